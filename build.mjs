@@ -1,0 +1,26 @@
+// Builds dist/: the server by tsc, the page by esbuild. `npm run build` and `npm start` call it.
+import { spawnSync } from "node:child_process";
+import { chmodSync, cpSync, existsSync, rmSync } from "node:fs";
+import { build } from "esbuild";
+
+function tsc(project) {
+  const run = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", project], { stdio: "inherit" });
+  if (run.status !== 0) process.exit(run.status ?? 1);
+}
+
+rmSync("dist", { recursive: true, force: true });
+tsc("tsconfig.json");
+if (existsSync("dist/main.js")) chmodSync("dist/main.js", 0o755);
+tsc("src/page/tsconfig.json");
+await build({
+  entryPoints: ["src/page/main.ts"],
+  outdir: "dist/page",
+  bundle: true,
+  format: "esm",
+  platform: "browser",
+  target: "es2022",
+  sourcemap: true,
+  minify: true,
+  legalComments: "linked",
+});
+for (const file of ["index.html", "style.css"]) cpSync(`src/page/${file}`, `dist/page/${file}`);

@@ -1,0 +1,119 @@
+/**
+ * Every error voicewire can report, as one table: what it means, the WebSocket close code when it ends a
+ * connection, the HTTP status when it answers a request, and whether the same call may work later.
+ * docs/protocol.md prints the same table; test/errors.test.ts holds the two together.
+ */
+
+interface ErrorRow {
+  /** What happened, in the words of docs/protocol.md. */
+  readonly meaning: string;
+  /** WebSocket close code when this error ends the connection (RFC 6455 section 7.4; 4000-4999 are ours). */
+  readonly closeCode: number;
+  /** HTTP status when this error answers a request. */
+  readonly httpStatus: number;
+  /** Whether the very same call may succeed later. */
+  readonly isRetryable: boolean;
+}
+
+function row(meaning: string, closeCode: number, httpStatus: number, isRetryable: boolean): ErrorRow {
+  return { meaning, closeCode, httpStatus, isRetryable };
+}
+
+export const ERRORS = {
+  // What the client sent.
+  malformed_json: row("A text message is not one JSON object", 4400, 400, false),
+  unknown_type: row("The message type is not one this protocol knows", 4400, 400, false),
+  invalid_field: row("A field is missing, has the wrong type or is out of its range", 4400, 400, false),
+  binary_not_allowed: row("A binary message came where only text messages are due", 4400, 400, false),
+  message_too_large: row("A message is larger than the limit stated in hello", 4413, 413, false),
+  text_too_long: row("The text of an utterance is over the limit stated in hello", 4413, 413, false),
+  invalid_text: row("The text has lone surrogates or control characters", 4400, 400, false),
+  unknown_format: row("The audio format is not one that listeners can ask for", 4400, 400, false),
+  unknown_event: row("An event name in events= is not known", 4400, 400, false),
+  unknown_session: row("No session has this id", 4404, 404, true),
+  unknown_utterance: row("No queued or speaking utterance has this id", 4404, 404, false),
+  utterance_id_taken: row("Another utterance of this session already has this id", 4409, 409, false),
+  text_after_end: row("Text came for an utterance whose text has ended", 4409, 409, false),
+  nothing_to_interrupt: row("There is nothing speaking or queued to interrupt", 4409, 409, false),
+  not_a_speaker: row("The connection joined as a listener and may not speak", 4403, 403, false),
+  // What is full.
+  queue_full: row("The session's queue of utterances is full", 4429, 429, true),
+  session_limit: row("The gateway holds as many sessions as it may", 4429, 503, true),
+  listener_limit: row("The session holds as many listeners as it may", 4429, 503, true),
+  slow_consumer: row(
+    "The listener reads too slowly: more events wait than its outbox may hold",
+    4408,
+    503,
+    true,
+  ),
+  // What the upstream did.
+  unknown_voice: row("The upstream knows no voice with this id", 4404, 404, false),
+  upstream_unreachable: row("The upstream can't be reached", 4502, 502, true),
+  upstream_timeout: row("The upstream did not answer or fell silent within its deadline", 4504, 504, true),
+  upstream_unauthorized: row("The upstream refused the key (401)", 4502, 502, false),
+  upstream_forbidden: row(
+    "The upstream does not allow this with this key or plan (402, 403)",
+    4502,
+    502,
+    false,
+  ),
+  upstream_not_found: row("The upstream does not know what was asked for (404)", 4404, 404, false),
+  upstream_invalid: row("The upstream refused the request as invalid (400, 422)", 4400, 400, false),
+  upstream_rate_limited: row("The upstream is at its concurrency or rate limit (429)", 4429, 429, true),
+  upstream_failed: row("The upstream failed (5xx)", 4502, 502, true),
+  upstream_protocol: row("The upstream sent something that its interface does not allow", 4502, 502, true),
+  upstream_truncated: row("The upstream ended before the speech was complete", 4502, 502, true),
+  upstream_busy: row("As many upstream requests wait as the gateway allows", 4429, 503, true),
+  // What the gateway itself does.
+  encoder_failed: row("An audio encoder or decoder failed", 4500, 500, true),
+  draining: row("The gateway is shutting down and takes nothing new", 1001, 503, true),
+  session_closed: row("The session was closed", 1000, 410, false),
+  internal: row("A fault inside the gateway", 4500, 500, true),
+  // What stops a start.
+  invalid_config: row("A setting has a value outside its range", 1000, 500, false),
+  port_in_use: row("The port is taken by another program", 1000, 500, false),
+  voice_package_missing: row("The optional voice package is not installed", 1000, 503, false),
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export interface ErrorFacts {
+  /** The offending field, as the client named it. */
+  readonly field?: string;
+  /** How long to wait before trying again, in milliseconds. */
+  readonly retryAfterMs?: number;
+  readonly cause?: unknown;
+}
+
+/** The one error class of the project: a row of the table, a message for people, and what is known besides. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode;
+  readonly field: string | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  /** `message` says what failed, what is the case and what was expected; never the user's text. */
+  constructor(code: ErrorCode, message: string, facts: ErrorFacts = {}) {
+    super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
+    this.name = "GatewayError";
+    this.code = code;
+    this.field = facts.field;
+    this.retryAfterMs = facts.retryAfterMs;
+  }
+
+  get isRetryable(): boolean {
+    return ERRORS[this.code].isRetryable;
+  }
+  get closeCode(): number {
+    return ERRORS[this.code].closeCode;
+  }
+  get httpStatus(): number {
+    return ERRORS[this.code].httpStatus;
+  }
+}
+
+/** Any thrown value as a GatewayError: ours as it is, anything else as `internal` with its cause kept. */
+export function toGatewayError(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown;
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return new GatewayError("internal", `Internal fault: ${message}`, { cause: thrown });
+}
