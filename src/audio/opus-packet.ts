@@ -1,0 +1,41 @@
+/** What an Opus packet tells of itself: its table-of-contents byte (RFC 6716 section 3.1). */
+
+/** Frame durations at 48 kHz of the three modes, by the low bits of the configuration number. */
+const SILK_SAMPLES = [480, 960, 1920, 2880] as const;
+const HYBRID_SAMPLES = [480, 960] as const;
+const CELT_SAMPLES = [120, 240, 480, 960] as const;
+
+/** Duration in samples at 48 kHz; 0 for bytes that are no packet. */
+export function opusPacketSamples48k(packet: Uint8Array): number {
+  const toc = packet[0];
+  if (toc === undefined) return 0;
+  const samples = frameSamples48k(toc >> 3) * frameCount(toc, packet);
+  // No packet is longer than 120 ms (RFC 6716 requirement R5).
+  return samples > 5760 ? 0 : samples;
+}
+
+function frameSamples48k(config: number): number {
+  if (config < 12) return SILK_SAMPLES[config & 3] ?? 0;
+  if (config < 16) return HYBRID_SAMPLES[config & 1] ?? 0;
+  return CELT_SAMPLES[config & 3] ?? 0;
+}
+
+function frameCount(toc: number, packet: Uint8Array): number {
+  const code = toc & 3;
+  if (code === 0) return 1;
+  return code < 3 ? 2 : (packet[1] ?? 0) & 0x3f;
+}
+
+/**
+ * A packet of `frameMs` (10, 20, 40 or 60) without any content: decoders conceal it, and their clock goes on. CELT,
+ * full band, mono, frames of zero bytes (RFC 6716 sections 3.2.1 and 4.6).
+ */
+export function concealmentPacket(frameMs: number): Uint8Array {
+  const celt10 = 30 << 3;
+  const celt20 = 31 << 3;
+  if (frameMs === 10) return new Uint8Array([celt10]);
+  if (frameMs === 20) return new Uint8Array([celt20]);
+  if (frameMs === 40) return new Uint8Array([celt20 | 1]);
+  if (frameMs === 60) return new Uint8Array([celt20 | 3, 3]);
+  throw new RangeError(`Cannot make an Opus packet: ${frameMs} ms, expected 10, 20, 40 or 60`);
+}

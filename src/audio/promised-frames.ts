@@ -1,0 +1,42 @@
+/** Frames whose bytes come later and from several encoders, given out in the order in which they were promised. */
+
+/** A frame that was promised; null until its bytes have come. */
+export interface Promised {
+  bytes: Uint8Array | null;
+}
+
+export class PromisedFrames {
+  readonly #emit: (bytes: Uint8Array) => void;
+  /** Oldest first; bounded by what the pool lets wait. */
+  readonly #waiting: Promised[] = [];
+  #emitted = 0;
+
+  constructor(emit: (bytes: Uint8Array) => void) {
+    this.#emit = emit;
+  }
+
+  /** Frames emitted and those still to come. */
+  get total(): number {
+    return this.#emitted + this.#waiting.length;
+  }
+
+  add(count: number): Promised[] {
+    const added = Array.from({ length: count }, (): Promised => ({ bytes: null }));
+    this.#waiting.push(...added);
+    return added;
+  }
+
+  /** Emits from the oldest frame up to the first one whose bytes have not come. */
+  emitReady(): void {
+    for (let bytes = this.#waiting[0]?.bytes; bytes; bytes = this.#waiting[0]?.bytes) {
+      this.#waiting.shift();
+      this.#emitted += 1;
+      this.#emit(bytes);
+    }
+  }
+
+  /** What has not been emitted never will be. */
+  clear(): void {
+    this.#waiting.length = 0;
+  }
+}

@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import {
+  AUDIO_FORMATS,
+  frameSamples,
+  isFrameLengthAllowed,
+  parseUpstreamFormat,
+  SET_A,
+  SET_B,
+} from "../../../src/audio/formats.ts";
+import { type AudioFormat, LISTENER_FORMATS } from "../../../src/protocol/vocabulary.ts";
+
+describe("parseUpstreamFormat()", () => {
+  it("knows the 21 formats of Set A and the 28 of Set B", () => {
+    expect(SET_A).toHaveLength(21);
+    expect(new Set(SET_B).size).toBe(28);
+    for (const name of SET_B) expect(parseUpstreamFormat(name)?.name).toBe(name);
+  });
+
+  it("reads codec, rate and bit rate from the name", () => {
+    expect(parseUpstreamFormat("mp3_22050_32")).toEqual({
+      name: "mp3_22050_32",
+      codec: "mp3",
+      sampleRate: 22_050,
+      bitrateKbps: 32,
+    });
+    expect(parseUpstreamFormat("ulaw_8000")).toMatchObject({
+      codec: "ulaw",
+      sampleRate: 8000,
+      bitrateKbps: null,
+    });
+    expect(parseUpstreamFormat("opus_48000_192")).toMatchObject({ codec: "opus", bitrateKbps: 192 });
+    expect(parseUpstreamFormat("wav_44100")).toMatchObject({ codec: "wav", sampleRate: 44_100 });
+  });
+
+  it("refuses what the interface does not have", () => {
+    for (const name of ["", "mp3_44100", "pcm_11025", "ULAW_8000", "opus_48000", "wav_8000_16", "toString"]) {
+      expect(parseUpstreamFormat(name)).toBeUndefined();
+    }
+  });
+});
+
+describe("isFrameLengthAllowed()", () => {
+  const audioFormats = LISTENER_FORMATS.filter((format): format is AudioFormat => format !== "none");
+
+  it("covers every listener format", () => {
+    expect(Object.keys(AUDIO_FORMATS).sort()).toEqual([...audioFormats].sort());
+  });
+
+  it("allows only whole numbers of samples", () => {
+    for (const format of audioFormats) {
+      for (let ms = 0; ms <= 120; ms += 1) {
+        if (isFrameLengthAllowed(format, ms)) {
+          expect(Number.isInteger((AUDIO_FORMATS[format].sampleRate * ms) / 1000)).toBe(true);
+          expect(ms % 10 === 0 && ms >= 10 && ms <= 100).toBe(true);
+        } else {
+          expect(() => frameSamples(format, ms)).toThrow(RangeError);
+        }
+      }
+    }
+  });
+
+  it("allows pcm_22050 in steps of 20 ms and Opus in 10, 20, 40 and 60 ms", () => {
+    const allowed = (format: AudioFormat) =>
+      [10, 20, 30, 40, 50, 60, 70, 80, 90, 100].filter((ms) => isFrameLengthAllowed(format, ms));
+    expect(allowed("pcm_22050")).toEqual([20, 40, 60, 80, 100]);
+    expect(allowed("opus_48000")).toEqual([10, 20, 40, 60]);
+    expect(allowed("pcm_44100")).toHaveLength(10);
+    expect(allowed("ulaw_8000")).toHaveLength(10);
+  });
+
+  it("counts samples at the format's own rate", () => {
+    expect(frameSamples("ulaw_8000", 20)).toBe(160);
+    expect(frameSamples("pcm_22050", 20)).toBe(441);
+    expect(frameSamples("opus_48000", 60)).toBe(2880);
+  });
+});

@@ -1,0 +1,167 @@
+/** Signals, splits and measurements for the tests of src/audio. */
+import { spawnSync } from "node:child_process";
+import fc from "fast-check";
+
+export interface Tone {
+  readonly hz: number;
+  readonly rate: number;
+  readonly samples: number;
+  /** Of 32768; default 12000. */
+  readonly amplitude?: number;
+}
+
+export function tone({ hz, rate, samples, amplitude = 12_000 }: Tone): Int16Array {
+  return Int16Array.from({ length: samples }, (_, at) =>
+    Math.round(amplitude * Math.sin((2 * Math.PI * hz * at) / rate)),
+  );
+}
+
+/** Deterministic noise over the whole 16-bit range. */
+export function noise(samples: number, seed = 1): Int16Array {
+  let state = seed;
+  return Int16Array.from({ length: samples }, () => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+    return (state >> 15) - 0x8000;
+  });
+}
+
+/** Pieces that cut an array of that length anywhere, empty ones included. */
+export function splits(length: number, maxCuts = 12): fc.Arbitrary<number[]> {
+  return fc
+    .array(fc.integer({ min: 0, max: length }), { maxLength: maxCuts })
+    .map((cuts) => [0, ...cuts.sort((a, b) => a - b), length]);
+}
+
+/** The pieces between cuts, in order; each a copy of its own at an address that is not the whole's. */
+export function pieces<T extends Uint8Array | Int16Array>(whole: T, cuts: readonly number[]): T[] {
+  return cuts.slice(1).map((end, index) => whole.slice(cuts[index] ?? 0, end) as T);
+}
+
+export function concatPcm(parts: readonly Int16Array[]): Int16Array {
+  const joined = new Int16Array(parts.reduce((total, part) => total + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}
+
+export interface Fit {
+  readonly amplitude: number;
+  /** Root mean square of what is not the tone. */
+  readonly residue: number;
+  readonly snrDb: number;
+}
+
+/** Least-squares fit of one tone to the middle of a signal. */
+export function fitTone(signal: ArrayLike<number>, hz: number, rate: number): Fit {
+  const from = Math.floor(signal.length * 0.2);
+  const to = Math.floor(signal.length * 0.8);
+  let [xs, xc, ss, cc, sc] = [0, 0, 0, 0, 0];
+  for (let at = from; at < to; at += 1) {
+    const x = signal[at] ?? 0;
+    const s = Math.sin((2 * Math.PI * hz * at) / rate);
+    const c = Math.cos((2 * Math.PI * hz * at) / rate);
+    xs += x * s;
+    xc += x * c;
+    ss += s * s;
+    cc += c * c;
+    sc += s * c;
+  }
+  const determinant = ss * cc - sc * sc;
+  const a = (xs * cc - xc * sc) / determinant;
+  const b = (xc * ss - xs * sc) / determinant;
+  let error = 0;
+  for (let at = from; at < to; at += 1) {
+    const angle = (2 * Math.PI * hz * at) / rate;
+    error += ((signal[at] ?? 0) - a * Math.sin(angle) - b * Math.cos(angle)) ** 2;
+  }
+  const amplitude = Math.hypot(a, b);
+  const residue = Math.sqrt(error / (to - from));
+  return { amplitude, residue, snrDb: 20 * Math.log10(amplitude / Math.SQRT2 / residue) };
+}
+
+/** Level of a signal's middle against a full tone of `amplitude`, in dB. */
+export function levelDb(signal: ArrayLike<number>, amplitude: number): number {
+  const from = Math.floor(signal.length * 0.2);
+  const to = Math.floor(signal.length * 0.8);
+  let sum = 0;
+  for (let at = from; at < to; at += 1) sum += (signal[at] ?? 0) ** 2;
+  return 20 * Math.log10(Math.sqrt(sum / (to - from)) / (amplitude / Math.SQRT2) + 1e-9);
+}
+
+/** The strongest frequency of a signal's middle, in steps of 10 Hz up to 4 kHz. */
+export function peakHz(signal: ArrayLike<number>, rate: number): number {
+  const from = Math.floor(signal.length * 0.25);
+  const to = Math.min(Math.floor(signal.length * 0.75), from + 8192);
+  let best = { hz: 0, power: 0 };
+  for (let hz = 50; hz <= Math.min(4000, rate / 2 - 50); hz += 10) {
+    let [re, im] = [0, 0];
+    for (let at = from; at < to; at += 1) {
+      const window = 0.5 - 0.5 * Math.cos((2 * Math.PI * (at - from)) / (to - from));
+      re += (signal[at] ?? 0) * window * Math.cos((2 * Math.PI * hz * at) / rate);
+      im += (signal[at] ?? 0) * window * Math.sin((2 * Math.PI * hz * at) / rate);
+    }
+    const power = re * re + im * im;
+    if (power > best.power) best = { hz, power };
+  }
+  return best.hz;
+}
+
+/** Largest step between neighbouring samples: a click shows as one that the tone cannot have. */
+export function largestStep(signal: ArrayLike<number>, from = 0, to = signal.length): number {
+  let largest = 0;
+  for (let at = from + 1; at < to; at += 1) {
+    largest = Math.max(largest, Math.abs((signal[at] ?? 0) - (signal[at - 1] ?? 0)));
+  }
+  return largest;
+}
+
+/** Whether a program is installed: tests that need it are skipped, with its name, where it is not. */
+export function hasProgram(name: string): boolean {
+  return spawnSync("which", [name]).status === 0;
+}
+
+/** Runs a program on bytes; returns what it wrote. */
+export function run(
+  program: string,
+  args: readonly string[],
+  input: Uint8Array,
+): { stdout: Uint8Array; stderr: string; status: number | null } {
+  const done = spawnSync(program, args, { input, maxBuffer: 64 * 1024 * 1024 });
+  return { stdout: new Uint8Array(done.stdout), stderr: done.stderr.toString(), status: done.status };
+}
+
+/** Decodes bytes to 16-bit mono by ffmpeg, at `rate`. */
+export function ffmpegDecode(
+  bytes: Uint8Array,
+  { rate, format = [] }: { rate: number; format?: string[] },
+): Int16Array {
+  const args = [
+    "-v",
+    "error",
+    ...format,
+    "-i",
+    "pipe:0",
+    "-f",
+    "s16le",
+    "-ac",
+    "1",
+    "-ar",
+    `${rate}`,
+    "pipe:1",
+  ];
+  const { stdout, stderr, status } = run("ffmpeg", args, bytes);
+  if (status !== 0) throw new Error(`ffmpeg: ${stderr}`);
+  return new Int16Array(stdout.buffer, stdout.byteOffset, stdout.length >> 1);
+}
+
+/** Waits until a condition holds, up to a deadline. */
+export async function until(condition: () => boolean, deadlineMs = 10_000): Promise<void> {
+  const end = performance.now() + deadlineMs;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error("Condition not reached in time");
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
