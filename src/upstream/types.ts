@@ -1,0 +1,92 @@
+/** What the session asks of an upstream and what comes back: the interface, without the HTTP behind it. */
+import type { GatewayError } from "../errors.ts";
+import type { Alignment, VoiceSegment } from "../timing/alignment.ts";
+
+/** Passed to the upstream as they are (contract A2); the upstream judges their ranges. */
+export interface VoiceSettings {
+  readonly stability?: number;
+  readonly similarity_boost?: number;
+  readonly style?: number;
+  readonly use_speaker_boost?: boolean;
+  /** 0.7-1.2. */
+  readonly speed?: number;
+}
+
+interface SharedRequest {
+  /** An upstream output_format of Set A, e.g. `ulaw_8000`, `pcm_24000`, `opus_48000_64`. */
+  readonly outputFormat: string;
+  /** Whether to open the `with-timestamps` variant. */
+  readonly wantsTiming: boolean;
+  readonly modelId?: string;
+  readonly languageCode?: string;
+  readonly seed?: number;
+  readonly applyTextNormalization?: "auto" | "on" | "off";
+  /** false = zero-retention mode upstream (`enable_logging=false`). */
+  readonly enableLogging?: boolean;
+}
+
+export interface SpeechRequest extends SharedRequest {
+  readonly kind: "speech";
+  readonly voiceId: string;
+  readonly text: string;
+  readonly voiceSettings?: VoiceSettings;
+  readonly previousText?: string;
+  readonly nextText?: string;
+}
+
+export interface DialogueRequest extends SharedRequest {
+  readonly kind: "dialogue";
+  readonly inputs: readonly { readonly text: string; readonly voiceId: string }[];
+  readonly settings?: { readonly stability?: number };
+}
+
+export type SynthesisRequest = SpeechRequest | DialogueRequest;
+
+export interface SynthesisHead {
+  /** The upstream's `request-id` header. */
+  readonly requestId?: string;
+  /** The upstream's `character-cost` header: characters billed. */
+  readonly characterCost?: number;
+  /** The upstream's concurrency headers, where it sends them. */
+  readonly currentConcurrentRequests?: number;
+  readonly maximumConcurrentRequests?: number;
+}
+
+export interface SynthesisChunk {
+  /** Audio bytes in the requested format; may be empty; owned by the receiver from here on. */
+  readonly audio: Uint8Array;
+  /** Of the characters of the request text; null where this chunk carries none. */
+  readonly alignment: Alignment | null;
+  /** Of the characters after the upstream's text normalization. */
+  readonly normalizedAlignment: Alignment | null;
+  /** Dialogue only; empty otherwise. */
+  readonly voiceSegments: readonly VoiceSegment[];
+}
+
+/**
+ * Called in order: `requestSent?`, `head`, `chunk`*, then exactly one of `end` and `error`; nothing after it and
+ * nothing after `abort()`. Called from the socket's own callback: they must not throw and must not block.
+ */
+export interface SynthesisHandlers {
+  /** The request left for a connected socket (for the latency waterfall). */
+  requestSent?(): void;
+  head(head: SynthesisHead): void;
+  chunk(chunk: SynthesisChunk): void;
+  /** The response ended cleanly (chunked encoding closed). */
+  end(): void;
+  error(error: GatewayError): void;
+}
+
+/** One open synthesis. */
+export interface Synthesis {
+  /** Stops reading: the upstream's TCP window closes behind it. At most what is already parsed still arrives. */
+  pause(): void;
+  resume(): void;
+  /** Destroys the request and its body now; no handler is called any more. Idempotent. */
+  abort(): void;
+}
+
+export interface Upstream {
+  /** Calls no handler before it returns; whatever is wrong with the request comes through `error` too. */
+  open(request: SynthesisRequest, handlers: SynthesisHandlers): Synthesis;
+}
