@@ -1,0 +1,136 @@
+/** P1: server CPU per delivered 20 ms mu-law frame with many live sessions, upstream reading included. */
+import {
+  type Bench,
+  type Contestant,
+  measureWindow,
+  runBench,
+  speakMessage,
+  speechText,
+  usPerFrame,
+  type Window,
+} from "./kit/bench.ts";
+import { wait } from "./kit/monotonic.ts";
+import { median } from "./kit/statistics.ts";
+
+const LEAD_MS = 300;
+const TARGET_US = 4;
+const TARGET_RATIO = 0.3;
+
+interface Mode {
+  readonly label: string;
+  /** Added to the query. */
+  readonly query: string;
+}
+
+const MODES: readonly Mode[] = [
+  { label: "plain stream, events=none", query: "&events=none" },
+  { label: "with timestamps, default events", query: "" },
+];
+
+runBench(async (bench) => {
+  const size = {
+    sessions: bench.pick(1000, 50),
+    utteranceSeconds: bench.pick(10, 2),
+    settleSeconds: bench.pick(5, 1),
+    windowSeconds: bench.pick(20, 2),
+  };
+  bench.method(
+    `${size.sessions} sessions, each with one listener (ulaw_8000, 20 ms, lead ${LEAD_MS} ms), utterances of ${size.utteranceSeconds} s back to back,`,
+    `begun over ${size.utteranceSeconds} s so that the upstream (4x real time) is read evenly; server CPU (user + system, all threads, /proc) over`,
+    `${size.windowSeconds} s after ${size.utteranceSeconds + size.settleSeconds} s of warm-up, divided by the frames that the load client received; fresh processes for each run,`,
+    `${bench.options.rounds} runs each, interleaved, medians. Baseline: ws + fetch + a timer for each session.`,
+  );
+  for (const mode of MODES) await compare(bench, mode, size);
+});
+
+type Size = {
+  readonly sessions: number;
+  readonly utteranceSeconds: number;
+  readonly settleSeconds: number;
+  readonly windowSeconds: number;
+};
+
+async function compare(bench: Bench, mode: Mode, size: Size): Promise<void> {
+  const runs = new Map<Contestant, number[]>();
+  for (let round = 0; round < bench.options.rounds; round += 1) {
+    for (const contestant of bench.contestants) {
+      const us = await measure(bench, { contestant, mode, size, round });
+      runs.set(contestant, [...(runs.get(contestant) ?? []), us]);
+    }
+  }
+  const own = median(runs.get("voicewire") ?? []);
+  const baseline = median(runs.get("baseline") ?? []);
+  bench.row({
+    figure: `P1 CPU per frame, ${mode.label}`,
+    measured: `${own.toFixed(2)} us`,
+    baseline: `${baseline.toFixed(2)} us (ws + fetch + timer)`,
+    ratio: (own / baseline).toFixed(2),
+    target: `<= ${TARGET_US} us, <= ${TARGET_RATIO.toFixed(2)}x`,
+    isOk: own <= TARGET_US && own / baseline <= TARGET_RATIO,
+  });
+  const against = runs.get("against");
+  if (against === undefined) return;
+  bench.row({
+    figure: `P1 CPU per frame, ${mode.label}, against the other build`,
+    measured: `${own.toFixed(2)} us`,
+    baseline: `${median(against).toFixed(2)} us (other build)`,
+    ratio: (own / median(against)).toFixed(2),
+    target: "",
+    isOk: null,
+  });
+}
+
+async function measure(
+  bench: Bench,
+  run: { readonly contestant: Contestant; readonly mode: Mode; readonly size: Size; readonly round: number },
+): Promise<number> {
+  const { contestant, mode, size } = run;
+  await using upstream = await bench.startUpstream();
+  await using gateway = await bench.startGateway(contestant, upstream.port);
+  await using load = await bench.startLoad();
+  const totalSeconds = size.utteranceSeconds + size.settleSeconds + size.windowSeconds;
+  const utterances = Math.ceil(totalSeconds / size.utteranceSeconds) + 2;
+  const message = speakMessage(speechText(size.utteranceSeconds));
+  const { failed } = await load.ask("open", {
+    group: "sessions",
+    port: gateway.port,
+    count: size.sessions,
+    path: `/live/p1-{i}?format=ulaw_8000&lead_ms=${LEAD_MS}${mode.query}`,
+    rampMs: size.utteranceSeconds * 1000,
+    messages: Array.from({ length: utterances }, () => message),
+  });
+  await wait(size.settleSeconds * 1000);
+  const window = await bench.profiled(
+    gateway,
+    `p1-${contestant}-${mode.query === "" ? "timed" : "plain"}-${run.round}`,
+    () =>
+      measureWindow({
+        serverPid: gateway.pid,
+        load,
+        group: "sessions",
+        seconds: size.windowSeconds,
+        otherPid: upstream.pid,
+      }),
+  );
+  bench.note(describe(window, { contestant, mode, sessions: size.sessions, failed }));
+  return usPerFrame(window);
+}
+
+function describe(
+  window: Window,
+  run: {
+    readonly contestant: Contestant;
+    readonly mode: Mode;
+    readonly sessions: number;
+    readonly failed: number;
+  },
+): string {
+  const expected = run.sessions * 50 * window.seconds;
+  return (
+    `P1 ${run.contestant}, ${run.mode.label}: ${usPerFrame(window).toFixed(2)} us/frame, ` +
+    `${window.frames} frames (${((100 * window.frames) / expected).toFixed(1)}% of ${Math.round(expected)}), ` +
+    `${window.texts} text messages; cores: server ${(window.cpuMs / window.seconds / 1000).toFixed(2)}, ` +
+    `load ${window.loadCores.toFixed(2)}, upstream ${window.otherCores.toFixed(2)}; ` +
+    `${window.open} connections open, ${run.failed} failed`
+  );
+}

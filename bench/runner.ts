@@ -1,0 +1,152 @@
+/** Runs the benches one after the other, each in a process of its own, and prints what they report. */
+import { fork } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { loadavg } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+import type { BenchOptions, Report, Row } from "./kit/bench.ts";
+import { machineBlock } from "./kit/machine.ts";
+import { ndjsonRows } from "./kit/ndjson-rows.ts";
+import { renderResults, renderTable, type Section } from "./kit/results.ts";
+
+/** A bench that takes longer hangs: the longest takes about six minutes. */
+const BENCH_DEADLINE_MS = 25 * 60_000;
+/** One-minute load average before the start above which others use the machine, too. */
+const BUSY_LOAD = 0.5;
+/** Reads its input from memory and prints by itself; it does not know of the runner. */
+const PLAIN_BENCH = "ndjson";
+
+export interface RunnerInput {
+  /** Benches that there are. */
+  readonly names: readonly string[];
+  readonly args: readonly string[];
+  readonly outFolder: string;
+  readonly resultsFile: string;
+}
+
+const USAGE = `Usage: npm run bench -- [NAME...] [--short] [--rounds N] [--write] [--against DIST] [--profile FOLDER]`;
+
+/** Returns the exit code: 0 when every bench ran to its end, whatever it measured. */
+export async function run(input: RunnerInput): Promise<number> {
+  const parsed = readArguments(input);
+  if (typeof parsed === "string") {
+    console.error(`${parsed}\n${USAGE}\nBenches: ${input.names.join(", ")}`);
+    return 2;
+  }
+  const { names, options, isWriting } = parsed;
+  const machine = machineBlock();
+  console.log(machine.join("\n"));
+  const [loadBefore = 0] = loadavg();
+  if (loadBefore > BUSY_LOAD) {
+    console.log(
+      `\nThe machine is busy (load ${loadBefore.toFixed(2)}): the figures will be worse than they are.`,
+    );
+  }
+  if (options.isShort) console.log("\nShort form: everything runs end to end, the figures mean nothing.");
+  const sections: Section[] = [];
+  let failures = 0;
+  for (const name of names) {
+    console.log(`\n== ${name}`);
+    const section = await runOne(name, options);
+    if (section.failure !== null) {
+      failures += 1;
+      console.error(`Bench ${name} failed: ${section.failure}`);
+    }
+    sections.push(section);
+  }
+  console.log(`\n${renderTable(sections)}`);
+  if (isWriting && options.isShort) console.error("Results not written: a short run measures nothing");
+  else if (isWriting) {
+    writeFileSync(input.resultsFile, renderResults({ machine, sections, args: input.args }));
+    console.log(`\nWritten: ${input.resultsFile}`);
+  }
+  return failures === 0 ? 0 : 1;
+}
+
+interface Parsed {
+  readonly names: readonly string[];
+  readonly options: BenchOptions;
+  readonly isWriting: boolean;
+}
+
+/** The arguments, or what is wrong with them. */
+function readArguments(input: RunnerInput): Parsed | string {
+  let parsed: ReturnType<typeof parse>;
+  try {
+    parsed = parse(input.args);
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown.message : String(thrown);
+  }
+  const { values, positionals } = parsed;
+  const unknown = positionals.find((name) => !input.names.includes(name));
+  if (unknown !== undefined) return `No such bench: ${unknown}`;
+  const rounds = Number(values.rounds ?? (values.short ? 1 : 2));
+  if (!Number.isInteger(rounds) || rounds < 1 || rounds > 20)
+    return `--rounds is ${values.rounds}, expected 1 to 20`;
+  if (values.profile !== undefined) mkdirSync(values.profile, { recursive: true });
+  return {
+    names: positionals.length > 0 ? positionals : input.names,
+    isWriting: values.write,
+    options: {
+      isShort: values.short,
+      rounds,
+      outFolder: input.outFolder,
+      distUrl: folderUrl(join(input.outFolder, "..")),
+      againstUrl: values.against === undefined ? null : folderUrl(values.against),
+      profileFolder: values.profile === undefined ? null : resolve(values.profile),
+    },
+  };
+}
+
+function parse(args: readonly string[]) {
+  return parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      short: { type: "boolean", default: false },
+      write: { type: "boolean", default: false },
+      rounds: { type: "string" },
+      against: { type: "string" },
+      profile: { type: "string" },
+    },
+  });
+}
+
+function folderUrl(folder: string): string {
+  return `${pathToFileURL(resolve(folder)).href}/`;
+}
+
+function runOne(name: string, options: BenchOptions): Promise<Section> {
+  const isPlain = name === PLAIN_BENCH;
+  const child = fork(join(options.outFolder, `${name}.bench.js`), [JSON.stringify(options)], {
+    stdio: ["ignore", isPlain ? "pipe" : "inherit", "inherit", "ipc"],
+  });
+  const rows: Row[] = [];
+  const notes: string[] = [];
+  const method: string[] = [];
+  let output = "";
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+    process.stdout.write(text);
+  });
+  child.on("message", (message) => {
+    const report = message as Report;
+    if (report.type === "method") {
+      method.push(...report.lines);
+      console.log(`${report.lines.join("\n")}\n`);
+    } else if (report.type === "note") {
+      notes.push(report.text);
+      console.log(`  ${report.text}`);
+    } else rows.push(report.row);
+  });
+  return new Promise((done) => {
+    const timer = setTimeout(() => child.kill("SIGTERM"), BENCH_DEADLINE_MS);
+    child.once("close", (code, signal) => {
+      clearTimeout(timer);
+      const failure = code === 0 ? null : `exit code ${code}, signal ${signal}`;
+      const { rows: plainRows, method: plainMethod } = isPlain ? ndjsonRows(output) : { rows, method };
+      done({ name, method: plainMethod, notes, rows: plainRows, failure });
+    });
+  });
+}
