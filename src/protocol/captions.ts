@@ -1,0 +1,96 @@
+/** Captions as files: WebVTT (W3C, facts/protocols.md 6.1) and SubRip. Pure: cues in, text out. */
+import type { Cue } from "../timing/cues.ts";
+
+export interface VttOptions {
+  /** Marks when each word is spoken (`<00:00:01.000>`), for players that light words up. */
+  readonly hasWordTimes?: boolean;
+}
+
+export const VTT_HEADER = "WEBVTT\n\n";
+
+/** A whole WebVTT file. */
+export function toVtt(cues: readonly Cue[], options: VttOptions = {}): string {
+  return VTT_HEADER + cues.map((cue) => vttCue(cue, options)).join("");
+}
+
+/** A whole SubRip file. */
+export function toSrt(cues: readonly Cue[]): string {
+  return cues.map((cue, index) => srtCue(cue, index + 1)).join("");
+}
+
+/** One cue with the blank line behind it; files may be written cue by cue behind VTT_HEADER. */
+export function vttCue(cue: Cue, options: VttOptions = {}): string {
+  const { startMs, endMs } = boundsMs(cue);
+  const lines =
+    options.hasWordTimes === true ? linesWithTimes(cue) : cue.lines.map((line) => escapeVtt(line.text));
+  const timing = `${formatMs(startMs, ".")} --> ${formatMs(endMs, ".")}`;
+  return `${timing}\n${lines.map(keepLine).join("\n")}\n\n`;
+}
+
+/** `number` counts from 1. */
+export function srtCue(cue: Cue, number: number): string {
+  const { startMs, endMs } = boundsMs(cue);
+  const lines = cue.lines.map((line) => keepLine(escapeSrt(line.text)));
+  return `${number}\n${formatMs(startMs, ",")} --> ${formatMs(endMs, ",")}\n${lines.join("\n")}\n\n`;
+}
+
+/** `01:02:03.004`; hours have two digits or more. */
+export function vttTimestamp(seconds: number): string {
+  return formatMs(toMs(seconds), ".");
+}
+
+/** `01:02:03,004`. */
+export function srtTimestamp(seconds: number): string {
+  return formatMs(toMs(seconds), ",");
+}
+
+/** A cue has to end after it starts, also once rounded. */
+function boundsMs(cue: Cue): { startMs: number; endMs: number } {
+  const startMs = toMs(cue.startSeconds);
+  return { startMs, endMs: Math.max(toMs(cue.endSeconds), startMs + 1) };
+}
+
+/** A time tag must lie inside the cue and behind the tag before it; a word at the cue's start needs none. */
+function linesWithTimes(cue: Cue): string[] {
+  const { startMs, endMs } = boundsMs(cue);
+  let lastMs = startMs;
+  return cue.lines.map((line) => {
+    let shown = "";
+    let from = 0;
+    for (const word of line.words) {
+      shown += escapeVtt(line.text.slice(from, word.at));
+      from = word.at;
+      const ms = toMs(word.startSeconds);
+      if (ms <= lastMs || ms >= endMs) continue;
+      shown += `<${formatMs(ms, ".")}>`;
+      lastMs = ms;
+    }
+    return shown + escapeVtt(line.text.slice(from));
+  });
+}
+
+/** Escaping `>` too keeps the arrow `-->` out of the text. */
+function escapeVtt(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** SubRip has no escapes: a word joiner keeps players from taking text for a tag or for a timing line. */
+function escapeSrt(text: string): string {
+  return text.replaceAll(/<(?=[A-Za-z/])/g, "<\u2060").replaceAll("-->", "--\u2060>");
+}
+
+/** A line break or a blank line would end the cue. */
+function keepLine(line: string): string {
+  const kept = line.replace(/[\r\n\u2028\u2029]+/g, " ");
+  return kept.trim() === "" ? "\u00a0" : kept;
+}
+
+function toMs(seconds: number): number {
+  return Math.max(Math.round(seconds * 1000), 0);
+}
+
+function formatMs(ms: number, separator: "." | ","): string {
+  const two = (value: number): string => String(value).padStart(2, "0");
+  const clock = [ms / 3_600_000, (ms / 60_000) % 60, (ms / 1000) % 60].map((value) => two(Math.floor(value)));
+  return `${clock.join(":")}${separator}${String(ms % 1000).padStart(3, "0")}`;
+}

@@ -1,0 +1,61 @@
+/** The marks that may end a sentence or a clause, and what the first character behind them decides. */
+import { stopMeaning } from "./abbreviations.ts";
+import { KIND, type Kind } from "./characters.ts";
+
+/** A mark that may turn out to end a sentence or a clause, depending on what follows. */
+export interface Mark {
+  readonly kind: "stop" | "dot" | "ellipsis" | "wideStop" | "clause" | "wideClause" | "dash";
+  /** The word before a full stop. */
+  readonly token: string;
+  /** The mark follows a script without spaces: no space is needed behind it either. */
+  readonly isUnspaced: boolean;
+  /** White space was seen behind it. */
+  isSpaced: boolean;
+  /** First character behind the white space; -1 = not seen yet. */
+  at: number;
+  spokenEnd: number;
+  /** The next word as far as it was seen, where the decision hangs on it. */
+  word: string | null;
+}
+
+const MARKS: Partial<Record<Kind, Mark["kind"]>> = {
+  [KIND.dot]: "dot",
+  [KIND.stop]: "stop",
+  [KIND.wideStop]: "wideStop",
+  [KIND.clause]: "clause",
+  [KIND.wideClause]: "wideClause",
+  [KIND.dash]: "dash",
+  [KIND.ellipsis]: "ellipsis",
+};
+
+export function newMark(kind: Mark["kind"], token: string, isUnspaced: boolean): Mark {
+  return { kind, token, isUnspaced, isSpaced: false, at: -1, spokenEnd: 0, word: null };
+}
+
+/** The mark that counts when one follows another: "..." is an ellipsis, "?!" and "?..." stay a stop. */
+export function markAfter(before: Mark | null, kind: Kind, token: string, isUnspaced: boolean): Mark {
+  const next = newMark(MARKS[kind] ?? "clause", token, isUnspaced);
+  if (before === null || !isSentenceMark(before)) return next;
+  // "Yes. — No.": the dash opens what follows, and the sentence is still to be decided.
+  if (before.isSpaced) return isSentenceMark(next) ? next : before;
+  if (before.kind === "dot" && kind === KIND.dot) return { ...before, kind: "ellipsis" };
+  if (before.kind === "stop" || before.kind === "wideStop") return isSentenceMark(next) ? before : next;
+  return before.kind === "ellipsis" && kind === KIND.dot ? before : next;
+}
+
+export function isSentenceMark(mark: Mark): boolean {
+  return mark.kind === "stop" || mark.kind === "dot" || mark.kind === "ellipsis" || mark.kind === "wideStop";
+}
+
+/** `wait`: the next word decides. `no`: the text goes on. */
+export function verdictOf(mark: Mark, next: Kind): "sentence" | "clause" | "no" | "wait" {
+  if (mark.kind === "wideStop") return "sentence";
+  if (mark.kind === "ellipsis") return next === KIND.upper ? "wait" : "clause";
+  if (mark.kind === "stop") return next === KIND.lower ? "clause" : "sentence";
+  const meaning = stopMeaning(mark.token);
+  if (meaning === "end") return next === KIND.lower ? "clause" : "sentence";
+  if (meaning === "number") return next === KIND.digit || next === KIND.lower ? "no" : "sentence";
+  if (meaning === "never" || next === KIND.lower || next === KIND.digit) return "no";
+  if (next === KIND.upper) return meaning === "maybe" ? "wait" : "no";
+  return "sentence";
+}

@@ -1,0 +1,136 @@
+/**
+ * What of a run without spaces is its word or words: quotes, brackets and closing punctuation go, and what belongs to
+ * the word stays: "$1,234.56", "don't", "U.S.", "3%", "C++", "word(s)", addresses.
+ */
+import { keepsStop } from "./abbreviations.ts";
+import { isSpoken, KIND, kindOf, unitsOf } from "./characters.ts";
+import type { WordSpan } from "./unspaced.ts";
+
+/** Dashes and ellipses between words. A single hyphen or stop joins. */
+const SEPARATOR = /[\u2014\u2015\u2e3a\u2e3b\u2026]+|-{2,}|\.{2,}/gu;
+/** What looks like an address keeps all that is inside it. */
+const ADDRESS = /:\/\/|^www\.|^\S+@\S+\.\S/iu;
+/** An address is known by how it begins; a bound keeps a megabyte without spaces linear. */
+const ADDRESS_PROBE = 256;
+/** Longest word that is compared with the abbreviations. */
+const MAX_ABBREVIATION = 24;
+const BRACKETS: Readonly<Record<string, string>> = { ")": "(", "]": "[", "}": "{" };
+
+/** The words of `run`, which has no white space in it; offsets into it. */
+export function trimToWords(run: string): WordSpan[] {
+  const words: WordSpan[] = [];
+  let start = 0;
+  const isAddress = ADDRESS.test(run.slice(0, ADDRESS_PROBE));
+  if (!isAddress) {
+    for (const match of run.matchAll(SEPARATOR)) {
+      // A mark on the separator makes one grapheme with it.
+      const end = match.index + match[0].length;
+      if (isExtendAt(run, end)) continue;
+      addWord(run, { start, end: match.index, isAddress }, words);
+      start = end;
+    }
+  }
+  addWord(run, { start, end: run.length, isAddress }, words);
+  return words;
+}
+
+/** A mark on a punctuation mark makes no word of it; a keycap does. */
+const HAS_WORD = /[\p{L}\p{N}\p{S}]|\u20e3/u;
+/** A sign behind a number, plus signs and # behind a letter, a picture sign behind either, the Hebrew geresh. */
+const BELONGS_AT_END =
+  /\p{N}\p{M}*[%\u2030\u2032\u2033\p{Sc}]$|[\p{L}\p{N}]\p{M}*(?:\+{1,2}|#|\p{So})$|[\u05d0-\u05ea]\u05f3$/u;
+
+interface Piece extends WordSpan {
+  readonly isAddress: boolean;
+}
+
+function addWord(run: string, piece: Piece, words: WordSpan[]): void {
+  const start = trimStart(run, piece);
+  const end = trimEnd(run, { ...piece, start });
+  if (start < end && HAS_WORD.test(run.slice(start, end))) {
+    words.push(balanceBrackets(run, { start, end }, piece));
+  } else if (isSpokenSymbol(run.slice(piece.start, piece.end))) {
+    words.push({ start: piece.start, end: piece.end });
+  }
+}
+
+/** Symbols that a voice says where they stand alone: "Tom & Jerry", "2 + 2", a heart. */
+function isSpokenSymbol(run: string): boolean {
+  return /^(?:[&%@+=<>]|[\p{Sc}\p{So}\u00d7\u00f7\u2190-\u22ff])(?:[\p{M}\p{So}]|\u200d)*$/u.test(run);
+}
+
+function trimStart(run: string, piece: WordSpan): number {
+  let at = piece.start;
+  while (at < piece.end) {
+    const codePoint = run.codePointAt(at) ?? 0;
+    const next = at + unitsOf(codePoint);
+    const kind = kindOf(codePoint);
+    if (isSpoken(kind) || keepsAtStart(run, at, next) || isExtendAt(run, next)) return at;
+    at = next;
+  }
+  return at;
+}
+
+/** "$5", "-5", "+49", "-$5", ".5", "#tag", "@name". */
+function keepsAtStart(run: string, at: number, next: number): boolean {
+  const rest = run.slice(next, next + 3);
+  const character = run.slice(at, next);
+  if (/^[-+\u2212\u00b1]$/u.test(character)) return /^[.\p{Sc}]?\p{N}/u.test(rest);
+  if (/^\p{Sc}$/u.test(character)) return /^[-+\u2212]?\.?\p{N}/u.test(rest);
+  if (character === ".") return /^\p{N}/u.test(rest);
+  return (character === "#" || character === "@") && /^[\p{L}\p{N}]/u.test(rest);
+}
+
+function trimEnd(run: string, piece: Piece): number {
+  let end = piece.end;
+  while (end > piece.start) {
+    const codePoint = codePointBefore(run, end);
+    const kind = kindOf(codePoint);
+    if (isSpoken(kind) || kind === KIND.extend || keepsAtEnd(run, { ...piece, end })) return end;
+    end -= unitsOf(codePoint);
+  }
+  return end;
+}
+
+/** "3%", "5€", "20°", "6′", "C++", "C#", "18+", "TV™", "Dr.", "https://x.com/". */
+function keepsAtEnd(run: string, word: Piece): boolean {
+  const last = run[word.end - 1];
+  if (last === "/") return word.isAddress;
+  if (last === ".") {
+    return word.end - word.start <= MAX_ABBREVIATION && keepsStop(run.slice(word.start, word.end - 1));
+  }
+  return BELONGS_AT_END.test(run.slice(Math.max(word.start, word.end - 6), word.end));
+}
+
+/** Takes a bracket back whose other half is inside the word: "word(s)", "(s)he", "Foo_(bar)". */
+function balanceBrackets(run: string, word: WordSpan, piece: WordSpan): WordSpan {
+  const inside = run.slice(word.start, word.end);
+  const closer = run[word.end] ?? "";
+  const opener = BRACKETS[closer];
+  if (opener !== undefined && word.end < piece.end && count(inside, opener) > count(inside, closer)) {
+    if (!isExtendAt(run, word.end + 1)) return { start: word.start, end: word.end + 1 };
+  }
+  const first = word.start > piece.start ? (run[word.start - 1] ?? "") : "";
+  const its = Object.keys(BRACKETS).find((key) => BRACKETS[key] === first);
+  if (its !== undefined && count(inside, its) > count(inside, first)) {
+    return { start: word.start - 1, end: word.end };
+  }
+  return word;
+}
+
+function count(text: string, character: string): number {
+  let found = 0;
+  for (const each of text) if (each === character) found += 1;
+  return found;
+}
+
+function isExtendAt(text: string, at: number): boolean {
+  const codePoint = text.codePointAt(at);
+  return codePoint !== undefined && kindOf(codePoint) === KIND.extend;
+}
+
+function codePointBefore(text: string, end: number): number {
+  const unit = text.charCodeAt(end - 1);
+  const isLowHalf = unit >= 0xdc00 && unit <= 0xdfff;
+  return (isLowHalf && end > 1 ? text.codePointAt(end - 2) : undefined) ?? unit;
+}

@@ -1,0 +1,161 @@
+/**
+ * The words that a caption lights up one after the other. A word is what stands between white space, without the
+ * punctuation around it; in scripts without spaces what the dictionary says; a run of emoji is a word of its own.
+ * Character by character, so that a text that grows gives the same words as the whole one.
+ */
+import { KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
+import { CodePointReader } from "./code-points.ts";
+import { TagGate } from "./markup.ts";
+import { unspacedWords, type WordSpan } from "./unspaced.ts";
+import { trimToWords } from "./word-trim.ts";
+
+/** The words of `text` from offset `from` on, in order. Tags (`<break time="1s"/>`) are no words. */
+export function wordSpans(text: string, from = 0): WordSpan[] {
+  const scanner = new WordScanner(from);
+  const words = [...scanner.push(from === 0 ? text : text.slice(from)), ...scanner.endWord()];
+  return words.map(({ start, end }) => ({ start, end }));
+}
+
+export interface ScannedWord extends WordSpan {
+  readonly text: string;
+}
+
+type PieceKind = "none" | "spaced" | "unspaced" | "emoji";
+
+/** Runs of a script without spaces are looked up in the dictionary in windows, so that one long run stays linear. */
+const UNSPACED_WINDOW = 256;
+/** Words that end in the last part of a window are looked up again with what follows. */
+const UNSPACED_SURE = 192;
+const ZERO_WIDTH_JOINER = 0x200d;
+
+/** Finds the words of a text that grows. A word comes out when the character behind it shows that it is complete. */
+export class WordScanner {
+  readonly #reader: CodePointReader;
+  readonly #gate = new TagGate(
+    {
+      character: (codePoint, index) => this.#character(codePoint, index),
+      tag: () => this.#close(),
+    },
+    { hasBracketTags: false },
+  );
+  #kind: PieceKind = "none";
+  #pieceStart = 0;
+  #pieceEnd = 0;
+  #isJoined = false;
+  /** Text from `#base` on: the open piece and what follows it. */
+  #text = "";
+  #base: number;
+  #windowEnd = 0;
+  #words: ScannedWord[] = [];
+
+  /** `from`: offset of the first character that will be pushed. */
+  constructor(from = 0) {
+    this.#base = from;
+    this.#reader = new CodePointReader((codePoint, index) => this.#gate.step(codePoint, index), from);
+  }
+
+  push(text: string): ScannedWord[] {
+    this.#text += text;
+    this.#reader.push(text);
+    this.#forget();
+    return this.#take();
+  }
+
+  /** The text ends here, or what follows is no part of the word before: the open word is complete. */
+  endWord(): ScannedWord[] {
+    this.#reader.end();
+    this.#gate.finish();
+    this.#close();
+    this.#forget();
+    return this.#take();
+  }
+
+  #take(): ScannedWord[] {
+    const words = this.#words;
+    if (words.length > 0) this.#words = [];
+    return words;
+  }
+
+  /** Drops the text before the open piece. What the tag gate holds back is short and stays too. */
+  #forget(): void {
+    if (this.#kind === "none" && this.#gate.isHolding) return;
+    const keepFrom = this.#kind === "none" ? this.#reader.offset : this.#pieceStart;
+    if (keepFrom === this.#base) return;
+    this.#text = this.#text.slice(keepFrom - this.#base);
+    this.#base = keepFrom;
+  }
+
+  #character(codePoint: number, index: number): void {
+    const kind = kindOf(codePoint);
+    const pieceKind = pieceKindOf(kind);
+    const isJoined = this.#isJoined && isPicture(kind, codePoint);
+    if (kind === KIND.extend || kind === KIND.format || isJoined) {
+      // Part of the grapheme or word before it; alone it is nothing.
+      if (this.#kind !== "none") this.#pieceEnd = index + unitsOf(codePoint);
+      this.#isJoined = codePoint === ZERO_WIDTH_JOINER && this.#kind !== "none";
+      return;
+    }
+    if (pieceKind !== this.#kind) {
+      this.#close();
+      this.#kind = pieceKind;
+      this.#pieceStart = index;
+      this.#windowEnd = index + UNSPACED_WINDOW;
+    }
+    this.#pieceEnd = index + unitsOf(codePoint);
+    if (pieceKind === "unspaced" && this.#pieceEnd >= this.#windowEnd) this.#closeWindow();
+  }
+
+  #close(): void {
+    const start = this.#pieceStart;
+    const piece =
+      this.#kind === "none" ? "" : this.#text.slice(start - this.#base, this.#pieceEnd - this.#base);
+    if (this.#kind === "spaced") for (const word of trimToWords(piece)) this.#add(start, word);
+    else if (this.#kind === "unspaced") for (const word of unspacedWords(piece)) this.#add(start, word);
+    else if (this.#kind === "emoji") this.#add(start, { start: 0, end: piece.length });
+    this.#kind = "none";
+    this.#isJoined = false;
+  }
+
+  #closeWindow(): void {
+    const start = this.#pieceStart;
+    const words = unspacedWords(this.#text.slice(start - this.#base, this.#pieceEnd - this.#base));
+    let end = 0;
+    for (const word of words) {
+      if (word.end > UNSPACED_SURE) break;
+      this.#add(start, word);
+      end = word.end;
+    }
+    this.#pieceStart = start + end;
+    // Where one word filled the window, the next look is when the run is twice as long.
+    this.#windowEnd =
+      end > 0 ? this.#pieceStart + UNSPACED_WINDOW : this.#pieceEnd + (this.#pieceEnd - start);
+  }
+
+  #add(offset: number, word: WordSpan): void {
+    const [start, end] = [offset + word.start, offset + word.end];
+    this.#words.push({ text: this.#text.slice(start - this.#base, end - this.#base), start, end });
+  }
+}
+
+/** What a zero width joiner joins to the picture before it; halves of flags are never joined. */
+function isPicture(kind: Kind, codePoint: number): boolean {
+  const isFlagHalf = codePoint >= 0x1f1e6 && codePoint <= 0x1f1ff;
+  return (kind === KIND.emoji && !isFlagHalf) || kind === KIND.symbol;
+}
+
+function pieceKindOf(kind: Kind): PieceKind {
+  switch (kind) {
+    case KIND.space:
+    case KIND.newline:
+    case KIND.glue:
+    case KIND.wideStop:
+    case KIND.wideClause:
+      return "none";
+    case KIND.unspaced:
+      return "unspaced";
+    case KIND.emoji:
+      return "emoji";
+    default:
+      return "spaced";
+  }
+}

@@ -1,0 +1,42 @@
+/** A stretch of text on its way to its times, and how times are spread over text that has none. */
+import type { Timing } from "../protocol/vocabulary.ts";
+
+/** Owned by one SegmentTiming; changed in place until it is emitted. */
+export interface Draft {
+  /** UTF-16 offset in the segment's text, exclusive; it starts where the one before it ends. */
+  readonly end: number;
+  /** Seconds; NaN = unknown. */
+  startSeconds: number;
+  endSeconds: number;
+  timing: Timing;
+}
+
+const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
+
+export function isTimed(draft: Draft): boolean {
+  return !Number.isNaN(draft.startSeconds) && !Number.isNaN(draft.endSeconds);
+}
+
+/** The characters of a stretch: graphemes, so that none is cut. */
+export function charactersOf(text: string): string[] {
+  return text.length === 1 ? [text] : Array.from(GRAPHEMES.segment(text), ({ segment }) => segment);
+}
+
+/** How long a text takes to say, against other texts: for want of anything better. */
+export function speechWeight(text: string): number {
+  let weight = 0;
+  for (const character of text) weight += characterWeight(character);
+  return weight;
+}
+
+// Roughly the share of phonemes: a Chinese character is a syllable, a digit a word, a stop a pause.
+function characterWeight(character: string): number {
+  if (/\p{Ll}|\p{Lu}/u.test(character)) return 1;
+  if (/\p{N}|\p{So}/u.test(character)) return 3;
+  if (/[\p{scx=Han}\p{sc=Hangul}\p{scx=Hira}\p{scx=Kana}]/u.test(character) && /\p{L}/u.test(character))
+    return 2.5;
+  if (/\p{L}/u.test(character)) return 1;
+  if (/\p{Sentence_Terminal}/u.test(character)) return 4;
+  if (/[\p{Terminal_Punctuation}\p{Pd}…]/u.test(character)) return 2;
+  return 0.5;
+}

@@ -1,0 +1,146 @@
+/**
+ * Puts the times of one upstream response on one clock that only goes forward: times of each chunk on its own (the
+ * vendor's SDK says so), clocks that restart, overlaps, jumps of single characters, negative and missing numbers.
+ */
+import type { Placed } from "./alignment-walk.ts";
+import { type Draft, isTimed } from "./draft.ts";
+import { weaker } from "./timed.ts";
+
+/** A clock that restarts does so near zero; leading silence is no longer than this. */
+const RESTART_BELOW_SECONDS = 0.3;
+/** And it restarts after something was said. */
+const RESTART_AFTER_SECONDS = 0.6;
+/** Rounding on the wire; smaller steps back are no fault. */
+const TOLERANCE_SECONDS = 0.02;
+/** Length of a character whose end is unknown. */
+const TYPICAL_CHARACTER_SECONDS = 0.06;
+
+export class ResponseClock {
+  #lastEnd = 0;
+
+  /**
+   * The times of one chunk on the response's clock; NaN where they are unknown. `chunkStartSeconds`: where the chunk's
+   * audio starts in the response, if known: the origin of times that count from the chunk.
+   */
+  place(placed: readonly Placed[], chunkStartSeconds = 0): Draft[] {
+    const drafts = placed.map(toDraft);
+    fillHalfKnown(drafts);
+    dropOutliers(drafts);
+    for (const run of splitAtRestarts(drafts)) this.#placeRun(run, chunkStartSeconds);
+    return drafts;
+  }
+
+  #placeRun(run: readonly Draft[], chunkStartSeconds: number): void {
+    const first = run[0]?.startSeconds ?? 0;
+    const last = run.at(-1)?.endSeconds ?? first;
+    if (first < this.#lastEnd - TOLERANCE_SECONDS) {
+      if (isRestart(first, this.#lastEnd)) {
+        shift(run, Math.max(this.#lastEnd, chunkStartSeconds));
+      } else if (last > this.#lastEnd + TOLERANCE_SECONDS) {
+        // Overlaps what was said already and ends behind it: squeezed into what is new.
+        scale(run, { from: first, to: this.#lastEnd, factor: (last - this.#lastEnd) / (last - first) });
+      } else shift(run, this.#lastEnd - first);
+    }
+    this.#lastEnd = Math.max(this.#lastEnd, run.at(-1)?.endSeconds ?? 0);
+  }
+}
+
+/** Moves times: `from` becomes `to`, and what follows is stretched by `factor`. */
+export function scale(
+  drafts: readonly Draft[],
+  map: { readonly from: number; readonly to: number; readonly factor: number },
+): void {
+  for (const draft of drafts) {
+    draft.startSeconds = map.to + (draft.startSeconds - map.from) * map.factor;
+    draft.endSeconds = map.to + (draft.endSeconds - map.from) * map.factor;
+    draft.timing = weaker(draft.timing, "scaled");
+  }
+}
+
+function shift(drafts: readonly Draft[], bySeconds: number): void {
+  scale(drafts, { from: 0, to: bySeconds, factor: 1 });
+}
+
+function isRestart(seconds: number, lastSeconds: number): boolean {
+  return seconds < RESTART_BELOW_SECONDS && lastSeconds > RESTART_AFTER_SECONDS;
+}
+
+function toDraft({ end, startSeconds, endSeconds, isExact }: Placed): Draft {
+  const isMoved = startSeconds < 0 || endSeconds < 0;
+  return {
+    end,
+    startSeconds: Math.max(startSeconds, 0),
+    endSeconds: Math.max(endSeconds, 0),
+    timing: isExact ? (isMoved ? "scaled" : "exact") : "estimated",
+  };
+}
+
+/** Characters with one of their two times, or that end before they start. */
+function fillHalfKnown(drafts: readonly Draft[]): void {
+  for (const [i, draft] of drafts.entries()) {
+    const hasStart = !Number.isNaN(draft.startSeconds);
+    const hasEnd = !Number.isNaN(draft.endSeconds);
+    if (hasStart && hasEnd && draft.endSeconds >= draft.startSeconds) continue;
+    if (!hasStart && !hasEnd) continue;
+    draft.timing = "estimated";
+    if (hasStart) {
+      const next = drafts[i + 1]?.startSeconds ?? Number.NaN;
+      draft.endSeconds = next >= draft.startSeconds ? next : draft.startSeconds + TYPICAL_CHARACTER_SECONDS;
+    } else {
+      const before = drafts[i - 1]?.endSeconds ?? Number.NaN;
+      draft.startSeconds =
+        before <= draft.endSeconds ? before : Math.max(draft.endSeconds - TYPICAL_CHARACTER_SECONDS, 0);
+    }
+  }
+}
+
+/** Makes single times unknown that lie outside the order of their neighbours: too high, or too low. */
+function dropOutliers(drafts: readonly Draft[]): void {
+  const kept: Draft[] = [];
+  for (const [i, draft] of drafts.entries()) {
+    if (!isTimed(draft)) continue;
+    const last = kept.at(-1);
+    const goesBack = last !== undefined && draft.startSeconds < last.startSeconds - TOLERANCE_SECONDS;
+    if (!goesBack || (kept.length > 1 && restartsAt(drafts, i, last))) {
+      kept.push(draft);
+      continue;
+    }
+    const before = kept.at(-2);
+    const isLastTooHigh =
+      before === undefined
+        ? goesOn(drafts, i, last)
+        : draft.startSeconds >= before.startSeconds - TOLERANCE_SECONDS && goesOn(drafts, i, last);
+    const outlier = isLastTooHigh ? last : draft;
+    outlier.startSeconds = Number.NaN;
+    outlier.endSeconds = Number.NaN;
+    outlier.timing = "estimated";
+    if (isLastTooHigh) kept[kept.length - 1] = draft;
+  }
+}
+
+/** Whether the clock starts again at this character, and not just this character is wrong. */
+function restartsAt(drafts: readonly Draft[], index: number, last: Draft): boolean {
+  const draft = drafts[index];
+  return draft !== undefined && isRestart(draft.startSeconds, last.endSeconds) && goesOn(drafts, index, last);
+}
+
+/** Whether the next time goes on from this character and not from the one before it. */
+function goesOn(drafts: readonly Draft[], index: number, last: Draft): boolean {
+  const draft = drafts[index];
+  const next = drafts.slice(index + 1, index + 9).find(isTimed);
+  if (draft === undefined || next === undefined) return draft !== undefined;
+  return next.startSeconds >= draft.startSeconds - TOLERANCE_SECONDS && next.startSeconds < last.startSeconds;
+}
+
+/** The characters with known times, cut where the clock starts again. */
+function splitAtRestarts(drafts: readonly Draft[]): Draft[][] {
+  const runs: Draft[][] = [];
+  let last = Number.POSITIVE_INFINITY;
+  for (const draft of drafts) {
+    if (!isTimed(draft)) continue;
+    if (draft.startSeconds < last - TOLERANCE_SECONDS) runs.push([]);
+    runs.at(-1)?.push(draft);
+    last = draft.startSeconds;
+  }
+  return runs;
+}

@@ -1,0 +1,223 @@
+/**
+ * The timing of one upstream response: takes the alignments as they come with the chunks, and gives the characters of
+ * the client's text with times that rise, never restart, and never reach beyond the audio.
+ */
+import type { Timing } from "../protocol/vocabulary.ts";
+import type { Alignment } from "./alignment.ts";
+import { type AlignmentEntry, AlignmentReader } from "./alignment-entries.ts";
+import { AlignmentWalk } from "./alignment-walk.ts";
+import { charactersOf, type Draft, isTimed, speechWeight } from "./draft.ts";
+import { ResponseClock, scale } from "./response-clock.ts";
+import { type TimedCharacters, weaker } from "./timed.ts";
+
+export interface SegmentTimingOptions {
+  /** The text as it was sent upstream. */
+  readonly text: string;
+  /** UTF-16 offset of that text in the client's text. */
+  readonly textStart: number;
+}
+
+export interface ChunkFacts {
+  /** Seconds of the response's audio received so far, this chunk's included. Characters beyond it wait for their audio. */
+  readonly audioSeconds?: number;
+}
+
+/** Rounding on the wire: repairs below it leave the label as it is. */
+const EXACT_SECONDS = 0.0015;
+/** How far a character's end may be ahead of the audio received. */
+const AHEAD_SECONDS = 0.05;
+
+export class SegmentTiming {
+  readonly #text: string;
+  readonly #textStart: number;
+  readonly #reader = new AlignmentReader();
+  readonly #walk: AlignmentWalk;
+  readonly #clock = new ResponseClock();
+  /** In the order of the text, without holes: not emitted yet. */
+  #drafts: Draft[] = [];
+  #emittedTo = 0;
+  #lastEnd = 0;
+  #audioSeconds: number | undefined;
+  #isFinished = false;
+  /** Entries that a response may still have: an upstream that never stops must not fill the memory. */
+  #budget: number;
+
+  constructor({ text, textStart }: SegmentTimingOptions) {
+    this.#text = text;
+    this.#textStart = textStart;
+    this.#walk = new AlignmentWalk(text);
+    this.#budget = 8 * text.length + 4096;
+  }
+
+  /**
+   * The characters whose times this chunk settles, or null. `alignment` is that of the text as it was sent;
+   * `normalized` helps out where it is missing.
+   */
+  push(
+    alignment: Alignment | null,
+    normalized: Alignment | null,
+    facts: ChunkFacts = {},
+  ): TimedCharacters | null {
+    if (this.#isFinished) return null;
+    const chunkStartSeconds = this.#audioSeconds;
+    this.#audioSeconds = facts.audioSeconds ?? this.#audioSeconds;
+    const source = hasCharacters(alignment) ? alignment : normalized;
+    const entries = source === null ? [] : this.#withinBudget(this.#reader.read(source));
+    const drafts = this.#clock.place(this.#walk.push(entries), chunkStartSeconds);
+    if (drafts.length > 0) {
+      this.#drafts = this.#drafts.concat(drafts);
+      this.#fillBetween();
+    }
+    return this.#emit(this.#countSettled());
+  }
+
+  /**
+   * The response is complete: the characters that waited or never got a time, or null. `audioSeconds`: its audio's real
+   * length; everything ends with it. Only for a response that ended well: it takes all of the text for spoken.
+   */
+  finish(audioSeconds: number): TimedCharacters | null {
+    if (this.#isFinished) return null;
+    this.#isFinished = true;
+    this.#drafts = this.#drafts.concat(this.#clock.place(this.#walk.finish()));
+    if (!(audioSeconds > 0)) return null;
+    this.#squeezeTo(Math.max(audioSeconds, this.#lastEnd));
+    if (this.#walk.at < this.#text.length) {
+      const [startSeconds, endSeconds] = [Number.NaN, Number.NaN];
+      this.#drafts.push({ end: this.#text.length, startSeconds, endSeconds, timing: "exact" });
+    }
+    this.#fillBetween(Math.max(audioSeconds, this.#lastEnd));
+    return this.#emit(this.#drafts.length);
+  }
+
+  /** UTF-16 offset in the client's text of the response's n-th character, as voice segments count them. */
+  textOffsetOf(characterIndex: number): number {
+    return this.#textStart + this.#walk.offsetOf(characterIndex);
+  }
+
+  #withinBudget(entries: AlignmentEntry[]): AlignmentEntry[] {
+    const taken = entries.length > this.#budget ? entries.slice(0, this.#budget) : entries;
+    this.#budget -= taken.length;
+    return taken;
+  }
+
+  /** Spreads text without times over the gap between its neighbours' times; `endSeconds` stands for the last neighbour. */
+  #fillBetween(endSeconds = Number.NaN): void {
+    let gap = { first: 0, textFrom: this.#emittedTo, from: this.#lastEnd };
+    for (const [i, draft] of this.#drafts.entries()) {
+      if (!isTimed(draft)) continue;
+      if (i > gap.first)
+        this.#spread(this.#drafts.slice(gap.first, i), { ...gap, until: draft.startSeconds });
+      gap = { first: i + 1, textFrom: draft.end, from: Math.max(gap.from, draft.endSeconds) };
+    }
+    const rest = this.#drafts.slice(gap.first);
+    if (rest.length > 0 && !Number.isNaN(endSeconds)) this.#spread(rest, { ...gap, until: endSeconds });
+  }
+
+  #spread(drafts: readonly Draft[], gap: { textFrom: number; from: number; until: number }): void {
+    const length = Math.max(gap.until - gap.from, 0);
+    const total = speechWeight(this.#text.slice(gap.textFrom, drafts.at(-1)?.end)) || 1;
+    let textFrom = gap.textFrom;
+    let said = 0;
+    for (const draft of drafts) {
+      draft.startSeconds = gap.from + (length * said) / total;
+      const text = this.#text.slice(textFrom, draft.end);
+      said += speechWeight(text);
+      draft.endSeconds = gap.from + (length * said) / total;
+      // White space has nothing to be wrong about.
+      if (text.trim() !== "") draft.timing = "estimated";
+      textFrom = draft.end;
+    }
+  }
+
+  /** Drafts from the front that have their times, and whose audio is there. */
+  #countSettled(): number {
+    const limit = (this.#audioSeconds ?? Number.POSITIVE_INFINITY) + AHEAD_SECONDS;
+    const unsettled = this.#drafts.findIndex((draft) => !isTimed(draft) || draft.endSeconds > limit);
+    return unsettled < 0 ? this.#drafts.length : unsettled;
+  }
+
+  /** The alignment is longer than the audio: what is left of it shrinks into what is left of that. */
+  #squeezeTo(endSeconds: number): void {
+    const timed = this.#drafts.filter(isTimed);
+    const first = timed[0]?.startSeconds ?? 0;
+    const last = timed.reduce((end, draft) => Math.max(end, draft.endSeconds), 0);
+    if (last <= endSeconds + EXACT_SECONDS) return;
+    const to = first < endSeconds ? Math.max(first, this.#lastEnd) : this.#lastEnd;
+    const factor = last > first ? Math.max(endSeconds - to, 0) / (last - first) : 0;
+    scale(timed, { from: first, to, factor });
+  }
+
+  #emit(count: number): TimedCharacters | null {
+    if (count === 0) return null;
+    const start = this.#emittedTo;
+    const characters: string[] = [];
+    const startSeconds: number[] = [];
+    const endSeconds: number[] = [];
+    let timing: Timing = "exact";
+    for (let i = 0; i < count; i++) {
+      const draft = this.#drafts[i];
+      if (draft === undefined) break;
+      const next = this.#drafts[i + 1];
+      const isNextTimed = next !== undefined && isTimed(next);
+      const nextStart = isNextTimed ? next.startSeconds : Number.POSITIVE_INFINITY;
+      timing = weaker(timing, settle(draft, this.#lastEnd, nextStart));
+      const parts = charactersOf(this.#text.slice(this.#emittedTo, draft.end));
+      if (parts.length > 1) timing = weaker(timing, draft.timing === "exact" ? "scaled" : draft.timing);
+      for (const part of divide(draft, parts)) {
+        characters.push(part.text);
+        startSeconds.push(part.startSeconds);
+        endSeconds.push(part.endSeconds);
+      }
+      this.#emittedTo = draft.end;
+      this.#lastEnd = draft.endSeconds;
+    }
+    this.#drafts = this.#drafts.slice(count);
+    return {
+      start: this.#textStart + start,
+      end: this.#textStart + this.#emittedTo,
+      characters,
+      startSeconds,
+      endSeconds,
+      timing,
+    };
+  }
+}
+
+/** Makes a draft rise from the one before it and end before the next starts; returns its label. */
+function settle(draft: Draft, lastEnd: number, nextStart: number): Timing {
+  const start = Math.max(draft.startSeconds, lastEnd);
+  const end = Math.max(start, Math.min(draft.endSeconds, nextStart));
+  const moved = Math.max(Math.abs(start - draft.startSeconds), Math.abs(end - draft.endSeconds));
+  if (moved > EXACT_SECONDS) draft.timing = weaker(draft.timing, "scaled");
+  draft.startSeconds = start;
+  draft.endSeconds = end;
+  return draft.timing;
+}
+
+interface Part {
+  readonly text: string;
+  readonly startSeconds: number;
+  readonly endSeconds: number;
+}
+
+/** One draft's time over its characters. */
+function divide(draft: Draft, parts: readonly string[]): Part[] {
+  const [only] = parts;
+  const { startSeconds, endSeconds } = draft;
+  if (only !== undefined && parts.length === 1) return [{ text: only, startSeconds, endSeconds }];
+  const total = parts.reduce((sum, part) => sum + speechWeight(part), 0) || 1;
+  let said = 0;
+  return parts.map((text) => {
+    const start = startSeconds + ((endSeconds - startSeconds) * said) / total;
+    said += speechWeight(text);
+    return {
+      text,
+      startSeconds: start,
+      endSeconds: startSeconds + ((endSeconds - startSeconds) * said) / total,
+    };
+  });
+}
+
+function hasCharacters(alignment: Alignment | null): alignment is Alignment {
+  return alignment !== null && alignment.characters.length > 0;
+}

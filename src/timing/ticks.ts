@@ -1,0 +1,30 @@
+/**
+ * The session's unit of time. One tick is the largest span of which every supported sample is a whole multiple, so
+ * that positions of frames in different renditions compare exactly, however long the session lasts.
+ */
+import { GatewayError } from "../errors.ts";
+
+/** The least common multiple of 8000, 16000, 22050, 24000, 32000, 44100 and 48000. A day is 1.2e12: exact. */
+export const TICKS_PER_SECOND = 14_112_000;
+
+/** Ticks that one sample lasts. `sampleRate`: hertz, one of the seven above. */
+export function ticksPerSample(sampleRate: number): number {
+  const ticks = TICKS_PER_SECOND / sampleRate;
+  if (!Number.isSafeInteger(ticks) || ticks <= 0) {
+    throw new GatewayError(
+      "internal",
+      `Can't place samples on the timeline: rate ${sampleRate} Hz, expected a divisor of ${TICKS_PER_SECOND}`,
+    );
+  }
+  return ticks;
+}
+
+/** Milliseconds for events: rounded to 0.001 ms, far below a sample, so that JSON stays short. */
+export function msOfTicks(ticks: number): number {
+  return Math.round((ticks * 1_000_000) / TICKS_PER_SECOND) / 1000;
+}
+
+/** The nearest tick. */
+export function ticksOfSeconds(seconds: number): number {
+  return Math.round(seconds * TICKS_PER_SECOND);
+}

@@ -1,0 +1,34 @@
+/** What the stages of this folder hand on: characters and words with their times and where they stand in the text. */
+import type { Timing } from "../protocol/vocabulary.ts";
+
+/** A contiguous stretch of text with the time of each of its characters. */
+export interface TimedCharacters {
+  /** UTF-16 offsets into the client's text; `end` exclusive. */
+  readonly start: number;
+  readonly end: number;
+  /** Joined they are the text from `start` to `end`: code points, or graphemes where the upstream timed those. */
+  readonly characters: readonly string[];
+  /** Seconds from the start of the upstream response. Starts and ends rise, and no character begins before the last ended. */
+  readonly startSeconds: readonly number[];
+  readonly endSeconds: readonly number[];
+  /** The weakest of its characters. */
+  readonly timing: Timing;
+}
+
+export interface TimedWord {
+  readonly text: string;
+  /** UTF-16 offsets into the client's text; `end` exclusive. */
+  readonly start: number;
+  readonly end: number;
+  /** On the clock of the characters that made it. */
+  readonly startSeconds: number;
+  readonly endSeconds: number;
+  readonly timing: Timing;
+}
+
+const WEAKNESS: Readonly<Record<Timing, number>> = { exact: 0, scaled: 1, estimated: 2 };
+
+/** The weaker of two labels. */
+export function weaker(a: Timing, b: Timing): Timing {
+  return WEAKNESS[a] >= WEAKNESS[b] ? a : b;
+}

@@ -1,0 +1,426 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Alignment } from "../../../src/timing/alignment.ts";
+import { SegmentTiming } from "../../../src/timing/segment-timing.ts";
+import type { TimedCharacters } from "../../../src/timing/timed.ts";
+import { FIXTURES } from "../text/fixtures.ts";
+import { alignmentOf, problemWith, startsOf } from "./upstream-fixtures.ts";
+
+function runOf(text: string, chunks: readonly (Alignment | null)[], audioSeconds: number) {
+  const timing = new SegmentTiming({ text, textStart: 10 });
+  const all: (TimedCharacters | null)[] = chunks.map((chunk) => timing.push(chunk, null));
+  all.push(timing.finish(audioSeconds));
+  expect(problemWith(all, { text, textStart: 10 })).toBe("");
+  return all;
+}
+
+function joined(all: readonly (TimedCharacters | null)[]): string {
+  return all
+    .map(startsOf)
+    .filter((shown) => shown !== "")
+    .join(" ");
+}
+
+const labels = (all: readonly (TimedCharacters | null)[]) => all.map((timed) => timed?.timing ?? null);
+
+describe("SegmentTiming with a sound alignment", () => {
+  it("gives the characters with their offsets in the client's text, exact", () => {
+    const timing = new SegmentTiming({ text: "Hi you", textStart: 10 });
+    expect(timing.push(alignmentOf("Hi "), null)).toEqual({
+      start: 10,
+      end: 13,
+      characters: ["H", "i", " "],
+      startSeconds: [0, 0.1, 0.2],
+      endSeconds: [0.1, 0.2, 0.3],
+      timing: "exact",
+    });
+    expect(timing.push(null, null)).toBeNull();
+    expect(startsOf(timing.push(alignmentOf("you", 0.35), null))).toBe("y0.35 o0.45 u0.55");
+    expect(timing.finish(0.7)).toBeNull();
+    expect(timing.finish(0.7)).toBeNull();
+    expect(timing.push(alignmentOf("more", 1), null)).toBeNull();
+  });
+
+  it.each(FIXTURES.filter((text) => text !== ""))(
+    "any split of the alignment of %j gives the same times",
+    (text) => {
+      const whole = alignmentOf(text);
+      const units = text.split("");
+      const all = runOf(text, [whole], text.length / 10);
+      const times = all.flatMap((timed) => timed?.startSeconds ?? []);
+      // Letter by letter, and by UTF-16 code units: halves of a pair are joined again.
+      const letters = runOf(
+        text,
+        whole.characters.map((c, i) => alignmentOf([c], i * 0.1)),
+        text.length / 10,
+      );
+      expect(letters.flatMap((timed) => timed?.startSeconds ?? [])).toEqual(times);
+      const halves = runOf(
+        text,
+        units.map((unit, i) => alignmentOf([unit], i * 0.1)),
+        text.length / 10,
+      );
+      expect(halves.map((timed) => timed?.characters.join("") ?? "").join("")).toBe(text);
+      expect(
+        labels([...all, ...letters, ...halves]).every((label) => label === null || label === "exact"),
+      ).toBe(true);
+    },
+  );
+
+  it("keeps a grapheme whole that the upstream timed as one, and splits words that it timed as one", () => {
+    expect(joined(runOf("a👨‍👩‍👧b", [alignmentOf(["a", "👨‍👩‍👧", "b"])], 0.3))).toBe(
+      "a0.00 👨‍👩‍👧0.10 b0.20",
+    );
+    const words = runOf("Hi you", [alignmentOf(["Hi", " ", "you"])], 0.3);
+    expect(joined(words)).toBe("H0.00 i0.05  0.10 y0.20 o0.23 u0.27");
+    expect(labels(words)[0]).toBe("scaled");
+  });
+
+  it("holds characters back until their audio has come, where it is told how much there is", () => {
+    const timing = new SegmentTiming({ text: "Hello", textStart: 0 });
+    expect(startsOf(timing.push(alignmentOf("Hello"), null, { audioSeconds: 0.2 }))).toBe("H0.00 e0.10");
+    expect(startsOf(timing.push(null, null, { audioSeconds: 0.4 }))).toBe("l0.20 l0.30");
+    expect(startsOf(timing.finish(0.5))).toBe("o0.40");
+  });
+});
+
+describe("SegmentTiming with characters that differ", () => {
+  it.each([
+    ["white space around it", "Hi you", " Hi you ", "H0.10 i0.20  0.30 y0.40 o0.50 u0.60", "exact"],
+    ["other white space", "a\nb  c", "a b c", "a0.00 \n0.10 b0.20  0.30  0.40 c0.40", "exact"],
+    ["no white space", "a b", "ab", "a0.00  0.10 b0.10", "exact"],
+    [
+      "characters left out",
+      "Hi you all!",
+      "Hi all!",
+      "H0.00 i0.10  0.20 y0.30 o0.30 u0.30  0.30 a0.30 l0.40 l0.50 !0.60",
+      "estimated",
+    ],
+    [
+      "characters added",
+      "Hi all now",
+      "Hi xyz all now",
+      "H0.00 i0.10  0.20 a0.70 l0.80 l0.90  1.00 n1.10 o1.20 w1.30",
+      "estimated",
+    ],
+    [
+      "another quote",
+      "It’s fine",
+      "It's fine",
+      "I0.00 t0.10 ’0.20 s0.30  0.40 f0.50 i0.60 n0.70 e0.80",
+      "estimated",
+    ],
+    [
+      "another case",
+      "HELLO all",
+      "Hello all",
+      "H0.00 E0.10 L0.20 L0.30 O0.40  0.50 a0.60 l0.70 l0.80",
+      "estimated",
+    ],
+    [
+      "a composed letter",
+      "e\u0301te now",
+      "éte now",
+      "e\u03010.00 t0.10 e0.20  0.30 n0.40 o0.50 w0.60",
+      "estimated",
+    ],
+  ])("finds its way with %s", (_name, text, said, expected, label) => {
+    const all = runOf(text, [alignmentOf(said)], 3);
+    expect(joined(all)).toBe(expected);
+    expect(
+      labels(all)
+        .filter((one) => one !== null)
+        .at(-1),
+    ).toBe(label);
+  });
+
+  it("spreads the time of a normalized number over its digits, and is exact before and behind it", () => {
+    const said = "It costs one thousand two hundred thirty four dollars and fifty six cents is it and more";
+    const text = "It costs $1,234.56 is it and more";
+    const [timed] = runOf(text, [alignmentOf(said)], 9);
+    const start = timed?.startSeconds ?? [];
+    const dollar = said.indexOf("one") / 10;
+    const behind = said.indexOf(" is it") / 10;
+    expect(start[text.indexOf("$")]).toBeCloseTo(dollar, 6);
+    expect(start[text.indexOf(" is it")]).toBeCloseTo(behind, 6);
+    expect(start.slice(9, 18).every((time) => time >= dollar && time < behind)).toBe(true);
+  });
+
+  it("crosses a difference that a chunk border cuts", () => {
+    const said = "It costs five dollars and that is that";
+    const text = "It costs $5 and that is that";
+    const whole = alignmentOf(said);
+    for (let cut = 1; cut < said.length; cut++) {
+      const all = runOf(text, [alignmentOf(said.slice(0, cut)), alignmentOf(said.slice(cut), cut / 10)], 4);
+      const starts = all.flatMap((timed) => timed?.startSeconds ?? []);
+      const last = whole.character_start_times_seconds.slice(-10);
+      for (const [i, time] of starts.slice(-10).entries()) expect(time).toBeCloseTo(last[i] ?? 0, 6);
+    }
+  });
+
+  it("maps the upstream's character count to the client's text, for voice segments", () => {
+    const timing = new SegmentTiming({ text: "a😀bc", textStart: 10 });
+    timing.push(alignmentOf([" ", "a", "\ud83d", "\ude00", "b", "c"]), null);
+    expect([0, 1, 2, 3, 4, 5, 6].map((index) => timing.textOffsetOf(index))).toEqual([
+      10, 10, 11, 11, 13, 14, 15,
+    ]);
+  });
+});
+
+describe("SegmentTiming with a pass that begins again", () => {
+  const text = "Hello you all, and them.";
+
+  it.each([
+    ["the whole text twice", ["Hello you all, and them.", "Hello you all, and them."]],
+    ["the beginning, then all", ["Hello you", "Hello you all, and them."]],
+    ["the middle again", ["Hello you all", "you all, and them."]],
+  ])("drops what was timed before: %s", (_name, passes) => {
+    const chunks = passes.map((pass) => alignmentOf(pass, text.indexOf(pass) / 10));
+    const all = runOf(text, chunks, 2.4);
+    expect(joined(all)).toBe(startsOf(runOf(text, [alignmentOf(text)], 2.4)[0] ?? null));
+    expect(labels(all).every((label) => label === null || label === "exact")).toBe(true);
+  });
+
+  it("drops a second pass within one chunk", () => {
+    const once = alignmentOf("Hello you");
+    const again = alignmentOf(text);
+    const both = {
+      characters: [...once.characters, ...again.characters],
+      character_start_times_seconds: [
+        ...once.character_start_times_seconds,
+        ...again.character_start_times_seconds,
+      ],
+      character_end_times_seconds: [
+        ...once.character_end_times_seconds,
+        ...again.character_end_times_seconds,
+      ],
+    };
+    const all = runOf(text, [both], 2.4);
+    expect(joined(all)).toBe(startsOf(runOf(text, [again], 2.4)[0] ?? null));
+    expect(labels(all)).toEqual(["exact", null]);
+  });
+
+  it("goes on with the next chunk where a repeated one stops short", () => {
+    const chunks = [alignmentOf("Hello you all"), alignmentOf("Hello "), alignmentOf(", and them.", 1.3)];
+    expect(labels(runOf(text, chunks, 2.4))).toEqual(["exact", null, "exact", null]);
+  });
+
+  it("keeps text that really is said twice", () => {
+    expect(joined(runOf("ha ha", [alignmentOf("ha "), alignmentOf("ha", 0.3)], 0.5))).toBe(
+      "h0.00 a0.10  0.20 h0.30 a0.40",
+    );
+  });
+});
+
+describe("SegmentTiming with bad times", () => {
+  const sound = alignmentOf("Hello you");
+  const withStarts = (starts: readonly number[]): Alignment => ({
+    ...sound,
+    character_start_times_seconds: starts,
+  });
+
+  it("adds up clocks that start again with each chunk", () => {
+    const all = runOf("Hello you all", [alignmentOf("Hello you"), alignmentOf(" all")], 1.3);
+    expect(joined(all.slice(1))).toBe(" 0.90 a1.00 l1.10 l1.20");
+    expect(labels(all)).toEqual(["exact", "scaled", null]);
+  });
+
+  it("starts such a chunk where its audio starts, where it is told", () => {
+    const timing = new SegmentTiming({ text: "Hello you all", textStart: 0 });
+    timing.push(alignmentOf("Hello you"), null, { audioSeconds: 1.5 });
+    expect(startsOf(timing.push(alignmentOf(" all"), null, { audioSeconds: 2 }))).toBe(
+      " 1.50 a1.60 l1.70 l1.80",
+    );
+  });
+
+  it("adds up a clock that starts again within a chunk", () => {
+    const times = [0, 0.2, 0.4, 0.6, 0.8, 0, 0.2, 0.4, 0.6];
+    const chunk = {
+      ...sound,
+      character_start_times_seconds: times,
+      character_end_times_seconds: times.map((time) => time + 0.2),
+    };
+    const all = runOf("Hello you", [chunk], 1.8);
+    expect(joined(all)).toBe("H0.00 e0.20 l0.40 l0.60 o0.80  1.00 y1.20 o1.40 u1.60");
+    expect(labels(all)[0]).toBe("scaled");
+  });
+
+  it("squeezes a chunk that overlaps the one before it", () => {
+    const all = runOf("Hello you all", [alignmentOf("Hello you"), alignmentOf(" all", 0.7)], 1.3);
+    expect(joined(all.slice(1))).toBe(" 0.90 a0.95 l1.00 l1.05");
+    expect(labels(all)[1]).toBe("scaled");
+  });
+
+  it.each([
+    ["NaN", withStarts([0, 0.1, Number.NaN, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])],
+    ["null", withStarts([0, 0.1, null as unknown as number, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])],
+    ["Infinity", withStarts([0, 0.1, Number.POSITIVE_INFINITY, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])],
+    ["a string", withStarts([0, 0.1, "0.2" as unknown as number, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])],
+    ["a jump ahead", withStarts([0, 0.1, 7, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])],
+    ["a jump back", withStarts([0, 0.1, 0.2, 0.3, 0.05, 0.5, 0.6, 0.7, 0.8])],
+    ["no ends", { ...sound, character_end_times_seconds: [] }],
+    ["no starts", { ...sound, character_start_times_seconds: [] }],
+    ["ends cut short", { ...sound, character_end_times_seconds: [0.1, 0.2, 0.3] }],
+    ["starts cut short", { ...sound, character_start_times_seconds: [0, 0.1, 0.2] }],
+    [
+      "ends before starts",
+      { ...sound, character_end_times_seconds: sound.character_start_times_seconds.map((t) => t - 0.2) },
+    ],
+  ])("repairs %s and says that it estimated", (_name, alignment) => {
+    const all = runOf("Hello you", [alignment as Alignment], 0.9);
+    const starts = all.flatMap((timed) => timed?.startSeconds ?? []);
+    expect(starts).toHaveLength(9);
+    for (const [i, time] of starts.entries()) expect(Math.abs(time - i / 10)).toBeLessThanOrEqual(0.101);
+    expect(labels(all)).toContain("estimated");
+  });
+
+  it("lifts negative times to zero", () => {
+    const all = runOf("Hello", [alignmentOf("Hello", -0.2)], 0.3);
+    expect(joined(all)).toBe("H0.00 e0.00 l0.00 l0.10 o0.20");
+    expect(labels(all)[0]).toBe("scaled");
+  });
+
+  it("takes no entries where the arrays are missing", () => {
+    const broken = { characters: ["H", 5, null, "i"] } as unknown as Alignment;
+    expect(labels(runOf("Hi", [broken], 1))).toEqual([null, "estimated"]);
+  });
+});
+
+describe("SegmentTiming.finish()", () => {
+  it("spreads text without any timing over the audio", () => {
+    const [timed] = runOf("Hello you. Yes.", [], 2);
+    expect(timed?.timing).toBe("estimated");
+    expect(timed?.startSeconds[0]).toBe(0);
+    expect(timed?.endSeconds.at(-1)).toBeCloseTo(2, 9);
+  });
+
+  it("gives the rest of a text whose alignment ended early", () => {
+    const all = runOf("Hello you", [alignmentOf("Hello")], 1.3);
+    expect(all[1]?.start).toBe(15);
+    expect(all[1]?.startSeconds[0]).toBeCloseTo(0.5, 9);
+    expect(all[1]?.endSeconds.at(-1)).toBeCloseTo(1.3, 9);
+    expect(labels(all)).toEqual(["exact", "estimated"]);
+  });
+
+  it("leaves the label alone where only white space is missing", () => {
+    expect(labels(runOf("Hello ", [alignmentOf("Hello")], 0.7))).toEqual(["exact", "exact"]);
+  });
+
+  it("shrinks what waited into the audio's real length", () => {
+    const timing = new SegmentTiming({ text: "Hello you", textStart: 0 });
+    const all = [
+      timing.push(alignmentOf("Hello you", 0, 0.2), null, { audioSeconds: 0.5 }),
+      timing.push(null, null, { audioSeconds: 1 }),
+      timing.finish(1.2),
+    ];
+    expect(problemWith(all, { text: "Hello you", textStart: 0, audioSeconds: 1.2 })).toBe("");
+    expect(all[2]?.endSeconds.at(-1)).toBeCloseTo(1.2, 9);
+    expect(all[2]?.timing).toBe("scaled");
+  });
+
+  it("says nothing of a response without audio", () => {
+    expect(new SegmentTiming({ text: "Hello", textStart: 0 }).finish(0)).toBeNull();
+    expect(new SegmentTiming({ text: "Hello", textStart: 0 }).finish(Number.NaN)).toBeNull();
+  });
+
+  it("uses the normalized alignment where the other is missing", () => {
+    const timing = new SegmentTiming({ text: "Hi you", textStart: 0 });
+    expect(startsOf(timing.push(null, alignmentOf(" Hi you ")))).toBe("H0.10 i0.20  0.30 y0.40 o0.50 u0.60");
+  });
+});
+
+describe("SegmentTiming properties", () => {
+  const seconds = fc.oneof(
+    fc.double({ min: -1, max: 20, noNaN: true }),
+    fc.constantFrom(Number.NaN, Number.POSITIVE_INFINITY, -0, 0, 1e9),
+  );
+  const alignment = fc
+    .tuple(
+      fc.array(
+        fc.oneof(
+          fc.constantFrom(..."Hello you all 😀\ud83d\ude00".split(""), "ab", ""),
+          fc.string({ maxLength: 3 }),
+        ),
+        {
+          maxLength: 30,
+        },
+      ),
+      fc.array(seconds, { maxLength: 32 }),
+      fc.array(seconds, { maxLength: 32 }),
+    )
+    .map(([characters, starts, ends]) => ({
+      characters,
+      character_start_times_seconds: starts,
+      character_end_times_seconds: ends,
+    }));
+  const chunk = fc.record({
+    alignment: fc.oneof(alignment, fc.constant(null)),
+    normalized: fc.oneof(alignment, fc.constant(null)),
+    audioSeconds: fc.double({ min: 0, max: 2, noNaN: true }),
+  });
+
+  it("whatever the upstream sends: whole characters, no hole, nothing twice, never back, all text timed", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...FIXTURES.filter((text) => text !== ""), "Hello you all 😀 Hello you"),
+        fc.array(chunk, { maxLength: 6 }),
+        fc.boolean(),
+        (text, chunks, tellsAudio) => {
+          const timing = new SegmentTiming({ text, textStart: 3 });
+          let audioSeconds = 0.5;
+          const all = chunks.map((each) => {
+            audioSeconds += each.audioSeconds;
+            return timing.push(each.alignment, each.normalized, tellsAudio ? { audioSeconds } : {});
+          });
+          all.push(timing.finish(audioSeconds));
+          expect(problemWith(all, { text, textStart: 3 })).toBe("");
+          expect(all.reduce((sum, timed) => sum + (timed === null ? 0 : timed.end - timed.start), 0)).toBe(
+            text.length,
+          );
+          const last = all.findLast((timed) => timed !== null)?.endSeconds.at(-1) ?? 0;
+          if (tellsAudio) expect(last).toBeLessThanOrEqual(audioSeconds + 0.051);
+        },
+      ),
+      { seed: 21, numRuns: 1500 },
+    );
+  });
+
+  it("a sound alignment with any characters lost stays within the hole", () => {
+    const text = "Hello you all, this is what was said when nobody was there.";
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.nat(text.length - 1), { maxLength: 8 }), (lost) => {
+        const whole = alignmentOf(text);
+        const keep = <T>(all: readonly T[]): T[] => all.filter((_, index) => !lost.includes(index));
+        const all = runOf(
+          text,
+          [
+            {
+              characters: keep(whole.characters),
+              character_start_times_seconds: keep(whole.character_start_times_seconds),
+              character_end_times_seconds: keep(whole.character_end_times_seconds),
+            },
+          ],
+          text.length / 10,
+        );
+        const starts = all.flatMap((timed) => timed?.startSeconds ?? []);
+        const worst = Math.max(...starts.map((time, index) => Math.abs(time - index / 10)));
+        expect(worst).toBeLessThanOrEqual(0.1 * (lost.length + 6));
+      }),
+      { seed: 22, numRuns: 400 },
+    );
+  });
+
+  it("takes a long text in many chunks, and an upstream that never stops, in linear time", () => {
+    const text = "Hello you all, this is it. ".repeat(2000);
+    const timing = new SegmentTiming({ text, textStart: 0 });
+    let length = 0;
+    for (let at = 0; at < text.length; at += 20) {
+      const timed = timing.push(alignmentOf(text.slice(at, at + 20), at / 10), null);
+      length += (timed?.end ?? 0) - (timed?.start ?? 0);
+    }
+    expect(length).toBe(text.length);
+    const noise = new SegmentTiming({ text: "Hello you all", textStart: 0 });
+    for (let i = 0; i < 1000; i++) noise.push(alignmentOf("zqxj".repeat(50), i), null);
+    expect(noise.finish(1)?.end).toBe(13);
+  });
+});
