@@ -1,0 +1,44 @@
+/** API keys (contract C2): one key or none is configured; it comes as xi-api-key or as a bearer token. */
+import { createHash, timingSafeEqual } from "node:crypto";
+import { Refusal } from "./refusal.ts";
+
+export interface Credentials {
+  readonly "xi-api-key"?: string | string[] | undefined;
+  readonly authorization?: string | undefined;
+}
+
+/** Throws the refusal that the interface gives; `key` undefined accepts any key and none. */
+export function requireKey(key: string | undefined, headers: Credentials): void {
+  if (key === undefined) return;
+  const given = headers["xi-api-key"];
+  if (typeof given === "string") {
+    if (isEqual(given, key)) return;
+    throw wrongKey(given);
+  }
+  const bearer = /^Bearer\s+(.+)$/i.exec(headers.authorization ?? "")?.[1];
+  if (bearer !== undefined && isEqual(bearer, key)) return;
+  if (headers.authorization !== undefined) {
+    throw unauthorized("invalid_authorization_header", "Invalid authorization header");
+  }
+  throw unauthorized(
+    "needs_authorization",
+    "Neither authorization header nor xi-api-key received, please provide one.",
+  );
+}
+
+function unauthorized(status: string, message: string): Refusal {
+  return Refusal.of({ type: "authentication_error", code: "unauthorized", status, message });
+}
+
+/** Keys in the current `sk_` + hex shape are refused with 400, others with 401: seen live. */
+function wrongKey(given: string): Refusal {
+  if (!/^sk_[0-9a-f]+$/.test(given)) return unauthorized("invalid_api_key", "Invalid API key");
+  const detail = { type: "authentication_error", code: "invalid_api_key", message: "Invalid API key" };
+  return Refusal.of(detail, 400);
+}
+
+/** In constant time, whatever the lengths. */
+function isEqual(a: string, b: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+}

@@ -1,0 +1,46 @@
+/** What every section of the interface gets: the voice, the account that is played, and the answer's common headers. */
+import { randomBytes } from "node:crypto";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { requireKey } from "./auth.ts";
+import type { JobOpener } from "./delivery.ts";
+import { Fields } from "./pydantic.ts";
+import type { ValidationEntry } from "./refusal.ts";
+import type { ConcurrencyGate, Tier } from "./tiers.ts";
+
+export interface ServiceContext {
+  readonly voices: JobOpener;
+  /** undefined: any key, and none. */
+  readonly key: string | undefined;
+  readonly tier: Tier;
+  readonly gate: ConcurrencyGate;
+}
+
+export function authorize(context: ServiceContext, request: FastifyRequest): void {
+  requireKey(context.key, {
+    "xi-api-key": request.headers["xi-api-key"],
+    authorization: request.headers.authorization,
+  });
+}
+
+export function queryFields(request: FastifyRequest, faults: ValidationEntry[]): Fields {
+  return new Fields(request.query as Readonly<Record<string, unknown>>, { place: ["query"], faults });
+}
+
+export const TRACE_HEADER = "x-trace-id";
+
+/** 32 hex characters; the same in the header and in an error's request_id. */
+export function traceIdOf(reply: FastifyReply): string {
+  const existing = reply.getHeader(TRACE_HEADER);
+  return typeof existing === "string" ? existing : randomBytes(16).toString("hex");
+}
+
+/** On every answer (contract A11). */
+export const CORS_HEADERS: Readonly<Record<string, string>> = {
+  "access-control-allow-origin": "*",
+  "access-control-allow-headers": "*",
+  "access-control-allow-methods": "POST, PATCH, OPTIONS, DELETE, GET, PUT",
+  "access-control-max-age": "600",
+  "access-control-expose-headers":
+    "request-id, history-item-id, character-cost, regeneration-count, generation-info, " +
+    "current-concurrent-requests, maximum-concurrent-requests, collect-preference",
+};

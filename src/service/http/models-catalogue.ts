@@ -1,0 +1,77 @@
+/** The models that the interface names (contract E2, E5, E6). All speak with the same engine; their rules differ. */
+import { listLanguages } from "../voice/languages.ts";
+
+export interface Model {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly canSpeak: boolean;
+  readonly canConvert: boolean;
+  /** Takes dialogues and `[laughs]`-like audio tags; refuses previous_text and next_text. */
+  readonly isExpressive: boolean;
+  readonly maxCharacters: number;
+  /** Billed characters for each character of text. */
+  readonly costFactor: number;
+  readonly concurrencyGroup: "standard" | "turbo";
+}
+
+const EXPRESSIVE = { canSpeak: true, canConvert: false, isExpressive: true, costFactor: 1 } as const;
+const SPEAKS = { canSpeak: true, canConvert: false, isExpressive: false } as const;
+const STANDARD = { ...SPEAKS, costFactor: 1, concurrencyGroup: "standard" } as const;
+const FAST = { ...SPEAKS, costFactor: 0.5, concurrencyGroup: "turbo" } as const;
+const CONVERTS = { ...STANDARD, canSpeak: false, canConvert: true, maxCharacters: 10_000 } as const;
+
+function model(id: string, name: string, rest: Omit<Model, "id" | "name" | "description">): Model {
+  return { id, name, description: `${name}, answered by the embedded eSpeak NG voice.`, ...rest };
+}
+
+export const MODELS: readonly Model[] = [
+  model("eleven_v3", "Eleven v3", { ...EXPRESSIVE, maxCharacters: 5000, concurrencyGroup: "standard" }),
+  model("eleven_v3_conversational", "Eleven v3 Conversational", {
+    ...EXPRESSIVE,
+    maxCharacters: 5000,
+    concurrencyGroup: "standard",
+  }),
+  model("eleven_v4", "Eleven v4", { ...EXPRESSIVE, maxCharacters: 5000, concurrencyGroup: "standard" }),
+  model("eleven_v4_turbo", "Eleven v4 Turbo", {
+    ...EXPRESSIVE,
+    maxCharacters: 5000,
+    concurrencyGroup: "turbo",
+  }),
+  model("eleven_multilingual_v2", "Eleven Multilingual v2", { ...STANDARD, maxCharacters: 10_000 }),
+  model("eleven_flash_v2_5", "Eleven Flash v2.5", { ...FAST, maxCharacters: 40_000 }),
+  model("eleven_flash_v2", "Eleven Flash v2", { ...FAST, maxCharacters: 30_000 }),
+  model("eleven_turbo_v2_5", "Eleven Turbo v2.5", { ...FAST, maxCharacters: 40_000 }),
+  model("eleven_turbo_v2", "Eleven Turbo v2", { ...FAST, maxCharacters: 30_000 }),
+  model("eleven_multilingual_v1", "Eleven Multilingual v1", { ...STANDARD, maxCharacters: 10_000 }),
+  model("eleven_monolingual_v1", "Eleven English v1", { ...STANDARD, maxCharacters: 10_000 }),
+  model("eleven_multilingual_sts_v2", "Eleven Multilingual STS v2", CONVERTS),
+  model("eleven_english_sts_v2", "Eleven English STS v2", CONVERTS),
+];
+
+export function findModel(id: string): Model | undefined {
+  return MODELS.find((model) => model.id === id);
+}
+
+/** The model as GET /v1/models shows it. */
+export function modelRecord(model: Model): object {
+  return {
+    model_id: model.id,
+    name: model.name,
+    description: model.description,
+    can_be_finetuned: false,
+    can_do_text_to_speech: model.canSpeak,
+    can_do_voice_conversion: model.canConvert,
+    can_use_style: true,
+    can_use_speaker_boost: true,
+    serves_pro_voices: false,
+    requires_alpha_access: false,
+    token_cost_factor: model.costFactor,
+    maximum_text_length_per_request: model.maxCharacters,
+    max_characters_request_free_user: model.maxCharacters,
+    max_characters_request_subscribed_user: model.maxCharacters,
+    languages: listLanguages(),
+    model_rates: { character_cost_multiplier: model.costFactor },
+    concurrency_group: model.concurrencyGroup,
+  };
+}

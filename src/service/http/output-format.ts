@@ -1,0 +1,30 @@
+/** Output formats as the HTTP side sees them: which endpoint takes which, and what its bytes are called. */
+import { contentTypeOf } from "../../audio/encode.ts";
+import { parseUpstreamFormat, SET_A, SET_B } from "../../audio/formats.ts";
+import { Refusal } from "./refusal.ts";
+import { requireFormatAllowed, type Tier } from "./tiers.ts";
+
+export const DEFAULT_FORMAT = "mp3_44100_128";
+
+/** The content type of audio in this format (contract A11). */
+export function audioTypeOf(name: string): string {
+  const format = parseUpstreamFormat(name);
+  return format === undefined ? "application/octet-stream" : contentTypeOf(format);
+}
+
+/** Throws the 400 of a format that this endpoint does not have, and the 403 of one above the plan. */
+export function requireFormat(
+  format: string,
+  options: { readonly isStream: boolean; readonly tier: Tier },
+): void {
+  const formats: readonly string[] = options.isStream ? SET_A : SET_B;
+  if (!formats.includes(format)) {
+    throw Refusal.of({
+      type: "validation_error",
+      code: "invalid_output_format",
+      message: `Invalid output_format '${format.slice(0, 64)}'. Expected one of: ${formats.join(", ")}.`,
+      param: "output_format",
+    });
+  }
+  requireFormatAllowed(format, options.tier);
+}

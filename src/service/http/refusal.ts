@@ -1,0 +1,77 @@
+/** The error bodies of the interface (contract C): the current shape, the validation list, and FastAPI's own. */
+
+export interface RefusalDetail {
+  readonly type: string;
+  readonly code: string;
+  readonly message: string;
+  /** The older status string that clients still look at; the code where none is known. */
+  readonly status?: string;
+  /** The offending field. */
+  readonly param?: string;
+}
+
+/** HTTP status of each error type (contract C3). */
+const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
+  validation_error: 400,
+  invalid_request: 400,
+  authentication_error: 401,
+  payment_required: 402,
+  authorization_error: 403,
+  not_found: 404,
+  conflict: 409,
+  rate_limit_error: 429,
+  internal_error: 500,
+  service_unavailable: 503,
+};
+
+/** One entry of a 422 answer, as pydantic v2 words it. */
+export interface ValidationEntry {
+  readonly type: string;
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+  readonly input: unknown;
+  readonly ctx?: Readonly<Record<string, unknown>>;
+}
+
+/** Thrown by handlers; the server turns it into an answer. Not a GatewayError: these are the interface's words, not ours. */
+export class Refusal extends Error {
+  readonly httpStatus: number;
+  readonly #detail: RefusalDetail | readonly ValidationEntry[] | string;
+
+  constructor(httpStatus: number, detail: RefusalDetail | readonly ValidationEntry[] | string) {
+    super(`Refused with ${httpStatus}`);
+    this.name = "Refusal";
+    this.httpStatus = httpStatus;
+    this.#detail = detail;
+  }
+
+  /** The current shape, with the status that its type has unless told otherwise. */
+  static of(detail: RefusalDetail, httpStatus = STATUS_OF_TYPE[detail.type] ?? 400): Refusal {
+    return new Refusal(httpStatus, detail);
+  }
+
+  static invalid(entries: readonly ValidationEntry[]): Refusal {
+    return new Refusal(422, entries);
+  }
+
+  /** The JSON body; `traceId` equals the answer's x-trace-id. */
+  body(traceId: string): { readonly detail: unknown } {
+    const detail = this.#detail;
+    if (typeof detail === "string" || isEntries(detail)) return { detail };
+    const { type, code, message, status, param } = detail;
+    return {
+      detail: {
+        type,
+        code,
+        message,
+        status: status ?? code,
+        request_id: traceId,
+        ...(param === undefined ? {} : { param }),
+      },
+    };
+  }
+}
+
+function isEntries(detail: RefusalDetail | readonly ValidationEntry[]): detail is readonly ValidationEntry[] {
+  return Array.isArray(detail);
+}

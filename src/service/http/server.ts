@@ -1,0 +1,69 @@
+/** The HTTP server: what holds for every endpoint (trace ids, CORS, error bodies, limits), and the sections behind it. */
+import { randomBytes } from "node:crypto";
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from "fastify";
+import type { Logger } from "../../kit/log.ts";
+import { CORS_HEADERS, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
+import { registerModels } from "./models.ts";
+import { Refusal } from "./refusal.ts";
+import { registerTextToDialogue } from "./text-to-dialogue.ts";
+import { registerTextToSpeech } from "./text-to-speech.ts";
+import { registerVoices } from "./voices.ts";
+
+/** Forty thousand characters of text, every one escaped, and room for the rest. */
+const MAX_BODY_BYTES = 1_048_576;
+/** Ids in a path: far longer than any that exists. */
+const MAX_PARAM_LENGTH = 200;
+
+const SECTIONS = [registerTextToSpeech, registerTextToDialogue, registerVoices, registerModels] as const;
+
+/** Not yet listening. */
+export function createServer(context: ServiceContext, log: Logger): FastifyInstance {
+  const app = Fastify({
+    logger: false,
+    bodyLimit: MAX_BODY_BYTES,
+    forceCloseConnections: true,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+  });
+  const paths: RegExp[] = [];
+  app.addHook("onRoute", (route) => {
+    paths.push(new RegExp(`^${route.url.replace(/:\w+/g, "[^/]+")}$`));
+  });
+  // Bodies are read as bytes: malformed JSON has an answer of its own (body.ts).
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  app.addHook("onRequest", async (request, reply) => {
+    reply.headers({ ...CORS_HEADERS, [TRACE_HEADER]: randomBytes(16).toString("hex") });
+    if (request.method === "OPTIONS") await reply.code(200).type("text/plain").send("OK");
+  });
+  app.setErrorHandler((thrown: FastifyError, _request, reply) => {
+    const refusal = toRefusal(thrown, log);
+    return answer(reply, refusal);
+  });
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split("?")[0] ?? "";
+    const isKnown = paths.some((pattern) => pattern.test(path));
+    return answer(reply, isKnown ? new Refusal(405, "Method Not Allowed") : new Refusal(404, "Not Found"));
+  });
+  for (const register of SECTIONS) register(app, context);
+  return app;
+}
+
+function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  return reply
+    .code(refusal.httpStatus)
+    .type("application/json")
+    .send(refusal.body(traceIdOf(reply)));
+}
+
+function toRefusal(thrown: FastifyError, log: Logger): Refusal {
+  if (thrown instanceof Refusal) return thrown;
+  if (thrown.code === "FST_ERR_CTP_BODY_TOO_LARGE") {
+    const message = `The request body is larger than ${MAX_BODY_BYTES} bytes.`;
+    return Refusal.of({ type: "invalid_request", code: "request_too_large", message });
+  }
+  const status = thrown.statusCode ?? 500;
+  if (status < 500)
+    return Refusal.of({ type: "invalid_request", code: "bad_request", message: thrown.message }, status);
+  log.error({ error: thrown.message, stack: thrown.stack }, "A request failed");
+  return Refusal.of({ type: "internal_error", code: "internal_error", message: "Internal server error." });
+}

@@ -1,0 +1,82 @@
+/** What a subscription plan allows: output formats (service-interface.md 4.1) and concurrent requests (contract E6). */
+import { Refusal } from "./refusal.ts";
+
+export const TIERS = ["free", "starter", "creator", "pro", "scale", "business", "enterprise"] as const;
+export type Tier = (typeof TIERS)[number];
+
+/** The tier of that name; undefined where there is none. */
+export function findTier(name: string): Tier | undefined {
+  return TIERS.find((tier) => tier === name);
+}
+
+/** [standard models, flash and turbo models]; null = as many as come. */
+const CONCURRENCY: Readonly<Record<Tier, readonly [number, number] | null>> = {
+  free: [2, 4],
+  starter: [3, 6],
+  creator: [5, 10],
+  pro: [10, 20],
+  scale: [15, 30],
+  business: [15, 30],
+  enterprise: null,
+};
+/** What the header says where there is no limit. */
+const UNLIMITED = 1000;
+
+/** Throws the 403 of a format above the plan. */
+export function requireFormatAllowed(format: string, tier: Tier): void {
+  const needed = /^mp3_44100_192$/.test(format)
+    ? "creator"
+    : /^(?:pcm|wav)_44100$/.test(format)
+      ? "pro"
+      : "free";
+  if (TIERS.indexOf(tier) >= TIERS.indexOf(needed)) return;
+  const plan = needed === "pro" ? "Pro" : "Creator";
+  throw Refusal.of({
+    type: "authorization_error",
+    code: "subscription_required",
+    status: "output_format_not_allowed",
+    message: `The output_format '${format}' is only allowed on the ${plan} tier and above.`,
+    param: "output_format",
+  });
+}
+
+export interface Admission {
+  /** Requests under way in the same group, this one included. */
+  readonly current: number;
+  readonly maximum: number;
+  /** Idempotent. */
+  leave(): void;
+}
+
+/** Counts requests under way by concurrency group and refuses those over the plan. */
+export class ConcurrencyGate {
+  readonly #limits: readonly [number, number] | null;
+  readonly #current = { standard: 0, turbo: 0 };
+
+  constructor(tier: Tier) {
+    this.#limits = CONCURRENCY[tier];
+  }
+
+  /** Throws the 429 of too many concurrent requests. */
+  enter(group: "standard" | "turbo"): Admission {
+    const maximum = this.#limits?.[group === "standard" ? 0 : 1] ?? UNLIMITED;
+    if (this.#limits !== null && this.#current[group] >= maximum) {
+      throw Refusal.of({
+        type: "rate_limit_error",
+        code: "concurrent_limit_exceeded",
+        status: "too_many_concurrent_requests",
+        message: `Too many concurrent requests. Your current subscription allows a maximum of ${maximum} of them.`,
+      });
+    }
+    this.#current[group]++;
+    let isInside = true;
+    return {
+      current: this.#current[group],
+      maximum,
+      leave: () => {
+        if (isInside) this.#current[group]--;
+        isInside = false;
+      },
+    };
+  }
+}

@@ -1,0 +1,257 @@
+/**
+ * One request inside a voice worker: speaks piece by piece and encodes chunk by chunk, one bounded step at a time, so
+ * that jobs take turns. Its first chunk leaves from inside the first synthesis, as soon as there is anything to hear.
+ */
+import { parseUpstreamFormat } from "../../audio/formats.ts";
+import { Resampler } from "../../audio/resample.ts";
+import type { Alignment } from "../../timing/alignment.ts";
+import { alignPiece, type CharacterTimes, type PieceTiming } from "./align.ts";
+import { type ChunkPlan, planChunk, sampleAt } from "./chunker.ts";
+import type { Engine } from "./engine.ts";
+import type { ChunkTiming, JobChunk, JobSpec, TruthWord } from "./messages.ts";
+import { PieceAudio } from "./piece-audio.ts";
+import { type PlannedPiece, planPieces } from "./utterance-plan.ts";
+
+/** The part of audio/encode.ts that a job uses. */
+export interface JobEncoder {
+  push(pcm: Int16Array): Uint8Array;
+  flush(): Uint8Array;
+  close(): void;
+}
+
+export interface JobOptions {
+  readonly spec: JobSpec;
+  readonly engine: Engine;
+  readonly encoder: JobEncoder;
+  readonly isCancelled: () => boolean;
+  readonly emit: (chunk: JobChunk) => void;
+}
+
+/** Chunk lengths grow: the first is heard soon, later ones cost less. ms. */
+const CHUNK_TARGETS_MS = [80, 250] as const;
+const STEADY_CHUNK_MS = 600;
+/** A chunk ends between words: only one word, or one long pause, makes it longer than the aim. */
+const MAX_CHUNK_MS = 3000;
+/** With timing a chunk is one line under 128 KiB: 64 KiB of audio are 87,384 characters of base64. */
+const MAX_LINE_AUDIO_BYTES = 65_536;
+/** ... and 500 characters of both alignments at most 30 KiB. */
+const MAX_LINE_CHARACTERS = 500;
+/** What a text without anything to hear (only punctuation or tags) sounds like. */
+const SILENT_RESPONSE_MS = 100;
+
+interface CurrentPiece {
+  readonly plan: PlannedPiece;
+  readonly audio: PieceAudio;
+  /** Filled once the piece is complete and timing is wanted. */
+  timing: PieceTiming | undefined;
+  emitted: ChunkPlan;
+}
+
+export class VoiceJob {
+  readonly #options: JobOptions;
+  readonly #pieces: Generator<PlannedPiece>;
+  readonly #resampler: Resampler;
+  readonly #maxChunkMs: number;
+  #current: CurrentPiece | undefined;
+  #chunks = 0;
+  /** Whether any audio has left: until then every 100 ms of the engine is tried at once (an MP3 encoder gathers some). */
+  #isHeard = false;
+  /** Where the current piece begins in the response. */
+  #origin = { sample: 0, original: 0, normalized: 0 };
+  #synthesizedSamples = 0;
+
+  constructor(options: JobOptions) {
+    const format = parseUpstreamFormat(options.spec.format);
+    if (format === undefined)
+      throw new RangeError(`Cannot encode: "${options.spec.format}" is no output format`);
+    this.#options = options;
+    this.#pieces = planPieces(options.spec);
+    this.#resampler = new Resampler({ fromRate: options.engine.sampleRate, toRate: format.sampleRate });
+    const bytesPerMs = format.bitrateKbps === null ? format.sampleRate / 500 : (format.bitrateKbps / 8) * 1.3;
+    this.#maxChunkMs = Math.min(MAX_CHUNK_MS, MAX_LINE_AUDIO_BYTES / bytesPerMs);
+  }
+
+  /** What the engine has made so far, ms. */
+  get synthesizedMs(): number {
+    return (this.#synthesizedSamples / this.#options.engine.sampleRate) * 1000;
+  }
+
+  /** Speaks the next piece or encodes the next chunk; false when all is said. */
+  step(): boolean {
+    if (this.#current === undefined) {
+      const next = this.#pieces.next();
+      if (next.done === true) return false;
+      this.#speak(next.value);
+      return true;
+    }
+    if (this.#emitNext(this.#current)) return true;
+    const { plan, audio } = this.#current;
+    this.#origin = {
+      sample: this.#origin.sample + audio.length,
+      original: this.#origin.original + plan.spoken.original.length,
+      normalized: this.#origin.normalized + plan.spoken.normalized.length,
+    };
+    this.#current = undefined;
+    if (!plan.isLast) return true;
+    this.#finish();
+    return false;
+  }
+
+  close(): void {
+    this.#pieces.return(undefined);
+    this.#options.encoder.close();
+  }
+
+  #speak(plan: PlannedPiece): void {
+    const { engine, isCancelled } = this.#options;
+    const audio = new PieceAudio();
+    const emitted = { toSample: 0, toOriginal: 0, toNormalized: 0 };
+    const current: CurrentPiece = { plan, audio, timing: undefined, emitted };
+    this.#current = current;
+    if (plan.spoken.isSpeakable) {
+      engine.speak(plan.spoken.engineText, plan.voice, (samples, events) => {
+        if (isCancelled()) return true;
+        audio.append(samples, events);
+        this.#synthesizedSamples += samples.length;
+        if (!this.#isHeard) this.#emitNext(current);
+        return false;
+      });
+    }
+    const isSilent = plan.isLast && this.#origin.sample + audio.length === 0;
+    audio.complete(sampleAt(Math.max(plan.pauseMs, isSilent ? SILENT_RESPONSE_MS : 0), engine.sampleRate));
+    if (this.#options.spec.wantsTiming) {
+      current.timing = alignPiece(plan.spoken, audio.events, (audio.length / engine.sampleRate) * 1000);
+    }
+  }
+
+  /** Encodes and sends the next chunk of the piece; false where nothing is left of it, or nothing certain yet. */
+  #emitNext(current: CurrentPiece): boolean {
+    return this.#options.spec.wantsTiming ? this.#emitTimed(current) : this.#emitPlain(current);
+  }
+
+  #emitPlain(current: CurrentPiece): boolean {
+    const from = current.emitted.toSample;
+    const toSample = Math.min(current.audio.length, from + this.#targetSamples());
+    if (toSample === from) return false;
+    current.emitted = { ...current.emitted, toSample };
+    this.#send(this.#encode(current.audio.slice(from, toSample)), null);
+    return true;
+  }
+
+  #emitTimed(current: CurrentPiece): boolean {
+    const { sampleRate } = this.#options.engine;
+    const timing = current.timing ?? alignPiece(current.plan.spoken, current.audio.events);
+    const from = current.emitted;
+    const plan = planChunk(timing, sampleRate, {
+      from,
+      limits: {
+        targetSamples: this.#targetSamples(),
+        maxSamples: sampleAt(this.#maxChunkMs, sampleRate),
+        maxCharacters: MAX_LINE_CHARACTERS,
+      },
+    });
+    // A first word that is not all in the buffer yet.
+    if (plan === undefined || plan.toSample > current.audio.length) return false;
+    current.emitted = plan;
+    const audio = this.#encode(current.audio.slice(from.toSample, plan.toSample));
+    this.#send(audio, this.#timingOf(current, timing, { from, to: plan }));
+    return true;
+  }
+
+  #targetSamples(): number {
+    const targetMs = CHUNK_TARGETS_MS[this.#chunks] ?? Math.min(STEADY_CHUNK_MS, this.#maxChunkMs * 0.75);
+    return sampleAt(targetMs, this.#options.engine.sampleRate);
+  }
+
+  #encode(samples: Int16Array): Uint8Array {
+    return this.#options.encoder.push(this.#resampler.push(samples));
+  }
+
+  #finish(): void {
+    const { encoder, spec } = this.#options;
+    const rest = Uint8Array.from(encoder.push(this.#resampler.flush()));
+    const tail = encoder.flush();
+    const audio = new Uint8Array(rest.length + tail.length);
+    audio.set(rest);
+    audio.set(tail, rest.length);
+    if (audio.length === 0) return;
+    const timing: ChunkTiming = { alignment: null, normalizedAlignment: null, voiceSegments: [], truth: [] };
+    this.#send(audio, spec.wantsTiming ? timing : null);
+  }
+
+  #send(audio: Uint8Array, timing: ChunkTiming | null): void {
+    if (audio.length === 0 && timing === null) return;
+    this.#chunks++;
+    this.#isHeard ||= audio.length > 0;
+    this.#options.emit({ audio: new Uint8Array(audio), timing });
+  }
+
+  #timingOf(
+    current: CurrentPiece,
+    timing: PieceTiming,
+    range: { readonly from: ChunkPlan; readonly to: ChunkPlan },
+  ): ChunkTiming {
+    const { from, to } = range;
+    const { spoken, inputIndex, voiceId } = current.plan;
+    const seconds = (sample: number) =>
+      round((this.#origin.sample + sample) / this.#options.engine.sampleRate);
+    return {
+      alignment: this.#alignment(spoken.original, timing.original, [from.toOriginal, to.toOriginal]),
+      normalizedAlignment: this.#alignment(spoken.normalized, timing.normalized, [
+        from.toNormalized,
+        to.toNormalized,
+      ]),
+      voiceSegments: [
+        {
+          voice_id: voiceId,
+          start_time_seconds: seconds(from.toSample),
+          end_time_seconds: seconds(to.toSample),
+          character_start_index: this.#origin.original + from.toOriginal,
+          character_end_index: this.#origin.original + to.toOriginal,
+          dialogue_input_index: inputIndex,
+        },
+      ],
+      truth: this.#options.spec.wantsTruth ? this.#truth(current, timing, range) : [],
+    };
+  }
+
+  #alignment(
+    characters: readonly string[],
+    times: CharacterTimes,
+    [from, to]: readonly [number, number],
+  ): Alignment | null {
+    if (from === to) return null;
+    const originSeconds = this.#origin.sample / this.#options.engine.sampleRate;
+    const absolute = (ms: number) => round(originSeconds + ms / 1000);
+    return {
+      characters: characters.slice(from, to),
+      character_start_times_seconds: Array.from(times.startMs.subarray(from, to), absolute),
+      character_end_times_seconds: Array.from(times.endMs.subarray(from, to), absolute),
+    };
+  }
+
+  #truth(
+    current: CurrentPiece,
+    timing: PieceTiming,
+    { from, to }: { readonly from: ChunkPlan; readonly to: ChunkPlan },
+  ): TruthWord[] {
+    const originSeconds = this.#origin.sample / this.#options.engine.sampleRate;
+    return timing.words
+      .filter((word) => word.normalized >= from.toNormalized && word.normalized < to.toNormalized)
+      .map((word) => {
+        const span = current.plan.spoken.spans.find((one) => word.normalized < one.normalizedTo);
+        const inSpan = span?.isIdentity === true ? word.normalized - span.normalizedFrom : 0;
+        return {
+          normalized_character_index: this.#origin.normalized + word.normalized,
+          character_index: this.#origin.original + (span?.originalFrom ?? 0) + inSpan,
+          length: word.length,
+          start_time_seconds: round(originSeconds + word.atMs / 1000),
+        };
+      });
+  }
+}
+
+/** To 0.1 ms: shorter lines, and far below what anybody hears. */
+function round(seconds: number): number {
+  return Math.round(seconds * 10_000) / 10_000;
+}

@@ -1,0 +1,46 @@
+/** Markup inside a text that is not read aloud: `<break time="1s"/>`, other tags, and audio tags such as `[laughs]`. */
+
+/** A stretch of the text (UTF-16 indices) that is dropped from speech; `pauseMs` where it makes a pause. */
+export interface Markup {
+  readonly start: number;
+  readonly end: number;
+  /** 0 where the stretch only disappears. */
+  readonly pauseMs: number;
+}
+
+/** The longest pause that one break can ask for (the vendor's documented limit). */
+const MAX_BREAK_MS = 3000;
+/** Pauses of `<break strength="..."/>` without a time, ms (W3C SSML 1.1 section 3.2.3 leaves them to the engine). */
+const STRENGTHS_MS: Readonly<Record<string, number>> = {
+  none: 0,
+  "x-weak": 100,
+  weak: 200,
+  medium: 400,
+  strong: 700,
+  "x-strong": 1000,
+};
+
+/** A tag starts with a letter right after `<` or `</`, so that "a < b" is text. Bounded: no tag is longer. */
+const TAG = /<\/?[a-zA-Z][^<>]{0,500}>/g;
+const TAG_OR_AUDIO_TAG = /<\/?[a-zA-Z][^<>]{0,500}>|\[[\p{L}][^[\]<>\n]{0,80}\]/gu;
+
+/** All markup of `text`, in order; `audioTags` for models that take `[laughs]`-like directions. */
+export function findMarkup(text: string, options: { readonly audioTags: boolean }): Markup[] {
+  const pattern = options.audioTags ? TAG_OR_AUDIO_TAG : TAG;
+  return Array.from(text.matchAll(pattern), (match) => ({
+    start: match.index,
+    end: match.index + match[0].length,
+    pauseMs: breakMs(match[0]),
+  }));
+}
+
+function breakMs(tag: string): number {
+  if (!/^<break\b/i.test(tag)) return 0;
+  const time = /\btime\s*=\s*["']?\s*(\d+(?:\.\d+)?)\s*(ms|s)/i.exec(tag);
+  if (time !== null) {
+    const ms = Number(time[1]) * (time[2]?.toLowerCase() === "ms" ? 1 : 1000);
+    return Math.min(MAX_BREAK_MS, ms);
+  }
+  const strength = /\bstrength\s*=\s*["']?([a-z-]+)/i.exec(tag)?.[1]?.toLowerCase() ?? "medium";
+  return STRENGTHS_MS[strength] ?? STRENGTHS_MS.medium ?? 0;
+}

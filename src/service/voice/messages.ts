@@ -1,0 +1,78 @@
+/** What the service and its voice workers say to each other. Everything here crosses a thread: plain data only. */
+import type { Alignment, VoiceSegment } from "../../timing/alignment.ts";
+
+/** One text for one voice; a dialogue has several. */
+export interface JobInput {
+  readonly text: string;
+  readonly voiceId: string;
+  /** ISO 639-1 code of the language to speak, or null for the voice's own. */
+  readonly languageCode: string | null;
+}
+
+export interface JobSpec {
+  readonly inputs: readonly JobInput[];
+  /** An output_format of Set B. */
+  readonly format: string;
+  readonly wantsTiming: boolean;
+  /** Adds the engine's own word events to the timing. */
+  readonly wantsTruth: boolean;
+  readonly normalizes: boolean;
+  /** `[laughs]` and the like are directions, not text. */
+  readonly audioTags: boolean;
+  /** 0.7-1.2. */
+  readonly speed: number;
+  /** 0-1: low moves the pitch more. */
+  readonly stability: number;
+  /** 0-1: high moves the pitch more. */
+  readonly style: number;
+}
+
+/** A word event as the engine gave it, on the response's timeline. */
+export interface TruthWord {
+  /** Index into the characters of `normalized_alignment`, whole response. */
+  readonly normalized_character_index: number;
+  /** Index into the characters of `alignment`, whole response. */
+  readonly character_index: number;
+  readonly length: number;
+  readonly start_time_seconds: number;
+}
+
+export interface ChunkTiming {
+  /** Null where the chunk is only a part of a long word's audio, or the encoder's rest. */
+  readonly alignment: Alignment | null;
+  readonly normalizedAlignment: Alignment | null;
+  readonly voiceSegments: readonly VoiceSegment[];
+  readonly truth: readonly TruthWord[];
+}
+
+export interface JobChunk {
+  readonly audio: Uint8Array<ArrayBuffer>;
+  /** Null where the job wants no timing. */
+  readonly timing: ChunkTiming | null;
+}
+
+export type ToWorker =
+  | {
+      readonly type: "open";
+      readonly id: number;
+      readonly spec: JobSpec;
+      /** One Int32: 1 once the job is cancelled; read in the middle of a synthesis. */
+      readonly cancelled: SharedArrayBuffer;
+    }
+  /** So many bytes have left for the client: that much more may be made. */
+  | { readonly type: "ack"; readonly id: number; readonly bytes: number }
+  | { readonly type: "cancel"; readonly id: number };
+
+export type FromWorker =
+  | { readonly type: "ready" }
+  | { readonly type: "unavailable"; readonly message: string; readonly isPackageMissing: boolean }
+  | { readonly type: "chunk"; readonly id: number; readonly chunk: JobChunk }
+  /** The job is over and holds nothing any more. */
+  | {
+      readonly type: "ended";
+      readonly id: number;
+      readonly outcome: "done" | "cancelled" | "failed";
+      readonly message: string;
+      /** What the engine made, used or not. */
+      readonly synthesizedMs: number;
+    };

@@ -1,0 +1,191 @@
+/**
+ * Takes turns between the jobs of one engine: one bounded step each, round and round, a new job first. A job whose
+ * client reads slowly runs out of credit and is passed over until bytes are acknowledged; the others never wait for it.
+ */
+import { createStreamEncoder } from "../../audio/encode.ts";
+import { parseUpstreamFormat } from "../../audio/formats.ts";
+import type { Engine } from "./engine.ts";
+import { type JobEncoder, VoiceJob } from "./job.ts";
+import type { FromWorker, JobChunk, JobSpec } from "./messages.ts";
+
+/** Encoded bytes that may be under way to a client before the job waits: about 2 s of pcm_48000, 12 s of MP3. */
+const CREDIT_BYTES = 196_608;
+/**
+ * Open encoders a thread, by codec; further jobs of that codec wait for one. Opus has a hard bound in its module
+ * (audio/opus-codec.ts), MP3 takes a megabyte each, the others cost nothing.
+ */
+const MAX_OPEN_ENCODERS: Readonly<Record<string, number>> = { opus: 56, mp3: 256 };
+
+interface Entry {
+  readonly id: number;
+  readonly spec: JobSpec;
+  readonly cancelled: Int32Array;
+  readonly codec: string;
+  job: VoiceJob | undefined;
+  unacknowledgedBytes: number;
+}
+
+export interface SchedulerOptions {
+  readonly engine: Engine;
+  readonly post: (message: FromWorker, transfer: readonly ArrayBuffer[]) => void;
+}
+
+export class Scheduler {
+  readonly #options: SchedulerOptions;
+  /** All jobs that are not over. */
+  readonly #entries = new Map<number, Entry>();
+  /** Jobs that have had no turn yet, then those that can go on, each in order. */
+  readonly #fresh: Entry[] = [];
+  readonly #ready: Entry[] = [];
+  readonly #waiting: Entry[] = [];
+  readonly #openEncoders = new Map<string, number>();
+  #isTurnDue = false;
+
+  constructor(options: SchedulerOptions) {
+    this.#options = options;
+  }
+
+  open(id: number, spec: JobSpec, cancelled: SharedArrayBuffer): void {
+    const entry: Entry = {
+      id,
+      spec,
+      cancelled: new Int32Array(cancelled),
+      codec: parseUpstreamFormat(spec.format)?.codec ?? "",
+      job: undefined,
+      unacknowledgedBytes: 0,
+    };
+    this.#entries.set(id, entry);
+    if (this.#hasEncoder(entry.codec)) void this.#begin(entry);
+    else this.#waiting.push(entry);
+  }
+
+  acknowledge(id: number, bytes: number): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    const wasBlocked = !hasCredit(entry);
+    entry.unacknowledgedBytes -= bytes;
+    if (wasBlocked && hasCredit(entry) && entry.job !== undefined) this.#makeReady(entry);
+  }
+
+  /** The job's turn may be far off: it ends now. */
+  cancel(id: number): void {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return;
+    Atomics.store(entry.cancelled, 0, 1);
+    // Still creating its encoder: #begin ends it.
+    if (entry.job === undefined && !this.#waiting.includes(entry)) return;
+    this.#end(entry, "cancelled", "");
+  }
+
+  async #begin(entry: Entry): Promise<void> {
+    this.#countEncoder(entry.codec, 1);
+    try {
+      const encoder = await createStreamEncoder(entry.spec.format);
+      if (isCancelled(entry)) {
+        encoder.close();
+        this.#end(entry, "cancelled", "", true);
+        return;
+      }
+      entry.job = this.#createJob(entry, encoder);
+      // A new job goes first: its client waits for the first byte, the others have audio to play.
+      this.#fresh.push(entry);
+      this.#takeTurnSoon();
+    } catch (thrown) {
+      this.#end(entry, "failed", messageOf(thrown), true);
+    }
+  }
+
+  #createJob(entry: Entry, encoder: JobEncoder): VoiceJob {
+    return new VoiceJob({
+      spec: entry.spec,
+      engine: this.#options.engine,
+      encoder,
+      isCancelled: () => isCancelled(entry),
+      emit: (chunk) => this.#send(entry, chunk),
+    });
+  }
+
+  #send(entry: Entry, chunk: JobChunk): void {
+    entry.unacknowledgedBytes += chunk.audio.length;
+    this.#options.post({ type: "chunk", id: entry.id, chunk }, [chunk.audio.buffer]);
+  }
+
+  #makeReady(entry: Entry): void {
+    this.#ready.push(entry);
+    this.#takeTurnSoon();
+  }
+
+  /** One step a turn of the event loop, so that messages come in between. */
+  #takeTurnSoon(): void {
+    if (this.#isTurnDue || this.#fresh.length + this.#ready.length === 0) return;
+    this.#isTurnDue = true;
+    setImmediate(() => {
+      this.#isTurnDue = false;
+      const entry = this.#fresh.shift() ?? this.#ready.shift();
+      if (entry !== undefined) this.#takeTurn(entry);
+      this.#takeTurnSoon();
+    });
+  }
+
+  #takeTurn(entry: Entry): void {
+    const { job } = entry;
+    if (job === undefined || !this.#entries.has(entry.id)) return;
+    if (isCancelled(entry)) {
+      this.#end(entry, "cancelled", "");
+      return;
+    }
+    try {
+      if (!job.step()) this.#end(entry, "done", "");
+      else if (hasCredit(entry)) this.#ready.push(entry);
+    } catch (thrown) {
+      this.#end(entry, "failed", messageOf(thrown));
+    }
+  }
+
+  #end(
+    entry: Entry,
+    outcome: "done" | "cancelled" | "failed",
+    message: string,
+    holdsSeat = entry.job !== undefined,
+  ): void {
+    if (!this.#entries.delete(entry.id)) return;
+    const synthesizedMs = entry.job?.synthesizedMs ?? 0;
+    entry.job?.close();
+    entry.job = undefined;
+    remove(this.#fresh, entry);
+    remove(this.#ready, entry);
+    remove(this.#waiting, entry);
+    this.#options.post({ type: "ended", id: entry.id, outcome, message, synthesizedMs }, []);
+    if (!holdsSeat) return;
+    this.#countEncoder(entry.codec, -1);
+    const next = this.#waiting.find((one) => this.#hasEncoder(one.codec));
+    if (next === undefined) return;
+    remove(this.#waiting, next);
+    void this.#begin(next);
+  }
+
+  #hasEncoder(codec: string): boolean {
+    return (this.#openEncoders.get(codec) ?? 0) < (MAX_OPEN_ENCODERS[codec] ?? Number.POSITIVE_INFINITY);
+  }
+
+  #countEncoder(codec: string, change: 1 | -1): void {
+    this.#openEncoders.set(codec, (this.#openEncoders.get(codec) ?? 0) + change);
+  }
+}
+
+function hasCredit(entry: Entry): boolean {
+  return entry.unacknowledgedBytes < CREDIT_BYTES;
+}
+
+function isCancelled(entry: Entry): boolean {
+  return Atomics.load(entry.cancelled, 0) === 1;
+}
+
+function remove(list: Entry[], entry: Entry): void {
+  const index = list.indexOf(entry);
+  if (index >= 0) list.splice(index, 1);
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

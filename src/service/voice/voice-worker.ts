@@ -1,0 +1,69 @@
+/** A voice worker thread: loads the engine, warms it up, then speaks what the pool sends. */
+import { parentPort } from "node:worker_threads";
+import { GatewayError } from "../../errors.ts";
+import { Engine } from "./engine.ts";
+import { VoiceJob } from "./job.ts";
+import type { FromWorker, JobSpec, ToWorker } from "./messages.ts";
+import { Scheduler } from "./scheduler.ts";
+import { VOICES } from "./voices.ts";
+
+const port = parentPort;
+if (port === null) throw new TypeError("Cannot run voice-worker: it is no worker thread");
+
+function post(message: FromWorker, transfer: readonly ArrayBuffer[]): void {
+  port?.postMessage(message, transfer);
+}
+
+/** Runs of the whole path before the first request: the first one costs tens of ms, by then it is compiled and 2-4. */
+const WARM_UP_RUNS = 8;
+
+function warmUp(engine: Engine): void {
+  const spec: JobSpec = {
+    inputs: [{ text: "Warm up, please: 1 2 3.", voiceId: VOICES[0]?.id ?? "", languageCode: null }],
+    format: "pcm_16000",
+    wantsTiming: true,
+    wantsTruth: false,
+    normalizes: true,
+    audioTags: false,
+    speed: 1,
+    stability: 0.5,
+    style: 0,
+  };
+  for (let run = 0; run < WARM_UP_RUNS; run++) {
+    const encoder = {
+      push: (pcm: Int16Array) => new Uint8Array(pcm.length),
+      flush: () => new Uint8Array(0),
+      close: () => undefined,
+    };
+    const job = new VoiceJob({
+      spec: { ...spec, wantsTiming: run % 2 === 0 },
+      engine,
+      encoder,
+      isCancelled: () => false,
+      emit: () => undefined,
+    });
+    while (job.step());
+    job.close();
+  }
+}
+
+try {
+  const engine = await Engine.load();
+  warmUp(engine);
+  const scheduler = new Scheduler({ engine, post });
+  port.on("message", (message: ToWorker) => {
+    if (message.type === "open") scheduler.open(message.id, message.spec, message.cancelled);
+    else if (message.type === "ack") scheduler.acknowledge(message.id, message.bytes);
+    else scheduler.cancel(message.id);
+  });
+  post({ type: "ready" }, []);
+} catch (thrown) {
+  post(
+    {
+      type: "unavailable",
+      message: thrown instanceof Error ? thrown.message : String(thrown),
+      isPackageMissing: thrown instanceof GatewayError && thrown.code === "voice_package_missing",
+    },
+    [],
+  );
+}

@@ -1,0 +1,206 @@
+/** The catalogue endpoints, and that the voices can be told apart by ear: pitch and spectrum of the same sentence. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Client, OTHER_VOICE, startClient, VOICE } from "./client.ts";
+
+interface VoiceRecord {
+  readonly voice_id: string;
+  readonly name: string;
+  readonly category: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+interface Page {
+  readonly voices: readonly VoiceRecord[];
+  readonly has_more: boolean;
+  readonly total_count: number;
+  readonly next_page_token: string | null;
+}
+const SENTENCE = "The quick brown fox jumps over the lazy dog.";
+let client: Client;
+
+beforeAll(async () => {
+  client = await startClient();
+});
+afterAll(() => client[Symbol.asyncDispose]());
+
+async function get<T>(path: string): Promise<T> {
+  const answer = await client.get(path);
+  expect(answer.status).toBe(200);
+  return JSON.parse(answer.body.toString()) as T;
+}
+
+describe("GET /v1/voices", () => {
+  it("lists voices with the ids that clients default to", async () => {
+    const { voices } = await get<{ voices: VoiceRecord[] }>("/v1/voices");
+    const ids = voices.map((voice) => voice.voice_id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids).toEqual(expect.arrayContaining([VOICE, "bIHbv24MWmeRgasZH58o", "hpp4J3VqNfWAUOO0d1Us"]));
+    const english = voices.filter((voice) => voice.labels.language === "en");
+    expect(english.length).toBeGreaterThanOrEqual(8);
+    for (const voice of voices) {
+      expect(voice.category).toBe("premade");
+      expect(Object.keys(voice.labels).sort()).toEqual([
+        "accent",
+        "age",
+        "descriptive",
+        "gender",
+        "language",
+        "use_case",
+      ]);
+      expect(voice).toMatchObject({
+        samples: null,
+        is_legacy: false,
+        is_mixed: false,
+        available_for_tiers: [],
+      });
+    }
+  });
+  it("gives one voice, or 404", async () => {
+    expect(await get<VoiceRecord>(`/v1/voices/${OTHER_VOICE}`)).toMatchObject({
+      voice_id: OTHER_VOICE,
+      name: "Amos",
+    });
+    expect((await client.get("/v1/voices/nobody")).status).toBe(404);
+  });
+});
+
+describe("GET /v2/voices", () => {
+  it("pages through all voices once", async () => {
+    const { voices: all } = await get<Page>("/v1/voices");
+    const seen: string[] = [];
+    let token: string | null = "";
+    while (token !== null) {
+      const page: Page = await get(`/v2/voices?page_size=7&next_page_token=${token}`);
+      expect(page.total_count).toBe(all.length);
+      expect(page.has_more).toBe(page.next_page_token !== null);
+      seen.push(...page.voices.map((voice) => voice.voice_id));
+      token = page.next_page_token;
+    }
+    expect(seen.toSorted()).toEqual(all.map((voice) => voice.voice_id).toSorted());
+    expect((await get<Page>("/v2/voices")).voices).toHaveLength(10);
+  });
+  it("filters and sorts", async () => {
+    const names = async (query: string) =>
+      (await get<Page>(`/v2/voices?page_size=100&${query}`)).voices.map((voice) => voice.name);
+    expect(await names("gender=female&accent=british")).toEqual(["Alma"]);
+    expect(await names("search=SCOTTISH")).toEqual(["Hamish"]);
+    expect(await names("language=de&language=ja")).toHaveLength(2);
+    expect(await names(`voice_ids=${VOICE}&voice_ids=${OTHER_VOICE}&sort=name`)).toEqual(["Amos", "Nora"]);
+    expect(await names("sort=name&sort_direction=desc")).toEqual((await names("sort=name")).toReversed());
+    expect(await names("category=cloned")).toEqual([]);
+    expect(await names("voice_type=personal")).toEqual([]);
+  });
+  it("refuses bad pages and values", async () => {
+    for (const query of ["page_size=0", "page_size=101", "next_page_token=zzz"]) {
+      expect((await client.get(`/v2/voices?${query}`)).status).toBe(400);
+    }
+    for (const query of ["page_size=x", "sort=age", "category=famous", "include_total_count=maybe"]) {
+      expect((await client.get(`/v2/voices?${query}`)).status).toBe(422);
+    }
+  });
+});
+
+describe("GET /v1/models", () => {
+  it("lists the models with their limits", async () => {
+    const models =
+      await get<{ model_id: string; maximum_text_length_per_request: number; languages: unknown[] }[]>(
+        "/v1/models",
+      );
+    const flash = models.find((model) => model.model_id === "eleven_flash_v2_5");
+    expect(flash).toMatchObject({
+      maximum_text_length_per_request: 40_000,
+      concurrency_group: "turbo",
+      can_do_text_to_speech: true,
+    });
+    expect(flash?.languages).toContainEqual({ language_id: "ja", name: "Japanese" });
+  });
+});
+
+describe("the voices", () => {
+  it("sound apart: no two English ones share pitch, colour and pace", async () => {
+    const { voices } = await get<{ voices: VoiceRecord[] }>("/v1/voices");
+    const english = voices.filter((voice) => voice.labels.language === "en");
+    const heard = await Promise.all(
+      english.map(async (voice) => ({ ...(await listen(voice.voice_id)), voice })),
+    );
+    for (const [index, one] of heard.entries()) {
+      expect(one.pitchHz).toBeGreaterThan(one.voice.labels.gender === "female" ? 140 : 60);
+      expect(one.pitchHz).toBeLessThan(one.voice.labels.gender === "female" ? 320 : 140);
+      for (const other of heard.slice(index + 1)) {
+        const pitch = Math.abs(Math.log2(one.pitchHz / other.pitchHz)) * 12;
+        const colour = Math.abs(Math.log2(one.crossings / other.crossings)) * 12;
+        const pace = Math.abs(Math.log2(one.seconds / other.seconds)) * 12;
+        expect(pitch + colour + pace, `${one.voice.name} and ${other.voice.name}`).toBeGreaterThan(1.5);
+      }
+    }
+  });
+
+  it("speak other languages with language_code and keep their pitch", async () => {
+    const inFrench = await listen(OTHER_VOICE, {
+      text: "Bonjour tout le monde, comment allez-vous ?",
+      language_code: "fr",
+    });
+    const inEnglish = await listen(OTHER_VOICE);
+    expect(Math.abs(Math.log2(inFrench.pitchHz / inEnglish.pitchHz)) * 12).toBeLessThan(4);
+  });
+
+  it("are faster and slower with voice_settings.speed", async () => {
+    const seconds = async (speed: number) =>
+      (await listen(VOICE, { text: SENTENCE, voice_settings: { speed } })).seconds;
+    const normal = await seconds(1);
+    expect((await seconds(0.7)) / normal).toBeCloseTo(1.43, 1);
+    expect((await seconds(1.2)) / normal).toBeCloseTo(0.83, 1);
+  });
+
+  it("move their pitch more with little stability", async () => {
+    const spread = async (stability: number) =>
+      (await listen(VOICE, { text: SENTENCE, voice_settings: { stability } })).pitchSpread;
+    expect(await spread(0)).toBeGreaterThan((await spread(1)) * 1.2);
+  });
+});
+
+const RATE = 16_000;
+
+/** Pitch by autocorrelation, brightness by zero crossings: crude, and ours alone. */
+async function listen(voiceId: string, body: object = { text: SENTENCE }) {
+  const answer = await client.post(`/v1/text-to-speech/${voiceId}?output_format=pcm_16000`, body);
+  expect(answer.status).toBe(200);
+  const samples = new Int16Array(
+    answer.body.buffer.slice(answer.body.byteOffset, answer.body.byteOffset + answer.body.length),
+  );
+  const pitches: number[] = [];
+  for (let from = 0; from + 1024 < samples.length; from += 400) {
+    const pitch = pitchOf(samples.subarray(from, from + 1024));
+    if (pitch !== null) pitches.push(pitch);
+  }
+  pitches.sort((a, b) => a - b);
+  const at = (part: number) => pitches[Math.floor(pitches.length * part)] ?? 0;
+  let crossings = 0;
+  for (let index = 1; index < samples.length; index++) {
+    if ((samples[index] ?? 0) < 0 !== (samples[index - 1] ?? 0) < 0) crossings++;
+  }
+  return {
+    seconds: samples.length / RATE,
+    pitchHz: at(0.5),
+    pitchSpread: at(0.9) / Math.max(1, at(0.1)),
+    crossings: crossings / samples.length,
+  };
+}
+
+function pitchOf(window: Int16Array): number | null {
+  const length = 512;
+  const energy = (from: number) => {
+    let sum = 0;
+    for (let index = from; index < from + length; index++) sum += (window[index] ?? 0) ** 2;
+    return sum;
+  };
+  const own = energy(0);
+  if (own / length < 1_000_000) return null;
+  let best = { score: 0.5, lag: 0 };
+  for (let lag = 40; lag < 260; lag++) {
+    let product = 0;
+    for (let index = 0; index < length; index++) product += (window[index] ?? 0) * (window[index + lag] ?? 0);
+    const score = product / Math.sqrt(own * energy(lag) + 1);
+    if (score > best.score + 0.03) best = { score, lag };
+  }
+  return best.lag === 0 ? null : RATE / best.lag;
+}
