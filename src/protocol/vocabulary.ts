@@ -308,8 +308,11 @@ export interface InterruptedEvent extends EventBase {
     readonly bound_ms: number;
   };
   readonly unheard_text: string;
-  /** Where the next audio frame stands on the timeline: frames beyond `at_ms` that were sent are to be dropped. */
-  readonly next_ms: number;
+  /**
+   * Where the next audio frame stands on the timeline: frames beyond `at_ms` that were sent are to be dropped. null when
+   * no audio was cut because the utterance had not begun.
+   */
+  readonly next_ms: number | null;
 }
 
 export interface GapEvent extends EventBase {

@@ -1,0 +1,143 @@
+/** `/live/{session}`: the native protocol on a WebSocket. Messages are read at once: their memory is lent. */
+import type { HttpRequest, HttpResponse, WebSocketBehavior } from "uWebSockets.js";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import type { Logger } from "../kit/log.ts";
+import { errorBody, parseCommand } from "../protocol/native.ts";
+import { handleCommand } from "../session/commands.ts";
+import type { Sessions } from "../session/sessions.ts";
+import { parseSettings, type SettingsDefaults } from "../session/settings.ts";
+import { type SocketData, UwsSink } from "./uws-sink.ts";
+
+export interface LiveSocketOptions {
+  readonly sessions: Sessions;
+  readonly log: Logger;
+  readonly defaults: SettingsDefaults;
+  readonly maxMessageBytes: number;
+  readonly maxOutboxBytes: number;
+  readonly idleSeconds: number;
+}
+
+/** What one batch may add on top of a full outbox: a second of 48 kHz PCM with its events, generously. */
+const BATCH_SLACK_BYTES = 8 * 1024 * 1024;
+/** Messages over the limit are still read up to here, so that they can be answered with an error. */
+const HARD_MESSAGE_FACTOR = 8;
+
+export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<SocketData> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  return {
+    maxPayloadLength: options.maxMessageBytes * HARD_MESSAGE_FACTOR,
+    maxBackpressure: options.maxOutboxBytes + BATCH_SLACK_BYTES,
+    closeOnBackpressureLimit: false,
+    idleTimeout: options.idleSeconds,
+    sendPingsAutomatically: true,
+    upgrade: (res, req, context) => {
+      const data: SocketData = {
+        sessionId: decoded(req.getParameter(0) ?? ""),
+        query: req.getQuery() ?? "",
+        sink: null,
+        member: null,
+      };
+      upgrade(res, req, (key, protocol, extensions) => res.upgrade(data, key, protocol, extensions, context));
+    },
+    open: (socket) => {
+      const data = socket.getUserData();
+      const sink = new UwsSink(socket);
+      data.sink = sink;
+      try {
+        const joining = parseSettings(new URLSearchParams(data.query), options.defaults);
+        const isListener = joining.settings.role === "listener";
+        const session = isListener
+          ? options.sessions.get(data.sessionId)
+          : options.sessions.open(data.sessionId);
+        data.member = session.join(sink, joining);
+      } catch (thrown) {
+        refuse(sink, report(thrown, options.log));
+      }
+    },
+    message: (socket, message, isBinary) => {
+      const { member } = socket.getUserData();
+      if (member === null) return;
+      try {
+        const { command, ignored } = parseCommand(textOf(message, isBinary));
+        const fresh = ignored.filter(
+          (field) => !member.warnedFields.has(field) && member.warnedFields.size < 64,
+        );
+        for (const field of fresh) member.warnedFields.add(field);
+        if (fresh.length > 0) {
+          member.send({
+            type: "warning",
+            ...member.session.base(),
+            code: "ignored_field",
+            message: `Fields of ${command.type} that this gateway does not know: ${fresh.join(", ")}`.slice(
+              0,
+              500,
+            ),
+          });
+        }
+        handleCommand(member, command);
+      } catch (thrown) {
+        const error = report(thrown, options.log);
+        member.send({ type: "error", ...member.session.base(), ...errorBody(error) });
+      }
+    },
+    drain: (socket) => {
+      const { member } = socket.getUserData();
+      member?.session.drained(member);
+    },
+    close: (socket) => {
+      const data = socket.getUserData();
+      data.sink?.markClosed();
+      const { member } = data;
+      data.member = null;
+      member?.session.leave(member);
+    },
+  };
+
+  function textOf(message: ArrayBuffer, isBinary: boolean): string {
+    if (isBinary) {
+      throw new GatewayError(
+        "binary_not_allowed",
+        "Message is binary: expected JSON text, audio only goes out",
+      );
+    }
+    if (message.byteLength > options.maxMessageBytes) {
+      throw new GatewayError(
+        "message_too_large",
+        `Message is too large: ${message.byteLength} bytes, expected at most ${options.maxMessageBytes}`,
+      );
+    }
+    return decoder.decode(message);
+  }
+}
+
+function upgrade(
+  res: HttpResponse,
+  req: HttpRequest,
+  accept: (key: string, protocol: string, extensions: string) => void,
+): void {
+  const key = req.getHeader("sec-websocket-key");
+  const protocol = req.getHeader("sec-websocket-protocol");
+  const extensions = req.getHeader("sec-websocket-extensions");
+  res.cork(() => accept(key, protocol, extensions));
+}
+
+function refuse(sink: UwsSink, error: GatewayError): void {
+  sink.send(JSON.stringify({ type: "error", seq: 0, at_ms: 0, ...errorBody(error) }), false);
+  sink.end(error.closeCode, error.code);
+}
+
+/** The error as the client sees it; faults of our own are logged with their stack. */
+function report(thrown: unknown, log: Logger): GatewayError {
+  const error = toGatewayError(thrown);
+  if (error.code === "internal") log.error({ err: error.cause ?? error }, "Fault while handling a message");
+  return error;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // Not percent-encoded text: it fails the session id check with its own error.
+    return part;
+  }
+}

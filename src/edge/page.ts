@@ -1,0 +1,56 @@
+/** The page's files, read once at start and served from memory. */
+import { readdirSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import type { Answer } from "./http.ts";
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".map": "application/json",
+  ".wasm": "application/wasm",
+  ".svg": "image/svg+xml",
+  ".txt": "text/plain; charset=utf-8",
+};
+
+/** Scripts, styles and sockets from here only; WebAssembly for the decoder that stands in for WebCodecs. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self' 'wasm-unsafe-eval'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self' ws: wss:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/** Path -> answer; `/` is index.html. An empty map when the folder has not been built. */
+export function loadPage(folder: string): ReadonlyMap<string, Answer> {
+  const answers = new Map<string, Answer>();
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return answers;
+    throw thrown;
+  }
+  for (const name of names) {
+    const contentType = TYPES[extname(name)];
+    if (contentType === undefined) continue;
+    const answer = {
+      status: 200,
+      contentType,
+      body: readFileSync(join(folder, name)),
+      headers: {
+        "content-security-policy": CONTENT_SECURITY_POLICY,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cache-control": "no-cache",
+      },
+    };
+    answers.set(`/${name}`, answer);
+    if (name === "index.html") answers.set("/", answer);
+  }
+  return answers;
+}

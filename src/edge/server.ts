@@ -1,0 +1,193 @@
+/** All that listens on the gateway's port: the live sockets, their HTTP twins, the page and operations. */
+import {
+  App,
+  type HttpRequest,
+  type HttpResponse,
+  type TemplatedApp,
+  type us_listen_socket,
+  us_listen_socket_close,
+  us_socket_local_port,
+} from "uWebSockets.js";
+import { GatewayError } from "../errors.ts";
+import { parseCommand } from "../protocol/native.ts";
+import { speak } from "../session/commands.ts";
+import { Reply, readBody } from "./http.ts";
+import { type LiveSocketOptions, liveSocket } from "./live-socket.ts";
+import { loadPage } from "./page.ts";
+
+/** Listen option of uSockets: without it two programs share a port on Linux and neither notices. */
+const EXCLUSIVE_PORT = 1;
+
+/** A read-only call that is answered by the upstream. */
+export type ForwardGet = (path: string) => Promise<{ status: number; contentType: string; body: Uint8Array }>;
+
+export interface EdgeOptions extends LiveSocketOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Folder of the built page. */
+  readonly pageFolder: string;
+  readonly forwardGet: ForwardGet;
+  /** Name and version, told by /healthz. */
+  readonly server: string;
+  /** Prometheus text. */
+  readonly metrics: () => Promise<string>;
+}
+
+export interface Edge {
+  readonly port: number;
+  /** Takes no new connections; open ones live on. Idempotent. */
+  stopListening(): void;
+  /** Closes every socket. Idempotent. */
+  close(): void;
+}
+
+/** Listens. Rejects with port_in_use. */
+export async function startEdge(options: EdgeOptions): Promise<Edge> {
+  const app = App();
+  app.ws("/live/:session", liveSocket(options));
+  routeCommands(app, options);
+  routeUpstream(app, options);
+  routeOperations(app, options);
+  routePage(app, options.pageFolder);
+  app.any("/*", (res, req) => {
+    const where = `${req.getMethod().toUpperCase()} ${req.getUrl()}`;
+    new Reply(res).json(404, {
+      error: { code: "not_found", message: `No such path: ${where.slice(0, 200)}`, retryable: false },
+    });
+  });
+  const socket = await listen(app, options);
+  let isListening = true;
+  let isClosed = false;
+  return {
+    port: us_socket_local_port(socket),
+    stopListening: () => {
+      if (isListening) us_listen_socket_close(socket);
+      isListening = false;
+    },
+    close: () => {
+      if (!isClosed) app.close();
+      isClosed = true;
+      isListening = false;
+    },
+  };
+}
+
+/** The library's typings leave out the variant with both a host and options. */
+interface ExclusiveListener {
+  listen(host: string, port: number, options: number, done: (socket: us_listen_socket | false) => void): void;
+}
+
+function listen(app: TemplatedApp, options: EdgeOptions): Promise<us_listen_socket> {
+  return new Promise((resolve, reject) => {
+    const listener: ExclusiveListener = app as unknown as ExclusiveListener;
+    listener.listen(options.host, options.port, EXCLUSIVE_PORT, (socket) => {
+      if (socket !== false) resolve(socket);
+      else {
+        const where = `${options.host}:${options.port}`;
+        reject(
+          new GatewayError(
+            "port_in_use",
+            `Can't listen on ${where}: another program has it, or the address is not this machine's`,
+          ),
+        );
+      }
+    });
+  });
+}
+
+function routeCommands(app: TemplatedApp, options: EdgeOptions): void {
+  app.post("/live/:session/speak", (res, req) => {
+    answerCommand(res, { req, options, type: "speak" });
+  });
+  app.post("/live/:session/interrupt", (res, req) => {
+    answerCommand(res, { req, options, type: "interrupt" });
+  });
+  app.options("/*", (res) => {
+    new Reply(res).send({
+      status: 204,
+      contentType: "text/plain",
+      body: "",
+      headers: {
+        "access-control-allow-methods": "GET, POST, OPTIONS",
+        "access-control-allow-headers": "*",
+        "access-control-max-age": "600",
+      },
+    });
+  });
+}
+
+function answerCommand(
+  res: HttpResponse,
+  call: { readonly req: HttpRequest; readonly options: EdgeOptions; readonly type: "speak" | "interrupt" },
+): void {
+  const sessionId = call.req.getParameter(0) ?? "";
+  const reply = new Reply(res);
+  readBody(res, call.options.maxMessageBytes)
+    .then((body) => {
+      const { command } = parseCommand(withType(body, call.type));
+      const session = call.options.sessions.get(sessionId);
+      if (command.type === "speak") {
+        const { utterance, ahead } = speak(session, command);
+        session.textChanged();
+        reply.json(202, { session: session.id, utterance_id: utterance.id, ahead });
+      } else if (command.type === "interrupt") {
+        const receipts = session.interrupt(command.utterance_id, command.keep_ms);
+        reply.json(receipts === null ? 202 : 200, { session: session.id, interrupted: receipts ?? [] });
+      }
+    })
+    .catch((thrown: unknown) => reply.fail(thrown));
+}
+
+/** The body of a POST is the command without its type, which the path says. */
+function withType(body: string, type: string): string {
+  if (body.trim() === "") return JSON.stringify({ type });
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch (cause) {
+    throw new GatewayError("malformed_json", "Body is not JSON, expected one JSON object", { cause });
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return body;
+  return JSON.stringify({ ...value, type });
+}
+
+function routeUpstream(app: TemplatedApp, options: EdgeOptions): void {
+  const forward = (res: HttpResponse, req: HttpRequest): void => {
+    const query = req.getQuery();
+    const path = query ? `${req.getUrl()}?${query}` : req.getUrl();
+    const reply = new Reply(res);
+    options.forwardGet(path).then(
+      (answer) => reply.send(answer),
+      (thrown: unknown) => reply.fail(thrown),
+    );
+  };
+  for (const path of ["/v1/voices", "/v1/voices/:voice", "/v2/voices", "/v1/models"]) app.get(path, forward);
+}
+
+function routeOperations(app: TemplatedApp, options: EdgeOptions): void {
+  app.get("/healthz", (res) => new Reply(res).json(200, { status: "ok", server: options.server }));
+  app.get("/readyz", (res) => {
+    const isDraining = options.sessions.isDraining;
+    new Reply(res).json(isDraining ? 503 : 200, { status: isDraining ? "draining" : "ready" });
+  });
+  app.get("/metrics", (res) => {
+    const reply = new Reply(res);
+    options.metrics().then(
+      (body) => reply.send({ status: 200, contentType: "text/plain; version=0.0.4; charset=utf-8", body }),
+      (thrown: unknown) => reply.fail(thrown),
+    );
+  });
+}
+
+function routePage(app: TemplatedApp, folder: string): void {
+  const answers = loadPage(folder);
+  for (const [path, answer] of answers) app.get(path, (res) => new Reply(res).send(answer));
+  if (answers.size > 0) return;
+  app.get("/", (res) => {
+    new Reply(res).send({
+      status: 503,
+      contentType: "text/plain; charset=utf-8",
+      body: "The page has not been built: run `npm run build`\n",
+    });
+  });
+}

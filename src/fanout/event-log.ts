@@ -1,0 +1,73 @@
+/**
+ * The events of one session that some listener may still have to get, oldest first, bounded in bytes.
+ * An entry is serialized once, at its first sending, and shared by all listeners; the code-point variant is made
+ * only if somebody asked for `offsets=cp`.
+ */
+import type { EventKind } from "../protocol/vocabulary.ts";
+
+export interface LogEntry {
+  readonly seq: number;
+  /** Timeline position this event belongs to; it leaves with the frame that contains it. */
+  readonly positionTicks: number;
+  /** Which `events=` name selects it; null goes to everybody. */
+  readonly kind: EventKind | null;
+  readonly utteranceId: string | null;
+  /** The event as UTF-8 JSON. */
+  bytes(offsets: "utf16" | "cp"): Uint8Array;
+  /** Set when an interruption made the event untrue before it was sent. */
+  isWithdrawn: boolean;
+}
+
+export class EventLog {
+  readonly #maxEntries: number;
+  #entries: LogEntry[] = [];
+  /** Index of `#entries[0]`. */
+  #first = 0;
+
+  /** `maxEntries`: bound; a listener further behind than this has lost events and must be closed. */
+  constructor(maxEntries: number) {
+    this.#maxEntries = maxEntries;
+  }
+
+  get first(): number {
+    return this.#first;
+  }
+
+  get next(): number {
+    return this.#first + this.#entries.length;
+  }
+
+  append(entry: LogEntry): void {
+    this.#entries.push(entry);
+    // Dropping one at a time from the front of an array is linear: wait until a quarter more has gathered.
+    if (this.#entries.length > this.#maxEntries * 1.25) {
+      const excess = this.#entries.length - this.#maxEntries;
+      this.#entries = this.#entries.slice(excess);
+      this.#first += excess;
+    }
+  }
+
+  entry(index: number): LogEntry | undefined {
+    return this.#entries[index - this.#first];
+  }
+
+  /** Frees every entry before `index`. */
+  trim(index: number): void {
+    const count = Math.min(index - this.#first, this.#entries.length);
+    if (count < 64 && count < this.#entries.length) return;
+    if (count <= 0) return;
+    this.#entries = this.#entries.slice(count);
+    this.#first += count;
+  }
+
+  /** Marks the unsent future of these utterances as untrue. */
+  withdraw(isUntrue: (entry: LogEntry) => boolean): void {
+    for (const entry of this.#entries) if (isUntrue(entry)) entry.isWithdrawn = true;
+  }
+
+  /** The first entry at or after a timeline position: where a late joiner starts. */
+  indexAt(positionTicks: number): number {
+    const offset = this.#entries.findIndex((entry) => entry.positionTicks >= positionTicks);
+    return offset < 0 ? this.next : this.#first + offset;
+  }
+}

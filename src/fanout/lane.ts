@@ -1,0 +1,246 @@
+/**
+ * The listeners of one session that get the very same messages at the same time: same rendition, pace, lead and
+ * choice of events. A release puts the due frames and events in order once and hands the batch to each of them.
+ *
+ * Order on the socket: events by `seq`; an event leaves before the frame that contains its position, so that it is
+ * never later than the sound it tells of.
+ */
+import { GatewayError } from "../errors.ts";
+import type { EventKind, OffsetUnit, Pace } from "../protocol/vocabulary.ts";
+import type { EventLog, LogEntry } from "./event-log.ts";
+import type { Behind, Outbox } from "./outbox.ts";
+import type { Rendition } from "./rendition.ts";
+
+export interface Message {
+  readonly bytes: Uint8Array;
+  readonly isFrame: boolean;
+}
+
+export interface LaneShape {
+  readonly pace: Pace;
+  readonly leadMs: number;
+  readonly events: readonly EventKind[];
+  readonly offsets: OffsetUnit;
+}
+
+export interface LaneOptions extends LaneShape {
+  /** null = events only. */
+  readonly rendition: Rendition | null;
+  readonly log: EventLog;
+  /** Where the lane starts: frame and event index. */
+  readonly frame: number;
+  readonly event: number;
+}
+
+/** A `gap` told to one listener; the session writes the event. */
+export type GapTeller = (outbox: Outbox, gap: { frames: number; ms: number }) => void;
+
+/** Frames sent to a listener that catches up before its socket is looked at again. */
+const CATCH_UP_FRAMES = 64;
+
+export class Lane {
+  readonly rendition: Rendition | null;
+  readonly pace: Pace;
+  readonly leadMs: number;
+  /** Apart, so that what is done for laggards costs nothing where there are none. */
+  readonly #inStep = new Set<Outbox>();
+  readonly #behind = new Set<Outbox>();
+  readonly wantsTiming: boolean;
+  readonly #kinds: ReadonlySet<EventKind>;
+  readonly #offsets: OffsetUnit;
+  readonly #log: EventLog;
+  #frame: number;
+  #event: number;
+  #batch: Message[] = [];
+
+  constructor(options: LaneOptions) {
+    this.rendition = options.rendition;
+    this.pace = options.pace;
+    this.leadMs = options.leadMs;
+    this.#kinds = new Set(options.events);
+    this.wantsTiming = options.events.some((kind) => kind !== "marks");
+    this.#offsets = options.offsets;
+    this.#log = options.log;
+    this.#frame = options.frame;
+    this.#event = options.event;
+  }
+
+  /** Next frame and event of the listeners in step. */
+  get frame(): number {
+    return this.#frame;
+  }
+  get event(): number {
+    return this.#event;
+  }
+
+  /**
+   * Sends everything due: frames that start at or before `limitTicks`, and events up to them.
+   * Returns how many frames left for how many listeners in all.
+   */
+  release(limitTicks: number): number {
+    const batch = this.#batch;
+    batch.length = 0;
+    const reached = this.#collect({ frame: this.#frame, event: this.#event }, limitTicks, batch);
+    const before = { frame: this.#frame, event: this.#event };
+    this.#frame = reached.frame;
+    this.#event = reached.event;
+    if (batch.length === 0) return 0;
+    for (const outbox of this.#behind) {
+      if (outbox.behind !== null && outbox.behind.event < this.#log.first) outbox.end(tooSlow());
+    }
+    const frames = reached.frame - before.frame;
+    const sent = this.#inStep.size * frames;
+    for (const outbox of this.#inStep) {
+      if (outbox.sendBatch(batch)) this.fallBehind(outbox, { ...reached, isJoining: false });
+    }
+    return sent;
+  }
+
+  get size(): number {
+    return this.#inStep.size + this.#behind.size;
+  }
+
+  /** Takes a listener in, in step or behind. */
+  add(outbox: Outbox): void {
+    if (outbox.behind === null) this.#inStep.add(outbox);
+    else this.#behind.add(outbox);
+  }
+
+  delete(outbox: Outbox): void {
+    this.#inStep.delete(outbox);
+    this.#behind.delete(outbox);
+  }
+
+  /** The listener goes on by cursors of its own. */
+  fallBehind(outbox: Outbox, behind: Behind): void {
+    outbox.behind = behind;
+    // It may have left while it was sent to.
+    if (this.#inStep.delete(outbox)) this.#behind.add(outbox);
+  }
+
+  /** A listener's socket has drained: send what it missed, or say what it lost. */
+  catchUp(outbox: Outbox, tellGap: GapTeller): void {
+    const behind = outbox.behind;
+    if (behind === null) return;
+    if (behind.event < this.#log.first) {
+      outbox.end(tooSlow());
+      return;
+    }
+    const mayWait = outbox.policy === "lossless" || behind.isJoining;
+    this.#skip(outbox, { behind, toFrame: mayWait ? (this.rendition?.first ?? 0) : this.#frame, tellGap });
+    while (outbox.behind === behind && outbox.hasRoom()) this.#catchUpStep(outbox, behind);
+  }
+
+  /** The oldest frame that a lossless listener still needs. */
+  oldestNeededFrame(): number {
+    let oldest = this.#frame;
+    for (const outbox of this.#behind) {
+      if (outbox.policy === "lossless" && outbox.behind !== null)
+        oldest = Math.min(oldest, outbox.behind.frame);
+    }
+    return oldest;
+  }
+
+  /** The oldest event that anybody here still needs. */
+  oldestNeededEvent(): number {
+    let oldest = this.#event;
+    for (const outbox of this.#behind) {
+      if (outbox.behind !== null) oldest = Math.min(oldest, outbox.behind.event);
+    }
+    return oldest;
+  }
+
+  /** After an interruption: frames made but not yet due are never sent. */
+  jumpTo(frame: number): void {
+    this.#frame = Math.max(this.#frame, frame);
+    for (const outbox of this.#behind) {
+      if (outbox.behind !== null) outbox.behind.frame = Math.max(outbox.behind.frame, frame);
+    }
+  }
+
+  /** Gives up the frames before `toFrame` and says so. */
+  #skip(outbox: Outbox, skip: { behind: Behind; toFrame: number; tellGap: GapTeller }): void {
+    const frames = skip.toFrame - skip.behind.frame;
+    if (frames <= 0 || this.rendition === null) return;
+    outbox.framesDropped += frames;
+    skip.behind.frame = skip.toFrame;
+    skip.tellGap(outbox, { frames, ms: frames * this.rendition.frameMs });
+  }
+
+  #catchUpStep(outbox: Outbox, behind: Behind): void {
+    const batch: Message[] = [];
+    const stopFrame = Math.min(this.#frame, behind.frame + this.#stepFrames(outbox, behind.frame));
+    const reached = this.#collect(behind, Number.POSITIVE_INFINITY, batch, {
+      frame: stopFrame,
+      event: this.#event,
+    });
+    const isDone = reached.frame >= this.#frame;
+    // The lane has sent these already, so nothing is left to wait for.
+    for (; isDone && reached.event < this.#event; reached.event += 1) {
+      const entry = this.#log.entry(reached.event);
+      if (entry !== undefined && this.#wants(entry)) batch.push(eventMessage(entry, this.#offsets));
+    }
+    behind.frame = reached.frame;
+    behind.event = reached.event;
+    const isFull = outbox.sendBatch(batch);
+    if (isDone && !isFull) {
+      outbox.behind = null;
+      if (this.#behind.delete(outbox)) this.#inStep.add(outbox);
+    }
+  }
+
+  /** Frames that fit into a quarter of the outbox. */
+  #stepFrames(outbox: Outbox, frame: number): number {
+    const bytes = this.rendition?.frame(frame)?.byteLength ?? 1;
+    return Math.max(1, Math.min(CATCH_UP_FRAMES, Math.floor(outbox.stepBytes / bytes)));
+  }
+
+  /** Puts due frames and events in order into `batch`; returns the cursors behind them. */
+  #collect(
+    from: { frame: number; event: number },
+    limitTicks: number,
+    batch: Message[],
+    stop: { frame: number; event: number } = { frame: Number.POSITIVE_INFINITY, event: this.#log.next },
+  ): { frame: number; event: number } {
+    let { frame, event } = from;
+    for (;;) {
+      const bytes = this.#dueFrame(frame, limitTicks, stop.frame);
+      const entry = event < stop.event ? this.#log.entry(event) : undefined;
+      if (entry !== undefined && this.#isDueEvent(entry, frame, bytes !== undefined, limitTicks)) {
+        if (this.#wants(entry)) batch.push(eventMessage(entry, this.#offsets));
+        event += 1;
+      } else if (bytes !== undefined) {
+        // The view lives until the ring's next append; everything is sent before that.
+        batch.push({ bytes, isFrame: true });
+        frame += 1;
+      } else {
+        return { frame, event };
+      }
+    }
+  }
+
+  #dueFrame(index: number, limitTicks: number, stopIndex: number): Uint8Array | undefined {
+    if (this.rendition === null || index >= stopIndex) return undefined;
+    return this.rendition.startTicksOf(index) <= limitTicks ? this.rendition.frame(index) : undefined;
+  }
+
+  #isDueEvent(entry: LogEntry, frame: number, isFrameDue: boolean, limitTicks: number): boolean {
+    if (entry.isWithdrawn) return true;
+    if (this.rendition === null) return entry.positionTicks <= limitTicks;
+    const start = this.rendition.startTicksOf(frame);
+    if (isFrameDue) return entry.positionTicks < start + this.rendition.frameTicks;
+    return entry.positionTicks <= start && entry.positionTicks <= limitTicks;
+  }
+
+  #wants(entry: LogEntry): boolean {
+    return !entry.isWithdrawn && (entry.kind === null || this.#kinds.has(entry.kind));
+  }
+}
+
+function eventMessage(entry: LogEntry, offsets: OffsetUnit): Message {
+  return { bytes: entry.bytes(offsets), isFrame: false };
+}
+
+function tooSlow(): GatewayError {
+  return new GatewayError("slow_consumer", "Listener reads too slowly: events it needs are gone");
+}

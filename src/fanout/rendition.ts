@@ -1,0 +1,185 @@
+/**
+ * One codec + frame length + framing of a session's audio: encoded once, whoever listens. It knows where on the
+ * timeline each of its frames stands; lanes take the frames out.
+ */
+import { AUDIO_FORMATS, frameSamples } from "../audio/formats.ts";
+import { createFrameMaker, type FrameMaker } from "../audio/frame-maker.ts";
+import type { OpusPool } from "../audio/opus-pool.ts";
+import { RtpPacketizer, rtpPayloadType } from "../audio/rtp.ts";
+import type { GatewayError } from "../errors.ts";
+import type { AudioDescription, AudioFormat, Framing } from "../protocol/vocabulary.ts";
+import { msOfTicks, TICKS_PER_SECOND, ticksPerSample } from "../timing/ticks.ts";
+import { FrameRing } from "./frame-ring.ts";
+
+export interface RenditionShape {
+  readonly format: AudioFormat;
+  readonly frameMs: number;
+  readonly framing: Framing;
+}
+
+export interface RenditionOptions extends RenditionShape {
+  /** Timeline position of the first frame. */
+  readonly startTicks: number;
+  /** Bound on the kept frames, bytes. */
+  readonly maxRingBytes: number;
+  readonly opusPool: OpusPool;
+  /** A frame that was encoded elsewhere has come back (Opus). */
+  readonly onLateFrame: () => void;
+  readonly onError: (error: GatewayError) => void;
+}
+
+export function renditionKey(shape: RenditionShape): string {
+  return `${shape.format}/${shape.frameMs}/${shape.framing}`;
+}
+
+export class Rendition {
+  readonly format: AudioFormat;
+  readonly frameMs: number;
+  readonly framing: Framing;
+  readonly frameTicks: number;
+  readonly #ring: FrameRing;
+  readonly #maker: FrameMaker;
+  readonly #rtp: RtpPacketizer | null;
+  readonly #onLateFrame: () => void;
+  #isPushing = false;
+  #isTalkspurtStart = true;
+  /** Frame `#anchorIndex` starts at `#anchorTicks`; the ones behind it follow without a hole. */
+  #anchorIndex = 0;
+  #anchorTicks: number;
+  framesMade = 0;
+
+  constructor(options: RenditionOptions) {
+    this.format = options.format;
+    this.frameMs = options.frameMs;
+    this.framing = options.framing;
+    this.frameTicks = (options.frameMs * TICKS_PER_SECOND) / 1000;
+    this.#ring = new FrameRing(options.maxRingBytes);
+    this.#anchorTicks = options.startTicks;
+    this.#onLateFrame = options.onLateFrame;
+    this.#rtp = options.framing === "rtp" ? createPacketizer(options) : null;
+    this.#maker = createFrameMaker(
+      { format: options.format, frameMs: options.frameMs, opusPool: options.opusPool },
+      { frame: (bytes) => this.#take(bytes), error: options.onError },
+    );
+  }
+
+  /** Index of the oldest frame kept, and of the next one to come. */
+  get first(): number {
+    return this.#ring.first;
+  }
+  get next(): number {
+    return this.#ring.next;
+  }
+
+  startTicksOf(index: number): number {
+    return this.#anchorTicks + (index - this.#anchorIndex) * this.frameTicks;
+  }
+
+  /** End of everything pushed so far; exact after `flush`. */
+  get endTicks(): number {
+    return this.startTicksOf(this.#maker.framesPromised);
+  }
+
+  /** The frame that holds a timeline position, clamped to the frames that are kept or next. */
+  indexAt(ticks: number): number {
+    const index = this.#anchorIndex + Math.floor((ticks - this.#anchorTicks) / this.frameTicks);
+    return Math.max(this.#ring.first, Math.min(index, this.#ring.next));
+  }
+
+  frame(index: number): Uint8Array | undefined {
+    return this.#ring.frame(index);
+  }
+
+  /** PCM of the session, at the source's rate. */
+  pushPcm(pcm: Int16Array, rate: number): void {
+    this.#isPushing = true;
+    this.#maker.pushPcm(pcm, rate);
+    this.#isPushing = false;
+  }
+
+  /** Bytes that already are in this rendition's codec and rate. */
+  pushPassThrough(bytes: Uint8Array): void {
+    this.#isPushing = true;
+    this.#maker.pushPassThrough(bytes);
+    this.#isPushing = false;
+  }
+
+  /** Silence up to a timeline position, so that the next utterance starts where it does for everybody. */
+  padTo(ticks: number): void {
+    const samples = Math.round(
+      (ticks - this.endTicks) / ticksPerSample(AUDIO_FORMATS[this.format].sampleRate),
+    );
+    if (samples > 0) {
+      this.#isPushing = true;
+      this.#maker.pushSilence(samples);
+      this.#isPushing = false;
+    }
+  }
+
+  /** The next frame is the first of a talkspurt (RTP marker bit). */
+  startTalkspurt(): void {
+    this.#isTalkspurtStart = true;
+  }
+
+  /** Pads the last frame with silence. */
+  flush(): void {
+    this.#isPushing = true;
+    this.#maker.flush();
+    this.#isPushing = false;
+  }
+
+  /** Forgets what is half made; the next frame starts at `ticks`. Frames already made stay sendable. */
+  reset(ticks: number): void {
+    this.#maker.reset();
+    this.#anchorIndex = this.#ring.next;
+    this.#anchorTicks = ticks;
+  }
+
+  trim(index: number): void {
+    this.#ring.trim(index);
+  }
+
+  close(): void {
+    this.#maker.close();
+  }
+
+  describe(startIndex: number): AudioDescription {
+    return describeAudio(this, msOfTicks(this.startTicksOf(startIndex)));
+  }
+
+  #take(bytes: Uint8Array): void {
+    if (this.#rtp === null) this.#ring.append(bytes);
+    else {
+      this.#ring.append(this.#rtp.wrap(bytes, this.#isTalkspurtStart));
+      this.#isTalkspurtStart = false;
+    }
+    this.framesMade += 1;
+    if (!this.#isPushing) this.#onLateFrame();
+  }
+}
+
+export function describeAudio(shape: RenditionShape, startMs: number): AudioDescription {
+  const facts = AUDIO_FORMATS[shape.format];
+  const samples = frameSamples(shape.format, shape.frameMs);
+  return {
+    codec: facts.codec,
+    sample_rate: facts.sampleRate,
+    channels: 1,
+    frame_ms: shape.frameMs,
+    frame_samples: samples,
+    frame_bytes: facts.bytesPerSample === null ? null : samples * facts.bytesPerSample,
+    start_ms: startMs,
+  };
+}
+
+function createPacketizer(options: RenditionOptions): RtpPacketizer {
+  const random = new Uint32Array(3);
+  crypto.getRandomValues(random);
+  return new RtpPacketizer({
+    payloadType: rtpPayloadType(options.format),
+    samplesPerFrame: frameSamples(options.format, options.frameMs),
+    ssrc: random[0] ?? 0,
+    sequence: (random[1] ?? 0) & 0xffff,
+    timestamp: random[2] ?? 0,
+  });
+}

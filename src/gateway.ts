@@ -1,0 +1,173 @@
+/** Composition root: builds every part of a gateway by hand and takes it down again. Nothing else is wired here. */
+import { fileURLToPath } from "node:url";
+import { createOpusPool } from "./audio/opus-pool.ts";
+import type { Config } from "./config.ts";
+import { startEdge } from "./edge/server.ts";
+import { GatewayError } from "./errors.ts";
+import { Pacer } from "./fanout/pacer.ts";
+import { type Clock, systemClock } from "./kit/clock.ts";
+import type { Logger } from "./kit/log.ts";
+import { type Counters, createCounters } from "./metrics/counters.ts";
+import { createExposition } from "./metrics/prometheus.ts";
+import type { SessionTuning } from "./session/ports.ts";
+import { Sessions } from "./session/sessions.ts";
+import { createUpstream, type UpstreamClient } from "./upstream/client.ts";
+import { VERSION } from "./version.ts";
+
+/** How the gateway names itself in `hello` and /healthz. */
+const SERVER = `voicewire/${VERSION}`;
+/** Longest lead a client may ask for, ms. */
+const MAX_LEAD_MS = 10_000;
+
+export interface GatewayOptions {
+  readonly config: Config;
+  /** Base URL of the speech service, resolved from the settings. */
+  readonly upstreamBaseUrl: string;
+  readonly upstreamKey: string;
+  readonly log: Logger;
+  /** Folder of the built page; the one beside the compiled code where not given. */
+  readonly pageFolder?: string;
+  readonly clock?: Clock;
+}
+
+export interface Gateway {
+  readonly port: number;
+  readonly url: string;
+  readonly counters: Counters;
+  /** Takes nothing new, waits for speech to end (at most `drainMs`), then closes. */
+  drain(): Promise<void>;
+  /** Ends everything now. Both may be called in any order, any number of times. */
+  close(): Promise<void>;
+}
+
+/** Rejects with port_in_use, encoder_failed. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { config, log } = options;
+  const clock = options.clock ?? systemClock;
+  const counters = createCounters();
+  const upstream = createUpstream({
+    baseUrl: options.upstreamBaseUrl,
+    key: options.upstreamKey,
+    maxConnections: config.upstreamConnections,
+    maxQueued: config.upstreamQueue,
+    timeoutMs: config.upstreamTimeoutMs,
+    clock,
+  });
+  const opusPool = await createOpusPool({
+    workers: config.opusWorkers,
+    bitrateKbps: Number(config.opusBitrateKbps),
+  });
+  const pacer = new Pacer(clock);
+  const tuning = tuningOf(config);
+  const sessions = new Sessions(
+    {
+      clock,
+      pacer,
+      upstream,
+      opusPool,
+      log,
+      counters,
+      tuning,
+      server: SERVER,
+      defaultVoice: defaultVoice(upstream, config.voice),
+    },
+    config.maxSessions,
+  );
+  const closeParts = async (): Promise<void> => {
+    pacer.close();
+    await Promise.all([upstream.close(), opusPool.close()]);
+  };
+  const edge = await startEdge({
+    sessions,
+    log,
+    host: config.host,
+    port: config.port,
+    defaults: { leadMs: tuning.leadMs, maxLeadMs: MAX_LEAD_MS },
+    maxMessageBytes: config.maxMessageBytes,
+    maxOutboxBytes: config.maxOutboxBytes,
+    idleSeconds: config.idleSeconds,
+    pageFolder: options.pageFolder ?? fileURLToPath(new URL("./page", import.meta.url)),
+    forwardGet: (path) => upstream.get(path),
+    server: SERVER,
+    metrics: createExposition(counters, {
+      sessions: () => sessions.count,
+      upstreamOpen: () => upstream.stats().open,
+      upstreamQueued: () => upstream.stats().queued,
+    }),
+  }).catch(async (thrown: unknown) => {
+    await closeParts();
+    throw thrown;
+  });
+  // The first request should not pay for the connection; a service that is not up yet is no reason to stop.
+  upstream.warm().catch((cause: unknown) => log.debug({ err: cause }, "Upstream is not reachable yet"));
+
+  let closing: Promise<void> | null = null;
+  const close = (): Promise<void> => {
+    closing ??= (async () => {
+      edge.stopListening();
+      sessions.close(new GatewayError("draining", "Gateway is shutting down"));
+      edge.close();
+      await closeParts();
+    })();
+    return closing;
+  };
+  return {
+    port: edge.port,
+    url: `http://${config.host === "0.0.0.0" ? "127.0.0.1" : config.host}:${edge.port}`,
+    counters,
+    drain: async () => {
+      edge.stopListening();
+      await sessions.drain(config.drainMs);
+      await close();
+    },
+    close,
+  };
+}
+
+function tuningOf(config: Config): SessionTuning {
+  return {
+    limits: {
+      message_bytes: config.maxMessageBytes,
+      text_chars: config.maxTextChars,
+      dialogue_inputs: 100,
+      queued_utterances: config.maxQueuedUtterances,
+      listeners: config.maxListeners,
+      lead_ms: MAX_LEAD_MS,
+      outbox_bytes: config.maxOutboxBytes,
+      marks: 256,
+    },
+    leadMs: config.leadMs,
+    aheadMs: config.aheadMs,
+    keepMs: config.keepMs,
+    graceMs: config.graceMs,
+    opusBitrateKbps: config.opusBitrateKbps,
+    defaultModel: config.model,
+  };
+}
+
+/** The configured voice, else the first of the upstream's list, asked for once it is needed. */
+function defaultVoice(upstream: UpstreamClient, configured: string): () => Promise<string> {
+  let known: string | null = configured === "" ? null : configured;
+  return async () => {
+    if (known !== null) return known;
+    const answer = await upstream.get("/v1/voices");
+    const list: unknown = answer.status === 200 ? JSON.parse(answer.body.toString("utf8")) : null;
+    const first = firstVoiceId(list);
+    if (first === null) {
+      throw new GatewayError(
+        "unknown_voice",
+        `No default voice: the upstream's voice list answered ${answer.status}; send a voice_id or set one with --voice`,
+      );
+    }
+    known = first;
+    return first;
+  };
+}
+
+function firstVoiceId(list: unknown): string | null {
+  if (typeof list !== "object" || list === null || !("voices" in list) || !Array.isArray(list.voices))
+    return null;
+  const [first] = list.voices as unknown[];
+  if (typeof first !== "object" || first === null || !("voice_id" in first)) return null;
+  return typeof first.voice_id === "string" ? first.voice_id : null;
+}

@@ -1,0 +1,74 @@
+/** The counters as Prometheus text; read when asked, so that counting costs an addition and nothing else. */
+import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import type { Counters } from "./counters.ts";
+
+/** Counter -> metric name and help. */
+const COUNTERS: Record<keyof Counters, { readonly name: string; readonly help: string }> = {
+  framesSent: { name: "voicewire_frames_sent_total", help: "Audio frames handed to listeners' sockets" },
+  framesDropped: { name: "voicewire_frames_dropped_total", help: "Audio frames that slow listeners missed" },
+  framesMade: { name: "voicewire_frames_made_total", help: "Audio frames cut or encoded, one per rendition" },
+  eventsMade: { name: "voicewire_events_total", help: "Events written by sessions" },
+  sessionsOpened: { name: "voicewire_sessions_opened_total", help: "Sessions opened" },
+  sessionsClosed: { name: "voicewire_sessions_closed_total", help: "Sessions closed" },
+  connectionsOpened: {
+    name: "voicewire_connections_opened_total",
+    help: "Connections that joined a session",
+  },
+  connectionsClosed: { name: "voicewire_connections_closed_total", help: "Connections that left a session" },
+  utterancesDone: { name: "voicewire_utterances_done_total", help: "Utterances played to their end" },
+  utterancesInterrupted: { name: "voicewire_utterances_interrupted_total", help: "Utterances cut" },
+  utterancesFailed: { name: "voicewire_utterances_failed_total", help: "Utterances that failed" },
+  upstreamRequests: { name: "voicewire_upstream_requests_total", help: "Requests sent upstream" },
+  upstreamRetries: { name: "voicewire_upstream_retries_total", help: "Requests sent upstream again" },
+  upstreamErrors: { name: "voicewire_upstream_errors_total", help: "Requests that the upstream failed" },
+  underruns: {
+    name: "voicewire_underruns_total",
+    help: "Times that audio ran dry in the middle of an utterance",
+  },
+  lateWakes: { name: "voicewire_late_wakes_total", help: "Pacer wakes more than 5 ms late" },
+};
+
+export interface Gauges {
+  readonly sessions: () => number;
+  readonly upstreamOpen: () => number;
+  readonly upstreamQueued: () => number;
+}
+
+/** Returns a function that renders the current values. */
+export function createExposition(counters: Counters, gauges: Gauges): () => Promise<string> {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  for (const key of Object.keys(COUNTERS) as (keyof Counters)[]) {
+    new Counter({
+      ...COUNTERS[key],
+      registers: [registry],
+      collect() {
+        this.reset();
+        this.inc(counters[key]);
+      },
+    });
+  }
+  addGauge(registry, { name: "voicewire_sessions", help: "Sessions open now", read: gauges.sessions });
+  addGauge(registry, {
+    name: "voicewire_upstream_open",
+    help: "Upstream requests open now",
+    read: gauges.upstreamOpen,
+  });
+  addGauge(registry, {
+    name: "voicewire_upstream_queued",
+    help: "Upstream requests that wait for a connection",
+    read: gauges.upstreamQueued,
+  });
+  return () => registry.metrics();
+}
+
+function addGauge(registry: Registry, gauge: { name: string; help: string; read: () => number }): void {
+  new Gauge({
+    name: gauge.name,
+    help: gauge.help,
+    registers: [registry],
+    collect() {
+      this.set(gauge.read());
+    },
+  });
+}

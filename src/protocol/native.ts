@@ -1,0 +1,166 @@
+/**
+ * The native protocol on the wire: JSON text in, a checked Command out; an Event in, UTF-8 bytes out. Pure: no
+ * socket here. Unknown fields of a command are reported, not refused, so that a newer client can talk to an older
+ * gateway; a field of the wrong type is refused with its name.
+ */
+import { z } from "zod";
+import { ERRORS, GatewayError } from "../errors.ts";
+import type { Command, ErrorBody, Event } from "./vocabulary.ts";
+import { EVENT_KINDS, FRAMINGS, LISTENER_FORMATS, OFFSET_UNITS, PACES, POLICIES } from "./vocabulary.ts";
+
+const utteranceId = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,128}$/, "expected 1 to 128 printable ASCII characters without spaces");
+const voiceId = z.string().min(1).max(128);
+const unit = z.number().min(0).max(1);
+
+const voiceOptions = {
+  voice_id: voiceId.optional(),
+  model_id: z.string().min(1).max(128).optional(),
+  language_code: z.string().min(2).max(16).optional(),
+  voice_settings: z
+    .object({
+      stability: unit.optional(),
+      similarity_boost: unit.optional(),
+      style: unit.optional(),
+      use_speaker_boost: z.boolean().optional(),
+      speed: z.number().min(0.25).max(4).optional(),
+    })
+    .optional(),
+  seed: z.number().int().min(0).max(4_294_967_295).optional(),
+  apply_text_normalization: z.enum(["auto", "on", "off"]).optional(),
+  enable_logging: z.boolean().optional(),
+};
+
+const COMMANDS = {
+  speak: z.object({
+    type: z.literal("speak"),
+    text: z.string(),
+    utterance_id: utteranceId.optional(),
+    ...voiceOptions,
+  }),
+  text: z.object({
+    type: z.literal("text"),
+    text: z.string(),
+    utterance_id: utteranceId.optional(),
+    ...voiceOptions,
+  }),
+  flush: z.object({ type: z.literal("flush"), utterance_id: utteranceId.optional() }),
+  end: z.object({ type: z.literal("end"), utterance_id: utteranceId.optional() }),
+  dialogue: z.object({
+    type: z.literal("dialogue"),
+    inputs: z.array(z.object({ text: z.string(), voice_id: voiceId })).min(1),
+    utterance_id: utteranceId.optional(),
+    model_id: voiceOptions.model_id,
+    language_code: voiceOptions.language_code,
+    settings: z.object({ stability: unit.optional() }).optional(),
+    seed: voiceOptions.seed,
+    apply_text_normalization: voiceOptions.apply_text_normalization,
+    enable_logging: voiceOptions.enable_logging,
+  }),
+  interrupt: z.object({
+    type: z.literal("interrupt"),
+    utterance_id: utteranceId.optional(),
+    keep_ms: z.number().min(0).max(10_000).optional(),
+  }),
+  mark: z.object({ type: z.literal("mark"), name: z.string().min(1).max(256) }),
+  played: z.object({
+    type: z.literal("played"),
+    seq: z.number().int().min(0).optional(),
+    at_ms: z.number().min(0),
+  }),
+  configure: z.object({
+    type: z.literal("configure"),
+    format: z.enum(LISTENER_FORMATS).optional(),
+    frame_ms: z.number().int().optional(),
+    framing: z.enum(FRAMINGS).optional(),
+    pace: z.enum(PACES).optional(),
+    lead_ms: z.number().min(0).optional(),
+    policy: z.enum(POLICIES).optional(),
+    events: z.array(z.enum(EVENT_KINDS)).optional(),
+    offsets: z.enum(OFFSET_UNITS).optional(),
+  }),
+  ping: z.object({ type: z.literal("ping"), id: z.union([z.string().max(128), z.number()]).optional() }),
+  close: z.object({ type: z.literal("close") }),
+} as const;
+
+const TYPE_NAMES = Object.keys(COMMANDS).join(", ");
+
+export interface ParsedCommand {
+  readonly command: Command;
+  /** Fields that this version does not know, at the top level. */
+  readonly ignored: readonly string[];
+}
+
+/** Reads one text message. Throws malformed_json, unknown_type, unknown_format, unknown_event, invalid_field. */
+export function parseCommand(json: string): ParsedCommand {
+  const value = parseObject(json);
+  const type = value.type;
+  if (typeof type !== "string" || !Object.hasOwn(COMMANDS, type)) {
+    const got = typeof type === "string" ? JSON.stringify(type.slice(0, 40)) : typeof type;
+    throw new GatewayError("unknown_type", `Message type is ${got}, expected one of ${TYPE_NAMES}`, {
+      field: "type",
+    });
+  }
+  const schema = COMMANDS[type as keyof typeof COMMANDS];
+  const result = schema.safeParse(value);
+  if (!result.success) throw fieldError(result.error.issues[0], type);
+  const ignored = Object.keys(value).filter((key) => !Object.hasOwn(schema.shape, key));
+  return { command: withoutUndefined(result.data) as Command, ignored };
+}
+
+function parseObject(json: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch (cause) {
+    throw new GatewayError("malformed_json", "Message is not JSON, expected one JSON object with a type", {
+      cause,
+    });
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    const got = Array.isArray(value) ? "an array" : value === null ? "null" : `a ${typeof value}`;
+    throw new GatewayError("malformed_json", `Message is ${got}, expected one JSON object with a type`);
+  }
+  return value as Record<string, unknown>;
+}
+
+function fieldError(issue: z.core.$ZodIssue | undefined, type: string): GatewayError {
+  const field = (issue?.path ?? []).join(".");
+  const top = String(issue?.path[0] ?? "");
+  const code =
+    type === "configure" && top === "format"
+      ? "unknown_format"
+      : type === "configure" && top === "events"
+        ? "unknown_event"
+        : "invalid_field";
+  return new GatewayError(
+    code,
+    `Field ${field} of ${type} is not valid: ${issue?.message ?? "unknown reason"}`,
+    {
+      field,
+    },
+  );
+}
+
+/** zod keeps optional keys that were given as undefined; JSON has none, so this only narrows the type. */
+function withoutUndefined<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;
+}
+
+const encoder = new TextEncoder();
+
+export function encodeEvent(event: Event): Uint8Array {
+  return encoder.encode(JSON.stringify(event));
+}
+
+/** An error as it stands in `error`, in `utterance.done` and in HTTP answers. */
+export function errorBody(error: GatewayError): ErrorBody {
+  return {
+    code: error.code,
+    message: error.message,
+    retryable: ERRORS[error.code].isRetryable,
+    ...(error.retryAfterMs === undefined ? {} : { retry_after_ms: error.retryAfterMs }),
+    ...(error.field === undefined ? {} : { field: error.field }),
+  };
+}

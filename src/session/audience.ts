@@ -1,0 +1,264 @@
+/**
+ * Who listens to a session and in what: renditions (encoded once), lanes (listeners in step) and the event log.
+ * The session pushes audio and events in; a release sends what is due to everybody.
+ */
+import type { OpusPool } from "../audio/opus-pool.ts";
+import type { GatewayError } from "../errors.ts";
+import { EventLog, type LogEntry } from "../fanout/event-log.ts";
+import { type GapTeller, Lane } from "../fanout/lane.ts";
+import type { Outbox } from "../fanout/outbox.ts";
+import { Rendition, renditionKey } from "../fanout/rendition.ts";
+import type { Counters } from "../metrics/counters.ts";
+import type { AudioDescription, ListenerSettings } from "../protocol/vocabulary.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
+import { isPassThrough, type Need } from "./route.ts";
+import type { Slice } from "./source.ts";
+
+/** Events that a listener may be behind before it is too slow for this session. */
+const MAX_LOGGED_EVENTS = 1024;
+/** Frame ring of one rendition: PCM at 48 kHz for its longest keep and lead stays under this. */
+const MAX_RING_BYTES = 4 * 1024 * 1024;
+
+export interface AudienceOptions {
+  readonly opusPool: OpusPool;
+  readonly counters: Counters;
+  readonly aheadMs: number;
+  readonly keepMs: number;
+  readonly onLateFrame: () => void;
+  readonly onError: (error: GatewayError) => void;
+  readonly tellGap: GapTeller;
+}
+
+export interface Seat {
+  readonly lane: Lane;
+  readonly outbox: Outbox;
+}
+
+export class Audience {
+  readonly #options: AudienceOptions;
+  readonly #renditions = new Map<string, Rendition>();
+  readonly #lanes = new Map<string, Lane>();
+  readonly log = new EventLog(MAX_LOGGED_EVENTS);
+
+  constructor(options: AudienceOptions) {
+    this.#options = options;
+  }
+
+  /** Every rendition that an utterance has to serve. */
+  needs(): Need[] {
+    return [...this.#renditions.values()];
+  }
+
+  get wantsTiming(): boolean {
+    for (const lane of this.#lanes.values()) if (lane.wantsTiming) return true;
+    return false;
+  }
+
+  get hasRealtime(): boolean {
+    for (const lane of this.#lanes.values()) if (lane.pace === "realtime") return true;
+    return false;
+  }
+
+  /** How far ahead of the playhead audio has to be made, ms. */
+  get maxLeadMs(): number {
+    let max = 0;
+    for (const lane of this.#lanes.values()) {
+      max = Math.max(max, lane.pace === "burst" ? this.#options.aheadMs : lane.leadMs);
+    }
+    return max;
+  }
+
+  /** The longest frame of any rendition, ms. */
+  get maxFrameMs(): number {
+    let max = 0;
+    for (const rendition of this.#renditions.values()) max = Math.max(max, rendition.frameMs);
+    return max;
+  }
+
+  /** The shortest lead of a listener that is paced; how often the session has to wake follows from it. */
+  get minLeadMs(): number {
+    let min = Number.POSITIVE_INFINITY;
+    for (const lane of this.#lanes.values()) if (lane.pace === "realtime") min = Math.min(min, lane.leadMs);
+    return min;
+  }
+
+  /**
+   * Seats a listener: in step with others of its kind, or in a lane of its own that starts at the playhead.
+   * `edgeTicks`: end of the audio pushed so far, where a new rendition starts.
+   */
+  seat(outbox: Outbox, settings: ListenerSettings, at: { playheadTicks: number; edgeTicks: number }): Lane {
+    const rendition = settings.format === "none" ? null : this.#rendition(settings, at.edgeTicks);
+    const key = laneKey(settings);
+    let lane = this.#lanes.get(key);
+    const frame = rendition?.indexAt(at.playheadTicks) ?? 0;
+    const event = this.log.indexAt(at.playheadTicks);
+    if (lane === undefined) {
+      lane = new Lane({
+        rendition,
+        log: this.log,
+        pace: settings.pace,
+        leadMs: settings.lead_ms,
+        events: settings.events,
+        offsets: settings.offsets,
+        frame,
+        event,
+      });
+      this.#lanes.set(key, lane);
+    } else if (frame < lane.frame || event < lane.event) {
+      // It catches up from the playhead to where the others are, so that it is in time with them.
+      outbox.behind = {
+        frame: Math.min(frame, lane.frame),
+        event: Math.min(event, lane.event),
+        isJoining: true,
+      };
+    }
+    lane.add(outbox);
+    return lane;
+  }
+
+  /** What the listener's next frames are, and where they stand. */
+  describe(lane: Lane, outbox: Outbox): AudioDescription | null {
+    return lane.rendition?.describe(outbox.behind?.frame ?? lane.frame) ?? null;
+  }
+
+  /** The listener has gone; lanes and renditions that served only it go with it. */
+  unseat(seat: Seat): void {
+    seat.lane.delete(seat.outbox);
+    if (seat.lane.size > 0) return;
+    for (const [key, lane] of this.#lanes) if (lane === seat.lane) this.#lanes.delete(key);
+    for (const [key, rendition] of this.#renditions) {
+      if (rendition !== seat.lane.rendition) continue;
+      if ([...this.#lanes.values()].some((lane) => lane.rendition === rendition)) continue;
+      rendition.close();
+      this.#renditions.delete(key);
+    }
+  }
+
+  catchUp(seat: Seat): void {
+    const sentBefore = seat.outbox.framesSent;
+    seat.lane.catchUp(seat.outbox, this.#options.tellGap);
+    this.#options.counters.framesSent += seat.outbox.framesSent - sentBefore;
+  }
+
+  // ---- audio in ------------------------------------------------------------------------------------------------
+
+  push(slice: Slice): void {
+    for (const rendition of this.#renditions.values()) {
+      const before = rendition.framesMade;
+      if (isPassThrough(rendition, slice.format))
+        for (const bytes of slice.raw()) rendition.pushPassThrough(bytes);
+      else rendition.pushPcm(slice.pcm(), slice.pcmRate);
+      this.#options.counters.framesMade += rendition.framesMade - before;
+    }
+  }
+
+  /** Fills everybody's audio with silence up to where an utterance starts; returns that position. */
+  alignEnds(edgeTicks: number): number {
+    let startTicks = edgeTicks;
+    for (const rendition of this.#renditions.values()) startTicks = Math.max(startTicks, rendition.endTicks);
+    for (const rendition of this.#renditions.values()) {
+      rendition.padTo(startTicks);
+      rendition.startTalkspurt();
+    }
+    return startTicks;
+  }
+
+  /** Pads every rendition's last frame; returns the position behind the longest of them. */
+  flush(edgeTicks: number): number {
+    let endTicks = edgeTicks;
+    for (const rendition of this.#renditions.values()) {
+      rendition.flush();
+      endTicks = Math.max(endTicks, rendition.endTicks);
+    }
+    return endTicks;
+  }
+
+  /** Forgets all audio that was not sent; returns where the next frames stand for everybody. */
+  cut(edgeTicks: number): number {
+    let nextTicks = 0;
+    for (const rendition of this.#renditions.values()) {
+      nextTicks = Math.max(nextTicks, rendition.startTicksOf(rendition.next));
+    }
+    if (this.#renditions.size === 0) nextTicks = edgeTicks;
+    for (const rendition of this.#renditions.values()) rendition.reset(nextTicks);
+    for (const lane of this.#lanes.values()) if (lane.rendition !== null) lane.jumpTo(lane.rendition.next);
+    return nextTicks;
+  }
+
+  // ---- out -----------------------------------------------------------------------------------------------------
+
+  append(entry: LogEntry): void {
+    this.log.append(entry);
+    this.#options.counters.eventsMade += 1;
+  }
+
+  /** Sends what is due at `playheadTicks` with audio made up to `edgeTicks`; returns the frames sent. */
+  release(playheadTicks: number, edgeTicks: number): number {
+    let sent = 0;
+    for (const lane of this.#lanes.values()) {
+      const limitTicks = lane.pace === "burst" ? edgeTicks : playheadTicks + lane.leadMs * TICKS_PER_MS;
+      sent += lane.release(limitTicks);
+    }
+    this.#options.counters.framesSent += sent;
+    this.#trim(playheadTicks);
+    return sent;
+  }
+
+  /** How far audio may be made before a lossless listener that is behind loses some. */
+  losslessLimitTicks(): number {
+    let limit = Number.POSITIVE_INFINITY;
+    const windowTicks = (this.#options.aheadMs + this.#options.keepMs) * TICKS_PER_MS;
+    for (const lane of this.#lanes.values()) {
+      if (lane.rendition === null) continue;
+      const oldest = lane.oldestNeededFrame();
+      if (oldest < lane.frame) limit = Math.min(limit, lane.rendition.startTicksOf(oldest) + windowTicks);
+    }
+    return limit;
+  }
+
+  close(): void {
+    for (const rendition of this.#renditions.values()) rendition.close();
+    this.#renditions.clear();
+    this.#lanes.clear();
+  }
+
+  #rendition(settings: ListenerSettings, startTicks: number): Rendition | null {
+    if (settings.format === "none") return null;
+    const shape = { format: settings.format, frameMs: settings.frame_ms, framing: settings.framing };
+    const key = renditionKey(shape);
+    let rendition = this.#renditions.get(key);
+    if (rendition === undefined) {
+      rendition = new Rendition({
+        ...shape,
+        startTicks,
+        maxRingBytes: MAX_RING_BYTES,
+        opusPool: this.#options.opusPool,
+        onLateFrame: this.#options.onLateFrame,
+        onError: this.#options.onError,
+      });
+      this.#renditions.set(key, rendition);
+    }
+    return rendition;
+  }
+
+  #trim(playheadTicks: number): void {
+    const keptTicks = playheadTicks - this.#options.keepMs * TICKS_PER_MS;
+    for (const rendition of this.#renditions.values()) {
+      let oldest = rendition.indexAt(keptTicks);
+      for (const lane of this.#lanes.values()) {
+        if (lane.rendition === rendition) oldest = Math.min(oldest, lane.oldestNeededFrame());
+      }
+      rendition.trim(oldest);
+    }
+    let oldestEvent = this.log.indexAt(keptTicks);
+    for (const lane of this.#lanes.values()) oldestEvent = Math.min(oldestEvent, lane.oldestNeededEvent());
+    this.log.trim(oldestEvent);
+  }
+}
+
+function laneKey(settings: ListenerSettings): string {
+  const events = [...settings.events].sort().join(",");
+  const audio =
+    settings.format === "none" ? "none" : `${settings.format}/${settings.frame_ms}/${settings.framing}`;
+  return `${audio}|${settings.pace}|${settings.pace === "burst" ? 0 : settings.lead_ms}|${events}|${settings.offsets}`;
+}

@@ -1,0 +1,196 @@
+/** What each client command does to a session; one function a command, all errors thrown as GatewayErrors. */
+import { GatewayError } from "../errors.ts";
+import type {
+  Command,
+  ConfigureCommand,
+  DialogueCommand,
+  PlayedCommand,
+  SpeakCommand,
+  TextCommand,
+} from "../protocol/vocabulary.ts";
+import { findBadText } from "../text/check.ts";
+import type { Member } from "./member.ts";
+import type { Session } from "./session.ts";
+import { reconfigure } from "./settings.ts";
+import { Utterance } from "./utterance.ts";
+
+/** Carries out a command of a connection. Throws; the caller answers with the error. */
+export function handleCommand(member: Member, command: Command): void {
+  const { session } = member;
+  switch (command.type) {
+    case "speak":
+    case "dialogue": {
+      member.mustSpeak();
+      const { utterance, ahead } =
+        command.type === "speak" ? speak(session, command) : converse(session, command);
+      member.send({ type: "utterance.queued", ...session.base(), utterance_id: utterance.id, ahead });
+      session.textChanged();
+      return;
+    }
+    case "text":
+      member.mustSpeak();
+      addText(member, command);
+      return;
+    case "flush":
+    case "end":
+      member.mustSpeak();
+      closeText(member, command);
+      return;
+    case "interrupt":
+      member.mustSpeak();
+      session.interrupt(command.utterance_id, command.keep_ms);
+      return;
+    case "mark":
+      session.mark(command.name);
+      return;
+    case "played":
+      acknowledge(member, command);
+      return;
+    case "configure":
+      configure(member, command);
+      return;
+    case "ping":
+      member.send({
+        type: "pong",
+        ...session.base(),
+        ...(command.id === undefined ? {} : { id: command.id }),
+      });
+      return;
+    case "close":
+      member.end(new GatewayError("session_closed", "Connection closed as asked"));
+      return;
+  }
+}
+
+/** Queues a whole text; also what POST /live/{session}/speak does. */
+export function speak(session: Session, command: SpeakCommand): { utterance: Utterance; ahead: number } {
+  checkText(command.text, { field: "text", max: session.limits.text_chars });
+  if (command.text.trim() === "") {
+    throw new GatewayError("invalid_field", "Field text of speak is empty, expected something to say", {
+      field: "text",
+    });
+  }
+  const utterance = Utterance.ofText(session.admit(command.utterance_id), session.nowMs(), command);
+  return { utterance, ahead: session.enqueue(utterance) };
+}
+
+export function converse(
+  session: Session,
+  command: DialogueCommand,
+): { utterance: Utterance; ahead: number } {
+  const { limits } = session;
+  if (command.inputs.length > limits.dialogue_inputs) {
+    throw new GatewayError(
+      "invalid_field",
+      `Dialogue has ${command.inputs.length} inputs, expected at most ${limits.dialogue_inputs}`,
+      { field: "inputs" },
+    );
+  }
+  let left = limits.text_chars;
+  command.inputs.forEach((input, index) => {
+    checkText(input.text, { field: `inputs.${index}.text`, max: left });
+    left -= input.text.length;
+  });
+  const utterance = Utterance.ofDialogue(session.admit(command.utterance_id), session.nowMs(), command);
+  return { utterance, ahead: session.enqueue(utterance) };
+}
+
+function addText(member: Member, command: TextCommand): void {
+  const { session } = member;
+  const open = findOpen(member, command.utterance_id);
+  checkText(command.text, { field: "text", max: session.limits.text_chars - (open?.text.length ?? 0) });
+  if (open !== null) {
+    open.append(command.text);
+    session.textChanged();
+    return;
+  }
+  const utterance = Utterance.ofTokens(session.admit(command.utterance_id), session.nowMs(), command);
+  utterance.append(command.text);
+  member.openUtterance = utterance;
+  const ahead = session.enqueue(utterance);
+  member.send({ type: "utterance.queued", ...session.base(), utterance_id: utterance.id, ahead });
+  session.textChanged();
+}
+
+/** The utterance that text goes on; null when the text begins a new one. Throws text_after_end. */
+function findOpen(member: Member, id: string | undefined): Utterance | null {
+  const own = member.openUtterance;
+  const isOwnLive = own !== null && !own.isTextEnded && member.session.findUtterance(own.id) === own;
+  if (id === undefined) return isOwnLive ? own : null;
+  const named = member.session.findUtterance(id);
+  if (named?.isTextEnded) {
+    throw new GatewayError(
+      "text_after_end",
+      `Text for utterance ${id} has ended: expected a new utterance_id`,
+      {
+        field: "utterance_id",
+      },
+    );
+  }
+  return named ?? null;
+}
+
+function closeText(member: Member, command: { type: "flush" | "end"; utterance_id?: string }): void {
+  const open = findOpen(member, command.utterance_id);
+  if (open === null) {
+    const which =
+      command.utterance_id === undefined ? "no text is open" : `no text is open for ${command.utterance_id}`;
+    throw new GatewayError("unknown_utterance", `Nothing to ${command.type}: ${which}`, {
+      field: "utterance_id",
+    });
+  }
+  if (command.type === "flush") open.flush();
+  else {
+    open.endText();
+    if (member.openUtterance === open) member.openUtterance = null;
+  }
+  member.session.textChanged();
+}
+
+function acknowledge(member: Member, command: PlayedCommand): void {
+  const latestMs = member.session.edgeMs;
+  if (command.at_ms > latestMs) {
+    throw new GatewayError(
+      "invalid_field",
+      `Field at_ms of played is ${command.at_ms}, which was not sent yet: expected at most ${latestMs}`,
+      { field: "at_ms" },
+    );
+  }
+  member.acknowledge(command.at_ms, member.session.nowMs());
+}
+
+function configure(member: Member, command: ConfigureCommand): void {
+  const { session } = member;
+  const settings = reconfigure(member.settings, command, session.settingsDefaults);
+  session.reseat(member, settings);
+  member.send({
+    type: "configured",
+    ...session.base(),
+    settings,
+    audio: session.describeAudio(member),
+    ignored: [],
+  });
+  session.drained(member);
+}
+
+/** Throws text_too_long, invalid_text. */
+function checkText(text: string, limit: { field: string; max: number }): void {
+  if (text.length > limit.max) {
+    throw new GatewayError(
+      "text_too_long",
+      `Text is too long: ${text.length} characters, expected at most ${Math.max(0, limit.max)} more for this utterance`,
+      { field: limit.field },
+    );
+  }
+  const bad = findBadText(text);
+  if (bad !== null) {
+    const what = bad.reason === "lone_surrogate" ? "half a surrogate pair" : "a control character";
+    throw new GatewayError(
+      "invalid_text",
+      `Text has ${what} at index ${bad.index}: expected whole characters`,
+      {
+        field: limit.field,
+      },
+    );
+  }
+}

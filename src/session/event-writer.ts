@@ -1,0 +1,59 @@
+/** Numbers the session's events and turns them into log entries that are serialized once, when first sent. */
+import type { LogEntry } from "../fanout/event-log.ts";
+import { encodeEvent } from "../protocol/native.ts";
+import type { Event, EventKind, OffsetUnit } from "../protocol/vocabulary.ts";
+import { CodePointOffsets } from "../text/offsets.ts";
+import { msOfTicks } from "../timing/ticks.ts";
+
+export interface EventPlace {
+  readonly positionTicks: number;
+  /** Which `events=` name selects it; null = everybody gets it. */
+  readonly kind: EventKind | null;
+  /** The utterance it tells of, with its text for offsets in code points. */
+  readonly utterance: { readonly id: string; readonly text: string } | null;
+}
+
+/** Makes the event once its number is known; `offset` turns UTF-16 offsets into what the listener asked for. */
+export type EventBuilder = (
+  base: { readonly seq: number; readonly at_ms: number },
+  offset: (utf16: number) => number,
+) => Event;
+
+const asIs = (utf16: number): number => utf16;
+
+export class EventWriter {
+  readonly #append: (entry: LogEntry) => void;
+  #seq = 0;
+
+  constructor(append: (entry: LogEntry) => void) {
+    this.#append = append;
+  }
+
+  /** The number of the latest event. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  write(place: EventPlace, build: EventBuilder): void {
+    this.#seq += 1;
+    const base = { seq: this.#seq, at_ms: msOfTicks(place.positionTicks) };
+    const text = place.utterance?.text ?? "";
+    const encoded: Partial<Record<OffsetUnit, Uint8Array>> = {};
+    this.#append({
+      seq: base.seq,
+      positionTicks: place.positionTicks,
+      kind: place.kind,
+      utteranceId: place.utterance?.id ?? null,
+      isWithdrawn: false,
+      bytes: (offsets) => {
+        encoded[offsets] ??= encodeEvent(build(base, offsets === "cp" ? codePoints(text) : asIs));
+        return encoded[offsets];
+      },
+    });
+  }
+}
+
+function codePoints(text: string): (utf16: number) => number {
+  const offsets = new CodePointOffsets(text);
+  return (utf16) => offsets.codePointsOf(utf16);
+}

@@ -1,0 +1,37 @@
+/** What a session needs from outside: handed in by the gateway, small enough that a test can write a literal. */
+import type { OpusPool } from "../audio/opus-pool.ts";
+import type { Pacer } from "../fanout/pacer.ts";
+import type { Clock } from "../kit/clock.ts";
+import type { Logger } from "../kit/log.ts";
+import type { Counters } from "../metrics/counters.ts";
+import type { Limits } from "../protocol/vocabulary.ts";
+import type { Upstream } from "../upstream/types.ts";
+
+/** The numbers that shape a session; config.ts tells where each comes from. */
+export interface SessionTuning {
+  readonly limits: Limits;
+  /** Lead where a client does not say, ms. */
+  readonly leadMs: number;
+  /** Audio buffered ahead of what is sent before the upstream is made to wait, ms. */
+  readonly aheadMs: number;
+  /** Audio kept after it was due, ms. */
+  readonly keepMs: number;
+  /** How long a session without any connection lives on, ms. */
+  readonly graceMs: number;
+  readonly opusBitrateKbps: string;
+  readonly defaultModel: string;
+}
+
+export interface SessionDeps {
+  readonly clock: Clock;
+  readonly pacer: Pacer;
+  readonly upstream: Upstream;
+  readonly opusPool: OpusPool;
+  readonly log: Logger;
+  readonly counters: Counters;
+  readonly tuning: SessionTuning;
+  /** Name and version for `hello`. */
+  readonly server: string;
+  /** The voice used where a client names none. Rejects with an upstream error. */
+  defaultVoice(): Promise<string>;
+}

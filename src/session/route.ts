@@ -1,0 +1,37 @@
+/**
+ * Which format to ask the upstream for, decided once an utterance from what its listeners need. One codec for all:
+ * ask for that and pass it through. Several: ask for PCM good enough for the best of them and encode each once.
+ */
+import { AUDIO_FORMATS } from "../audio/formats.ts";
+import type { AudioFormat } from "../protocol/vocabulary.ts";
+
+/** Packet length that the upstream's Opus comes in; other frame lengths have to be encoded here. */
+export const UPSTREAM_OPUS_PACKET_MS = 20;
+
+export interface Need {
+  readonly format: AudioFormat;
+  readonly frameMs: number;
+}
+
+/** `opusBitrateKbps`: bit rate asked for when Opus is passed through. Nobody listening: the fewest bytes. */
+export function chooseSourceFormat(needs: readonly Need[], opusBitrateKbps: string): string {
+  const [first] = needs;
+  if (first === undefined) return "ulaw_8000";
+  if (needs.every((need) => need.format === first.format)) {
+    if (first.format !== "opus_48000") return first.format;
+    if (needs.every((need) => need.frameMs === UPSTREAM_OPUS_PACKET_MS))
+      return `opus_48000_${opusBitrateKbps}`;
+  }
+  // Opus is encoded from 24 kHz: above that a voice has nothing that Opus at speech bit rates would keep, and
+  // PCM over 24 kHz is reserved for the vendor's larger plans.
+  const rates = needs.map((need) =>
+    need.format === "opus_48000" ? 24_000 : AUDIO_FORMATS[need.format].sampleRate,
+  );
+  return `pcm_${Math.max(...rates)}`;
+}
+
+/** Whether a rendition can take the upstream's bytes as they are. */
+export function isPassThrough(need: Need, sourceFormat: string): boolean {
+  if (need.format !== "opus_48000") return need.format === sourceFormat;
+  return sourceFormat.startsWith("opus_48000_") && need.frameMs === UPSTREAM_OPUS_PACKET_MS;
+}

@@ -1,0 +1,463 @@
+/**
+ * One live speech stream with one timeline. It owns its connections, what it says and its clock:
+ *
+ *   upstream --chunk--> Speech --slices, events--> Audience --batches--> sockets
+ *                          ^ feed up to            ^ release up to
+ *                          +---- playhead + lead --+---- pacer, or the chunk itself when audio is awaited
+ *
+ * Everything here is synchronous; it is called by a chunk from upstream, a drained socket, a command, or the pacer.
+ */
+import { GatewayError } from "../errors.ts";
+import { Outbox } from "../fanout/outbox.ts";
+import type { PacedEntry } from "../fanout/pacer.ts";
+import type { Sink } from "../fanout/sink.ts";
+import type { Timer } from "../kit/clock.ts";
+import { errorBody } from "../protocol/native.ts";
+import { type ListenerSettings, PROTOCOL_VERSION } from "../protocol/vocabulary.ts";
+import { msOfTicks } from "../timing/ticks.ts";
+import { Audience } from "./audience.ts";
+import { EventWriter } from "./event-writer.ts";
+import { type InterruptReceipt, interruptSpeech } from "./interruption.ts";
+import { Member } from "./member.ts";
+import { Playhead, TICKS_PER_MS } from "./playhead.ts";
+import type { SessionDeps } from "./ports.ts";
+import type { SettingsDefaults } from "./settings.ts";
+import { Speech } from "./speech.ts";
+import type { Utterance } from "./utterance.ts";
+import { startedEvent, writeMark } from "./utterance-events.ts";
+
+/** A wake of the pacer later than this is counted, ms. */
+const LATE_WAKE_MS = 5;
+/** Ids of utterances that are over but may not be used again yet. */
+const REMEMBERED_IDS = 256;
+
+export interface SessionOptions {
+  readonly id: string;
+  readonly epoch: string;
+  readonly deps: SessionDeps;
+  /** Called once, when the session has ended. */
+  readonly onClose: (session: Session) => void;
+}
+
+export class Session {
+  readonly id: string;
+  readonly epoch: string;
+  readonly #deps: SessionDeps;
+  readonly #onClose: (session: Session) => void;
+  readonly #audience: Audience;
+  readonly #writer: EventWriter;
+  readonly #speech: Speech;
+  readonly #playhead = new Playhead();
+  readonly #paced: PacedEntry;
+  readonly #members = new Set<Member>();
+  readonly #usedIds: string[] = [];
+  #nextId = 1;
+  #graceTimer: Timer | null = null;
+  #cutTimers = new Set<Timer>();
+  #nextBatchMs = 0;
+  #isAdvancing = false;
+  #isReleaseDue = false;
+  #isClosed = false;
+
+  constructor(options: SessionOptions) {
+    const { deps } = options;
+    this.id = options.id;
+    this.epoch = options.epoch;
+    this.#deps = deps;
+    this.#onClose = options.onClose;
+    this.#audience = new Audience({
+      opusPool: deps.opusPool,
+      counters: deps.counters,
+      aheadMs: deps.tuning.aheadMs,
+      keepMs: deps.tuning.keepMs,
+      onLateFrame: () => this.#releaseSoon(),
+      onError: (error) => this.#onEncoderError(error),
+      tellGap: (outbox, gap) => {
+        deps.counters.framesDropped += gap.frames;
+        outbox.sendText(JSON.stringify({ type: "gap", ...this.base(), ...gap }));
+      },
+    });
+    this.#writer = new EventWriter((entry) => this.#audience.append(entry));
+    this.#speech = new Speech({
+      deps,
+      audience: this.#audience,
+      writer: this.#writer,
+      onProgress: () => this.#onProgress(),
+    });
+    this.#paced = deps.pacer.register({ tick: (nowMs) => this.#tick(nowMs) });
+    deps.counters.sessionsOpened += 1;
+    this.#startGrace();
+  }
+
+  get listenerCount(): number {
+    return this.#members.size;
+  }
+  get isIdle(): boolean {
+    return this.#speech.isIdle;
+  }
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+  get queuedCount(): number {
+    return this.#speech.queuedCount;
+  }
+
+  /** Number and place for an event to one connection only. */
+  base(): { seq: number; at_ms: number } {
+    return { seq: this.#writer.seq, at_ms: msOfTicks(this.#playheadTicks()) };
+  }
+
+  /** Seats a connection and greets it. Throws listener_limit, encoder_failed. */
+  join(sink: Sink, joining: { settings: ListenerSettings; ignored: readonly string[] }): Member {
+    const { limits } = this.#deps.tuning;
+    if (this.#members.size >= limits.listeners) {
+      throw new GatewayError(
+        "listener_limit",
+        `Session is full: ${limits.listeners} connections, which is the limit`,
+      );
+    }
+    const member = new Member({
+      session: this,
+      sink,
+      settings: joining.settings,
+      seat: this.#seat(sink, joining.settings),
+    });
+    this.#members.add(member);
+    this.#deps.counters.connectionsOpened += 1;
+    this.#graceTimer?.cancel();
+    this.#graceTimer = null;
+    member.send({
+      type: "hello",
+      ...this.base(),
+      protocol: PROTOCOL_VERSION,
+      server: this.#deps.server,
+      session: this.id,
+      epoch: this.epoch,
+      settings: joining.settings,
+      audio: this.#audience.describe(member.seat.lane, member.seat.outbox),
+      limits,
+      ignored: joining.ignored,
+    });
+    const playheadTicks = this.#playheadTicks();
+    for (const utterance of this.#speech.unplayed) {
+      if (utterance.startTicks === null || utterance.startTicks >= playheadTicks) continue;
+      member.send(startedEvent(this.base(), utterance));
+    }
+    this.#audience.catchUp(member.seat);
+    this.#advance(this.#deps.clock.nowMs());
+    return member;
+  }
+
+  /** The connection has gone. Idempotent. */
+  leave(member: Member): void {
+    if (!this.#members.delete(member)) return;
+    this.#deps.counters.connectionsClosed += 1;
+    this.#audience.unseat(member.seat);
+    // What was accepted is not lost: text that the speaker will not go on with is spoken as it stands.
+    member.openUtterance?.endText();
+    this.#speech.openNext();
+    if (this.#members.size === 0) this.#startGrace();
+    else this.#advance(this.#deps.clock.nowMs());
+  }
+
+  /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */
+  reseat(member: Member, settings: ListenerSettings): void {
+    const seat = this.#seat(member.sink, settings);
+    this.#audience.unseat(member.seat);
+    member.seat = seat;
+    member.settings = settings;
+  }
+
+  describeAudio(member: Member) {
+    return this.#audience.describe(member.seat.lane, member.seat.outbox);
+  }
+
+  /** The connection's socket has taken what it was behind with. */
+  drained(member: Member): void {
+    this.#audience.catchUp(member.seat);
+    this.#advance(this.#deps.clock.nowMs());
+  }
+
+  // ---- speaking ------------------------------------------------------------------------------------------------
+
+  /** A fresh id, or the client's own if no other utterance has it. Throws utterance_id_taken, queue_full, draining. */
+  admit(wantedId: string | undefined): string {
+    const { limits } = this.#deps.tuning;
+    if (this.#isClosed) throw new GatewayError("session_closed", `Session is closed: ${this.id}`);
+    if (this.#speech.queuedCount >= limits.queued_utterances) {
+      throw new GatewayError(
+        "queue_full",
+        `Queue is full: ${limits.queued_utterances} utterances wait, which is the limit`,
+        { retryAfterMs: 1000 },
+      );
+    }
+    if (
+      wantedId !== undefined &&
+      (this.#usedIds.includes(wantedId) || this.#speech.find(wantedId) !== undefined)
+    ) {
+      throw new GatewayError("utterance_id_taken", `Utterance id is taken: ${wantedId}, expected a new one`, {
+        field: "utterance_id",
+      });
+    }
+    let id = wantedId;
+    while (id === undefined || (wantedId === undefined && this.#usedIds.includes(id)))
+      id = `u${this.#nextId++}`;
+    this.#usedIds.push(id);
+    if (this.#usedIds.length > REMEMBERED_IDS) this.#usedIds.shift();
+    return id;
+  }
+
+  /** Queues an utterance; returns how many stand before it. */
+  enqueue(utterance: Utterance): number {
+    const ahead = this.#speech.unplayed.length;
+    this.#speech.add(utterance);
+    return ahead;
+  }
+
+  findUtterance(id: string): Utterance | undefined {
+    return this.#speech.find(id);
+  }
+
+  nowMs(): number {
+    return this.#deps.clock.nowMs();
+  }
+
+  /** End of all audio made so far, ms. */
+  get edgeMs(): number {
+    return msOfTicks(this.#speech.edgeTicks);
+  }
+
+  get settingsDefaults(): SettingsDefaults {
+    const { limits, leadMs } = this.#deps.tuning;
+    return { leadMs, maxLeadMs: limits.lead_ms };
+  }
+
+  get limits() {
+    return this.#deps.tuning.limits;
+  }
+
+  /** Text was added, flushed or ended: there may be something to request, or an end to tell. */
+  textChanged(): void {
+    this.#speech.openNext();
+    this.#advance(this.#deps.clock.nowMs());
+  }
+
+  /** Echoed when everything queued so far has been played; at once when nothing is. Throws queue_full. */
+  mark(name: string): void {
+    const last = this.#speech.unplayed.at(-1);
+    if (last === undefined) writeMark(this.#writer, { name, atTicks: this.#playheadTicks() });
+    else if (last.marks.length >= this.limits.marks) {
+      throw new GatewayError("queue_full", `Marks are full: ${this.limits.marks} wait on one utterance`, {
+        retryAfterMs: 1000,
+      });
+    } else last.marks.push(name);
+    this.#advance(this.#deps.clock.nowMs());
+  }
+
+  /**
+   * Cuts the speech, after `keepMs` more of it, and answers every listener with a receipt. Returns the receipts,
+   * or null where the cut comes later.
+   * Throws nothing_to_interrupt, unknown_utterance.
+   */
+  interrupt(utteranceId: string | undefined, keepMs = 0): InterruptReceipt[] | null {
+    if (utteranceId !== undefined && this.#speech.find(utteranceId) === undefined) {
+      throw new GatewayError("unknown_utterance", `No such utterance to interrupt: ${utteranceId}`, {
+        field: "utterance_id",
+      });
+    }
+    if (this.#speech.isIdle)
+      throw new GatewayError("nothing_to_interrupt", "Nothing to interrupt: nothing is speaking or queued");
+    const nowMs = this.#deps.clock.nowMs();
+    const target = utteranceId === undefined ? undefined : this.#speech.find(utteranceId);
+    // An utterance that is made but not heard yet is cut when its turn comes: the one before is heard out.
+    const targetTicks = target?.startTicks ?? null;
+    const startMs = targetTicks === null ? nowMs : Math.max(nowMs, this.#playhead.msAt(targetTicks));
+    const cutMs = Math.max(nowMs + keepMs, this.#audience.hasRealtime ? startMs : nowMs);
+    if (cutMs - nowMs < 1) return this.#cut(utteranceId);
+    const timer = this.#deps.clock.at(cutMs, () => {
+      this.#cutTimers.delete(timer);
+      this.#cut(utteranceId);
+    });
+    this.#cutTimers.add(timer);
+    return null;
+  }
+
+  /** Ends the session now: the upstream is aborted, every connection is closed. Idempotent. */
+  close(error: GatewayError): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#graceTimer?.cancel();
+    for (const timer of this.#cutTimers) timer.cancel();
+    this.#cutTimers.clear();
+    this.#paced.cancel();
+    this.#speech.close();
+    const members = [...this.#members];
+    this.#members.clear();
+    this.#deps.counters.connectionsClosed += members.length;
+    this.#audience.close();
+    for (const member of members) member.end(error);
+    this.#deps.counters.sessionsClosed += 1;
+    this.#onClose(this);
+  }
+
+  // ---- the clock -----------------------------------------------------------------------------------------------
+
+  #cut(utteranceId: string | undefined): InterruptReceipt[] {
+    if (this.#isClosed) return [];
+    const nowMs = this.#deps.clock.nowMs();
+    const receipts = interruptSpeech({
+      speech: this.#speech,
+      audience: this.#audience,
+      writer: this.#writer,
+      counters: this.#deps.counters,
+      utteranceId,
+      at: this.#whereHeard(nowMs),
+      stopPlayhead: (ticks) => this.#playhead.stop(ticks),
+    });
+    this.#advance(nowMs);
+    return receipts;
+  }
+
+  /** The earliest position that a listener is known or believed to have heard. */
+  #whereHeard(nowMs: number): { ticks: number; source: "ack" | "estimate"; boundMs: number } {
+    const estimate = this.#playhead.at(nowMs, this.#speech.edgeTicks);
+    const acks = [...this.#members].flatMap((member) => {
+      const ticks = member.ackedTicks(nowMs);
+      return ticks === null ? [] : [Math.min(ticks, this.#speech.edgeTicks)];
+    });
+    if (acks.length > 0) return { ticks: Math.min(...acks), source: "ack", boundMs: 40 };
+    const leadMs = Number.isFinite(this.#audience.minLeadMs) ? this.#audience.minLeadMs : 0;
+    // A listener starts to play at the first frame at the earliest and when its lead has come at the latest.
+    return { ticks: estimate, source: "estimate", boundMs: Math.max(40, leadMs) };
+  }
+
+  #seat(sink: Sink, settings: ListenerSettings) {
+    const outbox = new Outbox({
+      sink,
+      policy: settings.policy,
+      maxOutboxBytes: this.#deps.tuning.limits.outbox_bytes,
+    });
+    const lane = this.#audience.seat(outbox, settings, {
+      playheadTicks: this.#playheadTicks(),
+      edgeTicks: this.#speech.edgeTicks,
+    });
+    return { lane, outbox };
+  }
+
+  #playheadTicks(): number {
+    return this.#playhead.at(this.#deps.clock.nowMs(), this.#speech.edgeTicks);
+  }
+
+  /** Audio or an end has come from upstream: act now if a listener waits for it, else the pacer will. */
+  #onProgress(): void {
+    const nowMs = this.#deps.clock.nowMs();
+    const leadMs = this.#audience.maxLeadMs + this.#audience.maxFrameMs;
+    const awaited = this.#playhead.at(nowMs, this.#speech.edgeTicks) + leadMs * TICKS_PER_MS;
+    if (!this.#playhead.isRunning || !this.#audience.hasRealtime || this.#speech.edgeTicks < awaited) {
+      this.#advance(nowMs);
+    }
+  }
+
+  #tick(nowMs: number): void {
+    if (this.#isClosed) return;
+    if (nowMs - this.#nextBatchMs > LATE_WAKE_MS && this.#nextBatchMs > 0) this.#deps.counters.lateWakes += 1;
+    this.#advance(nowMs);
+  }
+
+  /** Feeds, releases and tells everything that is due, and asks for the next wake. */
+  #advance(nowMs: number): void {
+    if (this.#isAdvancing || this.#isClosed) return;
+    this.#isAdvancing = true;
+    const speech = this.#speech;
+    if (this.#audience.hasRealtime || this.#members.size === 0) this.#advancePaced(nowMs);
+    else this.#advanceBurst();
+    speech.tellPlayed(this.#playhead.at(nowMs, speech.edgeTicks));
+    this.#release(nowMs);
+    speech.openNext();
+    this.#isAdvancing = false;
+    this.#schedule(nowMs);
+  }
+
+  #advancePaced(nowMs: number): void {
+    const speech = this.#speech;
+    const startTicks = speech.edgeTicks;
+    const playheadTicks = this.#playhead.at(nowMs, startTicks);
+    // A frame that starts inside the lead has to be whole, so its length is made on top.
+    const leadTicks = (this.#audience.maxLeadMs + this.#audience.maxFrameMs) * TICKS_PER_MS;
+    const wasFed = speech.feed(Math.min(playheadTicks + leadTicks, this.#audience.losslessLimitTicks()));
+    if (!this.#playhead.isRunning) {
+      if (wasFed) this.#playhead.start(startTicks, nowMs);
+      else this.#playhead.stop(speech.edgeTicks);
+    } else if (playheadTicks >= startTicks) {
+      if (wasFed) this.#playhead.start(startTicks, nowMs);
+      else {
+        if (!speech.isIdle && speech.nextEndTicks === null) this.#deps.counters.underruns += 1;
+        this.#playhead.stop(startTicks);
+      }
+    }
+  }
+
+  /** Nobody listens in real time: make and send as fast as the listeners take it. */
+  #advanceBurst(): void {
+    const stepTicks = this.#deps.tuning.aheadMs * TICKS_PER_MS;
+    for (;;) {
+      const edgeTicks = this.#speech.edgeTicks;
+      const untilTicks = Math.min(edgeTicks + stepTicks / 4, this.#audience.losslessLimitTicks());
+      const wasFed = this.#speech.feed(untilTicks);
+      this.#playhead.stop(this.#speech.edgeTicks);
+      this.#release(this.#deps.clock.nowMs());
+      if (!wasFed) return;
+    }
+  }
+
+  #release(nowMs: number): void {
+    const edgeTicks = this.#speech.edgeTicks;
+    const sent = this.#audience.release(this.#playhead.at(nowMs, edgeTicks), edgeTicks);
+    if (sent > 0) this.#speech.noteFirstFrame(this.#deps.clock.nowMs());
+  }
+
+  #batchMs(): number {
+    return Math.min(100, Math.max(20, Math.floor(this.#audience.minLeadMs / 3)));
+  }
+
+  #schedule(nowMs: number): void {
+    if (!this.#playhead.isRunning) {
+      this.#nextBatchMs = 0;
+      return;
+    }
+    const batchMs = this.#batchMs();
+    // On the grid of the last wake, so that lateness does not add up; a missed wake is skipped, not made up for.
+    if (this.#nextBatchMs <= nowMs) {
+      const isFresh = this.#nextBatchMs === 0 || nowMs - this.#nextBatchMs > batchMs;
+      this.#nextBatchMs = isFresh ? nowMs + batchMs : this.#nextBatchMs + batchMs;
+    }
+    const endTicks = this.#speech.nextEndTicks;
+    const endMs = endTicks === null ? Number.POSITIVE_INFINITY : this.#playhead.msAt(endTicks);
+    this.#paced.wakeAt(Math.min(this.#nextBatchMs, Math.max(endMs, nowMs)));
+  }
+
+  /** Frames came back from an encoder: send them with the others that come in this turn. */
+  #releaseSoon(): void {
+    if (this.#isReleaseDue) return;
+    this.#isReleaseDue = true;
+    queueMicrotask(() => {
+      this.#isReleaseDue = false;
+      if (!this.#isClosed) this.#release(this.#deps.clock.nowMs());
+    });
+  }
+
+  #onEncoderError(error: GatewayError): void {
+    this.#deps.log.error({ session: this.id, code: error.code, detail: error.message }, "Encoder failed");
+    for (const member of this.#members) member.send({ type: "error", ...this.base(), ...errorBody(error) });
+  }
+
+  #startGrace(): void {
+    const { clock, tuning } = this.#deps;
+    this.#graceTimer?.cancel();
+    this.#graceTimer = clock.at(clock.nowMs() + tuning.graceMs, () => {
+      this.close(
+        new GatewayError("session_closed", `Session ended: nobody was connected for ${tuning.graceMs} ms`),
+      );
+    });
+  }
+}

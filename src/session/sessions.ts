@@ -1,0 +1,100 @@
+/** All sessions of a gateway, by id; bounded. */
+import { randomBytes } from "node:crypto";
+import { GatewayError } from "../errors.ts";
+import type { SessionDeps } from "./ports.ts";
+import { Session } from "./session.ts";
+
+const SESSION_ID = /^[A-Za-z0-9_.-]{1,64}$/;
+
+export class Sessions {
+  readonly #deps: SessionDeps;
+  readonly #maxSessions: number;
+  readonly #byId = new Map<string, Session>();
+  #isDraining = false;
+
+  constructor(deps: SessionDeps, maxSessions: number) {
+    this.#deps = deps;
+    this.#maxSessions = maxSessions;
+  }
+
+  get count(): number {
+    return this.#byId.size;
+  }
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  *[Symbol.iterator](): Iterator<Session> {
+    yield* this.#byId.values();
+  }
+
+  /** Throws invalid_field for an id that can't be one, unknown_session. */
+  get(id: string): Session {
+    const session = this.#byId.get(checkId(id));
+    if (session === undefined) {
+      throw new GatewayError(
+        "unknown_session",
+        `No session is called ${id}: a speaker has to open it first`,
+        {
+          field: "session",
+          retryAfterMs: 1000,
+        },
+      );
+    }
+    return session;
+  }
+
+  /** The session, opened if need be. Throws invalid_field, session_limit, draining. */
+  open(id: string): Session {
+    const known = this.#byId.get(checkId(id));
+    if (known !== undefined) return known;
+    if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new sessions");
+    if (this.#byId.size >= this.#maxSessions) {
+      throw new GatewayError(
+        "session_limit",
+        `Gateway is full: ${this.#maxSessions} sessions, which is the limit`,
+        {
+          retryAfterMs: 5000,
+        },
+      );
+    }
+    const session = new Session({
+      id,
+      epoch: randomBytes(6).toString("hex"),
+      deps: this.#deps,
+      onClose: (closed) => this.#forget(closed),
+    });
+    this.#byId.set(id, session);
+    return session;
+  }
+
+  /** Takes nothing new and resolves when nobody speaks any more, at the latest after `deadlineMs`. */
+  async drain(deadlineMs: number): Promise<void> {
+    this.#isDraining = true;
+    const { clock } = this.#deps;
+    const endMs = clock.nowMs() + deadlineMs;
+    while ([...this.#byId.values()].some((session) => !session.isIdle) && clock.nowMs() < endMs) {
+      await new Promise<void>((resolve) => {
+        clock.at(Math.min(endMs, clock.nowMs() + 50), resolve);
+      });
+    }
+  }
+
+  close(error: GatewayError): void {
+    this.#isDraining = true;
+    for (const session of [...this.#byId.values()]) session.close(error);
+  }
+
+  #forget(session: Session): void {
+    if (this.#byId.get(session.id) === session) this.#byId.delete(session.id);
+  }
+}
+
+function checkId(id: string): string {
+  if (SESSION_ID.test(id)) return id;
+  throw new GatewayError(
+    "invalid_field",
+    "Session id is not valid: expected 1 to 64 letters, digits, dots, dashes or underscores",
+    { field: "session" },
+  );
+}

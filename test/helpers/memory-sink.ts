@@ -1,0 +1,53 @@
+/** A socket in memory: what was sent, and how full it says it is. */
+import type { SendResult, Sink } from "../../src/fanout/sink.ts";
+import type { Event } from "../../src/protocol/vocabulary.ts";
+
+export interface Sent {
+  readonly frame?: Uint8Array;
+  readonly event?: Event;
+  /** Which cork it left in. */
+  readonly cork: number;
+}
+
+export class MemorySink implements Sink {
+  readonly sent: Sent[] = [];
+  /** Bytes that wait; raise it to make the socket full. */
+  buffered = 0;
+  isFull = false;
+  ended: { code: number; reason: string } | null = null;
+  #corks = 0;
+
+  send(message: Uint8Array | string, isBinary: boolean): SendResult {
+    if (isBinary) this.sent.push({ frame: Uint8Array.from(message as Uint8Array), cork: this.#corks });
+    else {
+      const text = typeof message === "string" ? message : new TextDecoder().decode(message);
+      this.sent.push({ event: JSON.parse(text) as Event, cork: this.#corks });
+    }
+    return this.isFull ? "buffered" : "sent";
+  }
+
+  cork(write: () => void): void {
+    this.#corks += 1;
+    write();
+  }
+
+  bufferedBytes(): number {
+    return this.isFull ? Math.max(this.buffered, 1_000_000) : this.buffered;
+  }
+
+  end(code: number, reason: string): void {
+    this.ended ??= { code, reason };
+  }
+
+  get frames(): Uint8Array[] {
+    return this.sent.flatMap((item) => (item.frame === undefined ? [] : [item.frame]));
+  }
+
+  get events(): Event[] {
+    return this.sent.flatMap((item) => (item.event === undefined ? [] : [item.event]));
+  }
+
+  eventsOf<T extends Event["type"]>(type: T): Extract<Event, { type: T }>[] {
+    return this.events.filter((event): event is Extract<Event, { type: T }> => event.type === type);
+  }
+}

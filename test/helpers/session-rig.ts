@@ -1,0 +1,133 @@
+/**
+ * A real session on a fake clock with an upstream that the test speaks for: every request is kept, and the test
+ * says what comes back and when. Opus is left out (its encoders are worker threads: see test/wire).
+ */
+import type { OpusPool } from "../../src/audio/opus-pool.ts";
+import { Pacer } from "../../src/fanout/pacer.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { createCounters } from "../../src/metrics/counters.ts";
+import { parseCommand } from "../../src/protocol/native.ts";
+import { handleCommand } from "../../src/session/commands.ts";
+import type { Member } from "../../src/session/member.ts";
+import type { SessionTuning } from "../../src/session/ports.ts";
+import { Sessions } from "../../src/session/sessions.ts";
+import { parseSettings } from "../../src/session/settings.ts";
+import type { Alignment, VoiceSegment } from "../../src/timing/alignment.ts";
+import type { Synthesis, SynthesisHandlers, SynthesisRequest, Upstream } from "../../src/upstream/types.ts";
+import { FakeClock } from "./fake-clock.ts";
+import { MemorySink } from "./memory-sink.ts";
+
+export class FakeRequest implements Synthesis {
+  readonly request: SynthesisRequest;
+  readonly handlers: SynthesisHandlers;
+  isPaused = false;
+  isAborted = false;
+
+  constructor(request: SynthesisRequest, handlers: SynthesisHandlers) {
+    this.request = request;
+    this.handlers = handlers;
+  }
+
+  pause(): void {
+    this.isPaused = true;
+  }
+  resume(): void {
+    this.isPaused = false;
+  }
+  abort(): void {
+    this.isAborted = true;
+  }
+
+  head(characterCost = 10): void {
+    this.handlers.head({ requestId: "r", characterCost });
+  }
+
+  chunk(audio: Uint8Array, timing: { alignment?: Alignment; voiceSegments?: VoiceSegment[] } = {}): void {
+    this.handlers.chunk({
+      audio,
+      alignment: timing.alignment ?? null,
+      normalizedAlignment: null,
+      voiceSegments: timing.voiceSegments ?? [],
+    });
+  }
+}
+
+const noOpus: OpusPool = {
+  acquire: () => {
+    throw new Error("No Opus in this test");
+  },
+  close: () => Promise.resolve(),
+} as unknown as OpusPool;
+
+export const TEST_TUNING: SessionTuning = {
+  limits: {
+    message_bytes: 65_536,
+    text_chars: 1000,
+    dialogue_inputs: 10,
+    queued_utterances: 4,
+    listeners: 3,
+    lead_ms: 10_000,
+    outbox_bytes: 65_536,
+    marks: 3,
+  },
+  leadMs: 200,
+  aheadMs: 2000,
+  keepMs: 500,
+  graceMs: 1000,
+  opusBitrateKbps: "64",
+  defaultModel: "",
+};
+
+export function createRig(tuning: Partial<SessionTuning> = {}) {
+  const clock = new FakeClock();
+  const requests: FakeRequest[] = [];
+  const upstream: Upstream = {
+    open(request, handlers) {
+      const open = new FakeRequest(request, handlers);
+      requests.push(open);
+      return open;
+    },
+  };
+  const counters = createCounters();
+  const sessions = new Sessions(
+    {
+      clock,
+      pacer: new Pacer(clock),
+      upstream,
+      opusPool: noOpus,
+      log: silentLog,
+      counters,
+      tuning: { ...TEST_TUNING, ...tuning },
+      server: "voicewire/test",
+      defaultVoice: () => Promise.resolve("default-voice"),
+    },
+    2,
+  );
+  const join = (query: string, id = "s") => {
+    const sink = new MemorySink();
+    const joining = parseSettings(new URLSearchParams(query), { leadMs: 200, maxLeadMs: 10_000 });
+    const member = sessions.open(id).join(sink, joining);
+    return { sink, member, send: (message: object) => send(member, message) };
+  };
+  return { clock, requests, counters, sessions, join };
+}
+
+/** As the edge does it: through the wire form and back, errors thrown. */
+function send(member: Member, message: object): void {
+  handleCommand(member, parseCommand(JSON.stringify(message)).command);
+}
+
+/** `ms` of mu-law that counts up, so that any frame can be told from any other. */
+export function countingUlaw(ms: number, from = 0): Uint8Array {
+  return Uint8Array.from({ length: ms * 8 }, (_, index) => (from * 8 + index) % 251);
+}
+
+/** Alignment of `text` at `msPerCharacter` each from `fromMs` on. */
+export function evenAlignment(text: string, msPerCharacter: number, fromMs = 0): Alignment {
+  const characters = [...text];
+  return {
+    characters,
+    character_start_times_seconds: characters.map((_, index) => (fromMs + index * msPerCharacter) / 1000),
+    character_end_times_seconds: characters.map((_, index) => (fromMs + (index + 1) * msPerCharacter) / 1000),
+  };
+}

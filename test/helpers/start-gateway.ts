@@ -1,0 +1,119 @@
+/** A whole gateway on a free port, quiet; and the embedded speech service behind it. */
+import { once } from "node:events";
+import WebSocket from "ws";
+import { type Config, SETTINGS } from "../../src/config.ts";
+import { type Gateway, startGateway } from "../../src/gateway.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import type { Event } from "../../src/protocol/vocabulary.ts";
+
+export const DEFAULTS = Object.fromEntries(
+  SETTINGS.map((setting) => [setting.key, setting.default]),
+) as Config;
+
+export interface TestGateway extends Gateway, AsyncDisposable {
+  readonly wsUrl: string;
+}
+
+/** `upstreamBaseUrl`: where the speech service is; overrides last. */
+export async function gatewayAt(
+  upstreamBaseUrl: string,
+  overrides: Partial<Config> = {},
+): Promise<TestGateway> {
+  const gateway = await startGateway({
+    config: { ...DEFAULTS, port: 0, ...overrides },
+    upstreamBaseUrl,
+    upstreamKey: "test-key",
+    log: silentLog,
+    pageFolder: new URL("../../dist/page", import.meta.url).pathname,
+  });
+  return {
+    ...gateway,
+    wsUrl: gateway.url.replace("http", "ws"),
+    [Symbol.asyncDispose]: () => gateway.close(),
+  };
+}
+
+/** A client that keeps every message in order, and waits for what a test asks for. */
+export class TestClient implements AsyncDisposable {
+  readonly socket: WebSocket;
+  readonly messages: ({ event: Event } | { frame: Buffer })[] = [];
+  closed: { code: number; reason: string } | null = null;
+  readonly #waiters = new Set<() => void>();
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.on("message", (data: Buffer, isBinary) => {
+      this.messages.push(isBinary ? { frame: data } : { event: JSON.parse(data.toString()) as Event });
+      for (const wake of this.#waiters) wake();
+    });
+    socket.on("close", (code, reason) => {
+      this.closed = { code, reason: reason.toString() };
+      for (const wake of this.#waiters) wake();
+    });
+  }
+
+  static async connect(gateway: { wsUrl: string }, path: string): Promise<TestClient> {
+    const client = new TestClient(new WebSocket(`${gateway.wsUrl}${path}`));
+    await once(client.socket, "open");
+    return client;
+  }
+
+  get events(): Event[] {
+    return this.messages.flatMap((message) => ("event" in message ? [message.event] : []));
+  }
+  get frames(): Buffer[] {
+    return this.messages.flatMap((message) => ("frame" in message ? [message.frame] : []));
+  }
+  get audio(): Buffer {
+    return Buffer.concat(this.frames);
+  }
+
+  eventsOf<T extends Event["type"]>(type: T): Extract<Event, { type: T }>[] {
+    return this.events.filter((event): event is Extract<Event, { type: T }> => event.type === type);
+  }
+
+  send(message: object | string | Buffer): void {
+    if (typeof message === "string" || Buffer.isBuffer(message)) this.socket.send(message);
+    else this.socket.send(JSON.stringify(message));
+  }
+
+  /** Waits until `isTrue`, at most `deadlineMs`; fails with what has come so far. */
+  async until(isTrue: () => boolean, deadlineMs = 15_000): Promise<void> {
+    const endMs = performance.now() + deadlineMs;
+    while (!isTrue()) {
+      const leftMs = endMs - performance.now();
+      if (leftMs <= 0) {
+        const types = this.events.map((event) => event.type).join(" ");
+        throw new Error(`Waited in vain; got ${this.frames.length} frames and: ${types}`);
+      }
+      await new Promise<void>((resolve) => {
+        const done = (): void => {
+          clearTimeout(timer);
+          this.#waiters.delete(done);
+          resolve();
+        };
+        const timer = setTimeout(done, leftMs);
+        this.#waiters.add(done);
+      });
+    }
+  }
+
+  async next<T extends Event["type"]>(type: T, count = 1): Promise<Extract<Event, { type: T }>> {
+    await this.until(() => this.eventsOf(type).length >= count);
+    const event = this.eventsOf(type)[count - 1];
+    if (event === undefined) throw new Error(`No ${type}`);
+    return event;
+  }
+
+  /** Resolves with the close code and reason. */
+  async untilClosed(): Promise<{ code: number; reason: string }> {
+    await this.until(() => this.closed !== null);
+    return this.closed ?? { code: 0, reason: "" };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.closed !== null) return;
+    this.socket.close();
+    await this.untilClosed();
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * Stands between gateway and embedded service, passes everything through, and asks the service for its ground truth:
+ * the engine's own word events of the very response that the gateway got.
+ */
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface TruthWord {
+  readonly character_index: number;
+  readonly start_time_seconds: number;
+}
+
+interface Line {
+  readonly audio_base64: string;
+  readonly alignment: { readonly characters: string[] } | null;
+  readonly voicewire_words?: TruthWord[];
+}
+
+export interface TruthProxy extends AsyncDisposable {
+  readonly url: string;
+  /** One entry a synthesis, in order: the lines of its response. */
+  readonly responses: { lines(): Line[]; readonly raw: Buffer[] }[];
+}
+
+export async function startTruthProxy(serviceUrl: string): Promise<TruthProxy> {
+  const responses: TruthProxy["responses"] = [];
+  const server = createServer((incoming, outgoing) => {
+    const onward = request(
+      `${serviceUrl}${incoming.url ?? "/"}`,
+      {
+        method: incoming.method,
+        headers: { ...incoming.headers, host: "service", "x-voicewire-truth": "1" },
+      },
+      (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
+        const raw: Buffer[] = [];
+        if (incoming.method === "POST") responses.push({ raw, lines: () => linesOf(raw) });
+        answer.on("data", (chunk: Buffer) => raw.push(chunk));
+        answer.pipe(outgoing);
+      },
+    );
+    onward.on("error", () => outgoing.destroy());
+    outgoing.on("close", () => onward.destroy());
+    incoming.pipe(onward);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    responses,
+    [Symbol.asyncDispose]: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+function linesOf(raw: readonly Buffer[]): Line[] {
+  return Buffer.concat(raw)
+    .toString("utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Line);
+}

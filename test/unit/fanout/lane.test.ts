@@ -1,0 +1,196 @@
+/** Lanes without a session: frames and events in order, in step and behind. */
+import { describe, expect, it } from "vitest";
+import type { OpusPool } from "../../../src/audio/opus-pool.ts";
+import { EventLog } from "../../../src/fanout/event-log.ts";
+import { Lane } from "../../../src/fanout/lane.ts";
+import { Outbox } from "../../../src/fanout/outbox.ts";
+import { Rendition } from "../../../src/fanout/rendition.ts";
+import type { EventKind, Policy } from "../../../src/protocol/vocabulary.ts";
+import { MemorySink } from "../../helpers/memory-sink.ts";
+
+const TICKS_PER_MS = 14_112;
+
+function createLane(options: { events?: EventKind[]; maxRingBytes?: number } = {}) {
+  const rendition = new Rendition({
+    format: "ulaw_8000",
+    frameMs: 20,
+    framing: "raw",
+    startTicks: 0,
+    maxRingBytes: options.maxRingBytes ?? 1_000_000,
+    opusPool: {} as OpusPool,
+    onLateFrame: () => undefined,
+    onError: (error) => {
+      throw error;
+    },
+  });
+  const log = new EventLog(100);
+  const lane = new Lane({
+    rendition,
+    log,
+    pace: "realtime",
+    leadMs: 0,
+    events: options.events ?? ["words"],
+    offsets: "utf16",
+    frame: 0,
+    event: 0,
+  });
+  let seq = 0;
+  const tell = (atMs: number, kind: EventKind | null = "words"): void => {
+    seq += 1;
+    const bytes = new TextEncoder().encode(JSON.stringify({ type: "words", seq, at_ms: atMs }));
+    log.append({
+      seq,
+      positionTicks: atMs * TICKS_PER_MS,
+      kind,
+      utteranceId: null,
+      isWithdrawn: false,
+      bytes: () => bytes,
+    });
+  };
+  const listen = (policy: Policy = "live") => {
+    const sink = new MemorySink();
+    const outbox = new Outbox({ sink, policy, maxOutboxBytes: 65_536 });
+    lane.add(outbox);
+    return { sink, outbox };
+  };
+  const pushFrames = (count: number): void =>
+    rendition.pushPassThrough(new Uint8Array(count * 160).fill(count));
+  return {
+    rendition,
+    log,
+    lane,
+    tell,
+    listen,
+    pushFrames,
+    release: (ms: number) => lane.release(ms * TICKS_PER_MS),
+  };
+}
+
+/** What came, frames as "f", events as their time. */
+const shape = (sink: MemorySink): (string | number)[] =>
+  sink.sent.map((item) => (item.frame === undefined ? (item.event?.at_ms ?? -1) : "f"));
+
+describe("Lane.release()", () => {
+  it("puts an event before the frame that contains it and sends a batch in one cork", () => {
+    const { lane: _lane, tell, listen, pushFrames, release } = createLane();
+    const { sink } = listen();
+    pushFrames(4);
+    tell(0);
+    tell(25);
+    tell(60);
+    release(1000);
+    expect(shape(sink)).toEqual([0, "f", 25, "f", "f", 60, "f"]);
+    expect(new Set(sink.sent.map((item) => item.cork)).size).toBe(1);
+  });
+
+  it("holds frames and events back that start beyond the limit", () => {
+    const { tell, listen, pushFrames, release } = createLane();
+    const { sink } = listen();
+    pushFrames(5);
+    tell(70);
+    expect(release(39)).toBe(2);
+    expect(shape(sink)).toEqual(["f", "f"]);
+    expect(release(60)).toBe(2);
+    expect(shape(sink)).toEqual(["f", "f", "f", 70, "f"]);
+  });
+
+  it("leaves out kinds that were not asked for and what was withdrawn", () => {
+    const { log, tell, listen, pushFrames, release } = createLane({ events: ["marks"] });
+    const { sink } = listen();
+    tell(0, "words");
+    tell(1, "marks");
+    tell(2, null);
+    tell(3, null);
+    log.withdraw((entry) => entry.seq === 4);
+    pushFrames(1);
+    release(100);
+    expect(shape(sink)).toEqual([1, 2, "f"]);
+  });
+
+  it("gives every listener in step the same messages", () => {
+    const { tell, listen, pushFrames, release } = createLane();
+    const listeners = [listen(), listen(), listen()];
+    tell(0);
+    pushFrames(3);
+    expect(release(100)).toBe(9);
+    for (const { sink } of listeners) expect(sink.sent).toEqual(listeners[0]?.sink.sent);
+  });
+});
+
+describe("Lane.catchUp()", () => {
+  it("a lossless listener gets exactly what it missed, in the same order", () => {
+    const { lane, tell, listen, pushFrames, release } = createLane();
+    const healthy = listen();
+    const slow = listen("lossless");
+    slow.sink.isFull = true;
+    for (let index = 0; index < 40; index += 1) {
+      tell(index * 100);
+      pushFrames(5);
+      release(index * 100 + 80);
+    }
+    expect(slow.sink.frames.length).toBe(5);
+    expect(lane.oldestNeededFrame()).toBe(5);
+    slow.sink.isFull = false;
+    lane.catchUp(slow.outbox, () => expect.unreachable());
+    expect(slow.outbox.behind).toBeNull();
+    expect(shape(slow.sink)).toEqual(shape(healthy.sink));
+    expect(Buffer.concat(slow.sink.frames)).toEqual(Buffer.concat(healthy.sink.frames));
+  });
+
+  it("a live listener is told the gap, gets every event and is in step again", () => {
+    const { lane, tell, listen, pushFrames, release } = createLane();
+    const slow = listen("live");
+    slow.sink.isFull = true;
+    for (let index = 0; index < 10; index += 1) {
+      tell(index * 20);
+      pushFrames(1);
+      release(index * 20);
+    }
+    slow.sink.isFull = false;
+    const gaps: object[] = [];
+    lane.catchUp(slow.outbox, (_outbox, gap) => gaps.push(gap));
+    expect(gaps).toEqual([{ frames: 9, ms: 180 }]);
+    expect(shape(slow.sink)).toEqual([0, "f", 20, 40, 60, 80, 100, 120, 140, 160, 180]);
+    pushFrames(1);
+    release(1000);
+    expect(slow.sink.frames).toHaveLength(2);
+  });
+
+  it("stops again when the socket fills up again, and loses nothing by it", () => {
+    const { lane, listen, pushFrames, release } = createLane();
+    const slow = listen("lossless");
+    slow.sink.isFull = true;
+    for (let index = 0; index < 500; index += 1) {
+      pushFrames(1);
+      release(index * 20);
+    }
+    let sends = 0;
+    const send = slow.sink.send.bind(slow.sink);
+    slow.sink.isFull = false;
+    slow.sink.send = (message, isBinary) => {
+      sends += 1;
+      if (sends === 100) slow.sink.isFull = true;
+      return send(message, isBinary);
+    };
+    lane.catchUp(slow.outbox, () => expect.unreachable());
+    expect(slow.outbox.behind).not.toBeNull();
+    slow.sink.isFull = false;
+    lane.catchUp(slow.outbox, () => expect.unreachable());
+    expect(slow.outbox.behind).toBeNull();
+    expect(slow.sink.frames).toHaveLength(500);
+  });
+
+  it("closes a listener whose events are gone", () => {
+    const { tell, listen, pushFrames, release } = createLane();
+    const slow = listen("live");
+    pushFrames(20);
+    tell(0);
+    slow.sink.isFull = true;
+    release(0);
+    for (let index = 1; index < 200; index += 1) {
+      tell(index);
+      release(index);
+    }
+    expect(slow.sink.ended).toEqual({ code: 4408, reason: "slow_consumer" });
+  });
+});

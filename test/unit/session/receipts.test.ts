@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { TICKS_PER_MS } from "../../../src/session/playhead.ts";
+import { receiptOf } from "../../../src/session/receipts.ts";
+
+const ms = (count: number): number => count * TICKS_PER_MS;
+const text = "Hello world";
+const characters = [...text].map((_, index) => ({ end: index + 1, endTicks: ms(1000 + (index + 1) * 100) }));
+const base = {
+  text,
+  characters,
+  startTicks: ms(1000),
+  edgeTicks: ms(2100),
+  source: "estimate",
+  boundMs: 40,
+} as const;
+
+describe("receiptOf()", () => {
+  it("counts a character as heard once it is over, never before", () => {
+    expect(receiptOf({ ...base, atTicks: ms(1499) })).toMatchObject({
+      text: "Hell",
+      end: 4,
+      ms: 499,
+      unheardText: "o world",
+    });
+    expect(receiptOf({ ...base, atTicks: ms(1500) })).toMatchObject({ text: "Hello", end: 5, ms: 500 });
+  });
+
+  it("has heard nothing before the start and everything after the end", () => {
+    expect(receiptOf({ ...base, atTicks: ms(900) })).toMatchObject({ text: "", ms: 0, unheardText: text });
+    expect(receiptOf({ ...base, atTicks: ms(5000) })).toMatchObject({ text, unheardText: "" });
+  });
+
+  it("goes by the share of the audio where nothing was timed, and never splits a surrogate pair", () => {
+    const cut = { ...base, text: "😀😀", characters: [], startTicks: 0, edgeTicks: ms(1000) };
+    expect(receiptOf({ ...cut, atTicks: ms(300) }).text).toBe("");
+    expect(receiptOf({ ...cut, atTicks: ms(800) }).text).toBe("😀");
+  });
+
+  it("of an utterance that never started is all unheard", () => {
+    expect(receiptOf({ ...base, characters: [], startTicks: null, atTicks: 0 })).toMatchObject({
+      text: "",
+      ms: 0,
+      unheardText: text,
+    });
+  });
+});

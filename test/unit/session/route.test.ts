@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { chooseSourceFormat, isPassThrough } from "../../../src/session/route.ts";
+
+const need = (format: Parameters<typeof isPassThrough>[0]["format"], frameMs = 20) => ({ format, frameMs });
+
+describe("chooseSourceFormat()", () => {
+  it.each([
+    [[], "ulaw_8000"],
+    [[need("ulaw_8000"), need("ulaw_8000", 40)], "ulaw_8000"],
+    [[need("alaw_8000")], "alaw_8000"],
+    [[need("pcm_48000")], "pcm_48000"],
+    [[need("opus_48000")], "opus_48000_64"],
+    [[need("opus_48000", 60)], "pcm_24000"],
+    [[need("opus_48000"), need("opus_48000", 40)], "pcm_24000"],
+    [[need("ulaw_8000"), need("opus_48000")], "pcm_24000"],
+    [[need("ulaw_8000"), need("alaw_8000")], "pcm_8000"],
+    [[need("ulaw_8000"), need("pcm_16000")], "pcm_16000"],
+    [[need("opus_48000"), need("pcm_44100")], "pcm_44100"],
+  ] as const)("%j asks for %s", (needs, expected) => {
+    expect(chooseSourceFormat(needs, "64")).toBe(expected);
+  });
+});
+
+describe("isPassThrough()", () => {
+  it("takes the same codec as it is, Opus only in packets of its frame length", () => {
+    expect(isPassThrough(need("ulaw_8000", 60), "ulaw_8000")).toBe(true);
+    expect(isPassThrough(need("ulaw_8000"), "pcm_8000")).toBe(false);
+    expect(isPassThrough(need("opus_48000"), "opus_48000_128")).toBe(true);
+    expect(isPassThrough(need("opus_48000", 40), "opus_48000_128")).toBe(false);
+  });
+});

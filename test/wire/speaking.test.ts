@@ -1,0 +1,288 @@
+/** Speech over real sockets from a scripted upstream: exact frames, events in order, many listeners, interruption. */
+import { OpusDecoder } from "opus-decoder";
+import { describe, expect, it } from "vitest";
+import { decodeUlaw } from "../../src/audio/g711.ts";
+import { isTimed, speaking, speechAnswer, speechFor, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
+import { until } from "../helpers/until.ts";
+
+const TEXT = "Hello there, general listener.";
+const SPEAK = { type: "speak", text: TEXT, voice_id: "v" };
+
+describe("speak", () => {
+  it("passes mu-law through bit-exact with what the service sent", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    await using client = await TestClient.connect(gateway, "/live/s?format=ulaw_8000&pace=burst");
+    client.send(SPEAK);
+    const done = await client.next("utterance.done");
+    const request = upstream.requests.find((one) => one.method === "POST");
+    if (request === undefined) throw new Error("No request came");
+    const sent = speechFor(request);
+    expect(request.query.get("output_format")).toBe("ulaw_8000");
+    expect(request.headers["xi-api-key"]).toBe("test-key");
+    expect(client.audio.subarray(0, sent.audio.length).equals(sent.audio)).toBe(true);
+    expect(client.audio.length % 160).toBe(0);
+    expect(client.audio.subarray(sent.audio.length).every((byte) => byte === 0xff)).toBe(true);
+    expect(done).toMatchObject({ outcome: "done", start_ms: 0, end_ms: sent.durationMs, timing: "exact" });
+    expect(done.end_ms + done.pad_ms).toBe((client.audio.length / 160) * 20);
+  });
+
+  it("gives the same bytes and events however the upstream splits its body", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    const runs: { audio: Buffer; words: unknown }[] = [];
+    for (const splitBytes of [0, 1000, 37]) {
+      upstream.use((request) => ({
+        ...speechAnswer(speechFor(request), { isTimed: isTimed(request) }),
+        splitBytes,
+      }));
+      await using client = await TestClient.connect(
+        gateway,
+        `/live/split-${splitBytes}?format=pcm_16000&pace=burst`,
+      );
+      client.send(SPEAK);
+      await client.next("utterance.done");
+      runs.push({ audio: client.audio, words: client.eventsOf("words").flatMap((event) => event.words) });
+    }
+    expect(runs[1]).toEqual(runs[0]);
+    expect(runs[2]).toEqual(runs[0]);
+  });
+
+  it("paces real-time listeners: never more than the lead ahead, and done when it was played", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    await using client = await TestClient.connect(gateway, "/live/s?format=ulaw_8000&lead_ms=200");
+    const arrivals: number[] = [];
+    client.socket.on("message", (_data, isBinary) => {
+      if (isBinary) arrivals.push(performance.now());
+    });
+    client.send(SPEAK);
+    const done = await client.next("utterance.done");
+    const startMs = arrivals[0] ?? 0;
+    const early = arrivals.map((atMs, index) => index * 20 - (atMs - startMs));
+    // 20 ms a frame, 200 ms lead, and what a timer may be off by.
+    expect(Math.max(...early)).toBeLessThanOrEqual(225);
+    expect(done.end_ms).toBe(TEXT.length * 60);
+  });
+
+  it("asks the plain endpoint when nobody wants timing", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    await using client = await TestClient.connect(gateway, "/live/s?format=ulaw_8000&pace=burst&events=none");
+    client.send(SPEAK);
+    await client.next("utterance.done");
+    expect(upstream.requests.filter((one) => one.method === "POST").map((one) => one.path)).toEqual([
+      "/v1/text-to-speech/v/stream",
+    ]);
+    expect(client.frames.length).toBe(Math.ceil((TEXT.length * 60) / 20));
+  });
+
+  it("frames are wrapped in RTP with rising sequence numbers and timestamps", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    await using raw = await TestClient.connect(gateway, "/live/s?format=ulaw_8000&pace=burst");
+    await using rtp = await TestClient.connect(
+      gateway,
+      "/live/s?role=listener&format=ulaw_8000&framing=rtp&pace=burst",
+    );
+    raw.send(SPEAK);
+    await Promise.all([raw.next("utterance.done"), rtp.next("utterance.done")]);
+    const packets = rtp.frames;
+    expect(packets.length).toBe(raw.frames.length);
+    packets.forEach((packet, index) => {
+      expect(packet[0]).toBe(0x80);
+      expect((packet[1] ?? 0) & 0x7f).toBe(0);
+      expect((packet[1] ?? 0) >> 7).toBe(index === 0 ? 1 : 0);
+      expect(packet.readUInt16BE(2)).toBe(((packets[0]?.readUInt16BE(2) ?? 0) + index) & 0xffff);
+      expect(packet.readUInt32BE(4)).toBe(((packets[0]?.readUInt32BE(4) ?? 0) + index * 160) % 2 ** 32);
+      expect(packet.subarray(12).equals(raw.frames[index] ?? Buffer.alloc(0))).toBe(true);
+    });
+  });
+});
+
+describe("many listeners", () => {
+  it("mu-law, A-law, Opus and every PCM rate come from one request, all the same speech", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    const formats = [
+      "ulaw_8000",
+      "alaw_8000",
+      "opus_48000",
+      "pcm_8000",
+      "pcm_16000",
+      "pcm_22050",
+      "pcm_24000",
+      "pcm_32000",
+      "pcm_44100",
+      "pcm_48000",
+    ];
+    await using speaker = await TestClient.connect(gateway, "/live/s?role=speaker&events=none&pace=burst");
+    await speaker.next("hello");
+    const listeners: TestClient[] = [];
+    for (const format of formats) {
+      listeners.push(await TestClient.connect(gateway, `/live/s?role=listener&format=${format}&pace=burst`));
+    }
+    await Promise.all(listeners.map((listener) => listener.next("hello")));
+    speaker.send(SPEAK);
+    await Promise.all(listeners.map((listener) => listener.next("utterance.done")));
+    const frames = Math.ceil((TEXT.length * 60) / 20);
+    await Promise.all(
+      listeners.map((listener) =>
+        listener.until(() => listener.frames.length >= frames + (listener === listeners[2] ? 1 : 0)),
+      ),
+    );
+    expect(upstream.requests.filter((one) => one.method === "POST")).toHaveLength(1);
+    for (const [index, listener] of listeners.entries()) {
+      // Opus decoders give out what they get 6.5 ms late: a tone that ends at full level takes a frame more.
+      const expected = formats[index] === "opus_48000" ? frames + 1 : frames;
+      expect(listener.frames.length, formats[index]).toBe(expected);
+      expect(
+        peakHz(await pcmOf(formats[index] ?? "", listener.frames), rateOf(formats[index] ?? "")),
+      ).toBeCloseTo(440, -1);
+    }
+    const sizes = listeners.map((listener) => new Set(listener.frames.map((frame) => frame.length)));
+    expect([...(sizes[0] ?? [])]).toEqual([160]);
+    expect([...(sizes[9] ?? [])]).toEqual([1920]);
+    const words = listeners.map((listener) => JSON.stringify(listener.eventsOf("words")));
+    expect(new Set(words).size).toBe(1);
+    await Promise.all(listeners.map((listener) => listener[Symbol.asyncDispose]()));
+  });
+
+  it("a listener that goes away mid-speech changes nothing for the others", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    await using stays = await TestClient.connect(gateway, "/live/s?format=ulaw_8000&lead_ms=100");
+    const goes = await TestClient.connect(gateway, "/live/s?role=listener&format=pcm_8000&lead_ms=100");
+    await goes.next("hello");
+    stays.send(SPEAK);
+    await goes.until(() => goes.frames.length > 10);
+    goes.socket.terminate();
+    const done = await stays.next("utterance.done");
+    expect(done.outcome).toBe("done");
+    expect(stays.frames.length).toBe(Math.ceil((TEXT.length * 60) / 20));
+  });
+});
+
+describe("interrupt", () => {
+  it("stops the frames, aborts the upstream and says what was heard", async () => {
+    await using upstream = await startFakeUpstream((request) => ({
+      ...speechAnswer(speechFor(request), { isTimed: isTimed(request), tail: ["stall"] }),
+    }));
+    await using gateway = await gatewayAt(upstream.url);
+    await using client = await TestClient.connect(gateway, "/live/s?format=ulaw_8000&lead_ms=100");
+    client.send(SPEAK);
+    await client.until(() => client.frames.length > 30);
+    client.send({ type: "interrupt" });
+    const cut = await client.next("interrupted");
+    const frames = client.frames.length;
+    expect(cut.heard.text).toBe(TEXT.slice(0, cut.heard.end));
+    expect(cut.heard.text + cut.unheard_text).toBe(TEXT);
+    expect(Math.abs(cut.heard.ms - cut.heard.end * 60)).toBeLessThanOrEqual(60);
+    expect((await client.next("utterance.done")).outcome).toBe("interrupted");
+    await until("the upstream sees the abort", () =>
+      upstream.requests.some((one) => one.abortedAtMs !== null),
+    );
+    client.send({ ...SPEAK, text: "Again." });
+    const started = await client.next("utterance.started", 2);
+    expect(started.start_ms).toBe(cut.next_ms);
+    expect(cut.next_ms).toBe(frames * 20);
+  });
+
+  it("works over HTTP, and the answer is the receipt", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    await using listener = await TestClient.connect(gateway, "/live/s?format=ulaw_8000&lead_ms=100");
+    await listener.next("hello");
+    const post = (path: string, body: object) =>
+      fetch(`${gateway.url}/live/${path}`, { method: "POST", body: JSON.stringify(body) });
+    const spoken = await post("s/speak", { text: TEXT, voice_id: "v", utterance_id: "u" });
+    expect([spoken.status, await spoken.json()]).toEqual([
+      202,
+      { session: "s", utterance_id: "u", ahead: 0 },
+    ]);
+    await listener.until(() => listener.frames.length > 20);
+    const cut = await post("s/interrupt", {});
+    const answer = (await cut.json()) as { interrupted: { heard: { text: string }; unheard_text: string }[] };
+    expect(cut.status).toBe(200);
+    expect(`${answer.interrupted[0]?.heard.text}${answer.interrupted[0]?.unheard_text}`).toBe(TEXT);
+    const nowhere = await post("nowhere/speak", { text: "x" });
+    expect([nowhere.status, await nowhere.json()]).toMatchObject([
+      404,
+      { error: { code: "unknown_session", retryable: true } },
+    ]);
+    const broken = await fetch(`${gateway.url}/live/s/speak`, { method: "POST", body: "{" });
+    expect([broken.status, await broken.json()]).toMatchObject([400, { error: { code: "malformed_json" } }]);
+  });
+});
+
+describe("dialogue", () => {
+  it("tells each voice's stretch in order with the audio", async () => {
+    await using upstream = await startFakeUpstream(speaking());
+    await using gateway = await gatewayAt(upstream.url);
+    await using client = await TestClient.connect(gateway, "/live/s?format=ulaw_8000&pace=burst");
+    const inputs = [
+      { text: "Who is there?", voice_id: "a" },
+      { text: "It is me.", voice_id: "b" },
+      { text: "Come in!", voice_id: "a" },
+    ];
+    client.send({ type: "dialogue", inputs });
+    await client.next("utterance.done");
+    const whole = inputs.map((input) => input.text).join("");
+    const segments = client.eventsOf("segment");
+    expect(
+      segments.map((one) => [one.voice_id, one.dialogue_input_index, whole.slice(one.start, one.end)]),
+    ).toEqual([
+      ["a", 0, "Who is there?"],
+      ["b", 1, "It is me."],
+      ["a", 2, "Come in!"],
+    ]);
+    expect(segments.map((one) => one.start_ms)).toEqual([0, segments[0]?.end_ms, segments[1]?.end_ms]);
+    const words = client.eventsOf("words").flatMap((event) => event.words.map((word) => word.text));
+    expect(words).toEqual(["Who", "is", "there", "It", "is", "me", "Come", "in"]);
+  });
+});
+
+function rateOf(format: string): number {
+  return Number(format.split("_")[1]);
+}
+
+async function pcmOf(format: string, frames: readonly Buffer[]): Promise<Int16Array> {
+  const bytes = Buffer.concat(frames);
+  if (format === "ulaw_8000") return decodeUlaw(bytes);
+  if (format === "alaw_8000") return Int16Array.from(bytes, (byte) => alawReference(byte));
+  if (format !== "opus_48000")
+    return Int16Array.from({ length: bytes.length / 2 }, (_, index) => bytes.readInt16LE(index * 2));
+  const decoder = new OpusDecoder({ channels: 1 });
+  await decoder.ready;
+  const decoded = decoder.decodeFrames(frames.map((frame) => new Uint8Array(frame)));
+  decoder.free();
+  expect(decoded.errors).toEqual([]);
+  expect(decoded.samplesDecoded).toBe(frames.length * 960);
+  return Int16Array.from(decoded.channelData[0] ?? [], (sample) => Math.round(sample * 32_767));
+}
+
+/** ITU-T G.711 A-law, by its definition. */
+function alawReference(byte: number): number {
+  const code = byte ^ 0x55;
+  const exponent = (code >> 4) & 7;
+  const mantissa = ((code & 15) << 4) + 8;
+  const magnitude = exponent === 0 ? mantissa : (mantissa + 0x100) << (exponent - 1);
+  return code & 0x80 ? magnitude : -magnitude;
+}
+
+/** The strongest frequency from 300 to 600 Hz in the middle of the audio. */
+function peakHz(pcm: Int16Array, rate: number): number {
+  const middle = pcm.subarray(Math.floor(pcm.length / 2), Math.floor(pcm.length / 2) + Math.floor(rate / 10));
+  let best = { hz: 0, power: 0 };
+  for (let hz = 300; hz <= 600; hz += 2) {
+    let re = 0;
+    let im = 0;
+    middle.forEach((sample, index) => {
+      re += sample * Math.cos((2 * Math.PI * hz * index) / rate);
+      im += sample * Math.sin((2 * Math.PI * hz * index) / rate);
+    });
+    if (re * re + im * im > best.power) best = { hz, power: re * re + im * im };
+  }
+  return best.hz;
+}
