@@ -1,0 +1,22 @@
+/** Builds the address of a session's socket from the pieces that a caller has. */
+import type { ListenerSettings } from "../protocol/vocabulary.ts";
+
+/** What to ask for; the gateway fills in the rest and says in `hello` what came of it. */
+export type ConnectionSettings = Partial<ListenerSettings>;
+
+/**
+ * `baseUrl` may be http(s) or ws(s), with or without a path prefix; query and fragment are dropped.
+ * Throws TypeError where it is no URL.
+ */
+export function liveUrl(baseUrl: string, where: { session: string; settings?: ConnectionSettings }): string {
+  const url = new URL(baseUrl);
+  url.protocol = url.protocol === "https:" || url.protocol === "wss:" ? "wss:" : "ws:";
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}/live/${encodeURIComponent(where.session)}`;
+  url.hash = "";
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(where.settings ?? {})) {
+    if (value !== undefined) query.set(name, Array.isArray(value) ? value.join(",") : String(value));
+  }
+  url.search = query.toString();
+  return url.href;
+}

@@ -1,0 +1,79 @@
+/**
+ * Which answer belongs to which command. Commands carry no number: the gateway takes them in order, answers `speak`
+ * and `dialogue` with `utterance.queued` under the utterance's id, `interrupt` with `interrupted`, `configure` with
+ * `configured`, `ping` with `pong`, and any of them with `error` instead.
+ */
+import type { ErrorEvent, Event } from "../protocol/vocabulary.ts";
+import { type ClientErrorCode, clientError, VoicewireError } from "./client-error.ts";
+import type { EventOf, EventType } from "./listeners.ts";
+
+interface Waiting {
+  readonly kind: EventType;
+  /** The utterance or ping id that the answer will carry; undefined = any answer of this kind. */
+  readonly id: string | number | undefined;
+  resolve(event: Event): void;
+  reject(error: VoicewireError): void;
+}
+
+/** What an `interrupt` can be refused with; any other error about its utterance is no answer to it. */
+const INTERRUPT_ERRORS: ReadonlySet<string> = new Set([
+  "nothing_to_interrupt",
+  "unknown_utterance",
+  "invalid_field",
+  "not_a_speaker",
+]);
+
+export class Replies {
+  #waiting: Waiting[] = [];
+
+  /** Resolves with the next event of this kind (and id); the rejection may go unobserved, `error` events tell it too. */
+  expect<T extends EventType>(kind: T, id?: string | number): Promise<EventOf<T>> {
+    const answer = new Promise<EventOf<T>>((resolve, reject) => {
+      // Sound because `take` resolves an entry only with an event of its own kind.
+      this.#waiting.push({ kind, id, resolve: resolve as (event: Event) => void, reject });
+    });
+    answer.catch(() => undefined);
+    return answer;
+  }
+
+  take(event: Event): void {
+    if (event.type === "error") {
+      this.#takeError(event);
+      return;
+    }
+    const id = idOf(event);
+    const index = this.#waiting.findIndex((entry) => entry.kind === event.type && (entry.id ?? id) === id);
+    if (index >= 0) this.#remove(index)?.resolve(event);
+  }
+
+  failAll(code: ClientErrorCode, message: string): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const entry of waiting) entry.reject(clientError(code, message));
+  }
+
+  #takeError(event: ErrorEvent): void {
+    const index = this.#indexOfCulprit(event);
+    if (index >= 0) this.#remove(index)?.reject(new VoicewireError(event));
+  }
+
+  #indexOfCulprit(event: ErrorEvent): number {
+    const id = event.utterance_id;
+    return this.#waiting.findIndex((entry) => {
+      if (event.code === "nothing_to_interrupt") return entry.kind === "interrupted";
+      if (entry.kind === "interrupted" && !INTERRUPT_ERRORS.has(event.code)) return false;
+      // Without an id it is the oldest that waits: commands are answered in order. With one, an error about an
+      // utterance that was accepted long ago finds no entry and answers no command.
+      return id === undefined || entry.id === id;
+    });
+  }
+
+  #remove(index: number): Waiting | undefined {
+    return this.#waiting.splice(index, 1)[0];
+  }
+}
+
+function idOf(event: Event): string | number | undefined {
+  if (event.type === "pong") return event.id;
+  return "utterance_id" in event ? event.utterance_id : undefined;
+}

@@ -1,0 +1,241 @@
+/** The page as a whole: ties the connection, the sound and what is shown together. */
+import type { Connection } from "../client/connect.ts";
+import type { ErrorBody, HelloEvent, UtteranceDoneEvent } from "../protocol/vocabulary.ts";
+import { AudioEngine } from "./audio-engine.ts";
+import { type Catalog, loadCatalog } from "./catalog.ts";
+import { Composer, type Request } from "./composer.ts";
+import { GatewayLink, type LinkState } from "./gateway-link.ts";
+import { joinSession } from "./join.ts";
+import { Notices } from "./notices.ts";
+import { inPlainWords, waitingInPlainWords } from "./plain-words.ts";
+import type { Route } from "./route.ts";
+import { SoundSwitch } from "./sound-switch.ts";
+import { Speech } from "./speech.ts";
+import { Stage } from "./stage.ts";
+import { showFacts, statusOf } from "./status.ts";
+import { type Lit, Transcript } from "./transcript.ts";
+import { rowOf, shortened } from "./waterfall.ts";
+import { WaterfallView } from "./waterfall-view.ts";
+import { WaveView } from "./wave-view.ts";
+
+/** How often the gateway is told what was played, and the figures under the waveform are renewed. */
+const TICK_MS = 250;
+/** Characters of a text that name it in the waterfall. */
+const LABEL_CHARS = 40;
+
+export class App {
+  readonly transcript = new Transcript();
+  readonly engine: AudioEngine;
+  readonly link: GatewayLink;
+  readonly #route: Route;
+  readonly #notices = new Notices();
+  readonly #composer: Composer;
+  readonly #speech: Speech;
+  readonly #stage: Stage;
+  readonly #wave: WaveView;
+  readonly #waterfall = new WaterfallView();
+  readonly #sound: SoundSwitch;
+  #catalog: Catalog = { voices: [], models: [] };
+  #epoch: string | null = null;
+  #ackedMs = 0;
+  /** We are to listen to a session that nobody has opened yet. */
+  #isAwaited = false;
+
+  constructor(route: Route) {
+    this.#route = route;
+    this.engine = new AudioEngine({ isWasmForced: route.isWasmForced });
+    this.#sound = new SoundSwitch({
+      engine: this.engine,
+      isListener: route.isListener,
+      onFault: (error) => this.#showFault("This browser does not let the page make a sound.", error),
+    });
+    this.#stage = new Stage({
+      voiceName: (voiceId) => this.#voiceName(voiceId),
+      isListener: route.isListener,
+    });
+    this.#wave = new WaveView(this.engine.wave);
+    this.#speech = new Speech({
+      transcript: this.transcript,
+      engine: this.engine,
+      onChange: (utterance) => this.#stage.touch(utterance),
+    });
+    this.#composer = new Composer({ speak: (request) => this.#speak(request), stop: () => this.#stop() });
+    if (route.isListener) this.#composer.hide();
+    this.link = new GatewayLink({
+      open: () => joinSession(route),
+      onState: (state) => this.#linkOnState(state),
+    });
+  }
+
+  start(): void {
+    this.#sound.start();
+    addEventListener("online", () => this.link.retryNow());
+    this.engine
+      .start()
+      .catch((error: unknown) => this.#showFault("This browser can't decode the sound.", error));
+    this.link.start();
+    setInterval(() => this.#tick(), TICK_MS);
+    const frame = () => {
+      this.#draw();
+      requestAnimationFrame(frame);
+    };
+    frame();
+  }
+
+  get lit(): Lit | null {
+    return this.transcript.litAt(this.engine.positionMs);
+  }
+
+  /** Something is queued, speaking, or still to be heard. */
+  get isSpeaking(): boolean {
+    return this.engine.aheadMs > 0 || this.transcript.utterances.some((utterance) => !utterance.isOver);
+  }
+
+  /** The connection while commands can be sent on it. */
+  get #connection(): Connection | null {
+    const { state } = this.link;
+    return state.kind === "open" && state.connection.isOpen ? state.connection : null;
+  }
+
+  #linkOnState(state: LinkState): void {
+    this.#composer.setSpeakable(state.kind === "open");
+    if (state.kind === "open") this.#joined(state.connection);
+    else this.#speech.disconnected();
+    if (state.kind === "waiting" || state.kind === "ended") {
+      for (const utterance of this.transcript.loseTrack()) this.#stage.touch(utterance);
+    }
+    if (state.kind === "waiting") {
+      this.#isAwaited = state.error?.code === "unknown_session";
+      const plain = waitingInPlainWords(state);
+      if (plain !== null) this.#notices.alert(plain, () => this.link.retryNow());
+    }
+    if (state.kind === "ended") this.#showError(state.error, () => this.link.retryNow());
+    this.#showStatus();
+  }
+
+  #joined(connection: Connection): void {
+    this.#isAwaited = false;
+    this.#notices.clearAlert();
+    this.#sync(connection.hello);
+    if (this.#catalog.voices.length === 0) this.#loadCatalog();
+    connection.onAudio((packet, { atMs }) => {
+      if (this.#speech.isStopping) return;
+      this.engine.latency.frame(atMs + (connection.audio?.frame_ms ?? 0), performance.now());
+      this.engine.frame(packet, atMs);
+    });
+    connection.on("utterance.queued", (event) => this.transcript.queued(event));
+    connection.on("utterance.started", (event) => {
+      this.engine.expectStart();
+      this.engine.latency.started(event.utterance_id, event.start_ms);
+      this.#stage.touch(this.transcript.started(event.utterance_id, event.start_ms));
+      this.#sound.show(true);
+    });
+    connection.on("words", (event) => this.#stage.touch(this.transcript.words(event)));
+    connection.on("characters", (event) => this.#stage.touch(this.transcript.characters(event)));
+    connection.on("segment", (event) => this.#stage.touch(this.transcript.segment(event)));
+    connection.on("interrupted", (event) => {
+      // Another tab may have stopped it: what is buffered here must not be heard either.
+      const isAudible = event.heard.ms > 0 || this.transcript.find(event.utterance_id)?.startMs != null;
+      if (isAudible && !this.#speech.isStopping) this.engine.silence();
+      this.#speech.stopped();
+      this.#stage.touch(this.transcript.interrupted(event));
+    });
+    connection.on("utterance.done", (event) => this.#done(event));
+    connection.on("error", (event) => this.#showError(event));
+    connection.on("warning", (event) => this.#notices.alert({ what: event.message, advice: "" }));
+  }
+
+  /** The same epoch goes on where it was; another one is another timeline. */
+  #sync(hello: HelloEvent): void {
+    if (hello.epoch === this.#epoch) return;
+    this.#epoch = hello.epoch;
+    this.transcript.forgetTimes();
+    const startMs = hello.audio?.start_ms ?? hello.at_ms;
+    this.#ackedMs = startMs;
+    this.engine.restart(startMs);
+  }
+
+  #done(event: UtteranceDoneEvent): void {
+    const utterance = this.transcript.done(event);
+    this.#stage.touch(utterance);
+    if (event.error !== undefined) this.#showError(event.error);
+    const browser = this.engine.latency.take(event.utterance_id);
+    if (event.latency === null) return;
+    const label = shortened(utterance.text.trim(), LABEL_CHARS);
+    this.#waterfall.add(rowOf({ label, gateway: event.latency, browser, ahead: utterance.ahead }));
+  }
+
+  async #speak(request: Request): Promise<void> {
+    this.#notices.clearAlert();
+    await this.#sound.unlock();
+    const connection = this.#connection;
+    if (connection !== null) this.#speech.speak(connection, request);
+    this.#showStatus();
+  }
+
+  #stop(): void {
+    const connection = this.#connection;
+    if (connection !== null) this.#speech.stop(connection);
+    this.#showStatus();
+  }
+
+  #tick(): void {
+    const positionMs = this.engine.positionMs;
+    if (this.engine.isUnlocked && positionMs > this.#ackedMs) {
+      this.#ackedMs = positionMs;
+      // Rounded down: a rounding error beyond the last sample would claim more than was sent.
+      this.#connection?.played({ at_ms: Math.floor(positionMs) });
+    }
+    showFacts(this.engine);
+    this.#showStatus();
+  }
+
+  #draw(): void {
+    const { lit, transcript } = this;
+    this.#stage.draw(transcript.utterances, lit);
+    this.#wave.draw({
+      positionMs: this.engine.positionMs,
+      litWord: lit?.isSounding === true ? lit.word : null,
+      wordsBetween: (fromMs, toMs) => transcript.wordsBetween(fromMs, toMs),
+    });
+  }
+
+  #showStatus(): void {
+    const { state } = this.link;
+    this.#composer.setStoppable(state.kind === "open" && this.isSpeaking);
+    const waiting = this.transcript.utterances.filter((utterance) => utterance.state === "queued").length;
+    const { kind, text } = statusOf(state, {
+      isSpeaking: this.isSpeaking,
+      waiting,
+      isListener: this.#route.isListener,
+      isAwaited: this.#isAwaited,
+    });
+    this.#notices.status(kind, text);
+  }
+
+  #showError(
+    error: Pick<ErrorBody, "code" | "message" | "field">,
+    onRetry: (() => void) | null = null,
+  ): void {
+    const plain = inPlainWords(error);
+    if (plain !== null) this.#notices.alert(plain, onRetry);
+  }
+
+  #showFault(what: string, error: unknown): void {
+    this.#notices.alert({ what, advice: error instanceof Error ? error.message : String(error) });
+  }
+
+  #loadCatalog(): void {
+    loadCatalog().then(
+      (catalog) => {
+        this.#catalog = catalog;
+        this.#composer.offer(catalog);
+      },
+      (error: unknown) => this.#showFault("The voices could not be loaded.", error),
+    );
+  }
+
+  #voiceName(voiceId: string): string {
+    return this.#catalog.voices.find((voice) => voice.id === voiceId)?.name ?? voiceId;
+  }
+}

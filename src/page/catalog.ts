@@ -1,0 +1,84 @@
+/** The voices and models that the gateway offers (`GET /v1/voices`, `GET /v1/models`). */
+
+export interface Voice {
+  readonly id: string;
+  readonly name: string;
+  /** A few words on how it sounds, from the labels; may be empty. */
+  readonly about: string;
+  /** ISO 639 code of the language that it speaks by itself; empty where the labels do not say. */
+  readonly language: string;
+}
+
+export interface Language {
+  readonly id: string;
+  readonly name: string;
+}
+
+export interface Model {
+  readonly id: string;
+  readonly name: string;
+  readonly languages: readonly Language[];
+}
+
+export interface Catalog {
+  readonly voices: readonly Voice[];
+  readonly models: readonly Model[];
+}
+
+interface RawVoice {
+  readonly voice_id: string;
+  readonly name?: string;
+  readonly labels?: Readonly<Record<string, string>> | null;
+}
+
+interface RawModel {
+  readonly model_id: string;
+  readonly name?: string;
+  readonly can_do_text_to_speech?: boolean;
+  readonly languages?: readonly { readonly language_id: string; readonly name: string }[] | null;
+}
+
+/** Rejects where the voices can't be had; a gateway without models has none to choose. */
+export async function loadCatalog(): Promise<Catalog> {
+  const [voices, models] = await Promise.all([
+    getJson<{ voices: readonly RawVoice[] }>("/v1/voices"),
+    getJson<readonly RawModel[]>("/v1/models").catch(() => []),
+  ]);
+  return {
+    voices: voices.voices.map(voiceOf),
+    models: models.filter((model) => model.can_do_text_to_speech !== false).map(modelOf),
+  };
+}
+
+export function voiceOf(raw: RawVoice): Voice {
+  const labels = raw.labels ?? {};
+  const about = [labels.descriptive, labels.accent, labels.gender].filter(
+    (label) => label !== undefined && label !== "",
+  );
+  return {
+    id: raw.voice_id,
+    name: raw.name ?? raw.voice_id,
+    about: about.join(", ").replaceAll("_", " "),
+    language: labels.language ?? "",
+  };
+}
+
+function modelOf(raw: RawModel): Model {
+  const languages = (raw.languages ?? []).map(({ language_id, name }) => ({ id: language_id, name }));
+  return { id: raw.model_id, name: raw.name ?? raw.model_id, languages };
+}
+
+/** A language's name in the reader's own; the code itself where the browser knows none. */
+export function languageName(code: string): string {
+  try {
+    return new Intl.DisplayNames(undefined, { type: "language" }).of(code) ?? code;
+  } catch {
+    return code;
+  }
+}
+
+async function getJson<T>(path: string): Promise<T> {
+  const response = await fetch(path, { headers: { accept: "application/json" } });
+  if (!response.ok) throw new Error(`GET ${path}: answered ${response.status}`);
+  return (await response.json()) as T;
+}

@@ -1,0 +1,112 @@
+/** Keeps one connection to the gateway: joins, says how it stands, and joins again when the socket drops. */
+import type { Connection } from "../client/connect.ts";
+import { VoicewireError } from "../client/connect.ts";
+
+export type LinkState =
+  | { readonly kind: "connecting"; readonly attempt: number }
+  | { readonly kind: "open"; readonly connection: Connection }
+  /** `error`: why it was refused; null where the gateway did not answer at all. */
+  | {
+      readonly kind: "waiting";
+      readonly attempt: number;
+      readonly delayMs: number;
+      readonly error: { readonly code: string; readonly message: string } | null;
+    }
+  /** It will not try again by itself; `error` says why. */
+  | { readonly kind: "ended"; readonly error: { readonly code: string; readonly message: string } };
+
+export interface LinkOptions {
+  readonly open: () => Promise<Connection>;
+  readonly onState: (state: LinkState) => void;
+  /** 0-1, to spread the tabs that a restarted gateway would all meet at once. */
+  readonly random?: () => number;
+}
+
+const FIRST_DELAY_MS = 500;
+const MAX_DELAY_MS = 10_000;
+/** A session that nobody has opened yet is looked for at least this often: its first words should be heard. */
+const MAX_ABSENT_DELAY_MS = 1000;
+/** Closes after which the same call can't succeed (docs/protocol.md): bad input, refused, conflict, too large. */
+const FINAL_CLOSES: ReadonlySet<number> = new Set([1000, 4400, 4403, 4409, 4413]);
+
+/** The client's own codes: no word of the gateway's came. */
+const CLIENT_CODES: ReadonlySet<string> = new Set(["connect_failed", "connect_timeout"]);
+
+/** Wait before attempt 1, 2, 3, ...: doubled each time up to ten seconds, the upper half by chance. */
+export function backoffMs(attempt: number, random: number): number {
+  const fullMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
+  return Math.round(fullMs * (0.5 + random / 2));
+}
+
+export class GatewayLink {
+  readonly #options: LinkOptions;
+  #state: LinkState = { kind: "connecting", attempt: 0 };
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isClosed = false;
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+  }
+
+  get state(): LinkState {
+    return this.#state;
+  }
+
+  start(): void {
+    this.#join(0);
+  }
+
+  /** Does not wait any longer for the next attempt. */
+  retryNow(): void {
+    if (this.#state.kind !== "waiting" && this.#state.kind !== "ended") return;
+    clearTimeout(this.#timer);
+    this.#join(this.#state.kind === "waiting" ? this.#state.attempt : 1);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    if (this.#state.kind === "open") this.#state.connection.close().catch(() => undefined);
+  }
+
+  #join(attempt: number): void {
+    this.#become({ kind: "connecting", attempt });
+    this.#options.open().then(
+      (connection) => this.#joined(connection),
+      (error: unknown) => this.#refused(error, attempt),
+    );
+  }
+
+  #joined(connection: Connection): void {
+    if (this.#isClosed) {
+      connection.close().catch(() => undefined);
+      return;
+    }
+    this.#become({ kind: "open", connection });
+    connection.closed.then(({ code, reason }) => {
+      if (this.#isClosed) return;
+      if (FINAL_CLOSES.has(code))
+        this.#become({ kind: "ended", error: { code: reason || "session_closed", message: reason } });
+      else this.#wait(1, null);
+    });
+  }
+
+  #refused(error: unknown, attempt: number): void {
+    if (this.#isClosed) return;
+    if (!(error instanceof VoicewireError) || CLIENT_CODES.has(error.code)) this.#wait(attempt + 1, null);
+    else if (error.isRetryable) this.#wait(attempt + 1, error);
+    else this.#become({ kind: "ended", error });
+  }
+
+  #wait(attempt: number, error: VoicewireError | null): void {
+    const fullMs = backoffMs(attempt, (this.#options.random ?? Math.random)());
+    const delayMs = error?.code === "unknown_session" ? Math.min(fullMs, MAX_ABSENT_DELAY_MS) : fullMs;
+    this.#become({ kind: "waiting", attempt, delayMs, error });
+    this.#timer = setTimeout(() => this.#join(attempt), delayMs);
+  }
+
+  #become(state: LinkState): void {
+    this.#state = state;
+    this.#options.onState(state);
+  }
+}

@@ -1,0 +1,21 @@
+/** Where the page begins: reads its address, names the session in it, and starts the app. */
+import { App } from "./app.ts";
+import { installDebugHook } from "./debug-hook.ts";
+import { byId } from "./dom.ts";
+import { listenerAddress, routeOf, sessionAddress, speakerAddress } from "./route.ts";
+
+const address = new URL(location.href);
+const route = routeOf(address);
+history.replaceState(null, "", sessionAddress(address, route.session));
+byId("session-name", HTMLElement).textContent = route.session;
+const link = byId("listen-link", HTMLAnchorElement);
+// The other way in: listeners for a speaker's session, a speaker for a listener's.
+link.href = route.isListener
+  ? speakerAddress(address, route.session).href
+  : listenerAddress(address, route.session).href;
+if (route.isListener) link.textContent = "Speak in this session";
+document.documentElement.dataset.role = route.isListener ? "listener" : "speaker";
+
+const app = new App(route);
+installDebugHook(app, route.session);
+app.start();

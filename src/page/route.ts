@@ -1,0 +1,44 @@
+/** The page's address: which session, whether it only listens, and what tests ask for. */
+
+export interface Route {
+  readonly session: string;
+  readonly isListener: boolean;
+  /** `?decoder=wasm`: do without the browser's own Opus decoder. */
+  readonly isWasmForced: boolean;
+}
+
+export function routeOf(address: URL): Route {
+  const query = address.searchParams;
+  return {
+    session: query.get("session") || randomSession(),
+    isListener: query.get("role") === "listener",
+    isWasmForced: query.get("decoder") === "wasm",
+  };
+}
+
+/** The address that names this session, so that a reload or a bookmark comes back to it. */
+export function sessionAddress(address: URL, session: string): URL {
+  const url = new URL(address);
+  url.searchParams.set("session", session);
+  return url;
+}
+
+export function listenerAddress(address: URL, session: string): URL {
+  const url = new URL("/", address);
+  url.searchParams.set("session", session);
+  url.searchParams.set("role", "listener");
+  return url;
+}
+
+export function speakerAddress(address: URL, session: string): URL {
+  const url = new URL("/", address);
+  url.searchParams.set("session", session);
+  return url;
+}
+
+/** Short enough to read out, long enough that nobody meets by chance: 8 of 32 characters without look-alikes. */
+function randomSession(): string {
+  const alphabet = "abcdefghijkmnpqrstuvwxyz23456789";
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return Array.from(bytes, (byte) => alphabet[byte % 32]).join("");
+}
