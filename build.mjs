@@ -4,7 +4,9 @@ import { chmodSync, cpSync, existsSync, rmSync } from "node:fs";
 import { build } from "esbuild";
 
 function tsc(project) {
-  const run = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", project], { stdio: "inherit" });
+  const run = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", project], {
+    stdio: "inherit",
+  });
   if (run.status !== 0) process.exit(run.status ?? 1);
 }
 

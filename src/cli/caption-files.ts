@@ -1,0 +1,136 @@
+/**
+ * Writes what is said as WebVTT and SRT, cue by cue. Text comes before its words; times are counted from the first
+ * frame that was received, so that the captions fit the audio file beside them.
+ */
+import { closeSync, openSync, writeSync } from "node:fs";
+import { GatewayError } from "../errors.ts";
+import { srtCue, VTT_HEADER, vttCue } from "../protocol/captions.ts";
+import type { Word, WordsEvent } from "../protocol/vocabulary.ts";
+import { BoundaryFinder } from "../text/boundaries.ts";
+import { type Cue, CueBuilder } from "../timing/cues.ts";
+import type { Output } from "./io.ts";
+import type { FedText } from "./text-feeder.ts";
+
+export interface CaptionFilesOptions {
+  /** Paths; `-` is stdout, undefined = none. */
+  readonly vtt: string | undefined;
+  readonly srt: string | undefined;
+  readonly stdout: Output;
+}
+
+/** A stretch of text with cues of its own: an utterance, or a line of a dialogue. */
+interface Part {
+  readonly utteranceId: string;
+  /** Offsets into the utterance's text. */
+  readonly start: number;
+  end: number;
+  /** Text that came before the part's first word. */
+  pending: string;
+  builder: CueBuilder | undefined;
+}
+
+type Format = (cue: Cue, number: number) => string;
+
+export class CaptionFiles {
+  /** Timeline position of the first frame, ms: zero of the files' times. */
+  originMs = 0;
+  readonly #files: {
+    readonly write: (text: string) => void;
+    readonly close: () => void;
+    readonly format: Format;
+  }[] = [];
+  /** Parts whose cues are not all written, in the order of their text; the first one is being spoken. */
+  readonly #parts: Part[] = [];
+  #mustBreak = false;
+  #count = 0;
+  #lastEndSeconds = 0;
+
+  /** Throws `invalid_config` where a file can't be written. */
+  constructor({ vtt, srt, stdout }: CaptionFilesOptions) {
+    if (vtt !== undefined) {
+      const file = openText(vtt, stdout);
+      file.write(VTT_HEADER);
+      this.#files.push({ ...file, format: (cue) => vttCue(cue, { hasWordTimes: true }) });
+    }
+    if (srt !== undefined) this.#files.push({ ...openText(srt, stdout), format: srtCue });
+  }
+
+  /** Cues that were written. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** More text of an utterance. */
+  text({ utteranceId, start, text }: FedText): void {
+    if (this.#files.length === 0) return;
+    const last = this.#parts.at(-1);
+    const isContinued = !this.#mustBreak && last?.utteranceId === utteranceId && last.end === start;
+    this.#mustBreak = false;
+    if (!isContinued || last === undefined) {
+      this.#parts.push({ utteranceId, start, end: start + text.length, pending: text, builder: undefined });
+      return;
+    }
+    last.end += text.length;
+    if (last.builder === undefined) last.pending += text;
+    else last.builder.append(text);
+  }
+
+  /** The text that follows begins cues of its own. */
+  break(): void {
+    this.#mustBreak = true;
+  }
+
+  words(event: WordsEvent): void {
+    if (this.#files.length === 0) return;
+    for (const word of event.words)
+      this.#word(word, { utteranceId: event.utterance_id, timing: event.timing });
+  }
+
+  /** Writes what is left and completes the files. Idempotent. */
+  close(): void {
+    for (const part of this.#parts.splice(0)) this.#write(part.builder?.flush() ?? []);
+    for (const file of this.#files.splice(0)) file.close();
+  }
+
+  #word(word: Word, { utteranceId, timing }: { utteranceId: string } & Pick<WordsEvent, "timing">): void {
+    const index = this.#parts.findLastIndex(
+      (part) => part.utteranceId === utteranceId && part.start <= word.start,
+    );
+    const part = this.#parts[index];
+    // Somebody else's words, whose text we do not have.
+    if (part === undefined) return;
+    const startSeconds = this.#secondsOf(word.start_ms);
+    for (const done of this.#parts.splice(0, index)) this.#write(done.builder?.flush(startSeconds) ?? []);
+    if (part.builder === undefined) {
+      part.builder = new CueBuilder({ breaks: new BoundaryFinder(), notBeforeSeconds: this.#lastEndSeconds });
+      part.builder.append(part.pending);
+      part.pending = "";
+    }
+    const { start } = part;
+    const timed = { text: word.text, start: word.start - start, end: word.end - start, startSeconds, timing };
+    this.#write(part.builder.push([{ ...timed, endSeconds: this.#secondsOf(word.end_ms) }]));
+  }
+
+  #secondsOf(ms: number): number {
+    return Math.max(0, ms - this.originMs) / 1000;
+  }
+
+  #write(cues: readonly Cue[]): void {
+    for (const cue of cues) {
+      this.#count++;
+      this.#lastEndSeconds = cue.endSeconds;
+      for (const file of this.#files) file.write(file.format(cue, this.#count));
+    }
+  }
+}
+
+function openText(path: string, stdout: Output): { write(text: string): void; close(): void } {
+  if (path === "-") return { write: (text) => stdout.write(text), close: () => undefined };
+  try {
+    const descriptor = openSync(path, "w");
+    return { write: (text) => void writeSync(descriptor, text), close: () => closeSync(descriptor) };
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new GatewayError("invalid_config", `Captions "${path}" can't be written: ${reason}`, { cause });
+  }
+}

@@ -1,0 +1,39 @@
+/** Exit codes, and which error leads to which. docs/configuration.md and `voicewire --help` name the same ones. */
+import { VoicewireError } from "../client/client-error.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+
+export const EXIT = {
+  ok: 0,
+  other: 1,
+  usage: 2,
+  portInUse: 3,
+  upstream: 4,
+  /** 128 + SIGINT, as shells expect it. */
+  interrupted: 130,
+} as const;
+
+const BY_CODE: Readonly<Record<string, number>> = {
+  invalid_config: EXIT.usage,
+  invalid_field: EXIT.usage,
+  invalid_text: EXIT.usage,
+  text_too_long: EXIT.usage,
+  port_in_use: EXIT.portInUse,
+  voice_package_missing: EXIT.upstream,
+  unknown_voice: EXIT.upstream,
+  // The client's own: no gateway, or none any more.
+  connect_failed: EXIT.upstream,
+  connect_timeout: EXIT.upstream,
+  connection_lost: EXIT.upstream,
+  not_connected: EXIT.upstream,
+};
+
+/** The exit code for whatever a command threw. */
+export function exitCodeOf(thrown: unknown): number {
+  const code = thrown instanceof VoicewireError ? thrown.code : toGatewayError(thrown).code;
+  return BY_CODE[code] ?? (code.startsWith("upstream_") ? EXIT.upstream : EXIT.other);
+}
+
+/** A mistake in how the command was called; `field` is the flag or argument. */
+export function usageError(message: string, field?: string): GatewayError {
+  return new GatewayError("invalid_config", message, field === undefined ? {} : { field });
+}

@@ -1,0 +1,87 @@
+/** What `voicewire listen` was asked to do: its flags, checked before anything is opened. */
+import type { AudioFormat } from "../protocol/vocabulary.ts";
+import { usageError } from "./exit.ts";
+import { choiceFlag, type Flag, integerFlag, parseArguments } from "./flags.ts";
+import { settingsOf } from "./from-io.ts";
+import { localGatewayUrl } from "./gateway-target.ts";
+import type { Io } from "./io.ts";
+import { gatewayUrl } from "./join-session.ts";
+import { AUDIO_FORMAT_NAMES, type OutputFormat, outputFormatOf } from "./output-format.ts";
+import { checkStdout } from "./say-plan.ts";
+import { CONFIG_FLAG } from "./settings.ts";
+
+export const LISTEN_FLAGS: readonly Flag[] = [
+  { name: "url", short: "u", value: "URL", about: "The gateway; default: the local one" },
+  {
+    name: "out",
+    short: "o",
+    value: "FILE",
+    about: "Audio to x.wav, .ogg, .mp3, .ulaw, .alaw or .pcm; - is stdout, without a header",
+  },
+  {
+    name: "format",
+    short: "f",
+    value: "FORMAT",
+    about: `${AUDIO_FORMAT_NAMES.join(", ")}; default: by the file`,
+  },
+  { name: "frame-ms", value: "MS", about: "Length of a frame, 10-100 (default 20)" },
+  {
+    name: "captions",
+    about: "Words on the terminal, on stderr where the audio goes to stdout (default); --no-captions",
+  },
+  { name: "vtt", value: "FILE", about: "Captions as WebVTT" },
+  { name: "srt", value: "FILE", about: "Captions as SRT" },
+  { name: "json", about: "Every event as a line of JSON on stdout" },
+  { name: "wait", about: "Keep trying until the session and its gateway are there" },
+  { name: "for", value: "SECONDS", about: "End after so many seconds" },
+  CONFIG_FLAG,
+];
+
+export interface ListenPlan {
+  readonly session: string;
+  readonly url: string;
+  readonly out: (OutputFormat & { readonly path: string }) | undefined;
+  readonly vtt: string | undefined;
+  readonly srt: string | undefined;
+  readonly format: AudioFormat;
+  readonly frameMs: number;
+  readonly hasCaptions: boolean;
+  readonly isJson: boolean;
+  readonly mustWait: boolean;
+  /** undefined = no end. */
+  readonly forMs: number | undefined;
+}
+
+const MAX_FOR_SECONDS = 365 * 24 * 3600;
+
+/** Throws `invalid_config` for flags that are wrong or contradict one another. */
+export function planListen(io: Io, args: readonly string[]): ListenPlan {
+  const parsed = parseArguments(args, LISTEN_FLAGS);
+  const [session, surplus] = parsed.positionals;
+  if (session === undefined)
+    throw usageError("No session: expected its id, as in voicewire listen demo", "session");
+  if (surplus !== undefined) throw usageError(`Argument "${surplus}": expected one session only`, surplus);
+  const { config } = settingsOf(io, parsed);
+  const path = parsed.text("out");
+  const out = path === undefined ? undefined : { path, ...outputFormatOf(path, parsed.text("format")) };
+  const vtt = parsed.text("vtt");
+  const srt = parsed.text("srt");
+  const isJson = parsed.has("json");
+  checkStdout({ out: path, vtt, srt, json: isJson });
+  const url = parsed.text("url");
+  const forSeconds = integerFlag(parsed, "for", { min: 1, max: MAX_FOR_SECONDS, fallback: 0 });
+  return {
+    session,
+    url: url === undefined ? localGatewayUrl(config) : gatewayUrl(url),
+    out,
+    vtt,
+    srt,
+    // Captions alone need the audio's clock too; mu-law is the cheapest.
+    format: out?.format ?? choiceFlag(parsed, "format", AUDIO_FORMAT_NAMES) ?? "ulaw_8000",
+    frameMs: integerFlag(parsed, "frame-ms", { min: 10, max: 100, fallback: 20 }),
+    hasCaptions: parsed.switches.get("captions") ?? !isJson,
+    isJson,
+    mustWait: parsed.has("wait"),
+    forMs: forSeconds === 0 ? undefined : forSeconds * 1000,
+  };
+}

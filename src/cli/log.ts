@@ -1,0 +1,29 @@
+/** The log of a long-running command: pino's JSON lines, or the same lines made readable on a terminal. */
+import pino from "pino";
+import type { Logger } from "../kit/log.ts";
+import { type Io, mayStyle, type Output } from "./io.ts";
+
+/** Logs to stderr, so that stdout stays for results. `level` is one of the setting's choices. */
+export function createLog(io: Io, level: string): Logger {
+  const isForPeople = io.stderr.isTty;
+  const destination = {
+    write: (line: string) => io.stderr.write(isForPeople ? readable(line, io.stderr, io.env) : line),
+  };
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+}
+
+const LEVEL_NAMES: Readonly<Record<string, string>> = { 20: "debug", 30: "info", 40: "warn", 50: "error" };
+const LEVEL_COLOURS: Readonly<Record<string, string>> = { warn: "\x1b[33m", error: "\x1b[31m" };
+
+/** `12:00:01 warn  Service ended, starting it again  code=1 restarts=2`. */
+function readable(line: string, output: Output, env: Io["env"]): string {
+  const { level, time, msg, ...fields } = JSON.parse(line) as Record<string, unknown>;
+  const name = LEVEL_NAMES[String(level)] ?? String(level);
+  const colour = mayStyle(output, env) ? LEVEL_COLOURS[name] : undefined;
+  const shownLevel = colour === undefined ? name.padEnd(5) : `${colour}${name.padEnd(5)}\x1b[0m`;
+  const shownFields = Object.entries(fields)
+    .map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(" ");
+  const clock = String(time).slice(11, 19);
+  return `${clock} ${shownLevel} ${String(msg ?? "")}${shownFields === "" ? "" : `  ${shownFields}`}\n`;
+}

@@ -1,0 +1,23 @@
+/** Whether a port can be listened on: asked before anything slow is started, and by doctor. */
+import { createServer } from "node:net";
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The system's reason (`EADDRINUSE`, `EADDRNOTAVAIL`, ...) why nothing can listen there; undefined where it can. */
+export function listenFailure({ host, port }: Address): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+/** What to do about it. */
+export function portAdvice(failure: string): string {
+  if (failure === "EADDRNOTAVAIL" || failure === "ENOTFOUND") return "set host to an address of this machine";
+  if (failure === "EACCES") return "choose a port from 1024 on with --port";
+  return "end the program that has it, or choose another with --port (0 picks a free one)";
+}

@@ -1,0 +1,128 @@
+/** Sends what `voicewire say` speaks: a whole text as one command, tokens as they come, a dialogue at once. */
+import type { Connection } from "../client/connect.ts";
+import type { VoiceOptions } from "../protocol/vocabulary.ts";
+import { usageError } from "./exit.ts";
+import type { SayPlan } from "./say-plan.ts";
+import { type FedText, piecesOf, TextFeeder } from "./text-feeder.ts";
+
+/** What is said. */
+export type SayingText =
+  | { readonly kind: "whole"; readonly text: string; readonly voiceId: string | undefined }
+  | {
+      readonly kind: "tokens";
+      readonly chunks: AsyncIterable<Uint8Array>;
+      readonly voiceId: string | undefined;
+    }
+  | { readonly kind: "dialogue"; readonly lines: readonly SpokenLine[] };
+
+export interface SpokenLine {
+  /** As the file names it. */
+  readonly voice: string;
+  readonly voiceId: string;
+  readonly text: string;
+}
+
+export interface FeedOptions {
+  readonly connection: Connection;
+  readonly plan: SayPlan;
+  /** Is told of each piece before it is sent. */
+  show(piece: FedText): void;
+  /** Is told of text between the pieces that is shown and not spoken. */
+  decorate(text: string): void;
+  /** A command was refused: the gateway's reason. */
+  refused(error: Error): void;
+  /** Resolves when another utterance may be queued. */
+  room(): Promise<void>;
+}
+
+/** JSON may write one UTF-16 unit as six bytes. */
+const BYTES_PER_CHAR = 6;
+/** Left for the rest of a message. */
+const MESSAGE_OVERHEAD_BYTES = 512;
+
+/** Resolves when all of the text is sent. Throws `invalid_config` where there is nothing to say. */
+export async function feed(text: SayingText, options: FeedOptions): Promise<void> {
+  if (text.kind === "dialogue") {
+    feedDialogue(text.lines, options);
+    return;
+  }
+  const { connection, plan } = options;
+  const voice = voiceOptions(plan, text.voiceId);
+  if (text.kind === "whole" && text.text.length <= connection.hello.limits.text_chars) {
+    const utteranceId = connection.newUtteranceId();
+    options.show({ utteranceId, start: 0, text: text.text });
+    connection.speak({ text: text.text, utterance_id: utteranceId, ...voice }).catch(options.refused);
+    return;
+  }
+  await feedTokens(text.kind === "whole" ? [text.text] : decoded(text.chunks), { ...options, voice });
+}
+
+type TokenOptions = FeedOptions & { readonly voice: VoiceOptions };
+
+async function feedTokens(
+  tokens: AsyncIterable<string> | Iterable<string>,
+  options: TokenOptions,
+): Promise<void> {
+  const { connection, show, decorate, voice, room } = options;
+  const { text_chars: maxUtteranceChars, message_bytes: messageBytes } = connection.hello.limits;
+  let hasWords = false;
+  const feeder = new TextFeeder({
+    maxUtteranceChars,
+    maxPieceChars: Math.max(2, Math.floor((messageBytes - MESSAGE_OVERHEAD_BYTES) / BYTES_PER_CHAR)),
+    newUtteranceId: () => connection.newUtteranceId(),
+    onText: (piece) => {
+      if (hasWords && piece.start === 0) decorate(" ");
+      hasWords = true;
+      show(piece);
+      connection.text(piece.text, { utterance_id: piece.utteranceId, ...(piece.start === 0 ? voice : {}) });
+    },
+    onEnd: (utteranceId) => connection.end(utteranceId),
+  });
+  for await (const token of tokens) {
+    for (const piece of piecesOf(token, maxUtteranceChars)) {
+      await room();
+      feeder.push(piece);
+    }
+  }
+  feeder.end();
+  if (!hasWords) throw usageError("Nothing to say: stdin was empty, expected text");
+}
+
+function feedDialogue(lines: readonly SpokenLine[], options: FeedOptions): void {
+  const { connection, plan, show, decorate } = options;
+  const utteranceId = connection.newUtteranceId();
+  let start = 0;
+  for (const [index, line] of lines.entries()) {
+    decorate(`${index === 0 ? "" : "\n"}${line.voice}: `);
+    show({ utteranceId, start, text: line.text });
+    start += line.text.length;
+  }
+  connection
+    .dialogue({
+      utterance_id: utteranceId,
+      inputs: lines.map((line) => ({ text: line.text, voice_id: line.voiceId })),
+      ...(plan.model === undefined ? {} : { model_id: plan.model }),
+      ...(plan.language === undefined ? {} : { language_code: plan.language }),
+    })
+    .catch(options.refused);
+}
+
+function voiceOptions({ model, language, speed }: SayPlan, voiceId: string | undefined): VoiceOptions {
+  return {
+    ...(voiceId === undefined ? {} : { voice_id: voiceId }),
+    ...(model === undefined ? {} : { model_id: model }),
+    ...(language === undefined ? {} : { language_code: language }),
+    ...(speed === undefined ? {} : { voice_settings: { speed } }),
+  };
+}
+
+/** UTF-8 as it comes: a character that two chunks share is held until it is whole. */
+async function* decoded(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  for await (const chunk of chunks) {
+    const text = decoder.decode(chunk, { stream: true });
+    if (text !== "") yield text;
+  }
+  const rest = decoder.decode();
+  if (rest !== "") yield rest;
+}

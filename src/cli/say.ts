@@ -1,0 +1,129 @@
+/** `voicewire say`: speaks a text, a pipe of tokens or a dialogue, to the terminal or to files. */
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { GatewayError } from "../errors.ts";
+import { type DialogueLine, parseDialogue } from "./dialogue-file.ts";
+import { EXIT, usageError } from "./exit.ts";
+import { openGateway } from "./gateway-target.ts";
+import type { CommandModule } from "./help.ts";
+import type { Io } from "./io.ts";
+import { joinSession } from "./join-session.ts";
+import { prepareOutputs } from "./outputs.ts";
+import type { SayingText } from "./say-feed.ts";
+import { planSay, SAY_FLAGS, type SayPlan } from "./say-plan.ts";
+import { Saying } from "./saying.ts";
+import { fetchVoices, findVoice, renderVoices, type Voice } from "./voices.ts";
+
+export const say: CommandModule = {
+  help: {
+    name: "say",
+    usage: ["say [FLAGS] TEXT...", "say [FLAGS] < TOKENS", "say [FLAGS] --dialogue FILE"],
+    about:
+      "Speaks. Without a text it reads stdin and speaks token by token, as a language model writes them. On a terminal " +
+      "the words light up as they are spoken. It uses the gateway on this machine, or starts one for the time it speaks.",
+    flags: SAY_FLAGS,
+    examples: [
+      { line: 'voicewire say "Hello there, it is a fine day."', about: "speak, with the words lit up" },
+      {
+        line: "llm 'Tell me a story' | voicewire say",
+        about: "speak a model's tokens while it still writes",
+      },
+      { line: "voicewire say --out hello.wav --vtt hello.vtt Hello", about: "audio and captions to files" },
+      {
+        line: "voicewire say --out - Hello | ffplay -f s16le -ar 24000 -ch_layout mono -",
+        about: "to a player",
+      },
+      { line: "voicewire say --session demo Hello", about: "for everyone who listens to the session demo" },
+      { line: "voicewire say --dialogue play.txt", about: 'lines such as "Anna: How are you?"' },
+    ],
+  },
+  run: runSay,
+};
+
+async function runSay(io: Io, args: readonly string[]): Promise<number> {
+  const plan = planSay(io, args);
+  const lines = plan.dialogueFile === undefined ? undefined : await readDialogue(io, plan.dialogueFile);
+  const { config } = plan.settings;
+  const gateway = await openGateway(io, { url: plan.url, config, isOwn: plan.needsOwnGateway });
+  try {
+    if (plan.isVoiceList) {
+      io.stdout.write(renderVoices(await fetchVoices({ baseUrl: gateway.baseUrl })));
+      return EXIT.ok;
+    }
+    return await speak(io, plan, { baseUrl: gateway.baseUrl, lines });
+  } finally {
+    await gateway.close();
+  }
+}
+
+interface SpeakTarget {
+  readonly baseUrl: string;
+  readonly lines: readonly DialogueLine[] | undefined;
+}
+
+async function speak(io: Io, plan: SayPlan, { baseUrl, lines }: SpeakTarget): Promise<number> {
+  const text = await resolveText(io, plan, { baseUrl, lines });
+  const openOutputs = await prepareOutputs(io, plan);
+  const connection = await joinSession({
+    baseUrl,
+    session: plan.session ?? `say-${randomBytes(4).toString("hex")}`,
+    settings: {
+      role: "both",
+      format: plan.format,
+      frame_ms: 20,
+      pace: plan.isBurst ? "burst" : "realtime",
+      // A file must be whole; and what one person hears of their own speech must be too.
+      policy: "lossless",
+      events: plan.isJson ? ["characters", "words", "segments", "marks"] : ["words"],
+    },
+  });
+  try {
+    const outputs = openOutputs();
+    try {
+      return await new Saying({ io, plan, connection, outputs }).run(text);
+    } finally {
+      await outputs.close();
+    }
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Names of voices become ids; where the gateway can't list its voices, what was given is taken as an id. */
+async function resolveText(io: Io, plan: SayPlan, { baseUrl, lines }: SpeakTarget): Promise<SayingText> {
+  const voices = plan.voice === undefined && lines === undefined ? [] : await knownVoices(baseUrl);
+  const idOf = (wanted: string) => (voices === undefined ? wanted : findVoice(voices, wanted).voice_id);
+  if (lines !== undefined) {
+    return { kind: "dialogue", lines: lines.map((line) => ({ ...line, voiceId: idOf(line.voice) })) };
+  }
+  const voiceId = plan.voice === undefined ? undefined : idOf(plan.voice);
+  if (plan.text !== undefined) return { kind: "whole", text: plan.text, voiceId };
+  return { kind: "tokens", chunks: io.stdin.chunks(), voiceId };
+}
+
+async function knownVoices(baseUrl: string): Promise<Voice[] | undefined> {
+  try {
+    return await fetchVoices({ baseUrl });
+  } catch (thrown) {
+    if (thrown instanceof GatewayError && thrown.code === "upstream_not_found") return undefined;
+    throw thrown;
+  }
+}
+
+async function readDialogue(io: Io, file: string): Promise<DialogueLine[]> {
+  if (file !== "-") return parseDialogue(readText(file), file);
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of io.stdin.chunks()) chunks.push(chunk);
+  return parseDialogue(Buffer.concat(chunks).toString("utf8"), "stdin");
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw usageError(
+      `Dialogue "${file}" can't be read: ${cause instanceof Error ? cause.message : cause}`,
+      "dialogue",
+    );
+  }
+}

@@ -1,0 +1,208 @@
+/** One run of `voicewire say`: feeds the text, follows the words and the audio, and ends in one of four ways. */
+import { type Connection, VoicewireError } from "../client/connect.ts";
+import type { Timer } from "../kit/clock.ts";
+import type { InterruptedEvent, UtteranceDoneEvent } from "../protocol/vocabulary.ts";
+import { EXIT } from "./exit.ts";
+import { type Io, mayStyle } from "./io.ts";
+import { onEveryEvent } from "./join-session.ts";
+import { KaraokeView, PlainView, type SpeechView } from "./karaoke.ts";
+import { LiveDisplay } from "./live-display.ts";
+import type { Outputs } from "./outputs.ts";
+import { PlayoutClock } from "./playout.ts";
+import { feed, type SayingText } from "./say-feed.ts";
+import type { SayPlan } from "./say-plan.ts";
+import { Script } from "./script.ts";
+
+export interface SayingOptions {
+  readonly io: Io;
+  readonly plan: SayPlan;
+  readonly connection: Connection;
+  readonly outputs: Outputs;
+}
+
+/** Utterances of a long text that are queued at once; the gateway's own bound is larger. */
+const MAX_AHEAD = 4;
+const INTERRUPT_DEADLINE_MS = 1_500;
+
+/** How the run ended, when it did not fail; `unread`: the reader of stdout has gone. */
+type Ending = "spoken" | "stopped" | "unread";
+
+export class Saying {
+  readonly #options: SayingOptions;
+  readonly #script = new Script();
+  readonly #playout: PlayoutClock;
+  readonly #display: LiveDisplay | undefined;
+  /** Utterances that are not done. */
+  readonly #open = new Set<string>();
+  #isAllFed = false;
+  #endMs = 0;
+  /** Called at each change of `#open` and at the end of the text. */
+  #wake: () => void = () => undefined;
+  #fail: (error: Error) => void = () => undefined;
+  readonly #failed: Promise<never>;
+
+  constructor(options: SayingOptions) {
+    const { io, plan } = options;
+    this.#options = options;
+    this.#playout = new PlayoutClock(io.clock);
+    this.#failed = new Promise<never>((_, reject) => {
+      this.#fail = reject;
+    });
+    // It is raced below; a failure before that must not count as unhandled.
+    this.#failed.catch(() => undefined);
+    if (!plan.isBurst) {
+      this.#display = new LiveDisplay({
+        clock: io.clock,
+        script: this.#script,
+        playout: this.#playout,
+        view: viewOf(io, plan),
+        onProgress: (atMs) => {
+          if (options.connection.isOpen) options.connection.played({ at_ms: Math.round(atMs) });
+        },
+      });
+    }
+  }
+
+  /** Resolves with the exit code; throws the gateway's or the upstream's reason where the speech failed. */
+  async run(text: SayingText): Promise<number> {
+    const { io, plan } = this.#options;
+    this.#listen();
+    let stop: (ending: Ending) => void = () => undefined;
+    const stopped = new Promise<Ending>((resolve) => {
+      stop = resolve;
+    });
+    const unlisten = io.onSignal(() => stop("stopped"));
+    io.stdout.onBroken(() => stop("unread"));
+    this.#display?.start();
+    try {
+      const ending = await Promise.race([
+        this.#speak(text),
+        this.#failed,
+        this.#options.outputs.failed,
+        stopped,
+      ]);
+      if (ending === "spoken") return EXIT.ok;
+      const heard = await this.#interrupt();
+      if (ending === "unread") return EXIT.ok;
+      if (!plan.isQuiet) io.stderr.write(`${heard}\n`);
+      return EXIT.interrupted;
+    } finally {
+      unlisten();
+      this.#display?.stop();
+    }
+  }
+
+  #listen(): void {
+    const { connection, outputs, plan, io } = this.#options;
+    const frameMs = connection.audio?.frame_ms ?? 0;
+    outputs.originMs = connection.audio?.start_ms ?? 0;
+    if (plan.isJson) onEveryEvent(connection, (event) => io.stdout.write(`${JSON.stringify(event)}\n`));
+    connection.onAudio((frame, { atMs }) => {
+      this.#playout.frame(atMs + frameMs, frameMs);
+      outputs.frame(frame, frameMs);
+    });
+    connection.on("words", (event) => {
+      for (const word of event.words) this.#script.time(event.utterance_id, word);
+      outputs.words(event);
+    });
+    connection.on("utterance.done", (event) => this.#utteranceDone(event));
+    connection.on("error", (event) => {
+      if (event.utterance_id === undefined || this.#open.has(event.utterance_id))
+        this.#fail(new VoicewireError(event));
+    });
+    connection.on("warning", (event) => {
+      if (!plan.isQuiet) io.stderr.write(`voicewire: ${event.message}\n`);
+    });
+    void connection.closed.then(({ code, reason }) => {
+      // All is said and here: a gateway that shuts down now takes nothing from what is still to be shown.
+      if (this.#isAllSaid) return;
+      const message =
+        `The gateway closed the connection before the speech was done: ${code} ${reason}`.trim();
+      this.#fail(new VoicewireError({ code: "connection_lost", message, retryable: true }));
+    });
+  }
+
+  get #isAllSaid(): boolean {
+    return this.#isAllFed && this.#open.size === 0;
+  }
+
+  #utteranceDone(event: UtteranceDoneEvent): void {
+    if (!this.#open.delete(event.utterance_id)) return;
+    this.#endMs = Math.max(this.#endMs, event.end_ms);
+    if (event.outcome === "failed") this.#fail(new VoicewireError(event.error ?? UNEXPLAINED));
+    this.#wake();
+  }
+
+  /** Resolves when all is said and, on a terminal, heard. */
+  async #speak(text: SayingText): Promise<Ending> {
+    const { plan, connection, outputs } = this.#options;
+    await feed(text, {
+      plan,
+      connection,
+      show: (piece) => {
+        this.#open.add(piece.utteranceId);
+        this.#script.append(piece.text, piece);
+        outputs.text(piece);
+      },
+      decorate: (decoration) => {
+        this.#script.decorate(decoration);
+        outputs.line();
+      },
+      refused: this.#fail,
+      room: () => this.#until(() => this.#open.size <= MAX_AHEAD),
+    });
+    this.#isAllFed = true;
+    await this.#until(() => this.#isAllSaid);
+    await this.#display?.played(this.#endMs);
+    return "spoken";
+  }
+
+  async #until(isReached: () => boolean): Promise<void> {
+    while (!isReached()) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** Stops the speech and tells what was heard; does not wait long for a gateway that does not answer. */
+  async #interrupt(): Promise<string> {
+    const { connection, outputs } = this.#options;
+    outputs.silence();
+    const playedMs = this.#playout.positionMs();
+    if (connection.isOpen && this.#display !== undefined) connection.played({ at_ms: Math.round(playedMs) });
+    const receipt = await this.#receipt();
+    this.#display?.stop();
+    if (receipt === undefined) return `Interrupted after ${seconds(playedMs)}`;
+    return `Interrupted after ${seconds(receipt.heard.ms)}; heard: "${receipt.heard.text.trim()}"`;
+  }
+
+  async #receipt(): Promise<InterruptedEvent | undefined> {
+    const { connection, io } = this.#options;
+    if (!connection.isOpen || this.#isAllSaid) return undefined;
+    let timer: Timer | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = io.clock.at(io.clock.nowMs() + INTERRUPT_DEADLINE_MS, () => resolve(undefined));
+    });
+    // A refusal (nothing was speaking yet) is no receipt either.
+    const answer = connection.interrupt().catch(() => undefined);
+    const receipt = await Promise.race([answer, late]);
+    timer?.cancel();
+    return receipt;
+  }
+}
+
+const UNEXPLAINED = {
+  code: "internal",
+  message: "Speech failed: the gateway gave no reason",
+  retryable: true,
+} as const;
+
+function viewOf(io: Io, plan: SayPlan): SpeechView {
+  if (plan.isQuiet || plan.isJson) return { draw: () => undefined, finish: () => undefined };
+  return mayStyle(io.stdout, io.env) ? new KaraokeView(io.stdout) : new PlainView(io.stdout);
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}

@@ -1,0 +1,105 @@
+/** `voicewire service`: the embedded speech service alone, on a port of its own; also the child that serve starts. */
+import { toGatewayError } from "../errors.ts";
+import type { ServiceReport } from "./embedded.ts";
+import { EXIT } from "./exit.ts";
+import { choiceFlag, type Flag, integerFlag, type ParsedArguments, parseArguments } from "./flags.ts";
+import type { CommandModule } from "./help.ts";
+import type { Io } from "./io.ts";
+import { createLog } from "./log.ts";
+
+const DEFAULT_PORT = 8090;
+const LOG_LEVELS = ["silent", "error", "warn", "info", "debug"] as const;
+
+const FLAGS: readonly Flag[] = [
+  { name: "host", value: "TEXT", about: "Address to listen on (default 127.0.0.1)" },
+  { name: "port", value: "N", about: `Port to listen on; 0 picks a free one (default ${DEFAULT_PORT})` },
+  {
+    name: "voice-workers",
+    value: "N",
+    about: "Threads that speak, 1-64 (default 1)",
+  },
+  { name: "key", value: "TEXT", about: "Ask for this key in xi-api-key (default: any key or none is taken)" },
+  { name: "tier", value: "TEXT", about: "Answer as this plan of the vendor would, e.g. free, creator, pro" },
+  { name: "log-level", value: "CHOICE", about: `${LOG_LEVELS.join("|")}; default info` },
+  { name: "parent", about: "Report the port over IPC and end with the parent", isHidden: true },
+];
+
+export const service: CommandModule = {
+  help: {
+    name: "service",
+    usage: ["service [FLAGS]"],
+    about:
+      "Runs the embedded speech service: the vendor's interface with a real voice (eSpeak NG), without an account. " +
+      "Point any client of the vendor at it, or a gateway with --upstream-url.",
+    flags: FLAGS,
+    examples: [
+      { line: "voicewire service", about: `listens on http://127.0.0.1:${DEFAULT_PORT}` },
+      {
+        line: `voicewire serve --upstream-url http://127.0.0.1:${DEFAULT_PORT}`,
+        about: "a gateway that uses it, in another terminal",
+      },
+      {
+        line: `curl -s http://127.0.0.1:${DEFAULT_PORT}/v1/voices`,
+        about: "the voices, as the vendor's interface lists them",
+      },
+    ],
+  },
+  run: runService,
+};
+
+async function runService(io: Io, args: readonly string[]): Promise<number> {
+  const parsed = parseArguments(args, FLAGS);
+  if (!parsed.has("parent")) return await runUntilSignal(io, parsed);
+  try {
+    return await runUntilSignal(io, parsed);
+  } catch (thrown) {
+    const { code, message } = toGatewayError(thrown);
+    io.parent?.send({ type: "failed", code, message } satisfies ServiceReport);
+    return EXIT.other;
+  }
+}
+
+async function runUntilSignal(io: Io, parsed: ParsedArguments): Promise<number> {
+  const isChild = parsed.has("parent");
+  // Before anything slow: a parent that dies while we start would not be noticed any more.
+  const ended = endOf(io, isChild);
+  const { startService } = await import("../service/service.ts");
+  const voiceWorkers = integerFlag(parsed, "voice-workers", { min: 1, max: 64, fallback: 0 });
+  const key = parsed.text("key");
+  const tier = parsed.text("tier");
+  const starting = startService({
+    host: parsed.text("host") ?? "127.0.0.1",
+    port: integerFlag(parsed, "port", { min: 0, max: 65_535, fallback: DEFAULT_PORT }),
+    ...(voiceWorkers === 0 ? {} : { voiceWorkers }),
+    ...(key === undefined ? {} : { key }),
+    ...(tier === undefined ? {} : { tier }),
+    log: createLog(io, choiceFlag(parsed, "log-level", LOG_LEVELS) ?? (isChild ? "warn" : "info")),
+  });
+  const running = await Promise.race([starting, ended.then(() => undefined)]);
+  if (running === undefined) {
+    // Nobody wants it any more: what is still coming up goes down again.
+    starting.then((late) => late.close()).catch(() => undefined);
+    return EXIT.ok;
+  }
+  if (isChild)
+    io.parent?.send({ type: "listening", url: running.url, port: running.port } satisfies ServiceReport);
+  else io.stdout.write(`Speech service on ${running.url}\nTry: curl -s ${running.url}/v1/voices\n`);
+  await ended;
+  await running.close();
+  return EXIT.ok;
+}
+
+/**
+ * Resolves at SIGTERM, SIGINT or the parent's end. A child leaves SIGINT to its parent: Ctrl+C goes to both, and the
+ * parent has speech to drain first.
+ */
+function endOf(io: Io, isChild: boolean): Promise<void> {
+  return new Promise((resolve) => {
+    io.parent?.onGone(resolve);
+    const unlisten = io.onSignal((signal) => {
+      if (isChild && signal === "SIGINT") return;
+      unlisten();
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,193 @@
+/**
+ * Resolves the table of config.ts: flag, then environment, then JSON file, then default. An error names the
+ * setting, where its value came from, the value (never a secret one) and what is allowed.
+ */
+import { type Config, SETTINGS, type Setting } from "../config.ts";
+import { GatewayError } from "../errors.ts";
+import type { Flag } from "./flags.ts";
+import { didYouMean } from "./suggest.ts";
+
+/** Where a setting's value came from. */
+export type Origin = "flag" | "environment" | "file" | "default";
+
+export interface SettingsSources {
+  /** Values of flags, by flag name. */
+  readonly flags: ReadonlyMap<string, string>;
+  /** Switches that were given, by flag name: for boolean settings. */
+  readonly switches?: ReadonlyMap<string, boolean>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Reads the file of `--config` or VOICEWIRE_CONFIG; its error's message is shown. */
+  readFile(path: string): string;
+}
+
+export interface ResolvedSettings {
+  readonly config: Config;
+  /** By key, where each value came from. */
+  readonly origins: ReadonlyMap<string, Origin>;
+  /** The JSON file that was read. */
+  readonly file: string | undefined;
+}
+
+/** The vendor's own name for its key, read after ours: people have it set already. */
+const VENDOR_KEY_ENV = "ELEVENLABS_API_KEY";
+
+export const CONFIG_FLAG: Flag = {
+  name: "config",
+  value: "FILE",
+  about: "JSON file with settings (or VOICEWIRE_CONFIG)",
+};
+
+/** The table's rows as command line flags; with `only`, just those keys. */
+export function settingFlags(only?: readonly string[]): Flag[] {
+  const rows: readonly Setting[] = SETTINGS;
+  const chosen = only === undefined ? rows : rows.filter((row) => only.includes(row.key));
+  return chosen.map((row) => ({
+    name: row.flag,
+    ...(row.kind === "boolean" ? {} : { value: placeholder(row) }),
+    about: `${row.about} (${describeDefault(row)})`,
+  }));
+}
+
+/** Throws `invalid_config` at the first value that is out of range, of the wrong type or of an unknown name. */
+export function resolveSettings(sources: SettingsSources): ResolvedSettings {
+  const file = nonEmpty(sources.flags.get(CONFIG_FLAG.name)) ?? nonEmpty(sources.env.VOICEWIRE_CONFIG);
+  const fromFile = file === undefined ? {} : readSettingsFile(file, sources);
+  const values: Record<string, string | number | boolean> = {};
+  const origins = new Map<string, Origin>();
+  for (const row of SETTINGS as readonly Setting[]) {
+    const { value, origin } = resolveRow(row, sources, { fromFile, file });
+    values[row.key] = value;
+    origins.set(row.key, origin);
+  }
+  // The loop has set every row of the table, each to its row's kind: that is what Config says.
+  const config = values as unknown as Config;
+  checkUrl(config, origins);
+  return { config, origins, file };
+}
+
+interface FileValues {
+  readonly fromFile: Readonly<Record<string, unknown>>;
+  readonly file: string | undefined;
+}
+
+function resolveRow(row: Setting, sources: SettingsSources, { fromFile, file }: FileValues) {
+  const flagged = sources.flags.get(row.flag) ?? sources.switches?.get(row.flag);
+  if (flagged !== undefined)
+    return { value: check(row, flagged, `flag --${row.flag}`), origin: "flag" as const };
+  // An empty variable counts as unset: container files write `NAME=` for "no value".
+  for (const name of row.key === "upstreamKey" ? [row.env, VENDOR_KEY_ENV] : [row.env]) {
+    const text = nonEmpty(sources.env[name]);
+    if (text !== undefined) return { value: check(row, text, name), origin: "environment" as const };
+  }
+  if (Object.hasOwn(fromFile, row.key)) {
+    return { value: check(row, fromFile[row.key], `file ${file}`), origin: "file" as const };
+  }
+  return { value: row.default, origin: "default" as const };
+}
+
+function readSettingsFile(path: string, sources: SettingsSources): Record<string, unknown> {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(sources.readFile(path));
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new GatewayError("invalid_config", `Settings file "${path}" can't be used: ${reason}`, {
+      field: CONFIG_FLAG.name,
+      cause,
+    });
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
+    throw new GatewayError("invalid_config", `Settings file "${path}": expected one JSON object`, {
+      field: CONFIG_FLAG.name,
+    });
+  }
+  const keys = SETTINGS.map((row) => row.key);
+  for (const key of Object.keys(parsed)) {
+    if (keys.some((known) => known === key)) continue;
+    const hint = didYouMean(key, keys);
+    throw new GatewayError("invalid_config", `Settings file "${path}": unknown setting "${key}"${hint}`, {
+      field: key,
+    });
+  }
+  return parsed as Record<string, unknown>;
+}
+
+/** `raw` as a value of the row's kind. Text (flag, environment) and JSON values are both taken. */
+function check(row: Setting, raw: unknown, source: string): string | number | boolean {
+  const value = convert(row, raw);
+  if (value !== undefined) return value;
+  const shown = row.isSecret ? "(not shown)" : JSON.stringify(raw);
+  throw new GatewayError(
+    "invalid_config",
+    `Setting ${row.key} (${source}): ${shown}, expected ${describeRange(row)}`,
+    { field: row.key },
+  );
+}
+
+function convert(row: Setting, raw: unknown): string | number | boolean | undefined {
+  switch (row.kind) {
+    case "integer": {
+      const isText = typeof raw === "string" && /^[+-]?\d+$/.test(raw.trim());
+      const number = isText ? Number(raw) : raw;
+      const isInRange =
+        typeof number === "number" &&
+        Number.isSafeInteger(number) &&
+        number >= (row.min ?? Number.MIN_SAFE_INTEGER) &&
+        number <= (row.max ?? Number.MAX_SAFE_INTEGER);
+      return isInRange ? number : undefined;
+    }
+    case "boolean":
+      if (typeof raw === "boolean") return raw;
+      if (raw === "true" || raw === "1" || raw === "yes" || raw === "on") return true;
+      if (raw === "false" || raw === "0" || raw === "no" || raw === "off") return false;
+      return undefined;
+    case "choice": {
+      // A JSON file may say 64 where the choice is "64".
+      const text = typeof raw === "number" ? String(raw) : raw;
+      return row.choices?.find((choice) => choice === text);
+    }
+    case "string":
+      return typeof raw === "string" ? raw : undefined;
+  }
+}
+
+/** What is allowed, in words: for errors, the help and docs/configuration.md. */
+export function describeRange(row: Setting): string {
+  switch (row.kind) {
+    case "integer":
+      return `an integer from ${row.min ?? "any"} to ${row.max ?? "any"}`;
+    case "boolean":
+      return "true or false";
+    case "choice":
+      return `one of ${(row.choices ?? []).join(", ")}`;
+    case "string":
+      return row.key === "upstreamUrl" ? "`embedded` or an http(s) URL" : "a text";
+  }
+}
+
+function describeDefault(row: Setting): string {
+  const range = row.kind === "integer" ? `${row.min}-${row.max}; ` : "";
+  const choices = row.kind === "choice" ? `${row.choices?.join("|")}; ` : "";
+  return `${range}${choices}default ${row.default === "" ? "none" : row.default}`;
+}
+
+function placeholder(row: Setting): string {
+  if (row.kind === "integer") return row.unit === "ms" ? "MS" : "N";
+  return row.kind === "choice" ? "CHOICE" : "TEXT";
+}
+
+/** The one text with a form of its own: a bad URL would only show at the first request otherwise. */
+function checkUrl(config: Config, origins: ReadonlyMap<string, Origin>): void {
+  if (config.upstreamUrl === "embedded") return;
+  const url = URL.canParse(config.upstreamUrl) ? new URL(config.upstreamUrl) : undefined;
+  if (url !== undefined && (url.protocol === "http:" || url.protocol === "https:")) return;
+  throw new GatewayError(
+    "invalid_config",
+    `Setting upstreamUrl (${origins.get("upstreamUrl")}): "${config.upstreamUrl}", expected \`embedded\` or an http(s) URL`,
+    { field: "upstreamUrl" },
+  );
+}
+
+function nonEmpty(text: string | undefined): string | undefined {
+  return text === undefined || text === "" ? undefined : text;
+}

@@ -1,0 +1,148 @@
+/** Holds the layer table of docs/architecture.md against the imports: "file -> target" is what a failure says. */
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize, relative } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const SRC = new URL("../src", import.meta.url).pathname;
+
+/** Folder (or top-level file) -> what it may import by value. Types of anything at or below one's layer are free. */
+const ALLOWED: Record<string, readonly string[]> = {
+  kit: [],
+  "errors.ts": [],
+  "version.ts": [],
+  "config.ts": [],
+  audio: ["kit", "errors.ts"],
+  text: ["kit", "errors.ts"],
+  timing: ["kit", "errors.ts"],
+  protocol: ["kit", "errors.ts"],
+  metrics: ["kit", "errors.ts"],
+  upstream: ["kit", "errors.ts", "audio", "text", "timing", "protocol", "metrics"],
+  fanout: ["kit", "errors.ts", "audio", "text", "timing", "protocol", "metrics"],
+  service: ["kit", "errors.ts", "audio", "text", "timing", "protocol", "metrics"],
+  session: ["kit", "errors.ts", "audio", "text", "timing", "protocol", "metrics", "fanout", "upstream"],
+  edge: ["kit", "errors.ts", "session", "protocol", "metrics"],
+  "gateway.ts": ["*"],
+  cli: ["*"],
+  "main.ts": ["cli", "kit", "errors.ts"],
+  client: [],
+  page: ["client"],
+};
+/** Types may also come from these. */
+const TYPE_ALLOWED: Record<string, readonly string[]> = {
+  audio: ["protocol"],
+  text: ["protocol", "timing"],
+  timing: ["protocol", "text"],
+  protocol: ["timing", "text", "audio"],
+  edge: ["fanout"],
+  client: ["protocol"],
+  page: ["protocol"],
+};
+/** Third-party library -> where it may be imported. */
+const LIBRARIES: Record<string, readonly string[]> = {
+  "uWebSockets.js": ["edge", "cli"],
+  undici: ["upstream"],
+  opusscript: ["audio"],
+  "prism-media": ["audio"],
+  "wasm-media-encoders": ["audio"],
+  "opus-decoder": ["page"],
+  fastify: ["service"],
+  "@echogarden/espeak-ng-emscripten": ["service"],
+  zod: ["protocol", "service"],
+  pino: ["cli"],
+  "prom-client": ["metrics"],
+  ws: ["cli"],
+};
+
+interface Import {
+  readonly from: string;
+  readonly target: string;
+  readonly isType: boolean;
+}
+
+const files = (readdirSync(SRC, { recursive: true }) as string[]).filter(
+  (name) => /\.ts$/.test(name) && !name.endsWith(".d.ts"),
+);
+const imports: Import[] = files.flatMap((file) => {
+  const code = readFileSync(join(SRC, file), "utf8");
+  const found = code.matchAll(/^\s*(import|export)\s+(type\s+)?([^;"']*?from\s+)?["']([^"']+)["']/gm);
+  return [...found].map((match) => ({
+    from: file,
+    target: match[4]?.startsWith(".") ? normalize(join(dirname(file), match[4])) : (match[4] ?? ""),
+    isType: match[2] !== undefined || onlyTypes(match[3] ?? ""),
+  }));
+});
+
+/** `import { type A, type B } from` imports nothing at run time. */
+function onlyTypes(clause: string): boolean {
+  const names =
+    /\{([^}]*)\}/
+      .exec(clause)?.[1]
+      ?.split(",")
+      .filter((name) => name.trim() !== "") ?? [];
+  return names.length > 0 && names.every((name) => name.trim().startsWith("type "));
+}
+
+const roomOf = (path: string): string => path.split("/")[0] ?? path;
+
+describe("layers", () => {
+  it("no file imports against the layer table", () => {
+    const wrong = imports
+      .filter((edge) => edge.target.endsWith(".ts"))
+      .filter((edge) => {
+        const from = roomOf(edge.from);
+        const to = roomOf(edge.target);
+        const allowed = ALLOWED[from] ?? [];
+        const types = edge.isType ? (TYPE_ALLOWED[from] ?? []) : [];
+        return from !== to && !allowed.includes("*") && !allowed.includes(to) && !types.includes(to);
+      });
+    expect(wrong.map((edge) => `${edge.from} -> ${edge.target}`)).toEqual([]);
+  });
+
+  it("every folder has its place in the table", () => {
+    expect([...new Set(files.map(roomOf))].filter((room) => !(room in ALLOWED))).toEqual([]);
+  });
+
+  it("each third-party library stays behind its folder", () => {
+    const wrong = imports.filter((edge) => {
+      const library = Object.keys(LIBRARIES).find(
+        (name) => edge.target === name || edge.target.startsWith(`${name}/`),
+      );
+      return library !== undefined && !LIBRARIES[library]?.includes(roomOf(edge.from));
+    });
+    expect(wrong.map((edge) => `${edge.from} -> ${edge.target}`)).toEqual([]);
+  });
+
+  it("no file that browsers run imports node:", () => {
+    const wrong = imports.filter(
+      (edge) => ["client", "page"].includes(roomOf(edge.from)) && edge.target.startsWith("node:"),
+    );
+    expect(wrong.map((edge) => `${edge.from} -> ${edge.target}`)).toEqual([]);
+  });
+
+  it("there is no cycle of value imports", () => {
+    const graph = new Map<string, string[]>();
+    for (const edge of imports) {
+      if (edge.isType || !edge.target.endsWith(".ts")) continue;
+      graph.set(edge.from, [...(graph.get(edge.from) ?? []), edge.target]);
+    }
+    const done = new Set<string>();
+    const visit = (file: string, path: readonly string[]): string[] => {
+      if (path.includes(file)) return [[...path.slice(path.indexOf(file)), file].join(" -> ")];
+      if (done.has(file)) return [];
+      const cycles = (graph.get(file) ?? []).flatMap((target) => visit(target, [...path, file]));
+      done.add(file);
+      return cycles;
+    };
+    expect([...graph.keys()].flatMap((file) => visit(file, []))).toEqual([]);
+  });
+
+  it("only main.ts and worker entries touch process", () => {
+    const wrong = files.filter((file) => {
+      if (file === "main.ts" || /-worker\.ts$/.test(file)) return false;
+      return /(?<![.\w])process\.(argv|env|exit|stdout|stderr|stdin|on\()/.test(
+        readFileSync(join(SRC, file), "utf8"),
+      );
+    });
+    expect(wrong.map((file) => relative(".", file))).toEqual([]);
+  });
+});

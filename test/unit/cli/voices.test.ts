@@ -1,0 +1,82 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, test } from "vitest";
+import { fetchVoices, findVoice, renderVoices } from "../../../src/cli/voices.ts";
+
+const VOICES = [
+  { voice_id: "v1", name: "Anna", labels: { language: "en" } },
+  { voice_id: "v2", name: "Annika", labels: {} },
+  { voice_id: "Bert", name: "Zed", labels: { gender: "male" } },
+];
+
+async function withServer(
+  answer: { status: number; body: string },
+  use: (baseUrl: string, headers: () => string | undefined) => Promise<void>,
+): Promise<void> {
+  let key: string | undefined;
+  const server = createServer((request, response) => {
+    key = request.headers["xi-api-key"]?.toString();
+    response.writeHead(request.url === "/v1/voices" ? answer.status : 418).end(answer.body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, () => key);
+  } finally {
+    server.close();
+  }
+}
+
+describe("findVoice()", () => {
+  test("takes an id, a name in any case, and the beginning of one name only", () => {
+    expect(findVoice(VOICES, "v2").name).toBe("Annika");
+    expect(findVoice(VOICES, "anna").voice_id).toBe("v1");
+    expect(findVoice(VOICES, "ze").voice_id).toBe("Bert");
+    expect(findVoice(VOICES, "Bert").name).toBe("Zed");
+  });
+
+  test("says which names it could be, or which was meant", () => {
+    expect(() => findVoice(VOICES, "ann")).toThrow("it could be Anna, Annika");
+    expect(() => findVoice(VOICES, "Anan")).toThrow('did you mean "Anna"?');
+    expect(() => findVoice(VOICES, "nobody")).toThrow(
+      "not one of the 3 voices; see `voicewire say --list-voices`",
+    );
+  });
+});
+
+describe("fetchVoices()", () => {
+  test("asks with the key and reads names, ids and labels", async () => {
+    const body = JSON.stringify({ voices: [...VOICES, { no: "id" }, { voice_id: "bare" }] });
+    await withServer({ status: 200, body }, async (baseUrl, key) => {
+      const voices = await fetchVoices({ baseUrl: `${baseUrl}/`, key: "k" });
+      expect(voices).toEqual([...VOICES, { voice_id: "bare", name: "bare", labels: {} }]);
+      expect(key()).toBe("k");
+    });
+  });
+
+  test.each([
+    [401, "upstream_unauthorized", "ELEVENLABS_API_KEY"],
+    [403, "upstream_forbidden", "permission"],
+    [404, "upstream_not_found", "the part before /v1"],
+    [500, "upstream_failed", "status 500, expected 200"],
+  ])("explains a %i", async (status, code, advice) => {
+    await withServer({ status, body: "{}" }, async (baseUrl) => {
+      await expect(fetchVoices({ baseUrl })).rejects.toMatchObject({
+        code,
+        message: expect.stringContaining(advice),
+      });
+    });
+  });
+
+  test("says what is the matter where nothing listens and where something else answers", async () => {
+    await expect(fetchVoices({ baseUrl: "http://127.0.0.1:1" })).rejects.toThrow(
+      /127\.0\.0\.1:1.*ECONNREFUSED|bad port/,
+    );
+    await withServer({ status: 200, body: "<html>" }, async (baseUrl) => {
+      await expect(fetchVoices({ baseUrl })).rejects.toMatchObject({ code: "upstream_protocol" });
+    });
+  });
+});
+
+test("renderVoices() lines names, ids and labels up", () => {
+  expect(renderVoices(VOICES)).toBe("Anna    v1    en\nAnnika  v2\nZed     Bert  male\n");
+});
