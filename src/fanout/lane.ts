@@ -51,7 +51,7 @@ export class Lane {
   readonly #log: EventLog;
   #frame: number;
   #event: number;
-  #batch: Message[] = [];
+  readonly #batch: Message[] = [];
 
   constructor(options: LaneOptions) {
     this.rendition = options.rendition;
@@ -74,25 +74,31 @@ export class Lane {
   }
 
   /**
-   * Sends everything due: frames that start at or before `limitTicks`, and events up to them.
-   * Returns how many frames left for how many listeners in all.
+   * Puts everything due in order, to be sent by `send`: frames that start at or before `limitTicks`, and events up to
+   * them. The frames are views into the rendition's ring: nothing may be pushed to it before they are sent.
    */
-  release(limitTicks: number): number {
-    const batch = this.#batch;
-    batch.length = 0;
-    const reached = this.#collect({ frame: this.#frame, event: this.#event }, limitTicks, batch);
-    const before = { frame: this.#frame, event: this.#event };
+  collect(limitTicks: number): void {
+    const reached = this.#collect({ frame: this.#frame, event: this.#event }, limitTicks, this.#batch);
     this.#frame = reached.frame;
     this.#event = reached.event;
+  }
+
+  /** Sends what was collected to every listener in step; returns how many frames left for how many listeners in all. */
+  send(): number {
+    const batch = this.#batch;
     if (batch.length === 0) return 0;
     for (const outbox of this.#behind) {
       if (outbox.behind !== null && outbox.behind.event < this.#log.first) outbox.end(tooSlow());
     }
-    const frames = reached.frame - before.frame;
+    let frames = 0;
+    for (const message of batch) if (message.isFrame) frames += 1;
     const sent = this.#inStep.size * frames;
     for (const outbox of this.#inStep) {
-      if (outbox.sendBatch(batch)) this.fallBehind(outbox, { ...reached, isJoining: false });
+      if (outbox.sendBatch(batch)) {
+        this.fallBehind(outbox, { frame: this.#frame, event: this.#event, isJoining: false });
+      }
     }
+    batch.length = 0;
     return sent;
   }
 

@@ -175,11 +175,10 @@ export class Audience {
 
   /** Forgets all audio that was not sent; returns where the next frames stand for everybody. */
   cut(edgeTicks: number): number {
-    let nextTicks = 0;
-    for (const rendition of this.#renditions.values()) {
-      nextTicks = Math.max(nextTicks, rendition.startTicksOf(rendition.next));
+    let nextTicks = this.#renditions.size === 0 ? edgeTicks : 0;
+    for (const { rendition, frame } of this.#lanes.values()) {
+      if (rendition !== null) nextTicks = Math.max(nextTicks, rendition.startTicksOf(frame));
     }
-    if (this.#renditions.size === 0) nextTicks = edgeTicks;
     for (const rendition of this.#renditions.values()) rendition.reset(nextTicks);
     for (const lane of this.#lanes.values()) if (lane.rendition !== null) lane.jumpTo(lane.rendition.next);
     return nextTicks;
@@ -192,15 +191,18 @@ export class Audience {
     this.#options.counters.eventsMade += 1;
   }
 
-  /** Sends what is due at `playheadTicks` with audio made up to `edgeTicks`; returns the frames sent. */
-  release(playheadTicks: number, edgeTicks: number): number {
-    let sent = 0;
+  /** Puts in order what is due at `playheadTicks` with audio made up to `edgeTicks`; `send` has to follow. */
+  collect(playheadTicks: number, edgeTicks: number): void {
     for (const lane of this.#lanes.values()) {
-      const limitTicks = lane.pace === "burst" ? edgeTicks : playheadTicks + lane.leadMs * TICKS_PER_MS;
-      sent += lane.release(limitTicks);
+      lane.collect(lane.pace === "burst" ? edgeTicks : playheadTicks + lane.leadMs * TICKS_PER_MS);
     }
+  }
+
+  /** Sends what was collected; returns the frames sent. */
+  send(): number {
+    let sent = 0;
+    for (const lane of this.#lanes.values()) sent += lane.send();
     this.#options.counters.framesSent += sent;
-    this.#trim(playheadTicks);
     return sent;
   }
 
@@ -241,7 +243,8 @@ export class Audience {
     return rendition;
   }
 
-  #trim(playheadTicks: number): void {
+  /** Frees frames and events that nobody needs any more. */
+  trim(playheadTicks: number): void {
     const keptTicks = playheadTicks - this.#options.keepMs * TICKS_PER_MS;
     for (const rendition of this.#renditions.values()) {
       let oldest = rendition.indexAt(keptTicks);

@@ -73,6 +73,11 @@ export class SegmentFeed {
     this.#words.endText();
   }
 
+  /** Audio taken from the upstream and not pushed yet. */
+  get bufferedTicks(): number {
+    return this.#source.receivedTicks - this.#pushedTicks;
+  }
+
   /** Nothing left to push and nothing will come. */
   get isOver(): boolean {
     return this.run.isComplete && !this.run.hasChunk && !this.#source.hasAudio;
@@ -119,7 +124,7 @@ export class SegmentFeed {
   }
 
   #lookAhead(): void {
-    while (this.#source.receivedTicks - this.#pushedTicks < this.#lookaheadTicks || !this.#source.hasAudio) {
+    while (this.bufferedTicks < this.#lookaheadTicks || !this.#source.hasAudio) {
       const chunk = this.run.take();
       if (chunk === undefined) return;
       this.#source.push(chunk.audio);

@@ -1,6 +1,6 @@
 /**
- * One upstream request for one segment, and what has come of it and was not taken yet. Holds at most
- * `maxAheadBytes` plus what was already parsed: over that it stops reading, and the upstream waits.
+ * One upstream request for one segment, and what has come of it and was not taken yet. Its owner holds it back and lets
+ * it read on (`hold`, `readOn`): a held request stops reading, its kernel buffer fills and the upstream waits.
  *
  * Before any audio has come, a retryable failure is tried again; after that it is the utterance's failure.
  */
@@ -30,7 +30,6 @@ export interface SegmentRunOptions {
   readonly upstream: Upstream;
   readonly request: SynthesisRequest;
   readonly segment: Segment;
-  readonly maxAheadBytes: number;
   readonly clock: Clock;
   readonly counters: Counters;
   /** Something new can be taken, or the run ended or failed. */
@@ -47,7 +46,7 @@ export class SegmentRun {
   #tries = 0;
   #chunks: SynthesisChunk[] = [];
   #bytes = 0;
-  #isPaused = false;
+  #isHeld = false;
   #isEnded = false;
   #error: GatewayError | null = null;
   characterCost: number | null = null;
@@ -70,15 +69,30 @@ export class SegmentRun {
     return this.#chunks.length > 0;
   }
 
+  /** Bytes of audio that came and were not taken. */
+  get waitingBytes(): number {
+    return this.#bytes;
+  }
+
+  /** Reads nothing more from the upstream until `readOn`. Idempotent. */
+  hold(): void {
+    if (this.#isHeld) return;
+    this.#isHeld = true;
+    this.#synthesis?.pause();
+  }
+
+  /** Idempotent. */
+  readOn(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#synthesis?.resume();
+  }
+
   /** The oldest chunk not taken yet, or undefined. */
   take(): SynthesisChunk | undefined {
     const chunk = this.#chunks.shift();
     if (chunk === undefined) return undefined;
     this.#bytes -= chunk.audio.byteLength;
-    if (this.#isPaused && this.#bytes < this.#options.maxAheadBytes / 2) {
-      this.#isPaused = false;
-      this.#synthesis?.resume();
-    }
     return chunk;
   }
 
@@ -120,10 +134,6 @@ export class SegmentRun {
     }
     this.#chunks.push(chunk);
     this.#bytes += chunk.audio.byteLength;
-    if (!this.#isPaused && this.#bytes > this.#options.maxAheadBytes) {
-      this.#isPaused = true;
-      this.#synthesis?.pause();
-    }
     this.#options.onProgress();
   }
 

@@ -19,9 +19,16 @@ import { bytesPerMs } from "./source.ts";
 import type { Utterance } from "./utterance.ts";
 import { writeError, writeFinished, writeStarted } from "./utterance-events.ts";
 
+/** Audio in hand, ms, with which a wake is not waited for: the timing of what is sent next is among it. */
+const CALM_AHEAD_MS = 250;
+/** Audio is pushed in multiples of this, so that most frames are cut out of one piece without copying. */
+const PUSH_TICKS = 20 * TICKS_PER_MS;
+
 interface OpenRun {
   readonly run: SegmentRun;
   readonly utterance: Utterance;
+  /** Over its bound, and not half used up since. */
+  isFull: boolean;
 }
 
 /** An utterance whose audio is all pushed (or that failed), waiting to be played out. */
@@ -90,6 +97,32 @@ export class Speech {
     }
   }
 
+  /**
+   * Stops reading from upstreams that are far enough ahead: a full second request, or (where the listeners do not wait
+   * for it) more than a little audio in hand. What comes meanwhile gathers in the kernel and is read in one go at the
+   * next wake: a system call each wake, not one for each piece that an upstream sends.
+   */
+  holdReading(isAwaited: boolean): void {
+    for (const open of this.#runs) {
+      const aheadMs = this.#aheadMs(open);
+      if (aheadMs > this.#options.deps.tuning.aheadMs) open.isFull = true;
+      if (open.isFull || (!isAwaited && aheadMs > CALM_AHEAD_MS)) open.run.hold();
+    }
+  }
+
+  /** Lets upstreams send again that are not full, or have been half used up since they were. */
+  readOn(): void {
+    for (const open of this.#runs) {
+      if (this.#aheadMs(open) < this.#options.deps.tuning.aheadMs / 2) open.isFull = false;
+      if (!open.isFull) open.run.readOn();
+    }
+  }
+
+  #aheadMs(open: OpenRun): number {
+    const feedTicks = this.#feed?.run === open.run ? this.#feed.bufferedTicks : 0;
+    return feedTicks / TICKS_PER_MS + open.run.waitingBytes / bytesPerMs(open.run.sourceFormat);
+  }
+
   /** Pushes audio to the listeners until the edge reaches `untilTicks` or there is none; true if any was pushed. */
   feed(untilTicks: number): boolean {
     const before = this.edgeTicks;
@@ -97,7 +130,7 @@ export class Speech {
       const feed = this.#feed ?? this.#nextFeed();
       if (feed === null) break;
       try {
-        const slice = feed.next(untilTicks - this.edgeTicks);
+        const slice = feed.next(Math.ceil((untilTicks - this.edgeTicks) / PUSH_TICKS) * PUSH_TICKS);
         if (slice !== undefined) {
           this.#options.audience.push(slice);
           this.edgeTicks += slice.ticks;
@@ -178,7 +211,6 @@ export class Speech {
         modelId: deps.tuning.defaultModel,
       }),
       segment,
-      maxAheadBytes: deps.tuning.aheadMs * bytesPerMs(utterance.sourceFormat),
       clock: deps.clock,
       counters: deps.counters,
       onProgress: () => {
@@ -186,7 +218,7 @@ export class Speech {
         this.#options.onProgress();
       },
     });
-    this.#runs.push({ run, utterance });
+    this.#runs.push({ run, utterance, isFull: false });
   }
 
   #askDefaultVoice(): void {

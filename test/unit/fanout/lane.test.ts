@@ -62,7 +62,10 @@ function createLane(options: { events?: EventKind[]; maxRingBytes?: number } = {
     tell,
     listen,
     pushFrames,
-    release: (ms: number) => lane.release(ms * TICKS_PER_MS),
+    release: (ms: number): number => {
+      lane.collect(ms * TICKS_PER_MS);
+      return lane.send();
+    },
   };
 }
 
@@ -70,7 +73,7 @@ function createLane(options: { events?: EventKind[]; maxRingBytes?: number } = {
 const shape = (sink: MemorySink): (string | number)[] =>
   sink.sent.map((item) => (item.frame === undefined ? (item.event?.at_ms ?? -1) : "f"));
 
-describe("Lane.release()", () => {
+describe("Lane.collect() and send()", () => {
   it("puts an event before the frame that contains it and sends a batch in one cork", () => {
     const { lane: _lane, tell, listen, pushFrames, release } = createLane();
     const { sink } = listen();

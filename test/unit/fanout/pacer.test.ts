@@ -11,7 +11,7 @@ describe("Pacer", () => {
   it("wakes a session at its time and at most one slot later", () => {
     const { clock, pacer } = setUp();
     const wakes: number[] = [];
-    const entry = pacer.register({ tick: (nowMs) => wakes.push(nowMs) });
+    const entry = pacer.register({ tick: (nowMs) => wakes.push(nowMs), send: () => undefined });
     entry.wakeAt(clock.nowMs() + 101);
     clock.advance(100);
     expect(wakes).toEqual([]);
@@ -24,7 +24,7 @@ describe("Pacer", () => {
   it("wakeAt() again moves the wake, never doubles it", () => {
     const { clock, pacer } = setUp();
     const wakes: number[] = [];
-    const entry = pacer.register({ tick: (nowMs) => wakes.push(nowMs) });
+    const entry = pacer.register({ tick: (nowMs) => wakes.push(nowMs), send: () => undefined });
     entry.wakeAt(1500);
     entry.wakeAt(1100);
     entry.wakeAt(1300);
@@ -41,6 +41,7 @@ describe("Pacer", () => {
           ticks += 1;
           entry.wakeAt(nowMs + 100);
         },
+        send: () => undefined,
       });
       entry.wakeAt(1000 + (index % 100));
     }
@@ -50,11 +51,23 @@ describe("Pacer", () => {
     expect(clock.pending).toBe(1);
   });
 
+  it("lets every session of a wake make its own before any sends", () => {
+    const { clock, pacer } = setUp();
+    const calls: string[] = [];
+    for (const name of ["a", "b"]) {
+      pacer
+        .register({ tick: () => calls.push(`make ${name}`), send: () => calls.push(`send ${name}`) })
+        .wakeAt(1100);
+    }
+    clock.advance(200);
+    expect(calls).toEqual(["make a", "make b", "send a", "send b"]);
+  });
+
   it("cancel() and close() leave nothing that wakes", () => {
     const { clock, pacer } = setUp();
     const wakes: string[] = [];
-    const first = pacer.register({ tick: () => wakes.push("first") });
-    const second = pacer.register({ tick: () => wakes.push("second") });
+    const first = pacer.register({ tick: () => wakes.push("first"), send: () => undefined });
+    const second = pacer.register({ tick: () => wakes.push("second"), send: () => undefined });
     first.wakeAt(1100);
     second.wakeAt(1200);
     first.cancel();

@@ -451,12 +451,12 @@ describe("Session membership", () => {
   it("configure changes a listener's codec where it stands", () => {
     const { sink, send, clock } = speaking("format=ulaw_8000", 3000);
     clock.advance(1000);
+    const before = sink.frames.length;
     send({ type: "configure", format: "alaw_8000" });
     const [configured] = sink.eventsOf("configured");
     expect(configured?.audio?.codec).toBe("alaw");
     const startMs = configured?.audio?.start_ms ?? -1;
     expect(startMs).toBeGreaterThanOrEqual(1000);
-    const before = sink.frames.length;
     clock.advance(4000);
     expect((sink.frames.length - before) * 20).toBe(Math.ceil((3000 - startMs) / 20) * 20);
   });
