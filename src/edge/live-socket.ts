@@ -122,7 +122,7 @@ function upgrade(
 }
 
 function refuse(sink: UwsSink, error: GatewayError): void {
-  sink.send(JSON.stringify({ type: "error", seq: 0, at_ms: 0, ...errorBody(error) }), false);
+  sink.sendText(JSON.stringify({ type: "error", seq: 0, at_ms: 0, ...errorBody(error) }));
   sink.end(error.closeCode, error.code);
 }
 

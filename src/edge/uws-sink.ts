@@ -1,6 +1,6 @@
 /** A client's WebSocket as the fan-out sees it; the only place that sends. */
 import type { WebSocket } from "uWebSockets.js";
-import type { SendResult, Sink } from "../fanout/sink.ts";
+import type { Message, SendResult, Sink } from "../fanout/sink.ts";
 import type { Member } from "../session/member.ts";
 
 /** What the server library keeps for each socket. */
@@ -11,23 +11,44 @@ export interface SocketData {
   member: Member | null;
 }
 
+/** What the library's `send` answers; anything else is "buffered, and the socket is behind". */
+const SENT = 1;
+const DROPPED = 2;
+
 /** uWebSockets.js faults when a closed socket is touched: after `markClosed` this one does nothing. */
 export class UwsSink implements Sink {
   readonly #socket: WebSocket<SocketData>;
   #isClosed = false;
+  #messages: readonly Message[] = [];
+  #worst = SENT;
 
   constructor(socket: WebSocket<SocketData>) {
     this.#socket = socket;
   }
 
-  send(message: Uint8Array | string, isBinary: boolean): SendResult {
+  sendAll(messages: readonly Message[]): SendResult {
     if (this.#isClosed) return "sent";
-    const result = this.#socket.send(message, isBinary, false);
-    return result === 1 ? "sent" : result === 0 ? "buffered" : "dropped";
+    this.#messages = messages;
+    this.#worst = SENT;
+    this.#socket.cork(this.#write);
+    return this.#worst === SENT ? "sent" : this.#worst === DROPPED ? "dropped" : "buffered";
   }
 
-  cork(write: () => void): void {
-    if (!this.#isClosed) this.#socket.cork(write);
+  /** Made once: a closure for each batch and listener would be garbage 10,000 times a second. */
+  readonly #write = (): void => {
+    const socket = this.#socket;
+    for (const message of this.#messages) {
+      const result = socket.send(message.bytes, message.isFrame);
+      if (result === SENT) continue;
+      this.#worst = result;
+      if (result === DROPPED) return;
+    }
+  };
+
+  sendText(text: string): SendResult {
+    if (this.#isClosed) return "sent";
+    const result = this.#socket.send(text, false);
+    return result === SENT ? "sent" : result === DROPPED ? "dropped" : "buffered";
   }
 
   bufferedBytes(): number {

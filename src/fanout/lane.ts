@@ -10,11 +10,7 @@ import type { EventKind, OffsetUnit, Pace } from "../protocol/vocabulary.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import type { Behind, Outbox } from "./outbox.ts";
 import type { Rendition } from "./rendition.ts";
-
-export interface Message {
-  readonly bytes: Uint8Array;
-  readonly isFrame: boolean;
-}
+import type { Message } from "./sink.ts";
 
 export interface LaneShape {
   readonly pace: Pace;
@@ -90,11 +86,10 @@ export class Lane {
     for (const outbox of this.#behind) {
       if (outbox.behind !== null && outbox.behind.event < this.#log.first) outbox.end(tooSlow());
     }
-    let frames = 0;
-    for (const message of batch) if (message.isFrame) frames += 1;
+    const frames = framesOf(batch);
     const sent = this.#inStep.size * frames;
     for (const outbox of this.#inStep) {
-      if (outbox.sendBatch(batch)) {
+      if (outbox.sendBatch(batch, frames)) {
         this.fallBehind(outbox, { frame: this.#frame, event: this.#event, isJoining: false });
       }
     }
@@ -188,7 +183,7 @@ export class Lane {
     }
     behind.frame = reached.frame;
     behind.event = reached.event;
-    const isFull = outbox.sendBatch(batch);
+    const isFull = outbox.sendBatch(batch, framesOf(batch));
     if (isDone && !isFull) {
       outbox.behind = null;
       if (this.#behind.delete(outbox)) this.#inStep.add(outbox);
@@ -241,6 +236,12 @@ export class Lane {
   #wants(entry: LogEntry): boolean {
     return !entry.isWithdrawn && (entry.kind === null || this.#kinds.has(entry.kind));
   }
+}
+
+function framesOf(batch: readonly Message[]): number {
+  let frames = 0;
+  for (const message of batch) if (message.isFrame) frames += 1;
+  return frames;
 }
 
 function eventMessage(entry: LogEntry, offsets: OffsetUnit): Message {

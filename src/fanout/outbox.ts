@@ -8,8 +8,7 @@
  */
 import { GatewayError } from "../errors.ts";
 import type { Policy } from "../protocol/vocabulary.ts";
-import type { Message } from "./lane.ts";
-import type { Sink } from "./sink.ts";
+import type { Message, Sink } from "./sink.ts";
 
 export interface OutboxOptions {
   readonly sink: Sink;
@@ -33,8 +32,6 @@ export class Outbox {
   framesSent = 0;
   framesDropped = 0;
   #isClosed = false;
-  #isFull = false;
-  #batch: readonly Message[] = [];
 
   constructor(options: OutboxOptions) {
     this.#sink = options.sink;
@@ -42,36 +39,20 @@ export class Outbox {
     this.#maxOutboxBytes = options.maxOutboxBytes;
   }
 
-  /** Sends a batch in one cork; true when the socket is too full to go on. */
-  sendBatch(batch: readonly Message[]): boolean {
+  /** Sends a batch, `frames` of it audio; true when the socket is too full to go on. */
+  sendBatch(batch: readonly Message[], frames: number): boolean {
     if (this.#isClosed) return false;
-    this.#batch = batch;
-    this.#isFull = false;
-    this.#sink.cork(this.#writeBatch);
-    return this.#isFull && !this.#isClosed && this.#sink.bufferedBytes() > this.#maxOutboxBytes / 2;
+    this.framesSent += frames;
+    const result = this.#sink.sendAll(batch);
+    if (result === "sent") return false;
+    if (result === "dropped") this.end(outboxFull());
+    return !this.#isClosed && this.#sink.bufferedBytes() > this.#maxOutboxBytes / 2;
   }
-
-  /** Made once: a closure for each batch and listener would be garbage 10,000 times a second. */
-  readonly #writeBatch = (): void => {
-    for (const message of this.#batch) {
-      const result = this.#sink.send(message.bytes, message.isFrame);
-      if (result !== "sent") {
-        this.#isFull = true;
-        if (result === "dropped") {
-          this.end(new GatewayError("slow_consumer", "Listener reads too slowly: its outbox is full"));
-          return;
-        }
-      }
-      if (message.isFrame) this.framesSent += 1;
-    }
-  };
 
   /** A message to this listener alone (hello, error, pong, gap). */
   sendText(json: string): void {
     if (this.#isClosed) return;
-    if (this.#sink.send(json, false) === "dropped") {
-      this.end(new GatewayError("slow_consumer", "Listener reads too slowly: its outbox is full"));
-    }
+    if (this.#sink.sendText(json) === "dropped") this.end(outboxFull());
   }
 
   /** Bytes to send at most before the socket is looked at again. */
@@ -89,4 +70,8 @@ export class Outbox {
     this.#isClosed = true;
     this.#sink.end(error.closeCode, error.code);
   }
+}
+
+function outboxFull(): GatewayError {
+  return new GatewayError("slow_consumer", "Listener reads too slowly: its outbox is full");
 }

@@ -1,5 +1,5 @@
 /** A socket in memory: what was sent, and how full it says it is. */
-import type { SendResult, Sink } from "../../src/fanout/sink.ts";
+import type { Message, SendResult, Sink } from "../../src/fanout/sink.ts";
 import type { Event } from "../../src/protocol/vocabulary.ts";
 
 export interface Sent {
@@ -17,18 +17,28 @@ export class MemorySink implements Sink {
   ended: { code: number; reason: string } | null = null;
   #corks = 0;
 
-  send(message: Uint8Array | string, isBinary: boolean): SendResult {
-    if (isBinary) this.sent.push({ frame: Uint8Array.from(message as Uint8Array), cork: this.#corks });
-    else {
-      const text = typeof message === "string" ? message : new TextDecoder().decode(message);
-      this.sent.push({ event: JSON.parse(text) as Event, cork: this.#corks });
+  sendAll(messages: readonly Message[]): SendResult {
+    this.#corks += 1;
+    let worst: SendResult = "sent";
+    for (const message of messages) {
+      this.beforeSend();
+      if (message.isFrame) this.sent.push({ frame: Uint8Array.from(message.bytes), cork: this.#corks });
+      else this.#keep(new TextDecoder().decode(message.bytes));
+      if (this.isFull) worst = "buffered";
     }
+    return worst;
+  }
+
+  sendText(text: string): SendResult {
+    this.#keep(text);
     return this.isFull ? "buffered" : "sent";
   }
 
-  cork(write: () => void): void {
-    this.#corks += 1;
-    write();
+  /** Called before each message of a batch. */
+  beforeSend = (): void => undefined;
+
+  #keep(text: string): void {
+    this.sent.push({ event: JSON.parse(text) as Event, cork: this.#corks });
   }
 
   bufferedBytes(): number {
