@@ -49,6 +49,10 @@ export class Audience {
     return [...this.#renditions.values()];
   }
 
+  get isEmpty(): boolean {
+    return this.#lanes.size === 0;
+  }
+
   get wantsTiming(): boolean {
     for (const lane of this.#lanes.values()) if (lane.wantsTiming) return true;
     return false;

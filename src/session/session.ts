@@ -9,7 +9,6 @@
  */
 import { GatewayError } from "../errors.ts";
 import { Outbox } from "../fanout/outbox.ts";
-import type { PacedEntry } from "../fanout/pacer.ts";
 import type { Sink } from "../fanout/sink.ts";
 import type { Timer } from "../kit/clock.ts";
 import { errorBody } from "../protocol/native.ts";
@@ -19,17 +18,13 @@ import { Audience } from "./audience.ts";
 import { EventWriter } from "./event-writer.ts";
 import { type InterruptReceipt, interruptSpeech } from "./interruption.ts";
 import { Member } from "./member.ts";
-import { Playhead, TICKS_PER_MS } from "./playhead.ts";
 import type { SessionDeps } from "./ports.ts";
+import { SessionClock } from "./session-clock.ts";
 import type { SettingsDefaults } from "./settings.ts";
 import { Speech } from "./speech.ts";
 import type { Utterance } from "./utterance.ts";
 import { startedEvent, writeMark } from "./utterance-events.ts";
 
-/** A wake of the pacer later than this is counted, ms. */
-const LATE_WAKE_MS = 5;
-/** Wakes of all sessions fall on multiples of this, ms. */
-const WAKE_GRID_MS = 20;
 /** Ids of utterances that are over but may not be used again yet. */
 const REMEMBERED_IDS = 256;
 
@@ -49,16 +44,12 @@ export class Session {
   readonly #audience: Audience;
   readonly #writer: EventWriter;
   readonly #speech: Speech;
-  readonly #playhead = new Playhead();
-  readonly #paced: PacedEntry;
+  readonly #clock: SessionClock;
   readonly #members = new Set<Member>();
   readonly #usedIds: string[] = [];
   #nextId = 1;
   #graceTimer: Timer | null = null;
   #cutTimers = new Set<Timer>();
-  #nextBatchMs = 0;
-  #isAdvancing = false;
-  #isReleaseDue = false;
   #isClosed = false;
 
   constructor(options: SessionOptions) {
@@ -72,7 +63,7 @@ export class Session {
       counters: deps.counters,
       aheadMs: deps.tuning.aheadMs,
       keepMs: deps.tuning.keepMs,
-      onLateFrame: () => this.#releaseSoon(),
+      onLateFrame: () => this.#clock.releaseSoon(),
       onError: (error) => this.#onEncoderError(error),
       tellGap: (outbox, gap) => {
         deps.counters.framesDropped += gap.frames;
@@ -84,9 +75,16 @@ export class Session {
       deps,
       audience: this.#audience,
       writer: this.#writer,
-      onProgress: () => this.#onProgress(),
+      onProgress: () => this.#clock.onProgress(),
     });
-    this.#paced = deps.pacer.register({ tick: (nowMs) => this.#tick(nowMs), send: () => this.#send() });
+    this.#clock = new SessionClock({
+      clock: deps.clock,
+      pacer: deps.pacer,
+      counters: deps.counters,
+      audience: this.#audience,
+      speech: this.#speech,
+      aheadMs: deps.tuning.aheadMs,
+    });
     deps.counters.sessionsOpened += 1;
     this.#startGrace();
   }
@@ -106,7 +104,7 @@ export class Session {
 
   /** Number and place for an event to one connection only. */
   base(): { seq: number; at_ms: number } {
-    return { seq: this.#writer.seq, at_ms: msOfTicks(this.#playheadTicks()) };
+    return { seq: this.#writer.seq, at_ms: msOfTicks(this.#clock.playheadTicks) };
   }
 
   /** Seats a connection and greets it. Throws listener_limit, encoder_failed. */
@@ -140,13 +138,13 @@ export class Session {
       limits,
       ignored: joining.ignored,
     });
-    const playheadTicks = this.#playheadTicks();
+    const playheadTicks = this.#clock.playheadTicks;
     for (const utterance of this.#speech.unplayed) {
       if (utterance.startTicks === null || utterance.startTicks >= playheadTicks) continue;
       member.send(startedEvent(this.base(), utterance));
     }
     this.#audience.catchUp(member.seat);
-    this.#advance(this.#deps.clock.nowMs());
+    this.#clock.advance();
     return member;
   }
 
@@ -159,7 +157,7 @@ export class Session {
     member.openUtterance?.endText();
     this.#speech.openNext();
     if (this.#members.size === 0) this.#startGrace();
-    else this.#advance(this.#deps.clock.nowMs());
+    else this.#clock.advance();
   }
 
   /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */
@@ -177,7 +175,7 @@ export class Session {
   /** The connection's socket has taken what it was behind with. */
   drained(member: Member): void {
     this.#audience.catchUp(member.seat);
-    this.#advance(this.#deps.clock.nowMs());
+    this.#clock.advance();
   }
 
   // ---- speaking ------------------------------------------------------------------------------------------------
@@ -241,19 +239,19 @@ export class Session {
   /** Text was added, flushed or ended: there may be something to request, or an end to tell. */
   textChanged(): void {
     this.#speech.openNext();
-    this.#advance(this.#deps.clock.nowMs());
+    this.#clock.advance();
   }
 
   /** Echoed when everything queued so far has been played; at once when nothing is. Throws queue_full. */
   mark(name: string): void {
     const last = this.#speech.unplayed.at(-1);
-    if (last === undefined) writeMark(this.#writer, { name, atTicks: this.#playheadTicks() });
+    if (last === undefined) writeMark(this.#writer, { name, atTicks: this.#clock.playheadTicks });
     else if (last.marks.length >= this.limits.marks) {
       throw new GatewayError("queue_full", `Marks are full: ${this.limits.marks} wait on one utterance`, {
         retryAfterMs: 1000,
       });
     } else last.marks.push(name);
-    this.#advance(this.#deps.clock.nowMs());
+    this.#clock.advance();
   }
 
   /**
@@ -273,7 +271,7 @@ export class Session {
     const target = utteranceId === undefined ? undefined : this.#speech.find(utteranceId);
     // An utterance that is made but not heard yet is cut when its turn comes: the one before is heard out.
     const targetTicks = target?.startTicks ?? null;
-    const startMs = targetTicks === null ? nowMs : Math.max(nowMs, this.#playhead.msAt(targetTicks));
+    const startMs = targetTicks === null ? nowMs : Math.max(nowMs, this.#clock.msAt(targetTicks));
     const cutMs = Math.max(nowMs + keepMs, this.#audience.hasRealtime ? startMs : nowMs);
     if (cutMs - nowMs < 1) return this.#cut(utteranceId);
     const timer = this.#deps.clock.at(cutMs, () => {
@@ -291,7 +289,7 @@ export class Session {
     this.#graceTimer?.cancel();
     for (const timer of this.#cutTimers) timer.cancel();
     this.#cutTimers.clear();
-    this.#paced.cancel();
+    this.#clock.close();
     this.#speech.close();
     const members = [...this.#members];
     this.#members.clear();
@@ -301,8 +299,6 @@ export class Session {
     this.#deps.counters.sessionsClosed += 1;
     this.#onClose(this);
   }
-
-  // ---- the clock -----------------------------------------------------------------------------------------------
 
   #cut(utteranceId: string | undefined): InterruptReceipt[] {
     if (this.#isClosed) return [];
@@ -314,15 +310,15 @@ export class Session {
       counters: this.#deps.counters,
       utteranceId,
       at: this.#whereHeard(nowMs),
-      stopPlayhead: (ticks) => this.#playhead.stop(ticks),
+      stopPlayhead: (ticks) => this.#clock.stopAt(ticks),
     });
-    this.#advance(nowMs);
+    this.#clock.advance(nowMs);
     return receipts;
   }
 
   /** The earliest position that a listener is known or believed to have heard. */
   #whereHeard(nowMs: number): { ticks: number; source: "ack" | "estimate"; boundMs: number } {
-    const estimate = this.#playhead.at(nowMs, this.#speech.edgeTicks);
+    const estimate = this.#clock.playheadTicks;
     const acks = [...this.#members].flatMap((member) => {
       const ticks = member.ackedTicks(nowMs);
       return ticks === null ? [] : [Math.min(ticks, this.#speech.edgeTicks)];
@@ -340,137 +336,10 @@ export class Session {
       maxOutboxBytes: this.#deps.tuning.limits.outbox_bytes,
     });
     const lane = this.#audience.seat(outbox, settings, {
-      playheadTicks: this.#playheadTicks(),
+      playheadTicks: this.#clock.playheadTicks,
       edgeTicks: this.#speech.edgeTicks,
     });
     return { lane, outbox };
-  }
-
-  #playheadTicks(): number {
-    return this.#playhead.at(this.#deps.clock.nowMs(), this.#speech.edgeTicks);
-  }
-
-  /** Audio or an end has come from upstream: act now if a listener waits for it, else the pacer will. */
-  #onProgress(): void {
-    const nowMs = this.#deps.clock.nowMs();
-    const isAwaited = this.#isAudioAwaited(nowMs);
-    if (isAwaited) this.#advance(nowMs);
-    this.#speech.holdReading(isAwaited && this.#isAudioAwaited(nowMs));
-  }
-
-  /** Whether listeners should have been sent more than has been made. */
-  #isAudioAwaited(nowMs: number): boolean {
-    if (!this.#playhead.isRunning || !this.#audience.hasRealtime) return true;
-    const leadMs = this.#audience.maxLeadMs + this.#audience.maxFrameMs;
-    const { edgeTicks } = this.#speech;
-    return edgeTicks < this.#playhead.at(nowMs, edgeTicks) + leadMs * TICKS_PER_MS;
-  }
-
-  #tick(nowMs: number): void {
-    if (this.#isClosed) return;
-    if (nowMs - this.#nextBatchMs > LATE_WAKE_MS && this.#nextBatchMs > 0) this.#deps.counters.lateWakes += 1;
-    this.#make(nowMs);
-  }
-
-  /** Makes and sends everything that is due. */
-  #advance(nowMs: number): void {
-    this.#make(nowMs);
-    this.#send();
-  }
-
-  /** Feeds, tells and collects everything that is due, and asks for the next wake; `#send` has to follow at once. */
-  #make(nowMs: number): void {
-    if (this.#isAdvancing || this.#isClosed) return;
-    this.#isAdvancing = true;
-    const speech = this.#speech;
-    if (this.#audience.hasRealtime || this.#members.size === 0) this.#advancePaced(nowMs);
-    else this.#advanceBurst();
-    speech.tellPlayed(this.#playhead.at(nowMs, speech.edgeTicks));
-    this.#collect(nowMs);
-    speech.openNext();
-    speech.readOn();
-    this.#isAdvancing = false;
-    this.#schedule(nowMs);
-  }
-
-  #advancePaced(nowMs: number): void {
-    const speech = this.#speech;
-    const startTicks = speech.edgeTicks;
-    const playheadTicks = this.#playhead.at(nowMs, startTicks);
-    // A frame that starts inside the lead has to be whole, so its length is made on top.
-    const leadTicks = (this.#audience.maxLeadMs + this.#audience.maxFrameMs) * TICKS_PER_MS;
-    const wasFed = speech.feed(Math.min(playheadTicks + leadTicks, this.#audience.losslessLimitTicks()));
-    if (!this.#playhead.isRunning) {
-      if (wasFed) this.#playhead.start(startTicks, nowMs);
-      else this.#playhead.stop(speech.edgeTicks);
-    } else if (playheadTicks >= startTicks) {
-      if (wasFed) this.#playhead.start(startTicks, nowMs);
-      else {
-        if (!speech.isIdle && speech.nextEndTicks === null) this.#deps.counters.underruns += 1;
-        this.#playhead.stop(startTicks);
-      }
-    }
-  }
-
-  /** Nobody listens in real time: make and send as fast as the listeners take it. */
-  #advanceBurst(): void {
-    const stepTicks = this.#deps.tuning.aheadMs * TICKS_PER_MS;
-    for (;;) {
-      const edgeTicks = this.#speech.edgeTicks;
-      const untilTicks = Math.min(edgeTicks + stepTicks / 4, this.#audience.losslessLimitTicks());
-      const wasFed = this.#speech.feed(untilTicks);
-      this.#playhead.stop(this.#speech.edgeTicks);
-      this.#collect(this.#deps.clock.nowMs());
-      this.#send();
-      if (!wasFed) return;
-    }
-  }
-
-  #collect(nowMs: number): void {
-    const edgeTicks = this.#speech.edgeTicks;
-    const playheadTicks = this.#playhead.at(nowMs, edgeTicks);
-    this.#audience.collect(playheadTicks, edgeTicks);
-    this.#audience.trim(playheadTicks);
-  }
-
-  #send(): void {
-    if (this.#isClosed) return;
-    if (this.#audience.send() > 0) this.#speech.noteFirstFrame(this.#deps.clock.nowMs());
-  }
-
-  #batchMs(): number {
-    return Math.min(100, Math.max(20, Math.floor(this.#audience.minLeadMs / 3)));
-  }
-
-  #schedule(nowMs: number): void {
-    if (!this.#playhead.isRunning) {
-      this.#nextBatchMs = 0;
-      return;
-    }
-    const batchMs = this.#batchMs();
-    // On the grid of the last wake, so that lateness does not add up; a missed wake is skipped, not made up for.
-    if (this.#nextBatchMs <= nowMs) {
-      const isFresh = this.#nextBatchMs === 0 || nowMs - this.#nextBatchMs > batchMs;
-      const nextMs = isFresh ? nowMs + batchMs : this.#nextBatchMs + batchMs;
-      // Sessions wake together, early rather than late: one after the other they find the caches warm and the readers
-      // awake, which costs half of what waking for each alone does.
-      this.#nextBatchMs = Math.max(Math.floor(nextMs / WAKE_GRID_MS) * WAKE_GRID_MS, Math.ceil(nowMs) + 1);
-    }
-    const endTicks = this.#speech.nextEndTicks;
-    const endMs = endTicks === null ? Number.POSITIVE_INFINITY : this.#playhead.msAt(endTicks);
-    this.#paced.wakeAt(Math.min(this.#nextBatchMs, Math.max(endMs, nowMs)));
-  }
-
-  /** Frames came back from an encoder: send them with the others that come in this turn. */
-  #releaseSoon(): void {
-    if (this.#isReleaseDue) return;
-    this.#isReleaseDue = true;
-    queueMicrotask(() => {
-      this.#isReleaseDue = false;
-      if (this.#isClosed) return;
-      this.#collect(this.#deps.clock.nowMs());
-      this.#send();
-    });
   }
 
   #onEncoderError(error: GatewayError): void {
