@@ -1,4 +1,4 @@
-// Says a sentence and prints each word when it is heard. Start a gateway first: npm start
+// Says a sentence and prints when each word is heard, as the gateway tells it (a little ahead). Start a gateway first: npm start
 //   node examples/speak.mjs "Hello from voicewire."
 import WebSocket from "ws";
 

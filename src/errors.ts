@@ -30,6 +30,7 @@ export const ERRORS = {
   invalid_text: row("The text has lone surrogates or control characters", 4400, 400, false),
   unknown_format: row("The audio format is not one that listeners can ask for", 4400, 400, false),
   unknown_event: row("An event name in events= is not known", 4400, 400, false),
+  not_found: row("There is nothing at this path", 4404, 404, false),
   unknown_session: row("No session has this id", 4404, 404, true),
   unknown_utterance: row("No queued or speaking utterance has this id", 4404, 404, false),
   utterance_id_taken: row("Another utterance of this session already has this id", 4409, 409, false),

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { createOpusPool } from "./audio/opus-pool.ts";
 import type { Config } from "./config.ts";
 import { startEdge } from "./edge/server.ts";
-import { GatewayError } from "./errors.ts";
+import { GatewayError, toGatewayError } from "./errors.ts";
 import { Pacer } from "./fanout/pacer.ts";
 import { type Clock, systemClock } from "./kit/clock.ts";
 import type { Logger } from "./kit/log.ts";
@@ -59,6 +59,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   });
   const pacer = new Pacer(clock);
   const tuning = tuningOf(config);
+  const voice = defaultVoice(upstream, config.voice);
   const sessions = new Sessions(
     {
       clock,
@@ -69,7 +70,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       counters,
       tuning,
       server: SERVER,
-      defaultVoice: defaultVoice(upstream, config.voice),
+      defaultVoice: voice,
     },
     config.maxSessions,
   );
@@ -99,7 +100,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     throw thrown;
   });
   // The first request should not pay for the connection; a service that is not up yet is no reason to stop.
-  upstream.warm().catch((cause: unknown) => log.debug({ err: cause }, "Upstream is not reachable yet"));
+  Promise.all([upstream.warm(), voice()]).catch((thrown: unknown) => {
+    const { code, message } = toGatewayError(thrown);
+    log.warn({ code, detail: message }, "Upstream is not usable yet");
+  });
 
   let closing: Promise<void> | null = null;
   const close = (): Promise<void> => {
@@ -151,17 +155,34 @@ function defaultVoice(upstream: UpstreamClient, configured: string): () => Promi
   return async () => {
     if (known !== null) return known;
     const answer = await upstream.get("/v1/voices");
-    const list: unknown = answer.status === 200 ? JSON.parse(answer.body.toString("utf8")) : null;
+    if (answer.status !== 200) throw refusedVoices(answer.status);
+    const list: unknown = JSON.parse(answer.body.toString("utf8"));
     const first = firstVoiceId(list);
     if (first === null) {
       throw new GatewayError(
         "unknown_voice",
-        `No default voice: the upstream's voice list answered ${answer.status}; send a voice_id or set one with --voice`,
+        "No default voice: the upstream lists none; send a voice_id or set one with --voice",
       );
     }
     known = first;
     return first;
   };
+}
+
+function refusedVoices(status: number): GatewayError {
+  if (status === 401) {
+    return new GatewayError(
+      "upstream_unauthorized",
+      "Upstream refused the key (401): check --upstream-key or its environment",
+    );
+  }
+  const code =
+    status === 402 || status === 403
+      ? "upstream_forbidden"
+      : status === 429
+        ? "upstream_rate_limited"
+        : "upstream_failed";
+  return new GatewayError(code, `Upstream's voice list answered ${status}, expected 200`);
 }
 
 function firstVoiceId(list: unknown): string | null {

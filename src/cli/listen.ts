@@ -21,7 +21,7 @@ export const listen: CommandModule = {
     examples: [
       { line: "voicewire listen demo", about: "captions, with the current word lit up" },
       {
-        line: "voicewire listen demo --format pcm_24000 --out - | ffplay -f s16le -ar 24000 -ch_layout mono -",
+        line: "voicewire listen demo --wait --format pcm_24000 --out - | ffplay -f s16le -ar 24000 -ch_layout mono -",
         about: "hear it, with captions",
       },
       { line: "voicewire listen demo --out demo.ogg --vtt demo.vtt --for 60", about: "record a minute" },
@@ -91,7 +91,7 @@ class Ending {
   }
 }
 
-/** With --wait tries again until the session is there or the end is reached (undefined). */
+/** With --wait waits in the session, and tries again until a gateway is there or the end is reached (undefined). */
 async function joinInTime(io: Io, plan: ListenPlan, end: Ending): Promise<Connection | undefined> {
   while (!end.isReached) {
     try {
@@ -111,6 +111,8 @@ function join(plan: ListenPlan): Promise<Connection> {
     session: plan.session,
     settings: {
       role: "listener",
+      // In the session before its speaker: whoever comes late misses the beginning.
+      ...(plan.mustWait ? { wait: true } : {}),
       format: plan.format,
       frame_ms: plan.frameMs,
       // Nobody's slow disk or player may hold up a session that others speak in.

@@ -2,7 +2,10 @@
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
 
 /** What to ask for; the gateway fills in the rest and says in `hello` what came of it. */
-export type ConnectionSettings = Partial<ListenerSettings>;
+export interface ConnectionSettings extends Partial<ListenerSettings> {
+  /** A listener waits in a session that nobody has opened yet instead of being refused. */
+  readonly wait?: boolean;
+}
 
 /**
  * `baseUrl` may be http(s) or ws(s), with or without a path prefix; query and fragment are dropped.

@@ -45,8 +45,8 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       data.sink = sink;
       try {
         const joining = parseSettings(new URLSearchParams(data.query), options.defaults);
-        const isListener = joining.settings.role === "listener";
-        const session = isListener
+        const mustExist = joining.settings.role === "listener" && !joining.mayWait;
+        const session = mustExist
           ? options.sessions.get(data.sessionId)
           : options.sessions.open(data.sessionId);
         data.member = session.join(sink, joining);

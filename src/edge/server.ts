@@ -51,9 +51,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
   routePage(app, options.pageFolder);
   app.any("/*", (res, req) => {
     const where = `${req.getMethod().toUpperCase()} ${req.getUrl()}`;
-    new Reply(res).json(404, {
-      error: { code: "not_found", message: `No such path: ${where.slice(0, 200)}`, retryable: false },
-    });
+    new Reply(res).fail(new GatewayError("not_found", `No such path: ${where.slice(0, 200)}`));
   });
   const socket = await listen(app, options);
   let isListening = true;

@@ -134,13 +134,17 @@ function fieldError(issue: z.core.$ZodIssue | undefined, type: string): GatewayE
       : type === "configure" && top === "events"
         ? "unknown_event"
         : "invalid_field";
-  return new GatewayError(
-    code,
-    `Field ${field} of ${type} is not valid: ${issue?.message ?? "unknown reason"}`,
-    {
-      field,
-    },
-  );
+  return new GatewayError(code, `Field ${field} of ${type} is not valid: ${reasonOf(issue)}`, {
+    field,
+  });
+}
+
+function reasonOf(issue: z.core.$ZodIssue | undefined): string {
+  const message = issue?.message ?? "unknown reason";
+  const missing = /^Invalid input: expected (.+), received undefined$/.exec(message);
+  return missing === null
+    ? message.replace(/^Invalid input: /, "")
+    : `it is missing, expected a ${missing[1]}`;
 }
 
 /** zod keeps optional keys that were given as undefined; JSON has none, so this only narrows the type. */

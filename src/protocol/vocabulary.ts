@@ -248,7 +248,7 @@ export interface UtteranceDoneEvent extends EventBase {
   readonly pad_ms: number;
   /** As the upstream billed it; null where it did not say. */
   readonly characters_billed: number | null;
-  /** Characters of the client's text that were sent upstream. */
+  /** Characters (UTF-16) of the client's text that were sent upstream; where it was cut or failed, that were heard. */
   readonly characters_spoken: number;
   readonly timing: Timing | "none";
   readonly latency: Waterfall | null;

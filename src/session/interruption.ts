@@ -76,7 +76,13 @@ function tellCut(
   });
   cut.counters.utterancesInterrupted += 1;
   writeInterrupted(cut.writer, { utterance, receipt, atTicks, nextTicks: context.nextTicks });
-  writeFinished(cut.writer, { utterance, outcome: "interrupted", atTicks, error: null });
+  writeFinished(cut.writer, {
+    utterance,
+    outcome: "interrupted",
+    atTicks,
+    error: null,
+    heardEnd: receipt.end,
+  });
   const { unheardText, ...heard } = receipt;
   return { utterance_id: utterance.id, heard, unheard_text: unheardText };
 }

@@ -23,10 +23,12 @@ export interface ParsedSettings {
   readonly settings: ListenerSettings;
   /** Query keys that are not known. */
   readonly ignored: readonly string[];
+  /** A listener that would rather wait in a session that nobody has opened yet than be refused. */
+  readonly mayWait: boolean;
 }
 
 /** Keys that other parts of the gateway read from the query. */
-const FOREIGN_KEYS: ReadonlySet<string> = new Set(["resume", "token"]);
+const FOREIGN_KEYS: ReadonlySet<string> = new Set(["resume", "token", "wait"]);
 
 /** Throws unknown_format, unknown_event or invalid_field with the key. */
 export function parseSettings(query: URLSearchParams, defaults: SettingsDefaults): ParsedSettings {
@@ -51,7 +53,11 @@ export function parseSettings(query: URLSearchParams, defaults: SettingsDefaults
     },
     { role, defaults },
   );
-  return { settings, ignored };
+  return {
+    settings,
+    ignored,
+    mayWait: choice("wait", query.get("wait") ?? undefined, ["true", "false"]) === "true",
+  };
 }
 
 /** The settings after a `configure`: what it names changes, the rest stays. */

@@ -163,6 +163,8 @@ export class Speech {
         outcome: error === null ? "done" : "failed",
         atTicks: utterance.endTicks ?? this.edgeTicks,
         error,
+        heardEnd:
+          utterance.heard.findLast((character) => character.endTicks <= (utterance.endTicks ?? 0))?.end ?? 0,
       });
     }
   }

@@ -46,6 +46,8 @@ export interface Finish {
   /** Where the listeners are when it is told. */
   readonly atTicks: number;
   readonly error: GatewayError | null;
+  /** Characters of the text that were heard; told where not all were. */
+  readonly heardEnd: number;
 }
 
 /** `utterance.done`, and the marks that waited for the utterance to be played. */
@@ -61,7 +63,7 @@ export function writeFinished(writer: EventWriter, finish: Finish): void {
     end_ms: msOfTicks(finish.atTicks),
     pad_ms: finish.outcome === "interrupted" ? 0 : msOfTicks(utterance.padTicks),
     characters_billed: utterance.charactersBilled,
-    characters_spoken: utterance.charactersSpoken,
+    characters_spoken: finish.outcome === "done" ? utterance.charactersSpoken : finish.heardEnd,
     timing: utterance.timing,
     latency: waterfallOf(utterance),
     ...(error === null ? {} : { error: errorBody(error) }),

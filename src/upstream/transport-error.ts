@@ -30,7 +30,7 @@ export function transportError(
   const facts = isParserError ? {} : { cause: thrown };
   const fact = isCutShort ? CUT_SHORT : code;
   if (progress === "answering") {
-    const what = `The upstream's answer ended too early: ${fact}, expected the rest of the body`;
+    const what = `The upstream went away in the middle of its answer (${fact}), expected the rest of the speech`;
     return new GatewayError("upstream_truncated", what, facts);
   }
   const what = `The upstream can't be reached: ${fact} at ${origin}, expected an answer`;

@@ -14,7 +14,7 @@ let sessions = 0;
 beforeAll(async () => {
   service = await startService({ host: "127.0.0.1", port: 0 });
   proxy = await startTruthProxy(service.url);
-  gateway = await gatewayAt(proxy.url);
+  gateway = await gatewayAt(proxy.url, { voice: "" });
 });
 
 afterAll(async () => {

@@ -20,7 +20,8 @@ export async function gatewayAt(
   overrides: Partial<Config> = {},
 ): Promise<TestGateway> {
   const gateway = await startGateway({
-    config: { ...DEFAULTS, port: 0, ...overrides },
+    // A voice, so that a scripted upstream is asked for speech only and not for its list of voices.
+    config: { ...DEFAULTS, port: 0, voice: "test-voice", ...overrides },
     upstreamBaseUrl,
     upstreamKey: "test-key",
     log: silentLog,

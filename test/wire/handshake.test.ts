@@ -59,6 +59,21 @@ describe("joining", () => {
     expect(await other.next("pong")).toMatchObject({ id: 7 });
   });
 
+  it("a listener that may wait is in the session before its speaker and misses nothing", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    await using listener = await TestClient.connect(
+      gateway,
+      "/live/later?role=listener&wait=true&format=ulaw_8000&pace=burst",
+    );
+    const hello = await listener.next("hello");
+    expect([hello.ignored, hello.audio?.start_ms]).toEqual([[], 0]);
+    await using speaker = await TestClient.connect(gateway, "/live/later?role=speaker&pace=burst");
+    speaker.send({ type: "speak", text: "From the beginning.", voice_id: "v" });
+    const done = await listener.next("utterance.done");
+    expect(listener.frames.length).toBe(Math.ceil(done.end_ms / 20));
+  });
+
   it("takes every frame length and format at its bounds", async () => {
     await using upstream = await startFakeUpstream();
     await using gateway = await gatewayAt(upstream.url);

@@ -44,8 +44,8 @@ describe("upstream faults", () => {
     [500, "internal_error", "upstream_failed"],
   ])("status %i %s is tried again, then told as %s", async (status, word, code) => {
     let tries = 0;
-    const { error } = await failWith(() => {
-      tries += 1;
+    const { error } = await failWith((request) => {
+      if (request.method === "POST") tries += 1;
       return refusal(status, word);
     });
     expect(error).toMatchObject({ code, retryable: true });

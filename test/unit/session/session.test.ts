@@ -232,7 +232,7 @@ describe("Session.interrupt()", () => {
     expect(interrupted?.heard.ms).toBeCloseTo(1300, 0);
     expect(interrupted?.unheard_text).toBe("o world");
     expect(interrupted?.next_ms).toBe(sentBefore * 20);
-    expect(sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "interrupted" }]);
+    expect(sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "interrupted", characters_spoken: 4 }]);
     expect(requests).toHaveLength(1);
     expect(join("role=listener&format=ulaw_8000").sink.eventsOf("hello")[0]?.audio?.start_ms).toBe(
       sentBefore * 20,
