@@ -50,6 +50,8 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
           ? options.sessions.get(data.sessionId)
           : options.sessions.open(data.sessionId);
         data.member = session.join(sink, joining);
+        // Greeting it may have closed it: its close handler did not know of the member yet.
+        if (sink.isClosed) session.leave(data.member);
       } catch (thrown) {
         refuse(sink, report(thrown, options.log));
       }
@@ -58,7 +60,8 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       const { member } = socket.getUserData();
       if (member === null) return;
       try {
-        const { command, ignored } = parseCommand(textOf(message, isBinary));
+        const { command, ignored: unknown } = parseCommand(textOf(message, isBinary));
+        const ignored = unknown.map((field) => field.slice(0, 64));
         const fresh = ignored.filter(
           (field) => !member.warnedFields.has(field) && member.warnedFields.size < 64,
         );
@@ -133,7 +136,8 @@ function report(thrown: unknown, log: Logger): GatewayError {
   return error;
 }
 
-function decoded(part: string): string {
+/** A path part without its percent-encoding. */
+export function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

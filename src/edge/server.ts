@@ -12,7 +12,7 @@ import { GatewayError } from "../errors.ts";
 import { parseCommand } from "../protocol/native.ts";
 import { speak } from "../session/commands.ts";
 import { Reply, readBody } from "./http.ts";
-import { type LiveSocketOptions, liveSocket } from "./live-socket.ts";
+import { decoded, type LiveSocketOptions, liveSocket } from "./live-socket.ts";
 import { loadPage } from "./page.ts";
 
 /** Listen option of uSockets: without it two programs share a port on Linux and neither notices. */
@@ -118,13 +118,14 @@ function answerCommand(
   res: HttpResponse,
   call: { readonly req: HttpRequest; readonly options: EdgeOptions; readonly type: "speak" | "interrupt" },
 ): void {
-  const sessionId = call.req.getParameter(0) ?? "";
+  const sessionId = decoded(call.req.getParameter(0) ?? "");
   const reply = new Reply(res);
   readBody(res, call.options.maxMessageBytes)
     .then((body) => {
       const { command } = parseCommand(withType(body, call.type));
       const session = call.options.sessions.get(sessionId);
       if (command.type === "speak") {
+        if (session.listenerCount === 0) throw nobodyThere(session.id);
         const { utterance, ahead } = speak(session, command);
         session.textChanged();
         reply.json(202, { session: session.id, utterance_id: utterance.id, ahead });
@@ -134,6 +135,17 @@ function answerCommand(
       }
     })
     .catch((thrown: unknown) => reply.fail(thrown));
+}
+
+function nobodyThere(id: string): GatewayError {
+  return new GatewayError(
+    "unknown_session",
+    `Nobody is connected to session ${id}: it would speak to no one`,
+    {
+      field: "session",
+      retryAfterMs: 1000,
+    },
+  );
 }
 
 /** The body of a POST is the command without its type, which the path says. */

@@ -61,6 +61,10 @@ export class UwsSink implements Sink {
     this.#socket.end(closeCode, reason);
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   markClosed(): void {
     this.#isClosed = true;
   }

@@ -65,9 +65,14 @@ export class EventLog {
     for (const entry of this.#entries) if (isUntrue(entry)) entry.isWithdrawn = true;
   }
 
-  /** The first entry at or after a timeline position: where a late joiner starts. */
-  indexAt(positionTicks: number): number {
-    const offset = this.#entries.findIndex((entry) => entry.positionTicks >= positionTicks);
+  /** The first entry that `isWanted`, or the end. */
+  indexWhere(isWanted: (entry: LogEntry) => boolean): number {
+    const offset = this.#entries.findIndex(isWanted);
     return offset < 0 ? this.next : this.#first + offset;
+  }
+
+  /** The first entry at or after a timeline position. */
+  indexAt(positionTicks: number): number {
+    return this.indexWhere((entry) => entry.positionTicks >= positionTicks);
   }
 }

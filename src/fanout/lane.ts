@@ -47,7 +47,7 @@ export class Lane {
   readonly #log: EventLog;
   #frame: number;
   #event: number;
-  readonly #batch: Message[] = [];
+  #batch: Message[] = [];
 
   constructor(options: LaneOptions) {
     this.rendition = options.rendition;
@@ -83,6 +83,8 @@ export class Lane {
   send(): number {
     const batch = this.#batch;
     if (batch.length === 0) return 0;
+    // A socket that closes while it is sent to comes back here: it must find nothing to send twice.
+    this.#batch = [];
     for (const outbox of this.#behind) {
       if (outbox.behind !== null && outbox.behind.event < this.#log.first) outbox.end(tooSlow());
     }
@@ -93,7 +95,6 @@ export class Lane {
         this.fallBehind(outbox, { frame: this.#frame, event: this.#event, isJoining: false });
       }
     }
-    batch.length = 0;
     return sent;
   }
 

@@ -29,6 +29,14 @@ export interface AudienceOptions {
   readonly tellGap: GapTeller;
 }
 
+export interface SeatPlace {
+  readonly playheadTicks: number;
+  /** End of the audio pushed so far, where a new rendition starts. */
+  readonly edgeTicks: number;
+  /** First entry of the log that the listener gets. */
+  readonly event: number;
+}
+
 export interface Seat {
   readonly lane: Lane;
   readonly outbox: Outbox;
@@ -88,14 +96,13 @@ export class Audience {
 
   /**
    * Seats a listener: in step with others of its kind, or in a lane of its own that starts at the playhead.
-   * `edgeTicks`: end of the audio pushed so far, where a new rendition starts.
    */
-  seat(outbox: Outbox, settings: ListenerSettings, at: { playheadTicks: number; edgeTicks: number }): Lane {
+  seat(outbox: Outbox, settings: ListenerSettings, at: SeatPlace): Lane {
     const rendition = settings.format === "none" ? null : this.#rendition(settings, at.edgeTicks);
     const key = laneKey(settings);
     let lane = this.#lanes.get(key);
     const frame = rendition?.indexAt(at.playheadTicks) ?? 0;
-    const event = this.log.indexAt(at.playheadTicks);
+    const { event } = at;
     if (lane === undefined) {
       lane = new Lane({
         rendition,
@@ -179,10 +186,7 @@ export class Audience {
 
   /** Forgets all audio that was not sent; returns where the next frames stand for everybody. */
   cut(edgeTicks: number): number {
-    let nextTicks = this.#renditions.size === 0 ? edgeTicks : 0;
-    for (const { rendition, frame } of this.#lanes.values()) {
-      if (rendition !== null) nextTicks = Math.max(nextTicks, rendition.startTicksOf(frame));
-    }
+    const nextTicks = this.#renditions.size === 0 ? edgeTicks : this.sentTicks;
     for (const rendition of this.#renditions.values()) rendition.reset(nextTicks);
     for (const lane of this.#lanes.values()) if (lane.rendition !== null) lane.jumpTo(lane.rendition.next);
     return nextTicks;
@@ -208,6 +212,15 @@ export class Audience {
     for (const lane of this.#lanes.values()) sent += lane.send();
     this.#options.counters.framesSent += sent;
     return sent;
+  }
+
+  /** How far the listener that is furthest has been sent audio. */
+  get sentTicks(): number {
+    let ticks = 0;
+    for (const { rendition, frame } of this.#lanes.values()) {
+      if (rendition !== null) ticks = Math.max(ticks, rendition.startTicksOf(frame));
+    }
+    return ticks;
   }
 
   /** How far audio may be made before a lossless listener that is behind loses some. */

@@ -41,6 +41,7 @@ export function handleCommand(member: Member, command: Command): void {
       session.interrupt(command.utterance_id, command.keep_ms);
       return;
     case "mark":
+      member.mustSpeak();
       session.mark(command.name);
       return;
     case "played":
@@ -106,7 +107,9 @@ function addText(member: Member, command: TextCommand): void {
   }
   const utterance = Utterance.ofTokens(session.admit(command.utterance_id), session.nowMs(), command);
   utterance.append(command.text);
-  member.openUtterance = utterance;
+  for (const id of member.openIds) if (session.findUtterance(id) === undefined) member.openIds.delete(id);
+  member.openIds.add(utterance.id);
+  member.currentId = utterance.id;
   const ahead = session.enqueue(utterance);
   member.send({ type: "utterance.queued", ...session.base(), utterance_id: utterance.id, ahead });
   session.textChanged();
@@ -114,9 +117,10 @@ function addText(member: Member, command: TextCommand): void {
 
 /** The utterance that text goes on; null when the text begins a new one. Throws text_after_end. */
 function findOpen(member: Member, id: string | undefined): Utterance | null {
-  const own = member.openUtterance;
-  const isOwnLive = own !== null && !own.isTextEnded && member.session.findUtterance(own.id) === own;
-  if (id === undefined) return isOwnLive ? own : null;
+  if (id === undefined) {
+    const own = member.currentId === null ? undefined : member.session.findUtterance(member.currentId);
+    return own === undefined || own.isTextEnded ? null : own;
+  }
   const named = member.session.findUtterance(id);
   if (named?.isTextEnded) {
     throw new GatewayError(
@@ -142,13 +146,14 @@ function closeText(member: Member, command: { type: "flush" | "end"; utterance_i
   if (command.type === "flush") open.flush();
   else {
     open.endText();
-    if (member.openUtterance === open) member.openUtterance = null;
+    member.openIds.delete(open.id);
+    if (member.currentId === open.id) member.currentId = null;
   }
   member.session.textChanged();
 }
 
 function acknowledge(member: Member, command: PlayedCommand): void {
-  const latestMs = member.session.edgeMs;
+  const latestMs = member.session.sentMs(member);
   if (command.at_ms > latestMs) {
     throw new GatewayError(
       "invalid_field",

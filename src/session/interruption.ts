@@ -33,11 +33,14 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
   const targets = speech.unplayed.filter(
     (utterance) => cut.utteranceId === undefined || utterance.id === cut.utteranceId,
   );
+  const firstTicks = Math.min(...targets.map((target) => target.startTicks ?? Number.POSITIVE_INFINITY));
   const isAudible = targets.some((utterance) => utterance.startTicks !== null);
   const edgeTicks = speech.edgeTicks;
   for (const target of targets) speech.remove(target);
   // Utterances that were made behind the cut go with its audio and are said again from their beginning.
-  const others = isAudible ? speech.unplayed.filter((utterance) => utterance.startTicks !== null) : [];
+  const others = isAudible
+    ? speech.unplayed.filter((utterance) => (utterance.startTicks ?? -1) >= firstTicks)
+    : [];
   let nextTicks: number | null = null;
   if (isAudible) {
     nextTicks = audience.cut(edgeTicks);
@@ -64,7 +67,9 @@ function tellCut(
 ): InterruptReceipt {
   const { cut } = context;
   const wasStarted = utterance.startTicks !== null;
-  const atTicks = wasStarted ? Math.max(cut.at.ticks, utterance.startTicks ?? 0) : cut.at.ticks;
+  const heardTicks = wasStarted ? Math.max(cut.at.ticks, utterance.startTicks ?? 0) : cut.at.ticks;
+  // Never behind the frames: what is told there would wait for audio that is not to come.
+  const atTicks = Math.min(heardTicks, context.nextTicks ?? context.edgeTicks);
   const receipt = receiptOf({
     text: utterance.text,
     characters: utterance.heard,

@@ -6,7 +6,6 @@ import type { Sink } from "../fanout/sink.ts";
 import type { Event, ListenerSettings } from "../protocol/vocabulary.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { Session } from "./session.ts";
-import type { Utterance } from "./utterance.ts";
 
 /** An acknowledgement older than this says nothing of where the listener is now, ms. */
 const ACK_LIFE_MS = 2000;
@@ -23,8 +22,10 @@ export class Member {
   readonly sink: Sink;
   settings: ListenerSettings;
   seat: { readonly lane: Lane; readonly outbox: Outbox };
-  /** The utterance that its `text` without an id goes to. */
-  openUtterance: Utterance | null = null;
+  /** Utterances whose text it has begun and not ended; by id, because an utterance may be said anew. */
+  readonly openIds = new Set<string>();
+  /** The one that its `text` without an id goes to. */
+  currentId: string | null = null;
   /** Unknown fields are warned of once each. */
   readonly warnedFields = new Set<string>();
   #ack: { readonly ticks: number; readonly atMs: number } | null = null;

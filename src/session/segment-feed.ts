@@ -110,7 +110,12 @@ export class SegmentFeed {
       if (rest !== null) this.#tellCharacters(rest);
       this.#tellWords(this.#words.finish());
     }
-    this.tellUpTo(Number.POSITIVE_INFINITY);
+    // Nothing is behind the audio: an event there would wait for a frame that never comes, and all others behind it.
+    const endTicks = this.#baseTicks + this.#pushedTicks;
+    for (const { place, build } of this.#pending) {
+      this.#writer.write({ ...place, positionTicks: Math.min(place.positionTicks, endTicks) }, build);
+    }
+    this.#pending = [];
     if (this.#pushedTicks === 0 && /[\p{L}\p{N}]/u.test(this.run.segment.text) && this.run.error === null) {
       throw new GatewayError(
         "upstream_truncated",
@@ -222,12 +227,15 @@ export class SegmentFeed {
     const { utterance } = this;
     // A segment may be told before its characters have come: until then it is the whole of its input.
     const { joints } = utterance;
+    const startSeconds = Number.isFinite(segment.start_time_seconds)
+      ? Math.max(0, segment.start_time_seconds)
+      : 0;
     const inputStart = joints[segment.dialogue_input_index - 1] ?? 0;
     const inputEnd = joints[segment.dialogue_input_index] ?? this.run.segment.text.length;
     const start = Math.max(inputStart, this.#offsetOf(segment.character_start_index) ?? inputStart);
     const end = Math.min(inputEnd, this.#offsetOf(segment.character_end_index) ?? inputEnd);
     this.#queue(
-      { positionTicks: this.#ticksAt(segment.start_time_seconds), kind: "segments", utterance },
+      { positionTicks: this.#ticksAt(startSeconds), kind: "segments", utterance },
       (base, offset) => ({
         type: "segment",
         ...base,

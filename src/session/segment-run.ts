@@ -121,6 +121,7 @@ export class SegmentRun {
       end: () => this.#onEnd(),
       error: (error) => this.#onError(error),
     });
+    if (this.#isHeld) this.#synthesis.pause();
   }
 
   #onHead(head: SynthesisHead): void {

@@ -17,6 +17,9 @@ const LATE_WAKE_MS = 5;
 /** Wakes of all sessions fall on multiples of this, ms. */
 const WAKE_GRID_MS = 20;
 
+/** Made ahead at least, where anybody is there: events alone have no frames and may have no lead. */
+const MIN_MADE_MS = 20;
+
 export interface SessionClockOptions {
   readonly clock: Clock;
   readonly pacer: Pacer;
@@ -110,7 +113,9 @@ export class SessionClock {
     const startTicks = speech.edgeTicks;
     const playheadTicks = this.#playhead.at(nowMs, startTicks);
     // A frame that starts inside the lead has to be whole, so its length is made on top.
-    const leadTicks = (this.#options.audience.maxLeadMs + this.#options.audience.maxFrameMs) * TICKS_PER_MS;
+    const { audience } = this.#options;
+    const leadMs = audience.isEmpty ? 0 : Math.max(MIN_MADE_MS, audience.maxLeadMs + audience.maxFrameMs);
+    const leadTicks = leadMs * TICKS_PER_MS;
     const wasFed = speech.feed(
       Math.min(playheadTicks + leadTicks, this.#options.audience.losslessLimitTicks()),
     );
@@ -149,7 +154,8 @@ export class SessionClock {
 
   #send(): void {
     if (this.#isClosed) return;
-    if (this.#options.audience.send() > 0) this.#options.speech.noteFirstFrame(this.#options.clock.nowMs());
+    const { audience, speech, clock } = this.#options;
+    if (audience.send() > 0) speech.noteFirstFrame(audience.sentTicks, clock.nowMs());
   }
 
   #batchMs(): number {

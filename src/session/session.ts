@@ -50,6 +50,7 @@ export class Session {
   #nextId = 1;
   #graceTimer: Timer | null = null;
   #cutTimers = new Set<Timer>();
+  #isDraining = false;
   #isClosed = false;
 
   constructor(options: SessionOptions) {
@@ -154,7 +155,7 @@ export class Session {
     this.#deps.counters.connectionsClosed += 1;
     this.#audience.unseat(member.seat);
     // What was accepted is not lost: text that the speaker will not go on with is spoken as it stands.
-    member.openUtterance?.endText();
+    for (const id of member.openIds) this.#speech.find(id)?.endText();
     this.#speech.openNext();
     if (this.#members.size === 0) this.#startGrace();
     else this.#clock.advance();
@@ -162,7 +163,8 @@ export class Session {
 
   /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */
   reseat(member: Member, settings: ListenerSettings): void {
-    const seat = this.#seat(member.sink, settings);
+    const { lane, outbox } = member.seat;
+    const seat = this.#seat(member.sink, settings, outbox.behind?.event ?? lane.event);
     this.#audience.unseat(member.seat);
     member.seat = seat;
     member.settings = settings;
@@ -184,6 +186,7 @@ export class Session {
   admit(wantedId: string | undefined): string {
     const { limits } = this.#deps.tuning;
     if (this.#isClosed) throw new GatewayError("session_closed", `Session is closed: ${this.id}`);
+    if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");
     if (this.#speech.queuedCount >= limits.queued_utterances) {
       throw new GatewayError(
         "queue_full",
@@ -222,9 +225,20 @@ export class Session {
     return this.#deps.clock.nowMs();
   }
 
-  /** End of all audio made so far, ms. */
-  get edgeMs(): number {
-    return msOfTicks(this.#speech.edgeTicks);
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** Takes no new utterance any more; what was accepted is spoken. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  /** How far on the timeline this connection has been sent audio, ms; without audio, how far there is any. */
+  sentMs(member: Member): number {
+    const { lane, outbox } = member.seat;
+    const ticks = lane.rendition?.startTicksOf(outbox.behind?.frame ?? lane.frame) ?? this.#speech.edgeTicks;
+    return msOfTicks(ticks);
   }
 
   get settingsDefaults(): SettingsDefaults {
@@ -303,6 +317,7 @@ export class Session {
   #cut(utteranceId: string | undefined): InterruptReceipt[] {
     if (this.#isClosed) return [];
     const nowMs = this.#deps.clock.nowMs();
+    this.#speech.tellPlayed(this.#clock.playheadTicks);
     const receipts = interruptSpeech({
       speech: this.#speech,
       audience: this.#audience,
@@ -329,7 +344,8 @@ export class Session {
     return { ticks: estimate, source: "estimate", boundMs: Math.max(40, leadMs) };
   }
 
-  #seat(sink: Sink, settings: ListenerSettings) {
+  /** `event`: where in the log it goes on; a newcomer starts with what is being said and was not heard yet. */
+  #seat(sink: Sink, settings: ListenerSettings, event?: number) {
     const outbox = new Outbox({
       sink,
       policy: settings.policy,
@@ -338,8 +354,17 @@ export class Session {
     const lane = this.#audience.seat(outbox, settings, {
       playheadTicks: this.#clock.playheadTicks,
       edgeTicks: this.#speech.edgeTicks,
+      event: event ?? this.#firstEventFor(this.#clock.playheadTicks),
     });
     return { lane, outbox };
+  }
+
+  #firstEventFor(playheadTicks: number): number {
+    const ids = new Set(this.#speech.unplayed.map((utterance) => utterance.id));
+    return this.#audience.log.indexWhere(
+      (entry) =>
+        entry.positionTicks >= playheadTicks && entry.utteranceId !== null && ids.has(entry.utteranceId),
+    );
   }
 
   #onEncoderError(error: GatewayError): void {

@@ -144,10 +144,11 @@ export class Speech {
     return this.edgeTicks > before;
   }
 
-  /** The first frame of what is being said has left. */
-  noteFirstFrame(nowMs: number): void {
-    const utterance = this.#feed?.utterance ?? this.#pushed.at(-1)?.utterance;
-    if (utterance !== undefined && utterance.startTicks !== null) utterance.firstFrameMs ??= nowMs;
+  /** Frames up to `sentTicks` have left: the first of every utterance that begins before. */
+  noteFirstFrame(sentTicks: number, nowMs: number): void {
+    for (const { utterance } of this.#pushed) noteSent(utterance, sentTicks, nowMs);
+    const [first] = this.#queue;
+    if (first !== undefined) noteSent(first, sentTicks, nowMs);
   }
 
   /** Tells of every utterance that has been played when the playhead stands at `playheadTicks`. */
@@ -322,4 +323,8 @@ export class Speech {
     this.#feed?.close();
     this.#feed = null;
   }
+}
+
+function noteSent(utterance: Utterance, sentTicks: number, nowMs: number): void {
+  if (utterance.startTicks !== null && utterance.startTicks < sentTicks) utterance.firstFrameMs ??= nowMs;
 }

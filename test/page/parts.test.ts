@@ -174,6 +174,7 @@ describe("inPlainWords()", () => {
     const neverHere = [
       "invalid_config",
       "port_in_use",
+      "not_found",
       "unknown_session",
       "text_after_end",
       "utterance_id_taken",
