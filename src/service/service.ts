@@ -1,9 +1,10 @@
 /**
  * The embedded speech service: the interface of facts/service-interface.md over HTTP, with a real voice behind it.
- * GET /service/stats (not part of the interface) tells what it has done.
+ * GET /service/stats (not part of the interface) tells what it has done; /service/faults makes it fail on request.
  */
 import { GatewayError } from "../errors.ts";
 import { type Logger, silentLog } from "../kit/log.ts";
+import { FaultBoard } from "./faults/board.ts";
 import { createServer } from "./http/server.ts";
 import { ConcurrencyGate, findTier, TIERS } from "./http/tiers.ts";
 import { requireVoicePackage } from "./voice/package.ts";
@@ -43,7 +44,10 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   requireVoicePackage();
   const log = options.log ?? silentLog;
   const voices = new VoicePool({ workers: options.voiceWorkers ?? 1, log });
-  const app = createServer({ voices, key: options.key, tier, gate: new ConcurrencyGate(tier) }, log);
+  const app = createServer(
+    { voices, key: options.key, tier, gate: new ConcurrencyGate(tier), faults: new FaultBoard() },
+    log,
+  );
   app.get("/service/stats", async () => voices.stats);
   // The port is taken first, so that a taken one is told at once; who comes meanwhile waits for the voice.
   let started: Promise<void> | undefined;

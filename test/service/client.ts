@@ -24,6 +24,7 @@ export interface TimedLine {
   readonly alignment: Alignment | null;
   readonly normalized_alignment: Alignment | null;
   readonly voice_segments?: readonly VoiceSegment[];
+  readonly voicewire_alignment?: Alignment | null;
   readonly voicewire_words?: readonly {
     readonly character_index: number;
     readonly start_time_seconds: number;

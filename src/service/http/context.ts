@@ -1,6 +1,7 @@
 /** What every section of the interface gets: the voice, the account that is played, and the answer's common headers. */
 import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FaultBoard } from "../faults/board.ts";
 import { requireKey } from "./auth.ts";
 import type { JobOpener } from "./delivery.ts";
 import { Fields } from "./pydantic.ts";
@@ -13,6 +14,7 @@ export interface ServiceContext {
   readonly key: string | undefined;
   readonly tier: Tier;
   readonly gate: ConcurrencyGate;
+  readonly faults: FaultBoard;
 }
 
 export function authorize(context: ServiceContext, request: FastifyRequest): void {

@@ -2,7 +2,7 @@
  * Carries a speech job's chunks to the client: streamed as they come, or whole with its length. Bytes are acknowledged
  * to the job when the socket has taken them, so that a slow client slows its own job only; a client that leaves ends it.
  */
-import type { ServerResponse } from "node:http";
+import type { OutgoingHttpHeaders } from "node:http";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import { wavHeader } from "../../audio/wav.ts";
 import { GatewayError } from "../../errors.ts";
@@ -17,13 +17,25 @@ export interface JobOpener {
   open(spec: JobSpec, handlers: JobHandlers): Job;
 }
 
+/** What a delivery needs of the response: a ServerResponse, or one with faults. */
+export interface Outlet {
+  readonly destroyed: boolean;
+  readonly headersSent: boolean;
+  writeHead(status: number, headers: OutgoingHttpHeaders): unknown;
+  write(bytes: string | Uint8Array, onWritten?: () => void): boolean;
+  end(): unknown;
+  destroy(): unknown;
+  once(event: "close" | "drain", listener: () => void): unknown;
+  off(event: "close" | "drain", listener: () => void): unknown;
+}
+
 export interface Delivery {
   readonly opener: JobOpener;
   readonly spec: JobSpec;
   readonly isDialogue: boolean;
   /** As asked for: a `wav_` format is PCM to the job. */
   readonly outputFormat: string;
-  readonly response: ServerResponse;
+  readonly response: Outlet;
   /** Called once, when the first audio is there: all headers but the length. */
   readonly headers: () => Readonly<Record<string, string>>;
 }
@@ -182,7 +194,7 @@ async function send(delivery: Delivery, length: number, chunks: AsyncIterable<Ui
 }
 
 /** Resolves when the socket takes more, or is gone. */
-function drained(response: ServerResponse): Promise<void> {
+function drained(response: Outlet): Promise<void> {
   return new Promise((resolve) => {
     const settle = () => {
       response.off("drain", settle);

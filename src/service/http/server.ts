@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from "fastify";
 import type { Logger } from "../../kit/log.ts";
 import { CORS_HEADERS, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
+import { registerFaults } from "./faults.ts";
 import { registerModels } from "./models.ts";
 import { Refusal } from "./refusal.ts";
 import { registerTextToDialogue } from "./text-to-dialogue.ts";
@@ -14,7 +15,13 @@ const MAX_BODY_BYTES = 1_048_576;
 /** Ids in a path: far longer than any that exists. */
 const MAX_PARAM_LENGTH = 200;
 
-const SECTIONS = [registerTextToSpeech, registerTextToDialogue, registerVoices, registerModels] as const;
+const SECTIONS = [
+  registerTextToSpeech,
+  registerTextToDialogue,
+  registerVoices,
+  registerModels,
+  registerFaults,
+] as const;
 
 /** Not yet listening. */
 export function createServer(context: ServiceContext, log: Logger): FastifyInstance {

@@ -1,6 +1,8 @@
 /** From an accepted request to its answer: admission, headers, delivery. Shared by speech and dialogue. */
 import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { delayOrRefuse, withFaults } from "../faults/apply.ts";
+import { FAULT_HEADER } from "../faults/fault.ts";
 import { CORS_HEADERS, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { type Delivery, deliverStream, deliverWhole } from "./delivery.ts";
 import { audioTypeOf } from "./output-format.ts";
@@ -17,15 +19,16 @@ export async function speak(
 ): Promise<void> {
   const { request, reply } = exchange;
   const { shape, kind } = options;
-  const wantsTruth = request.headers[TRUTH_HEADER] === "1";
+  const { faults, ...asked } = context.faults.next(request.headers[FAULT_HEADER]);
+  const wantsTruth = asked.wantsTruth || request.headers[TRUTH_HEADER] === "1";
   const { spec, model, cost } = acceptSpeech(shape, { kind, tier: context.tier, wantsTruth });
+  if (faults.length > 0) await delayOrRefuse(faults, reply);
   const admission = context.gate.enter(model.concurrencyGroup);
   const delivery: Delivery = {
-    opener: context.voices,
+    ...withFaults(faults, { voices: context.voices, response: reply.raw }),
     spec,
     isDialogue: kind.isDialogue,
     outputFormat: shape.outputFormat,
-    response: reply.raw,
     headers: () => ({
       ...CORS_HEADERS,
       [TRACE_HEADER]: traceIdOf(reply),

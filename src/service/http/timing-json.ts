@@ -2,6 +2,7 @@
  * The JSON of timed responses (contract A3, A4): one object for each streamed chunk, or one for the whole response.
  * With the request header `x-voicewire-truth: 1` they carry `voicewire_words` besides: the engine's own word events,
  * `{normalized_character_index, character_index, length, start_time_seconds}` each, for tests that measure the alignment.
+ * Where a scripted fault changed the alignment, `voicewire_alignment` is the one that it would have been.
  * Several events share a character index where the engine says one written word in several (a number, an emoji).
  */
 import type { Alignment, VoiceSegment } from "../../timing/alignment.ts";
@@ -24,7 +25,15 @@ export function timedChunk(chunk: JobChunk, shape: Shape): object {
     alignment: chunk.timing?.alignment ?? null,
     normalized_alignment: chunk.timing?.normalizedAlignment ?? null,
     ...(shape.isDialogue ? { voice_segments: chunk.timing?.voiceSegments ?? [] } : {}),
-    ...(shape.spec.wantsTruth ? { voicewire_words: chunk.timing?.truth ?? [] } : {}),
+    ...(shape.spec.wantsTruth ? truthOf(chunk.timing) : {}),
+  };
+}
+
+function truthOf(timing: ChunkTiming | null): object {
+  const before = timing?.trueAlignment;
+  return {
+    voicewire_words: timing?.truth ?? [],
+    ...(before === undefined ? {} : { voicewire_alignment: before }),
   };
 }
 

@@ -43,6 +43,8 @@ export interface ChunkTiming {
   readonly normalizedAlignment: Alignment | null;
   readonly voiceSegments: readonly VoiceSegment[];
   readonly truth: readonly TruthWord[];
+  /** The alignment before a scripted fault changed it; only where one may have, and truth is wanted. */
+  readonly trueAlignment?: Alignment | null;
 }
 
 export interface JobChunk {
