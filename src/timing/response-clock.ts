@@ -4,6 +4,7 @@
  */
 import type { Placed } from "./alignment-walk.ts";
 import { type Draft, isTimed } from "./draft.ts";
+import { type ChunkSpan, Pace } from "./pace.ts";
 import { weaker } from "./timed.ts";
 
 /** A clock that restarts does so near zero; leading silence is no longer than this. */
@@ -12,30 +13,46 @@ const RESTART_BELOW_SECONDS = 0.3;
 const RESTART_AFTER_SECONDS = 0.6;
 /** Rounding on the wire; smaller steps back are no fault. */
 const TOLERANCE_SECONDS = 0.02;
+/** How far times that count from their chunk may reach beyond its audio: what an encoder holds back, and rounding. */
+const BEYOND_CHUNK_SECONDS = 0.08;
+/** A chunk's first character starts with its audio, and its last one ends with it, where that is no longer than this. */
+const MAX_CHARACTER_SECONDS = 0.5;
 /** Length of a character whose end is unknown. */
 const TYPICAL_CHARACTER_SECONDS = 0.06;
 
 export class ResponseClock {
   #lastEnd = 0;
+  readonly #pace = new Pace();
+
+  /** Whether the next chunk may show that the times of this one are others. */
+  get isInDoubt(): boolean {
+    return this.#pace.isInDoubt;
+  }
 
   /**
-   * The times of one chunk on the response's clock; NaN where they are unknown. `chunkStartSeconds`: where the chunk's
-   * audio starts in the response, if known: the origin of times that count from the chunk.
+   * The times of one chunk on the response's clock; NaN where they are unknown. `audio`: where the chunk's audio lies
+   * in the response, if known: the origin of times that count from the chunk, and the measure of their pace.
    */
-  place(placed: readonly Placed[], chunkStartSeconds = 0): Draft[] {
+  place(placed: readonly Placed[], audio: ChunkSpan | null = null): Draft[] {
     const drafts = placed.map(toDraft);
-    fillHalfKnown(drafts);
+    fillHalfKnown(drafts, audio);
     dropOutliers(drafts);
-    for (const run of splitAtRestarts(drafts)) this.#placeRun(run, chunkStartSeconds);
+    const runs = splitAtRestarts(drafts);
+    const [run] = runs;
+    const isOne = run !== undefined && runs.length === 1 && audio !== null;
+    if (isOne && !countsFromChunk(run, this.#lastEnd, audio)) this.#lastEnd /= this.#pace.meet(run, audio);
+    else this.#pace.pass(audio?.endSeconds);
+    for (const each of runs) this.#placeRun(each, audio);
     return drafts;
   }
 
-  #placeRun(run: readonly Draft[], chunkStartSeconds: number): void {
+  #placeRun(run: readonly Draft[], audio: ChunkSpan | null): void {
     const first = run[0]?.startSeconds ?? 0;
     const last = run.at(-1)?.endSeconds ?? first;
     if (first < this.#lastEnd - TOLERANCE_SECONDS) {
-      if (isRestart(first, this.#lastEnd)) {
-        shift(run, Math.max(this.#lastEnd, chunkStartSeconds));
+      if (audio !== null && countsFromChunk(run, this.#lastEnd, audio)) shift(run, audio.startSeconds);
+      else if (isRestart(first, this.#lastEnd)) {
+        shift(run, Math.max(this.#lastEnd, audio?.startSeconds ?? 0));
       } else if (last > this.#lastEnd + TOLERANCE_SECONDS) {
         // Overlaps what was said already and ends behind it: squeezed into what is new.
         scale(run, { from: first, to: this.#lastEnd, factor: (last - this.#lastEnd) / (last - first) });
@@ -61,6 +78,16 @@ function shift(drafts: readonly Draft[], bySeconds: number): void {
   scale(drafts, { from: 0, to: bySeconds, factor: 1 });
 }
 
+/** Times that go back, and that fit behind what was said and into the chunk's audio if they count from its start. */
+function countsFromChunk(run: readonly Draft[], lastEnd: number, audio: ChunkSpan): boolean {
+  const first = run[0]?.startSeconds ?? 0;
+  const last = run.at(-1)?.endSeconds ?? first;
+  const { startSeconds, endSeconds } = audio;
+  if (first >= lastEnd - TOLERANCE_SECONDS || startSeconds <= TOLERANCE_SECONDS) return false;
+  const fitsBehind = first + startSeconds >= lastEnd - TOLERANCE_SECONDS;
+  return fitsBehind && last + startSeconds <= endSeconds + BEYOND_CHUNK_SECONDS;
+}
+
 function isRestart(seconds: number, lastSeconds: number): boolean {
   return seconds < RESTART_BELOW_SECONDS && lastSeconds > RESTART_AFTER_SECONDS;
 }
@@ -76,22 +103,34 @@ function toDraft({ end, startSeconds, endSeconds, isExact }: Placed): Draft {
 }
 
 /** Characters with one of their two times, or that end before they start. */
-function fillHalfKnown(drafts: readonly Draft[]): void {
+function fillHalfKnown(drafts: readonly Draft[], audio: ChunkSpan | null): void {
   for (const [i, draft] of drafts.entries()) {
     const hasStart = !Number.isNaN(draft.startSeconds);
     const hasEnd = !Number.isNaN(draft.endSeconds);
     if (hasStart && hasEnd && draft.endSeconds >= draft.startSeconds) continue;
     if (!hasStart && !hasEnd) continue;
     draft.timing = "estimated";
-    if (hasStart) {
-      const next = drafts[i + 1]?.startSeconds ?? Number.NaN;
-      draft.endSeconds = next >= draft.startSeconds ? next : draft.startSeconds + TYPICAL_CHARACTER_SECONDS;
-    } else {
-      const before = drafts[i - 1]?.endSeconds ?? Number.NaN;
-      draft.startSeconds =
-        before <= draft.endSeconds ? before : Math.max(draft.endSeconds - TYPICAL_CHARACTER_SECONDS, 0);
-    }
+    if (hasStart) draft.endSeconds = guessEnd(draft.startSeconds, drafts[i + 1], audio);
+    else draft.startSeconds = guessStart(draft.endSeconds, drafts[i - 1], audio);
   }
+}
+
+function guessEnd(startSeconds: number, next: Draft | undefined, audio: ChunkSpan | null): number {
+  const until = next === undefined ? audio?.endSeconds : next.startSeconds;
+  const length = guessLength((until ?? Number.NaN) - startSeconds, next !== undefined);
+  return startSeconds + length;
+}
+
+function guessStart(endSeconds: number, before: Draft | undefined, audio: ChunkSpan | null): number {
+  const from = before === undefined ? audio?.startSeconds : before.endSeconds;
+  const length = guessLength(endSeconds - (from ?? Number.NaN), before !== undefined);
+  return Math.max(endSeconds - length, 0);
+}
+
+/** `seconds`: from the character to its neighbour, or to the edge of its chunk; NaN = unknown. */
+function guessLength(seconds: number, isNeighbour: boolean): number {
+  const isLikely = seconds >= -TOLERANCE_SECONDS && (isNeighbour || seconds <= MAX_CHARACTER_SECONDS);
+  return isLikely ? Math.max(seconds, 0) : TYPICAL_CHARACTER_SECONDS;
 }
 
 /** Makes single times unknown that lie outside the order of their neighbours: too high, or too low. */

@@ -18,14 +18,19 @@ export interface SegmentTimingOptions {
 }
 
 export interface ChunkFacts {
-  /** Seconds of the response's audio received so far, this chunk's included. Characters beyond it wait for their audio. */
+  /**
+   * Seconds of the response's audio received so far, this chunk's included, to the sample. Characters beyond it wait for
+   * their audio. Chunks without an alignment have to be pushed, too, or the next one's audio seems to begin with theirs.
+   */
   readonly audioSeconds?: number;
 }
 
 /** Rounding on the wire: repairs below it leave the label as it is. */
 const EXACT_SECONDS = 0.0015;
-/** How far a character's end may be ahead of the audio received. */
-const AHEAD_SECONDS = 0.05;
+/** Characters that were moved and are no further apart than this meet: no one hears what lies between. */
+const JOIN_SECONDS = 0.005;
+/** How far a character's end may be ahead of the audio received: what an encoder holds back (an Opus packet and more). */
+const AHEAD_SECONDS = 0.08;
 
 export class SegmentTiming {
   readonly #text: string;
@@ -59,16 +64,18 @@ export class SegmentTiming {
     facts: ChunkFacts = {},
   ): TimedCharacters | null {
     if (this.#isFinished) return null;
-    const chunkStartSeconds = this.#audioSeconds;
+    const startSeconds = this.#audioSeconds ?? 0;
     this.#audioSeconds = facts.audioSeconds ?? this.#audioSeconds;
+    const endSeconds = this.#audioSeconds;
     const source = hasCharacters(alignment) ? alignment : normalized;
     const entries = source === null ? [] : this.#withinBudget(this.#reader.read(source));
-    const drafts = this.#clock.place(this.#walk.push(entries), chunkStartSeconds);
+    const span = endSeconds === undefined || endSeconds <= 0 ? null : { startSeconds, endSeconds };
+    const drafts = this.#clock.place(this.#walk.push(entries), span);
     if (drafts.length > 0) {
       this.#drafts = this.#drafts.concat(drafts);
       this.#fillBetween();
     }
-    return this.#emit(this.#countSettled());
+    return this.#clock.isInDoubt ? null : this.#emit(this.#countSettled());
   }
 
   /**
@@ -185,7 +192,8 @@ export class SegmentTiming {
 
 /** Makes a draft rise from the one before it and end before the next starts; returns its label. */
 function settle(draft: Draft, lastEnd: number, nextStart: number): Timing {
-  const start = Math.max(draft.startSeconds, lastEnd);
+  const isJoined = draft.timing !== "exact" && draft.startSeconds - lastEnd <= JOIN_SECONDS;
+  const start = isJoined ? lastEnd : Math.max(draft.startSeconds, lastEnd);
   const end = Math.max(start, Math.min(draft.endSeconds, nextStart));
   const moved = Math.max(Math.abs(start - draft.startSeconds), Math.abs(end - draft.endSeconds));
   if (moved > EXACT_SECONDS) draft.timing = weaker(draft.timing, "scaled");

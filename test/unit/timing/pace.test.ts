@@ -1,0 +1,128 @@
+/** Times that run at another pace than their audio, that count from their chunk, or that reach beyond the audio. */
+import { describe, expect, it } from "vitest";
+import type { Alignment } from "../../../src/timing/alignment.ts";
+import { SegmentTiming } from "../../../src/timing/segment-timing.ts";
+import type { TimedCharacters } from "../../../src/timing/timed.ts";
+import { alignmentOf, startsOf } from "./upstream-fixtures.ts";
+
+interface Chunk {
+  readonly alignment: Alignment | null;
+  /** End of its audio in the response. */
+  readonly audioSeconds: number;
+}
+
+function run(text: string, chunks: readonly Chunk[], audioSeconds: number) {
+  const timing = new SegmentTiming({ text, textStart: 0 });
+  const told = chunks.map((chunk) =>
+    timing.push(chunk.alignment, null, { audioSeconds: chunk.audioSeconds }),
+  );
+  return [...told, timing.finish(audioSeconds)];
+}
+
+const shown = (told: readonly (TimedCharacters | null)[]) => told.map(startsOf);
+
+/** "abc", "def", "ghi": 0.3 s each as they are heard, their times `factor` times that. */
+function scaledChunks(factor: number): Chunk[] {
+  return ["abc", "def", "ghi"].map((text, i) => ({
+    alignment: alignmentOf(text, 0.3 * i * factor, 0.1 * factor),
+    audioSeconds: 0.3 * (i + 1),
+  }));
+}
+
+describe("a pace that is not that of the audio", () => {
+  it.each([0.9, 1.1, 1.2])("%d: the first chunk waits for the second, then all is as heard", (factor) => {
+    const told = run("abcdefghi", scaledChunks(factor), 0.9);
+    expect(shown(told)).toEqual(["", "a0.00 b0.10 c0.20 d0.30 e0.40 f0.50", "g0.60 h0.70 i0.80", ""]);
+    expect(told.map((one) => one?.timing)).toEqual([undefined, "scaled", "scaled", undefined]);
+  });
+
+  it("sound times are told at once, exact", () => {
+    const told = run("abcdefghi", scaledChunks(1), 0.9);
+    expect(shown(told)).toEqual(["a0.00 b0.10 c0.20", "d0.30 e0.40 f0.50", "g0.60 h0.70 i0.80", ""]);
+    expect(told[2]?.timing).toBe("exact");
+  });
+
+  it("times a little ahead of their audio are no pace: they stay as they are", () => {
+    const chunks = [
+      { alignment: alignmentOf("abc", 0.04), audioSeconds: 0.3 },
+      { alignment: alignmentOf("def", 0.34), audioSeconds: 0.6 },
+      { alignment: null, audioSeconds: 1 },
+    ];
+    const told = run("abcdef", chunks, 1);
+    expect(shown(told).join(" ").trim()).toBe("a0.04 b0.14 c0.24 d0.34 e0.44 f0.54");
+    expect(told.every((one) => one === null || one.timing === "exact")).toBe(true);
+  });
+
+  it("one chunk alone proves nothing: it is told as it is when more audio comes", () => {
+    const [first] = scaledChunks(1.1);
+    if (first === undefined) throw new Error("No chunk");
+    const told = run("abcdef", [first, { alignment: null, audioSeconds: 0.6 }], 0.6);
+    expect(told[0]).toBeNull();
+    expect(startsOf(told[1] ?? null)).toBe("a0.00 b0.11 c0.22");
+    expect(told[1]?.timing).toBe("exact");
+  });
+
+  it("a pace that ends is given up", () => {
+    const later = [4, 5, 6].map((i) => ({
+      alignment: alignmentOf("xyz", 0.3 * i),
+      audioSeconds: 0.3 * (i + 1),
+    }));
+    const told = run("abcdefghixyzxyzxyz", [...scaledChunks(0.8), ...later], 2.1);
+    expect(startsOf(told[5] ?? null)).toBe("x1.80 y1.90 z2.00");
+    expect(told[5]?.timing).toBe("exact");
+  });
+});
+
+describe("times that count from their chunk", () => {
+  it("are seen from the second chunk on, however short the first", () => {
+    const chunks = [
+      { alignment: alignmentOf("ab"), audioSeconds: 0.2 },
+      { alignment: alignmentOf("cd"), audioSeconds: 0.4 },
+      { alignment: alignmentOf("ef"), audioSeconds: 0.6 },
+    ];
+    const told = run("abcdef", chunks, 0.6);
+    expect(shown(told)).toEqual(["a0.00 b0.10", "c0.20 d0.30", "e0.40 f0.50", ""]);
+  });
+
+  it("begin where their audio begins, also behind a chunk without timing", () => {
+    const chunks = [
+      { alignment: alignmentOf("ab"), audioSeconds: 0.2 },
+      { alignment: null, audioSeconds: 0.5 },
+      { alignment: alignmentOf("efghijklmnopqrst"), audioSeconds: 2.1 },
+    ];
+    expect(shown(run("abcdefghijklmnopqrst", chunks, 2.1))[2]).toContain("e0.50 f0.60 g0.70");
+  });
+});
+
+describe("a last chunk that reaches beyond the audio", () => {
+  const first = { alignment: alignmentOf("abc"), audioSeconds: 0.3 };
+  const long = { alignment: alignmentOf("def", 0.3, 0.4), audioSeconds: 0.6 };
+
+  it("waits, and shrinks into what is there", () => {
+    const told = run("abcdef", [first, long, { alignment: null, audioSeconds: 0.61 }], 0.6);
+    expect(shown(told)).toEqual(["a0.00 b0.10 c0.20", "", "", "d0.30 e0.40 f0.50"]);
+    expect(told[3]?.timing).toBe("scaled");
+  });
+
+  it("is told as it is when its audio comes after all", () => {
+    const told = run("abcdef", [first, long, { alignment: null, audioSeconds: 1.5 }], 1.5);
+    expect(startsOf(told[2] ?? null)).toBe("d0.30 e0.70 f1.10");
+    expect(told[2]?.timing).toBe("exact");
+  });
+});
+
+describe("characters at a chunk's edges with half their time", () => {
+  it("end and start with the chunk's audio", () => {
+    const sound = alignmentOf("ab");
+    const noEnd = { ...sound, character_end_times_seconds: [0.1] };
+    const next = alignmentOf("cd", 0.25);
+    const noStart = { ...next, character_start_times_seconds: [Number.NaN, 0.35] };
+    const chunks = [
+      { alignment: noEnd, audioSeconds: 0.25 },
+      { alignment: noStart, audioSeconds: 0.45 },
+    ];
+    const told = run("abcd", chunks, 0.45);
+    expect(told[0]?.endSeconds.at(-1)).toBeCloseTo(0.25, 6);
+    expect(told[1]?.startSeconds[0]).toBeCloseTo(0.25, 6);
+  });
+});
