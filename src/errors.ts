@@ -35,7 +35,21 @@ export const ERRORS = {
   unknown_utterance: row("No queued or speaking utterance has this id", 4404, 404, false),
   utterance_id_taken: row("Another utterance of this session already has this id", 4409, 409, false),
   text_after_end: row("Text came for an utterance whose text has ended", 4409, 409, false),
+  utterance_over: row(
+    "Text came for an utterance that was interrupted, cancelled or failed",
+    4409,
+    409,
+    false,
+  ),
   nothing_to_interrupt: row("There is nothing speaking or queued to interrupt", 4409, 409, false),
+  nothing_to_cancel: row("No utterance waits that could be cancelled", 4409, 409, false),
+  nothing_to_resume: row("No utterance was interrupted that could go on", 4409, 409, false),
+  resume_expired: row(
+    "The audio of the interrupted utterance is gone: speak the unheard_text of its receipt",
+    4409,
+    410,
+    false,
+  ),
   not_a_speaker: row("The connection joined as a listener and may not speak", 4403, 403, false),
   // What is full.
   queue_full: row("The session's queue of utterances is full", 4429, 429, true),

@@ -11,6 +11,7 @@ import { type Counters, createCounters } from "./metrics/counters.ts";
 import { createExposition } from "./metrics/prometheus.ts";
 import type { SessionTuning } from "./session/ports.ts";
 import { Sessions } from "./session/sessions.ts";
+import { textDefaultsOf } from "./session/text-defaults.ts";
 import { createUpstream, type UpstreamClient } from "./upstream/client.ts";
 import { VERSION } from "./version.ts";
 
@@ -139,11 +140,30 @@ function tuningOf(config: Config): SessionTuning {
       lead_ms: MAX_LEAD_MS,
       outbox_bytes: config.maxOutboxBytes,
       marks: 256,
+      credit_chars: config.creditChars,
+      keep_ms: config.keepMs,
+      resume_ms: config.resumeMs,
+      speculate_ms: config.speculateMs,
+      speculate_chars: config.speculateChars,
     },
     leadMs: config.leadMs,
     aheadMs: config.aheadMs,
     keepMs: config.keepMs,
     graceMs: config.graceMs,
+    resumeMs: config.resumeMs,
+    creditChars: config.creditChars,
+    stallMs: config.stallMs,
+    textIdleMs: config.textIdleMs,
+    speculateMs: config.speculateMs,
+    speculateChars: config.speculateChars,
+    speaksToNobody: config.nobodyListens === "speak",
+    seams: {
+      trimMs: config.trimMs,
+      pauseClauseMs: config.pauseClauseMs,
+      pauseSentenceMs: config.pauseSentenceMs,
+      pauseParagraphMs: config.pauseParagraphMs,
+    },
+    textDefaults: textDefaultsOf(config),
     opusBitrateKbps: config.opusBitrateKbps,
     defaultModel: config.model,
   };

@@ -20,7 +20,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   fanout: ["kit", "errors.ts", "audio", "text", "timing", "protocol", "metrics"],
   service: ["kit", "errors.ts", "audio", "text", "timing", "protocol", "metrics"],
   session: ["kit", "errors.ts", "audio", "text", "timing", "protocol", "metrics", "fanout", "upstream"],
-  edge: ["kit", "errors.ts", "session", "protocol", "metrics"],
+  edge: ["kit", "errors.ts", "session", "protocol", "metrics", "audio"],
   "gateway.ts": ["*"],
   cli: ["*"],
   "main.ts": ["cli", "kit", "errors.ts"],

@@ -15,8 +15,10 @@ export interface Flag {
 
 export interface ParsedArguments {
   readonly positionals: readonly string[];
-  /** The text after a flag with a value. */
+  /** The text after a flag with a value; the last one where it was repeated. */
   text(name: string): string | undefined;
+  /** Every text after a flag with a value, in order. */
+  all(name: string): readonly string[];
   /** Whether a switch was set; the last of `--x` and `--no-x` wins. */
   has(name: string): boolean;
   /** Every flag with a value that was given, by name. */
@@ -29,6 +31,7 @@ export interface ParsedArguments {
 export function parseArguments(args: readonly string[], flags: readonly Flag[]): ParsedArguments {
   const positionals: string[] = [];
   const values = new Map<string, string>();
+  const given: { readonly name: string; readonly value: string }[] = [];
   const switches = new Map<string, boolean>();
   for (let index = 0; index < args.length; index++) {
     const argument = args[index] ?? "";
@@ -50,12 +53,14 @@ export function parseArguments(args: readonly string[], flags: readonly Flag[]):
     const value = inline ?? valueAfter(args[index + 1], flag);
     if (inline === undefined) index++;
     values.set(flag.name, value);
+    given.push({ name: flag.name, value });
   }
   return {
     positionals,
     values,
     switches,
     text: (name) => values.get(name),
+    all: (name) => given.filter((flag) => flag.name === name).map((flag) => flag.value),
     has: (name) => switches.get(name) ?? false,
   };
 }

@@ -1,9 +1,16 @@
 /** Joins a session for say and listen; what stands in the way is said with what to do about it. */
 import { WebSocket } from "ws";
-import { type Connection, type ConnectionSettings, connect, VoicewireError } from "../client/connect.ts";
+import { liveUrl } from "../client/address.ts";
+import {
+  type Connection,
+  type ConnectionSettings,
+  connect,
+  type ReconnectOptions,
+  VoicewireError,
+} from "../client/connect.ts";
 import type { EventType } from "../client/listeners.ts";
 import { GatewayError } from "../errors.ts";
-import type { Event } from "../protocol/vocabulary.ts";
+import type { Event, EventKind } from "../protocol/vocabulary.ts";
 import { usageError } from "./exit.ts";
 
 export interface JoinOptions {
@@ -11,12 +18,19 @@ export interface JoinOptions {
   readonly baseUrl: string;
   readonly session: string;
   readonly settings: ConnectionSettings;
+  /** `EPOCH:SEQ` or `EPOCH:SEQ:AT_MS`: the place that an earlier connection had come to. */
+  readonly resume?: string | undefined;
+  /** Comes back by itself when the socket breaks; default false. */
+  readonly reconnect?: boolean | ReconnectOptions;
 }
 
 /** Throws `upstream_unreachable` where no gateway answers, VoicewireError with the gateway's own reason otherwise. */
-export async function joinSession({ baseUrl, session, settings }: JoinOptions): Promise<Connection> {
+export async function joinSession(options: JoinOptions): Promise<Connection> {
+  const { baseUrl, reconnect = false } = options;
+  const url = new URL(liveUrl(baseUrl, options));
+  if (options.resume !== undefined) url.searchParams.set("resume", options.resume);
   try {
-    return await connect({ baseUrl, session, settings, WebSocket });
+    return await connect({ url: url.href, WebSocket, reconnect });
   } catch (thrown) {
     if (thrown instanceof VoicewireError && thrown.code === "connect_failed") {
       throw new GatewayError(
@@ -50,6 +64,17 @@ const SCHEMES: Readonly<Record<string, string>> = {
   "wss:": "https:",
 };
 
+/** What --json asks for. */
+export const JSON_EVENTS: readonly EventKind[] = [
+  "characters",
+  "normalized",
+  "words",
+  "segments",
+  "cues",
+  "marks",
+  "presence",
+];
+
 /** Calls `handler` with every event of any type, for --json. */
 export function onEveryEvent(connection: Connection, handler: (event: Event) => void): void {
   handler(connection.hello);
@@ -68,6 +93,12 @@ const EVENT_TYPES: Readonly<Record<EventType, true>> = {
   characters: true,
   words: true,
   segment: true,
+  normalized: true,
+  cue: true,
+  presence: true,
+  paused: true,
+  resumed: true,
+  "utterance.resumed": true,
   mark: true,
   interrupted: true,
   gap: true,

@@ -1,5 +1,5 @@
 /** What `voicewire listen` was asked to do: its flags, checked before anything is opened. */
-import type { AudioFormat } from "../protocol/vocabulary.ts";
+import { type AudioFormat, POLICIES, type Policy } from "../protocol/vocabulary.ts";
 import { usageError } from "./exit.ts";
 import { choiceFlag, type Flag, integerFlag, parseArguments } from "./flags.ts";
 import { settingsOf } from "./from-io.ts";
@@ -34,6 +34,21 @@ export const LISTEN_FLAGS: readonly Flag[] = [
   { name: "json", about: "Every event as a line of JSON on stdout" },
   { name: "wait", about: "Keep trying until the session and its gateway are there" },
   { name: "for", value: "SECONDS", about: "End after so many seconds" },
+  {
+    name: "policy",
+    value: "POLICY",
+    about: `When we read too slowly: ${POLICIES.join(", ")} (default live: audio is skipped and told as missed)`,
+  },
+  {
+    name: "reconnect",
+    about: "Come back by itself when the connection breaks, and go on where it was (default); --no-reconnect",
+  },
+  {
+    name: "resume",
+    value: "EPOCH:SEQ[:MS]",
+    about:
+      "Go on from an earlier connection: hello's epoch, the last event's seq, the end of the audio it got (see --json)",
+  },
   CONFIG_FLAG,
 ];
 
@@ -48,8 +63,20 @@ export interface ListenPlan {
   readonly hasCaptions: boolean;
   readonly isJson: boolean;
   readonly mustWait: boolean;
+  readonly policy: Policy;
+  readonly mayReconnect: boolean;
+  /** The place that an earlier connection had come to. */
+  readonly resume: ResumePlace | undefined;
   /** undefined = no end. */
   readonly forMs: number | undefined;
+}
+
+export interface ResumePlace {
+  /** As the gateway takes it: `EPOCH:SEQ` or `EPOCH:SEQ:AT_MS`. */
+  readonly value: string;
+  readonly epoch: string;
+  /** End of the audio that was received, on the timeline. */
+  readonly atMs: number | undefined;
 }
 
 const MAX_FOR_SECONDS = 365 * 24 * 3600;
@@ -82,6 +109,19 @@ export function planListen(io: Io, args: readonly string[]): ListenPlan {
     hasCaptions: parsed.switches.get("captions") ?? !isJson,
     isJson,
     mustWait: parsed.has("wait"),
+    // Nobody's slow disk or player may hold up a session that others speak in, unless it is asked for.
+    policy: choiceFlag(parsed, "policy", POLICIES) ?? "live",
+    mayReconnect: parsed.switches.get("reconnect") ?? true,
+    resume: resumeOf(parsed.text("resume")),
     forMs: forSeconds === 0 ? undefined : forSeconds * 1000,
   };
+}
+
+function resumeOf(value: string | undefined): ResumePlace | undefined {
+  if (value === undefined) return undefined;
+  const match = /^([^:\s]+):\d{1,15}(?::(\d{1,12}(?:\.\d{1,6})?))?$/.exec(value);
+  if (match?.[1] !== undefined) {
+    return { value, epoch: match[1], atMs: match[2] === undefined ? undefined : Number(match[2]) };
+  }
+  throw usageError(`Flag --resume: "${value}", expected EPOCH:SEQ or EPOCH:SEQ:AT_MS`, "resume");
 }

@@ -2,21 +2,20 @@
 import { type Connection, VoicewireError } from "../client/connect.ts";
 import { GatewayError } from "../errors.ts";
 import { EXIT } from "./exit.ts";
+import { Following } from "./following.ts";
 import type { CommandModule } from "./help.ts";
-import { type Io, mayStyle } from "./io.ts";
-import { joinSession, onEveryEvent } from "./join-session.ts";
-import { KaraokeView, PlainView, type SpeechView } from "./karaoke.ts";
+import type { Io } from "./io.ts";
+import { JSON_EVENTS, joinSession } from "./join-session.ts";
 import { LISTEN_FLAGS, type ListenPlan, planListen } from "./listen-plan.ts";
-import { LiveDisplay } from "./live-display.ts";
 import { type Outputs, prepareOutputs } from "./outputs.ts";
-import { PlayoutClock } from "./playout.ts";
-import { Script } from "./script.ts";
 
 export const listen: CommandModule = {
   help: {
     name: "listen",
     usage: ["listen [FLAGS] SESSION"],
-    about: "Follows a session from now on, until Ctrl+C, --for, or the gateway's end. Others do not notice.",
+    about:
+      "Follows a session from now on, until Ctrl+C, --for, or the gateway's end. Others do not notice. When the " +
+      "connection breaks it comes back by itself and goes on where it was; what is gone by then is said.",
     flags: LISTEN_FLAGS,
     examples: [
       { line: "voicewire listen demo", about: "captions, with the current word lit up" },
@@ -29,12 +28,17 @@ export const listen: CommandModule = {
         line: "voicewire listen demo --json --wait | jq .type",
         about: "every event, as soon as there is one",
       },
+      {
+        line: "voicewire listen demo --policy lossless --out demo.wav",
+        about: "a recording without gaps; a disk that does not keep up slows the session down",
+      },
     ],
   },
   run: runListen,
 };
 
 const RETRY_MS = 500;
+const MAX_RETRY_MS = 5_000;
 
 async function runListen(io: Io, args: readonly string[]): Promise<number> {
   const plan = planListen(io, args);
@@ -46,7 +50,7 @@ async function runListen(io: Io, args: readonly string[]): Promise<number> {
     try {
       const outputs = openOutputs();
       try {
-        return await follow(io, plan, { connection, outputs, end });
+        return await follow(new Following({ io, plan, connection, outputs }), { connection, outputs, end });
       } finally {
         await outputs.close();
       }
@@ -115,11 +119,14 @@ function join(plan: ListenPlan): Promise<Connection> {
       ...(plan.mustWait ? { wait: true } : {}),
       format: plan.format,
       frame_ms: plan.frameMs,
-      // Nobody's slow disk or player may hold up a session that others speak in.
-      policy: "live",
-      events: plan.isJson
-        ? ["characters", "words", "segments", "marks"]
-        : ["characters", "words", "segments"],
+      policy: plan.policy,
+      events: plan.isJson ? JSON_EVENTS : ["characters", "words", "segments"],
+    },
+    resume: plan.resume?.value,
+    reconnect: plan.mayReconnect && {
+      firstDelayMs: RETRY_MS,
+      maxDelayMs: MAX_RETRY_MS,
+      ...(plan.mustWait ? { maxTries: Number.POSITIVE_INFINITY } : {}),
     },
   });
 }
@@ -139,46 +146,16 @@ function explained(thrown: unknown, plan: ListenPlan): unknown {
   );
 }
 
-interface Following {
+interface Scene {
   readonly connection: Connection;
   readonly outputs: Outputs;
   readonly end: Ending;
 }
 
-async function follow(io: Io, plan: ListenPlan, { connection, outputs, end }: Following): Promise<number> {
-  const script = new Script();
-  const playout = new PlayoutClock(io.clock);
-  const display = new LiveDisplay({ clock: io.clock, script, playout, view: viewOf(io, plan) });
-  const frameMs = connection.audio?.frame_ms ?? plan.frameMs;
-  outputs.originMs = connection.audio?.start_ms ?? 0;
-  const breakLine = () => {
-    if (script.text !== "") script.decorate("\n");
-    outputs.line();
-  };
-  if (plan.isJson) onEveryEvent(connection, (event) => io.stdout.write(`${JSON.stringify(event)}\n`));
-  connection.onAudio((frame, { atMs }) => {
-    playout.frame(atMs + frameMs, frameMs);
-    outputs.frame(frame, frameMs);
-  });
-  const lines = new Lines();
-  connection.on("segment", (event) => {
-    if (lines.isNew(event.utterance_id, event.dialogue_input_index)) breakLine();
-  });
-  connection.on("characters", (event) => {
-    if (lines.isNew(event.utterance_id)) breakLine();
-    const piece = { utteranceId: event.utterance_id, start: event.start, text: event.characters.join("") };
-    script.append(piece.text, piece);
-    outputs.text(piece);
-  });
-  connection.on("words", (event) => {
-    for (const word of event.words) script.time(event.utterance_id, word);
-    outputs.words(event);
-  });
-  connection.on("gap", (event) => io.stderr.write(`voicewire: missed ${event.ms} ms of audio\n`));
-  connection.on("warning", (event) => io.stderr.write(`voicewire: ${event.message}\n`));
-  display.start();
+async function follow(following: Following, { connection, outputs, end }: Scene): Promise<number> {
+  following.start();
   const closed = await Promise.race([connection.closed, end.reached, outputs.failed]).finally(() =>
-    display.stop(),
+    following.stop(),
   );
   if (closed === undefined || closed.code === 1000) return end.code;
   throw new VoicewireError({
@@ -186,27 +163,6 @@ async function follow(io: Io, plan: ListenPlan, { connection, outputs, end }: Fo
     message: `The gateway closed the connection: ${closed.code} ${closed.reason}`.trim(),
     retryable: true,
   });
-}
-
-/** Each utterance begins a line, and within a dialogue each input. */
-class Lines {
-  #utteranceId: string | undefined;
-  #input = 0;
-
-  isNew(utteranceId: string, input = this.#input): boolean {
-    const isSame = this.#utteranceId === utteranceId && this.#input === input;
-    const isFirst = this.#utteranceId === undefined;
-    this.#utteranceId = utteranceId;
-    this.#input = input;
-    return !isSame && !isFirst;
-  }
-}
-
-function viewOf(io: Io, plan: ListenPlan): SpeechView {
-  if (!plan.hasCaptions) return { draw: () => undefined, finish: () => undefined };
-  const isTaken = plan.isJson || [plan.out?.path, plan.vtt, plan.srt].includes("-");
-  const output = isTaken ? io.stderr : io.stdout;
-  return mayStyle(output, io.env) ? new KaraokeView(output) : new PlainView(output);
 }
 
 function pause(io: Io, ms: number): Promise<void> {

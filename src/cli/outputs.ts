@@ -1,4 +1,7 @@
 /** Everything that say and listen write besides the terminal: the audio file, the caption files, the player. */
+import { AUDIO_FORMATS, frameSamples } from "../audio/formats.ts";
+import { encodeAlaw, encodeUlaw } from "../audio/g711.ts";
+import { concealmentPacket } from "../audio/opus-packet.ts";
 import type { AudioFormat, WordsEvent } from "../protocol/vocabulary.ts";
 import { type AudioFile, prepareAudioFile } from "./audio-file.ts";
 import { CaptionFiles } from "./caption-files.ts";
@@ -22,7 +25,11 @@ export interface Outputs {
   originMs: number;
   /** Rejects when a file can't be written any more (a full disk); never resolves. */
   readonly failed: Promise<never>;
+  /** Audio that was received or filled in so far, ms. */
+  readonly audioMs: number;
   frame(frame: Uint8Array, frameMs: number): void;
+  /** `ms` of the timeline were missed: an audio file gets silence, so that what follows stands at its time. */
+  gap(ms: number, frameMs: number): void;
   /** More text of an utterance; comes before its words. */
   text(piece: FedText): void;
   /** The text that follows is another line: its captions begin anew. */
@@ -55,6 +62,9 @@ interface Parts {
   readonly player: Player | undefined;
 }
 
+/** Longer gaps are left out of the file: who was away for a night does not want a night of silence. */
+const MAX_FILLED_MS = 600_000;
+
 class OpenOutputs implements Outputs {
   readonly failed: Promise<never>;
   readonly #io: Io;
@@ -82,11 +92,33 @@ class OpenOutputs implements Outputs {
     this.#parts.captions.originMs = ms;
   }
 
+  get audioMs(): number {
+    return this.#audioMs;
+  }
+
   frame(frame: Uint8Array, frameMs: number): void {
     this.#audioMs += frameMs;
     try {
       this.#parts.audio?.write(frame);
       this.#parts.player?.write(frame);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  gap(ms: number, frameMs: number): void {
+    // A reader of stdout hears what comes as it comes: silence would only put it behind for good.
+    if (this.#parts.audio === undefined || this.#plan.out?.path === "-") return;
+    if (ms > MAX_FILLED_MS) {
+      this.originMs += ms;
+      return;
+    }
+    const frame = silentFrame(this.#plan.format, frameMs);
+    try {
+      for (let left = Math.round(ms / frameMs); left > 0; left--) {
+        this.#parts.audio.write(frame);
+        this.#audioMs += frameMs;
+      }
     } catch (error) {
       this.#fail(error);
     }
@@ -142,4 +174,13 @@ class OpenOutputs implements Outputs {
 
 function sizeOf(bytes: number): string {
   return bytes < 10_000 ? `${bytes} bytes` : `${Math.round(bytes / 1000)} kB`;
+}
+
+function silentFrame(format: AudioFormat, frameMs: number): Uint8Array {
+  const { codec } = AUDIO_FORMATS[format];
+  if (codec === "opus") return concealmentPacket(frameMs);
+  const samples = new Int16Array(frameSamples(format, frameMs));
+  if (codec === "ulaw") return encodeUlaw(samples);
+  if (codec === "alaw") return encodeAlaw(samples);
+  return new Uint8Array(samples.buffer);
 }

@@ -1,6 +1,6 @@
 /** Sends what `voicewire say` speaks: a whole text as one command, tokens as they come, a dialogue at once. */
 import type { Connection } from "../client/connect.ts";
-import type { VoiceOptions } from "../protocol/vocabulary.ts";
+import type { QueueOptions, TextOptions, VoiceOptions } from "../protocol/vocabulary.ts";
 import { usageError } from "./exit.ts";
 import type { SayPlan } from "./say-plan.ts";
 import { type FedText, piecesOf, TextFeeder } from "./text-feeder.ts";
@@ -10,8 +10,10 @@ export type SayingText =
   | { readonly kind: "whole"; readonly text: string; readonly voiceId: string | undefined }
   | {
       readonly kind: "tokens";
-      readonly chunks: AsyncIterable<Uint8Array>;
+      readonly tokens: AsyncIterable<string>;
       readonly voiceId: string | undefined;
+      /** Of the text, where its source names it and the command line does not. */
+      readonly language?: string | undefined;
     }
   | { readonly kind: "dialogue"; readonly lines: readonly SpokenLine[] };
 
@@ -31,7 +33,7 @@ export interface FeedOptions {
   decorate(text: string): void;
   /** A command was refused: the gateway's reason. */
   refused(error: Error): void;
-  /** Resolves when another utterance may be queued. */
+  /** Resolves when more text may be sent: few utterances are queued, and the gateway has paused none. */
   room(): Promise<void>;
 }
 
@@ -47,45 +49,63 @@ export async function feed(text: SayingText, options: FeedOptions): Promise<void
     return;
   }
   const { connection, plan } = options;
-  const voice = voiceOptions(plan, text.voiceId);
+  const language = text.kind === "tokens" ? text.language : undefined;
+  const how: SpeechOptions = {
+    ...voiceOptions(plan, text.voiceId, language),
+    ...plan.textOptions,
+    ...plan.queueOptions,
+  };
   if (text.kind === "whole" && text.text.length <= connection.hello.limits.text_chars) {
     const utteranceId = connection.newUtteranceId();
     options.show({ utteranceId, start: 0, text: text.text });
-    connection.speak({ text: text.text, utterance_id: utteranceId, ...voice }).catch(options.refused);
+    connection.speak({ text: text.text, utterance_id: utteranceId, ...how }).catch(options.refused);
     return;
   }
-  await feedTokens(text.kind === "whole" ? [text.text] : decoded(text.chunks), { ...options, voice });
+  await feedTokens(text.kind === "whole" ? [text.text] : text.tokens, { ...options, how });
 }
 
-type TokenOptions = FeedOptions & { readonly voice: VoiceOptions };
+type SpeechOptions = VoiceOptions & TextOptions & QueueOptions;
+type TokenOptions = FeedOptions & { readonly how: SpeechOptions };
 
 async function feedTokens(
   tokens: AsyncIterable<string> | Iterable<string>,
   options: TokenOptions,
 ): Promise<void> {
-  const { connection, show, decorate, voice, room } = options;
-  const { text_chars: maxUtteranceChars, message_bytes: messageBytes } = connection.hello.limits;
+  const { connection, show, decorate, how, room } = options;
+  const {
+    text_chars: maxUtteranceChars,
+    message_bytes: messageBytes,
+    // A gateway of an older version names none and never pauses.
+    credit_chars: creditChars = Number.POSITIVE_INFINITY,
+  } = connection.hello.limits;
+  const overheadBytes = MESSAGE_OVERHEAD_BYTES + Buffer.byteLength(JSON.stringify(how));
   let hasWords = false;
   const feeder = new TextFeeder({
     maxUtteranceChars,
-    maxPieceChars: Math.max(2, Math.floor((messageBytes - MESSAGE_OVERHEAD_BYTES) / BYTES_PER_CHAR)),
+    maxPieceChars: Math.max(2, Math.floor((messageBytes - overheadBytes) / BYTES_PER_CHAR)),
     newUtteranceId: () => connection.newUtteranceId(),
     onText: (piece) => {
       if (hasWords && piece.start === 0) decorate(" ");
       hasWords = true;
       show(piece);
-      connection.text(piece.text, { utterance_id: piece.utteranceId, ...(piece.start === 0 ? voice : {}) });
+      connection.text(piece.text, { utterance_id: piece.utteranceId, ...(piece.start === 0 ? how : {}) });
     },
     onEnd: (utteranceId) => connection.end(utteranceId),
   });
+  let unconfirmedChars = 0;
   for await (const token of tokens) {
-    for (const piece of piecesOf(token, maxUtteranceChars)) {
+    for (const piece of piecesOf(token, Math.min(maxUtteranceChars, creditChars))) {
       await room();
       feeder.push(piece);
+      unconfirmedChars += piece.length;
+      if (unconfirmedChars < creditChars) continue;
+      // A file on stdin is here at once: what the gateway says to this much of it must be heard before more is sent.
+      await connection.ping();
+      unconfirmedChars = 0;
     }
   }
   feeder.end();
-  if (!hasWords) throw usageError("Nothing to say: stdin was empty, expected text");
+  if (!hasWords) throw usageError("Nothing to say: the input was empty, expected text");
 }
 
 function feedDialogue(lines: readonly SpokenLine[], options: FeedOptions): void {
@@ -103,11 +123,17 @@ function feedDialogue(lines: readonly SpokenLine[], options: FeedOptions): void 
       inputs: lines.map((line) => ({ text: line.text, voice_id: line.voiceId })),
       ...(plan.model === undefined ? {} : { model_id: plan.model }),
       ...(plan.language === undefined ? {} : { language_code: plan.language }),
+      ...plan.queueOptions,
     })
     .catch(options.refused);
 }
 
-function voiceOptions({ model, language, speed }: SayPlan, voiceId: string | undefined): VoiceOptions {
+function voiceOptions(
+  { model, language: asked, speed }: SayPlan,
+  voiceId: string | undefined,
+  named: string | undefined,
+): VoiceOptions {
+  const language = asked ?? named;
   return {
     ...(voiceId === undefined ? {} : { voice_id: voiceId }),
     ...(model === undefined ? {} : { model_id: model }),
@@ -117,7 +143,7 @@ function voiceOptions({ model, language, speed }: SayPlan, voiceId: string | und
 }
 
 /** UTF-8 as it comes: a character that two chunks share is held until it is whole. */
-async function* decoded(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+export async function* decoded(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   for await (const chunk of chunks) {
     const text = decoder.decode(chunk, { stream: true });

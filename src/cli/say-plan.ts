@@ -1,5 +1,5 @@
 /** What `voicewire say` was asked to do: its flags, checked against each other, before anything is started. */
-import type { AudioFormat } from "../protocol/vocabulary.ts";
+import type { AudioFormat, QueueOptions, TextOptions } from "../protocol/vocabulary.ts";
 import { usageError } from "./exit.ts";
 import { type Flag, type ParsedArguments, parseArguments } from "./flags.ts";
 import { settingsOf } from "./from-io.ts";
@@ -7,6 +7,7 @@ import type { Io } from "./io.ts";
 import { AUDIO_FORMAT_NAMES, audioFormat, type OutputFormat, outputFormatOf } from "./output-format.ts";
 import { findPlayer, PLAYER_FORMAT } from "./player.ts";
 import { CONFIG_FLAG, type ResolvedSettings, settingFlags } from "./settings.ts";
+import { PRIORITY_FLAG, queueOptionsOf, TEXT_FLAGS, textOptionsOf } from "./speech-options.ts";
 
 const UPSTREAM_KEYS = ["upstreamUrl", "upstreamRegion", "upstreamKey"];
 const UPSTREAM_FLAGS = settingFlags(UPSTREAM_KEYS);
@@ -21,6 +22,13 @@ export const SAY_FLAGS: readonly Flag[] = [
     value: "FILE",
     about: 'Speak a dialogue: lines "Voice: text", or JSON [{"text", "voice_id"}]',
   },
+  {
+    name: "tokens",
+    value: "FILE",
+    about: 'Speak a recorded token stream in its own time: lines {"at_ms", "text"}; - is stdin',
+  },
+  ...TEXT_FLAGS,
+  PRIORITY_FLAG,
   {
     name: "out",
     short: "o",
@@ -37,6 +45,7 @@ export const SAY_FLAGS: readonly Flag[] = [
   { name: "vtt", value: "FILE", about: "Captions as WebVTT; - is stdout" },
   { name: "srt", value: "FILE", about: "Captions as SRT; - is stdout" },
   { name: "json", about: "Every event as a line of JSON on stdout" },
+  { name: "waterfall", about: "At the end, where the time until the first frame went: a line an utterance" },
   { name: "play", about: "Play the sound (default on a terminal where a player is installed); --no-play" },
   { name: "quiet", short: "q", about: "No words, no summary" },
   { name: "list-voices", about: "List the voices and end" },
@@ -55,6 +64,10 @@ export interface SayPlan {
   /** The text of the command line; undefined = stdin, token by token. */
   readonly text: string | undefined;
   readonly dialogueFile: string | undefined;
+  /** A recorded token stream; `-` is stdin. */
+  readonly tokensFile: string | undefined;
+  readonly textOptions: TextOptions;
+  readonly queueOptions: QueueOptions;
   readonly voice: string | undefined;
   readonly model: string | undefined;
   readonly language: string | undefined;
@@ -65,6 +78,7 @@ export interface SayPlan {
   readonly isJson: boolean;
   readonly isQuiet: boolean;
   readonly isVoiceList: boolean;
+  readonly hasWaterfall: boolean;
   /** The player's command line; undefined = no sound. */
   readonly player: readonly string[] | undefined;
   /** What is asked of the gateway. */
@@ -98,6 +112,8 @@ export function planSay(io: Io, args: readonly string[]): SayPlan {
   checkStdout({ out: path, vtt, srt, json: parsed.has("json") });
   return {
     ...textOf(io, parsed),
+    textOptions: textOptionsOf(parsed),
+    queueOptions: queueOptionsOf(parsed),
     voice: parsed.text("voice"),
     model: parsed.text("model"),
     language: parsed.text("language"),
@@ -108,6 +124,7 @@ export function planSay(io: Io, args: readonly string[]): SayPlan {
     isJson: parsed.has("json"),
     isQuiet: parsed.has("quiet"),
     isVoiceList: parsed.has("list-voices"),
+    hasWaterfall: parsed.has("waterfall"),
     player,
     format: wireFormat(parsed, { out, player }),
     isBurst,
@@ -119,28 +136,44 @@ export function planSay(io: Io, args: readonly string[]): SayPlan {
   };
 }
 
-function textOf(io: Io, parsed: ParsedArguments): Pick<SayPlan, "text" | "dialogueFile"> {
+type TextSource = Pick<SayPlan, "text" | "dialogueFile" | "tokensFile">;
+
+function textOf(io: Io, parsed: ParsedArguments): TextSource {
   const dialogueFile = parsed.text("dialogue");
+  const tokensFile = parsed.text("tokens");
   const words = parsed.positionals.join(" ");
   const isFromStdin = words === "" || words === "-";
-  if (parsed.has("list-voices")) return { text: undefined, dialogueFile };
-  if (dialogueFile !== undefined) {
-    if (words !== "")
-      throw usageError("Flag --dialogue: the text comes from the file, expected no other text", "dialogue");
-    if (parsed.text("speed") !== undefined || parsed.text("voice") !== undefined) {
-      throw usageError(
-        "Flag --dialogue: --voice and --speed do not apply, expected a voice on each line",
-        "dialogue",
-      );
-    }
-    return { text: undefined, dialogueFile };
+  if (parsed.has("list-voices")) return { text: undefined, dialogueFile, tokensFile };
+  for (const flag of ["dialogue", "tokens"] as const) {
+    if (parsed.text(flag) !== undefined && words !== "")
+      throw usageError(`Flag --${flag}: the text comes from the file, expected no other text`, flag);
   }
-  if (isFromStdin && io.stdin.isTty) {
+  if (dialogueFile !== undefined) checkDialogue(parsed);
+  const isFromFile = dialogueFile !== undefined || tokensFile !== undefined;
+  const isFromTerminal = tokensFile === "-" || (isFromStdin && !isFromFile);
+  if (isFromTerminal && io.stdin.isTty) {
     throw usageError(
       'Nothing to say: expected a text, as in voicewire say "Hello", or a pipe: echo Hello | voicewire say',
     );
   }
-  return { text: isFromStdin ? undefined : words, dialogueFile };
+  return { text: isFromStdin ? undefined : words, dialogueFile, tokensFile };
+}
+
+function checkDialogue(parsed: ParsedArguments): void {
+  if (parsed.text("tokens") !== undefined)
+    throw usageError("Flags --dialogue and --tokens: expected one of them", "tokens");
+  if (parsed.text("speed") !== undefined || parsed.text("voice") !== undefined) {
+    throw usageError(
+      "Flag --dialogue: --voice and --speed do not apply, expected a voice on each line",
+      "dialogue",
+    );
+  }
+  if (TEXT_FLAGS.some((flag) => parsed.values.has(flag.name))) {
+    throw usageError(
+      "Flag --dialogue: its lines are spoken as they are, expected no --clean, --replace or --replacements",
+      "dialogue",
+    );
+  }
 }
 
 function speedOf(parsed: ParsedArguments): number | undefined {

@@ -1,7 +1,7 @@
 /** One run of `voicewire say`: feeds the text, follows the words and the audio, and ends in one of four ways. */
 import { type Connection, VoicewireError } from "../client/connect.ts";
 import type { Timer } from "../kit/clock.ts";
-import type { InterruptedEvent, UtteranceDoneEvent } from "../protocol/vocabulary.ts";
+import type { InterruptedEvent, UtteranceDoneEvent, Waterfall } from "../protocol/vocabulary.ts";
 import { EXIT } from "./exit.ts";
 import { type Io, mayStyle } from "./io.ts";
 import { onEveryEvent } from "./join-session.ts";
@@ -9,6 +9,7 @@ import { KaraokeView, PlainView, type SpeechView } from "./karaoke.ts";
 import { LiveDisplay } from "./live-display.ts";
 import type { Outputs } from "./outputs.ts";
 import { PlayoutClock } from "./playout.ts";
+import { renderReceipt, renderWaterfall } from "./receipt.ts";
 import { feed, type SayingText } from "./say-feed.ts";
 import type { SayPlan } from "./say-plan.ts";
 import { Script } from "./script.ts";
@@ -23,6 +24,8 @@ export interface SayingOptions {
 /** Utterances of a long text that are queued at once; the gateway's own bound is larger. */
 const MAX_AHEAD = 4;
 const INTERRUPT_DEADLINE_MS = 1_500;
+/** How long speech that somebody else has cut is waited for to go on. */
+const RESUME_WAIT_MS = 5_000;
 
 /** How the run ended, when it did not fail; `unread`: the reader of stdout has gone. */
 type Ending = "spoken" | "stopped" | "unread";
@@ -34,9 +37,16 @@ export class Saying {
   readonly #display: LiveDisplay | undefined;
   /** Utterances that are not done. */
   readonly #open = new Set<string>();
+  /** Utterances of which the gateway wants no more text for now. */
+  readonly #paused = new Set<string>();
+  /** Utterances that somebody else has cut, and that may go on. */
+  readonly #cut = new Map<string, Timer>();
+  readonly #waterfalls: Waterfall[] = [];
   #isAllFed = false;
+  /** It is cut by who runs it. */
+  #isInterrupting = false;
   #endMs = 0;
-  /** Called at each change of `#open` and at the end of the text. */
+  /** Called at each change of `#open` and `#paused`. */
   #wake: () => void = () => undefined;
   #fail: (error: Error) => void = () => undefined;
   readonly #failed: Promise<never>;
@@ -87,8 +97,11 @@ export class Saying {
       if (!plan.isQuiet) io.stderr.write(`${heard}\n`);
       return EXIT.interrupted;
     } finally {
+      for (const timer of this.#cut.values()) timer.cancel();
       unlisten();
       this.#display?.stop();
+      // Not before: the live lines on the terminal would be drawn over it.
+      for (const latency of this.#waterfalls) io.stderr.write(`${renderWaterfall(latency)}\n`);
     }
   }
 
@@ -105,7 +118,11 @@ export class Saying {
       for (const word of event.words) this.#script.time(event.utterance_id, word);
       outputs.words(event);
     });
+    connection.on("interrupted", (event) => this.#cutByOthers(event));
+    connection.on("utterance.resumed", (event) => this.#goesOn(event.utterance_id));
     connection.on("utterance.done", (event) => this.#utteranceDone(event));
+    connection.on("paused", (event) => this.#paused.add(event.utterance_id));
+    connection.on("resumed", (event) => this.#unpause(event.utterance_id));
     connection.on("error", (event) => {
       if (event.utterance_id === undefined || this.#open.has(event.utterance_id))
         this.#fail(new VoicewireError(event));
@@ -126,10 +143,36 @@ export class Saying {
     return this.#isAllFed && this.#open.size === 0;
   }
 
+  #cutByOthers(event: InterruptedEvent): void {
+    const { io, plan } = this.#options;
+    if (this.#isInterrupting || !this.#open.has(event.utterance_id)) return;
+    if (!plan.isQuiet && !plan.isJson) io.stderr.write(`${renderReceipt(event)}\n`);
+    if (!event.resumable) return;
+    const timer = io.clock.at(io.clock.nowMs() + RESUME_WAIT_MS, () => {
+      this.#cut.delete(event.utterance_id);
+      this.#open.delete(event.utterance_id);
+      this.#wake();
+    });
+    this.#cut.set(event.utterance_id, timer);
+  }
+
+  #goesOn(utteranceId: string): void {
+    this.#cut.get(utteranceId)?.cancel();
+    this.#cut.delete(utteranceId);
+  }
+
   #utteranceDone(event: UtteranceDoneEvent): void {
-    if (!this.#open.delete(event.utterance_id)) return;
+    if (!this.#open.has(event.utterance_id)) return;
     this.#endMs = Math.max(this.#endMs, event.end_ms);
+    if (this.#cut.has(event.utterance_id)) return;
+    this.#open.delete(event.utterance_id);
+    if (this.#options.plan.hasWaterfall && event.latency !== null) this.#waterfalls.push(event.latency);
     if (event.outcome === "failed") this.#fail(new VoicewireError(event.error ?? UNEXPLAINED));
+    this.#unpause(event.utterance_id);
+  }
+
+  #unpause(utteranceId: string): void {
+    this.#paused.delete(utteranceId);
     this.#wake();
   }
 
@@ -149,7 +192,7 @@ export class Saying {
         outputs.line();
       },
       refused: this.#fail,
-      room: () => this.#until(() => this.#open.size <= MAX_AHEAD),
+      room: () => this.#until(() => this.#open.size <= MAX_AHEAD && this.#paused.size === 0),
     });
     this.#isAllFed = true;
     await this.#until(() => this.#isAllSaid);
@@ -168,13 +211,14 @@ export class Saying {
   /** Stops the speech and tells what was heard; does not wait long for a gateway that does not answer. */
   async #interrupt(): Promise<string> {
     const { connection, outputs } = this.#options;
+    this.#isInterrupting = true;
     outputs.silence();
     const playedMs = this.#playout.positionMs();
     if (connection.isOpen && this.#display !== undefined) connection.played({ at_ms: Math.round(playedMs) });
     const receipt = await this.#receipt();
     this.#display?.stop();
-    if (receipt === undefined) return `Interrupted after ${seconds(playedMs)}`;
-    return `Interrupted after ${seconds(receipt.heard.ms)}; heard: "${receipt.heard.text.trim()}"`;
+    if (receipt === undefined) return `Interrupted after ${Math.round(playedMs)} ms`;
+    return renderReceipt(receipt);
   }
 
   async #receipt(): Promise<InterruptedEvent | undefined> {
@@ -201,8 +245,4 @@ const UNEXPLAINED = {
 function viewOf(io: Io, plan: SayPlan): SpeechView {
   if (plan.isQuiet || plan.isJson) return { draw: () => undefined, finish: () => undefined };
   return mayStyle(io.stdout, io.env) ? new KaraokeView(io.stdout) : new PlainView(io.stdout);
-}
-
-function seconds(ms: number): string {
-  return `${(ms / 1000).toFixed(1)} s`;
 }

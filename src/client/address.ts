@@ -23,3 +23,17 @@ export function liveUrl(baseUrl: string, where: { session: string; settings?: Co
   url.search = query.toString();
   return url.href;
 }
+
+/** The address to come back to: the same place with the settings of now (`configure` may have changed them). */
+export function resumeUrl(
+  url: string,
+  where: { resume: string; settings: Partial<ListenerSettings> },
+): string {
+  const back = new URL(url);
+  for (const [name, value] of Object.entries(where.settings)) {
+    const text = Array.isArray(value) ? value.join(",") || "none" : String(value);
+    if (name !== "role") back.searchParams.set(name, text);
+  }
+  back.searchParams.set("resume", where.resume);
+  return back.href;
+}

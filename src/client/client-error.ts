@@ -7,6 +7,13 @@ import type { ErrorBody } from "../protocol/vocabulary.ts";
  */
 export type ClientErrorCode = "not_connected" | "connect_failed" | "connect_timeout" | "connection_lost";
 
+const CLIENT_CODES: ReadonlySet<string> = new Set([
+  "not_connected",
+  "connect_failed",
+  "connect_timeout",
+  "connection_lost",
+] satisfies ClientErrorCode[]);
+
 export class VoicewireError extends Error {
   /** A code of the gateway's table or of the client's own. */
   readonly code: string;
@@ -24,6 +31,11 @@ export class VoicewireError extends Error {
     this.isRetryable = body.retryable;
     this.retryAfterMs = body.retry_after_ms;
     this.field = body.field;
+  }
+
+  /** Whether the gateway said so itself; otherwise no word of it came. */
+  get isFromGateway(): boolean {
+    return !CLIENT_CODES.has(this.code);
   }
 }
 

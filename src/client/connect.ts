@@ -8,15 +8,17 @@
  * Node 20 has no WebSocket of its own: pass `WebSocket` from the package `ws`.
  */
 import { type ConnectionSettings, liveUrl } from "./address.ts";
-import { clientError, VoicewireError } from "./client-error.ts";
 import { Connection } from "./connection.ts";
-import { parseEvent } from "./events.ts";
-import type { WebSocketConstructor, WebSocketLike } from "./socket.ts";
+import { openSocket } from "./open-socket.ts";
+import type { ReconnectOptions } from "./reconnector.ts";
+import type { WebSocketConstructor } from "./socket.ts";
 
 export type { ConnectionSettings } from "./address.ts";
 export { VoicewireError } from "./client-error.ts";
 export type { AudioHandler, Connection, DialogueFields, SpeakFields, TextOptions } from "./connection.ts";
 export type { FramePosition } from "./frame-clock.ts";
+export type { ReconnectedEvent, ReconnectingEvent } from "./listeners.ts";
+export type { ReconnectOptions } from "./reconnector.ts";
 export type { SocketEnd, WebSocketConstructor, WebSocketLike } from "./socket.ts";
 
 interface SharedOptions {
@@ -24,6 +26,11 @@ interface SharedOptions {
   readonly WebSocket?: WebSocketConstructor;
   /** Longest wait for `hello`, ms; default 10 000. */
   readonly timeoutMs?: number;
+  /**
+   * Comes back by itself when the socket breaks, and goes on where it was: each frame and event is handed out once and
+   * in order. `reconnecting` and `reconnected` tell of it. Default false. The first joining is tried once in any case.
+   */
+  readonly reconnect?: boolean | ReconnectOptions;
 }
 
 export type ConnectOptions = SharedOptions &
@@ -48,45 +55,17 @@ const DEFAULT_TIMEOUT_MS = 10_000;
  */
 export function connect(options: ConnectOptions): Promise<Connection> {
   return new Promise((resolve, reject) => {
-    const url = "url" in options ? options.url : liveUrl(options.baseUrl, options);
-    const socket = openSocket(url, options.WebSocket);
-    socket.binaryType = "arraybuffer";
-    let isSettled = false;
-    // Set when the gateway gives its reason in an `error` event before it closes.
-    let reason: VoicewireError | null = null;
-    const fail = (error: VoicewireError) => {
-      if (isSettled) return;
-      isSettled = true;
-      clearTimeout(timer);
-      reject(error);
+    const opening = {
+      url: "url" in options ? options.url : liveUrl(options.baseUrl, options),
+      WebSocket: options.WebSocket,
+      timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
     };
-    const timer = setTimeout(() => {
-      fail(clientError("connect_timeout", "Connection: no hello came in time"));
-      socket.close();
-    }, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-    socket.addEventListener("message", ({ data }) => {
-      if (isSettled || typeof data !== "string") return;
-      const event = parseEvent(data);
-      if (event?.type === "error") reason = new VoicewireError(event);
-      if (event?.type !== "hello") return;
-      isSettled = true;
-      clearTimeout(timer);
-      resolve(new Connection(socket, event));
+    const { reconnect = false } = options;
+    const policy = reconnect === true ? {} : reconnect;
+    openSocket(opening, {
+      joined: (socket, hello) =>
+        resolve(new Connection(socket, hello, policy === false ? null : { opening, policy })),
+      failed: (error) => reject(error),
     });
-    socket.addEventListener("close", ({ code, reason: text }) => {
-      fail(reason ?? clientError("connect_failed", `Connection: closed with ${code} ${text} before hello`));
-    });
-    // The close that follows every error carries what is known; without a listener, `ws` would throw.
-    socket.addEventListener("error", () => undefined);
   });
-}
-
-function openSocket(url: string, given: WebSocketConstructor | undefined): WebSocketLike {
-  const found = given ?? (globalThis as { WebSocket?: WebSocketConstructor }).WebSocket;
-  if (found === undefined) {
-    throw new TypeError(
-      "WebSocket is missing in this runtime: pass one as `WebSocket`, e.g. from the package ws",
-    );
-  }
-  return new found(url);
 }

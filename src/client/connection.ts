@@ -4,6 +4,7 @@
  */
 import type {
   AudioDescription,
+  CancelCommand,
   Command,
   ConfigureCommand,
   ConfiguredEvent,
@@ -14,17 +15,30 @@ import type {
   InterruptedEvent,
   PlayedCommand,
   PongEvent,
+  ResumeCommand,
   SpeakCommand,
   TextCommand,
   UtteranceDoneEvent,
   UtteranceQueuedEvent,
+  UtteranceResumedEvent,
 } from "../protocol/vocabulary.ts";
-import { clientError, VoicewireError } from "./client-error.ts";
-import { parseEvent } from "./events.ts";
-import { FrameClock, type FramePosition } from "./frame-clock.ts";
-import { contained, type EventOf, type EventType, Listeners, type Unsubscribe } from "./listeners.ts";
+import { clientError } from "./client-error.ts";
+import type { FramePosition } from "./frame-clock.ts";
+import { type ComingBack, Line } from "./line.ts";
+import {
+  contained,
+  type EventOf,
+  type EventType,
+  Listeners,
+  type NoticeOf,
+  type NoticeType,
+  type ReconnectedEvent,
+  type Unsubscribe,
+} from "./listeners.ts";
 import { Replies } from "./replies.ts";
-import { SOCKET_OPEN, type SocketEnd, type WebSocketLike } from "./socket.ts";
+import { Sayings } from "./sayings.ts";
+import type { SocketEnd, WebSocketLike } from "./socket.ts";
+import { TextCredit } from "./text-credit.ts";
 
 /** A command's fields, without the `type` that the method fills in. */
 type Fields<C extends { readonly type: string }> = Omit<C, "type">;
@@ -32,61 +46,63 @@ export type SpeakFields = Fields<SpeakCommand>;
 export type TextOptions = Omit<Fields<TextCommand>, "text">;
 export type DialogueFields = Fields<DialogueCommand>;
 export type AudioHandler = (frame: Uint8Array, info: FramePosition) => void;
+type Preparation = Pick<ConfigureCommand, "clean" | "replacements">;
 
 export class Connection {
-  /** What the gateway said when we joined: session, epoch, settings, limits. */
-  readonly hello: HelloEvent;
-  /** Resolves once, with the code and reason of the close; never rejects. */
+  /** Resolves once, with the code and reason of the last close; never rejects. */
   readonly closed: Promise<SocketEnd>;
-  readonly #socket: WebSocketLike;
+  readonly #line: Line;
   readonly #listeners = new Listeners();
   readonly #audioHandlers = new Set<AudioHandler>();
   readonly #replies = new Replies();
-  readonly #clock = new FrameClock();
+  readonly #sayings = new Sayings();
+  readonly #credit = new TextCredit();
   readonly #idPrefix = randomPrefix();
-  #audio: AudioDescription | null;
-  /** Utterances that have begun here and are not over. */
-  /** What came before the caller could attach its handlers; null once it is handed out. */
-  #held: unknown[] | null = [];
-  /** How to end each `say` that waits for its end. */
-  readonly #unsaid = new Set<(error: VoicewireError) => void>();
+  /** What `configure` said of how our texts are made ready: a new socket has to be told again. */
+  #preparation: Preparation = {};
   #utteranceCount = 0;
   #pingCount = 0;
 
-  /** `socket` is open and has just delivered `hello`; use `connect()`. */
-  constructor(socket: WebSocketLike, hello: HelloEvent) {
-    this.#socket = socket;
-    this.hello = hello;
-    this.#audio = hello.audio;
-    this.#clock.restart(hello.audio);
-    socket.addEventListener("message", ({ data }) => {
-      if (this.#held === null) this.#socketOnMessage(data);
-      else this.#held.push(data);
-    });
-    // A joiner gets frames in the same packet as `hello`: they wait one turn of the loop for its handlers.
-    setTimeout(() => this.#release(), 0);
+  /** `socket` is open and has just delivered `hello`; use `connect()`. `comingBack`: null = it ends with its socket. */
+  constructor(socket: WebSocketLike, hello: HelloEvent, comingBack: ComingBack | null = null) {
+    let end: (end: SocketEnd) => void = () => undefined;
     this.closed = new Promise((resolve) => {
-      socket.addEventListener("close", ({ code, reason }) => {
-        this.#release();
-        const message = `Connection to ${hello.session}: closed with ${code} ${reason}`;
-        this.#replies.failAll("connection_lost", message);
-        for (const fail of [...this.#unsaid]) fail(clientError("connection_lost", message));
-        resolve({ code, reason });
-      });
+      end = resolve;
     });
+    this.#line = new Line(socket, {
+      hello,
+      comingBack,
+      handlers: {
+        event: (event) => this.#take(event),
+        frame: (frame, position) => this.#takeFrame(frame, position),
+        broken: (how) => this.#lineOnBroken(how),
+        waiting: (how) => this.#listeners.dispatch({ type: "reconnecting", ...how }),
+        rejoined: (how) => this.#lineOnRejoined(how),
+        ended: (how) => {
+          this.#sayings.failAll(clientError("connection_lost", this.#told(how)));
+          end(how);
+        },
+      },
+    });
+  }
+
+  /** What the gateway said when we joined (last): session, epoch, settings, limits. */
+  get hello(): HelloEvent {
+    return this.#line.hello;
   }
 
   /** How the frames that come now are to be read; null with format=none. */
   get audio(): AudioDescription | null {
-    return this.#audio;
+    return this.#line.audio;
   }
 
+  /** Whether commands can be sent now. */
   get isOpen(): boolean {
-    return this.#socket.readyState === SOCKET_OPEN;
+    return this.#line.isOpen;
   }
 
   /** Calls `handler` with every event of this type; returns how to stop that. */
-  on<T extends EventType>(type: T, handler: (event: EventOf<T>) => void): Unsubscribe {
+  on<T extends NoticeType>(type: T, handler: (event: NoticeOf<T>) => void): Unsubscribe {
     return this.#listeners.on(type, handler);
   }
 
@@ -119,49 +135,42 @@ export class Connection {
   }
 
   /**
-   * Says a text to its end: resolves at its `utterance.done` (outcome `done` or `interrupted`), rejects when it was
-   * refused, failed, or the connection ended first.
+   * Says a text to its end: resolves at its `utterance.done` (any outcome but `failed`), rejects when it was refused,
+   * failed, or the connection ended first.
    */
   say(what: string | SpeakFields): Promise<UtteranceDoneEvent> {
     const fields = typeof what === "string" ? { text: what } : what;
     const utterance_id = fields.utterance_id ?? this.newUtteranceId();
-    const done = new Promise<UtteranceDoneEvent>((resolve, reject) => {
-      const settle = (): void => {
-        stopListening();
-        this.#unsaid.delete(fail);
-      };
-      const fail = (error: unknown): void => {
-        settle();
-        reject(error);
-      };
-      const stopListening = this.on("utterance.done", (event) => {
-        if (event.utterance_id !== utterance_id) return;
-        if (event.outcome === "failed") fail(new VoicewireError(event.error ?? UNEXPLAINED_FAILURE));
-        else {
-          settle();
-          resolve(event);
-        }
-      });
-      this.#unsaid.add(fail);
-      this.speak({ ...fields, utterance_id }).catch(fail);
-    });
-    done.catch(() => undefined);
-    return done;
+    return this.#sayings.until(utterance_id, this.speak({ ...fields, utterance_id }));
   }
 
-  /** Adds a token to an utterance whose text comes bit by bit; the first one may carry the voice. */
-  text(text: string, options: TextOptions = {}): void {
-    this.#send({ type: "text", text, ...options });
+  /**
+   * Adds a token to an utterance whose text comes bit by bit; the first one may carry the voice. Returns whether more
+   * may follow at once: where not, wait for `ready()`, or the text waits in the gateway until its limits refuse it.
+   */
+  text(text: string, options: TextOptions = {}): boolean {
+    this.#line.send({ type: "text", text, ...options });
+    return !this.#credit.isPaused(options.utterance_id);
+  }
+
+  /** Whether the text of this utterance (of any) runs so far ahead of the speech that no more should be sent. */
+  isPaused(utteranceId?: string): boolean {
+    return this.#credit.isPaused(utteranceId);
+  }
+
+  /** Resolves when it is not paused, at once where it is not now; rejects with connection_lost. */
+  ready(utteranceId?: string): Promise<void> {
+    return this.#credit.ready(utteranceId);
   }
 
   /** Speaks the tokens that are there without waiting for the end of a sentence. */
   flush(utteranceId?: string): void {
-    this.#send({ type: "flush", ...idField(utteranceId) });
+    this.#line.send({ type: "flush", ...idField(utteranceId) });
   }
 
   /** No more tokens will come for this utterance. */
   end(utteranceId?: string): void {
-    this.#send({ type: "end", ...idField(utteranceId) });
+    this.#line.send({ type: "end", ...idField(utteranceId) });
   }
 
   /** Stops one utterance, or the speaking and all queued ones; resolves with the (first) receipt of what was heard. */
@@ -169,18 +178,39 @@ export class Connection {
     return this.#ask({ type: "interrupt", ...options }, "interrupted", options.utterance_id);
   }
 
+  /**
+   * Takes what has not begun to speak out of the queue, one utterance or all; each ends with `utterance.done`, outcome
+   * `cancelled`. A refusal comes as an `error` event.
+   */
+  cancel(options: Fields<CancelCommand> = {}): void {
+    this.#line.send({ type: "cancel", ...options });
+  }
+
+  /**
+   * Goes on with an interrupted utterance, the latest where none is named, from the word it was cut in. Rejects with
+   * `nothing_to_resume`, or `resume_expired` where its audio is gone: speak the rest of its text anew.
+   */
+  resume(options: Fields<ResumeCommand> = {}): Promise<UtteranceResumedEvent> {
+    return this.#ask({ type: "resume", ...options }, "utterance.resumed", options.utterance_id);
+  }
+
   /** Asks for a `mark` event when what is queued now has been played (needs `marks` among the events). */
   mark(name: string): void {
-    this.#send({ type: "mark", name });
+    this.#line.send({ type: "mark", name });
   }
 
-  /** Tells that this listener has played the timeline up to `at_ms`. */
+  /** Tells that this listener has played the timeline up to `at_ms`, or up to a `mark`: one of the two. */
   played(progress: Fields<PlayedCommand>): void {
-    this.#send({ type: "played", ...progress });
+    this.#line.send({ type: "played", ...progress });
   }
 
-  /** Changes what this connection gets; frames after the answer follow its description. */
+  /**
+   * Changes what this connection gets (frames after the answer follow its description), and with `clean` and
+   * `replacements` how the texts that it sends from now on are made ready.
+   */
   configure(settings: Fields<ConfigureCommand>): Promise<ConfiguredEvent> {
+    const { clean = this.#preparation.clean, replacements = this.#preparation.replacements } = settings;
+    this.#preparation = { ...(clean && { clean }), ...(replacements && { replacements }) };
     return this.#ask({ type: "configure", ...settings }, "configured");
   }
 
@@ -189,66 +219,62 @@ export class Connection {
     return this.#ask({ type: "ping", id: this.#pingCount }, "pong", this.#pingCount);
   }
 
+  /** While it is reconnecting: does not wait any longer for the next try. */
+  tryNow(): void {
+    this.#line.tryNow();
+  }
+
   /** Leaves the session; resolves when the socket is closed. May be called again. */
   close(): Promise<SocketEnd> {
-    if (this.isOpen) {
-      this.#send({ type: "close" });
-      this.#socket.close(1000, "client closed");
-    }
+    this.#line.close();
     return this.closed;
   }
 
   #ask<T extends EventType>(command: Command, kind: T, id?: string | number): Promise<EventOf<T>> {
     const answer = this.#replies.expect(kind, id);
-    if (this.isOpen) this.#send(command);
+    if (this.isOpen) this.#line.send(command);
     else this.#replies.failAll("not_connected", `Command ${command.type}: the connection is closed`);
     return answer;
   }
 
-  #send(command: Command): void {
-    if (!this.isOpen) throw clientError("not_connected", `Command ${command.type}: the connection is closed`);
-    this.#socket.send(JSON.stringify(command));
-  }
-
-  #release(): void {
-    const held = this.#held ?? [];
-    this.#held = null;
-    for (const data of held) this.#socketOnMessage(data);
-  }
-
-  #socketOnMessage(data: unknown): void {
-    if (data instanceof ArrayBuffer) {
-      this.#takeFrame(new Uint8Array(data));
-      return;
-    }
-    const event = parseEvent(data);
-    if (event === null) this.#socket.close(4400, "malformed event");
-    else this.#take(event);
-  }
-
   #take(event: Event): void {
-    // The clock first: handlers may ask for `audio`, and the next frame is already judged by it.
-    if (event.type === "gap") this.#clock.skip(event);
-    if (event.type === "interrupted" && event.next_ms !== null) this.#clock.moveTo(event.next_ms);
-    if (event.type === "configured") {
-      this.#audio = event.audio;
-      this.#clock.restart(event.audio);
-    }
     this.#replies.take(event);
+    this.#credit.take(event);
+    this.#sayings.take(event);
+    if (event.type === "gap" && event.events !== undefined && event.events > 0) {
+      this.#sayings.failAll(
+        clientError("connection_lost", "Connection: events were missed while it was away"),
+      );
+    }
     this.#listeners.dispatch(event);
   }
 
-  #takeFrame(frame: Uint8Array): void {
-    const position = this.#clock.next();
+  #takeFrame(frame: Uint8Array, position: FramePosition): void {
     for (const handler of [...this.#audioHandlers]) contained(() => handler(frame, position));
   }
-}
 
-const UNEXPLAINED_FAILURE = {
-  code: "internal",
-  message: "Speech: the gateway gave no reason for its failure",
-  retryable: true,
-} as const;
+  #lineOnBroken(end: SocketEnd): void {
+    this.#replies.failAll("connection_lost", this.#told(end));
+    this.#credit.failAll(clientError("connection_lost", this.#told(end)));
+  }
+
+  #lineOnRejoined(how: Omit<ReconnectedEvent, "type">): void {
+    // Their ends may have passed unseen.
+    if (!how.resumed) {
+      this.#sayings.failAll(
+        clientError("connection_lost", "Connection: it came back without what it missed"),
+      );
+    }
+    if (Object.keys(this.#preparation).length > 0) {
+      this.configure(this.#preparation).catch(() => undefined);
+    }
+    this.#listeners.dispatch({ type: "reconnected", ...how });
+  }
+
+  #told({ code, reason }: SocketEnd): string {
+    return `Connection to ${this.hello.session}: closed with ${code} ${reason}`;
+  }
+}
 
 function idField(utteranceId: string | undefined): { utterance_id?: string } {
   return utteranceId === undefined ? {} : { utterance_id: utteranceId };

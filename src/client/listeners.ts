@@ -1,17 +1,38 @@
 /** Typed handlers by event type; a handler that throws is reported and harms nobody else. */
-import type { Event } from "../protocol/vocabulary.ts";
+import type { Event, HelloEvent } from "../protocol/vocabulary.ts";
+import type { Waiting } from "./reconnector.ts";
 
 export type EventType = Event["type"];
 export type EventOf<T extends EventType> = Extract<Event, { type: T }>;
 export type Unsubscribe = () => void;
 
-type AnyHandler = (event: Event) => void;
+/** The socket broke and another one will be tried after `delayMs`; once before each try. */
+export interface ReconnectingEvent extends Waiting {
+  readonly type: "reconnecting";
+}
+
+/** Another socket has joined. */
+export interface ReconnectedEvent {
+  readonly type: "reconnected";
+  /** Whether the gateway sends what was missed; otherwise events may be missing. */
+  readonly resumed: boolean;
+  /** Audio that was missed and will not come, ms; null where the session has begun a new timeline. */
+  readonly gapMs: number | null;
+  readonly hello: HelloEvent;
+}
+
+/** What the gateway tells, and what the client itself tells of the connection. */
+type Notice = Event | ReconnectingEvent | ReconnectedEvent;
+export type NoticeType = Notice["type"];
+export type NoticeOf<T extends NoticeType> = Extract<Notice, { type: T }>;
+
+type AnyHandler = (notice: Notice) => void;
 
 export class Listeners {
   readonly #byType = new Map<string, Set<AnyHandler>>();
 
-  on<T extends EventType>(type: T, handler: (event: EventOf<T>) => void): Unsubscribe {
-    // Sound because `dispatch` looks handlers up by the event's own type.
+  on<T extends NoticeType>(type: T, handler: (notice: NoticeOf<T>) => void): Unsubscribe {
+    // Sound because `dispatch` looks handlers up by the notice's own type.
     const held = handler as AnyHandler;
     const handlers = this.#byType.get(type) ?? new Set<AnyHandler>();
     this.#byType.set(type, handlers.add(held));
@@ -20,8 +41,8 @@ export class Listeners {
     };
   }
 
-  dispatch(event: Event): void {
-    for (const handler of [...(this.#byType.get(event.type) ?? [])]) contained(() => handler(event));
+  dispatch(notice: Notice): void {
+    for (const handler of [...(this.#byType.get(notice.type) ?? [])]) contained(() => handler(notice));
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Which answer belongs to which command. Commands carry no number: the gateway takes them in order, answers `speak`
- * and `dialogue` with `utterance.queued` under the utterance's id, `interrupt` with `interrupted`, `configure` with
- * `configured`, `ping` with `pong`, and any of them with `error` instead.
+ * and `dialogue` with `utterance.queued` under the utterance's id, `interrupt` with `interrupted`, `resume` with
+ * `utterance.resumed`, `configure` with `configured`, `ping` with `pong`, and any of them with `error` instead.
  */
 import type { ErrorEvent, Event } from "../protocol/vocabulary.ts";
 import { type ClientErrorCode, clientError, VoicewireError } from "./client-error.ts";
@@ -15,13 +15,20 @@ interface Waiting {
   reject(error: VoicewireError): void;
 }
 
-/** What an `interrupt` can be refused with; any other error about its utterance is no answer to it. */
-const INTERRUPT_ERRORS: ReadonlySet<string> = new Set([
-  "nothing_to_interrupt",
-  "unknown_utterance",
-  "invalid_field",
-  "not_a_speaker",
-]);
+/** Errors that answer one kind of command only. */
+const OWN_ERRORS: Readonly<Record<string, EventType | null>> = {
+  nothing_to_interrupt: "interrupted",
+  // Nobody waits for the answer to `cancel`.
+  nothing_to_cancel: null,
+  nothing_to_resume: "utterance.resumed",
+  resume_expired: "utterance.resumed",
+};
+/** What a command about an utterance that was accepted before can be refused with besides; other errors are no answer. */
+const REFUSALS: ReadonlySet<string> = new Set(["unknown_utterance", "invalid_field", "not_a_speaker"]);
+
+function isAboutEarlier(kind: EventType): boolean {
+  return kind === "interrupted" || kind === "utterance.resumed";
+}
 
 export class Replies {
   #waiting: Waiting[] = [];
@@ -60,8 +67,9 @@ export class Replies {
   #indexOfCulprit(event: ErrorEvent): number {
     const id = event.utterance_id;
     return this.#waiting.findIndex((entry) => {
-      if (event.code === "nothing_to_interrupt") return entry.kind === "interrupted";
-      if (entry.kind === "interrupted" && !INTERRUPT_ERRORS.has(event.code)) return false;
+      const own = OWN_ERRORS[event.code];
+      if (own !== undefined) return entry.kind === own && (id === undefined || (entry.id ?? id) === id);
+      if (isAboutEarlier(entry.kind) && !REFUSALS.has(event.code)) return false;
       // Without an id it is the oldest that waits: commands are answered in order. With one, an error about an
       // utterance that was accepted long ago finds no entry and answers no command.
       return id === undefined || entry.id === id;

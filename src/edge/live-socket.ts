@@ -59,8 +59,10 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
     message: (socket, message, isBinary) => {
       const { member } = socket.getUserData();
       if (member === null) return;
+      let utteranceId: string | undefined;
       try {
         const { command, ignored: unknown } = parseCommand(textOf(message, isBinary));
+        utteranceId = "utterance_id" in command ? command.utterance_id : undefined;
         const ignored = unknown.map((field) => field.slice(0, 64));
         const fresh = ignored.filter(
           (field) => !member.warnedFields.has(field) && member.warnedFields.size < 64,
@@ -80,7 +82,12 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
         handleCommand(member, command);
       } catch (thrown) {
         const error = report(thrown, options.log);
-        member.send({ type: "error", ...member.session.base(), ...errorBody(error) });
+        member.send({
+          type: "error",
+          ...member.session.base(),
+          ...errorBody(error),
+          ...(utteranceId === undefined ? {} : { utterance_id: utteranceId }),
+        });
       }
     },
     drain: (socket) => {

@@ -11,6 +11,7 @@ import {
 import { GatewayError } from "../errors.ts";
 import { parseCommand } from "../protocol/native.ts";
 import { speak } from "../session/commands.ts";
+import { routeAudio } from "./audio-stream.ts";
 import { Reply, readBody } from "./http.ts";
 import { decoded, type LiveSocketOptions, liveSocket } from "./live-socket.ts";
 import { loadPage } from "./page.ts";
@@ -46,6 +47,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
   const app = App();
   app.ws("/live/:session", liveSocket(options));
   routeCommands(app, options);
+  routeAudio(app, options);
   routeUpstream(app, options);
   routeOperations(app, options);
   routePage(app, options.pageFolder);
@@ -125,7 +127,7 @@ function answerCommand(
       const { command } = parseCommand(withType(body, call.type));
       const session = call.options.sessions.get(sessionId);
       if (command.type === "speak") {
-        if (session.listenerCount === 0) throw nobodyThere(session.id);
+        if (session.connectionCount === 0) throw nobodyThere(session.id);
         const { utterance, ahead } = speak(session, command);
         session.textChanged();
         reply.json(202, { session: session.id, utterance_id: utterance.id, ahead });

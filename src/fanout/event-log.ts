@@ -14,6 +14,8 @@ export interface LogEntry {
   readonly utteranceId: string | null;
   /** The event as UTF-8 JSON. */
   bytes(offsets: "utf16" | "cp"): Uint8Array;
+  /** An interruption's: where on the timeline the next frame stands. */
+  readonly nextTicks?: number | null;
   /** Set when an interruption made the event untrue before it was sent. */
   isWithdrawn: boolean;
 }
@@ -23,6 +25,7 @@ export class EventLog {
   #entries: LogEntry[] = [];
   /** Index of `#entries[0]`. */
   #first = 0;
+  #lastSeq = 0;
 
   /** `maxEntries`: bound; a listener further behind than this has lost events and must be closed. */
   constructor(maxEntries: number) {
@@ -39,6 +42,7 @@ export class EventLog {
 
   append(entry: LogEntry): void {
     this.#entries.push(entry);
+    this.#lastSeq = entry.seq;
     // Dropping one at a time from the front of an array is linear: wait until a quarter more has gathered.
     if (this.#entries.length > this.#maxEntries * 1.25) {
       const excess = this.#entries.length - this.#maxEntries;
@@ -69,6 +73,37 @@ export class EventLog {
   indexWhere(isWanted: (entry: LogEntry) => boolean): number {
     const offset = this.#entries.findIndex(isWanted);
     return offset < 0 ? this.next : this.#first + offset;
+  }
+
+  /** Where a listener goes on that has had everything up to `seq`; how many events it missed are gone. */
+  after(seq: number): { readonly index: number; readonly lost: number } {
+    const index = this.indexWhere((entry) => entry.seq > seq);
+    return { index, lost: index === this.#first ? Math.max(0, this.seqBefore(index) - seq) : 0 };
+  }
+
+  /** The number of the event before `index`, whether it is kept or not. */
+  seqBefore(index: number): number {
+    const entry = this.entry(index);
+    return entry === undefined ? this.#lastSeq : entry.seq - 1;
+  }
+
+  /**
+   * Of the events from `index` on: the first that is not told before a place of the timeline, and where the last
+   * interruption among those before it has moved the frames to.
+   */
+  before(index: number, ticks: number): { readonly end: number; readonly nextTicks: number | null } {
+    let nextTicks: number | null = null;
+    for (let end = index; ; end += 1) {
+      const entry = this.entry(end);
+      if (entry === undefined || (!entry.isWithdrawn && entry.positionTicks > ticks))
+        return { end, nextTicks };
+      if (!entry.isWithdrawn) nextTicks = entry.nextTicks ?? nextTicks;
+    }
+  }
+
+  /** The place of the event with this number, where it is kept. */
+  positionOf(seq: number): number | undefined {
+    return this.#entries.find((entry) => entry.seq === seq)?.positionTicks;
   }
 
   /** The first entry at or after a timeline position. */

@@ -59,6 +59,16 @@ export class FrameRing {
     return this.#arena.subarray(offset, offset + (this.#lengths[slot] ?? 0));
   }
 
+  /** Forgets every frame from `index` on; the next one appended gets that index. */
+  cutTo(index: number): void {
+    if (index >= this.#next) return;
+    this.#next = Math.max(index, this.#first);
+    const last = this.#next - 1;
+    if (last < this.#first) return;
+    const slot = last % this.#offsets.length;
+    this.#writeOffset = (this.#offsets[slot] ?? 0) + (this.#lengths[slot] ?? 0);
+  }
+
   /** Frees every frame before `index`. */
   trim(index: number): void {
     if (index > this.#first) this.#first = Math.min(index, this.#next);

@@ -28,11 +28,13 @@ export interface LaneOptions extends LaneShape {
   readonly event: number;
 }
 
-/** A `gap` told to one listener; the session writes the event. */
-export type GapTeller = (outbox: Outbox, gap: { frames: number; ms: number }) => void;
+/** A `gap` told to one listener that was told the events before `event`; the session writes it. */
+export type GapTeller = (outbox: Outbox, gap: { frames: number; ms: number }, event: number) => void;
 
 /** Frames sent to a listener that catches up before its socket is looked at again. */
 const CATCH_UP_FRAMES = 64;
+/** Events sent to it before its socket is looked at again. */
+const CATCH_UP_EVENTS = 64;
 
 export class Lane {
   readonly rendition: Rendition | null;
@@ -48,13 +50,15 @@ export class Lane {
   #frame: number;
   #event: number;
   #batch: Message[] = [];
+  /** First event of the batch. */
+  #batchEvent = 0;
 
   constructor(options: LaneOptions) {
     this.rendition = options.rendition;
     this.pace = options.pace;
     this.leadMs = options.leadMs;
     this.#kinds = new Set(options.events);
-    this.wantsTiming = options.events.some((kind) => kind !== "marks");
+    this.wantsTiming = options.events.some((kind) => kind !== "marks" && kind !== "presence");
     this.#offsets = options.offsets;
     this.#log = options.log;
     this.#frame = options.frame;
@@ -74,6 +78,7 @@ export class Lane {
    * them. The frames are views into the rendition's ring: nothing may be pushed to it before they are sent.
    */
   collect(limitTicks: number): void {
+    if (this.#batch.length === 0) this.#batchEvent = this.#event;
     const reached = this.#collect({ frame: this.#frame, event: this.#event }, limitTicks, this.#batch);
     this.#frame = reached.frame;
     this.#event = reached.event;
@@ -89,13 +94,26 @@ export class Lane {
       if (outbox.behind !== null && outbox.behind.event < this.#log.first) outbox.end(tooSlow());
     }
     const frames = framesOf(batch);
-    const sent = this.#inStep.size * frames;
+    let sent = this.#inStep.size * frames;
     for (const outbox of this.#inStep) {
-      if (outbox.sendBatch(batch, frames)) {
+      if (outbox.isShort) {
+        this.#sendEvents(outbox, batch, frames);
+        sent -= frames;
+      } else if (outbox.sendBatch(batch, frames)) {
         this.fallBehind(outbox, { frame: this.#frame, event: this.#event, isJoining: false });
       }
     }
     return sent;
+  }
+
+  /** First event that was not handed to this listener yet. */
+  untoldEvent(outbox: Outbox): number {
+    return outbox.behind?.event ?? (this.#batch.length > 0 ? this.#batchEvent : this.#event);
+  }
+
+  /** Whether its listeners asked for this kind of event. */
+  wants(kind: EventKind): boolean {
+    return this.#kinds.has(kind);
   }
 
   get size(): number {
@@ -120,8 +138,18 @@ export class Lane {
     if (this.#inStep.delete(outbox)) this.#behind.add(outbox);
   }
 
+  /** Audio goes first where captions matter more: the socket is left for events until it has room again. */
+  #sendEvents(outbox: Outbox, batch: readonly Message[], frames: number): void {
+    const events = batch.filter((message) => !message.isFrame);
+    outbox.dropFrames(frames);
+    if (events.length > 0 && outbox.sendBatch(events, 0)) {
+      this.fallBehind(outbox, { frame: this.#frame, event: this.#event, isJoining: false });
+    }
+  }
+
   /** A listener's socket has drained: send what it missed, or say what it lost. */
   catchUp(outbox: Outbox, tellGap: GapTeller): void {
+    this.#tellDropped(outbox, tellGap);
     const behind = outbox.behind;
     if (behind === null) return;
     if (behind.event < this.#log.first) {
@@ -129,8 +157,14 @@ export class Lane {
       return;
     }
     const mayWait = outbox.policy === "lossless" || behind.isJoining;
-    this.#skip(outbox, { behind, toFrame: mayWait ? (this.rendition?.first ?? 0) : this.#frame, tellGap });
-    while (outbox.behind === behind && outbox.hasRoom()) this.#catchUpStep(outbox, behind);
+    if (mayWait && this.rendition !== null && this.rendition.first > behind.frame) {
+      this.replay(outbox, this.rendition.startTicksOf(this.rendition.first));
+      this.#skip(outbox, { behind, toFrame: this.rendition.first, tellGap });
+    }
+    while (outbox.behind === behind && outbox.hasRoom()) {
+      if (mayWait) this.#catchUpStep(outbox, behind);
+      else this.#catchUpEvents(outbox, behind, tellGap);
+    }
   }
 
   /** The oldest frame that a lossless listener still needs. */
@@ -152,12 +186,22 @@ export class Lane {
     return oldest;
   }
 
-  /** After an interruption: frames made but not yet due are never sent. */
-  jumpTo(frame: number): void {
-    this.#frame = Math.max(this.#frame, frame);
+  /** After an interruption: everybody goes on with the first frame behind the cut. */
+  jumpTo(frame: number, tellGap: GapTeller): void {
+    this.#frame = frame;
+    // What was left out is told before the cut is: from there on the frames are counted anew.
+    for (const outbox of this.#inStep) this.#tellDropped(outbox, tellGap);
     for (const outbox of this.#behind) {
-      if (outbox.behind !== null) outbox.behind.frame = Math.max(outbox.behind.frame, frame);
+      this.#tellDropped(outbox, tellGap);
+      if (outbox.behind !== null) outbox.behind.frame = frame;
     }
+  }
+
+  /** What was left out for the sake of events. */
+  #tellDropped(outbox: Outbox, tellGap: GapTeller): void {
+    const frames = outbox.takeDropped();
+    if (frames === 0) return;
+    tellGap(outbox, { frames, ms: frames * (this.rendition?.frameMs ?? 0) }, this.untoldEvent(outbox));
   }
 
   /** Gives up the frames before `toFrame` and says so. */
@@ -166,7 +210,44 @@ export class Lane {
     if (frames <= 0 || this.rendition === null) return;
     outbox.framesDropped += frames;
     skip.behind.frame = skip.toFrame;
-    skip.tellGap(outbox, { frames, ms: frames * this.rendition.frameMs });
+    skip.tellGap(outbox, { frames, ms: frames * this.rendition.frameMs }, skip.behind.event);
+  }
+
+  /**
+   * Sends a listener that is on its own the events before a place of the timeline, ahead of the gap that ends there: a cut
+   * among them moves the count of frames, and the gap counts on from it.
+   */
+  replay(outbox: Outbox, ticks: number): void {
+    const { behind } = outbox;
+    if (behind === null && this.size > 1) return;
+    const from = behind?.event ?? this.#event;
+    const { end } = this.#log.before(from, ticks);
+    const batch: Message[] = [];
+    for (let event = from; event < end; event += 1) {
+      const entry = this.#log.entry(event);
+      if (entry !== undefined && this.#wants(entry)) batch.push(eventMessage(entry, this.#offsets));
+    }
+    if (behind === null) this.#event = end;
+    else behind.event = end;
+    outbox.sendBatch(batch, 0);
+  }
+
+  /** Every event that it missed, and only then the gap: a cut among them has moved the count of frames itself. */
+  #catchUpEvents(outbox: Outbox, behind: Behind, tellGap: GapTeller): void {
+    const batch: Message[] = [];
+    const stop = Math.min(this.#event, behind.event + CATCH_UP_EVENTS);
+    for (; behind.event < stop; behind.event += 1) {
+      const entry = this.#log.entry(behind.event);
+      if (entry !== undefined && this.#wants(entry)) batch.push(eventMessage(entry, this.#offsets));
+    }
+    if (outbox.sendBatch(batch, 0) || behind.event < this.#event) return;
+    this.#skip(outbox, { behind, toFrame: this.#frame, tellGap });
+    this.#rejoin(outbox);
+  }
+
+  #rejoin(outbox: Outbox): void {
+    outbox.behind = null;
+    if (this.#behind.delete(outbox)) this.#inStep.add(outbox);
   }
 
   #catchUpStep(outbox: Outbox, behind: Behind): void {
@@ -185,10 +266,7 @@ export class Lane {
     behind.frame = reached.frame;
     behind.event = reached.event;
     const isFull = outbox.sendBatch(batch, framesOf(batch));
-    if (isDone && !isFull) {
-      outbox.behind = null;
-      if (this.#behind.delete(outbox)) this.#inStep.add(outbox);
-    }
+    if (isDone && !isFull) this.#rejoin(outbox);
   }
 
   /** Frames that fit into a quarter of the outbox. */

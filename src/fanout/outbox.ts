@@ -4,6 +4,7 @@
  *
  *   in step --socket holds outboxBytes/2--> behind --drained, `lossless`: sends the frames it missed-------> in step
  *                                             \------drained, others: a `gap` instead; every event it missed-> in step
+ *   `captions`: before it falls behind its audio is left out, so that events get through; told when it drains
  *   behind, and an event it needs has left the log --> closed with slow_consumer
  */
 import { GatewayError } from "../errors.ts";
@@ -31,6 +32,8 @@ export class Outbox {
   behind: Behind | null = null;
   framesSent = 0;
   framesDropped = 0;
+  /** Frames left out since the last gap was told. */
+  #untoldFrames = 0;
   #isClosed = false;
 
   constructor(options: OutboxOptions) {
@@ -47,6 +50,26 @@ export class Outbox {
     if (result === "sent") return false;
     if (result === "dropped") this.end(outboxFull());
     return !this.#isClosed && this.#sink.bufferedBytes() > this.#maxOutboxBytes / 2;
+  }
+
+  /** Whether audio has to stand back so that events get through (policy `captions`). */
+  get isShort(): boolean {
+    if (this.policy !== "captions") return false;
+    // Once audio was left out it stays out until the socket has drained and the gap is told.
+    return this.#untoldFrames > 0 || this.#sink.bufferedBytes() > this.#maxOutboxBytes / 8;
+  }
+
+  /** These frames are not sent. */
+  dropFrames(frames: number): void {
+    this.#untoldFrames += frames;
+    this.framesDropped += frames;
+  }
+
+  /** Frames left out and not told of yet. */
+  takeDropped(): number {
+    const frames = this.#untoldFrames;
+    this.#untoldFrames = 0;
+    return frames;
   }
 
   /** A message to this listener alone (hello, error, pong, gap). */

@@ -46,6 +46,10 @@ export class Rendition {
   /** Frame `#anchorIndex` starts at `#anchorTicks`; the ones behind it follow without a hole. */
   #anchorIndex = 0;
   #anchorTicks: number;
+  /** Where frames before the anchor stand that are kept still: a cut moves what follows. Oldest first. */
+  #formerAnchors: { readonly index: number; readonly ticks: number }[] = [];
+  /** Frames that the maker made and a cut forgot. */
+  #framesCut = 0;
   framesMade = 0;
 
   constructor(options: RenditionOptions) {
@@ -72,18 +76,27 @@ export class Rendition {
   }
 
   startTicksOf(index: number): number {
-    return this.#anchorTicks + (index - this.#anchorIndex) * this.frameTicks;
+    if (index >= this.#anchorIndex) return this.#anchorTicks + (index - this.#anchorIndex) * this.frameTicks;
+    const former = this.#formerAnchors.findLast((anchor) => anchor.index <= index) ?? this.#formerAnchors[0];
+    return former === undefined
+      ? this.#anchorTicks + (index - this.#anchorIndex) * this.frameTicks
+      : former.ticks + (index - former.index) * this.frameTicks;
   }
 
   /** End of everything pushed so far; exact after `flush`. */
   get endTicks(): number {
-    return this.startTicksOf(this.#maker.framesPromised);
+    return this.startTicksOf(this.#maker.framesPromised - this.#framesCut);
   }
 
   /** The frame that holds a timeline position, clamped to the frames that are kept or next. */
   indexAt(ticks: number): number {
-    const index = this.#anchorIndex + Math.floor((ticks - this.#anchorTicks) / this.frameTicks);
+    const index = this.#indexNear(ticks);
     return Math.max(this.#ring.first, Math.min(index, this.#ring.next));
+  }
+
+  /** Frames from a timeline position up to frame `index` that were there, kept or not. */
+  countBetween(ticks: number, index: number): number {
+    return Math.max(0, index - this.#indexNear(ticks));
   }
 
   frame(index: number): Uint8Array | undefined {
@@ -128,11 +141,36 @@ export class Rendition {
     this.#isPushing = false;
   }
 
-  /** Forgets what is half made; the next frame starts at `ticks`. Frames already made stay sendable. */
-  reset(ticks: number): void {
+  /** Forgets what is half made and every frame from `index` on; the next frame starts at `ticks`. */
+  cut(index: number, ticks: number): void {
     this.#maker.reset();
-    this.#anchorIndex = this.#ring.next;
+    this.#ring.cutTo(index);
+    const next = this.#ring.next;
+    this.#framesCut = this.#maker.framesPromised - next;
+    if (ticks === this.startTicksOf(next)) return;
+    this.#formerAnchors = this.#formerAnchors.filter(
+      (_, place, all) => (all[place + 1]?.index ?? this.#anchorIndex) > this.#ring.first,
+    );
+    if (this.#anchorIndex < next) {
+      this.#formerAnchors.push({ index: this.#anchorIndex, ticks: this.#anchorTicks });
+    }
+    this.#anchorIndex = next;
     this.#anchorTicks = ticks;
+  }
+
+  #indexNear(ticks: number): number {
+    const former = this.#formerAnchors;
+    if (ticks >= this.#anchorTicks || former.length === 0) {
+      return this.#anchorIndex + Math.floor((ticks - this.#anchorTicks) / this.frameTicks);
+    }
+    const place = Math.max(
+      0,
+      former.findLastIndex((candidate) => candidate.ticks <= ticks),
+    );
+    const anchor = former[place] ?? { index: 0, ticks: 0 };
+    // What a cut took away has no frames: there, the next one is the first behind the cut.
+    const endIndex = former[place + 1]?.index ?? this.#anchorIndex;
+    return Math.min(endIndex, anchor.index + Math.floor((ticks - anchor.ticks) / this.frameTicks));
   }
 
   trim(index: number): void {

@@ -1,3 +1,5 @@
+import { StageTimes } from "./stage-times.ts";
+
 /** Plain numbers that the hot path adds to; they are read and formatted only when /metrics is asked for. */
 export interface Counters {
   /** Frames handed to sockets, one per listener. */
@@ -21,6 +23,16 @@ export interface Counters {
   underruns: number;
   /** Wakes of the pacer that came more than 5 ms after the time asked for. */
   lateWakes: number;
+  utterancesCancelled: number;
+  utterancesResumed: number;
+  /** Speakers that were asked to pause. */
+  textPauses: number;
+  /** Texts that were cut because their tokens dried up. */
+  stallCuts: number;
+  /** Connections that came back with a resume, and those whose resume was refused. */
+  listenersResumed: number;
+  resumesRefused: number;
+  readonly stages: StageTimes;
 }
 
 export function createCounters(): Counters {
@@ -41,5 +53,12 @@ export function createCounters(): Counters {
     upstreamErrors: 0,
     underruns: 0,
     lateWakes: 0,
+    utterancesCancelled: 0,
+    utterancesResumed: 0,
+    textPauses: 0,
+    stallCuts: 0,
+    listenersResumed: 0,
+    resumesRefused: 0,
+    stages: new StageTimes(),
   };
 }

@@ -3,7 +3,10 @@ import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Counters } from "./counters.ts";
 
 /** Counter -> metric name and help. */
-const COUNTERS: Record<keyof Counters, { readonly name: string; readonly help: string }> = {
+const COUNTERS: Record<
+  Exclude<keyof Counters, "stages">,
+  { readonly name: string; readonly help: string }
+> = {
   framesSent: { name: "voicewire_frames_sent_total", help: "Audio frames handed to listeners' sockets" },
   framesDropped: { name: "voicewire_frames_dropped_total", help: "Audio frames that slow listeners missed" },
   framesMade: { name: "voicewire_frames_made_total", help: "Audio frames cut or encoded, one per rendition" },
@@ -26,6 +29,24 @@ const COUNTERS: Record<keyof Counters, { readonly name: string; readonly help: s
     help: "Times that audio ran dry in the middle of an utterance",
   },
   lateWakes: { name: "voicewire_late_wakes_total", help: "Pacer wakes more than 5 ms late" },
+  utterancesCancelled: {
+    name: "voicewire_utterances_cancelled_total",
+    help: "Utterances taken out of the queue",
+  },
+  utterancesResumed: {
+    name: "voicewire_utterances_resumed_total",
+    help: "Interrupted utterances that went on",
+  },
+  textPauses: { name: "voicewire_text_pauses_total", help: "Speakers asked to pause sending text" },
+  stallCuts: { name: "voicewire_stall_cuts_total", help: "Texts cut because their tokens dried up" },
+  listenersResumed: {
+    name: "voicewire_listeners_resumed_total",
+    help: "Connections that came back and got what they missed",
+  },
+  resumesRefused: {
+    name: "voicewire_resumes_refused_total",
+    help: "Connections that came back too late or to another session",
+  },
 };
 
 export interface Gauges {
@@ -38,7 +59,7 @@ export interface Gauges {
 export function createExposition(counters: Counters, gauges: Gauges): () => Promise<string> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  for (const key of Object.keys(COUNTERS) as (keyof Counters)[]) {
+  for (const key of Object.keys(COUNTERS) as (keyof typeof COUNTERS)[]) {
     new Counter({
       ...COUNTERS[key],
       registers: [registry],
@@ -59,7 +80,7 @@ export function createExposition(counters: Counters, gauges: Gauges): () => Prom
     help: "Upstream requests that wait for a connection",
     read: gauges.upstreamQueued,
   });
-  return () => registry.metrics();
+  return async () => `${await registry.metrics()}\n${counters.stages.render()}`;
 }
 
 function addGauge(registry: Registry, gauge: { name: string; help: string; read: () => number }): void {

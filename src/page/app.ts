@@ -2,26 +2,27 @@
 import type { Connection } from "../client/connect.ts";
 import type { ErrorBody, HelloEvent, UtteranceDoneEvent } from "../protocol/vocabulary.ts";
 import { AudioEngine } from "./audio-engine.ts";
+import { CaptionBar } from "./caption-bar.ts";
+import { Captions } from "./captions.ts";
 import { type Catalog, loadCatalog } from "./catalog.ts";
 import { Composer, type Request } from "./composer.ts";
 import { GatewayLink, type LinkState } from "./gateway-link.ts";
 import { joinSession } from "./join.ts";
 import { Notices } from "./notices.ts";
 import { inPlainWords, waitingInPlainWords } from "./plain-words.ts";
+import { Resumable } from "./resumable.ts";
 import type { Route } from "./route.ts";
 import { SoundSwitch } from "./sound-switch.ts";
 import { Speech } from "./speech.ts";
 import { Stage } from "./stage.ts";
-import { showFacts, statusOf } from "./status.ts";
+import { showFacts, showPresence, statusOf } from "./status.ts";
 import { type Lit, Transcript } from "./transcript.ts";
-import { rowOf, shortened } from "./waterfall.ts";
+import { rowOf } from "./waterfall.ts";
 import { WaterfallView } from "./waterfall-view.ts";
 import { WaveView } from "./wave-view.ts";
 
 /** How often the gateway is told what was played, and the figures under the waveform are renewed. */
 const TICK_MS = 250;
-/** Characters of a text that name it in the waterfall. */
-const LABEL_CHARS = 40;
 
 export class App {
   readonly transcript = new Transcript();
@@ -34,12 +35,17 @@ export class App {
   readonly #stage: Stage;
   readonly #wave: WaveView;
   readonly #waterfall = new WaterfallView();
+  readonly #captions = new Captions();
+  readonly #captionBar = new CaptionBar();
+  readonly #resumable = new Resumable(() => this.#connection?.hello.limits.resume_ms ?? 0);
   readonly #sound: SoundSwitch;
   #catalog: Catalog = { voices: [], models: [] };
   #epoch: string | null = null;
   #ackedMs = 0;
   /** We are to listen to a session that nobody has opened yet. */
   #isAwaited = false;
+  /** The connection that our handlers are on: one that comes back has them still. */
+  #attached: Connection | null = null;
 
   constructor(route: Route) {
     this.#route = route;
@@ -59,7 +65,11 @@ export class App {
       engine: this.engine,
       onChange: (utterance) => this.#stage.touch(utterance),
     });
-    this.#composer = new Composer({ speak: (request) => this.#speak(request), stop: () => this.#stop() });
+    this.#composer = new Composer({
+      speak: (request) => this.#speak(request),
+      stop: () => this.#stop(),
+      resume: () => this.#resume(),
+    });
     if (route.isListener) this.#composer.hide();
     this.link = new GatewayLink({
       open: () => joinSession(route),
@@ -84,6 +94,11 @@ export class App {
 
   get lit(): Lit | null {
     return this.transcript.litAt(this.engine.positionMs);
+  }
+
+  /** The caption of what is heard. */
+  get captionLines(): readonly string[] {
+    return this.isSpeaking ? this.#captions.at(this.engine.positionMs) : [];
   }
 
   /** Something is queued, speaking, or still to be heard. */
@@ -118,6 +133,12 @@ export class App {
     this.#notices.clearAlert();
     this.#sync(connection.hello);
     if (this.#catalog.voices.length === 0) this.#loadCatalog();
+    if (connection === this.#attached) return;
+    this.#attached = connection;
+    this.#attach(connection);
+  }
+
+  #attach(connection: Connection): void {
     connection.onAudio((packet, { atMs }) => {
       if (this.#speech.isStopping) return;
       this.engine.latency.frame(atMs + (connection.audio?.frame_ms ?? 0), performance.now());
@@ -138,8 +159,17 @@ export class App {
       const isAudible = event.heard.ms > 0 || this.transcript.find(event.utterance_id)?.startMs != null;
       if (isAudible && !this.#speech.isStopping) this.engine.silence();
       this.#speech.stopped();
+      this.#captions.cut(event);
+      this.#resumable.take(event, performance.now());
       this.#stage.touch(this.transcript.interrupted(event));
     });
+    connection.on("utterance.resumed", (event) => {
+      this.engine.expectStart();
+      this.#resumable.take(event, performance.now());
+      this.#stage.touch(this.transcript.resumed(event));
+    });
+    connection.on("cue", (event) => this.#captions.add(event));
+    connection.on("presence", (event) => showPresence(event));
     connection.on("utterance.done", (event) => this.#done(event));
     connection.on("error", (event) => this.#showError(event));
     connection.on("warning", (event) => this.#notices.alert({ what: event.message, advice: "" }));
@@ -150,6 +180,8 @@ export class App {
     if (hello.epoch === this.#epoch) return;
     this.#epoch = hello.epoch;
     this.transcript.forgetTimes();
+    this.#captions.clear();
+    this.#resumable.clear();
     const startMs = hello.audio?.start_ms ?? hello.at_ms;
     this.#ackedMs = startMs;
     this.engine.restart(startMs);
@@ -160,9 +192,10 @@ export class App {
     this.#stage.touch(utterance);
     if (event.error !== undefined) this.#showError(event.error);
     const browser = this.engine.latency.take(event.utterance_id);
-    if (event.latency === null) return;
-    const label = shortened(utterance.text.trim(), LABEL_CHARS);
-    this.#waterfall.add(rowOf({ label, gateway: event.latency, browser, ahead: utterance.ahead }));
+    // One that goes on after a stop has had its row then.
+    if (event.latency === null || utterance.resumedMs.length > 0) return;
+    const { latency: gateway, segments } = event;
+    this.#waterfall.add(rowOf({ text: utterance.text, gateway, segments, browser, ahead: utterance.ahead }));
   }
 
   async #speak(request: Request): Promise<void> {
@@ -176,6 +209,15 @@ export class App {
   #stop(): void {
     const connection = this.#connection;
     if (connection !== null) this.#speech.stop(connection);
+    this.#showStatus();
+  }
+
+  async #resume(): Promise<void> {
+    const connection = this.#connection;
+    const id = this.#resumable.idAt(performance.now());
+    if (connection === null || id === null) return;
+    this.#notices.clearAlert();
+    if (!(await this.#speech.resume(connection, id))) this.#resumable.clear();
     this.#showStatus();
   }
 
@@ -193,6 +235,7 @@ export class App {
   #draw(): void {
     const { lit, transcript } = this;
     this.#stage.draw(transcript.utterances, lit);
+    this.#captionBar.draw(this.captionLines);
     this.#wave.draw({
       positionMs: this.engine.positionMs,
       litWord: lit?.isSounding === true ? lit.word : null,
@@ -203,6 +246,8 @@ export class App {
   #showStatus(): void {
     const { state } = this.link;
     this.#composer.setStoppable(state.kind === "open" && this.isSpeaking);
+    const isResumable = this.#resumable.idAt(performance.now()) !== null;
+    this.#composer.setResumable(state.kind === "open" && !this.isSpeaking && isResumable);
     const waiting = this.transcript.utterances.filter((utterance) => utterance.state === "queued").length;
     const { kind, text } = statusOf(state, {
       isSpeaking: this.isSpeaking,

@@ -1,8 +1,10 @@
 /** The form: a text with a voice, or a dialogue of lines with a voice each; hands out what to say. */
+import type { Cleaning } from "../protocol/vocabulary.ts";
 import type { Catalog, Voice } from "./catalog.ts";
 import { DialogueLines } from "./dialogue-lines.ts";
 import { byId, make } from "./dom.ts";
 import { EXAMPLES, type Example } from "./examples.ts";
+import { STREAMS, type TimedToken } from "./streams.ts";
 import { fillVoices } from "./voice-select.ts";
 
 interface Choice {
@@ -10,15 +12,28 @@ interface Choice {
   readonly language_code?: string;
 }
 
+interface VoiceChoice extends Choice {
+  readonly voice_id?: string;
+  readonly voice_settings?: { readonly speed: number };
+}
+
+/** What a model writes for the eye. */
+const UNSPOKEN: readonly Cleaning[] = ["markdown", "emoji", "urls", "code"];
+
+type Mode = "text" | "stream" | "dialogue";
+
 export type Request =
   | {
       readonly kind: "text";
       readonly text: string;
       readonly areTokens: boolean;
-      readonly options: Choice & {
-        readonly voice_id?: string;
-        readonly voice_settings?: { readonly speed: number };
-      };
+      readonly options: VoiceChoice;
+    }
+  | {
+      /** Tokens of a language model, at the model's own pace. */
+      readonly kind: "stream";
+      readonly tokens: readonly TimedToken[];
+      readonly options: VoiceChoice & { readonly clean: readonly Cleaning[] };
     }
   | {
       readonly kind: "dialogue";
@@ -29,6 +44,7 @@ export type Request =
 export interface ComposerHandlers {
   speak(request: Request): void;
   stop(): void;
+  resume(): void;
 }
 
 export class Composer {
@@ -39,7 +55,9 @@ export class Composer {
   readonly #language = byId("language", HTMLSelectElement);
   readonly #speed = byId("speed", HTMLInputElement);
   readonly #tokens = byId("tokens", HTMLInputElement);
+  readonly #stream = byId("stream", HTMLSelectElement);
   readonly #stop = byId("stop", HTMLButtonElement);
+  readonly #resume = byId("resume", HTMLButtonElement);
   readonly #speak = byId("speak", HTMLButtonElement);
   readonly #lines = new DialogueLines();
   readonly #handlers: ComposerHandlers;
@@ -50,6 +68,9 @@ export class Composer {
     this.#form.addEventListener("submit", (event) => this.#formOnSubmit(event));
     this.#form.addEventListener("change", () => this.#showMode());
     this.#stop.addEventListener("click", () => handlers.stop());
+    this.#resume.addEventListener("click", () => handlers.resume());
+    this.#stream.replaceChildren(...STREAMS.map((stream, index) => new Option(stream.name, String(index))));
+    this.#stream.addEventListener("change", () => this.#showStream());
     this.#speed.addEventListener("input", () => this.#showSpeed());
     this.#model.addEventListener("change", () => this.#fillLanguages());
     document.addEventListener("keydown", (event) => this.#documentOnKeydown(event));
@@ -57,6 +78,7 @@ export class Composer {
     this.#text.value = EXAMPLES[0]?.text ?? "";
     this.#showMode();
     this.#showSpeed();
+    this.#showStream();
   }
 
   /** Fills the choices; what was chosen before stays chosen where it still exists. */
@@ -77,34 +99,49 @@ export class Composer {
     this.#stop.disabled = !isStoppable;
   }
 
+  setResumable(isResumable: boolean): void {
+    if (this.#resume.hidden !== isResumable) return;
+    // Who has just used it goes on with the keyboard from its neighbour.
+    if (!isResumable && document.activeElement === this.#resume) this.#speak.focus();
+    this.#resume.hidden = !isResumable;
+  }
+
   hide(): void {
     this.#form.hidden = true;
   }
 
-  get #isDialogue(): boolean {
-    return new FormData(this.#form).get("mode") === "dialogue";
+  get #mode(): Mode {
+    const mode = new FormData(this.#form).get("mode");
+    return mode === "dialogue" || mode === "stream" ? mode : "text";
   }
 
   #formOnSubmit(event: SubmitEvent): void {
     event.preventDefault();
-    const request = this.#isDialogue ? this.#dialogue() : this.#speech();
-    if (request === null) (this.#isDialogue ? this.#lines : this.#text).focus();
+    const mode = this.#mode;
+    const request =
+      mode === "dialogue" ? this.#dialogue() : mode === "stream" ? this.#streamed() : this.#speech();
+    if (request === null) (mode === "dialogue" ? this.#lines : this.#text).focus();
     else this.#handlers.speak(request);
   }
 
   #speech(): Request | null {
     const text = this.#text.value;
     if (text.trim() === "") return null;
+    return { kind: "text", text, areTokens: this.#tokens.checked, options: this.#voiceChoice() };
+  }
+
+  #streamed(): Request | null {
+    const stream = STREAMS[this.#stream.selectedIndex];
+    if (stream === undefined) return null;
+    return { kind: "stream", tokens: stream.tokens, options: { ...this.#voiceChoice(), clean: UNSPOKEN } };
+  }
+
+  #voiceChoice(): VoiceChoice {
     const speed = Number(this.#speed.value);
     return {
-      kind: "text",
-      text,
-      areTokens: this.#tokens.checked,
-      options: {
-        ...this.#choice(),
-        ...(this.#voice.value === "" ? {} : { voice_id: this.#voice.value }),
-        ...(speed === 1 ? {} : { voice_settings: { speed } }),
-      },
+      ...this.#choice(),
+      ...(this.#voice.value === "" ? {} : { voice_id: this.#voice.value }),
+      ...(speed === 1 ? {} : { voice_settings: { speed } }),
     };
   }
 
@@ -132,8 +169,23 @@ export class Composer {
   }
 
   #showMode(): void {
-    byId("text-panel", HTMLElement).hidden = this.#isDialogue;
-    byId("dialogue-panel", HTMLElement).hidden = !this.#isDialogue;
+    const mode = this.#mode;
+    byId("text-panel", HTMLElement).hidden = mode !== "text";
+    byId("stream-panel", HTMLElement).hidden = mode !== "stream";
+    byId("dialogue-panel", HTMLElement).hidden = mode !== "dialogue";
+    byId("voice-panel", HTMLElement).hidden = mode === "dialogue";
+    byId("tokens-field", HTMLElement).hidden = mode !== "text";
+  }
+
+  /** What will be said, and how fast it is written. */
+  #showStream(): void {
+    const stream = STREAMS[this.#stream.selectedIndex];
+    if (stream === undefined) return;
+    const { tokens, language } = stream;
+    const seconds = ((tokens.at(-1)?.atMs ?? 0) / 1000).toFixed(1);
+    byId("stream-text", HTMLElement).textContent = tokens.map((token) => token.text).join("");
+    byId("stream-facts", HTMLElement).textContent = `${tokens.length} tokens in ${seconds} s`;
+    if (this.#catalog.voices.length > 0 && this.#mode === "stream") this.#chooseLanguage(language);
   }
 
   #showSpeed(): void {

@@ -29,6 +29,8 @@ export interface DebugHook {
   readonly level: number;
   /** Times that the audio ran dry within an utterance. */
   readonly underruns: number;
+  /** Lines of the caption that is shown now. */
+  readonly captionLines: readonly string[];
   readonly utterances: readonly {
     readonly id: string;
     readonly state: UtteranceState;
@@ -81,6 +83,9 @@ export function installDebugHook(app: App, session: string): void {
     },
     get underruns() {
       return engine.underruns;
+    },
+    get captionLines() {
+      return app.captionLines;
     },
     get utterances() {
       return transcript.utterances.map(({ id, state, text, words, receipt }) => ({

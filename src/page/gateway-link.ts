@@ -1,4 +1,8 @@
-/** Keeps one connection to the gateway: joins, says how it stands, and joins again when the socket drops. */
+/**
+ * Keeps one connection to the gateway: joins, says how it stands, and joins again where the connection itself can't come
+ * back. A connection that broke and comes back is the same one.
+ */
+import { backoffMs } from "../client/backoff.ts";
 import type { Connection } from "../client/connect.ts";
 import { VoicewireError } from "../client/connect.ts";
 
@@ -22,25 +26,16 @@ export interface LinkOptions {
   readonly random?: () => number;
 }
 
-const FIRST_DELAY_MS = 500;
-const MAX_DELAY_MS = 10_000;
 /** A session that nobody has opened yet is looked for at least this often: its first words should be heard. */
 const MAX_ABSENT_DELAY_MS = 1000;
 /** Closes after which the same call can't succeed (docs/protocol.md): bad input, refused, conflict, too large. */
 const FINAL_CLOSES: ReadonlySet<number> = new Set([1000, 4400, 4403, 4409, 4413]);
 
-/** The client's own codes: no word of the gateway's came. */
-const CLIENT_CODES: ReadonlySet<string> = new Set(["connect_failed", "connect_timeout"]);
-
-/** Wait before attempt 1, 2, 3, ...: doubled each time up to ten seconds, the upper half by chance. */
-export function backoffMs(attempt: number, random: number): number {
-  const fullMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempt - 1));
-  return Math.round(fullMs * (0.5 + random / 2));
-}
-
 export class GatewayLink {
   readonly #options: LinkOptions;
   #state: LinkState = { kind: "connecting", attempt: 0 };
+  /** The connection that tries to come back by itself. */
+  #returning: Connection | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
 
@@ -59,6 +54,10 @@ export class GatewayLink {
   /** Does not wait any longer for the next attempt. */
   retryNow(): void {
     if (this.#state.kind !== "waiting" && this.#state.kind !== "ended") return;
+    if (this.#returning !== null) {
+      this.#returning.tryNow();
+      return;
+    }
     clearTimeout(this.#timer);
     this.#join(this.#state.kind === "waiting" ? this.#state.attempt : 1);
   }
@@ -67,6 +66,7 @@ export class GatewayLink {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     if (this.#state.kind === "open") this.#state.connection.close().catch(() => undefined);
+    this.#returning?.close().catch(() => undefined);
   }
 
   #join(attempt: number): void {
@@ -83,7 +83,19 @@ export class GatewayLink {
       return;
     }
     this.#become({ kind: "open", connection });
+    connection.on("reconnecting", ({ attempt, delayMs, error }) => {
+      this.#returning = connection;
+      const soonMs = patienceMs(delayMs, error);
+      clearTimeout(this.#timer);
+      if (soonMs < delayMs) this.#timer = setTimeout(() => connection.tryNow(), soonMs);
+      this.#become({ kind: "waiting", attempt, delayMs: soonMs, error });
+    });
+    connection.on("reconnected", () => {
+      this.#returning = null;
+      this.#become({ kind: "open", connection });
+    });
     connection.closed.then(({ code, reason }) => {
+      this.#returning = null;
       if (this.#isClosed) return;
       if (FINAL_CLOSES.has(code))
         this.#become({ kind: "ended", error: { code: reason || "session_closed", message: reason } });
@@ -93,14 +105,14 @@ export class GatewayLink {
 
   #refused(error: unknown, attempt: number): void {
     if (this.#isClosed) return;
-    if (!(error instanceof VoicewireError) || CLIENT_CODES.has(error.code)) this.#wait(attempt + 1, null);
+    if (!(error instanceof VoicewireError) || !error.isFromGateway) this.#wait(attempt + 1, null);
     else if (error.isRetryable) this.#wait(attempt + 1, error);
     else this.#become({ kind: "ended", error });
   }
 
   #wait(attempt: number, error: VoicewireError | null): void {
     const fullMs = backoffMs(attempt, (this.#options.random ?? Math.random)());
-    const delayMs = error?.code === "unknown_session" ? Math.min(fullMs, MAX_ABSENT_DELAY_MS) : fullMs;
+    const delayMs = patienceMs(fullMs, error);
     this.#become({ kind: "waiting", attempt, delayMs, error });
     this.#timer = setTimeout(() => this.#join(attempt), delayMs);
   }
@@ -109,4 +121,8 @@ export class GatewayLink {
     this.#state = state;
     this.#options.onState(state);
   }
+}
+
+function patienceMs(fullMs: number, error: VoicewireError | null): number {
+  return error?.code === "unknown_session" ? Math.min(fullMs, MAX_ABSENT_DELAY_MS) : fullMs;
 }

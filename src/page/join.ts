@@ -11,7 +11,8 @@ export function joinSession({ session, isListener }: Route): Promise<Connection>
       format: "opus_48000",
       frame_ms: 20,
       pace: "realtime",
-      events: ["characters", "words", "segments"],
+      events: ["characters", "words", "segments", "cues", "presence"],
     },
+    reconnect: { maxTries: Number.POSITIVE_INFINITY },
   });
 }

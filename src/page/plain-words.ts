@@ -36,6 +36,11 @@ const BY_CODE: Readonly<Record<string, PlainError>> = {
     "This connection is too slow to keep up.",
     "It joins again by itself; a better network helps.",
   ),
+  utterance_over: say("That speech is over already.", "Press Speak to hear it again."),
+  resume_expired: say(
+    "It is too late to go on: the rest of that speech is not kept any more.",
+    "Press Speak to hear it from the beginning.",
+  ),
   unknown_voice: say(
     "The chosen voice does not exist any more.",
     "Choose another voice and press Speak again.",
@@ -83,11 +88,19 @@ const PAGE_FAULTS: ReadonlySet<string> = new Set([
   "unknown_event",
 ]);
 
+/** What a person pressed too late for is over already. */
+const NO_NEWS: ReadonlySet<string> = new Set([
+  "nothing_to_interrupt",
+  "nothing_to_cancel",
+  "nothing_to_resume",
+  "unknown_utterance",
+]);
+
 /** null where there is nothing to tell: stopping when nothing speaks is no mistake of a person's. */
 export function inPlainWords(
   error: Pick<ErrorBody, "code" | "message"> & { readonly field?: string | undefined },
 ): PlainError | null {
-  if (error.code === "nothing_to_interrupt" || error.code === "unknown_utterance") return null;
+  if (NO_NEWS.has(error.code)) return null;
   const known = BY_CODE[error.code];
   if (known !== undefined) return known;
   if (PAGE_FAULTS.has(error.code)) {

@@ -1,8 +1,9 @@
 /** Sends what the form asks for, whole or token by token, and stops it again. */
-import type { Connection } from "../client/connect.ts";
+import type { Connection, TextOptions } from "../client/connect.ts";
 import type { AudioEngine } from "./audio-engine.ts";
 import type { Request } from "./composer.ts";
-import { feedTokens, type TokenFeed, tokensOf } from "./tokens.ts";
+import type { TimedToken } from "./streams.ts";
+import { evenly, feedTokens, type TokenFeed, tokensOf } from "./tokens.ts";
 import type { Transcript } from "./transcript.ts";
 import type { Utterance } from "./utterance.ts";
 
@@ -14,7 +15,7 @@ export interface SpeechParts {
 
 export class Speech {
   readonly #parts: SpeechParts;
-  #feed: TokenFeed | null = null;
+  readonly #feeds = new Set<TokenFeed>();
   #isStopping = false;
 
   constructor(parts: SpeechParts) {
@@ -32,8 +33,13 @@ export class Speech {
     const utterance = transcript.addOwn(id, ownParts(request));
     onChange(utterance);
     engine.latency.sent(id, performance.now());
+    if (request.kind === "stream") {
+      this.#feedTokens(connection, utterance, { tokens: request.tokens, options: request.options });
+      return;
+    }
     if (request.kind === "text" && request.areTokens) {
-      this.#feedTokens(connection, utterance, request);
+      const tokens = evenly(tokensOf(request.text));
+      this.#feedTokens(connection, utterance, { tokens, options: request.options });
       return;
     }
     const accepted =
@@ -46,13 +52,20 @@ export class Speech {
 
   /** Silent at once; the receipt follows when the gateway answers. */
   stop(connection: Connection): void {
-    this.#feed?.cancel();
-    this.#feed = null;
+    this.#cancelFeeds();
     // Rounded down: more than was sent can't have been played.
     connection.played({ at_ms: Math.floor(this.#parts.engine.positionMs) });
     this.#parts.engine.silence();
     this.#isStopping = true;
     connection.interrupt().catch(() => this.stopped());
+  }
+
+  /** Goes on with what was stopped; resolves to whether it does. The error itself is shown by the `error` event. */
+  resume(connection: Connection, utteranceId: string): Promise<boolean> {
+    return connection.resume({ utterance_id: utteranceId }).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** The gateway has stopped: what comes from now on is new. */
@@ -62,32 +75,37 @@ export class Speech {
 
   /** The connection is gone. */
   disconnected(): void {
-    this.#feed?.cancel();
-    this.#feed = null;
+    this.#cancelFeeds();
     this.#isStopping = false;
   }
 
   #feedTokens(
     connection: Connection,
     utterance: Utterance,
-    request: Extract<Request, { kind: "text" }>,
+    what: { readonly tokens: readonly TimedToken[]; readonly options: TextOptions },
   ): void {
     const { id } = utterance;
-    const feed = feedTokens(tokensOf(request.text), {
+    const feed = feedTokens(what.tokens, {
       onToken: (token) => {
         // The link tells of a closed socket a little later than the socket knows.
-        if (!connection.isOpen) return;
+        if (!connection.isOpen) return Promise.reject(new Error("Token: the connection is closed"));
         const isFirst = utterance.text === "";
-        connection.text(token, { utterance_id: id, ...(isFirst ? request.options : {}) });
+        const mayFollow = connection.text(token, { utterance_id: id, ...(isFirst ? what.options : {}) });
         utterance.append(token);
         this.#parts.onChange(utterance);
+        return mayFollow ? Promise.resolve() : connection.ready(id);
       },
       onEnd: () => {
         if (connection.isOpen) connection.end(id);
-        if (this.#feed === feed) this.#feed = null;
+        this.#feeds.delete(feed);
       },
     });
-    this.#feed = feed;
+    this.#feeds.add(feed);
+  }
+
+  #cancelFeeds(): void {
+    for (const feed of this.#feeds) feed.cancel();
+    this.#feeds.clear();
   }
 
   #refused(utterance: Utterance): void {
@@ -101,5 +119,7 @@ function ownParts(request: Request): { text: string; voiceId: string | null }[] 
   if (request.kind === "dialogue") {
     return request.inputs.map(({ text, voice_id }) => ({ text, voiceId: voice_id }));
   }
-  return [{ text: request.areTokens ? "" : request.text, voiceId: request.options.voice_id ?? null }];
+  // Of tokens, each is added as it is sent.
+  const text = request.kind === "text" && !request.areTokens ? request.text : "";
+  return [{ text, voiceId: request.options.voice_id ?? null }];
 }

@@ -96,6 +96,9 @@ export class Stage {
       children.push(renderLine(utterance, line, view.spans));
     }
     if (receipt !== null) children.push(make("p", { class: "receipt", text: receiptText(receipt, text) }));
+    if (utterance.state === "cancelled") {
+      children.push(make("p", { class: "receipt", text: "Cancelled before it began." }));
+    }
     view.element.replaceChildren(...children);
     const { pastCount, litIndex } = view;
     for (const [index, span] of view.spans.entries()) paint(span, index, { pastCount, litIndex });
@@ -173,5 +176,6 @@ function paint(span: WordSpan | undefined, index: number, marks: Marks): void {
 function receiptText(receipt: Receipt, text: string): string {
   const how = { mark: "told by marks", ack: "told by the player", estimate: "estimated" }[receipt.source];
   const seconds = (receipt.heardMs / 1000).toFixed(2);
-  return `Stopped. Heard ${receipt.heardEnd} of ${text.length} characters, ${seconds} s (${how}, ±${Math.round(receipt.boundMs)} ms).`;
+  const least = receipt.listeners > 1 ? `, the least of ${receipt.listeners} listeners` : "";
+  return `Stopped. Heard ${receipt.heardEnd} of ${text.length} characters, ${seconds} s (${how}, ±${Math.round(receipt.boundMs)} ms${least}).`;
 }

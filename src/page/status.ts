@@ -1,4 +1,5 @@
 /** How things stand, in a few words: the connection, the queue, and the figures under the waveform. */
+import type { PresenceEvent } from "../protocol/vocabulary.ts";
 import type { AudioEngine } from "./audio-engine.ts";
 import { byId } from "./dom.ts";
 import type { LinkState } from "./gateway-link.ts";
@@ -31,6 +32,12 @@ export function statusOf(
   }
   if (!speech.isSpeaking) return { kind: "ready", text: speech.isListener ? "Listening" : "Ready" };
   return { kind: "speaking", text: speech.waiting > 0 ? `Speaking, ${speech.waiting} waiting` : "Speaking" };
+}
+
+/** Who is there; unknown until the gateway tells. */
+export function showPresence({ listeners }: PresenceEvent): void {
+  byId("fact-presence", HTMLElement).textContent = `${listeners} listener${listeners === 1 ? "" : "s"}`;
+  byId("presence", HTMLElement).hidden = false;
 }
 
 export function showFacts(engine: AudioEngine): void {

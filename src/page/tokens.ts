@@ -1,4 +1,5 @@
-/** Cuts a text into pieces the size of a language model's tokens and sends them one by one. */
+/** Texts as a language model writes them: token by token, each at its own moment. */
+import type { TimedToken } from "./streams.ts";
 
 /** About 25 tokens a second, the pace of a hosted model. */
 const TOKEN_INTERVAL_MS = 40;
@@ -13,26 +14,53 @@ export function tokensOf(text: string): string[] {
   return tokens;
 }
 
+/** The tokens of a text at an even pace. */
+export function evenly(tokens: readonly string[]): TimedToken[] {
+  return tokens.map((text, index) => ({ atMs: index * TOKEN_INTERVAL_MS, text }));
+}
+
 export interface TokenFeed {
   /** Sends nothing more. Idempotent. */
   cancel(): void;
 }
 
-/** Sends the first token at once and the others at a model's pace; `onEnd` follows the last one. */
-export function feedTokens(
-  tokens: readonly string[],
-  handlers: { onToken(token: string): void; onEnd(): void },
-): TokenFeed {
-  let next = 0;
-  const step = () => {
+export interface TokenHandlers {
+  /** Sends a token; resolves when another one may follow. */
+  onToken(token: string): Promise<void>;
+  onEnd(): void;
+}
+
+/**
+ * Sends the first token at once and each other one at its moment; those that had to wait for credit follow without a
+ * pause, as the model has written them meanwhile. `onEnd` follows the last one.
+ */
+export function feedTokens(tokens: readonly TimedToken[], handlers: TokenHandlers): TokenFeed {
+  const beganAtMs = performance.now();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isCancelled = false;
+  const step = (next: number) => {
+    if (isCancelled) return;
     const token = tokens[next];
-    next += 1;
-    if (token !== undefined) handlers.onToken(token);
-    if (next < tokens.length) return;
-    clearInterval(timer);
-    handlers.onEnd();
+    if (token === undefined) {
+      handlers.onEnd();
+      return;
+    }
+    // Where the connection is lost while it waits, nothing more can be sent: that is told elsewhere.
+    handlers.onToken(token.text).then(
+      () => wait(next + 1),
+      () => undefined,
+    );
   };
-  const timer = setInterval(step, TOKEN_INTERVAL_MS);
-  step();
-  return { cancel: () => clearInterval(timer) };
+  const wait = (next: number) => {
+    const dueMs = beganAtMs + (tokens[next]?.atMs ?? 0) - performance.now();
+    if (dueMs <= 0) step(next);
+    else timer = setTimeout(() => step(next), dueMs);
+  };
+  step(0);
+  return {
+    cancel: () => {
+      isCancelled = true;
+      clearTimeout(timer);
+    },
+  };
 }

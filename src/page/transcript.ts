@@ -8,6 +8,7 @@ import type {
   SegmentEvent,
   UtteranceDoneEvent,
   UtteranceQueuedEvent,
+  UtteranceResumedEvent,
   Word,
   WordsEvent,
 } from "../protocol/vocabulary.ts";
@@ -62,7 +63,10 @@ export class Transcript {
   started(id: string, startMs: number): Utterance {
     const utterance = this.find(id) ?? this.#add(new Utterance(id, false));
     // Said anew from its beginning after something before it was cut: the times that came first are void.
-    if (utterance.startMs !== null && utterance.startMs !== startMs) utterance.words = [];
+    if (utterance.startMs !== null && utterance.startMs !== startMs) {
+      utterance.words = [];
+      utterance.resumedMs = [];
+    }
     utterance.state = "speaking";
     utterance.startMs = startMs;
     return utterance;
@@ -104,8 +108,22 @@ export class Transcript {
       heardMs: heard.ms,
       source: heard.source,
       boundMs: heard.bound_ms,
+      listeners: event.listeners?.length ?? 0,
     };
-    utterance.endMs = (utterance.startMs ?? event.at_ms) + heard.ms;
+    // What was heard of a resumed one was heard in several stretches: the cut is where the event stands.
+    const isOneStretch = utterance.startMs !== null && utterance.resumedMs.length === 0;
+    utterance.endMs = isOneStretch ? (utterance.startMs ?? 0) + heard.ms : event.at_ms;
+    return utterance;
+  }
+
+  /** It goes on: its words from there on come again. */
+  resumed(event: UtteranceResumedEvent): Utterance {
+    const utterance = this.#of(event);
+    utterance.state = "speaking";
+    utterance.receipt = null;
+    utterance.endMs = null;
+    utterance.words = utterance.words.filter((word) => word.start < event.start);
+    utterance.resumedMs.push(event.start_ms);
     return utterance;
   }
 
@@ -119,18 +137,28 @@ export class Transcript {
 
   /** The word heard at a position of the timeline; null before the first one of the utterance there. */
   litAt(positionMs: number): Lit | null {
-    for (let index = this.#utterances.length - 1; index >= 0; index -= 1) {
-      const utterance = this.#utterances[index];
-      if (utterance?.startMs == null || utterance.startMs > positionMs) continue;
-      const wordIndex = lastStarted(utterance.words, positionMs);
-      const word = utterance.words[wordIndex];
-      if (word === undefined) return null;
-      const untilMs = Math.min(word.end_ms + LINGER_MS, utterance.endMs ?? Number.POSITIVE_INFINITY);
-      // The timeline stands still at the end of the sound, give or take a rounding error.
-      const isSounding = utterance.state !== "interrupted" && positionMs < untilMs - END_TOLERANCE_MS;
-      return { utterance, index: wordIndex, word, isSounding };
+    const utterance = this.#heardAt(positionMs);
+    if (utterance === null) return null;
+    const index = lastStarted(utterance.words, positionMs);
+    const word = utterance.words[index];
+    if (word === undefined) return null;
+    const untilMs = Math.min(word.end_ms + LINGER_MS, utterance.endMs ?? Number.POSITIVE_INFINITY);
+    // The timeline stands still at the end of the sound, give or take a rounding error.
+    const isSounding = utterance.state !== "interrupted" && positionMs < untilMs - END_TOLERANCE_MS;
+    return { utterance, index, word, isSounding };
+  }
+
+  /** The utterance whose stretch began last: one that was resumed may stand before others that were spoken meanwhile. */
+  #heardAt(positionMs: number): Utterance | null {
+    let found: Utterance | null = null;
+    let latestMs = Number.NEGATIVE_INFINITY;
+    for (const utterance of this.#utterances) {
+      const startMs = utterance.stretchStart(positionMs);
+      if (startMs === null || startMs < latestMs) continue;
+      found = utterance;
+      latestMs = startMs;
     }
-    return null;
+    return found;
   }
 
   /** Every word that sounds between two positions, for the picture of the waveform. */
@@ -158,6 +186,7 @@ export class Transcript {
   forgetTimes(): void {
     for (const utterance of this.#utterances) {
       utterance.startMs = null;
+      utterance.resumedMs = [];
       utterance.words = [];
     }
   }

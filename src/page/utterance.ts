@@ -3,7 +3,7 @@ import type { InterruptedEvent } from "../protocol/vocabulary.ts";
 import type { ShownWord } from "./shown-words.ts";
 
 /** `lost`: the connection went away in the middle of it; it speaks on where events of it come again. */
-export type UtteranceState = "queued" | "speaking" | "done" | "interrupted" | "failed" | "lost";
+export type UtteranceState = "queued" | "speaking" | "done" | "interrupted" | "cancelled" | "failed" | "lost";
 
 /** A paragraph of an utterance: one input of a dialogue, or all of a plain text. `start`/`end` are offsets into its text. */
 export interface Line {
@@ -17,6 +17,8 @@ export interface Receipt {
   readonly heardMs: number;
   readonly source: InterruptedEvent["heard"]["source"];
   readonly boundMs: number;
+  /** Listeners that told each their own; the receipt is that of the one that heard least. 0 = they do not differ. */
+  readonly listeners: number;
 }
 
 export class Utterance {
@@ -27,6 +29,8 @@ export class Utterance {
   /** In the order of their offsets and of their times. */
   words: ShownWord[] = [];
   startMs: number | null = null;
+  /** Where on the timeline it went on after it was interrupted, ms, in order. */
+  resumedMs: number[] = [];
   /** No sound of it after this; unknown until it is over. */
   endMs: number | null = null;
   receipt: Receipt | null = null;
@@ -44,6 +48,13 @@ export class Utterance {
     this.text += text;
     const last = this.lines.at(-1);
     if (last !== undefined) last.end = this.text.length;
+  }
+
+  /** Where the stretch of it begins that holds a position of the timeline, or was heard last before it; null = none. */
+  stretchStart(positionMs: number): number | null {
+    const resumed = this.resumedMs.findLast((startMs) => startMs <= positionMs);
+    if (resumed !== undefined) return resumed;
+    return this.startMs !== null && this.startMs <= positionMs ? this.startMs : null;
   }
 
   get isOver(): boolean {

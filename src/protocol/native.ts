@@ -6,7 +6,20 @@
 import { z } from "zod";
 import { ERRORS, GatewayError } from "../errors.ts";
 import type { Command, ErrorBody, Event } from "./vocabulary.ts";
-import { EVENT_KINDS, FRAMINGS, LISTENER_FORMATS, OFFSET_UNITS, PACES, POLICIES } from "./vocabulary.ts";
+import {
+  CLEANINGS,
+  EVENT_KINDS,
+  FRAMINGS,
+  LISTENER_FORMATS,
+  OFFSET_UNITS,
+  PACES,
+  POLICIES,
+  REPLACES,
+} from "./vocabulary.ts";
+
+/** Replacement rules of one utterance, and the length of each side. */
+const MAX_REPLACEMENTS = 256;
+const MAX_REPLACEMENT_CHARS = 200;
 
 const utteranceId = z
   .string()
@@ -32,18 +45,41 @@ const voiceOptions = {
   enable_logging: z.boolean().optional(),
 };
 
+export const replacements = z
+  .array(
+    z.object({
+      from: z.string().min(1).max(MAX_REPLACEMENT_CHARS),
+      to: z.string().max(MAX_REPLACEMENT_CHARS),
+      ignore_case: z.boolean().optional(),
+      whole_word: z.boolean().optional(),
+    }),
+  )
+  .max(MAX_REPLACEMENTS);
+const textOptions = {
+  clean: z.array(z.enum(CLEANINGS)).optional(),
+  replacements: replacements.optional(),
+};
+const queueOptions = {
+  priority: z.number().int().min(-100).max(100).optional(),
+  replace: z.enum(REPLACES).optional(),
+};
+
 const COMMANDS = {
   speak: z.object({
     type: z.literal("speak"),
     text: z.string(),
     utterance_id: utteranceId.optional(),
     ...voiceOptions,
+    ...textOptions,
+    ...queueOptions,
   }),
   text: z.object({
     type: z.literal("text"),
     text: z.string(),
     utterance_id: utteranceId.optional(),
     ...voiceOptions,
+    ...textOptions,
+    ...queueOptions,
   }),
   flush: z.object({ type: z.literal("flush"), utterance_id: utteranceId.optional() }),
   end: z.object({ type: z.literal("end"), utterance_id: utteranceId.optional() }),
@@ -57,18 +93,27 @@ const COMMANDS = {
     seed: voiceOptions.seed,
     apply_text_normalization: voiceOptions.apply_text_normalization,
     enable_logging: voiceOptions.enable_logging,
+    ...queueOptions,
   }),
   interrupt: z.object({
     type: z.literal("interrupt"),
     utterance_id: utteranceId.optional(),
     keep_ms: z.number().min(0).max(10_000).optional(),
   }),
+  cancel: z.object({ type: z.literal("cancel"), utterance_id: utteranceId.optional() }),
+  resume: z.object({ type: z.literal("resume"), utterance_id: utteranceId.optional() }),
   mark: z.object({ type: z.literal("mark"), name: z.string().min(1).max(256) }),
-  played: z.object({
-    type: z.literal("played"),
-    seq: z.number().int().min(0).optional(),
-    at_ms: z.number().min(0),
-  }),
+  played: z
+    .object({
+      type: z.literal("played"),
+      seq: z.number().int().min(0).optional(),
+      at_ms: z.number().min(0).optional(),
+      mark: z.string().min(1).max(256).optional(),
+    })
+    .refine((played) => (played.at_ms === undefined) !== (played.mark === undefined), {
+      path: ["at_ms"],
+      message: "expected at_ms or mark, one of the two",
+    }),
   configure: z.object({
     type: z.literal("configure"),
     format: z.enum(LISTENER_FORMATS).optional(),
@@ -79,6 +124,7 @@ const COMMANDS = {
     policy: z.enum(POLICIES).optional(),
     events: z.array(z.enum(EVENT_KINDS)).optional(),
     offsets: z.enum(OFFSET_UNITS).optional(),
+    ...textOptions,
   }),
   ping: z.object({ type: z.literal("ping"), id: z.union([z.string().max(128), z.number()]).optional() }),
   close: z.object({ type: z.literal("close") }),

@@ -26,7 +26,16 @@ export type ListenerFormat = (typeof LISTENER_FORMATS)[number];
 /** A listener format that carries audio. */
 export type AudioFormat = Exclude<ListenerFormat, "none">;
 
-export const EVENT_KINDS = ["characters", "words", "segments", "cues", "visemes", "marks"] as const;
+export const EVENT_KINDS = [
+  "characters",
+  "normalized",
+  "words",
+  "segments",
+  "cues",
+  "visemes",
+  "marks",
+  "presence",
+] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
 
 export const ROLES = ["both", "speaker", "listener"] as const;
@@ -39,6 +48,11 @@ export const POLICIES = ["live", "lossless", "captions"] as const;
 export type Policy = (typeof POLICIES)[number];
 export const OFFSET_UNITS = ["utf16", "cp"] as const;
 export type OffsetUnit = (typeof OFFSET_UNITS)[number];
+/** What is taken out of a text before it is spoken; offsets stay those of the text as it was sent. */
+export const CLEANINGS = ["markdown", "emoji", "urls", "code"] as const;
+export type Cleaning = (typeof CLEANINGS)[number];
+export const REPLACES = ["queued", "all"] as const;
+export type Replace = (typeof REPLACES)[number];
 export const TIMINGS = ["exact", "scaled", "estimated"] as const;
 /** How an event's times were come by: as the upstream measured them, stretched to the samples, or guessed. */
 export type Timing = (typeof TIMINGS)[number];
@@ -76,13 +90,37 @@ export interface VoiceOptions {
   readonly enable_logging?: boolean;
 }
 
-export interface SpeakCommand extends VoiceOptions {
+/** Says `to` where the text has `from`: pronunciations, brand names. */
+export interface Replacement {
+  readonly from: string;
+  readonly to: string;
+  /** Default false. */
+  readonly ignore_case?: boolean;
+  /** `from` has to stand between characters that are no letters or digits; default true. */
+  readonly whole_word?: boolean;
+}
+
+/** How a text is made ready for speaking. Without them the connection's own (`configure`), else the gateway's. */
+export interface TextOptions {
+  readonly clean?: readonly Cleaning[];
+  readonly replacements?: readonly Replacement[];
+}
+
+/** Where in the queue an utterance goes. */
+export interface QueueOptions {
+  /** -100 to 100, default 0: before those of a lower priority that have not begun; what speaks is not interrupted. */
+  readonly priority?: number;
+  /** `queued`: cancels what has not begun; `all`: interrupts what speaks as well. */
+  readonly replace?: Replace;
+}
+
+export interface SpeakCommand extends VoiceOptions, TextOptions, QueueOptions {
   readonly type: "speak";
   readonly text: string;
   readonly utterance_id?: string;
 }
 /** Tokens as they come; the first one of an utterance may carry the voice options. */
-export interface TextCommand extends VoiceOptions {
+export interface TextCommand extends VoiceOptions, TextOptions, QueueOptions {
   readonly type: "text";
   readonly text: string;
   readonly utterance_id?: string;
@@ -95,7 +133,7 @@ export interface EndCommand {
   readonly type: "end";
   readonly utterance_id?: string;
 }
-export interface DialogueCommand {
+export interface DialogueCommand extends QueueOptions {
   readonly type: "dialogue";
   readonly inputs: readonly { readonly text: string; readonly voice_id: string }[];
   readonly utterance_id?: string;
@@ -113,17 +151,29 @@ export interface InterruptCommand {
   /** Let this much more of the audio play before the cut, ms. */
   readonly keep_ms?: number;
 }
+/** Takes what has not begun to speak out of the queue: one utterance, or all of them. */
+export interface CancelCommand {
+  readonly type: "cancel";
+  readonly utterance_id?: string;
+}
+/** Goes on with an interrupted utterance (the latest, where none is named) from the word it was cut in. */
+export interface ResumeCommand {
+  readonly type: "resume";
+  readonly utterance_id?: string;
+}
 export interface MarkCommand {
   readonly type: "mark";
   readonly name: string;
 }
-/** Playout acknowledgement: this listener has played the timeline up to `at_ms`. */
+/** Playout acknowledgement: this listener has played the timeline up to `at_ms`, or up to a mark. One of the two. */
 export interface PlayedCommand {
   readonly type: "played";
   readonly seq?: number;
-  readonly at_ms: number;
+  readonly at_ms?: number;
+  readonly mark?: string;
 }
-export interface ConfigureCommand extends Partial<Omit<ListenerSettings, "role">> {
+/** `clean` and `replacements`: for what this connection says from now on. */
+export interface ConfigureCommand extends Partial<Omit<ListenerSettings, "role">>, TextOptions {
   readonly type: "configure";
 }
 export interface PingCommand {
@@ -141,6 +191,8 @@ export type Command =
   | EndCommand
   | DialogueCommand
   | InterruptCommand
+  | CancelCommand
+  | ResumeCommand
   | MarkCommand
   | PlayedCommand
   | ConfigureCommand
@@ -177,6 +229,10 @@ export interface HelloEvent extends EventBase {
   readonly server: string;
   readonly session: string;
   readonly epoch: string;
+  /** Of this connection, as receipts and presence name it. */
+  readonly listener_id: string;
+  /** Only where the connection asked to resume: whether it gets what it missed (a `warning` says why not). */
+  readonly resumed?: boolean;
   readonly settings: ListenerSettings;
   readonly audio: AudioDescription | null;
   readonly limits: Limits;
@@ -195,6 +251,15 @@ export interface Limits {
   readonly lead_ms: number;
   readonly outbox_bytes: number;
   readonly marks: number;
+  /** Text of one utterance that waits to be spoken (UTF-16 code units) at which its speaker gets `paused`. */
+  readonly credit_chars: number;
+  /** Frames and events are kept this long for listeners that come back. */
+  readonly keep_ms: number;
+  /** An interrupted utterance can be resumed from its own audio this long. */
+  readonly resume_ms: number;
+  /** Speech asked of the upstream ahead of what is heard. */
+  readonly speculate_ms: number;
+  readonly speculate_chars: number;
 }
 
 export interface ConfiguredEvent extends EventBase {
@@ -222,25 +287,39 @@ export interface UtteranceStartedEvent extends EventBase {
   readonly source_format: string;
 }
 
+/** Stages from the first character of a text to the first frame of its speech; they sum to the total. */
 export interface Waterfall {
-  /** Accepted -> request written upstream. */
+  /** First character in -> the text is cut and ready to be spoken. */
+  readonly text_ms: number;
+  /** Cut -> its request was given to the upstream client (its turn in the queue, the speculation budget). */
   readonly queued_ms: number;
-  /** Request written -> response headers. */
+  /** Given -> the request was written to a connected socket. */
+  readonly connected_ms: number;
+  /** Written -> response headers. */
   readonly headers_ms: number;
   /** Headers -> first audio byte. */
   readonly first_byte_ms: number;
-  /** First audio byte -> first frame handed to a socket. */
+  /** First audio byte -> the first sample that is not silence has come. */
+  readonly first_sound_ms: number;
+  /** First sound -> first frame handed to a socket; for a segment behind others mostly waiting for them to be spoken. */
   readonly first_frame_ms: number;
-  /** The sum of the four. */
+  /** The sum of the stages. */
   readonly total_ms: number;
-  /** First audio byte -> first sample that is not silence, on the timeline; null where all was silence. */
+  /** Silence before the first sound in the upstream's audio; null where all was silence, or where it was not looked at. */
   readonly leading_silence_ms: number | null;
+}
+
+/** The waterfall of one segment; `start`, `end`: its place in the client's text. */
+export interface SegmentWaterfall extends Waterfall {
+  readonly start: number;
+  readonly end: number;
 }
 
 export interface UtteranceDoneEvent extends EventBase {
   readonly type: "utterance.done";
   readonly utterance_id: string;
-  readonly outcome: "done" | "interrupted" | "failed";
+  /** `cancelled`: taken out of the queue before it began. */
+  readonly outcome: "done" | "interrupted" | "cancelled" | "failed";
   readonly start_ms: number;
   /** End of the speech itself. */
   readonly end_ms: number;
@@ -251,8 +330,37 @@ export interface UtteranceDoneEvent extends EventBase {
   /** Characters (UTF-16) of the client's text that were sent upstream; where it was cut or failed, that were heard. */
   readonly characters_spoken: number;
   readonly timing: Timing | "none";
+  /** Of the first segment: what the listener waited for. */
   readonly latency: Waterfall | null;
+  /** Of every segment that was heard, the first 64. */
+  readonly segments: readonly SegmentWaterfall[];
   readonly error?: ErrorBody;
+}
+
+/** To the speaker: the text runs ahead of the speech; send no more of it until `resumed`. */
+export interface PausedEvent extends CreditEvent {
+  readonly type: "paused";
+}
+/** To the speaker: there is room for more text. */
+export interface ResumedEvent extends CreditEvent {
+  readonly type: "resumed";
+}
+interface CreditEvent extends EventBase {
+  readonly utterance_id: string;
+  /** UTF-16 code units that wait to be spoken. */
+  readonly pending_chars: number;
+  readonly limit_chars: number;
+}
+
+/** An interrupted utterance goes on. */
+export interface UtteranceResumedEvent extends EventBase {
+  readonly type: "utterance.resumed";
+  readonly utterance_id: string;
+  /** Offset in the text, and place on the timeline, where it goes on. */
+  readonly start: number;
+  readonly start_ms: number;
+  /** End of the text that is spoken from kept audio; what follows is asked of the upstream. */
+  readonly kept_end: number;
 }
 
 export interface CharactersEvent extends EventBase {
@@ -291,23 +399,62 @@ export interface SegmentEvent extends EventBase {
   readonly end: number;
 }
 
+/** Characters after the upstream's text normalization ("twelve" for "12"), where it sent them. */
+export interface NormalizedEvent extends EventBase {
+  readonly type: "normalized";
+  readonly utterance_id: string;
+  readonly characters: readonly string[];
+  readonly start_ms: readonly number[];
+  readonly end_ms: readonly number[];
+}
+
+export interface CueEvent extends EventBase {
+  readonly type: "cue";
+  readonly utterance_id: string;
+  readonly start_ms: number;
+  readonly end_ms: number;
+  readonly start: number;
+  readonly end: number;
+  /** One or two lines to show, with their words. */
+  readonly lines: readonly { readonly text: string; readonly words: readonly Word[] }[];
+}
+
+/** Who is there, after somebody came or left. */
+export interface PresenceEvent extends EventBase {
+  readonly type: "presence";
+  readonly joined?: string;
+  readonly left?: string;
+  /** Connections that hear or follow, and connections that may speak (`both` counts in both). */
+  readonly listeners: number;
+  readonly speakers: number;
+}
+
 export interface MarkEvent extends EventBase {
   readonly type: "mark";
   readonly name: string;
   readonly source: "estimate" | "ack";
 }
 
+/** What was heard of an utterance, and how that is known. */
+export interface Heard {
+  readonly text: string;
+  readonly end: number;
+  readonly ms: number;
+  readonly source: "mark" | "ack" | "estimate";
+  /** The truth is no further away than this. */
+  readonly bound_ms: number;
+}
+
 export interface InterruptedEvent extends EventBase {
   readonly type: "interrupted";
   readonly utterance_id: string;
-  readonly heard: {
-    readonly text: string;
-    readonly end: number;
-    readonly ms: number;
-    readonly source: "mark" | "ack" | "estimate";
-    readonly bound_ms: number;
-  };
+  /** By the listener that has heard least, where they differ. */
+  readonly heard: Heard;
   readonly unheard_text: string;
+  /** Listeners that told what they have played, where they differ: each with its own receipt. At most 16. */
+  readonly listeners?: readonly (Heard & { readonly listener_id: string })[];
+  /** Whether `resume` can go on from audio that is kept, for `limits.resume_ms`. */
+  readonly resumable: boolean;
   /**
    * Where the next audio frame stands on the timeline: frames beyond `at_ms` that were sent are to be dropped. null when
    * no audio was cut because the utterance had not begun.
@@ -319,6 +466,8 @@ export interface GapEvent extends EventBase {
   readonly type: "gap";
   readonly frames: number;
   readonly ms: number;
+  /** Events that a resumed connection missed and that are gone. */
+  readonly events?: number;
 }
 
 export interface PongEvent extends EventBase {
@@ -352,6 +501,12 @@ export type Event =
   | CharactersEvent
   | WordsEvent
   | SegmentEvent
+  | NormalizedEvent
+  | CueEvent
+  | PresenceEvent
+  | PausedEvent
+  | ResumedEvent
+  | UtteranceResumedEvent
   | MarkEvent
   | InterruptedEvent
   | GapEvent

@@ -9,7 +9,7 @@ import { type GapTeller, Lane } from "../fanout/lane.ts";
 import type { Outbox } from "../fanout/outbox.ts";
 import { Rendition, renditionKey } from "../fanout/rendition.ts";
 import type { Counters } from "../metrics/counters.ts";
-import type { AudioDescription, ListenerSettings } from "../protocol/vocabulary.ts";
+import type { AudioDescription, EventKind, ListenerSettings } from "../protocol/vocabulary.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import { isPassThrough, type Need } from "./route.ts";
 import type { Slice } from "./source.ts";
@@ -30,11 +30,14 @@ export interface AudienceOptions {
 }
 
 export interface SeatPlace {
-  readonly playheadTicks: number;
+  /** Where its audio begins, if that is kept. */
+  readonly fromTicks: number;
   /** End of the audio pushed so far, where a new rendition starts. */
   readonly edgeTicks: number;
   /** First entry of the log that the listener gets. */
   readonly event: number;
+  /** What it was sent already of what is before this place and may not get twice; `frames`: both. */
+  readonly has: "nothing" | "events" | "frames";
 }
 
 export interface Seat {
@@ -42,11 +45,21 @@ export interface Seat {
   readonly outbox: Outbox;
 }
 
+/** A rendition with nobody left: whoever comes back soon finds its frames. */
+interface Idle {
+  readonly rendition: Rendition;
+  readonly sinceTicks: number;
+}
+
 export class Audience {
   readonly #options: AudienceOptions;
   readonly #renditions = new Map<string, Rendition>();
   readonly #lanes = new Map<string, Lane>();
+  readonly #idle = new Map<string, Idle>();
   readonly log = new EventLog(MAX_LOGGED_EVENTS);
+  /** How far those were sent audio who have gone: what they have of it stays true when they come back. */
+  #leftTicks = 0;
+  #ownLanes = 0;
 
   constructor(options: AudienceOptions) {
     this.#options = options;
@@ -54,7 +67,13 @@ export class Audience {
 
   /** Every rendition that an utterance has to serve. */
   needs(): Need[] {
-    return [...this.#renditions.values()];
+    return [...this.#renditions].flatMap(([key, rendition]) => (this.#idle.has(key) ? [] : [rendition]));
+  }
+
+  /** Whether any listener asked for this kind of event. */
+  wants(kind: EventKind): boolean {
+    for (const lane of this.#lanes.values()) if (lane.wants(kind)) return true;
+    return false;
   }
 
   get isEmpty(): boolean {
@@ -95,14 +114,25 @@ export class Audience {
   }
 
   /**
-   * Seats a listener: in step with others of its kind, or in a lane of its own that starts at the playhead.
+   * Seats a listener: in step with others of its kind, or in a lane of its own. Where the lane is ahead of where it is
+   * to begin, it catches up.
    */
   seat(outbox: Outbox, settings: ListenerSettings, at: SeatPlace): Lane {
     const rendition = settings.format === "none" ? null : this.#rendition(settings, at.edgeTicks);
-    const key = laneKey(settings);
+    let key = laneKey(settings);
     let lane = this.#lanes.get(key);
-    const frame = rendition?.indexAt(at.playheadTicks) ?? 0;
+    const frame = rendition?.indexAt(at.fromTicks) ?? 0;
     const { event } = at;
+    const isAhead =
+      lane !== undefined &&
+      ((at.has !== "nothing" && event > lane.event) ||
+        (at.has === "frames" && rendition !== null && frame > lane.frame));
+    if (isAhead) {
+      // It comes with more than the others of its kind have been sent: in their lane it would get that twice.
+      this.#ownLanes += 1;
+      key = `${key}|${this.#ownLanes}`;
+      lane = undefined;
+    }
     if (lane === undefined) {
       lane = new Lane({
         rendition,
@@ -116,7 +146,6 @@ export class Audience {
       });
       this.#lanes.set(key, lane);
     } else if (frame < lane.frame || event < lane.event) {
-      // It catches up from the playhead to where the others are, so that it is in time with them.
       outbox.behind = {
         frame: Math.min(frame, lane.frame),
         event: Math.min(event, lane.event),
@@ -132,17 +161,35 @@ export class Audience {
     return lane.rendition?.describe(outbox.behind?.frame ?? lane.frame) ?? null;
   }
 
-  /** The listener has gone; lanes and renditions that served only it go with it. */
-  unseat(seat: Seat): void {
-    seat.lane.delete(seat.outbox);
-    if (seat.lane.size > 0) return;
+  /**
+   * The listener has gone; a lane that served only it goes with it. A rendition that served only it goes too, or is kept
+   * for a while where it may come back for the frames that it missed (`keptFromTicks`, the playhead).
+   */
+  unseat(seat: Seat, keptFromTicks: number | null): void {
+    const { lane: left } = seat;
+    if (left.rendition !== null) {
+      this.#leftTicks = Math.max(this.#leftTicks, left.rendition.startTicksOf(left.frame));
+    }
+    left.delete(seat.outbox);
+    if (left.size > 0) return;
     for (const [key, lane] of this.#lanes) if (lane === seat.lane) this.#lanes.delete(key);
     for (const [key, rendition] of this.#renditions) {
       if (rendition !== seat.lane.rendition) continue;
       if ([...this.#lanes.values()].some((lane) => lane.rendition === rendition)) continue;
-      rendition.close();
-      this.#renditions.delete(key);
+      if (keptFromTicks !== null) this.#idle.set(key, { rendition, sinceTicks: keptFromTicks });
+      else this.#closeRendition(key, rendition);
     }
+  }
+
+  #closeRendition(key: string, rendition: Rendition): void {
+    rendition.close();
+    this.#renditions.delete(key);
+    this.#idle.delete(key);
+  }
+
+  /** The number of the last event that the listener was told. */
+  toldSeq({ lane, outbox }: Seat): number {
+    return this.log.seqBefore(lane.untoldEvent(outbox));
   }
 
   catchUp(seat: Seat): void {
@@ -184,11 +231,18 @@ export class Audience {
     return endTicks;
   }
 
-  /** Forgets all audio that was not sent; returns where the next frames stand for everybody. */
-  cut(edgeTicks: number): number {
-    const nextTicks = this.#renditions.size === 0 ? edgeTicks : this.sentTicks;
-    for (const rendition of this.#renditions.values()) rendition.reset(nextTicks);
-    for (const lane of this.#lanes.values()) if (lane.rendition !== null) lane.jumpTo(lane.rendition.next);
+  /**
+   * Forgets all audio that was not heard to its end at `heardTicks`, so that nobody who comes back gets it; returns where
+   * the next frames stand for everybody: behind all that anybody was ever sent.
+   */
+  cut(edgeTicks: number, heardTicks: number): number {
+    const hasAudio = [...this.#lanes.values()].some((lane) => lane.rendition !== null);
+    const nextTicks = hasAudio ? Math.max(this.sentTicks, this.#leftTicks) : edgeTicks;
+    for (const rendition of this.#renditions.values())
+      rendition.cut(rendition.indexAt(heardTicks), nextTicks);
+    for (const lane of this.#lanes.values()) {
+      if (lane.rendition !== null) lane.jumpTo(lane.rendition.next, this.#options.tellGap);
+    }
     return nextTicks;
   }
 
@@ -238,6 +292,7 @@ export class Audience {
   close(): void {
     for (const rendition of this.#renditions.values()) rendition.close();
     this.#renditions.clear();
+    this.#idle.clear();
     this.#lanes.clear();
   }
 
@@ -257,12 +312,16 @@ export class Audience {
       });
       this.#renditions.set(key, rendition);
     }
+    this.#idle.delete(key);
     return rendition;
   }
 
   /** Frees frames and events that nobody needs any more. */
   trim(playheadTicks: number): void {
     const keptTicks = playheadTicks - this.#options.keepMs * TICKS_PER_MS;
+    for (const [key, { rendition, sinceTicks }] of this.#idle) {
+      if (sinceTicks < keptTicks) this.#closeRendition(key, rendition);
+    }
     for (const rendition of this.#renditions.values()) {
       let oldest = rendition.indexAt(keptTicks);
       for (const lane of this.#lanes.values()) {

@@ -12,7 +12,7 @@ import { findBadText } from "../text/check.ts";
 import type { Member } from "./member.ts";
 import type { Session } from "./session.ts";
 import { reconfigure } from "./settings.ts";
-import { Utterance } from "./utterance.ts";
+import { Utterance, type UtteranceOptions } from "./utterance.ts";
 
 /** Carries out a command of a connection. Throws; the caller answers with the error. */
 export function handleCommand(member: Member, command: Command): void {
@@ -22,8 +22,11 @@ export function handleCommand(member: Member, command: Command): void {
     case "dialogue": {
       member.mustSpeak();
       const { utterance, ahead } =
-        command.type === "speak" ? speak(session, command) : converse(session, command);
+        command.type === "speak"
+          ? speak(session, { ...member.textOptions, ...command })
+          : converse(session, command);
       member.send({ type: "utterance.queued", ...session.base(), utterance_id: utterance.id, ahead });
+      warnOfMarkup(member, utterance);
       session.textChanged();
       return;
     }
@@ -39,6 +42,14 @@ export function handleCommand(member: Member, command: Command): void {
     case "interrupt":
       member.mustSpeak();
       session.interrupt(command.utterance_id, command.keep_ms);
+      return;
+    case "cancel":
+      member.mustSpeak();
+      session.cancel(command.utterance_id);
+      return;
+    case "resume":
+      member.mustSpeak();
+      session.resume(command.utterance_id);
       return;
     case "mark":
       member.mustSpeak();
@@ -71,7 +82,7 @@ export function speak(session: Session, command: SpeakCommand): { utterance: Utt
       field: "text",
     });
   }
-  const utterance = Utterance.ofText(session.admit(command.utterance_id), session.nowMs(), command);
+  const utterance = Utterance.ofText(admit(session, command), command);
   return { utterance, ahead: session.enqueue(utterance) };
 }
 
@@ -92,8 +103,19 @@ export function converse(
     checkText(input.text, { field: `inputs.${index}.text`, max: left });
     left -= input.text.length;
   });
-  const utterance = Utterance.ofDialogue(session.admit(command.utterance_id), session.nowMs(), command);
+  const utterance = Utterance.ofDialogue(admit(session, command), command);
   return { utterance, ahead: session.enqueue(utterance) };
+}
+
+/** Room in the queue for an utterance: what it replaces goes first. Throws utterance_id_taken, queue_full, draining. */
+function admit(session: Session, command: SpeakCommand | TextCommand | DialogueCommand): UtteranceOptions {
+  if (command.utterance_id !== undefined) session.mustBeFree(command.utterance_id);
+  if (command.replace !== undefined) session.replace(command.replace);
+  return {
+    id: session.admit(command.utterance_id),
+    acceptedMs: session.nowMs(),
+    textDefaults: session.textDefaults,
+  };
 }
 
 function addText(member: Member, command: TextCommand): void {
@@ -101,25 +123,34 @@ function addText(member: Member, command: TextCommand): void {
   const open = findOpen(member, command.utterance_id);
   checkText(command.text, { field: "text", max: session.limits.text_chars - (open?.text.length ?? 0) });
   if (open !== null) {
-    open.append(command.text);
+    open.append(command.text, session.nowMs());
     session.textChanged();
+    session.noteText(member, open);
     return;
   }
-  const utterance = Utterance.ofTokens(session.admit(command.utterance_id), session.nowMs(), command);
-  utterance.append(command.text);
+  const utterance = Utterance.ofTokens(admit(session, command), { ...member.textOptions, ...command });
+  utterance.append(command.text, session.nowMs());
   for (const id of member.openIds) if (session.findUtterance(id) === undefined) member.openIds.delete(id);
   member.openIds.add(utterance.id);
   member.currentId = utterance.id;
   const ahead = session.enqueue(utterance);
   member.send({ type: "utterance.queued", ...session.base(), utterance_id: utterance.id, ahead });
   session.textChanged();
+  session.noteText(member, utterance);
 }
 
-/** The utterance that text goes on; null when the text begins a new one. Throws text_after_end. */
+/** The utterance that text goes on; null when the text begins a new one. Throws text_after_end, utterance_over. */
 function findOpen(member: Member, id: string | undefined): Utterance | null {
   if (id === undefined) {
-    const own = member.currentId === null ? undefined : member.session.findUtterance(member.currentId);
+    const own = member.currentId === null ? undefined : member.session.findQueued(member.currentId);
     return own === undefined || own.isTextEnded ? null : own;
+  }
+  if (member.session.isOver(id)) {
+    throw new GatewayError(
+      "utterance_over",
+      `Utterance ${id} is over: its text is dropped, expected a new utterance_id`,
+      { field: "utterance_id" },
+    );
   }
   const named = member.session.findUtterance(id);
   if (named?.isTextEnded) {
@@ -143,9 +174,10 @@ function closeText(member: Member, command: { type: "flush" | "end"; utterance_i
       field: "utterance_id",
     });
   }
-  if (command.type === "flush") open.flush();
+  if (command.type === "flush") open.flush(member.session.nowMs());
   else {
-    open.endText();
+    open.endText(member.session.nowMs());
+    warnOfMarkup(member, open);
     member.openIds.delete(open.id);
     if (member.currentId === open.id) member.currentId = null;
   }
@@ -153,21 +185,54 @@ function closeText(member: Member, command: { type: "flush" | "end"; utterance_i
 }
 
 function acknowledge(member: Member, command: PlayedCommand): void {
-  const latestMs = member.session.sentMs(member);
-  if (command.at_ms > latestMs) {
+  const { session } = member;
+  if (command.mark !== undefined) {
+    const markMs = session.markMs(command.mark);
+    if (markMs === undefined) {
+      throw new GatewayError("invalid_field", "Field mark of played names no mark that was echoed lately", {
+        field: "mark",
+      });
+    }
+    member.acknowledge(markMs, session.ackMoment(), "mark");
+    return;
+  }
+  const atMs = command.at_ms ?? 0;
+  const latestMs = session.sentMs(member);
+  if (atMs > latestMs) {
     throw new GatewayError(
       "invalid_field",
-      `Field at_ms of played is ${command.at_ms}, which was not sent yet: expected at most ${latestMs}`,
+      `Field at_ms of played is ${atMs}, which was not sent yet: expected at most ${latestMs}`,
       { field: "at_ms" },
     );
   }
-  member.acknowledge(command.at_ms, member.session.nowMs());
+  member.acknowledge(atMs, session.ackMoment());
+}
+
+/** Elements that were opened and never closed are spoken as they stand: the upstream decides what becomes of them. */
+function warnOfMarkup(member: Member, utterance: Utterance): void {
+  const names = utterance.unbalancedTags();
+  if (names.length === 0) return;
+  member.send({
+    type: "warning",
+    ...member.session.base(),
+    code: "unbalanced_markup",
+    message: `Text of ${utterance.id} has elements without their other half: ${names.join(", ")}`,
+  });
 }
 
 function configure(member: Member, command: ConfigureCommand): void {
   const { session } = member;
-  const settings = reconfigure(member.settings, command, session.settingsDefaults);
-  session.reseat(member, settings);
+  const { clean, replacements, ...change } = command;
+  if (clean !== undefined || replacements !== undefined) {
+    member.textOptions = {
+      ...member.textOptions,
+      ...(clean === undefined ? {} : { clean }),
+      ...(replacements === undefined ? {} : { replacements }),
+    };
+  }
+  const settings = reconfigure(member.settings, change, session.settingsDefaults);
+  // Text options alone are no reason to take a listener from its place.
+  if (Object.keys(change).length > 1) session.reseat(member, settings);
   member.send({
     type: "configured",
     ...session.base(),

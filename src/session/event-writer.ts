@@ -11,6 +11,8 @@ export interface EventPlace {
   readonly kind: EventKind | null;
   /** The utterance it tells of, with its text for offsets in code points. */
   readonly utterance: { readonly id: string; readonly text: string } | null;
+  /** Where it moves the frames to that follow. */
+  readonly nextTicks?: number | null;
 }
 
 /** Makes the event once its number is known; `offset` turns UTF-16 offsets into what the listener asked for. */
@@ -18,8 +20,6 @@ export type EventBuilder = (
   base: { readonly seq: number; readonly at_ms: number },
   offset: (utf16: number) => number,
 ) => Event;
-
-const asIs = (utf16: number): number => utf16;
 
 export class EventWriter {
   readonly #append: (entry: LogEntry) => void;
@@ -44,16 +44,19 @@ export class EventWriter {
       positionTicks: place.positionTicks,
       kind: place.kind,
       utteranceId: place.utterance?.id ?? null,
+      nextTicks: place.nextTicks ?? null,
       isWithdrawn: false,
       bytes: (offsets) => {
-        encoded[offsets] ??= encodeEvent(build(base, offsets === "cp" ? codePoints(text) : asIs));
+        encoded[offsets] ??= encodeEvent(build(base, offsetReader(offsets, text)));
         return encoded[offsets];
       },
     });
   }
 }
 
-function codePoints(text: string): (utf16: number) => number {
+/** Turns UTF-16 offsets of a text into the unit that a listener asked for. */
+export function offsetReader(unit: OffsetUnit, text: string): (utf16: number) => number {
+  if (unit === "utf16") return (utf16) => utf16;
   const offsets = new CodePointOffsets(text);
   return (utf16) => offsets.codePointsOf(utf16);
 }

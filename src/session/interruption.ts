@@ -1,87 +1,126 @@
 /** Cutting speech: what was heard is told, what was not sent is forgotten, what was not meant is said anew. */
 import type { LogEntry } from "../fanout/event-log.ts";
-import type { Counters } from "../metrics/counters.ts";
-import type { InterruptedEvent } from "../protocol/vocabulary.ts";
+import type { Heard } from "../protocol/vocabulary.ts";
 import type { Audience } from "./audience.ts";
 import type { EventWriter } from "./event-writer.ts";
-import { receiptOf } from "./receipts.ts";
+import type { KeptUtterance } from "./kept-utterance.ts";
+import type { ListenersHeard } from "./listeners-heard.ts";
+import type { SessionDeps } from "./ports.ts";
+import { type Cut, type HeardPlace, type Receipt, receiptOf } from "./receipts.ts";
 import type { Speech } from "./speech.ts";
 import type { Utterance } from "./utterance.ts";
 import { writeFinished, writeInterrupted } from "./utterance-events.ts";
+
+/** Receipts of single listeners in one event. */
+const MAX_TOLD_LISTENERS = 16;
 
 export interface Interruption {
   readonly speech: Speech;
   readonly audience: Audience;
   readonly writer: EventWriter;
-  readonly counters: Counters;
-  /** Only this one; undefined = all. */
-  readonly utteranceId: string | undefined;
+  readonly deps: SessionDeps;
+  /** In the order in which they are spoken; none of them is over. */
+  readonly targets: readonly Utterance[];
   /** Where the listeners are. */
-  readonly at: { readonly ticks: number; readonly source: "ack" | "estimate"; readonly boundMs: number };
+  readonly heard: ListenersHeard;
+  readonly kept: KeptUtterance;
   readonly stopPlayhead: (ticks: number) => void;
 }
 
 /** What POST /interrupt answers with; the same is in the `interrupted` event. */
 export interface InterruptReceipt {
   readonly utterance_id: string;
-  readonly heard: InterruptedEvent["heard"];
+  readonly heard: Heard;
   readonly unheard_text: string;
+  readonly resumable: boolean;
+}
+
+interface Told {
+  readonly edgeTicks: number;
+  readonly nextTicks: number | null;
+  readonly isResumable: boolean;
 }
 
 export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
-  const { speech, audience } = cut;
-  const targets = speech.unplayed.filter(
-    (utterance) => cut.utteranceId === undefined || utterance.id === cut.utteranceId,
-  );
+  const { speech, audience, targets } = cut;
   const firstTicks = Math.min(...targets.map((target) => target.startTicks ?? Number.POSITIVE_INFINITY));
-  const isAudible = targets.some((utterance) => utterance.startTicks !== null);
   const edgeTicks = speech.edgeTicks;
-  for (const target of targets) speech.remove(target);
+  // The one that is heard can go on later; of those behind it nothing was heard, and their text is told.
+  const heardOne = targets.find((target) => target.startTicks !== null);
+  const keptOne = heardOne ?? targets.find((target) => target.isResumed);
+  const nextTicks =
+    heardOne === undefined
+      ? null
+      : audience.cut(edgeTicks, Math.max(cut.heard.place.ticks, heardOne.startTicks ?? 0));
+  // What was made and never sent, as part of a frame, was not heard.
+  const isResumable = keptOne !== undefined && keep(keptOne, cut, nextTicks ?? edgeTicks);
+  for (const target of targets) {
+    if (target === keptOne) continue;
+    speech.remove(target);
+    cut.kept.noteGone(target.id);
+  }
   // Utterances that were made behind the cut go with its audio and are said again from their beginning.
-  const others = isAudible
-    ? speech.unplayed.filter((utterance) => (utterance.startTicks ?? -1) >= firstTicks)
-    : [];
-  let nextTicks: number | null = null;
-  if (isAudible) {
-    nextTicks = audience.cut(edgeTicks);
+  const others =
+    heardOne === undefined
+      ? []
+      : speech.unplayed.filter((utterance) => (utterance.startTicks ?? -1) >= firstTicks);
+  if (nextTicks !== null) {
     withdrawFuture([...targets, ...others], cut);
     speech.restart(nextTicks, others);
     cut.stopPlayhead(nextTicks);
   }
-  const receipts = targets.map((target) => tellCut(target, { cut, edgeTicks, nextTicks }));
+  const receipts = targets.map((target) =>
+    tellCut(target, cut, { edgeTicks, nextTicks, isResumable: isResumable && target === keptOne }),
+  );
   speech.openNext();
   return receipts;
+}
+
+/** True where it can be resumed. */
+function keep(utterance: Utterance, cut: Interruption, sentTicks: number): boolean {
+  const cutTicks = Math.min(Math.max(cut.heard.place.ticks, utterance.startTicks ?? 0), sentTicks);
+  return cut.kept.keep(utterance.id, cut.speech.removeKeeping(utterance, cutTicks));
 }
 
 function withdrawFuture(utterances: readonly Utterance[], cut: Interruption): void {
   const ids = new Set(utterances.map((utterance) => utterance.id));
   cut.audience.log.withdraw(
     (entry: LogEntry) =>
-      entry.utteranceId !== null && ids.has(entry.utteranceId) && entry.positionTicks > cut.at.ticks,
+      entry.utteranceId !== null && ids.has(entry.utteranceId) && entry.positionTicks > cut.heard.place.ticks,
   );
 }
 
-function tellCut(
-  utterance: Utterance,
-  context: { readonly cut: Interruption; readonly edgeTicks: number; readonly nextTicks: number | null },
-): InterruptReceipt {
-  const { cut } = context;
-  const wasStarted = utterance.startTicks !== null;
-  const heardTicks = wasStarted ? Math.max(cut.at.ticks, utterance.startTicks ?? 0) : cut.at.ticks;
+function tellCut(utterance: Utterance, cut: Interruption, told: Told): InterruptReceipt {
+  const { place } = cut.heard;
+  const { startTicks } = utterance;
   // Never behind the frames: what is told there would wait for audio that is not to come.
-  const atTicks = Math.min(heardTicks, context.nextTicks ?? context.edgeTicks);
-  const receipt = receiptOf({
+  const atTicks = Math.min(Math.max(place.ticks, startTicks ?? 0), told.nextTicks ?? told.edgeTicks);
+  const facts: Cut = {
     text: utterance.text,
-    characters: utterance.heard,
-    startTicks: utterance.startTicks,
-    edgeTicks: utterance.endTicks ?? context.edgeTicks,
-    atTicks: wasStarted ? atTicks : 0,
-    source: cut.at.source,
-    boundMs: wasStarted ? cut.at.boundMs : 0,
+    characters: utterance.characters,
+    clientEnd: (spoken) => utterance.spoken.clientHeardEnd(spoken),
+    startTicks,
+    heardBeforeTicks: utterance.heardBeforeTicks,
+    edgeTicks: utterance.endTicks ?? told.edgeTicks,
+  };
+  const heardAt = (heard: HeardPlace): Receipt =>
+    startTicks === null
+      ? receiptOf(facts, { ...heard, ticks: 0, boundMs: 0 })
+      : receiptOf(facts, {
+          ...heard,
+          ticks: Math.min(Math.max(heard.ticks, startTicks), atEnd(facts, heard)),
+        });
+  const receipt = heardAt({ ...place, ticks: atTicks });
+  cut.deps.counters.utterancesInterrupted += 1;
+  writeInterrupted(cut.writer, {
+    utterance,
+    receipt,
+    atTicks,
+    nextTicks: startTicks === null ? null : told.nextTicks,
+    listeners: startTicks === null ? [] : listenersThatDiffer(cut.heard, heardAt),
+    isResumable: told.isResumable,
   });
-  cut.counters.utterancesInterrupted += 1;
-  writeInterrupted(cut.writer, { utterance, receipt, atTicks, nextTicks: context.nextTicks });
-  writeFinished(cut.writer, {
+  writeFinished(cut.writer, cut.deps, {
     utterance,
     outcome: "interrupted",
     atTicks,
@@ -89,5 +128,27 @@ function tellCut(
     heardEnd: receipt.end,
   });
   const { unheardText, ...heard } = receipt;
-  return { utterance_id: utterance.id, heard, unheard_text: unheardText };
+  return {
+    utterance_id: utterance.id,
+    heard,
+    unheard_text: unheardText,
+    resumable: told.isResumable,
+  };
+}
+
+function atEnd(facts: Cut, heard: HeardPlace): number {
+  return Math.max(facts.startTicks ?? 0, Math.min(heard.ticks, facts.edgeTicks));
+}
+
+/** Each listener's own receipt, where not all have heard the same. */
+function listenersThatDiffer(heard: ListenersHeard, heardAt: (place: HeardPlace) => Receipt) {
+  const receipts = heard.listeners.map(({ listenerId, place }) => {
+    const { unheardText: _, ...own } = heardAt(place);
+    return { listener_id: listenerId, ...own };
+  });
+  const isSame = receipts.every((receipt) => receipt.end === receipts[0]?.end);
+  if (isSame) return [];
+  if (receipts.length <= MAX_TOLD_LISTENERS) return receipts;
+  // Those that have heard least: by them the utterance is told.
+  return receipts.sort((a, b) => a.end - b.end).slice(0, MAX_TOLD_LISTENERS);
 }

@@ -3,14 +3,26 @@ import { GatewayError } from "../errors.ts";
 import type { Lane } from "../fanout/lane.ts";
 import type { Outbox } from "../fanout/outbox.ts";
 import type { Sink } from "../fanout/sink.ts";
-import type { Event, ListenerSettings } from "../protocol/vocabulary.ts";
+import type { Event, ListenerSettings, TextOptions } from "../protocol/vocabulary.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { Session } from "./session.ts";
 
 /** An acknowledgement older than this says nothing of where the listener is now, ms. */
 const ACK_LIFE_MS = 2000;
 
+/** When a word about playout came, and where the playhead stood. */
+export interface AckMoment {
+  readonly nowMs: number;
+  readonly playheadTicks: number;
+}
+
+interface Ack extends AckMoment {
+  readonly ticks: number;
+  readonly source: "ack" | "mark";
+}
+
 export interface MemberOptions {
+  readonly id: string;
   readonly session: Session;
   readonly sink: Sink;
   readonly settings: ListenerSettings;
@@ -18,6 +30,8 @@ export interface MemberOptions {
 }
 
 export class Member {
+  /** As receipts and presence name it. */
+  readonly id: string;
   readonly session: Session;
   readonly sink: Sink;
   settings: ListenerSettings;
@@ -28,18 +42,25 @@ export class Member {
   currentId: string | null = null;
   /** Unknown fields are warned of once each. */
   readonly warnedFields = new Set<string>();
-  #ack: { readonly ticks: number; readonly atMs: number } | null = null;
+  /** How what it says is made ready for speaking, where it does not say. */
+  textOptions: TextOptions;
+  #ack: Ack | null = null;
 
   constructor(options: MemberOptions) {
+    this.id = options.id;
     this.session = options.session;
+    this.textOptions = options.session.textDefaults;
     this.sink = options.sink;
     this.settings = options.settings;
     this.seat = options.seat;
   }
 
-  /** An event to this connection alone. */
+  /**
+   * An event to this connection alone. It repeats the number of the last event that this connection was told and not
+   * that of one still to come: a connection that comes back with it would miss what is between.
+   */
   send(event: Event): void {
-    this.seat.outbox.sendText(JSON.stringify(event));
+    this.seat.outbox.sendText(JSON.stringify({ ...event, seq: this.session.toldSeq(this) }));
   }
 
   /** Throws not_a_speaker for a connection that joined to listen. */
@@ -55,14 +76,27 @@ export class Member {
     }
   }
 
-  acknowledge(atMs: number, nowMs: number): void {
-    this.#ack = { ticks: atMs * TICKS_PER_MS, atMs: nowMs };
+  /** Whether it hears or follows what is said. */
+  get isListener(): boolean {
+    return this.settings.role !== "speaker" || this.settings.format !== "none";
+  }
+
+  /** It has played the timeline up to `atMs`. */
+  acknowledge(atMs: number, moment: AckMoment, source: "ack" | "mark" = "ack"): void {
+    this.#ack = { ticks: atMs * TICKS_PER_MS, source, ...moment };
   }
 
   /** Where this listener is by its own word, or null when it has not said so lately. */
-  ackedTicks(nowMs: number): number | null {
-    if (this.#ack === null || nowMs - this.#ack.atMs > ACK_LIFE_MS) return null;
-    return this.#ack.ticks + (nowMs - this.#ack.atMs) * TICKS_PER_MS;
+  acknowledged(moment: AckMoment): { readonly ticks: number; readonly source: "ack" | "mark" } | null {
+    const ack = this.#ack;
+    if (ack === null || moment.nowMs - ack.nowMs > ACK_LIFE_MS) return null;
+    // A paced player keeps its distance to the playhead: where that stands still, there is nothing to play. One that
+    // gets everything at once plays by a clock of its own.
+    const passedTicks =
+      this.settings.pace === "burst"
+        ? (moment.nowMs - ack.nowMs) * TICKS_PER_MS
+        : moment.playheadTicks - ack.playheadTicks;
+    return { ticks: ack.ticks + Math.max(0, passedTicks), source: ack.source };
   }
 
   end(error: GatewayError): void {

@@ -4,7 +4,7 @@ import type { Pacer } from "../fanout/pacer.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Counters } from "../metrics/counters.ts";
-import type { Limits } from "../protocol/vocabulary.ts";
+import type { Limits, TextOptions } from "../protocol/vocabulary.ts";
 import type { Upstream } from "../upstream/types.ts";
 
 /** The numbers that shape a session; config.ts tells where each comes from. */
@@ -18,8 +18,33 @@ export interface SessionTuning {
   readonly keepMs: number;
   /** How long a session without any connection lives on, ms. */
   readonly graceMs: number;
+  /** How long an interrupted utterance's audio is kept, ms. */
+  readonly resumeMs: number;
+  /** Text waiting to be spoken at which a speaker is asked to pause, UTF-16 code units. */
+  readonly creditChars: number;
+  /** Longest wait for the rest of a sentence when tokens dry up, ms. */
+  readonly stallMs: number;
+  /** A text that nothing has come of for this long is taken to be complete, ms. */
+  readonly textIdleMs: number;
+  /** The next segment is requested when no more than this is unheard. */
+  readonly speculateMs: number;
+  readonly speculateChars: number;
+  /** Whether to speak on where nobody listens. */
+  readonly speaksToNobody: boolean;
+  readonly seams: SeamTuning;
+  /** How texts are made ready where a client does not say. */
+  readonly textDefaults: Required<TextOptions>;
   readonly opusBitrateKbps: string;
   readonly defaultModel: string;
+}
+
+/** How segments of an utterance are joined; ms. */
+export interface SeamTuning {
+  /** Most silence taken off each end of an upstream response; 0 = none. */
+  readonly trimMs: number;
+  readonly pauseClauseMs: number;
+  readonly pauseSentenceMs: number;
+  readonly pauseParagraphMs: number;
 }
 
 export interface SessionDeps {

@@ -1,32 +1,32 @@
 /**
- * The segment that is being pushed to the listeners now: takes its upstream's chunks one by one, turns their
- * alignment into events on the session's timeline and their audio into slices, never further than it is asked to.
+ * The segment that is being pushed to the listeners now: takes its run's chunks one by one, trims the silence at both
+ * ends, and turns audio into slices and alignment into events on the session's timeline, never further than it is
+ * asked to.
  */
 import { GatewayError } from "../errors.ts";
-import type { Timing } from "../protocol/vocabulary.ts";
+import { isBlank } from "../text/characters.ts";
 import { WordScanner } from "../text/words.ts";
+import { ClientTimes } from "../timing/client-times.ts";
 import { SegmentTiming } from "../timing/segment-timing.ts";
-import { msOfTicks, TICKS_PER_SECOND } from "../timing/ticks.ts";
+import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import type { TimedCharacters, TimedWord } from "../timing/timed.ts";
 import { WordTracker } from "../timing/word-tracker.ts";
 import type { SynthesisChunk } from "../upstream/types.ts";
-import type { EventBuilder, EventPlace, EventWriter } from "./event-writer.ts";
-import type { SegmentRun } from "./segment-run.ts";
-import { type Slice, Source } from "./source.ts";
+import type { EventWriter } from "./event-writer.ts";
+import { FeedEvents } from "./feed-events.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
+import type { Run } from "./segment-run.ts";
+import { type SilenceLimit, type Slice, Source } from "./source.ts";
 import type { Utterance } from "./utterance.ts";
 
-/** Audio that an upstream's encoder may hold back when it sends the timing of what it was given: an Opus packet and more. */
-const ENCODER_SECONDS = 0.03;
-
-const TIMING_RANK: Record<Timing | "none", number> = { none: 0, exact: 1, scaled: 2, estimated: 3 };
-
-interface PendingEvent {
-  readonly place: EventPlace;
-  readonly build: EventBuilder;
-}
+/** Silence left before the first sound and behind the last: consonants begin and end below the level of silence. */
+const KEEP_LEAD_TICKS = 20 * TICKS_PER_MS;
+const KEEP_TAIL_TICKS = 60 * TICKS_PER_MS;
+/** Where a sound meets another without silence between, it rises and falls in this. */
+const FADE_TICKS = 3 * TICKS_PER_MS;
 
 export interface SegmentFeedOptions {
-  readonly run: SegmentRun;
+  readonly run: Run;
   readonly utterance: Utterance;
   /** Where on the timeline the segment begins. */
   readonly baseTicks: number;
@@ -36,46 +36,58 @@ export interface SegmentFeedOptions {
    * last character has, and is to be told before its first frame.
    */
   readonly lookaheadTicks: number;
+  /** Most silence taken off each end. */
+  readonly trimTicks: number;
+  /** Whether another utterance waits for the end of this one. */
+  readonly isFollowed: () => boolean;
 }
 
 export class SegmentFeed {
-  readonly run: SegmentRun;
+  readonly run: Run;
   readonly utterance: Utterance;
-  readonly #writer: EventWriter;
   readonly #source: Source;
   readonly #timing: SegmentTiming;
   readonly #words: WordTracker;
-  readonly #baseTicks: number;
+  readonly #clientTimes: ClientTimes;
+  readonly #events: FeedEvents;
   readonly #lookaheadTicks: number;
+  readonly #trimTicks: number;
+  readonly #isFollowed: () => boolean;
   #pushedTicks = 0;
-  #isTimed = false;
+  #droppedLeadTicks = 0;
+  #droppedTailTicks = 0;
+  #isLeadTrimmed = false;
+  #isTailTrimmed = false;
+  #isTimingFinished = false;
   /** Characters that the response has timed so far. */
   #timedCharacters = 0;
-  /** Events of audio that is not pushed yet, by position. */
-  #pending: PendingEvent[] = [];
 
   constructor(options: SegmentFeedOptions) {
-    this.run = options.run;
-    this.utterance = options.utterance;
-    this.#baseTicks = options.baseTicks;
-    this.#writer = options.writer;
+    const { run, utterance } = options;
+    this.run = run;
+    this.utterance = utterance;
     this.#lookaheadTicks = options.lookaheadTicks;
-    this.#source = new Source(options.run.sourceFormat);
-    const { segment } = options.run;
+    this.#trimTicks = options.trimTicks;
+    this.#isFollowed = options.isFollowed;
+    this.#source = new Source(run.sourceFormat);
+    const { segment } = run;
     // Offsets inside are the segment's own and shifted on the way out: the tracker then closes the last word of a
     // segment at its end, whatever text the client adds later.
     this.#timing = new SegmentTiming({ text: segment.text, textStart: 0 });
     this.#words = new WordTracker({
       words: new WordScanner(),
       text: segment.text,
-      boundaries: options.utterance.joints,
+      boundaries: utterance.joints.map((at) => at - segment.start).filter((at) => at > 0),
     });
     this.#words.endText();
+    const { spoken } = utterance;
+    this.#clientTimes = new ClientTimes(spoken, segment.start);
+    this.#events = new FeedEvents({ utterance, writer: options.writer, baseTicks: options.baseTicks });
   }
 
-  /** Audio taken from the upstream and not pushed yet. */
+  /** Audio taken from the run and not pushed yet. */
   get bufferedTicks(): number {
-    return this.#source.receivedTicks - this.#pushedTicks;
+    return this.#source.receivedTicks - this.#droppedLeadTicks - this.#droppedTailTicks - this.#pushedTicks;
   }
 
   /** Nothing left to push and nothing will come. */
@@ -83,40 +95,40 @@ export class SegmentFeed {
     return this.run.isComplete && !this.run.hasChunk && !this.#source.hasAudio;
   }
 
+  /** Silence at the end of what was pushed. */
+  get trailingSilenceTicks(): number {
+    return this.#source.trailingSilenceTicks;
+  }
+
   /** The next slice of at most `maxTicks`, or undefined when there is none now. Throws what breaks the audio. */
   next(maxTicks: number): Slice | undefined {
-    this.#lookAhead();
+    this.#lookAhead(this.#lookaheadTicks);
+    if (!this.#isLeadTrimmed && !this.#trimLead()) return undefined;
+    if (!this.#isTailTrimmed && this.run.isComplete && !this.run.hasChunk) {
+      this.#finishTiming();
+      this.#trimTail();
+      this.#endCues();
+    } else this.#events.makeCues();
     const slice = this.#source.take(maxTicks);
-    if (slice === undefined) return undefined;
-    this.#noteSilence(slice);
-    this.#pushedTicks += slice.ticks;
+    if (slice !== undefined) this.#pushedTicks += slice.ticks;
     return slice;
   }
 
   /** Writes the events that belong before `edgeTicks`, the end of the audio pushed. */
   tellUpTo(edgeTicks: number): void {
-    while (this.#pending[0] !== undefined && this.#pending[0].place.positionTicks < edgeTicks) {
-      const { place, build } = this.#pending[0];
-      this.#pending.shift();
-      this.#writer.write(place, build);
-    }
+    this.#events.tellUpTo(edgeTicks);
   }
 
   /** All audio is pushed: tells what is left to tell. Throws when the audio ended inside a sample. */
   finish(): void {
     this.#source.finish();
-    if (this.#isTimed) {
-      const rest = this.#timing.finish(this.#pushedTicks / TICKS_PER_SECOND);
-      if (rest !== null) this.#tellCharacters(rest);
-      this.#tellWords(this.#words.finish());
-    }
-    // Nothing is behind the audio: an event there would wait for a frame that never comes, and all others behind it.
-    const endTicks = this.#baseTicks + this.#pushedTicks;
-    for (const { place, build } of this.#pending) {
-      this.#writer.write({ ...place, positionTicks: Math.min(place.positionTicks, endTicks) }, build);
-    }
-    this.#pending = [];
-    if (this.#pushedTicks === 0 && /[\p{L}\p{N}]/u.test(this.run.segment.text) && this.run.error === null) {
+    this.#finishTiming();
+    this.#events.tellAll(this.#pushedTicks);
+    if (
+      this.#pushedTicks + this.#droppedLeadTicks === 0 &&
+      /[\p{L}\p{N}]/u.test(this.run.segment.text) &&
+      this.run.error === null
+    ) {
       throw new GatewayError(
         "upstream_truncated",
         "Upstream ended the speech early: it sent no audio at all",
@@ -124,147 +136,136 @@ export class SegmentFeed {
     }
   }
 
+  /**
+   * The speech is cut here: takes what has come and was not pushed, with its timing, so that it can be spoken later.
+   * The feed is over then.
+   */
+  takeRest(): Slice[] {
+    this.#lookAhead(Number.POSITIVE_INFINITY);
+    if (this.run.isComplete) this.#finishTiming();
+    const slices: Slice[] = [];
+    for (;;) {
+      const slice = this.#source.take(TICKS_PER_SECOND);
+      if (slice === undefined) return slices;
+      slices.push(slice);
+    }
+  }
+
   close(): void {
     this.#source.close();
   }
 
-  #lookAhead(): void {
-    while (this.bufferedTicks < this.#lookaheadTicks || !this.#source.hasAudio) {
+  /** Everything has come: what has no time yet gets one, if it is an estimate. */
+  #finishTiming(): void {
+    if (this.#isTimingFinished || this.run.error !== null || !this.run.wantsTiming) return;
+    this.#isTimingFinished = true;
+    const endSeconds = this.#source.receivedTicks / TICKS_PER_SECOND;
+    this.#tell(this.#timing.finish(endSeconds), { isLast: true });
+  }
+
+  #lookAhead(ticks: number): void {
+    while (this.bufferedTicks < ticks || !this.#source.hasAudio) {
       const chunk = this.run.take();
       if (chunk === undefined) return;
       this.#source.push(chunk.audio);
+      this.#events.preSkipTicks = this.#source.preSkipTicks;
       this.#tellTiming(chunk);
     }
   }
 
+  /** Without trimming an upstream's audio stays as it is; what was kept was cut here, in the middle of a sound. */
+  get #mayFade(): boolean {
+    const { segment } = this.run;
+    return this.#trimTicks > 0 || (this.utterance.isResumed && segment.start < this.utterance.keptEnd);
+  }
+
+  /** False while all that came is silent and may all have to go. */
+  #trimLead(): boolean {
+    // Not more than is read ahead, or silence would be waited for that can't come.
+    const maxTicks = Math.min(this.#trimTicks, this.#lookaheadTicks);
+    const limit: SilenceLimit = { maxTicks, keepTicks: KEEP_LEAD_TICKS };
+    const isAll = this.run.isComplete && !this.run.hasChunk;
+    const dropped = this.#source.dropLeadingSilence(limit, isAll);
+    if (dropped === null) return false;
+    this.#isLeadTrimmed = true;
+    this.#droppedLeadTicks = dropped;
+    this.#events.dropLead(dropped);
+    if (this.#mayFade) this.#source.fadeIn(FADE_TICKS);
+    return true;
+  }
+
+  /** What was told already stays true: no character may end behind the audio. */
+  #trimTail(): void {
+    this.#isTailTrimmed = true;
+    const toldTicks = Math.max(0, this.#events.toldEndTicks - this.#pushedTicks);
+    const room = this.bufferedTicks - toldTicks;
+    if (room > 0) {
+      this.#droppedTailTicks = this.#source.dropTrailingSilence({
+        maxTicks: Math.min(this.#trimTicks, room),
+        keepTicks: KEEP_TAIL_TICKS,
+      });
+    }
+    // Kept audio that ends where the upstream's did was not cut there.
+    const isUncut = this.#trimTicks === 0 && this.utterance.isExhausted;
+    if (this.#mayFade && !isUncut) this.#source.fadeOut(FADE_TICKS);
+    this.#events.endAt(this.#pushedTicks + this.bufferedTicks);
+  }
+
+  #endCues(): void {
+    const { run, utterance } = this;
+    const hasMoreText = !utterance.isTextEnded || !isBlank(utterance.textBehind(run.segment));
+    this.#events.endCues(run.segment, !hasMoreText && !this.#isFollowed());
+  }
+
   #tellTiming(chunk: SynthesisChunk): void {
-    if (chunk.alignment === null && chunk.normalizedAlignment === null && chunk.voiceSegments.length === 0)
-      return;
-    this.#isTimed = true;
     this.#timedCharacters += chunk.alignment?.characters.length ?? 0;
     const timed = this.#timing.push(chunk.alignment, chunk.normalizedAlignment, {
-      audioSeconds: this.#source.receivedTicks / TICKS_PER_SECOND + ENCODER_SECONDS,
+      audioSeconds: this.#source.receivedTicks / TICKS_PER_SECOND,
     });
     for (const segment of chunk.voiceSegments) this.#tellVoiceSegment(segment);
-    if (timed === null) return;
-    this.#tellCharacters(timed);
-    this.#tellWords(this.#words.push(timed));
+    if (chunk.normalizedAlignment !== null) this.#events.addNormalized(chunk.normalizedAlignment);
+    this.#tell(timed, { isLast: false });
   }
 
-  /** Keeps the events in order of their positions; those of one position in the order they were found. */
-  #queue(place: EventPlace, build: EventBuilder): void {
-    let index = this.#pending.length;
-    while (index > 0 && (this.#pending[index - 1]?.place.positionTicks ?? 0) > place.positionTicks)
-      index -= 1;
-    this.#pending.splice(index, 0, { place, build });
-  }
-
-  #ticksAt(seconds: number): number {
-    return this.#baseTicks + this.#source.preSkipTicks + Math.round(seconds * TICKS_PER_SECOND);
-  }
-
-  #msAt(seconds: number): number {
-    return msOfTicks(this.#ticksAt(seconds));
-  }
-
-  #tellCharacters(timed: TimedCharacters): void {
-    const { utterance } = this;
-    const shift = this.run.segment.start;
-    this.#noteTiming(timed.timing);
-    let end = timed.start + shift;
-    timed.characters.forEach((character, index) => {
-      end += character.length;
-      utterance.heard.push({ end, endTicks: this.#ticksAt(timed.endSeconds[index] ?? 0) });
-    });
-    const startMs = timed.startSeconds.map((seconds) => this.#msAt(seconds));
-    const endMs = timed.endSeconds.map((seconds) => this.#msAt(seconds));
-    this.#queue(
-      { positionTicks: this.#ticksAt(timed.startSeconds[0] ?? 0), kind: "characters", utterance },
-      (base, offset) => ({
-        type: "characters",
-        ...base,
-        utterance_id: utterance.id,
-        start: offset(timed.start + shift),
-        end: offset(timed.end + shift),
-        characters: timed.characters,
-        start_ms: startMs,
-        end_ms: endMs,
-        timing: timed.timing,
-      }),
-    );
-  }
-
-  #tellWords(words: readonly TimedWord[]): void {
-    const [first] = words;
-    if (first === undefined) return;
-    const { utterance } = this;
-    const shift = this.run.segment.start;
-    const placed = words.map((word) => ({
-      text: word.text,
-      start_ms: this.#msAt(word.startSeconds),
-      end_ms: this.#msAt(word.endSeconds),
-      start: word.start + shift,
-      end: word.end + shift,
-    }));
-    const timing = words.reduce<Timing>((worst, word) => worseOf(worst, word.timing), "exact");
-    this.#queue(
-      { positionTicks: this.#ticksAt(first.startSeconds), kind: "words", utterance },
-      (base, offset) => ({
-        type: "words",
-        ...base,
-        utterance_id: utterance.id,
-        words: placed.map((word) => ({ ...word, start: offset(word.start), end: offset(word.end) })),
-        timing,
-      }),
-    );
+  #tell(timed: TimedCharacters | null, { isLast }: { readonly isLast: boolean }): void {
+    if (timed === null && !isLast) return;
+    const { segment } = this.run;
+    const spoken = timed === null ? null : shifted(timed, segment.start);
+    if (spoken !== null) this.#events.noteSpoken(spoken, this.run.timing);
+    const characters = this.#clientTimes.characters(spoken, isLast);
+    if (characters !== null) this.#events.addCharacters(characters);
+    const words = timed === null ? [] : this.#words.push(timed);
+    if (isLast) words.push(...this.#words.finish());
+    const spokenWords = words.map((word) => shiftedWord(word, segment.start));
+    this.#events.noteSpokenWords(spokenWords);
+    this.#events.addWords(this.#clientTimes.words(spokenWords, isLast));
   }
 
   #offsetOf(characterIndex: number): number | undefined {
-    return characterIndex <= this.#timedCharacters ? this.#timing.textOffsetOf(characterIndex) : undefined;
+    const offset =
+      characterIndex <= this.#timedCharacters ? this.#timing.textOffsetOf(characterIndex) : undefined;
+    return offset === undefined ? undefined : offset + this.run.segment.start;
   }
 
   #tellVoiceSegment(segment: SynthesisChunk["voiceSegments"][number]): void {
-    const { utterance } = this;
     // A segment may be told before its characters have come: until then it is the whole of its input.
-    const { joints } = utterance;
-    const startSeconds = Number.isFinite(segment.start_time_seconds)
-      ? Math.max(0, segment.start_time_seconds)
-      : 0;
-    const inputStart = joints[segment.dialogue_input_index - 1] ?? 0;
-    const inputEnd = joints[segment.dialogue_input_index] ?? this.run.segment.text.length;
+    const { joints } = this.utterance;
+    const asked = this.run.segment;
+    // The upstream counts the inputs that it was asked for: a dialogue that goes on has lost its first ones.
+    const spoken = asked.start === 0 ? 0 : joints.filter((at) => at <= asked.start).length;
+    const dialogue_input_index = segment.dialogue_input_index + spoken;
+    const inputStart = Math.max(asked.start, joints[dialogue_input_index - 1] ?? 0);
+    const inputEnd = joints[dialogue_input_index] ?? asked.end;
     const start = Math.max(inputStart, this.#offsetOf(segment.character_start_index) ?? inputStart);
     const end = Math.min(inputEnd, this.#offsetOf(segment.character_end_index) ?? inputEnd);
-    this.#queue(
-      { positionTicks: this.#ticksAt(startSeconds), kind: "segments", utterance },
-      (base, offset) => ({
-        type: "segment",
-        ...base,
-        utterance_id: utterance.id,
-        voice_id: segment.voice_id,
-        dialogue_input_index: segment.dialogue_input_index,
-        start_ms: this.#msAt(segment.start_time_seconds),
-        end_ms: this.#msAt(segment.end_time_seconds),
-        start: offset(start),
-        end: offset(end),
-      }),
-    );
-  }
-
-  #noteTiming(timing: Timing): void {
-    if (TIMING_RANK[timing] > TIMING_RANK[this.utterance.timing]) this.utterance.timing = timing;
-  }
-
-  /** For the waterfall: how much of the first segment is silent before the first sound. */
-  #noteSilence(slice: Slice): void {
-    const { utterance } = this;
-    if (utterance.leadingSilenceMs !== null || slice.format.startsWith("opus") || this.run.segment.start > 0)
-      return;
-    const silence = this.#source.leadingSilence(slice);
-    if (silence !== null)
-      utterance.leadingSilenceMs = msOfTicks(this.#pushedTicks) + Math.round(silence * 1000);
+    this.#events.addVoiceSegment({ ...segment, dialogue_input_index }, { start, end });
   }
 }
 
-function worseOf(left: Timing, right: Timing): Timing {
-  return TIMING_RANK[right] > TIMING_RANK[left] ? right : left;
+function shifted(timed: TimedCharacters, by: number): TimedCharacters {
+  return by === 0 ? timed : { ...timed, start: timed.start + by, end: timed.end + by };
+}
+
+function shiftedWord(word: TimedWord, by: number): TimedWord {
+  return by === 0 ? word : { ...word, start: word.start + by, end: word.end + by };
 }

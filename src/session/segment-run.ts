@@ -7,7 +7,7 @@
 import type { GatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Counters } from "../metrics/counters.ts";
-import type { Segment } from "../text/segmenter.ts";
+import type { Timing } from "../protocol/vocabulary.ts";
 import type {
   Synthesis,
   SynthesisChunk,
@@ -15,31 +15,50 @@ import type {
   SynthesisRequest,
   Upstream,
 } from "../upstream/types.ts";
+import { SoundFinder } from "./sound-finder.ts";
+import type { TimedSegment } from "./utterance.ts";
 
 /** Waits before the second, third, ... try, ms: long enough for a speech service to be started anew. */
 const RETRY_DELAYS_MS = [100, 300, 900, 1500];
 
-export interface RunTimes {
-  /** When the request left, when its headers and its first audio came; clock ms. */
-  requestedMs: number;
-  headersMs: number;
-  firstByteMs: number;
+/** Speech for one segment, wherever it comes from: an upstream, or audio that was kept when it was interrupted. */
+export interface Run {
+  readonly segment: TimedSegment;
+  readonly sourceFormat: string;
+  /** Everything has come (or it failed). */
+  readonly isComplete: boolean;
+  readonly error: GatewayError | null;
+  readonly hasChunk: boolean;
+  readonly waitingBytes: number;
+  readonly characterCost: number | null;
+  readonly requestId: string | null;
+  /** Whether its text is to be timed, by estimate where nothing else comes. */
+  readonly wantsTiming: boolean;
+  /** The best that its timing can be called. */
+  readonly timing: Timing;
+  /** Where reading can wait. */
+  hold?(): void;
+  readOn?(): void;
+  take(): SynthesisChunk | undefined;
+  abort(): void;
 }
 
 export interface SegmentRunOptions {
   readonly upstream: Upstream;
   readonly request: SynthesisRequest;
-  readonly segment: Segment;
+  readonly segment: TimedSegment;
   readonly clock: Clock;
   readonly counters: Counters;
   /** Something new can be taken, or the run ended or failed. */
   readonly onProgress: () => void;
 }
 
-export class SegmentRun {
-  readonly segment: Segment;
+export class SegmentRun implements Run {
+  readonly segment: TimedSegment;
   readonly sourceFormat: string;
-  readonly times: RunTimes = { requestedMs: 0, headersMs: 0, firstByteMs: 0 };
+  readonly timing = "exact";
+  readonly wantsTiming: boolean;
+  readonly #sound: SoundFinder;
   readonly #options: SegmentRunOptions;
   #synthesis: Synthesis | null = null;
   #retryTimer: Timer | null = null;
@@ -50,11 +69,15 @@ export class SegmentRun {
   #isEnded = false;
   #error: GatewayError | null = null;
   characterCost: number | null = null;
+  requestId: string | null = null;
 
   constructor(options: SegmentRunOptions) {
     this.#options = options;
     this.segment = options.segment;
     this.sourceFormat = options.request.outputFormat;
+    this.wantsTiming = options.request.wantsTiming;
+    this.#sound = new SoundFinder(this.sourceFormat);
+    this.segment.times.openedMs = options.clock.nowMs();
     this.#open();
   }
 
@@ -110,11 +133,12 @@ export class SegmentRun {
   #open(): void {
     const { clock, counters } = this.#options;
     this.#tries += 1;
-    this.times.requestedMs = clock.nowMs();
+    const { times } = this.segment;
+    times.sentMs = clock.nowMs();
     counters.upstreamRequests += 1;
     this.#synthesis = this.#options.upstream.open(this.#options.request, {
       requestSent: () => {
-        this.times.requestedMs = clock.nowMs();
+        times.sentMs = clock.nowMs();
       },
       head: (head) => this.#onHead(head),
       chunk: (chunk) => this.#onChunk(chunk),
@@ -125,17 +149,27 @@ export class SegmentRun {
   }
 
   #onHead(head: SynthesisHead): void {
-    this.times.headersMs = this.#options.clock.nowMs();
+    this.segment.times.headersMs = this.#options.clock.nowMs();
     this.characterCost = head.characterCost ?? null;
+    this.requestId = head.requestId ?? null;
   }
 
   #onChunk(chunk: SynthesisChunk): void {
-    if (this.times.firstByteMs === 0 && chunk.audio.byteLength > 0) {
-      this.times.firstByteMs = this.#options.clock.nowMs();
-    }
+    if (chunk.audio.byteLength > 0) this.#noteAudio(chunk.audio);
     this.#chunks.push(chunk);
     this.#bytes += chunk.audio.byteLength;
     this.#options.onProgress();
+  }
+
+  #noteAudio(audio: Uint8Array): void {
+    const { times } = this.segment;
+    if (times.firstSoundMs > 0) return;
+    const nowMs = this.#options.clock.nowMs();
+    if (times.firstByteMs === 0) times.firstByteMs = nowMs;
+    const silenceMs = this.#sound.push(audio);
+    if (silenceMs === null) return;
+    times.firstSoundMs = nowMs;
+    times.leadingSilenceMs = this.#sound.isLooking ? silenceMs : null;
   }
 
   #onEnd(): void {
@@ -148,7 +182,7 @@ export class SegmentRun {
     this.#synthesis = null;
     this.#options.counters.upstreamErrors += 1;
     const delayMs = RETRY_DELAYS_MS[this.#tries - 1];
-    if (error.isRetryable && this.times.firstByteMs === 0 && delayMs !== undefined) {
+    if (error.isRetryable && this.segment.times.firstByteMs === 0 && delayMs !== undefined) {
       this.#options.counters.upstreamRetries += 1;
       const waitMs = Math.max(delayMs, Math.min(error.retryAfterMs ?? 0, 5000));
       this.#retryTimer = this.#options.clock.at(this.#options.clock.nowMs() + waitMs, () => this.#open());

@@ -27,6 +27,8 @@ export interface SessionClockOptions {
   readonly audience: Audience;
   readonly speech: Speech;
   readonly aheadMs: number;
+  /** Whether speech would be heard; where not, it waits. */
+  readonly isListened: () => boolean;
 }
 
 export class SessionClock {
@@ -116,16 +118,17 @@ export class SessionClock {
     const { audience } = this.#options;
     const leadMs = audience.isEmpty ? 0 : Math.max(MIN_MADE_MS, audience.maxLeadMs + audience.maxFrameMs);
     const leadTicks = leadMs * TICKS_PER_MS;
-    const wasFed = speech.feed(
-      Math.min(playheadTicks + leadTicks, this.#options.audience.losslessLimitTicks()),
-    );
+    const isListened = this.#options.isListened();
+    const wasFed =
+      isListened && speech.feed(Math.min(playheadTicks + leadTicks, audience.losslessLimitTicks()));
     if (!this.#playhead.isRunning) {
       if (wasFed) this.#playhead.start(startTicks, nowMs);
       else this.#playhead.stop(speech.edgeTicks);
     } else if (playheadTicks >= startTicks) {
       if (wasFed) this.#playhead.start(startTicks, nowMs);
       else {
-        if (!speech.isIdle && speech.nextEndTicks === null) this.#options.counters.underruns += 1;
+        const isDry = isListened && !speech.isIdle && speech.nextEndTicks === null;
+        if (isDry) this.#options.counters.underruns += 1;
         this.#playhead.stop(startTicks);
       }
     }
@@ -135,6 +138,7 @@ export class SessionClock {
   #advanceBurst(): void {
     const stepTicks = this.#options.aheadMs * TICKS_PER_MS;
     for (;;) {
+      if (!this.#options.isListened()) return;
       const edgeTicks = this.#options.speech.edgeTicks;
       const untilTicks = Math.min(edgeTicks + stepTicks / 4, this.#options.audience.losslessLimitTicks());
       const wasFed = this.#options.speech.feed(untilTicks);
@@ -155,7 +159,7 @@ export class SessionClock {
   #send(): void {
     if (this.#isClosed) return;
     const { audience, speech, clock } = this.#options;
-    if (audience.send() > 0) speech.noteFirstFrame(audience.sentTicks, clock.nowMs());
+    if (audience.send() > 0) speech.noteSent(audience.sentTicks, clock.nowMs());
   }
 
   #batchMs(): number {

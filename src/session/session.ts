@@ -1,5 +1,6 @@
 /**
- * One live speech stream with one timeline. It owns its connections, what it says and its clock:
+ * One live speech stream with one timeline. It owns who is there (Attendance), what is said (Speech) and what makes it
+ * move (SessionClock):
  *
  *   upstream --chunk--> Speech --slices, events--> Audience --batches--> sockets
  *                          ^ feed up to            ^ release up to
@@ -8,25 +9,29 @@
  * Everything here is synchronous; it is called by a chunk from upstream, a drained socket, a command, or the pacer.
  */
 import { GatewayError } from "../errors.ts";
-import { Outbox } from "../fanout/outbox.ts";
 import type { Sink } from "../fanout/sink.ts";
 import type { Timer } from "../kit/clock.ts";
 import { errorBody } from "../protocol/native.ts";
-import { type ListenerSettings, PROTOCOL_VERSION } from "../protocol/vocabulary.ts";
+import type { ListenerSettings, Replace } from "../protocol/vocabulary.ts";
 import { msOfTicks } from "../timing/ticks.ts";
+import { Attendance, type Joining } from "./attendance.ts";
 import { Audience } from "./audience.ts";
 import { EventWriter } from "./event-writer.ts";
 import { type InterruptReceipt, interruptSpeech } from "./interruption.ts";
-import { Member } from "./member.ts";
+import { KeptUtterance } from "./kept-utterance.ts";
+import { whereHeard } from "./listeners-heard.ts";
+import { Marks } from "./marks.ts";
+import type { AckMoment, Member } from "./member.ts";
 import type { SessionDeps } from "./ports.ts";
 import { SessionClock } from "./session-clock.ts";
 import type { SettingsDefaults } from "./settings.ts";
 import { Speech } from "./speech.ts";
 import type { Utterance } from "./utterance.ts";
-import { startedEvent, writeMark } from "./utterance-events.ts";
+import { writeFinished } from "./utterance-events.ts";
+import { UtteranceIds } from "./utterance-ids.ts";
 
-/** Ids of utterances that are over but may not be used again yet. */
-const REMEMBERED_IDS = 256;
+/** Interruptions with `keep_ms` that wait for their moment. */
+const MAX_WAITING_CUTS = 16;
 
 export interface SessionOptions {
   readonly id: string;
@@ -45,11 +50,12 @@ export class Session {
   readonly #writer: EventWriter;
   readonly #speech: Speech;
   readonly #clock: SessionClock;
-  readonly #members = new Set<Member>();
-  readonly #usedIds: string[] = [];
-  #nextId = 1;
-  #graceTimer: Timer | null = null;
-  #cutTimers = new Set<Timer>();
+  readonly #attendance: Attendance;
+  readonly #marks: Marks;
+  readonly #kept: KeptUtterance;
+  readonly #ids = new UtteranceIds();
+  /** With what each is to cut. */
+  #cutTimers = new Map<Timer, Set<Utterance>>();
   #isDraining = false;
   #isClosed = false;
 
@@ -66,16 +72,25 @@ export class Session {
       keepMs: deps.tuning.keepMs,
       onLateFrame: () => this.#clock.releaseSoon(),
       onError: (error) => this.#onEncoderError(error),
-      tellGap: (outbox, gap) => {
+      tellGap: (outbox, gap, event) => {
         deps.counters.framesDropped += gap.frames;
-        outbox.sendText(JSON.stringify({ type: "gap", ...this.base(), ...gap }));
+        const seq = this.#audience.log.seqBefore(event);
+        outbox.sendText(JSON.stringify({ type: "gap", ...this.base(), seq, ...gap }));
       },
     });
     this.#writer = new EventWriter((entry) => this.#audience.append(entry));
+    this.#marks = new Marks(this.#writer, deps.tuning.limits.marks);
+    this.#kept = new KeptUtterance(deps.clock, deps.tuning.resumeMs);
+    const isListened = (): boolean => deps.tuning.speaksToNobody || this.#attendance.isListened;
     this.#speech = new Speech({
       deps,
       audience: this.#audience,
       writer: this.#writer,
+      marks: this.#marks,
+      isListened,
+      playheadTicks: () => this.#clock.playheadTicks,
+      onTaken: (utterance) => this.#attendance.tellRoom(utterance),
+      onOver: (utterance) => this.#attendance.forget(utterance),
       onProgress: () => this.#clock.onProgress(),
     });
     this.#clock = new SessionClock({
@@ -85,13 +100,22 @@ export class Session {
       audience: this.#audience,
       speech: this.#speech,
       aheadMs: deps.tuning.aheadMs,
+      isListened,
+    });
+    this.#attendance = new Attendance({
+      session: this,
+      deps,
+      audience: this.#audience,
+      speech: this.#speech,
+      writer: this.#writer,
+      clock: this.#clock,
     });
     deps.counters.sessionsOpened += 1;
-    this.#startGrace();
   }
 
-  get listenerCount(): number {
-    return this.#members.size;
+  /** Connections, speakers and listeners. */
+  get connectionCount(): number {
+    return this.#attendance.members.size;
   }
   get isIdle(): boolean {
     return this.#speech.isIdle;
@@ -99,8 +123,18 @@ export class Session {
   get isClosed(): boolean {
     return this.#isClosed;
   }
-  get queuedCount(): number {
-    return this.#speech.queuedCount;
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+  get limits() {
+    return this.#deps.tuning.limits;
+  }
+  get settingsDefaults(): SettingsDefaults {
+    const { limits, leadMs } = this.#deps.tuning;
+    return { leadMs, maxLeadMs: limits.lead_ms };
+  }
+  get textDefaults() {
+    return this.#deps.tuning.textDefaults;
   }
 
   /** Number and place for an event to one connection only. */
@@ -108,66 +142,35 @@ export class Session {
     return { seq: this.#writer.seq, at_ms: msOfTicks(this.#clock.playheadTicks) };
   }
 
+  nowMs(): number {
+    return this.#deps.clock.nowMs();
+  }
+
+  /** To which a word about playout belongs that comes now. */
+  ackMoment(): AckMoment {
+    return { nowMs: this.nowMs(), playheadTicks: this.#clock.playheadTicks };
+  }
+
+  // ---- connections ---------------------------------------------------------------------------------------------
+
   /** Seats a connection and greets it. Throws listener_limit, encoder_failed. */
-  join(sink: Sink, joining: { settings: ListenerSettings; ignored: readonly string[] }): Member {
-    const { limits } = this.#deps.tuning;
-    if (this.#members.size >= limits.listeners) {
-      throw new GatewayError(
-        "listener_limit",
-        `Session is full: ${limits.listeners} connections, which is the limit`,
-      );
-    }
-    const member = new Member({
-      session: this,
-      sink,
-      settings: joining.settings,
-      seat: this.#seat(sink, joining.settings),
-    });
-    this.#members.add(member);
-    this.#deps.counters.connectionsOpened += 1;
-    this.#graceTimer?.cancel();
-    this.#graceTimer = null;
-    member.send({
-      type: "hello",
-      ...this.base(),
-      protocol: PROTOCOL_VERSION,
-      server: this.#deps.server,
-      session: this.id,
-      epoch: this.epoch,
-      settings: joining.settings,
-      audio: this.#audience.describe(member.seat.lane, member.seat.outbox),
-      limits,
-      ignored: joining.ignored,
-    });
-    const playheadTicks = this.#clock.playheadTicks;
-    for (const utterance of this.#speech.unplayed) {
-      if (utterance.startTicks === null || utterance.startTicks >= playheadTicks) continue;
-      member.send(startedEvent(this.base(), utterance));
-    }
-    this.#audience.catchUp(member.seat);
-    this.#clock.advance();
-    return member;
+  join(sink: Sink, joining: Joining): Member {
+    return this.#attendance.join(sink, joining);
   }
 
   /** The connection has gone. Idempotent. */
   leave(member: Member): void {
-    if (!this.#members.delete(member)) return;
-    this.#deps.counters.connectionsClosed += 1;
-    this.#audience.unseat(member.seat);
-    // What was accepted is not lost: text that the speaker will not go on with is spoken as it stands.
-    for (const id of member.openIds) this.#speech.find(id)?.endText();
-    this.#speech.openNext();
-    if (this.#members.size === 0) this.#startGrace();
-    else this.#clock.advance();
+    this.#attendance.leave(member);
   }
 
   /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */
   reseat(member: Member, settings: ListenerSettings): void {
-    const { lane, outbox } = member.seat;
-    const seat = this.#seat(member.sink, settings, outbox.behind?.event ?? lane.event);
-    this.#audience.unseat(member.seat);
-    member.seat = seat;
-    member.settings = settings;
+    this.#attendance.reseat(member, settings);
+  }
+
+  /** The number of the last event that this connection was told. */
+  toldSeq(member: Member): number {
+    return this.#audience.toldSeq(member.seat);
   }
 
   describeAudio(member: Member) {
@@ -178,6 +181,13 @@ export class Session {
   drained(member: Member): void {
     this.#audience.catchUp(member.seat);
     this.#clock.advance();
+  }
+
+  /** How far on the timeline this connection has been sent audio, ms; without audio, how far there is any. */
+  sentMs(member: Member): number {
+    const { lane, outbox } = member.seat;
+    const ticks = lane.rendition?.startTicksOf(outbox.behind?.frame ?? lane.frame) ?? this.#speech.edgeTicks;
+    return msOfTicks(ticks);
   }
 
   // ---- speaking ------------------------------------------------------------------------------------------------
@@ -194,60 +204,37 @@ export class Session {
         { retryAfterMs: 1000 },
       );
     }
-    if (
-      wantedId !== undefined &&
-      (this.#usedIds.includes(wantedId) || this.#speech.find(wantedId) !== undefined)
-    ) {
-      throw new GatewayError("utterance_id_taken", `Utterance id is taken: ${wantedId}, expected a new one`, {
-        field: "utterance_id",
-      });
-    }
-    let id = wantedId;
-    while (id === undefined || (wantedId === undefined && this.#usedIds.includes(id)))
-      id = `u${this.#nextId++}`;
-    this.#usedIds.push(id);
-    if (this.#usedIds.length > REMEMBERED_IDS) this.#usedIds.shift();
-    return id;
+    return this.#ids.take(wantedId, (id) => this.#speech.find(id) !== undefined);
   }
 
-  /** Queues an utterance; returns how many stand before it. */
+  /** Throws utterance_id_taken. */
+  mustBeFree(id: string): void {
+    this.#ids.mustBeFree(id, (taken) => this.#speech.find(taken) !== undefined);
+  }
+
+  /** Queues an utterance by its priority; returns how many stand before it. */
   enqueue(utterance: Utterance): number {
-    const ahead = this.#speech.unplayed.length;
-    this.#speech.add(utterance);
-    return ahead;
+    return this.#speech.add(utterance);
   }
 
-  findUtterance(id: string): Utterance | undefined {
+  /** An utterance that is queued or speaking. */
+  findQueued(id: string): Utterance | undefined {
     return this.#speech.find(id);
   }
 
-  nowMs(): number {
-    return this.#deps.clock.nowMs();
+  /** An utterance that is not over, or one that was interrupted and may go on. */
+  findUtterance(id: string): Utterance | undefined {
+    return this.#speech.find(id) ?? this.#kept.find(id);
   }
 
-  get isDraining(): boolean {
-    return this.#isDraining;
+  /** Whether an utterance with this id was there and is over, as far as is remembered. */
+  isOver(id: string): boolean {
+    return this.#ids.has(id) && this.findUtterance(id) === undefined;
   }
 
   /** Takes no new utterance any more; what was accepted is spoken. */
   drain(): void {
     this.#isDraining = true;
-  }
-
-  /** How far on the timeline this connection has been sent audio, ms; without audio, how far there is any. */
-  sentMs(member: Member): number {
-    const { lane, outbox } = member.seat;
-    const ticks = lane.rendition?.startTicksOf(outbox.behind?.frame ?? lane.frame) ?? this.#speech.edgeTicks;
-    return msOfTicks(ticks);
-  }
-
-  get settingsDefaults(): SettingsDefaults {
-    const { limits, leadMs } = this.#deps.tuning;
-    return { leadMs, maxLeadMs: limits.lead_ms };
-  }
-
-  get limits() {
-    return this.#deps.tuning.limits;
   }
 
   /** Text was added, flushed or ended: there may be something to request, or an end to tell. */
@@ -256,43 +243,123 @@ export class Session {
     this.#clock.advance();
   }
 
+  /** Text came from this connection: it is asked to pause where too much waits. */
+  noteText(member: Member, utterance: Utterance): void {
+    this.#attendance.noteText(member, utterance);
+  }
+
   /** Echoed when everything queued so far has been played; at once when nothing is. Throws queue_full. */
   mark(name: string): void {
-    const last = this.#speech.unplayed.at(-1);
-    if (last === undefined) writeMark(this.#writer, { name, atTicks: this.#clock.playheadTicks });
-    else if (last.marks.length >= this.limits.marks) {
-      throw new GatewayError("queue_full", `Marks are full: ${this.limits.marks} wait on one utterance`, {
-        retryAfterMs: 1000,
+    this.#marks.add(name, { last: this.#speech.unplayed.at(-1), atTicks: this.#clock.playheadTicks });
+    this.#clock.advance();
+  }
+
+  /** Where a mark stood that was echoed, ms. */
+  markMs(name: string): number | undefined {
+    const ticks = this.#marks.ticksOf(name);
+    return ticks === undefined ? undefined : msOfTicks(ticks);
+  }
+
+  /**
+   * Takes utterances out of the queue that have not begun: one, or all.
+   * Throws nothing_to_cancel, unknown_utterance.
+   */
+  cancel(utteranceId: string | undefined): void {
+    if (utteranceId !== undefined && this.#speech.find(utteranceId) === undefined)
+      throw unknown(utteranceId, "cancel");
+    const targets = this.#speech.unbegun.filter(
+      (utterance) => utteranceId === undefined || utterance.id === utteranceId,
+    );
+    if (targets.length === 0) {
+      throw new GatewayError(
+        "nothing_to_cancel",
+        utteranceId === undefined
+          ? "Nothing to cancel: no utterance waits"
+          : `Utterance ${utteranceId} is being spoken: interrupt it instead`,
+      );
+    }
+    const atTicks = this.#clock.playheadTicks;
+    for (const utterance of targets) {
+      this.#speech.remove(utterance);
+      this.#deps.counters.utterancesCancelled += 1;
+      this.#attendance.forget(utterance);
+      writeFinished(this.#writer, this.#deps, {
+        utterance,
+        outcome: "cancelled",
+        atTicks,
+        error: null,
+        heardEnd: utterance.spoken.clientEnd(utterance.characters.at(-1)?.end ?? 0),
       });
-    } else last.marks.push(name);
+    }
+    this.#speech.openNext();
+    this.#clock.advance();
+  }
+
+  /** Makes room for an utterance that takes the place of others. */
+  replace(what: Replace): void {
+    if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");
+    this.#speech.tellPlayed(this.#clock.playheadTicks);
+    if (what === "all" && !this.#speech.isIdle) this.interrupt(undefined);
+    else if (what === "queued" && this.#speech.unbegun.length > 0) this.cancel(undefined);
+  }
+
+  /**
+   * Goes on with the utterance that was interrupted last, from the word in which it was cut.
+   * Throws nothing_to_resume, resume_expired, draining.
+   */
+  resume(utteranceId: string | undefined): void {
+    if (utteranceId !== undefined && this.#speech.find(utteranceId) !== undefined) {
+      throw new GatewayError(
+        "nothing_to_resume",
+        `Utterance ${utteranceId} was not interrupted: it is queued or speaking`,
+        {
+          field: "utterance_id",
+        },
+      );
+    }
+    if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: nothing goes on");
+    const kept = this.#kept.take(utteranceId);
+    this.#deps.counters.utterancesResumed += 1;
+    this.#speech.resume(kept, this.nowMs());
     this.#clock.advance();
   }
 
   /**
    * Cuts the speech, after `keepMs` more of it, and answers every listener with a receipt. Returns the receipts,
    * or null where the cut comes later.
-   * Throws nothing_to_interrupt, unknown_utterance.
+   * Throws nothing_to_interrupt, unknown_utterance, queue_full.
    */
   interrupt(utteranceId: string | undefined, keepMs = 0): InterruptReceipt[] | null {
-    if (utteranceId !== undefined && this.#speech.find(utteranceId) === undefined) {
-      throw new GatewayError("unknown_utterance", `No such utterance to interrupt: ${utteranceId}`, {
-        field: "utterance_id",
-      });
-    }
-    if (this.#speech.isIdle)
-      throw new GatewayError("nothing_to_interrupt", "Nothing to interrupt: nothing is speaking or queued");
-    const nowMs = this.#deps.clock.nowMs();
+    this.#speech.tellPlayed(this.#clock.playheadTicks);
     const target = utteranceId === undefined ? undefined : this.#speech.find(utteranceId);
+    if (utteranceId !== undefined && target === undefined) throw unknown(utteranceId, "interrupt");
+    if (this.#speech.isIdle) {
+      this.#clock.advance();
+      throw new GatewayError("nothing_to_interrupt", "Nothing to interrupt: nothing is speaking or queued");
+    }
+    const nowMs = this.nowMs();
     // An utterance that is made but not heard yet is cut when its turn comes: the one before is heard out.
     const targetTicks = target?.startTicks ?? null;
     const startMs = targetTicks === null ? nowMs : Math.max(nowMs, this.#clock.msAt(targetTicks));
     const cutMs = Math.max(nowMs + keepMs, this.#audience.hasRealtime ? startMs : nowMs);
-    if (cutMs - nowMs < 1) return this.#cut(utteranceId);
+    // What is queued from now on is not meant.
+    const targets = target === undefined ? this.#speech.unplayed : [target];
+    if (cutMs - nowMs < 1) return this.#cut(targets);
+    if (this.#cutTimers.size >= MAX_WAITING_CUTS) {
+      throw new GatewayError(
+        "queue_full",
+        `Interruptions are full: ${MAX_WAITING_CUTS} wait for their moment`,
+        {
+          retryAfterMs: keepMs,
+        },
+      );
+    }
+    const waiting = new Set(targets);
     const timer = this.#deps.clock.at(cutMs, () => {
       this.#cutTimers.delete(timer);
-      this.#cut(utteranceId);
+      this.#cut([...waiting]);
     });
-    this.#cutTimers.add(timer);
+    this.#cutTimers.set(timer, waiting);
     return null;
   }
 
@@ -300,85 +367,54 @@ export class Session {
   close(error: GatewayError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#graceTimer?.cancel();
-    for (const timer of this.#cutTimers) timer.cancel();
+    for (const timer of this.#cutTimers.keys()) timer.cancel();
     this.#cutTimers.clear();
+    this.#kept.close();
     this.#clock.close();
     this.#speech.close();
-    const members = [...this.#members];
-    this.#members.clear();
-    this.#deps.counters.connectionsClosed += members.length;
-    this.#audience.close();
-    for (const member of members) member.end(error);
+    this.#attendance.close(error);
     this.#deps.counters.sessionsClosed += 1;
     this.#onClose(this);
   }
 
-  #cut(utteranceId: string | undefined): InterruptReceipt[] {
+  #cut(targets: readonly Utterance[]): InterruptReceipt[] {
     if (this.#isClosed) return [];
-    const nowMs = this.#deps.clock.nowMs();
+    // Cut once: an earlier order with `keep_ms` does not reach one that was cut and goes on since.
+    for (const waiting of this.#cutTimers.values()) for (const target of targets) waiting.delete(target);
+    const nowMs = this.nowMs();
     this.#speech.tellPlayed(this.#clock.playheadTicks);
+    const unplayed = new Set(this.#speech.unplayed);
     const receipts = interruptSpeech({
       speech: this.#speech,
       audience: this.#audience,
       writer: this.#writer,
-      counters: this.#deps.counters,
-      utteranceId,
-      at: this.#whereHeard(nowMs),
+      deps: this.#deps,
+      targets: targets.filter((target) => unplayed.has(target)),
+      heard: whereHeard({
+        members: this.#attendance.members,
+        nowMs,
+        playheadTicks: this.#clock.playheadTicks,
+        edgeTicks: this.#speech.edgeTicks,
+        minLeadMs: this.#audience.minLeadMs,
+      }),
+      kept: this.#kept,
       stopPlayhead: (ticks) => this.#clock.stopAt(ticks),
     });
+    for (const target of targets) this.#attendance.forget(target);
     this.#clock.advance(nowMs);
     return receipts;
   }
 
-  /** The earliest position that a listener is known or believed to have heard. */
-  #whereHeard(nowMs: number): { ticks: number; source: "ack" | "estimate"; boundMs: number } {
-    const estimate = this.#clock.playheadTicks;
-    const acks = [...this.#members].flatMap((member) => {
-      const ticks = member.ackedTicks(nowMs);
-      return ticks === null ? [] : [Math.min(ticks, this.#speech.edgeTicks)];
-    });
-    if (acks.length > 0) return { ticks: Math.min(...acks), source: "ack", boundMs: 40 };
-    const leadMs = Number.isFinite(this.#audience.minLeadMs) ? this.#audience.minLeadMs : 0;
-    // A listener starts to play at the first frame at the earliest and when its lead has come at the latest.
-    return { ticks: estimate, source: "estimate", boundMs: Math.max(40, leadMs) };
-  }
-
-  /** `event`: where in the log it goes on; a newcomer starts with what is being said and was not heard yet. */
-  #seat(sink: Sink, settings: ListenerSettings, event?: number) {
-    const outbox = new Outbox({
-      sink,
-      policy: settings.policy,
-      maxOutboxBytes: this.#deps.tuning.limits.outbox_bytes,
-    });
-    const lane = this.#audience.seat(outbox, settings, {
-      playheadTicks: this.#clock.playheadTicks,
-      edgeTicks: this.#speech.edgeTicks,
-      event: event ?? this.#firstEventFor(this.#clock.playheadTicks),
-    });
-    return { lane, outbox };
-  }
-
-  #firstEventFor(playheadTicks: number): number {
-    const ids = new Set(this.#speech.unplayed.map((utterance) => utterance.id));
-    return this.#audience.log.indexWhere(
-      (entry) =>
-        entry.positionTicks >= playheadTicks && entry.utteranceId !== null && ids.has(entry.utteranceId),
-    );
-  }
-
   #onEncoderError(error: GatewayError): void {
     this.#deps.log.error({ session: this.id, code: error.code, detail: error.message }, "Encoder failed");
-    for (const member of this.#members) member.send({ type: "error", ...this.base(), ...errorBody(error) });
+    for (const member of this.#attendance.members) {
+      member.send({ type: "error", ...this.base(), ...errorBody(error) });
+    }
   }
+}
 
-  #startGrace(): void {
-    const { clock, tuning } = this.#deps;
-    this.#graceTimer?.cancel();
-    this.#graceTimer = clock.at(clock.nowMs() + tuning.graceMs, () => {
-      this.close(
-        new GatewayError("session_closed", `Session ended: nobody was connected for ${tuning.graceMs} ms`),
-      );
-    });
-  }
+function unknown(utteranceId: string, what: string): GatewayError {
+  return new GatewayError("unknown_utterance", `No such utterance to ${what}: ${utteranceId}`, {
+    field: "utterance_id",
+  });
 }

@@ -14,6 +14,8 @@ import {
   ROLES,
 } from "../protocol/vocabulary.ts";
 
+import { parseResume, type ResumeToken } from "./listener-resume.ts";
+
 export interface SettingsDefaults {
   readonly leadMs: number;
   readonly maxLeadMs: number;
@@ -23,11 +25,13 @@ export interface ParsedSettings {
   readonly settings: ListenerSettings;
   /** Query keys that are not known. */
   readonly ignored: readonly string[];
+  /** What the connection has already, where it comes back. */
+  readonly resume: ResumeToken | null;
   /** A listener that would rather wait in a session that nobody has opened yet than be refused. */
   readonly mayWait: boolean;
 }
 
-/** Keys that other parts of the gateway read from the query. */
+/** Keys that are no settings of the connection. */
 const FOREIGN_KEYS: ReadonlySet<string> = new Set(["resume", "token", "wait"]);
 
 /** Throws unknown_format, unknown_event or invalid_field with the key. */
@@ -53,9 +57,11 @@ export function parseSettings(query: URLSearchParams, defaults: SettingsDefaults
     },
     { role, defaults },
   );
+  const resume = query.get("resume");
   return {
     settings,
     ignored,
+    resume: resume === null ? null : parseResume(resume),
     mayWait: choice("wait", query.get("wait") ?? undefined, ["true", "false"]) === "true",
   };
 }

@@ -6,12 +6,15 @@
 import { parseUpstreamFormat } from "../audio/formats.ts";
 import { OggOpusReader, opusPacketSamples48k } from "../audio/ogg-reader.ts";
 import { createOpusDecoder, type OpusDecoder } from "../audio/opus-decoder.ts";
+import { SampleQueue } from "../audio/sample-queue.ts";
+import { decodeSamples, type SampleCodec, SILENCE_LEVEL, silenceBytes } from "../audio/silence.ts";
 import { createSourceDecoder, type SourceDecoder } from "../audio/source-decoder.ts";
 import { GatewayError } from "../errors.ts";
 import { ticksPerSample } from "../timing/ticks.ts";
 
-/** Samples quieter than this (of 32768) are silence: about -50 dB. */
-const SILENCE_LEVEL = 100;
+/** 20 ms of digital silence: CELT-only, full band, mono (RFC 6716 section 3.1), and a frame that is coded as silent. */
+const OPUS_SILENCE = [0xf8, 0xff, 0xfe] as const;
+const OPUS_SILENCE_SAMPLES = 960;
 
 /** Bytes of a millisecond in an upstream format: exact for G.711 and PCM, the nominal bit rate for Opus. */
 export function bytesPerMs(format: string): number {
@@ -32,64 +35,90 @@ export interface Slice {
   pcm(): Int16Array;
 }
 
+/** What to do about silence at one end of a response: drop what is more than `keepTicks`, at most `maxTicks`. */
+export interface SilenceLimit {
+  readonly maxTicks: number;
+  readonly keepTicks: number;
+}
+
+/**
+ * Silence in an upstream format, to be pushed between segments; whole samples, so never longer than asked. Opus: whole
+ * packets of 20 ms, so it may be up to 20 ms shorter, or nothing at all.
+ */
+export function silenceSlice(format: string, ticks: number): Slice {
+  const { codec, sampleRate } = framedFormat(format);
+  const unit = codec === "opus" ? OPUS_SILENCE_SAMPLES : 1;
+  const units = Math.max(0, Math.floor(ticks / (ticksPerSample(sampleRate) * unit)));
+  const samples = units * unit;
+  const facts = { format, ticks: samples * ticksPerSample(sampleRate), pcmRate: sampleRate };
+  if (codec === "opus") {
+    const packets = Array.from({ length: units }, () => Uint8Array.from(OPUS_SILENCE));
+    return { ...facts, raw: () => packets, pcm: () => new Int16Array(samples) };
+  }
+  const bytes = silenceBytes(codec, samples);
+  return { ...facts, raw: () => [bytes], pcm: () => decodeSamples(codec, bytes) };
+}
+
 /** One upstream response's audio: bytes in, slices out. */
 export class Source {
   readonly format: string;
-  readonly #codec: "ulaw" | "alaw" | "pcm" | "opus";
   readonly #ticksPerSample: number;
-  readonly #bytesPerSample: number;
   readonly #rate: number;
   readonly #ogg: OggOpusReader | null;
+  /** G.711 and PCM. */
+  readonly #samples: SampleQueue | null;
+  /** Opus. */
+  #packets: Uint8Array[] = [];
   #decoder: SourceDecoder | null = null;
   #opusDecoder: OpusDecoder | null = null;
-  #pending: Uint8Array[] = [];
-  #pendingBytes = 0;
-  #receivedBytes = 0;
   #receivedSamples = 0;
   /** Samples before the speech that an Opus decoder discards; known after the first page. */
   #isHeadSeen = false;
+  /** The silence before the first sound is dealt with, or it is too late to. */
+  #isStartDecided = false;
 
   constructor(format: string) {
-    const facts = parseUpstreamFormat(format);
-    if (facts === undefined || facts.codec === "mp3" || facts.codec === "wav") {
-      throw new GatewayError(
-        "internal",
-        `Source format can't be framed: ${format}, expected G.711, PCM or Opus`,
-      );
-    }
+    const { codec, sampleRate } = framedFormat(format);
     this.format = format;
-    this.#codec = facts.codec;
-    this.#rate = facts.sampleRate;
-    this.#ticksPerSample = ticksPerSample(facts.sampleRate);
-    this.#bytesPerSample = facts.codec === "pcm" ? 2 : 1;
-    this.#ogg = facts.codec === "opus" ? new OggOpusReader() : null;
+    this.#rate = sampleRate;
+    this.#ticksPerSample = ticksPerSample(sampleRate);
+    this.#ogg = codec === "opus" ? new OggOpusReader() : null;
+    this.#samples = codec === "opus" ? null : new SampleQueue(codec);
   }
 
   /** What Opus decoders skip at the start, in ticks: speech sounds that much later than its packets. */
   get preSkipTicks(): number {
-    return this.#ogg === null || !this.#isHeadSeen ? 0 : this.#ogg.preSkip * ticksPerSample(48_000);
+    return this.#ogg === null || !this.#isHeadSeen ? 0 : this.#ticksOf(this.#ogg.preSkip);
   }
 
   get hasAudio(): boolean {
-    return this.#codec === "opus" ? this.#pending.length > 0 : this.#pendingBytes >= this.#bytesPerSample;
+    return this.#samples === null ? this.#packets.length > 0 : this.#samples.samples > 0;
   }
 
-  /** Length of all audio that was pushed, whole samples. */
+  /** Length of all audio that was pushed, whole samples; what was dropped counts. */
   get receivedTicks(): number {
-    return this.#receivedSamples * this.#ticksPerSample;
+    return this.#ticksOf(this.#receivedSamples);
   }
 
+  /**
+   * Silence behind the last sound of all that was pushed, whether it is still here or taken, in ticks; what was dropped
+   * does not count. Always 0 for Opus.
+   */
+  get trailingSilenceTicks(): number {
+    return this.#ticksOf(this.#samples?.trailingSilence ?? 0);
+  }
+
+  /** The bytes are kept, and never written to: they must not change until they are taken. */
   push(audio: Uint8Array): void {
     if (audio.byteLength === 0) return;
-    if (this.#ogg === null) {
-      this.#receivedBytes += audio.byteLength;
-      this.#receivedSamples = Math.floor(this.#receivedBytes / this.#bytesPerSample);
-      this.#pending.push(audio);
-      this.#pendingBytes += audio.byteLength;
+    if (this.#samples !== null) {
+      const before = this.#samples.samples;
+      this.#samples.push(audio);
+      this.#receivedSamples += this.#samples.samples - before;
       return;
     }
-    this.#ogg.push(audio, (packet) => {
-      this.#pending.push(packet);
+    this.#ogg?.push(audio, (packet) => {
+      this.#packets.push(packet);
       this.#receivedSamples += opusPacketSamples48k(packet);
     });
     this.#isHeadSeen = true;
@@ -98,13 +127,14 @@ export class Source {
   /** At most `maxTicks` of audio, but at least a sample (a packet); undefined when there is none. */
   take(maxTicks: number): Slice | undefined {
     if (!this.hasAudio) return undefined;
-    return this.#codec === "opus" ? this.#takePackets(maxTicks) : this.#takeBytes(maxTicks);
+    this.#isStartDecided = true;
+    return this.#samples === null ? this.#takePackets(maxTicks) : this.#takeBytes(this.#samples, maxTicks);
   }
 
   /** The response is over: half a sample or half a page left behind is an error. */
   finish(): void {
     this.#ogg?.finish();
-    if (this.#ogg === null && this.#pendingBytes % this.#bytesPerSample !== 0) {
+    if (this.#samples?.isInsideSample === true) {
       throw new GatewayError("upstream_protocol", "Upstream audio is broken: an odd number of PCM bytes");
     }
   }
@@ -114,8 +144,49 @@ export class Source {
     this.#opusDecoder?.close();
     this.#decoder = null;
     this.#opusDecoder = null;
-    this.#pending = [];
-    this.#pendingBytes = 0;
+    this.#packets = [];
+    this.#samples?.clear();
+  }
+
+  /**
+   * Drops silence before the first sound. Call it before the first take, again after each push, until it answers: the
+   * ticks dropped, or null while all that came is silent, shorter than `maxTicks`, and more may come. Of a longer
+   * silence the first `maxTicks` are all that is looked at, so `maxTicks` - `keepTicks` are dropped: the answer is the
+   * same however the response is split. Later calls, and Opus: 0.
+   */
+  dropLeadingSilence(limit: SilenceLimit, isComplete: boolean): number | null {
+    const queue = this.#samples;
+    if (queue === null || this.#isStartDecided) return 0;
+    const isOpen = !queue.hasSound && !isComplete;
+    if (isOpen && limit.keepTicks < limit.maxTicks && this.#ticksOf(queue.leadingSilence) < limit.maxTicks) {
+      return null;
+    }
+    this.#isStartDecided = true;
+    const samples = this.#surplus(Math.min(queue.leadingSilence, this.#samplesIn(limit.maxTicks)), limit);
+    queue.dropLeading(samples);
+    return this.#ticksOf(samples);
+  }
+
+  /**
+   * All has come: drops silence behind the last sound, as far as it is not taken. Ticks dropped; always 0 for Opus. What
+   * was taken of that silence counts towards what is kept.
+   */
+  dropTrailingSilence(limit: SilenceLimit): number {
+    const queue = this.#samples;
+    if (queue === null) return 0;
+    const samples = Math.min(this.#surplus(queue.trailingSilence, limit), queue.samples);
+    queue.dropTrailing(samples);
+    return this.#ticksOf(samples);
+  }
+
+  /** The next samples taken rise from nothing within `ticks` (3 ms do), if the first is a sound. Opus: no change. */
+  fadeIn(ticks: number): void {
+    this.#samples?.fadeIn(this.#samplesIn(ticks));
+  }
+
+  /** The last `ticks` of what is here, or all if it is less, fall to nothing, if the end is a sound. Opus: no change. */
+  fadeOut(ticks: number): void {
+    this.#samples?.fadeOut(this.#samplesIn(ticks));
   }
 
   /** Loudness at or above the silence level anywhere in a slice: samples before it, or null. */
@@ -127,15 +198,27 @@ export class Source {
     return null;
   }
 
-  #takeBytes(maxTicks: number): Slice {
-    const wantedSamples = Math.max(1, Math.floor(maxTicks / this.#ticksPerSample));
-    const available = Math.floor(this.#pendingBytes / this.#bytesPerSample);
-    const samples = Math.min(wantedSamples, available);
-    const bytes = this.#shiftBytes(samples * this.#bytesPerSample);
+  #ticksOf(samples: number): number {
+    return samples * this.#ticksPerSample;
+  }
+
+  #samplesIn(ticks: number): number {
+    return Math.max(0, Math.floor(ticks / this.#ticksPerSample));
+  }
+
+  /** Samples to drop of so many silent ones. */
+  #surplus(silent: number, limit: SilenceLimit): number {
+    const kept = Math.ceil(limit.keepTicks / this.#ticksPerSample);
+    return Math.max(0, Math.min(silent - kept, this.#samplesIn(limit.maxTicks)));
+  }
+
+  #takeBytes(queue: SampleQueue, maxTicks: number): Slice {
+    const samples = Math.min(Math.max(1, this.#samplesIn(maxTicks)), queue.samples);
+    const bytes = queue.take(samples);
     let pcm: Int16Array | null = null;
     return {
       format: this.format,
-      ticks: samples * this.#ticksPerSample,
+      ticks: this.#ticksOf(samples),
       pcmRate: this.#rate,
       raw: () => [bytes],
       pcm: () => {
@@ -146,43 +229,20 @@ export class Source {
     };
   }
 
-  #shiftBytes(count: number): Uint8Array {
-    this.#pendingBytes -= count;
-    const first = this.#pending[0];
-    if (first !== undefined && first.byteLength > count) {
-      this.#pending[0] = first.subarray(count);
-      return first.subarray(0, count);
-    }
-    if (first !== undefined && first.byteLength === count) {
-      this.#pending.shift();
-      return first;
-    }
-    const joined = new Uint8Array(count);
-    for (let offset = 0; offset < count; ) {
-      const piece = this.#pending[0] ?? new Uint8Array(0);
-      const part = piece.subarray(0, count - offset);
-      joined.set(part, offset);
-      offset += part.byteLength;
-      if (part.byteLength === piece.byteLength) this.#pending.shift();
-      else this.#pending[0] = piece.subarray(part.byteLength);
-    }
-    return joined;
-  }
-
   #takePackets(maxTicks: number): Slice {
     const packets: Uint8Array[] = [];
     let samples = 0;
-    for (const packet of this.#pending) {
+    for (const packet of this.#packets) {
       if (samples > 0 && samples * this.#ticksPerSample >= maxTicks) break;
       packets.push(packet);
       samples += opusPacketSamples48k(packet);
     }
-    this.#pending = this.#pending.slice(packets.length);
+    this.#packets = this.#packets.slice(packets.length);
     let pcm: Int16Array | null = null;
     return {
       format: this.format,
-      ticks: samples * this.#ticksPerSample,
-      pcmRate: 48_000,
+      ticks: this.#ticksOf(samples),
+      pcmRate: this.#rate,
       raw: () => packets,
       pcm: () => {
         pcm ??= this.#decodePackets(packets, samples);
@@ -202,4 +262,16 @@ export class Source {
     }
     return pcm;
   }
+}
+
+/** The facts of a format that can be cut into slices. Throws GatewayError "internal" for others. */
+function framedFormat(format: string): { codec: SampleCodec | "opus"; sampleRate: number } {
+  const facts = parseUpstreamFormat(format);
+  if (facts === undefined || facts.codec === "mp3" || facts.codec === "wav") {
+    throw new GatewayError(
+      "internal",
+      `Source format can't be framed: ${format}, expected G.711, PCM or Opus`,
+    );
+  }
+  return { codec: facts.codec, sampleRate: facts.sampleRate };
 }

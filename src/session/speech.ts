@@ -1,35 +1,33 @@
 /**
- * What a session says: the queue of utterances, the upstream requests open for them, and the edge of the timeline,
- * that is, the end of all audio pushed so far. Requests run one ahead: the next segment (of this utterance or the
- * next) is asked for when the upstream has finished the one before.
+ * What a session says: the queue of utterances and the edge of the timeline, that is, the end of all audio pushed so
+ * far. `Requests` has what was asked of the upstream for them.
  *
  *   #queue   [speaking, queued, queued, ...]      utterances with audio still to be pushed
  *   #pushed  [pushed, ...]                         all audio pushed, the playhead has not passed their end
- *   #runs    [being pushed, requested]             upstream requests in order
  */
 import { type GatewayError, toGatewayError } from "../errors.ts";
+import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import type { Audience } from "./audience.ts";
 import type { EventWriter } from "./event-writer.ts";
+import { type KeptSpeech, keepSpeech, RecentAudio } from "./kept-speech.ts";
+import type { Marks } from "./marks.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { SessionDeps } from "./ports.ts";
-import { chooseSourceFormat } from "./route.ts";
+import { Requests } from "./requests.ts";
+import { seamPauseMs } from "./seam-pause.ts";
 import { SegmentFeed } from "./segment-feed.ts";
-import { SegmentRun } from "./segment-run.ts";
-import { bytesPerMs } from "./source.ts";
+import { type Slice, silenceSlice } from "./source.ts";
+import { StallWatch } from "./stall-watch.ts";
 import type { Utterance } from "./utterance.ts";
+import { UtteranceCues } from "./utterance-cues.ts";
 import { writeError, writeFinished, writeStarted } from "./utterance-events.ts";
 
-/** Audio in hand, ms, with which a wake is not waited for: the timing of what is sent next is among it. */
-const CALM_AHEAD_MS = 250;
 /** Audio is pushed in multiples of this, so that most frames are cut out of one piece without copying. */
 const PUSH_TICKS = 20 * TICKS_PER_MS;
-
-interface OpenRun {
-  readonly run: SegmentRun;
-  readonly utterance: Utterance;
-  /** Over its bound, and not half used up since. */
-  isFull: boolean;
-}
+/** Audio that was heard is kept this long: the word in which speech is cut may have begun before. */
+const RECENT_TICKS = 3000 * TICKS_PER_MS;
+/** The silence that a response still begins with when it was trimmed. */
+const LEAD_TICKS = 20 * TICKS_PER_MS;
 
 /** An utterance whose audio is all pushed (or that failed), waiting to be played out. */
 interface Pushed {
@@ -41,23 +39,64 @@ export interface SpeechOptions {
   readonly deps: SessionDeps;
   readonly audience: Audience;
   readonly writer: EventWriter;
+  readonly marks: Marks;
+  readonly isListened: () => boolean;
+  readonly playheadTicks: () => number;
+  /** There is room for more text of this utterance. */
+  readonly onTaken: (utterance: Utterance) => void;
+  /** No more text is wanted for it. */
+  readonly onOver: (utterance: Utterance) => void;
   /** An upstream has something new. */
   readonly onProgress: () => void;
 }
 
 export class Speech {
   readonly #options: SpeechOptions;
+  readonly #requests: Requests;
+  readonly #stallWatch: StallWatch;
+  readonly #recent = new RecentAudio();
   #queue: Utterance[] = [];
   #pushed: Pushed[] = [];
-  #runs: OpenRun[] = [];
   #feed: SegmentFeed | null = null;
-  #defaultVoice: string | null = null;
-  #isAskingVoice = false;
-  #isClosed = false;
+  #lastCues: UtteranceCues | null = null;
+  /** How the last segment ended, for the pause before the next of the same utterance. */
+  #seam: { readonly utterance: Utterance; readonly text: string; readonly silenceTicks: number } | null =
+    null;
   edgeTicks = 0;
 
   constructor(options: SpeechOptions) {
     this.#options = options;
+    const { deps, audience } = options;
+    this.#requests = new Requests({
+      deps,
+      audience,
+      isListened: options.isListened,
+      playheadTicks: options.playheadTicks,
+      edgeTicks: () => this.edgeTicks,
+      bufferedTicks: (run) => (this.#feed?.run === run ? this.#feed.bufferedTicks : 0),
+      onTaken: options.onTaken,
+      onProgress: () => {
+        this.openNext();
+        options.onProgress();
+      },
+      onNoVoice: (error) => {
+        const waiting = this.#queue.find((utterance) => !utterance.namesVoice);
+        if (waiting !== undefined) this.#fail(waiting, error);
+      },
+    });
+    this.#stallWatch = new StallWatch({
+      clock: deps.clock,
+      counters: deps.counters,
+      stallMs: deps.tuning.stallMs,
+      idleMs: deps.tuning.textIdleMs,
+      waiting: () => this.#waitingForText(),
+      handMs: () => this.#requests.unheardMs,
+      onCut: () => {
+        this.openNext();
+        options.onProgress();
+      },
+      onSettled: options.onTaken,
+    });
   }
 
   get queuedCount(): number {
@@ -67,6 +106,10 @@ export class Speech {
   get unplayed(): Utterance[] {
     return [...this.#pushed.map((entry) => entry.utterance), ...this.#queue];
   }
+  /** Utterances of which nothing has been spoken. */
+  get unbegun(): Utterance[] {
+    return this.#queue.filter((utterance) => utterance.startTicks === null);
+  }
   get isIdle(): boolean {
     return this.#queue.length === 0 && this.#pushed.length === 0;
   }
@@ -75,8 +118,23 @@ export class Speech {
     return this.#pushed[0]?.utterance.endTicks ?? null;
   }
 
-  add(utterance: Utterance): void {
-    this.#queue.push(utterance);
+  /** Queues it before those of a lower priority that were not asked for yet; returns how many stand before it. */
+  add(utterance: Utterance): number {
+    const isBehind = (other: Utterance): boolean =>
+      other.priority < utterance.priority && other.startTicks === null && !this.#requests.hasAny(other);
+    const index = this.#queue.findIndex(isBehind);
+    this.#queue.splice(index < 0 ? this.#queue.length : index, 0, utterance);
+    const ahead = this.unplayed.indexOf(utterance);
+    this.openNext();
+    return ahead;
+  }
+
+  /** Puts an utterance that was cut before all others that have not begun. */
+  resume(kept: KeptSpeech, nowMs: number): void {
+    this.#putBackUnbegun();
+    kept.utterance.resume(kept, nowMs);
+    const begun = this.#queue.filter((other) => other.startTicks !== null).length;
+    this.#queue.splice(begun, 0, kept.utterance);
     this.openNext();
   }
 
@@ -86,41 +144,16 @@ export class Speech {
 
   /** Asks the upstream for the next segment if it is time. */
   openNext(): void {
-    const last = this.#runs.at(-1);
-    if (this.#isClosed || this.#runs.length >= 2 || (last !== undefined && !last.run.isComplete)) return;
-    for (const utterance of this.#queue) {
-      if (utterance.hasSegment) {
-        this.#open(utterance);
-        return;
-      }
-      if (!utterance.isExhausted) return;
-    }
+    this.#requests.openNext(this.#queue);
+    this.#stallWatch.look();
   }
 
-  /**
-   * Stops reading from upstreams that are far enough ahead: a full second request, or (where the listeners do not wait
-   * for it) more than a little audio in hand. What comes meanwhile gathers in the kernel and is read in one go at the
-   * next wake: a system call each wake, not one for each piece that an upstream sends.
-   */
   holdReading(isAwaited: boolean): void {
-    for (const open of this.#runs) {
-      const aheadMs = this.#aheadMs(open);
-      if (aheadMs > this.#options.deps.tuning.aheadMs) open.isFull = true;
-      if (open.isFull || (!isAwaited && aheadMs > CALM_AHEAD_MS)) open.run.hold();
-    }
+    this.#requests.holdReading(isAwaited);
   }
 
-  /** Lets upstreams send again that are not full, or have been half used up since they were. */
   readOn(): void {
-    for (const open of this.#runs) {
-      if (this.#aheadMs(open) < this.#options.deps.tuning.aheadMs / 2) open.isFull = false;
-      if (!open.isFull) open.run.readOn();
-    }
-  }
-
-  #aheadMs(open: OpenRun): number {
-    const feedTicks = this.#feed?.run === open.run ? this.#feed.bufferedTicks : 0;
-    return feedTicks / TICKS_PER_MS + open.run.waitingBytes / bytesPerMs(open.run.sourceFormat);
+    this.#requests.readOn();
   }
 
   /** Pushes audio to the listeners until the edge reaches `untilTicks` or there is none; true if any was pushed. */
@@ -132,8 +165,7 @@ export class Speech {
       try {
         const slice = feed.next(Math.ceil((untilTicks - this.edgeTicks) / PUSH_TICKS) * PUSH_TICKS);
         if (slice !== undefined) {
-          this.#options.audience.push(slice);
-          this.edgeTicks += slice.ticks;
+          this.#push(slice);
           feed.tellUpTo(this.edgeTicks);
         } else if (feed.isOver) this.#finishFeed(feed);
         else break;
@@ -144,8 +176,8 @@ export class Speech {
     return this.edgeTicks > before;
   }
 
-  /** Frames up to `sentTicks` have left: the first of every utterance that begins before. */
-  noteFirstFrame(sentTicks: number, nowMs: number): void {
+  /** Frames up to `sentTicks` have left: the first of every segment that begins before. */
+  noteSent(sentTicks: number, nowMs: number): void {
     for (const { utterance } of this.#pushed) noteSent(utterance, sentTicks, nowMs);
     const [first] = this.#queue;
     if (first !== undefined) noteSent(first, sentTicks, nowMs);
@@ -153,20 +185,23 @@ export class Speech {
 
   /** Tells of every utterance that has been played when the playhead stands at `playheadTicks`. */
   tellPlayed(playheadTicks: number): void {
+    this.#recent.forgetBefore(playheadTicks - RECENT_TICKS);
+    this.#queue[0]?.forgetBefore(playheadTicks - RECENT_TICKS);
     while (this.#pushed[0] !== undefined && (this.#pushed[0].utterance.endTicks ?? 0) <= playheadTicks) {
       const { utterance, error } = this.#pushed[0];
       this.#pushed.shift();
       const { counters } = this.#options.deps;
       if (error === null) counters.utterancesDone += 1;
       else counters.utterancesFailed += 1;
-      writeFinished(this.#options.writer, {
+      writeFinished(this.#options.writer, this.#options.deps, {
         utterance,
         outcome: error === null ? "done" : "failed",
         atTicks: utterance.endTicks ?? this.edgeTicks,
         error,
-        heardEnd:
-          utterance.heard.findLast((character) => character.endTicks <= (utterance.endTicks ?? 0))?.end ?? 0,
+        heardEnd: heardEndOf(utterance),
       });
+      for (const name of utterance.marks)
+        this.#options.marks.note(name, utterance.endTicks ?? this.edgeTicks);
     }
   }
 
@@ -177,77 +212,78 @@ export class Speech {
     this.#abortRuns(utterance);
   }
 
+  /** As `remove`, but what can be spoken later is kept; null where nothing can. */
+  removeKeeping(utterance: Utterance, cutTicks: number): KeptSpeech | null {
+    if (utterance.startTicks === null) return this.#removeWaiting(utterance);
+    const feed = this.#feed?.utterance === utterance ? this.#feed : null;
+    const kept = keepSpeech({
+      utterance,
+      cutTicks,
+      edgeTicks: utterance.endTicks ?? this.edgeTicks,
+      recent: this.#recent,
+      feed,
+      behind: this.#requests.segmentsOf(utterance).filter((segment) => segment !== feed?.run.segment),
+      nowMs: this.#options.deps.clock.nowMs(),
+    });
+    this.remove(utterance);
+    return kept;
+  }
+
+  /** Aborts the requests of what has not begun, to be asked for again in their turn. */
+  #putBackUnbegun(): void {
+    const nowMs = this.#options.deps.clock.nowMs();
+    for (const other of this.unbegun) if (this.#requests.abort(other).length > 0) other.rewind(nowMs);
+  }
+
+  /** One that waits to go on is cut again: nothing has changed. */
+  #removeWaiting(utterance: Utterance): KeptSpeech {
+    this.remove(utterance);
+    utterance.rewind(this.#options.deps.clock.nowMs());
+    return { utterance, run: utterance.keptRun, spokenStart: utterance.resumedStart, fromTicks: 0, rest: [] };
+  }
+
   /** After a cut: the timeline goes on at `edgeTicks`; these utterances are said anew, before all others. */
   restart(edgeTicks: number, rewound: readonly Utterance[]): void {
     this.edgeTicks = edgeTicks;
-    for (const utterance of rewound) this.remove(utterance);
-    this.#queue.unshift(...rewound.map((utterance) => utterance.rewound()));
+    this.#recent.clear();
+    this.#lastCues = null;
+    this.#seam = null;
+    for (const utterance of rewound) {
+      this.remove(utterance);
+      utterance.rewind(this.#options.deps.clock.nowMs());
+    }
+    // Requests are spoken in their order: what was asked for others has to stand behind that of these.
+    if (rewound.length > 0) this.#putBackUnbegun();
+    this.#queue.unshift(...rewound);
     this.openNext();
   }
 
   close(): void {
-    this.#isClosed = true;
+    this.#stallWatch.close();
+    this.#requests.close();
     for (const utterance of this.unplayed) this.remove(utterance);
-    this.#feed?.close();
-    this.#feed = null;
+    this.#closeFeed();
+    this.#recent.clear();
   }
 
-  #open(utterance: Utterance): void {
-    const { deps, audience } = this.#options;
-    if (!utterance.namesVoice && this.#defaultVoice === null) {
-      this.#askDefaultVoice();
-      return;
-    }
-    const segment = utterance.takeSegment();
-    if (segment === undefined) return;
-    if (utterance.sourceFormat === "") {
-      utterance.sourceFormat = chooseSourceFormat(audience.needs(), deps.tuning.opusBitrateKbps);
-      if (!utterance.namesVoice) utterance.voiceIds = [this.#defaultVoice ?? ""];
-    }
-    utterance.charactersSpoken += segment.text.length;
-    const run = new SegmentRun({
-      upstream: deps.upstream,
-      request: utterance.request(segment, {
-        outputFormat: utterance.sourceFormat,
-        wantsTiming: audience.wantsTiming,
-        voiceId: utterance.voiceIds[0] ?? "",
-        modelId: deps.tuning.defaultModel,
-      }),
-      segment,
-      clock: deps.clock,
-      counters: deps.counters,
-      onProgress: () => {
-        this.openNext();
-        this.#options.onProgress();
-      },
-    });
-    this.#runs.push({ run, utterance, isFull: false });
+  /** The utterance that would be asked for next if only its text had come. */
+  #waitingForText(): Utterance | null {
+    if (!this.#requests.hasRoom || !this.#options.isListened()) return null;
+    const next = this.#queue.find((utterance) => !utterance.isExhausted);
+    return next !== undefined && !next.hasSegment && !next.isTextEnded ? next : null;
   }
 
-  #askDefaultVoice(): void {
-    if (this.#isAskingVoice) return;
-    this.#isAskingVoice = true;
-    const settle = (use: () => void): void => {
-      this.#isAskingVoice = false;
-      if (this.#isClosed) return;
-      use();
-      this.openNext();
-      this.#options.onProgress();
-    };
-    this.#options.deps.defaultVoice().then(
-      (voice) => settle(() => (this.#defaultVoice = voice)),
-      (thrown: unknown) =>
-        settle(() => {
-          const waiting = this.#queue.find((utterance) => !utterance.namesVoice);
-          if (waiting !== undefined) this.#fail(waiting, toGatewayError(thrown));
-        }),
-    );
+  #push(slice: Slice): void {
+    const { resumeMs } = this.#options.deps.tuning;
+    this.#options.audience.push(slice);
+    if (resumeMs > 0) this.#recent.push(this.edgeTicks, slice);
+    this.edgeTicks += slice.ticks;
   }
 
   /** The feed of the oldest request once it has audio; utterances that turn out empty end here. */
   #nextFeed(): SegmentFeed | null {
     const [first] = this.#queue;
-    const [open] = this.#runs;
+    const open = this.#requests.first;
     if (first?.isExhausted && open?.utterance !== first) {
       this.#finishUtterance(first, null);
       return this.#nextFeed();
@@ -255,27 +291,56 @@ export class Speech {
     if (open === undefined) return null;
     const { run, utterance } = open;
     if (!run.hasChunk && !run.isComplete) return null;
-    if (utterance.startTicks === null && run.hasChunk) this.#startUtterance(utterance);
+    if (utterance.startTicks === null && run.hasChunk) this.#startUtterance(utterance, run.segment.start);
+    this.#pause(utterance, run.sourceFormat);
     const { tuning } = this.#options.deps;
+    this.#noteCues(utterance, run.segment.start);
+    run.segment.times.startTicks = this.edgeTicks;
+    open.asked.startTicks = this.edgeTicks;
     this.#feed = new SegmentFeed({
       run,
       utterance,
       baseTicks: this.edgeTicks,
       writer: this.#options.writer,
       lookaheadTicks: tuning.aheadMs * TICKS_PER_MS,
+      trimTicks: tuning.seams.trimMs * TICKS_PER_MS,
+      isFollowed: () => this.#queue.length > 1,
     });
     return this.#feed;
   }
 
-  #startUtterance(utterance: Utterance): void {
+  #startUtterance(utterance: Utterance, spokenStart: number): void {
     this.edgeTicks = this.#options.audience.alignEnds(this.edgeTicks);
     utterance.startTicks = this.edgeTicks;
-    writeStarted(this.#options.writer, utterance);
+    this.#seam = null;
+    writeStarted(this.#options.writer, utterance, spokenStart);
+  }
+
+  /** The silence that punctuation asks for between two segments, less what the upstream has left of its own. */
+  #pause(utterance: Utterance, format: string): void {
+    const seam = this.#seam;
+    this.#seam = null;
+    if (seam?.utterance !== utterance) return;
+    // Where listeners are waiting already, the pause has been. Those that take it as it comes are not waiting.
+    const { audience, playheadTicks } = this.#options;
+    if (audience.hasRealtime && this.edgeTicks <= playheadTicks()) return;
+    const wantedTicks = seamPauseMs(seam.text, this.#options.deps.tuning.seams) * TICKS_PER_MS;
+    const missing = wantedTicks - seam.silenceTicks - LEAD_TICKS;
+    if (missing < PUSH_TICKS) return;
+    const slice = silenceSlice(format, missing);
+    if (slice.ticks > 0) this.#push(slice);
+  }
+
+  #noteCues(utterance: Utterance, spokenStart: number): void {
+    if (utterance.cues !== null || !this.#options.audience.wants("cues")) return;
+    const edgeSeconds = this.edgeTicks / TICKS_PER_SECOND;
+    const notBeforeSeconds = Math.max(edgeSeconds, this.#lastCues?.lastEndSeconds ?? 0);
+    utterance.cues = new UtteranceCues(utterance.spoken, spokenStart, notBeforeSeconds);
+    this.#lastCues = utterance.cues;
   }
 
   #finishFeed(feed: SegmentFeed): void {
     const { run, utterance } = feed;
-    utterance.times ??= run.times;
     if (run.characterCost !== null) {
       utterance.charactersBilled = (utterance.charactersBilled ?? 0) + run.characterCost;
     }
@@ -283,11 +348,15 @@ export class Speech {
       this.#fail(utterance, run.error);
       return;
     }
+    const isLastOfUtterance = utterance.isExhausted && !this.#requests.isFurther(utterance);
     feed.finish();
+    if (run.requestId !== null) utterance.noteRequest(run.requestId);
+    this.#seam = { utterance, text: run.segment.text, silenceTicks: feed.trailingSilenceTicks };
     this.#closeFeed();
-    this.#runs.shift();
-    if (utterance.isExhausted && this.#runs[0]?.utterance !== utterance)
-      this.#finishUtterance(utterance, null);
+    const open = this.#requests.first;
+    if (open !== undefined) open.asked.endTicks = this.edgeTicks;
+    this.#requests.shift();
+    if (isLastOfUtterance) this.#finishUtterance(utterance, null);
     this.openNext();
   }
 
@@ -303,8 +372,9 @@ export class Speech {
   }
 
   #finishUtterance(utterance: Utterance, error: GatewayError | null): void {
+    this.#options.onOver(utterance);
     this.#queue = this.#queue.filter((queued) => queued !== utterance);
-    utterance.endText();
+    utterance.endText(this.#options.deps.clock.nowMs());
     utterance.endTicks = this.edgeTicks;
     if (utterance.startTicks !== null) {
       this.edgeTicks = this.#options.audience.flush(this.edgeTicks);
@@ -314,8 +384,7 @@ export class Speech {
   }
 
   #abortRuns(utterance: Utterance): void {
-    for (const open of this.#runs) if (open.utterance === utterance) open.run.abort();
-    this.#runs = this.#runs.filter((open) => open.utterance !== utterance);
+    this.#requests.abort(utterance);
     if (this.#feed?.utterance === utterance) this.#closeFeed();
   }
 
@@ -326,5 +395,16 @@ export class Speech {
 }
 
 function noteSent(utterance: Utterance, sentTicks: number, nowMs: number): void {
-  if (utterance.startTicks !== null && utterance.startTicks < sentTicks) utterance.firstFrameMs ??= nowMs;
+  for (const times of utterance.segmentTimes) {
+    if (times.firstFrameMs === 0 && times.startTicks !== null && times.startTicks < sentTicks) {
+      times.firstFrameMs = nowMs;
+    }
+  }
+}
+
+/** Client's text that was spoken up to the end of the utterance's audio. */
+function heardEndOf(utterance: Utterance): number {
+  const endTicks = utterance.endTicks ?? 0;
+  const last = utterance.characters.findLast((character) => character.endTicks <= endTicks);
+  return utterance.spoken.clientEnd(last?.end ?? 0);
 }

@@ -1,14 +1,35 @@
 /** The events that tell of an utterance's life, written from its state. */
 import type { GatewayError } from "../errors.ts";
 import { errorBody } from "../protocol/native.ts";
-import type { UtteranceDoneEvent, UtteranceStartedEvent, Waterfall } from "../protocol/vocabulary.ts";
+import type {
+  InterruptedEvent,
+  SegmentWaterfall,
+  UtteranceDoneEvent,
+  UtteranceStartedEvent,
+} from "../protocol/vocabulary.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 import type { EventWriter } from "./event-writer.ts";
+import type { SessionDeps } from "./ports.ts";
 import type { Receipt } from "./receipts.ts";
+import { waterfallOf } from "./segment-times.ts";
 import type { Utterance } from "./utterance.ts";
 
-export function writeStarted(writer: EventWriter, utterance: Utterance): void {
+/** `spokenStart`: where in the spoken text it begins, or goes on. */
+export function writeStarted(writer: EventWriter, utterance: Utterance, spokenStart: number): void {
   const positionTicks = utterance.startTicks ?? 0;
+  if (utterance.isResumed) {
+    const start = utterance.spoken.clientRange(spokenStart, spokenStart + 1).start;
+    const keptEnd = Math.max(start, utterance.spoken.clientEnd(utterance.keptEnd));
+    writer.write({ positionTicks, kind: null, utterance }, (base, offset) => ({
+      type: "utterance.resumed",
+      ...base,
+      utterance_id: utterance.id,
+      start: offset(start),
+      start_ms: msOfTicks(positionTicks),
+      kept_end: offset(keptEnd),
+    }));
+    return;
+  }
   writer.write({ positionTicks, kind: null, utterance }, (base) => startedEvent(base, utterance));
 }
 
@@ -51,10 +72,18 @@ export interface Finish {
 }
 
 /** `utterance.done`, and the marks that waited for the utterance to be played. */
-export function writeFinished(writer: EventWriter, finish: Finish): void {
+export function writeFinished(
+  writer: EventWriter,
+  { counters, log }: Pick<SessionDeps, "counters" | "log">,
+  finish: Finish,
+): void {
   const { utterance, error } = finish;
   const startTicks = utterance.startTicks ?? finish.atTicks;
-  writer.write({ positionTicks: finish.atTicks, kind: null, utterance }, (base) => ({
+  const segments = segmentWaterfalls(utterance);
+  const [latency = null] = segments;
+  for (const segment of segments) counters.stages.observe(segment);
+  log.debug({ utterance: utterance.id, outcome: finish.outcome, latency }, "Utterance over");
+  writer.write({ positionTicks: finish.atTicks, kind: null, utterance }, (base, offset) => ({
     type: "utterance.done",
     ...base,
     utterance_id: utterance.id,
@@ -65,11 +94,27 @@ export function writeFinished(writer: EventWriter, finish: Finish): void {
     characters_billed: utterance.charactersBilled,
     characters_spoken: finish.outcome === "done" ? utterance.charactersSpoken : finish.heardEnd,
     timing: utterance.timing,
-    latency: waterfallOf(utterance),
+    latency: latency === null ? null : withoutRange(latency),
+    segments: segments.map((segment) => ({
+      ...segment,
+      start: offset(segment.start),
+      end: offset(segment.end),
+    })),
     ...(error === null ? {} : { error: errorBody(error) }),
   }));
-  if (finish.outcome === "interrupted") return;
+  if (finish.outcome === "interrupted" || finish.outcome === "cancelled") return;
   for (const name of utterance.marks) writeMark(writer, { name, atTicks: finish.atTicks });
+}
+
+function segmentWaterfalls(utterance: Utterance): SegmentWaterfall[] {
+  return utterance.segmentTimes.flatMap((times) => {
+    const waterfall = waterfallOf(times);
+    return waterfall === null ? [] : [{ ...waterfall, start: times.start, end: times.end }];
+  });
+}
+
+function withoutRange({ start: _start, end: _end, ...waterfall }: SegmentWaterfall) {
+  return waterfall;
 }
 
 export function writeMark(
@@ -92,37 +137,24 @@ export function writeInterrupted(
     readonly atTicks: number;
     /** null: no audio was cut. */
     readonly nextTicks: number | null;
+    /** Where listeners differ. */
+    readonly listeners: NonNullable<InterruptedEvent["listeners"]>;
+    readonly isResumable: boolean;
   },
 ): void {
   const { unheardText, ...heard } = cut.receipt;
-  writer.write({ positionTicks: cut.atTicks, kind: null, utterance: cut.utterance }, (base, offset) => ({
+  const { listeners, nextTicks } = cut;
+  const place = { positionTicks: cut.atTicks, kind: null, utterance: cut.utterance, nextTicks };
+  writer.write(place, (base, offset) => ({
     type: "interrupted",
     ...base,
     utterance_id: cut.utterance.id,
     heard: { ...heard, end: offset(heard.end) },
     unheard_text: unheardText,
-    next_ms: cut.nextTicks === null ? null : msOfTicks(cut.nextTicks),
+    ...(listeners.length === 0
+      ? {}
+      : { listeners: listeners.map((listener) => ({ ...listener, end: offset(listener.end) })) }),
+    resumable: cut.isResumable,
+    next_ms: nextTicks === null ? null : msOfTicks(nextTicks),
   }));
-}
-
-/** The stages from accepted text to the first frame, in whole microseconds, so that they sum to the total. */
-function waterfallOf(utterance: Utterance): Waterfall | null {
-  const { times, firstFrameMs, acceptedMs } = utterance;
-  if (times === null || firstFrameMs === null || times.firstByteMs === 0) return null;
-  const queued = micros(times.requestedMs - acceptedMs);
-  const headers = micros(times.headersMs - times.requestedMs);
-  const firstByte = micros(times.firstByteMs - times.headersMs);
-  const firstFrame = micros(firstFrameMs - times.firstByteMs);
-  return {
-    queued_ms: queued / 1000,
-    headers_ms: headers / 1000,
-    first_byte_ms: firstByte / 1000,
-    first_frame_ms: firstFrame / 1000,
-    total_ms: (queued + headers + firstByte + firstFrame) / 1000,
-    leading_silence_ms: utterance.leadingSilenceMs,
-  };
-}
-
-function micros(ms: number): number {
-  return Math.round(ms * 1000);
 }

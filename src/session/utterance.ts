@@ -2,114 +2,251 @@
  * One thing to say: its text as the client sent it, the segments cut from it, and what was said of it so far.
  *
  *   queued --first audio--> speaking --all audio pushed--> pushed --playhead passes its end--> gone (done)
- *      \______________________\______________________________\-- interrupt, failure --> gone
+ *      \______________________\______________________________\-- interrupt, failure --> gone (until resumed)
  */
-import type { DialogueCommand, SpeakCommand, TextCommand, Timing } from "../protocol/vocabulary.ts";
-import type { Segment } from "../text/segmenter.ts";
-import { Segmenter } from "../text/segmenter.ts";
-import type { DialogueRequest, SpeechRequest } from "../upstream/types.ts";
-import type { HeardCharacter } from "./receipts.ts";
-import type { RunTimes } from "./segment-run.ts";
+import type {
+  DialogueCommand,
+  SpeakCommand,
+  TextCommand,
+  TextOptions,
+  Timing,
+} from "../protocol/vocabulary.ts";
+import { TagBalance } from "../text/balance.ts";
+import { isBlank } from "../text/characters.ts";
+import { type Segment, Segmenter } from "../text/segmenter.ts";
+import { SpokenText } from "../text/spoken-text.ts";
+import { TokenPace } from "../text/token-pace.ts";
+import type { KeptRun, KeptSpeech } from "./kept-speech.ts";
+import { ArrivalTimes, newTimes, type SegmentTimes } from "./segment-times.ts";
+import type { RequestTemplate } from "./speech-request.ts";
+import type { UtteranceCues } from "./utterance-cues.ts";
 
-type Template =
-  | { readonly kind: "speech"; readonly options: Omit<SpeakCommand, "type" | "text"> }
-  | { readonly kind: "dialogue"; readonly command: DialogueCommand };
+/**
+ * Longest piece of a whole text, UTF-16 units: texts up to here are one request, so that the upstream hears all of them
+ * at once; longer ones are cut at sentence ends, so that an interruption does not pay for what is far ahead.
+ */
+const WHOLE_MAX_CHARS = 800;
+/** Segments whose latency is told. */
+const MAX_TOLD_SEGMENTS = 64;
 
-export interface SourceChoice {
-  readonly outputFormat: string;
-  readonly wantsTiming: boolean;
-  readonly voiceId: string;
-  readonly modelId: string;
+/** Where a stretch of the spoken text stands on the timeline. */
+export interface SpokenTime {
+  /** Offsets into the spoken text. */
+  readonly start: number;
+  readonly end: number;
+  startTicks: number;
+  endTicks: number;
+}
+
+/** A segment with what is known of its making. */
+export interface TimedSegment extends Segment {
+  readonly times: SegmentTimes;
+}
+
+export interface UtteranceOptions {
+  readonly id: string;
+  readonly acceptedMs: number;
+  /** How the text is made ready, where the command does not say. */
+  readonly textDefaults: TextOptions;
 }
 
 export class Utterance {
   readonly id: string;
-  readonly acceptedMs: number;
-  readonly #template: Template;
-  readonly #segmenter: Segmenter | null;
-  #segments: Segment[] = [];
-  /** Everything the client sent for it. */
-  text: string;
-  isTextEnded: boolean;
+  readonly template: RequestTemplate;
+  readonly #options: UtteranceOptions;
+  readonly #text: SpokenText;
+  readonly #segmenter = new Segmenter();
+  readonly #arrivals = new ArrivalTimes();
+  readonly #balance = new TagBalance();
+  readonly pace = new TokenPace();
+  #segments: TimedSegment[] = [];
+  /** Segments that were taken, to be put back if all is to be said anew. */
+  #taken: TimedSegment[] = [];
+  /** Audio that is spoken before any segment: it goes on where it was cut. */
+  keptRun: KeptRun | null = null;
+  /** End of the spoken text that kept audio says. */
+  keptEnd = 0;
+  isTextEnded = false;
+  /** Since when no text has come. */
+  idleFromMs: number;
+  readonly priority: number;
   /** Marks to echo when it has been played. */
   marks: string[] = [];
   /** Timeline bounds; null until its first, its last audio was pushed. */
   startTicks: number | null = null;
   endTicks: number | null = null;
   padTicks = 0;
-  heard: HeardCharacter[] = [];
+  /** Heard before it was interrupted and resumed. */
+  heardBeforeTicks = 0;
+  isResumed = false;
+  /** Offset in the spoken text where it went on last; what is before was heard. */
+  resumedStart = 0;
+  #resumedRun: KeptRun | null = null;
+  /** Characters and words of what is being heard, rising; those long heard are forgotten. */
+  characters: SpokenTime[] = [];
+  words: SpokenTime[] = [];
+  cues: UtteranceCues | null = null;
   timing: Timing | "none" = "none";
   charactersSpoken = 0;
   charactersBilled: number | null = null;
-  /** The first segment's times, for the waterfall. */
-  times: RunTimes | null = null;
-  firstFrameMs: number | null = null;
-  leadingSilenceMs: number | null = null;
+  /** Of each segment whose request was made, the first ones. */
+  segmentTimes: SegmentTimes[] = [];
   sourceFormat = "";
   voiceIds: readonly string[];
+  /** `request-id`s of the segments that the upstream has finished, for stitching. */
+  requestIds: string[] = [];
+  /** Its speaker was told to pause. */
+  isPaused = false;
 
-  private constructor(id: string, acceptedMs: number, template: Template, text: string | null) {
-    this.id = id;
-    this.acceptedMs = acceptedMs;
-    this.#template = template;
-    this.text = text ?? "";
-    this.isTextEnded = text !== null;
-    this.#segmenter = text === null ? new Segmenter({}) : null;
-    if (text !== null) this.#segments = [{ text, start: 0, end: text.length }];
+  private constructor(
+    options: UtteranceOptions,
+    template: RequestTemplate,
+    own: TextOptions & { priority?: number },
+  ) {
+    this.id = options.id;
+    this.#options = options;
+    this.template = template;
+    this.idleFromMs = options.acceptedMs;
+    this.priority = own.priority ?? 0;
+    const { textDefaults } = options;
+    const isDialogue = template.kind === "dialogue";
+    this.#text = new SpokenText(
+      isDialogue
+        ? {}
+        : {
+            clean: own.clean ?? textDefaults.clean ?? [],
+            replacements: own.replacements ?? textDefaults.replacements ?? [],
+          },
+    );
     this.voiceIds =
       template.kind === "dialogue"
         ? [...new Set(template.command.inputs.map((input) => input.voice_id))]
         : [template.options.voice_id ?? ""];
   }
 
-  /** A whole text: one segment, so that the upstream hears all of it at once. */
-  static ofText(id: string, acceptedMs: number, command: SpeakCommand): Utterance {
-    return new Utterance(id, acceptedMs, { kind: "speech", options: command }, command.text);
+  /** A whole text. */
+  static ofText(options: UtteranceOptions, command: SpeakCommand): Utterance {
+    const utterance = new Utterance(options, { kind: "text", options: command }, command);
+    utterance.#balance.push(command.text);
+    utterance.#text.append(command.text);
+    utterance.#text.end();
+    utterance.#arrivals.note(utterance.#text.spoken.length, options.acceptedMs);
+    utterance.#addSegments(wholeSegments(utterance.#text.spoken), options.acceptedMs);
+    utterance.isTextEnded = true;
+    return utterance;
   }
 
   /** Text that comes in tokens. */
-  static ofTokens(id: string, acceptedMs: number, command: TextCommand): Utterance {
-    return new Utterance(id, acceptedMs, { kind: "speech", options: command }, null);
+  static ofTokens(options: UtteranceOptions, command: TextCommand): Utterance {
+    return new Utterance(options, { kind: "tokens", options: command }, command);
   }
 
-  static ofDialogue(id: string, acceptedMs: number, command: DialogueCommand): Utterance {
+  static ofDialogue(options: UtteranceOptions, command: DialogueCommand): Utterance {
+    const utterance = new Utterance(options, { kind: "dialogue", command }, command);
     const text = command.inputs.map((input) => input.text).join("");
-    return new Utterance(id, acceptedMs, { kind: "dialogue", command }, text);
+    utterance.#arrivals.note(text.length, options.acceptedMs);
+    utterance.#text.append(text);
+    utterance.#addSegments([{ text, start: 0, end: text.length }], options.acceptedMs);
+    utterance.isTextEnded = true;
+    return utterance;
   }
 
-  append(text: string): void {
-    this.text += text;
-    this.#segments.push(...(this.#segmenter?.push(text) ?? []));
+  /** Everything the client sent for it, and what is spoken for that. */
+  get text(): string {
+    return this.#text.client;
+  }
+  get spoken(): SpokenText {
+    return this.#text;
+  }
+  get acceptedMs(): number {
+    return this.#options.acceptedMs;
+  }
+
+  append(text: string, nowMs: number): void {
+    this.#balance.push(text);
+    this.pace.token(nowMs);
+    this.idleFromMs = nowMs;
+    this.#push(this.#text.append(text), nowMs);
   }
 
   /** Speaks what is there without waiting for the end of a sentence. */
-  flush(): void {
-    this.#segments.push(...(this.#segmenter?.flush() ?? []));
+  flush(nowMs: number): void {
+    this.#push(this.#text.flush(), nowMs);
+    this.#addSegments(this.#segmenter.flush(), nowMs);
   }
 
-  endText(): void {
+  endText(nowMs: number): void {
     if (this.isTextEnded) return;
     this.isTextEnded = true;
-    this.#segments.push(...(this.#segmenter?.end() ?? []));
+    this.#push(this.#text.end(), nowMs);
+    this.#addSegments(this.#segmenter.end(), nowMs);
   }
 
+  /** Tokens have dried up: cuts at the best boundary of at least this rank; true if anything can be spoken now. */
+  cutNow(rank: "sentence" | "clause" | "word", nowMs: number): boolean {
+    if (rank === "word") this.#push(this.#text.flush(), nowMs);
+    this.#addSegments(this.#segmenter.cutNow(rank), nowMs);
+    return this.hasSegment;
+  }
+
+  /** Elements that were opened and not closed, or closed and not opened. */
+  unbalancedTags(): readonly string[] {
+    return this.#balance.end();
+  }
+
+  /** Text that was not asked of the upstream yet, UTF-16 code units; what cleaning took out waits for nothing. */
+  get pendingChars(): number {
+    const next = this.#segments[0]?.start ?? this.#text.spoken.length - this.#segmenter.pendingChars;
+    return this.#text.spoken.length - next + this.#text.heldChars;
+  }
+  /** Text that is in no segment yet. */
+  get hasUncutText(): boolean {
+    return this.#segmenter.pendingChars + this.#text.heldChars > 0;
+  }
+  /** Something can be spoken. */
   get hasSegment(): boolean {
-    return this.#segments.length > 0;
+    return this.#segments.length > 0 || this.keptRun !== null;
   }
   /** All its segments have been taken and none will come. */
   get isExhausted(): boolean {
-    return this.isTextEnded && this.#segments.length === 0;
+    return this.isTextEnded && this.#segments.length === 0 && this.keptRun === null;
   }
 
-  takeSegment(): Segment | undefined {
-    return this.#segments.shift();
+  takeSegment(): TimedSegment | undefined {
+    const segment = this.#segments.shift();
+    if (segment !== undefined) {
+      this.#taken.push(segment);
+      this.charactersSpoken = Math.max(this.charactersSpoken, this.#text.clientEnd(segment.end));
+      if (this.segmentTimes.length < MAX_TOLD_SEGMENTS) this.segmentTimes.push(segment.times);
+    }
+    return segment;
+  }
+
+  /** Segments that were asked of the upstream and are to be asked again, before all others. */
+  putBack(segments: readonly Segment[], nowMs: number): void {
+    const [first] = segments;
+    if (first === undefined) return;
+    this.#taken = this.#taken.filter((taken) => taken.end <= first.start);
+    this.#segments.unshift(
+      ...segments.map((segment) => ({ ...segment, times: this.#timesOf(segment, nowMs) })),
+    );
+  }
+
+  /** The upstream has finished a request for it. */
+  noteRequest(requestId: string): void {
+    this.requestIds = [...this.requestIds.slice(-2), requestId];
+  }
+
+  /** What follows a segment, as far as it is known: for the upstream's intonation. */
+  textBehind(segment: Segment): string {
+    return this.#text.spoken.slice(segment.end);
   }
 
   /** Offsets in `text` where a word must not go on: the joints of a dialogue's inputs. */
   get joints(): number[] {
-    if (this.#template.kind === "speech") return [];
+    if (this.template.kind !== "dialogue") return [];
     let offset = 0;
-    return this.#template.command.inputs.map((input) => {
+    return this.template.command.inputs.map((input) => {
       offset += input.text.length;
       return offset;
     });
@@ -117,64 +254,87 @@ export class Utterance {
 
   /** Whether the client named the voice itself. */
   get namesVoice(): boolean {
-    return this.#template.kind === "dialogue" || this.#template.options.voice_id !== undefined;
+    return this.template.kind === "dialogue" || this.template.options.voice_id !== undefined;
   }
 
   get modelId(): string | undefined {
-    return this.#template.kind === "dialogue"
-      ? this.#template.command.model_id
-      : this.#template.options.model_id;
+    return this.template.kind === "dialogue"
+      ? this.template.command.model_id
+      : this.template.options.model_id;
   }
 
-  request(segment: Segment, choice: SourceChoice): SpeechRequest | DialogueRequest {
-    const shared = { outputFormat: choice.outputFormat, wantsTiming: choice.wantsTiming };
-    if (this.#template.kind === "dialogue") {
-      const { command } = this.#template;
-      return {
-        kind: "dialogue",
-        ...shared,
-        ...sharedOptions(command),
-        inputs: command.inputs.map((input) => ({ text: input.text, voiceId: input.voice_id })),
-        ...(command.settings === undefined ? {} : { settings: command.settings }),
-      };
+  /** Forgets what was heard before `ticks`, but for what a cut there needs. */
+  forgetBefore(ticks: number): void {
+    if ((this.characters[256]?.endTicks ?? Number.POSITIVE_INFINITY) < ticks) {
+      this.characters = this.characters.slice(255);
     }
-    const { options } = this.#template;
-    return {
-      kind: "speech",
-      ...shared,
-      ...sharedOptions(options),
-      ...(options.model_id === undefined && choice.modelId !== "" ? { modelId: choice.modelId } : {}),
-      voiceId: choice.voiceId,
-      text: segment.text,
-      ...(options.voice_settings === undefined ? {} : { voiceSettings: options.voice_settings }),
-    };
+    if ((this.words[64]?.endTicks ?? Number.POSITIVE_INFINITY) < ticks) this.words = this.words.slice(63);
   }
 
-  /** The utterance from its beginning, as if nothing had been said of it. */
-  rewound(): Utterance {
-    const copy = new Utterance(
-      this.id,
-      this.acceptedMs,
-      this.#template,
-      this.#segmenter === null ? this.text : null,
-    );
-    copy.marks = this.marks;
-    if (this.#segmenter !== null) {
-      copy.append(this.text);
-      if (this.isTextEnded) copy.endText();
-    }
-    return copy;
+  /** Makes it ready to be said anew from the beginning, or from where it went on: nothing was heard since. */
+  rewind(nowMs: number): void {
+    const again = this.#taken.splice(0);
+    this.putBack(again, nowMs);
+    this.keptRun = this.#resumedRun?.again() ?? null;
+    this.#forgetPlace();
+    this.characters = this.characters.filter((time) => time.start < this.resumedStart);
+    this.words = [];
+    this.segmentTimes = this.segmentTimes.filter((times) => !again.some((taken) => taken.times === times));
+    // They may be of text that is now to come.
+    this.requestIds = [];
+    if (this.isResumed) return;
+    this.timing = "none";
+    this.charactersBilled = null;
+  }
+
+  /** Makes it ready to go on with what was kept when it was cut. */
+  resume(kept: KeptSpeech, nowMs: number): void {
+    this.putBack(kept.rest, nowMs);
+    // What was taken before is heard or in `kept`.
+    this.#taken = [];
+    this.keptRun = kept.run;
+    this.#resumedRun = kept.run;
+    this.resumedStart = kept.spokenStart;
+    this.keptEnd = kept.run?.segment.end ?? 0;
+    this.isResumed = true;
+    this.idleFromMs = nowMs;
+    this.heardBeforeTicks += Math.max(0, kept.fromTicks - (this.startTicks ?? kept.fromTicks));
+    this.#forgetPlace();
+    this.characters = this.characters.filter((time) => time.start < kept.spokenStart);
+    this.words = [];
+  }
+
+  #forgetPlace(): void {
+    this.startTicks = null;
+    this.endTicks = null;
+    this.padTicks = 0;
+    this.cues = null;
+  }
+
+  #push(spoken: string, nowMs: number): void {
+    this.#arrivals.note(this.#text.spoken.length, nowMs);
+    if (spoken !== "") this.#addSegments(this.#segmenter.push(spoken), nowMs);
+  }
+
+  #addSegments(segments: readonly Segment[], nowMs: number): void {
+    for (const segment of segments) this.#segments.push({ ...segment, times: this.#timesOf(segment, nowMs) });
+  }
+
+  #timesOf(segment: Segment, nowMs: number): SegmentTimes {
+    return newTimes(this.#text.clientRange(segment.start, segment.end), {
+      arrivedMs: this.#arrivals.at(segment.start) ?? this.#options.acceptedMs,
+      cutMs: nowMs,
+    });
   }
 }
 
-function sharedOptions(options: Omit<SpeakCommand, "type" | "text"> | DialogueCommand) {
-  return {
-    ...(options.model_id === undefined ? {} : { modelId: options.model_id }),
-    ...(options.language_code === undefined ? {} : { languageCode: options.language_code }),
-    ...(options.seed === undefined ? {} : { seed: options.seed }),
-    ...(options.apply_text_normalization === undefined
-      ? {}
-      : { applyTextNormalization: options.apply_text_normalization }),
-    ...(options.enable_logging === undefined ? {} : { enableLogging: options.enable_logging }),
-  };
+function wholeSegments(spoken: string): Segment[] {
+  if (isBlank(spoken)) return [];
+  if (spoken.length <= WHOLE_MAX_CHARS) return [{ text: spoken, start: 0, end: spoken.length }];
+  const segmenter = new Segmenter({
+    firstMaxChars: WHOLE_MAX_CHARS,
+    maxChars: WHOLE_MAX_CHARS,
+    minChars: [WHOLE_MAX_CHARS],
+  });
+  return [...segmenter.push(spoken), ...segmenter.end()];
 }

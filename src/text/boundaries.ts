@@ -2,10 +2,22 @@
  * Where a text may be cut for speaking, and how good each place is. Character by character and without looking at
  * chunk borders, so any split of a text reports the same boundaries at the same characters.
  */
-import { startsSentences, stopMeaning } from "./abbreviations.ts";
-import { isSpoken, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
+import { stopMeaning } from "./abbreviations.ts";
+import { isSpoken, isWordKind, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
 import { CodePointReader } from "./code-points.ts";
-import { isSentenceMark, type Mark, markAfter, newMark, verdictOf } from "./marks.ts";
+import {
+  isSentenceMark,
+  LIST_MARKER,
+  LONE_CLOSER,
+  LONE_DASH,
+  type Mark,
+  markAfter,
+  NUMBER_MARKER,
+  newMark,
+  rankAtEnd,
+  verdictOf,
+  verdictOfWord,
+} from "./marks.ts";
 import { TagGate } from "./markup.ts";
 
 /** From best to worst. `weak`: after "Dr." or between initials: only where nothing else is left. */
@@ -17,13 +29,14 @@ export interface Boundary {
   readonly at: number;
   /** End of the last letter, digit or emoji before the cut. */
   readonly spokenEnd: number;
+  /** A blank line stands before it. */
+  readonly isParagraph: boolean;
 }
 
 /** Longest token that is compared with the lists of abbreviations. */
 const MAX_TOKEN = 24;
-const LIST_MARKER = /^(?:[-*•‣◦▪–·]|\(?\d{1,3}[.)]|\(?\p{L}[.)])$/u;
-const LONE_DASH = /^(?:--?|–)$/;
-const NUMBER_MARKER = /^\(?\d{1,3}[.)]$/;
+const LESS = 0x3c;
+const SLASH = 0x2f;
 
 /** The boundaries of a text that grows, for those who don't cut it: captions. */
 export class BoundaryFinder {
@@ -33,13 +46,20 @@ export class BoundaryFinder {
 
   /** What this text decides; a sentence end is known once the next word has begun. */
   push(text: string): Boundary[] {
-    this.#reader.push(text);
+    const reader = this.#reader;
+    for (let at = 0; at < text.length; at += 1) {
+      const passed = reader.isWhole ? this.#scanner.passLetters(text, at, reader.offset) : 0;
+      reader.advance(passed);
+      at += passed;
+      if (at < text.length) reader.step(text.charCodeAt(at));
+    }
     return this.#found.splice(0);
   }
 }
 
 export class BoundaryScanner {
   readonly #report: (boundary: Boundary) => void;
+  readonly #reportTag: (start: number, end: number) => void;
   readonly #gate = new TagGate(
     {
       character: (codePoint, index) => this.#character(codePoint, index),
@@ -59,11 +79,21 @@ export class BoundaryScanner {
   #spokenEnd = 0;
   #lastSpoken: Kind = KIND.space;
   #unspacedEnd = 0;
-  #tagEnd = 0;
+  #isAfterMarker = false;
+  /** Where the last `<` stood, and the last `</`. */
+  #lessAt = -1;
+  #closingAt = -1;
 
-  /** `report` may be called with places some characters back, and out of order between ranks. */
-  constructor(report: (boundary: Boundary) => void) {
+  /**
+   * `report` may be called with places some characters back, and out of order between ranks; `reportTag` with each
+   * whole tag, `end` exclusive.
+   */
+  constructor(
+    report: (boundary: Boundary) => void,
+    reportTag: (start: number, end: number) => void = () => undefined,
+  ) {
     this.#report = report;
+    this.#reportTag = reportTag;
   }
 
   /** End of what was looked at: before what may be a tag; `offset` is the end of the text so far. */
@@ -75,18 +105,72 @@ export class BoundaryScanner {
     return this.#isAfterSpace;
   }
 
-  /** End of the last tag; 0 = none yet. */
-  get tagEnd(): number {
-    return this.#tagEnd;
-  }
-
   /** End of the last letter of a script without spaces; 0 = none yet. */
   get unspacedEnd(): number {
     return this.#unspacedEnd;
   }
 
   step(codePoint: number, index: number): void {
-    this.#gate.step(codePoint, index);
+    if (codePoint === LESS) this.#lessAt = index;
+    else if (codePoint === SLASH && index === this.#lessAt + 1) this.#closingAt = this.#lessAt;
+    if (this.#gate.passes(codePoint)) this.#character(codePoint, index);
+    else this.#gate.step(codePoint, index);
+  }
+
+  /**
+   * Takes letters and digits that go on with a word, as `step` would, but without asking what each of them decides: they
+   * decide nothing. `index`: offset of `text[from]`; `max`: most UTF-16 units. Returns how many it took, 0 and more.
+   */
+  passLetters(text: string, from: number, index: number, max = Number.POSITIVE_INFINITY): number {
+    if (this.#isAfterSpace || this.#mark !== null || this.#gate.isHolding) return 0;
+    const end = Math.min(text.length, from + max);
+    let last: Kind = KIND.space;
+    let to = from;
+    for (; to < end; to += 1) {
+      const kind = kindOf(text.charCodeAt(to));
+      if (!isWordKind(kind)) break;
+      last = kind;
+      if (kind === KIND.unspaced) this.#unspacedEnd = index + to + 1 - from;
+    }
+    if (to === from) return 0;
+    this.#spokenEnd = index + to - from;
+    this.#lastSpoken = last;
+    const missing = MAX_TOKEN - this.#token.length;
+    if (missing > 0) this.#token += text.slice(from, Math.min(to, from + missing));
+    return to - from;
+  }
+
+  /**
+   * Where the text would break if nothing followed what is there for now; null = not at its end. `offset` is the end
+   * of the text. Asking changes nothing.
+   */
+  breakAtEnd(offset: number): Boundary | null {
+    const mark = this.#mark;
+    if (mark !== null && mark.at >= 0) {
+      const rank = rankAtEnd(mark);
+      if (rank !== null) return { rank, at: mark.at, spokenEnd: mark.spokenEnd, isParagraph: false };
+    }
+    const rank = this.#isAfterSpace ? this.#rankAfterSpace() : this.#rankInToken();
+    if (rank === null) return null;
+    return { rank, at: this.settledTo(offset), spokenEnd: this.#spokenEnd, isParagraph: this.#newlines > 1 };
+  }
+
+  #rankAfterSpace(): BoundaryRank | null {
+    if (this.#newlines > 1) return "sentence";
+    // "1. " belongs to what follows.
+    if (this.#isAfterMarker) return null;
+    const mark = this.#mark;
+    const rank = mark === null ? null : rankAtEnd(mark);
+    if (rank !== null) return rank;
+    if (this.#newlines > 0 || this.#lastSpoken === KIND.unspaced) return "clause";
+    const meaning = mark?.kind === "dot" ? stopMeaning(mark.token) : "end";
+    return meaning === "end" || meaning === "maybe" ? "word" : null;
+  }
+
+  /** What is held back right behind the mark may be a closing tag. */
+  #rankInToken(): BoundaryRank | null {
+    const mark = this.#mark;
+    return mark === null || mark.at >= 0 || this.#gate.isHolding ? null : rankAtEnd(mark);
   }
 
   /** The text ends here for now: decides what hung on the next characters, then starts afresh. */
@@ -99,13 +183,16 @@ export class BoundaryScanner {
     this.#isAfterSpace = true;
     this.#isAtStart = true;
     this.#newlines = 0;
+    this.#isAfterMarker = false;
   }
 
-  /** Tags are as invisible to the rules as quotes, and stay with the text behind them. */
+  /** Tags are as invisible to the rules as quotes. They stay with the text behind them, closing ones with that before. */
   #tag(start: number, end: number): void {
-    if (this.#isAfterSpace) this.#startToken(KIND.open, start);
-    else this.#emit("weak", start);
-    this.#tagEnd = end;
+    if (this.#closingAt !== start) {
+      if (this.#isAfterSpace) this.#startToken(KIND.open, start);
+      else this.#emit("weak", start);
+    }
+    this.#reportTag(start, end);
   }
 
   #character(codePoint: number, index: number): void {
@@ -136,11 +223,19 @@ export class BoundaryScanner {
     const isMarker =
       (this.#tokenPlace === "line" && LIST_MARKER.test(this.#token)) ||
       (this.#tokenPlace === "sentence" && NUMBER_MARKER.test(this.#token));
+    this.#isAfterMarker = isMarker;
     if (isMarker) {
       // Each item of a list is a sentence, and "1." is not one.
       if (this.#tokenPlace === "line") this.#emit("sentence", this.#tokenAt, this.#tokenSpokenEnd);
       this.#mark = null;
-    } else if (LONE_DASH.test(this.#token) && (this.#mark === null || !isSentenceMark(this.#mark))) {
+    } else if (mark !== null && mark.at === this.#tokenAt && LONE_CLOSER.test(this.#token)) {
+      // "« Oui. » Bon.": the quote that stands alone closes what is before it.
+      mark.at = -1;
+    } else if (
+      this.#token.length <= 2 &&
+      LONE_DASH.test(this.#token) &&
+      (this.#mark === null || !isSentenceMark(this.#mark))
+    ) {
       this.#mark = newMark("dash", "", false);
     }
   }
@@ -152,7 +247,7 @@ export class BoundaryScanner {
     this.#tokenSpokenEnd = this.#spokenEnd;
     this.#tokenPlace = this.#newlines > 0 ? "line" : this.#isAtStart ? "sentence" : "inside";
     if (this.#newlines > 1) {
-      this.#emit("sentence", index);
+      this.#report({ rank: "sentence", at: index, spokenEnd: this.#spokenEnd, isParagraph: true });
       this.#mark = null;
     } else if (mark !== null && kind === KIND.emoji && mark.at < 0 && isSentenceMark(mark)) {
       // "Great! 😀 Next": the picture belongs to the sentence that it comments.
@@ -164,6 +259,7 @@ export class BoundaryScanner {
     }
     this.#isAfterSpace = false;
     this.#isAtStart = false;
+    this.#isAfterMarker = false;
     this.#newlines = 0;
   }
 
@@ -173,7 +269,10 @@ export class BoundaryScanner {
     // Thai, Lao and Khmer put spaces between phrases, not words.
     const isPhrase = this.#lastSpoken === KIND.unspaced && kind === KIND.unspaced;
     if (this.#newlines > 0 || isClause || isPhrase) this.#emit("clause", index);
-    else this.#emit(mark?.kind === "dot" && stopMeaning(mark.token) !== "end" ? "weak" : "word", index);
+    else {
+      const isWeak = kind === KIND.close || (mark?.kind === "dot" && stopMeaning(mark.token) !== "end");
+      this.#emit(isWeak ? "weak" : "word", index);
+    }
     if (isClause) this.#mark = null;
   }
 
@@ -201,10 +300,8 @@ export class BoundaryScanner {
 
   #resolveWord(mark: Mark, word: string): void {
     this.#mark = null;
-    if (mark.kind === "ellipsis") {
-      // "Well... I think" goes on; "Wait... What" does not.
-      this.#emit(/^I\b/.test(word) ? "clause" : "sentence", mark.at, mark.spokenEnd);
-    } else if (startsSentences(word)) this.#emit("sentence", mark.at, mark.spokenEnd);
+    const verdict = verdictOfWord(mark, word);
+    if (verdict !== "no") this.#emit(verdict, mark.at, mark.spokenEnd);
   }
 
   #continueToken(kind: Kind, index: number): void {
@@ -226,7 +323,8 @@ export class BoundaryScanner {
     const isWide = mark.kind === "wideStop" || mark.kind === "wideClause" || mark.kind === "dash";
     if (kind === KIND.openQuote && !isWide) return;
     this.#mark = null;
-    if (isWide || (mark.isUnspaced && kind === KIND.unspaced)) {
+    const isShort = mark.kind === "dot" && stopMeaning(mark.token) !== "end";
+    if (isWide || (mark.isUnspaced && kind === KIND.unspaced && !isShort)) {
       this.#emit(isSentenceMark(mark) && mark.kind !== "ellipsis" ? "sentence" : "clause", index);
       this.#tokenPlace = "inside";
     }
@@ -251,7 +349,7 @@ export class BoundaryScanner {
   }
 
   #emit(rank: BoundaryRank, at: number, spokenEnd = this.#spokenEnd): void {
-    this.#report({ rank, at, spokenEnd });
+    this.#report({ rank, at, spokenEnd, isParagraph: false });
   }
 }
 

@@ -64,12 +64,22 @@ const OPEN_QUOTE = /\p{Pi}/u;
 const CLOSE = /[\p{Pe}\p{Pf}]/u;
 const PUNCTUATION = /\p{P}/u;
 
-/** The class of a code point. ASCII by table; the common blocks of large scripts by range; the rest by property. */
+const UNKNOWN = 0xff;
+/** Kinds of the code points up to U+FFFF that were asked for so far: the properties are too slow for every character. */
+const KINDS = new Uint8Array(0x10000).fill(UNKNOWN);
+
+/** The class of a code point. */
 export function kindOf(codePoint: number): Kind {
-  if (codePoint < 0x80) return ASCII[codePoint] ?? KIND.format;
-  if (codePoint >= 0x4e00 && codePoint <= 0x9fff) return KIND.unspaced;
-  if (codePoint >= 0xac00 && codePoint <= 0xd7a3) return KIND.letter;
-  return kindByProperty(codePoint, String.fromCodePoint(codePoint));
+  if (codePoint > 0xffff) return kindByProperty(codePoint, String.fromCodePoint(codePoint));
+  const known = KINDS[codePoint] ?? UNKNOWN;
+  return known === UNKNOWN ? learnKind(codePoint) : (known as Kind);
+}
+
+function learnKind(codePoint: number): Kind {
+  const character = String.fromCodePoint(codePoint);
+  const kind = codePoint < 0x80 ? kindOfAscii(character) : kindByProperty(codePoint, character);
+  KINDS[codePoint] = kind;
+  return kind;
 }
 
 function kindByProperty(codePoint: number, character: string): Kind {
@@ -112,10 +122,6 @@ function kindOfSpace(codePoint: number): Kind {
     : KIND.space;
 }
 
-const ASCII: readonly Kind[] = Array.from({ length: 0x80 }, (_, code) =>
-  kindOfAscii(String.fromCharCode(code)),
-);
-
 function kindOfAscii(character: string): Kind {
   if (character === "\n") return KIND.newline;
   if (SPACE.test(character)) return KIND.space;
@@ -136,6 +142,11 @@ function kindOfAscii(character: string): Kind {
 /** Whether the character is one of those that a voice says: letters, digits, emoji. */
 export function isSpoken(kind: Kind): boolean {
   return kind >= KIND.lower && kind <= KIND.emoji;
+}
+
+/** Whether a letter or a digit, of any script. */
+export function isWordKind(kind: Kind): boolean {
+  return kind >= KIND.lower && kind <= KIND.unspaced;
 }
 
 /** UTF-16 code units of a code point. */

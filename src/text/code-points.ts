@@ -17,8 +17,23 @@ export class CodePointReader {
     return this.#offset;
   }
 
+  /** Whether no half of a pair waits for the other. */
+  get isWhole(): boolean {
+    return this.#highHalf === 0;
+  }
+
   push(text: string): void {
-    for (let i = 0; i < text.length; i++) this.#unit(text.charCodeAt(i));
+    for (let i = 0; i < text.length; i++) this.step(text.charCodeAt(i));
+  }
+
+  /** Whether `step` would only hand this unit on: the owner may take it itself, and `advance`. */
+  passes(unit: number): boolean {
+    return this.#highHalf === 0 && (unit < 0xd800 || unit > 0xdbff);
+  }
+
+  /** The owner took `units` UTF-16 units itself, none of them half of a pair, while the reader `isWhole`. */
+  advance(units: number): void {
+    this.#offset += units;
   }
 
   /** Nothing follows: a waiting half is taken. */
@@ -28,7 +43,8 @@ export class CodePointReader {
     if (high !== 0) this.#pass(high);
   }
 
-  #unit(unit: number): void {
+  /** One UTF-16 unit. */
+  step(unit: number): void {
     const high = this.#highHalf;
     if (high !== 0) {
       this.#highHalf = 0;

@@ -1,5 +1,5 @@
 /** The marks that may end a sentence or a clause, and what the first character behind them decides. */
-import { stopMeaning } from "./abbreviations.ts";
+import { isMonth, startsSentences, stopMeaning } from "./abbreviations.ts";
 import { KIND, type Kind } from "./characters.ts";
 
 /** A mark that may turn out to end a sentence or a clause, depending on what follows. */
@@ -17,6 +17,17 @@ export interface Mark {
   /** The next word as far as it was seen, where the decision hangs on it. */
   word: string | null;
 }
+
+export const LIST_MARKER = /^(?:[-*•‣◦▪–·]|\(?\d{1,3}[.)]|\(?\p{L}[.)])$/u;
+export const NUMBER_MARKER = /^\(?\d{1,3}[.)]$/;
+export const LONE_DASH = /^(?:--?|–)$/;
+export const LONE_CLOSER = /^[\p{Pe}\p{Pf}]+$/u;
+
+/** What goes on behind a mark without a space: addresses. */
+const ADDRESS = /:\/\/|^www\.|\S@|^(?:https?|ftps?|wss?|mailto|tel|sips?)$/iu;
+
+/** "3." may be the day of a month. */
+const DAY = /^\d{1,2}$/;
 
 const MARKS: Partial<Record<Kind, Mark["kind"]>> = {
   [KIND.dot]: "dot",
@@ -53,9 +64,34 @@ export function verdictOf(mark: Mark, next: Kind): "sentence" | "clause" | "no" 
   if (mark.kind === "ellipsis") return next === KIND.upper ? "wait" : "clause";
   if (mark.kind === "stop") return next === KIND.lower ? "clause" : "sentence";
   const meaning = stopMeaning(mark.token);
-  if (meaning === "end") return next === KIND.lower ? "clause" : "sentence";
+  if (meaning === "end") {
+    if (next === KIND.upper && DAY.test(mark.token)) return "wait";
+    return next === KIND.lower ? "clause" : "sentence";
+  }
   if (meaning === "number") return next === KIND.digit || next === KIND.lower ? "no" : "sentence";
   if (meaning === "never" || next === KIND.lower || next === KIND.digit) return "no";
-  if (next === KIND.upper) return meaning === "maybe" ? "wait" : "no";
-  return "sentence";
+  if (meaning === "maybe") return next === KIND.upper ? "wait" : "sentence";
+  return next === KIND.upper || next === KIND.letter || next === KIND.unspaced ? "no" : "sentence";
+}
+
+/** What a mark that waited for the next word is, now that the word is known. */
+export function verdictOfWord(mark: Mark, word: string): "sentence" | "clause" | "no" {
+  // "Well... I think" goes on; "Wait... What" does not.
+  if (mark.kind === "ellipsis") return /^I\b/.test(word) ? "clause" : "sentence";
+  if (DAY.test(mark.token)) return isMonth(word) ? "no" : "sentence";
+  return startsSentences(word) ? "sentence" : "no";
+}
+
+/**
+ * What the mark is if nothing follows it for now; null = no place to cut. "Dr." and "U.S." wait for the next word, and
+ * "3." or "1," for the digit that may come.
+ */
+export function rankAtEnd(mark: Mark): "sentence" | "clause" | null {
+  if (mark.kind === "wideStop") return "sentence";
+  if (mark.kind === "wideClause" || mark.kind === "dash" || mark.kind === "ellipsis") return "clause";
+  if (mark.word !== null || (!mark.isSpaced && ADDRESS.test(mark.token))) return null;
+  if (mark.kind === "stop") return "sentence";
+  if (!mark.isSpaced && /\p{N}$/u.test(mark.token)) return null;
+  if (mark.kind === "clause") return "clause";
+  return stopMeaning(mark.token) === "end" ? "sentence" : null;
 }

@@ -53,6 +53,11 @@ export class TagGate {
     return this.isHolding ? this.#heldAt : offset;
   }
 
+  /** Whether `step` would only hand this code point on as text: the owner may take it itself. */
+  passes(codePoint: number): boolean {
+    return this.#state === "outside" && !this.#isOpening(codePoint);
+  }
+
   step(codePoint: number, index: number): void {
     if (this.#state === "outside") this.#begin(codePoint, index);
     else this.#continue(codePoint, index);
@@ -64,14 +69,17 @@ export class TagGate {
   }
 
   #begin(codePoint: number, index: number): void {
-    const isOpening = codePoint === LESS || (codePoint === OPEN_BRACKET && this.#hasBracketTags);
-    if (!isOpening) {
+    if (!this.#isOpening(codePoint)) {
       this.#handlers.character(codePoint, index);
       return;
     }
     this.#state = codePoint === LESS ? "less" : "bracket";
     this.#held.push(codePoint);
     this.#heldAt = index;
+  }
+
+  #isOpening(codePoint: number): boolean {
+    return codePoint === LESS || (codePoint === OPEN_BRACKET && this.#hasBracketTags);
   }
 
   #continue(codePoint: number, index: number): void {

@@ -5,13 +5,20 @@
 import { type Boundary, BoundaryScanner } from "./boundaries.ts";
 import { isBlank } from "./characters.ts";
 import { CodePointReader } from "./code-points.ts";
+import { CutPlaces } from "./cut-places.ts";
 import { lastGraphemeStart, lastUnspacedWordStart } from "./unspaced.ts";
+import { Wholes } from "./wholes.ts";
 
 export interface SegmenterOptions {
   /** Longest first piece, UTF-16 code units without the white space at its end: short, so that speech starts early. */
   readonly firstMaxChars?: number;
   /** Longest later piece. Longer ones sound better and start later. */
   readonly maxChars?: number;
+  /**
+   * The n-th piece collects whole sentences until it is this long (UTF-16 code units without the white space at its
+   * end); the last number goes for all that follow. A blank line ends a piece of any length. `[0]`: each sentence alone.
+   */
+  readonly minChars?: readonly number[];
 }
 
 /** A piece to be spoken. Offsets are UTF-16, into all text pushed so far, `end` exclusive. */
@@ -21,39 +28,53 @@ export interface Segment {
   readonly end: number;
 }
 
+const MIN_CHARS = [0, 60, 120, 200];
 /** UTF-16 code units behind a cut that the dictionary sees: with less it finds other words than in the whole text. */
 const DICTIONARY_CONTEXT = 12;
+/** Chinese and Japanese need less: their words are short. */
+const SHORT_CONTEXT = 3;
+const LONG_WORDED = /[\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Mymr}]/u;
 
 /**
- * Any split of a text into pushes gives the same segments, and their texts joined are the text. White space stays at
- * the end of the segment before it; before the first word, and behind a flush, at the start of the segment that
- * follows. The one thing left out is white space between a flush and the end: there is nothing to speak in it.
+ * Any split of a text into pushes gives the same segments (as long as nobody calls `cutNow`), and their texts joined
+ * are the text. White space stays at the end of the segment before it; before the first word, and behind a flush or a
+ * stall cut, at the start of the segment that follows. The one thing left out is white space between a flush and the
+ * end: there is nothing to speak in it.
  *
  * A word longer than the limits stays whole up to four times `maxChars` (at least 1000); then it is cut between
- * graphemes. Time is linear in the text, memory bounded by the longest segment.
+ * graphemes. Elements such as `<phoneme>` stay whole up to `maxChars`. Time is linear in the text, memory bounded by
+ * the longest segment.
  */
 export class Segmenter {
   readonly #firstMaxChars: number;
   readonly #maxChars: number;
+  readonly #minChars: readonly number[];
   readonly #reader = new CodePointReader((codePoint, index) => this.#character(codePoint, index));
-  readonly #scanner = new BoundaryScanner((boundary) => this.#meet(boundary));
+  readonly #scanner = new BoundaryScanner(
+    (boundary) => this.#meet(boundary),
+    (start, end) => this.#meetTag(start, end),
+  );
+  readonly #places = new CutPlaces();
+  readonly #wholes: Wholes;
+  /** Boundaries inside an element that is open: places to cut only if it gets too long. */
+  #inside: Boundary[] = [];
   /** Text from `#start` on. */
   #pending = "";
   #start = 0;
   /** Offset behind the last character whose meaning is known: a possible tag is not counted until it is one. */
   #settled = 0;
-  #isFirst = true;
-  /** Places behind `#start` where a piece that gets too long may be cut. */
-  #clauses: Boundary[] = [];
-  #words: Boundary[] = [];
-  #weak: Boundary[] = [];
-  /** Cuts that have to look at the whole piece are not tried again before this offset. */
-  #nextTry = 0;
+  #count = 0;
+  /** The dictionary found no cut within the limit: more text behind it changes nothing. */
+  #hasTriedWords = false;
+  /** A cut inside a word looks at the whole piece, so it is not tried again before this offset. */
+  #nextTryInside = 0;
   #out: Segment[] = [];
 
   constructor(options: SegmenterOptions = {}) {
     this.#maxChars = Math.max(options.maxChars ?? 300, 1);
     this.#firstMaxChars = Math.min(Math.max(options.firstMaxChars ?? 100, 1), this.#maxChars);
+    this.#minChars = options.minChars ?? MIN_CHARS;
+    this.#wholes = new Wholes(this.#maxChars);
   }
 
   /** UTF-16 code units that were pushed and are in no segment yet. */
@@ -61,10 +82,34 @@ export class Segmenter {
     return this.#pending.length;
   }
 
+  /** Segments cut so far. */
+  get segmentCount(): number {
+    return this.#count;
+  }
+
   /** The segments that this text completes. */
   push(text: string): Segment[] {
     this.#pending += text;
-    this.#reader.push(text);
+    for (let at = 0; at < text.length; at += 1) {
+      at += this.#passLetters(text, at);
+      if (at < text.length) this.#step(text.charCodeAt(at));
+    }
+    return this.#take();
+  }
+
+  /**
+   * The text stands still: cuts what is pending at its last boundary of at least this rank; none = []. A mark at the
+   * very end counts ("Hello there."), but for what may go on: "Dr.", "U.S.", "3.". Never cuts inside a word, a tag or
+   * an element.
+   */
+  cutNow(rank: "sentence" | "clause" | "word"): Segment[] {
+    const end = this.#scanner.breakAtEnd(this.#reader.offset);
+    const isGood =
+      end !== null &&
+      (end.rank === "sentence" || end.rank === rank || (end.rank === "clause" && rank === "word"));
+    let at = Math.max(this.#places.lastOfAtLeast(rank), isGood && this.#isOpenTo(end) ? end.at : -1);
+    if (rank === "word") at = Math.max(at, this.#stalledWordStart(at));
+    if (at > this.#start) this.#cut(at);
     return this.#take();
   }
 
@@ -91,23 +136,85 @@ export class Segmenter {
     return segments;
   }
 
+  #step(unit: number): void {
+    const reader = this.#reader;
+    if (!reader.passes(unit)) {
+      reader.step(unit);
+      return;
+    }
+    const index = reader.offset;
+    reader.advance(1);
+    this.#character(unit, index);
+  }
+
+  /** Letters within a word, up to where the piece gets too long, need no more than the scanner's short way. */
+  #passLetters(text: string, from: number): number {
+    const offset = this.#reader.offset;
+    const room = Math.min(this.#start + this.#limit(), this.#wholes.openAt + this.#maxChars) - offset;
+    if (room <= 0 || !this.#reader.isWhole) return 0;
+    const passed = this.#scanner.passLetters(text, from, offset, room);
+    if (passed === 0) return 0;
+    this.#reader.advance(passed);
+    this.#settled = this.#reader.offset;
+    return passed;
+  }
+
   #character(codePoint: number, index: number): void {
     this.#scanner.step(codePoint, index);
     this.#settled = this.#scanner.settledTo(this.#reader.offset);
-    while (this.#settled - this.#start > this.#limit && this.#cutLongPiece());
+    if (this.#settled - this.#wholes.openAt > this.#maxChars) {
+      this.#wholes.advance(this.#settled);
+      this.#meetInside();
+    }
+    while (this.#settled - this.#start > this.#limit() && this.#cutLongPiece());
   }
 
-  get #limit(): number {
-    return this.#isFirst ? this.#firstMaxChars : this.#maxChars;
+  /** Longest piece: the first one or a later one. */
+  #limit(): number {
+    return this.#count === 0 ? this.#firstMaxChars : this.#maxChars;
+  }
+
+  #wantedChars(): number {
+    return this.#minChars[Math.min(this.#count, this.#minChars.length - 1)] ?? 0;
+  }
+
+  #meetTag(start: number, end: number): void {
+    const openAt = this.#wholes.openAt;
+    this.#wholes.tag(this.#pending.slice(start - this.#start, end - this.#start), start, end);
+    if (this.#wholes.openAt > openAt) this.#meetInside();
+  }
+
+  #meetInside(): void {
+    for (const boundary of this.#inside.splice(0)) this.#meet(boundary);
   }
 
   #meet(boundary: Boundary): void {
     // Nothing to speak before it ("***", an opening dash): that stays with what follows.
     if (boundary.spokenEnd <= this.#start || boundary.at <= this.#start) return;
-    if (boundary.rank === "sentence") this.#cut(boundary.at);
-    else if (boundary.rank === "clause") this.#clauses.push(boundary);
-    else if (boundary.rank === "word") this.#words.push(boundary);
-    else this.#weak.push(boundary);
+    if (boundary.at > this.#wholes.openAt) this.#inside.push(boundary);
+    else if (this.#wholes.placeBefore(boundary.at) === boundary.at) this.#accept(boundary);
+  }
+
+  #accept(boundary: Boundary): void {
+    if (boundary.rank === "sentence") {
+      const before = this.#places.last("sentence");
+      if (before > this.#start && this.#lengthTo(boundary.at) > this.#limit()) this.#cut(before);
+      if (boundary.isParagraph || this.#isLongEnough(boundary.at)) {
+        this.#cut(boundary.at);
+        return;
+      }
+    }
+    this.#places.add(boundary);
+  }
+
+  #isLongEnough(at: number): boolean {
+    const wanted = this.#wantedChars();
+    return at - this.#start >= wanted && this.#lengthTo(at) >= wanted;
+  }
+
+  /** UTF-16 code units from the start of the piece, without white space at the end. */
+  #lengthTo(at: number): number {
+    return this.#pending.slice(0, at - this.#start).trimEnd().length;
   }
 
   /** False where there is no place to cut yet. White space never makes a piece too long. */
@@ -120,39 +227,57 @@ export class Segmenter {
   }
 
   #bestCut(): number {
-    const max = this.#start + this.#limit;
-    const clause = lastUpTo(this.#clauses, max);
+    const sentence = this.#places.last("sentence");
+    if (sentence > this.#start) return sentence;
+    const max = this.#start + this.#limit();
+    const clause = this.#places.last("clause", max);
     // A clause that leaves a crumb is worse than a cut between words.
-    if (clause - this.#start >= this.#limit / 4) return clause;
-    const spaced = Math.max(clause, lastUpTo(this.#words, max));
+    if (clause - this.#start >= this.#limit() / 4) return clause;
+    const spaced = Math.max(clause, this.#places.last("word", max));
     const best = Math.max(spaced, this.#unspacedCut(Math.max(spaced, this.#start), max));
     if (best > this.#start) return best;
     // Overdue: one long word, so the first place behind it.
-    const next = this.#clauses[0] ?? this.#words[0];
-    return next?.at ?? this.#cutInsideWord();
+    return this.#places.first("clause") ?? this.#places.first("word") ?? this.#cutInsideWord();
   }
 
   /** The last word of a script without spaces that starts in `after`..`max`; -1 = none. */
   #unspacedCut(after: number, max: number): number {
-    if (this.#scanner.unspacedEnd <= after || this.#settled < this.#nextTry) return -1;
-    const text = this.#pending.slice(0, this.#settled - this.#start);
-    const context = Math.min(DICTIONARY_CONTEXT, this.#limit / 4);
-    const at = this.#start + lastUnspacedWordStart(text, max - this.#start - context);
+    if (this.#scanner.unspacedEnd <= after || this.#hasTriedWords) return -1;
+    const at = this.#wordStart(max - Math.min(DICTIONARY_CONTEXT, this.#limit() / 4));
     if (at > after) return at;
-    this.#nextTry = this.#settled + Math.ceil(this.#limit / 2);
+    this.#hasTriedWords = true;
     return -1;
+  }
+
+  /** The last word of such a script that is sure to start there, whatever text follows. */
+  #stalledWordStart(after: number): number {
+    if (this.#scanner.unspacedEnd <= Math.max(after, this.#start)) return -1;
+    const at = this.#wordStart(this.#settled - SHORT_CONTEXT);
+    const isLongWorded = LONG_WORDED.test(this.#pending.charAt(at - this.#start));
+    return isLongWorded ? this.#wordStart(this.#settled - DICTIONARY_CONTEXT) : at;
+  }
+
+  #wordStart(max: number): number {
+    const text = this.#pending.slice(0, this.#settled - this.#start);
+    return this.#wholes.placeBefore(this.#start + lastUnspacedWordStart(text, max - this.#start));
   }
 
   #cutInsideWord(): number {
     const length = this.#settled - this.#start;
-    if (length < Math.max(4 * this.#maxChars, 1000) || this.#settled < this.#nextTry) return -1;
-    const weak = lastUpTo(this.#weak, this.#settled);
+    if (length < Math.max(4 * this.#maxChars, 1000) || this.#settled < this.#nextTryInside) return -1;
+    const weak = this.#places.last("weak", this.#settled);
     if (weak > this.#start) return weak;
-    const at = this.#start + lastGraphemeStart(this.#pending.slice(0, length));
-    if (at > this.#start && at >= this.#scanner.tagEnd) return at;
+    const at = this.#wholes.placeBefore(this.#start + lastGraphemeStart(this.#pending.slice(0, length)));
+    if (at > this.#start) return at;
     // One grapheme as long as that: look again when it is twice as long, so that time stays linear.
-    this.#nextTry = this.#settled + length;
+    this.#nextTryInside = this.#settled + length;
     return -1;
+  }
+
+  /** Whether the stalled text may be cut at its end: something to speak, nothing whole, no half of a line end. */
+  #isOpenTo(end: Boundary): boolean {
+    if (end.spokenEnd <= this.#start || this.#pending.charAt(end.at - this.#start - 1) === "\r") return false;
+    return this.#wholes.placeBefore(end.at) === end.at;
   }
 
   #cut(at: number): void {
@@ -160,24 +285,10 @@ export class Segmenter {
     this.#out.push({ text: this.#pending.slice(0, length), start: this.#start, end: at });
     this.#pending = this.#pending.slice(length);
     this.#start = at;
-    this.#isFirst = false;
-    this.#nextTry = 0;
-    this.#clauses = behind(this.#clauses, at);
-    this.#words = behind(this.#words, at);
-    this.#weak = behind(this.#weak, at);
+    this.#count += 1;
+    this.#hasTriedWords = false;
+    this.#nextTryInside = 0;
+    this.#places.forget(at);
+    this.#wholes.forget(at);
   }
-}
-
-/** The last place at or before `max`; -1 = none. */
-function lastUpTo(boundaries: readonly Boundary[], max: number): number {
-  for (let i = boundaries.length - 1; i >= 0; i--) {
-    const at = boundaries[i]?.at ?? 0;
-    if (at <= max) return at;
-  }
-  return -1;
-}
-
-/** The places that still have something to speak between the cut and them. */
-function behind(boundaries: Boundary[], cut: number): Boundary[] {
-  return boundaries.filter((boundary) => boundary.at > cut && boundary.spokenEnd > cut);
 }

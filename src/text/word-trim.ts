@@ -3,25 +3,29 @@
  * the word stays: "$1,234.56", "don't", "U.S.", "3%", "C++", "word(s)", addresses.
  */
 import { keepsStop } from "./abbreviations.ts";
-import { isSpoken, KIND, kindOf, unitsOf } from "./characters.ts";
+import { isSpoken, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
 import type { WordSpan } from "./unspaced.ts";
 
 /** Dashes and ellipses between words. A single hyphen or stop joins. */
 const SEPARATOR = /[\u2014\u2015\u2e3a\u2e3b\u2026]+|-{2,}|\.{2,}/gu;
+/** Without one of these there is no separator, without one of those no address: most runs have neither. */
+const SEPARATOR_SIGN = /[\u2014\u2015\u2e3a\u2e3b\u2026]|--|\.\./;
+const ADDRESS_SIGN = /[@/]|^www\./i;
 /** What looks like an address keeps all that is inside it. */
 const ADDRESS = /:\/\/|^www\.|^\S+@\S+\.\S/iu;
 /** An address is known by how it begins; a bound keeps a megabyte without spaces linear. */
 const ADDRESS_PROBE = 256;
 /** Longest word that is compared with the abbreviations. */
 const MAX_ABBREVIATION = 24;
-const BRACKETS: Readonly<Record<string, string>> = { ")": "(", "]": "[", "}": "{" };
+const OPENERS: Readonly<Record<string, string>> = { ")": "(", "]": "[", "}": "{" };
+const CLOSERS: Readonly<Record<string, string>> = { "(": ")", "[": "]", "{": "}" };
 
 /** The words of `run`, which has no white space in it; offsets into it. */
 export function trimToWords(run: string): WordSpan[] {
   const words: WordSpan[] = [];
   let start = 0;
-  const isAddress = ADDRESS.test(run.slice(0, ADDRESS_PROBE));
-  if (!isAddress) {
+  const isAddress = ADDRESS_SIGN.test(run) && ADDRESS.test(run.slice(0, ADDRESS_PROBE));
+  if (!isAddress && SEPARATOR_SIGN.test(run)) {
     for (const match of run.matchAll(SEPARATOR)) {
       // A mark on the separator makes one grapheme with it.
       const end = match.index + match[0].length;
@@ -36,6 +40,12 @@ export function trimToWords(run: string): WordSpan[] {
 
 /** A mark on a punctuation mark makes no word of it; a keycap does. */
 const HAS_WORD = /[\p{L}\p{N}\p{S}]|\u20e3/u;
+/** Whether there is something to say in `text` but signs of punctuation. */
+export function hasWord(text: string): boolean {
+  const first = kindOf(text.charCodeAt(0));
+  return first === KIND.lower || first === KIND.upper || first === KIND.digit || HAS_WORD.test(text);
+}
+
 /** A sign behind a number, plus signs and # behind a letter, a picture sign behind either, the Hebrew geresh. */
 const BELONGS_AT_END =
   /\p{N}\p{M}*[%\u2030\u2032\u2033\p{Sc}]$|[\p{L}\p{N}]\p{M}*(?:\+{1,2}|#|\p{So})$|[\u05d0-\u05ea]\u05f3$/u;
@@ -47,7 +57,7 @@ interface Piece extends WordSpan {
 function addWord(run: string, piece: Piece, words: WordSpan[]): void {
   const start = trimStart(run, piece);
   const end = trimEnd(run, { ...piece, start });
-  if (start < end && HAS_WORD.test(run.slice(start, end))) {
+  if (start < end && hasWord(run.slice(start, end))) {
     words.push(balanceBrackets(run, { start, end }, piece));
   } else if (isSpokenSymbol(run.slice(piece.start, piece.end))) {
     words.push({ start: piece.start, end: piece.end });
@@ -73,6 +83,7 @@ function trimStart(run: string, piece: WordSpan): number {
 
 /** "$5", "-5", "+49", "-$5", ".5", "#tag", "@name". */
 function keepsAtStart(run: string, at: number, next: number): boolean {
+  if (isBracketOrQuote(kindOf(run.charCodeAt(at)))) return false;
   const rest = run.slice(next, next + 3);
   const character = run.slice(at, next);
   if (/^[-+\u2212\u00b1]$/u.test(character)) return /^[.\p{Sc}]?\p{N}/u.test(rest);
@@ -99,29 +110,36 @@ function keepsAtEnd(run: string, word: Piece): boolean {
   if (last === ".") {
     return word.end - word.start <= MAX_ABBREVIATION && keepsStop(run.slice(word.start, word.end - 1));
   }
+  const kind = kindOf(run.charCodeAt(word.end - 1));
+  if (isBracketOrQuote(kind) || (kind >= KIND.stop && kind <= KIND.ellipsis)) return false;
   return BELONGS_AT_END.test(run.slice(Math.max(word.start, word.end - 6), word.end));
+}
+
+function isBracketOrQuote(kind: Kind): boolean {
+  return kind >= KIND.open && kind <= KIND.quote;
 }
 
 /** Takes a bracket back whose other half is inside the word: "word(s)", "(s)he", "Foo_(bar)". */
 function balanceBrackets(run: string, word: WordSpan, piece: WordSpan): WordSpan {
-  const inside = run.slice(word.start, word.end);
-  const closer = run[word.end] ?? "";
-  const opener = BRACKETS[closer];
-  if (opener !== undefined && word.end < piece.end && count(inside, opener) > count(inside, closer)) {
+  const closer = word.end < piece.end ? (run[word.end] ?? "") : "";
+  const opener = OPENERS[closer];
+  if (opener !== undefined && hasMore(run, word, opener, closer)) {
     if (!isExtendAt(run, word.end + 1)) return { start: word.start, end: word.end + 1 };
   }
   const first = word.start > piece.start ? (run[word.start - 1] ?? "") : "";
-  const its = Object.keys(BRACKETS).find((key) => BRACKETS[key] === first);
-  if (its !== undefined && count(inside, its) > count(inside, first)) {
-    return { start: word.start - 1, end: word.end };
-  }
+  const its = CLOSERS[first];
+  if (its !== undefined && hasMore(run, word, its, first)) return { start: word.start - 1, end: word.end };
   return word;
 }
 
-function count(text: string, character: string): number {
-  let found = 0;
-  for (const each of text) if (each === character) found += 1;
-  return found;
+/** Whether `one` stands more often in the word than `other`. */
+function hasMore(run: string, word: WordSpan, one: string, other: string): boolean {
+  let more = 0;
+  for (let at = word.start; at < word.end; at += 1) {
+    if (run[at] === one) more += 1;
+    else if (run[at] === other) more -= 1;
+  }
+  return more > 0;
 }
 
 function isExtendAt(text: string, at: number): boolean {

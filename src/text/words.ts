@@ -3,11 +3,11 @@
  * punctuation around it; in scripts without spaces what the dictionary says; a run of emoji is a word of its own.
  * Character by character, so that a text that grows gives the same words as the whole one.
  */
-import { KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
+import { isWordKind, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
 import { CodePointReader } from "./code-points.ts";
 import { TagGate } from "./markup.ts";
 import { unspacedWords, type WordSpan } from "./unspaced.ts";
-import { trimToWords } from "./word-trim.ts";
+import { hasWord, trimToWords } from "./word-trim.ts";
 
 /** The words of `text` from offset `from` on, in order. Tags (`<break time="1s"/>`) are no words. */
 export function wordSpans(text: string, from = 0): WordSpan[] {
@@ -42,6 +42,8 @@ export class WordScanner {
   #pieceStart = 0;
   #pieceEnd = 0;
   #isJoined = false;
+  /** The piece is letters, digits and marks on them only: there is nothing to trim. */
+  #isPlain = false;
   /** Text from `#base` on: the open piece and what follows it. */
   #text = "";
   #base: number;
@@ -56,7 +58,10 @@ export class WordScanner {
 
   push(text: string): ScannedWord[] {
     this.#text += text;
-    this.#reader.push(text);
+    for (let at = 0; at < text.length; at += 1) {
+      at += this.#passLetters(text, at);
+      if (at < text.length) this.#step(text.charCodeAt(at));
+    }
     this.#forget();
     return this.#take();
   }
@@ -85,6 +90,32 @@ export class WordScanner {
     this.#base = keepFrom;
   }
 
+  #step(unit: number): void {
+    const reader = this.#reader;
+    if (!reader.passes(unit) || !this.#gate.passes(unit)) {
+      reader.step(unit);
+      return;
+    }
+    const index = reader.offset;
+    reader.advance(1);
+    this.#character(unit, index);
+  }
+
+  /** Takes letters that go on with the open piece, as `#character` would. Returns how many. */
+  #passLetters(text: string, from: number): number {
+    const reader = this.#reader;
+    if (!reader.isWhole || this.#gate.isHolding) return 0;
+    let to = from;
+    if (this.#kind === "spaced") to = endOfSpacedLetters(text, from);
+    else if (this.#kind === "unspaced") {
+      to = endOfUnspacedLetters(text, from, from + this.#windowEnd - 1 - reader.offset);
+    }
+    if (to === from) return 0;
+    reader.advance(to - from);
+    this.#pieceEnd = reader.offset;
+    return to - from;
+  }
+
   #character(codePoint: number, index: number): void {
     const kind = kindOf(codePoint);
     const pieceKind = pieceKindOf(kind);
@@ -92,6 +123,7 @@ export class WordScanner {
     if (kind === KIND.extend || kind === KIND.format || isJoined) {
       // Part of the grapheme or word before it; alone it is nothing.
       if (this.#kind !== "none") this.#pieceEnd = index + unitsOf(codePoint);
+      if (kind !== KIND.extend) this.#isPlain = false;
       this.#isJoined = codePoint === ZERO_WIDTH_JOINER && this.#kind !== "none";
       return;
     }
@@ -100,7 +132,9 @@ export class WordScanner {
       this.#kind = pieceKind;
       this.#pieceStart = index;
       this.#windowEnd = index + UNSPACED_WINDOW;
+      this.#isPlain = true;
     }
+    if (!isWordKind(kind)) this.#isPlain = false;
     this.#pieceEnd = index + unitsOf(codePoint);
     if (pieceKind === "unspaced" && this.#pieceEnd >= this.#windowEnd) this.#closeWindow();
   }
@@ -109,7 +143,9 @@ export class WordScanner {
     const start = this.#pieceStart;
     const piece =
       this.#kind === "none" ? "" : this.#text.slice(start - this.#base, this.#pieceEnd - this.#base);
-    if (this.#kind === "spaced") for (const word of trimToWords(piece)) this.#add(start, word);
+    if (this.#kind === "spaced" && this.#isPlain && hasWord(piece)) {
+      this.#words.push({ text: piece, start, end: this.#pieceEnd });
+    } else if (this.#kind === "spaced") for (const word of trimToWords(piece)) this.#add(start, word);
     else if (this.#kind === "unspaced") for (const word of unspacedWords(piece)) this.#add(start, word);
     else if (this.#kind === "emoji") this.#add(start, { start: 0, end: piece.length });
     this.#kind = "none";
@@ -135,6 +171,22 @@ export class WordScanner {
     const [start, end] = [offset + word.start, offset + word.end];
     this.#words.push({ text: this.#text.slice(start - this.#base, end - this.#base), start, end });
   }
+}
+
+function endOfSpacedLetters(text: string, from: number): number {
+  let to = from;
+  for (; to < text.length; to += 1) {
+    const kind = kindOf(text.charCodeAt(to));
+    if (!isWordKind(kind) || kind === KIND.unspaced) break;
+  }
+  return to;
+}
+
+function endOfUnspacedLetters(text: string, from: number, limit: number): number {
+  const end = Math.min(text.length, limit);
+  let to = from;
+  while (to < end && kindOf(text.charCodeAt(to)) === KIND.unspaced) to += 1;
+  return to;
 }
 
 /** What a zero width joiner joins to the picture before it; halves of flags are never joined. */

@@ -36,6 +36,7 @@ function speechFields(request: SpeechRequest): Record<string, unknown> {
     voice_settings: request.voiceSettings,
     previous_text: request.previousText,
     next_text: request.nextText,
+    previous_request_ids: request.previousRequestIds,
   };
 }
 

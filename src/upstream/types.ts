@@ -30,8 +30,11 @@ export interface SpeechRequest extends SharedRequest {
   readonly voiceId: string;
   readonly text: string;
   readonly voiceSettings?: VoiceSettings;
+  /** Text around this one, for its intonation; refused by some models (contract A2). */
   readonly previousText?: string;
   readonly nextText?: string;
+  /** `request-id`s of earlier requests, at most 3. */
+  readonly previousRequestIds?: readonly string[];
 }
 
 export interface DialogueRequest extends SharedRequest {

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
   hasProgram,
@@ -183,13 +184,42 @@ describe.skipIf(missing !== undefined)(
       expect(words).toHaveLength(14);
     });
 
+    const STREAMS = fileURLToPath(new URL("../../examples/streams/", import.meta.url));
+
+    test("--tokens speaks a recorded stream, without what --clean leaves out, and --waterfall says where the time went", async () => {
+      const vtt = folder.file("tokens.vtt");
+      const { code, stdout, stderr } = await say(
+        "--tokens",
+        `${STREAMS}english-phone.ndjson`,
+        "--clean",
+        "markdown,emoji,urls,code",
+        "--json",
+        "--vtt",
+        vtt,
+        "--waterfall",
+      );
+      expect(stderr).toMatch(/^text [\d.]+ \+ queued .+ \+ first frame [\d.]+ = total [\d.]+ ms/m);
+      expect(code).toBe(0);
+      const events = stdout
+        .toString()
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+      const words = events.filter((event) => event.type === "words").flatMap((event) => event.words);
+      expect(words.map((word: { text: string }) => word.text).join(" ")).toContain("Harbor Dental");
+      expect(events.at(-1)).toMatchObject({ type: "utterance.done", outcome: "done" });
+    });
+
     test("Ctrl+C says what was heard and exits with 130", async () => {
       await using program = new Program(["say", "--url", served.url, LONG_TEXT]);
       await program.until(() => program.stdout.toString().includes("Sentence number 2"));
       program.child.kill("SIGINT");
       const { code, stderr, stdout } = await program.ended;
       expect(code).toBe(130);
-      expect(stderr).toMatch(/^Interrupted after \d+\.\d s; heard: "Sentence number 1 is spoken\. Sen/);
+      const [summary, heard, notHeard] = stderr.split("\n");
+      expect(summary).toMatch(/^Interrupted after \d+ ms \(as the player told, within \d+ ms\)$/);
+      expect(heard).toMatch(/^Heard: "Sentence number 1 is spoken\. Sen/);
+      expect(notHeard).toMatch(/^Not heard: ".+" and \d+ characters more$/);
       expect(stdout.toString()).not.toContain("number 40");
     });
 
@@ -197,7 +227,7 @@ describe.skipIf(missing !== undefined)(
       const empty = await run(["say", "--url", served.url], { stdin: " \n" });
       expect(empty).toMatchObject({
         code: 2,
-        stderr: "voicewire: Nothing to say: stdin was empty, expected text\n",
+        stderr: "voicewire: Nothing to say: the input was empty, expected text\n",
       });
       const control = await say("a\u0007b");
       expect(control.code).toBe(2);

@@ -12,7 +12,10 @@ export interface TruthWord {
 
 interface Line {
   readonly audio_base64: string;
-  readonly alignment: { readonly characters: string[] } | null;
+  readonly alignment: {
+    readonly characters: string[];
+    readonly character_start_times_seconds: number[];
+  } | null;
   readonly voicewire_words?: TruthWord[];
 }
 

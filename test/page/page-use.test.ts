@@ -1,6 +1,6 @@
 /** The page as people use it: by keyboard, on a phone, with errors and with a network that fails. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { launchBrowser, whyNoBrowser } from "./browser.ts";
 import { buildPage } from "./build-page.ts";
 import { type OpenPage, openPage, see, untilQuiet } from "./page-driver.ts";
@@ -29,6 +29,9 @@ describe.skipIf(reason !== null)(`page in use${reason === null ? "" : ` (skipped
           : null,
     });
   });
+
+  // An open page draws on: those of the tests before would slow this one down.
+  afterEach(() => Promise.all(opened.map((tab) => tab.page.context().close())));
 
   afterAll(async () => {
     await browser?.close();
@@ -134,6 +137,23 @@ describe.skipIf(reason !== null)(`page in use${reason === null ? "" : ` (skipped
     await page.fill("#text", "Back");
     await page.click("#speak");
     await page.waitForFunction(() => window.voicewire?.litWord?.text === "Back");
+  });
+
+  it("a socket that breaks in the middle of speech loses no word and no sound", async () => {
+    const page = await open();
+    const text = "Not one of these eleven words is lost on the way";
+    await page.fill("#text", text);
+    await page.click("#speak");
+    await page.waitForFunction(() => (window.voicewire?.playedMs ?? 0) > 300);
+    gateway.dropAll();
+    await page.waitForFunction(() => window.voicewire?.utterances[0]?.state === "done");
+    await untilQuiet(page);
+    const { utterances, decodedBlocks, playedMs } = await see(page);
+    expect(utterances[0]?.state).toBe("done");
+    expect(utterances[0]?.words.map((word) => word.text)).toEqual(text.split(" "));
+    // Each frame was decoded once, and the clock has gone through all of them.
+    expect(playedMs).toBeCloseTo(decodedBlocks * 20, -1);
+    expect(await page.locator(".word.past").count()).toBe(11);
   });
 
   it("the session stands in the address and survives a reload", async () => {

@@ -3,7 +3,9 @@
  * and that the lit word is the one that is heard.
  */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { STREAMS } from "../../src/page/streams.ts";
+import { STAGES } from "../../src/page/waterfall.ts";
 import type { Word } from "../../src/protocol/vocabulary.ts";
 import { launchBrowser, whyNoBrowser } from "./browser.ts";
 import { buildPage } from "./build-page.ts";
@@ -40,6 +42,9 @@ describe.skipIf(reason !== null)(`page in a browser${reason === null ? "" : ` (s
     browser = launched;
     gateway = await ToneGateway.start({ pageFolder });
   });
+
+  // An open page draws on: those of the tests before would slow this one down.
+  afterEach(() => Promise.all(opened.map((tab) => tab.page.context().close())));
 
   afterAll(async () => {
     await browser?.close();
@@ -114,8 +119,7 @@ describe.skipIf(reason !== null)(`page in a browser${reason === null ? "" : ` (s
     expect(await page.locator("#bars > li").count()).toBe(2);
     const first = await page.locator("#bars > li").last().textContent();
     expect(first).toContain("First of two, long");
-    for (const stage of ["Queue", "Service", "Voice", "Gateway", "Network", "Decode", "Playout"])
-      expect(first).toContain(stage);
+    for (const stage of STAGES.map((stage) => stage.name)) expect(first).toContain(stage);
     expect(await page.locator("#bars > li").first().textContent()).toContain("waited behind 1 other");
   });
 
@@ -185,6 +189,79 @@ describe.skipIf(reason !== null)(`page in a browser${reason === null ? "" : ` (s
     await untilQuiet(page);
   });
 
+  it("stop, then resume: the words that were not heard light in the same text, each once", async () => {
+    const page = await open();
+    const text =
+      "Fourteen considerably lengthened words are stopped somewhere and afterwards they simply continue until everything finishes";
+    await page.fill("#text", text);
+    await page.click("#speak");
+    expect(await page.locator("#resume").isVisible()).toBe(false);
+    await page.waitForFunction(() => (window.voicewire?.playedMs ?? 0) > 700);
+    await page.click("#stop");
+    await page.waitForSelector(".receipt");
+    const stopped = (await see(page)).utterances[0];
+    expect(stopped?.receipt?.source).toBe("ack");
+    const heardEnd = stopped?.receipt?.heardEnd ?? 0;
+    expect(heardEnd).toBeGreaterThan(0);
+    expect(heardEnd).toBeLessThan(text.length);
+    await page.getByRole("button", { name: "Resume" }).click();
+    const samples = await sampleSpeech(page);
+    const words = samples.flatMap((sample) => (sample.litWord === null ? [] : [sample.litWord]));
+    for (const word of words) expect(word.start).toBeGreaterThanOrEqual(heardEnd);
+    for (const sample of samples) {
+      expect(wordsOff(sample)).toBeLessThanOrEqual(1);
+      expect(sample.utterances[0]).toMatchObject({ receipt: null });
+    }
+    expect(new Set(words.map((word) => word.text)).size).toBeGreaterThanOrEqual(2);
+    expect(samples.filter((sample) => sample.hertz > 0).length).toBeGreaterThan(2);
+    expect(await page.locator(".receipt, .unheard").count()).toBe(0);
+    await untilQuiet(page);
+    expect((await see(page)).utterances).toMatchObject([{ state: "done", receipt: null }]);
+    expect(await page.locator(".word.past").count()).toBe(text.split(" ").length);
+    expect(await page.locator("#bars > li").count()).toBe(1);
+    expect(await page.locator("#resume").isVisible()).toBe(false);
+  });
+
+  it("like a model: words light up while tokens are still to come, and the pieces have a row each", async () => {
+    const page = await open();
+    await page.check("[name=mode][value=stream]");
+    await page.selectOption("#stream", { index: 1 });
+    const whole = STREAMS[1]?.tokens.map((token) => token.text).join("") ?? "";
+    expect(await page.locator("#stream-text").textContent()).toBe(whole);
+    await page.click("#speak");
+    await page.waitForFunction(() => window.voicewire?.litWord?.text === "Sam");
+    const early = (await see(page)).utterances[0]?.text ?? "";
+    expect(early.length).toBeLessThan(whole.length);
+    expect(whole.startsWith(early)).toBe(true);
+    await page.waitForFunction((text) => window.voicewire?.utterances[0]?.text === text, whole);
+    const session = gateway.sessions.get((await see(page)).session);
+    const first = session?.commands.find((command) => command.type === "text");
+    expect(first).toMatchObject({ clean: ["markdown", "emoji", "urls", "code"] });
+    await page.click("#stop");
+    await page.waitForSelector(".segments");
+    await page.locator(".segments summary").click();
+    expect(await page.locator(".segments li").count()).toBe(2);
+    expect(await page.locator(".segments li").last().textContent()).toContain("ready 1.00 s before its turn");
+  });
+
+  it("captions: the cue of what is heard, until it is switched off; and who else is there", async () => {
+    const page = await open();
+    const cues = ["Unquestionably understandable subtitles accompany everything", "afterwards"];
+    await page.fill("#text", cues.join(" "));
+    await page.click("#speak");
+    for (const cue of cues) {
+      await page.waitForFunction((text) => document.querySelector("#captions")?.textContent === text, cue);
+    }
+    await page.getByRole("checkbox", { name: "Captions" }).uncheck();
+    expect(await page.locator("#captions").isVisible()).toBe(false);
+    await untilQuiet(page);
+    expect((await see(page)).captionLines).toEqual([]);
+    expect(await page.locator("#fact-presence").textContent()).toBe("1 listener");
+    const href = await page.locator("#listen-link").getAttribute("href");
+    await open(href?.slice(gateway.url.length + 1));
+    await page.waitForFunction(() => document.querySelector("#fact-presence")?.textContent === "2 listeners");
+  });
+
   it("token by token: the text is sent in pieces and lights as one", async () => {
     const page = await open();
     await page.fill("#text", "Tokens come one by one");
@@ -203,14 +280,15 @@ describe.skipIf(reason !== null)(`page in a browser${reason === null ? "" : ` (s
     const href = await page.locator("#listen-link").getAttribute("href");
     const listener = await open(href?.slice(gateway.url.length + 1));
     expect(await listener.locator("#composer").isVisible()).toBe(false);
-    await page.fill("#text", "Everybody hears the very same words at the very same time");
+    const text = "Everybody hears the very same words at the very same time, ".repeat(3).trim();
+    await page.fill("#text", text);
     await page.click("#speak");
     await listener.waitForFunction(() => document.querySelector(".word.lit") !== null);
     expect((await see(listener)).isUnlocked).toBe(false);
     await listener.getByRole("button", { name: "Turn the sound on" }).click();
     await listener.waitForFunction(() => (window.voicewire?.level ?? 0) > 0.05);
     const [spoken, heard] = await Promise.all([see(page), see(listener)]);
-    expect(heard.utterances[0]?.text).toBe("Everybody hears the very same words at the very same time");
+    expect(heard.utterances[0]?.text).toBe(text);
     expect(wordsOff(heard)).toBeLessThanOrEqual(1);
     expect(Math.abs(heard.playedMs - spoken.playedMs)).toBeLessThan(1500);
     await page.click("#stop");

@@ -1,15 +1,18 @@
 /** The page's small pure parts, each by what it promises. */
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ERRORS } from "../../src/errors.ts";
+import { Captions } from "../../src/page/captions.ts";
 import { voiceOf } from "../../src/page/catalog.ts";
-import { backoffMs } from "../../src/page/gateway-link.ts";
 import { inPlainWords, waitingInPlainWords } from "../../src/page/plain-words.ts";
+import { Resumable } from "../../src/page/resumable.ts";
 import { listenerAddress, routeOf, sessionAddress } from "../../src/page/route.ts";
 import { SoundLatency } from "../../src/page/sound-latency.ts";
-import { tokensOf } from "../../src/page/tokens.ts";
-import { formatMs, rowOf, scaleMs, shortened } from "../../src/page/waterfall.ts";
+import { STREAMS } from "../../src/page/streams.ts";
+import { evenly, feedTokens, tokensOf } from "../../src/page/tokens.ts";
+import { formatMs, rowOf, STAGES, scaleMs, shortened } from "../../src/page/waterfall.ts";
 import { WaveHistory } from "../../src/page/wave-history.ts";
+import type { CueEvent, InterruptedEvent, UtteranceResumedEvent } from "../../src/protocol/vocabulary.ts";
 
 describe("WaveHistory", () => {
   it("add() gives the same bars however the samples are split at bar borders, and their loudness", () => {
@@ -77,41 +80,44 @@ describe("SoundLatency", () => {
 
 describe("waterfall", () => {
   const gateway = {
+    text_ms: 8,
     queued_ms: 1,
+    connected_ms: 2,
     headers_ms: 10,
     first_byte_ms: 20,
+    first_sound_ms: 3,
     first_frame_ms: 4,
-    total_ms: 35,
+    total_ms: 48,
     leading_silence_ms: 12,
   };
+  const shared = { text: "One. Two.", gateway, segments: [], browser: null, ahead: 0 };
 
-  it("rowOf() adds the browser's stages to the gateway's, without counting any twice", () => {
-    const browser = { sentToFrameMs: 42, decodeMs: 2, playoutMs: 70 };
-    const row = rowOf({ label: "x", gateway, browser, ahead: 0 });
-    expect(row.stagesMs).toEqual([1, 10, 20, 4, 7, 2, 70]);
-    expect(row.totalMs).toBe(114);
+  it("rowOf() adds the browser's stages to the gateway's, in their order and without counting any twice", () => {
+    const row = rowOf({ ...shared, browser: { sentToFrameMs: 55, decodeMs: 2, playoutMs: 70 } });
+    expect(row.stagesMs).toEqual([8, 1, 2, 10, 20, 3, 4, 7, 2, 70]);
+    expect(row.stagesMs.length).toBe(STAGES.length);
+    expect(row.totalMs).toBe(127);
   });
 
   it("rowOf() leaves out what was not measured", () => {
-    expect(rowOf({ label: "x", gateway, browser: null, ahead: 0 }).stagesMs).toEqual([
-      1,
-      10,
-      20,
-      4,
-      null,
-      null,
-      null,
+    expect(rowOf(shared).stagesMs.slice(7)).toEqual([null, null, null]);
+  });
+
+  it("rowOf() has a row for each of several pieces, up to its first sound, and the wait for its turn apart", () => {
+    const segments = [
+      { ...gateway, start: 0, end: 5 },
+      { ...gateway, first_frame_ms: 900, start: 5, end: 9 },
+    ];
+    expect(rowOf({ ...shared, segments }).segments).toEqual([
+      { label: "One.", stagesMs: [8, 1, 2, 10, 20, 3], totalMs: 44, spareMs: 4 },
+      { label: "Two.", stagesMs: [8, 1, 2, 10, 20, 3], totalMs: 44, spareMs: 900 },
     ]);
+    expect(rowOf({ ...shared, segments: segments.slice(0, 1) }).segments).toEqual([]);
   });
 
   it("scaleMs() goes by the rows that did not wait for others", () => {
-    const quick = rowOf({
-      label: "x",
-      gateway,
-      browser: { sentToFrameMs: 100, decodeMs: 0, playoutMs: 0 },
-      ahead: 0,
-    });
-    const waited = rowOf({ label: "x", gateway: { ...gateway, queued_ms: 9000 }, browser: null, ahead: 2 });
+    const quick = rowOf({ ...shared, browser: { sentToFrameMs: 100, decodeMs: 0, playoutMs: 0 } });
+    const waited = rowOf({ ...shared, gateway: { ...gateway, queued_ms: 9000 }, ahead: 2 });
     expect(scaleMs([quick, waited])).toBe(quick.totalMs);
   });
 
@@ -157,15 +163,6 @@ describe("route", () => {
     const here = new URL("http://h/?decoder=wasm");
     expect(sessionAddress(here, "a b").search).toBe("?decoder=wasm&session=a+b");
     expect(listenerAddress(here, "abc").href).toBe("http://h/?session=abc&role=listener");
-  });
-});
-
-describe("backoffMs()", () => {
-  it("doubles up to ten seconds, and never waits less than half", () => {
-    expect([1, 2, 3, 4, 5, 6, 20].map((attempt) => backoffMs(attempt, 1))).toEqual([
-      500, 1000, 2000, 4000, 8000, 10_000, 10_000,
-    ]);
-    expect(backoffMs(3, 0)).toBe(1000);
   });
 });
 
@@ -225,5 +222,129 @@ describe("voiceOf()", () => {
       language: "es",
     });
     expect(voiceOf({ voice_id: "v", labels: null })).toEqual({ id: "v", name: "v", about: "", language: "" });
+  });
+});
+
+describe("feedTokens()", () => {
+  it("sends every token in order at its moment, waits where it is told to, and then catches up", async () => {
+    vi.useFakeTimers();
+    try {
+      const sent: [string, number][] = [];
+      const beganAtMs = performance.now();
+      let goOn: () => void = () => undefined;
+      const tokens = evenly(["a", "b", "c", "d"]);
+      const ended = new Promise<void>((resolve) => {
+        feedTokens(tokens, {
+          onToken: (token) => {
+            sent.push([token, performance.now() - beganAtMs]);
+            return token === "b" ? new Promise((free) => (goOn = free)) : Promise.resolve();
+          },
+          onEnd: resolve,
+        });
+      });
+      await vi.advanceTimersByTimeAsync(100);
+      expect(sent).toEqual([
+        ["a", 0],
+        ["b", 40],
+      ]);
+      goOn();
+      await vi.advanceTimersByTimeAsync(30);
+      await ended;
+      expect(sent.slice(2)).toEqual([
+        ["c", 100],
+        ["d", 120],
+      ]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("sends nothing after cancel()", async () => {
+    vi.useFakeTimers();
+    try {
+      const sent: string[] = [];
+      const onToken = (token: string) => Promise.resolve(void sent.push(token));
+      const feed = feedTokens(evenly(["a", "b"]), { onToken, onEnd: () => sent.push("end") });
+      feed.cancel();
+      await vi.advanceTimersByTimeAsync(1000);
+      expect(sent).toEqual(["a"]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+describe("STREAMS", () => {
+  it("have a moment for every token, the first one at once and none before another", () => {
+    for (const { name, tokens } of STREAMS) {
+      expect(tokens.length, name).toBeGreaterThan(50);
+      expect(tokens[0]?.atMs, name).toBe(0);
+      for (const [index, token] of tokens.entries()) {
+        expect(token.text, name).not.toBe("");
+        expect(token.atMs, name).toBeGreaterThanOrEqual(tokens[index - 1]?.atMs ?? 0);
+      }
+      expect(tokens.at(-1)?.atMs, name).toBeGreaterThan(1000);
+    }
+  });
+});
+
+describe("Captions", () => {
+  const cue = (start_ms: number, end_ms: number, text: string, utterance_id = "a"): CueEvent => ({
+    type: "cue",
+    seq: 1,
+    at_ms: start_ms,
+    utterance_id,
+    start_ms,
+    end_ms,
+    start: 0,
+    end: 1,
+    lines: [{ text, words: [] }],
+  });
+
+  it("at() is the cue of the moment, through short pauses, whatever the order they came in", () => {
+    const captions = new Captions();
+    captions.add(cue(1000, 2000, "two"));
+    captions.add(cue(0, 900, "one"));
+    captions.add(cue(1000, 2000, "two, again"));
+    expect([-1, 0, 950, 1000, 2299, 2300].map((atMs) => captions.at(atMs)[0])).toEqual([
+      undefined,
+      "one",
+      "one",
+      "two, again",
+      "two, again",
+      undefined,
+    ]);
+    captions.clear();
+    expect(captions.at(500)).toEqual([]);
+  });
+
+  it("cut() takes out what will not be heard, of its own utterance only", () => {
+    const captions = new Captions();
+    for (const entry of [cue(0, 900, "one"), cue(1000, 2000, "two"), cue(3000, 4000, "other", "b")])
+      captions.add(entry);
+    captions.cut({ utterance_id: "a", at_ms: 500, next_ms: 500 } as InterruptedEvent);
+    expect([400, 700, 1500, 3500].map((atMs) => captions.at(atMs)[0])).toEqual([
+      "one",
+      "one",
+      undefined,
+      "other",
+    ]);
+    expect(captions.at(801)).toEqual([]);
+  });
+});
+
+describe("Resumable", () => {
+  const interrupted = (utterance_id: string, resumable: boolean) =>
+    ({ type: "interrupted", utterance_id, resumable }) as InterruptedEvent;
+
+  it("idAt() is the latest that was kept, for as long as it is kept", () => {
+    const resumable = new Resumable(() => 1000);
+    expect(resumable.idAt(0)).toBeNull();
+    resumable.take(interrupted("a", true), 100);
+    resumable.take(interrupted("b", false), 100);
+    expect([resumable.idAt(1099), resumable.idAt(1100)]).toEqual(["a", null]);
+    resumable.take(interrupted("c", true), 2000);
+    resumable.take({ type: "utterance.resumed", utterance_id: "c" } as UtteranceResumedEvent, 2100);
+    expect(resumable.idAt(2100)).toBeNull();
   });
 });

@@ -7,12 +7,14 @@ export const FRAME_SAMPLES = 960;
 const MS_PER_LETTER = 36;
 const PAUSE_MS = 60;
 
+const WORDS_PER_CUE = 5;
+
 /** An utterance as it will be sent: its frames, and its events by their place in it. */
 export interface Unit {
   readonly frames: Uint8Array[];
   readonly events: { atMs: number; event: Record<string, unknown> }[];
   readonly id: string;
-  readonly text: string;
+  text: string;
   readonly words: Word[];
 }
 
@@ -45,6 +47,7 @@ export function makeUnit(encoder: OpusScript, said: { id: string; inputs: readon
     unit.events.push({ atMs: startMs, event: { type: "characters", ...shared, ...characters } });
     start = end;
   }
+  addCues(unit);
   unit.events.sort((a, b) => a.atMs - b.atMs);
   for (let at = 0; at < tone.length; at += FRAME_SAMPLES) {
     const pcm = new Int16Array(FRAME_SAMPLES);
@@ -76,6 +79,39 @@ function addWords(unit: Unit, tone: number[], line: { input: Input; index: numbe
   }
 }
 
+function addCues(unit: Unit): void {
+  for (let at = 0; at < unit.words.length; at += WORDS_PER_CUE) {
+    const words = unit.words.slice(at, at + WORDS_PER_CUE);
+    const first = words[0];
+    const last = words.at(-1);
+    if (first === undefined || last === undefined) continue;
+    const { start, start_ms } = first;
+    const { end, end_ms } = last;
+    const lines = [{ text: unit.text.slice(start, end), words }];
+    const event = { type: "cue", utterance_id: unit.id, start_ms, end_ms, start, end, lines };
+    unit.events.push({ atMs: start_ms, event });
+  }
+}
+
+/** Puts more of the same utterance behind what there is of it. */
+export function append(unit: Unit, more: Unit): void {
+  const byMs = unit.frames.length * FRAME_MS;
+  const by = unit.text.length;
+  unit.frames.push(...more.frames);
+  unit.text += more.text;
+  const moved = (item: Word | Record<string, unknown>) => moveOffsets(shifted({ ...item }, byMs), by);
+  unit.words.push(...more.words.map((word) => moved(word) as unknown as Word));
+  unit.events.push(...more.events.map(({ atMs, event }) => ({ atMs: atMs + byMs, event: moved(event) })));
+}
+
+function moveOffsets(item: Record<string, unknown>, by: number): Record<string, unknown> {
+  const moved = { ...item };
+  if (typeof moved.start === "number") moved.start += by;
+  if (typeof moved.end === "number") moved.end += by;
+  if (Array.isArray(moved.words)) moved.words = moved.words.map((word: Word) => moveOffsets({ ...word }, by));
+  return moved;
+}
+
 /** Fades in and out over 400 samples, so that it does not click. */
 function addTone(tone: number[], { samples, hertz }: { samples: number; hertz: number }): void {
   for (let n = 0; n < samples; n += 1) {
@@ -90,5 +126,8 @@ export function shifted(event: Record<string, unknown>, byMs: number): Record<st
   if (typeof moved.start_ms === "number") moved.start_ms += byMs;
   if (typeof moved.end_ms === "number") moved.end_ms += byMs;
   if (Array.isArray(moved.words)) moved.words = moved.words.map((word: Word) => shifted({ ...word }, byMs));
+  if (Array.isArray(moved.lines)) {
+    moved.lines = moved.lines.map((line: Record<string, unknown>) => shifted(line, byMs));
+  }
   return moved;
 }

@@ -29,12 +29,14 @@ function done(id: string, start_ms: number, end_ms: number): UtteranceDoneEvent 
     characters_spoken: 1,
     timing: "exact",
     latency: null,
+    segments: [],
   };
 }
 
 function interrupted(id: string, text: string, end: number, ms: number): InterruptedEvent {
   const heard = { text: text.slice(0, end), end, ms, source: "ack", bound_ms: 40 } as const;
-  return { type: "interrupted", ...base, utterance_id: id, heard, unheard_text: text.slice(end), next_ms: 0 };
+  const unheard_text = text.slice(end);
+  return { type: "interrupted", ...base, utterance_id: id, heard, unheard_text, resumable: true, next_ms: 0 };
 }
 
 function characters(id: string, start: number, list: readonly string[]) {
@@ -120,6 +122,36 @@ describe("Transcript", () => {
     expect(utterance.receipt).toMatchObject({ heardEnd: 7, heardMs: 190, source: "ack" });
     expect(transcript.litAt(250)?.isSounding).toBe(false);
     expect(transcript.wordsBetween(0, 1000).map((word) => word.text)).toEqual(["one", "two"]);
+  });
+
+  it("resumed() goes on in the same text: the receipt goes, and its words light where they come again", () => {
+    const transcript = new Transcript();
+    const text = "one two three";
+    transcript.addOwn("a", [{ text, voiceId: null }]);
+    transcript.started("a", 0);
+    transcript.words(wordsOf("a", text, 0, ["one", "two", "three"]));
+    transcript.interrupted(interrupted("a", text, 4, 120));
+    transcript.done({ ...done("a", 0, 120), outcome: "interrupted" });
+    // Another one is spoken meanwhile.
+    transcript.addOwn("b", [{ text: "four", voiceId: null }]);
+    transcript.started("b", 120);
+    transcript.words(wordsOf("b", "four", 120, ["four"]));
+    transcript.done(done("b", 120, 220));
+    const place = { start: 4, start_ms: 220, kept_end: 13 };
+    const utterance = transcript.resumed({ type: "utterance.resumed", ...base, utterance_id: "a", ...place });
+    expect(utterance).toMatchObject({ state: "speaking", receipt: null, isOver: false });
+    const again = wordsOf("a", text, 120, ["one", "two", "three"]).words.slice(1);
+    transcript.words({ ...wordsOf("a", text, 0, []), words: again });
+    expect(utterance.words.map((word) => word.text)).toEqual(["one", "two", "three"]);
+    expect([150, 230, 330].map((atMs) => transcript.litAt(atMs)?.word.text)).toEqual([
+      "four",
+      "two",
+      "three",
+    ]);
+    transcript.interrupted({ ...interrupted("a", text, 7, 250), at_ms: 320 });
+    expect(utterance.endMs).toBe(320);
+    expect(transcript.litAt(330)?.isSounding).toBe(false);
+    expect(transcript.done({ ...done("c", 0, 0), outcome: "cancelled" }).isOver).toBe(true);
   });
 
   it("a listener's text is put together from characters, words and lines as they come", () => {

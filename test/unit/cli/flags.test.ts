@@ -18,6 +18,13 @@ describe("parseArguments()", () => {
     expect(parseArguments(["-o", "b.ogg"], FLAGS).text("out")).toBe("b.ogg");
   });
 
+  test("keeps every value of a repeated flag, in order; the last one is its value", () => {
+    const parsed = parseArguments(["--url", "a", "--out", "x", "--url=b"], FLAGS);
+    expect(parsed.all("url")).toEqual(["a", "b"]);
+    expect(parsed.text("url")).toBe("b");
+    expect(parsed.all("upstream-url")).toEqual([]);
+  });
+
   test("takes a lone dash as a value and as an argument", () => {
     expect(parseArguments(["--out", "-"], FLAGS).text("out")).toBe("-");
     expect(parseArguments(["-"], FLAGS).positionals).toEqual(["-"]);

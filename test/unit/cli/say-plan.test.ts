@@ -16,6 +16,11 @@ describe("planSay()", () => {
     expect(plan(["--", "--not-a-flag"]).text).toBe("--not-a-flag");
   });
 
+  test("takes a recording from a file on a terminal too", () => {
+    expect(plan(["--tokens", "f"])).toMatchObject({ tokensFile: "f", text: undefined });
+    expect(plan(["--tokens", "-"], { stdin: [] })).toMatchObject({ tokensFile: "-", text: undefined });
+  });
+
   test("is live with words on the terminal, and burst where only files are written", () => {
     expect(plan(["hi"])).toMatchObject({ isBurst: false, format: "ulaw_8000" });
     expect(plan(["hi", "--out", "a.wav"])).toMatchObject({ isBurst: true, format: "pcm_24000" });
@@ -45,6 +50,11 @@ describe("planSay()", () => {
     [["hi", "--url", "x", "--upstream-region", "us"], "expected no --upstream-* flag"],
     [["hi", "--dialogue", "f"], "the text comes from the file"],
     [["--dialogue", "f", "--voice", "Anna"], "expected a voice on each line"],
+    [["--dialogue", "f", "--clean", "emoji"], "its lines are spoken as they are"],
+    [["--dialogue", "f", "--replace", "a=b"], "its lines are spoken as they are"],
+    [["--dialogue", "f", "--tokens", "g"], "expected one of them"],
+    [["hi", "--tokens", "f"], "the text comes from the file"],
+    [["--tokens", "-"], "Nothing to say"],
   ])("refuses %j", (argv, message) => {
     expect(() => plan(argv)).toThrow(message);
   });

@@ -169,6 +169,42 @@ describe("Connection", () => {
     ]);
   });
 
+  it("sends cancel, resume, replacements, priority, replace and played by mark as the protocol has them", async () => {
+    const connection = await join();
+    await connection.speak({ text: "Hi", clean: ["emoji"], priority: 5, replace: "queued" });
+    connection.text("Hel", { utterance_id: "u", replacements: [{ from: "a", to: "b" }], replace: "all" });
+    connection.played({ mark: "here" });
+    connection.cancel();
+    connection.cancel({ utterance_id: "u" });
+    server.answer = () => ({ type: "utterance.resumed", start: 3, start_ms: 40, kept_end: 9 });
+    expect((await connection.resume({ utterance_id: "u" })).start).toBe(3);
+    server.answer = () => ({ type: "error", code: "nothing_to_resume", message: "No", retryable: false });
+    expect(await codeOf(connection.resume())).toBe("nothing_to_resume");
+    expect(server.commands).toMatchObject([
+      { type: "speak", text: "Hi", clean: ["emoji"], priority: 5, replace: "queued" },
+      { type: "text", replacements: [{ from: "a", to: "b" }], replace: "all" },
+      { type: "played", mark: "here" },
+      { type: "cancel" },
+      { type: "cancel", utterance_id: "u" },
+      { type: "resume", utterance_id: "u" },
+      { type: "resume" },
+    ]);
+  });
+
+  it("text() tells when to wait, and ready() for how long", async () => {
+    const connection = await join();
+    expect(connection.text("Hel", { utterance_id: "u" })).toBe(true);
+    await connection.ready();
+    server.event({ type: "paused", utterance_id: "u", pending_chars: 900, limit_chars: 800 });
+    await connection.ping();
+    expect(connection.text("lo", { utterance_id: "u" })).toBe(false);
+    expect(connection.isPaused("u")).toBe(true);
+    const ready = connection.ready("u");
+    server.event({ type: "resumed", utterance_id: "u", pending_chars: 100, limit_chars: 800 });
+    await ready;
+    expect(connection.isPaused()).toBe(false);
+  });
+
   it("interrupt() resolves with the receipt and places the next frame at next_ms", async () => {
     const connection = await join();
     const atMs: number[] = [];

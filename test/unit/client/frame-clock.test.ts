@@ -39,8 +39,8 @@ describe("FrameClock", () => {
     clock.restart(audio(0, 20));
     clock.next();
     clock.moveTo(340);
-    expect(clock.next().atMs).toBe(340);
-    expect(clock.next().atMs).toBe(360);
+    expect(clock.next()?.atMs).toBe(340);
+    expect(clock.next()?.atMs).toBe(360);
   });
 
   it("restart() begins at the new description's start with its frame length", () => {
@@ -51,6 +51,68 @@ describe("FrameClock", () => {
     clock.restart(audio(500, 40));
     expect(clock.next()).toEqual({ index: 1, atMs: 500 });
     expect(clock.next()).toEqual({ index: 2, atMs: 540 });
+  });
+
+  it("rejoin() leaves out the frames that came before, and counts on", () => {
+    const clock = new FrameClock();
+    clock.restart(audio(0, 20));
+    for (let n = 0; n < 5; n += 1) clock.next();
+    expect(clock.endMs).toBe(100);
+    expect(clock.rejoin(audio(60, 20))).toBe(0);
+    expect(clock.endMs).toBe(100);
+    expect([clock.next(), clock.next()]).toEqual([null, null]);
+    expect(clock.next()).toEqual({ index: 5, atMs: 100 });
+    expect(clock.endMs).toBe(120);
+  });
+
+  it("rejoin() tells the gap where the first frame stands beyond what has come", () => {
+    const clock = new FrameClock();
+    clock.restart(audio(0, 20));
+    clock.next();
+    expect(clock.rejoin(audio(500, 20))).toBe(480);
+    expect(clock.hasSkipped).toBe(true);
+    expect(clock.next()).toEqual({ index: 1, atMs: 500 });
+  });
+
+  it("moveTo() after rejoin() takes the frames of the new place, however early it is", () => {
+    const clock = new FrameClock();
+    clock.restart(audio(0, 20));
+    for (let n = 0; n < 10; n += 1) clock.next();
+    clock.rejoin(audio(200, 20));
+    clock.moveTo(120);
+    expect(clock.next()).toEqual({ index: 10, atMs: 120 });
+  });
+
+  it("forget() takes every frame of another timeline", () => {
+    const clock = new FrameClock();
+    clock.restart(audio(5000, 20));
+    clock.next();
+    clock.forget();
+    expect(clock.rejoin(audio(0, 20))).toBe(0);
+    expect(clock.next()).toEqual({ index: 1, atMs: 0 });
+  });
+
+  it("hands out each frame once and in order, wherever a socket breaks and from wherever the next one goes on", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ frames: fc.nat(20), back: fc.nat(30) }), { minLength: 1, maxLength: 10 }),
+        (sockets) => {
+          const clock = new FrameClock();
+          clock.restart(audio(0, 20));
+          const got: number[] = [];
+          let at = 0;
+          for (const { frames, back } of sockets) {
+            for (let n = 0; n < frames; n += 1, at += 20) {
+              const position = clock.next();
+              if (position !== null) got.push(position.atMs);
+            }
+            at = Math.max(0, at - back * 20);
+            clock.rejoin(audio(at, 20));
+          }
+          expect(got).toEqual(got.map((_, index) => index * 20));
+        },
+      ),
+    );
   });
 
   it("does not drift: any run of frames and gaps lands on start + (frames + skipped) * frame_ms exactly", () => {
@@ -67,7 +129,7 @@ describe("FrameClock", () => {
             else clock.next();
             passed += frames > 0 ? frames : 1;
           }
-          expect(clock.next().atMs).toBe(120 + passed * frameMs);
+          expect(clock.next()?.atMs).toBe(120 + passed * frameMs);
         },
       ),
     );

@@ -64,6 +64,19 @@ describe("Replies", () => {
     expect(await standing(speak)).toBe("pending");
   });
 
+  it("take() rejects the resume and no other command with what only it can be refused with", async () => {
+    for (const code of ["nothing_to_resume", "resume_expired"]) {
+      const replies = new Replies();
+      const speak = replies.expect("utterance.queued", "a");
+      const interrupt = replies.expect("interrupted", "u");
+      const other = replies.expect("utterance.resumed", "v");
+      const resume = replies.expect("utterance.resumed", "u");
+      replies.take(error(code, "u"));
+      expect(await standing(resume)).toBe(code);
+      for (const promise of [speak, interrupt, other]) expect(await standing(promise)).toBe("pending");
+    }
+  });
+
   it("failAll() rejects everything that waits, and nothing that came after", async () => {
     const replies = new Replies();
     const before = replies.expect("pong", 1);

@@ -10,6 +10,13 @@ export class ScriptedServer {
   lastUrl = "";
   /** "hello" greets; "silence" says nothing; anything else is the code of an error that refuses. */
   helloCode = "hello";
+  /** Of the error that refuses. */
+  isRetryable = true;
+  /** Fields of the next hello that differ from the usual ones. */
+  hello: Record<string, unknown> = {};
+  /** Where the first frame of the next connection stands. */
+  startMs = 100;
+  readonly urls: string[] = [];
   /** Called in the same turn as hello, so that what it sends travels with it. */
   withHello: ((socket: WebSocket) => void) | null = null;
   /** Answer to the next commands; null = what the gateway would say when all is well. */
@@ -22,6 +29,7 @@ export class ScriptedServer {
     const server = new ScriptedServer();
     server.#sockets.on("connection", (socket, request) => {
       server.lastUrl = request.url ?? "";
+      server.urls.push(server.lastUrl);
       socket.on("message", (data) => server.#take(JSON.parse(String(data)) as Command));
       server.#greet(socket);
     });
@@ -47,13 +55,17 @@ export class ScriptedServer {
     for (const socket of this.#sockets.clients) socket.send(Buffer.from([byte]));
   }
 
-  done(utterance_id: string, outcome: "done" | "interrupted" | "failed"): void {
+  done(utterance_id: string, outcome: "done" | "interrupted" | "cancelled" | "failed"): void {
     const error = { code: "upstream_failed", message: "Failed", retryable: true };
     this.event({ type: "utterance.done", utterance_id, outcome, ...(outcome === "failed" ? { error } : {}) });
   }
 
   dropAll(): void {
     for (const socket of this.#sockets.clients) socket.terminate();
+  }
+
+  closeAll(code: number, reason: string): void {
+    for (const socket of this.#sockets.clients) socket.close(code, reason);
   }
 
   async close(): Promise<void> {
@@ -67,7 +79,7 @@ export class ScriptedServer {
   #greet(socket: WebSocket): void {
     if (this.helloCode === "silence") return;
     if (this.helloCode !== "hello") {
-      this.event({ type: "error", code: this.helloCode, message: "Refused", retryable: true });
+      this.event({ type: "error", code: this.helloCode, message: "Refused", retryable: this.isRetryable });
       socket.close(4429, this.helloCode);
       return;
     }
@@ -78,7 +90,7 @@ export class ScriptedServer {
       frame_ms: 20,
       frame_samples: 160,
       frame_bytes: 320,
-      start_ms: 100,
+      start_ms: this.startMs,
     };
     this.event({
       type: "hello",
@@ -86,10 +98,12 @@ export class ScriptedServer {
       server: "scripted/1",
       session: "s",
       epoch: "e",
+      listener_id: "l1",
       settings: {},
       audio,
       limits: {},
       ignored: [],
+      ...this.hello,
     });
     this.withHello?.(socket);
   }

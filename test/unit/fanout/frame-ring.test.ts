@@ -57,3 +57,50 @@ describe("FrameRing", () => {
     expect(ring.frame(2)).toBeUndefined();
   });
 });
+
+describe("FrameRing.cutTo()", () => {
+  it("forgets the frames from there on; those before it and those appended since come back as they were", () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.record({
+            bytes: fc.integer({ min: 1, max: 700 }),
+            trim: fc.nat({ max: 2 }),
+            cut: fc.option(fc.nat({ max: 6 }), { nil: null }),
+          }),
+          { maxLength: 150 },
+        ),
+        (steps) => {
+          const ring = new FrameRing(1_000_000);
+          const kept = new Map<number, Uint8Array>();
+          steps.forEach((step, turn) => {
+            const frame = frameOf(turn, step.bytes);
+            kept.set(ring.next, frame);
+            ring.append(frame);
+            ring.trim(ring.first + step.trim);
+            if (step.cut !== null) {
+              const index = ring.next - step.cut;
+              const { first } = ring;
+              ring.cutTo(index);
+              expect(ring.next).toBe(Math.max(first, index));
+              expect(ring.first).toBe(first);
+            }
+            expect(ring.frame(ring.next)).toBeUndefined();
+            for (let index = ring.first; index < ring.next; index += 1) {
+              expect(ring.frame(index)).toEqual(kept.get(index));
+            }
+          });
+        },
+      ),
+    );
+  });
+
+  it("beyond the last frame does nothing", () => {
+    const ring = new FrameRing(4096);
+    ring.append(frameOf(0, 10));
+    ring.cutTo(1);
+    ring.cutTo(99);
+    expect(ring.next).toBe(1);
+    expect(ring.frame(0)).toEqual(frameOf(0, 10));
+  });
+});

@@ -159,6 +159,21 @@ describe("Lane.catchUp()", () => {
     expect(slow.sink.frames).toHaveLength(2);
   });
 
+  it("a live listener gets the events that it missed before it is told the gap", () => {
+    const { lane, tell, listen, pushFrames, release } = createLane();
+    const slow = listen("live");
+    slow.sink.isFull = true;
+    for (let index = 0; index < 10; index += 1) {
+      tell(index * 20);
+      pushFrames(1);
+      release(index * 20);
+    }
+    slow.sink.isFull = false;
+    const toldBefore: number[] = [];
+    lane.catchUp(slow.outbox, () => toldBefore.push(slow.sink.events.length));
+    expect(toldBefore).toEqual([10]);
+  });
+
   it("stops again when the socket fills up again, and loses nothing by it", () => {
     const { lane, listen, pushFrames, release } = createLane();
     const slow = listen("lossless");
@@ -193,5 +208,116 @@ describe("Lane.catchUp()", () => {
       release(index);
     }
     expect(slow.sink.ended).toEqual({ code: 4408, reason: "slow_consumer" });
+  });
+});
+
+describe("Lane, policy captions", () => {
+  function squeezed() {
+    const made = createLane();
+    const slow = made.listen("captions");
+    const healthy = made.listen("captions");
+    const gaps: object[] = [];
+    const step = (index: number): number => {
+      made.tell(index * 20);
+      made.pushFrames(1);
+      return made.release(index * 20);
+    };
+    return {
+      ...made,
+      slow,
+      healthy,
+      gaps,
+      step,
+      drain: () => made.lane.catchUp(slow.outbox, (_, gap) => gaps.push(gap)),
+    };
+  }
+
+  it("leaves audio out while the socket is short, sends every event, and tells the frames when it has drained", () => {
+    const { slow, healthy, gaps, step, drain, rendition } = squeezed();
+    expect(step(0)).toBe(2);
+    slow.sink.buffered = 65_536 / 8 + 1;
+    for (let index = 1; index < 6; index += 1) expect(step(index)).toBe(1);
+    expect(shape(slow.sink)).toEqual([0, "f", 20, 40, 60, 80, 100]);
+    // Not before it is told.
+    slow.sink.buffered = 0;
+    step(6);
+    expect(slow.sink.frames).toHaveLength(1);
+    drain();
+    expect(gaps).toEqual([{ frames: 6, ms: 120 }]);
+    step(7);
+    drain();
+    expect(gaps).toHaveLength(1);
+    expect(slow.sink.frames).toHaveLength(2);
+    expect(slow.outbox.framesSent + slow.outbox.framesDropped).toBe(rendition.next);
+    expect(healthy.sink.frames).toHaveLength(8);
+  });
+
+  it("falls behind where even the events fill its socket, and then gets every event and the whole gap", () => {
+    const { slow, healthy, gaps, step, drain, rendition } = squeezed();
+    step(0);
+    slow.sink.buffered = 65_536 / 8 + 1;
+    step(1);
+    slow.sink.isFull = true;
+    step(2);
+    for (let index = 3; index < 9; index += 1) step(index);
+    expect(slow.outbox.behind).not.toBeNull();
+    slow.sink.isFull = false;
+    slow.sink.buffered = 0;
+    drain();
+    expect(slow.outbox.behind).toBeNull();
+    expect(gaps.reduce<number>((sum, gap) => sum + (gap as { frames: number }).frames, 0)).toBe(8);
+    expect(slow.outbox.framesSent + slow.outbox.framesDropped).toBe(rendition.next);
+    expect(slow.sink.events).toEqual(healthy.sink.events);
+  });
+
+  it("a cut tells what was left out before it", () => {
+    const { lane, slow, gaps, step } = squeezed();
+    step(0);
+    slow.sink.buffered = 65_536 / 8 + 1;
+    step(1);
+    step(2);
+    lane.jumpTo(2, (_, gap) => gaps.push(gap));
+    expect(gaps).toEqual([{ frames: 2, ms: 40 }]);
+    lane.jumpTo(2, () => expect.unreachable());
+    expect(lane.frame).toBe(2);
+  });
+});
+
+describe("Lane.untoldEvent()", () => {
+  it("is behind what was sent, not behind what was only collected", () => {
+    const { lane, tell, listen, pushFrames } = createLane();
+    const { outbox } = listen();
+    tell(0);
+    pushFrames(1);
+    lane.collect(0);
+    expect(lane.untoldEvent(outbox)).toBe(0);
+    lane.send();
+    expect(lane.untoldEvent(outbox)).toBe(1);
+    outbox.behind = { frame: 0, event: 0, isJoining: true };
+    expect(lane.untoldEvent(outbox)).toBe(0);
+  });
+});
+
+describe("Lane.replay()", () => {
+  it("sends what belongs before a place to one that is on its own, and each event once", () => {
+    const { lane, tell, listen, pushFrames, release } = createLane();
+    const { sink, outbox } = listen();
+    tell(0);
+    tell(30);
+    tell(100);
+    lane.replay(outbox, 50 * TICKS_PER_MS);
+    expect(shape(sink)).toEqual([0, 30]);
+    pushFrames(8);
+    release(1000);
+    expect(shape(sink).filter((item) => item !== "f")).toEqual([0, 30, 100]);
+  });
+
+  it("leaves one in step with others alone", () => {
+    const { lane, tell, listen } = createLane();
+    const { sink, outbox } = listen();
+    listen();
+    tell(0);
+    lane.replay(outbox, 50 * TICKS_PER_MS);
+    expect(sink.sent).toEqual([]);
   });
 });

@@ -9,38 +9,48 @@ const base = {
   text,
   characters,
   startTicks: ms(1000),
+  clientEnd: (spoken: number) => spoken,
+  heardBeforeTicks: 0,
   edgeTicks: ms(2100),
-  source: "estimate",
-  boundMs: 40,
-} as const;
+};
+const at = (atMs: number) => ({ ticks: ms(atMs), source: "estimate", boundMs: 40 }) as const;
 
 describe("receiptOf()", () => {
   it("counts a character as heard once it is over, never before", () => {
-    expect(receiptOf({ ...base, atTicks: ms(1499) })).toMatchObject({
+    expect(receiptOf(base, at(1499))).toMatchObject({
       text: "Hell",
       end: 4,
       ms: 499,
       unheardText: "o world",
     });
-    expect(receiptOf({ ...base, atTicks: ms(1500) })).toMatchObject({ text: "Hello", end: 5, ms: 500 });
+    expect(receiptOf(base, at(1500))).toMatchObject({ text: "Hello", end: 5, ms: 500 });
   });
 
   it("has heard nothing before the start and everything after the end", () => {
-    expect(receiptOf({ ...base, atTicks: ms(900) })).toMatchObject({ text: "", ms: 0, unheardText: text });
-    expect(receiptOf({ ...base, atTicks: ms(5000) })).toMatchObject({ text, unheardText: "" });
+    expect(receiptOf(base, at(900))).toMatchObject({ text: "", ms: 0, unheardText: text });
+    expect(receiptOf(base, at(5000))).toMatchObject({ text, unheardText: "" });
   });
 
   it("goes by the share of the audio where nothing was timed, and never splits a surrogate pair", () => {
     const cut = { ...base, text: "😀😀", characters: [], startTicks: 0, edgeTicks: ms(1000) };
-    expect(receiptOf({ ...cut, atTicks: ms(300) }).text).toBe("");
-    expect(receiptOf({ ...cut, atTicks: ms(800) }).text).toBe("😀");
+    expect(receiptOf(cut, at(300)).text).toBe("");
+    expect(receiptOf(cut, at(800)).text).toBe("😀");
   });
 
   it("of an utterance that never started is all unheard", () => {
-    expect(receiptOf({ ...base, characters: [], startTicks: null, atTicks: 0 })).toMatchObject({
+    expect(receiptOf({ ...base, characters: [], startTicks: null }, at(0))).toMatchObject({
       text: "",
       ms: 0,
       unheardText: text,
     });
+  });
+
+  it("adds what was heard before it was cut and resumed", () => {
+    expect(receiptOf({ ...base, heardBeforeTicks: ms(700) }, at(1500))).toMatchObject({ end: 5, ms: 1200 });
+  });
+
+  it("tells offsets of the client's text where another one was spoken", () => {
+    const cut = { ...base, text: "Hi 🌍 world", clientEnd: (spoken: number) => spoken - 2 };
+    expect(receiptOf(cut, at(1500))).toMatchObject({ text: "Hi ", end: 3 });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { keepsStop, startsSentences, stopMeaning } from "../../../src/text/abbreviations.ts";
+import { isMonth, keepsStop, startsSentences, stopMeaning } from "../../../src/text/abbreviations.ts";
 
 describe("stopMeaning", () => {
   it.each([
@@ -11,6 +11,11 @@ describe("stopMeaning", () => {
     ["J", "initial"],
     ["А", "initial"],
     ["I", "maybe"],
+    ["я", "maybe"],
+    ["डॉ", "initial"],
+    ["네", "end"],
+    ["好", "end"],
+    ["ดร", "never"],
     ["U.S.A", "maybe"],
     ["Ph.D", "maybe"],
     ["etc", "maybe"],
@@ -34,5 +39,12 @@ describe("startsSentences", () => {
   it("knows function words, in any case and with either apostrophe", () => {
     expect(["The", "I’m", "it's", "Und", "Mais"].every(startsSentences)).toBe(true);
     expect(["Senate", "Smith", ""].some(startsSentences)).toBe(false);
+  });
+});
+
+describe("isMonth", () => {
+  it("knows the months of languages that write a stop behind the day", () => {
+    expect(["Mai", "januar"].every(isMonth)).toBe(true);
+    expect(["Dann", ""].some(isMonth)).toBe(false);
   });
 });

@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import { type Segment, Segmenter, type SegmenterOptions } from "../../../src/text/segmenter.ts";
 import { FIXTURES, graphemeStarts, splitText } from "./fixtures.ts";
 
+/** One sentence a segment unless the options say otherwise, so that each boundary shows. */
 function segmentsOf(parts: readonly string[], options: SegmenterOptions = {}): Segment[] {
-  const segmenter = new Segmenter(options);
+  const segmenter = new Segmenter({ minChars: [0], ...options });
   return [...parts.flatMap((part) => segmenter.push(part)), ...segmenter.end()];
 }
 
@@ -58,6 +59,34 @@ describe("Segmenter sentences", () => {
       "Say <a b='Hello. There. '/> now. [Oh. No] Yes.",
       ["Say <a b='Hello. There. '/> now. ", "[Oh. No] Yes."],
     ],
+    [
+      "Version 2.0.1 is out. Use v1.2.3. It is 1,000.50 euros.",
+      ["Version 2.0.1 is out. ", "Use v1.2.3. ", "It is 1,000.50 euros."],
+    ],
+    [
+      "See docs.example.co.uk/a.html. Then node.js is fine.",
+      ["See docs.example.co.uk/a.html. ", "Then node.js is fine."],
+    ],
+    [
+      "We met at 5 p.m. The show began. It is 7 a.m. in Rome.",
+      ["We met at 5 p.m. ", "The show began. ", "It is 7 a.m. in Rome."],
+    ],
+    ["Wait . . . What? Yes… no… He left.", ["Wait . . . ", "What? ", "Yes… no… ", "He left."]],
+    ["Il dit « Oui. » Bon. « Non ! » Puis.", ["Il dit « Oui. » ", "Bon. ", "« Non ! » ", "Puis."]],
+    ["„Komm.“ Er ging. »Nein.« Gut.", ["„Komm.“ ", "Er ging. ", "»Nein.« ", "Gut."]],
+    ["Am 3. Mai kam er. Es sind 3. Dann ging er.", ["Am 3. Mai kam er. ", "Es sind 3. ", "Dann ging er."]],
+    [
+      "¿Qué tal? ¡Hola! El Sr. Pérez vino a EE. UU. ayer.",
+      ["¿Qué tal? ", "¡Hola! ", "El Sr. Pérez vino a EE. UU. ayer."],
+    ],
+    ["a) Milk\nb) Eggs\n• Salt\n(d) Tea", ["a) Milk\n", "b) Eggs\n", "• Salt\n", "(d) Tea"]],
+    ["Это был я. Он ушёл. А. С. Пушкин и т.д.", ["Это был я. ", "Он ушёл. ", "А. С. Пушкин и т.д."]],
+    ["好.再见。『本。』を読む。（終。）次", ["好.", "再见。", "『本。』", "を読む。", "（終。）", "次"]],
+    ["네. 3.14입니다! 그래요.", ["네. ", "3.14입니다! ", "그래요."]],
+    ["डॉ. राम ३.१४ लाए। श्लोक ॥ हाँ।", ["डॉ. राम ३.१४ लाए। ", "श्लोक ॥ ", "हाँ।"]],
+    ["قال د. أحمد «نعم؛ ٣٫١٤». ثم ذهب.", ["قال د. أحمد «نعم؛ ٣٫١٤». ", "ثم ذهب."]],
+    ["นพ. สมชาย และ ดร.สมหญิง เกิด พ.ศ.๒๕๖๗", ["นพ. สมชาย และ ดร.สมหญิง เกิด พ.ศ.๒๕๖๗"]],
+    ["<s>Hello. </s>There. <b>Bye.</b> Oh.", ["<s>Hello. </s>", "There. ", "<b>Bye.</b> ", "Oh."]],
     ["5 < 6. And 7 > 6. I <3 you. Yes.", ["5 < 6. ", "And 7 > 6. ", "I <3 you. ", "Yes."]],
   ])("cuts %j at sentence ends", (text, expected) => {
     expect(textsOf(text)).toEqual(expected);
@@ -185,6 +214,8 @@ describe("Segmenter properties", () => {
     {},
     { firstMaxChars: 8, maxChars: 20 },
     { firstMaxChars: 1, maxChars: 1 },
+    { minChars: [0, 60, 120, 200] },
+    { minChars: [10, 30], firstMaxChars: 40, maxChars: 60 },
   );
 
   it("any split of a text gives the same segments", () => {
@@ -233,6 +264,12 @@ describe("Segmenter bad input", () => {
     ["initials without end", ["A. ".repeat(100_000)]],
     ["120 kB of Thai", ["สวัสดีครับวันนี้อากาศดีมาก".repeat(5_000)]],
     ["nothing to speak", ["*** ".repeat(80_000)]],
+    ["a megabyte of dots", [".".repeat(1_000_000)]],
+    ["300 kB of <", ["<".repeat(300_000)]],
+    ["elements inside each other", ["<w>a. ".repeat(50_000)]],
+    ["tags between letters without spaces", ["中<b/>".repeat(50_000)]],
+    ["closing tags", [" </w>".repeat(50_000)]],
+    ["short elements", ["<w>A. B</w> ".repeat(20_000)]],
   ])("takes %s in linear time and loses nothing", (_name, parts) => {
     const segments = segmentsOf(parts);
     expect(segments.reduce((sum, segment) => sum + segment.text.length, 0)).toBe(parts.join("").length);

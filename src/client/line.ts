@@ -1,0 +1,187 @@
+/**
+ * The sockets of one connection, one after the other: gives each event and frame to its owner once and in order, and
+ * comes back when a socket breaks, where the caller wants that.
+ */
+import type {
+  AudioDescription,
+  Command,
+  Event,
+  HelloEvent,
+  InterruptedEvent,
+  ListenerSettings,
+} from "../protocol/vocabulary.ts";
+import { resumeUrl } from "./address.ts";
+import { clientError } from "./client-error.ts";
+import { parseEvent } from "./events.ts";
+import { FrameClock, type FramePosition } from "./frame-clock.ts";
+import type { ReconnectedEvent } from "./listeners.ts";
+import type { Opening } from "./open-socket.ts";
+import { isWorthATry, type ReconnectOptions, Reconnector, type Waiting } from "./reconnector.ts";
+import { ResumePoint } from "./resume-point.ts";
+import { SOCKET_OPEN, type SocketEnd, type WebSocketLike } from "./socket.ts";
+
+/** How to come back: as the connection was opened, by this policy. */
+export interface ComingBack {
+  readonly opening: Opening;
+  readonly policy: ReconnectOptions;
+}
+
+export interface LineHandlers {
+  event(event: Event): void;
+  frame(frame: Uint8Array, position: FramePosition): void;
+  /** A socket is gone, and with it every answer that was to come on it. */
+  broken(end: SocketEnd): void;
+  /** Another one will be tried. */
+  waiting(how: Waiting): void;
+  rejoined(how: Omit<ReconnectedEvent, "type">): void;
+  /** It is over, once. */
+  ended(end: SocketEnd): void;
+}
+
+const LEFT: SocketEnd = { code: 1000, reason: "client closed" };
+
+export class Line {
+  readonly #handlers: LineHandlers;
+  readonly #clock = new FrameClock();
+  readonly #resumePoint: ResumePoint;
+  readonly #reconnector: Reconnector | null;
+  #socket: WebSocketLike;
+  #hello: HelloEvent;
+  #audio: AudioDescription | null;
+  /** What `configure` made of the settings that the address asked for; null = nothing yet. */
+  #settings: ListenerSettings | null = null;
+  /** What came before the caller could attach its handlers; null once it is handed out. */
+  #held: unknown[] | null = [];
+  #isClosing = false;
+
+  /** `socket` is open and has just delivered `hello`. */
+  constructor(
+    socket: WebSocketLike,
+    joined: { hello: HelloEvent; comingBack: ComingBack | null; handlers: LineHandlers },
+  ) {
+    const { hello, comingBack, handlers } = joined;
+    this.#handlers = handlers;
+    this.#socket = socket;
+    this.#hello = hello;
+    this.#audio = hello.audio;
+    this.#clock.restart(hello.audio);
+    this.#resumePoint = new ResumePoint(hello);
+    this.#reconnector = comingBack === null ? null : this.#newReconnector(comingBack);
+    this.#attach(socket);
+    // A joiner gets frames in the same packet as `hello`: they wait one turn of the loop for its handlers.
+    setTimeout(() => this.#release(), 0);
+  }
+
+  /** What the gateway said when we joined last. */
+  get hello(): HelloEvent {
+    return this.#hello;
+  }
+
+  get audio(): AudioDescription | null {
+    return this.#audio;
+  }
+
+  get isOpen(): boolean {
+    return this.#socket.readyState === SOCKET_OPEN;
+  }
+
+  /** Throws not_connected. */
+  send(command: Command): void {
+    if (!this.isOpen) throw clientError("not_connected", `Command ${command.type}: the connection is closed`);
+    this.#socket.send(JSON.stringify(command));
+  }
+
+  /** Does not wait any longer for the next try. */
+  tryNow(): void {
+    this.#reconnector?.tryNow();
+  }
+
+  /** Idempotent; `ended` follows. */
+  close(): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    if (this.isOpen) {
+      this.send({ type: "close" });
+      this.#socket.close(LEFT.code, LEFT.reason);
+    } else if (this.#reconnector?.isTrying === true) {
+      this.#reconnector.cancel();
+      this.#handlers.ended(LEFT);
+    }
+  }
+
+  #newReconnector({ opening, policy }: ComingBack): Reconnector {
+    return new Reconnector(policy, {
+      opening: () => {
+        const resume = this.#resumePoint.value(this.#audio === null ? null : this.#clock.endMs);
+        return { ...opening, url: resumeUrl(opening.url, { resume, settings: this.#settings ?? {} }) };
+      },
+      waiting: (how) => this.#handlers.waiting(how),
+      joined: (socket, hello) => this.#rejoin(socket, hello),
+      givenUp: (end) => this.#handlers.ended(end),
+    });
+  }
+
+  #attach(socket: WebSocketLike): void {
+    socket.addEventListener("message", ({ data }) => {
+      if (this.#held === null) this.#socketOnMessage(data);
+      else this.#held.push(data);
+    });
+    socket.addEventListener("close", ({ code, reason }) => this.#socketOnClose({ code, reason }));
+  }
+
+  #release(): void {
+    const held = this.#held ?? [];
+    this.#held = null;
+    for (const data of held) this.#socketOnMessage(data);
+  }
+
+  #socketOnClose(end: SocketEnd): void {
+    this.#release();
+    this.#handlers.broken(end);
+    if (this.#reconnector === null || this.#isClosing || !isWorthATry(end.code)) this.#handlers.ended(end);
+    else this.#reconnector.start(end);
+  }
+
+  #rejoin(socket: WebSocketLike, hello: HelloEvent): void {
+    this.#socket = socket;
+    this.#hello = hello;
+    this.#audio = hello.audio;
+    const isSameTimeline = this.#resumePoint.rejoin(hello);
+    if (!isSameTimeline) this.#clock.forget();
+    const gapMs = this.#clock.rejoin(hello.audio);
+    this.#attach(socket);
+    const resumed = isSameTimeline && hello.resumed === true;
+    this.#handlers.rejoined({ resumed, gapMs: isSameTimeline ? gapMs : null, hello });
+  }
+
+  #socketOnMessage(data: unknown): void {
+    if (data instanceof ArrayBuffer) {
+      const position = this.#clock.next();
+      if (position !== null) this.#handlers.frame(new Uint8Array(data), position);
+      return;
+    }
+    const event = parseEvent(data);
+    if (event === null) this.#socket.close(4400, "malformed event");
+    else this.#take(event);
+  }
+
+  #take(event: Event): void {
+    if (!this.#resumePoint.take(event)) return;
+    // The clock first: handlers may ask for `audio`, and the next frame is already judged by it.
+    if (event.type === "gap") this.#clock.skip(event);
+    if (event.type === "interrupted") this.#cut(event);
+    if (event.type === "configured") {
+      this.#audio = event.audio;
+      this.#settings = event.settings;
+      this.#clock.restart(event.audio);
+    }
+    this.#handlers.event(event);
+  }
+
+  #cut(event: InterruptedEvent): void {
+    if (event.next_ms === null) return;
+    // From before we came back, with the audio after it gone, too: `hello` has said where our frames stand.
+    if (this.#resumePoint.isReplayed(event) && this.#clock.hasSkipped) return;
+    this.#clock.moveTo(event.next_ms);
+  }
+}

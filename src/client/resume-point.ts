@@ -1,0 +1,64 @@
+/**
+ * What a connection has got of its session's events: the place from which a new socket is to go on, and which of the
+ * events that come on it are repetitions. Events for one connection only repeat the session's latest `seq` and are
+ * never repetitions.
+ */
+import type { Event, HelloEvent } from "../protocol/vocabulary.ts";
+
+/** To one connection only (docs/protocol.md). `error` is either: an answer to a command, or about an utterance. */
+const PRIVATE_TYPES: ReadonlySet<Event["type"]> = new Set([
+  "hello",
+  "configured",
+  "utterance.queued",
+  "paused",
+  "resumed",
+  "gap",
+  "pong",
+  "warning",
+] as const);
+
+export class ResumePoint {
+  #hello: HelloEvent;
+  /** Latest event that everybody got; null before the first. */
+  #seq: number | null = null;
+  /** Events up to here came on an earlier socket. */
+  #floorSeq = -1;
+
+  constructor(hello: HelloEvent) {
+    this.#hello = hello;
+  }
+
+  /** The value of `resume=`; `endMs`: end of the audio that has come, null without audio. */
+  value(endMs: number | null): string {
+    // What was logged before our hello and was still to be sent counts as come: there is no better number.
+    const place = `${this.#hello.epoch}:${this.#seq ?? this.#hello.seq}`;
+    return endMs === null ? place : `${place}:${Math.round(endMs * 1000) / 1000}`;
+  }
+
+  /** A new socket has joined; returns whether it is on the same timeline. */
+  rejoin(hello: HelloEvent): boolean {
+    const isSame = hello.epoch === this.#hello.epoch;
+    this.#floorSeq = isSame ? (this.#seq ?? -1) : -1;
+    if (!isSame) this.#seq = null;
+    this.#hello = hello;
+    return isSame;
+  }
+
+  /** Notes an event; false where it came before. */
+  take(event: Event): boolean {
+    if (PRIVATE_TYPES.has(event.type)) return true;
+    if (event.seq < this.#floorSeq) return false;
+    // An error with the latest number may answer a command of this very socket.
+    if (event.type === "error") return true;
+    if (event.seq === this.#floorSeq) return false;
+    // A joiner is told of what speaks under the session's latest number, ahead of events that are still to come.
+    const isCopy = event.type === "utterance.started" && event.seq === this.#hello.seq;
+    if (!isCopy) this.#seq = event.seq;
+    return true;
+  }
+
+  /** Whether an event is older than the latest socket. */
+  isReplayed(event: Event): boolean {
+    return this.#hello.resumed === true && event.seq <= this.#hello.seq;
+  }
+}

@@ -1,0 +1,294 @@
+/**
+ * The events of one segment, kept until the audio that they tell of is pushed: only then it is known how much silence
+ * was trimmed before and behind it.
+ */
+import type { Timing, Word } from "../protocol/vocabulary.ts";
+import type { Segment } from "../text/segmenter.ts";
+import type { Alignment, VoiceSegment } from "../timing/alignment.ts";
+import type { Cue } from "../timing/cues.ts";
+import { msOfTicks, TICKS_PER_SECOND } from "../timing/ticks.ts";
+import { type TimedCharacters, type TimedWord, weaker } from "../timing/timed.ts";
+import type { EventBuilder, EventWriter } from "./event-writer.ts";
+import type { SpokenTime, Utterance } from "./utterance.ts";
+
+type Kind = "characters" | "normalized" | "words" | "segments" | "cues";
+
+interface PendingEvent {
+  /** Where it belongs: seconds of the response; cues: ticks of the timeline. */
+  readonly seconds: number;
+  readonly kind: Kind;
+  /** Made when it is told: by then the times are final. */
+  readonly build: () => EventBuilder;
+}
+
+export interface FeedEventsOptions {
+  readonly utterance: Utterance;
+  readonly writer: EventWriter;
+  /** Where on the timeline the segment begins. */
+  readonly baseTicks: number;
+}
+
+export class FeedEvents {
+  readonly #utterance: Utterance;
+  readonly #writer: EventWriter;
+  readonly #baseTicks: number;
+  /** By place; those of one place in the order they came. */
+  #pending: PendingEvent[] = [];
+  readonly #spoken: SpokenTime[] = [];
+  #cueWords: TimedWord[] = [];
+  #droppedLeadTicks = 0;
+  #endTicks = Number.POSITIVE_INFINITY;
+  #normalizedEnd = 0;
+  /** What decoders skip at the start, ticks. */
+  preSkipTicks = 0;
+  /** Behind the last time that was told, ticks from the segment's beginning. */
+  toldEndTicks = 0;
+
+  constructor(options: FeedEventsOptions) {
+    this.#utterance = options.utterance;
+    this.#writer = options.writer;
+    this.#baseTicks = options.baseTicks;
+  }
+
+  /** Silence was taken off the beginning. Before anything is told. */
+  dropLead(ticks: number): void {
+    this.#droppedLeadTicks = ticks;
+    for (const time of this.#spoken) {
+      time.startTicks = Math.max(this.#baseTicks, time.startTicks - ticks);
+      time.endTicks = Math.max(this.#baseTicks, time.endTicks - ticks);
+    }
+  }
+
+  /** The segment's audio ends here, ticks from its beginning. */
+  endAt(ticks: number): void {
+    this.#endTicks = ticks;
+    const end = this.#baseTicks + ticks;
+    for (const time of this.#spoken) {
+      time.startTicks = Math.min(end, time.startTicks);
+      time.endTicks = Math.min(end, time.endTicks);
+    }
+  }
+
+  tellUpTo(edgeTicks: number): void {
+    while (this.#pending[0] !== undefined && this.#ticksAt(this.#pending[0].seconds) < edgeTicks) {
+      this.#tellFirst(Number.POSITIVE_INFINITY);
+    }
+  }
+
+  /** Nothing is behind the audio: an event there would wait for a frame that never comes, and all others behind it. */
+  tellAll(pushedTicks: number): void {
+    this.endAt(Math.min(this.#endTicks, pushedTicks));
+    this.makeCues();
+    while (this.#pending.length > 0) this.#tellFirst(this.#baseTicks + pushedTicks);
+  }
+
+  /** The spoken text's own times, for receipts and for going on after a cut. */
+  noteSpoken(timed: TimedCharacters, best: Timing): void {
+    const utterance = this.#utterance;
+    let start = timed.start;
+    timed.characters.forEach((character, index) => {
+      const time = {
+        start,
+        end: start + character.length,
+        startTicks: this.#ticksAt(timed.startSeconds[index] ?? 0),
+        endTicks: this.#ticksAt(timed.endSeconds[index] ?? 0),
+      };
+      start = time.end;
+      this.#spoken.push(time);
+      utterance.characters.push(time);
+    });
+    const timing = weaker(timed.timing, best);
+    utterance.timing = utterance.timing === "none" ? timing : weaker(utterance.timing, timing);
+  }
+
+  noteSpokenWords(words: readonly TimedWord[]): void {
+    for (const word of words) {
+      const time = {
+        start: word.start,
+        end: word.end,
+        startTicks: this.#ticksAt(word.startSeconds),
+        endTicks: this.#ticksAt(word.endSeconds),
+      };
+      this.#spoken.push(time);
+      this.#utterance.words.push(time);
+    }
+  }
+
+  addCharacters(timed: TimedCharacters): void {
+    const utterance_id = this.#utterance.id;
+    this.#add("characters", timed.startSeconds[0] ?? 0, () => {
+      const start_ms = timed.startSeconds.map((seconds) => this.#msAt(seconds));
+      const end_ms = timed.endSeconds.map((seconds) => this.#toldMsAt(seconds));
+      return (base, offset) => ({
+        type: "characters",
+        ...base,
+        utterance_id,
+        start: offset(timed.start),
+        end: offset(timed.end),
+        characters: timed.characters,
+        start_ms,
+        end_ms,
+        timing: timed.timing,
+      });
+    });
+  }
+
+  addNormalized(alignment: Alignment): void {
+    const utterance_id = this.#utterance.id;
+    const { characters } = alignment;
+    const starts: number[] = [];
+    const ends: number[] = [];
+    let last = this.#normalizedEnd;
+    characters.forEach((_, index) => {
+      const start = finiteOr(alignment.character_start_times_seconds[index], last);
+      starts.push(Math.max(last, start));
+      last = Math.max(last, start, finiteOr(alignment.character_end_times_seconds[index], start));
+      ends.push(last);
+    });
+    this.#normalizedEnd = last;
+    if (characters.length === 0) return;
+    this.#add("normalized", starts[0] ?? 0, () => {
+      const start_ms = starts.map((seconds) => this.#msAt(seconds));
+      const end_ms = ends.map((seconds) => this.#msAt(seconds));
+      return (base) => ({ type: "normalized", ...base, utterance_id, characters, start_ms, end_ms });
+    });
+  }
+
+  addWords(words: readonly TimedWord[]): void {
+    const [first] = words;
+    if (first === undefined) return;
+    const utterance_id = this.#utterance.id;
+    if (this.#utterance.cues !== null) this.#cueWords.push(...words);
+    const timing = words.reduce<Timing>((worst, word) => weaker(worst, word.timing), "exact");
+    this.#add("words", first.startSeconds, () => {
+      const placed = words.map((word) => ({
+        text: word.text,
+        start_ms: this.#msAt(word.startSeconds),
+        end_ms: this.#toldMsAt(word.endSeconds),
+        start: word.start,
+        end: word.end,
+      }));
+      return (base, offset) => ({
+        type: "words",
+        ...base,
+        utterance_id,
+        words: placed.map((word) => ({ ...word, start: offset(word.start), end: offset(word.end) })),
+        timing,
+      });
+    });
+  }
+
+  addVoiceSegment(segment: VoiceSegment, text: { readonly start: number; readonly end: number }): void {
+    const utterance_id = this.#utterance.id;
+    const seconds = Number.isFinite(segment.start_time_seconds) ? Math.max(0, segment.start_time_seconds) : 0;
+    this.#add("segments", seconds, () => {
+      const start_ms = this.#msAt(segment.start_time_seconds);
+      const end_ms = this.#msAt(segment.end_time_seconds);
+      return (base, offset) => ({
+        type: "segment",
+        ...base,
+        utterance_id,
+        voice_id: segment.voice_id,
+        dialogue_input_index: segment.dialogue_input_index,
+        start_ms,
+        end_ms,
+        start: offset(text.start),
+        end: offset(text.end),
+      });
+    });
+  }
+
+  /** Cues of the words so far; not before it is known what was trimmed at the beginning. */
+  makeCues(): void {
+    const { cues } = this.#utterance;
+    if (cues === null || this.#cueWords.length === 0) return;
+    const words = this.#cueWords.map((word) => ({
+      ...word,
+      startSeconds: this.#ticksAt(word.startSeconds) / TICKS_PER_SECOND,
+      endSeconds: this.#ticksAt(word.endSeconds) / TICKS_PER_SECOND,
+    }));
+    this.#cueWords = [];
+    for (const cue of cues.push(words)) this.#addCue(cue);
+  }
+
+  /** All words have come and the audio's end is known. Where nothing follows, the last cue may stay longer than that. */
+  endCues(segment: Segment, isLast: boolean): void {
+    this.makeCues();
+    const endSeconds = (this.#baseTicks + this.#endTicks) / TICKS_PER_SECOND;
+    const cues = this.#utterance.cues?.endSegment(
+      segment.end,
+      isLast ? Number.POSITIVE_INFINITY : endSeconds,
+    );
+    for (const cue of cues ?? []) this.#addCue(cue);
+  }
+
+  #addCue(cue: Cue): void {
+    const startTicks = Math.round(cue.startSeconds * TICKS_PER_SECOND);
+    const endTicks = Math.round(cue.endSeconds * TICKS_PER_SECOND);
+    const build = cueBuilder(cue, this.#utterance.id);
+    this.#utterance.cues?.note(startTicks, endTicks, build);
+    // Back to seconds of the response, as the others are.
+    const ticks = startTicks - this.#baseTicks + this.#droppedLeadTicks - this.preSkipTicks;
+    this.#add("cues", Math.max(0, ticks) / TICKS_PER_SECOND, () => build);
+  }
+
+  #add(kind: Kind, seconds: number, build: () => EventBuilder): void {
+    let index = this.#pending.length;
+    while (index > 0 && (this.#pending[index - 1]?.seconds ?? 0) > seconds) index -= 1;
+    this.#pending.splice(index, 0, { seconds, kind, build });
+  }
+
+  #tellFirst(limitTicks: number): void {
+    const event = this.#pending.shift();
+    if (event === undefined) return;
+    const positionTicks = Math.min(this.#ticksAt(event.seconds), limitTicks);
+    this.#writer.write({ positionTicks, kind: event.kind, utterance: this.#utterance }, event.build());
+  }
+
+  #ticksAt(seconds: number): number {
+    const ticks = this.preSkipTicks + Math.round(seconds * TICKS_PER_SECOND) - this.#droppedLeadTicks;
+    return this.#baseTicks + Math.max(0, Math.min(ticks, this.#endTicks));
+  }
+
+  #msAt(seconds: number): number {
+    return msOfTicks(this.#ticksAt(seconds));
+  }
+
+  #toldMsAt(seconds: number): number {
+    const ticks = this.#ticksAt(seconds);
+    this.toldEndTicks = Math.max(this.toldEndTicks, ticks - this.#baseTicks);
+    return msOfTicks(ticks);
+  }
+}
+
+function cueBuilder(cue: Cue, utterance_id: string): EventBuilder {
+  return (base, offset) => ({
+    type: "cue",
+    ...base,
+    utterance_id,
+    start_ms: msAtSeconds(cue.startSeconds),
+    end_ms: msAtSeconds(cue.endSeconds),
+    start: offset(cue.start),
+    end: offset(cue.end),
+    lines: cue.lines.map((line) => ({
+      text: line.text,
+      words: line.words.map(
+        (word): Word => ({
+          text: word.text,
+          start_ms: msAtSeconds(word.startSeconds),
+          end_ms: msAtSeconds(word.endSeconds),
+          start: offset(word.start),
+          end: offset(word.end),
+        }),
+      ),
+    })),
+  });
+}
+
+function finiteOr(value: unknown, fallback: number): number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : fallback;
+}
+
+function msAtSeconds(seconds: number): number {
+  return msOfTicks(Math.round(seconds * TICKS_PER_SECOND));
+}

@@ -1,0 +1,304 @@
+/**
+ * What is kept of an utterance when it is cut, so that `resume` can go on from the word in which it was cut without
+ * asking the upstream again: the audio from that word on, as far as it had come, and the text that is still to be
+ * asked for.
+ */
+import { concatBytes } from "../audio/bytes.ts";
+import { OggOpusWriter } from "../audio/ogg.ts";
+import { opusPacketSamples48k } from "../audio/ogg-reader.ts";
+import type { Timing } from "../protocol/vocabulary.ts";
+import type { Segment } from "../text/segmenter.ts";
+import { TICKS_PER_SECOND } from "../timing/ticks.ts";
+import type { SynthesisChunk } from "../upstream/types.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
+import type { SegmentFeed } from "./segment-feed.ts";
+import type { Run } from "./segment-run.ts";
+import { newTimes } from "./segment-times.ts";
+import type { Slice } from "./source.ts";
+import type { SpokenTime, TimedSegment, Utterance } from "./utterance.ts";
+
+/** Before the first word, where nothing else is spoken: its first consonant. */
+const LEAD_IN_TICKS = 40 * TICKS_PER_MS;
+const SPOKEN = /[\p{L}\p{N}]/u;
+/** Larger than any rest of a response that is held back; an upstream that ignores that is not kept. */
+const MAX_KEPT_BYTES = 4 * 1024 * 1024;
+
+interface PlacedSlice {
+  readonly startTicks: number;
+  readonly slice: Slice;
+}
+
+/** The audio pushed last, of whatever utterance. */
+export class RecentAudio {
+  #slices: PlacedSlice[] = [];
+
+  push(startTicks: number, slice: Slice): void {
+    this.#slices.push({ startTicks, slice });
+  }
+
+  forgetBefore(ticks: number): void {
+    const first = this.#slices.findIndex((placed) => placed.startTicks + placed.slice.ticks > ticks);
+    // One at a time would be linear in the window for each frame.
+    if (first > 16) this.#slices = this.#slices.slice(first);
+    else if (first < 0 && this.#slices.length > 0) this.#slices = [];
+  }
+
+  since(ticks: number): readonly PlacedSlice[] {
+    return this.#slices.filter((placed) => placed.startTicks + placed.slice.ticks > ticks);
+  }
+
+  clear(): void {
+    this.#slices = [];
+  }
+}
+
+export interface KeepCut {
+  readonly utterance: Utterance;
+  /** Where it was cut, and where its pushed audio ends. */
+  readonly cutTicks: number;
+  readonly edgeTicks: number;
+  readonly recent: RecentAudio;
+  /** The one that is being pushed, if it is this utterance's. */
+  readonly feed: SegmentFeed | null;
+  /** Segments that were asked for behind it. */
+  readonly behind: readonly TimedSegment[];
+  readonly nowMs: number;
+}
+
+export interface KeptSpeech {
+  readonly utterance: Utterance;
+  /** null where no whole word of it has come. */
+  readonly run: KeptRun | null;
+  /** Offset in the spoken text where it goes on. */
+  readonly spokenStart: number;
+  /** Where on the former timeline it goes on. */
+  readonly fromTicks: number;
+  /** Text that was asked for and did not come. */
+  readonly rest: readonly Segment[];
+}
+
+/** null where it can't go on: nothing was timed, or the audio is gone. */
+export function keepSpeech(cut: KeepCut): KeptSpeech | null {
+  const { utterance, cutTicks, feed } = cut;
+  const isFeedComplete = feed === null || (feed.run.isComplete && feed.run.error === null);
+  const rest = feed?.takeRest() ?? [];
+  const words = [...utterance.words].sort((a, b) => a.startTicks - b.startTicks);
+  const first = words.findIndex((word) => word.endTicks > cutTicks);
+  const segments = cut.behind.map(({ text, start, end }) => ({ text, start, end }));
+  if (words.length === 0) return beforeFirstWord(cut, segments);
+  const word = words[first];
+  if (word === undefined) return afterLastWord(cut, words, segments);
+  // Others may have been pushed right before it and right behind.
+  const startTicks = utterance.startTicks ?? 0;
+  const own = cut.recent
+    .since(startTicks)
+    .filter((recent) => recent.startTicks >= startTicks && recent.startTicks < cut.edgeTicks);
+  const placed = [...own, ...placeBehind(rest, cut.edgeTicks)];
+  const fromTicks = Math.max(words[first - 1]?.endTicks ?? startTicks, word.startTicks - LEAD_IN_TICKS);
+  const haveTicks = placed.reduce((end, { startTicks, slice }) => Math.max(end, startTicks + slice.ticks), 0);
+  const last = isFeedComplete ? words.at(-1) : words.findLast((known) => known.endTicks <= haveTicks);
+  if (last === undefined || last.start < word.start) {
+    return {
+      utterance,
+      run: null,
+      spokenStart: word.start,
+      fromTicks,
+      rest: restOf(cut, word.start, segments),
+    };
+  }
+  if ((placed[0]?.startTicks ?? Number.POSITIVE_INFINITY) > fromTicks) return null;
+  const feedEnd = feed?.run.segment.end ?? segments[0]?.start ?? utterance.characters.at(-1)?.end ?? last.end;
+  const spokenEnd = isFeedComplete ? feedEnd : last.end;
+  const untilTicks = isFeedComplete ? haveTicks : last.endTicks;
+  const audio = cutOut(placed, { fromTicks, untilTicks });
+  if (audio === null || audio.bytes.byteLength > MAX_KEPT_BYTES) return null;
+  const run = new KeptRun({
+    segment: {
+      text: utterance.spoken.spoken.slice(word.start, spokenEnd),
+      start: word.start,
+      end: spokenEnd,
+      times: newTimes(utterance.spoken.clientRange(word.start, spokenEnd), {
+        arrivedMs: cut.nowMs,
+        cutMs: cut.nowMs,
+      }),
+    },
+    sourceFormat: utterance.sourceFormat,
+    audio: audio.bytes,
+    characters: utterance.characters.filter((time) => time.start >= word.start && time.end <= spokenEnd),
+    fromTicks: audio.startTicks,
+    text: utterance.spoken.spoken,
+    timing: utterance.timing === "none" ? "estimated" : utterance.timing,
+  });
+  return {
+    utterance,
+    run,
+    spokenStart: word.start,
+    fromTicks: audio.startTicks,
+    rest: isFeedComplete ? segments : restOf(cut, last.end, segments),
+  };
+}
+
+/** Not even one word has come whole: it is asked for again. null where nothing was timed, so that nothing is known. */
+function beforeFirstWord(cut: KeepCut, segments: readonly Segment[]): KeptSpeech | null {
+  const { utterance, feed, cutTicks } = cut;
+  const spokenStart = feed?.run.segment.start;
+  if (spokenStart === undefined || utterance.characters.length === 0) return null;
+  const rest = restOf(cut, spokenStart, segments);
+  if (rest.length === 0 && utterance.isExhausted) return null;
+  return { utterance, run: null, spokenStart, fromTicks: utterance.startTicks ?? cutTicks, rest };
+}
+
+/** All words that are known were heard: only text that was not asked for or has not come is left. */
+function afterLastWord(
+  cut: KeepCut,
+  words: readonly SpokenTime[],
+  segments: readonly Segment[],
+): KeptSpeech | null {
+  const { utterance, feed } = cut;
+  const end = words.at(-1)?.end ?? 0;
+  const isFeedOpen = feed !== null && !(feed.run.isComplete && feed.run.error === null);
+  const rest = isFeedOpen ? restOf(cut, end, segments) : segments;
+  if (rest.length === 0 && utterance.isExhausted) return null;
+  return { utterance, run: null, spokenStart: rest[0]?.start ?? end, fromTicks: cut.cutTicks, rest };
+}
+
+/** The text of the segment that was being spoken from `spokenStart` on, then the segments behind it. */
+function restOf({ feed, utterance }: KeepCut, spokenStart: number, behind: readonly Segment[]): Segment[] {
+  const segment = feed?.run.segment;
+  if (segment === undefined || spokenStart >= segment.end) return [...behind];
+  let start = Math.max(segment.start, spokenStart);
+  // What only ends an input of a dialogue is nothing to ask for.
+  const joint = utterance.joints.find((at) => at > start) ?? start;
+  if (!SPOKEN.test(segment.text.slice(start - segment.start, joint - segment.start))) start = joint;
+  const text = segment.text.slice(start - segment.start);
+  return SPOKEN.test(text) ? [{ text, start, end: segment.end }, ...behind] : [...behind];
+}
+
+function placeBehind(slices: readonly Slice[], edgeTicks: number): PlacedSlice[] {
+  let startTicks = edgeTicks;
+  return slices.map((slice) => {
+    const placed = { startTicks, slice };
+    startTicks += slice.ticks;
+    return placed;
+  });
+}
+
+interface Range {
+  readonly fromTicks: number;
+  readonly untilTicks: number;
+}
+
+/** The audio between two places, cut at samples or packets; as one upstream response would bring it. */
+function cutOut(
+  placed: readonly PlacedSlice[],
+  range: Range,
+): { readonly bytes: Uint8Array; readonly startTicks: number } | null {
+  const pieces: Uint8Array[] = [];
+  let startTicks: number | null = null;
+  const format = placed[0]?.slice.format ?? "";
+  const isOpus = format.startsWith("opus");
+  const bytesPerSample = format.startsWith("pcm") ? 2 : 1;
+  for (const { startTicks: sliceTicks, slice } of placed) {
+    let at = sliceTicks;
+    for (const raw of slice.raw()) {
+      const ticks = isOpus ? packetTicks(raw) : slice.ticks;
+      const ticksPerSample = isOpus ? ticks : (ticks * bytesPerSample) / raw.byteLength;
+      // A packet is taken whole where any of it is wanted: rather the end of a word before than half a sound.
+      const before = (range.fromTicks - at) / ticksPerSample;
+      const skipped = Math.max(0, isOpus ? Math.floor(before) : Math.ceil(before));
+      const wanted = Math.ceil((range.untilTicks - at) / ticksPerSample);
+      const piece = isOpus
+        ? wholePacket(raw, skipped, wanted)
+        : raw.subarray(skipped * bytesPerSample, Math.max(0, wanted) * bytesPerSample);
+      if (piece.byteLength > 0) {
+        startTicks ??= at + skipped * ticksPerSample;
+        pieces.push(piece);
+      }
+      at += ticks;
+    }
+  }
+  if (startTicks === null) return null;
+  return { bytes: isOpus ? inOgg(pieces) : concatBytes(pieces), startTicks };
+}
+
+function wholePacket(packet: Uint8Array, skipped: number, wanted: number): Uint8Array {
+  return skipped < 1 && wanted > 0 ? packet : packet.subarray(0, 0);
+}
+
+function packetTicks(packet: Uint8Array): number {
+  return (opusPacketSamples48k(packet) * TICKS_PER_SECOND) / 48_000;
+}
+
+/** Packets as an upstream sends them; what decoders skip at the start is on the timeline already. */
+function inOgg(packets: readonly Uint8Array[]): Uint8Array {
+  const writer = new OggOpusWriter({ preSkip: 0, inputSampleRate: 48_000 });
+  const pages = [writer.header()];
+  for (const packet of packets) pages.push(writer.push(packet, opusPacketSamples48k(packet)));
+  pages.push(writer.finish());
+  return concatBytes(pages);
+}
+
+interface KeptRunOptions {
+  readonly segment: TimedSegment;
+  readonly sourceFormat: string;
+  readonly audio: Uint8Array;
+  /** Of the segment, on the timeline that was cut. */
+  readonly characters: readonly SpokenTime[];
+  /** Where the audio began there. */
+  readonly fromTicks: number;
+  /** All of the spoken text. */
+  readonly text: string;
+  readonly timing: Timing;
+}
+
+/** Kept audio as a run: one chunk, all at once. */
+export class KeptRun implements Run {
+  readonly segment: TimedSegment;
+  readonly sourceFormat: string;
+  readonly timing: Timing;
+  readonly isComplete = true;
+  readonly wantsTiming = true;
+  readonly error = null;
+  readonly characterCost = null;
+  readonly requestId = null;
+  readonly #options: KeptRunOptions;
+  #chunk: SynthesisChunk | null;
+
+  constructor(options: KeptRunOptions) {
+    this.#options = options;
+    this.segment = options.segment;
+    this.sourceFormat = options.sourceFormat;
+    this.timing = options.timing;
+    const seconds = (ticks: number): number => Math.max(0, ticks - options.fromTicks) / TICKS_PER_SECOND;
+    this.#chunk = {
+      audio: options.audio,
+      alignment: {
+        characters: options.characters.map((time) => options.text.slice(time.start, time.end)),
+        character_start_times_seconds: options.characters.map((time) => seconds(time.startTicks)),
+        character_end_times_seconds: options.characters.map((time) => seconds(time.endTicks)),
+      },
+      normalizedAlignment: null,
+      voiceSegments: [],
+    };
+  }
+
+  /** The same once more, whatever was taken of this one. */
+  again(): KeptRun {
+    return new KeptRun(this.#options);
+  }
+
+  get hasChunk(): boolean {
+    return this.#chunk !== null;
+  }
+  get waitingBytes(): number {
+    return this.#chunk?.audio.byteLength ?? 0;
+  }
+  take(): SynthesisChunk | undefined {
+    const chunk = this.#chunk ?? undefined;
+    this.#chunk = null;
+    return chunk;
+  }
+  abort(): void {
+    this.#chunk = null;
+  }
+}

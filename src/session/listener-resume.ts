@@ -1,0 +1,50 @@
+/** A connection that comes back: what it says it has, and what it gets. */
+import { GatewayError } from "../errors.ts";
+
+/** `resume={epoch}:{seq}` or `{epoch}:{seq}:{at_ms}`. */
+export interface ResumeToken {
+  readonly epoch: string;
+  /** Number of the last event that it got. */
+  readonly seq: number;
+  /** End of the audio that it has, ms on the timeline; without it, that of the last event's frame is taken. */
+  readonly atMs: number | null;
+}
+
+/** Times are told in whole microseconds, and a client adds to them. */
+const ROUNDING_MS = 0.001;
+
+const TOKEN = /^([A-Za-z0-9]{1,64}):(\d{1,15})(?::(\d{1,15}(?:\.\d{1,20})?))?$/;
+
+/** Throws invalid_field. */
+export function parseResume(value: string): ResumeToken {
+  const match = TOKEN.exec(value);
+  if (match === null) {
+    throw new GatewayError(
+      "invalid_field",
+      `Query resume is ${JSON.stringify(value.slice(0, 40))}, expected {epoch}:{seq} or {epoch}:{seq}:{at_ms} as hello and the events gave them`,
+      { field: "resume" },
+    );
+  }
+  const [, epoch = "", seq = "0", atMs] = match;
+  return { epoch, seq: Number(seq), atMs: atMs === undefined ? null : Number(atMs) };
+}
+
+export interface ResumeFacts {
+  readonly epoch: string;
+  /** Number of the session's latest event. */
+  readonly seq: number;
+  /** End of what any listener was sent, ms on the timeline. */
+  readonly sentMs: number;
+}
+
+/** Why a token can't be honoured, for people; null where it can. */
+export function resumeRefusal(token: ResumeToken, facts: ResumeFacts): string | null {
+  if (token.epoch !== facts.epoch) {
+    return "the epoch is another one: the session was closed and opened anew, or it is another session's";
+  }
+  if (token.seq > facts.seq) return `event ${token.seq} has not been told yet: the latest is ${facts.seq}`;
+  if (token.atMs !== null && token.atMs > facts.sentMs + ROUNDING_MS) {
+    return `audio up to ${token.atMs} ms was not sent yet: it ends at ${facts.sentMs} ms`;
+  }
+  return null;
+}

@@ -1,0 +1,54 @@
+/** Where the listeners are: by their own word where they said so lately, else by what they were sent. */
+import type { Member } from "./member.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
+import type { HeardPlace } from "./receipts.ts";
+
+/** What a player rounds to and the way of its word to us, ms. */
+const ACK_BOUND_MS = 40;
+
+export interface ListenersHeard {
+  /** Of the listener that is furthest behind. */
+  readonly place: HeardPlace;
+  /** Of each that acknowledged, by its id. */
+  readonly listeners: readonly { readonly listenerId: string; readonly place: HeardPlace }[];
+}
+
+export interface ListenerFacts {
+  readonly members: Iterable<Member>;
+  readonly nowMs: number;
+  /** Where a listener without delay is. */
+  readonly playheadTicks: number;
+  /** End of the audio made. */
+  readonly edgeTicks: number;
+  /** The shortest lead of a paced listener, ms; infinite without one. */
+  readonly minLeadMs: number;
+}
+
+export function whereHeard(facts: ListenerFacts): ListenersHeard {
+  const listeners = [...facts.members].flatMap((member) => {
+    const ack = member.acknowledged(facts);
+    if (ack === null) return [];
+    const place = {
+      ticks: Math.min(ack.ticks, facts.edgeTicks),
+      source: ack.source,
+      boundMs: ACK_BOUND_MS,
+    };
+    return [{ listenerId: member.id, place }];
+  });
+  const [first] = listeners;
+  if (first !== undefined) {
+    const place = listeners.reduce(
+      (least, { place: other }) => (other.ticks < least.ticks ? other : least),
+      first.place,
+    );
+    return { place, listeners };
+  }
+  const leadMs = Number.isFinite(facts.minLeadMs) ? facts.minLeadMs : 0;
+  // A listener starts to play at the first frame at the earliest and when its lead has come at the latest.
+  const boundMs = leadMs + ACK_BOUND_MS;
+  return { place: { ticks: facts.playheadTicks, source: "estimate", boundMs }, listeners: [] };
+}
+
+export function ticksOfMs(ms: number): number {
+  return Math.round(ms * TICKS_PER_MS);
+}

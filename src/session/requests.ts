@@ -1,0 +1,231 @@
+/**
+ * What a session has asked of the upstream: at most two requests, in the order in which they are spoken. The next one
+ * leaves when the one before has been answered in full, somebody listens, and no more is unheard than the speculation
+ * budget allows.
+ */
+import { type GatewayError, toGatewayError } from "../errors.ts";
+import type { Audience } from "./audience.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
+import type { SessionDeps } from "./ports.ts";
+import { chooseSourceFormat } from "./route.ts";
+import { type Run, SegmentRun } from "./segment-run.ts";
+import { bytesPerMs } from "./source.ts";
+import { type Asked, Speculation } from "./speculation.ts";
+import { speechRequest } from "./speech-request.ts";
+import type { TimedSegment, Utterance } from "./utterance.ts";
+
+/** Audio in hand, ms, with which a wake is not waited for: the timing of what is sent next is among it. */
+const CALM_AHEAD_MS = 250;
+const MAX_OPEN = 2;
+
+export interface OpenRun {
+  readonly run: Run;
+  readonly utterance: Utterance;
+  readonly asked: Asked;
+  /** Over its bound, and not half used up since. */
+  isFull: boolean;
+}
+
+export interface RequestsOptions {
+  readonly deps: SessionDeps;
+  readonly audience: Audience;
+  /** Whether speech would be heard. */
+  readonly isListened: () => boolean;
+  readonly playheadTicks: () => number;
+  readonly edgeTicks: () => number;
+  /** Audio of a run that was taken and not pushed. */
+  readonly bufferedTicks: (run: Run) => number;
+  /** Text of the utterance was asked for: there is room for more. */
+  readonly onTaken: (utterance: Utterance) => void;
+  /** An upstream has something new, or may be asked again. */
+  readonly onProgress: () => void;
+  readonly onNoVoice: (error: GatewayError) => void;
+}
+
+export class Requests {
+  readonly #options: RequestsOptions;
+  readonly #speculation = new Speculation();
+  #runs: OpenRun[] = [];
+  #defaultVoice: string | null = null;
+  #isAskingVoice = false;
+  #isClosed = false;
+
+  constructor(options: RequestsOptions) {
+    this.#options = options;
+  }
+
+  /** The oldest request that is not over. */
+  get first(): OpenRun | undefined {
+    return this.#runs[0];
+  }
+
+  /** Whether a further request may be made as far as those before it are concerned. */
+  get hasRoom(): boolean {
+    const last = this.#runs.at(-1);
+    return this.#runs.length < MAX_OPEN && (last === undefined || last.run.isComplete);
+  }
+
+  /** Speech in hand that a listener without delay has not heard, ms. */
+  get unheardMs(): number {
+    const { edgeTicks, playheadTicks } = this.#options;
+    let ms = (edgeTicks() - playheadTicks()) / TICKS_PER_MS;
+    for (const open of this.#runs) ms += this.#aheadMs(open);
+    return ms;
+  }
+
+  /** Asks for the next segment of the first utterance that has one, if it is time. */
+  openNext(queue: readonly Utterance[]): void {
+    if (this.#isClosed || !this.hasRoom || !this.#options.isListened() || !this.#isInBudget()) return;
+    for (const utterance of queue) {
+      if (utterance.hasSegment) {
+        this.#open(utterance);
+        return;
+      }
+      if (!utterance.isExhausted) return;
+    }
+  }
+
+  /** The oldest request has been spoken: it is over. */
+  shift(): void {
+    this.#runs.shift();
+  }
+
+  /** Whether anything of the utterance has been asked for and is not over. */
+  hasAny(utterance: Utterance): boolean {
+    return this.#runs.some((open) => open.utterance === utterance);
+  }
+
+  /** Whether a request behind the oldest one is the utterance's too. */
+  isFurther(utterance: Utterance): boolean {
+    return this.#runs[1]?.utterance === utterance;
+  }
+
+  segmentsOf(utterance: Utterance): TimedSegment[] {
+    return this.#runs.filter((open) => open.utterance === utterance).map(({ run }) => run.segment);
+  }
+
+  /** Aborts the utterance's requests; returns their segments. */
+  abort(utterance: Utterance): TimedSegment[] {
+    const aborted = this.#runs.filter((open) => open.utterance === utterance);
+    if (aborted.length === 0) return [];
+    this.#runs = this.#runs.filter((open) => open.utterance !== utterance);
+    for (const { run, asked } of aborted) {
+      run.abort();
+      this.#speculation.withdraw(asked);
+    }
+    return aborted.map(({ run }) => run.segment);
+  }
+
+  /**
+   * Stops reading from upstreams that are far enough ahead: a full second request, or (where the listeners do not wait
+   * for it) more than a little audio in hand. What comes meanwhile gathers in the kernel and is read in one go at the
+   * next wake: a system call each wake, not one for each piece that an upstream sends.
+   */
+  holdReading(isAwaited: boolean): void {
+    for (const open of this.#runs) {
+      const aheadMs = this.#aheadMs(open);
+      if (aheadMs > this.#options.deps.tuning.aheadMs) open.isFull = true;
+      if (open.isFull || (!isAwaited && aheadMs > CALM_AHEAD_MS)) open.run.hold?.();
+    }
+  }
+
+  /** Lets upstreams send again that are not full, or have been half used up since they were. */
+  readOn(): void {
+    for (const open of this.#runs) {
+      if (this.#aheadMs(open) < this.#options.deps.tuning.aheadMs / 2) open.isFull = false;
+      if (!open.isFull) open.run.readOn?.();
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const { run } of this.#runs) run.abort();
+    this.#runs = [];
+  }
+
+  #aheadMs({ run }: OpenRun): number {
+    return this.#options.bufferedTicks(run) / TICKS_PER_MS + run.waitingBytes / bytesPerMs(run.sourceFormat);
+  }
+
+  #isInBudget(): boolean {
+    const { speculateMs, speculateChars } = this.#options.deps.tuning;
+    const unheardMs = this.unheardMs;
+    if (unheardMs <= 0) return true;
+    return (
+      unheardMs <= speculateMs &&
+      this.#speculation.unheardChars(this.#options.playheadTicks()) <= speculateChars
+    );
+  }
+
+  #open(utterance: Utterance): void {
+    const { keptRun } = utterance;
+    if (keptRun !== null) {
+      utterance.keptRun = null;
+      this.#add(keptRun, utterance);
+      return;
+    }
+    if (!utterance.namesVoice && this.#defaultVoice === null) {
+      this.#askDefaultVoice();
+      return;
+    }
+    const segment = utterance.takeSegment();
+    if (segment === undefined) return;
+    this.#options.onTaken(utterance);
+    this.#add(this.#request(utterance, segment), utterance);
+  }
+
+  #add(run: Run, utterance: Utterance): void {
+    this.#runs.push({ run, utterance, isFull: false, asked: this.#speculation.ask(run.segment.text.length) });
+    // What was kept is there at once.
+    if (run.isComplete) queueMicrotask(this.#options.onProgress);
+  }
+
+  #request(utterance: Utterance, segment: TimedSegment): SegmentRun {
+    const { deps, audience } = this.#options;
+    if (utterance.sourceFormat === "") {
+      utterance.sourceFormat = chooseSourceFormat(audience.needs(), deps.tuning.opusBitrateKbps);
+    }
+    if (!utterance.namesVoice) utterance.voiceIds = [this.#defaultVoice ?? ""];
+    return new SegmentRun({
+      upstream: deps.upstream,
+      request: speechRequest(utterance.template, segment, {
+        choice: {
+          outputFormat: utterance.sourceFormat,
+          wantsTiming: audience.wantsTiming,
+          voiceId: utterance.voiceIds[0] ?? "",
+          modelId: deps.tuning.defaultModel,
+        },
+        neighbours: {
+          before: utterance.spoken.spoken.slice(0, segment.start),
+          behind: utterance.textBehind(segment),
+          requestIds: [...utterance.requestIds, ...this.#unspokenIds(utterance)],
+        },
+      }),
+      segment,
+      clock: deps.clock,
+      counters: deps.counters,
+      onProgress: this.#options.onProgress,
+    });
+  }
+
+  /** Ids of its requests that were answered and are still being spoken: what is asked for next follows on them. */
+  #unspokenIds(utterance: Utterance): string[] {
+    const own = this.#runs.filter((open) => open.utterance === utterance);
+    return own.flatMap(({ run }) => (run.isComplete && run.requestId !== null ? [run.requestId] : []));
+  }
+
+  #askDefaultVoice(): void {
+    if (this.#isAskingVoice) return;
+    this.#isAskingVoice = true;
+    const settle = (use: () => void): void => {
+      this.#isAskingVoice = false;
+      if (this.#isClosed) return;
+      use();
+      this.#options.onProgress();
+    };
+    this.#options.deps.defaultVoice().then(
+      (voice) => settle(() => (this.#defaultVoice = voice)),
+      (thrown: unknown) => settle(() => this.#options.onNoVoice(toGatewayError(thrown))),
+    );
+  }
+}

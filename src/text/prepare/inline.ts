@@ -1,0 +1,116 @@
+/** Finds what stands within a line: tags, comments, links, code. None looks further than 2048 units ahead. */
+import { unitsOf } from "../characters.ts";
+import { TagGate } from "../markup.ts";
+import { atEnd, NO_MATCH, runLength, type View, WAIT } from "./match.ts";
+
+export const MAX_COMMENT = 2048;
+const MAX_LINK_TEXT = 512;
+const MAX_LINK_TARGET = 1024;
+/** Brackets within a link's text: an image that is a link has two. */
+const MAX_LINK_DEPTH = 3;
+/** Parentheses within a link's target. */
+const MAX_TARGET_DEPTH = 8;
+const MAX_CODE = 512;
+const MAX_RUN = 64;
+
+/** End of the tag at `at`: `<break time="1s"/>`, `[laughs]`. */
+export function tagEnd(view: View, at: number): number {
+  const { text } = view;
+  let end: number = WAIT;
+  const gate = new TagGate(
+    {
+      character: () => {
+        if (end === WAIT) end = NO_MATCH;
+      },
+      tag: (_, tagEnd) => {
+        if (end === WAIT) end = tagEnd;
+      },
+    },
+    { hasBracketTags: true },
+  );
+  for (let i = at; i < text.length && end === WAIT; ) {
+    const codePoint = text.codePointAt(i) ?? 0;
+    gate.step(codePoint, i);
+    i += unitsOf(codePoint);
+  }
+  return end === WAIT ? atEnd(view) : end;
+}
+
+/** End of `<!-- ... -->`. `searchedTo`: no comment ends before. */
+export function commentEnd(view: View, at: number, searchedTo: number): number {
+  const head = view.text.slice(at, at + 4);
+  if (head !== "<!--") return "<!--".startsWith(head) ? atEnd(view) : NO_MATCH;
+  const window = view.text.slice(at, at + MAX_COMMENT);
+  const close = window.indexOf("-->", Math.max(searchedTo - at - 2, 4));
+  if (close >= 0) return at + close + 3;
+  return window.length < MAX_COMMENT ? atEnd(view) : NO_MATCH;
+}
+
+export interface Link {
+  /** Where the text's closing bracket stands. */
+  readonly textEnd: number;
+  readonly end: number;
+}
+
+/** The link whose `[` stands at `at`: `[text](target)`, all on one line. */
+export function linkAt(view: View, at: number): Link | typeof NO_MATCH | typeof WAIT {
+  const textEnd = closingBracket(view, at);
+  if (textEnd < 0) return textEnd === WAIT ? WAIT : NO_MATCH;
+  const next = view.text[textEnd + 1];
+  if (next === undefined) return atEnd(view);
+  if (next !== "(") return NO_MATCH;
+  const end = closingParenthesis(view, textEnd + 1);
+  return end < 0 ? (end === WAIT ? WAIT : NO_MATCH) : { textEnd, end: end + 1 };
+}
+
+function closingBracket(view: View, at: number): number {
+  const { text } = view;
+  let depth = 0;
+  for (let i = at; i < at + MAX_LINK_TEXT; i++) {
+    const character = text[i];
+    if (character === undefined) return atEnd(view);
+    if (character === "\n") return NO_MATCH;
+    if (character === "\\") i++;
+    else if (character === "[" && ++depth > MAX_LINK_DEPTH) return NO_MATCH;
+    else if (character === "]" && --depth === 0) return i;
+  }
+  return NO_MATCH;
+}
+
+function closingParenthesis(view: View, at: number): number {
+  const { text } = view;
+  let depth = 0;
+  for (let i = at; i < at + MAX_LINK_TARGET; i++) {
+    const character = text[i];
+    if (character === undefined) return atEnd(view);
+    if (character === "\n") return NO_MATCH;
+    if (character === "\\") i++;
+    else if (character === "(" && ++depth > MAX_TARGET_DEPTH) return NO_MATCH;
+    else if (character === ")" && --depth === 0) return i;
+  }
+  return NO_MATCH;
+}
+
+export interface CodeSpan {
+  /** Length of the run of ticks on either side. */
+  readonly ticks: number;
+  /** Where the closing run starts. */
+  readonly close: number;
+}
+
+/** The code between runs of as many ticks, on one line. */
+export function codeSpanAt(view: View, at: number): CodeSpan | typeof NO_MATCH | typeof WAIT {
+  const { text } = view;
+  const ticks = runLength(text, at, "`", MAX_RUN);
+  for (let i = at + ticks; i < at + MAX_CODE; i++) {
+    const character = text[i];
+    if (character === undefined) return atEnd(view);
+    if (character === "\n") return NO_MATCH;
+    if (character !== "`") continue;
+    const length = runLength(text, i, "`", MAX_RUN);
+    if (text[i + length] === undefined && !view.isFinal) return WAIT;
+    if (length === ticks) return { ticks, close: i };
+    i += length - 1;
+  }
+  return NO_MATCH;
+}

@@ -1,0 +1,191 @@
+/** Says some words otherwise, and writes down where each piece of what is said stands in the client's text. */
+import type { Replacement } from "../../protocol/vocabulary.ts";
+import { codePointBefore } from "./letters.ts";
+import type { View } from "./match.ts";
+import { RuleMatcher } from "./rule-matcher.ts";
+import type { CleanSink } from "./sink.ts";
+import type { SpokenMap } from "./spoken-map.ts";
+
+/** Units that may be taken out of a stretch that a rule still may match; behind that many the rules start anew. */
+const MAX_REMOVED = 1024;
+
+/** A stretch of cleaned text and the client's text that it stands for. */
+interface Stretch {
+  length: number;
+  clientLength: number;
+  readonly isSame: boolean;
+  /** The first part of it was passed on. */
+  isStarted: boolean;
+}
+
+export class Replacer implements CleanSink, View {
+  readonly #matcher: RuleMatcher | null;
+  readonly #map: SpokenMap;
+  /** Cleaned text that is not yet decided, and its stretches. */
+  text = "";
+  isFinal = false;
+  #stretches: Stretch[] = [];
+  #heldClient = 0;
+  /** The code point before `text`; 0 = none, or a place that no match may span. */
+  #before = 0;
+  #removed = 0;
+  #out = "";
+
+  constructor(replacements: readonly Replacement[], map: SpokenMap) {
+    this.#matcher = replacements.length === 0 ? null : new RuleMatcher(replacements);
+    this.#map = map;
+  }
+
+  /** UTF-16 units of the client's text that are held back. */
+  get heldChars(): number {
+    return this.#heldClient;
+  }
+
+  keep(text: string): void {
+    if (this.#matcher === null) {
+      this.#out += text;
+      this.#map.addSame(text.length);
+      return;
+    }
+    if (this.#stretches.length === 0 && this.#matcher.isQuiet(text, this.#before)) {
+      this.#out += text;
+      this.#map.addSame(text.length);
+      this.#before = codePointBefore(text, text.length);
+      return;
+    }
+    this.text += text;
+    this.#add(text.length, text.length, true);
+    this.#decide();
+  }
+
+  put(spoken: string, clientLength: number): void {
+    if (this.#matcher === null) {
+      this.#out += spoken;
+      this.#map.addChange(spoken.length, clientLength);
+      return;
+    }
+    this.#countRemoved(clientLength);
+    this.text += spoken;
+    this.#add(spoken.length, clientLength, false);
+    this.#decide();
+    if (clientLength >= MAX_REMOVED) this.part();
+  }
+
+  drop(clientLength: number): void {
+    this.#countRemoved(clientLength);
+    if (this.text === "") this.#map.addChange(0, clientLength);
+    else this.#add(0, clientLength, false);
+  }
+
+  tag(text: string): void {
+    this.part();
+    this.#out += text;
+    this.#map.addSame(text.length);
+  }
+
+  part(): void {
+    this.settle();
+    this.#before = 0;
+    this.#removed = 0;
+  }
+
+  /** Nothing is waited for. */
+  settle(): void {
+    this.isFinal = true;
+    this.#decide();
+    this.isFinal = false;
+  }
+
+  /** What was decided since the last call. */
+  take(): string {
+    const out = this.#out;
+    this.#out = "";
+    return out;
+  }
+
+  /** Counted over the whole text and not by call, so that a split makes no difference. */
+  #countRemoved(length: number): void {
+    const removed = this.#removed + length;
+    if (this.#matcher !== null && removed >= MAX_REMOVED) this.part();
+    this.#removed = removed % MAX_REMOVED;
+  }
+
+  #add(length: number, clientLength: number, isSame: boolean): void {
+    this.#heldClient += clientLength;
+    const last = this.#stretches.at(-1);
+    const isAlike = last?.isSame === isSame && (isSame || (length === 0 && last.length === 0));
+    if (last && isAlike) {
+      last.length += length;
+      last.clientLength += clientLength;
+    } else this.#stretches.push({ length, clientLength, isSame, isStarted: false });
+  }
+
+  #decide(): void {
+    const matcher = this.#matcher;
+    if (matcher === null || this.#stretches.length === 0) return;
+    let at = 0;
+    while (at < this.text.length) {
+      const before = at === 0 ? this.#before : codePointBefore(this.text, at);
+      const { settled, match } = matcher.search(this, at, before);
+      this.#pass(at, settled);
+      at = settled;
+      if (match === null) break;
+      this.#replace(match.end - match.start, match.rule.to);
+      at = match.end;
+    }
+    if (at > 0) this.#before = codePointBefore(this.text, at);
+    this.text = this.text.slice(at);
+    if (this.text === "") this.#passRemoved();
+  }
+
+  /** [from, to) stays as it is. */
+  #pass(from: number, to: number): void {
+    if (to > from) this.#out += this.text.slice(from, to);
+    let left = to - from;
+    while (left > 0) {
+      const stretch = this.#stretches[0];
+      if (!stretch) break;
+      const length = Math.min(left, stretch.length);
+      if (stretch.isSame) this.#map.addSame(length);
+      else if (stretch.isStarted) this.#map.growChange(length);
+      else this.#map.addChange(length, stretch.clientLength);
+      stretch.isStarted = length > 0;
+      this.#shorten(stretch, length);
+      left -= length;
+    }
+  }
+
+  /** The next `length` units are said as `spoken`; what was taken out among them is theirs. */
+  #replace(length: number, spoken: string): void {
+    this.#passRemoved();
+    let left = length;
+    let client = 0;
+    while (left > 0) {
+      const stretch = this.#stretches[0];
+      if (!stretch) break;
+      const part = Math.min(left, stretch.length);
+      client += stretch.isSame ? part : stretch.clientLength;
+      stretch.isStarted = false;
+      this.#shorten(stretch, part);
+      left -= part;
+    }
+    this.#out += spoken;
+    this.#map.addChange(spoken.length, client);
+  }
+
+  #passRemoved(): void {
+    for (let next = this.#stretches[0]; next?.length === 0; next = this.#stretches[0]) {
+      this.#map.addChange(0, next.clientLength);
+      this.#shorten(next, 0);
+    }
+  }
+
+  /** Takes `length` units off the first stretch. A changed one gives its client's text to the first part. */
+  #shorten(stretch: Stretch, length: number): void {
+    const client = stretch.isSame ? length : stretch.clientLength;
+    stretch.length -= length;
+    stretch.clientLength -= client;
+    this.#heldClient -= client;
+    if (stretch.length === 0) this.#stretches.shift();
+  }
+}

@@ -1,0 +1,150 @@
+/** Where each stretch of the spoken text stands in the text that the client sent. Offsets are UTF-16, ends exclusive. */
+
+export interface MapPiece {
+  readonly spokenStart: number;
+  readonly spokenEnd: number;
+  readonly clientStart: number;
+  readonly clientEnd: number;
+  /** Both sides hold the same characters. */
+  readonly isSame: boolean;
+}
+
+/**
+ * The pieces rise and leave no holes on either side. A removed stretch has `spokenStart === spokenEnd`, an inserted one
+ * `clientStart === clientEnd`. Only what differs is kept, so plain text costs nothing; a look-up is a binary search.
+ */
+export class SpokenMap {
+  /** Stretches that differ, in order; between them both sides are the same. */
+  readonly #changes: MapPiece[] = [];
+  #spokenLength = 0;
+  #clientLength = 0;
+
+  /** UTF-16 units of spoken text so far. */
+  get spokenLength(): number {
+    return this.#spokenLength;
+  }
+
+  /** UTF-16 units of client text so far: what is settled, not what is held back. */
+  get clientLength(): number {
+    return this.#clientLength;
+  }
+
+  /** The next `length` units are the same on both sides. */
+  addSame(length: number): void {
+    this.#spokenLength += length;
+    this.#clientLength += length;
+  }
+
+  /** The next `clientLength` units of the client's text are spoken as `spokenLength` units; 0 = nothing on that side. */
+  addChange(spokenLength: number, clientLength: number): void {
+    if (spokenLength === 0 && clientLength === 0) return;
+    const spokenStart = this.#spokenLength;
+    const before = this.#changes.at(-1);
+    let clientStart = this.#clientLength;
+    if (spokenLength === 0 && before && isRemoved(before) && before.clientEnd === clientStart) {
+      clientStart = before.clientStart;
+      this.#changes.pop();
+    }
+    this.#spokenLength += spokenLength;
+    this.#clientLength += clientLength;
+    this.#changes.push({
+      spokenStart,
+      spokenEnd: this.#spokenLength,
+      clientStart,
+      clientEnd: this.#clientLength,
+      isSame: false,
+    });
+  }
+
+  /** The last change, which nothing followed yet, is spoken as `length` units more. */
+  growChange(length: number): void {
+    const last = this.#changes.pop();
+    if (!last) return;
+    this.#spokenLength += length;
+    this.#changes.push({ ...last, spokenEnd: this.#spokenLength });
+  }
+
+  /**
+   * The pieces that touch spoken [start, end), clipped to it. A replaced piece that is clipped keeps its whole client
+   * range. Removed pieces at `start` are included, those at `end` are not (they belong to what follows), unless `end`
+   * is the end of everything so far and `isLast`.
+   */
+  pieces(start: number, end: number, isLast = false): readonly MapPiece[] {
+    const to = Math.min(end, this.#spokenLength);
+    const wantsTail = isLast && end >= this.#spokenLength;
+    const found: MapPiece[] = [];
+    let spoken = Math.max(start, 0);
+    let i = this.#firstFrom(spoken);
+    for (; i < this.#changes.length; i++) {
+      const change = this.#changes[i];
+      if (!change || change.spokenStart > to || (change.spokenStart === to && !wantsTail)) break;
+      if (change.spokenStart > spoken) found.push(this.#same(i, spoken, change.spokenStart));
+      found.push(clipped(change, spoken, to));
+      spoken = Math.max(spoken, Math.min(change.spokenEnd, to));
+    }
+    if (spoken < to) found.push(this.#same(i, spoken, to));
+    return found;
+  }
+
+  /**
+   * Client offset of a spoken offset: inside a replaced stretch, its start; where something was removed, the place
+   * behind it; at the end of the spoken text, the end of the client's text.
+   */
+  toClient(spoken: number): number {
+    if (spoken >= this.#spokenLength) return this.#clientLength;
+    const at = Math.max(spoken, 0);
+    const last = this.pieces(at, at + 1).at(-1);
+    return last?.clientStart ?? 0;
+  }
+
+  /** Client range of a spoken range: from the start of the first piece that is spoken to the end of the last. */
+  clientRange(start: number, end: number): { start: number; end: number } {
+    const spoken = this.pieces(start, end).filter((piece) => !isRemoved(piece));
+    const [first, last] = [spoken[0], spoken.at(-1)];
+    if (first && last) return { start: first.clientStart, end: last.clientEnd };
+    const at = this.toClient(start);
+    return { start: at, end: at };
+  }
+
+  /** Index of the first change that reaches behind `spoken`, or is removed there. */
+  #firstFrom(spoken: number): number {
+    let low = 0;
+    let high = this.#changes.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const change = this.#changes[middle];
+      const isBefore =
+        change !== undefined &&
+        (change.spokenEnd < spoken || (change.spokenEnd === spoken && !isRemoved(change)));
+      if (isBefore) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The unchanged stretch [start, end), which stands before change `next`. */
+  #same(next: number, start: number, end: number): MapPiece {
+    const before = this.#changes[next - 1];
+    const shift = before ? before.clientEnd - before.spokenEnd : 0;
+    return {
+      spokenStart: start,
+      spokenEnd: end,
+      clientStart: start + shift,
+      clientEnd: end + shift,
+      isSame: true,
+    };
+  }
+}
+
+function isRemoved(piece: MapPiece): boolean {
+  return piece.spokenStart === piece.spokenEnd;
+}
+
+function clipped(piece: MapPiece, start: number, end: number): MapPiece {
+  if (piece.spokenStart >= start && piece.spokenEnd <= end) return piece;
+  return {
+    ...piece,
+    spokenStart: Math.max(piece.spokenStart, start),
+    spokenEnd: Math.min(piece.spokenEnd, end),
+  };
+}

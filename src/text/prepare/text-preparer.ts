@@ -1,0 +1,80 @@
+/**
+ * Makes a client's text, which comes in any pieces, ready for speaking: takes out what is written to be seen (Markdown,
+ * code, addresses, emoji), then applies replacement rules, and keeps a map back to the client's own text.
+ *
+ * Tags (`<break time="1s"/>`, `[laughs]`) pass untouched. Any split of a text gives the same spoken text and the same
+ * map. Time is linear in the text.
+ */
+import type { Cleaning, Replacement } from "../../protocol/vocabulary.ts";
+import { Cleaner } from "./cleaner.ts";
+import { Replacer } from "./replacer.ts";
+import { SpokenMap } from "./spoken-map.ts";
+
+export interface PrepareOptions {
+  readonly clean: readonly Cleaning[];
+  /** At each place the longest match counts, of several as long the first rule's; no rule sees what another put there. */
+  readonly replacements: readonly Replacement[];
+}
+
+export class TextPreparer {
+  /** What is settled so far. */
+  readonly map = new SpokenMap();
+  readonly #replacer: Replacer;
+  /** null = every character is spoken as it is. */
+  readonly #cleaner: Cleaner | null;
+  /** Half a surrogate pair that waits for the other. */
+  #half = "";
+
+  constructor({ clean, replacements }: PrepareOptions) {
+    this.#replacer = new Replacer(replacements, this.map);
+    const isPlain = clean.length === 0 && replacements.length === 0;
+    this.#cleaner = isPlain ? null : new Cleaner(clean, this.#replacer);
+  }
+
+  /** UTF-16 units of the client's text that are held back: at most 4096. */
+  get heldChars(): number {
+    return this.#half.length + (this.#cleaner?.heldChars ?? 0) + this.#replacer.heldChars;
+  }
+
+  /** The spoken text that this settles; "" while something may still become markup, an address, a rule's match. */
+  push(text: string): string {
+    const whole = this.#whole(text);
+    if (whole !== "") {
+      if (this.#cleaner) this.#cleaner.push(whole);
+      else this.#replacer.keep(whole);
+    }
+    return this.#replacer.take();
+  }
+
+  /** The text pauses here: decides what hung on what would follow; more may come. */
+  flush(): string {
+    return this.#finish("pause");
+  }
+
+  /** Nothing follows. */
+  end(): string {
+    const half = this.#half;
+    this.#half = "";
+    if (half !== "") {
+      if (this.#cleaner) this.#cleaner.push(half);
+      else this.#replacer.keep(half);
+    }
+    return this.#finish("end");
+  }
+
+  #finish(following: "pause" | "end"): string {
+    this.#cleaner?.finish(following);
+    this.#replacer.settle();
+    return this.#replacer.take();
+  }
+
+  /** Text without half a pair at its end. */
+  #whole(text: string): string {
+    if (text === "") return "";
+    const joined = this.#half === "" ? text : this.#half + text;
+    const last = joined.charCodeAt(joined.length - 1);
+    const isHalf = last >= 0xd800 && last <= 0xdbff;
+    this.#half = isHalf ? joined.slice(-1) : "";
+    return isHalf ? joined.slice(0, -1) : joined;
+  }
+}

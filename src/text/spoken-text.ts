@@ -1,0 +1,83 @@
+/**
+ * What a client's text becomes when it is spoken, as it grows: cleaned and with its replacements, or as it is; and the
+ * way back from the one to the other.
+ */
+import type { TextOptions } from "../protocol/vocabulary.ts";
+import type { MapPiece, SpokenMap } from "./prepare/spoken-map.ts";
+import { TextPreparer } from "./prepare/text-preparer.ts";
+
+/** Client's text in, spoken text out; without options both are one, and nothing is kept. */
+export class SpokenText {
+  readonly #preparer: TextPreparer | null;
+  readonly #map: SpokenMap | null;
+  /** What the client sent so far. */
+  client = "";
+  /** What of it is settled, as it will be spoken. */
+  spoken = "";
+  isEnded = false;
+
+  constructor({ clean = [], replacements = [] }: TextOptions) {
+    this.#preparer =
+      clean.length === 0 && replacements.length === 0 ? null : new TextPreparer({ clean, replacements });
+    this.#map = this.#preparer?.map ?? null;
+  }
+
+  /** Whether every offset is the same in both texts. */
+  get isSame(): boolean {
+    return this.#map === null;
+  }
+
+  /** More of the client's text; returns the spoken text that it settles. */
+  append(text: string): string {
+    this.client += text;
+    return this.#take(this.#preparer === null ? text : this.#preparer.push(text));
+  }
+
+  /** Nothing may be waited for: what was held back is settled as it stands. */
+  flush(): string {
+    return this.#take(this.#preparer?.flush() ?? "");
+  }
+
+  end(): string {
+    this.isEnded = true;
+    return this.#take(this.#preparer?.end() ?? "");
+  }
+
+  /** UTF-16 units of the client's text that wait for what follows them. */
+  get heldChars(): number {
+    return this.#preparer?.heldChars ?? 0;
+  }
+
+  /** Client's range of a range of the spoken text. */
+  clientRange(start: number, end: number): { readonly start: number; readonly end: number } {
+    return this.#map?.clientRange(start, end) ?? { start, end };
+  }
+
+  /** How the texts correspond from `start` to `end` of the spoken one. */
+  pieces(start: number, end: number, isLast = false): readonly MapPiece[] {
+    return (
+      this.#map?.pieces(start, end, isLast) ?? [
+        { spokenStart: start, spokenEnd: end, clientStart: start, clientEnd: end, isSame: true },
+      ]
+    );
+  }
+
+  /** Client's text up to here has been spoken when the spoken text has up to `spoken`. */
+  clientEnd(spoken: number): number {
+    return spoken <= 0 ? 0 : this.clientRange(spoken - 1, spoken).end;
+  }
+
+  /** As `clientEnd`, but a replaced stretch counts only when all that stands for it has been spoken. */
+  clientHeardEnd(spoken: number): number {
+    const [last] = spoken > 0 ? this.pieces(spoken - 1, spoken).slice(-1) : [];
+    const [next] = this.pieces(spoken, spoken + 1);
+    const isInside =
+      last?.isSame === false && next?.isSame === false && next.clientStart === last.clientStart;
+    return isInside ? last.clientStart : this.clientEnd(spoken);
+  }
+
+  #take(spoken: string): string {
+    this.spoken += spoken;
+    return spoken;
+  }
+}

@@ -1,0 +1,110 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  bytesPerSample,
+  decodeSamples,
+  encodeSamples,
+  isSoundAt,
+  type SampleCodec,
+  SILENCE_LEVEL,
+  SilenceMeter,
+  silenceBytes,
+} from "../../../src/audio/silence.ts";
+import { noise, pieces, splits } from "./helpers.ts";
+
+const CODECS: readonly SampleCodec[] = ["ulaw", "alaw", "pcm"];
+
+/** Silence with noise under the level, and a sound here and there. */
+const speechlike = fc.array(
+  fc.oneof(
+    { weight: 8, arbitrary: fc.integer({ min: -SILENCE_LEVEL, max: SILENCE_LEVEL }) },
+    { weight: 1, arbitrary: fc.constantFrom(101, -101, 300, -32_768, 32_767) },
+  ),
+  { maxLength: 60 },
+);
+
+function silentRun(pcm: readonly number[]): number {
+  const first = pcm.findIndex((sample) => Math.abs(sample) > SILENCE_LEVEL);
+  return first < 0 ? pcm.length : first;
+}
+
+describe("SilenceMeter", () => {
+  it.each(CODECS)("%s: counts both ends as if all had come at once, for any split", (codec) => {
+    const width = bytesPerSample(codec);
+    fc.assert(
+      fc.property(
+        speechlike.chain((pcm) => fc.tuple(fc.constant(pcm), splits(pcm.length * width))),
+        ([samples, cuts]) => {
+          const bytes = encodeSamples(codec, Int16Array.from(samples));
+          const pcm = [...decodeSamples(codec, bytes)];
+          const meter = new SilenceMeter(codec);
+          for (const piece of pieces(bytes, cuts)) meter.push(piece);
+          expect(meter.leadingSamples).toBe(silentRun(pcm));
+          expect(meter.trailingSamples).toBe(silentRun(pcm.reverse()));
+          expect(meter.hasSound).toBe(silentRun(pcm) < pcm.length);
+        },
+      ),
+    );
+  });
+
+  it("counts the silence that is left when some is cut, all of it being both ends", () => {
+    const meter = new SilenceMeter("ulaw");
+    meter.push(silenceBytes("ulaw", 100));
+    meter.cutLeading(30);
+    meter.cutTrailing(20);
+    expect([meter.leadingSamples, meter.trailingSamples]).toEqual([50, 50]);
+    meter.push(encodeSamples("ulaw", Int16Array.of(5000, 0, 0)));
+    meter.cutLeading(10);
+    meter.cutTrailing(1);
+    expect([meter.leadingSamples, meter.trailingSamples]).toEqual([40, 1]);
+  });
+});
+
+describe("isSoundAt()", () => {
+  it("is what lies beyond the level, of either sign, at any address", () => {
+    const cases: [number, boolean][] = [
+      [0, false],
+      [100, false],
+      [-100, false],
+      [101, true],
+      [-101, true],
+      [32_767, true],
+      [-32_768, true],
+      [-1, false],
+      [256, true],
+    ];
+    for (const [sample, expected] of cases) {
+      const odd = new Uint8Array(3);
+      odd.set(encodeSamples("pcm", Int16Array.of(sample)), 1);
+      expect(isSoundAt("pcm", odd, 1), `${sample}`).toBe(expected);
+    }
+    for (const codec of ["ulaw", "alaw"] as const) {
+      for (let code = 0; code < 256; code += 1) {
+        const bytes = Uint8Array.of(code);
+        const [sample = 0] = decodeSamples(codec, bytes);
+        expect(isSoundAt(codec, bytes, 0), `${codec} ${code}`).toBe(Math.abs(sample) > SILENCE_LEVEL);
+      }
+    }
+  });
+});
+
+describe("silenceBytes()", () => {
+  it("is what each codec has for zero", () => {
+    expect([...silenceBytes("ulaw", 3)]).toEqual([0xff, 0xff, 0xff]);
+    expect([...silenceBytes("alaw", 3)]).toEqual([0xd5, 0xd5, 0xd5]);
+    expect([...silenceBytes("pcm", 3)]).toEqual([0, 0, 0, 0, 0, 0]);
+  });
+});
+
+describe("decodeSamples()", () => {
+  it.each(CODECS)("%s: gives memory of its own, from any address", (codec) => {
+    const bytes = encodeSamples(codec, noise(50));
+    const shifted = new Uint8Array(bytes.length + 1);
+    shifted.set(bytes, 1);
+    const view = shifted.subarray(1);
+    const pcm = decodeSamples(codec, view);
+    expect(encodeSamples(codec, pcm)).toEqual(bytes);
+    pcm.fill(1);
+    expect(view).toEqual(bytes);
+  });
+});

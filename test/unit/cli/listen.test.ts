@@ -1,0 +1,154 @@
+/** `voicewire listen` over connections that break, against a gateway that breaks them. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { runCli } from "../../../src/cli/commands.ts";
+import { memoryIo } from "./memory-io.ts";
+import { type Joined, ScriptedGateway } from "./scripted-gateway.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "voicewire-listen-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function listen(
+  onJoin: (joined: Joined, index: number) => void,
+  ...flags: string[]
+): Promise<{ code: number; out: string; err: string; samples: number[]; gateway: ScriptedGateway }> {
+  await using gateway = await ScriptedGateway.start({ onJoin });
+  const file = join(folder, `${Math.random()}.pcm`);
+  const io = memoryIo(["listen", "s", "--url", gateway.url, "--out", file, "--format", "pcm_8000", ...flags]);
+  const code = await runCli(io);
+  const pcm = readFileSync(file);
+  // One number a frame: every sample of a frame is the same.
+  const samples = Array.from({ length: pcm.length / 320 }, (_, frame) => pcm.readInt16LE(frame * 320));
+  return { code, out: io.stdout.text, err: io.stderr.text, samples, gateway };
+}
+
+const said = (seq: number, text: string) => ({
+  type: "characters",
+  utterance_id: "u1",
+  seq,
+  start: 0,
+  end: text.length,
+  characters: [...text],
+  start_ms: [],
+  end_ms: [],
+  timing: "exact",
+});
+
+describe("voicewire listen", () => {
+  test("asks for the policy and the place, and hears on from it without what it has", async () => {
+    const { code, samples, err, gateway } = await listen(
+      (joined) => {
+        joined.hello({ startMs: 20, resumed: true });
+        joined.frames([1, 2, 3, 4]);
+        joined.close(1000);
+      },
+      "--policy",
+      "lossless",
+      "--resume",
+      "e1:7:60",
+    );
+    expect(code).toBe(0);
+    expect(gateway.joined[0]?.query.get("policy")).toBe("lossless");
+    expect(gateway.joined[0]?.query.get("resume")).toBe("e1:7:60");
+    expect(samples).toEqual([3, 4]);
+    expect(err).toContain("voicewire: joined again\n");
+  });
+
+  test("comes back where it was when the connection breaks: nothing twice, nothing missing", async () => {
+    const { code, samples, out, err, gateway } = await listen((joined, index) => {
+      if (index === 0) {
+        joined.hello({ startMs: 100 });
+        joined.frames([1, 2, 3]);
+        joined.send(said(4, "Hello"));
+        setTimeout(() => joined.drop(), 50);
+        return;
+      }
+      joined.hello({ startMs: 140, resumed: true });
+      joined.send(said(4, "Hello"));
+      joined.frames([3, 4, 5]);
+      joined.send(said(5, " there"));
+      joined.close(1000);
+    }, "--json");
+    expect(code).toBe(0);
+    expect(gateway.joined[1]?.query.get("resume")).toBe("e1:4:160");
+    expect(samples).toEqual([1, 2, 3, 4, 5]);
+    const events = out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(events.map((event) => `${event.type} ${event.seq}`)).toEqual([
+      "hello 0",
+      "characters 4",
+      "hello 100",
+      "characters 5",
+    ]);
+    expect(err).toMatch(
+      /^voicewire: the connection broke \(1006\), joining again\nvoicewire: joined again\n/,
+    );
+  });
+
+  test("says what was missed, once, and keeps the file true to the timeline", async () => {
+    const { samples, err } = await listen((joined, index) => {
+      if (index === 0) {
+        joined.hello();
+        joined.frames([1]);
+        setTimeout(() => joined.drop(), 50);
+        return;
+      }
+      joined.hello({ startMs: 80, resumed: true });
+      // `start_ms` has told of the frames: this is about the events that are gone with them.
+      joined.send({ type: "gap", frames: 0, ms: 60, events: 2 });
+      joined.frames([5]);
+      joined.close(1000);
+    });
+    expect(samples).toEqual([1, 0, 0, 0, 5]);
+    expect(err.match(/60 ms/g)).toHaveLength(1);
+    expect(err).toContain("voicewire: joined again; missed 60 ms of audio\nvoicewire: missed 2 events\n");
+  });
+
+  test("fills what a slow reader was not sent, too, but not what a cut left out", async () => {
+    const { samples } = await listen((joined) => {
+      joined.hello();
+      joined.frames([1]);
+      joined.send({ type: "gap", frames: 2, ms: 40 });
+      joined.frames([4]);
+      joined.event({ type: "interrupted", utterance_id: "u1", next_ms: 200 });
+      joined.frames([11]);
+      joined.close(1000);
+    });
+    expect(samples).toEqual([1, 0, 0, 4, 11]);
+  });
+
+  test("goes on with a session that has begun anew, and says so", async () => {
+    const { samples, err } = await listen((joined, index) => {
+      joined.hello(index === 0 ? { startMs: 5000 } : { epoch: "e2", startMs: 0, resumed: false });
+      joined.frames([index + 1]);
+      if (index === 0) setTimeout(() => joined.drop(), 50);
+      else joined.close(1000);
+    });
+    expect(samples).toEqual([1, 2]);
+    expect(err).toContain("the session has begun anew");
+  });
+
+  test("--no-reconnect ends with the connection, with 4", async () => {
+    const { code, err, gateway } = await listen((joined) => {
+      joined.hello();
+      joined.frames([1]);
+      setTimeout(() => joined.drop(), 50);
+    }, "--no-reconnect");
+    expect(code).toBe(4);
+    expect(err).toContain("The gateway closed the connection: 1006");
+    expect(gateway.joined).toHaveLength(1);
+  });
+
+  test("does not come back to a gateway that has refused it", async () => {
+    const { code, gateway } = await listen((joined) => {
+      joined.hello();
+      joined.close(4403);
+    });
+    expect(code).toBe(4);
+    expect(gateway.joined).toHaveLength(1);
+  });
+});

@@ -1,0 +1,239 @@
+/** `voicewire say` against a gateway that pauses, is interrupted and tells its latency on demand. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { runCli } from "../../../src/cli/commands.ts";
+import type { Command } from "../../../src/protocol/vocabulary.ts";
+import { until } from "../../helpers/until.ts";
+import { memoryIo } from "./memory-io.ts";
+import { type Joined, ScriptedGateway } from "./scripted-gateway.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "voicewire-say-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function done(
+  joined: Joined,
+  utteranceId: string | undefined,
+  outcome = "done",
+  latency: object | null = null,
+) {
+  joined.event({
+    type: "utterance.done",
+    utterance_id: utteranceId,
+    outcome,
+    end_ms: 0,
+    latency,
+    segments: [],
+  });
+}
+
+/** Accepts everything, and has said it at the end of its text. */
+function agreeable(command: Command, joined: Joined): void {
+  if (command.type === "speak") {
+    joined.send({ type: "utterance.queued", utterance_id: command.utterance_id, ahead: 0 });
+    done(joined, command.utterance_id);
+  }
+  if (command.type === "end") done(joined, command.utterance_id);
+}
+
+const texts = (gateway: ScriptedGateway) =>
+  gateway.commands.flatMap((command) => (command.type === "text" ? [command] : []));
+
+describe("voicewire say --tokens", () => {
+  const file = join(folder, "stream.ndjson");
+  writeFileSync(
+    file,
+    ['{"about": "x", "language": "hi"}', '{"at_ms": 0, "text": "नम"}', '{"at_ms": 5, "text": "स्ते"}'].join(
+      "\n",
+    ),
+  );
+
+  test("sends each token of the recording as it stands, with the options on the first, then its end", async () => {
+    await using gateway = await ScriptedGateway.start({
+      onJoin: (joined) => joined.hello(),
+      onCommand: agreeable,
+    });
+    const flags = ["--clean", "markdown,urls", "--replace", "SQL=sequel", "--priority", "7"];
+    const io = memoryIo(["say", "--url", gateway.url, "--tokens", file, ...flags]);
+    expect(await runCli(io)).toBe(0);
+    const [first, second] = texts(gateway);
+    expect(first).toMatchObject({
+      text: "नम",
+      language_code: "hi",
+      clean: ["markdown", "urls"],
+      replacements: [{ from: "SQL", to: "sequel" }],
+      priority: 7,
+    });
+    expect(second).toEqual({ type: "text", text: "स्ते", utterance_id: first?.utterance_id });
+    expect(gateway.commands.filter((command) => command.type === "end")).toHaveLength(1);
+  });
+
+  test("reads it from stdin, and --language goes before the recording's", async () => {
+    await using gateway = await ScriptedGateway.start({
+      onJoin: (joined) => joined.hello(),
+      onCommand: agreeable,
+    });
+    const stdin = ['{"language": "hi"}\n{"at_ms": 0, "te', 'xt": "a"}\n'];
+    const io = memoryIo(["say", "--url", gateway.url, "--tokens", "-", "--language", "ne"], { stdin });
+    expect(await runCli(io)).toBe(0);
+    expect(texts(gateway)).toMatchObject([{ text: "a", language_code: "ne" }]);
+  });
+
+  test("says which line of the file is wrong before it asks a gateway", async () => {
+    const wrong = join(folder, "wrong.ndjson");
+    writeFileSync(wrong, '{"at_ms": 0, "text": "a"}\n{"at_ms": "soon", "text": "b"}\n');
+    const io = memoryIo(["say", "--url", "http://127.0.0.1:1", "--tokens", wrong]);
+    expect(await runCli(io)).toBe(2);
+    expect(io.stderr.text).toContain("line 2: at_ms is no time");
+  });
+});
+
+test("a whole text is sent with its options", async () => {
+  await using gateway = await ScriptedGateway.start({
+    onJoin: (joined) => joined.hello(),
+    onCommand: agreeable,
+  });
+  const io = memoryIo(["say", "--url", gateway.url, "--clean", "emoji", "--priority", "-3", "Hello"]);
+  expect(await runCli(io)).toBe(0);
+  expect(gateway.commands[0]).toMatchObject({ type: "speak", text: "Hello", clean: ["emoji"], priority: -3 });
+});
+
+test("reads no more of stdin while the gateway has paused the text", async () => {
+  let read = 0;
+  async function* stdin() {
+    for (const token of ["one ", "two ", "three ", "four "]) {
+      read += 1;
+      yield Buffer.from(token);
+    }
+  }
+  await using gateway = await ScriptedGateway.start({
+    onJoin: (joined) => joined.hello({ limits: { credit_chars: 4 } }),
+    onCommand: (command, joined) => {
+      if (command.type === "text" && command.text === "two ") {
+        joined.send({ type: "paused", utterance_id: command.utterance_id, pending_chars: 8, limit_chars: 4 });
+      } else agreeable(command, joined);
+    },
+  });
+  const io = memoryIo(["say", "--url", gateway.url], { stdin: stdin() });
+  const ended = runCli(io);
+  await until("the pause", () => texts(gateway).length === 2);
+  // Everything that is under way has a chance to arrive.
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(texts(gateway)).toHaveLength(2);
+  expect(read).toBe(3);
+  const [joined] = gateway.joined;
+  joined?.send({
+    type: "resumed",
+    utterance_id: texts(gateway)[0]?.utterance_id,
+    pending_chars: 0,
+    limit_chars: 4,
+  });
+  expect(await ended).toBe(0);
+  expect(
+    texts(gateway)
+      .map(({ text }) => text)
+      .join(""),
+  ).toBe("one two three four ");
+});
+
+test("a file on stdin that is there at once still heeds a pause: no more than the credit is sent unheard", async () => {
+  const text = "word ".repeat(100);
+  await using gateway = await ScriptedGateway.start({
+    onJoin: (joined) => joined.hello({ limits: { credit_chars: 50 } }),
+    onCommand: (command, joined) => {
+      if (command.type === "text" && texts(gateway).length === 1)
+        joined.send({
+          type: "paused",
+          utterance_id: command.utterance_id,
+          pending_chars: 50,
+          limit_chars: 50,
+        });
+      else agreeable(command, joined);
+    },
+  });
+  const io = memoryIo(["say", "--url", gateway.url], { stdin: [text] });
+  const ended = runCli(io);
+  await until("the first piece", () => gateway.commands.some((command) => command.type === "ping"));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(
+    texts(gateway)
+      .map((command) => command.text)
+      .join("").length,
+  ).toBeLessThanOrEqual(50);
+  const [joined] = gateway.joined;
+  joined?.send({
+    type: "resumed",
+    utterance_id: texts(gateway)[0]?.utterance_id,
+    pending_chars: 0,
+    limit_chars: 50,
+  });
+  expect(await ended).toBe(0);
+  expect(
+    texts(gateway)
+      .map((command) => command.text)
+      .join("")
+      .trim(),
+  ).toBe(text.trim());
+});
+
+test("Ctrl+C interrupts once, prints the receipt and exits with 130", async () => {
+  await using gateway = await ScriptedGateway.start({
+    onJoin: (joined) => joined.hello(),
+    onCommand: (command, joined) => {
+      if (command.type !== "interrupt") return;
+      const [spoken] = gateway.commands;
+      const utteranceId = spoken?.type === "speak" ? spoken.utterance_id : undefined;
+      joined.event({
+        type: "interrupted",
+        utterance_id: utteranceId,
+        heard: { text: "Hello", end: 5, ms: 480, source: "estimate", bound_ms: 40 },
+        unheard_text: " there",
+        resumable: true,
+        next_ms: 500,
+      });
+      done(joined, utteranceId, "interrupted");
+    },
+  });
+  const io = memoryIo(["say", "--url", gateway.url, "--json", "Hello there"]);
+  const ended = runCli(io);
+  await until("the command", () => gateway.commands.length > 0);
+  io.signal("SIGINT");
+  io.signal("SIGINT");
+  expect(await ended).toBe(130);
+  expect(io.stderr.text).toBe(
+    'Interrupted after 480 ms (by estimate, within 40 ms)\nHeard: "Hello"\nNot heard: "there"\n',
+  );
+  expect(io.stdout.text).toContain('"type":"interrupted"');
+  expect(gateway.commands.filter((command) => command.type === "interrupt")).toHaveLength(1);
+  expect(io.signalListeners).toBe(0);
+});
+
+test("--waterfall prints where the time went, a line an utterance, when all is said", async () => {
+  await using gateway = await ScriptedGateway.start({
+    onJoin: (joined) => joined.hello(),
+    onCommand: (command, joined) => {
+      if (command.type !== "speak") return;
+      const latency = {
+        text_ms: 1,
+        queued_ms: 2,
+        connected_ms: 3,
+        headers_ms: 4,
+        first_byte_ms: 5,
+        first_sound_ms: 6,
+      };
+      joined.send({ type: "utterance.queued", utterance_id: command.utterance_id, ahead: 0 });
+      done(joined, command.utterance_id, "done", {
+        ...latency,
+        first_frame_ms: 7,
+        total_ms: 28,
+        leading_silence_ms: null,
+      });
+    },
+  });
+  const io = memoryIo(["say", "--url", gateway.url, "--waterfall", "--quiet", "Hello"]);
+  expect(await runCli(io)).toBe(0);
+  expect(io.stderr.text).toBe(
+    "text 1 + queued 2 + connected 3 + headers 4 + first byte 5 + first sound 6 + first frame 7 = total 28 ms\n",
+  );
+});

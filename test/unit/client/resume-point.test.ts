@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { ResumePoint } from "../../../src/client/resume-point.ts";
+import type { Event, HelloEvent } from "../../../src/protocol/vocabulary.ts";
+
+function hello(epoch: string, seq: number): HelloEvent {
+  return { type: "hello", epoch, seq, at_ms: 0, resumed: true } as HelloEvent;
+}
+
+function event(type: Event["type"], seq: number): Event {
+  return { type, seq, at_ms: 0 } as Event;
+}
+
+describe("ResumePoint", () => {
+  it("value() is epoch, latest shared event, and the end of the audio where there is audio", () => {
+    const point = new ResumePoint(hello("e", 7));
+    expect(point.value(120)).toBe("e:7:120");
+    point.take(event("words", 9));
+    expect(point.value(1 / 3)).toBe("e:9:0.333");
+    expect(point.value(null)).toBe("e:9");
+  });
+
+  it("value() goes by what came to everybody: answers repeat a number that runs ahead of this connection", () => {
+    const point = new ResumePoint(hello("e", 40));
+    point.take(event("utterance.started", 40));
+    point.take(event("words", 31));
+    for (const type of ["pong", "utterance.queued", "error", "paused", "gap"] as const)
+      expect(point.take(event(type, 40))).toBe(true);
+    expect(point.value(null)).toBe("e:31");
+  });
+
+  it("take() drops what came on an earlier socket, and no answer to a command", () => {
+    const point = new ResumePoint(hello("e", 0));
+    for (const seq of [1, 2, 3]) expect(point.take(event("words", seq))).toBe(true);
+    expect(point.rejoin(hello("e", 5))).toBe(true);
+    expect([2, 3, 4].map((seq) => point.take(event("words", seq)))).toEqual([false, false, true]);
+    expect(point.take(event("pong", 3))).toBe(true);
+    expect([2, 3].map((seq) => point.take(event("error", seq)))).toEqual([false, true]);
+    expect([4, 5, 6].map((seq) => point.isReplayed(event("words", seq)))).toEqual([true, true, false]);
+  });
+
+  it("rejoin() on another epoch begins anew", () => {
+    const point = new ResumePoint(hello("e", 0));
+    point.take(event("words", 50));
+    expect(point.rejoin(hello("f", 0))).toBe(false);
+    expect(point.value(null)).toBe("f:0");
+    expect(point.take(event("words", 1))).toBe(true);
+  });
+});

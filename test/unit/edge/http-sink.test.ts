@@ -1,0 +1,218 @@
+import type { HttpResponse } from "uWebSockets.js";
+import { describe, expect, it } from "vitest";
+import { createLiveContainer } from "../../../src/audio/live-container.ts";
+import { HttpAudioSink } from "../../../src/edge/http-sink.ts";
+import { FakeClock } from "../../helpers/fake-clock.ts";
+
+/** A response whose client takes `room` bytes before it blocks. */
+class FakeResponse {
+  room = Number.POSITIVE_INFINITY;
+  status = "";
+  readonly headers: Record<string, string> = {};
+  readonly written: Buffer[] = [];
+  resumes = 0;
+  state: "open" | "ended" | "closed" = "open";
+  #writable: () => boolean = () => true;
+
+  cork(action: () => void): this {
+    action();
+    return this;
+  }
+  writeStatus(status: string): void {
+    this.status = status;
+  }
+  writeHeader(name: string, value: string): void {
+    this.headers[name] = value;
+  }
+  write(bytes: Uint8Array): boolean {
+    if (this.status === "") throw new Error("Written before the status");
+    if (bytes.length === 0) throw new Error("An empty chunk would end the body");
+    this.written.push(Buffer.from(bytes));
+    this.room -= bytes.length;
+    return this.room >= 0;
+  }
+  end(bytes: Uint8Array): void {
+    this.written.push(Buffer.from(bytes));
+    this.state = "ended";
+  }
+  close(): void {
+    this.state = "closed";
+  }
+  resume(): void {
+    this.resumes += 1;
+  }
+  onWritable(handler: () => boolean): void {
+    this.#writable = handler;
+  }
+  /** The client reads: room for so many bytes more. */
+  drain(room: number): void {
+    this.room = room;
+    this.#writable();
+  }
+  get body(): Buffer {
+    return Buffer.concat(this.written);
+  }
+}
+
+const frame = (byte: number) => ({ bytes: new Uint8Array(160).fill(byte), isFrame: true });
+const event = (value: object) => ({ bytes: new TextEncoder().encode(JSON.stringify(value)), isFrame: false });
+
+async function rig(name: "ulaw" | "ogg" | "wav" | "mp3" = "ulaw", isFilled = false) {
+  const res = new FakeResponse();
+  const clock = new FakeClock();
+  const seen = { frames: 0, drained: 0, closed: 0 };
+  const format =
+    name === "ogg" ? "opus_48000" : name === "wav" ? "pcm_8000" : name === "mp3" ? "pcm_24000" : "ulaw_8000";
+  const sink = new HttpAudioSink({
+    res: res as unknown as HttpResponse,
+    container: await createLiveContainer({ name, format, frameMs: 20 }),
+    clock,
+    idleSeconds: 30,
+    isFilled,
+    onFrames: (frames) => {
+      seen.frames += frames;
+    },
+    onDrained: () => {
+      seen.drained += 1;
+    },
+    onClosed: () => {
+      seen.closed += 1;
+    },
+  });
+  return { res, clock, seen, sink };
+}
+
+describe("HttpAudioSink", () => {
+  it("holds what comes before it is opened: nothing is written, then the head and all of it in order", async () => {
+    const { res, sink, seen } = await rig();
+    sink.sendText(JSON.stringify({ type: "hello", audio: { start_ms: 1240 } }));
+    expect(sink.sendAll([frame(1), event({ type: "utterance.started" }), frame(2)])).toBe("buffered");
+    expect(sink.bufferedBytes()).toBe(320);
+    expect([res.status, res.written.length]).toEqual(["", 0]);
+    expect(sink.startMs).toBe(1240);
+    sink.open({ "content-type": "audio/basic" });
+    expect([res.status, res.headers["content-type"]]).toEqual(["200 OK", "audio/basic"]);
+    expect(res.body.equals(Buffer.concat([Buffer.alloc(160, 1), Buffer.alloc(160, 2)]))).toBe(true);
+    expect(sink.sendAll([frame(3)])).toBe("sent");
+    expect(sink.bufferedBytes()).toBe(0);
+    expect(seen).toEqual({ frames: 3, drained: 1, closed: 0 });
+  });
+
+  it("keeps a copy of what it holds: a frame's memory is used again", async () => {
+    const { res, sink } = await rig();
+    const reused = frame(7);
+    sink.sendAll([reused]);
+    reused.bytes.fill(9);
+    sink.open({});
+    expect(res.body.every((byte) => byte === 7)).toBe(true);
+  });
+
+  it("opens a body that has no beginning with a frame of silence, so that its head is sent", async () => {
+    const raw = await rig();
+    raw.sink.open({});
+    expect(raw.res.body.equals(Buffer.alloc(160, 0xff))).toBe(true);
+    const wav = await rig("wav");
+    wav.sink.open({});
+    expect(wav.res.body).toHaveLength(44);
+  });
+
+  it("writes nothing more to a blocked client, says how much waits, and goes on in order when it reads", async () => {
+    const { res, sink, seen } = await rig();
+    sink.open({});
+    res.room = 100;
+    expect(sink.sendAll([frame(1)])).toBe("buffered");
+    expect(sink.sendAll([frame(2)])).toBe("buffered");
+    expect(sink.sendAll([frame(3)])).toBe("buffered");
+    expect(sink.bufferedBytes()).toBe(480);
+    expect(res.body).toHaveLength(320);
+    const drainedBefore = seen.drained;
+    res.drain(100);
+    expect([sink.isBlocked, sink.bufferedBytes(), seen.drained]).toEqual([true, 320, drainedBefore]);
+    res.drain(1000);
+    expect([sink.isBlocked, sink.bufferedBytes(), seen.drained]).toEqual([false, 0, drainedBefore + 1]);
+    expect([...res.body.filter((_, at) => at % 160 === 0)]).toEqual([0xff, 1, 2, 3]);
+  });
+
+  it("keeps a blocked response alive and gives it up after idle-seconds, its timer with it", async () => {
+    const { res, sink, clock, seen } = await rig();
+    sink.open({});
+    res.room = 0;
+    sink.sendAll([frame(1)]);
+    clock.advance(29_000);
+    expect([res.state, res.resumes]).toEqual(["open", 7]);
+    clock.advance(1000);
+    expect([res.state, seen.closed, clock.pending]).toEqual(["closed", 1, 0]);
+    expect(sink.sendAll([frame(2)])).toBe("sent");
+    expect(sink.bufferedBytes()).toBe(0);
+  });
+
+  it("gets the end of a last word out of an MP3 encoder, but not while another utterance goes on", async () => {
+    const pcm = { bytes: new Uint8Array(960), isFrame: true };
+    const done = event({ type: "utterance.done", outcome: "done" });
+    const { res, sink, clock } = await rig("mp3");
+    sink.open({});
+    sink.sendAll([pcm, done, pcm]);
+    clock.advance(1000);
+    sink.sendAll([done]);
+    clock.advance(200);
+    const before = res.body.length;
+    sink.sendAll([pcm]);
+    clock.advance(1000);
+    // A frame of 20 ms is less than the encoder's own.
+    expect(res.body.length - before).toBeLessThan(400);
+    const unsettled = res.body.length;
+    sink.sendAll([done]);
+    clock.advance(250);
+    expect(res.body.length - unsettled).toBeGreaterThan(800);
+    const filled = await rig("mp3", true);
+    filled.sink.open({});
+    filled.sink.sendAll([done]);
+    expect(filled.clock.pending).toBe(0);
+  });
+
+  it("puts packets without content in the place of frames that were dropped from Ogg", async () => {
+    const { res, sink, seen } = await rig("ogg");
+    sink.open({});
+    const before = res.body.length;
+    sink.sendText(JSON.stringify({ type: "gap", frames: 10, ms: 200 }));
+    // One page: header, ten segments of one byte.
+    expect(res.body.length - before).toBe(27 + 10 + 10);
+    expect(res.body.readBigInt64LE(before + 6)).toBe(9600n);
+    sink.sendText(JSON.stringify({ type: "gap", frames: 0, events: 3 }));
+    expect(res.body.length - before).toBe(47);
+    expect(seen.frames).toBe(10);
+  });
+
+  it("an ordinary end finishes the file, another one cuts it, and either is told once", async () => {
+    for (const [code, state] of [
+      [1000, "ended"],
+      [1001, "ended"],
+      [4408, "closed"],
+    ] as const) {
+      const { res, sink, seen } = await rig("ogg");
+      sink.open({});
+      sink.end(code);
+      sink.end(code);
+      sink.markAborted();
+      expect([res.state, seen.closed]).toEqual([state, 1]);
+      // The flags of the last page: end of stream.
+      if (state === "ended") expect(res.written.at(-1)?.[5]).toBe(4);
+    }
+  });
+
+  it("ends without a word where it was never opened, and touches nothing after an abort", async () => {
+    const early = await rig();
+    early.sink.end(1001);
+    expect([early.res.state, early.res.status, early.sink.isClosed]).toEqual(["open", "", true]);
+    const aborted = await rig();
+    aborted.sink.open({});
+    const before = aborted.res.body.length;
+    aborted.sink.markAborted();
+    aborted.sink.sendAll([frame(1)]);
+    aborted.sink.sendSilence(3);
+    aborted.sink.sendText('{"type":"gap","frames":1}');
+    aborted.sink.end(1001);
+    aborted.res.drain(100);
+    expect([aborted.res.body.length, aborted.res.state, aborted.seen.closed]).toEqual([before, "open", 1]);
+  });
+});

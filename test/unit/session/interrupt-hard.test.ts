@@ -1,0 +1,335 @@
+/** `interrupt` at its edges: what leaves after it, what it resets, and what exactly it meant. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
+import { heardOf, lettersOf, read, spell, stage, VOICE } from "./spelling.ts";
+
+const TEXT = "alpha bravo charlie delta echo";
+const code = (expected: string, field?: string) =>
+  expect.objectContaining(field === undefined ? { code: expected } : { code: expected, field });
+
+describe("after an interruption", () => {
+  it.each([
+    "format=ulaw_8000&lead_ms=0",
+    "format=ulaw_8000&lead_ms=2000",
+    "format=pcm_24000&frame_ms=60",
+    "format=alaw_8000&framing=rtp",
+    "format=none",
+  ])("no frame and no event behind the cut reaches anybody (a second listener with %s)", (query) => {
+    const rig = stage();
+    const other = rig.join(query);
+    rig.speak(TEXT, "u");
+    const open = rig.requests[0];
+    open?.head();
+    const isPcm = open?.request.outputFormat.startsWith("pcm") ?? false;
+    open?.chunk(isPcm ? new Uint8Array(24 * 2 * 1000) : spell(TEXT.slice(0, 20)), {
+      alignment: evenAlignment(TEXT.slice(0, 20), 50),
+    });
+    rig.clock.advance(420);
+    rig.send({ type: "interrupt" });
+    expect(open?.isAborted).toBe(true);
+    const counts = [rig.sink.sent.length, other.sink.sent.length];
+    // What the upstream still had under way comes to nothing.
+    open?.chunk(new Uint8Array(48_000), { alignment: evenAlignment(TEXT.slice(20), 50, 1000) });
+    open?.handlers.end();
+    rig.clock.advance(10_000);
+    expect([rig.sink.sent.length, other.sink.sent.length]).toEqual(counts);
+    expect(other.sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "interrupted" }]);
+    expect(rig.requests).toHaveLength(1);
+  });
+
+  it.each([
+    ["a resampler and an encoder", "format=ulaw_8000"],
+    ["longer frames", "format=pcm_24000&frame_ms=60"],
+  ])("what follows comes out of %s as if fresh", (_, query) => {
+    const tone = Uint8Array.from({ length: 24_000 * 2 }, (__, index) => (index * index * 31) & 0xff);
+    /** The frames of 1 s of PCM for a listener, after some of it was said and cut, or not. */
+    const framesOf = (cutMs: number | null): Uint8Array[] => {
+      const rig = stage("format=pcm_24000");
+      const other = rig.join(query);
+      const say = (index: number): void => {
+        rig.requests[index]?.head();
+        rig.requests[index]?.chunk(tone);
+        rig.requests[index]?.handlers.end();
+      };
+      if (cutMs !== null) {
+        rig.speak("First", "a");
+        say(0);
+        rig.clock.advance(cutMs);
+        rig.send({ type: "interrupt" });
+      }
+      const before = other.sink.frames.length;
+      rig.speak("Second", "b");
+      say(rig.requests.length - 1);
+      rig.clock.advance(3000);
+      return other.sink.frames.slice(before);
+    };
+    const fresh = framesOf(null);
+    expect(fresh.length).toBeGreaterThan(10);
+    for (const cutMs of [10, 333, 501]) expect(framesOf(cutMs)).toEqual(fresh);
+  });
+
+  it("the next frame stands where next_ms says, for every listener", () => {
+    const rig = stage("format=ulaw_8000&lead_ms=100");
+    const ahead = rig.join("format=ulaw_8000&lead_ms=900&frame_ms=60");
+    rig.speak(TEXT, "u");
+    rig.answer(0);
+    rig.clock.advance(420);
+    rig.send({ type: "interrupt" });
+    const [receipt] = rig.sink.eventsOf("interrupted");
+    expect(ahead.sink.eventsOf("interrupted")[0]?.next_ms).toBe(receipt?.next_ms);
+    // Behind all that anybody was sent: nobody's place is used twice.
+    expect(receipt?.next_ms).toBeGreaterThanOrEqual(ahead.sink.frames.length * 60);
+    rig.speak("golf", "next");
+    rig.answer(1);
+    rig.clock.advance(2000);
+    expect(rig.sink.eventsOf("utterance.started")[1]?.start_ms).toBe(receipt?.next_ms);
+    for (const { sink, frameMs } of [
+      { sink: rig.sink, frameMs: 20 },
+      { sink: ahead.sink, frameMs: 60 },
+    ]) {
+      const [first, second] = heardOf(sink, "ulaw_8000", frameMs);
+      expect(lettersOf(TEXT).startsWith(read(first?.audio ?? new Uint8Array(0)))).toBe(true);
+      expect(read(second?.audio ?? new Uint8Array(0))).toBe("golf");
+    }
+  });
+});
+
+describe("the receipt", () => {
+  it("says how much was heard, wherever the cut: text, offset and ms agree and add up to the text", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 1490 }),
+        fc.constantFrom(TEXT, "é😀 ünï 東京 code", "a 👩‍👩‍👧 b"),
+        (cutMs, text) => {
+          const rig = stage();
+          rig.speak(text, "u");
+          rig.requests[0]?.head();
+          const { length } = [...text];
+          const ms = 1500 / length;
+          rig.requests[0]?.chunk(countingUlaw(1500), { alignment: evenAlignment(text, ms) });
+          rig.requests[0]?.handlers.end();
+          rig.clock.advance(cutMs);
+          rig.send({ type: "interrupt" });
+          const [receipt] = rig.sink.eventsOf("interrupted");
+          const heard = receipt?.heard;
+          expect(`${heard?.text}${receipt?.unheard_text}`).toBe(text);
+          expect(heard?.end).toBe(heard?.text.length);
+          expect(heard?.ms).toBeCloseTo(cutMs, 3);
+          expect(heard).toMatchObject({ source: "estimate", bound_ms: 240 });
+          expect([...(heard?.text ?? "")].length).toBe(Math.floor((cutMs + 1e-6) / ms));
+          expect(receipt?.at_ms).toBeCloseTo(cutMs, 3);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it("counts in code points for a listener that asked for them", () => {
+    const rig = stage("format=ulaw_8000&offsets=cp");
+    rig.speak("😀😀 four", "u");
+    rig.requests[0]?.head();
+    rig.requests[0]?.chunk(countingUlaw(700), { alignment: evenAlignment("😀😀 four", 100) });
+    rig.clock.advance(310);
+    rig.send({ type: "interrupt" });
+    expect(rig.sink.eventsOf("interrupted")[0]?.heard).toMatchObject({ text: "😀😀 ", end: 3 });
+  });
+
+  it("of an utterance that waits in the queue: nothing heard, nothing cut, the one that speaks goes on", () => {
+    const rig = stage();
+    rig.speak(TEXT, "now");
+    rig.speak("golf", "queued");
+    rig.answer(0);
+    rig.clock.advance(420);
+    const asked = rig.requests[1];
+    rig.send({ type: "interrupt", utterance_id: "queued" });
+    expect(rig.sink.eventsOf("interrupted")).toMatchObject([
+      {
+        utterance_id: "queued",
+        heard: { text: "", end: 0, ms: 0, bound_ms: 0 },
+        unheard_text: "golf",
+        resumable: false,
+        next_ms: null,
+      },
+    ]);
+    expect(asked?.isAborted ?? true).toBe(true);
+    rig.hearOut(3000);
+    expect(heardOf(rig.sink).map(({ audio }) => read(audio))).toEqual([lettersOf(TEXT)]);
+    expect(rig.outcomes()).toEqual(["queued/interrupted", "now/done"]);
+  });
+
+  it("of an utterance that was made behind the one that speaks: that one is heard out, and nothing of it", () => {
+    const rig = stage("format=ulaw_8000&lead_ms=3000");
+    rig.speak(TEXT, "now");
+    rig.speak("golf hotel", "made");
+    rig.answer(0);
+    rig.answer(1);
+    rig.clock.advance(420);
+    rig.send({ type: "interrupt", utterance_id: "made" });
+    expect(rig.sink.eventsOf("interrupted")).toEqual([]);
+    rig.clock.advance(3000);
+    expect(rig.sink.eventsOf("interrupted")).toMatchObject([
+      { utterance_id: "made", heard: { text: "", end: 0, ms: 0 }, unheard_text: "golf hotel" },
+    ]);
+    expect(heardOf(rig.sink).map(({ audio }) => read(audio))).toEqual([lettersOf(TEXT), ""]);
+    expect(rig.outcomes()).toEqual(["now/done", "made/interrupted"]);
+  });
+
+  it("of nothing, of what was never there and of what is over: refused by name", () => {
+    const rig = stage();
+    expect(() => rig.send({ type: "interrupt" })).toThrow(code("nothing_to_interrupt"));
+    expect(() => rig.send({ type: "interrupt", utterance_id: "x" })).toThrow(
+      code("unknown_utterance", "utterance_id"),
+    );
+    rig.speak("golf", "u");
+    rig.answer(0);
+    rig.clock.advance(200);
+    // Played to the end at this very moment.
+    expect(() => rig.send({ type: "interrupt" })).toThrow(code("nothing_to_interrupt"));
+    expect(rig.outcomes()).toEqual(["u/done"]);
+    expect(() => rig.send({ type: "interrupt", utterance_id: "u" })).toThrow(code("unknown_utterance"));
+  });
+
+  it("does not echo marks of what was cut, and keeps those of what goes on", () => {
+    const rig = stage();
+    rig.speak(TEXT, "u");
+    rig.answer(0);
+    rig.send({ type: "mark", name: "m" });
+    rig.clock.advance(420);
+    rig.send({ type: "interrupt" });
+    rig.clock.advance(2000);
+    expect(rig.sink.eventsOf("mark")).toEqual([]);
+    rig.send({ type: "resume" });
+    rig.clock.advance(3000);
+    expect(rig.sink.eventsOf("mark")).toMatchObject([{ name: "m" }]);
+  });
+});
+
+describe("keep_ms", () => {
+  it.each([1, 80, 333.5, 900])("lets exactly %d ms more be heard", (keepMs) => {
+    const rig = stage();
+    rig.speak(TEXT, "u");
+    rig.answer(0);
+    rig.clock.advance(420);
+    rig.send({ type: "interrupt", keep_ms: keepMs });
+    rig.clock.advance(keepMs - 0.5);
+    expect(rig.sink.eventsOf("interrupted")).toEqual([]);
+    rig.clock.advance(0.5);
+    const [receipt] = rig.sink.eventsOf("interrupted");
+    expect(receipt?.heard.ms).toBeCloseTo(420 + keepMs, 3);
+    expect(receipt?.heard.end).toBe(Math.floor((420 + keepMs) / 50));
+    rig.clock.advance(3000);
+    expect(rig.outcomes()).toEqual(["u/interrupted"]);
+  });
+
+  it("does not cut what is queued after it was given, be it made by then or not", () => {
+    const rig = stage("format=ulaw_8000&lead_ms=2000");
+    rig.speak("golf", "u");
+    rig.speak("hotel", "v");
+    rig.answer(0);
+    rig.answer(1);
+    rig.clock.advance(50);
+    rig.send({ type: "interrupt", keep_ms: 300 });
+    rig.speak("india juliet", "later");
+    rig.hearOut(5000);
+    // "golf" (200 ms) was heard whole by then.
+    expect(rig.outcomes()).toEqual(["u/done", "v/interrupted", "later/done"]);
+    expect(rig.sink.eventsOf("interrupted")[0]?.heard.text).toBe("hot");
+    expect(heardOf(rig.sink).map(({ audio }) => read(audio))[1]).toBe("indiajuliet");
+  });
+
+  it("that outlasts the speech cuts nothing and leaves nothing behind", () => {
+    const rig = stage();
+    rig.speak("golf", "u");
+    rig.answer(0);
+    rig.clock.advance(50);
+    rig.send({ type: "interrupt", keep_ms: 5000 });
+    rig.clock.advance(1000);
+    rig.speak(TEXT.repeat(10), "next");
+    rig.answer(1);
+    rig.clock.advance(6000);
+    expect(rig.outcomes()).toEqual(["u/done"]);
+    expect(rig.sink.eventsOf("interrupted")).toEqual([]);
+    expect(rig.member.session.isIdle).toBe(false);
+  });
+
+  it("of a queued utterance that begins meanwhile cuts only that", () => {
+    const rig = stage();
+    rig.speak("golf", "u");
+    rig.speak(TEXT, "v");
+    rig.answer(0);
+    rig.clock.advance(0);
+    rig.send({ type: "interrupt", utterance_id: "v", keep_ms: 500 });
+    rig.hearOut(4000);
+    expect(rig.outcomes()).toEqual(["u/done", "v/interrupted"]);
+    expect(rig.sink.eventsOf("interrupted")[0]?.heard.text).toBe(TEXT.slice(0, 6));
+  });
+
+  it("takes 16 that wait and refuses the next by name, and the session's end leaves none", () => {
+    const rig = stage();
+    rig.speak(TEXT, "u");
+    rig.answer(0);
+    for (let index = 0; index < 16; index += 1) rig.send({ type: "interrupt", keep_ms: 1000 + index });
+    expect(() => rig.send({ type: "interrupt", keep_ms: 1000 })).toThrow(code("queue_full"));
+    // At once still goes.
+    rig.send({ type: "interrupt" });
+    expect(rig.outcomes()).toEqual(["u/interrupted"]);
+    rig.member.session.leave(rig.member);
+    rig.clock.advance(1001);
+    expect(rig.member.session.isClosed).toBe(true);
+    expect(rig.clock.pending).toBe(0);
+  });
+});
+
+describe("utterances behind the one that is cut", () => {
+  it("keep their order, where the first was made and the second asked for", () => {
+    const rig = stage("format=ulaw_8000&lead_ms=200");
+    rig.speak("aaa", "u");
+    rig.speak("bravo golf", "first");
+    rig.speak("charlie", "second");
+    rig.answer(0);
+    rig.answer(1);
+    rig.clock.advance(1);
+    expect(rig.asked()).toEqual(["aaa", "bravo golf", "charlie"]);
+    rig.send({ type: "interrupt", utterance_id: "u" });
+    rig.hearOut();
+    expect(rig.outcomes()).toEqual(["u/interrupted", "first/done", "second/done"]);
+    expect(heardOf(rig.sink).map(({ audio }) => read(audio))).toEqual(["", "bravogolfcharlie"]);
+  });
+});
+
+describe("an interruption while", () => {
+  it("the upstream has not answered at all: all is unheard and nothing was cut", () => {
+    const rig = stage();
+    rig.speak(TEXT, "u");
+    rig.clock.advance(300);
+    rig.send({ type: "interrupt" });
+    expect(rig.requests[0]?.isAborted).toBe(true);
+    expect(rig.sink.eventsOf("interrupted")).toMatchObject([
+      { heard: { text: "", ms: 0 }, unheard_text: TEXT, next_ms: null, resumable: false },
+    ]);
+  });
+
+  it("the audio has run dry: what was heard is what had come in whole frames", () => {
+    const rig = stage();
+    rig.speak(TEXT, "u");
+    rig.answer(0, { chars: 9 });
+    rig.clock.advance(3000);
+    rig.send({ type: "interrupt" });
+    const [receipt] = rig.sink.eventsOf("interrupted");
+    expect(receipt?.heard).toMatchObject({ text: TEXT.slice(0, 8), end: 8 });
+    expect(receipt?.heard.ms).toBeCloseTo(440, 3);
+  });
+
+  it("a request waits to be tried again: it is not tried", () => {
+    const rig = stage();
+    rig.speak(TEXT, "u");
+    rig.send({ type: "text", text: "open ", voice_id: VOICE, utterance_id: "t" });
+    const [open] = rig.requests;
+    rig.send({ type: "interrupt" });
+    open?.handlers.end();
+    rig.clock.advance(5000);
+    expect(rig.requests).toHaveLength(1);
+    expect(() => rig.send({ type: "text", text: "more", utterance_id: "t" })).toThrow(code("utterance_over"));
+  });
+});

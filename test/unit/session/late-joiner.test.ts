@@ -1,0 +1,114 @@
+/** One that joins in the middle: it learns what is being said and the cue that stands, and is in step from there. */
+import { describe, expect, it } from "vitest";
+import { countingUlaw, createRig, evenAlignment, TEST_TUNING } from "../../helpers/session-rig.ts";
+import { ScriptedListener } from "./scripted-listener.ts";
+
+const TEXT = "The first sentence is here. The second one comes after it. The third one is the last of all.";
+const PER_LETTER_MS = 40;
+const SPEECH_MS = TEXT.length * PER_LETTER_MS;
+type Rig = ReturnType<typeof createRig>;
+
+function run(rig: Rig, ms: number): void {
+  for (let passed = 0; passed < ms; passed += 5) rig.clock.advance(5);
+}
+
+function stage(events: string) {
+  const rig = createRig({ limits: { ...TEST_TUNING.limits, listeners: 2000 }, graceMs: 60_000 });
+  const speaker = rig.join("role=speaker&events=none");
+  const query = `role=listener&format=ulaw_8000&events=${events}`;
+  const first = new ScriptedListener(rig, query);
+  const say = (utteranceId: string, fromMs = 0): void => {
+    const count = rig.requests.length;
+    speaker.send({ type: "speak", text: TEXT, voice_id: "v", utterance_id: utteranceId });
+    const request = rig.requests[count];
+    if (request === undefined) throw new Error("No request was opened");
+    request.head();
+    request.chunk(countingUlaw(SPEECH_MS, fromMs), { alignment: evenAlignment(TEXT, PER_LETTER_MS) });
+    request.handlers.end();
+  };
+  return { rig, query, first, say };
+}
+
+describe("a late joiner", () => {
+  it("gets hello with its audio, the running utterance, and is in step", () => {
+    const { rig, query, first, say } = stage("words,characters");
+    say("u");
+    run(rig, 1000);
+    const late = rig.join(query);
+    expect(late.sink.events.slice(0, 2)).toMatchObject([
+      { type: "hello", audio: { codec: "ulaw", frame_ms: 20, frame_bytes: 160, start_ms: 1000 } },
+      {
+        type: "utterance.started",
+        utterance_id: "u",
+        start_ms: 0,
+        voice_ids: ["v"],
+        source_format: "ulaw_8000",
+      },
+    ]);
+    run(rig, SPEECH_MS);
+    expect(Buffer.concat(late.sink.frames).equals(countingUlaw(SPEECH_MS - 1000, 1000))).toBe(true);
+    const told = late.sink.eventsOf("words").map((event) => event.seq);
+    const words = first.read().events.filter((event) => event.type === "words");
+    expect(told).toEqual(words.filter((event) => event.at_ms >= 1000).map((event) => event.seq));
+    expect(late.sink.eventsOf("utterance.done")).toHaveLength(1);
+  });
+
+  it("gets the cue that stands and every one behind it, none twice, whenever it comes", () => {
+    const { rig, query, first, say } = stage("cues");
+    say("u");
+    const joined = [];
+    for (let atMs = 0; atMs < SPEECH_MS; atMs += 20) {
+      joined.push({ atMs, late: rig.join(query) });
+      run(rig, 20);
+    }
+    run(rig, 1000);
+    const cues = first.read().events.flatMap((event) => (event.type === "cue" ? [event] : []));
+    expect(cues.length).toBeGreaterThanOrEqual(3);
+    // Some join at the very moment a cue begins.
+    expect(cues.filter((cue) => cue.start_ms > 0 && cue.start_ms % 20 === 0).length).toBeGreaterThan(0);
+    for (const { atMs, late } of joined) {
+      const got = late.sink.eventsOf("cue").map((cue) => cue.start_ms);
+      const wanted = cues.filter((cue) => cue.end_ms > atMs).map((cue) => cue.start_ms);
+      expect({ atMs, got }).toEqual({ atMs, got: wanted });
+      const started = late.sink.eventsOf("utterance.started");
+      expect(started).toHaveLength(1);
+    }
+  });
+
+  it("before the first word, and between two utterances, gets what follows once", () => {
+    const { rig, query, say } = stage("words");
+    say("a");
+    const early = rig.join(query);
+    run(rig, SPEECH_MS + 500);
+    const between = rig.join(query);
+    say("b", SPEECH_MS);
+    run(rig, SPEECH_MS + 500);
+    const ids = (events: readonly { utterance_id: string }[]) => events.map((event) => event.utterance_id);
+    expect(ids(early.sink.eventsOf("utterance.started"))).toEqual(["a", "b"]);
+    expect(ids(between.sink.eventsOf("utterance.started"))).toEqual(["b"]);
+    expect(ids(between.sink.eventsOf("utterance.done"))).toEqual(["b"]);
+    expect(Buffer.concat(between.sink.frames).equals(countingUlaw(SPEECH_MS, SPEECH_MS))).toBe(true);
+  });
+
+  it("is cut off at once, comes back, and has every event and frame once", () => {
+    for (let atMs = 100; atMs < 2000; atMs += 130) {
+      for (const messages of [1, 2, 3, 5]) {
+        const { rig, query, say } = stage("words,characters,cues");
+        say("u");
+        run(rig, atMs);
+        const late = new ScriptedListener(rig, query);
+        const steady = new ScriptedListener(rig, query);
+        late.cutOff(messages);
+        run(rig, 250);
+        late.comeBack();
+        run(rig, SPEECH_MS + 500);
+        steady.read();
+        late.read();
+        const behind = (one: ScriptedListener) => one.seqs.filter((seq) => seq > steady.hello.seq);
+        expect(behind(late)).toEqual(behind(steady));
+        expect(late.audio.equals(steady.audio)).toBe(true);
+        expect(late.gaps).toEqual([]);
+      }
+    }
+  });
+});

@@ -1,0 +1,144 @@
+/** Who is there: told to those who asked, at once for one and bundled for many. */
+import { describe, expect, it } from "vitest";
+import { Presence, type PresenceNews } from "../../../src/session/presence.ts";
+import { FakeClock } from "../../helpers/fake-clock.ts";
+import { createRig, TEST_TUNING } from "../../helpers/session-rig.ts";
+
+const WATCHING = "role=listener&format=none&events=presence";
+
+function crowdRig(listeners = 2000) {
+  return createRig({ limits: { ...TEST_TUNING.limits, listeners } });
+}
+
+const news = (joined: ReturnType<ReturnType<typeof createRig>["join"]>) =>
+  joined.sink
+    .eventsOf("presence")
+    .map(({ joined: come, left, listeners, speakers }) => ({ come, left, listeners, speakers }));
+
+describe("presence", () => {
+  it.each([
+    ["role=both&format=ulaw_8000", { listeners: 2, speakers: 1 }],
+    ["role=both&format=none", { listeners: 2, speakers: 1 }],
+    ["role=listener&format=ulaw_8000", { listeners: 2, speakers: 0 }],
+    ["role=listener&format=none", { listeners: 2, speakers: 0 }],
+    ["role=speaker", { listeners: 1, speakers: 1 }],
+    ["role=speaker&format=ulaw_8000", { listeners: 2, speakers: 1 }],
+  ])("tells of one that joins with %s, and that it left", (query, counts) => {
+    const { join, clock } = crowdRig();
+    const watcher = join(WATCHING);
+    clock.advance(1000);
+    const other = join(query);
+    clock.advance(1000);
+    other.member.session.leave(other.member);
+    const own = { come: watcher.member.id, left: undefined, listeners: 1, speakers: 0 };
+    expect(news(watcher)).toEqual([
+      own,
+      { come: other.member.id, left: undefined, ...counts },
+      { come: undefined, left: other.member.id, listeners: 1, speakers: 0 },
+    ]);
+    expect(other.sink.eventsOf("hello")[0]?.listener_id).toBe(other.member.id);
+  });
+
+  it("comes only to those who asked, and not to the one that left", () => {
+    const { join, clock } = crowdRig();
+    const watcher = join(WATCHING);
+    const deaf = join("role=listener&format=none&events=words,marks");
+    clock.advance(1000);
+    const leaver = join(WATCHING);
+    clock.advance(1000);
+    const before = leaver.sink.sent.length;
+    leaver.member.session.leave(leaver.member);
+    leaver.member.session.leave(leaver.member);
+    clock.advance(1000);
+    expect(leaver.sink.sent).toHaveLength(before);
+    expect(news(watcher).filter(({ left }) => left === leaver.member.id)).toHaveLength(1);
+    expect(deaf.sink.eventsOf("presence")).toEqual([]);
+  });
+
+  it("nobody asked: no event is made, and no number is used up", () => {
+    const { join, clock } = crowdRig();
+    join("format=none&events=none");
+    clock.advance(1000);
+    expect(join("format=none&events=none").sink.eventsOf("hello")[0]?.seq).toBe(0);
+  });
+
+  it("a thousand that come in a burst are a handful of events with the right counts", () => {
+    const { join, clock } = crowdRig();
+    const watcher = join(WATCHING);
+    const crowd = Array.from({ length: 1000 }, () => join("role=listener&format=none&events=presence"));
+    clock.advance(1000);
+    const told = news(watcher);
+    expect(told.length).toBeLessThanOrEqual(3);
+    expect(told.at(-1)).toEqual({ come: undefined, left: undefined, listeners: 1001, speakers: 0 });
+    for (const one of crowd) {
+      one.member.session.leave(one.member);
+      clock.advance(1);
+    }
+    clock.advance(1000);
+    expect(news(watcher).length - told.length).toBeLessThanOrEqual(6);
+    expect(news(watcher).at(-1)).toMatchObject({ listeners: 1, speakers: 0 });
+  });
+
+  it("one that is refused is not told of", () => {
+    const { join, clock } = crowdRig(2);
+    const watcher = join(WATCHING);
+    join("format=none");
+    clock.advance(1000);
+    const before = watcher.sink.events.length;
+    expect(() => join("format=none")).toThrow(expect.objectContaining({ code: "listener_limit" }));
+    clock.advance(1000);
+    expect(watcher.sink.events).toHaveLength(before);
+  });
+
+  it("a configure turns it on", () => {
+    const { join, clock } = crowdRig();
+    const watcher = join("format=none&events=none");
+    watcher.send({ type: "configure", events: ["presence"] });
+    clock.advance(1000);
+    const other = join("role=listener&format=none");
+    expect(news(watcher)).toMatchObject([{ come: other.member.id, listeners: 2, speakers: 1 }]);
+  });
+});
+
+describe("Presence", () => {
+  function watched() {
+    const clock = new FakeClock();
+    const told: (PresenceNews & { atMs: number })[] = [];
+    const startMs = clock.nowMs();
+    const presence = new Presence({
+      clock,
+      count: () => ({ listeners: 1, speakers: 1 }),
+      tell: (one) => told.push({ ...one, atMs: clock.nowMs() - startMs }),
+    });
+    return { clock, told, presence };
+  }
+
+  it("names a single change, however soon it comes after another, and no more than one in a bundle", () => {
+    const { clock, told, presence } = watched();
+    presence.changed({ joined: "a" });
+    clock.advance(100);
+    presence.changed({ left: "a" });
+    clock.advance(400);
+    presence.changed({ joined: "b" });
+    presence.changed({ joined: "c" });
+    presence.changed({ left: "b" });
+    clock.advance(1000);
+    expect(told.map(({ joined, left, atMs }) => ({ joined, left, atMs }))).toEqual([
+      { joined: "a", left: undefined, atMs: 0 },
+      { joined: undefined, left: "a", atMs: 250 },
+      { joined: "b", left: undefined, atMs: 500 },
+      { joined: undefined, left: undefined, atMs: 750 },
+    ]);
+  });
+
+  it("tells nothing once it is closed", () => {
+    const { clock, told, presence } = watched();
+    presence.changed({ joined: "a" });
+    presence.changed({ joined: "b" });
+    presence.close();
+    presence.close();
+    clock.advance(1000);
+    expect(told).toHaveLength(1);
+    expect(clock.pending).toBe(0);
+  });
+});

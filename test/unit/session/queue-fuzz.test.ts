@@ -1,0 +1,101 @@
+/** Any mix of commands: the session comes to rest, and what was not cut is heard whole, once, in order. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { GatewayError } from "../../../src/errors.ts";
+import { TEST_TUNING } from "../../helpers/session-rig.ts";
+import { heardOf, read, stage } from "./spelling.ts";
+
+const REFUSALS = new Set([
+  "nothing_to_interrupt",
+  "nothing_to_resume",
+  "nothing_to_cancel",
+  "resume_expired",
+  "unknown_utterance",
+  "queue_full",
+]);
+const ROOMY = { limits: { ...TEST_TUNING.limits, queued_utterances: 40 } };
+
+const id = fc.integer({ min: 0, max: 5 });
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("speak"), words: fc.integer({ min: 1, max: 6 }) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("interrupt"), of: fc.option(id) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("keep"), ms: fc.integer({ min: 1, max: 400 }) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("resume") }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("cancel"), of: fc.option(id) }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant("wait"), ms: fc.integer({ min: 0, max: 700 }) }) },
+);
+type Step = { do: string; words?: number; of?: number | null; ms?: number };
+
+describe("any mix of commands", () => {
+  it("leaves the session at rest, and what was never cut is heard whole", () => {
+    fc.assert(
+      fc.property(
+        fc.array(step, { maxLength: 30 }) as fc.Arbitrary<Step[]>,
+        fc.constantFrom(0, 200, 1500),
+        fc.integer({ min: 1, max: 40 }),
+        (steps, leadMs, chunk) => {
+          const rig = stage(`format=ulaw_8000&lead_ms=${leadMs}`, ROOMY);
+          const sent = new Map<number, number>();
+          const pass = (ms: number): void => {
+            for (let passed = 0; passed < ms; passed += 20) {
+              for (let index = 0; index < rig.requests.length; index += 1) {
+                const open = rig.requests[index];
+                const from = sent.get(index) ?? 0;
+                const length = rig.asked()[index]?.length ?? 0;
+                if (open === undefined || open.isAborted || open.isPaused || from >= length) continue;
+                rig.answer(index, { from, chars: Math.min(chunk, length - from) });
+                sent.set(index, from + chunk);
+              }
+              rig.clock.advance(Math.min(20, ms - passed));
+            }
+          };
+          const texts: string[] = [];
+          const attempt = (message: object): void => {
+            try {
+              rig.send(message);
+            } catch (thrown) {
+              if (!(thrown instanceof GatewayError) || !REFUSALS.has(thrown.code)) throw thrown;
+            }
+          };
+          for (const one of steps) {
+            const of = one.of == null ? {} : { utterance_id: `u${one.of}` };
+            if (one.do === "wait") pass(one.ms ?? 0);
+            else if (one.do === "keep") attempt({ type: "interrupt", keep_ms: one.ms });
+            else if (one.do === "speak") {
+              // Each utterance of one letter, of its own.
+              const letter = String.fromCharCode(97 + (texts.length % 26));
+              const text = Array.from({ length: one.words ?? 1 }, () => letter.repeat(3)).join(" ");
+              rig.speak(text, `u${texts.length}`);
+              texts.push(text);
+            } else attempt({ type: one.do, ...of });
+          }
+          for (let round = 0; round < 200 && !rig.member.session.isIdle; round += 1) pass(500);
+          expect(rig.member.session.isIdle).toBe(true);
+          const heard = heardOf(rig.sink).map(({ audio }) => read(audio));
+          const all = heard.join("");
+          for (const [index, text] of texts.entries()) {
+            const outcomes = rig.outcomes().filter((outcome) => outcome.startsWith(`u${index}/`));
+            const letters = text.replaceAll(" ", "");
+            const letter = letters[0] ?? "";
+            const count = all.split(letter).length - 1;
+            // It ends once for each time that it went on.
+            const resumed = rig.sink
+              .eventsOf("utterance.resumed")
+              .filter((e) => e.utterance_id === `u${index}`);
+            expect(outcomes.length).toBeGreaterThan(0);
+            if (outcomes.length === 1 && outcomes[0]?.endsWith("/done")) {
+              // Heard whole; said anew only where one before it was cut.
+              expect(heard.some((stretch) => stretch.includes(letters))).toBe(true);
+            }
+            if (outcomes.at(-1)?.endsWith("/done")) {
+              expect(count).toBeGreaterThanOrEqual(letters.length);
+              expect(count).toBeLessThanOrEqual(letters.length + 3 * resumed.length);
+            }
+            if (outcomes.length === 1 && outcomes[0]?.endsWith("/cancelled")) expect(count).toBe(0);
+          }
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+});

@@ -1,0 +1,169 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type PrepareOptions, TextPreparer } from "../../../../src/text/prepare/text-preparer.ts";
+import { anyText } from "../fixtures.ts";
+import { ALL, anyOptions, markedText, prepared, said, splitOf } from "./prepared.ts";
+
+const PLAIN: PrepareOptions = { clean: [], replacements: [] };
+const RULES = [{ from: "colour", to: "color" }];
+const text = fc.oneof(anyText, markedText);
+const cuts = fc.array(fc.nat(2000), { maxLength: 20 });
+
+describe("TextPreparer on any text", () => {
+  it("any split gives the same spoken text and the same map", () => {
+    fc.assert(
+      fc.property(text, cuts, anyOptions, (whole, places, options) => {
+        const expected = prepared([whole], options);
+        for (const parts of [splitOf(whole, places), whole.split("")]) {
+          const got = prepared(parts, options);
+          expect(got.spoken).toBe(expected.spoken);
+          expect(got.pieces).toEqual(expected.pieces);
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it("the pieces tile both texts, and what is the same is the same", () => {
+    fc.assert(
+      fc.property(text, anyOptions, (whole, options) => {
+        const { spoken, pieces } = prepared([whole], options);
+        let [spokenAt, clientAt] = [0, 0];
+        for (const piece of pieces) {
+          expect([piece.spokenStart, piece.clientStart]).toEqual([spokenAt, clientAt]);
+          expect(piece.spokenEnd + piece.clientEnd).toBeGreaterThan(spokenAt + clientAt);
+          const client = whole.slice(piece.clientStart, piece.clientEnd);
+          if (piece.isSame) expect(spoken.slice(piece.spokenStart, piece.spokenEnd)).toBe(client);
+          for (const [side, at] of [
+            [whole, piece.clientEnd],
+            [spoken, piece.spokenEnd],
+          ] as const) {
+            expect(/^[\ud800-\udbff][\udc00-\udfff]$/.test(side.slice(at - 1, at + 1))).toBe(false);
+          }
+          [spokenAt, clientAt] = [piece.spokenEnd, piece.clientEnd];
+        }
+        expect([spokenAt, clientAt]).toEqual([spoken.length, whole.length]);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it("a flush leaves nothing held but half a pair, and nothing is lost", () => {
+    fc.assert(
+      fc.property(text, cuts, anyOptions, (whole, places, options) => {
+        const preparer = new TextPreparer(options);
+        let spoken = "";
+        for (const part of splitOf(whole, places)) {
+          spoken += preparer.push(part) + preparer.flush();
+          expect(preparer.heldChars).toBeLessThanOrEqual(1);
+        }
+        spoken += preparer.end();
+        expect([preparer.map.spokenLength, preparer.map.clientLength]).toEqual([spoken.length, whole.length]);
+      }),
+    );
+  });
+
+  it("without options the text is spoken as it is, in one piece", () => {
+    fc.assert(
+      fc.property(text, cuts, (whole, places) => {
+        const { spoken, pieces } = prepared(splitOf(whole, places), PLAIN);
+        expect(spoken).toBe(whole);
+        expect(pieces.length).toBe(whole === "" ? 0 : 1);
+        expect(pieces.every((piece) => piece.isSame)).toBe(true);
+      }),
+    );
+  });
+
+  it("without Markdown no mark of it is touched", () => {
+    const marks = "# A\n- *b* __c__ ~~d~~ `e` [f](g) ![h](i)\n> j\n| k |\n|---|\n***\n<!-- l -->\\*";
+    expect(said(marks, ["urls", "emoji"])).toBe(marks);
+  });
+});
+
+describe("TextPreparer holding back", () => {
+  it.each([
+    ["**bold x", "bold"],
+    ["a *", "a "],
+    ["x [laughs", "x "],
+    ["x [link](htt", "x "],
+    ["x <break", "x "],
+    ["see https://exa", "see "],
+    ["write to ann", "write to "],
+    ["Hi 👨", "Hi"],
+    ["my colo", "my "],
+    ["my colour", "my "],
+    ["my colour x", "my color"],
+    ["- Milk ", "Milk"],
+    ["``", ""],
+  ])("of %j settles %j at once", (part, settled) => {
+    expect(new TextPreparer({ clean: ALL, replacements: RULES }).push(part).trimEnd()).toBe(
+      settled.trimEnd(),
+    );
+  });
+
+  it("a flush decides, and more may come", () => {
+    const preparer = new TextPreparer({ clean: ALL, replacements: RULES });
+    const spoken = ["my colour", " [a", "](b) https://x.c", "om 😀", " ok"].map(
+      (part) => preparer.push(part) + preparer.flush(),
+    );
+    expect(spoken.join("|")).toBe("my color| [a|](b) x dot c|om | ok");
+  });
+
+  it("a surrogate pair that comes in halves is one", () => {
+    const preparer = new TextPreparer(PLAIN);
+    expect([preparer.push("a\ud83d"), preparer.flush(), preparer.push("\ude00"), preparer.end()]).toEqual([
+      "a",
+      "",
+      "😀",
+      "",
+    ]);
+  });
+});
+
+describe("TextPreparer on what was made to be slow", () => {
+  const MANY = 30_000;
+  const long = { from: `${"a".repeat(199)}b`, to: "x", whole_word: false };
+  it.each([
+    ["stars", "*".repeat(MANY)],
+    ["stars between letters", "*a".repeat(MANY)],
+    ["dashes", "-".repeat(MANY)],
+    ["pipes", "|".repeat(MANY)],
+    ["an open fence", `\`\`\`\n${"code\n".repeat(MANY / 5)}`],
+    ["ticks", "`".repeat(MANY)],
+    ["growing runs of ticks", Array.from({ length: 400 }, (_, i) => "`".repeat(i + 1)).join(" ")],
+    ["open brackets", "[".repeat(MANY)],
+    ["an open bracket", `[${"a".repeat(MANY)}`],
+    ["links that never close", "[a](".repeat(MANY / 4)],
+    ["less-than signs", "<".repeat(MANY)],
+    ["open comments", "<!--".repeat(MANY / 4)],
+    ["open tags", '<a b="'.repeat(MANY / 6)],
+    ["emoji", "😀".repeat(MANY / 2)],
+    ["one endless emoji", "👨\u200d".repeat(MANY / 3)],
+    ["flags", "🇩".repeat(MANY / 2)],
+    ["at signs", "@".repeat(MANY)],
+    ["one endless mail name", `${"a.".repeat(MANY / 2)}@b.c`],
+    ["one endless address", `https://a.b/${"c".repeat(MANY)} end`],
+    ["hosts", "www.".repeat(MANY / 4)],
+    ["spaces", " ".repeat(MANY)],
+    ["spaces in an item", `- a${" ".repeat(MANY)}\n`],
+    ["quotes", ">".repeat(MANY)],
+    ["what almost matches a rule", "a".repeat(MANY)],
+    ["a match full of marks", `a${"**".repeat(MANY / 2)}a`],
+    ["one endless row", `|${" a |".repeat(MANY / 4)}`],
+    ["digits", "1".repeat(MANY)],
+    ["backslashes", "\\".repeat(MANY)],
+    ["newlines", "\n".repeat(MANY)],
+  ])("%s: nothing is lost and little is held, whatever the split", (_, whole) => {
+    const options = { clean: ALL, replacements: [long] };
+    const expected = prepared([whole], options);
+    expect(expected.mostHeld).toBeLessThanOrEqual(4096);
+    const pieces = Array.from({ length: Math.ceil(whole.length / 97) }, (_, i) =>
+      whole.slice(i * 97, (i + 1) * 97),
+    );
+    const got = prepared(pieces, options);
+    expect(got.mostHeld).toBeLessThanOrEqual(4096);
+    expect(got.spoken === expected.spoken).toBe(true);
+    expect(got.pieces.length).toBe(expected.pieces.length);
+    expect(expected.pieces.at(-1)?.clientEnd).toBe(whole.length);
+  });
+});
