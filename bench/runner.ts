@@ -25,7 +25,7 @@ export interface RunnerInput {
   readonly resultsFile: string;
 }
 
-const USAGE = `Usage: npm run bench -- [NAME...] [--short] [--rounds N] [--write] [--against DIST] [--profile FOLDER]`;
+const USAGE = `Usage: npm run bench -- [NAME...] [--short] [--rounds N] [--minutes N] [--write] [--against DIST] [--profile FOLDER]`;
 
 /** Returns the exit code: 0 when every bench ran to its end, whatever it measured. */
 export async function run(input: RunnerInput): Promise<number> {
@@ -84,6 +84,9 @@ function readArguments(input: RunnerInput): Parsed | string {
   const rounds = Number(values.rounds ?? (values.short ? 1 : 2));
   if (!Number.isInteger(rounds) || rounds < 1 || rounds > 20)
     return `--rounds is ${values.rounds}, expected 1 to 20`;
+  const minutes = values.minutes === undefined ? null : Number(values.minutes);
+  if (minutes !== null && !(minutes >= 1 && minutes <= 20))
+    return `--minutes is ${values.minutes}, expected 1 to 20`;
   if (values.profile !== undefined) mkdirSync(values.profile, { recursive: true });
   return {
     names: positionals.length > 0 ? positionals : input.names,
@@ -91,6 +94,7 @@ function readArguments(input: RunnerInput): Parsed | string {
     options: {
       isShort: values.short,
       rounds,
+      minutes,
       outFolder: input.outFolder,
       distUrl: folderUrl(join(input.outFolder, "..")),
       againstUrl: values.against === undefined ? null : folderUrl(values.against),
@@ -107,6 +111,7 @@ function parse(args: readonly string[]) {
       short: { type: "boolean", default: false },
       write: { type: "boolean", default: false },
       rounds: { type: "string" },
+      minutes: { type: "string" },
       against: { type: "string" },
       profile: { type: "string" },
     },

@@ -34,6 +34,8 @@ export interface BenchOptions {
   readonly isShort: boolean;
   /** How often each contestant runs. */
   readonly rounds: number;
+  /** Length of P4; null = its own. */
+  readonly minutes: number | null;
   readonly outFolder: string;
   /** File URL of the build under test, slash at the end. */
   readonly distUrl: string;

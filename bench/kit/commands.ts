@@ -50,7 +50,7 @@ export interface OpenArgs {
   readonly group: string;
   readonly port: number;
   readonly count: number;
-  /** `{i}` stands for the connection's number. */
+  /** `{i}` stands for the connection's number, `{i%10}` for the number modulo ten. */
   readonly path: string;
   /** Time over which the connections are opened, evenly, ms. */
   readonly rampMs: number;
@@ -58,8 +58,18 @@ export interface OpenArgs {
   readonly messages?: readonly string[];
   /** Whether text messages are decoded; without it they are only counted. */
   readonly wantsText?: boolean;
-  /** Note how late each frame is, for a server that sends `leadMs` ahead in batches of `batchMs`. */
-  readonly grid?: { readonly leadMs: number; readonly batchMs: number };
+  /** Note how late each frame is. */
+  readonly grid?: Grid;
+}
+
+/** When frames are due from a server that sends `leadMs` ahead in batches of `batchMs`. */
+export interface Grid {
+  readonly leadMs: number;
+  readonly batchMs: number;
+  /** A listener's frames of its first so many ms are not counted; default 0. */
+  readonly settleMs?: number;
+  /** Frames are counted only from the `anchor` command on, against the server's playhead. */
+  readonly isAnchored?: boolean;
 }
 
 export interface Counters {
@@ -78,6 +88,29 @@ export interface LatenessSummary {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
+}
+
+/** How the frames of a group's listeners lie against the server's own timeline, since they were anchored to it. */
+export interface GridSummary {
+  readonly listeners: number;
+  /** The longest time that one listener was watched, ms. */
+  readonly spanMs: number;
+  /** From when a frame may leave (its playout less the lead) to its arrival; up to a batch by design. */
+  readonly delayP99Ms: number;
+  /** Slope of arrival against the grid, of all listeners together; positive = the server is slow. */
+  readonly driftPpm: number;
+  /** The slope furthest from 0 of a single listener, ppm. */
+  readonly worstDriftPpm: number;
+  /** Frames that came before their lead. */
+  readonly earlyFrames: number;
+  /** The furthest that a frame came before its lead, ms; 0 = none did. */
+  readonly earliestMs: number;
+}
+
+export interface AnchorResult {
+  readonly anchored: number;
+  /** The longest round trip that an anchor was taken with: it may be that much too early, ms. */
+  readonly worstRoundTripMs: number;
 }
 
 /** Speak, wait until it is done, pause, again. */
@@ -135,12 +168,43 @@ export interface InterruptResult {
   readonly failed: number;
 }
 
+/** A text in tokens; the last of them completes its first sentence. */
+export interface BoundaryArgs {
+  readonly group: string;
+  readonly rounds: number;
+  /** Tokens up to the one that completes a sentence, which is the last; `{key}` becomes the round's key. */
+  readonly tokens: readonly string[];
+  readonly voiceId: string;
+  /** Pause before the last token, ms. */
+  readonly pauseMs: number;
+  /** Longest wait for the end of the utterance, ms. */
+  readonly deadlineMs: number;
+}
+
+export interface BoundarySample {
+  readonly key: string;
+  /** Just before the last token was written. */
+  readonly sentMs: number;
+}
+
+export interface BoundaryResult {
+  readonly samples: BoundarySample[];
+  /** Rounds whose utterance did not end in time. */
+  readonly failed: number;
+}
+
 export interface LoadCommands {
   open(args: OpenArgs): Promise<{ opened: number; failed: number }>;
   send(args: { group: string; messages: readonly string[] }): null;
   counters(args: { group: string }): Counters;
   lateness(args: { group: string }): LatenessSummary;
+  /** Asks where the server's playhead is (`ping`) and hangs each connection's grid on that; wants texts. */
+  anchor(args: { group: string }): Promise<AnchorResult>;
+  grid(args: { group: string }): GridSummary;
+  /** The group's connections stop reading, for good. */
+  stall(args: { group: string }): null;
   turns(args: TurnArgs): Promise<TurnResult>;
   interrupts(args: InterruptArgs): Promise<InterruptResult>;
+  boundaries(args: BoundaryArgs): Promise<BoundaryResult>;
   close(args: { group: string }): null;
 }

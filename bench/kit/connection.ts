@@ -95,6 +95,16 @@ export class Connection {
     this.#write(OPCODE_TEXT, Buffer.from(text));
   }
 
+  /** Its frames are held against a timeline whose 0 is played at `originMs`. */
+  anchor(originMs: number): void {
+    this.#lateness?.anchor(originMs);
+  }
+
+  /** Stops reading: what the server sends fills the kernel's buffers, then the server's own. */
+  stall(): void {
+    this.#socket.pause();
+  }
+
   close(): void {
     this.isClosed = true;
     this.#socket.destroy();

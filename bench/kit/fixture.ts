@@ -1,6 +1,7 @@
 /** A process of a bench as the bench sees it: started, asked over IPC, ended by its own handle. */
 import { type ChildProcess, fork } from "node:child_process";
 import { join } from "node:path";
+import type { MemorySnapshot } from "./memory.ts";
 
 type Args<F> = F extends () => unknown ? undefined : F extends (args: infer A) => unknown ? A : never;
 type Result<F> = F extends (...args: never[]) => infer R ? Awaited<R> : never;
@@ -77,6 +78,11 @@ export class Fixture<Commands extends object> implements AsyncDisposable {
   /** The longest stall since, ms. */
   async stopStallWatch(): Promise<number> {
     return (await this.#order("stalls.stop", null)) as number;
+  }
+
+  /** What the fixture holds, after it has collected its garbage. */
+  async memory(): Promise<MemorySnapshot> {
+    return (await this.#order("memory", null)) as MemorySnapshot;
   }
 
   /** Ends the process: it leaves by itself when the channel closes, or is killed. Idempotent. */

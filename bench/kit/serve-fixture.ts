@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import type { FixtureMessage } from "./fixture.ts";
+import { MemoryProbe, type MemorySnapshot } from "./memory.ts";
 
 export interface RunningFixture<Commands extends object> {
   /** 0 where it does not listen. */
@@ -32,10 +33,13 @@ export function serveFixture<Options, Commands extends object>(
     // A turn later: fixtures call this above the classes that they use.
     await Promise.resolve();
     const { port, commands } = await start(options);
-    const table = { ...commands, ...new Profiler().commands, ...new StallWatch().commands } as Record<
-      string,
-      (args: unknown) => unknown
-    >;
+    const memory = new MemoryProbe();
+    const table = {
+      ...commands,
+      ...new Profiler().commands,
+      ...new StallWatch().commands,
+      memory: (): Promise<MemorySnapshot> => memory.take(),
+    } as Record<string, (args: unknown) => unknown>;
     process.on("message", (message) => {
       const { id, name, args } = message as Request;
       const command = table[name];

@@ -14,3 +14,16 @@ export function median(samples: readonly number[]): number {
   const upper = sorted[middle] ?? Number.NaN;
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
+
+/** Least-squares slope through [x, y] points; NaN for fewer than two. */
+export function slope(points: readonly (readonly [number, number])[]): number {
+  const mean = (index: 0 | 1): number =>
+    points.reduce((total, point) => total + point[index], 0) / points.length;
+  const [meanX, meanY] = [mean(0), mean(1)];
+  let [xx, xy] = [0, 0];
+  for (const [x, y] of points) {
+    xx += (x - meanX) ** 2;
+    xy += (x - meanX) * (y - meanY);
+  }
+  return xx > 0 ? xy / xx : Number.NaN;
+}

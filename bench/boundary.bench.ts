@@ -1,0 +1,104 @@
+/** From the token that completes a sentence to the upstream having the request for that sentence in hand. */
+import { Segmenter } from "../src/text/segmenter.ts";
+import { type Bench, runBench, speakMessage, speechText } from "./kit/bench.ts";
+import { percentile } from "./kit/statistics.ts";
+
+const TARGET_P99_MS = 2;
+const BACKGROUND_UTTERANCE_SECONDS = 10;
+const BACKGROUND_SESSIONS = 100;
+/** Tokens as a language model sends them; the last one shows that the sentence before it has ended. */
+const TOKENS = [
+  "1s {key}",
+  " The",
+  " quick",
+  " brown",
+  " fox",
+  " jumps",
+  " over",
+  " it",
+  " today",
+  ".",
+  " Then",
+];
+/** Rounds that are not counted: they open the connection and compile the way. */
+const WARM_UP = 50;
+
+runBench(async (bench) => {
+  const rounds = bench.pick(1000, 50);
+  checkTokens();
+  bench.method(
+    `One session, ${rounds} utterances one after the other (after ${WARM_UP} that are not counted), each in ${TOKENS.length} tokens. From just before the client writes the token that`,
+    "completes the sentence to when the upstream fixture has read the whole request (CLOCK_MONOTONIC in both), the network's way included;",
+    `alone, and beside ${bench.pick(BACKGROUND_SESSIONS, 10)} sessions that speak all the time.`,
+  );
+  await measure(bench, { rounds, background: 0 });
+  await measure(bench, { rounds, background: bench.pick(BACKGROUND_SESSIONS, 10) });
+});
+
+/** What is timed has to be the token that completes the sentence, not one before or after it. */
+function checkTokens(): void {
+  const segmenter = new Segmenter();
+  const cuts = TOKENS.map((token) => segmenter.push(token.replace("{key}", "k1")).length);
+  if (cuts.at(-1) !== 1 || cuts.slice(0, -1).some((count) => count > 0))
+    throw new Error(`Tokens cut at [${cuts.join(", ")}]: expected one segment, at the last token`);
+}
+
+async function measure(
+  bench: Bench,
+  run: { readonly rounds: number; readonly background: number },
+): Promise<void> {
+  // A second of audio at a time: an utterance's whole response is one write.
+  await using upstream = await bench.startUpstream({ speed: 10, chunkMs: 100 });
+  await using gateway = await bench.startGateway("voicewire", upstream.port);
+  await using load = await bench.startLoad();
+  if (run.background > 0) {
+    const message = speakMessage(speechText(BACKGROUND_UTTERANCE_SECONDS));
+    await load.ask("open", {
+      group: "background",
+      port: gateway.port,
+      count: run.background,
+      path: "/live/boundary-{i}?format=ulaw_8000&events=none",
+      rampMs: bench.pick(5000, 500),
+      messages: Array.from({ length: 30 }, () => message),
+    });
+  }
+  await load.ask("open", {
+    group: "speaker",
+    port: gateway.port,
+    count: 1,
+    // As fast as it is made, so that the next utterance does not wait for this one to be heard.
+    path: "/live/boundary?format=ulaw_8000&events=none&pace=burst",
+    rampMs: 0,
+    wantsText: true,
+  });
+  const { samples, failed } = await load.ask("boundaries", {
+    group: "speaker",
+    rounds: run.rounds + WARM_UP,
+    tokens: TOKENS,
+    voiceId: "bench",
+    pauseMs: 5,
+    deadlineMs: 10_000,
+  });
+  const records = await upstream.ask("records", undefined);
+  const requestedAt = new Map(records.map((record) => [record.key, record.firstByteMs]));
+  const waits = samples
+    .filter(({ key }) => Number(key) >= WARM_UP)
+    .flatMap(({ key, sentMs }) => {
+      const atMs = requestedAt.get(key);
+      return atMs === undefined ? [] : [atMs - sentMs];
+    });
+  const lost = run.rounds - waits.length;
+  if (failed + lost > 0)
+    bench.note(`boundary: ${failed} utterances did not end in time, ${lost} requests were not seen`);
+  if (waits.some((ms) => ms < 0)) throw new Error("A request came before its token: expected after it");
+  const p99 = percentile(waits, 0.99);
+  const isAlone = run.background === 0;
+  bench.row({
+    figure: `boundary: token that ends a sentence -> request upstream, ${isAlone ? "alone" : `${run.background} live sessions`}, p50 / p99 (n=${waits.length})`,
+    measured: `${percentile(waits, 0.5).toFixed(2)} / ${p99.toFixed(2)} ms`,
+    baseline: "",
+    ratio: "",
+    target: isAlone ? `p99 <= ${TARGET_P99_MS} ms` : "",
+    isOk: isAlone ? lost === 0 && p99 <= TARGET_P99_MS : null,
+  });
+}

@@ -1,0 +1,60 @@
+/** What the load client does for the text boundary: tokens up to a sentence's end, timed at the one that ends it. */
+import type { BoundaryArgs, BoundaryResult, BoundarySample } from "./commands.ts";
+import type { Connection } from "./connection.ts";
+import { monotonicMs, wait } from "./monotonic.ts";
+
+/** One utterance after the other on the group's first connection. */
+export async function runBoundaries(
+  connections: readonly Connection[],
+  args: BoundaryArgs,
+): Promise<BoundaryResult> {
+  const [connection] = connections;
+  if (connection === undefined) throw new Error("No connection for the boundary: expected an open one");
+  const samples: BoundarySample[] = [];
+  for (let round = 0; round < args.rounds; round += 1) {
+    const sample = await takeRound(connection, round, args);
+    if (sample !== null) samples.push(sample);
+  }
+  return { samples, failed: args.rounds - samples.length };
+}
+
+/** null: the utterance did not end in time. */
+async function takeRound(
+  connection: Connection,
+  round: number,
+  args: BoundaryArgs,
+): Promise<BoundarySample | null> {
+  const key = String(round);
+  const id = `b${round}`;
+  const messages = args.tokens.map((token, index) =>
+    JSON.stringify({
+      type: "text",
+      text: token.replace("{key}", `k${key}`),
+      utterance_id: id,
+      ...(index === 0 ? { voice_id: args.voiceId } : {}),
+    }),
+  );
+  const isDone = utteranceDone(connection, id, args.deadlineMs);
+  for (const message of messages.slice(0, -1)) connection.send(message);
+  // The tokens before are dealt with: what is timed is the one that completes the sentence.
+  await wait(args.pauseMs);
+  const sentMs = monotonicMs();
+  connection.send(messages.at(-1) ?? "");
+  await wait(args.pauseMs);
+  connection.send(JSON.stringify({ type: "end", utterance_id: id }));
+  return (await isDone) ? { key, sentMs } : null;
+}
+
+function utteranceDone(connection: Connection, id: string, deadlineMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const finish = (hasCome: boolean): void => {
+      clearTimeout(timer);
+      connection.onText = null;
+      resolve(hasCome);
+    };
+    const timer = setTimeout(() => finish(false), deadlineMs);
+    connection.onText = (text) => {
+      if (text.includes('"utterance.done"') && text.includes(`"${id}"`)) finish(true);
+    };
+  });
+}

@@ -1,0 +1,72 @@
+/** A listener's socket of the soak: counts, holds nothing, and stops reading when told to. */
+import type { Message, SendResult, Sink } from "../../src/fanout/sink.ts";
+import type { Event } from "../../src/protocol/vocabulary.ts";
+
+export class SoakSink implements Sink {
+  /** Called with each event; null = events are only counted. */
+  readonly #onEvent: ((event: Event) => void) | null;
+  readonly #decoder = new TextDecoder();
+  /** Called once, when the session ends the connection. */
+  onEnd: (() => void) | null = null;
+  frames = 0;
+  events = 0;
+  isEnded = false;
+  #isStalled = false;
+  #waitingBytes = 0;
+
+  constructor(onEvent: ((event: Event) => void) | null) {
+    this.#onEvent = onEvent;
+  }
+
+  sendAll(messages: readonly Message[]): SendResult {
+    for (const { bytes, isFrame } of messages) {
+      this.#waitingBytes += bytes.length;
+      if (isFrame) this.frames += 1;
+      else this.#take(bytes);
+    }
+    return this.#outcome();
+  }
+
+  sendText(text: string): SendResult {
+    this.#waitingBytes += text.length;
+    this.events += 1;
+    this.#onEvent?.(JSON.parse(text) as Event);
+    return this.#outcome();
+  }
+
+  bufferedBytes(): number {
+    return this.#waitingBytes;
+  }
+
+  /** The close handler runs before it returns, as the server library has it. */
+  end(): void {
+    if (this.isEnded) return;
+    this.isEnded = true;
+    this.onEnd?.();
+  }
+
+  stall(): void {
+    this.#isStalled = true;
+  }
+
+  /** Everything that waits is read; the session has to be told. */
+  readOn(): void {
+    this.#isStalled = false;
+    this.#waitingBytes = 0;
+  }
+
+  get isStalled(): boolean {
+    return this.#isStalled;
+  }
+
+  #take(bytes: Uint8Array): void {
+    this.events += 1;
+    if (this.#onEvent !== null) this.#onEvent(JSON.parse(this.#decoder.decode(bytes)) as Event);
+  }
+
+  #outcome(): SendResult {
+    if (this.#isStalled) return "buffered";
+    this.#waitingBytes = 0;
+    return "sent";
+  }
+}

@@ -1,0 +1,144 @@
+/** T2: interrupts real speech at random moments, and compares the receipt with what a simulated player had played. */
+import type { Heard } from "../../src/protocol/vocabulary.ts";
+import { wait } from "./monotonic.ts";
+import { TruthClient } from "./truth-client.ts";
+import { placeAudio } from "./truth-placement.ts";
+import type { TruthProxy } from "./truth-proxy.ts";
+import { createDice, speak } from "./truth-texts.ts";
+
+const RATE = 24_000;
+const SAMPLES_PER_MS = RATE / 1000;
+const BYTES_PER_SAMPLE = 2;
+const ACK_INTERVAL_MS = 100;
+const SENTENCES = 4;
+const MIN_SPEECH_MS = 300;
+const MAX_SPEECH_MS = 4500;
+/** What the player waits after the first frame before it plays: its own buffer and the sound card's. */
+const MIN_DELAY_MS = 40;
+const MAX_DELAY_MS = 250;
+
+export interface PlayoutPlan {
+  readonly proxy: TruthProxy;
+  /** ws://host:port */
+  readonly gatewayUrl: string;
+  readonly interruptions: number;
+  /** How many sessions at once. */
+  readonly sessions: number;
+  readonly hasAcks: boolean;
+  readonly firstSeed: number;
+}
+
+export interface Interruption {
+  /** Words told as heard minus words that were begun to be played. */
+  readonly wordError: number;
+  /** The same in time. */
+  readonly errorMs: number;
+  readonly boundMs: number;
+  readonly source: Heard["source"];
+  readonly delayMs: number;
+}
+
+/** Only those that came while the utterance was speaking. */
+export async function measurePlayout(plan: PlayoutPlan): Promise<Interruption[]> {
+  const results: Interruption[] = [];
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < plan.interruptions) {
+      const seed = plan.firstSeed + next++;
+      const result = await interruptOnce(plan, seed);
+      if (result !== null) results.push(result);
+    }
+  };
+  await Promise.all(Array.from({ length: plan.sessions }, work));
+  return results;
+}
+
+async function interruptOnce(plan: PlayoutPlan, seed: number): Promise<Interruption | null> {
+  const dice = createDice(seed);
+  const spoken = speak(dice, SENTENCES);
+  const delayMs = MIN_DELAY_MS + dice() * (MAX_DELAY_MS - MIN_DELAY_MS);
+  const url = `${plan.gatewayUrl}/live/t2-${seed}?format=pcm_24000&events=words`;
+  await using client = await TruthClient.connect(url);
+  const startMs = (await client.next("hello")).audio?.start_ms ?? 0;
+  const player = new Player(delayMs);
+  client.onFrame = (frame) => player.take(frame);
+  let playedSamples = 0;
+  client.onEvent = (event) => {
+    if (event.type === "interrupted") playedSamples = player.stop();
+  };
+  client.send({ type: "speak", text: spoken.text, language_code: spoken.language, seed, utterance_id: "u" });
+  await client.next("utterance.started");
+  const acks = setInterval(() => {
+    if (plan.hasAcks) client.send({ type: "played", at_ms: startMs + player.playedSamples / SAMPLES_PER_MS });
+  }, ACK_INTERVAL_MS);
+  await wait(MIN_SPEECH_MS + dice() * (MAX_SPEECH_MS - MIN_SPEECH_MS));
+  client.send({ type: "interrupt" });
+  const done = await client.next("utterance.done");
+  clearInterval(acks);
+  const [receipt] = client.eventsOf("interrupted");
+  const responses = plan.proxy.take(seed);
+  if (done.outcome !== "interrupted" || receipt === undefined) return null;
+  const starts = wordStarts(spoken.text, responses, client.audio);
+  const told = starts.filter(({ offset }) => offset < receipt.heard.end).length;
+  const played = starts.filter(({ sample }) => sample < playedSamples).length;
+  return {
+    wordError: told - played,
+    errorMs: receipt.heard.ms - playedSamples / SAMPLES_PER_MS,
+    boundMs: receipt.heard.bound_ms,
+    source: receipt.heard.source,
+    delayMs,
+  };
+}
+
+/** Plays frames in real time, beginning `delayMs` after the first one. */
+class Player {
+  readonly #delayMs: number;
+  #receivedSamples = 0;
+  #beginMs: number | null = null;
+
+  constructor(delayMs: number) {
+    this.#delayMs = delayMs;
+  }
+
+  take(frame: Buffer): void {
+    this.#beginMs ??= performance.now() + this.#delayMs;
+    this.#receivedSamples += frame.length / BYTES_PER_SAMPLE;
+  }
+
+  get playedSamples(): number {
+    if (this.#beginMs === null) return 0;
+    const dueSamples = Math.max(0, performance.now() - this.#beginMs) * SAMPLES_PER_MS;
+    return Math.min(this.#receivedSamples, dueSamples);
+  }
+
+  /** Throws away what is not played, and says how much was. */
+  stop(): number {
+    const played = this.playedSamples;
+    this.#receivedSamples = played;
+    return played;
+  }
+}
+
+/** Where in the text each word begins, and at which sample of what was heard: written words, by the engine's events. */
+function wordStarts(
+  text: string,
+  responses: ReturnType<TruthProxy["take"]>,
+  audio: Buffer,
+): { offset: number; sample: number }[] {
+  const starts: { offset: number; sample: number }[] = [];
+  let [textFrom, searchFrom] = [0, 0];
+  for (const response of responses) {
+    const textStart = text.indexOf(response.text, textFrom);
+    const placement = placeAudio(audio, response.audio, searchFrom);
+    // Audio that never came to the listener was asked for ahead.
+    if (textStart < 0 || placement === null) break;
+    textFrom = textStart + response.text.length;
+    searchFrom = placement.origin + placement.to;
+    for (const word of response.words) {
+      const offset = textStart + word.offset;
+      if (starts.some((other) => other.offset === offset)) continue;
+      starts.push({ offset, sample: placement.origin + word.startMs * SAMPLES_PER_MS });
+    }
+  }
+  return starts;
+}

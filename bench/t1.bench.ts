@@ -1,0 +1,80 @@
+/** T1: how true the times are that the gateway tells, where the upstream's timing has faults. */
+import { type Bench, runBench } from "./kit/bench.ts";
+import type { NoCommands } from "./kit/commands.ts";
+import { percentile } from "./kit/statistics.ts";
+import { TruthProxy } from "./kit/truth-proxy.ts";
+import { measureTiming, mixedKindOf, TIMING_FAULTS, type TimingError } from "./kit/truth-timing.ts";
+
+const TARGET_MS = 20;
+const UNKNOWABLE = "missing, all";
+const LABELS = ["exact", "scaled", "estimated"] as const;
+
+runBench(async (bench) => {
+  const utterances = bench.pick(500, 60);
+  bench.method(
+    `${utterances} utterances of 1 or 3 sentences (3-12 words) in eight languages, half of them as tokens, spoken by the embedded service,`,
+    "most with a scripted fault of the alignment. Where each answer lies in what the listener got is found by its samples, and there the",
+    "engine's own word events (and, for characters, the alignment before the fault) are the truth. Error: told minus true, of a word's or a",
+    `letter's start. Where the alignment is missing altogether ("${UNKNOWABLE}") nothing better than an estimate can be known.`,
+  );
+  await using service = await bench.start<NoCommands>("service", { distUrl: bench.options.distUrl });
+  await using proxy = await TruthProxy.start(
+    `http://127.0.0.1:${service.port}`,
+    (seed) => TIMING_FAULTS[mixedKindOf(seed)] ?? "",
+  );
+  await using gateway = await bench.startGateway("voicewire", proxy.port);
+  const gatewayUrl = `ws://127.0.0.1:${gateway.port}`;
+  const report = await measureTiming({ proxy, gatewayUrl, utterances, sessions: 10, kindOf: mixedKindOf });
+  const { errors } = report;
+  for (const what of ["word", "character"] as const) {
+    const its = errors.filter((error) => error.what === what);
+    errorRow(bench, `T1 ${what} starts, all`, its);
+    errorRow(
+      bench,
+      `T1 ${what} starts, where there was timing`,
+      its.filter(({ kind }) => kind !== UNKNOWABLE),
+    );
+  }
+  const words = errors.filter(({ what }) => what === "word");
+  for (const kind of Object.keys(TIMING_FAULTS)) {
+    errorRow(
+      bench,
+      `T1 words, fault: ${kind}`,
+      words.filter((error) => error.kind === kind),
+      kind !== UNKNOWABLE,
+    );
+  }
+  for (const label of LABELS) {
+    errorRow(
+      bench,
+      `T1 words labelled ${label}`,
+      words.filter((error) => error.label === label),
+      false,
+    );
+  }
+  countRow(bench, "T1 times that go back in their session", report.backward);
+  countRow(bench, "T1 stretches of samples without a character", report.holes);
+  countRow(bench, "T1 places where the characters told are not the text", report.untold);
+  countRow(bench, "T1 utterances failed or not found in what was heard", report.broken.length);
+  if (report.backward > 0) bench.note(`T1: the longest step back is ${report.longestBackMs.toFixed(3)} ms`);
+  if (report.holes > 0) bench.note(`T1: the longest hole is ${report.longestHoleMs.toFixed(2)} ms`);
+  for (const line of report.broken.slice(0, 5)) bench.note(`T1 broken: ${line}`);
+  bench.note(`T1: ${report.withoutTruth} words without an event of the engine were not compared`);
+});
+
+function errorRow(bench: Bench, figure: string, errors: readonly TimingError[], hasTarget = true): void {
+  const sizes = errors.map(({ errorMs }) => Math.abs(errorMs));
+  const p99 = percentile(sizes, 0.99);
+  bench.row({
+    figure: `${figure}, p50 / p99 (n=${sizes.length})`,
+    measured: `${percentile(sizes, 0.5).toFixed(1)} / ${p99.toFixed(1)} ms`,
+    baseline: "",
+    ratio: "",
+    target: hasTarget ? `p99 <= ${TARGET_MS} ms` : "",
+    isOk: hasTarget && sizes.length > 0 ? p99 <= TARGET_MS : null,
+  });
+}
+
+function countRow(bench: Bench, figure: string, count: number): void {
+  bench.row({ figure, measured: String(count), baseline: "", ratio: "", target: "0", isOk: count === 0 });
+}
