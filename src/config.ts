@@ -229,7 +229,7 @@ export const SETTINGS = [
     flag: "keep-ms",
     env: "VOICEWIRE_KEEP_MS",
     kind: "integer",
-    default: 5000,
+    default: 3500,
     min: 0,
     max: 60_000,
     unit: "ms",

@@ -15,11 +15,13 @@ export interface SocketData {
 const SENT = 1;
 const DROPPED = 2;
 
+const NOTHING: readonly Message[] = [];
+
 /** uWebSockets.js faults when a closed socket is touched: after `markClosed` this one does nothing. */
 export class UwsSink implements Sink {
   readonly #socket: WebSocket<SocketData>;
   #isClosed = false;
-  #messages: readonly Message[] = [];
+  #messages: readonly Message[] = NOTHING;
   #worst = SENT;
 
   constructor(socket: WebSocket<SocketData>) {
@@ -31,6 +33,8 @@ export class UwsSink implements Sink {
     this.#messages = messages;
     this.#worst = SENT;
     this.#socket.cork(this.#write);
+    // Its frames are views of the ring, which may have grown out of that memory.
+    this.#messages = NOTHING;
     return this.#worst === SENT ? "sent" : this.#worst === DROPPED ? "dropped" : "buffered";
   }
 

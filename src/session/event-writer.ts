@@ -38,7 +38,15 @@ export class EventWriter {
     this.#seq += 1;
     const base = { seq: this.#seq, at_ms: msOfTicks(place.positionTicks) };
     const text = place.utterance?.text ?? "";
+    // What builds the event is let go with its first bytes: it holds more than they do, for as long as they are kept.
+    let builder: EventBuilder | null = build;
     const encoded: Partial<Record<OffsetUnit, Uint8Array>> = {};
+    const inUtf16 = (): Uint8Array => {
+      if (builder !== null) encoded.utf16 = encodeEvent(builder(base, offsetReader("utf16", text)));
+      builder = null;
+      encoded.utf16 ??= NO_BYTES;
+      return encoded.utf16;
+    };
     this.#append({
       seq: base.seq,
       positionTicks: place.positionTicks,
@@ -47,11 +55,25 @@ export class EventWriter {
       nextTicks: place.nextTicks ?? null,
       isWithdrawn: false,
       bytes: (offsets) => {
-        encoded[offsets] ??= encodeEvent(build(base, offsetReader(offsets, text)));
-        return encoded[offsets];
+        if (offsets === "utf16") return encoded.utf16 ?? inUtf16();
+        encoded.cp ??= inCodePoints(encoded.utf16 ?? inUtf16(), text);
+        return encoded.cp;
       },
     });
   }
+}
+
+const NO_BYTES = new Uint8Array(0);
+const decoder = new TextDecoder();
+
+/** The same event with its offsets counted in code points. `start`, `end` and `kept_end` are offsets wherever they stand; times end in `_ms`. */
+function inCodePoints(bytes: Uint8Array, text: string): Uint8Array {
+  const offset = offsetReader("cp", text);
+  const isOffset = (key: string): boolean => key === "start" || key === "end" || key === "kept_end";
+  const event: unknown = JSON.parse(decoder.decode(bytes), (key, value: unknown) =>
+    isOffset(key) && typeof value === "number" ? offset(value) : value,
+  );
+  return encodeEvent(event as Event);
 }
 
 /** Turns UTF-16 offsets of a text into the unit that a listener asked for. */

@@ -25,21 +25,23 @@ const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 
 interface PlacedSlice {
   readonly startTicks: number;
-  readonly slice: Slice;
+  readonly slice: Pick<Slice, "format" | "ticks" | "raw">;
 }
 
 /** The audio pushed last, of whatever utterance. */
 export class RecentAudio {
   #slices: PlacedSlice[] = [];
 
-  push(startTicks: number, slice: Slice): void {
-    this.#slices.push({ startTicks, slice });
+  /** A copy is kept: the slice may be a view of much more than itself. */
+  push(startTicks: number, { format, ticks, raw }: Slice): void {
+    const pieces = raw().map((piece) => new Uint8Array(piece));
+    this.#slices.push({ startTicks, slice: { format, ticks, raw: () => pieces } });
   }
 
   forgetBefore(ticks: number): void {
     const first = this.#slices.findIndex((placed) => placed.startTicks + placed.slice.ticks > ticks);
     // One at a time would be linear in the window for each frame.
-    if (first > 16) this.#slices = this.#slices.slice(first);
+    if (first > 4) this.#slices = this.#slices.slice(first);
     else if (first < 0 && this.#slices.length > 0) this.#slices = [];
   }
 

@@ -16,13 +16,15 @@ import type { TimedSegment, Utterance } from "./utterance.ts";
 
 /** Audio in hand, ms, with which a wake is not waited for: the timing of what is sent next is among it. */
 const CALM_AHEAD_MS = 250;
+/** A request that was full is read on when no more than this is left: pieces of 64 KiB are seconds of telephone sound. */
+const READ_ON_MS = 1000;
 const MAX_OPEN = 2;
 
 export interface OpenRun {
   readonly run: Run;
   readonly utterance: Utterance;
   readonly asked: Asked;
-  /** Over its bound, and not half used up since. */
+  /** Over its bound, and not used up since. */
   isFull: boolean;
 }
 
@@ -129,10 +131,11 @@ export class Requests {
     }
   }
 
-  /** Lets upstreams send again that are not full, or have been half used up since they were. */
+  /** Lets upstreams send again that are not full, or have been mostly used up since they were. */
   readOn(): void {
     for (const open of this.#runs) {
-      if (this.#aheadMs(open) < this.#options.deps.tuning.aheadMs / 2) open.isFull = false;
+      if (this.#aheadMs(open) < Math.min(READ_ON_MS, this.#options.deps.tuning.aheadMs / 2))
+        open.isFull = false;
       if (!open.isFull) open.run.readOn?.();
     }
   }

@@ -25,7 +25,7 @@ import { writeError, writeFinished, writeStarted } from "./utterance-events.ts";
 /** Audio is pushed in multiples of this, so that most frames are cut out of one piece without copying. */
 const PUSH_TICKS = 20 * TICKS_PER_MS;
 /** Audio that was heard is kept this long: the word in which speech is cut may have begun before. */
-const RECENT_TICKS = 3000 * TICKS_PER_MS;
+const RECENT_TICKS = 2000 * TICKS_PER_MS;
 /** The silence that a response still begins with when it was trimmed. */
 const LEAD_TICKS = 20 * TICKS_PER_MS;
 

@@ -55,7 +55,8 @@ export class Utterance {
   readonly template: RequestTemplate;
   readonly #options: UtteranceOptions;
   readonly #text: SpokenText;
-  readonly #segmenter = new Segmenter();
+  /** Of text that comes in tokens. */
+  readonly #segmenter: Segmenter | null;
   readonly #arrivals = new ArrivalTimes();
   readonly #balance = new TagBalance();
   readonly pace = new TokenPace();
@@ -106,6 +107,7 @@ export class Utterance {
     this.id = options.id;
     this.#options = options;
     this.template = template;
+    this.#segmenter = template.kind === "tokens" ? new Segmenter() : null;
     this.idleFromMs = options.acceptedMs;
     this.priority = own.priority ?? 0;
     const { textDefaults } = options;
@@ -172,20 +174,20 @@ export class Utterance {
   /** Speaks what is there without waiting for the end of a sentence. */
   flush(nowMs: number): void {
     this.#push(this.#text.flush(), nowMs);
-    this.#addSegments(this.#segmenter.flush(), nowMs);
+    this.#addSegments(this.#segmenter?.flush() ?? [], nowMs);
   }
 
   endText(nowMs: number): void {
     if (this.isTextEnded) return;
     this.isTextEnded = true;
     this.#push(this.#text.end(), nowMs);
-    this.#addSegments(this.#segmenter.end(), nowMs);
+    this.#addSegments(this.#segmenter?.end() ?? [], nowMs);
   }
 
   /** Tokens have dried up: cuts at the best boundary of at least this rank; true if anything can be spoken now. */
   cutNow(rank: "sentence" | "clause" | "word", nowMs: number): boolean {
     if (rank === "word") this.#push(this.#text.flush(), nowMs);
-    this.#addSegments(this.#segmenter.cutNow(rank), nowMs);
+    this.#addSegments(this.#segmenter?.cutNow(rank) ?? [], nowMs);
     return this.hasSegment;
   }
 
@@ -196,12 +198,12 @@ export class Utterance {
 
   /** Text that was not asked of the upstream yet, UTF-16 code units; what cleaning took out waits for nothing. */
   get pendingChars(): number {
-    const next = this.#segments[0]?.start ?? this.#text.spoken.length - this.#segmenter.pendingChars;
+    const next = this.#segments[0]?.start ?? this.#text.spoken.length - (this.#segmenter?.pendingChars ?? 0);
     return this.#text.spoken.length - next + this.#text.heldChars;
   }
   /** Text that is in no segment yet. */
   get hasUncutText(): boolean {
-    return this.#segmenter.pendingChars + this.#text.heldChars > 0;
+    return (this.#segmenter?.pendingChars ?? 0) + this.#text.heldChars > 0;
   }
   /** Something can be spoken. */
   get hasSegment(): boolean {
@@ -313,7 +315,7 @@ export class Utterance {
 
   #push(spoken: string, nowMs: number): void {
     this.#arrivals.note(this.#text.spoken.length, nowMs);
-    if (spoken !== "") this.#addSegments(this.#segmenter.push(spoken), nowMs);
+    if (spoken !== "") this.#addSegments(this.#segmenter?.push(spoken) ?? [], nowMs);
   }
 
   #addSegments(segments: readonly Segment[], nowMs: number): void {

@@ -25,6 +25,9 @@ const ANCHOR = 4;
 const MAX_ANCHOR = 12;
 /** A difference no larger than this needs no more than this to end it: a lost or changed character. */
 const NEAR_ANCHOR = 2;
+/** Code units by which the text is found again behind a gap, the surer ones first, and as many as that takes. */
+const GAP_PROBES = [24, 12, 6];
+const MIN_GAP_PROBE = 3;
 /** Code units by which a second pass over the same text is recognized. */
 const RESTART_PROBE = 24;
 const MIN_RESTART_PROBE = 8;
@@ -57,6 +60,14 @@ export class AlignmentWalk {
   push(entries: readonly AlignmentEntry[]): Placed[] {
     if (this.#waiting.length === 0) this.#meetChunk(entries);
     return this.#walk([...this.#waiting, ...entries], false);
+  }
+
+  /** As `push`, where some text before it was spoken without any timing: about `missingChars` of it. */
+  pushBehindGap(entries: readonly AlignmentEntry[], missingChars: number): Placed[] {
+    const placed = this.#walk(this.#waiting, true);
+    this.#meetChunk(entries);
+    if (this.#repeatAt === null) this.#crossGap(entries, missingChars, placed);
+    return [...placed, ...this.#walk(entries, false)];
   }
 
   /** Nothing follows: judges what waited. */
@@ -130,6 +141,24 @@ export class AlignmentWalk {
     if (isSpace && this.#at < this.#text.length && (this.#text[this.#at] ?? "x").trim() === "") return 0;
     const next = afterSpace(this.#text, this.#at);
     return next > this.#at && !isSpace && this.#text.startsWith(characters, next) ? next - this.#at : -1;
+  }
+
+  /** Goes on where the text reads like these entries, as near as may be to where they are expected. */
+  #crossGap(entries: readonly AlignmentEntry[], missingChars: number, placed: Placed[]): void {
+    const expected = this.#at + missingChars;
+    const until = expected + missingChars + MAX_SKIPPED_TEXT;
+    for (const length of GAP_PROBES) {
+      const probe = textOf(entries, length).trimEnd();
+      if (probe.trim().length < MIN_GAP_PROBE) return;
+      let best = -1;
+      for (let at = this.#text.indexOf(probe, this.#at); at >= 0 && at <= until; ) {
+        if (best < 0 || Math.abs(at - expected) < Math.abs(best - expected)) best = at;
+        at = this.#text.indexOf(probe, at + 1);
+      }
+      if (best < 0) continue;
+      if (best > this.#at) this.#place(best, null, false, placed);
+      return;
+    }
   }
 
   /** The entries and the text differ here. Returns how many entries are dealt with. */

@@ -5,7 +5,7 @@
 import type { Timing } from "../protocol/vocabulary.ts";
 import type { Alignment } from "./alignment.ts";
 import { type AlignmentEntry, AlignmentReader } from "./alignment-entries.ts";
-import { AlignmentWalk } from "./alignment-walk.ts";
+import { AlignmentWalk, type Placed } from "./alignment-walk.ts";
 import { charactersOf, type Draft, isTimed, speechWeight } from "./draft.ts";
 import { ResponseClock, scale } from "./response-clock.ts";
 import { type TimedCharacters, weaker } from "./timed.ts";
@@ -27,6 +27,9 @@ export interface ChunkFacts {
 
 /** Rounding on the wire: repairs below it leave the label as it is. */
 const EXACT_SECONDS = 0.0015;
+/** Speech of this length says how fast the voice speaks; before, it is taken to speak as most do. */
+const MIN_RATE_SECONDS = 0.5;
+const TYPICAL_CHARACTERS_A_SECOND = 15;
 /** Characters that were moved and are no further apart than this meet: no one hears what lies between. */
 const JOIN_SECONDS = 0.005;
 /** How far a character's end may be ahead of the audio received: what an encoder holds back (an Opus packet and more). */
@@ -44,6 +47,8 @@ export class SegmentTiming {
   #lastEnd = 0;
   #audioSeconds: number | undefined;
   #isFinished = false;
+  /** Audio that came without timing since the last timing: where it begins, in the response and in the text. */
+  #gap: { readonly fromSeconds: number; readonly textFrom: number } | null = null;
   /** Entries that a response may still have: an upstream that never stops must not fill the memory. */
   #budget: number;
 
@@ -70,7 +75,10 @@ export class SegmentTiming {
     const source = hasCharacters(alignment) ? alignment : normalized;
     const entries = source === null ? [] : this.#withinBudget(this.#reader.read(source));
     const span = endSeconds === undefined || endSeconds <= 0 ? null : { startSeconds, endSeconds };
-    const drafts = this.#clock.place(this.#walk.push(entries), span);
+    if (entries.length === 0 && endSeconds !== undefined && endSeconds > startSeconds) {
+      this.#gap ??= { fromSeconds: startSeconds, textFrom: this.#walk.at };
+    }
+    const drafts = this.#clock.place(this.#walkOn(entries, startSeconds), span);
     if (drafts.length > 0) {
       this.#drafts = this.#drafts.concat(drafts);
       this.#fillBetween();
@@ -99,6 +107,16 @@ export class SegmentTiming {
   /** UTF-16 offset in the client's text of the response's n-th character, as voice segments count them. */
   textOffsetOf(characterIndex: number): number {
     return this.#textStart + this.#walk.offsetOf(characterIndex);
+  }
+
+  /** Audio without timing was somewhere in the text: how far it went is told by how fast the text was spoken before. */
+  #walkOn(entries: readonly AlignmentEntry[], startSeconds: number): Placed[] {
+    const gap = this.#gap;
+    if (gap === null || entries.length === 0) return this.#walk.push(entries);
+    this.#gap = null;
+    const isRateKnown = gap.fromSeconds > MIN_RATE_SECONDS && gap.textFrom > 0;
+    const perSecond = isRateKnown ? gap.textFrom / gap.fromSeconds : TYPICAL_CHARACTERS_A_SECOND;
+    return this.#walk.pushBehindGap(entries, Math.round((startSeconds - gap.fromSeconds) * perSecond));
   }
 
   #withinBudget(entries: AlignmentEntry[]): AlignmentEntry[] {

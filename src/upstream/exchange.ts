@@ -106,15 +106,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#options.receiver.sent();
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: ResponseHeaders,
-  ): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
     // Informational (RFC 9110 section 15.2): a sign of life, not the answer.
     this.#lastSignMs = this.#options.clock.nowMs();
     if (this.isOver || status < 200) return;
     this.#phase = "answering";
+    // Views of the first piece that was read: kept for the whole answer, they would keep its 64 KiB alive.
+    controller.rawHeaders = [];
     try {
       this.#options.receiver.head(status, headers);
     } catch (thrown) {
