@@ -92,10 +92,9 @@ export class UtteranceBook {
       this.#live.add(event.utterance_id);
       this.#tally.queued += 1;
     } else if (event.type === "utterance.resumed") {
-      if (this.#live.has(event.utterance_id))
-        this.#tally.violate("resumed before it ended", event.utterance_id);
+      // Made behind a cut of another one, it is said again and told of again.
+      if (!this.#live.has(event.utterance_id)) this.#accepted -= 1;
       this.#live.add(event.utterance_id);
-      this.#accepted -= 1;
     } else if (event.type === "error" && event.utterance_id === undefined) {
       this.#tally.noteError(event.code);
     } else if (event.type === "utterance.done") {
