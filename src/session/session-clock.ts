@@ -6,7 +6,7 @@
  *   a wake of the pacer makes for all sessions first and then sends for all
  */
 import type { PacedEntry, Pacer } from "../fanout/pacer.ts";
-import type { Clock } from "../kit/clock.ts";
+import type { Clock, Timer } from "../kit/clock.ts";
 import type { Counters } from "../metrics/counters.ts";
 import type { Audience } from "./audience.ts";
 import { Playhead, TICKS_PER_MS } from "./playhead.ts";
@@ -16,6 +16,10 @@ import type { Speech } from "./speech.ts";
 const LATE_WAKE_MS = 5;
 /** Wakes of all sessions fall on multiples of this, ms. */
 const WAKE_GRID_MS = 20;
+
+/** With so much to play, listeners don't notice when encoded frames are gathered for `GATHER_MS`. */
+const CALM_HELD_MS = 100;
+const GATHER_MS = 8;
 
 /** Made ahead at least, where anybody is there: events alone have no frames and may have no lead. */
 const MIN_MADE_MS = 20;
@@ -38,6 +42,7 @@ export class SessionClock {
   #nextBatchMs = 0;
   #isAdvancing = false;
   #isReleaseDue = false;
+  #releaseTimer: Timer | null = null;
   #isClosed = false;
 
   constructor(options: SessionClockOptions) {
@@ -63,6 +68,7 @@ export class SessionClock {
   /** Idempotent. */
   close(): void {
     this.#isClosed = true;
+    this.#releaseTimer?.cancel();
     this.#paced.cancel();
   }
 
@@ -185,15 +191,24 @@ export class SessionClock {
     this.#paced.wakeAt(Math.min(this.#nextBatchMs, Math.max(endMs, nowMs)));
   }
 
-  /** Frames came back from an encoder: send them with the others that come in this turn. */
+  /**
+   * Frames came back from an encoder: send them with the others that come in this turn, or, where the listeners have
+   * enough to play meanwhile, in this wake: a batch in several pieces costs each listener several system calls.
+   */
   releaseSoon(): void {
     if (this.#isReleaseDue) return;
     this.#isReleaseDue = true;
-    queueMicrotask(() => {
-      this.#isReleaseDue = false;
-      if (this.#isClosed) return;
-      this.#collect(this.#options.clock.nowMs());
-      this.#send();
-    });
+    const { clock, audience } = this.#options;
+    const heldTicks = audience.sentTicks - this.playheadTicks;
+    if (heldTicks < CALM_HELD_MS * TICKS_PER_MS) queueMicrotask(() => this.#release());
+    else this.#releaseTimer = clock.at(clock.nowMs() + GATHER_MS, () => this.#release());
+  }
+
+  #release(): void {
+    this.#isReleaseDue = false;
+    this.#releaseTimer = null;
+    if (this.#isClosed) return;
+    this.#collect(this.#options.clock.nowMs());
+    this.#send();
   }
 }
