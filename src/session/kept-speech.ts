@@ -23,6 +23,9 @@ const SPOKEN = /[\p{L}\p{N}]/u;
 /** Larger than any rest of a response that is held back; an upstream that ignores that is not kept. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 
+const BLOCK_BYTES = 8192;
+const NO_BLOCK = new Uint8Array(0);
+
 interface PlacedSlice {
   readonly startTicks: number;
   readonly slice: Pick<Slice, "format" | "ticks" | "raw">;
@@ -31,11 +34,26 @@ interface PlacedSlice {
 /** The audio pushed last, of whatever utterance. */
 export class RecentAudio {
   #slices: PlacedSlice[] = [];
+  /** Copies are cut from blocks: an allocation for each would cost more than the copying. */
+  #block = NO_BLOCK;
+  #filled = 0;
 
   /** A copy is kept: the slice may be a view of much more than itself. */
   push(startTicks: number, { format, ticks, raw }: Slice): void {
-    const pieces = raw().map((piece) => new Uint8Array(piece));
+    const pieces = raw().map((piece) => this.#copy(piece));
     this.#slices.push({ startTicks, slice: { format, ticks, raw: () => pieces } });
+  }
+
+  #copy(piece: Uint8Array): Uint8Array {
+    if (piece.byteLength > BLOCK_BYTES / 4) return new Uint8Array(piece);
+    if (this.#filled + piece.byteLength > this.#block.byteLength) {
+      this.#block = new Uint8Array(BLOCK_BYTES);
+      this.#filled = 0;
+    }
+    const copy = this.#block.subarray(this.#filled, this.#filled + piece.byteLength);
+    copy.set(piece);
+    this.#filled += piece.byteLength;
+    return copy;
   }
 
   forgetBefore(ticks: number): void {
@@ -51,6 +69,8 @@ export class RecentAudio {
 
   clear(): void {
     this.#slices = [];
+    this.#block = NO_BLOCK;
+    this.#filled = 0;
   }
 }
 
