@@ -31,14 +31,15 @@ export class LineEnd {
 
   say(text: string): void {
     if (!this.isWanted) return;
-    for (let i = text.length; i > 0; ) {
+    let isLastKnown = false;
+    for (let i = text.length; i > 0 && !(isLastKnown && this.#isSaid); ) {
       const codePoint = codePointBefore(text, i);
       i -= codePoint > 0xffff ? 2 : 1;
       const kind = kindOf(codePoint);
       if (isPassedOver(kind)) continue;
-      this.#last = codePoint;
+      if (!isLastKnown) this.#last = codePoint;
+      isLastKnown = true;
       this.#isSaid = this.#isSaid || isSpoken(kind) || kind === KIND.symbol;
-      return;
     }
   }
 

@@ -10,6 +10,12 @@ const text = fc.oneof(anyText, markedText);
 const cuts = fc.array(fc.nat(2000), { maxLength: 20 });
 
 describe("TextPreparer on any text", () => {
+  it("a line that ends in signs after letters gets its full stop, however it is split", () => {
+    const options = { clean: ["markdown" as const], replacements: [] };
+    expect(prepared(["1. http://"], options).spoken).toBe("1. http://.");
+    expect(prepared([..."1. http://"], options).spoken).toBe("1. http://.");
+  });
+
   it("any split gives the same spoken text and the same map", () => {
     fc.assert(
       fc.property(text, cuts, anyOptions, (whole, places, options) => {
