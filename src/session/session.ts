@@ -10,7 +10,6 @@
  */
 import { GatewayError } from "../errors.ts";
 import type { Sink } from "../fanout/sink.ts";
-import type { Timer } from "../kit/clock.ts";
 import { errorBody } from "../protocol/native.ts";
 import type { ListenerSettings, Replace } from "../protocol/vocabulary.ts";
 import { msOfTicks } from "../timing/ticks.ts";
@@ -29,9 +28,7 @@ import { Speech } from "./speech.ts";
 import type { Utterance } from "./utterance.ts";
 import { writeFinished } from "./utterance-events.ts";
 import { UtteranceIds } from "./utterance-ids.ts";
-
-/** Interruptions with `keep_ms` that wait for their moment. */
-const MAX_WAITING_CUTS = 16;
+import { WaitingCuts } from "./waiting-cuts.ts";
 
 export interface SessionOptions {
   readonly id: string;
@@ -55,7 +52,7 @@ export class Session {
   readonly #kept: KeptUtterance;
   readonly #ids = new UtteranceIds();
   /** With what each is to cut. */
-  #cutTimers = new Map<Timer, Set<Utterance>>();
+  readonly #waitingCuts: WaitingCuts;
   #isDraining = false;
   #isClosed = false;
 
@@ -80,6 +77,7 @@ export class Session {
     });
     this.#writer = new EventWriter((entry) => this.#audience.append(entry));
     this.#marks = new Marks(this.#writer, deps.tuning.limits.marks);
+    this.#waitingCuts = new WaitingCuts(deps.clock);
     this.#kept = new KeptUtterance(deps.clock, deps.tuning.resumeMs);
     const isListened = (): boolean => deps.tuning.speaksToNobody || this.#attendance.isListened;
     this.#speech = new Speech({
@@ -312,9 +310,7 @@ export class Session {
       throw new GatewayError(
         "nothing_to_resume",
         `Utterance ${utteranceId} was not interrupted: it is queued or speaking`,
-        {
-          field: "utterance_id",
-        },
+        { field: "utterance_id" },
       );
     }
     if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: nothing goes on");
@@ -345,21 +341,7 @@ export class Session {
     // What is queued from now on is not meant.
     const targets = target === undefined ? this.#speech.unplayed : [target];
     if (cutMs - nowMs < 1) return this.#cut(targets);
-    if (this.#cutTimers.size >= MAX_WAITING_CUTS) {
-      throw new GatewayError(
-        "queue_full",
-        `Interruptions are full: ${MAX_WAITING_CUTS} wait for their moment`,
-        {
-          retryAfterMs: keepMs,
-        },
-      );
-    }
-    const waiting = new Set(targets);
-    const timer = this.#deps.clock.at(cutMs, () => {
-      this.#cutTimers.delete(timer);
-      this.#cut([...waiting]);
-    });
-    this.#cutTimers.set(timer, waiting);
+    this.#waitingCuts.add(cutMs, targets, (left) => this.#cut(left));
     return null;
   }
 
@@ -367,8 +349,7 @@ export class Session {
   close(error: GatewayError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const timer of this.#cutTimers.keys()) timer.cancel();
-    this.#cutTimers.clear();
+    this.#waitingCuts.close();
     this.#kept.close();
     this.#clock.close();
     this.#speech.close();
@@ -379,8 +360,7 @@ export class Session {
 
   #cut(targets: readonly Utterance[]): InterruptReceipt[] {
     if (this.#isClosed) return [];
-    // Cut once: an earlier order with `keep_ms` does not reach one that was cut and goes on since.
-    for (const waiting of this.#cutTimers.values()) for (const target of targets) waiting.delete(target);
+    this.#waitingCuts.forget(targets);
     const nowMs = this.nowMs();
     this.#speech.tellPlayed(this.#clock.playheadTicks);
     const unplayed = new Set(this.#speech.unplayed);

@@ -178,9 +178,8 @@ export class Speech {
 
   /** Frames up to `sentTicks` have left: the first of every segment that begins before. */
   noteSent(sentTicks: number, nowMs: number): void {
-    for (const { utterance } of this.#pushed) noteSent(utterance, sentTicks, nowMs);
-    const [first] = this.#queue;
-    if (first !== undefined) noteSent(first, sentTicks, nowMs);
+    for (const { utterance } of this.#pushed) utterance.noteSent(sentTicks, nowMs);
+    this.#queue[0]?.noteSent(sentTicks, nowMs);
   }
 
   /** Tells of every utterance that has been played when the playhead stands at `playheadTicks`. */
@@ -198,7 +197,7 @@ export class Speech {
         outcome: error === null ? "done" : "failed",
         atTicks: utterance.endTicks ?? this.edgeTicks,
         error,
-        heardEnd: heardEndOf(utterance),
+        heardEnd: utterance.spokenClientEnd,
       });
       for (const name of utterance.marks)
         this.#options.marks.note(name, utterance.endTicks ?? this.edgeTicks);
@@ -392,19 +391,4 @@ export class Speech {
     this.#feed?.close();
     this.#feed = null;
   }
-}
-
-function noteSent(utterance: Utterance, sentTicks: number, nowMs: number): void {
-  for (const times of utterance.segmentTimes) {
-    if (times.firstFrameMs === 0 && times.startTicks !== null && times.startTicks < sentTicks) {
-      times.firstFrameMs = nowMs;
-    }
-  }
-}
-
-/** Client's text that was spoken up to the end of the utterance's audio. */
-function heardEndOf(utterance: Utterance): number {
-  const endTicks = utterance.endTicks ?? 0;
-  const last = utterance.characters.findLast((character) => character.endTicks <= endTicks);
-  return utterance.spoken.clientEnd(last?.end ?? 0);
 }

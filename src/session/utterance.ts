@@ -265,6 +265,22 @@ export class Utterance {
       : this.template.options.model_id;
   }
 
+  /** Frames up to `sentTicks` have left: the first of every segment that begins before. */
+  noteSent(sentTicks: number, nowMs: number): void {
+    for (const times of this.segmentTimes) {
+      if (times.firstFrameMs === 0 && times.startTicks !== null && times.startTicks < sentTicks) {
+        times.firstFrameMs = nowMs;
+      }
+    }
+  }
+
+  /** Client's text that was spoken up to the end of its audio. */
+  get spokenClientEnd(): number {
+    const endTicks = this.endTicks ?? 0;
+    const last = this.characters.findLast((character) => character.endTicks <= endTicks);
+    return this.#text.clientEnd(last?.end ?? 0);
+  }
+
   /** Forgets what was heard before `ticks`, but for what a cut there needs. */
   forgetBefore(ticks: number): void {
     if ((this.characters[256]?.endTicks ?? Number.POSITIVE_INFINITY) < ticks) {
