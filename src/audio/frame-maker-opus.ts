@@ -51,7 +51,7 @@ export class OpusFrameMaker implements FrameMaker {
     this.#frameMs = options.frameMs;
     this.#pool = options.opusPool;
     this.#handlers = handlers;
-    this.#frames = new PromisedFrames((bytes) => handlers.frame(bytes));
+    this.#frames = new PromisedFrames((bytes) => handlers.frames(bytes, bytes.byteLength));
     this.#partial = new Int16Array((this.#rate * options.frameMs) / 1000);
   }
 

@@ -18,28 +18,26 @@ export class SampleFrameMaker implements FrameMaker {
   readonly #bytesPerSample: number;
   readonly #reframer: Reframer;
   readonly #converter: RateConverter;
-  readonly #emit: (frame: Uint8Array) => void;
+  readonly #emit: (frames: Uint8Array) => void;
   #framesEmitted = 0;
   #isClosed = false;
 
   constructor(
     options: { readonly format: Exclude<AudioFormat, "opus_48000">; readonly frameMs: number },
-    handlers: Pick<FrameHandlers, "frame">,
+    handlers: Pick<FrameHandlers, "frames">,
   ) {
     const { codec, sampleRate, bytesPerSample } = AUDIO_FORMATS[options.format];
     if (codec === "opus")
       throw new TypeError(`Cannot cut ${options.format} by samples: its packets vary in size`);
     this.#codec = codec;
     this.#bytesPerSample = bytesPerSample ?? 1;
-    this.#reframer = new Reframer({
-      frameBytes: frameSamples(options.format, options.frameMs) * this.#bytesPerSample,
-      padByte: SILENCE_BYTE[codec],
-    });
+    const frameBytes = frameSamples(options.format, options.frameMs) * this.#bytesPerSample;
+    this.#reframer = new Reframer({ frameBytes, padByte: SILENCE_BYTE[codec] });
     this.#converter = new RateConverter(sampleRate);
-    this.#emit = (frame) => {
+    this.#emit = (frames) => {
       if (this.#isClosed) return;
-      this.#framesEmitted += 1;
-      handlers.frame(frame);
+      this.#framesEmitted += frames.byteLength / frameBytes;
+      handlers.frames(frames, frameBytes);
     };
   }
 

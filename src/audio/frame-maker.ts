@@ -16,10 +16,13 @@ export interface FrameMakerOptions {
   readonly opusPool?: OpusPool;
 }
 
-/** Called for each frame, in order; neither may throw. */
+/** Called in order; neither may throw. */
 export interface FrameHandlers {
-  /** The bytes may be a view into a larger buffer that was pushed: copy what is kept for long. */
-  frame(bytes: Uint8Array): void;
+  /**
+   * Whole frames of `frameBytes` each, one or more in a row. The bytes may be a view into a larger buffer that was pushed:
+   * copy what is kept for long.
+   */
+  frames(bytes: Uint8Array, frameBytes: number): void;
   /**
    * Frames were lost or cannot be made. Opus only, when its encoder fails: frames already promised still come, as
    * packets that decoders conceal, so that the timeline stays true. The maker stays usable.

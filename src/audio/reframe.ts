@@ -26,21 +26,20 @@ export class Reframer {
     return this.#filled;
   }
 
-  /** Emits each frame that is complete: a view of `chunk` where the frame lies inside it, otherwise a copy. */
-  push(chunk: Uint8Array, emit: (frame: Uint8Array) => void): void {
+  /** Emits what is complete, whole frames in a row: a view of `chunk` where they lie inside it, otherwise a copy. */
+  push(chunk: Uint8Array, emit: (frames: Uint8Array) => void): void {
     let at = 0;
     if (this.#filled > 0) {
       at = this.#fill(chunk, 0);
       if (this.#filled === this.#frameBytes) this.#emitPartial(emit);
     }
-    for (; at + this.#frameBytes <= chunk.length; at += this.#frameBytes) {
-      emit(chunk.subarray(at, at + this.#frameBytes));
-    }
-    if (at < chunk.length) this.#fill(chunk, at);
+    const end = chunk.length - ((chunk.length - at) % this.#frameBytes);
+    if (end > at) emit(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end));
+    if (end < chunk.length) this.#fill(chunk, end);
   }
 
   /** Pads and emits the last frame; returns how many bytes of it are padding, 0 if nothing was pending. */
-  flush(emit: (frame: Uint8Array) => void): number {
+  flush(emit: (frames: Uint8Array) => void): number {
     if (this.#partial === null) return 0;
     const padded = this.#frameBytes - this.#filled;
     this.#partial.fill(this.#padByte, this.#filled);
@@ -63,7 +62,7 @@ export class Reframer {
     return end;
   }
 
-  #emitPartial(emit: (frame: Uint8Array) => void): void {
+  #emitPartial(emit: (frames: Uint8Array) => void): void {
     const frame = this.#partial;
     this.reset();
     if (frame !== null) emit(frame);

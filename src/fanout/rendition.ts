@@ -63,7 +63,7 @@ export class Rendition {
     this.#rtp = options.framing === "rtp" ? createPacketizer(options) : null;
     this.#maker = createFrameMaker(
       { format: options.format, frameMs: options.frameMs, opusPool: options.opusPool },
-      { frame: (bytes) => this.#take(bytes), error: options.onError },
+      { frames: (bytes, frameBytes) => this.#take(bytes, frameBytes), error: options.onError },
     );
   }
 
@@ -185,13 +185,15 @@ export class Rendition {
     return describeAudio(this, msOfTicks(this.startTicksOf(startIndex)));
   }
 
-  #take(bytes: Uint8Array): void {
-    if (this.#rtp === null) this.#ring.append(bytes);
+  #take(bytes: Uint8Array, frameBytes: number): void {
+    if (this.#rtp === null) this.#ring.append(bytes, frameBytes);
     else {
-      this.#ring.append(this.#rtp.wrap(bytes, this.#isTalkspurtStart));
-      this.#isTalkspurtStart = false;
+      for (let at = 0; at < bytes.byteLength; at += frameBytes) {
+        this.#ring.append(this.#rtp.wrap(bytes.subarray(at, at + frameBytes), this.#isTalkspurtStart));
+        this.#isTalkspurtStart = false;
+      }
     }
-    this.framesMade += 1;
+    this.framesMade += bytes.byteLength / frameBytes;
     if (!this.#isPushing) this.#onLateFrame();
   }
 }

@@ -10,6 +10,7 @@ import type { Outbox } from "../fanout/outbox.ts";
 import { Rendition, renditionKey } from "../fanout/rendition.ts";
 import type { Counters } from "../metrics/counters.ts";
 import type { AudioDescription, EventKind, ListenerSettings } from "../protocol/vocabulary.ts";
+import { type AudienceShape, shapeOf } from "./audience-shape.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import { isPassThrough, type Need } from "./route.ts";
 import type { Slice } from "./source.ts";
@@ -60,6 +61,9 @@ export class Audience {
   /** How far those were sent audio who have gone: what they have of it stays true when they come back. */
   #leftTicks = 0;
   #ownLanes = 0;
+  readonly #wantedKinds = new Set<EventKind>();
+  /** null once it is not true any more. */
+  #shape: AudienceShape | null = null;
 
   constructor(options: AudienceOptions) {
     this.#options = options;
@@ -76,6 +80,11 @@ export class Audience {
     return false;
   }
 
+  /** As `wants`, or whether any listener did before: it may come back for what it missed. */
+  wasWanted(kind: EventKind): boolean {
+    return this.#wantedKinds.has(kind);
+  }
+
   get isEmpty(): boolean {
     return this.#lanes.size === 0;
   }
@@ -85,32 +94,10 @@ export class Audience {
     return false;
   }
 
-  get hasRealtime(): boolean {
-    for (const lane of this.#lanes.values()) if (lane.pace === "realtime") return true;
-    return false;
-  }
-
-  /** How far ahead of the playhead audio has to be made, ms. */
-  get maxLeadMs(): number {
-    let max = 0;
-    for (const lane of this.#lanes.values()) {
-      max = Math.max(max, lane.pace === "burst" ? this.#options.aheadMs : lane.leadMs);
-    }
-    return max;
-  }
-
-  /** The longest frame of any rendition, ms. */
-  get maxFrameMs(): number {
-    let max = 0;
-    for (const rendition of this.#renditions.values()) max = Math.max(max, rendition.frameMs);
-    return max;
-  }
-
-  /** The shortest lead of a listener that is paced; how often the session has to wake follows from it. */
-  get minLeadMs(): number {
-    let min = Number.POSITIVE_INFINITY;
-    for (const lane of this.#lanes.values()) if (lane.pace === "realtime") min = Math.min(min, lane.leadMs);
-    return min;
+  /** What all that listen ask for together. */
+  get shape(): AudienceShape {
+    this.#shape ??= shapeOf(this.#lanes.values(), this.#renditions.values(), this.#options.aheadMs);
+    return this.#shape;
   }
 
   /**
@@ -119,6 +106,7 @@ export class Audience {
    */
   seat(outbox: Outbox, settings: ListenerSettings, at: SeatPlace): Lane {
     const rendition = settings.format === "none" ? null : this.#rendition(settings, at.edgeTicks);
+    for (const kind of settings.events) this.#wantedKinds.add(kind);
     let key = laneKey(settings);
     let lane = this.#lanes.get(key);
     const frame = rendition?.indexAt(at.fromTicks) ?? 0;
@@ -145,6 +133,7 @@ export class Audience {
         event,
       });
       this.#lanes.set(key, lane);
+      this.#shape = null;
     } else if (frame < lane.frame || event < lane.event) {
       outbox.behind = {
         frame: Math.min(frame, lane.frame),
@@ -173,6 +162,7 @@ export class Audience {
     left.delete(seat.outbox);
     if (left.size > 0) return;
     for (const [key, lane] of this.#lanes) if (lane === seat.lane) this.#lanes.delete(key);
+    this.#shape = null;
     for (const [key, rendition] of this.#renditions) {
       if (rendition !== seat.lane.rendition) continue;
       if ([...this.#lanes.values()].some((lane) => lane.rendition === rendition)) continue;
@@ -185,6 +175,7 @@ export class Audience {
     rendition.close();
     this.#renditions.delete(key);
     this.#idle.delete(key);
+    this.#shape = null;
   }
 
   /** The number of the last event that the listener was told. */
@@ -294,6 +285,7 @@ export class Audience {
     this.#renditions.clear();
     this.#idle.clear();
     this.#lanes.clear();
+    this.#shape = null;
   }
 
   #rendition(settings: ListenerSettings, startTicks: number): Rendition | null {
@@ -311,6 +303,7 @@ export class Audience {
         onError: this.#options.onError,
       });
       this.#renditions.set(key, rendition);
+      this.#shape = null;
     }
     this.#idle.delete(key);
     return rendition;

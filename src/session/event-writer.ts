@@ -5,6 +5,8 @@ import type { Event, EventKind, OffsetUnit } from "../protocol/vocabulary.ts";
 import { CodePointOffsets } from "../text/offsets.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 
+const NO_BYTES = new Uint8Array(0);
+
 export interface EventPlace {
   readonly positionTicks: number;
   /** Which `events=` name selects it; null = everybody gets it. */
@@ -36,34 +38,47 @@ export class EventWriter {
 
   write(place: EventPlace, build: EventBuilder): void {
     this.#seq += 1;
-    const base = { seq: this.#seq, at_ms: msOfTicks(place.positionTicks) };
-    const text = place.utterance?.text ?? "";
-    // What builds the event is let go with its first bytes: it holds more than they do, for as long as they are kept.
-    let builder: EventBuilder | null = build;
-    const encoded: Partial<Record<OffsetUnit, Uint8Array>> = {};
-    const inUtf16 = (): Uint8Array => {
-      if (builder !== null) encoded.utf16 = encodeEvent(builder(base, offsetReader("utf16", text)));
-      builder = null;
-      encoded.utf16 ??= NO_BYTES;
-      return encoded.utf16;
-    };
-    this.#append({
-      seq: base.seq,
-      positionTicks: place.positionTicks,
-      kind: place.kind,
-      utteranceId: place.utterance?.id ?? null,
-      nextTicks: place.nextTicks ?? null,
-      isWithdrawn: false,
-      bytes: (offsets) => {
-        if (offsets === "utf16") return encoded.utf16 ?? inUtf16();
-        encoded.cp ??= inCodePoints(encoded.utf16 ?? inUtf16(), text);
-        return encoded.cp;
-      },
-    });
+    this.#append(new WrittenEvent(this.#seq, place, build));
   }
 }
 
-const NO_BYTES = new Uint8Array(0);
+/** Thousands are kept at a time: one object each. */
+class WrittenEvent implements LogEntry {
+  readonly seq: number;
+  readonly positionTicks: number;
+  readonly kind: EventKind | null;
+  readonly utteranceId: string | null;
+  readonly nextTicks: number | null;
+  isWithdrawn = false;
+  readonly #text: string;
+  /** Let go with the first bytes: it holds more than they do, for as long as they are kept. */
+  #build: EventBuilder | null;
+  #utf16: Uint8Array = NO_BYTES;
+  #cp: Uint8Array | null = null;
+
+  constructor(seq: number, place: EventPlace, build: EventBuilder) {
+    this.seq = seq;
+    this.positionTicks = place.positionTicks;
+    this.kind = place.kind;
+    this.utteranceId = place.utterance?.id ?? null;
+    this.nextTicks = place.nextTicks ?? null;
+    // As it is now: it may still grow, and offsets in code points are those of what had come.
+    this.#text = place.utterance?.text ?? "";
+    this.#build = build;
+  }
+
+  bytes(offsets: OffsetUnit): Uint8Array {
+    if (this.#build !== null) {
+      const base = { seq: this.seq, at_ms: msOfTicks(this.positionTicks) };
+      this.#utf16 = encodeEvent(this.#build(base, offsetReader("utf16", this.#text)));
+      this.#build = null;
+    }
+    if (offsets === "utf16") return this.#utf16;
+    this.#cp ??= inCodePoints(this.#utf16, this.#text);
+    return this.#cp;
+  }
+}
+
 const decoder = new TextDecoder();
 
 /** The same event with its offsets counted in code points. `start`, `end` and `kept_end` are offsets wherever they stand; times end in `_ms`. */

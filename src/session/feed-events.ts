@@ -2,7 +2,7 @@
  * The events of one segment, kept until the audio that they tell of is pushed: only then it is known how much silence
  * was trimmed before and behind it.
  */
-import type { Timing, Word } from "../protocol/vocabulary.ts";
+import type { EventKind, Timing, Word } from "../protocol/vocabulary.ts";
 import type { Segment } from "../text/segmenter.ts";
 import type { Alignment, VoiceSegment } from "../timing/alignment.ts";
 import type { Cue } from "../timing/cues.ts";
@@ -12,6 +12,9 @@ import type { EventBuilder, EventWriter } from "./event-writer.ts";
 import type { SpokenTime, Utterance } from "./utterance.ts";
 
 type Kind = "characters" | "normalized" | "words" | "segments" | "cues";
+
+/** Times of what is pushed are let go of when there are so many. */
+const MAX_SPOKEN = 128;
 
 interface PendingEvent {
   /** Where it belongs: seconds of the response; cues: ticks of the timeline. */
@@ -26,15 +29,19 @@ export interface FeedEventsOptions {
   readonly writer: EventWriter;
   /** Where on the timeline the segment begins. */
   readonly baseTicks: number;
+  /** Whether anybody has ever asked for this kind of event. */
+  readonly wants: (kind: EventKind) => boolean;
 }
 
 export class FeedEvents {
   readonly #utterance: Utterance;
   readonly #writer: EventWriter;
   readonly #baseTicks: number;
+  readonly #wants: (kind: EventKind) => boolean;
   /** By place; those of one place in the order they came. */
   #pending: PendingEvent[] = [];
-  readonly #spoken: SpokenTime[] = [];
+  /** What may still be moved: times before the audio pushed stay as they are. */
+  #spoken: SpokenTime[] = [];
   #cueWords: TimedWord[] = [];
   #droppedLeadTicks = 0;
   #endTicks = Number.POSITIVE_INFINITY;
@@ -48,6 +55,7 @@ export class FeedEvents {
     this.#utterance = options.utterance;
     this.#writer = options.writer;
     this.#baseTicks = options.baseTicks;
+    this.#wants = options.wants;
   }
 
   /** Silence was taken off the beginning. Before anything is told. */
@@ -70,6 +78,9 @@ export class FeedEvents {
   }
 
   tellUpTo(edgeTicks: number): void {
+    if (this.#spoken.length > MAX_SPOKEN) {
+      this.#spoken = this.#spoken.filter((time) => time.endTicks > edgeTicks);
+    }
     while (this.#pending[0] !== undefined && this.#ticksAt(this.#pending[0].seconds) < edgeTicks) {
       this.#tellFirst(Number.POSITIVE_INFINITY);
     }
@@ -135,21 +146,27 @@ export class FeedEvents {
 
   addNormalized(alignment: Alignment): void {
     const utterance_id = this.#utterance.id;
-    const { characters } = alignment;
-    const starts: number[] = [];
-    const ends: number[] = [];
-    let last = this.#normalizedEnd;
-    characters.forEach((_, index) => {
-      const start = finiteOr(alignment.character_start_times_seconds[index], last);
-      starts.push(Math.max(last, start));
-      last = Math.max(last, start, finiteOr(alignment.character_end_times_seconds[index], start));
-      ends.push(last);
-    });
-    this.#normalizedEnd = last;
+    const { characters, character_start_times_seconds, character_end_times_seconds } = alignment;
     if (characters.length === 0) return;
-    this.#add("normalized", starts[0] ?? 0, () => {
-      const start_ms = starts.map((seconds) => this.#msAt(seconds));
-      const end_ms = ends.map((seconds) => this.#msAt(seconds));
+    // Times that go back or are missing: what is told never does, nor is its place.
+    const fromSeconds = this.#normalizedEnd;
+    const risingTimes = (tell: (startSeconds: number, endSeconds: number) => void): void => {
+      let last = fromSeconds;
+      characters.forEach((_, index) => {
+        const start = finiteOr(character_start_times_seconds[index], last);
+        const rising = Math.max(last, start);
+        last = Math.max(last, start, finiteOr(character_end_times_seconds[index], start));
+        tell(rising, last);
+      });
+    };
+    risingTimes((_, endSeconds) => (this.#normalizedEnd = endSeconds));
+    this.#add("normalized", Math.max(fromSeconds, finiteOr(character_start_times_seconds[0], 0)), () => {
+      const start_ms: number[] = [];
+      const end_ms: number[] = [];
+      risingTimes((startSeconds, endSeconds) => {
+        start_ms.push(this.#msAt(startSeconds));
+        end_ms.push(this.#msAt(endSeconds));
+      });
       return (base) => ({ type: "normalized", ...base, utterance_id, characters, start_ms, end_ms });
     });
   }
@@ -240,7 +257,8 @@ export class FeedEvents {
 
   #tellFirst(limitTicks: number): void {
     const event = this.#pending.shift();
-    if (event === undefined) return;
+    // Few ask for it, and for each chunk it is as much as the characters.
+    if (event === undefined || (event.kind === "normalized" && !this.#wants("normalized"))) return;
     const positionTicks = Math.min(this.#ticksAt(event.seconds), limitTicks);
     this.#writer.write({ positionTicks, kind: event.kind, utterance: this.#utterance }, event.build());
   }

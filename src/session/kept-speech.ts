@@ -11,6 +11,7 @@ import type { Segment } from "../text/segmenter.ts";
 import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import type { SynthesisChunk } from "../upstream/types.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
+import type { PlacedSlice, RecentAudio } from "./recent-audio.ts";
 import type { SegmentFeed } from "./segment-feed.ts";
 import type { Run } from "./segment-run.ts";
 import { newTimes } from "./segment-times.ts";
@@ -22,57 +23,6 @@ const LEAD_IN_TICKS = 40 * TICKS_PER_MS;
 const SPOKEN = /[\p{L}\p{N}]/u;
 /** Larger than any rest of a response that is held back; an upstream that ignores that is not kept. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;
-
-const BLOCK_BYTES = 8192;
-const NO_BLOCK = new Uint8Array(0);
-
-interface PlacedSlice {
-  readonly startTicks: number;
-  readonly slice: Pick<Slice, "format" | "ticks" | "raw">;
-}
-
-/** The audio pushed last, of whatever utterance. */
-export class RecentAudio {
-  #slices: PlacedSlice[] = [];
-  /** Copies are cut from blocks: an allocation for each would cost more than the copying. */
-  #block = NO_BLOCK;
-  #filled = 0;
-
-  /** A copy is kept: the slice may be a view of much more than itself. */
-  push(startTicks: number, { format, ticks, raw }: Slice): void {
-    const pieces = raw().map((piece) => this.#copy(piece));
-    this.#slices.push({ startTicks, slice: { format, ticks, raw: () => pieces } });
-  }
-
-  #copy(piece: Uint8Array): Uint8Array {
-    if (piece.byteLength > BLOCK_BYTES / 4) return new Uint8Array(piece);
-    if (this.#filled + piece.byteLength > this.#block.byteLength) {
-      this.#block = new Uint8Array(BLOCK_BYTES);
-      this.#filled = 0;
-    }
-    const copy = this.#block.subarray(this.#filled, this.#filled + piece.byteLength);
-    copy.set(piece);
-    this.#filled += piece.byteLength;
-    return copy;
-  }
-
-  forgetBefore(ticks: number): void {
-    const first = this.#slices.findIndex((placed) => placed.startTicks + placed.slice.ticks > ticks);
-    // One at a time would be linear in the window for each frame.
-    if (first > 4) this.#slices = this.#slices.slice(first);
-    else if (first < 0 && this.#slices.length > 0) this.#slices = [];
-  }
-
-  since(ticks: number): readonly PlacedSlice[] {
-    return this.#slices.filter((placed) => placed.startTicks + placed.slice.ticks > ticks);
-  }
-
-  clear(): void {
-    this.#slices = [];
-    this.#block = NO_BLOCK;
-    this.#filled = 0;
-  }
-}
 
 export interface KeepCut {
   readonly utterance: Utterance;

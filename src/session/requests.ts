@@ -67,6 +67,12 @@ export class Requests {
     return this.#runs.length < MAX_OPEN && (last === undefined || last.run.isComplete);
   }
 
+  /** Whether an answer is coming that is to be read on. */
+  get isReading(): boolean {
+    for (const { run, isFull } of this.#runs) if (!isFull && !run.isComplete) return true;
+    return false;
+  }
+
   /** Speech in hand that a listener without delay has not heard, ms. */
   get unheardMs(): number {
     const { edgeTicks, playheadTicks } = this.#options;

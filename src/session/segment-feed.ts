@@ -4,16 +4,12 @@
  * asked to.
  */
 import { GatewayError } from "../errors.ts";
+import type { EventKind } from "../protocol/vocabulary.ts";
 import { isBlank } from "../text/characters.ts";
-import { WordScanner } from "../text/words.ts";
-import { ClientTimes } from "../timing/client-times.ts";
-import { SegmentTiming } from "../timing/segment-timing.ts";
 import { TICKS_PER_SECOND } from "../timing/ticks.ts";
-import type { TimedCharacters, TimedWord } from "../timing/timed.ts";
-import { WordTracker } from "../timing/word-tracker.ts";
-import type { SynthesisChunk } from "../upstream/types.ts";
 import type { EventWriter } from "./event-writer.ts";
 import { FeedEvents } from "./feed-events.ts";
+import { FeedTiming } from "./feed-timing.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { Run } from "./segment-run.ts";
 import { type SilenceLimit, type Slice, Source } from "./source.ts";
@@ -24,6 +20,12 @@ const KEEP_LEAD_TICKS = 20 * TICKS_PER_MS;
 const KEEP_TAIL_TICKS = 60 * TICKS_PER_MS;
 /** Where a sound meets another without silence between, it rises and falls in this. */
 const FADE_TICKS = 3 * TICKS_PER_MS;
+
+/** Of a response that is not complete this much stays in hand: the end of a word is known only when it has come. */
+const TIMED_AHEAD_TICKS = 250 * TICKS_PER_MS;
+
+/** How far ahead of the audio pushed its timing is read: a slice with its surplus, and the rest of a long word. */
+const READ_AHEAD_TICKS = 1500 * TICKS_PER_MS;
 
 export interface SegmentFeedOptions {
   readonly run: Run;
@@ -38,6 +40,8 @@ export interface SegmentFeedOptions {
   readonly lookaheadTicks: number;
   /** Most silence taken off each end. */
   readonly trimTicks: number;
+  /** Whether anybody has ever asked for this kind of event. */
+  readonly wants: (kind: EventKind) => boolean;
   /** Whether another utterance waits for the end of this one. */
   readonly isFollowed: () => boolean;
 }
@@ -46,10 +50,9 @@ export class SegmentFeed {
   readonly run: Run;
   readonly utterance: Utterance;
   readonly #source: Source;
-  readonly #timing: SegmentTiming;
-  readonly #words: WordTracker;
-  readonly #clientTimes: ClientTimes;
   readonly #events: FeedEvents;
+  /** null where nobody wants to know. */
+  readonly #timing: FeedTiming | null;
   readonly #lookaheadTicks: number;
   readonly #trimTicks: number;
   readonly #isFollowed: () => boolean;
@@ -58,9 +61,6 @@ export class SegmentFeed {
   #droppedTailTicks = 0;
   #isLeadTrimmed = false;
   #isTailTrimmed = false;
-  #isTimingFinished = false;
-  /** Characters that the response has timed so far. */
-  #timedCharacters = 0;
 
   constructor(options: SegmentFeedOptions) {
     const { run, utterance } = options;
@@ -70,19 +70,9 @@ export class SegmentFeed {
     this.#trimTicks = options.trimTicks;
     this.#isFollowed = options.isFollowed;
     this.#source = new Source(run.sourceFormat);
-    const { segment } = run;
-    // Offsets inside are the segment's own and shifted on the way out: the tracker then closes the last word of a
-    // segment at its end, whatever text the client adds later.
-    this.#timing = new SegmentTiming({ text: segment.text, textStart: 0 });
-    this.#words = new WordTracker({
-      words: new WordScanner(),
-      text: segment.text,
-      boundaries: utterance.joints.map((at) => at - segment.start).filter((at) => at > 0),
-    });
-    this.#words.endText();
-    const { spoken } = utterance;
-    this.#clientTimes = new ClientTimes(spoken, segment.start);
-    this.#events = new FeedEvents({ utterance, writer: options.writer, baseTicks: options.baseTicks });
+    const { writer, baseTicks, wants } = options;
+    this.#events = new FeedEvents({ utterance, writer, baseTicks, wants });
+    this.#timing = run.wantsTiming ? new FeedTiming(run, utterance, this.#events) : null;
   }
 
   /** Audio taken from the run and not pushed yet. */
@@ -100,18 +90,45 @@ export class SegmentFeed {
     return this.#source.trailingSilenceTicks;
   }
 
-  /** The next slice of at most `maxTicks`, or undefined when there is none now. Throws what breaks the audio. */
-  next(maxTicks: number): Slice | undefined {
+  /**
+   * The next slice of at most `maxTicks`, or undefined when there is none now; longer by `surplusTicks` where so much
+   * more has come that the timing of what follows is known. Throws what breaks the audio.
+   */
+  next(maxTicks: number, surplusTicks = 0): Slice | undefined {
+    if (!this.#look()) return undefined;
+    const slice = this.#source.take(maxTicks + this.#surplus(maxTicks, surplusTicks));
+    if (slice !== undefined) this.#pushedTicks += slice.ticks;
+    return slice;
+  }
+
+  /** Whether anything has come, or the end, that was not looked at. */
+  get hasUnread(): boolean {
+    return this.run.hasChunk || (this.run.isComplete && !this.#isTailTrimmed);
+  }
+
+  /** Reads what has come, so that it is told in time, and takes nothing. Throws what breaks the audio. */
+  look(): void {
+    if (this.hasUnread) this.#look();
+  }
+
+  /** False where there is nothing to take yet. */
+  #look(): boolean {
     this.#lookAhead(this.#lookaheadTicks);
-    if (!this.#isLeadTrimmed && !this.#trimLead()) return undefined;
+    this.#timing?.readUpTo(this.#timedToSeconds);
+    if (!this.#isLeadTrimmed && !this.#trimLead()) return false;
     if (!this.#isTailTrimmed && this.run.isComplete && !this.run.hasChunk) {
       this.#finishTiming();
       this.#trimTail();
       this.#endCues();
     } else this.#events.makeCues();
-    const slice = this.#source.take(maxTicks);
-    if (slice !== undefined) this.#pushedTicks += slice.ticks;
-    return slice;
+    return true;
+  }
+
+  #surplus(maxTicks: number, surplusTicks: number): number {
+    const isAll = this.run.isComplete && !this.run.hasChunk;
+    const spare = this.bufferedTicks - maxTicks - (isAll ? 0 : TIMED_AHEAD_TICKS);
+    // In one go or not at all, unless it is the rest.
+    return spare >= surplusTicks ? surplusTicks : isAll ? Math.max(0, spare) : 0;
   }
 
   /** Writes the events that belong before `edgeTicks`, the end of the audio pushed. */
@@ -142,6 +159,7 @@ export class SegmentFeed {
    */
   takeRest(): Slice[] {
     this.#lookAhead(Number.POSITIVE_INFINITY);
+    this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
     if (this.run.isComplete) this.#finishTiming();
     const slices: Slice[] = [];
     for (;;) {
@@ -155,12 +173,14 @@ export class SegmentFeed {
     this.#source.close();
   }
 
-  /** Everything has come: what has no time yet gets one, if it is an estimate. */
   #finishTiming(): void {
-    if (this.#isTimingFinished || this.run.error !== null || !this.run.wantsTiming) return;
-    this.#isTimingFinished = true;
-    const endSeconds = this.#source.receivedTicks / TICKS_PER_SECOND;
-    this.#tell(this.#timing.finish(endSeconds), { isLast: true });
+    this.#timing?.finish(this.#source.receivedTicks / TICKS_PER_SECOND);
+  }
+
+  /** Up to where the timing is read, seconds of the response: cues are made of all words that are there. */
+  get #timedToSeconds(): number {
+    if (this.utterance.cues !== null) return Number.POSITIVE_INFINITY;
+    return (this.#pushedTicks + this.#droppedLeadTicks + READ_AHEAD_TICKS) / TICKS_PER_SECOND;
   }
 
   #lookAhead(ticks: number): void {
@@ -169,7 +189,7 @@ export class SegmentFeed {
       if (chunk === undefined) return;
       this.#source.push(chunk.audio);
       this.#events.preSkipTicks = this.#source.preSkipTicks;
-      this.#tellTiming(chunk);
+      this.#timing?.push(chunk, this.#source.receivedTicks / TICKS_PER_SECOND);
     }
   }
 
@@ -216,56 +236,4 @@ export class SegmentFeed {
     const hasMoreText = !utterance.isTextEnded || !isBlank(utterance.textBehind(run.segment));
     this.#events.endCues(run.segment, !hasMoreText && !this.#isFollowed());
   }
-
-  #tellTiming(chunk: SynthesisChunk): void {
-    this.#timedCharacters += chunk.alignment?.characters.length ?? 0;
-    const timed = this.#timing.push(chunk.alignment, chunk.normalizedAlignment, {
-      audioSeconds: this.#source.receivedTicks / TICKS_PER_SECOND,
-    });
-    for (const segment of chunk.voiceSegments) this.#tellVoiceSegment(segment);
-    if (chunk.normalizedAlignment !== null) this.#events.addNormalized(chunk.normalizedAlignment);
-    this.#tell(timed, { isLast: false });
-  }
-
-  #tell(timed: TimedCharacters | null, { isLast }: { readonly isLast: boolean }): void {
-    if (timed === null && !isLast) return;
-    const { segment } = this.run;
-    const spoken = timed === null ? null : shifted(timed, segment.start);
-    if (spoken !== null) this.#events.noteSpoken(spoken, this.run.timing);
-    const characters = this.#clientTimes.characters(spoken, isLast);
-    if (characters !== null) this.#events.addCharacters(characters);
-    const words = timed === null ? [] : this.#words.push(timed);
-    if (isLast) words.push(...this.#words.finish());
-    const spokenWords = words.map((word) => shiftedWord(word, segment.start));
-    this.#events.noteSpokenWords(spokenWords);
-    this.#events.addWords(this.#clientTimes.words(spokenWords, isLast));
-  }
-
-  #offsetOf(characterIndex: number): number | undefined {
-    const offset =
-      characterIndex <= this.#timedCharacters ? this.#timing.textOffsetOf(characterIndex) : undefined;
-    return offset === undefined ? undefined : offset + this.run.segment.start;
-  }
-
-  #tellVoiceSegment(segment: SynthesisChunk["voiceSegments"][number]): void {
-    // A segment may be told before its characters have come: until then it is the whole of its input.
-    const { joints } = this.utterance;
-    const asked = this.run.segment;
-    // The upstream counts the inputs that it was asked for: a dialogue that goes on has lost its first ones.
-    const spoken = asked.start === 0 ? 0 : joints.filter((at) => at <= asked.start).length;
-    const dialogue_input_index = segment.dialogue_input_index + spoken;
-    const inputStart = Math.max(asked.start, joints[dialogue_input_index - 1] ?? 0);
-    const inputEnd = joints[dialogue_input_index] ?? asked.end;
-    const start = Math.max(inputStart, this.#offsetOf(segment.character_start_index) ?? inputStart);
-    const end = Math.min(inputEnd, this.#offsetOf(segment.character_end_index) ?? inputEnd);
-    this.#events.addVoiceSegment({ ...segment, dialogue_input_index }, { start, end });
-  }
-}
-
-function shifted(timed: TimedCharacters, by: number): TimedCharacters {
-  return by === 0 ? timed : { ...timed, start: timed.start + by, end: timed.end + by };
-}
-
-function shiftedWord(word: TimedWord, by: number): TimedWord {
-  return by === 0 ? word : { ...word, start: word.start + by, end: word.end + by };
 }

@@ -22,9 +22,12 @@ export function newTimes(
   range: { readonly start: number; readonly end: number },
   since: { readonly arrivedMs: number; readonly cutMs: number },
 ): SegmentTimes {
+  // Not by spreading: V8 gives each such object a hidden class of its own.
   return {
-    ...range,
-    ...since,
+    start: range.start,
+    end: range.end,
+    arrivedMs: since.arrivedMs,
+    cutMs: since.cutMs,
     openedMs: 0,
     sentMs: 0,
     headersMs: 0,

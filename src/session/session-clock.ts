@@ -23,6 +23,14 @@ const GATHER_MS = 8;
 
 /** Made ahead at least, where anybody is there: events alone have no frames and may have no lead. */
 const MIN_MADE_MS = 20;
+/**
+ * Where audio has to be made, so much more of the same speech is made in one go: a thousand sessions find nothing of
+ * theirs in the processor's caches, and what a wake costs is finding it again, not the bytes.
+ */
+const SURPLUS_MS = 300;
+
+/** What nobody needs any more is let go of so often. */
+const TRIM_EVERY_MS = 250;
 
 export interface SessionClockOptions {
   readonly clock: Clock;
@@ -40,6 +48,9 @@ export class SessionClock {
   readonly #playhead = new Playhead();
   readonly #paced: PacedEntry;
   #nextBatchMs = 0;
+  /** When it was last made, less had come than listeners should be sent. */
+  #isShort = true;
+  #nextTrimMs = 0;
   #isAdvancing = false;
   #isReleaseDue = false;
   #releaseTimer: Timer | null = null;
@@ -74,25 +85,40 @@ export class SessionClock {
 
   /** Audio or an end has come from upstream: act now if a listener waits for it, else the pacer will. */
   onProgress(): void {
-    const nowMs = this.#options.clock.nowMs();
-    const isAwaited = this.#isAudioAwaited(nowMs);
-    if (isAwaited) this.advance(nowMs);
-    this.#options.speech.holdReading(isAwaited && this.#isAudioAwaited(nowMs));
+    const isAwaited = this.#isAudioAwaited;
+    if (isAwaited) this.advance();
+    this.#options.speech.holdReading(isAwaited && this.#isAudioAwaited);
   }
 
   /** Whether listeners should have been sent more than has been made. */
-  #isAudioAwaited(nowMs: number): boolean {
-    if (!this.#playhead.isRunning || !this.#options.audience.hasRealtime) return true;
-    const leadMs = this.#options.audience.maxLeadMs + this.#options.audience.maxFrameMs;
-    const { edgeTicks } = this.#options.speech;
-    return edgeTicks < this.#playhead.at(nowMs, edgeTicks) + leadMs * TICKS_PER_MS;
+  get #isAudioAwaited(): boolean {
+    return this.#isShort || !this.#playhead.isRunning || !this.#options.audience.shape.hasRealtime;
   }
 
   #tick(nowMs: number): void {
     if (this.#isClosed) return;
     if (nowMs - this.#nextBatchMs > LATE_WAKE_MS && this.#nextBatchMs > 0)
       this.#options.counters.lateWakes += 1;
-    this.#make(nowMs);
+    if (this.#isCalm(nowMs)) {
+      this.#release(nowMs);
+      this.#schedule(nowMs);
+    } else this.#make(nowMs);
+  }
+
+  /** Enough is made, nothing ends and nothing has come that may have to be told: what is due only has to be sent. */
+  #isCalm(nowMs: number): boolean {
+    if (this.#isAudioAwaited || this.#isAdvancing) return false;
+    const { speech, audience } = this.#options;
+    if (speech.hasUnread) return false;
+    const playheadTicks = this.#playhead.at(nowMs, speech.edgeTicks);
+    if (speech.edgeTicks < playheadTicks + this.#madeMs * TICKS_PER_MS) return false;
+    return (speech.nextEndTicks ?? Number.POSITIVE_INFINITY) > playheadTicks && !audience.isEmpty;
+  }
+
+  /** How far ahead of the playhead audio has to be made. A frame that starts inside the lead has to be whole. */
+  get #madeMs(): number {
+    const { isEmpty, shape } = this.#options.audience;
+    return isEmpty ? 0 : Math.max(MIN_MADE_MS, shape.maxLeadMs + shape.maxFrameMs);
   }
 
   /** Makes and sends everything that is due. */
@@ -106,7 +132,7 @@ export class SessionClock {
     if (this.#isAdvancing || this.#isClosed) return;
     this.#isAdvancing = true;
     const speech = this.#options.speech;
-    if (this.#options.audience.hasRealtime || this.#options.audience.isEmpty) this.#advancePaced(nowMs);
+    if (this.#options.audience.shape.hasRealtime || this.#options.audience.isEmpty) this.#advancePaced(nowMs);
     else this.#advanceBurst();
     speech.tellPlayed(this.#playhead.at(nowMs, speech.edgeTicks));
     this.#collect(nowMs);
@@ -120,13 +146,11 @@ export class SessionClock {
     const speech = this.#options.speech;
     const startTicks = speech.edgeTicks;
     const playheadTicks = this.#playhead.at(nowMs, startTicks);
-    // A frame that starts inside the lead has to be whole, so its length is made on top.
-    const { audience } = this.#options;
-    const leadMs = audience.isEmpty ? 0 : Math.max(MIN_MADE_MS, audience.maxLeadMs + audience.maxFrameMs);
-    const leadTicks = leadMs * TICKS_PER_MS;
     const isListened = this.#options.isListened();
-    const wasFed =
-      isListened && speech.feed(Math.min(playheadTicks + leadTicks, audience.losslessLimitTicks()));
+    const madeTicks = playheadTicks + this.#madeMs * TICKS_PER_MS;
+    const untilTicks = Math.min(madeTicks, this.#options.audience.losslessLimitTicks());
+    const wasFed = isListened && speech.feed(untilTicks, SURPLUS_MS * TICKS_PER_MS);
+    this.#isShort = speech.edgeTicks < untilTicks;
     if (!this.#playhead.isRunning) {
       if (wasFed) this.#playhead.start(startTicks, nowMs);
       else this.#playhead.stop(speech.edgeTicks);
@@ -156,20 +180,27 @@ export class SessionClock {
   }
 
   #collect(nowMs: number): void {
-    const edgeTicks = this.#options.speech.edgeTicks;
-    const playheadTicks = this.#playhead.at(nowMs, edgeTicks);
-    this.#options.audience.collect(playheadTicks, edgeTicks);
-    this.#options.audience.trim(playheadTicks);
+    this.#release(nowMs);
+    const { audience, speech } = this.#options;
+    // What is made as fast as it is taken has to make room as fast.
+    if (nowMs < this.#nextTrimMs && audience.shape.hasRealtime) return;
+    this.#nextTrimMs = nowMs + TRIM_EVERY_MS;
+    audience.trim(this.#playhead.at(nowMs, speech.edgeTicks));
+  }
+
+  #release(nowMs: number): void {
+    const { edgeTicks } = this.#options.speech;
+    this.#options.audience.collect(this.#playhead.at(nowMs, edgeTicks), edgeTicks);
   }
 
   #send(): void {
     if (this.#isClosed) return;
     const { audience, speech, clock } = this.#options;
-    if (audience.send() > 0) speech.noteSent(audience.sentTicks, clock.nowMs());
+    if (audience.send() > 0 && speech.awaitsSent) speech.noteSent(audience.sentTicks, clock.nowMs());
   }
 
   #batchMs(): number {
-    return Math.min(100, Math.max(20, Math.floor(this.#options.audience.minLeadMs / 3)));
+    return Math.min(100, Math.max(20, Math.floor(this.#options.audience.shape.minLeadMs / 3)));
   }
 
   #schedule(nowMs: number): void {
@@ -200,11 +231,11 @@ export class SessionClock {
     this.#isReleaseDue = true;
     const { clock, audience } = this.#options;
     const heldTicks = audience.sentTicks - this.playheadTicks;
-    if (heldTicks < CALM_HELD_MS * TICKS_PER_MS) queueMicrotask(() => this.#release());
-    else this.#releaseTimer = clock.at(clock.nowMs() + GATHER_MS, () => this.#release());
+    if (heldTicks < CALM_HELD_MS * TICKS_PER_MS) queueMicrotask(() => this.#sendEncoded());
+    else this.#releaseTimer = clock.at(clock.nowMs() + GATHER_MS, () => this.#sendEncoded());
   }
 
-  #release(): void {
+  #sendEncoded(): void {
     this.#isReleaseDue = false;
     this.#releaseTimer = null;
     if (this.#isClosed) return;

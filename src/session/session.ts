@@ -337,7 +337,7 @@ export class Session {
     // An utterance that is made but not heard yet is cut when its turn comes: the one before is heard out.
     const targetTicks = target?.startTicks ?? null;
     const startMs = targetTicks === null ? nowMs : Math.max(nowMs, this.#clock.msAt(targetTicks));
-    const cutMs = Math.max(nowMs + keepMs, this.#audience.hasRealtime ? startMs : nowMs);
+    const cutMs = Math.max(nowMs + keepMs, this.#audience.shape.hasRealtime ? startMs : nowMs);
     // What is queued from now on is not meant.
     const targets = target === undefined ? this.#speech.unplayed : [target];
     if (cutMs - nowMs < 1) return this.#cut(targets);
@@ -375,7 +375,7 @@ export class Session {
         nowMs,
         playheadTicks: this.#clock.playheadTicks,
         edgeTicks: this.#speech.edgeTicks,
-        minLeadMs: this.#audience.minLeadMs,
+        minLeadMs: this.#audience.shape.minLeadMs,
       }),
       kept: this.#kept,
       stopPlayhead: (ticks) => this.#clock.stopAt(ticks),

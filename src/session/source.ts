@@ -108,7 +108,7 @@ export class Source {
     return this.#ticksOf(this.#samples?.trailingSilence ?? 0);
   }
 
-  /** The bytes are kept, and never written to: they must not change until they are taken. */
+  /** G.711 and PCM are copied; Opus is kept, and must not change until it is taken. */
   push(audio: Uint8Array): void {
     if (audio.byteLength === 0) return;
     if (this.#samples !== null) {
@@ -124,7 +124,7 @@ export class Source {
     this.#isHeadSeen = true;
   }
 
-  /** At most `maxTicks` of audio, but at least a sample (a packet); undefined when there is none. */
+  /** At most `maxTicks` of audio, but at least a sample (a packet), good until the next push; undefined when there is none. */
   take(maxTicks: number): Slice | undefined {
     if (!this.hasAudio) return undefined;
     this.#isStartDecided = true;

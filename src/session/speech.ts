@@ -9,13 +9,15 @@ import { type GatewayError, toGatewayError } from "../errors.ts";
 import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import type { Audience } from "./audience.ts";
 import type { EventWriter } from "./event-writer.ts";
-import { type KeptSpeech, keepSpeech, RecentAudio } from "./kept-speech.ts";
+import { type KeptSpeech, keepSpeech } from "./kept-speech.ts";
 import type { Marks } from "./marks.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { SessionDeps } from "./ports.ts";
+import { RecentAudio } from "./recent-audio.ts";
 import { Requests } from "./requests.ts";
 import { seamPauseMs } from "./seam-pause.ts";
 import { SegmentFeed } from "./segment-feed.ts";
+import type { SegmentTimes } from "./segment-times.ts";
 import { type Slice, silenceSlice } from "./source.ts";
 import { StallWatch } from "./stall-watch.ts";
 import type { Utterance } from "./utterance.ts";
@@ -59,6 +61,8 @@ export class Speech {
   #pushed: Pushed[] = [];
   #feed: SegmentFeed | null = null;
   #lastCues: UtteranceCues | null = null;
+  /** Segments whose first frame has not left, in order. */
+  #unsent: SegmentTimes[] = [];
   /** How the last segment ended, for the pause before the next of the same utterance. */
   #seam: { readonly utterance: Utterance; readonly text: string; readonly silenceTicks: number } | null =
     null;
@@ -113,6 +117,10 @@ export class Speech {
   get isIdle(): boolean {
     return this.#queue.length === 0 && this.#pushed.length === 0;
   }
+  /** Whether anything has come for what is being spoken that was not looked at, or is on its way. */
+  get hasUnread(): boolean {
+    return this.#requests.isReading || this.#feed?.hasUnread === true;
+  }
   /** Timeline position at which the next utterance will have been played; null when none waits for that. */
   get nextEndTicks(): number | null {
     return this.#pushed[0]?.utterance.endTicks ?? null;
@@ -156,14 +164,24 @@ export class Speech {
     this.#requests.readOn();
   }
 
-  /** Pushes audio to the listeners until the edge reaches `untilTicks` or there is none; true if any was pushed. */
-  feed(untilTicks: number): boolean {
+  /**
+   * Pushes audio to the listeners until the edge reaches `untilTicks` or there is none, and of the same segment up to
+   * `surplusTicks` more; true if any was pushed.
+   */
+  feed(untilTicks: number, surplusTicks = 0): boolean {
     const before = this.edgeTicks;
-    while (this.edgeTicks < untilTicks) {
-      const feed = this.#feed ?? this.#nextFeed();
+    for (;;) {
+      const isEnough = this.edgeTicks >= untilTicks;
+      const feed = isEnough ? this.#feed : (this.#feed ?? this.#nextFeed());
       if (feed === null) break;
       try {
-        const slice = feed.next(Math.ceil((untilTicks - this.edgeTicks) / PUSH_TICKS) * PUSH_TICKS);
+        if (isEnough) {
+          feed.look();
+          feed.tellUpTo(this.edgeTicks);
+          break;
+        }
+        const wantedTicks = Math.ceil((untilTicks - this.edgeTicks) / PUSH_TICKS) * PUSH_TICKS;
+        const slice = feed.next(wantedTicks, surplusTicks);
         if (slice !== undefined) {
           this.#push(slice);
           feed.tellUpTo(this.edgeTicks);
@@ -176,10 +194,19 @@ export class Speech {
     return this.edgeTicks > before;
   }
 
+  /** Whether any segment was pushed of which no frame has left. */
+  get awaitsSent(): boolean {
+    return this.#unsent.length > 0;
+  }
+
   /** Frames up to `sentTicks` have left: the first of every segment that begins before. */
   noteSent(sentTicks: number, nowMs: number): void {
-    for (const { utterance } of this.#pushed) utterance.noteSent(sentTicks, nowMs);
-    this.#queue[0]?.noteSent(sentTicks, nowMs);
+    for (;;) {
+      const [times] = this.#unsent;
+      if (times === undefined || (times.startTicks ?? 0) >= sentTicks) return;
+      times.firstFrameMs = nowMs;
+      this.#unsent.shift();
+    }
   }
 
   /** Tells of every utterance that has been played when the playhead stands at `playheadTicks`. */
@@ -247,6 +274,7 @@ export class Speech {
     this.#recent.clear();
     this.#lastCues = null;
     this.#seam = null;
+    this.#unsent = [];
     for (const utterance of rewound) {
       this.remove(utterance);
       utterance.rewind(this.#options.deps.clock.nowMs());
@@ -295,6 +323,7 @@ export class Speech {
     const { tuning } = this.#options.deps;
     this.#noteCues(utterance, run.segment.start);
     run.segment.times.startTicks = this.edgeTicks;
+    this.#unsent.push(run.segment.times);
     open.asked.startTicks = this.edgeTicks;
     this.#feed = new SegmentFeed({
       run,
@@ -303,6 +332,7 @@ export class Speech {
       writer: this.#options.writer,
       lookaheadTicks: tuning.aheadMs * TICKS_PER_MS,
       trimTicks: tuning.seams.trimMs * TICKS_PER_MS,
+      wants: (kind) => this.#options.audience.wasWanted(kind),
       isFollowed: () => this.#queue.length > 1,
     });
     return this.#feed;
@@ -322,7 +352,7 @@ export class Speech {
     if (seam?.utterance !== utterance) return;
     // Where listeners are waiting already, the pause has been. Those that take it as it comes are not waiting.
     const { audience, playheadTicks } = this.#options;
-    if (audience.hasRealtime && this.edgeTicks <= playheadTicks()) return;
+    if (audience.shape.hasRealtime && this.edgeTicks <= playheadTicks()) return;
     const wantedTicks = seamPauseMs(seam.text, this.#options.deps.tuning.seams) * TICKS_PER_MS;
     const missing = wantedTicks - seam.silenceTicks - LEAD_TICKS;
     if (missing < PUSH_TICKS) return;

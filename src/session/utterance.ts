@@ -229,9 +229,7 @@ export class Utterance {
     const [first] = segments;
     if (first === undefined) return;
     this.#taken = this.#taken.filter((taken) => taken.end <= first.start);
-    this.#segments.unshift(
-      ...segments.map((segment) => ({ ...segment, times: this.#timesOf(segment, nowMs) })),
-    );
+    this.#segments.unshift(...segments.map((segment) => this.#timed(segment, nowMs)));
   }
 
   /** The upstream has finished a request for it. */
@@ -263,15 +261,6 @@ export class Utterance {
     return this.template.kind === "dialogue"
       ? this.template.command.model_id
       : this.template.options.model_id;
-  }
-
-  /** Frames up to `sentTicks` have left: the first of every segment that begins before. */
-  noteSent(sentTicks: number, nowMs: number): void {
-    for (const times of this.segmentTimes) {
-      if (times.firstFrameMs === 0 && times.startTicks !== null && times.startTicks < sentTicks) {
-        times.firstFrameMs = nowMs;
-      }
-    }
   }
 
   /** Client's text that was spoken up to the end of its audio. */
@@ -335,14 +324,13 @@ export class Utterance {
   }
 
   #addSegments(segments: readonly Segment[], nowMs: number): void {
-    for (const segment of segments) this.#segments.push({ ...segment, times: this.#timesOf(segment, nowMs) });
+    for (const segment of segments) this.#segments.push(this.#timed(segment, nowMs));
   }
 
-  #timesOf(segment: Segment, nowMs: number): SegmentTimes {
-    return newTimes(this.#text.clientRange(segment.start, segment.end), {
-      arrivedMs: this.#arrivals.at(segment.start) ?? this.#options.acceptedMs,
-      cutMs: nowMs,
-    });
+  #timed({ text, start, end }: Segment, nowMs: number): TimedSegment {
+    const arrivedMs = this.#arrivals.at(start) ?? this.#options.acceptedMs;
+    const times = newTimes(this.#text.clientRange(start, end), { arrivedMs, cutMs: nowMs });
+    return { text, start, end, times };
   }
 }
 

@@ -104,6 +104,11 @@ export class SegmentTiming {
     return this.#emit(this.#drafts.length);
   }
 
+  /** End of the times given so far, seconds of the response. */
+  get timedToSeconds(): number {
+    return this.#lastEnd;
+  }
+
   /** UTF-16 offset in the client's text of the response's n-th character, as voice segments count them. */
   textOffsetOf(characterIndex: number): number {
     return this.#textStart + this.#walk.offsetOf(characterIndex);

@@ -30,7 +30,7 @@ function make(frameMs = 20, opusPool = pool): Made {
   const errors: GatewayError[] = [];
   const maker = createFrameMaker(
     { format: "opus_48000", frameMs, opusPool },
-    { frame: (bytes) => frames.push(bytes), error: (error) => errors.push(error) },
+    { frames: (bytes) => frames.push(bytes), error: (error) => errors.push(error) },
   );
   open.push(maker);
   return { maker, frames, errors, settled: () => until(() => frames.length === maker.framesPromised) };

@@ -6,13 +6,16 @@ import { decodeUlaw, encodeAlaw, encodeUlaw } from "../../../src/audio/g711.ts";
 import { bytesOf } from "../../../src/audio/pcm.ts";
 import { Resampler } from "../../../src/audio/resample.ts";
 import type { AudioFormat } from "../../../src/protocol/vocabulary.ts";
-import { concatPcm, noise, pieces, splits, tone } from "./helpers.ts";
+import { concatPcm, noise, pieces, split, splits, tone } from "./helpers.ts";
 
 function maker(format: AudioFormat, frameMs = 20): { maker: FrameMaker; frames: Uint8Array[] } {
   const frames: Uint8Array[] = [];
   const made = createFrameMaker(
     { format, frameMs },
-    { frame: (bytes) => frames.push(bytes.slice()), error: (error) => expect.fail(error.message) },
+    {
+      frames: (bytes, frameBytes) => frames.push(...split(bytes, frameBytes)),
+      error: (error) => expect.fail(error.message),
+    },
   );
   return { maker: made, frames };
 }

@@ -165,3 +165,10 @@ export async function until(condition: () => boolean, deadlineMs = 10_000): Prom
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }
+
+/** Copies of the frames that stand in a row. */
+export function split(bytes: Uint8Array, frameBytes: number): Uint8Array[] {
+  const frames: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; at += frameBytes) frames.push(bytes.slice(at, at + frameBytes));
+  return frames;
+}

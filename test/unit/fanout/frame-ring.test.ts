@@ -31,6 +31,27 @@ describe("FrameRing", () => {
     );
   });
 
+  it("append() takes frames in a row as one after the other", () => {
+    const step = fc.record({ count: fc.integer({ min: 1, max: 12 }), trim: fc.integer({ min: 0, max: 14 }) });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 100 }), fc.constantFrom(3000, 1_000_000), (steps, maxBytes) => {
+        const ring = new FrameRing(maxBytes);
+        let appended = 0;
+        for (const { count, trim } of steps) {
+          const row = Array.from({ length: count }, (_, index) => [...frameOf(appended + index, 160)]);
+          ring.append(Uint8Array.from(row.flat()), 160);
+          appended += count;
+          ring.trim(ring.first + trim);
+          expect(ring.next).toBe(appended);
+          expect(ring.capacityBytes).toBeLessThanOrEqual(maxBytes);
+          for (let index = ring.first; index < ring.next; index += 1) {
+            expect(ring.frame(index)).toEqual(frameOf(index, 160));
+          }
+        }
+      }),
+    );
+  });
+
   it("append() overwrites the oldest frames once the arena is at its bound", () => {
     const ring = new FrameRing(4096);
     for (let index = 0; index < 1000; index += 1) ring.append(frameOf(index, 160));

@@ -1,0 +1,122 @@
+/**
+ * When the text of a segment is spoken, as its response says: alignment in, characters, words and voice segments out to
+ * the feed's events, at their places in the utterance.
+ */
+import { WordScanner } from "../text/words.ts";
+import { ClientTimes } from "../timing/client-times.ts";
+import { SegmentTiming } from "../timing/segment-timing.ts";
+import type { TimedCharacters, TimedWord } from "../timing/timed.ts";
+import { WordTracker } from "../timing/word-tracker.ts";
+import type { SynthesisChunk } from "../upstream/types.ts";
+import type { FeedEvents } from "./feed-events.ts";
+import type { Run } from "./segment-run.ts";
+import type { Utterance } from "./utterance.ts";
+
+interface ChunkTiming extends Omit<SynthesisChunk, "audio"> {
+  readonly audioSeconds: number;
+}
+
+export class FeedTiming {
+  readonly #run: Run;
+  readonly #utterance: Utterance;
+  readonly #events: FeedEvents;
+  readonly #timing: SegmentTiming;
+  readonly #words: WordTracker;
+  readonly #clientTimes: ClientTimes;
+  /** Timing that came and was not read: as arrays of numbers it takes the least memory. */
+  #unread: ChunkTiming[] = [];
+  #isFinished = false;
+  /** Characters that the response has timed so far. */
+  #timedCharacters = 0;
+
+  constructor(run: Run, utterance: Utterance, events: FeedEvents) {
+    this.#run = run;
+    this.#utterance = utterance;
+    this.#events = events;
+    const { segment } = run;
+    // Offsets inside are the segment's own and shifted on the way out: the tracker then closes the last word of a
+    // segment at its end, whatever text the client adds later.
+    this.#timing = new SegmentTiming({ text: segment.text, textStart: 0 });
+    this.#words = new WordTracker({
+      words: new WordScanner(),
+      text: segment.text,
+      boundaries: utterance.joints.map((at) => at - segment.start).filter((at) => at > 0),
+    });
+    this.#words.endText();
+    this.#clientTimes = new ClientTimes(utterance.spoken, segment.start);
+  }
+
+  /** Takes what a chunk says of its timing. `audioSeconds`: length of all audio of the response with the chunk's. */
+  push({ alignment, normalizedAlignment, voiceSegments }: SynthesisChunk, audioSeconds: number): void {
+    this.#unread.push({ alignment, normalizedAlignment, voiceSegments, audioSeconds });
+  }
+
+  /** Reads on until it is known what is spoken up to `seconds` of the response, as far as that has come. */
+  readUpTo(seconds: number): void {
+    let count = 0;
+    for (const timing of this.#unread) {
+      if (this.#timing.timedToSeconds >= seconds) break;
+      this.#read(timing);
+      count += 1;
+    }
+    if (count > 0) this.#unread = this.#unread.slice(count);
+  }
+
+  /** Everything has come: what has no time yet gets one, if it is an estimate. Idempotent. */
+  finish(audioSeconds: number): void {
+    if (this.#isFinished || this.#run.error !== null) return;
+    this.#isFinished = true;
+    this.readUpTo(Number.POSITIVE_INFINITY);
+    this.#tell(this.#timing.finish(audioSeconds), { isLast: true });
+  }
+
+  #read({ alignment, normalizedAlignment, voiceSegments, audioSeconds }: ChunkTiming): void {
+    this.#timedCharacters += alignment?.characters.length ?? 0;
+    const timed = this.#timing.push(alignment, normalizedAlignment, { audioSeconds });
+    for (const segment of voiceSegments) this.#tellVoiceSegment(segment);
+    if (normalizedAlignment !== null) this.#events.addNormalized(normalizedAlignment);
+    this.#tell(timed, { isLast: false });
+  }
+
+  #tell(timed: TimedCharacters | null, { isLast }: { readonly isLast: boolean }): void {
+    if (timed === null && !isLast) return;
+    const { segment } = this.#run;
+    const spoken = timed === null ? null : shifted(timed, segment.start);
+    if (spoken !== null) this.#events.noteSpoken(spoken, this.#run.timing);
+    const characters = this.#clientTimes.characters(spoken, isLast);
+    if (characters !== null) this.#events.addCharacters(characters);
+    const words = timed === null ? [] : this.#words.push(timed);
+    if (isLast) words.push(...this.#words.finish());
+    const spokenWords = words.map((word) => shiftedWord(word, segment.start));
+    this.#events.noteSpokenWords(spokenWords);
+    this.#events.addWords(this.#clientTimes.words(spokenWords, isLast));
+  }
+
+  #offsetOf(characterIndex: number): number | undefined {
+    const offset =
+      characterIndex <= this.#timedCharacters ? this.#timing.textOffsetOf(characterIndex) : undefined;
+    return offset === undefined ? undefined : offset + this.#run.segment.start;
+  }
+
+  #tellVoiceSegment(segment: SynthesisChunk["voiceSegments"][number]): void {
+    // A segment may be told before its characters have come: until then it is the whole of its input.
+    const { joints } = this.#utterance;
+    const asked = this.#run.segment;
+    // The upstream counts the inputs that it was asked for: a dialogue that goes on has lost its first ones.
+    const spoken = asked.start === 0 ? 0 : joints.filter((at) => at <= asked.start).length;
+    const dialogue_input_index = segment.dialogue_input_index + spoken;
+    const inputStart = Math.max(asked.start, joints[dialogue_input_index - 1] ?? 0);
+    const inputEnd = joints[dialogue_input_index] ?? asked.end;
+    const start = Math.max(inputStart, this.#offsetOf(segment.character_start_index) ?? inputStart);
+    const end = Math.min(inputEnd, this.#offsetOf(segment.character_end_index) ?? inputEnd);
+    this.#events.addVoiceSegment({ ...segment, dialogue_input_index }, { start, end });
+  }
+}
+
+function shifted(timed: TimedCharacters, by: number): TimedCharacters {
+  return by === 0 ? timed : { ...timed, start: timed.start + by, end: timed.end + by };
+}
+
+function shiftedWord(word: TimedWord, by: number): TimedWord {
+  return by === 0 ? word : { ...word, start: word.start + by, end: word.end + by };
+}

@@ -1,0 +1,102 @@
+/**
+ * The audio pushed last, of whatever utterance, in the upstream's codec: what is heard now may be cut, and go on from the
+ * word before.
+ *
+ *   bytes   |....slice 7|slice 8|slice 9|free....|   a ring: bytes are copied in, so that a slice keeps nothing alive
+ *   slices  where each stands on the timeline, and the lengths of its pieces
+ */
+import type { Slice } from "./source.ts";
+
+/** The ring grows by this: doubling would leave half of it unused in each of a thousand sessions. */
+const GRAIN_BYTES = 4096;
+
+export interface PlacedSlice {
+  readonly startTicks: number;
+  readonly slice: Pick<Slice, "format" | "ticks" | "raw">;
+}
+
+interface Entry {
+  readonly startTicks: number;
+  readonly format: string;
+  readonly ticks: number;
+  /** Of the bytes ever pushed. */
+  readonly offset: number;
+  readonly lengths: readonly number[];
+}
+
+export class RecentAudio {
+  #entries: Entry[] = [];
+  #ring = new Uint8Array(0);
+  /** Bytes ever pushed. */
+  #end = 0;
+
+  push(startTicks: number, { format, ticks, raw }: Slice): void {
+    const pieces = raw();
+    const offset = this.#end;
+    const lengths = pieces.map((piece) => piece.byteLength);
+    this.#makeRoom(lengths.reduce((sum, length) => sum + length, 0));
+    for (const piece of pieces) this.#append(piece);
+    this.#entries.push({ startTicks, format, ticks, offset, lengths });
+  }
+
+  forgetBefore(ticks: number): void {
+    const first = this.#entries.findIndex((entry) => entry.startTicks + entry.ticks > ticks);
+    // One at a time would be linear in the window for each frame.
+    if (first > 4) this.#entries = this.#entries.slice(first);
+    else if (first < 0 && this.#entries.length > 0) this.#entries = [];
+  }
+
+  /** What is kept and ends behind `ticks`, as copies. */
+  since(ticks: number): readonly PlacedSlice[] {
+    return this.#entries
+      .filter((entry) => entry.startTicks + entry.ticks > ticks)
+      .map(({ startTicks, format, ticks: length, offset, lengths }) => {
+        let at = offset;
+        const pieces = lengths.map((bytes) => {
+          at += bytes;
+          return this.#copyOf(at - bytes, bytes);
+        });
+        return { startTicks, slice: { format, ticks: length, raw: () => pieces } };
+      });
+  }
+
+  clear(): void {
+    this.#entries = [];
+    this.#ring = new Uint8Array(0);
+  }
+
+  #append(piece: Uint8Array): void {
+    const ring = this.#ring;
+    const at = this.#end % ring.byteLength;
+    const room = ring.byteLength - at;
+    if (piece.byteLength <= room) ring.set(piece, at);
+    else {
+      ring.set(piece.subarray(0, room), at);
+      ring.set(piece.subarray(room), 0);
+    }
+    this.#end += piece.byteLength;
+  }
+
+  #copyOf(offset: number, bytes: number): Uint8Array {
+    const ring = this.#ring;
+    const at = offset % ring.byteLength;
+    const copy = new Uint8Array(bytes);
+    copy.set(ring.subarray(at, at + bytes));
+    const wrapped = at + bytes - ring.byteLength;
+    if (wrapped > 0) copy.set(ring.subarray(0, wrapped), bytes - wrapped);
+    return copy;
+  }
+
+  /** So that `bytes` more fit without overwriting what is kept. */
+  #makeRoom(bytes: number): void {
+    const first = this.#entries[0]?.offset ?? this.#end;
+    const used = this.#end - first;
+    if (used + bytes <= this.#ring.byteLength) return;
+    const kept = this.#copyOf(first, used);
+    const size = Math.ceil((used + bytes) / GRAIN_BYTES) * GRAIN_BYTES;
+    this.#ring = new Uint8Array(size);
+    // The same bytes stand elsewhere in a ring of another size: they are put in again.
+    this.#end = first;
+    this.#append(kept);
+  }
+}
