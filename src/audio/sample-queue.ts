@@ -25,14 +25,16 @@ export class SampleQueue {
   readonly #codec: SampleCodec;
   readonly #width: number;
   readonly #meter: SilenceMeter;
-  #store = NO_BYTES;
+  #store: Uint8Array;
   /** What is here, in `#store`; it may end inside a sample. */
   #start = 0;
   #end = 0;
   /** What the next samples taken get. */
   #rise: Rise | null = null;
 
-  constructor(codec: SampleCodec) {
+  /** `store`: memory that another one has done with. */
+  constructor(codec: SampleCodec, store: Uint8Array = NO_BYTES) {
+    this.#store = store;
     this.#codec = codec;
     this.#width = bytesPerSample(codec);
     this.#meter = new SilenceMeter(codec);
@@ -109,11 +111,14 @@ export class SampleQueue {
     this.#meter.replaceEnd(end);
   }
 
-  clear(): void {
+  /** Forgets everything; what was taken is no longer good when the memory that it gives back is used again. */
+  clear(): Uint8Array {
+    const store = this.#store;
     this.#store = NO_BYTES;
     this.#start = 0;
     this.#end = 0;
     this.#rise = null;
+    return store;
   }
 
   get #halfBytes(): number {

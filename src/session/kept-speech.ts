@@ -190,7 +190,8 @@ function cutOut(
     }
   }
   if (startTicks === null) return null;
-  return { bytes: isOpus ? inOgg(pieces) : concatBytes(pieces), startTicks };
+  // A copy, be it of one piece: the memory of those that were not pushed is used again.
+  return { bytes: isOpus ? inOgg(pieces) : new Uint8Array(concatBytes(pieces)), startTicks };
 }
 
 function wholePacket(packet: Uint8Array, skipped: number, wanted: number): Uint8Array {

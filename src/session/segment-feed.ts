@@ -30,6 +30,8 @@ const READ_AHEAD_TICKS = 1500 * TICKS_PER_MS;
 export interface SegmentFeedOptions {
   readonly run: Run;
   readonly utterance: Utterance;
+  /** What the feed before has left on closing. */
+  readonly store: Uint8Array | null;
   /** Where on the timeline the segment begins. */
   readonly baseTicks: number;
   readonly writer: EventWriter;
@@ -69,7 +71,7 @@ export class SegmentFeed {
     this.#lookaheadTicks = options.lookaheadTicks;
     this.#trimTicks = options.trimTicks;
     this.#isFollowed = options.isFollowed;
-    this.#source = new Source(run.sourceFormat);
+    this.#source = new Source(run.sourceFormat, options.store);
     const { writer, baseTicks, wants } = options;
     this.#events = new FeedEvents({ utterance, writer, baseTicks, wants });
     this.#timing = run.wantsTiming ? new FeedTiming(run, utterance, this.#events) : null;
@@ -155,7 +157,7 @@ export class SegmentFeed {
 
   /**
    * The speech is cut here: takes what has come and was not pushed, with its timing, so that it can be spoken later.
-   * The feed is over then.
+   * The feed is over then; the slices are good until it is closed.
    */
   takeRest(): Slice[] {
     this.#lookAhead(Number.POSITIVE_INFINITY);
@@ -169,8 +171,9 @@ export class SegmentFeed {
     }
   }
 
-  close(): void {
-    this.#source.close();
+  /** Returns memory that the next feed can be made with: what was taken is no longer good then. */
+  close(): Uint8Array | null {
+    return this.#source.close();
   }
 
   #finishTiming(): void {

@@ -77,13 +77,14 @@ export class Source {
   /** The silence before the first sound is dealt with, or it is too late to. */
   #isStartDecided = false;
 
-  constructor(format: string) {
+  /** `store`: what another source has left on closing. */
+  constructor(format: string, store?: Uint8Array | null) {
     const { codec, sampleRate } = framedFormat(format);
     this.format = format;
     this.#rate = sampleRate;
     this.#ticksPerSample = ticksPerSample(sampleRate);
     this.#ogg = codec === "opus" ? new OggOpusReader() : null;
-    this.#samples = codec === "opus" ? null : new SampleQueue(codec);
+    this.#samples = codec === "opus" ? null : new SampleQueue(codec, store ?? undefined);
   }
 
   /** What Opus decoders skip at the start, in ticks: speech sounds that much later than its packets. */
@@ -139,13 +140,14 @@ export class Source {
     }
   }
 
-  close(): void {
+  /** Returns memory that another source can be made with: what was taken of this one is no longer good then. */
+  close(): Uint8Array | null {
     this.#decoder?.close();
     this.#opusDecoder?.close();
     this.#decoder = null;
     this.#opusDecoder = null;
     this.#packets = [];
-    this.#samples?.clear();
+    return this.#samples?.clear() ?? null;
   }
 
   /**

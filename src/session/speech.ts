@@ -60,6 +60,8 @@ export class Speech {
   #queue: Utterance[] = [];
   #pushed: Pushed[] = [];
   #feed: SegmentFeed | null = null;
+  /** Memory of the feed before, for the next. */
+  #spareStore: Uint8Array | null = null;
   #lastCues: UtteranceCues | null = null;
   /** Segments whose first frame has not left, in order. */
   #unsent: SegmentTimes[] = [];
@@ -328,6 +330,7 @@ export class Speech {
     this.#feed = new SegmentFeed({
       run,
       utterance,
+      store: this.#spareStore,
       baseTicks: this.edgeTicks,
       writer: this.#options.writer,
       lookaheadTicks: tuning.aheadMs * TICKS_PER_MS,
@@ -403,6 +406,7 @@ export class Speech {
   #finishUtterance(utterance: Utterance, error: GatewayError | null): void {
     this.#options.onOver(utterance);
     this.#queue = this.#queue.filter((queued) => queued !== utterance);
+    if (this.#queue.length === 0) this.#spareStore = null;
     utterance.endText(this.#options.deps.clock.nowMs());
     utterance.endTicks = this.edgeTicks;
     if (utterance.startTicks !== null) {
@@ -418,7 +422,7 @@ export class Speech {
   }
 
   #closeFeed(): void {
-    this.#feed?.close();
+    if (this.#feed !== null) this.#spareStore = this.#feed.close();
     this.#feed = null;
   }
 }

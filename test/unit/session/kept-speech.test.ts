@@ -1,5 +1,5 @@
 /** What is kept of Opus that is passed through: packets as they came. */
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { concatBytes } from "../../../src/audio/bytes.ts";
 import { OggOpusWriter } from "../../../src/audio/ogg.ts";
 import { OpusEncoder } from "../../../src/audio/opus-encoder.ts";
@@ -133,5 +133,43 @@ describe("keepSpeech() of Opus", () => {
     expect(run.hasChunk).toBe(false);
     const slice = sourceOf(again.take()?.audio ?? new Uint8Array(0)).take(10_000 * TICKS_PER_MS);
     expect(slice?.raw().map((packet) => [...packet])).toEqual(packets.slice(15).map((packet) => [...packet]));
+  });
+});
+
+describe("keepSpeech() of what was not pushed", () => {
+  it("is a copy, be it of one piece: its memory is used for what is said next", () => {
+    const utterance = Utterance.ofText(
+      { id: "u", acceptedMs: 0, textDefaults: {} },
+      { type: "speak", text: TEXT, voice_id: "v" },
+    );
+    const segment = utterance.takeSegment();
+    if (segment === undefined) throw new Error("No segment");
+    utterance.sourceFormat = "ulaw_8000";
+    utterance.startTicks = 0;
+    utterance.timing = "exact";
+    utterance.words.push({ start: 0, end: 19, startTicks: 0, endTicks: 500 * TICKS_PER_MS });
+    utterance.characters.push({ start: 0, end: 19, startTicks: 0, endTicks: 500 * TICKS_PER_MS });
+    const memory = new Uint8Array(4000).fill(0x20);
+    const slice = {
+      format: "ulaw_8000",
+      ticks: 500 * TICKS_PER_MS,
+      pcmRate: 8000,
+      raw: () => [memory],
+      pcm: () => new Int16Array(),
+    };
+    const recent = new RecentAudio();
+    const since = vi.spyOn(recent, "since").mockReturnValue([{ startTicks: 0, slice }]);
+    const kept = keepSpeech({
+      utterance,
+      cutTicks: 0,
+      edgeTicks: 500 * TICKS_PER_MS,
+      recent,
+      feed: null,
+      behind: [],
+      nowMs: 0,
+    });
+    expect(since).toHaveBeenCalled();
+    memory.fill(0);
+    expect(kept?.run?.take()?.audio).toEqual(new Uint8Array(4000).fill(0x20));
   });
 });

@@ -177,6 +177,18 @@ describe.each(KINDS)("Source of $format", ({ format, codec, rate }) => {
     }
   });
 
+  it("made with the memory of another gives only what was pushed to it", () => {
+    const first = new Source(format);
+    first.push(new Uint8Array(9000).fill(7));
+    first.take(100 * MS);
+    const second = new Source(format, first.close());
+    expect(second.hasAudio).toBe(false);
+    expect(second.take(MS)).toBeUndefined();
+    const bytes = new Uint8Array(20_000).map((_, at) => at % 251);
+    for (const chunk of chunks(bytes, 3000)) second.push(chunk);
+    expect(rawOf(drain(second, 50 * MS))).toEqual(bytes);
+  });
+
   it("fadeIn(): changes the first samples only, however they are taken", () => {
     // Quiet samples within the rise do not end it, wherever a slice begins.
     const bytes = encode(sound(10), hush(4), sound(986));
