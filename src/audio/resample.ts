@@ -2,12 +2,13 @@
  * Sample-rate conversion in pieces: a polyphase FIR low-pass (windowed sinc, Kaiser) whose delay is taken out, so
  * that sample k of the output is the input at time k / toRate and times stay true.
  *
- * Measured against two libraries in WebAssembly (20 ms pieces, 7 pairs of rates, the same machine and minute). Time, as
- * a ratio of ours to theirs: 0.4-1.0 of speex-resampler at quality 7, 1.0-2.5 of it at quality 3, 0.3-0.75 of
- * libsamplerate's fastest sinc. Loss at 0.85 of the lower Nyquist frequency: ours 0.1 dB, speex 0.0 (7) and up to
+ * Measured against two libraries in WebAssembly (20 ms pieces, 7 pairs of rates, the same machine and minute). Time: see
+ * `npm run bench -- resample`; before its loop was WebAssembly too (resample-kernel.ts, a twelfth of the time) it took
+ * 0.4-1.0 of speex-resampler's at quality 7 and 0.3-0.75 of libsamplerate's fastest sinc. Loss at 0.85 of the lower Nyquist frequency: ours 0.1 dB, speex 0.0 (7) and up to
  * 1.1 (3), libsamplerate 8.8. Aliases: ours under -80 dB, as speex at 3; the others lower than 16 bits show. Ours is
  * kept because it costs less at that quality and because both others leave their delay in and round lengths freely.
  */
+import { type KernelTable, ResampleKernel } from "./resample-kernel.ts";
 
 /** Rates that the formats of this project have. */
 export const SAMPLE_RATES: readonly number[] = [8000, 16000, 22050, 24000, 32000, 44100, 48000];
@@ -29,23 +30,26 @@ const BLOCK_SAMPLES = 1024;
 
 const NO_SAMPLES = new Int16Array(0);
 
-/** The filter cut into one row of taps for each place that an output can have between two inputs. */
 interface PhaseTable {
   /** Output and input steps in lowest terms: toRate / fromRate. */
   readonly up: number;
   readonly down: number;
   /** Taps a row. */
   readonly taps: number;
+  /** The filter cut into one row of taps for each place that an output can have between two inputs. */
   readonly rows: Float32Array;
 }
 
 /** Memo of a pure function over at most 42 pairs of rates: the rows of a pair take 1-100 KB and never change. */
-const TABLES = new Map<string, PhaseTable>();
+const TABLES = new Map<string, KernelTable>();
+/** Compiled with the first resampler of a thread; it keeps nothing but those rows. */
+let kernel: ResampleKernel | undefined;
 
 export class Resampler {
-  readonly #table: PhaseTable | null;
+  readonly #table: KernelTable | null;
+  readonly #kernel: ResampleKernel;
   /** Input that outputs still need; index 0 is the first one that the next output looks at. */
-  readonly #buffer: Float32Array;
+  readonly #buffer: Int16Array;
   #filled = 0;
   /** Place of the next output between two inputs, 0 .. up-1. */
   #phase = 0;
@@ -60,8 +64,10 @@ export class Resampler {
         );
       }
     }
-    this.#table = options.fromRate === options.toRate ? null : phaseTable(options);
-    this.#buffer = new Float32Array(this.#table === null ? 0 : this.#table.taps + BLOCK_SAMPLES);
+    kernel ??= new ResampleKernel();
+    this.#kernel = kernel;
+    this.#table = options.fromRate === options.toRate ? null : tableOf(kernel, options);
+    this.#buffer = new Int16Array(this.#table === null ? 0 : this.#table.taps + BLOCK_SAMPLES);
     this.reset();
   }
 
@@ -97,69 +103,34 @@ export class Resampler {
     this.#samplesOut = 0;
   }
 
-  #run(table: PhaseTable, pcm: Int16Array): Int16Array {
+  #run(table: KernelTable, pcm: Int16Array): Int16Array {
     const { up, down, taps } = table;
     const lastStart = this.#filled + pcm.length - taps;
     const output = new Int16Array(Math.max(0, Math.ceil(((lastStart + 1) * up - this.#phase) / down)));
+    const buffer = this.#buffer;
     let written = 0;
     for (let at = 0; at < pcm.length; ) {
-      const end = Math.min(pcm.length, at + this.#buffer.length - this.#filled);
-      for (; at < end; at += 1) {
-        this.#buffer[this.#filled] = pcm[at] ?? 0;
-        this.#filled += 1;
-      }
-      written = this.#convert(table, output, written);
+      const end = Math.min(pcm.length, at + buffer.length - this.#filled);
+      buffer.set(pcm.subarray(at, end), this.#filled);
+      this.#filled += end - at;
+      at = end;
+      if (this.#filled < taps) continue;
+      const to = { phase: this.#phase, output, at: written };
+      const { used, phase, made } = this.#kernel.convert(table, buffer.subarray(0, this.#filled), to);
+      buffer.copyWithin(0, used, this.#filled);
+      this.#filled -= used;
+      this.#phase = phase;
+      written += made;
     }
     return output;
   }
-
-  /** Makes every output that the buffer allows, then drops the inputs that no later one needs. */
-  #convert(table: PhaseTable, output: Int16Array, from: number): number {
-    const { up, down, taps, rows } = table;
-    const buffer = this.#buffer;
-    const lastStart = this.#filled - taps;
-    let written = from;
-    let start = 0;
-    let phase = this.#phase;
-    for (; start <= lastStart; written += 1) {
-      output[written] = toSample(dot(rows, phase * taps, buffer, start, taps));
-      phase += down;
-      const step = Math.floor(phase / up);
-      phase -= step * up;
-      start += step;
-    }
-    buffer.copyWithin(0, start, this.#filled);
-    this.#filled -= start;
-    this.#phase = phase;
-    return written;
-  }
 }
 
-/** Four sums, so that additions don't wait for one another; `taps` is a multiple of four. */
-function dot(rows: Float32Array, row: number, buffer: Float32Array, start: number, taps: number): number {
-  let a = 0;
-  let b = 0;
-  let c = 0;
-  let d = 0;
-  for (let tap = 0; tap < taps; tap += 4) {
-    a += (rows[row + tap] as number) * (buffer[start + tap] as number);
-    b += (rows[row + tap + 1] as number) * (buffer[start + tap + 1] as number);
-    c += (rows[row + tap + 2] as number) * (buffer[start + tap + 2] as number);
-    d += (rows[row + tap + 3] as number) * (buffer[start + tap + 3] as number);
-  }
-  return a + b + (c + d);
-}
-
-function toSample(value: number): number {
-  const rounded = Math.round(value);
-  return Math.max(-32768, Math.min(32767, rounded));
-}
-
-function phaseTable(options: ResamplerOptions): PhaseTable {
+function tableOf(kernel: ResampleKernel, options: ResamplerOptions): KernelTable {
   const key = `${options.fromRate}>${options.toRate}`;
   const known = TABLES.get(key);
   if (known !== undefined) return known;
-  const table = computePhaseTable(options);
+  const table = kernel.addTable(computePhaseTable(options));
   TABLES.set(key, table);
   return table;
 }

@@ -142,7 +142,9 @@ export class SampleQueue {
     const needed = here + bytes;
     if (needed <= this.#store.length) this.#store.copyWithin(0, this.#start, this.#end);
     else {
-      const store = new Uint8Array(Math.ceil(needed / GRAIN_BYTES) * GRAIN_BYTES);
+      // By half at least: seconds of 48 kHz would be copied for each piece that comes.
+      const size = Math.max(needed, this.#store.length * 1.5);
+      const store = new Uint8Array(Math.ceil(size / GRAIN_BYTES) * GRAIN_BYTES);
       store.set(this.#store.subarray(this.#start, this.#end));
       this.#store = store;
     }
