@@ -101,6 +101,15 @@ export const SETTINGS = [
     about: "Longest wait for the upstream's headers, and between two pieces of its body",
   },
   {
+    key: "dataFolder",
+    flag: "data",
+    env: "VOICEWIRE_DATA",
+    kind: "string",
+    default: "",
+    about:
+      "Folder in which the embedded service keeps history, voices and webhooks; without it only while it runs",
+  },
+  {
     key: "voice",
     flag: "voice",
     env: "VOICEWIRE_VOICE",

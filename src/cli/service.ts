@@ -20,6 +20,11 @@ const FLAGS: readonly Flag[] = [
   },
   { name: "key", value: "TEXT", about: "Ask for this key in xi-api-key (default: any key or none is taken)" },
   { name: "tier", value: "TEXT", about: "Answer as this plan of the vendor would, e.g. free, creator, pro" },
+  {
+    name: "data",
+    value: "FOLDER",
+    about: "Keep history, voices and webhooks there (default: only while it runs)",
+  },
   { name: "log-level", value: "CHOICE", about: `${LOG_LEVELS.join("|")}; default info` },
   { name: "parent", about: "Report the port over IPC and end with the parent", isHidden: true },
 ];
@@ -67,12 +72,14 @@ async function runUntilSignal(io: Io, parsed: ParsedArguments): Promise<number> 
   const voiceWorkers = integerFlag(parsed, "voice-workers", { min: 1, max: 64, fallback: 0 });
   const key = parsed.text("key");
   const tier = parsed.text("tier");
+  const dataFolder = parsed.text("data");
   const starting = startService({
     host: parsed.text("host") ?? "127.0.0.1",
     port: integerFlag(parsed, "port", { min: 0, max: 65_535, fallback: DEFAULT_PORT }),
     ...(voiceWorkers === 0 ? {} : { voiceWorkers }),
     ...(key === undefined ? {} : { key }),
     ...(tier === undefined ? {} : { tier }),
+    ...(dataFolder === undefined ? {} : { dataFolder }),
     log: createLog(io, choiceFlag(parsed, "log-level", LOG_LEVELS) ?? (isChild ? "warn" : "info")),
   });
   const running = await Promise.race([starting, ended.then(() => undefined)]);

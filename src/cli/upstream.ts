@@ -69,7 +69,10 @@ async function startOrExplain(options: OpenUpstreamOptions): Promise<EmbeddedSer
     return await startEmbeddedService({
       log,
       clock,
-      args: ["--log-level", config.logLevel === "info" ? "warn" : config.logLevel],
+      args: [
+        ...["--log-level", config.logLevel === "info" ? "warn" : config.logLevel],
+        ...(config.dataFolder === "" ? [] : ["--data", config.dataFolder]),
+      ],
       ...(start === undefined ? {} : { start }),
     });
   } catch (thrown) {

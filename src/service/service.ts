@@ -7,6 +7,7 @@ import { type Logger, silentLog } from "../kit/log.ts";
 import { FaultBoard } from "./faults/board.ts";
 import { createServer } from "./http/server.ts";
 import { ConcurrencyGate, findTier, TIERS } from "./http/tiers.ts";
+import { openStore } from "./store/store.ts";
 import { requireVoicePackage } from "./voice/package.ts";
 import { VoicePool, type VoiceStats } from "./voice/pool.ts";
 
@@ -20,6 +21,8 @@ export interface ServiceOptions {
   readonly key?: string;
   /** Whose plan is played (TIERS): output formats, concurrency; default "enterprise", which allows everything. */
   readonly tier?: string;
+  /** Where history, samples and webhooks are kept; default: a temporary folder, removed on closing. */
+  readonly dataFolder?: string;
   readonly log?: Logger;
 }
 
@@ -43,9 +46,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   }
   requireVoicePackage();
   const log = options.log ?? silentLog;
+  const store = await openStore({ folder: options.dataFolder ?? null });
   const voices = new VoicePool({ workers: options.voiceWorkers ?? 1, log });
+  const gate = new ConcurrencyGate(tier);
   const app = createServer(
-    { voices, key: options.key, tier, gate: new ConcurrencyGate(tier), faults: new FaultBoard() },
+    { voices, key: options.key, tier, gate, faults: new FaultBoard(), store, log },
     log,
   );
   app.get("/service/stats", async () => voices.stats);
@@ -54,7 +59,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   app.addHook("onRequest", async () => started);
   let closing: Promise<void> | undefined;
   const close = () => {
-    closing ??= Promise.all([app.close(), voices.close()]).then(() => undefined);
+    // Requests write to the store until they are over.
+    closing ??= Promise.all([app.close(), voices.close()]).then(() => store.close());
     return closing;
   };
   try {

@@ -1,7 +1,9 @@
 /** What every section of the interface gets: the voice, the account that is played, and the answer's common headers. */
 import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "../../kit/log.ts";
 import type { FaultBoard } from "../faults/board.ts";
+import type { Store } from "../store/store.ts";
 import { requireKey } from "./auth.ts";
 import type { JobOpener } from "./delivery.ts";
 import { Fields } from "./pydantic.ts";
@@ -15,6 +17,8 @@ export interface ServiceContext {
   readonly tier: Tier;
   readonly gate: ConcurrencyGate;
   readonly faults: FaultBoard;
+  readonly store: Store;
+  readonly log: Logger;
 }
 
 export function authorize(context: ServiceContext, request: FastifyRequest): void {

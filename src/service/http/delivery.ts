@@ -33,6 +33,8 @@ export interface Delivery {
   readonly opener: JobOpener;
   readonly spec: JobSpec;
   readonly isDialogue: boolean;
+  /** Whether the client asked for timing; the job may be asked for it without. */
+  readonly wantsTiming: boolean;
   /** As asked for: a `wav_` format is PCM to the job. */
   readonly outputFormat: string;
   readonly response: Outlet;
@@ -42,12 +44,12 @@ export interface Delivery {
 
 /** Streams audio, or with timing one JSON object a line. Throws Refusal while nothing has been sent. */
 export function deliverStream(delivery: Delivery): Promise<void> {
-  const { response, spec } = delivery;
+  const { response, wantsTiming } = delivery;
   return run(delivery, {
     chunk: (chunk, job) => {
       if (response.destroyed) return;
       if (!response.headersSent) response.writeHead(200, delivery.headers());
-      const bytes = spec.wantsTiming ? timedLine(chunk, delivery) : chunk.audio;
+      const bytes = wantsTiming ? timedLine(chunk, delivery) : chunk.audio;
       const length = chunk.audio.length;
       // Called back when the bytes have left for the kernel, also after a failed write: credit never leaks.
       response.write(bytes, () => job.acknowledge(length));
@@ -66,7 +68,7 @@ function timedLine(chunk: JobChunk, delivery: Delivery): string {
 
 /** Answers with the whole file, or with one JSON object. Throws Refusal while nothing has been sent. */
 export async function deliverWhole(delivery: Delivery): Promise<void> {
-  const { spec } = delivery;
+  const { wantsTiming } = delivery;
   const spool = new Spool();
   const timing = new GatheredTiming();
   try {
@@ -79,7 +81,7 @@ export async function deliverWhole(delivery: Delivery): Promise<void> {
           (thrown: unknown) => job.cancel(thrown),
         );
       },
-      done: () => (spec.wantsTiming ? sendJson(delivery, spool, timing) : sendFile(delivery, spool)),
+      done: () => (wantsTiming ? sendJson(delivery, spool, timing) : sendFile(delivery, spool)),
     });
   } finally {
     await spool.close();

@@ -61,12 +61,13 @@ export class Fields {
     return undefined;
   }
 
-  integer(name: string): number | undefined {
+  /** `range` as pydantic's ge and le. */
+  integer(name: string, range?: { readonly min: number; readonly max: number }): number | undefined {
     const value = this.#value(name);
     if (value === undefined) return undefined;
-    if (typeof value === "boolean") return Number(value);
-    if (typeof value === "number" && Number.isInteger(value)) return value;
-    if (typeof value === "string" && INTEGER.test(value)) return Number(value);
+    if (typeof value === "boolean") return this.#within(name, value, range);
+    if (typeof value === "number" && Number.isInteger(value)) return this.#within(name, value, range);
+    if (typeof value === "string" && INTEGER.test(value)) return this.#within(name, value, range);
     const msg = "Input should be a valid integer";
     if (typeof value === "number") {
       this.#fault(name, {
@@ -96,13 +97,7 @@ export class Fields {
       this.#fault(name, { type, msg: `Input should be a valid number${unable}`, input: value });
       return undefined;
     }
-    const number = Number(value);
-    if (range !== undefined && number < range.min) {
-      this.#bound(name, value, { type: "greater_than_equal", words: "greater", ctx: { ge: range.min } });
-    } else if (range !== undefined && number > range.max) {
-      this.#bound(name, value, { type: "less_than_equal", words: "less", ctx: { le: range.max } });
-    } else return number;
-    return undefined;
+    return this.#within(name, value, range);
   }
 
   choice<T extends string>(name: string, choices: readonly T[]): T | undefined {
@@ -124,6 +119,14 @@ export class Fields {
   object(name: string): Fields | undefined {
     const value = this.#value(name);
     return value === undefined ? undefined : this.#fieldsAt([name], value);
+  }
+
+  requiredTextList(name: string): readonly string[] {
+    if (this.#value(name) === undefined) {
+      this.missing(name);
+      return [];
+    }
+    return this.textList(name) ?? [];
   }
 
   textList(name: string): readonly string[] | undefined {
@@ -194,6 +197,20 @@ export class Fields {
         : "Input should be a valid string",
       input: isSurrogate ? value.replace(/\p{Cs}/gu, "\u{fffd}") : value,
     });
+  }
+
+  #within(
+    name: string,
+    value: string | number | boolean,
+    range: { readonly min: number; readonly max: number } | undefined,
+  ): number | undefined {
+    const number = Number(value);
+    if (range !== undefined && number < range.min) {
+      this.#bound(name, value, { type: "greater_than_equal", words: "greater", ctx: { ge: range.min } });
+    } else if (range !== undefined && number > range.max) {
+      this.#bound(name, value, { type: "less_than_equal", words: "less", ctx: { le: range.max } });
+    } else return number;
+    return undefined;
   }
 
   #bound(

@@ -4,6 +4,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } f
 import type { Logger } from "../../kit/log.ts";
 import { CORS_HEADERS, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { registerFaults } from "./faults.ts";
+import { registerHistory } from "./history.ts";
 import { registerModels } from "./models.ts";
 import { Refusal } from "./refusal.ts";
 import { registerTextToDialogue } from "./text-to-dialogue.ts";
@@ -20,6 +21,7 @@ const SECTIONS = [
   registerTextToDialogue,
   registerVoices,
   registerModels,
+  registerHistory,
   registerFaults,
 ] as const;
 

@@ -3,9 +3,12 @@ import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { delayOrRefuse, withFaults } from "../faults/apply.ts";
 import { FAULT_HEADER } from "../faults/fault.ts";
+import { type NewHistoryItem, newHistoryId } from "../store/history.ts";
+import { findVoice } from "../voice/voices.ts";
 import { CORS_HEADERS, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { type Delivery, deliverStream, deliverWhole } from "./delivery.ts";
 import { audioTypeOf } from "./output-format.ts";
+import { recordingOpener } from "./recorder.ts";
 import { acceptSpeech, type EndpointKind, type SpeechShape } from "./speech-request.ts";
 import type { Admission } from "./tiers.ts";
 
@@ -24,16 +27,25 @@ export async function speak(
   const { spec, model, cost } = acceptSpeech(shape, { kind, tier: context.tier, wantsTruth });
   if (faults.length > 0) await delayOrRefuse(faults, reply);
   const admission = context.gate.enter(model.concurrencyGroup);
+  const requestId = randomBytes(10).toString("hex");
+  const historyItemId = shape.isLogged ? newHistoryId() : null;
+  const item = historyItemId === null ? null : historyItemOf(shape, { kind, cost, requestId, historyItemId });
+  const voices =
+    item === null
+      ? context.voices
+      : recordingOpener(context.voices, { store: context.store, log: context.log, item });
   const delivery: Delivery = {
-    ...withFaults(faults, { voices: context.voices, response: reply.raw }),
-    spec,
+    ...withFaults(faults, { voices, response: reply.raw }),
+    // What is kept is kept with its timing.
+    spec: item === null ? spec : { ...spec, wantsTiming: true },
     isDialogue: kind.isDialogue,
+    wantsTiming: kind.wantsTiming,
     outputFormat: shape.outputFormat,
     headers: () => ({
       ...CORS_HEADERS,
       [TRACE_HEADER]: traceIdOf(reply),
       "content-type": kind.wantsTiming ? "application/json" : audioTypeOf(shape.outputFormat),
-      ...speechHeaders({ admission, cost, beganMs: exchange.beganMs }),
+      ...speechHeaders({ admission, cost, beganMs: exchange.beganMs, requestId, historyItemId }),
     }),
   };
   try {
@@ -45,14 +57,63 @@ export async function speak(
   if (reply.raw.headersSent || reply.raw.destroyed) reply.hijack();
 }
 
-/** Seen on live answers (contract A11); history-item-id comes with the history. */
+/** Contract A7: a dialogue's item has its lines instead of a text and a voice. */
+function historyItemOf(
+  shape: SpeechShape,
+  facts: {
+    readonly kind: EndpointKind;
+    readonly cost: number;
+    readonly requestId: string;
+    readonly historyItemId: string;
+  },
+): Omit<NewHistoryItem, "alignments"> {
+  const { kind } = facts;
+  const [input] = shape.inputs;
+  const voice = kind.isDialogue || input === undefined ? undefined : findVoice(input.voiceId);
+  return {
+    id: facts.historyItemId,
+    requestId: facts.requestId,
+    voiceId: voice?.id ?? null,
+    voiceName: voice?.name ?? null,
+    voiceCategory: voice === undefined ? null : "premade",
+    modelId: shape.modelId,
+    text: kind.isDialogue ? null : (input?.text ?? null),
+    dateUnix: Math.floor(Date.now() / 1000),
+    characters: facts.cost,
+    contentType: audioTypeOf(shape.outputFormat),
+    outputFormat: shape.outputFormat,
+    source: "TTS",
+    settings: withoutUndefined({
+      stability: shape.stability,
+      style: shape.style,
+      speed: shape.speed,
+    }),
+    dialogue: kind.isDialogue
+      ? shape.inputs.map(({ text, voiceId }) => ({
+          text,
+          voice_id: voiceId,
+          voice_name: findVoice(voiceId)?.name ?? "",
+        }))
+      : null,
+  };
+}
+
+function withoutUndefined(settings: Readonly<Record<string, number | undefined>>): Record<string, number> {
+  const entries = Object.entries(settings);
+  return Object.fromEntries(entries.filter((entry): entry is [string, number] => entry[1] !== undefined));
+}
+
+/** Seen on live answers (contract A11). */
 function speechHeaders(facts: {
   readonly admission: Admission;
   readonly cost: number;
   readonly beganMs: number;
+  readonly requestId: string;
+  readonly historyItemId: string | null;
 }): Readonly<Record<string, string>> {
   return {
-    "request-id": randomBytes(10).toString("hex"),
+    "request-id": facts.requestId,
+    ...(facts.historyItemId === null ? {} : { "history-item-id": facts.historyItemId }),
     "character-cost": String(facts.cost),
     "current-concurrent-requests": String(facts.admission.current),
     "maximum-concurrent-requests": String(facts.admission.maximum),

@@ -61,6 +61,12 @@ export class GatheredTiming {
     for (const word of timing.truth) this.#truth.push(word);
   }
 
+  /** As the history keeps it (contract A7); null where nothing was timed. */
+  get whole(): { readonly alignment: Alignment; readonly normalized_alignment: Alignment } | null {
+    if (this.#alignment.characters.length === 0) return null;
+    return { alignment: this.#alignment, normalized_alignment: this.#normalized };
+  }
+
   /** What follows the audio in the object: from the quote that ends it to the closing brace. */
   json(shape: Shape): string {
     const fields = {

@@ -1,0 +1,165 @@
+/** The audio of history items (service-interface.md 4.3): one as MPEG, and the download of one or of several in a zip. */
+import { Readable } from "node:stream";
+import type { FastifyInstance } from "fastify";
+import { Zip, ZipPassThrough } from "fflate";
+import { parseUpstreamFormat } from "../../audio/formats.ts";
+import { wavHeader } from "../../audio/wav.ts";
+import { transcode } from "../media/transcode.ts";
+import type { HistoryItem } from "../store/history.ts";
+import type { MediaStore } from "../store/media.ts";
+import { readBody } from "./body.ts";
+import { authorize, type ServiceContext } from "./context.ts";
+import { requireItem } from "./history-item.ts";
+import { DEFAULT_FORMAT } from "./output-format.ts";
+import { Refusal, type ValidationEntry } from "./refusal.ts";
+import { Spool } from "./spool.ts";
+
+const BODY_FIELDS = ["history_item_ids", "output_format"] as const;
+/** Items in one archive. */
+const MAX_ITEMS = 1000;
+/** Bytes of an archive that wait for a slow client. */
+const ZIP_QUEUE_BYTES = 262_144;
+
+/** A file as it is handed out. */
+interface AudioFile {
+  readonly extension: string;
+  readonly contentType: string;
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
+export function registerHistoryAudio(app: FastifyInstance, context: ServiceContext): void {
+  app.get<{ Params: { history_item_id: string } }>(
+    "/v1/history/:history_item_id/audio",
+    async (request, reply) => {
+      authorize(context, request);
+      const item = requireItem(context, request.params.history_item_id);
+      const { media } = context.store;
+      const bytes = isMpeg(item)
+        ? media.stream(item.media.hash)
+        : transcode(media.stream(item.media.hash), { from: item.outputFormat, to: DEFAULT_FORMAT });
+      return reply.type("audio/mpeg").send(Readable.from(bytes));
+    },
+  );
+  app.post("/v1/history/download", async (request, reply) => {
+    const faults: ValidationEntry[] = [];
+    const raw = {
+      contentType: request.headers["content-type"],
+      bytes: request.body as Uint8Array | undefined,
+    };
+    const body = readBody(raw, { names: BODY_FIELDS, faults });
+    const ids = [...new Set(body.requiredTextList("history_item_ids"))];
+    const format = body.text("output_format");
+    if (faults.length > 0) throw Refusal.invalid(faults);
+    authorize(context, request);
+    const refused = refusedDownload(ids, format);
+    // A shape of its own, which only this endpoint has (contract A7).
+    if (refused !== null) return reply.code(400).send(refused);
+    const items = ids.map((id) => requireItem(context, id));
+    const [only] = items;
+    if (only !== undefined && items.length === 1) {
+      const file = audioFileOf(context.store.media, only, format === "wav");
+      return reply
+        .type(file.contentType)
+        .header("content-disposition", `attachment; filename="${only.id}.${file.extension}"`)
+        .send(Readable.from(file.bytes));
+    }
+    return reply
+      .type("application/zip")
+      .header("content-disposition", 'attachment; filename="history.zip"')
+      .send(Readable.from(zipOf(context.store.media, items, format === "wav")));
+  });
+}
+
+function refusedDownload(ids: readonly string[], format: string | undefined): object | null {
+  if (format !== undefined && format !== "wav") {
+    const message = `Invalid output_format '${format.slice(0, 64)}', expected 'wav' or none.`;
+    return { error: "invalid_output_format", message };
+  }
+  if (ids.length === 0 || ids.length > MAX_ITEMS) {
+    const message = `history_item_ids has ${ids.length} items, expected 1 to ${MAX_ITEMS}.`;
+    return { error: "invalid_history_item_ids", message };
+  }
+  return null;
+}
+
+function isMpeg(item: HistoryItem): boolean {
+  return item.outputFormat.startsWith("mp3_");
+}
+
+/** As it was made, or as a WAV file. */
+function audioFileOf(media: MediaStore, item: HistoryItem, isWav: boolean): AudioFile {
+  const codec = parseUpstreamFormat(item.outputFormat)?.codec ?? "mp3";
+  if (isWav || codec === "wav")
+    return { extension: "wav", contentType: "audio/wav", bytes: wavOf(media, item) };
+  const extension = codec === "opus" ? "ogg" : codec;
+  return { extension, contentType: item.contentType, bytes: media.stream(item.media.hash) };
+}
+
+/** With its real length in the header, which is known only when all is decoded. */
+async function* wavOf(media: MediaStore, item: HistoryItem): AsyncGenerator<Uint8Array> {
+  const sampleRate = parseUpstreamFormat(item.outputFormat)?.sampleRate ?? 44_100;
+  const isPcm = /^(?:pcm|wav)_/.test(item.outputFormat);
+  const source = media.stream(item.media.hash);
+  if (isPcm) {
+    yield wavHeader({ sampleRate, dataBytes: item.media.bytes });
+    yield* source;
+    return;
+  }
+  const spool = new Spool();
+  try {
+    const to = pcmFormatNear(sampleRate);
+    for await (const bytes of transcode(source, { from: item.outputFormat, to })) await spool.write(bytes);
+    yield wavHeader({ sampleRate: parseUpstreamFormat(to)?.sampleRate ?? 44_100, dataBytes: spool.size });
+    yield* spool.read();
+  } finally {
+    await spool.close();
+  }
+}
+
+function pcmFormatNear(sampleRate: number): string {
+  const name = `pcm_${sampleRate}`;
+  return parseUpstreamFormat(name) === undefined ? "pcm_44100" : name;
+}
+
+/** Files as they are: sound does not get smaller by zipping it. Read one after the other, no faster than the client. */
+async function* zipOf(
+  media: MediaStore,
+  items: readonly HistoryItem[],
+  isWav: boolean,
+): AsyncGenerator<Uint8Array> {
+  let made: Uint8Array[] = [];
+  let madeBytes = 0;
+  let failure: Error | null = null;
+  const zip = new Zip((error, bytes) => {
+    failure ??= error;
+    if (error === null) made.push(bytes);
+    madeBytes += bytes?.byteLength ?? 0;
+  });
+  const take = (): Uint8Array[] => {
+    if (failure !== null) throw failure;
+    const taken = made;
+    made = [];
+    madeBytes = 0;
+    return taken;
+  };
+  for (const item of items) {
+    const file = audioFileOf(media, item, isWav);
+    const entry = new ZipPassThrough(`${fileNameOf(item)}.${file.extension}`);
+    entry.mtime = item.dateUnix * 1000;
+    zip.add(entry);
+    for await (const bytes of file.bytes) {
+      entry.push(new Uint8Array(bytes));
+      if (madeBytes >= ZIP_QUEUE_BYTES) yield* take();
+    }
+    entry.push(new Uint8Array(0), true);
+    yield* take();
+  }
+  zip.end();
+  yield* take();
+}
+
+/** Who spoke, and the id, so that no two are the same. */
+function fileNameOf(item: HistoryItem): string {
+  const name = (item.voiceName ?? "dialogue").replace(/[^\p{L}\p{N}]+/gu, "_").slice(0, 40);
+  return `${name}_${item.id}`;
+}

@@ -1,0 +1,220 @@
+/** Rows of the speech history (service-interface.md 2.2, 4.3; contract A7). */
+import { randomBytes } from "node:crypto";
+import {
+  type Cell,
+  jsonOf,
+  likePattern,
+  numberOf,
+  type Row,
+  type StoreDatabase,
+  searchable,
+  textOf,
+  textOrNull,
+} from "./database.ts";
+import type { MediaFile, MediaStore, PinnedMedia } from "./media.ts";
+
+export const HISTORY_SOURCES = ["TTS", "STS", "Flows"] as const;
+export type HistorySource = (typeof HISTORY_SOURCES)[number];
+
+export interface DialogueLine {
+  readonly text: string;
+  readonly voice_id: string;
+  readonly voice_name: string;
+}
+
+/** What is known of a generation when its audio is whole. */
+export interface NewHistoryItem {
+  /** Given beforehand where a header had to name it; else one is made. */
+  readonly id?: string;
+  readonly requestId: string | null;
+  /** null, as is `text`, for a dialogue. */
+  readonly voiceId: string | null;
+  readonly voiceName: string | null;
+  readonly voiceCategory: string | null;
+  readonly modelId: string | null;
+  readonly text: string | null;
+  /** Seconds since 1970. */
+  readonly dateUnix: number;
+  /** Characters billed for it. */
+  readonly characters: number;
+  readonly contentType: string;
+  readonly outputFormat: string;
+  readonly source: HistorySource;
+  readonly settings: Readonly<Record<string, unknown>> | null;
+  /** `{alignment, normalized_alignment}` as they were told (contract A3). */
+  readonly alignments: object | null;
+  readonly dialogue: readonly DialogueLine[] | null;
+}
+
+export interface HistoryItem extends Omit<NewHistoryItem, "id" | "characters"> {
+  readonly id: string;
+  /** The account's counter before and after. */
+  readonly charactersFrom: number;
+  readonly charactersTo: number;
+  readonly media: MediaFile;
+}
+
+export interface HistoryQuery {
+  /** 1 or more. */
+  readonly pageSize: number;
+  /** Begins behind this item, in the order asked for; one that is not there: from the beginning. */
+  readonly startAfterId: string | null;
+  readonly voiceId: string | null;
+  readonly modelId: string | null;
+  /** Exclusive and inclusive, seconds. */
+  readonly beforeUnix: number | null;
+  readonly afterUnix: number | null;
+  readonly direction: "asc" | "desc";
+  readonly search: string | null;
+  readonly source: HistorySource | null;
+}
+
+export interface HistoryPage {
+  readonly items: readonly HistoryItem[];
+  readonly hasMore: boolean;
+}
+
+/** An id as the vendor's look: 20 letters and digits. */
+export function newHistoryId(): string {
+  return randomBytes(10).toString("hex");
+}
+
+export class HistoryStore {
+  readonly #database: StoreDatabase;
+  readonly #media: MediaStore;
+
+  constructor(database: StoreDatabase, media: MediaStore) {
+    this.#database = database;
+    this.#media = media;
+  }
+
+  /** Characters billed so far. */
+  get charactersUsed(): number {
+    return numberOf(this.#database.get("SELECT characters FROM usage WHERE id = 1")?.characters);
+  }
+
+  /** Takes over the audio: it is released here. */
+  add(item: NewHistoryItem, media: PinnedMedia): HistoryItem {
+    try {
+      return this.#database.transaction(() => this.#insert(item, media));
+    } finally {
+      media.release();
+    }
+  }
+
+  /** Bills without keeping anything else. */
+  charge(characters: number): void {
+    this.#database.run("UPDATE usage SET characters = characters + ? WHERE id = 1", characters);
+  }
+
+  get(id: string): HistoryItem | undefined {
+    const row = this.#database.get("SELECT * FROM history WHERE id = ?", id);
+    return row === undefined ? undefined : itemOf(row);
+  }
+
+  /** Its audio goes with it, unless another item has the same; false where it is not there. */
+  delete(id: string): boolean {
+    const item = this.get(id);
+    if (item === undefined) return false;
+    const isDeleted = this.#database.run("DELETE FROM history WHERE id = ?", id) > 0;
+    this.#media.drop(item.media.hash);
+    return isDeleted;
+  }
+
+  list(query: HistoryQuery): HistoryPage {
+    const { conditions, values } = this.#conditions(query);
+    const order = query.direction === "asc" ? "ASC" : "DESC";
+    const rows = this.#database.all(
+      `SELECT * FROM history ${conditions} ORDER BY date_unix ${order}, seq ${order} LIMIT ?`,
+      ...values,
+      query.pageSize + 1,
+    );
+    return { items: rows.slice(0, query.pageSize).map(itemOf), hasMore: rows.length > query.pageSize };
+  }
+
+  #conditions(query: HistoryQuery): { readonly conditions: string; readonly values: Cell[] } {
+    const parts: string[] = [];
+    const values: Cell[] = [];
+    const add = (condition: string, ...given: (Cell | undefined)[]): void => {
+      parts.push(condition);
+      for (const value of given) values.push(value ?? null);
+    };
+    const after = query.startAfterId === null ? undefined : this.#placeOf(query.startAfterId);
+    if (after !== undefined) {
+      const sign = query.direction === "asc" ? ">" : "<";
+      add(`(date_unix, seq) ${sign} (?, ?)`, after.date_unix, after.seq);
+    }
+    if (query.voiceId !== null) add("voice_id = ?", query.voiceId);
+    if (query.modelId !== null) add("model_id = ?", query.modelId);
+    if (query.source !== null) add("source = ?", query.source);
+    if (query.beforeUnix !== null) add("date_unix < ?", query.beforeUnix);
+    if (query.afterUnix !== null) add("date_unix >= ?", query.afterUnix);
+    if (query.search !== null) add("search_text LIKE ? ESCAPE '\\'", likePattern(query.search));
+    return { conditions: parts.length === 0 ? "" : `WHERE ${parts.join(" AND ")}`, values };
+  }
+
+  #placeOf(id: string): Row | undefined {
+    return this.#database.get("SELECT date_unix, seq FROM history WHERE id = ?", id);
+  }
+
+  #insert(item: NewHistoryItem, media: MediaFile): HistoryItem {
+    const from = this.charactersUsed;
+    this.charge(item.characters);
+    const id = item.id ?? newHistoryId();
+    const spoken = item.text ?? (item.dialogue ?? []).map((line) => line.text).join("\n");
+    this.#database.run(
+      `INSERT INTO history (id, request_id, voice_id, voice_name, voice_category, model_id, text, search_text, date_unix,
+        characters_from, characters_to, content_type, output_format, source, settings, alignments, dialogue, media_hash,
+        media_bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      id,
+      item.requestId,
+      item.voiceId,
+      item.voiceName,
+      item.voiceCategory,
+      item.modelId,
+      item.text,
+      searchable(spoken),
+      item.dateUnix,
+      from,
+      from + item.characters,
+      item.contentType,
+      item.outputFormat,
+      item.source,
+      item.settings === null ? null : JSON.stringify(item.settings),
+      item.alignments === null ? null : JSON.stringify(item.alignments),
+      item.dialogue === null ? null : JSON.stringify(item.dialogue),
+      media.hash,
+      media.bytes,
+    );
+    const { characters, ...facts } = item;
+    return {
+      ...facts,
+      id,
+      charactersFrom: from,
+      charactersTo: from + characters,
+      media: { hash: media.hash, bytes: media.bytes },
+    };
+  }
+}
+
+function itemOf(row: Row): HistoryItem {
+  return {
+    id: textOf(row.id),
+    requestId: textOrNull(row.request_id),
+    voiceId: textOrNull(row.voice_id),
+    voiceName: textOrNull(row.voice_name),
+    voiceCategory: textOrNull(row.voice_category),
+    modelId: textOrNull(row.model_id),
+    text: textOrNull(row.text),
+    dateUnix: numberOf(row.date_unix),
+    charactersFrom: numberOf(row.characters_from),
+    charactersTo: numberOf(row.characters_to),
+    contentType: textOf(row.content_type),
+    outputFormat: textOf(row.output_format),
+    source: HISTORY_SOURCES.find((source) => source === row.source) ?? "TTS",
+    settings: jsonOf(row.settings) as Readonly<Record<string, unknown>> | null,
+    alignments: jsonOf(row.alignments) as object | null,
+    dialogue: jsonOf(row.dialogue) as readonly DialogueLine[] | null,
+    media: { hash: textOf(row.media_hash), bytes: numberOf(row.media_bytes) },
+  };
+}

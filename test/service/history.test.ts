@@ -1,0 +1,242 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { unzipSync } from "fflate";
+import { MPEGDecoder } from "mpg123-decoder";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Client, linesOf, OTHER_VOICE, startClient, VOICE } from "./client.ts";
+
+interface Item {
+  readonly history_item_id: string;
+  readonly text: string | null;
+  readonly voice_id: string | null;
+  readonly [field: string]: unknown;
+}
+interface Page {
+  readonly history: readonly Item[];
+  readonly last_history_item_id: string | null;
+  readonly has_more: boolean;
+}
+
+let folder: string;
+let client: Client;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "voicewire-test-"));
+  client = await startClient({ dataFolder: folder });
+});
+afterAll(async () => {
+  await client[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Says it, and gives the id of its item. */
+async function say(text: string, path = "", format = "mp3_44100_128"): Promise<string> {
+  const answer = await client.post(`/v1/text-to-speech/${VOICE}${path}?output_format=${format}`, { text });
+  expect(answer.status).toBe(200);
+  return String(answer.headers["history-item-id"]);
+}
+
+async function json<T>(path: string): Promise<T> {
+  const answer = await client.get(path);
+  expect(answer.status).toBe(200);
+  return JSON.parse(answer.body.toString()) as T;
+}
+
+async function remove(path: string) {
+  const answer = await fetch(client.service.url + path, { method: "DELETE" });
+  return { status: answer.status, body: (await answer.json()) as unknown };
+}
+
+async function mp3Seconds(bytes: Uint8Array): Promise<number> {
+  const decoder = new MPEGDecoder();
+  await decoder.ready;
+  const { samplesDecoded, sampleRate } = decoder.decode(bytes);
+  decoder.free();
+  return samplesDecoded / sampleRate;
+}
+
+describe("history", () => {
+  it("has what each speech endpoint said: text, voice, audio to the byte, alignments, characters billed", async () => {
+    for (const path of ["", "/stream", "/with-timestamps", "/stream/with-timestamps"]) {
+      const text = `Kept from ${path === "" ? "the plain one" : path}.`;
+      const said = await client.post(`/v1/text-to-speech/${VOICE}${path}`, {
+        text,
+        model_id: "eleven_flash_v2_5",
+      });
+      const id = String(said.headers["history-item-id"]);
+      const item = await json<Item>(`/v1/history/${id}`);
+      expect(item).toMatchObject({
+        history_item_id: id,
+        request_id: said.headers["request-id"],
+        text,
+        voice_id: VOICE,
+        voice_category: "premade",
+        model_id: "eleven_flash_v2_5",
+        content_type: "audio/mpeg",
+        source: "TTS",
+        state: "created",
+        dialogue: null,
+      });
+      const billed = Number(item.character_count_change_to) - Number(item.character_count_change_from);
+      expect(billed).toBe(Number(said.headers["character-cost"]));
+      const { alignment } = item.alignments as { alignment: { characters: string[] } };
+      expect(alignment.characters.join("")).toBe(text);
+      const audio = await client.get(`/v1/history/${id}/audio`);
+      expect(audio.headers["content-type"]).toBe("audio/mpeg");
+      const given =
+        path === "/with-timestamps"
+          ? Buffer.from((JSON.parse(said.body.toString()) as { audio_base64: string }).audio_base64, "base64")
+          : path === "/stream/with-timestamps"
+            ? Buffer.concat(linesOf(said.body).map((line) => Buffer.from(line.audio_base64, "base64")))
+            : said.body;
+      expect(audio.body.equals(given)).toBe(true);
+    }
+  });
+
+  it("has a dialogue with its lines in the place of text and voice", async () => {
+    const inputs = [
+      { text: "Who is there?", voice_id: VOICE },
+      { text: "Only me.", voice_id: OTHER_VOICE },
+    ];
+    const said = await client.post("/v1/text-to-dialogue", { inputs });
+    const item = await json<Item>(`/v1/history/${said.headers["history-item-id"]}`);
+    expect(item).toMatchObject({ text: null, voice_id: null });
+    expect(item.dialogue).toMatchObject(inputs);
+    const found = await json<Page>("/v1/history?search=only%20me");
+    expect(found.history.map((one) => one.history_item_id)).toEqual([item.history_item_id]);
+  });
+
+  it("of any format is given as MPEG, as long as what was said", async () => {
+    for (const format of ["ulaw_8000", "pcm_24000", "wav_22050", "opus_48000_64"]) {
+      const id = await say("One two three four five.", "", format);
+      const audio = await client.get(`/v1/history/${id}/audio`);
+      expect(audio.headers["content-type"]).toBe("audio/mpeg");
+      const wav = await client.post("/v1/history/download", { history_item_ids: [id], output_format: "wav" });
+      expect(wav.body.toString("latin1", 0, 4)).toBe("RIFF");
+      const seconds = wav.body.readUInt32LE(40) / wav.body.readUInt32LE(28);
+      expect(seconds).toBeGreaterThan(1);
+      expect(wav.body.length).toBe(44 + wav.body.readUInt32LE(40));
+      expect(Math.abs((await mp3Seconds(audio.body)) - seconds)).toBeLessThan(0.12);
+    }
+  });
+
+  it("leaves no trace of a request with enable_logging=false", async () => {
+    const files = async () =>
+      (await readdir(folder, { recursive: true })).filter((name) => !/voicewire\.db/.test(name)).toSorted();
+    const [before, filesBefore] = [await json<Page>("/v1/history"), await files()];
+    const said = await client.post(`/v1/text-to-speech/${VOICE}?enable_logging=false`, { text: "Not kept." });
+    expect(said.status).toBe(200);
+    expect(said.headers["history-item-id"]).toBeUndefined();
+    expect(await json<Page>("/v1/history")).toEqual(before);
+    expect(await files()).toEqual(filesBefore);
+  });
+
+  it("keeps nothing of what the client gave up", async () => {
+    const before = await json<Page>("/v1/history");
+    const answer = await client.open(`/v1/text-to-speech/${VOICE}/stream`, {
+      text: "Given up. ".repeat(400),
+    });
+    await new Promise((resolve) => answer.once("data", resolve));
+    client.abortOpenRequests();
+    while (client.service.stats().jobs_active > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await json<Page>("/v1/history")).toEqual(before);
+    while ((await readdir(join(folder, "media", "tmp"))).length > 0)
+      await new Promise((resolve) => setTimeout(resolve, 20));
+  });
+
+  it("pages by start_after_history_item_id in both directions", async () => {
+    for (const text of ["Page one.", "Page two.", "Page three."]) await say(text);
+    for (const direction of ["asc", "desc"]) {
+      const all = await json<Page>(`/v1/history?sort_direction=${direction}`);
+      const seen: Item[] = [];
+      for (let after = ""; ; ) {
+        const page = await json<Page>(`/v1/history?sort_direction=${direction}&page_size=2${after}`);
+        seen.push(...page.history);
+        expect(page.last_history_item_id).toBe(page.history.at(-1)?.history_item_id);
+        if (!page.has_more) break;
+        after = `&start_after_history_item_id=${page.last_history_item_id}`;
+      }
+      expect(seen).toEqual(all.history);
+    }
+  });
+
+  it("filters by voice, model, source, dates and words", async () => {
+    const id = await say("A needle in the haystack.");
+    const item = await json<Item>(`/v1/history/${id}`);
+    const ids = async (query: string) =>
+      (await json<Page>(`/v1/history?${query}`)).history.map((one) => one.history_item_id);
+    expect(await ids("search=NEEDLE")).toEqual([id]);
+    expect(await ids(`search=needle&voice_id=${OTHER_VOICE}`)).toEqual([]);
+    expect(await ids("search=needle&model_id=eleven_v3")).toEqual([]);
+    expect(await ids("search=needle&source=STS")).toEqual([]);
+    expect(await ids(`search=needle&date_after_unix=${item.date_unix}`)).toEqual([id]);
+    expect(await ids(`search=needle&date_before_unix=${item.date_unix}`)).toEqual([]);
+  });
+
+  it("deletes really: item, audio and file", async () => {
+    const id = await say("To be deleted.");
+    expect(await remove(`/v1/history/${id}`)).toEqual({ status: 200, body: { status: "ok" } });
+    for (const path of [`/v1/history/${id}`, `/v1/history/${id}/audio`]) {
+      const answer = await client.get(path);
+      expect(answer.status).toBe(404);
+      expect(JSON.parse(answer.body.toString())).toMatchObject({
+        detail: { type: "not_found", code: "history_item_not_found", param: "history_item_id" },
+      });
+    }
+    expect((await remove(`/v1/history/${id}`)).status).toBe(404);
+    expect((await json<Page>("/v1/history?search=to%20be%20deleted")).history).toEqual([]);
+  });
+
+  it("downloads one as its file, several as a zip of theirs", async () => {
+    const ids = [await say("First file."), await say("Second file.", "", "ulaw_8000")];
+    const one = await client.post("/v1/history/download", { history_item_ids: [ids[0]] });
+    const audio = await client.get(`/v1/history/${ids[0]}/audio`);
+    expect(one.headers["content-type"]).toBe("audio/mpeg");
+    expect(one.body.equals(audio.body)).toBe(true);
+    const several = await client.post("/v1/history/download", { history_item_ids: ids });
+    expect(several.headers["content-type"]).toBe("application/zip");
+    const files = unzipSync(several.body);
+    const names = Object.keys(files);
+    expect(names).toHaveLength(2);
+    expect(names[0]).toContain(ids[0]);
+    expect(Buffer.from(files[names[0] ?? ""] ?? []).equals(audio.body)).toBe(true);
+    expect(names[1]).toMatch(/\.ulaw$/);
+  });
+
+  it("refuses downloads in a shape of their own, and unknown ids as everywhere", async () => {
+    const id = await say("Refused.");
+    const post = async (body: unknown) => {
+      const answer = await client.post("/v1/history/download", body);
+      return { status: answer.status, body: JSON.parse(answer.body.toString()) as Record<string, unknown> };
+    };
+    const format = await post({ history_item_ids: [id], output_format: "flac" });
+    expect(format).toMatchObject({ status: 400, body: { error: "invalid_output_format" } });
+    expect(typeof format.body.message).toBe("string");
+    expect(await post({ history_item_ids: [] })).toMatchObject({ status: 400 });
+    expect(await post({ history_item_ids: ["nobody"] })).toMatchObject({ status: 404 });
+    expect(await post({})).toMatchObject({ status: 422 });
+    expect(await post({ history_item_ids: [5] })).toMatchObject({
+      status: 422,
+      body: { detail: [{ loc: ["body", "history_item_ids", 0], type: "string_type" }] },
+    });
+  });
+
+  it("names what is wrong with a list's query, and stays up", async () => {
+    const refused = async (query: string) => {
+      const answer = await client.get(`/v1/history?${query}`);
+      return { status: answer.status, body: JSON.parse(answer.body.toString()) as unknown };
+    };
+    const entry = (type: string, name: string) => ({
+      status: 422,
+      body: { detail: [{ type, loc: ["query", name] }] },
+    });
+    expect(await refused("page_size=0")).toMatchObject(entry("greater_than_equal", "page_size"));
+    expect(await refused("page_size=1001")).toMatchObject(entry("less_than_equal", "page_size"));
+    expect(await refused("page_size=many")).toMatchObject(entry("int_parsing", "page_size"));
+    expect(await refused("sort_direction=up")).toMatchObject(entry("literal_error", "sort_direction"));
+    expect(await refused("source=Dubbing")).toMatchObject(entry("literal_error", "source"));
+    expect(await refused("start_after_history_item_id=nobody")).toMatchObject({ status: 400 });
+    expect(await refused("date_after_unix=20&date_before_unix=20")).toMatchObject({ status: 400 });
+  });
+});
