@@ -89,7 +89,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     maxOutboxBytes: config.maxOutboxBytes,
     idleSeconds: config.idleSeconds,
     pageFolder: options.pageFolder ?? fileURLToPath(new URL("./page", import.meta.url)),
-    forwardGet: (path) => upstream.get(path),
+    forward: (request, handlers) => upstream.forward(request, handlers),
     server: SERVER,
     metrics: createExposition(counters, {
       sessions: () => sessions.count,

@@ -15,19 +15,16 @@ import { routeAudio } from "./audio-stream.ts";
 import { Reply, readBody } from "./http.ts";
 import { decoded, type LiveSocketOptions, liveSocket } from "./live-socket.ts";
 import { loadPage } from "./page.ts";
+import { type ProxyOptions, routeProxy } from "./proxy.ts";
 
 /** Listen option of uSockets: without it two programs share a port on Linux and neither notices. */
 const EXCLUSIVE_PORT = 1;
 
-/** A read-only call that is answered by the upstream. */
-export type ForwardGet = (path: string) => Promise<{ status: number; contentType: string; body: Uint8Array }>;
-
-export interface EdgeOptions extends LiveSocketOptions {
+export interface EdgeOptions extends LiveSocketOptions, ProxyOptions {
   readonly host: string;
   readonly port: number;
   /** Folder of the built page. */
   readonly pageFolder: string;
-  readonly forwardGet: ForwardGet;
   /** Name and version, told by /healthz. */
   readonly server: string;
   /** Prometheus text. */
@@ -48,7 +45,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
   app.ws("/live/:session", liveSocket(options));
   routeCommands(app, options);
   routeAudio(app, options);
-  routeUpstream(app, options);
+  routeProxy(app, options);
   routeOperations(app, options);
   routePage(app, options.pageFolder);
   app.any("/*", (res, req) => {
@@ -108,7 +105,7 @@ function routeCommands(app: TemplatedApp, options: EdgeOptions): void {
       contentType: "text/plain",
       body: "",
       headers: {
-        "access-control-allow-methods": "GET, POST, OPTIONS",
+        "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
         "access-control-allow-headers": "*",
         "access-control-max-age": "600",
       },
@@ -161,19 +158,6 @@ function withType(body: string, type: string): string {
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) return body;
   return JSON.stringify({ ...value, type });
-}
-
-function routeUpstream(app: TemplatedApp, options: EdgeOptions): void {
-  const forward = (res: HttpResponse, req: HttpRequest): void => {
-    const query = req.getQuery();
-    const path = query ? `${req.getUrl()}?${query}` : req.getUrl();
-    const reply = new Reply(res);
-    options.forwardGet(path).then(
-      (answer) => reply.send(answer),
-      (thrown: unknown) => reply.fail(thrown),
-    );
-  };
-  for (const path of ["/v1/voices", "/v1/voices/:voice", "/v2/voices", "/v1/models"]) app.get(path, forward);
 }
 
 function routeOperations(app: TemplatedApp, options: EdgeOptions): void {

@@ -2,11 +2,20 @@
  * The way to a speech service over HTTP: bounded, with deadlines, and every failure as one of our errors. The same code
  * for the vendor, a gateway of one's own and the embedded service: a base URL and a key.
  */
+import type { Readable } from "node:stream";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
 import { Connections } from "./connections.ts";
 import { Exchange, type ExchangeReceiver } from "./exchange.ts";
 import { BodyCollector, type FetchedBody } from "./fetch-body.ts";
+import {
+  type Forwarded,
+  type ForwardHandlers,
+  type ForwardMethod,
+  ForwardReceiver,
+  type ForwardRequest,
+  forwardedHeaders,
+} from "./forward.ts";
 import { Permits } from "./permits.ts";
 import { wireRequest } from "./request.ts";
 import { SpeechStream } from "./speech-stream.ts";
@@ -47,6 +56,8 @@ export interface UpstreamStats {
 export interface UpstreamClient extends Upstream {
   /** GETs a path of the interface with the key added: any status, at most 8 MiB. Rejects with GatewayError. */
   get(path: string): Promise<FetchedBody>;
+  /** Passes a request on with the key added; every failure comes through `error`, after this returned. */
+  forward(request: ForwardRequest, handlers: ForwardHandlers): Forwarded;
   stats(): UpstreamStats;
   /** Connects, so that the first request need not. Rejects with upstream_unreachable. */
   warm(): Promise<void>;
@@ -57,6 +68,8 @@ export interface UpstreamClient extends Upstream {
 }
 
 const MAX_FETCHED_BYTES = 8 * 1024 * 1024;
+/** What is passed on may be a whole answer that takes long to make; the vendor's own client waits as long. */
+const FORWARD_TIMEOUT_MS = 240_000;
 /** A connect that takes longer will not make a conversation; undici's own default is 10 s. */
 const MAX_CONNECT_MS = 5000;
 
@@ -114,6 +127,32 @@ class HttpUpstream implements UpstreamClient {
     });
   }
 
+  forward(request: ForwardRequest, handlers: ForwardHandlers): Forwarded {
+    const receiver = new ForwardReceiver(handlers, request.body);
+    let exchange: Exchange | null = null;
+    try {
+      exchange = this.#begin({
+        method: request.method,
+        path: request.path,
+        headers: forwardedHeaders(request.headers, this.#key),
+        body: request.body,
+        receiver,
+        timeoutMs: Math.max(this.#timeoutMs, FORWARD_TIMEOUT_MS),
+      });
+    } catch (thrown) {
+      queueMicrotask(() => receiver.error(toGatewayError(thrown)));
+    }
+    return {
+      pause: () => exchange?.pause(),
+      resume: () => exchange?.resume(),
+      touch: () => exchange?.touch(),
+      abort: () => {
+        receiver.abort();
+        exchange?.abort();
+      },
+    };
+  }
+
   stats(): UpstreamStats {
     const { held, waiting } = this.#permits;
     return { open: held, queued: waiting, connected: this.#connections.connected };
@@ -163,26 +202,26 @@ class HttpUpstream implements UpstreamClient {
   }
 
   #begin(wanted: WantedExchange): Exchange {
-    const { method, path, body, receiver } = wanted;
+    const { method, path, body, receiver, headers } = wanted;
     if (this.#isDraining) {
       throw new GatewayError(
         "draining",
         "Nothing can be asked of the upstream: the gateway is shutting down",
       );
     }
-    const headers = method === "GET" ? this.#getHeaders : this.#postHeaders;
+    const ownHeaders = method === "GET" ? this.#getHeaders : this.#postHeaders;
     const exchange = new Exchange({
       request: {
         method,
         path: `${this.#prefix}${path}`,
-        headers: [...headers],
+        headers: [...(headers ?? ownHeaders)],
         body: body ?? null,
       },
       receiver,
       permits: this.#permits,
       connections: this.#connections,
       clock: this.#clock,
-      timeoutMs: this.#timeoutMs,
+      timeoutMs: wanted.timeoutMs ?? this.#timeoutMs,
       origin: this.#origin,
       onReleased: (released) => this.#onReleased(released),
     });
@@ -200,10 +239,13 @@ class HttpUpstream implements UpstreamClient {
 }
 
 interface WantedExchange {
-  readonly method: "GET" | "POST";
+  readonly method: ForwardMethod;
   /** From the slash after the prefix on. */
   readonly path: string;
-  readonly body?: string;
+  readonly body?: string | Readable | null;
+  /** Names and values in a row; default: the key, and JSON for a POST. */
+  readonly headers?: readonly string[];
+  readonly timeoutMs?: number;
   readonly receiver: ExchangeReceiver;
 }
 

@@ -84,6 +84,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     queueMicrotask(() => this.#goOn());
   }
 
+  /** A sign of life from our own side: a request whose body is still being sent is not left without an answer. */
+  touch(): void {
+    this.#lastSignMs = this.#options.clock.nowMs();
+  }
+
   /** Drops the request and its body now; the receiver hears no more. Idempotent. */
   abort(): void {
     this.#finish(

@@ -18,12 +18,13 @@ export interface TestGateway extends Gateway, AsyncDisposable {
 export async function gatewayAt(
   upstreamBaseUrl: string,
   overrides: Partial<Config> = {},
+  upstreamKey = "test-key",
 ): Promise<TestGateway> {
   const gateway = await startGateway({
     // A voice, so that a scripted upstream is asked for speech only and not for its list of voices.
     config: { ...DEFAULTS, port: 0, voice: "test-voice", ...overrides },
     upstreamBaseUrl,
-    upstreamKey: "test-key",
+    upstreamKey,
     log: silentLog,
     pageFolder: new URL("../../dist/page", import.meta.url).pathname,
   });
