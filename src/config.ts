@@ -101,6 +101,18 @@ export const SETTINGS = [
     about: "Longest wait for the upstream's headers, and between two pieces of its body",
   },
   {
+    key: "upstreamPatienceMs",
+    flag: "upstream-patience-ms",
+    env: "VOICEWIRE_UPSTREAM_PATIENCE_MS",
+    kind: "integer",
+    default: 20_000,
+    min: 0,
+    max: 600_000,
+    unit: "ms",
+    about:
+      "How long speech is asked for again that the upstream turned away for too many requests; proxied requests three times that",
+  },
+  {
     key: "dataFolder",
     flag: "data",
     env: "VOICEWIRE_DATA",

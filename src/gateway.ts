@@ -52,6 +52,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     maxConnections: config.upstreamConnections,
     maxQueued: config.upstreamQueue,
     timeoutMs: config.upstreamTimeoutMs,
+    patienceMs: config.upstreamPatienceMs,
     clock,
   });
   const opusPool = await createOpusPool({

@@ -7,9 +7,10 @@
 
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
 import { STATUS_CODES } from "node:http";
-import { Readable } from "node:stream";
-import { GatewayError } from "../errors.ts";
-import { Reply } from "./http.ts";
+import type { Readable } from "node:stream";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import { Reply, readBody } from "./http.ts";
+import { groupOf, isWholeJson, MAX_WHOLE_BYTES, UploadBody } from "./proxy-body.ts";
 
 /** As upstream/forward.ts has them. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
@@ -36,7 +37,8 @@ export interface ProxyOptions {
       readonly method: ProxyMethod;
       readonly path: string;
       readonly headers: HeaderList;
-      readonly body: Readable | null;
+      readonly body: string | Readable | null;
+      readonly group: string;
     },
     handlers: ProxyHandlers,
   ) => Proxied;
@@ -44,8 +46,6 @@ export interface ProxyOptions {
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"]);
-/** Bytes of an upload that wait for the upstream. */
-const UPLOAD_BYTES = 262_144;
 /** The server writes these itself. */
 const SERVERS_OWN: ReadonlySet<string> = new Set(["content-length", "date"]);
 
@@ -72,26 +72,20 @@ function isMethod(method: string): method is ProxyMethod {
   return METHODS.has(method);
 }
 
-/** What the client sends, on its way: the client's socket is paused while the upstream takes no more. */
-class UploadBody extends Readable {
-  readonly #onWanted: () => void;
-
-  constructor(onWanted: () => void) {
-    super({ highWaterMark: UPLOAD_BYTES });
-    this.#onWanted = onWanted;
-  }
-
-  override _read(): void {
-    this.#onWanted();
-  }
+interface ProxyRequest {
+  readonly method: ProxyMethod;
+  readonly path: string;
+  readonly headers: HeaderList;
 }
 
 class ProxyAnswer {
   readonly #res: HttpResponse;
-  readonly #proxied: Proxied;
+  readonly #request: ProxyRequest;
+  readonly #options: ProxyOptions;
+  #proxied: Proxied | null = null;
+  #upload: UploadBody | null = null;
   #hasNoBody: boolean;
   #isOver = false;
-  #isUploadPaused = false;
   /** Of the answer, where its head said; null: in chunks. */
   #length: number | null = null;
   #hasHead = false;
@@ -99,17 +93,31 @@ class ProxyAnswer {
   #left: { readonly bytes: Uint8Array; readonly offset: number } | null = null;
   #isEnded = false;
 
-  constructor(
-    res: HttpResponse,
-    request: { readonly method: ProxyMethod; readonly path: string; readonly headers: HeaderList },
-    options: ProxyOptions,
-  ) {
+  constructor(res: HttpResponse, request: ProxyRequest, options: ProxyOptions) {
     this.#res = res;
+    this.#request = request;
+    this.#options = options;
     this.#hasNoBody = request.method === "HEAD";
-    const body = WITH_BODY.has(request.method) ? new UploadBody(() => this.#resumeUpload()) : null;
     res.onAborted(() => this.#giveUp());
-    this.#proxied = options.forward(
-      { ...request, body },
+    if (!WITH_BODY.has(request.method)) this.#forward(null);
+    else if (isWholeJson(request.headers)) {
+      readBody(res, MAX_WHOLE_BYTES).then(
+        (json) => {
+          if (!this.#isOver) this.#forward(json);
+        },
+        (thrown: unknown) => this.#onError(toGatewayError(thrown)),
+      );
+    } else {
+      this.#upload = new UploadBody(res, () => this.#proxied?.touch());
+      this.#forward(this.#upload);
+    }
+  }
+
+  #forward(body: string | Readable | null): void {
+    const { method, path } = this.#request;
+    const group = groupOf(method, path, typeof body === "string" ? body : null);
+    this.#proxied = this.#options.forward(
+      { ...this.#request, body, group },
       {
         head: (status, headers) => this.#onHead(status, headers),
         data: (piece) => this.#onData(piece),
@@ -117,30 +125,6 @@ class ProxyAnswer {
         error: (error) => this.#onError(error),
       },
     );
-    if (body !== null) this.#receive(body);
-  }
-
-  #receive(body: UploadBody): void {
-    // A body that nobody wants any more is read to its end, or the client could not read the answer.
-    body.on("error", () => undefined);
-    this.#res.onData((chunk, isLast) => {
-      this.#proxied.touch();
-      if (body.destroyed) return;
-      // The chunk's memory is taken back when this returns.
-      const bytes = Buffer.from(chunk.slice(0));
-      const hasRoom = bytes.length === 0 || body.push(bytes);
-      if (isLast) body.push(null);
-      else if (!hasRoom && !this.#isOver) {
-        this.#isUploadPaused = true;
-        this.#res.pause();
-      }
-    });
-  }
-
-  #resumeUpload(): void {
-    if (!this.#isUploadPaused || this.#isOver) return;
-    this.#isUploadPaused = false;
-    this.#res.resume();
   }
 
   #onHead(status: number, headers: HeaderList): void {
@@ -154,8 +138,7 @@ class ProxyAnswer {
       this.#res.writeStatus(`${status} ${STATUS_CODES[status] ?? ""}`.trim());
       for (const [name, value] of headers) if (!SERVERS_OWN.has(name)) this.#res.writeHeader(name, value);
     });
-    // Before an answer is complete nothing that was paused for its upload matters.
-    this.#resumeUpload();
+    this.#upload?.goOn();
   }
 
   #onData(piece: Uint8Array): void {
@@ -193,7 +176,7 @@ class ProxyAnswer {
 
   #hold(bytes: Uint8Array, offset: number): void {
     this.#left = { bytes, offset };
-    this.#proxied.pause();
+    this.#proxied?.pause();
   }
 
   /** `offset`: how much of the body the socket has taken by now. */
@@ -205,7 +188,7 @@ class ProxyAnswer {
     if (rest.length > 0) this.#write(rest);
     if (this.#left !== null) return false;
     if (this.#isEnded) this.#finish();
-    else this.#proxied.resume();
+    else this.#proxied?.resume();
     return true;
   }
 
@@ -235,6 +218,7 @@ class ProxyAnswer {
   #giveUp(): void {
     if (this.#isOver && this.#isEnded) return;
     this.#isOver = true;
-    this.#proxied.abort();
+    if (this.#upload !== null) this.#upload.isOver = true;
+    this.#proxied?.abort();
   }
 }

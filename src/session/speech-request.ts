@@ -76,6 +76,7 @@ function sharedOptions(options: Omit<SpeakCommand, "type" | "text"> | DialogueCo
     ...(options.model_id === undefined ? {} : { modelId: options.model_id }),
     ...(options.language_code === undefined ? {} : { languageCode: options.language_code }),
     ...(options.seed === undefined ? {} : { seed: options.seed }),
+    ...(options.priority === undefined ? {} : { priority: options.priority }),
     ...(options.apply_text_normalization === undefined
       ? {}
       : { applyTextNormalization: options.apply_text_normalization }),

@@ -16,7 +16,7 @@ import {
   type ForwardRequest,
   forwardedHeaders,
 } from "./forward.ts";
-import { Permits } from "./permits.ts";
+import { Governor, type Wanted } from "./governor.ts";
 import { wireRequest } from "./request.ts";
 import { SpeechStream } from "./speech-stream.ts";
 import { transportError } from "./transport-error.ts";
@@ -35,6 +35,8 @@ export interface UpstreamOptions {
   readonly maxQueued: number;
   /** Longest wait for headers, and between two pieces of a body that is not paused, ms. */
   readonly timeoutMs: number;
+  /** How long speech is asked for again that was turned away for too many requests (429), ms; 0: not at all. Default 20 s. */
+  readonly patienceMs?: number;
   readonly clock?: Clock;
   /** Also offer HTTP/2 by ALPN, one request a connection; default false. */
   readonly allowH2?: boolean;
@@ -70,6 +72,14 @@ export interface UpstreamClient extends Upstream {
 const MAX_FETCHED_BYTES = 8 * 1024 * 1024;
 /** What is passed on may be a whole answer that takes long to make; the vendor's own client waits as long. */
 const FORWARD_TIMEOUT_MS = 240_000;
+/** What is not speech is not counted by the upstream; it waits for a connection only. */
+const UNLIMITED: Wanted = { group: "not speech", priority: 0 };
+/** Of speech that names no model. */
+const DEFAULT_GROUP = "default model";
+/** Then its listeners have given up, too. */
+const PATIENCE_MS = 20_000;
+/** What is passed on is waited for longer: a program asks, and not a conversation. */
+const FORWARD_PATIENCE = 3;
 /** A connect that takes longer will not make a conversation; undici's own default is 10 s. */
 const MAX_CONNECT_MS = 5000;
 
@@ -78,10 +88,11 @@ export function createUpstream(options: UpstreamOptions): UpstreamClient {
 }
 
 class HttpUpstream implements UpstreamClient {
-  readonly #permits: Permits;
+  readonly #governor: Governor;
   readonly #connections: Connections;
   readonly #clock: Clock;
   readonly #timeoutMs: number;
+  readonly #patienceMs: number;
   readonly #key: string;
   readonly #origin: string;
   readonly #prefix: string;
@@ -101,7 +112,8 @@ class HttpUpstream implements UpstreamClient {
     this.#postHeaders = [...this.#getHeaders, "content-type", "application/json"];
     this.#clock = options.clock ?? systemClock;
     this.#timeoutMs = options.timeoutMs;
-    this.#permits = new Permits({ max: options.maxConnections, maxWaiting: options.maxQueued });
+    this.#patienceMs = options.patienceMs ?? PATIENCE_MS;
+    this.#governor = new Governor({ max: options.maxConnections, maxWaiting: options.maxQueued });
     this.#connections = new Connections({
       origin: url.origin,
       connectTimeoutMs: Math.min(options.timeoutMs, MAX_CONNECT_MS),
@@ -113,7 +125,9 @@ class HttpUpstream implements UpstreamClient {
     const stream = new SpeechStream({ request, handlers, key: this.#key });
     try {
       const { path, body } = wireRequest(request);
-      stream.attach(this.#begin({ method: "POST", path, body, receiver: stream }));
+      const wanted = { group: request.modelId ?? DEFAULT_GROUP, priority: request.priority ?? 0 };
+      const patienceMs = this.#patienceMs;
+      stream.attach(this.#begin({ method: "POST", path, body, receiver: stream, wanted, patienceMs }));
     } catch (thrown) {
       queueMicrotask(() => stream.error(toGatewayError(thrown)));
     }
@@ -128,7 +142,7 @@ class HttpUpstream implements UpstreamClient {
   }
 
   forward(request: ForwardRequest, handlers: ForwardHandlers): Forwarded {
-    const receiver = new ForwardReceiver(handlers, request.body);
+    const receiver = new ForwardReceiver(handlers, typeof request.body === "string" ? null : request.body);
     let exchange: Exchange | null = null;
     try {
       exchange = this.#begin({
@@ -138,6 +152,10 @@ class HttpUpstream implements UpstreamClient {
         body: request.body,
         receiver,
         timeoutMs: Math.max(this.#timeoutMs, FORWARD_TIMEOUT_MS),
+        wanted: request.group === "" ? UNLIMITED : { group: request.group, priority: 0 },
+        // A body that streams can't be sent twice.
+        patienceMs:
+          typeof request.body === "string" || request.body === null ? FORWARD_PATIENCE * this.#patienceMs : 0,
       });
     } catch (thrown) {
       queueMicrotask(() => receiver.error(toGatewayError(thrown)));
@@ -154,18 +172,18 @@ class HttpUpstream implements UpstreamClient {
   }
 
   stats(): UpstreamStats {
-    const { held, waiting } = this.#permits;
+    const { held, waiting } = this.#governor;
     return { open: held, queued: waiting, connected: this.#connections.connected };
   }
 
   warm(): Promise<void> {
     if (this.#isDraining || this.#connections.connected > 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      const release = this.#permits.request(() => {
+      const permit = this.#governor.request(UNLIMITED, () => {
         const client = this.#connections.take();
         const done = (thrown: Error) => {
           this.#connections.release(client);
-          release?.();
+          permit?.release();
           if (thrown === CONNECTED) resolve();
           else reject(transportError(thrown, { origin: this.#origin, progress: "asking" }));
         };
@@ -179,7 +197,7 @@ class HttpUpstream implements UpstreamClient {
         );
       });
       // All permits are taken and all places in the queue: there is no lack of connections.
-      if (release === null) resolve();
+      if (permit === null) resolve();
     });
   }
 
@@ -218,7 +236,9 @@ class HttpUpstream implements UpstreamClient {
         body: body ?? null,
       },
       receiver,
-      permits: this.#permits,
+      governor: this.#governor,
+      wanted: wanted.wanted ?? UNLIMITED,
+      patienceMs: wanted.patienceMs ?? 0,
       connections: this.#connections,
       clock: this.#clock,
       timeoutMs: wanted.timeoutMs ?? this.#timeoutMs,
@@ -247,6 +267,10 @@ interface WantedExchange {
   readonly headers?: readonly string[];
   readonly timeoutMs?: number;
   readonly receiver: ExchangeReceiver;
+  /** Default: of no group. */
+  readonly wanted?: Wanted;
+  /** Default: not asked again. */
+  readonly patienceMs?: number;
 }
 
 /** What warm() ends its request with. */

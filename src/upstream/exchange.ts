@@ -11,7 +11,7 @@ import type { Client, Dispatcher } from "undici";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Connections } from "./connections.ts";
-import type { Permits, Release } from "./permits.ts";
+import type { Governor, Permit, Wanted } from "./governor.ts";
 import type { ResponseHeaders } from "./refusal.ts";
 import { transportError } from "./transport-error.ts";
 
@@ -27,7 +27,13 @@ export interface ExchangeReceiver {
 export interface ExchangeOptions {
   readonly request: Dispatcher.DispatchOptions;
   readonly receiver: ExchangeReceiver;
-  readonly permits: Permits;
+  readonly governor: Governor;
+  readonly wanted: Wanted;
+  /**
+   * How long from the beginning it may be asked again after it was turned away for too many (429), ms; 0: not at all. Only
+   * where the body can be sent again.
+   */
+  readonly patienceMs: number;
   readonly connections: Connections;
   readonly clock: Clock;
   /** Longest wait for headers once there is a permit, and between two pieces of the body while not paused. */
@@ -40,13 +46,22 @@ export interface ExchangeOptions {
 /** A guess, since nobody knows when speech ends: about the length of a short sentence. */
 const BUSY_RETRY_MS = 1000;
 
-/** waiting -> asking -> answering -> over; any -> over. */
+/** Before the second, third, ... try of a request that was turned away, where the upstream does not say; the last one stays, ms. */
+const TURNED_AWAY_MS = [50, 100, 200, 400, 800, 1600];
+
+/** waiting -> asking -> answering -> over; asking -> waiting where it was turned away; any -> over. */
 type Phase = "waiting" | "asking" | "answering" | "over";
 
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: ExchangeOptions;
   #phase: Phase = "waiting";
-  #release: Release | null;
+  #permit: Permit | null = null;
+  #isReleased = false;
+  readonly #beganMs: number;
+  #timesTurnedAway = 0;
+  /** The answer in hand is a 429, and is not the one that is handed on. */
+  #isTurnedAway = false;
+  #retryAfterMs: number | undefined;
   /** Held until undici is done with the request, which for one given up while it connects is later than `over`. */
   #client: Client | null = null;
   #controller: Dispatcher.DispatchController | null = null;
@@ -59,12 +74,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Throws upstream_busy when too many wait already. Calls nothing before it returns. */
   constructor(options: ExchangeOptions) {
     this.#options = options;
-    this.#release = options.permits.request(() => this.#start());
-    if (this.#release === null) {
-      throw new GatewayError("upstream_busy", "The upstream can't take more: the queue of requests is full", {
-        retryAfterMs: BUSY_RETRY_MS,
-      });
-    }
+    this.#beganMs = options.clock.nowMs();
+    this.#ask();
   }
 
   get isOver(): boolean {
@@ -115,6 +126,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     // Informational (RFC 9110 section 15.2): a sign of life, not the answer.
     this.#lastSignMs = this.#options.clock.nowMs();
     if (this.isOver || status < 200) return;
+    this.#tellGovernor(status, headers);
+    if (status === 429 && this.#mayAskAgain(headers)) {
+      this.#isTurnedAway = true;
+      return;
+    }
     this.#phase = "answering";
     // Views of the first piece that was read: kept for the whole answer, they would keep its 64 KiB alive.
     controller.rawHeaders = [];
@@ -126,13 +142,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
-    if (this.isOver) return;
+    if (this.isOver || this.#isTurnedAway) return;
     this.#lastSignMs = this.#options.clock.nowMs();
     if (this.#isPaused) this.#held = this.#held === null ? piece : Buffer.concat([this.#held, piece]);
     else this.#handData(piece);
   }
 
   onResponseEnd(): void {
+    if (this.#isTurnedAway && !this.isOver) {
+      this.#askAgain();
+      return;
+    }
     this.#handHeld();
     const isFirstEnd = this.#close();
     this.#leave();
@@ -145,6 +165,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, thrown: Error): void {
+    if (this.#isTurnedAway && !this.isOver) {
+      this.#askAgain();
+      return;
+    }
     const progress = this.#phase === "answering" ? "answering" : "asking";
     const isFirstEnd = this.#close();
     this.#leave();
@@ -153,6 +177,55 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   // ---- inside ----------------------------------------------------------------------------------------------------
+
+  /** Throws upstream_busy when too many wait already. */
+  #ask(): void {
+    const { governor, wanted } = this.#options;
+    this.#permit = governor.request(wanted, () => this.#start());
+    if (this.#permit !== null) return;
+    throw new GatewayError("upstream_busy", "The upstream can't take more: the queue of requests is full", {
+      retryAfterMs: BUSY_RETRY_MS,
+    });
+  }
+
+  /** What the answer says of how many requests may be open (contract A11, C4). */
+  #tellGovernor(status: number, headers: ResponseHeaders): void {
+    if (status === 429) {
+      this.#permit?.turnAway();
+      return;
+    }
+    const current = countOf(headers, "current-concurrent-requests");
+    const maximum = countOf(headers, "maximum-concurrent-requests");
+    if (current !== undefined && maximum !== undefined) this.#permit?.learn(current, maximum);
+    else if (status < 300) this.#permit?.succeed();
+  }
+
+  #mayAskAgain(headers: ResponseHeaders): boolean {
+    const { clock, patienceMs } = this.#options;
+    const seconds = countOf(headers, "retry-after");
+    const last = TURNED_AWAY_MS[TURNED_AWAY_MS.length - 1] ?? 0;
+    this.#retryAfterMs =
+      seconds === undefined ? (TURNED_AWAY_MS[this.#timesTurnedAway] ?? last) : seconds * 1000;
+    return clock.nowMs() + this.#retryAfterMs <= this.#beganMs + patienceMs;
+  }
+
+  /** The 429 is read to its end: the place is somebody else's, and this one waits for another. */
+  #askAgain(): void {
+    this.#isTurnedAway = false;
+    this.#timesTurnedAway += 1;
+    this.#timer?.cancel();
+    this.#freeConnection();
+    this.#phase = "waiting";
+    const { clock } = this.#options;
+    this.#timer = clock.at(clock.nowMs() + (this.#retryAfterMs ?? 0), () => {
+      this.#timer = null;
+      try {
+        this.#ask();
+      } catch (thrown) {
+        this.fail(toGatewayError(thrown));
+      }
+    });
+  }
 
   #start(): void {
     this.#phase = "asking";
@@ -226,13 +299,23 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   /** Idempotent. */
   #leave(): void {
-    const release = this.#release;
-    if (release === null) return;
-    this.#release = null;
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#freeConnection();
+    this.#options.onReleased(this);
+  }
+
+  #freeConnection(): void {
     if (this.#client !== null) this.#options.connections.release(this.#client);
     this.#client = null;
     this.#controller = null;
-    release();
-    this.#options.onReleased(this);
+    this.#permit?.release();
+    this.#permit = null;
   }
+}
+
+function countOf(headers: ResponseHeaders, name: string): number | undefined {
+  const value = headers[name];
+  const text = typeof value === "string" ? value : value?.[0];
+  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }

@@ -15,8 +15,10 @@ export interface ForwardRequest {
   readonly path: string;
   /** As the client sent them, names in lower case. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** null where there is none; destroyed when the upstream wants no more of it. */
-  readonly body: Readable | null;
+  /** null where there is none; a stream is destroyed when the upstream wants no more of it. */
+  readonly body: string | Readable | null;
+  /** Requests of one group share the upstream's limit: the model; "": not limited. */
+  readonly group: string;
 }
 
 /** Called in order: head, data*, then one of end and error. */

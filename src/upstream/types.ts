@@ -23,6 +23,8 @@ interface SharedRequest {
   readonly applyTextNormalization?: "auto" | "on" | "off";
   /** false = zero-retention mode upstream (`enable_logging=false`). */
   readonly enableLogging?: boolean;
+  /** Among those that wait for the upstream higher goes first; default 0. Not sent. */
+  readonly priority?: number;
 }
 
 export interface SpeechRequest extends SharedRequest {

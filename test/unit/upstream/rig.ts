@@ -22,7 +22,8 @@ export function clientOf(
   baseUrl: string,
   more: Partial<UpstreamOptions> = {},
 ): UpstreamClient & AsyncDisposable {
-  const bounds = { maxConnections: 16, maxQueued: 64, timeoutMs: 10_000 };
+  // A refusal is told at once: who is asked again is another test's business.
+  const bounds = { maxConnections: 16, maxQueued: 64, timeoutMs: 10_000, patienceMs: 0 };
   const client = createUpstream({ baseUrl, key: "", ...bounds, ...more });
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
 }

@@ -1,0 +1,208 @@
+/**
+ * Who may ask the upstream now. At most so many requests are open in all, and of one group (a model: plans limit
+ * concurrency by model) no more than the upstream lets through, which its answers tell:
+ *
+ *   an answer with concurrency headers   limit = its maximum, less what others with the same key have open
+ *   a 429                                limit = one less than are open
+ *   an answer without headers            after a 429 the limit creeps up again
+ *
+ * The rest wait, those of a higher priority first, then first come, first served; and only so many may wait.
+ */
+
+export interface GovernorOptions {
+  /** Most requests open at once, 1 or more. */
+  readonly max: number;
+  /** Most requests that wait, 0 or more. */
+  readonly maxWaiting: number;
+}
+
+export interface Wanted {
+  /** Requests of one group share one limit. */
+  readonly group: string;
+  /** Higher goes first. */
+  readonly priority: number;
+}
+
+/** A place among those that ask, waiting or open. */
+export interface Permit {
+  /** Gives it back, or leaves the queue when it was not granted yet. Idempotent. */
+  release(): void;
+  /** What the answer's headers said: requests open for this key when it began, and how many may be. */
+  learn(current: number, maximum: number): void;
+  /** The upstream has answered, without a word about limits. */
+  succeed(): void;
+  /** The upstream has turned it away for too many. */
+  turnAway(): void;
+}
+
+interface Group {
+  held: number;
+  /** A fraction counts towards the next whole one. */
+  limit: number;
+  /** Sorted: the last one is next. */
+  readonly waiting: Ticket[];
+}
+
+type TicketState = "waiting" | "granted" | "released";
+
+interface Ticket {
+  readonly grant: () => void;
+  readonly group: Group;
+  readonly priority: number;
+  readonly order: number;
+  state: TicketState;
+  /** Open in its group when it was granted, itself included. */
+  heldAtGrant: number;
+}
+
+export class Governor {
+  readonly #options: GovernorOptions;
+  readonly #groups = new Map<string, Group>();
+  #held = 0;
+  #waiting = 0;
+  #order = 0;
+
+  constructor(options: GovernorOptions) {
+    this.#options = options;
+  }
+
+  get held(): number {
+    return this.#held;
+  }
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** How many of a group may be open, as far as is known. */
+  limitOf(group: string): number {
+    return Math.min(
+      this.#options.max,
+      Math.floor(this.#groups.get(group)?.limit ?? Number.POSITIVE_INFINITY),
+    );
+  }
+
+  /**
+   * Asks for a permit. `grant` is called in a microtask once it is there, never before this returns and never after
+   * the release; null = it would have to wait and no more may wait.
+   */
+  request({ group: name, priority }: Wanted, grant: () => void): Permit | null {
+    const group = this.#groupOf(name);
+    this.#order += 1;
+    const ticket: Ticket = {
+      grant,
+      group,
+      priority,
+      order: this.#order,
+      state: "waiting",
+      heldAtGrant: 0,
+    };
+    const hasRoom = this.#held < this.#options.max && group.held < Math.floor(group.limit);
+    if (hasRoom) this.#grant(ticket);
+    else if (this.#waiting < this.#options.maxWaiting) this.#enqueue(ticket);
+    else return null;
+    return {
+      release: () => this.#release(ticket),
+      learn: (current, maximum) => this.#learn(ticket, current, maximum),
+      succeed: () => this.#succeed(ticket),
+      turnAway: () => this.#turnAway(ticket),
+    };
+  }
+
+  #groupOf(name: string): Group {
+    let group = this.#groups.get(name);
+    if (group === undefined) {
+      group = { held: 0, limit: Number.POSITIVE_INFINITY, waiting: [] };
+      // Names come from clients: those that nothing is known or asked of are forgotten.
+      if (this.#groups.size >= MAX_GROUPS) this.#forgetIdle();
+      this.#groups.set(name, group);
+    }
+    return group;
+  }
+
+  #forgetIdle(): void {
+    for (const [name, group] of this.#groups) {
+      if (group.held === 0 && group.waiting.length === 0) this.#groups.delete(name);
+    }
+  }
+
+  #enqueue(ticket: Ticket): void {
+    const { waiting } = ticket.group;
+    // The last is next, so that it is taken at no cost; a new one goes before all that it does not go before.
+    const place = waiting.findIndex((other) => isBefore(other, ticket));
+    waiting.splice(place < 0 ? waiting.length : place, 0, ticket);
+    this.#waiting += 1;
+  }
+
+  #release(ticket: Ticket): void {
+    const before = ticket.state;
+    ticket.state = "released";
+    if (before === "waiting") this.#leave(ticket);
+    if (before !== "granted") return;
+    this.#held -= 1;
+    ticket.group.held -= 1;
+    this.#grantWaiting();
+  }
+
+  #leave({ group }: Ticket): void {
+    this.#waiting -= 1;
+    const place = group.waiting.findIndex((other) => other.state === "released");
+    if (place >= 0) group.waiting.splice(place, 1);
+  }
+
+  #learn(ticket: Ticket, current: number, maximum: number): void {
+    const others = Math.max(0, current - ticket.heldAtGrant);
+    ticket.group.limit = Math.max(1, maximum - others);
+    this.#grantWaiting();
+  }
+
+  #succeed({ group }: Ticket): void {
+    if (!Number.isFinite(group.limit)) return;
+    group.limit += 1 / group.limit;
+    this.#grantWaiting();
+  }
+
+  #turnAway({ group }: Ticket): void {
+    group.limit = Math.max(1, Math.min(Math.floor(group.limit), group.held - 1));
+  }
+
+  #grantWaiting(): void {
+    while (this.#held < this.#options.max) {
+      const next = this.#next();
+      if (next === undefined) return;
+      next.group.waiting.pop();
+      this.#waiting -= 1;
+      this.#grant(next);
+    }
+  }
+
+  /** The first of those whose group has room. */
+  #next(): Ticket | undefined {
+    let best: Ticket | undefined;
+    for (const group of this.#groups.values()) {
+      const { waiting } = group;
+      const first = waiting.at(-1);
+      if (first === undefined || group.held >= Math.floor(group.limit)) continue;
+      if (best === undefined || isBefore(first, best)) best = first;
+    }
+    return best;
+  }
+
+  #grant(ticket: Ticket): void {
+    ticket.state = "granted";
+    this.#held += 1;
+    ticket.group.held += 1;
+    ticket.heldAtGrant = ticket.group.held;
+    // Not at once: the release that made room may run deep inside undici's parser.
+    queueMicrotask(() => {
+      if (ticket.state === "granted") ticket.grant();
+    });
+  }
+}
+
+const MAX_GROUPS = 256;
+
+/** Whether `a` goes before `b`. */
+function isBefore(a: Ticket | undefined, b: Ticket): boolean {
+  if (a === undefined) return false;
+  return a.priority !== b.priority ? a.priority > b.priority : a.order < b.order;
+}

@@ -1,0 +1,151 @@
+/** A vendor that lets only so many requests through: nobody on the gateway sees its 429, as long as waiting is worth it. */
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it } from "vitest";
+import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
+import { until } from "../helpers/until.ts";
+
+interface Limits {
+  readonly limit: number;
+  /** Whether answers say what the limit is. */
+  readonly tells: boolean;
+  readonly workMs?: number;
+}
+
+/** Speaks a little mu-law after a while, and turns away what is over its limit. */
+async function limitedVendor({ limit, tells, workMs = 15 }: Limits) {
+  const seen = { open: 0, most: 0, turnedAway: 0, served: 0, bodies: [] as string[] };
+  const work = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    const parts: Buffer[] = [];
+    for await (const part of req) parts.push(part as Buffer);
+    if (seen.open >= limit) {
+      seen.turnedAway += 1;
+      const detail = {
+        type: "rate_limit_error",
+        code: "concurrent_limit_exceeded",
+        status: "too_many_concurrent_requests",
+      };
+      res.writeHead(429, { "content-type": "application/json" }).end(JSON.stringify({ detail }));
+      return;
+    }
+    seen.open += 1;
+    seen.most = Math.max(seen.most, seen.open);
+    const current = seen.open;
+    await new Promise((resolve) => setTimeout(resolve, workMs));
+    seen.bodies.push(Buffer.concat(parts).toString());
+    if (!res.destroyed) seen.served += 1;
+    res.writeHead(200, {
+      "content-type": "audio/basic",
+      ...(tells ? { "current-concurrent-requests": current, "maximum-concurrent-requests": limit } : {}),
+    });
+    res.end(Buffer.alloc(1600, 0xff));
+    seen.open -= 1;
+  };
+  const server = createServer((req, res) => {
+    req.on("error", () => undefined);
+    work(req, res).catch(() => res.destroy());
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    seen,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+const PATH = "/v1/text-to-speech/v/stream?output_format=ulaw_8000";
+
+function ask(url: string, body: unknown, init: RequestInit = {}): Promise<Response> {
+  return fetch(url + PATH, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+    ...init,
+  });
+}
+
+describe("an upstream that is at its limit", () => {
+  it.each([
+    { limit: 5, tells: true },
+    { limit: 5, tells: false },
+    { limit: 1, tells: true },
+  ])("with %o no 429 reaches any of 60 proxied requests, and each is served once", async (limits) => {
+    await using vendor = await limitedVendor({ ...limits, workMs: 5 });
+    await using gateway = await gatewayAt(vendor.url);
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        const answer = await ask(gateway.url, { text: `Number ${index}`, model_id: "eleven_flash_v2_5" });
+        return { status: answer.status, bytes: (await answer.arrayBuffer()).byteLength };
+      }),
+    );
+    expect(answers.every(({ status, bytes }) => status === 200 && bytes === 1600)).toBe(true);
+    expect(vendor.seen.most).toBeLessThanOrEqual(limits.limit);
+    expect(vendor.seen.served).toBe(60);
+    expect(new Set(vendor.seen.bodies).size).toBe(60);
+    // Once the limit is known it is kept to.
+    const before = vendor.seen.turnedAway;
+    if (!limits.tells) return;
+    await Promise.all(
+      Array.from({ length: 20 }, () => ask(gateway.url, { text: "More", model_id: "eleven_flash_v2_5" })),
+    );
+    expect(vendor.seen.turnedAway).toBe(before);
+  });
+
+  it("every live session speaks", async () => {
+    await using vendor = await limitedVendor({ limit: 3, tells: true });
+    await using gateway = await gatewayAt(vendor.url);
+    const clients = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        TestClient.connect(gateway, `/live/s${index}?format=ulaw_8000&events=none&pace=burst`),
+      ),
+    );
+    for (const client of clients) client.send({ type: "speak", text: "Hello." });
+    for (const client of clients) {
+      const done = await client.next("utterance.done");
+      expect(done).toMatchObject({ outcome: "done" });
+      await client[Symbol.asyncDispose]();
+    }
+    expect(vendor.seen.most).toBeLessThanOrEqual(3);
+  });
+
+  it("the 429 is handed on with its body when patience is over, and where the body can't be sent again", async () => {
+    await using vendor = await limitedVendor({ limit: 0, tells: false });
+    await using impatient = await gatewayAt(vendor.url, { upstreamPatienceMs: 0 });
+    const refused = await ask(impatient.url, { text: "Nobody listens" });
+    expect(refused.status).toBe(429);
+    expect(await refused.json()).toMatchObject({ detail: { code: "concurrent_limit_exceeded" } });
+    expect(vendor.seen.turnedAway).toBe(1);
+    await using patient = await gatewayAt(vendor.url);
+    const upload = new FormData();
+    upload.append("audio", new Blob([new Uint8Array(1000)]), "a.wav");
+    const streamed = await fetch(`${patient.url}/v1/audio-isolation`, { method: "POST", body: upload });
+    expect(streamed.status).toBe(429);
+    expect(vendor.seen.turnedAway).toBe(2);
+  });
+
+  it("one that gives up while it waits is never asked for again, and holds nobody up", async () => {
+    await using vendor = await limitedVendor({ limit: 1, tells: true, workMs: 60 });
+    await using gateway = await gatewayAt(vendor.url);
+    await (await ask(gateway.url, { text: "The limit is known" })).arrayBuffer();
+    const first = ask(gateway.url, { text: "First" });
+    await until("the first one", () => vendor.seen.open === 1);
+    const leaving = new AbortController();
+    const second = ask(gateway.url, { text: "Second" }, { signal: leaving.signal });
+    const third = ask(gateway.url, { text: "Third" });
+    leaving.abort();
+    await expect(second).rejects.toThrow();
+    expect((await first).status).toBe(200);
+    expect((await third).status).toBe(200);
+    expect(vendor.seen.bodies.map((body) => (JSON.parse(body) as { text: string }).text)).toEqual([
+      "The limit is known",
+      "First",
+      "Third",
+    ]);
+  });
+});
