@@ -9,6 +9,9 @@ import { registerModels } from "./models.ts";
 import { Refusal } from "./refusal.ts";
 import { registerTextToDialogue } from "./text-to-dialogue.ts";
 import { registerTextToSpeech } from "./text-to-speech.ts";
+import { registerTokens } from "./tokens.ts";
+import { registerUser } from "./user.ts";
+import { registerVoiceSettings } from "./voice-settings.ts";
 import { registerVoices } from "./voices.ts";
 
 /** Forty thousand characters of text, every one escaped, and room for the rest. */
@@ -20,8 +23,11 @@ const SECTIONS = [
   registerTextToSpeech,
   registerTextToDialogue,
   registerVoices,
+  registerVoiceSettings,
   registerModels,
   registerHistory,
+  registerUser,
+  registerTokens,
   registerFaults,
 ] as const;
 

@@ -1,0 +1,235 @@
+/** The account's sections on a server and a store of their own. */
+import { afterEach, describe, expect, it } from "vitest";
+import { TIERS, type Tier } from "../../src/service/http/tiers.ts";
+import { registerTokens, SingleUseTokens } from "../../src/service/http/tokens.ts";
+import { registerUser } from "../../src/service/http/user.ts";
+import { registerVoiceSettings } from "../../src/service/http/voice-settings.ts";
+import type { Store } from "../../src/service/store/store.ts";
+import { VOICE } from "./client.ts";
+import { mount } from "./mounted.ts";
+
+const KEY = "the-only-key";
+const TYPES = ["realtime_scribe", "batch_scribe", "tts_websocket"] as const;
+const FIFTEEN_MINUTES_MS = 900_000;
+
+interface Account {
+  readonly store: Store;
+  readonly tokens: SingleUseTokens;
+  get(path: string, key?: string): Promise<{ readonly status: number; readonly body: unknown }>;
+  post(path: string, key?: string): Promise<{ readonly status: number; readonly body: unknown }>;
+}
+
+const opened: AsyncDisposable[] = [];
+afterEach(async () => {
+  for (const one of opened.splice(0)) await one[Symbol.asyncDispose]();
+});
+
+async function startAccount(options: { readonly tier?: Tier; readonly key?: string } = {}): Promise<Account> {
+  const tokens = new SingleUseTokens({ nowMs: () => performance.now() });
+  const mounted = await mount(options, (section, context) => {
+    registerUser(section, context);
+    registerVoiceSettings(section, context);
+    registerTokens(section, context, tokens);
+  });
+  opened.push(mounted);
+  const send = async (method: string, path: string, given: string | undefined) => {
+    const headers = given === undefined ? {} : { "xi-api-key": given };
+    const answer = await fetch(mounted.url + path, { method, headers });
+    return { status: answer.status, body: (await answer.json()) as unknown };
+  };
+  return {
+    store: mounted.store,
+    tokens,
+    get: (path, given) => send("GET", path, given),
+    post: (path, given) => send("POST", path, given),
+  };
+}
+
+function tokenOf({ status, body }: { readonly status: number; readonly body: unknown }): string {
+  expect(status).toBe(200);
+  return (body as { token: string }).token;
+}
+
+describe("GET /v1/user/subscription", () => {
+  it("has every required field, with what was used", async () => {
+    const { get, store } = await startAccount({ tier: "creator" });
+    store.history.charge(123);
+    store.history.charge(7);
+    store.voices.add({ name: "Mine", description: null, labels: {}, sound: {}, createdAtUnix: 1 }, []);
+    const { status, body } = await get("/v1/user/subscription");
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      tier: "creator",
+      character_count: 130,
+      character_limit: 100_000,
+      max_credit_limit_extension: "unlimited",
+      can_extend_character_limit: true,
+      allowed_to_extend_character_limit: true,
+      voice_slots_used: 1,
+      professional_voice_slots_used: 0,
+      professional_voice_slots_used_in_workspace: 0,
+      voice_limit: 30,
+      voice_add_edit_counter: 1,
+      professional_voice_limit: 1,
+      can_extend_voice_limit: false,
+      can_use_instant_voice_cloning: true,
+      can_use_professional_voice_cloning: true,
+      current_overage: { amount: "0", currency: "usd" },
+      status: "active",
+      open_invoices: [],
+      has_open_invoices: false,
+    });
+  });
+
+  it("grows with the plan, and tells the free one apart", async () => {
+    const limits: number[] = [];
+    for (const tier of TIERS) {
+      const { get } = await startAccount({ tier });
+      const { body } = await get("/v1/user/subscription");
+      const record = body as { tier: string; status: string; character_limit: number };
+      expect(record).toMatchObject({ tier, status: tier === "free" ? "free" : "active" });
+      limits.push(record.character_limit);
+      if (tier !== "free") continue;
+      expect(body).toMatchObject({
+        max_credit_limit_extension: 0,
+        can_extend_character_limit: false,
+        can_use_instant_voice_cloning: false,
+        can_use_professional_voice_cloning: false,
+        billing_period: null,
+      });
+    }
+    expect(limits).toEqual([...new Set(limits)].toSorted((a, b) => a - b));
+    expect(limits.slice(0, 6)).toEqual([10_000, 30_000, 100_000, 500_000, 2_000_000, 11_000_000]);
+  });
+});
+
+describe("GET /v1/user", () => {
+  it("has the shorter subscription, and ids that stay and don't give the key away", async () => {
+    const { get } = await startAccount({ key: KEY });
+    const { body } = await get("/v1/user", KEY);
+    const user = body as { user_id: string; workspace_id: string; subscription: object };
+    expect(user).toMatchObject({
+      is_new_user: false,
+      can_use_delayed_payment_methods: false,
+      is_onboarding_completed: true,
+      is_onboarding_checklist_completed: true,
+      created_at: 0,
+      seat_type: "workspace_admin",
+      subscription: { tier: "enterprise", character_count: 0 },
+    });
+    for (const field of ["next_invoice", "open_invoices", "has_open_invoices", "pending_change"]) {
+      expect(user.subscription).not.toHaveProperty(field);
+    }
+    expect(user.user_id).toMatch(/^[0-9a-f]{28}$/);
+    expect(user.workspace_id).toMatch(/^[0-9a-f]{28}$/);
+    expect(user.workspace_id).not.toBe(user.user_id);
+    expect((await get("/v1/user", KEY)).body).toEqual(body);
+    expect(JSON.stringify(body)).not.toContain(KEY);
+    const other = await (await startAccount({ key: "another-key" })).get("/v1/user", "another-key");
+    expect((other.body as { user_id: string }).user_id).not.toBe(user.user_id);
+  });
+});
+
+describe("voice settings", () => {
+  const defaults = { stability: 0.5, similarity_boost: 0.75, style: 0, use_speaker_boost: true, speed: 1 };
+
+  it("are the defaults, for every voice that there is", async () => {
+    const { get, store } = await startAccount();
+    const { id } = store.voices.add(
+      { name: "Mine", description: null, labels: {}, sound: {}, createdAtUnix: 1 },
+      [],
+    );
+    for (const path of [
+      `/v1/voices/settings/default`,
+      `/v1/voices/${VOICE}/settings`,
+      `/v1/voices/${id}/settings`,
+    ]) {
+      expect(await get(path)).toEqual({ status: 200, body: defaults });
+    }
+  });
+
+  it("of nobody are not found", async () => {
+    const { get } = await startAccount();
+    expect(await get("/v1/voices/nobody/settings")).toMatchObject({
+      status: 404,
+      body: { detail: { type: "not_found", code: "voice_not_found", param: "voice_id" } },
+    });
+  });
+});
+
+describe("POST /v1/single-use-token", () => {
+  it("gives a token for each type, each time another, good for one use of that type", async () => {
+    const { post, tokens } = await startAccount();
+    const seen = new Set<string>();
+    for (const type of TYPES) {
+      const token = tokenOf(await post(`/v1/single-use-token/${type}`));
+      expect(token).toMatch(/^sutkn_[0-9a-f]{48}$/);
+      seen.add(token);
+      const other = type === "tts_websocket" ? "batch_scribe" : "tts_websocket";
+      expect(tokens.consume(token, other)).toBe(false);
+      expect(tokens.consume(token, type)).toBe(true);
+      expect(tokens.consume(token, type)).toBe(false);
+    }
+    seen.add(tokenOf(await post("/v1/single-use-token/tts_websocket")));
+    expect(seen.size).toBe(4);
+    expect(tokens.consume("sutkn_made_up", "tts_websocket")).toBe(false);
+  });
+
+  it("refuses other types in pydantic's words, before the key is looked at", async () => {
+    const { post } = await startAccount({ key: KEY });
+    const expected = "'realtime_scribe', 'batch_scribe' or 'tts_websocket'";
+    for (const type of ["sts_websocket", "constructor", "TTS_WEBSOCKET"]) {
+      expect(await post(`/v1/single-use-token/${type}`)).toMatchObject({
+        status: 422,
+        body: {
+          detail: [{ loc: ["path", "token_type"], msg: `Input should be ${expected}`, input: type }],
+        },
+      });
+    }
+  });
+
+  it("lets a token live for fifteen minutes", () => {
+    let nowMs = 5000;
+    const tokens = new SingleUseTokens({ nowMs: () => nowMs });
+    const early = tokens.issue("tts_websocket");
+    const late = tokens.issue("tts_websocket");
+    nowMs += FIFTEEN_MINUTES_MS - 1;
+    expect(tokens.consume(early, "tts_websocket")).toBe(true);
+    nowMs += 1;
+    expect(tokens.consume(late, "tts_websocket")).toBe(false);
+  });
+
+  it("keeps ten thousand alive and forgets the oldest", () => {
+    const tokens = new SingleUseTokens({ nowMs: () => 0 });
+    const made = Array.from({ length: 10_001 }, () => tokens.issue("tts_websocket"));
+    expect(tokens.consume(made[0] ?? "", "tts_websocket")).toBe(false);
+    expect(tokens.consume(made[1] ?? "", "tts_websocket")).toBe(true);
+    expect(tokens.consume(made[10_000] ?? "", "tts_websocket")).toBe(true);
+  });
+});
+
+describe("the key", () => {
+  it("is asked for by each of them", async () => {
+    const { get, post } = await startAccount({ key: KEY });
+    const reads = [
+      "/v1/user",
+      "/v1/user/subscription",
+      "/v1/voices/settings/default",
+      `/v1/voices/${VOICE}/settings`,
+      "/v1/voices/nobody/settings",
+    ];
+    for (const path of reads) {
+      expect(await get(path)).toMatchObject({
+        status: 401,
+        body: { detail: { status: "needs_authorization" } },
+      });
+      expect(await get(path, "wrong")).toMatchObject({
+        status: 401,
+        body: { detail: { status: "invalid_api_key" } },
+      });
+    }
+    expect((await get("/v1/user", KEY)).status).toBe(200);
+    expect((await post("/v1/single-use-token/tts_websocket", "wrong")).status).toBe(401);
+    tokenOf(await post("/v1/single-use-token/tts_websocket", KEY));
+  });
+});

@@ -1,0 +1,47 @@
+/** Sections on a server and a store of their own, without a voice: for those that say nothing. */
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { silentLog } from "../../src/kit/log.ts";
+import { FaultBoard } from "../../src/service/faults/board.ts";
+import type { ServiceContext } from "../../src/service/http/context.ts";
+import { createServer } from "../../src/service/http/server.ts";
+import { ConcurrencyGate, type Tier } from "../../src/service/http/tiers.ts";
+import { openStore, type Store } from "../../src/service/store/store.ts";
+
+export interface Mounted extends AsyncDisposable {
+  /** Where the sections are; below a prefix, so that the server may have them itself as well. */
+  readonly url: string;
+  readonly store: Store;
+}
+
+export async function mount(
+  options: { readonly tier?: Tier; readonly key?: string },
+  register: (section: FastifyInstance, context: ServiceContext) => void,
+): Promise<Mounted> {
+  const { tier = "enterprise", key } = options;
+  const store = await openStore({ folder: null });
+  const open = (): never => {
+    throw new Error("Nothing is to be said here");
+  };
+  const context: ServiceContext = {
+    voices: { open },
+    key,
+    tier,
+    gate: new ConcurrencyGate(tier),
+    faults: new FaultBoard(),
+    store,
+    log: silentLog,
+  };
+  const app = createServer(context, silentLog);
+  app.register(async (section) => register(section, context), { prefix: "/mounted" });
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/mounted`,
+    store,
+    async [Symbol.asyncDispose]() {
+      await app.close();
+      await store.close();
+    },
+  };
+}
