@@ -3,6 +3,11 @@
 /** Any fixture that only listens. */
 export type NoCommands = Record<never, never>;
 
+export interface VendorOptions {
+  /** How long it takes to answer, ms. */
+  readonly workMs: number;
+}
+
 // ---- upstream --------------------------------------------------------------------------------------------------
 
 export interface UpstreamOptions {
