@@ -1,6 +1,7 @@
 /** The vendor's own client against the embedded service, and what is told of its answers. */
 import { type ElevenLabs, ElevenLabsClient, ElevenLabsError } from "@elevenlabs/elevenlabs-js";
 import type { ServiceOptions } from "../../src/service/service.ts";
+import { gatewayAt } from "../helpers/start-gateway.ts";
 import { type Client, decode, loudness, startClient } from "./client.ts";
 
 export interface Sdk extends AsyncDisposable {
@@ -8,10 +9,18 @@ export interface Sdk extends AsyncDisposable {
   readonly http: Client;
 }
 
+/** With VOICEWIRE_SDK_THROUGH=gateway (sdk-proxied.test.ts) there is a gateway between both, which has the key. */
 export async function startSdk(options: Partial<ServiceOptions> = {}): Promise<Sdk> {
   const http = await startClient(options);
-  const sdk = sdkFor(http.service.url, options.key ?? "any-key");
-  return { sdk, http, [Symbol.asyncDispose]: () => http[Symbol.asyncDispose]() };
+  const key = options.key ?? "any-key";
+  const gateway =
+    process.env.VOICEWIRE_SDK_THROUGH === "gateway" ? await gatewayAt(http.service.url, {}, key) : null;
+  const sdk = sdkFor(gateway?.url ?? http.service.url, gateway === null ? key : "not-the-key");
+  const close = async (): Promise<void> => {
+    await gateway?.close();
+    await http[Symbol.asyncDispose]();
+  };
+  return { sdk, http, [Symbol.asyncDispose]: close };
 }
 
 export function sdkFor(baseUrl: string, apiKey: string): ElevenLabsClient {
