@@ -11,7 +11,7 @@ const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1000;
 
 export function registerHistory(app: FastifyInstance, context: ServiceContext): void {
-  app.get("/v1/history", async (request) => {
+  app.get("/v1/history", async (request, reply) => {
     const faults: ValidationEntry[] = [];
     const query = readHistoryQuery(queryFields(request, faults));
     if (faults.length > 0) throw Refusal.invalid(faults);
@@ -26,16 +26,18 @@ export function registerHistory(app: FastifyInstance, context: ServiceContext): 
       });
     }
     const { items, hasMore } = context.store.history.list(query);
-    return {
-      history: items.map(historyRecord),
+    const rest = {
       last_history_item_id: items.at(-1)?.id ?? null,
       has_more: hasMore,
       scanned_until: items.at(-1)?.dateUnix ?? null,
     };
+    const history = items.map(historyJson).join(",");
+    return reply.type("application/json").send(`{"history":[${history}],${JSON.stringify(rest).slice(1)}`);
   });
-  app.get<{ Params: { history_item_id: string } }>("/v1/history/:history_item_id", async (request) => {
+  app.get<{ Params: { history_item_id: string } }>("/v1/history/:history_item_id", async (request, reply) => {
     authorize(context, request);
-    return historyRecord(requireItem(context, request.params.history_item_id));
+    const json = historyJson(requireItem(context, request.params.history_item_id));
+    return reply.type("application/json").send(json);
   });
   app.delete<{ Params: { history_item_id: string } }>("/v1/history/:history_item_id", async (request) => {
     authorize(context, request);
@@ -70,8 +72,8 @@ function requireOrder({ beforeUnix, afterUnix }: HistoryQuery): void {
   });
 }
 
-function historyRecord(item: HistoryItem): object {
-  return {
+function historyJson(item: HistoryItem): string {
+  const record = {
     history_item_id: item.id,
     request_id: item.requestId,
     voice_id: item.voiceId,
@@ -88,8 +90,8 @@ function historyRecord(item: HistoryItem): object {
     feedback: null,
     share_link_id: null,
     source: item.source,
-    alignments: item.alignments,
     dialogue: item.dialogue,
     output_format: item.outputFormat,
   };
+  return `${JSON.stringify(record).slice(0, -1)},"alignments":${item.alignmentsJson ?? "null"}}`;
 }

@@ -15,7 +15,7 @@ export interface RecordingOptions {
   readonly store: Store;
   readonly log: Logger;
   /** Everything but what is known only at the end. */
-  readonly item: Omit<NewHistoryItem, "alignments">;
+  readonly item: Omit<NewHistoryItem, "alignmentsJson">;
 }
 
 /** The opener of one generation; with a disk that can't keep up its client waits, with one that fails it does not. */
@@ -40,7 +40,8 @@ export function recordingOpener(opener: JobOpener, options: RecordingOptions): J
   const keep = async (): Promise<void> => {
     if (writer === null || writer.bytes === 0) return;
     const media = await writer.finish();
-    store.history.add({ ...item, alignments: timing.whole }, media);
+    const { whole } = timing;
+    store.history.add({ ...item, alignmentsJson: whole === null ? null : JSON.stringify(whole) }, media);
   };
   return {
     open: (spec, handlers) => {

@@ -66,7 +66,7 @@ function historyItemOf(
     readonly requestId: string;
     readonly historyItemId: string;
   },
-): Omit<NewHistoryItem, "alignments"> {
+): Omit<NewHistoryItem, "alignmentsJson"> {
   const { kind } = facts;
   const [input] = shape.inputs;
   const voice = kind.isDialogue || input === undefined ? undefined : findVoice(input.voiceId);

@@ -41,8 +41,8 @@ export interface NewHistoryItem {
   readonly outputFormat: string;
   readonly source: HistorySource;
   readonly settings: Readonly<Record<string, unknown>> | null;
-  /** `{alignment, normalized_alignment}` as they were told (contract A3). */
-  readonly alignments: object | null;
+  /** `{alignment, normalized_alignment}` as they were told (contract A3), as JSON: a page of them is large, and handed on as it is. */
+  readonly alignmentsJson: string | null;
   readonly dialogue: readonly DialogueLine[] | null;
 }
 
@@ -73,6 +73,10 @@ export interface HistoryPage {
   readonly items: readonly HistoryItem[];
   readonly hasMore: boolean;
 }
+
+/** By a subquery, which is asked for the rows of the page only. */
+const SELECT = `SELECT *, (SELECT alignments FROM history_timing AS timing WHERE timing.seq = history.seq) AS alignments
+  FROM history`;
 
 /** An id as the vendor's look: 20 letters and digits. */
 export function newHistoryId(): string {
@@ -108,7 +112,7 @@ export class HistoryStore {
   }
 
   get(id: string): HistoryItem | undefined {
-    const row = this.#database.get("SELECT * FROM history WHERE id = ?", id);
+    const row = this.#database.get(`${SELECT} WHERE id = ?`, id);
     return row === undefined ? undefined : itemOf(row);
   }
 
@@ -125,7 +129,7 @@ export class HistoryStore {
     const { conditions, values } = this.#conditions(query);
     const order = query.direction === "asc" ? "ASC" : "DESC";
     const rows = this.#database.all(
-      `SELECT * FROM history ${conditions} ORDER BY date_unix ${order}, seq ${order} LIMIT ?`,
+      `${SELECT} ${conditions} ORDER BY date_unix ${order}, seq ${order} LIMIT ?`,
       ...values,
       query.pageSize + 1,
     );
@@ -164,8 +168,8 @@ export class HistoryStore {
     const spoken = item.text ?? (item.dialogue ?? []).map((line) => line.text).join("\n");
     this.#database.run(
       `INSERT INTO history (id, request_id, voice_id, voice_name, voice_category, model_id, text, search_text, date_unix,
-        characters_from, characters_to, content_type, output_format, source, settings, alignments, dialogue, media_hash,
-        media_bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        characters_from, characters_to, content_type, output_format, source, settings, dialogue, media_hash, media_bytes)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       id,
       item.requestId,
       item.voiceId,
@@ -181,11 +185,17 @@ export class HistoryStore {
       item.outputFormat,
       item.source,
       item.settings === null ? null : JSON.stringify(item.settings),
-      item.alignments === null ? null : JSON.stringify(item.alignments),
       item.dialogue === null ? null : JSON.stringify(item.dialogue),
       media.hash,
       media.bytes,
     );
+    if (item.alignmentsJson !== null) {
+      this.#database.run(
+        "INSERT INTO history_timing (seq, alignments) SELECT seq, ? FROM history WHERE id = ?",
+        item.alignmentsJson,
+        id,
+      );
+    }
     const { characters, ...facts } = item;
     return {
       ...facts,
@@ -213,7 +223,7 @@ function itemOf(row: Row): HistoryItem {
     outputFormat: textOf(row.output_format),
     source: HISTORY_SOURCES.find((source) => source === row.source) ?? "TTS",
     settings: jsonOf(row.settings) as Readonly<Record<string, unknown>> | null,
-    alignments: jsonOf(row.alignments) as object | null,
+    alignmentsJson: textOrNull(row.alignments),
     dialogue: jsonOf(row.dialogue) as readonly DialogueLine[] | null,
     media: { hash: textOf(row.media_hash), bytes: numberOf(row.media_bytes) },
   };

@@ -27,10 +27,14 @@ export const MIGRATIONS: readonly string[] = [
     output_format TEXT NOT NULL,
     source TEXT NOT NULL,
     settings TEXT,
-    alignments TEXT,
     dialogue TEXT,
     media_hash TEXT NOT NULL,
     media_bytes INTEGER NOT NULL
+  );
+  -- Apart: they are many times larger than all the rest, which a search goes through.
+  CREATE TABLE history_timing (
+    seq INTEGER PRIMARY KEY REFERENCES history (seq) ON DELETE CASCADE,
+    alignments TEXT NOT NULL
   );
   CREATE INDEX history_by_date ON history (date_unix, seq);
   CREATE INDEX history_by_voice ON history (voice_id, date_unix, seq);

@@ -50,7 +50,7 @@ function itemOf(changes: Partial<NewHistoryItem> = {}): NewHistoryItem {
     outputFormat: "mp3_44100_128",
     source: "TTS",
     settings: { stability: 0.5 },
-    alignments: { alignment: { characters: ["H"] } },
+    alignmentsJson: '{"alignment":{"characters":["H"]}}',
     dialogue: null,
     ...changes,
   };
@@ -70,7 +70,10 @@ describe("history", () => {
   it("gives back what was added, with its audio, also after the store was opened anew", async () => {
     const dialogue = [{ text: "Hi", voice_id: "v", voice_name: "Nora" }];
     const first = await add();
-    const second = await add({ text: null, voiceId: null, dialogue, settings: null, alignments: null }, "b");
+    const second = await add(
+      { text: null, voiceId: null, dialogue, settings: null, alignmentsJson: null },
+      "b",
+    );
     await store.close();
     store = await openStore({ folder, limits });
     expect(store.history.get(first.id)).toEqual(first);
