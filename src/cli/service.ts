@@ -25,6 +25,10 @@ const FLAGS: readonly Flag[] = [
     value: "FOLDER",
     about: "Keep history, voices and webhooks there (default: only while it runs)",
   },
+  {
+    name: "webhooks-allow-private",
+    about: "Let webhooks call private addresses, and by http: for receivers on your own network",
+  },
   { name: "log-level", value: "CHOICE", about: `${LOG_LEVELS.join("|")}; default info` },
   { name: "parent", about: "Report the port over IPC and end with the parent", isHidden: true },
 ];
@@ -80,6 +84,7 @@ async function runUntilSignal(io: Io, parsed: ParsedArguments): Promise<number> 
     ...(key === undefined ? {} : { key }),
     ...(tier === undefined ? {} : { tier }),
     ...(dataFolder === undefined ? {} : { dataFolder }),
+    webhooksAllowPrivate: parsed.has("webhooks-allow-private"),
     log: createLog(io, choiceFlag(parsed, "log-level", LOG_LEVELS) ?? (isChild ? "warn" : "info")),
   });
   const running = await Promise.race([starting, ended.then(() => undefined)]);

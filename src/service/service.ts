@@ -10,6 +10,7 @@ import { ConcurrencyGate, findTier, TIERS } from "./http/tiers.ts";
 import { openStore } from "./store/store.ts";
 import { requireVoicePackage } from "./voice/package.ts";
 import { VoicePool, type VoiceStats } from "./voice/pool.ts";
+import { Webhooks } from "./webhooks/webhooks.ts";
 
 export interface ServiceOptions {
   readonly host: string;
@@ -23,6 +24,8 @@ export interface ServiceOptions {
   readonly tier?: string;
   /** Where history, samples and webhooks are kept; default: a temporary folder, removed on closing. */
   readonly dataFolder?: string;
+  /** Webhooks may also call private addresses, and by http; default: only public ones, by https. */
+  readonly webhooksAllowPrivate?: boolean;
   readonly log?: Logger;
 }
 
@@ -47,10 +50,14 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   requireVoicePackage();
   const log = options.log ?? silentLog;
   const store = await openStore({ folder: options.dataFolder ?? null });
+  const webhooks = new Webhooks(store.database, {
+    log,
+    allowPrivate: options.webhooksAllowPrivate ?? false,
+  });
   const voices = new VoicePool({ workers: options.voiceWorkers ?? 1, log });
   const gate = new ConcurrencyGate(tier);
   const app = createServer(
-    { voices, key: options.key, tier, gate, faults: new FaultBoard(), store, log },
+    { voices, key: options.key, tier, gate, faults: new FaultBoard(), store, webhooks, log },
     log,
   );
   app.get("/service/stats", async () => voices.stats);
@@ -60,7 +67,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   let closing: Promise<void> | undefined;
   const close = () => {
     // Requests write to the store until they are over.
-    closing ??= Promise.all([app.close(), voices.close()]).then(() => store.close());
+    closing ??= Promise.all([app.close(), voices.close()])
+      .then(() => webhooks.close())
+      .then(() => store.close());
     return closing;
   };
   try {
@@ -76,6 +85,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     await close();
     throw thrown;
   }
+  webhooks.start();
   const address = app.server.address();
   const port = typeof address === "object" && address !== null ? address.port : options.port;
   const host = options.host.includes(":") ? `[${options.host}]` : options.host;

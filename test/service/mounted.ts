@@ -7,6 +7,7 @@ import type { ServiceContext } from "../../src/service/http/context.ts";
 import { createServer } from "../../src/service/http/server.ts";
 import { ConcurrencyGate, type Tier } from "../../src/service/http/tiers.ts";
 import { openStore, type Store } from "../../src/service/store/store.ts";
+import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
 
 export interface Mounted extends AsyncDisposable {
   /** Where the sections are; below a prefix, so that the server may have them itself as well. */
@@ -30,6 +31,7 @@ export async function mount(
     gate: new ConcurrencyGate(tier),
     faults: new FaultBoard(),
     store,
+    webhooks: new Webhooks(store.database, { log: silentLog, allowPrivate: false }),
     log: silentLog,
   };
   const app = createServer(context, silentLog);

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../kit/log.ts";
 import type { FaultBoard } from "../faults/board.ts";
 import type { Store } from "../store/store.ts";
+import type { Webhooks } from "../webhooks/webhooks.ts";
 import { requireKey } from "./auth.ts";
 import type { JobOpener } from "./delivery.ts";
 import { Fields } from "./pydantic.ts";
@@ -18,6 +19,7 @@ export interface ServiceContext {
   readonly gate: ConcurrencyGate;
   readonly faults: FaultBoard;
   readonly store: Store;
+  readonly webhooks: Webhooks;
   readonly log: Logger;
 }
 

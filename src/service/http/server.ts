@@ -7,12 +7,14 @@ import { registerFaults } from "./faults.ts";
 import { registerHistory } from "./history.ts";
 import { registerModels } from "./models.ts";
 import { Refusal } from "./refusal.ts";
+import { registerSoundGeneration } from "./sound-generation.ts";
 import { registerTextToDialogue } from "./text-to-dialogue.ts";
 import { registerTextToSpeech } from "./text-to-speech.ts";
 import { registerTokens } from "./tokens.ts";
 import { registerUser } from "./user.ts";
 import { registerVoiceSettings } from "./voice-settings.ts";
 import { registerVoices } from "./voices.ts";
+import { registerWebhooks } from "./webhooks.ts";
 
 /** Forty thousand characters of text, every one escaped, and room for the rest. */
 const MAX_BODY_BYTES = 1_048_576;
@@ -22,12 +24,14 @@ const MAX_PARAM_LENGTH = 200;
 const SECTIONS = [
   registerTextToSpeech,
   registerTextToDialogue,
+  registerSoundGeneration,
   registerVoices,
   registerVoiceSettings,
   registerModels,
   registerHistory,
   registerUser,
   registerTokens,
+  registerWebhooks,
   registerFaults,
 ] as const;
 

@@ -101,5 +101,6 @@ export const MIGRATIONS: readonly string[] = [
     next_try_ms INTEGER NOT NULL
   );
   CREATE INDEX webhook_delivery_by_time ON webhook_delivery (next_try_ms);
+  CREATE INDEX webhook_delivery_by_webhook ON webhook_delivery (webhook_id, next_try_ms);
   `,
 ];
