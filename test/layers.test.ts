@@ -53,7 +53,6 @@ const LIBRARIES: Record<string, readonly string[]> = {
   "@wasm-audio-decoders/flac": ["service"],
   "@wasm-audio-decoders/ogg-vorbis": ["service"],
   "@shiguredo/rnnoise-wasm": ["service"],
-  "@jitsi/rnnoise-wasm": ["service"],
   "@echogarden/espeak-ng-emscripten": ["service"],
   zod: ["protocol", "service"],
   pino: ["cli"],

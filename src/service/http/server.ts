@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from "fastify";
 import type { Logger } from "../../kit/log.ts";
+import { registerAudioIsolation } from "./audio-isolation.ts";
 import { CORS_HEADERS, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { registerFaults } from "./faults.ts";
 import { registerHistory } from "./history.ts";
@@ -25,6 +26,7 @@ const SECTIONS = [
   registerTextToSpeech,
   registerTextToDialogue,
   registerSoundGeneration,
+  registerAudioIsolation,
   registerVoices,
   registerVoiceSettings,
   registerModels,

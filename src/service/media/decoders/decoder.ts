@@ -1,0 +1,52 @@
+/** What the decoders of uploaded files have in common, and the interface's words for what is wrong with one. */
+import { Refusal } from "../../http/refusal.ts";
+import type { PcmPiece } from "../pieces.ts";
+
+export interface UploadDecoder {
+  /** Throws Refusal `invalid_audio` for broken bytes; nothing can be pushed after that. */
+  push(bytes: Uint8Array): Promise<readonly PcmPiece[]>;
+  /** The bytes have ended: what is left. */
+  finish(): Promise<readonly PcmPiece[]>;
+  /** Idempotent. */
+  close(): void;
+}
+
+/** Hz of the files that are taken. */
+export const MIN_RATE = 4000;
+export const MAX_RATE = 384_000;
+export const MAX_CHANNELS = 32;
+
+/** The bytes are of no format that is known here. */
+export function unknownFormat(reason: string): Refusal {
+  return Refusal.of({
+    type: "validation_error",
+    code: "invalid_audio_format",
+    message: `The audio cannot be decoded: ${reason}. Expected WAV, MP3, FLAC, Ogg Opus or Ogg Vorbis.`,
+    param: "audio",
+  });
+}
+
+/** The bytes begin as a known format and are broken. */
+export function invalidAudio(reason: string): Refusal {
+  return Refusal.of({
+    type: "validation_error",
+    code: "invalid_audio",
+    message: `The audio cannot be decoded: ${reason}.`,
+    param: "audio",
+  });
+}
+
+export function audioTooLong(maxSeconds: number): Refusal {
+  return Refusal.of({
+    type: "validation_error",
+    code: "audio_too_long",
+    message: `The audio is longer than ${maxSeconds} seconds.`,
+    param: "audio",
+  });
+}
+
+/** Throws Refusal `invalid_audio_format` for a rate that no recording has. */
+export function requireRate(sampleRate: number): number {
+  if (sampleRate >= MIN_RATE && sampleRate <= MAX_RATE) return sampleRate;
+  throw unknownFormat(`its sample rate is ${sampleRate} Hz, which is not from ${MIN_RATE} to ${MAX_RATE}`);
+}

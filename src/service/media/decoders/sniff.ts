@@ -1,0 +1,85 @@
+/** Says by its first bytes what a file is: names and MIME types are often wrong. */
+export type Container = "wav" | "mp3" | "flac" | "ogg-opus" | "ogg-vorbis" | "ogg-flac";
+
+/** So many bytes are enough, after an ID3 tag. */
+export const SNIFF_BYTES = 8192;
+/** An MP3 that was cut out of a longer one begins in the middle of a frame; the longest has 1,441 bytes (layer II 1,729). */
+const MAX_MP3_OFFSET = 2048;
+const OGG_HEADER_BYTES = 27;
+
+/** Length of the ID3v2 tag at the front; 0 where there is none. Ten bytes are looked at. */
+export function id3Bytes(bytes: Uint8Array): number {
+  if (bytes.length < 10 || !startsWith(bytes, "ID3")) return 0;
+  const [, , , , , flags = 0, a = 0, b = 0, c = 0, d = 0] = bytes;
+  const size = ((a & 0x7f) << 21) | ((b & 0x7f) << 14) | ((c & 0x7f) << 7) | (d & 0x7f);
+  const hasFooter = (flags & 0x10) !== 0;
+  return 10 + size + (hasFooter ? 10 : 0);
+}
+
+/** `bytes`: the first SNIFF_BYTES behind an ID3 tag, or all where there are fewer. */
+export function containerOf(bytes: Uint8Array): Container | undefined {
+  if (startsWith(bytes, "RIFF") || startsWith(bytes, "RF64") || startsWith(bytes, "BW64")) {
+    return startsWith(bytes.subarray(8), "WAVE") ? "wav" : undefined;
+  }
+  if (startsWith(bytes, "fLaC")) return "flac";
+  if (startsWith(bytes, "OggS")) return oggCodec(bytes);
+  return hasMp3Frames(bytes) ? "mp3" : undefined;
+}
+
+/** Of the first packet on the first page. */
+function oggCodec(bytes: Uint8Array): Container | undefined {
+  const packet = bytes.subarray(OGG_HEADER_BYTES + (bytes[OGG_HEADER_BYTES - 1] ?? 0));
+  if (startsWith(packet, "OpusHead")) return "ogg-opus";
+  if (startsWith(packet, "\u0001vorbis")) return "ogg-vorbis";
+  return startsWith(packet, "\u007fFLAC") ? "ogg-flac" : undefined;
+}
+
+function startsWith(bytes: Uint8Array, text: string): boolean {
+  return bytes.length >= text.length && [...text].every((letter, at) => bytes[at] === letter.charCodeAt(0));
+}
+
+/** Two frames behind one another, or one that is followed by the end. */
+function hasMp3Frames(bytes: Uint8Array): boolean {
+  for (let at = 0; at < Math.min(bytes.length - 3, MAX_MP3_OFFSET); at += 1) {
+    const first = frameBytes(bytes, at);
+    if (first === null) continue;
+    if (at === 0 && at + first === bytes.length) return true;
+    const second = frameBytes(bytes, at + first);
+    if (second !== null && isSameKind(bytes, at, at + first)) return true;
+  }
+  return false;
+}
+
+/** Version, layer and sample rate. */
+function isSameKind(bytes: Uint8Array, a: number, b: number): boolean {
+  const kindOf = (at: number) => [(bytes[at + 1] ?? 0) & 0xfe, (bytes[at + 2] ?? 0) & 0x0c].join();
+  return kindOf(a) === kindOf(b);
+}
+
+/** kbit/s by index 1-14: MPEG-1 layers I, II, III; MPEG-2 layer I, layers II and III. */
+const BIT_RATES: Readonly<Record<string, readonly number[]>> = {
+  "1.1": [32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
+  "1.2": [32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
+  "1.3": [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+  "2.1": [32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256],
+  "2.2": [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+  "2.3": [8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+};
+const RATES = [44_100, 48_000, 32_000] as const;
+
+/** Length of the MPEG audio frame whose header is there; null where there is none. */
+function frameBytes(bytes: Uint8Array, at: number): number | null {
+  const [sync = 0, kind = 0, rates = 0] = bytes.subarray(at, at + 3);
+  const version = (kind >> 3) & 3;
+  const layer = 4 - ((kind >> 1) & 3);
+  // Layer 4 is no layer: AAC's frames have it.
+  if (sync !== 0xff || (kind & 0xe0) !== 0xe0 || version === 1 || layer === 4) return null;
+  const bitRate = BIT_RATES[`${version === 3 ? 1 : 2}.${layer}`]?.[(rates >> 4) - 1];
+  const baseRate = RATES[(rates >> 2) & 3];
+  if (bitRate === undefined || baseRate === undefined) return null;
+  const sampleRate = version === 3 ? baseRate : version === 2 ? baseRate / 2 : baseRate / 4;
+  const padding = (rates >> 1) & 1;
+  if (layer === 1) return (Math.floor((12_000 * bitRate) / sampleRate) + padding) * 4;
+  const samplesPerByte = layer === 3 && version !== 3 ? 72_000 : 144_000;
+  return Math.floor((samplesPerByte * bitRate) / sampleRate) + padding;
+}

@@ -1,0 +1,83 @@
+/** Sounds and files for the tests of uploads. */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { run } from "../../audio/helpers.ts";
+
+export const RATE = 48_000;
+
+/** Tones that come and go, so that a shift in time shows; -1..1 scaled to 16 bits. */
+export function testSound(seconds: number, rate = RATE): Int16Array {
+  return Int16Array.from({ length: Math.round(seconds * rate) }, (_, at) => {
+    const time = at / rate;
+    const tone = Math.sin(2 * Math.PI * (300 * time + 250 * time * time));
+    return Math.round(9000 * tone * (0.6 + 0.4 * Math.sin(2 * Math.PI * 3 * time)));
+  });
+}
+
+/** Encoded by ffmpeg from mono samples at `rate`, to a file in which it can go back to the header. */
+export function encodeFile(pcm: Int16Array, args: readonly string[], rate = RATE): Uint8Array {
+  const folder = mkdtempSync(join(tmpdir(), "voicewire-test-"));
+  try {
+    const path = join(folder, "audio");
+    const input = ["-v", "error", "-f", "s16le", "-ar", String(rate), "-ac", "1", "-i", "pipe:0"];
+    const bytes = new Uint8Array(pcm.buffer, pcm.byteOffset, pcm.byteLength);
+    const { stderr, status } = run("ffmpeg", [...input, ...args, path], bytes);
+    if (status !== 0) throw new Error(`ffmpeg: ${stderr}`);
+    return new Uint8Array(readFileSync(path));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Pieces of changing sizes, as a connection gives them. */
+export function fileOf(bytes: Uint8Array, pieceBytes = 5000): { read(): AsyncIterable<Uint8Array> } {
+  return {
+    async *read() {
+      for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes);
+    },
+  };
+}
+
+/** Root mean square. */
+export function levelOf(pcm: ArrayLike<number>, from = 0, to = pcm.length): number {
+  let sum = 0;
+  for (let at = from; at < to; at += 1) sum += (pcm[at] ?? 0) ** 2;
+  return Math.sqrt(sum / Math.max(1, to - from));
+}
+
+/** Correlation of two signals, -1..1, where `b` is read `lag` samples later. */
+export function correlation(
+  a: ArrayLike<number>,
+  b: ArrayLike<number>,
+  { lag = 0, from = 0, to = a.length }: { lag?: number; from?: number; to?: number } = {},
+): number {
+  let [ab, aa, bb] = [0, 0, 0];
+  for (let at = from; at < to; at += 1) {
+    const x = a[at] ?? 0;
+    const y = b[at + lag] ?? 0;
+    ab += x * y;
+    aa += x * x;
+    bb += y * y;
+  }
+  return ab / Math.sqrt(aa * bb + 1e-9);
+}
+
+/** Samples by which `b` comes later than `a`, within `reach`. */
+export function lagOf(a: ArrayLike<number>, b: ArrayLike<number>, reach: number): number {
+  let best = { lag: 0, value: -1 };
+  for (let lag = -reach; lag <= reach; lag += 1) {
+    const value = correlation(a, b, { lag, from: reach, to: a.length - reach });
+    if (value > best.value) best = { lag, value };
+  }
+  return best.lag;
+}
+
+/** Numbers from 0 to 1 that are the same each time. */
+export function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 4_294_967_296;
+  };
+}
