@@ -438,6 +438,19 @@ describe("everything else", () => {
       status: "request_too_large",
     });
   });
+  it("what is nested too deeply to be told again is named all the same, and a path that can't be read is refused", async () => {
+    const deep = `{"text": ${"[".repeat(50_000)}${"]".repeat(50_000)}}`;
+    const answer = await open.post(PATH, deep, { "content-type": "application/json" });
+    expect(answer.status).toBe(422);
+    expect(JSON.parse(answer.body.toString())).toEqual({
+      detail: [
+        { type: "string_type", loc: ["body", "text"], msg: "Input should be a valid string", input: null },
+      ],
+    });
+    const unreadable = await open.get("/v1/history/%E0%A4%A");
+    expect(unreadable.status).toBe(400);
+    expect(JSON.parse(unreadable.body.toString())).toMatchObject({ detail: { code: "bad_request" } });
+  });
   it("answers carry CORS headers, trace and no secret", async () => {
     const answer = await locked.post(PATH, { text: "x" }, { "xi-api-key": "a-secret-guess" });
     expect(answer.headers).toMatchObject({

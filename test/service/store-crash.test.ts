@@ -16,7 +16,7 @@ import { randomBytes } from "node:crypto";
 const { openStore } = await import(${JSON.stringify(BUILT)});
 const store = await openStore({ folder: process.argv[2] });
 const item = { requestId: null, voiceId: "v", voiceName: "n", voiceCategory: null, modelId: "m", text: "t", dateUnix: Math.floor(Date.now() / 1000),
-  characters: 1, contentType: "audio/mpeg", outputFormat: "mp3_44100_128", source: "TTS", settings: null, alignments: null, dialogue: null };
+  characters: 1, contentType: "audio/mpeg", outputFormat: "mp3_44100_128", source: "TTS", settings: null, alignmentsJson: null, dialogue: null };
 process.send("ready");
 for (;;) {
   const media = await store.media.put(randomBytes(1 + Math.floor(Math.random() * 200_000)));

@@ -54,6 +54,20 @@ export class Refusal extends Error {
     return new Refusal(422, entries);
   }
 
+  /** The body as JSON. What was sent is left out of a validation answer where it is nested too deeply to be written. */
+  json(traceId: string): string {
+    const body = this.body(traceId);
+    try {
+      return JSON.stringify(body);
+    } catch (thrown) {
+      const detail = this.#detail;
+      if (!(thrown instanceof RangeError) || typeof detail === "string" || !isEntries(detail)) throw thrown;
+      return JSON.stringify({
+        detail: detail.map(({ type, loc, msg }) => ({ type, loc, msg, input: null })),
+      });
+    }
+  }
+
   /** The JSON body; `traceId` equals the answer's x-trace-id. */
   body(traceId: string): { readonly detail: unknown } {
     const detail = this.#detail;

@@ -9,10 +9,12 @@ import { registerHistory } from "./history.ts";
 import { registerModels } from "./models.ts";
 import { Refusal } from "./refusal.ts";
 import { registerSoundGeneration } from "./sound-generation.ts";
+import { registerSpeechToSpeech } from "./speech-to-speech.ts";
 import { registerTextToDialogue } from "./text-to-dialogue.ts";
 import { registerTextToSpeech } from "./text-to-speech.ts";
 import { registerTokens } from "./tokens.ts";
 import { registerUser } from "./user.ts";
+import { registerVoiceSamples } from "./voice-samples.ts";
 import { registerVoiceSettings } from "./voice-settings.ts";
 import { registerVoices } from "./voices.ts";
 import { registerWebhooks } from "./webhooks.ts";
@@ -27,8 +29,10 @@ const SECTIONS = [
   registerTextToDialogue,
   registerSoundGeneration,
   registerAudioIsolation,
+  registerSpeechToSpeech,
   registerVoices,
   registerVoiceSettings,
+  registerVoiceSamples,
   registerModels,
   registerHistory,
   registerUser,
@@ -44,6 +48,14 @@ export function createServer(context: ServiceContext, log: Logger): FastifyInsta
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    // A path that can't be decoded is nobody's: no hook and no handler sees it.
+    frameworkErrors: (_error, _request, reply) => {
+      const message = "The path of the request can't be read.";
+      void answer(
+        reply.headers(CORS_HEADERS),
+        Refusal.of({ type: "invalid_request", code: "bad_request", message }),
+      );
+    },
   });
   const paths: RegExp[] = [];
   app.addHook("onRoute", (route) => {
@@ -73,7 +85,7 @@ function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
   return reply
     .code(refusal.httpStatus)
     .type("application/json")
-    .send(refusal.body(traceIdOf(reply)));
+    .send(refusal.json(traceIdOf(reply)));
 }
 
 function toRefusal(thrown: FastifyError, log: Logger): Refusal {

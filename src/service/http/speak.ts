@@ -4,9 +4,9 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { delayOrRefuse, withFaults } from "../faults/apply.ts";
 import { FAULT_HEADER } from "../faults/fault.ts";
 import { type NewHistoryItem, newHistoryId } from "../store/history.ts";
-import { findVoice } from "../voice/voices.ts";
 import { CORS_HEADERS, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { type Delivery, deliverStream, deliverWhole } from "./delivery.ts";
+import { findKnownVoice, type KnownVoice } from "./known-voice.ts";
 import { audioTypeOf } from "./output-format.ts";
 import { recordingOpener } from "./recorder.ts";
 import { acceptSpeech, type EndpointKind, type SpeechShape } from "./speech-request.ts";
@@ -24,12 +24,14 @@ export async function speak(
   const { shape, kind } = options;
   const { faults, ...asked } = context.faults.next(request.headers[FAULT_HEADER]);
   const wantsTruth = asked.wantsTruth || request.headers[TRUTH_HEADER] === "1";
-  const { spec, model, cost } = acceptSpeech(shape, { kind, tier: context.tier, wantsTruth });
+  const findVoice = (id: string): KnownVoice | undefined => findKnownVoice(context, id);
+  const { spec, model, cost } = acceptSpeech(shape, { kind, tier: context.tier, wantsTruth, findVoice });
   if (faults.length > 0) await delayOrRefuse(faults, reply);
   const admission = context.gate.enter(model.concurrencyGroup);
   const requestId = randomBytes(10).toString("hex");
   const historyItemId = shape.isLogged ? newHistoryId() : null;
-  const item = historyItemId === null ? null : historyItemOf(shape, { kind, cost, requestId, historyItemId });
+  const item =
+    historyItemId === null ? null : historyItemOf(shape, { kind, cost, requestId, historyItemId, findVoice });
   const voices =
     item === null
       ? context.voices
@@ -65,9 +67,10 @@ function historyItemOf(
     readonly cost: number;
     readonly requestId: string;
     readonly historyItemId: string;
+    readonly findVoice: (id: string) => KnownVoice | undefined;
   },
 ): Omit<NewHistoryItem, "alignmentsJson"> {
-  const { kind } = facts;
+  const { kind, findVoice } = facts;
   const [input] = shape.inputs;
   const voice = kind.isDialogue || input === undefined ? undefined : findVoice(input.voiceId);
   return {
@@ -75,7 +78,7 @@ function historyItemOf(
     requestId: facts.requestId,
     voiceId: voice?.id ?? null,
     voiceName: voice?.name ?? null,
-    voiceCategory: voice === undefined ? null : "premade",
+    voiceCategory: voice?.category ?? null,
     modelId: shape.modelId,
     text: kind.isDialogue ? null : (input?.text ?? null),
     dateUnix: Math.floor(Date.now() / 1000),

@@ -5,7 +5,7 @@
 
 import { findLanguage } from "../voice/languages.ts";
 import type { JobInput, JobSpec } from "../voice/messages.ts";
-import { findVoice } from "../voice/voices.ts";
+import type { KnownVoice } from "./known-voice.ts";
 import { findModel, type Model } from "./models-catalogue.ts";
 import { DEFAULT_FORMAT, requireFormat } from "./output-format.ts";
 import type { Fields } from "./pydantic.ts";
@@ -74,13 +74,18 @@ export interface AcceptedSpeech {
 /** Throws the Refusal of the first thing that is not in order. */
 export function acceptSpeech(
   shape: SpeechShape,
-  options: { readonly kind: EndpointKind; readonly tier: Tier; readonly wantsTruth: boolean },
+  options: {
+    readonly kind: EndpointKind;
+    readonly tier: Tier;
+    readonly wantsTruth: boolean;
+    readonly findVoice: (id: string) => KnownVoice | undefined;
+  },
 ): AcceptedSpeech {
   const { kind, tier } = options;
   requireFormat(shape.outputFormat, { isStream: kind.isStream, tier });
   const model = requireModel(shape.modelId, kind);
   requirePlan(shape, model, tier);
-  for (const { voiceId } of shape.inputs) requireVoice(voiceId);
+  const voices = shape.inputs.map(({ voiceId }) => requireVoice(options.findVoice(voiceId), voiceId));
   if (kind.isDialogue) requireDialogue(shape.inputs);
   const length = requireText(shape.inputs, model);
   requireSettings(shape);
@@ -92,7 +97,10 @@ export function acceptSpeech(
     const param = "pronunciation_dictionary_locators";
     throw Refusal.of({ type: "not_found", code: "pronunciation_dictionary_not_found", message, param });
   }
-  const inputs = shape.inputs.map((input): JobInput => ({ ...input, languageCode }));
+  const inputs = shape.inputs.map((input, index): JobInput => {
+    const sound = voices[index]?.sound;
+    return { ...input, languageCode, ...(sound === undefined ? {} : { sound }) };
+  });
   return {
     spec: specOf(shape, inputs, { model, ...options }),
     model,
@@ -154,8 +162,9 @@ function requirePlan(shape: SpeechShape, model: Model, tier: Tier): void {
   }
 }
 
-function requireVoice(id: string): void {
-  if (findVoice(id) === undefined) throw voiceNotFound(id);
+function requireVoice(voice: KnownVoice | undefined, id: string): KnownVoice {
+  if (voice === undefined) throw voiceNotFound(id);
+  return voice;
 }
 
 export function voiceNotFound(id: string): Refusal {

@@ -1,11 +1,13 @@
 /** Section "Voices" (contract E1): the catalogue of the embedded voices in both versions of the list. */
 import type { FastifyInstance } from "fastify";
-import { VOICES, type Voice } from "../voice/voices.ts";
+import type { Sample } from "../store/voices.ts";
+import { VOICES } from "../voice/voices.ts";
 import { authorize, queryFields, type ServiceContext } from "./context.ts";
 import { MODELS } from "./models-catalogue.ts";
 import type { Fields } from "./pydantic.ts";
 import { Refusal, type ValidationEntry } from "./refusal.ts";
 import { voiceNotFound } from "./speech-request.ts";
+import { sampleRecord } from "./voice-samples.ts";
 
 /** 2024-01-01: the voices come with the program, their order is the catalogue's. */
 const FIRST_CREATED_UNIX = 1_704_067_200;
@@ -28,14 +30,14 @@ export function registerVoices(app: FastifyInstance, context: ServiceContext): v
     queryFields(request, faults).boolean("show_legacy");
     if (faults.length > 0) throw Refusal.invalid(faults);
     authorize(context, request);
-    return { voices: VOICES.map(voiceRecord) };
+    return { voices: allVoices(context).map(voiceRecord) };
   });
   app.get<{ Params: { voice_id: string } }>("/v1/voices/:voice_id", async (request) => {
     const faults: ValidationEntry[] = [];
     queryFields(request, faults).boolean("with_settings");
     if (faults.length > 0) throw Refusal.invalid(faults);
     authorize(context, request);
-    const voice = VOICES.find((one) => one.id === request.params.voice_id);
+    const voice = allVoices(context).find((one) => one.id === request.params.voice_id);
     if (voice === undefined) throw voiceNotFound(request.params.voice_id);
     return voiceRecord(voice);
   });
@@ -44,7 +46,7 @@ export function registerVoices(app: FastifyInstance, context: ServiceContext): v
     const query = readVoiceQuery(queryFields(request, faults));
     if (faults.length > 0) throw Refusal.invalid(faults);
     authorize(context, request);
-    return listVoices(query);
+    return listVoices(query, allVoices(context));
   });
 }
 
@@ -75,7 +77,7 @@ function readVoiceQuery(query: Fields) {
 
 type VoiceQuery = ReturnType<typeof readVoiceQuery>;
 
-function listVoices(query: VoiceQuery): object {
+function listVoices(query: VoiceQuery, voices: readonly ListedVoice[]): object {
   if (query.pageSize < 1 || query.pageSize > MAX_PAGE) {
     const message = `Invalid page_size ${query.pageSize}, expected 1 to ${MAX_PAGE}.`;
     throw Refusal.of({ type: "validation_error", code: "invalid_page_size", message, param: "page_size" });
@@ -85,7 +87,7 @@ function listVoices(query: VoiceQuery): object {
     throw Refusal.of({ type: "validation_error", code: "invalid_parameters", message, param: "voice_ids" });
   }
   const found = sorted(
-    VOICES.filter((voice) => isWanted(voice, query)),
+    voices.filter((voice) => isWanted(voice, query)),
     query,
   );
   const from = readPageToken(query.pageToken, found);
@@ -101,7 +103,7 @@ function listVoices(query: VoiceQuery): object {
 }
 
 /** A token names the last voice of the page before. */
-function readPageToken(token: string | undefined, found: readonly Voice[]): number {
+function readPageToken(token: string | undefined, found: readonly ListedVoice[]): number {
   if (token === undefined || token === "") return 0;
   const id = Buffer.from(token, "base64url").toString();
   const index = found.findIndex((voice) => voice.id === id);
@@ -110,15 +112,14 @@ function readPageToken(token: string | undefined, found: readonly Voice[]): numb
   throw Refusal.of({ type: "validation_error", code: "invalid_cursor", message, param: "next_page_token" });
 }
 
-function isWanted(voice: Voice, query: VoiceQuery): boolean {
+function isWanted(voice: ListedVoice, query: VoiceQuery): boolean {
   const { labels } = voice;
   const text = [voice.id, voice.name, voice.description, ...Object.values(labels)].join(" ").toLowerCase();
-  const isOwn =
-    query.voiceType === undefined || ["default", "non-community", "saved"].includes(query.voiceType);
+  const isOfType = query.voiceType === undefined || TYPES_OF[voice.category].includes(query.voiceType);
   return (
-    isOwn &&
+    isOfType &&
     (query.search === undefined || text.includes(query.search)) &&
-    (query.category === undefined || query.category === "premade") &&
+    (query.category === undefined || query.category === voice.category) &&
     query.tuningState === undefined &&
     query.collectionId === undefined &&
     (query.ids === undefined || query.ids.includes(voice.id)) &&
@@ -135,26 +136,59 @@ function isLabel(label: string | undefined, wanted: string | undefined): boolean
 }
 
 /** Newest first unless asked otherwise; by name from A. */
-function sorted(voices: readonly Voice[], query: VoiceQuery): Voice[] {
-  const byName = (a: Voice, b: Voice) => a.name.localeCompare(b.name, "en");
-  const byCreation = (a: Voice, b: Voice) => createdUnix(a) - createdUnix(b);
+function sorted(voices: readonly ListedVoice[], query: VoiceQuery): ListedVoice[] {
+  const byName = (a: ListedVoice, b: ListedVoice) => a.name.localeCompare(b.name, "en");
+  const byCreation = (a: ListedVoice, b: ListedVoice) => a.createdAtUnix - b.createdAtUnix;
   const isDescending = (query.direction ?? (query.sort === "name" ? "asc" : "desc")) === "desc";
   const order = query.sort === "name" ? byName : byCreation;
   return voices.toSorted((a, b) => (isDescending ? order(b, a) : order(a, b)));
 }
 
-/** The catalogue's first voice is the newest. */
-function createdUnix(voice: Voice): number {
-  return FIRST_CREATED_UNIX + (VOICES.length - VOICES.indexOf(voice)) * 60;
+/** What the lists tell of a voice, wherever it comes from. */
+interface ListedVoice {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly language: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly category: "premade" | "cloned";
+  readonly createdAtUnix: number;
+  readonly samples: readonly Sample[] | null;
 }
 
-function voiceRecord(voice: Voice): object {
+/** The `voice_type`s that a voice is of. */
+const TYPES_OF: Readonly<Record<ListedVoice["category"], readonly string[]>> = {
+  premade: ["default", "non-community", "saved"],
+  cloned: ["personal", "workspace", "non-default", "non-community", "saved"],
+};
+
+/** Those that were added, newest first, and the catalogue, whose first voice is its newest. */
+function allVoices({ store }: ServiceContext): ListedVoice[] {
+  const added = store.voices.list().map(
+    (voice): ListedVoice => ({
+      ...voice,
+      language: voice.labels.language ?? "en",
+      category: "cloned",
+    }),
+  );
+  const catalogue = VOICES.map(
+    (voice, index): ListedVoice => ({
+      ...voice,
+      category: "premade",
+      createdAtUnix: FIRST_CREATED_UNIX + (VOICES.length - index) * 60,
+      samples: null,
+    }),
+  );
+  return [...added, ...catalogue];
+}
+
+function voiceRecord(voice: ListedVoice): object {
   const speaking = MODELS.filter((model) => model.canSpeak).map((model) => model.id);
   return {
     voice_id: voice.id,
     name: voice.name,
-    samples: null,
-    category: "premade",
+    samples: voice.samples?.map(sampleRecord) ?? null,
+    category: voice.category,
     fine_tuning: null,
     labels: voice.labels,
     description: voice.description,
@@ -174,11 +208,11 @@ function voiceRecord(voice: Voice): object {
     safety_control: null,
     voice_verification: null,
     permission_on_resource: null,
-    is_owner: false,
+    is_owner: voice.category === "cloned",
     is_legacy: false,
     is_mixed: false,
     favorited_at_unix: null,
-    created_at_unix: createdUnix(voice),
+    created_at_unix: voice.createdAtUnix,
     is_bookmarked: null,
     recording_quality: null,
     labelling_status: null,

@@ -7,6 +7,8 @@ export interface JobInput {
   readonly voiceId: string;
   /** ISO 639-1 code of the language to speak, or null for the voice's own. */
   readonly languageCode: string | null;
+  /** Of a voice that was added: the voice of the catalogue that speaks for it, and the engine's pitch, 0-100. */
+  readonly sound?: { readonly base: string; readonly pitch: number };
 }
 
 export interface JobSpec {

@@ -49,7 +49,7 @@ function preparePiece(
   },
 ): Omit<PlannedPiece, "inputIndex" | "isLast"> {
   const { spec, input } = place;
-  const voice = findVoice(input.voiceId) ?? defaultVoice();
+  const voice = voiceOf(input);
   const language = languageForScript(piece.text, input.languageCode ?? voice.language);
   const spoken = prepareSpoken(piece.text, {
     markup: piece.markup,
@@ -63,6 +63,11 @@ function preparePiece(
     voice: engineVoice(voice, language, spec),
     pauseMs: pauseMs / spec.speed + piece.breakMs,
   };
+}
+
+function voiceOf({ voiceId, sound }: JobInput): Voice {
+  const voice = findVoice(sound?.base ?? voiceId) ?? defaultVoice();
+  return sound === undefined ? voice : { ...voice, pitch: sound.pitch };
 }
 
 function defaultVoice(): Voice {

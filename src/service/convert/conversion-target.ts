@@ -1,0 +1,30 @@
+/** Whose voice speech is converted to: an embedded one, or one from samples. */
+import type { Store } from "../store/store.ts";
+import { findVoice } from "../voice/voices.ts";
+import { findStoredVoice } from "./stored-voice.ts";
+import type { VoiceProfile } from "./voice-profile.ts";
+import type { Workshop } from "./workshop.ts";
+
+export interface ConversionTarget {
+  readonly id: string;
+  readonly name: string;
+  readonly category: "premade" | "cloned";
+  /** null where its own speech could not be measured. */
+  profile(): Promise<VoiceProfile | null>;
+}
+
+/** undefined where there is no such voice. */
+export function findTarget(
+  context: { readonly store: Store },
+  workshop: Workshop,
+  id: string,
+): ConversionTarget | undefined {
+  const voice = findVoice(id);
+  if (voice !== undefined) {
+    return { id, name: voice.name, category: "premade", profile: () => workshop.profileOf(id) };
+  }
+  const sampled = findStoredVoice(context, id);
+  if (sampled === undefined) return undefined;
+  const { stored, profile } = sampled;
+  return { id, name: stored.name, category: "cloned", profile: () => Promise.resolve(profile) };
+}

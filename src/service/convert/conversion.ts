@@ -1,0 +1,63 @@
+/** A conversion as a job of the kind that speech is delivered, recorded and made to fail by (http/delivery.ts). */
+import { toGatewayError } from "../../errors.ts";
+import type { JobOpener } from "../http/delivery.ts";
+import type { PcmPiece } from "../media/pieces.ts";
+import type { JobSpec } from "../voice/messages.ts";
+import type { VoiceProfile } from "./voice-profile.ts";
+import type { Workshop } from "./workshop.ts";
+
+export interface Conversion {
+  readonly source: () => AsyncIterable<PcmPiece>;
+  readonly target: VoiceProfile;
+  readonly removesNoise: boolean;
+  /** Told before the job's `failed`: what really went wrong, which may be a Refusal. */
+  readonly onFailure: (thrown: unknown) => void;
+}
+
+/** For those with a seat. The job's `spec` tells the format only. */
+export function conversionOpener(workshop: Workshop, conversion: Conversion): JobOpener {
+  const { source, target, removesNoise, onFailure } = conversion;
+  return {
+    open: (spec, handlers) => {
+      const thread = workshop.convert(source(), {
+        target,
+        removesNoise,
+        format: spec.format,
+        handlers: {
+          chunk: (audio) => handlers.chunk({ audio, timing: null }),
+          done: () => handlers.done(),
+          failed: (thrown) => {
+            onFailure(thrown);
+            handlers.failed(toGatewayError(thrown));
+          },
+        },
+      });
+      return { acknowledge: (bytes) => thread.acknowledge(bytes), cancel: () => thread.stop() };
+    },
+  };
+}
+
+/** `outputFormat` of Set B; a WAV file is PCM behind a header, which is written when the length is known. */
+export function conversionSpec(outputFormat: string): JobSpec {
+  return {
+    inputs: [],
+    format: outputFormat.replace(/^wav_/, "pcm_"),
+    wantsTiming: false,
+    wantsTruth: false,
+    normalizes: false,
+    audioTags: false,
+    speed: 1,
+    stability: 0.5,
+    style: 0,
+  };
+}
+
+/** How long it is, s. Rejects with what the source throws, and with the signal's reason once it is aborted. */
+export async function secondsOf(pieces: AsyncIterable<PcmPiece>, signal: AbortSignal): Promise<number> {
+  let seconds = 0;
+  for await (const { pcm, sampleRate } of pieces) {
+    signal.throwIfAborted();
+    seconds += pcm.length / sampleRate;
+  }
+  return seconds;
+}

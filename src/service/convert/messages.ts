@@ -1,0 +1,27 @@
+/** What the service and a converter thread say to each other. Everything here crosses a thread: plain data only. */
+import type { VoiceProfile } from "./voice-profile.ts";
+
+/** One thread does one thing and ends. */
+export type ConverterTask =
+  | {
+      readonly kind: "convert";
+      readonly target: VoiceProfile;
+      /** Of Set B, without `wav_`. */
+      readonly format: string;
+      readonly removesNoise: boolean;
+    }
+  | { readonly kind: "measure"; readonly removesNoise: boolean };
+
+export type ToConverter =
+  | { readonly type: "samples"; readonly pcm: Int16Array; readonly sampleRate: number }
+  | { readonly type: "end" }
+  /** So many bytes have left for the client. */
+  | { readonly type: "ack"; readonly bytes: number };
+
+export type FromConverter =
+  /** One `samples` message is worked off, and what it made is within bounds: the next may come. */
+  | { readonly type: "taken" }
+  | { readonly type: "chunk"; readonly bytes: Uint8Array<ArrayBuffer> }
+  | { readonly type: "done" }
+  | { readonly type: "measured"; readonly profile: VoiceProfile | null }
+  | { readonly type: "failed"; readonly message: string };

@@ -1,0 +1,52 @@
+/** The service's app with the conversion sections on a free port, a voice behind it, and what the tests ask of it. */
+
+import { silentLog } from "../../src/kit/log.ts";
+import { workshopOf } from "../../src/service/convert/workshop.ts";
+import { FaultBoard } from "../../src/service/faults/board.ts";
+import type { ServiceContext } from "../../src/service/http/context.ts";
+import { createServer } from "../../src/service/http/server.ts";
+import { registerSpeechToSpeech } from "../../src/service/http/speech-to-speech.ts";
+import { ConcurrencyGate, type Tier } from "../../src/service/http/tiers.ts";
+import { registerVoiceSamples } from "../../src/service/http/voice-samples.ts";
+import { openStore } from "../../src/service/store/store.ts";
+import { VoicePool } from "../../src/service/voice/pool.ts";
+import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
+
+export async function startConvertApp(
+  folder: string,
+  options: { readonly tier?: Tier; readonly key?: string } = {},
+) {
+  const tier = options.tier ?? "enterprise";
+  const voices = new VoicePool({ workers: 1, log: silentLog });
+  const store = await openStore({ folder });
+  const webhooks = new Webhooks(store.database, { log: silentLog, allowPrivate: false });
+  const context: ServiceContext = {
+    voices,
+    webhooks,
+    key: options.key,
+    tier,
+    gate: new ConcurrencyGate(tier),
+    faults: new FaultBoard(),
+    store,
+    log: silentLog,
+  };
+  const app = createServer(context, silentLog);
+  // The sections' routes come with the app's start, their workshop at once.
+  if (!app.hasDecorator("voiceWorkshop")) {
+    registerSpeechToSpeech(app, context);
+    registerVoiceSamples(app, context);
+  }
+  await voices.start();
+  const url = await app.listen({ host: "127.0.0.1", port: 0 });
+  return {
+    url,
+    context,
+    workshop: workshopOf(app, voices),
+    close: async () => {
+      await app.close();
+      await voices.close();
+      await webhooks.close();
+      await store.close();
+    },
+  };
+}

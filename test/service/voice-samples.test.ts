@@ -1,0 +1,173 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { encodeWavFile } from "../../src/audio/encode.ts";
+import { medianPitch, trackPitch } from "../../src/service/convert/pitch-tracker.ts";
+import { findStoredVoice } from "../../src/service/convert/stored-voice.ts";
+import { sampleRecord } from "../../src/service/http/voice-samples.ts";
+import { floatsOf, samplesOf } from "../unit/service/convert/measures.ts";
+import { startConvertApp } from "./convert-app.ts";
+
+/** Highest and lowest of the English voices. */
+const HIGH = "EXAVITQu4vr4xnSDxMaL";
+const LOW = "pNInz6obpgDQGcFmaJgB";
+
+let folder: string;
+let app: Awaited<ReturnType<typeof startConvertApp>>;
+let speech: Uint8Array;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "voicewire-test-"));
+  app = await startConvertApp(folder);
+  const answer = await fetch(`${app.url}/v1/text-to-speech/${HIGH}?output_format=pcm_24000`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ text: "A sample of somebody who speaks rather high, for a few seconds." }),
+  });
+  speech = encodeWavFile(samplesOf(new Uint8Array(await answer.arrayBuffer())), 24_000);
+});
+afterAll(async () => {
+  await app.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function form(
+  fields: Readonly<Record<string, string>>,
+  files: readonly (readonly [Uint8Array, string, string])[],
+) {
+  const data = new FormData();
+  for (const [name, value] of Object.entries(fields)) data.set(name, value);
+  for (const [bytes, name, type] of files) {
+    data.append("files", new Blob([bytes as Uint8Array<ArrayBuffer>], { type }), name);
+  }
+  return data;
+}
+
+async function call(method: string, path: string, body?: FormData) {
+  const answer = await fetch(app.url + path, { method, ...(body === undefined ? {} : { body }) });
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  return { status: answer.status, headers: answer.headers, bytes, json: () => JSON.parse(bytes.toString()) };
+}
+
+async function add(fields: Readonly<Record<string, string>> = {}): Promise<string> {
+  const files = [
+    [speech, "one.wav", "audio/x-wav"],
+    [speech.slice(0, 60_044), "two.bin", ""],
+  ] as const;
+  const added = await call("POST", "/v1/voices/add", form({ name: "Somebody", ...fields }, files));
+  expect(added.json()).toEqual({ voice_id: expect.any(String), requires_verification: false });
+  return added.json().voice_id;
+}
+
+describe("voices from samples", { timeout: 90_000 }, () => {
+  it("keeps a voice with its labels, and the samples byte for byte", async () => {
+    const id = await add({ description: "High.", labels: '{"accent": "none", "language": "en"}' });
+    const voice = findStoredVoice(app.context, id);
+    expect(voice?.stored).toMatchObject({
+      name: "Somebody",
+      description: "High.",
+      labels: { accent: "none", language: "en" },
+    });
+    const [first, second] = voice?.stored.samples ?? [];
+    expect(first === undefined ? null : sampleRecord(first)).toMatchObject({
+      sample_id: first?.id,
+      file_name: "one.wav",
+      mime_type: "audio/x-wav",
+      size_bytes: speech.length,
+      hash: first?.media.hash,
+      duration_secs: expect.closeTo((speech.length - 44) / 48_000, 6),
+    });
+    const audio = await call("GET", `/v1/voices/${id}/samples/${first?.id}/audio`);
+    expect(audio.headers.get("content-type")).toBe("audio/x-wav");
+    expect(audio.bytes.equals(Buffer.from(speech))).toBe(true);
+    // Without a type of audio of its own it has that of its content.
+    const other = await call("GET", `/v1/voices/${id}/samples/${second?.id}/audio`);
+    expect(other.headers.get("content-type")).toBe("audio/wav");
+    expect(other.bytes.length).toBe(60_044);
+  });
+
+  it("measures the samples: the nearest embedded voice speaks, at their pitch", async () => {
+    const voice = findStoredVoice(app.context, await add());
+    const pitchHz = medianPitch(trackPitch(floatsOf(samplesOf(speech.slice(44))))) ?? 0;
+    const profile = await app.workshop.profileOf(voice?.base.id ?? "");
+    expect(Math.abs((voice?.profile.pitchHz ?? 0) / pitchHz - 1)).toBeLessThan(0.05);
+    expect(Math.abs((profile?.pitchHz ?? 0) / pitchHz - 1)).toBeLessThan(0.1);
+    expect(Math.abs((voice?.enginePitch ?? 0) - (voice?.base.pitch ?? 0))).toBeLessThan(12);
+  });
+
+  it("is a target of speech to speech", async () => {
+    const id = await add();
+    const said = await fetch(`${app.url}/v1/text-to-speech/${LOW}?output_format=pcm_24000`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ text: "This was said by somebody else, who speaks very low." }),
+    });
+    const source = encodeWavFile(samplesOf(new Uint8Array(await said.arrayBuffer())), 24_000);
+    const body = new FormData();
+    body.set("audio", new Blob([source as Uint8Array<ArrayBuffer>]), "said.wav");
+    const made = await call("POST", `/v1/speech-to-speech/${id}?output_format=pcm_24000`, body);
+    const pitchHz = medianPitch(trackPitch(floatsOf(samplesOf(made.bytes)))) ?? 0;
+    const wanted = findStoredVoice(app.context, id)?.profile.pitchHz ?? 0;
+    expect(Math.abs(pitchHz / wanted - 1)).toBeLessThan(0.1);
+    const item = (await call("GET", `/v1/history/${made.headers.get("history-item-id")}`)).json();
+    expect(item).toMatchObject({ voice_id: id, voice_name: "Somebody", voice_category: "cloned" });
+  });
+
+  it("deletes a sample, then the voice, and what is gone is not found", async () => {
+    const id = await add();
+    const [first, second] = findStoredVoice(app.context, id)?.stored.samples ?? [];
+    const path = `/v1/voices/${id}/samples/${first?.id}`;
+    expect((await call("DELETE", path)).json()).toEqual({ status: "ok" });
+    for (const [method, gone] of [
+      ["DELETE", path],
+      ["GET", `${path}/audio`],
+    ] as const) {
+      const answer = await call(method, gone);
+      expect([answer.status, answer.json().detail.code]).toEqual([404, "sample_not_found"]);
+    }
+    expect(findStoredVoice(app.context, id)?.stored.samples.length).toBe(1);
+    expect((await call("DELETE", `/v1/voices/${id}`)).json()).toEqual({ status: "ok" });
+    const answers = [
+      await call("DELETE", `/v1/voices/${id}`),
+      await call("GET", `/v1/voices/${id}/samples/${second?.id}/audio`),
+    ];
+    for (const answer of answers) {
+      expect([answer.status, answer.json().detail.code]).toEqual([404, "voice_not_found"]);
+    }
+    expect(findStoredVoice(app.context, id)).toBeUndefined();
+  });
+
+  it("does not delete an embedded voice, and finds no samples of one", async () => {
+    expect((await call("DELETE", `/v1/voices/${HIGH}`)).status).toBe(403);
+    const answer = await call("GET", `/v1/voices/${HIGH}/samples/none/audio`);
+    expect([answer.status, answer.json().detail.code]).toEqual([404, "sample_not_found"]);
+  });
+
+  it("refuses forms that lack something, labels that are no map of texts, and files that nobody speaks in", async () => {
+    const missing = await call("POST", "/v1/voices/add", form({}, []));
+    expect(missing.status).toBe(422);
+    expect(missing.json().detail).toMatchObject([
+      { type: "missing", loc: ["body", "name"] },
+      { type: "missing", loc: ["body", "files"] },
+    ]);
+    const file = [speech, "one.wav", "audio/wav"] as const;
+    for (const [labels, type] of [
+      ["{", "json_invalid"],
+      ["[1]", "dict_type"],
+      ['{"age": 3}', "string_type"],
+    ] as const) {
+      const answer = await call("POST", "/v1/voices/add", form({ name: "A", labels }, [file]));
+      expect([answer.status, answer.json().detail[0].type]).toEqual([422, type]);
+    }
+    const count = app.context.store.voices.list().length;
+    const silence = encodeWavFile(new Int16Array(48_000), 24_000);
+    for (const bytes of [silence, Buffer.from("no audio")]) {
+      const answer = await call("POST", "/v1/voices/add", form({ name: "A" }, [[bytes, "b.wav", ""]]));
+      expect([answer.status, answer.json().detail.type]).toEqual([400, "validation_error"]);
+    }
+    expect((await call("POST", "/v1/voices/add", form({ name: " " }, [file]))).status).toBe(400);
+    expect(app.context.store.voices.list().length).toBe(count);
+    expect(app.workshop.load).toEqual({ seats: 0, threads: 0 });
+  });
+});
