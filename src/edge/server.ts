@@ -99,13 +99,16 @@ function routeCommands(app: TemplatedApp, options: EdgeOptions): void {
   app.post("/live/:session/interrupt", (res, req) => {
     answerCommand(res, { req, options, type: "interrupt" });
   });
-  app.options("/*", (res) => {
+  app.options("/*", (res, req) => {
+    const isProxied = /^\/v[12]\//.test(req.getUrl());
     new Reply(res).send({
       status: 204,
       contentType: "text/plain",
       body: "",
       headers: {
-        "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
+        "access-control-allow-methods": isProxied
+          ? "GET, POST, PUT, PATCH, DELETE, OPTIONS"
+          : "GET, POST, OPTIONS",
         "access-control-allow-headers": "*",
         "access-control-max-age": "600",
       },
