@@ -182,7 +182,9 @@ export class SegmentRun implements Run {
     this.#synthesis = null;
     this.#options.counters.upstreamErrors += 1;
     const delayMs = RETRY_DELAYS_MS[this.#tries - 1];
-    if (error.isRetryable && this.segment.times.firstByteMs === 0 && delayMs !== undefined) {
+    // Who is turned away for too many requests was asked for again until patience was over (upstream/governor.ts).
+    const isOurs = error.isRetryable && error.code !== "upstream_rate_limited";
+    if (isOurs && this.segment.times.firstByteMs === 0 && delayMs !== undefined) {
       this.#options.counters.upstreamRetries += 1;
       const waitMs = Math.max(delayMs, Math.min(error.retryAfterMs ?? 0, 5000));
       this.#retryTimer = this.#options.clock.at(this.#options.clock.nowMs() + waitMs, () => this.#open());
