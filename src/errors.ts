@@ -33,6 +33,7 @@ export const ERRORS = {
   not_found: row("There is nothing at this path", 4404, 404, false),
   unknown_session: row("No session has this id", 4404, 404, true),
   unknown_utterance: row("No queued or speaking utterance has this id", 4404, 404, false),
+  unknown_call: row("The session has no phone call with this id", 4404, 404, false),
   utterance_id_taken: row("Another utterance of this session already has this id", 4409, 409, false),
   text_after_end: row("Text came for an utterance whose text has ended", 4409, 409, false),
   utterance_over: row(
@@ -51,6 +52,10 @@ export const ERRORS = {
     false,
   ),
   not_a_speaker: row("The connection joined as a listener and may not speak", 4403, 403, false),
+  // What a carrier sent.
+  carrier_protocol: row("A carrier's message is not what its interface allows", 1008, 400, false),
+  carrier_unauthorized: row("A carrier's connection shows no valid token", 1008, 401, false),
+  carrier_signature: row("A carrier's connection is not signed as it has to be", 1008, 403, false),
   // What is full.
   queue_full: row("The session's queue of utterances is full", 4429, 429, true),
   session_limit: row("The gateway holds as many sessions as it may", 4429, 503, true),

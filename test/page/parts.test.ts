@@ -175,6 +175,10 @@ describe("inPlainWords()", () => {
       "unknown_session",
       "text_after_end",
       "utterance_id_taken",
+      "unknown_call",
+      "carrier_protocol",
+      "carrier_unauthorized",
+      "carrier_signature",
     ];
     for (const code of Object.keys(ERRORS)) {
       const plain = inPlainWords({ code, message: "RAW" });

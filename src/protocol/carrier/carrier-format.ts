@@ -1,0 +1,41 @@
+/** How carriers name audio formats, and how long their audio is. */
+import type { AudioFormat } from "../vocabulary.ts";
+
+/** 16-bit linear samples, by their rate in Hz. */
+const LINEAR: ReadonlyMap<number, AudioFormat> = new Map([
+  [8000, "pcm_8000"],
+  [16000, "pcm_16000"],
+  [24000, "pcm_24000"],
+  [32000, "pcm_32000"],
+  [44100, "pcm_44100"],
+  [48000, "pcm_48000"],
+]);
+
+/** 16-bit linear at `sampleRate` Hz, or null where listeners can't ask for it. */
+export function linearFormat(sampleRate: number): AudioFormat | null {
+  return LINEAR.get(sampleRate) ?? null;
+}
+
+/**
+ * The format that a carrier names, e.g. `audio/x-mulaw` or `PCMU` at 8000 Hz; null where it is not known here. The
+ * names are those of RFC 3551 and RFC 4856, in any case, with or without `audio/` and `x-`.
+ */
+export function namedFormat(encoding: string, sampleRate: number): AudioFormat | null {
+  const name = encoding.toLowerCase().replace(/^(audio\/)?(x-)?/, "");
+  if (name === "mulaw" || name === "pcmu" || name === "ulaw") return sampleRate === 8000 ? "ulaw_8000" : null;
+  if (name === "alaw" || name === "pcma") return sampleRate === 8000 ? "alaw_8000" : null;
+  if (name === "l16" || name === "linear16") return linearFormat(sampleRate);
+  return null;
+}
+
+/** Bytes of a millisecond; Opus packets have none. */
+export function bytesPerMs(format: AudioFormat): number {
+  const [codec, rate] = format.split("_");
+  return ((codec === "pcm" ? 2 : 1) * Number(rate)) / 1000;
+}
+
+/** The byte that, repeated, is silence in this format (G.711: the level next to zero). */
+export function silentByte(format: AudioFormat): number {
+  if (format === "ulaw_8000") return 0xff;
+  return format === "alaw_8000" ? 0xd5 : 0;
+}
