@@ -15,7 +15,7 @@ export interface Setting {
   readonly min?: number;
   readonly max?: number;
   readonly choices?: readonly string[];
-  readonly unit?: "ms" | "bytes" | "characters" | "port" | "connections" | "count";
+  readonly unit?: "ms" | "bytes" | "characters" | "port" | "connections" | "count" | "MB";
   /** Never printed or logged. */
   readonly isSecret?: boolean;
   readonly about: string;
@@ -47,16 +47,17 @@ export const SETTINGS = [
     env: "VOICEWIRE_UPSTREAM_URL",
     kind: "string",
     default: "embedded",
-    about: "Base URL of the speech service, or `embedded` for the built-in voice",
+    about:
+      "Base URL of the speech service, or `embedded` for the built-in voice; several with commas, in order of preference",
   },
   {
     key: "upstreamRegion",
     flag: "upstream-region",
     env: "VOICEWIRE_UPSTREAM_REGION",
-    kind: "choice",
+    kind: "string",
     default: "none",
-    choices: ["none", "global", "us", "eu", "in", "sg"],
-    about: "Use the vendor's base URL of this region instead of upstream-url",
+    about:
+      "Use the vendor's base URL of this region instead of upstream-url: global, us, eu, in or sg; several with commas, in order of preference",
   },
   {
     key: "upstreamKey",
@@ -101,6 +102,18 @@ export const SETTINGS = [
     about: "Longest wait for the upstream's headers, and between two pieces of its body",
   },
   {
+    key: "upstreamFailoverMs",
+    flag: "upstream-failover-ms",
+    env: "VOICEWIRE_UPSTREAM_FAILOVER_MS",
+    kind: "integer",
+    default: 4000,
+    min: 100,
+    max: 300_000,
+    unit: "ms",
+    about:
+      "With several regions: longest wait for one to begin with its speech before the next healthy one is asked",
+  },
+  {
     key: "upstreamPatienceMs",
     flag: "upstream-patience-ms",
     env: "VOICEWIRE_UPSTREAM_PATIENCE_MS",
@@ -120,6 +133,17 @@ export const SETTINGS = [
     default: "",
     about:
       "Folder in which the embedded service keeps history, voices and webhooks; without it only while it runs",
+  },
+  {
+    key: "phraseCacheMb",
+    flag: "phrase-cache-mb",
+    env: "VOICEWIRE_PHRASE_CACHE_MB",
+    kind: "integer",
+    default: 0,
+    min: 0,
+    max: 100_000,
+    unit: "MB",
+    about: "Memory for speech that is said again without asking the upstream; 0 = none is kept",
   },
   {
     key: "voice",

@@ -13,6 +13,7 @@ import type { SessionTuning } from "./session/ports.ts";
 import { Sessions } from "./session/sessions.ts";
 import { textDefaultsOf } from "./session/text-defaults.ts";
 import { createUpstream, type UpstreamClient } from "./upstream/client.ts";
+import { PhraseCache } from "./upstream/phrase-cache.ts";
 import { VERSION } from "./version.ts";
 
 /** How the gateway names itself in `hello` and /healthz. */
@@ -22,8 +23,8 @@ const MAX_LEAD_MS = 10_000;
 
 export interface GatewayOptions {
   readonly config: Config;
-  /** Base URL of the speech service, resolved from the settings. */
-  readonly upstreamBaseUrl: string;
+  /** Base URL of the speech service, resolved from the settings; several in order of preference. */
+  readonly upstreamBaseUrl: string | readonly string[];
   readonly upstreamKey: string;
   readonly log: Logger;
   /** Folder of the built page; the one beside the compiled code where not given. */
@@ -53,8 +54,14 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     maxQueued: config.upstreamQueue,
     timeoutMs: config.upstreamTimeoutMs,
     patienceMs: config.upstreamPatienceMs,
+    failoverMs: config.upstreamFailoverMs,
+    log,
     clock,
   });
+  const phrases =
+    config.phraseCacheMb > 0
+      ? new PhraseCache({ upstream, maxBytes: config.phraseCacheMb * 1024 * 1024, clock })
+      : null;
   const opusPool = await createOpusPool({
     workers: config.opusWorkers,
     bitrateKbps: Number(config.opusBitrateKbps),
@@ -66,7 +73,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     {
       clock,
       pacer,
-      upstream,
+      upstream: phrases ?? upstream,
       opusPool,
       log,
       counters,
@@ -78,6 +85,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   );
   const closeParts = async (): Promise<void> => {
     pacer.close();
+    phrases?.close();
     await Promise.all([upstream.close(), opusPool.close()]);
   };
   const edge = await startEdge({
@@ -96,6 +104,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       sessions: () => sessions.count,
       upstreamOpen: () => upstream.stats().open,
       upstreamQueued: () => upstream.stats().queued,
+      upstreamRegions: () => upstream.regions(),
+      phrases: () => phrases?.stats() ?? null,
     }),
   }).catch(async (thrown: unknown) => {
     await closeParts();

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Config } from "../config.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
 import { silentLog } from "../kit/log.ts";
 import { workerUrl } from "../kit/worker-url.ts";
 import { checkCodecs } from "./doctor-codecs.ts";
@@ -131,28 +131,84 @@ async function checkPort({ config }: CheckContext): Promise<CheckResult> {
   return { status: "fail", detail, fix: portAdvice(failure) };
 }
 
-/** Asks for the voices: reachable, and with a key that is taken. The embedded service is started for that. */
-async function checkUpstream({ io, config }: CheckContext): Promise<CheckResult> {
-  const target = chooseUpstream(config);
-  const startedMs = io.clock.nowMs();
+/** Asks every region for the voices: reachable, and with a key that is taken. The embedded service is started for that. */
+async function checkUpstream(context: CheckContext): Promise<CheckResult> {
+  const { io, config } = context;
+  let kind: "embedded" | "remote" = "remote";
   try {
+    kind = chooseUpstream(config).kind;
     const upstream = await openUpstream({
       config: { ...config, logLevel: "silent" },
       log: silentLog,
       clock: io.clock,
     });
     try {
-      const voices = await fetchVoices(upstream);
-      const tookMs = Math.round(io.clock.nowMs() - startedMs);
-      const key = target.kind === "embedded" || upstream.key === "" ? "" : ", key accepted";
-      return { status: "ok", detail: `${upstream.label}: ${voices.length} voices in ${tookMs} ms${key}` };
+      const { baseUrl, key } = upstream;
+      const isKeyed = kind === "remote" && key !== "";
+      if (typeof baseUrl !== "string") return await checkRegions(context, { baseUrls: baseUrl, key });
+      return {
+        status: "ok",
+        detail: (await askRegion(io, { baseUrl, key, isKeyed, label: upstream.label })).detail,
+      };
     } finally {
       await upstream.stop();
     }
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
-    return { status: "fail", detail: thrown.message, ...adviceFor(thrown, target.kind) };
+    return { status: "fail", detail: thrown.message, ...adviceFor(thrown, kind) };
   }
+}
+
+interface AskedRegion {
+  readonly baseUrl: string;
+  readonly key: string;
+  readonly isKeyed: boolean;
+  readonly label: string;
+}
+
+/** Throws as fetchVoices does. */
+async function askRegion(
+  io: Io,
+  { baseUrl, key, isKeyed, label }: AskedRegion,
+): Promise<{ readonly voiceIds: ReadonlySet<string>; readonly detail: string }> {
+  const startedMs = io.clock.nowMs();
+  const voices = await fetchVoices({ baseUrl, key });
+  const tookMs = Math.round(io.clock.nowMs() - startedMs);
+  const detail = `${label}: ${voices.length} voices in ${tookMs} ms${isKeyed ? ", key accepted" : ""}`;
+  return { voiceIds: new Set(voices.map((voice) => voice.voice_id)), detail };
+}
+
+/** One that works is enough to speak with; that others do not is worth a warning, and so are voices that only some know. */
+async function checkRegions(
+  { io }: CheckContext,
+  { baseUrls, key }: { readonly baseUrls: readonly string[]; readonly key: string },
+): Promise<CheckResult> {
+  const isKeyed = key !== "";
+  const asked = await Promise.allSettled(
+    baseUrls.map((baseUrl) => askRegion(io, { baseUrl, key, isKeyed, label: baseUrl })),
+  );
+  const works = asked.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const detail = asked
+    .map((result) =>
+      result.status === "fulfilled" ? result.value.detail : toGatewayError(result.reason).message,
+    )
+    .join("; ");
+  if (works.length === 0)
+    return { status: "fail", detail, fix: "check upstream-region or upstream-url, the key and the network" };
+  if (works.length < asked.length) {
+    return {
+      status: "warn",
+      detail,
+      fix: "requests go to the regions that work; take the others out, or mend them",
+    };
+  }
+  const [first, ...others] = works.map(({ voiceIds }) => [...voiceIds].sort().join(" "));
+  if (others.every((voices) => voices === first)) return { status: "ok", detail };
+  return {
+    status: "warn",
+    detail,
+    fix: "the regions do not have the same voices: list only those that share an account",
+  };
 }
 
 function adviceFor(error: GatewayError, kind: "embedded" | "remote"): { fix?: string } {

@@ -28,8 +28,11 @@ export interface ResolvedSettings {
   readonly file: string | undefined;
 }
 
-/** The vendor's own name for its key, read after ours: people have it set already. */
-const VENDOR_KEY_ENV = "ELEVENLABS_API_KEY";
+/** Others' own names for their secrets, read after ours: people have them set already. */
+const FOREIGN_ENV: Readonly<Record<string, readonly string[]>> = {
+  upstreamKey: ["ELEVENLABS_API_KEY"],
+  twilioAuthToken: ["TWILIO_AUTH_TOKEN"],
+};
 
 export const CONFIG_FLAG: Flag = {
   name: "config",
@@ -75,7 +78,7 @@ function resolveRow(row: Setting, sources: SettingsSources, { fromFile, file }: 
   if (flagged !== undefined)
     return { value: check(row, flagged, `flag --${row.flag}`), origin: "flag" as const };
   // An empty variable counts as unset: container files write `NAME=` for "no value".
-  for (const name of row.key === "upstreamKey" ? [row.env, VENDOR_KEY_ENV] : [row.env]) {
+  for (const name of [row.env, ...(FOREIGN_ENV[row.key] ?? [])]) {
     const text = nonEmpty(sources.env[name]);
     if (text !== undefined) return { value: check(row, text, name), origin: "environment" as const };
   }
@@ -161,7 +164,7 @@ export function describeRange(row: Setting): string {
     case "choice":
       return `one of ${(row.choices ?? []).join(", ")}`;
     case "string":
-      return row.key === "upstreamUrl" ? "`embedded` or an http(s) URL" : "a text";
+      return row.key === "upstreamUrl" ? "`embedded`, or http(s) URLs with commas" : "a text";
   }
 }
 
@@ -179,11 +182,11 @@ function placeholder(row: Setting): string {
 /** The one text with a form of its own: a bad URL would only show at the first request otherwise. */
 function checkUrl(config: Config, origins: ReadonlyMap<string, Origin>): void {
   if (config.upstreamUrl === "embedded") return;
-  const url = URL.canParse(config.upstreamUrl) ? new URL(config.upstreamUrl) : undefined;
-  if (url !== undefined && (url.protocol === "http:" || url.protocol === "https:")) return;
+  const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+  if (config.upstreamUrl.split(",").every((entry) => isHttp(entry.trim()))) return;
   throw new GatewayError(
     "invalid_config",
-    `Setting upstreamUrl (${origins.get("upstreamUrl")}): "${config.upstreamUrl}", expected \`embedded\` or an http(s) URL`,
+    `Setting upstreamUrl (${origins.get("upstreamUrl")}): "${config.upstreamUrl}", expected \`embedded\` or http(s) URLs with commas`,
     { field: "upstreamUrl" },
   );
 }

@@ -1,38 +1,70 @@
-/** Which upstream a gateway gets: the embedded service as a child process, a URL, or the vendor's region. */
+/** Which upstream a gateway gets: the embedded service as a child process, URLs, or the vendor's regions. */
 import type { Config } from "../config.ts";
 import { GatewayError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
-import { regionUrl } from "../upstream/regions.ts";
+import { regionNames, regionUrl } from "../upstream/vendor-regions.ts";
 import { type EmbeddedOptions, type EmbeddedService, startEmbeddedService } from "./embedded.ts";
 import { usageError } from "./exit.ts";
 
 export type UpstreamTarget =
   | { readonly kind: "embedded" }
-  | { readonly kind: "remote"; readonly baseUrl: string; readonly label: string };
+  | { readonly kind: "remote"; readonly baseUrl: BaseUrl; readonly label: string };
 
-/** Throws `invalid_config` where a region is chosen and no key is set: every request would fail. */
+/** Several in order of preference. */
+export type BaseUrl = string | readonly string[];
+
+/**
+ * Regions and URLs may be lists with commas, in order of preference. Throws `invalid_config` where a region is chosen and
+ * no key is set (every request would fail), and for a list that can't be used.
+ */
 export function chooseUpstream(config: Config): UpstreamTarget {
-  const region = config.upstreamRegion;
-  if (region !== "none") {
-    const baseUrl = regionUrl(region);
-    if (config.upstreamKey === "") {
-      throw usageError(
-        `Setting upstreamKey: not set, expected the vendor's API key for region ${region}; ` +
-          "set ELEVENLABS_API_KEY, or leave out the region to use the embedded voice",
-        "upstreamKey",
-      );
-    }
-    return { kind: "remote", baseUrl, label: `${baseUrl} (region ${region})` };
-  }
+  if (config.upstreamRegion !== "none") return chooseRegions(config);
   if (config.upstreamUrl === "embedded") return { kind: "embedded" };
   // The vendor's clients differ in whether the base holds the version; our paths bring their own /v1.
-  const baseUrl = config.upstreamUrl.replace(/\/+$/, "").replace(/\/v1$/, "");
-  return { kind: "remote", baseUrl, label: baseUrl };
+  const baseUrls = listOf(config.upstreamUrl).map((url) => url.replace(/\/+$/, "").replace(/\/v1$/, ""));
+  for (const url of baseUrls) if (!/^https?:/i.test(url) || !URL.canParse(url)) throw badUrl(url);
+  regionNames(baseUrls);
+  return { kind: "remote", baseUrl: oneOrSeveral(baseUrls), label: baseUrls.join(", then ") };
+}
+
+function chooseRegions({ upstreamRegion, upstreamKey }: Config): UpstreamTarget {
+  const regions = listOf(upstreamRegion);
+  const baseUrls = regions.map(regionUrl);
+  regionNames(baseUrls);
+  if (upstreamKey === "") {
+    throw usageError(
+      `Setting upstreamKey: not set, expected the vendor's API key for region ${regions.join(", ")}; ` +
+        "set ELEVENLABS_API_KEY, or leave out the region to use the embedded voice",
+      "upstreamKey",
+    );
+  }
+  const label = baseUrls.map((url, index) => `${url} (region ${regions[index]})`).join(", then ");
+  return { kind: "remote", baseUrl: oneOrSeveral(baseUrls), label };
+}
+
+function oneOrSeveral(baseUrls: readonly string[]): BaseUrl {
+  const [first, ...more] = baseUrls;
+  return first !== undefined && more.length === 0 ? first : baseUrls;
+}
+
+/** Empty places stay: they are refused by name. */
+function listOf(setting: string): string[] {
+  return setting.split(",").map((entry) => entry.trim());
+}
+
+function badUrl(url: string): GatewayError {
+  // A URL can hold a password, and is not repeated.
+  const what =
+    url === "" ? "an empty entry" : url === "embedded" ? "`embedded` in a list" : "an entry that is no URL";
+  return usageError(
+    `Setting upstreamUrl: ${what}, expected \`embedded\` alone, or http(s) URLs with commas`,
+    "upstreamUrl",
+  );
 }
 
 export interface OpenUpstream {
-  readonly baseUrl: string;
+  readonly baseUrl: BaseUrl;
   readonly key: string;
   /** In words, for the start line. */
   readonly label: string;

@@ -18,6 +18,10 @@ export interface Counters {
   utterancesFailed: number;
   upstreamRequests: number;
   upstreamRetries: number;
+  /** Requests given up because their first audio was too late. */
+  upstreamLateFirstAudio: number;
+  /** Responses that broke off and whose rest was asked for anew. */
+  speechTakenUp: number;
   upstreamErrors: number;
   /** Times that a listener waited because the audio ran dry mid-utterance. */
   underruns: number;
@@ -50,6 +54,8 @@ export function createCounters(): Counters {
     utterancesFailed: 0,
     upstreamRequests: 0,
     upstreamRetries: 0,
+    upstreamLateFirstAudio: 0,
+    speechTakenUp: 0,
     upstreamErrors: 0,
     underruns: 0,
     lateWakes: 0,

@@ -1,6 +1,8 @@
 /** The counters as Prometheus text; read when asked, so that counting costs an addition and nothing else. */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { Counters } from "./counters.ts";
+import { addPhraseMetrics, type PhraseFigures } from "./phrase-metrics.ts";
+import { addRegionMetrics, type RegionFigures } from "./region-metrics.ts";
 
 /** Counter -> metric name and help. */
 const COUNTERS: Record<
@@ -23,6 +25,14 @@ const COUNTERS: Record<
   utterancesFailed: { name: "voicewire_utterances_failed_total", help: "Utterances that failed" },
   upstreamRequests: { name: "voicewire_upstream_requests_total", help: "Requests sent upstream" },
   upstreamRetries: { name: "voicewire_upstream_retries_total", help: "Requests sent upstream again" },
+  upstreamLateFirstAudio: {
+    name: "voicewire_upstream_late_first_audio_total",
+    help: "Requests given up because their first audio was too late",
+  },
+  speechTakenUp: {
+    name: "voicewire_speech_taken_up_total",
+    help: "Responses that broke off and whose rest was asked for anew",
+  },
   upstreamErrors: { name: "voicewire_upstream_errors_total", help: "Requests that the upstream failed" },
   underruns: {
     name: "voicewire_underruns_total",
@@ -53,6 +63,9 @@ export interface Gauges {
   readonly sessions: () => number;
   readonly upstreamOpen: () => number;
   readonly upstreamQueued: () => number;
+  readonly upstreamRegions: () => readonly RegionFigures[];
+  /** null where no phrases are kept. */
+  readonly phrases: () => PhraseFigures | null;
 }
 
 /** Returns a function that renders the current values. */
@@ -80,6 +93,8 @@ export function createExposition(counters: Counters, gauges: Gauges): () => Prom
     help: "Upstream requests that wait for a connection",
     read: gauges.upstreamQueued,
   });
+  addRegionMetrics(registry, gauges.upstreamRegions);
+  addPhraseMetrics(registry, gauges.phrases);
   return async () => `${await registry.metrics()}\n${counters.stages.render()}`;
 }
 

@@ -8,46 +8,18 @@
  * 1.47 by fetch (0.5x). With one piece a read the kernel's part is most of it: 18, 19, 17 and 37 us.
  */
 import type { Client, Dispatcher } from "undici";
-import { GatewayError, toGatewayError } from "../errors.ts";
-import type { Clock, Timer } from "../kit/clock.ts";
-import type { Connections } from "./connections.ts";
-import type { Governor, Permit, Wanted } from "./governor.ts";
-import type { ResponseHeaders } from "./refusal.ts";
+import { type ErrorCode, GatewayError, toGatewayError } from "../errors.ts";
+import type { Timer } from "../kit/clock.ts";
+import { tellPermit, turnedAwayDelayMs } from "./concurrency-answers.ts";
+import type { ExchangeOptions } from "./exchange-options.ts";
+import { isUpstreamFault } from "./faults.ts";
+import type { Permit } from "./governor.ts";
+import type { ResponseHeaders } from "./headers.ts";
+import { SilenceWatch } from "./silence-watch.ts";
 import { transportError } from "./transport-error.ts";
-
-/** Called in order: sent, head, data*, then one of end and error. `head`, `data`, `end` may throw: that is the error. */
-export interface ExchangeReceiver {
-  sent(): void;
-  head(status: number, headers: ResponseHeaders): void;
-  data(piece: Buffer): void;
-  end(): void;
-  error(error: GatewayError): void;
-}
-
-export interface ExchangeOptions {
-  readonly request: Dispatcher.DispatchOptions;
-  readonly receiver: ExchangeReceiver;
-  readonly governor: Governor;
-  readonly wanted: Wanted;
-  /**
-   * How long from the beginning it may be asked again after it was turned away for too many (429), ms; 0: not at all. Only
-   * where the body can be sent again.
-   */
-  readonly patienceMs: number;
-  readonly connections: Connections;
-  readonly clock: Clock;
-  /** Longest wait for headers once there is a permit, and between two pieces of the body while not paused. */
-  readonly timeoutMs: number;
-  readonly origin: string;
-  /** The connection and the permit are free again; called once. */
-  readonly onReleased: (exchange: Exchange) => void;
-}
 
 /** A guess, since nobody knows when speech ends: about the length of a short sentence. */
 const BUSY_RETRY_MS = 1000;
-
-/** Before the second, third, ... try of a request that was turned away, where the upstream does not say; the last one stays, ms. */
-const TURNED_AWAY_MS = [50, 100, 200, 400, 800, 1600];
 
 /** waiting -> asking -> answering -> over; asking -> waiting where it was turned away; any -> over. */
 type Phase = "waiting" | "asking" | "answering" | "over";
@@ -61,13 +33,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #timesTurnedAway = 0;
   /** The answer in hand is a 429, and is not the one that is handed on. */
   #isTurnedAway = false;
-  #retryAfterMs: number | undefined;
+  /** How long after it. */
+  #askAgainMs = 0;
   /** Held until undici is done with the request, which for one given up while it connects is later than `over`. */
   #client: Client | null = null;
   #controller: Dispatcher.DispatchController | null = null;
-  #timer: Timer | null = null;
-  #lastSignMs = 0;
+  readonly #silence: SilenceWatch;
+  #askAgainTimer: Timer | null = null;
   #isPaused = false;
+  /** Something of the body has come. */
+  #hasData = false;
+  #isJudged = false;
   /** The one piece that undici had parsed when the pause came. */
   #held: Buffer | null = null;
 
@@ -75,6 +51,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   constructor(options: ExchangeOptions) {
     this.#options = options;
     this.#beganMs = options.clock.nowMs();
+    this.#silence = new SilenceWatch({
+      clock: options.clock,
+      limitMs: () => this.#silenceLimitMs(),
+      onSilent: (limitMs) => this.#onSilent(limitMs),
+    });
     this.#ask();
   }
 
@@ -85,7 +66,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** No data after this but the rest of the piece in hand; undici stops reading and the TCP window closes. */
   pause(): void {
     this.#isPaused = true;
-    this.#controller?.pause();
+    // A 429 that is not handed on is read to its end, or the next try would wait for ever.
+    if (!this.#isTurnedAway) this.#controller?.pause();
   }
 
   resume(): void {
@@ -97,11 +79,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   /** A sign of life from our own side: a request whose body is still being sent is not left without an answer. */
   touch(): void {
-    this.#lastSignMs = this.#options.clock.nowMs();
+    this.#silence.sign();
   }
 
   /** Drops the request and its body now; the receiver hears no more. Idempotent. */
   abort(): void {
+    if (this.#hasData) this.#judge(null);
     this.#finish(
       new GatewayError("session_closed", "The request was given up: its session no longer wants it"),
     );
@@ -109,7 +92,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   /** The same, and the receiver is told why. */
   fail(error: GatewayError): void {
-    if (this.#finish(error)) this.#options.receiver.error(error);
+    if (this.#finish(error)) this.#tell(error);
   }
 
   // ---- undici's side ---------------------------------------------------------------------------------------------
@@ -124,13 +107,16 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
     // Informational (RFC 9110 section 15.2): a sign of life, not the answer.
-    this.#lastSignMs = this.#options.clock.nowMs();
+    this.#silence.sign();
     if (this.isOver || status < 200) return;
-    this.#tellGovernor(status, headers);
+    tellPermit(this.#permit, status, headers);
     if (status === 429 && this.#mayAskAgain(headers)) {
       this.#isTurnedAway = true;
+      this.#options.receiver.turnedAway?.();
+      if (this.#isPaused) queueMicrotask(() => this.#readOff(controller));
       return;
     }
+    if (status >= 400) this.#judge(status >= 500 ? "upstream_failed" : null);
     this.#phase = "answering";
     // Views of the first piece that was read: kept for the whole answer, they would keep its 64 KiB alive.
     controller.rawHeaders = [];
@@ -143,7 +129,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
     if (this.isOver || this.#isTurnedAway) return;
-    this.#lastSignMs = this.#options.clock.nowMs();
+    this.#silence.sign();
+    this.#hasData = true;
     if (this.#isPaused) this.#held = this.#held === null ? piece : Buffer.concat([this.#held, piece]);
     else this.#handData(piece);
   }
@@ -159,8 +146,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (!isFirstEnd) return;
     try {
       this.#options.receiver.end();
+      this.#judge(null);
     } catch (thrown) {
-      this.#options.receiver.error(toGatewayError(thrown));
+      this.#tell(toGatewayError(thrown));
     }
   }
 
@@ -172,8 +160,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     const progress = this.#phase === "answering" ? "answering" : "asking";
     const isFirstEnd = this.#close();
     this.#leave();
-    if (!isFirstEnd) return;
-    this.#options.receiver.error(transportError(thrown, { origin: this.#options.origin, progress }));
+    if (isFirstEnd) this.#tell(transportError(thrown, { origin: this.#options.origin, progress }));
   }
 
   // ---- inside ----------------------------------------------------------------------------------------------------
@@ -188,37 +175,26 @@ export class Exchange implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** What the answer says of how many requests may be open (contract A11, C4). */
-  #tellGovernor(status: number, headers: ResponseHeaders): void {
-    if (status === 429) {
-      this.#permit?.turnAway();
-      return;
-    }
-    const current = countOf(headers, "current-concurrent-requests");
-    const maximum = countOf(headers, "maximum-concurrent-requests");
-    if (current !== undefined && maximum !== undefined) this.#permit?.learn(current, maximum);
-    else if (status < 300) this.#permit?.succeed();
-  }
-
   #mayAskAgain(headers: ResponseHeaders): boolean {
     const { clock, patienceMs } = this.#options;
-    const seconds = countOf(headers, "retry-after");
-    const last = TURNED_AWAY_MS[TURNED_AWAY_MS.length - 1] ?? 0;
-    this.#retryAfterMs =
-      seconds === undefined ? (TURNED_AWAY_MS[this.#timesTurnedAway] ?? last) : seconds * 1000;
-    return clock.nowMs() + this.#retryAfterMs <= this.#beganMs + patienceMs;
+    this.#askAgainMs = turnedAwayDelayMs(headers, this.#timesTurnedAway);
+    return clock.nowMs() + this.#askAgainMs <= this.#beganMs + patienceMs;
+  }
+
+  #readOff(controller: Dispatcher.DispatchController): void {
+    if (!this.isOver && this.#controller === controller) controller.resume();
   }
 
   /** The 429 is read to its end: the place is somebody else's, and this one waits for another. */
   #askAgain(): void {
     this.#isTurnedAway = false;
     this.#timesTurnedAway += 1;
-    this.#timer?.cancel();
+    this.#silence.stop();
     this.#freeConnection();
     this.#phase = "waiting";
     const { clock } = this.#options;
-    this.#timer = clock.at(clock.nowMs() + (this.#retryAfterMs ?? 0), () => {
-      this.#timer = null;
+    this.#askAgainTimer = clock.at(clock.nowMs() + this.#askAgainMs, () => {
+      this.#askAgainTimer = null;
       try {
         this.#ask();
       } catch (thrown) {
@@ -229,16 +205,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   #start(): void {
     this.#phase = "asking";
-    this.#lastSignMs = this.#options.clock.nowMs();
-    this.#arm();
+    this.#silence.goOn();
     this.#client = this.#options.connections.take();
     this.#client.dispatch(this.#options.request, this);
   }
 
   #goOn(): void {
     if (this.isOver || this.#isPaused) return;
-    this.#lastSignMs = this.#options.clock.nowMs();
-    if (this.#timer === null && this.#phase !== "waiting") this.#arm();
+    if (this.#phase !== "waiting") this.#silence.goOn();
     this.#handHeld();
     // The held piece may have filled the receiver again.
     if (!this.isOver && !this.#isPaused) this.#controller?.resume();
@@ -258,25 +232,31 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** One timer for the whole exchange, set again only when it runs out: a piece costs a reading of the clock. */
-  #arm(): void {
-    const { clock, timeoutMs } = this.#options;
-    this.#timer = clock.at(this.#lastSignMs + timeoutMs, () => this.#onTimer());
+  #silenceLimitMs(): number | null {
+    // While paused it is we who are silent; resume starts the time anew.
+    if (this.#isPaused && this.#phase === "answering") return null;
+    const { headersMs, firstPieceMs, timeoutMs } = this.#options;
+    if (this.#phase === "asking") return headersMs;
+    return this.#hasData ? timeoutMs : firstPieceMs;
   }
 
-  #onTimer(): void {
-    this.#timer = null;
-    const { clock, timeoutMs } = this.#options;
-    // While paused it is we who are silent; resume starts the time anew.
-    if (this.#isPaused && this.#phase === "answering") return;
-    if (clock.nowMs() < this.#lastSignMs + timeoutMs) {
-      this.#arm();
-      return;
-    }
+  #onSilent(limitMs: number): void {
     const [what, expected] =
       this.#phase === "asking" ? ["did not answer", "its headers"] : ["fell silent", "more of the body"];
-    const message = `The upstream ${what}: nothing came for ${timeoutMs} ms, expected ${expected}`;
+    const message = `The upstream ${what}: nothing came for ${limitMs} ms, expected ${expected}`;
     this.fail(new GatewayError("upstream_timeout", message));
+  }
+
+  #tell(error: GatewayError): void {
+    // First: the receiver may ask elsewhere, and should not come back here.
+    if (isUpstreamFault(error)) this.#judge(error.code);
+    this.#options.receiver.error(error);
+  }
+
+  #judge(fault: ErrorCode | null): void {
+    if (this.#isJudged) return;
+    this.#isJudged = true;
+    this.#options.onOutcome(fault);
   }
 
   /** Ends it from our side. false: it was over already. */
@@ -291,8 +271,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #close(): boolean {
     if (this.isOver) return false;
     this.#phase = "over";
-    this.#timer?.cancel();
-    this.#timer = null;
+    this.#silence.stop();
+    this.#askAgainTimer?.cancel();
+    this.#askAgainTimer = null;
     this.#held = null;
     return true;
   }
@@ -302,7 +283,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#freeConnection();
-    this.#options.onReleased(this);
+    this.#options.onReleased();
   }
 
   #freeConnection(): void {
@@ -312,10 +293,4 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#permit?.release();
     this.#permit = null;
   }
-}
-
-function countOf(headers: ResponseHeaders, name: string): number | undefined {
-  const value = headers[name];
-  const text = typeof value === "string" ? value : value?.[0];
-  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }

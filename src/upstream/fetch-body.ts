@@ -1,7 +1,7 @@
 /** A whole answer, whatever its status, for the small things of the interface: lists of voices and models. */
 import { GatewayError } from "../errors.ts";
-import type { ExchangeReceiver } from "./exchange.ts";
-import type { ResponseHeaders } from "./refusal.ts";
+import type { ExchangeReceiver } from "./exchange-options.ts";
+import { headerOf, type ResponseHeaders } from "./headers.ts";
 
 export interface FetchedBody {
   readonly status: number;
@@ -33,8 +33,7 @@ export class BodyCollector implements ExchangeReceiver {
 
   head(status: number, headers: ResponseHeaders): void {
     this.#status = status;
-    const type = headers["content-type"];
-    this.#contentType = typeof type === "string" ? type : "";
+    this.#contentType = headerOf(headers, "content-type") ?? "";
   }
 
   data(piece: Buffer): void {

@@ -4,8 +4,8 @@
  */
 import type { Readable } from "node:stream";
 import type { GatewayError } from "../errors.ts";
-import type { ExchangeReceiver } from "./exchange.ts";
-import type { ResponseHeaders } from "./refusal.ts";
+import type { ExchangeReceiver } from "./exchange-options.ts";
+import type { ResponseHeaders } from "./headers.ts";
 
 export type ForwardMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS";
 
@@ -21,8 +21,10 @@ export interface ForwardRequest {
   readonly group: string;
 }
 
-/** Called in order: head, data*, then one of end and error. */
+/** Called in order: sent, head, data*, then one of end and error. */
 export interface ForwardHandlers {
+  /** The request goes out on a connected socket: from here on the upstream may have it. Again where it is asked again. */
+  sent?(): void;
   head(status: number, headers: readonly (readonly [name: string, value: string])[]): void;
   /** Good until it returns. */
   data(piece: Uint8Array): void;
@@ -77,6 +79,7 @@ export class ForwardReceiver implements ExchangeReceiver {
   readonly #body: Readable | null;
   #isAborted = false;
 
+  /** `body`: destroyed when the answer is over; null where that is somebody else's business. */
   constructor(handlers: ForwardHandlers, body: Readable | null) {
     this.#handlers = handlers;
     this.#body = body;
@@ -89,7 +92,7 @@ export class ForwardReceiver implements ExchangeReceiver {
   }
 
   sent(): void {
-    // Nobody asks when it went on.
+    if (!this.#isAborted) this.#handlers.sent?.();
   }
 
   head(status: number, headers: ResponseHeaders): void {

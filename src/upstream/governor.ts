@@ -23,6 +23,12 @@ export interface Wanted {
   readonly priority: number;
 }
 
+export interface GroupLimit {
+  readonly group: string;
+  /** How many of it may be open, as far as is known. */
+  readonly limit: number;
+}
+
 /** A place among those that ask, waiting or open. */
 export interface Permit {
   /** Gives it back, or leaves the queue when it was not granted yet. Idempotent. */
@@ -73,12 +79,15 @@ export class Governor {
     return this.#waiting;
   }
 
-  /** How many of a group may be open, as far as is known. */
-  limitOf(group: string): number {
-    return Math.min(
-      this.#options.max,
-      Math.floor(this.#groups.get(group)?.limit ?? Number.POSITIVE_INFINITY),
-    );
+  /** The groups whose limit is known, at most `most` of them: names come from clients. */
+  limits(most: number): GroupLimit[] {
+    const known: GroupLimit[] = [];
+    for (const [name, { limit }] of this.#groups) {
+      if (known.length >= most) break;
+      if (Number.isFinite(limit))
+        known.push({ group: name, limit: Math.min(this.#options.max, Math.floor(limit)) });
+    }
+    return known;
   }
 
   /**

@@ -3,8 +3,7 @@
  * only its own code words go into ours, and `msg` of validation entries, which speak about the field.
  */
 import { type ErrorCode, GatewayError } from "../errors.ts";
-
-export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
+import { headerOf, type ResponseHeaders } from "./headers.ts";
 
 export interface Refusal {
   readonly status: number;
@@ -153,13 +152,17 @@ function repeats(said: string, secrets: readonly string[]): boolean {
   });
 }
 
-/** Seconds, or a date that is taken relative to the answer's own `date` (RFC 9110 section 10.2.3). */
-function readRetryAfterMs(headers: ResponseHeaders): number | undefined {
-  const value = headers["retry-after"];
-  if (typeof value !== "string" || value.trim() === "") return undefined;
+/**
+ * Retry-After (RFC 9110 section 10.2.3) in ms: seconds, or a date that is taken relative to the answer's own `date`.
+ * undefined where there is none that can be read; an hour at most is believed.
+ */
+export function readRetryAfterMs(headers: ResponseHeaders): number | undefined {
+  const value = headerOf(headers, "retry-after");
+  if (value === undefined || value.trim() === "") return undefined;
   const seconds = Number(value);
-  const date = typeof headers.date === "string" ? Date.parse(headers.date) : Number.NaN;
-  const ms = Number.isNaN(seconds) ? Date.parse(value) - date : seconds * 1000;
+  const ms = Number.isNaN(seconds)
+    ? Date.parse(value) - Date.parse(headerOf(headers, "date") ?? "")
+    : seconds * 1000;
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 }
 

@@ -1,8 +1,10 @@
 /** One synthesis: the answer to its request as chunks of audio and timing, or as the error that it is. */
 import { GatewayError } from "../errors.ts";
-import type { Exchange, ExchangeReceiver } from "./exchange.ts";
+import type { Exchange } from "./exchange.ts";
+import type { ExchangeReceiver } from "./exchange-options.ts";
+import { countOf, headerOf, type ResponseHeaders } from "./headers.ts";
 import { NdjsonParser } from "./ndjson.ts";
-import { type ResponseHeaders, refusalError } from "./refusal.ts";
+import { refusalError } from "./refusal.ts";
 import type {
   Synthesis,
   SynthesisChunk,
@@ -51,6 +53,11 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
     this.#exchange = exchange;
   }
 
+  /** The status that the answer was refused with; null where it was not. */
+  get refusedWith(): number | null {
+    return this.#reading.kind === "refusal" ? this.#reading.status : null;
+  }
+
   // ---- Synthesis -------------------------------------------------------------------------------------------------
 
   pause(): void {
@@ -68,6 +75,10 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
 
   sent(): void {
     this.#handlers.requestSent?.();
+  }
+
+  turnedAway(): void {
+    this.#handlers.requestTurnedAway?.();
   }
 
   head(status: number, headers: ResponseHeaders): void {
@@ -164,14 +175,4 @@ function readHead(headers: ResponseHeaders): SynthesisHead {
     ...(current === undefined ? {} : { currentConcurrentRequests: current }),
     ...(maximum === undefined ? {} : { maximumConcurrentRequests: maximum }),
   };
-}
-
-function headerOf(headers: ResponseHeaders, name: string): string | undefined {
-  const value = headers[name];
-  return typeof value === "string" ? value : value?.[0];
-}
-
-function countOf(headers: ResponseHeaders, name: string): number | undefined {
-  const value = headerOf(headers, name);
-  return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined;
 }

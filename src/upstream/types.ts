@@ -69,12 +69,15 @@ export interface SynthesisChunk {
 }
 
 /**
- * Called in order: `requestSent?`, `head`, `chunk`*, then exactly one of `end` and `error`; nothing after it and
- * nothing after `abort()`. Called from the socket's own callback: they must not throw and must not block.
+ * Called in order: `requestSent?` (again after each `requestTurnedAway?`), `head`, `chunk`*, then exactly one of `end`
+ * and `error`; nothing after it and nothing after `abort()`. Called from the socket's own callback: they must not throw
+ * and must not block.
  */
 export interface SynthesisHandlers {
-  /** The request left for a connected socket (for the latency waterfall). */
+  /** The request left for a connected socket (for the latency waterfall). Again where it was asked for again. */
   requestSent?(): void;
+  /** It was turned away for too many requests and waits for its turn again; `requestSent` follows once more. */
+  requestTurnedAway?(): void;
   head(head: SynthesisHead): void;
   chunk(chunk: SynthesisChunk): void;
   /** The response ended cleanly (chunked encoding closed). */

@@ -19,7 +19,7 @@ export const SPEECH: SpeechRequest = {
 export const RAW_SPEECH: SpeechRequest = { ...SPEECH, wantsTiming: false };
 
 export function clientOf(
-  baseUrl: string,
+  baseUrl: string | readonly string[],
   more: Partial<UpstreamOptions> = {},
 ): UpstreamClient & AsyncDisposable {
   // A refusal is told at once: who is asked again is another test's business.
@@ -44,6 +44,9 @@ export class Recorder implements SynthesisHandlers {
 
   requestSent(): void {
     this.calls.push("sent");
+  }
+  requestTurnedAway(): void {
+    this.calls.push("turned away");
   }
   head(head: SynthesisHead): void {
     this.calls.push("head");

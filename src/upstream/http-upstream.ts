@@ -1,0 +1,277 @@
+/**
+ * One upstream at one base URL: its connections, its governor, and the requests that are open. The same code for the
+ * vendor, a gateway of one's own and the embedded service.
+ */
+import type { Readable } from "node:stream";
+import { type ErrorCode, GatewayError, toGatewayError } from "../errors.ts";
+import type { Clock } from "../kit/clock.ts";
+import { checkedKey, parseBaseUrl } from "./base-url.ts";
+import type { UpstreamStats } from "./client.ts";
+import { Connections } from "./connections.ts";
+import { Exchange } from "./exchange.ts";
+import type { ExchangeReceiver } from "./exchange-options.ts";
+import { isUpstreamFault } from "./faults.ts";
+import { BodyCollector, type FetchedBody } from "./fetch-body.ts";
+import {
+  type Forwarded,
+  type ForwardHandlers,
+  type ForwardMethod,
+  ForwardReceiver,
+  type ForwardRequest,
+  forwardedHeaders,
+} from "./forward.ts";
+import { Governor, type GroupLimit, type Wanted } from "./governor.ts";
+import { wireRequest } from "./request.ts";
+import { SpeechStream } from "./speech-stream.ts";
+import { transportError } from "./transport-error.ts";
+import type { SynthesisHandlers, SynthesisRequest } from "./types.ts";
+
+export interface HttpUpstreamOptions {
+  readonly baseUrl: string;
+  readonly key: string;
+  readonly maxConnections: number;
+  readonly maxQueued: number;
+  readonly timeoutMs: number;
+  readonly patienceMs: number;
+  readonly clock: Clock;
+  readonly allowH2: boolean;
+  /** What each request says of this upstream: null = it works, else how it failed. */
+  readonly onOutcome: (fault: ErrorCode | null) => void;
+}
+
+/** How one request differs from others of its kind. */
+export interface Attempt {
+  /** Longest wait for the answer's headers, and from there to the first piece of its body, ms; default as for any silence. */
+  readonly headersMs?: number;
+  readonly firstPieceMs?: number;
+  /** In the place of the upstream's own. */
+  readonly onOutcome?: HttpUpstreamOptions["onOutcome"];
+}
+
+const MAX_FETCHED_BYTES = 8 * 1024 * 1024;
+/** What is passed on may be a whole answer that takes long to make; the vendor's own client waits as long. */
+const FORWARD_TIMEOUT_MS = 240_000;
+/** What is not speech is not counted by the upstream; it waits for a connection only. */
+const UNLIMITED: Wanted = { group: "not speech", priority: 0 };
+/** Of speech that names no model. */
+const DEFAULT_GROUP = "default model";
+/** What is passed on is waited for longer: a program asks, and not a conversation. */
+const FORWARD_PATIENCE = 3;
+/** A connect that takes longer will not make a conversation; undici's own default is 10 s. */
+const MAX_CONNECT_MS = 5000;
+
+export class HttpUpstream {
+  readonly #onOutcome: (fault: ErrorCode | null) => void;
+  readonly #governor: Governor;
+  readonly #connections: Connections;
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  readonly #patienceMs: number;
+  readonly #key: string;
+  readonly #origin: string;
+  readonly #prefix: string;
+  readonly #getHeaders: readonly string[];
+  readonly #postHeaders: readonly string[];
+  readonly #exchanges = new Set<Exchange>();
+  #isDraining = false;
+  #closing: Promise<void> | null = null;
+  #idleWaiters: (() => void)[] = [];
+
+  /** Throws invalid_config. */
+  constructor(options: HttpUpstreamOptions) {
+    const url = parseBaseUrl(options.baseUrl);
+    this.#origin = url.origin;
+    this.#prefix = url.pathname.replace(/\/+$/, "");
+    this.#key = options.key;
+    this.#getHeaders = options.key === "" ? [] : ["xi-api-key", checkedKey(options.key)];
+    this.#postHeaders = [...this.#getHeaders, "content-type", "application/json"];
+    this.#clock = options.clock;
+    this.#timeoutMs = options.timeoutMs;
+    this.#patienceMs = options.patienceMs;
+    this.#onOutcome = options.onOutcome;
+    this.#governor = new Governor({ max: options.maxConnections, maxWaiting: options.maxQueued });
+    this.#connections = new Connections({
+      origin: url.origin,
+      connectTimeoutMs: Math.min(options.timeoutMs, MAX_CONNECT_MS),
+      allowH2: options.allowH2,
+    });
+  }
+
+  /** As UpstreamClient.open. */
+  open(request: SynthesisRequest, handlers: SynthesisHandlers, attempt: Attempt = {}): SpeechStream {
+    const stream = new SpeechStream({ request, handlers, key: this.#key });
+    try {
+      const { path, body } = wireRequest(request);
+      const wanted = { group: request.modelId ?? DEFAULT_GROUP, priority: request.priority ?? 0 };
+      const patienceMs = this.#patienceMs;
+      stream.attach(
+        this.#begin({ method: "POST", path, body, receiver: stream, wanted, patienceMs, ...attempt }),
+      );
+    } catch (thrown) {
+      queueMicrotask(() => stream.error(toGatewayError(thrown)));
+    }
+    return stream;
+  }
+
+  /** As UpstreamClient.get. */
+  get(path: string, attempt: Attempt = {}): Promise<FetchedBody> {
+    return new Promise((resolve, reject) => {
+      const receiver = new BodyCollector({ maxBytes: MAX_FETCHED_BYTES, onDone: resolve, onError: reject });
+      this.#begin({ method: "GET", path, receiver, ...attempt });
+    });
+  }
+
+  /** As UpstreamClient.forward. `keepsBody`: a body that streams is not destroyed when the answer is over. */
+  forward(
+    request: ForwardRequest,
+    handlers: ForwardHandlers,
+    { keepsBody = false, ...attempt }: Attempt & { readonly keepsBody?: boolean } = {},
+  ): Forwarded {
+    const { body } = request;
+    const isStream = typeof body !== "string" && body !== null;
+    const receiver = new ForwardReceiver(handlers, isStream && !keepsBody ? body : null);
+    let exchange: Exchange | null = null;
+    try {
+      exchange = this.#begin({
+        method: request.method,
+        path: request.path,
+        headers: forwardedHeaders(request.headers, this.#key),
+        body,
+        receiver,
+        timeoutMs: Math.max(this.#timeoutMs, FORWARD_TIMEOUT_MS),
+        wanted: request.group === "" ? UNLIMITED : { group: request.group, priority: 0 },
+        // A body that streams can't be sent twice.
+        patienceMs: isStream ? 0 : FORWARD_PATIENCE * this.#patienceMs,
+        ...attempt,
+      });
+    } catch (thrown) {
+      queueMicrotask(() => receiver.error(toGatewayError(thrown)));
+    }
+    return {
+      pause: () => exchange?.pause(),
+      resume: () => exchange?.resume(),
+      touch: () => exchange?.touch(),
+      abort: () => {
+        receiver.abort();
+        exchange?.abort();
+      },
+    };
+  }
+
+  stats(): UpstreamStats {
+    const { held, waiting } = this.#governor;
+    return { open: held, queued: waiting, connected: this.#connections.connected };
+  }
+
+  /** The limits that are known, at most `most` of them. */
+  limits(most: number): GroupLimit[] {
+    return this.#governor.limits(most);
+  }
+
+  warm(): Promise<void> {
+    if (this.#isDraining || this.#connections.connected > 0) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const permit = this.#governor.request(UNLIMITED, () => {
+        const client = this.#connections.take();
+        const done = (thrown: Error) => {
+          this.#connections.release(client);
+          permit?.release();
+          if (thrown === CONNECTED) {
+            resolve();
+            return;
+          }
+          const error = transportError(thrown, { origin: this.#origin, progress: "asking" });
+          if (isUpstreamFault(error)) this.#onOutcome(error.code);
+          reject(error);
+        };
+        // Thrown before anything is written, it ends the request and leaves the connection standing.
+        const onRequestStart = () => {
+          throw CONNECTED;
+        };
+        client.dispatch(
+          { method: "GET", path: "/" },
+          { onRequestStart, onResponseError: (_controller, thrown) => done(thrown) },
+        );
+      });
+      // All permits are taken and all places in the queue: there is no lack of connections.
+      if (permit === null) resolve();
+    });
+  }
+
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    if (this.#exchanges.size === 0) return;
+    await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
+  }
+
+  close(): Promise<void> {
+    this.#isDraining = true;
+    this.#closing ??= this.#closeNow();
+    return this.#closing;
+  }
+
+  async #closeNow(): Promise<void> {
+    const error = new GatewayError("draining", "The request was cut off: the gateway is shutting down");
+    for (const exchange of [...this.#exchanges]) exchange.fail(error);
+    await this.#connections.destroy();
+  }
+
+  #begin(wanted: WantedExchange): Exchange {
+    const { method, path, body, receiver, headers, timeoutMs = this.#timeoutMs } = wanted;
+    if (this.#isDraining) {
+      throw new GatewayError(
+        "draining",
+        "Nothing can be asked of the upstream: the gateway is shutting down",
+      );
+    }
+    const ownHeaders = method === "GET" ? this.#getHeaders : this.#postHeaders;
+    const exchange: Exchange = new Exchange({
+      request: {
+        method,
+        path: `${this.#prefix}${path}`,
+        headers: [...(headers ?? ownHeaders)],
+        body: body ?? null,
+      },
+      receiver,
+      governor: this.#governor,
+      wanted: wanted.wanted ?? UNLIMITED,
+      patienceMs: wanted.patienceMs ?? 0,
+      connections: this.#connections,
+      clock: this.#clock,
+      timeoutMs,
+      headersMs: wanted.headersMs ?? timeoutMs,
+      firstPieceMs: wanted.firstPieceMs ?? timeoutMs,
+      origin: this.#origin,
+      onReleased: () => this.#onReleased(exchange),
+      onOutcome: wanted.onOutcome ?? this.#onOutcome,
+    });
+    this.#exchanges.add(exchange);
+    return exchange;
+  }
+
+  #onReleased(exchange: Exchange): void {
+    this.#exchanges.delete(exchange);
+    if (this.#exchanges.size > 0) return;
+    const waiters = this.#idleWaiters;
+    this.#idleWaiters = [];
+    for (const resolve of waiters) resolve();
+  }
+}
+
+interface WantedExchange extends Attempt {
+  readonly method: ForwardMethod;
+  /** From the slash after the prefix on. */
+  readonly path: string;
+  readonly body?: string | Readable | null;
+  /** Names and values in a row; default: the key, and JSON for a POST. */
+  readonly headers?: readonly string[];
+  readonly timeoutMs?: number;
+  readonly receiver: ExchangeReceiver;
+  /** Default: of no group. */
+  readonly wanted?: Wanted;
+  /** Default: not asked again. */
+  readonly patienceMs?: number;
+}
+
+/** What warm() ends its request with. */
+const CONNECTED: Error = new GatewayError("session_closed", "Connected, which was all that was wanted");
