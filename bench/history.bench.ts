@@ -92,11 +92,12 @@ async function fill(bench: Bench, folder: string, items: number): Promise<string
     const words = Array.from({ length: count }, (_, word) => WORDS[(index * 7 + word * 3) % WORDS.length]);
     const text = `${words.join(" ")} needle${index}x.`;
     const characters = [...text];
-    const times = characters.map((_, at) => at * 0.0613);
+    // As the engine gives them: to 0.1 ms.
+    const times = characters.map((_, at) => Math.round(at * 613) / 10_000);
     const alignment = {
       characters,
       character_start_times_seconds: times,
-      character_end_times_seconds: times.map((seconds) => seconds + 0.0613),
+      character_end_times_seconds: times.map((seconds) => Math.round(seconds * 10_000 + 613) / 10_000),
     };
     const { id } = store.history.add(
       {

@@ -1,10 +1,11 @@
 /** Who may make a sound now: a few at once, some more wait in line, the rest are refused. */
+import { Seats } from "../seats.ts";
 
 /** A request's right to be served, from its admission until `leave`. */
 export interface Place {
   /** Lets another one work while this one waits for its client. */
   pause(): void;
-  /** Waits for its turn; after `leave` it resolves at once. */
+  /** Waits for its turn; after `leave` it resolves at once. One call at a time. */
   resume(): Promise<void>;
   /** Idempotent. */
   leave(): void;
@@ -19,20 +20,14 @@ export interface QueueLimits {
   readonly open: number;
 }
 
-interface Entry {
-  state: "waiting" | "making" | "paused" | "gone";
-  hasBegun: boolean;
-  readonly turns: (() => void)[];
-}
-
 export class SoundQueue {
   readonly #limits: QueueLimits;
-  readonly #line: Entry[] = [];
-  #making = 0;
+  readonly #seats: Seats;
   #open = 0;
 
   constructor(limits: QueueLimits) {
     this.#limits = limits;
+    this.#seats = new Seats({ limit: limits.making, maxWaiting: limits.waiting });
   }
 
   /** Requests that hold a place, whatever they do. */
@@ -41,63 +36,55 @@ export class SoundQueue {
   }
 
   get making(): number {
-    return this.#making;
+    return this.#seats.taken;
   }
 
   /** Undefined where too many are there already. Call `resume` before working. */
   enter(): Place | undefined {
-    const fresh = this.#line.reduce((count, entry) => count + (entry.hasBegun ? 0 : 1), 0);
-    const isFull = this.#making >= this.#limits.making && fresh >= this.#limits.waiting;
-    if (isFull || this.#open >= this.#limits.open) return undefined;
+    if (this.#seats.isFull || this.#open >= this.#limits.open) return undefined;
     this.#open += 1;
-    const entry: Entry = { state: "paused", hasBegun: false, turns: [] };
-    return {
-      pause: () => this.#pause(entry),
-      resume: () => this.#resume(entry),
-      leave: () => this.#leave(entry),
-    };
-  }
-
-  #resume(entry: Entry): Promise<void> {
-    if (entry.state === "gone" || entry.state === "making") return Promise.resolve();
-    if (entry.state === "paused") {
-      entry.state = "waiting";
-      // Who has begun goes first: its client holds a half-heard sound.
-      const at = entry.hasBegun ? this.#line.findIndex((other) => !other.hasBegun) : -1;
-      this.#line.splice(at < 0 ? this.#line.length : at, 0, entry);
-    }
-    return new Promise((resolve) => {
-      entry.turns.push(resolve);
-      this.#next();
+    return new SeatedPlace(this.#seats, () => {
+      this.#open -= 1;
     });
   }
+}
 
-  #pause(entry: Entry): void {
-    if (entry.state !== "making") return;
-    entry.state = "paused";
-    this.#making -= 1;
-    this.#next();
+class SeatedPlace implements Place {
+  readonly #seats: Seats;
+  readonly #onLeave: () => void;
+  readonly #leaving = new AbortController();
+  #free: (() => void) | null = null;
+  #hasBegun = false;
+
+  constructor(seats: Seats, onLeave: () => void) {
+    this.#seats = seats;
+    this.#onLeave = onLeave;
   }
 
-  #leave(entry: Entry): void {
-    if (entry.state === "gone") return;
-    if (entry.state === "making") this.#making -= 1;
-    const at = this.#line.indexOf(entry);
-    if (at >= 0) this.#line.splice(at, 1);
-    entry.state = "gone";
-    this.#open -= 1;
-    for (const turn of entry.turns.splice(0)) turn();
-    this.#next();
+  pause(): void {
+    this.#free?.();
+    this.#free = null;
   }
 
-  #next(): void {
-    while (this.#making < this.#limits.making) {
-      const entry = this.#line.shift();
-      if (entry === undefined) return;
-      entry.state = "making";
-      entry.hasBegun = true;
-      this.#making += 1;
-      for (const turn of entry.turns.splice(0)) turn();
+  async resume(): Promise<void> {
+    const { signal } = this.#leaving;
+    if (this.#free !== null || signal.aborted) return;
+    try {
+      // Who has begun goes first: its client holds a half-heard sound.
+      this.#free = await this.#seats.enter(signal, { isReturning: this.#hasBegun });
+    } catch (thrown) {
+      if (signal.aborted) return;
+      throw thrown;
     }
+    this.#hasBegun = true;
+    // It may have left between its turn and now.
+    if (signal.aborted) this.pause();
+  }
+
+  leave(): void {
+    if (this.#leaving.signal.aborted) return;
+    this.#leaving.abort();
+    this.pause();
+    this.#onLeave();
   }
 }

@@ -7,8 +7,13 @@ import { Filter, reverb, SAMPLE_RATE, type Source, samplesIn, saturate } from ".
 import { HitMixer } from "./family.ts";
 import type { Layer, SoundPlan } from "./plan.ts";
 
-/** Samples made at a time. */
+/** Samples of a block that is given. */
 const BLOCK_SAMPLES = 256;
+/**
+ * Samples made in one go. The densest prompts (eight layers of many hits each) take some 6 us a sample: a piece of them
+ * then holds the thread for about 0.4 ms.
+ */
+const PIECE_SAMPLES = 64;
 /** -3 dBFS. */
 const PEAK = 32_767 * 10 ** (-3 / 20);
 const END_FADE_SECONDS = 0.005;
@@ -22,30 +27,38 @@ const NO_SAMPLES = new Int16Array(0);
 
 /**
  * The sound, mono at 44.1 kHz, in blocks that sum up to `plan.samples`. Empty blocks come first: the loudest sample is
- * looked for before the first one is given, since the sound is made twice rather than kept. Each block takes well under
- * 20 ms; whoever shares the thread may pause between any two.
+ * looked for before the first one is given, since the sound is made twice rather than kept. Later ones come in between,
+ * too: no more than PIECE_SAMPLES are made from one to the next, so whoever shares the thread may pause there.
  */
 export function* renderSound(plan: SoundPlan): Generator<Int16Array<ArrayBuffer>> {
-  const measured = joinedSource(plan);
+  const measured = yield* joinedSource(plan);
   let peak = 1e-9;
-  for (let from = 0; from < plan.samples; from += BLOCK_SAMPLES) {
-    const until = Math.min(plan.samples, from + BLOCK_SAMPLES);
-    for (let at = from; at < until; at += 1) peak = Math.max(peak, Math.abs(measured()));
-    yield NO_SAMPLES;
+  for (let at = 0; at < plan.samples; at += 1) {
+    if (at % PIECE_SAMPLES === 0) yield NO_SAMPLES;
+    peak = Math.max(peak, Math.abs(measured()));
   }
-  const source = joinedSource(plan);
+  const source = yield* joinedSource(plan);
   const gain = PEAK / peak;
   for (let from = 0; from < plan.samples; from += BLOCK_SAMPLES) {
     const block = new Int16Array(Math.min(BLOCK_SAMPLES, plan.samples - from));
-    for (let at = 0; at < block.length; at += 1) block[at] = Math.round(source() * gain);
+    for (let at = 0; at < block.length; at += 1) {
+      if (at % PIECE_SAMPLES === 0) yield NO_SAMPLES;
+      block[at] = Math.round(source() * gain);
+    }
     yield block;
   }
 }
 
 /** The mix with its ends: faded, or the one joined to the other. */
-function joinedSource(plan: SoundPlan): Source {
+function* joinedSource(plan: SoundPlan): Generator<typeof NO_SAMPLES, Source> {
   const mix = mixSource(plan);
-  return plan.isLooped ? looped(mix, plan.samples) : faded(mix, plan.samples);
+  if (!plan.isLooped) return faded(mix, plan.samples);
+  const head = new Float64Array(Math.min(samplesIn(LOOP_FADE_SECONDS), Math.floor(plan.samples / 4)));
+  for (let at = 0; at < head.length; at += 1) {
+    if (at % PIECE_SAMPLES === 0) yield NO_SAMPLES;
+    head[at] = mix();
+  }
+  return looped(mix, head, plan.samples);
 }
 
 function faded(mix: Source, samples: number): Source {
@@ -59,12 +72,11 @@ function faded(mix: Source, samples: number): Source {
 }
 
 /**
- * Leaves the first quarter of a second out and brings it at the end instead, crossfaded with what comes after the end: the
- * last sample is followed by the first as it was in the mix.
+ * The mix without its first quarter of a second, which was taken from it as `head` and comes at the end instead, crossfaded
+ * with what comes after the end: the last sample is followed by the first as it was in the mix.
  */
-function looped(mix: Source, samples: number): Source {
-  const fade = Math.min(samplesIn(LOOP_FADE_SECONDS), Math.floor(samples / 4));
-  const head = Float64Array.from({ length: fade }, mix);
+function looped(mix: Source, head: Float64Array, samples: number): Source {
+  const fade = head.length;
   let at = 0;
   return () => {
     const inFade = at - (samples - fade);

@@ -1,5 +1,6 @@
 /** The words that prompts are read for: names of sounds, words that shape them, and numbers. */
 import { bird, cat, cricket, dog, frog } from "./animals.ts";
+import { bell, chime, gong, phone } from "./bells.ts";
 import { cymbal, drum, kick, snare } from "./drums.ts";
 import type { Family, Surface } from "./family.ts";
 import {
@@ -16,21 +17,7 @@ import {
 } from "./impacts.ts";
 import { clock, engine, helicopter, horn, hum } from "./machines.ts";
 import { bubbles, drop, fire, rain, sea, stream, thunder, wind } from "./nature.ts";
-import {
-  alarm,
-  beep,
-  bell,
-  chime,
-  click,
-  drone,
-  gong,
-  laser,
-  neutral,
-  phone,
-  radioNoise,
-  siren,
-  whoosh,
-} from "./tones.ts";
+import { alarm, beep, click, drone, laser, neutral, radioNoise, siren, whoosh } from "./tones.ts";
 
 /**
  * `words` are in the singular; plurals and other endings are found by `stems`. `absorbs` names the families that say the

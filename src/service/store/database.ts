@@ -3,8 +3,8 @@ import Database from "libsql";
 import { GatewayError } from "../../errors.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
-/** A value of a column. */
-export type Cell = string | number | null;
+/** A value of a column; bytes where a statement asks for them (CAST AS BLOB): a Buffer from `get`, an ArrayBuffer from `all`. */
+export type Cell = string | number | null | Buffer | ArrayBuffer;
 export type Row = Readonly<Record<string, Cell>>;
 
 /** How long a statement waits for another process that writes, ms. */
@@ -99,6 +99,12 @@ export function textOf(cell: Cell | undefined): string {
 
 export function textOrNull(cell: Cell | undefined): string | null {
   return typeof cell === "string" ? cell : null;
+}
+
+/** What was read as bytes; null for NULL. */
+export function bytesOrNull(cell: Cell | undefined): Buffer | null {
+  if (cell instanceof ArrayBuffer) return Buffer.from(cell);
+  return Buffer.isBuffer(cell) ? cell : null;
 }
 
 export function numberOf(cell: Cell | undefined): number {

@@ -1,6 +1,7 @@
 /** Rows of the speech history (service-interface.md 2.2, 4.3; contract A7). */
 import { randomBytes } from "node:crypto";
 import {
+  bytesOrNull,
   type Cell,
   jsonOf,
   likePattern,
@@ -12,6 +13,7 @@ import {
   textOrNull,
 } from "./database.ts";
 import type { MediaFile, MediaStore, PinnedMedia } from "./media.ts";
+import { deleteWithMedia, mediaOf } from "./rows.ts";
 
 export const HISTORY_SOURCES = ["TTS", "STS", "Flows"] as const;
 export type HistorySource = (typeof HISTORY_SOURCES)[number];
@@ -46,8 +48,10 @@ export interface NewHistoryItem {
   readonly dialogue: readonly DialogueLine[] | null;
 }
 
-export interface HistoryItem extends Omit<NewHistoryItem, "id" | "characters"> {
+export interface HistoryItem extends Omit<NewHistoryItem, "id" | "characters" | "alignmentsJson"> {
   readonly id: string;
+  /** UTF-8 of what was given: most of a page's bytes, which go to the client without having been a string here. */
+  readonly alignmentsJson: Buffer | null;
   /** The account's counter before and after. */
   readonly charactersFrom: number;
   readonly charactersTo: number;
@@ -74,8 +78,10 @@ export interface HistoryPage {
   readonly hasMore: boolean;
 }
 
-/** By a subquery, which is asked for the rows of the page only. */
-const SELECT = `SELECT *, (SELECT alignments FROM history_timing AS timing WHERE timing.seq = history.seq) AS alignments
+/** The timing by a subquery, which is asked for the rows of the page only. */
+const SELECT = `SELECT id, request_id, voice_id, voice_name, voice_category, model_id, text, date_unix, characters_from,
+    characters_to, content_type, output_format, source, settings, dialogue, media_hash, media_bytes,
+    (SELECT CAST(alignments AS BLOB) FROM history_timing AS timing WHERE timing.seq = history.seq) AS alignments
   FROM history`;
 
 /** An id as the vendor's look: 20 letters and digits. */
@@ -118,11 +124,7 @@ export class HistoryStore {
 
   /** Its audio goes with it, unless another item has the same; false where it is not there. */
   delete(id: string): boolean {
-    const item = this.get(id);
-    if (item === undefined) return false;
-    const isDeleted = this.#database.run("DELETE FROM history WHERE id = ?", id) > 0;
-    this.#media.drop(item.media.hash);
-    return isDeleted;
+    return deleteWithMedia({ database: this.#database, media: this.#media }, "history", id);
   }
 
   list(query: HistoryQuery): HistoryPage {
@@ -196,10 +198,11 @@ export class HistoryStore {
         id,
       );
     }
-    const { characters, ...facts } = item;
+    const { characters, alignmentsJson, ...facts } = item;
     return {
       ...facts,
       id,
+      alignmentsJson: alignmentsJson === null ? null : Buffer.from(alignmentsJson),
       charactersFrom: from,
       charactersTo: from + characters,
       media: { hash: media.hash, bytes: media.bytes },
@@ -223,8 +226,8 @@ function itemOf(row: Row): HistoryItem {
     outputFormat: textOf(row.output_format),
     source: HISTORY_SOURCES.find((source) => source === row.source) ?? "TTS",
     settings: jsonOf(row.settings) as Readonly<Record<string, unknown>> | null,
-    alignmentsJson: textOrNull(row.alignments),
+    alignmentsJson: bytesOrNull(row.alignments),
     dialogue: jsonOf(row.dialogue) as readonly DialogueLine[] | null,
-    media: { hash: textOf(row.media_hash), bytes: numberOf(row.media_bytes) },
+    media: mediaOf(row),
   };
 }

@@ -11,6 +11,7 @@ import {
   textOrNull,
 } from "./database.ts";
 import type { MediaFile, MediaStore, PinnedMedia } from "./media.ts";
+import { deleteWithMedia, mediaOf } from "./rows.ts";
 
 export interface NewIsolation {
   /** The name of the file that was sent. */
@@ -79,11 +80,7 @@ export class IsolationStore {
 
   /** Its media goes with it; false where it is not there. */
   delete(id: string): boolean {
-    const item = this.get(id);
-    if (item === undefined) return false;
-    const isDeleted = this.#database.run("DELETE FROM isolation WHERE id = ?", id) > 0;
-    this.#media.drop(item.media.hash);
-    return isDeleted;
+    return deleteWithMedia({ database: this.#database, media: this.#media }, "isolation", id);
   }
 
   /** Newest first. */
@@ -107,6 +104,6 @@ function isolationOf(row: Row): Isolation {
     format: textOf(row.format),
     durationSeconds: numberOrNull(row.duration_seconds),
     previewBase64: textOrNull(row.preview_b64),
-    media: { hash: textOf(row.media_hash), bytes: numberOf(row.media_bytes) },
+    media: mediaOf(row),
   };
 }

@@ -10,6 +10,7 @@ import {
   textOrNull,
 } from "./database.ts";
 import type { MediaFile, MediaStore, PinnedMedia } from "./media.ts";
+import { deleteWithMedia, mediaOf } from "./rows.ts";
 
 export interface NewSample {
   readonly fileName: string;
@@ -101,11 +102,8 @@ export class VoiceStore {
 
   /** false where it is not there. */
   deleteSample(voiceId: string, sampleId: string): boolean {
-    const sample = this.sample(voiceId, sampleId);
-    if (sample === undefined) return false;
-    const isDeleted = this.#database.run("DELETE FROM voice_sample WHERE id = ?", sampleId) > 0;
-    this.#media.drop(sample.media.hash);
-    return isDeleted;
+    if (this.sample(voiceId, sampleId) === undefined) return false;
+    return deleteWithMedia({ database: this.#database, media: this.#media }, "voice_sample", sampleId);
   }
 
   #insertSample(voiceId: string, sample: NewSample, media: MediaFile): void {
@@ -148,6 +146,6 @@ function sampleOf(row: Row): Sample {
     fileName: textOf(row.file_name),
     mimeType: textOf(row.mime_type),
     durationSeconds: numberOrNull(row.duration_seconds),
-    media: { hash: textOf(row.media_hash), bytes: numberOf(row.media_bytes) },
+    media: mediaOf(row),
   };
 }

@@ -1,6 +1,9 @@
 /** Webhooks and what is still to be delivered to them (service-interface.md 2.6; contract A9, D3). */
 import { randomBytes } from "node:crypto";
-import { jsonOf, numberOf, numberOrNull, type Row, type StoreDatabase, textOf } from "./database.ts";
+import { numberOf, numberOrNull, type StoreDatabase, textOf } from "./database.ts";
+import { headersCell, type NewWebhook, type RequestHeaders, type Webhook, webhookOf } from "./webhook-row.ts";
+
+export type { RequestHeaders, Webhook } from "./webhook-row.ts";
 
 /** Deliveries that may wait for one webhook; contract D3. */
 export const MAX_PENDING = 100;
@@ -9,33 +12,6 @@ export const MAX_PENDING = 100;
 const MAX_FAILURES_IN_A_ROW = 10;
 /** How long a success keeps a failing webhook on, s. */
 const SUCCESS_COUNTS_SECONDS = 7 * 86_400;
-
-export type RequestHeaders = Readonly<Record<string, string>>;
-
-export interface NewWebhook {
-  readonly name: string;
-  readonly url: string;
-  readonly secret: string;
-  readonly requestHeaders: RequestHeaders | null;
-  /** Seconds since 1970. */
-  readonly createdAtUnix: number;
-}
-
-export interface Webhook extends NewWebhook {
-  readonly id: string;
-  /** By a person. */
-  readonly isDisabled: boolean;
-  /** By failures. */
-  readonly isAutoDisabled: boolean;
-  readonly retryEnabled: boolean;
-  /** Kinds of event that it is subscribed to. */
-  readonly events: readonly string[];
-  readonly failuresInARow: number;
-  readonly lastSuccessUnix: number | null;
-  /** HTTP status of the last failure; null before the first, and where nothing answered. */
-  readonly lastFailureCode: number | null;
-  readonly lastFailureUnix: number | null;
-}
 
 /** What is undefined stays as it is. */
 export interface WebhookChanges {
@@ -96,7 +72,7 @@ export class WebhookStore {
       webhook.name,
       webhook.url,
       webhook.secret,
-      jsonOrNull(webhook.requestHeaders),
+      headersCell(webhook.requestHeaders),
       webhook.createdAtUnix,
     );
     return {
@@ -144,7 +120,7 @@ export class WebhookStore {
         Number(isDisabled),
         Number(isDisabled && webhook.isAutoDisabled),
         Number(retryEnabled),
-        jsonOrNull(changes.requestHeaders ?? webhook.requestHeaders),
+        headersCell(changes.requestHeaders ?? webhook.requestHeaders),
         JSON.stringify([...new Set(events)]),
         isSwitchedOn ? 0 : webhook.failuresInARow,
         id,
@@ -274,27 +250,4 @@ export class WebhookStore {
       seq,
     );
   }
-}
-
-function webhookOf(row: Row): Webhook {
-  return {
-    id: textOf(row.id),
-    name: textOf(row.name),
-    url: textOf(row.url),
-    secret: textOf(row.secret),
-    requestHeaders: jsonOf(row.request_headers) as RequestHeaders | null,
-    isDisabled: row.is_disabled === 1,
-    isAutoDisabled: row.is_auto_disabled === 1,
-    retryEnabled: row.retry_enabled === 1,
-    events: jsonOf(row.events) as readonly string[],
-    createdAtUnix: numberOf(row.created_at_unix),
-    failuresInARow: numberOf(row.failures_in_a_row),
-    lastSuccessUnix: numberOrNull(row.last_success_unix),
-    lastFailureCode: numberOrNull(row.last_failure_code),
-    lastFailureUnix: numberOrNull(row.last_failure_unix),
-  };
-}
-
-function jsonOrNull(headers: RequestHeaders | null): string | null {
-  return headers === null ? null : JSON.stringify(headers);
 }

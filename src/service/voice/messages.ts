@@ -27,6 +27,8 @@ export interface JobSpec {
   readonly stability: number;
   /** 0-1: high moves the pitch more. */
   readonly style: number;
+  /** 0-4294967295: one of many slightly different ways to say it (variation.ts). Absent: the plain one. */
+  readonly seed?: number | undefined;
 }
 
 /** A word event as the engine gave it, on the response's timeline. */

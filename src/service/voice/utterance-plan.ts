@@ -5,6 +5,7 @@ import { findMarkup } from "./markup.ts";
 import type { JobInput, JobSpec } from "./messages.ts";
 import { cutPieces, type Piece } from "./pieces.ts";
 import { prepareSpoken, type Spoken } from "./spoken.ts";
+import { varied } from "./variation.ts";
 import { findVoice, VOICES, type Voice } from "./voices.ts";
 
 export interface PlannedPiece {
@@ -29,12 +30,15 @@ export function* planPieces(spec: JobSpec): Generator<PlannedPiece> {
     const markup = findMarkup(input.text, { audioTags: spec.audioTags });
     const pieces = cutPieces(input.text, markup);
     let current = pieces.next();
+    let pieceIndex = 0;
     while (current.done !== true) {
       const following = pieces.next();
       const isLastOfInput = following.done === true;
       const base = { inputIndex, isLast: isLastOfInput && isLastInput };
-      yield { ...base, ...preparePiece(current.value, { spec, input, isLastOfInput, isLastInput }) };
+      const place = { spec, input, inputIndex, pieceIndex, isLastOfInput, isLastInput };
+      yield { ...base, ...preparePiece(current.value, place) };
       current = following;
+      pieceIndex += 1;
     }
   }
 }
@@ -44,6 +48,8 @@ function preparePiece(
   place: {
     readonly spec: JobSpec;
     readonly input: JobInput;
+    readonly inputIndex: number;
+    readonly pieceIndex: number;
     readonly isLastOfInput: boolean;
     readonly isLastInput: boolean;
   },
@@ -60,7 +66,7 @@ function preparePiece(
   return {
     voiceId: input.voiceId,
     spoken,
-    voice: engineVoice(voice, language, spec),
+    voice: engineVoice(voice, language, place),
     pauseMs: pauseMs / spec.speed + piece.breakMs,
   };
 }
@@ -77,15 +83,28 @@ function defaultVoice(): Voice {
 }
 
 /** The speaker's variant is kept in every language; its accent only in its own. */
-function engineVoice(voice: Voice, language: string, spec: JobSpec): EngineVoice {
+function engineVoice(
+  voice: Voice,
+  language: string,
+  place: { readonly spec: JobSpec; readonly inputIndex: number; readonly pieceIndex: number },
+): EngineVoice {
+  const { spec, inputIndex, pieceIndex } = place;
+  const { seed, stability } = spec;
   const engine =
     language === voice.language ? voice.engine : (findLanguage(language)?.engine ?? voice.engine);
-  return {
+  const plain = {
     name: `${engine}+${voice.variant}`,
-    rate: clamp(Math.round(voice.rate * spec.speed), MIN_RATE, MAX_RATE),
+    rate: voice.rate * spec.speed,
     pitch: voice.pitch,
     // Stability 0.5 and style 0 leave the voice as it is; the extremes are half and 2.25 times its movement.
-    range: clamp(Math.round(voice.range * (1.5 - spec.stability) * (1 + spec.style / 2)), 0, 100),
+    range: voice.range * (1.5 - stability) * (1 + spec.style / 2),
+  };
+  const wanted = seed === undefined ? plain : varied(plain, seed, { inputIndex, pieceIndex, stability });
+  return {
+    ...wanted,
+    rate: clamp(Math.round(wanted.rate), MIN_RATE, MAX_RATE),
+    pitch: clamp(Math.round(wanted.pitch), 0, 100),
+    range: clamp(Math.round(wanted.range), 0, 100),
   };
 }
 

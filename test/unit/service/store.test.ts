@@ -78,6 +78,7 @@ describe("history", () => {
     store = await openStore({ folder, limits });
     expect(store.history.get(first.id)).toEqual(first);
     expect(store.history.get(second.id)).toEqual(second);
+    expect(store.history.list(EVERYTHING).items).toEqual([second, first]);
     expect(second.dialogue).toEqual(dialogue);
     expect((await store.media.read(second.media.hash)).toString()).toBe("b");
     expect(first.media.hash).toBe(createHash("sha256").update("audio").digest("hex"));

@@ -52,6 +52,30 @@ describe("every sound", () => {
     expect(samples).toBe(30 * RATE);
   });
 
+  it.each([false, true])(
+    "makes few samples from one block to the next, also before the first (loop: %s)",
+    (isLooped) => {
+      let made = 0;
+      const create = () => () => {
+        made += 1;
+        return Math.sin(made);
+      };
+      const planned = planSound({ text: "rain", durationSeconds: 2, influence: 1, isLooped });
+      const layers = planned.layers.map((layer) => ({
+        ...layer,
+        family: { kind: "texture" as const, seconds: 1, create },
+      }));
+      let before = 0;
+      for (const block of renderSound({ ...planned, layers })) {
+        expect(block.length).toBeLessThanOrEqual(256);
+        expect(made - before).toBeLessThanOrEqual(64);
+        before = made;
+      }
+      // Once to find the loudest sample and once to give it; a loop's first quarter of a second comes on top.
+      expect(made).toBe(2 * (planned.samples + (isLooped ? RATE / 4 : 0)));
+    },
+  );
+
   it("is the same for the same prompt, and another for another", () => {
     const options = { durationSeconds: 0.6, influence: 0.3 };
     for (const text of PROMPTS) expect(make(text, options)).toEqual(make(text, options));

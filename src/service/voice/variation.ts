@@ -1,0 +1,32 @@
+/**
+ * What a seed changes: how high, how fast and how lively each piece is spoken, a little. The same seed asks the engine for
+ * the same each time, and two seeds nearly always for something else; they sound like one person saying it again. Not the
+ * same bytes: the engine's own flutter and breath go on from one request to the next and can't be set.
+ */
+import { Random } from "../sound/random.ts";
+import type { EngineVoice } from "./engine.ts";
+
+/** At stability 0.5; half of it at 1, half more at 0. */
+const PITCH_STEPS = 2;
+const RATE_SHARE = 0.03;
+const RANGE_SHARE = 0.12;
+
+export interface VariationPlace {
+  /** Index of the input in the request, and of the piece in the input. */
+  readonly inputIndex: number;
+  readonly pieceIndex: number;
+  /** 0-1: low varies more. */
+  readonly stability: number;
+}
+
+/** `voice` as the seed has it at this place; unrounded, and maybe out of the engine's ranges. */
+export function varied(voice: EngineVoice, seed: number, place: VariationPlace): EngineVoice {
+  const random = new Random(seed).fork(`${place.inputIndex}.${place.pieceIndex}`);
+  const size = 1.5 - place.stability;
+  return {
+    ...voice,
+    pitch: voice.pitch + PITCH_STEPS * size * random.signed(),
+    rate: voice.rate * (1 + RATE_SHARE * size * random.signed()),
+    range: voice.range * (1 + RANGE_SHARE * size * random.signed()),
+  };
+}

@@ -1,0 +1,104 @@
+import { describe, expect, it } from "vitest";
+import { Engine } from "../../../../src/service/voice/engine.ts";
+import { VoiceJob } from "../../../../src/service/voice/job.ts";
+import type { JobSpec } from "../../../../src/service/voice/messages.ts";
+import { planPieces } from "../../../../src/service/voice/utterance-plan.ts";
+
+const TEXT = "The lamp is on the table. Nobody has put it there.";
+
+function specOf(more: Partial<JobSpec> = {}): JobSpec {
+  const input = { text: TEXT, voiceId: "21m00Tcm4TlvDq8ikWAM", languageCode: null };
+  return {
+    inputs: [input, input],
+    format: "pcm_16000",
+    wantsTiming: false,
+    wantsTruth: false,
+    normalizes: true,
+    audioTags: false,
+    speed: 1,
+    stability: 0.5,
+    style: 0,
+    ...more,
+  };
+}
+
+const voices = (more: Partial<JobSpec> = {}) => [...planPieces(specOf(more))].map(({ voice }) => voice);
+
+/** Of the first input in that seed's way. */
+function bytesOf(engine: Engine, seed: number | undefined): number {
+  let bytes = 0;
+  const job = new VoiceJob({
+    spec: specOf({ seed, inputs: specOf().inputs.slice(0, 1) }),
+    engine,
+    encoder: {
+      push: (pcm) => new Uint8Array(pcm.byteLength),
+      flush: () => new Uint8Array(0),
+      close: () => undefined,
+    },
+    isCancelled: () => false,
+    emit: (chunk) => {
+      bytes += chunk.audio.length;
+    },
+  });
+  while (job.step());
+  job.close();
+  return bytes;
+}
+
+describe("a seed", () => {
+  it("asks for the same each time, and another seed or none for something else", () => {
+    const asked = (seed?: number) => JSON.stringify(voices({ seed }));
+    expect(asked(7)).toBe(asked(7));
+    expect(new Set([asked(7), asked(8), asked(0), asked(4_294_967_295), asked()]).size).toBe(5);
+  });
+
+  it("is heard: what is asked to be said faster is over sooner, to within the engine's own 1%", async () => {
+    const engine = await Engine.load();
+    const seeds = Array.from({ length: 40 }, (_, seed) => ({ seed, rate: voices({ seed })[0]?.rate ?? 0 }));
+    seeds.sort((a, b) => a.rate - b.rate);
+    const [slow, fast] = [seeds.at(0)?.seed, seeds.at(-1)?.seed];
+    const [slowBytes, again, fastBytes] = [slow, slow, fast].map((seed) => bytesOf(engine, seed));
+    expect(Math.abs((again ?? 0) / (slowBytes ?? 0) - 1)).toBeLessThan(0.01);
+    expect(fastBytes).toBeLessThan(0.98 * (slowBytes ?? 0));
+  });
+
+  it("changes a voice a little, each piece of it in its own way", () => {
+    const [plain] = voices();
+    if (plain === undefined) throw new Error("Nothing is said");
+    expect(new Set(voices().map((voice) => JSON.stringify(voice))).size).toBe(1);
+    const seen = new Set<string>();
+    for (let seed = 0; seed < 50; seed += 1) {
+      const drawn = voices({ seed });
+      expect(drawn).toHaveLength(4);
+      seen.add(JSON.stringify(drawn));
+      for (const { name, pitch, rate, range } of drawn) {
+        expect(name).toBe(plain.name);
+        expect(Math.abs(pitch - plain.pitch)).toBeLessThanOrEqual(2);
+        expect(Math.abs(rate / plain.rate - 1)).toBeLessThan(0.035);
+        expect(Math.abs(range - plain.range)).toBeLessThanOrEqual(0.12 * plain.range + 0.5);
+      }
+    }
+    expect(seen.size).toBe(50);
+  });
+
+  it("changes more at a low stability, and never leaves what the engine has", () => {
+    const spread = (stability: number) => {
+      const rates = Array.from({ length: 40 }, (_, seed) => voices({ seed, stability }))
+        .flat()
+        .map(({ rate }) => rate);
+      return Math.max(...rates) - Math.min(...rates);
+    };
+    expect(spread(0)).toBeGreaterThan(1.5 * spread(1));
+    for (const pitch of [0, 100]) {
+      const [input] = specOf().inputs;
+      if (input === undefined) throw new Error("Nothing to say");
+      const inputs = [{ ...input, sound: { base: input.voiceId, pitch } }];
+      for (let seed = 0; seed < 20; seed += 1) {
+        for (const voice of voices({ seed, inputs })) {
+          expect(voice.pitch).toBeGreaterThanOrEqual(0);
+          expect(voice.pitch).toBeLessThanOrEqual(100);
+        }
+      }
+    }
+  });
+});
