@@ -1,5 +1,6 @@
 /**
- * The vendor's interface on the gateway's own port: /v1/... and /v2/... go upstream with the key added, bodies as they come.
+ * The vendor's interface on the gateway's own port: /v1/... and /v2/... go upstream with the key added, bodies as they come;
+ * so does /openapi.json, which describes it.
  *
  *   client --upload--> UploadBody --reads--> upstream      a full one pauses the client's socket
  *   client <--writes-- uWebSockets.js <--data-- upstream   a full one pauses the upstream's
@@ -66,6 +67,7 @@ export function routeProxy(app: TemplatedApp, options: ProxyOptions): void {
   };
   app.any("/v1/*", answer);
   app.any("/v2/*", answer);
+  app.get("/openapi.json", answer);
 }
 
 function isMethod(method: string): method is ProxyMethod {

@@ -6,6 +6,7 @@ import { GatewayError } from "../errors.ts";
 import { type Logger, silentLog } from "../kit/log.ts";
 import { FaultBoard } from "./faults/board.ts";
 import { createServer } from "./http/server.ts";
+import { registerStats } from "./http/stats.ts";
 import { ConcurrencyGate, findTier, TIERS } from "./http/tiers.ts";
 import { openStore } from "./store/store.ts";
 import { requireVoicePackage } from "./voice/package.ts";
@@ -56,11 +57,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   });
   const voices = new VoicePool({ workers: options.voiceWorkers ?? 1, log });
   const gate = new ConcurrencyGate(tier);
-  const app = createServer(
-    { voices, key: options.key, tier, gate, faults: new FaultBoard(), store, webhooks, log },
-    log,
-  );
-  app.get("/service/stats", async () => voices.stats);
+  const context = { voices, key: options.key, tier, gate, faults: new FaultBoard(), store, webhooks, log };
+  const app = createServer(context, log);
+  registerStats(app, context, voices);
   // The port is taken first, so that a taken one is told at once; who comes meanwhile waits for the voice.
   let started: Promise<void> | undefined;
   app.addHook("onRequest", async () => started);

@@ -48,3 +48,17 @@ describe("the README's example with the official SDK", () => {
     }
   });
 });
+
+describe("/openapi.json", () => {
+  it("is the service's, on the gateway's port as well", async () => {
+    const service = await startService({ host: "127.0.0.1", port: 0, key: "" });
+    try {
+      await using gateway = await gatewayAt(service.url);
+      const told = await (await fetch(`${gateway.url}/openapi.json`)).json();
+      expect(told).toMatchObject({ openapi: expect.stringMatching(/^3\.1/) });
+      expect(told).toEqual(await (await fetch(`${service.url}/openapi.json`)).json());
+    } finally {
+      await service.close();
+    }
+  });
+});

@@ -448,8 +448,7 @@ describe("everything else", () => {
       ],
     });
     const unreadable = await open.get("/v1/history/%E0%A4%A");
-    expect(unreadable.status).toBe(400);
-    expect(JSON.parse(unreadable.body.toString())).toMatchObject({ detail: { code: "bad_request" } });
+    expectRefusal(unreadable, 400, { type: "invalid_request", code: "bad_request", status: "bad_request" });
   });
   it("answers carry CORS headers, trace and no secret", async () => {
     const answer = await locked.post(PATH, { text: "x" }, { "xi-api-key": "a-secret-guess" });

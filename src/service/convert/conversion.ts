@@ -51,13 +51,3 @@ export function conversionSpec(outputFormat: string): JobSpec {
     style: 0,
   };
 }
-
-/** How long it is, s. Rejects with what the source throws, and with the signal's reason once it is aborted. */
-export async function secondsOf(pieces: AsyncIterable<PcmPiece>, signal: AbortSignal): Promise<number> {
-  let seconds = 0;
-  for await (const { pcm, sampleRate } of pieces) {
-    signal.throwIfAborted();
-    seconds += pcm.length / sampleRate;
-  }
-  return seconds;
-}

@@ -4,6 +4,7 @@
  * single frame often prefers twice or half the period, a whole voiced stretch hardly ever does.
  */
 import { SampleWindow } from "./sample-window.ts";
+import { UsualVoice } from "./usual-voice.ts";
 
 /** Hz: of everything in this folder. Speech has nothing above 12 kHz that this transformation would need. */
 export const WORK_RATE = 24_000;
@@ -57,6 +58,7 @@ export class PitchTracker {
   readonly #input = new SampleWindow();
   readonly #low = new SampleWindow();
   readonly #filter = lowPass();
+  readonly #usual = new UsualVoice();
   #steps: Step[] = [];
   #nextFrame = 0;
 
@@ -83,7 +85,9 @@ export class PitchTracker {
     for (; this.#nextFrame * LOW_HOP + REACH < this.#low.end; this.#nextFrame += 1) {
       this.#addStep(this.#candidates(this.#nextFrame * LOW_HOP));
       if (this.#steps.length <= DECIDED_AFTER) continue;
-      decided.push(this.#bestPath()[0] ?? 0);
+      const hz = this.#bestPath()[0] ?? 0;
+      if (hz > 0) this.#usual.learn(hz);
+      decided.push(hz);
       this.#steps.shift();
     }
     this.#low.dropBefore(this.#nextFrame * LOW_HOP - REACH);
@@ -111,7 +115,9 @@ export class PitchTracker {
     const samples = this.#low.slice(centre - REACH, centre + REACH);
     const powers = powersOf(samples);
     // Silence is no pitch, and need not be searched for one.
-    if ((powers.at(-1) ?? 0) < samples.length * SILENCE_POWER) return [{ hz: 0, cost: UNVOICED_BIAS }];
+    const power = (powers.at(-1) ?? 0) / samples.length;
+    this.#usual.hear(power);
+    if (power < SILENCE_POWER) return [{ hz: 0, cost: UNVOICED_BIAS }];
     const correlations = new Float32Array(MAX_LAG + 2);
     for (let lag = MIN_LAG - 1; lag <= MAX_LAG + 1; lag += 1) {
       const start = REACH - Math.floor((COMPARED + lag) / 2);
@@ -127,7 +133,8 @@ export class PitchTracker {
       const bend = before - 2 * here + after;
       const offset = bend === 0 ? 0 : (0.5 * (before - after)) / bend;
       best = Math.max(best, here);
-      found.push({ hz: LOW_RATE / (lag + offset), cost: 1 - here * (1 - (LAG_WEIGHT * lag) / MAX_LAG) });
+      const hz = LOW_RATE / (lag + offset);
+      found.push({ hz, cost: 1 - here * (1 - (LAG_WEIGHT * lag) / MAX_LAG) + this.#usual.costOf(hz) });
     }
     found.sort((a, b) => a.cost - b.cost);
     return [{ hz: 0, cost: best + UNVOICED_BIAS }, ...found.slice(0, MAX_CANDIDATES)];

@@ -1,11 +1,11 @@
 /** Recordings that are to become a voice: measured together, kept as they came, and matched with an embedded voice. */
+import { Refusal } from "../http/refusal.ts";
 import { decodeUpload } from "../media/decode-upload.ts";
 import { containerOf, id3Bytes, SNIFF_BYTES } from "../media/decoders/sniff.ts";
 import type { PcmPiece } from "../media/pieces.ts";
 import type { MediaStore, PinnedMedia } from "../store/media.ts";
 import type { NewSample } from "../store/voices.ts";
 import { VOICES, type Voice } from "../voice/voices.ts";
-import { invalid } from "./answers.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 import type { Workshop } from "./workshop.ts";
 
@@ -24,7 +24,9 @@ export async function measureSamples(
   const seconds: number[] = [];
   const profile = await workshop.measure(decodeAll(files, seconds), options);
   if (profile === null)
-    throw invalid("invalid_audio", "No voice was found in the files, expected speech.", "files");
+    throw Refusal.unfit("invalid_audio", "No voice was found in the files, expected speech.", {
+      param: "files",
+    });
   return { profile, seconds };
 }
 

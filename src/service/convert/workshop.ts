@@ -6,10 +6,10 @@ import type { FastifyInstance } from "fastify";
 import { GatewayError } from "../../errors.ts";
 import type { JobOpener } from "../http/delivery.ts";
 import type { PcmPiece } from "../media/pieces.ts";
+import { Seats } from "../seats.ts";
 import { findVoice } from "../voice/voices.ts";
 import { type ConverterHandlers, ConverterThread } from "./converter-thread.ts";
 import type { ConverterTask } from "./messages.ts";
-import { Seats } from "./seats.ts";
 import { spokenPieces } from "./spoken-pieces.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 

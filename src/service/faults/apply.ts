@@ -8,17 +8,10 @@ import type { Fault } from "./fault.ts";
 import { faultyOpener } from "./opener.ts";
 
 const REFUSALS = {
-  429: {
-    type: "rate_limit_error",
-    code: "system_busy",
-    message: "The system is busy, try again later.",
-  },
-  500: { type: "internal_error", code: "internal_error", message: "Internal server error." },
-  503: {
-    type: "service_unavailable",
-    code: "service_unavailable",
-    message: "The service is unavailable, try again later.",
-  },
+  429: () => Refusal.busy(),
+  500: () =>
+    Refusal.of({ type: "internal_error", code: "internal_error", message: "Internal server error." }),
+  503: () => Refusal.unavailable("The service is unavailable, try again later."),
 } as const;
 
 /** Waits as told, then throws the Refusal that was asked for, if one was. */
@@ -29,7 +22,7 @@ export async function delayOrRefuse(faults: readonly Fault[], reply: FastifyRepl
   for (const fault of faults) {
     if (fault.kind !== "status") continue;
     if (fault.retry_after !== undefined) reply.header("retry-after", String(fault.retry_after));
-    throw Refusal.of(REFUSALS[fault.status], fault.status);
+    throw REFUSALS[fault.status]();
   }
 }
 

@@ -47,7 +47,8 @@ const fault = z.discriminatedUnion("kind", [
 ]);
 export type Fault = z.infer<typeof fault>;
 
-const setting = z.strictObject({
+/** The body of PUT /service/faults. */
+export const setting = z.strictObject({
   faults: z.array(fault).max(MAX_FAULTS),
   /** Share of the requests that get them. */
   probability: z.number().min(0).max(1).default(1),

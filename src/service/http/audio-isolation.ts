@@ -1,25 +1,23 @@
 /** Section "Audio isolation" (service-interface.md 2.3, 4.5; contract A5): noise out of uploaded speech, and its history. */
 import type { OutgoingHttpHeaders } from "node:http";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { GatewayError } from "../../errors.ts";
-import { FILE_FORMATS, type FileFormat } from "../media/decode-upload.ts";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { clientSignal } from "../convert/client-signal.ts";
+import type { FileFormat } from "../media/decode-upload.ts";
 import type { Denoised } from "../media/denoise-messages.ts";
 import { DenoisePool } from "../media/denoise-pool.ts";
 import { MP3_RATE, mp3InfoFrame } from "../media/mp3-info.ts";
 import { TemporaryFile } from "../media/temporary-file.ts";
-import { formFields, readUpload, registerUploads, requiredFile, type UploadedFile } from "../media/upload.ts";
-import type { Isolation, NewIsolation } from "../store/isolations.ts";
+import { registerUploads, type UploadedFile } from "../media/upload.ts";
+import type { NewIsolation } from "../store/isolations.ts";
 import type { MediaWriter } from "../store/media.ts";
-import { authorize, queryFields, type ServiceContext } from "./context.ts";
-import { Refusal, type ValidationEntry } from "./refusal.ts";
+import type { ServiceContext } from "./context.ts";
+import { asRefusal } from "./failure.ts";
+import { registerIsolationHistory } from "./isolation-history.ts";
+import { ISOLATE, ISOLATE_STREAMED, MAX_PREVIEW_LENGTH } from "./isolation-operations.ts";
+import { route } from "./operation.ts";
+import { Refusal } from "./refusal.ts";
 
 const CONTENT_TYPE = "audio/mpeg";
-const DEFAULT_PAGE = 100;
-const MAX_PAGE = 1000;
-/** Behind it there can be nothing: fewer rows fit on a disk. */
-const LAST_PAGE = 1_000_000_000;
-/** Characters of a preview: a list of a thousand of them is to stay below 100 MB. */
-const MAX_PREVIEW_LENGTH = 98_304;
 
 /** What was asked for, once it is known to be sound. */
 interface Request {
@@ -35,44 +33,27 @@ interface Exchange {
   readonly signal: AbortSignal;
 }
 
+/** POST /v1/audio-isolation and its /stream, and the history of both. */
 export function registerAudioIsolation(app: FastifyInstance, context: ServiceContext): void {
   const isolations = new Isolations(context);
   app.addHook("onClose", () => isolations.close());
   app.register(async (scope) => {
     await registerUploads(scope);
-    scope.post("/v1/audio-isolation", (request, reply) =>
-      isolations.handle({ request, reply, hasPreview: true }, (exchange) => isolations.sendWhole(exchange)),
-    );
-    scope.post("/v1/audio-isolation/stream", (request, reply) =>
-      isolations.handle({ request, reply, hasPreview: false }, (exchange) =>
-        isolations.sendStreamed(exchange),
-      ),
-    );
-  });
-  app.get("/v1/audio-isolation/history", async (request) => {
-    const faults: ValidationEntry[] = [];
-    const query = queryFields(request, faults);
-    const pageSize = query.integer("page_size", { min: 1, max: MAX_PAGE }) ?? DEFAULT_PAGE;
-    const page = query.integer("page", { min: 1, max: Number.MAX_SAFE_INTEGER }) ?? 1;
-    const search = query.text("search")?.trim() || null;
-    if (faults.length > 0) throw Refusal.invalid(faults);
-    authorize(context, request);
-    const { items, hasMore } = context.store.isolations.list({
-      pageSize,
-      page: search === null ? 1 : Math.min(page, LAST_PAGE),
-      search,
+    route(scope, context, ISOLATE, ({ reply, body }) => {
+      const { audio, file_format: fileFormat, preview_b64: previewBase64 = null } = body;
+      requirePreviewLength(previewBase64);
+      return isolations.handle({ audio, fileFormat, previewBase64 }, reply, (exchange) =>
+        isolations.sendWhole(exchange),
+      );
     });
-    return { items: items.map(isolationRecord), has_more: hasMore };
+    route(scope, context, ISOLATE_STREAMED, ({ reply, body }) => {
+      const { audio, file_format: fileFormat } = body;
+      return isolations.handle({ audio, fileFormat, previewBase64: null }, reply, (exchange) =>
+        isolations.sendStreamed(exchange),
+      );
+    });
   });
-  app.delete<{ Params: { history_item_id: string } }>(
-    "/v1/audio-isolation/history/:history_item_id",
-    async (request, reply) => {
-      authorize(context, request);
-      const id = request.params.history_item_id;
-      if (!context.store.isolations.delete(id)) throw itemNotFound(id);
-      return reply.code(204).send();
-    },
-  );
+  registerIsolationHistory(app, context);
 }
 
 class Isolations {
@@ -80,26 +61,29 @@ class Isolations {
   readonly #pool = new DenoisePool();
   /** Requests that are being answered: closing waits for them, because they write to the store. */
   readonly #underWay = new Set<Promise<unknown>>();
+  #isClosed = false;
 
   constructor(context: ServiceContext) {
     this.#context = context;
   }
 
-  /** Reads and checks the form in the order of the interface: its fields, then the key; then answers. */
+  /** Answers while the client is there. */
   async handle(
-    facts: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly hasPreview: boolean },
+    asked: Request,
+    reply: FastifyReply,
     answer: (exchange: Exchange) => Promise<void>,
   ): Promise<FastifyReply> {
-    const { reply } = facts;
-    const leaving = new AbortController();
-    reply.raw.once("close", () => leaving.abort(new ClientGone()));
-    const answering = this.#answer(facts, { answer, signal: leaving.signal });
+    if (this.#isClosed) throw Refusal.unavailable("Isolation ended: the service is shutting down");
+    const client = clientSignal(reply.raw);
+    const answering = answer({ asked, reply, signal: client.signal });
     this.#underWay.add(answering);
     try {
       await answering;
     } catch (thrown) {
-      if (!(thrown instanceof ClientGone)) throw asRefusal(thrown);
+      // Nobody is there to be told.
+      if (thrown !== client.signal.reason) throw asRefusal(thrown);
     } finally {
+      client.release();
       this.#underWay.delete(answering);
     }
     // The raw response was written, or nobody is there to read it.
@@ -108,6 +92,7 @@ class Isolations {
 
   /** Resolves when nothing of any request is left. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#pool.close();
     await Promise.allSettled(this.#underWay);
   }
@@ -160,38 +145,6 @@ class Isolations {
     }
   }
 
-  async #answer(
-    { request, reply, hasPreview }: Parameters<Isolations["handle"]>[0],
-    then: { readonly answer: (exchange: Exchange) => Promise<void>; readonly signal: AbortSignal },
-  ): Promise<void> {
-    const keyFault = this.#keyFault(request);
-    // The form is checked before the key, but what strangers send is not put on the disk.
-    const upload = await readUpload(request, { keepsFiles: keyFault === undefined });
-    try {
-      const faults: ValidationEntry[] = [];
-      const audio = requiredFile(upload, "audio", faults);
-      const fields = formFields(upload, faults);
-      const fileFormat = fields.choice("file_format", FILE_FORMATS) ?? "other";
-      const previewBase64 = hasPreview ? (fields.text("preview_b64") ?? null) : null;
-      if (faults.length > 0 || audio === undefined) throw Refusal.invalid(faults);
-      if (keyFault !== undefined) throw keyFault;
-      requirePreviewLength(previewBase64);
-      then.signal.throwIfAborted();
-      await then.answer({ asked: { audio, fileFormat, previewBase64 }, reply, signal: then.signal });
-    } finally {
-      await upload.close();
-    }
-  }
-
-  #keyFault(request: FastifyRequest): unknown {
-    try {
-      authorize(this.#context, request);
-      return undefined;
-    } catch (thrown) {
-      return thrown;
-    }
-  }
-
   #isolate({ asked, signal }: Exchange): AsyncGenerator<Uint8Array, Denoised> {
     return this.#pool.run({ file: asked.audio, spec: { fileFormat: asked.fileFormat }, signal });
   }
@@ -215,11 +168,6 @@ class Isolations {
   }
 }
 
-/** The client closed the connection: there is nobody to answer. */
-class ClientGone extends Error {
-  override readonly name = "ClientGone";
-}
-
 function newIsolation({ audio, previewBase64 }: Request, result: Denoised): NewIsolation {
   return {
     title: audio.fileName === "" ? null : audio.fileName,
@@ -227,24 +175,6 @@ function newIsolation({ audio, previewBase64 }: Request, result: Denoised): NewI
     format: result.format,
     durationSeconds: result.samples / MP3_RATE,
     previewBase64,
-  };
-}
-
-/** Contract A5; what concerns videos is never so here, and there is no address to download from. */
-function isolationRecord(item: Isolation): object {
-  return {
-    id: item.id,
-    title: item.title,
-    created_at_unix: item.createdAtUnix,
-    format: item.format,
-    duration_seconds: item.durationSeconds,
-    download_url: null,
-    icon_url: null,
-    source_video_url: null,
-    supports_video: false,
-    processing: false,
-    video_processing_failed: false,
-    preview_b64: item.previewBase64,
   };
 }
 
@@ -256,7 +186,7 @@ function writeHead(reply: FastifyReply, more: Readonly<Record<string, string>>):
   reply.raw.writeHead(200, given);
 }
 
-/** Resolves when the socket takes more; rejects with ClientGone. */
+/** Resolves when the socket takes more; rejects when the client has gone. */
 async function send({ reply, signal }: Exchange, bytes: Uint8Array): Promise<void> {
   const response = reply.raw;
   signal.throwIfAborted();
@@ -298,24 +228,6 @@ async function* joined(first: Uint8Array, rest: AsyncIterable<Uint8Array>): Asyn
 
 function requirePreviewLength(preview: string | null): void {
   if (preview === null || preview.length <= MAX_PREVIEW_LENGTH) return;
-  throw Refusal.of({
-    type: "validation_error",
-    code: "invalid_parameters",
-    message: `preview_b64 has ${preview.length} characters, expected at most ${MAX_PREVIEW_LENGTH}.`,
-    param: "preview_b64",
-  });
-}
-
-function itemNotFound(id: string): Refusal {
-  return Refusal.of({
-    type: "not_found",
-    code: "history_item_not_found",
-    message: `A history item with history_item_id '${id.slice(0, 64)}' was not found.`,
-    param: "history_item_id",
-  });
-}
-
-function asRefusal(thrown: unknown): unknown {
-  if (!(thrown instanceof GatewayError) || thrown.code !== "draining") return thrown;
-  return Refusal.of({ type: "service_unavailable", code: "service_unavailable", message: thrown.message });
+  const message = `preview_b64 has ${preview.length} characters, expected at most ${MAX_PREVIEW_LENGTH}.`;
+  throw Refusal.unfit("invalid_parameters", message, { param: "preview_b64" });
 }

@@ -1,7 +1,7 @@
-/** A request's JSON body as its fields, or the answers that FastAPI gives to a body that is no JSON object. */
-import { Fields, isRecord } from "./pydantic.ts";
+/** A request's JSON body as an object, or the answers that FastAPI gives to a body that is none. */
 import { findJsonFault } from "./python-json.ts";
 import { Refusal, type ValidationEntry } from "./refusal.ts";
+import { allMissing, isRecord, type Shape } from "./schema.ts";
 
 export interface RawBody {
   /** The Content-Type header. */
@@ -10,20 +10,18 @@ export interface RawBody {
 }
 
 /**
- * The fields of the body; `names` are all of its fields in the order of the interface. A body that is no object lacks
- * every one of them, optional or not, as live answers show. Throws Refusal 422 for malformed JSON and 400 for bad UTF-8.
+ * What readShape reads; an empty body has no fields. A body that is no object lacks every one of the shape's, optional or
+ * not, as live answers show. Throws Refusal 422, with `faults` before its own, also for malformed JSON (then alone), and
+ * 400 for bad UTF-8.
  */
-export function readBody(
+export function jsonSource(
   raw: RawBody,
-  options: { readonly names: readonly string[]; readonly faults: ValidationEntry[] },
-): Fields {
-  const { names, faults } = options;
-  if (raw.bytes === undefined || raw.bytes.length === 0) return new Fields({}, { place: ["body"], faults });
+  options: { readonly shape: Shape; readonly faults: readonly ValidationEntry[] },
+): Readonly<Record<string, unknown>> {
+  if (raw.bytes === undefined || raw.bytes.length === 0) return {};
   const value = isJson(raw.contentType) ? parse(raw.bytes) : undefined;
-  if (isRecord(value)) return new Fields(value, { place: ["body"], faults });
-  const none = new Fields({}, { place: ["body"], faults });
-  for (const name of names) none.missing(name);
-  throw Refusal.invalid(faults);
+  if (isRecord(value)) return value;
+  throw Refusal.invalid([...options.faults, ...allMissing(options.shape)]);
 }
 
 /** A missing Content-Type counts as JSON. */

@@ -7,8 +7,6 @@ import type { Store } from "../store/store.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 import { requireKey } from "./auth.ts";
 import type { JobOpener } from "./delivery.ts";
-import { Fields } from "./pydantic.ts";
-import type { ValidationEntry } from "./refusal.ts";
 import type { ConcurrencyGate, Tier } from "./tiers.ts";
 
 export interface ServiceContext {
@@ -28,10 +26,6 @@ export function authorize(context: ServiceContext, request: FastifyRequest): voi
     "xi-api-key": request.headers["xi-api-key"],
     authorization: request.headers.authorization,
   });
-}
-
-export function queryFields(request: FastifyRequest, faults: ValidationEntry[]): Fields {
-  return new Fields(request.query as Readonly<Record<string, unknown>>, { place: ["query"], faults });
 }
 
 export const TRACE_HEADER = "x-trace-id";

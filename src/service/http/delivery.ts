@@ -8,6 +8,7 @@ import { wavHeader } from "../../audio/wav.ts";
 import { GatewayError } from "../../errors.ts";
 import type { JobChunk, JobSpec } from "../voice/messages.ts";
 import type { Job, JobHandlers } from "../voice/pool.ts";
+import { asRefusal } from "./failure.ts";
 import { Refusal } from "./refusal.ts";
 import { Spool } from "./spool.ts";
 import { GatheredTiming, timedChunk } from "./timing-json.ts";
@@ -129,17 +130,10 @@ function run(delivery: Delivery, steps: Steps): Promise<void> {
   });
 }
 
-function speechFailed(error: GatewayError): Refusal {
-  if (error.code === "queue_full") {
-    return Refusal.of({
-      type: "rate_limit_error",
-      code: "system_busy",
-      message: "The system is busy, try again later.",
-    });
-  }
-  if (error.code === "draining") {
-    return Refusal.of({ type: "service_unavailable", code: "service_unavailable", message: error.message });
-  }
+/** What is no queue's and no shutdown's is a fault of ours, told with what happened. */
+function speechFailed(error: GatewayError): unknown {
+  const refusal = asRefusal(error);
+  if (refusal !== error) return refusal;
   return Refusal.of({ type: "internal_error", code: "internal_error", message: error.message });
 }
 

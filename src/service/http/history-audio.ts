@@ -2,19 +2,20 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { Zip, ZipPassThrough } from "fflate";
-import { parseUpstreamFormat } from "../../audio/formats.ts";
+import { parseUpstreamFormat, SET_B } from "../../audio/formats.ts";
 import { wavHeader } from "../../audio/wav.ts";
 import { transcode } from "../media/transcode.ts";
 import type { HistoryItem } from "../store/history.ts";
 import type { MediaStore } from "../store/media.ts";
-import { readBody } from "./body.ts";
-import { authorize, type ServiceContext } from "./context.ts";
-import { requireItem } from "./history-item.ts";
-import { DEFAULT_FORMAT } from "./output-format.ts";
-import { Refusal, type ValidationEntry } from "./refusal.ts";
+import { bytes, DOWNLOAD_REFUSED } from "./answers.ts";
+import type { ServiceContext } from "./context.ts";
+import { HISTORY_ITEM_ID, requireItem } from "./history-item.ts";
+import { list, text } from "./kinds.ts";
+import { operation, route } from "./operation.ts";
+import { audioTypeOf, DEFAULT_FORMAT } from "./output-format.ts";
+import { optional, required } from "./schema.ts";
 import { Spool } from "./spool.ts";
 
-const BODY_FIELDS = ["history_item_ids", "output_format"] as const;
 /** Items in one archive. */
 const MAX_ITEMS = 1000;
 /** Bytes of an archive that wait for a slow client. */
@@ -27,30 +28,54 @@ interface AudioFile {
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-export function registerHistoryAudio(app: FastifyInstance, context: ServiceContext): void {
-  app.get<{ Params: { history_item_id: string } }>(
-    "/v1/history/:history_item_id/audio",
-    async (request, reply) => {
-      authorize(context, request);
-      const item = requireItem(context, request.params.history_item_id);
-      const { media } = context.store;
-      const bytes = isMpeg(item)
-        ? media.stream(item.media.hash)
-        : transcode(media.stream(item.media.hash), { from: item.outputFormat, to: DEFAULT_FORMAT });
-      return reply.type("audio/mpeg").send(Readable.from(bytes));
+const AUDIO = operation({
+  method: "GET",
+  url: "/v1/history/:history_item_id/audio",
+  id: "get_audio_full_from_speech_history_item",
+  tag: "History",
+  summary: "An item's audio as MPEG, whatever it was made as",
+  params: { history_item_id: HISTORY_ITEM_ID },
+  refusals: [404],
+  answer: bytes(["audio/mpeg"], "The audio."),
+});
+const DOWNLOAD = operation({
+  method: "POST",
+  url: "/v1/history/download",
+  id: "download_speech_history_items",
+  tag: "History",
+  summary: "The audio of one item, or of several in an archive",
+  body: {
+    kind: "json",
+    name: "HistoryDownloadRequest",
+    shape: {
+      history_item_ids: required(
+        list(text(), { later: { minItems: 1, maxItems: MAX_ITEMS } }),
+        "What is repeated counts once; one that is not there is refused with 404.",
+      ),
+      output_format: optional(text({ later: { enum: ["wav"] } }), "As it was made, unless it is to be WAV."),
     },
-  );
-  app.post("/v1/history/download", async (request, reply) => {
-    const faults: ValidationEntry[] = [];
-    const raw = {
-      contentType: request.headers["content-type"],
-      bytes: request.body as Uint8Array | undefined,
-    };
-    const body = readBody(raw, { names: BODY_FIELDS, faults });
-    const ids = [...new Set(body.requiredTextList("history_item_ids"))];
-    const format = body.text("output_format");
-    if (faults.length > 0) throw Refusal.invalid(faults);
-    authorize(context, request);
+  },
+  refusals: [404],
+  answer: bytes(
+    [...new Set([...SET_B.map(audioTypeOf), "application/zip"])],
+    "The file of one item, or a zip of several.",
+  ),
+  otherAnswers: { 400: DOWNLOAD_REFUSED },
+});
+
+/** GET /v1/history/{history_item_id}/audio and POST /v1/history/download. */
+export function registerHistoryAudio(app: FastifyInstance, context: ServiceContext): void {
+  route(app, context, AUDIO, async ({ params, reply }) => {
+    const item = requireItem(context, params.history_item_id);
+    const { media } = context.store;
+    const stream = isMpeg(item)
+      ? media.stream(item.media.hash)
+      : transcode(media.stream(item.media.hash), { from: item.outputFormat, to: DEFAULT_FORMAT });
+    return reply.type("audio/mpeg").send(Readable.from(stream));
+  });
+  route(app, context, DOWNLOAD, async ({ body, reply }) => {
+    const ids = [...new Set(body.history_item_ids)];
+    const format = body.output_format;
     const refused = refusedDownload(ids, format);
     // A shape of its own, which only this endpoint has (contract A7).
     if (refused !== null) return reply.code(400).send(refused);

@@ -1,97 +1,109 @@
 /** Section "History" (service-interface.md 2.2, 4.3; contract A7): list, get, delete; its audio is in history-audio.ts. */
 import type { FastifyInstance } from "fastify";
-import { HISTORY_SOURCES, type HistoryItem, type HistoryQuery } from "../store/history.ts";
-import { authorize, queryFields, type ServiceContext } from "./context.ts";
+import { HISTORY_SOURCES, type HistoryQuery } from "../store/history.ts";
+import { historyItemJson, historyPageJson } from "../store/history-json.ts";
+import { json, STATUS_OK } from "./answers.ts";
+import type { ServiceContext } from "./context.ts";
 import { registerHistoryAudio } from "./history-audio.ts";
-import { requireItem } from "./history-item.ts";
-import type { Fields } from "./pydantic.ts";
-import { Refusal, type ValidationEntry } from "./refusal.ts";
+import { HISTORY_ITEM, HISTORY_ITEM_ID, requireItem } from "./history-item.ts";
+import { BOOLEAN, INTEGER, listOf, nullable, record, STRING } from "./json-schema.ts";
+import { integer, literal, text } from "./kinds.ts";
+import { operation, route } from "./operation.ts";
+import { Refusal } from "./refusal.ts";
+import { optional, type Values, withDefault } from "./schema.ts";
 
-const DEFAULT_PAGE = 100;
-const MAX_PAGE = 1000;
+const QUERY = {
+  page_size: withDefault(integer({ range: { min: 1, max: 1000 } }), 100, "Items at most."),
+  start_after_history_item_id: optional(text(), "Begins behind this item; the last of the page before."),
+  voice_id: optional(text(), "Said by this voice."),
+  model_id: optional(text(), "Asked for with this model."),
+  date_before_unix: optional(integer({ examples: [1_900_000_000] }), "Seconds since 1970, exclusive."),
+  date_after_unix: optional(
+    integer({ examples: [1_700_000_000] }),
+    "Seconds since 1970, inclusive; earlier than date_before_unix.",
+  ),
+  sort_direction: withDefault(literal(["asc", "desc"]), "desc", "By date."),
+  search: optional(text(), "A part of the text."),
+  source: optional(literal(HISTORY_SOURCES), "Made by text to speech, speech to speech, or flows."),
+} as const;
 
+const LIST = operation({
+  method: "GET",
+  url: "/v1/history",
+  id: "get_speech_history",
+  tag: "History",
+  summary: "What was said, newest first",
+  query: QUERY,
+  answer: json(
+    record({
+      history: listOf(HISTORY_ITEM),
+      last_history_item_id: nullable(STRING),
+      has_more: BOOLEAN,
+      scanned_until: nullable(INTEGER),
+    }),
+    "A page.",
+  ),
+});
+const ONE = {
+  url: "/v1/history/:history_item_id",
+  tag: "History",
+  params: { history_item_id: HISTORY_ITEM_ID },
+  refusals: [404],
+} as const;
+const GET = operation({
+  ...ONE,
+  method: "GET",
+  id: "get_speech_history_item",
+  summary: "One item",
+  answer: json(HISTORY_ITEM, "The item."),
+});
+const DELETE = operation({
+  ...ONE,
+  method: "DELETE",
+  id: "delete_speech_history_item",
+  summary: "Deletes an item with its audio",
+  answer: STATUS_OK,
+});
+
+/** GET /v1/history, GET and DELETE of an item, and its audio. */
 export function registerHistory(app: FastifyInstance, context: ServiceContext): void {
-  app.get("/v1/history", async (request, reply) => {
-    const faults: ValidationEntry[] = [];
-    const query = readHistoryQuery(queryFields(request, faults));
-    if (faults.length > 0) throw Refusal.invalid(faults);
-    authorize(context, request);
+  route(app, context, LIST, async ({ query: asked, reply }) => {
+    const query = historyQuery(asked);
     requireOrder(query);
     if (query.startAfterId !== null && context.store.history.get(query.startAfterId) === undefined) {
-      throw Refusal.of({
-        type: "validation_error",
-        code: "invalid_cursor",
-        message: `Invalid start_after_history_item_id '${query.startAfterId.slice(0, 64)}', expected an item's id.`,
-        param: "start_after_history_item_id",
-      });
+      const id = query.startAfterId.slice(0, 64);
+      const message = `Invalid start_after_history_item_id '${id}', expected an item's id.`;
+      throw Refusal.unfit("invalid_cursor", message, { param: "start_after_history_item_id" });
     }
-    const { items, hasMore } = context.store.history.list(query);
-    const rest = {
-      last_history_item_id: items.at(-1)?.id ?? null,
-      has_more: hasMore,
-      scanned_until: items.at(-1)?.dateUnix ?? null,
-    };
-    const history = items.map(historyJson).join(",");
-    return reply.type("application/json").send(`{"history":[${history}],${JSON.stringify(rest).slice(1)}`);
+    return reply.type("application/json").send(historyPageJson(context.store.history.list(query)));
   });
-  app.get<{ Params: { history_item_id: string } }>("/v1/history/:history_item_id", async (request, reply) => {
-    authorize(context, request);
-    const json = historyJson(requireItem(context, request.params.history_item_id));
-    return reply.type("application/json").send(json);
-  });
-  app.delete<{ Params: { history_item_id: string } }>("/v1/history/:history_item_id", async (request) => {
-    authorize(context, request);
-    const { id } = requireItem(context, request.params.history_item_id);
+  route(app, context, GET, async ({ params, reply }) =>
+    reply.type("application/json").send(historyItemJson(requireItem(context, params.history_item_id))),
+  );
+  route(app, context, DELETE, async ({ params }) => {
+    const { id } = requireItem(context, params.history_item_id);
     context.store.history.delete(id);
     return { status: "ok" };
   });
   registerHistoryAudio(app, context);
 }
 
-function readHistoryQuery(query: Fields): HistoryQuery {
+function historyQuery(query: Values<typeof QUERY>): HistoryQuery {
   return {
-    pageSize: query.integer("page_size", { min: 1, max: MAX_PAGE }) ?? DEFAULT_PAGE,
-    startAfterId: query.text("start_after_history_item_id") ?? null,
-    voiceId: query.text("voice_id") ?? null,
-    modelId: query.text("model_id") ?? null,
-    beforeUnix: query.integer("date_before_unix") ?? null,
-    afterUnix: query.integer("date_after_unix") ?? null,
-    direction: query.choice("sort_direction", ["asc", "desc"]) ?? "desc",
-    search: query.text("search")?.trim() || null,
-    source: query.choice("source", HISTORY_SOURCES) ?? null,
+    pageSize: query.page_size,
+    startAfterId: query.start_after_history_item_id ?? null,
+    voiceId: query.voice_id ?? null,
+    modelId: query.model_id ?? null,
+    beforeUnix: query.date_before_unix ?? null,
+    afterUnix: query.date_after_unix ?? null,
+    direction: query.sort_direction,
+    search: query.search?.trim() || null,
+    source: query.source ?? null,
   };
 }
 
 function requireOrder({ beforeUnix, afterUnix }: HistoryQuery): void {
   if (beforeUnix === null || afterUnix === null || afterUnix < beforeUnix) return;
-  throw Refusal.of({
-    type: "validation_error",
-    code: "invalid_parameters",
-    message: `Nothing can be from ${afterUnix} on and before ${beforeUnix}: expected date_after_unix to be earlier.`,
-    param: "date_after_unix",
-  });
-}
-
-function historyJson(item: HistoryItem): string {
-  const record = {
-    history_item_id: item.id,
-    request_id: item.requestId,
-    voice_id: item.voiceId,
-    model_id: item.modelId,
-    voice_name: item.voiceName,
-    voice_category: item.voiceCategory,
-    text: item.text,
-    date_unix: item.dateUnix,
-    character_count_change_from: item.charactersFrom,
-    character_count_change_to: item.charactersTo,
-    content_type: item.contentType,
-    state: "created",
-    settings: item.settings,
-    feedback: null,
-    share_link_id: null,
-    source: item.source,
-    dialogue: item.dialogue,
-    output_format: item.outputFormat,
-  };
-  return `${JSON.stringify(record).slice(0, -1)},"alignments":${item.alignmentsJson ?? "null"}}`;
+  const message = `Nothing can be from ${afterUnix} on and before ${beforeUnix}: expected date_after_unix to be earlier.`;
+  throw Refusal.unfit("invalid_parameters", message, { param: "date_after_unix" });
 }

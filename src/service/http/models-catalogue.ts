@@ -1,5 +1,6 @@
 /** The models that the interface names (contract E2, E5, E6). All speak with the same engine; their rules differ. */
 import { listLanguages } from "../voice/languages.ts";
+import { BOOLEAN, INTEGER, listOf, NUMBER, named, oneOf, record, STRING } from "./json-schema.ts";
 
 export interface Model {
   readonly id: string;
@@ -52,6 +53,29 @@ export const MODELS: readonly Model[] = [
 export function findModel(id: string): Model | undefined {
   return MODELS.find((model) => model.id === id);
 }
+
+export const MODEL = named(
+  "Model",
+  record({
+    model_id: STRING,
+    name: STRING,
+    description: STRING,
+    can_be_finetuned: BOOLEAN,
+    can_do_text_to_speech: BOOLEAN,
+    can_do_voice_conversion: BOOLEAN,
+    can_use_style: BOOLEAN,
+    can_use_speaker_boost: BOOLEAN,
+    serves_pro_voices: BOOLEAN,
+    requires_alpha_access: BOOLEAN,
+    token_cost_factor: NUMBER,
+    maximum_text_length_per_request: INTEGER,
+    max_characters_request_free_user: INTEGER,
+    max_characters_request_subscribed_user: INTEGER,
+    languages: listOf(record({ language_id: STRING, name: STRING })),
+    model_rates: record({ character_cost_multiplier: NUMBER }),
+    concurrency_group: oneOf(["standard", "turbo"]),
+  }),
+);
 
 /** The model as GET /v1/models shows it. */
 export function modelRecord(model: Model): object {

@@ -1,19 +1,34 @@
 /** Section "Models" (contract E2). */
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { json } from "./answers.ts";
 import { authorize, type ServiceContext } from "./context.ts";
-import { MODELS, modelRecord } from "./models-catalogue.ts";
+import { listOf } from "./json-schema.ts";
+import { MODEL, MODELS, modelRecord } from "./models-catalogue.ts";
+import { operation, route } from "./operation.ts";
 import { Refusal } from "./refusal.ts";
 
+const LIST = operation({
+  method: "GET",
+  url: "/v1/models",
+  id: "get_models",
+  tag: "Models and account",
+  summary: "The models with their rules",
+  refusals: [404],
+  answer: json(listOf(MODEL), "The models."),
+});
+
+/** GET /v1/models. */
 export function registerModels(app: FastifyInstance, context: ServiceContext): void {
-  app.get("/v1/models", async (request) => {
-    const isAnonymous =
-      request.headers["xi-api-key"] === undefined && request.headers.authorization === undefined;
-    if (context.key !== undefined && isAnonymous) {
-      // Seen live: without a key this endpoint looks for an anonymous workspace instead of asking for one.
-      const message = "Workspace not found.";
-      throw Refusal.of({ type: "not_found", code: "workspace_not_found", message });
-    }
-    authorize(context, request);
-    return MODELS.map(modelRecord);
-  });
+  route(app, context, LIST, async () => MODELS.map(modelRecord), { authorize: authorizeHere });
+}
+
+function authorizeHere(context: ServiceContext, request: FastifyRequest): void {
+  const isAnonymous =
+    request.headers["xi-api-key"] === undefined && request.headers.authorization === undefined;
+  if (context.key !== undefined && isAnonymous) {
+    // Seen live: without a key this endpoint looks for an anonymous workspace instead of asking for one.
+    const message = "Workspace not found.";
+    throw Refusal.of({ type: "not_found", code: "workspace_not_found", message });
+  }
+  authorize(context, request);
 }

@@ -19,12 +19,8 @@ export function requireFormat(
 ): void {
   const formats: readonly string[] = options.isStream ? SET_A : SET_B;
   if (!formats.includes(format)) {
-    throw Refusal.of({
-      type: "validation_error",
-      code: "invalid_output_format",
-      message: `Invalid output_format '${format.slice(0, 64)}'. Expected one of: ${formats.join(", ")}.`,
-      param: "output_format",
-    });
+    const message = `Invalid output_format '${format.slice(0, 64)}'. Expected one of: ${formats.join(", ")}.`;
+    throw Refusal.unfit("invalid_output_format", message, { param: "output_format" });
   }
   requireFormatAllowed(format, options.tier);
 }

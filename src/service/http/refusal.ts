@@ -54,6 +54,32 @@ export class Refusal extends Error {
     return new Refusal(422, entries);
   }
 
+  /** 400 `validation_error`: of the right shape, but nothing that can be done. */
+  static unfit(
+    code: string,
+    message: string,
+    more: { readonly status?: string; readonly param?: string } = {},
+  ): Refusal {
+    return Refusal.of({ type: "validation_error", code, message, ...more });
+  }
+
+  /** 404 of what a path or a field names: `thing` in the words of the code, e.g. "history_item". */
+  static notFound(thing: string, id: string): Refusal {
+    const param = `${thing}_id`;
+    const message = `A ${thing.replaceAll("_", " ")} with ${param} '${id.slice(0, 64)}' was not found.`;
+    return Refusal.of({ type: "not_found", code: `${thing}_not_found`, message, param });
+  }
+
+  /** 429 `system_busy`: what waits already is as much as may wait. */
+  static busy(message = "The system is busy, try again later."): Refusal {
+    return Refusal.of({ type: "rate_limit_error", code: "system_busy", message });
+  }
+
+  /** 503 `service_unavailable`. */
+  static unavailable(message: string): Refusal {
+    return Refusal.of({ type: "service_unavailable", code: "service_unavailable", message });
+  }
+
   /** The body as JSON. What was sent is left out of a validation answer where it is nested too deeply to be written. */
   json(traceId: string): string {
     const body = this.body(traceId);

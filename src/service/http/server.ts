@@ -7,6 +7,7 @@ import { CORS_HEADERS, type ServiceContext, TRACE_HEADER, traceIdOf } from "./co
 import { registerFaults } from "./faults.ts";
 import { registerHistory } from "./history.ts";
 import { registerModels } from "./models.ts";
+import { registerOpenApi } from "./openapi.ts";
 import { Refusal } from "./refusal.ts";
 import { registerSoundGeneration } from "./sound-generation.ts";
 import { registerSpeechToSpeech } from "./speech-to-speech.ts";
@@ -24,7 +25,9 @@ const MAX_BODY_BYTES = 1_048_576;
 /** Ids in a path: far longer than any that exists. */
 const MAX_PARAM_LENGTH = 200;
 
+/** The document first: it is told of the routes that come after it. */
 const SECTIONS = [
+  registerOpenApi,
   registerTextToSpeech,
   registerTextToDialogue,
   registerSoundGeneration,
@@ -52,7 +55,7 @@ export function createServer(context: ServiceContext, log: Logger): FastifyInsta
     frameworkErrors: (_error, _request, reply) => {
       const message = "The path of the request can't be read.";
       void answer(
-        reply.headers(CORS_HEADERS),
+        withCommonHeaders(reply),
         Refusal.of({ type: "invalid_request", code: "bad_request", message }),
       );
     },
@@ -65,7 +68,7 @@ export function createServer(context: ServiceContext, log: Logger): FastifyInsta
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   app.addHook("onRequest", async (request, reply) => {
-    reply.headers({ ...CORS_HEADERS, [TRACE_HEADER]: randomBytes(16).toString("hex") });
+    withCommonHeaders(reply);
     if (request.method === "OPTIONS") await reply.code(200).type("text/plain").send("OK");
   });
   app.setErrorHandler((thrown: FastifyError, _request, reply) => {
@@ -79,6 +82,10 @@ export function createServer(context: ServiceContext, log: Logger): FastifyInsta
   });
   for (const register of SECTIONS) register(app, context);
   return app;
+}
+
+function withCommonHeaders(reply: FastifyReply): FastifyReply {
+  return reply.headers({ ...CORS_HEADERS, [TRACE_HEADER]: randomBytes(16).toString("hex") });
 }
 
 function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {

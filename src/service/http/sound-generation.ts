@@ -1,25 +1,20 @@
 /** Section "Sound generation" (service-interface.md 4.4, contract A6): sound effects from a prompt; not kept in the history. */
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
+import { SET_A } from "../../audio/formats.ts";
 import { deliverSound } from "../sound/delivery.ts";
 import type { SoundSpec } from "../sound/plan.ts";
 import { SoundQueue } from "../sound/queue.ts";
-import { readBody } from "./body.ts";
-import {
-  authorize,
-  CORS_HEADERS,
-  queryFields,
-  type ServiceContext,
-  TRACE_HEADER,
-  traceIdOf,
-} from "./context.ts";
+import { audioOf, SOUND_HEADERS } from "./answers.ts";
+import { CORS_HEADERS, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
+import { boolean, number, text } from "./kinds.ts";
 import { findModel } from "./models-catalogue.ts";
-import { audioTypeOf, DEFAULT_FORMAT, requireFormat } from "./output-format.ts";
-import type { Fields } from "./pydantic.ts";
-import { Refusal, type ValidationEntry } from "./refusal.ts";
+import { operation, route } from "./operation.ts";
+import { audioTypeOf, requireFormat } from "./output-format.ts";
+import { Refusal } from "./refusal.ts";
+import { optional, required, type Values, withDefault } from "./schema.ts";
+import { outputFormatField } from "./speech-fields.ts";
 
-/** In the interface's order. */
-const BODY_FIELDS = ["text", "loop", "duration_seconds", "prompt_influence", "model_id"] as const;
 const MODEL = "eleven_text_to_sound_v2";
 const DURATION_SECONDS = { min: 0.5, max: 30 } as const;
 const DEFAULT_INFLUENCE = 0.3;
@@ -36,21 +31,44 @@ interface SoundShape {
   readonly spec: SoundSpec;
 }
 
+/** In the interface's order. */
+const BODY = {
+  text: required(
+    text({ later: { minLength: 1, maxLength: MAX_CHARACTERS }, examples: ["rain", "a dog barks"] }),
+    "What is to be heard, in English.",
+  ),
+  loop: withDefault(boolean(), false, "Whether its end leads into its beginning."),
+  duration_seconds: optional(number({ range: DURATION_SECONDS }), "Chosen by the prompt where absent."),
+  prompt_influence: withDefault(
+    number({ range: { min: 0, max: 1 } }),
+    DEFAULT_INFLUENCE,
+    "How closely the words are followed.",
+  ),
+  model_id: withDefault(text({ later: { enum: [MODEL] } }), MODEL, "There is one."),
+} as const;
+
+const GENERATE = operation({
+  method: "POST",
+  url: "/v1/sound-generation",
+  id: "sound_generation",
+  tag: "Sound effects",
+  summary: "A sound effect from its description",
+  // A response of unknown length: Set A, as everywhere where audio is streamed.
+  query: { output_format: outputFormatField({ isStream: true }) },
+  body: { kind: "json", name: "SoundGenerationRequest", shape: BODY },
+  refusals: [403, 429],
+  answer: { ...audioOf(SET_A, "The sound, as it is made."), headers: SOUND_HEADERS },
+});
+
+/** POST /v1/sound-generation. */
 export function registerSoundGeneration(app: FastifyInstance, context: ServiceContext): void {
   const queue = new SoundQueue(LIMITS);
-  app.post("/v1/sound-generation", async (request, reply) => {
-    const faults: ValidationEntry[] = [];
-    const outputFormat = queryFields(request, faults).text("output_format") ?? DEFAULT_FORMAT;
-    const raw = {
-      contentType: request.headers["content-type"],
-      bytes: request.body as Uint8Array | undefined,
-    };
-    const shape = { ...readSound(readBody(raw, { names: BODY_FIELDS, faults })), outputFormat };
-    if (faults.length > 0) throw Refusal.invalid(faults);
-    authorize(context, request);
+  route(app, context, GENERATE, async ({ reply, query, body }) => {
+    const { output_format: outputFormat } = query;
+    const shape = { outputFormat, modelId: body.model_id, spec: specOf(body) };
     requireSound(shape, context);
     const place = queue.enter();
-    if (place === undefined) throw systemBusy();
+    if (place === undefined) throw Refusal.busy();
     const headers = {
       ...CORS_HEADERS,
       [TRACE_HEADER]: traceIdOf(reply),
@@ -65,32 +83,31 @@ export function registerSoundGeneration(app: FastifyInstance, context: ServiceCo
   });
 }
 
-function readSound(body: Fields): Omit<SoundShape, "outputFormat"> {
-  const text = body.requiredText("text");
-  const isLooped = body.boolean("loop") ?? false;
-  const durationSeconds = body.number("duration_seconds", DURATION_SECONDS) ?? null;
-  const influence = body.number("prompt_influence", { min: 0, max: 1 }) ?? DEFAULT_INFLUENCE;
-  const modelId = body.text("model_id") ?? MODEL;
-  return { modelId, spec: { text, durationSeconds, influence, isLooped } };
+function specOf(body: Values<typeof BODY>): SoundSpec {
+  return {
+    text: body.text,
+    durationSeconds: body.duration_seconds ?? null,
+    influence: body.prompt_influence,
+    isLooped: body.loop,
+  };
 }
 
 /** Throws the Refusal of the first thing that is not in order. */
 function requireSound({ outputFormat, modelId, spec }: SoundShape, context: ServiceContext): void {
-  // A response of unknown length: Set A, as everywhere where audio is streamed.
   requireFormat(outputFormat, { isStream: true, tier: context.tier });
   if (spec.isLooped && modelId !== MODEL) {
-    throw invalid("unsupported_model", `loop is only supported with the '${MODEL}' model.`, {
+    throw Refusal.unfit("unsupported_model", `loop is only supported with the '${MODEL}' model.`, {
       param: "loop",
     });
   }
   if (modelId !== MODEL) throw wrongModel(modelId);
   if (spec.text.trim() === "") {
-    throw invalid("empty_text", "The text is empty, expected a sound to make.", { param: "text" });
+    throw Refusal.unfit("empty_text", "The text is empty, expected a sound to make.", { param: "text" });
   }
   const characters = [...spec.text].length;
   if (characters > MAX_CHARACTERS) {
     const message = `The text has ${characters} characters, which exceeds the maximum of ${MAX_CHARACTERS} characters.`;
-    throw invalid("text_too_long", message, { status: "max_character_limit_exceeded", param: "text" });
+    throw Refusal.unfit("text_too_long", message, { status: "max_character_limit_exceeded", param: "text" });
   }
 }
 
@@ -99,23 +116,10 @@ function wrongModel(id: string): Refusal {
   const message = isKnown
     ? `Model '${id}' can not be used for sound generation.`
     : `A model with model ID ${id.slice(0, 64)} does not exist.`;
-  return invalid("unsupported_model", message, {
+  return Refusal.unfit("unsupported_model", message, {
     ...(isKnown ? {} : { status: "model_not_found" }),
     param: "model_id",
   });
-}
-
-function invalid(
-  code: string,
-  message: string,
-  more: { readonly status?: string; readonly param: string },
-): Refusal {
-  return Refusal.of({ type: "validation_error", code, message, ...more });
-}
-
-function systemBusy(): Refusal {
-  const message = "The system is busy, try again later.";
-  return Refusal.of({ type: "rate_limit_error", code: "system_busy", message });
 }
 
 function costOf({ durationSeconds }: SoundSpec): number {

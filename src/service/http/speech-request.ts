@@ -7,10 +7,10 @@ import { findLanguage } from "../voice/languages.ts";
 import type { JobInput, JobSpec } from "../voice/messages.ts";
 import type { KnownVoice } from "./known-voice.ts";
 import { findModel, type Model } from "./models-catalogue.ts";
-import { DEFAULT_FORMAT, requireFormat } from "./output-format.ts";
-import type { Fields } from "./pydantic.ts";
+import { requireFormat } from "./output-format.ts";
 import { Refusal } from "./refusal.ts";
-import type { Tier } from "./tiers.ts";
+import { MAX_LIST, requireSeed, SPEED, STYLE } from "./speech-fields.ts";
+import { enterpriseOnly, requireLoggable, type Tier } from "./tiers.ts";
 
 /** What every speech endpoint has, read but not yet judged. */
 export interface SpeechShape {
@@ -38,29 +38,6 @@ export interface EndpointKind {
   readonly wantsTiming: boolean;
 }
 
-/** The query that all eight endpoints share; `optimize_streaming_latency` only where it is a parameter. */
-export function readQuery(
-  query: Fields,
-  options: { readonly hasLatency: boolean },
-): Pick<SpeechShape, "outputFormat" | "isLogged"> & { readonly latency: number | undefined } {
-  const isLogged = query.boolean("enable_logging") ?? true;
-  const latency = options.hasLatency ? query.integer("optimize_streaming_latency") : undefined;
-  return { isLogged, latency, outputFormat: query.text("output_format") ?? DEFAULT_FORMAT };
-}
-
-export function readDictionaryIds(body: Fields): readonly string[] {
-  const locators = body.objectList("pronunciation_dictionary_locators", { isRequired: false }) ?? [];
-  return locators.map((locator) => {
-    const id = locator.requiredText("pronunciation_dictionary_id");
-    locator.text("version_id");
-    return id;
-  });
-}
-
-export const NORMALIZATIONS = ["auto", "on", "off"] as const;
-
-const MAX_LIST = 3;
-const MAX_SEED = 4_294_967_295;
 const MAX_DIALOGUE_VOICES = 10;
 
 /** What is left to do when everything is in order. */
@@ -124,6 +101,7 @@ function specOf(
     speed: shape.speed ?? 1,
     stability: shape.stability ?? 0.5,
     style: shape.style ?? 0,
+    seed: shape.seed,
   };
 }
 
@@ -131,17 +109,17 @@ function requireModel(id: string, kind: EndpointKind): Model {
   const model = findModel(id);
   if (model === undefined) {
     const message = `A model with model ID ${id.slice(0, 64)} does not exist.`;
-    throw invalid("unsupported_model", message, { status: "model_not_found", param: "model_id" });
+    throw Refusal.unfit("unsupported_model", message, { status: "model_not_found", param: "model_id" });
   }
   if (!model.canSpeak) {
     const message = `Model '${id}' can not be used for text to speech.`;
-    throw invalid("unsupported_model", message, {
+    throw Refusal.unfit("unsupported_model", message, {
       status: "model_can_not_do_text_to_speech",
       param: "model_id",
     });
   }
   if (kind.isDialogue && !model.isExpressive) {
-    throw invalid("unsupported_model", `Model '${id}' can not be used for text to dialogue.`, {
+    throw Refusal.unfit("unsupported_model", `Model '${id}' can not be used for text to dialogue.`, {
       param: "model_id",
     });
   }
@@ -150,39 +128,25 @@ function requireModel(id: string, kind: EndpointKind): Model {
 
 function requirePlan(shape: SpeechShape, model: Model, tier: Tier): void {
   if (tier === "enterprise") return;
-  const code = "feature_not_available";
-  const type = "authorization_error";
-  if (!shape.isLogged) {
-    const message = "Zero retention mode (enable_logging=false) is only available to enterprise customers.";
-    throw Refusal.of({ type, code, message, param: "enable_logging" });
-  }
+  requireLoggable(shape.isLogged, tier);
   if (shape.normalization === "on" && /_v2_5$/.test(model.id)) {
     const message = `apply_text_normalization 'on' is only available to enterprise customers with ${model.id}.`;
-    throw Refusal.of({ type, code, message, param: "apply_text_normalization" });
+    throw enterpriseOnly(message, "apply_text_normalization");
   }
 }
 
 function requireVoice(voice: KnownVoice | undefined, id: string): KnownVoice {
-  if (voice === undefined) throw voiceNotFound(id);
+  if (voice === undefined) throw Refusal.notFound("voice", id);
   return voice;
-}
-
-export function voiceNotFound(id: string): Refusal {
-  return Refusal.of({
-    type: "not_found",
-    code: "voice_not_found",
-    message: `A voice with voice_id '${id.slice(0, 64)}' was not found.`,
-    param: "voice_id",
-  });
 }
 
 function requireDialogue(inputs: SpeechShape["inputs"]): void {
   if (inputs.length === 0)
-    throw invalid("invalid_parameters", "At least one input is required.", { param: "inputs" });
+    throw Refusal.unfit("invalid_parameters", "At least one input is required.", { param: "inputs" });
   const voices = new Set(inputs.map((input) => input.voiceId)).size;
   if (voices > MAX_DIALOGUE_VOICES) {
     const message = `A dialogue can have at most ${MAX_DIALOGUE_VOICES} different voices, but ${voices} were given.`;
-    throw invalid("invalid_parameters", message, { param: "inputs" });
+    throw Refusal.unfit("invalid_parameters", message, { param: "inputs" });
   }
 }
 
@@ -191,40 +155,40 @@ function requireText(inputs: SpeechShape["inputs"], model: Model): number {
   let length = 0;
   for (const { text } of inputs) {
     if (text.trim() === "")
-      throw invalid("empty_text", "The text is empty, expected something to say.", { param: "text" });
+      throw Refusal.unfit("empty_text", "The text is empty, expected something to say.", { param: "text" });
     for (const _ of text) length++;
   }
   if (length > model.maxCharacters) {
     const message =
       `The text has ${length} characters, which exceeds the maximum of ${model.maxCharacters} ` +
       `characters per request for model '${model.id}'.`;
-    throw invalid("text_too_long", message, { status: "max_character_limit_exceeded", param: "text" });
+    throw Refusal.unfit("text_too_long", message, { status: "max_character_limit_exceeded", param: "text" });
   }
   return length;
 }
 
 function requireSettings(shape: SpeechShape): void {
-  if (shape.speed !== undefined && !(shape.speed >= 0.7 && shape.speed <= 1.2)) {
-    const message = `Invalid setting for speed received, expected to be greater or equal to 0.7 and less or equal to 1.2.`;
-    throw invalid("invalid_voice_settings", message, { param: "voice_settings.speed" });
-  }
-  if (shape.style !== undefined && !(shape.style >= 0 && shape.style <= 1)) {
-    const message =
-      "Invalid setting for style received, expected to be greater or equal to 0.0 and less or equal to 1.0.";
-    throw invalid("invalid_voice_settings", message, { param: "voice_settings.style" });
-  }
-  if (shape.seed !== undefined && !(shape.seed >= 0 && shape.seed <= MAX_SEED)) {
-    throw invalid("invalid_parameters", `Invalid seed, expected an integer from 0 to ${MAX_SEED}.`, {
-      param: "seed",
-    });
-  }
+  requireBound("speed", shape.speed, SPEED);
+  requireBound("style", shape.style, STYLE);
+  requireSeed(shape.seed);
+}
+
+function requireBound(
+  name: string,
+  value: number | undefined,
+  { minimum, maximum }: { readonly minimum: number; readonly maximum: number },
+): void {
+  if (value === undefined || (value >= minimum && value <= maximum)) return;
+  const [least, most] = [minimum.toFixed(1), maximum.toFixed(1)];
+  const message = `Invalid setting for ${name} received, expected to be greater or equal to ${least} and less or equal to ${most}.`;
+  throw Refusal.unfit("invalid_voice_settings", message, { param: `voice_settings.${name}` });
 }
 
 function requireContext(shape: SpeechShape, model: Model): void {
   if (model.isExpressive && (shape.hasPreviousText || shape.hasNextText)) {
     const param = shape.hasPreviousText ? "previous_text" : "next_text";
     const message = `Providing previous_text or next_text is not yet supported with the '${model.id}' model.`;
-    throw invalid("unsupported_model", message, { param });
+    throw Refusal.unfit("unsupported_model", message, { param });
   }
   const lists = [
     ["previous_request_ids", shape.previousRequestIds],
@@ -233,7 +197,7 @@ function requireContext(shape: SpeechShape, model: Model): void {
   ] as const;
   for (const [param, list] of lists) {
     if (list.length <= MAX_LIST) continue;
-    throw invalid(
+    throw Refusal.unfit(
       "invalid_parameters",
       `${param} can have at most ${MAX_LIST} items, but ${list.length} were given.`,
       { param },
@@ -246,13 +210,8 @@ function requireLanguage(code: string | undefined): string | null {
   const language = findLanguage(code);
   if (language !== undefined) return language.code;
   const message = `Language '${code.slice(0, 16)}' is not supported, expected an ISO 639-1 code that the models list.`;
-  throw invalid("invalid_parameters", message, { status: "unsupported_language", param: "language_code" });
-}
-
-function invalid(
-  code: string,
-  message: string,
-  more: { readonly status?: string; readonly param: string },
-): Refusal {
-  return Refusal.of({ type: "validation_error", code, message, ...more });
+  throw Refusal.unfit("invalid_parameters", message, {
+    status: "unsupported_language",
+    param: "language_code",
+  });
 }

@@ -5,45 +5,55 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../../errors.ts";
-import { asRefusal, enterpriseOnly, invalid, refusalOf } from "../convert/answers.ts";
 import { clientSignal } from "../convert/client-signal.ts";
-import { conversionOpener, conversionSpec, secondsOf } from "../convert/conversion.ts";
+import { conversionOpener, conversionSpec } from "../convert/conversion.ts";
 import { type ConversionTarget, findTarget } from "../convert/conversion-target.ts";
-import { jsonObject } from "../convert/json-field.ts";
 import { type Workshop, workshopOf } from "../convert/workshop.ts";
 import { delayOrRefuse, withFaults } from "../faults/apply.ts";
 import { FAULT_HEADER } from "../faults/fault.ts";
-import { decodeUpload, FILE_FORMATS, type FileFormat } from "../media/decode-upload.ts";
-import {
-  formFields,
-  readUpload,
-  registerUploads,
-  requiredFile,
-  type Upload,
-  type UploadedFile,
-} from "../media/upload.ts";
+import { type DecodedUpload, decodeOnce } from "../media/decode-once.ts";
+import { FILE_FORMATS, type FileFormat } from "../media/decode-upload.ts";
+import { registerUploads, type UploadedFile } from "../media/upload.ts";
 import { type NewHistoryItem, newHistoryId } from "../store/history.ts";
-import {
-  authorize,
-  CORS_HEADERS,
-  queryFields,
-  type ServiceContext,
-  TRACE_HEADER,
-  traceIdOf,
-} from "./context.ts";
+import { CORS_HEADERS, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { deliverStream, deliverWhole } from "./delivery.ts";
+import { asRefusal } from "./failure.ts";
+import { file } from "./form.ts";
+import { boolean, jsonText, literal } from "./kinds.ts";
 import { findModel, type Model } from "./models-catalogue.ts";
+import { type Call, operation, route } from "./operation.ts";
 import { audioTypeOf, requireFormat } from "./output-format.ts";
-import { Fields } from "./pydantic.ts";
 import { recordingOpener } from "./recorder.ts";
-import { Refusal, type ValidationEntry } from "./refusal.ts";
-import { readQuery, voiceNotFound } from "./speech-request.ts";
+import { Refusal } from "./refusal.ts";
+import { optional, required, withDefault } from "./schema.ts";
+import { speechAnswer } from "./speech-answers.ts";
+import {
+  CONVERSION_SETTINGS,
+  FAULT_HEADERS,
+  modelField,
+  requireLatencyLevel,
+  requireSeed,
+  SEED_FIELD,
+  speechQuery,
+  VOICE_ID,
+} from "./speech-fields.ts";
+import { requireLoggable } from "./tiers.ts";
 
-const DEFAULT_MODEL = "eleven_english_sts_v2";
-const MAX_SEED = 4_294_967_295;
-const MAX_LATENCY_LEVEL = 4;
 /** An approximation: what the vendor bills is not published. */
 const CHARACTERS_A_MINUTE = 1000;
+
+/** In the interface's order. */
+const FORM = {
+  audio: required(
+    file(),
+    "The recording, in any format that the service decodes; its name and type do not matter.",
+  ),
+  model_id: modelField("eleven_english_sts_v2", (model) => model.canConvert),
+  voice_settings: optional(jsonText(CONVERSION_SETTINGS), "JSON; kept with the item, changes nothing here."),
+  seed: SEED_FIELD,
+  remove_background_noise: withDefault(boolean(), false, "By RNNoise, before the conversion."),
+  file_format: withDefault(literal(FILE_FORMATS), "other", "pcm_s16le_16: raw samples, 16 kHz, mono."),
+} as const;
 
 interface ConversionRequest {
   readonly voiceId: string;
@@ -70,55 +80,44 @@ export function registerSpeechToSpeech(app: FastifyInstance, context: ServiceCon
   app.register(async (scope) => {
     await registerUploads(scope);
     for (const isStream of [false, true]) {
-      scope.post<{ Params: { voice_id: string } }>(
-        `/v1/speech-to-speech/:voice_id${isStream ? "/stream" : ""}`,
-        async (request, reply) => {
-          const exchange = { request, reply, beganMs: performance.now() };
-          const stranger = refusalOf(() => authorize(context, request));
-          const upload = await readUpload(request, { keepsFiles: stranger === null });
-          try {
-            const { asked, file } = readRequest(request, upload, isStream);
-            if (stranger !== null) throw stranger;
-            await convert({ context, workshop }, exchange, { asked, file });
-          } finally {
-            await upload.close();
-          }
-        },
+      route(scope, context, declaration(isStream), (call) =>
+        convert({ context, workshop }, call, { asked: requestOf(call, isStream), file: call.body.audio }),
       );
     }
   });
 }
 
-/** The form's shape (422). */
-function readRequest(
-  request: FastifyRequest<{ Params: { voice_id: string } }>,
-  upload: Upload,
-  isStream: boolean,
-): { readonly asked: ConversionRequest; readonly file: UploadedFile } {
-  const faults: ValidationEntry[] = [];
-  const query = readQuery(queryFields(request, faults), { hasLatency: true });
-  const file = requiredFile(upload, "audio", faults);
-  const form = formFields(upload, faults);
-  const modelId = form.text("model_id") ?? DEFAULT_MODEL;
-  const settings = readSettings(form.text("voice_settings"), faults);
-  const seed = form.integer("seed");
-  const removesNoise = form.boolean("remove_background_noise") ?? false;
-  const fileFormat = form.choice("file_format", FILE_FORMATS) ?? "other";
-  if (faults.length > 0 || file === undefined) throw Refusal.invalid(faults);
-  const { voice_id: voiceId } = request.params;
-  return { asked: { voiceId, isStream, ...query, modelId, settings, seed, removesNoise, fileFormat }, file };
+function declaration(isStream: boolean) {
+  return operation({
+    method: "POST",
+    url: `/v1/speech-to-speech/:voice_id${isStream ? "/stream" : ""}`,
+    id: `speech_to_speech_${isStream ? "stream" : "full"}`,
+    tag: "Speech to speech",
+    summary: `A recording in another voice${isStream ? ", streamed" : ""}`,
+    params: { voice_id: VOICE_ID },
+    query: speechQuery({ isStream }),
+    body: { kind: "form", name: "SpeechToSpeechForm", shape: FORM },
+    headers: FAULT_HEADERS,
+    refusals: [403, 404, 429, 503],
+    answer: speechAnswer({ isStream, timed: null }),
+  });
 }
 
-function readSettings(text: string | undefined, faults: ValidationEntry[]): ConversionRequest["settings"] {
-  const value = jsonObject(text, { name: "voice_settings", faults });
-  if (value === undefined) return {};
-  const fields = new Fields(value, { place: ["body", "voice_settings"], faults, missingInput: value });
+type Declared = ReturnType<typeof declaration>;
+type ConversionCall = Call<Declared["params"], Declared["query"], typeof FORM>;
+
+function requestOf({ params, query, body }: ConversionCall, isStream: boolean): ConversionRequest {
   return {
-    stability: fields.number("stability", { min: 0, max: 1 }),
-    similarity_boost: fields.number("similarity_boost", { min: 0, max: 1 }),
-    style: fields.number("style"),
-    use_speaker_boost: fields.boolean("use_speaker_boost"),
-    speed: fields.number("speed"),
+    voiceId: params.voice_id,
+    isStream,
+    outputFormat: query.output_format,
+    isLogged: query.enable_logging,
+    latency: query.optimize_streaming_latency,
+    modelId: body.model_id,
+    settings: body.voice_settings ?? {},
+    seed: body.seed,
+    removesNoise: body.remove_background_noise,
+    fileFormat: body.file_format,
   };
 }
 
@@ -132,17 +131,19 @@ async function convert(
   const { faults } = context.faults.next(request.headers[FAULT_HEADER]);
   const model = acceptConversion(asked, context);
   const target = findTarget(context, workshop, asked.voiceId);
-  if (target === undefined) throw voiceNotFound(asked.voiceId);
+  if (target === undefined) throw Refusal.notFound("voice", asked.voiceId);
   if (faults.length > 0) await delayOrRefuse(faults, reply);
   const client = clientSignal(reply.raw);
   const admission = context.gate.enter(model.concurrencyGroup);
   let leaveSeat = (): void => undefined;
+  let sound: DecodedUpload | null = null;
   let failure: unknown;
   try {
     leaveSeat = await workshop.enter(client.signal);
     // All of it is decoded once before: what it costs, and that none of it is broken, is known before the answer begins.
-    const seconds = await secondsOf(decodeUpload(file, asked), client.signal);
-    const cost = Math.ceil((seconds * CHARACTERS_A_MINUTE) / 60);
+    const decoded = await decodeOnce(file, { fileFormat: asked.fileFormat, signal: client.signal });
+    sound = decoded;
+    const cost = Math.ceil((decoded.seconds * CHARACTERS_A_MINUTE) / 60);
     const profile = await target.profile();
     if (profile === null)
       throw new GatewayError("internal", "Cannot convert: the target voice was not measured");
@@ -150,7 +151,7 @@ async function convert(
     const requestId = randomBytes(10).toString("hex");
     const historyItemId = asked.isLogged ? newHistoryId() : null;
     const converting = conversionOpener(workshop, {
-      source: () => decodeUpload(file, asked),
+      source: () => decoded.pieces(),
       target: profile,
       removesNoise: asked.removesNoise,
       onFailure: (thrown) => {
@@ -186,6 +187,7 @@ async function convert(
     if (!client.signal.aborted) throw failure instanceof Refusal ? failure : asRefusal(thrown);
   } finally {
     client.release();
+    await sound?.close();
     leaveSeat();
     admission.leave();
   }
@@ -194,11 +196,8 @@ async function convert(
 }
 
 function acceptConversion(asked: ConversionRequest, { tier }: ServiceContext): Model {
-  const { latency, seed, modelId } = asked;
-  if (latency !== undefined && !(latency >= 0 && latency <= MAX_LATENCY_LEVEL)) {
-    const message = `Invalid optimize_streaming_latency ${latency}, expected 0 to ${MAX_LATENCY_LEVEL}.`;
-    throw invalid("invalid_parameters", message, "optimize_streaming_latency");
-  }
+  const { modelId } = asked;
+  requireLatencyLevel(asked.latency);
   requireFormat(asked.outputFormat, { isStream: asked.isStream, tier });
   const model = findModel(modelId);
   if (model === undefined || !model.canConvert) {
@@ -207,22 +206,10 @@ function acceptConversion(asked: ConversionRequest, { tier }: ServiceContext): M
         ? `A model with model ID ${modelId.slice(0, 64)} does not exist.`
         : `Model '${model.id}' can not be used for voice conversion.`;
     const status = model === undefined ? "model_not_found" : "model_can_not_do_voice_conversion";
-    const detail = {
-      type: "validation_error",
-      code: "unsupported_model",
-      status,
-      message,
-      param: "model_id",
-    };
-    throw Refusal.of(detail);
+    throw Refusal.unfit("unsupported_model", message, { status, param: "model_id" });
   }
-  if (!asked.isLogged && tier !== "enterprise") {
-    const message = "Zero retention mode (enable_logging=false) is only available to enterprise customers.";
-    throw enterpriseOnly(message, "enable_logging");
-  }
-  if (seed !== undefined && !(seed >= 0 && seed <= MAX_SEED)) {
-    throw invalid("invalid_parameters", `Invalid seed, expected an integer from 0 to ${MAX_SEED}.`, "seed");
-  }
+  requireLoggable(asked.isLogged, tier);
+  requireSeed(asked.seed);
   return model;
 }
 

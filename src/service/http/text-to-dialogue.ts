@@ -1,84 +1,105 @@
 /** Section "Text to dialogue" (service-interface.md 4.8, contract A4): several voices in one response. */
 import type { FastifyInstance } from "fastify";
-import { readBody } from "./body.ts";
-import { authorize, queryFields, type ServiceContext } from "./context.ts";
-import type { Fields } from "./pydantic.ts";
-import { Refusal, type ValidationEntry } from "./refusal.ts";
+import type { ServiceContext } from "./context.ts";
+import { boolean, list, number, text } from "./kinds.ts";
+import { operation, route } from "./operation.ts";
+import { object, optional, required, type Values } from "./schema.ts";
 import { speak } from "./speak.ts";
-import { NORMALIZATIONS, readDictionaryIds, readQuery, type SpeechShape } from "./speech-request.ts";
+import { speechAnswer, TIMED_DIALOGUE, TIMED_DIALOGUE_LINE } from "./speech-answers.ts";
+import {
+  dialogueQuery,
+  dictionaryIds,
+  FAULT_HEADERS,
+  LANGUAGE,
+  LOCATORS,
+  modelField,
+  NORMALIZATION,
+  requestIds,
+  SEED_FIELD,
+  SPOKEN_TEXT,
+  TIMING_HEADERS,
+  VARIANTS,
+  type Variant,
+  VOICE_ID,
+} from "./speech-fields.ts";
+import type { SpeechShape } from "./speech-request.ts";
 
-const ENDPOINTS = [
-  { path: "", isStream: false, wantsTiming: false },
-  { path: "/with-timestamps", isStream: false, wantsTiming: true },
-  { path: "/stream", isStream: true, wantsTiming: false },
-  { path: "/stream/with-timestamps", isStream: true, wantsTiming: true },
-] as const;
+const INPUT = object({ text: required(SPOKEN_TEXT, "What this voice says."), voice_id: VOICE_ID });
 
-/** In the interface's order. */
-const BODY_FIELDS = [
-  "inputs",
-  "model_id",
-  "language_code",
-  "settings",
-  "pronunciation_dictionary_locators",
-  "seed",
-  "apply_text_normalization",
-] as const;
-const DEFAULT_MODEL = "eleven_v3";
+/** In the interface's order; the newer fields last: they are read for their types. */
+const BODY = {
+  inputs: required(
+    list(INPUT, { later: { minItems: 1 } }),
+    "One after the other, with at most ten different voices; the limit of the text is for all together.",
+  ),
+  model_id: modelField("eleven_v3", (model) => model.isExpressive),
+  language_code: LANGUAGE,
+  settings: optional(
+    object({
+      stability: optional(number({ range: { min: 0, max: 1 } }), "0 varies most; 0.5 where absent."),
+      similarity: optional(number(), "Changes nothing here."),
+    }),
+    "For this request only.",
+  ),
+  pronunciation_dictionary_locators: LOCATORS,
+  seed: SEED_FIELD,
+  apply_text_normalization: NORMALIZATION,
+  use_pvc_as_ivc: optional(boolean(), "Changes nothing here.", { deprecated: true }),
+  // A dialogue takes previous_text where speech with the same model does not.
+  previous_text: optional(text(), "What was said before."),
+  future_text: optional(text(), "What is said next."),
+  previous_request_ids: requestIds("come before"),
+  next_request_ids: requestIds("come after"),
+} as const;
 
+/** POST /v1/text-to-dialogue, and its /stream, /with-timestamps and /stream/with-timestamps. */
 export function registerTextToDialogue(app: FastifyInstance, context: ServiceContext): void {
-  for (const { path, isStream, wantsTiming } of ENDPOINTS) {
-    app.post(`/v1/text-to-dialogue${path}`, async (request, reply) => {
-      const beganMs = performance.now();
-      const faults: ValidationEntry[] = [];
-      const query = readQuery(queryFields(request, faults), { hasLatency: false });
-      const raw = {
-        contentType: request.headers["content-type"],
-        bytes: request.body as Uint8Array | undefined,
-      };
-      const body = readBody(raw, { names: BODY_FIELDS, faults });
-      const shape = { ...readDialogue(body), ...query };
-      if (faults.length > 0) throw Refusal.invalid(faults);
-      authorize(context, request);
+  for (const variant of VARIANTS) {
+    const { isStream, wantsTiming } = variant;
+    route(app, context, declaration(variant), async ({ request, reply, beganMs, query, body }) => {
+      const { output_format: outputFormat, enable_logging: isLogged } = query;
       await speak(
         context,
         { request, reply, beganMs },
-        { shape, kind: { isDialogue: true, isStream, wantsTiming } },
+        {
+          shape: { ...dialogueShape(body), outputFormat, isLogged },
+          kind: { isDialogue: true, isStream, wantsTiming },
+        },
       );
     });
   }
 }
 
-function readDialogue(body: Fields): Omit<SpeechShape, "outputFormat" | "isLogged"> {
-  const inputs = (body.objectList("inputs", { isRequired: true }) ?? []).map((input) => ({
-    text: input.requiredText("text"),
-    voiceId: input.requiredText("voice_id"),
-  }));
-  const modelId = body.text("model_id") ?? DEFAULT_MODEL;
-  const languageCode = body.text("language_code");
-  const settings = body.object("settings");
-  const stability = settings?.number("stability", { min: 0, max: 1 });
-  settings?.number("similarity");
-  const dictionaryIds = readDictionaryIds(body);
-  const seed = body.integer("seed");
-  const normalization = body.choice("apply_text_normalization", NORMALIZATIONS) ?? "auto";
-  // Newer, optional fields: read for their types; a dialogue takes previous_text where speech with the same model does not.
-  body.boolean("use_pvc_as_ivc");
-  body.text("previous_text");
-  body.text("future_text");
+function declaration({ path, isStream, wantsTiming, id, how }: Variant) {
+  const timed = isStream ? TIMED_DIALOGUE_LINE : TIMED_DIALOGUE;
+  return operation({
+    method: "POST",
+    url: `/v1/text-to-dialogue${path}`,
+    id: `text_to_dialogue_${id}`,
+    tag: "Text to dialogue",
+    summary: `Several voices in one answer${how}`,
+    query: dialogueQuery({ isStream }),
+    body: { kind: "json", name: "TextToDialogueRequest", shape: BODY },
+    headers: wantsTiming ? TIMING_HEADERS : FAULT_HEADERS,
+    refusals: [403, 404, 429, 503],
+    answer: speechAnswer({ isStream, timed: wantsTiming ? timed : null }),
+  });
+}
+
+function dialogueShape(body: Values<typeof BODY>): Omit<SpeechShape, "outputFormat" | "isLogged"> {
   return {
-    inputs,
-    modelId,
-    languageCode,
-    stability,
+    inputs: body.inputs.map(({ text, voice_id }) => ({ text, voiceId: voice_id })),
+    modelId: body.model_id,
+    languageCode: body.language_code,
+    stability: body.settings?.stability,
     style: undefined,
     speed: undefined,
-    dictionaryIds,
-    seed,
+    dictionaryIds: dictionaryIds(body.pronunciation_dictionary_locators),
+    seed: body.seed,
     hasPreviousText: false,
     hasNextText: false,
-    previousRequestIds: body.textList("previous_request_ids") ?? [],
-    nextRequestIds: body.textList("next_request_ids") ?? [],
-    normalization,
+    previousRequestIds: body.previous_request_ids ?? [],
+    nextRequestIds: body.next_request_ids ?? [],
+    normalization: body.apply_text_normalization,
   };
 }

@@ -1,106 +1,108 @@
 /** Section "Text to speech" (service-interface.md 4.7, contract A2, A3): four endpoints that differ in what they answer with. */
 import type { FastifyInstance } from "fastify";
-import { readBody } from "./body.ts";
-import { authorize, queryFields, type ServiceContext } from "./context.ts";
-import type { Fields } from "./pydantic.ts";
-import { Refusal, type ValidationEntry } from "./refusal.ts";
+import type { ServiceContext } from "./context.ts";
+import { boolean, text } from "./kinds.ts";
+import { operation, route } from "./operation.ts";
+import { optional, required, type Values } from "./schema.ts";
 import { speak } from "./speak.ts";
-import { NORMALIZATIONS, readDictionaryIds, readQuery, type SpeechShape } from "./speech-request.ts";
-
-const ENDPOINTS = [
-  { path: "", isStream: false, wantsTiming: false },
-  { path: "/with-timestamps", isStream: false, wantsTiming: true },
-  { path: "/stream", isStream: true, wantsTiming: false },
-  { path: "/stream/with-timestamps", isStream: true, wantsTiming: true },
-] as const;
+import { speechAnswer, TIMED_LINE, TIMED_SPEECH } from "./speech-answers.ts";
+import {
+  dictionaryIds,
+  FAULT_HEADERS,
+  LANGUAGE,
+  LOCATORS,
+  MAX_LATENCY_LEVEL,
+  modelField,
+  NORMALIZATION,
+  requestIds,
+  requireLatencyLevel,
+  SEED_FIELD,
+  SPOKEN_TEXT,
+  speechQuery,
+  TIMING_HEADERS,
+  VARIANTS,
+  type Variant,
+  VOICE_ID,
+  VOICE_SETTINGS,
+} from "./speech-fields.ts";
+import type { SpeechShape } from "./speech-request.ts";
 
 /** In the interface's order. */
-const BODY_FIELDS = [
-  "text",
-  "model_id",
-  "language_code",
-  "voice_settings",
-  "pronunciation_dictionary_locators",
-  "seed",
-  "previous_text",
-  "next_text",
-  "previous_request_ids",
-  "next_request_ids",
-  "use_pvc_as_ivc",
-  "apply_text_normalization",
-  "apply_language_text_normalization",
-] as const;
-const DEFAULT_MODEL = "eleven_multilingual_v2";
-const MAX_LATENCY_LEVEL = 4;
+const BODY = {
+  text: required(SPOKEN_TEXT, "What is to be said; some models take less."),
+  model_id: modelField("eleven_multilingual_v2", (model) => model.canSpeak),
+  language_code: LANGUAGE,
+  voice_settings: optional(VOICE_SETTINGS, "For this request only."),
+  pronunciation_dictionary_locators: LOCATORS,
+  seed: SEED_FIELD,
+  previous_text: optional(text(), "What was said before; the expressive models refuse it with 400."),
+  next_text: optional(text(), "What is said next; the expressive models refuse it with 400."),
+  previous_request_ids: requestIds("come before"),
+  next_request_ids: requestIds("come after"),
+  use_pvc_as_ivc: optional(boolean(), "Changes nothing here.", { deprecated: true }),
+  apply_text_normalization: NORMALIZATION,
+  apply_language_text_normalization: optional(boolean(), "Changes nothing here."),
+} as const;
 
+/** POST /v1/text-to-speech/{voice_id}, and its /stream, /with-timestamps and /stream/with-timestamps. */
 export function registerTextToSpeech(app: FastifyInstance, context: ServiceContext): void {
-  for (const { path, isStream, wantsTiming } of ENDPOINTS) {
-    app.post<{ Params: { voice_id: string } }>(
-      `/v1/text-to-speech/:voice_id${path}`,
-      async (request, reply) => {
-        const beganMs = performance.now();
-        const faults: ValidationEntry[] = [];
-        const query = readQuery(queryFields(request, faults), { hasLatency: true });
-        const raw = {
-          contentType: request.headers["content-type"],
-          bytes: request.body as Uint8Array | undefined,
-        };
-        const body = readBody(raw, { names: BODY_FIELDS, faults });
-        const shape = { ...readSpeech(body, request.params.voice_id), ...query };
-        if (faults.length > 0) throw Refusal.invalid(faults);
-        authorize(context, request);
-        requireLatencyLevel(query.latency);
-        // Level 4 turns the text normalizer off (service-interface.md 4.2).
-        const normalization = query.latency === MAX_LATENCY_LEVEL ? "off" : shape.normalization;
-        const kind = { isDialogue: false, isStream, wantsTiming };
-        await speak(context, { request, reply, beganMs }, { shape: { ...shape, normalization }, kind });
-      },
-    );
+  for (const variant of VARIANTS) {
+    const { isStream, wantsTiming } = variant;
+    route(app, context, declaration(variant), async ({ request, reply, beganMs, params, query, body }) => {
+      const latency = query.optimize_streaming_latency;
+      requireLatencyLevel(latency);
+      const shape = speechShape(body, params.voice_id);
+      await speak(
+        context,
+        { request, reply, beganMs },
+        {
+          shape: {
+            ...shape,
+            // Service-interface.md 4.2.
+            normalization: latency === MAX_LATENCY_LEVEL ? "off" : shape.normalization,
+            outputFormat: query.output_format,
+            isLogged: query.enable_logging,
+          },
+          kind: { isDialogue: false, isStream, wantsTiming },
+        },
+      );
+    });
   }
 }
 
-function readSpeech(body: Fields, voiceId: string): Omit<SpeechShape, "outputFormat" | "isLogged"> {
-  const text = body.requiredText("text");
-  const modelId = body.text("model_id") ?? DEFAULT_MODEL;
-  const languageCode = body.text("language_code");
-  const settings = body.object("voice_settings");
-  const stability = settings?.number("stability", { min: 0, max: 1 });
-  settings?.number("similarity_boost", { min: 0, max: 1 });
-  const style = settings?.number("style");
-  settings?.boolean("use_speaker_boost");
-  const speed = settings?.number("speed");
-  const dictionaryIds = readDictionaryIds(body);
-  const seed = body.integer("seed");
-  const hasPreviousText = (body.text("previous_text") ?? "") !== "";
-  const hasNextText = (body.text("next_text") ?? "") !== "";
-  const previousRequestIds = body.textList("previous_request_ids") ?? [];
-  const nextRequestIds = body.textList("next_request_ids") ?? [];
-  body.boolean("use_pvc_as_ivc");
-  const normalization = body.choice("apply_text_normalization", NORMALIZATIONS) ?? "auto";
-  body.boolean("apply_language_text_normalization");
-  return {
-    inputs: [{ text, voiceId }],
-    modelId,
-    languageCode,
-    stability,
-    style,
-    speed,
-    dictionaryIds,
-    seed,
-    hasPreviousText,
-    hasNextText,
-    previousRequestIds,
-    nextRequestIds,
-    normalization,
-  };
+function declaration({ path, isStream, wantsTiming, id, how }: Variant) {
+  return operation({
+    method: "POST",
+    url: `/v1/text-to-speech/:voice_id${path}`,
+    id: `text_to_speech_${id}`,
+    tag: "Text to speech",
+    summary: `Text to speech${how}`,
+    params: { voice_id: VOICE_ID },
+    query: speechQuery({ isStream }),
+    body: { kind: "json", name: "TextToSpeechRequest", shape: BODY },
+    headers: wantsTiming ? TIMING_HEADERS : FAULT_HEADERS,
+    refusals: [403, 404, 429, 503],
+    answer: speechAnswer({ isStream, timed: wantsTiming ? (isStream ? TIMED_LINE : TIMED_SPEECH) : null }),
+  });
 }
 
-function requireLatencyLevel(level: number | undefined): void {
-  if (level === undefined || (level >= 0 && level <= MAX_LATENCY_LEVEL)) return;
-  throw Refusal.of({
-    type: "validation_error",
-    code: "invalid_parameters",
-    message: `Invalid optimize_streaming_latency ${level}, expected 0 to ${MAX_LATENCY_LEVEL}.`,
-    param: "optimize_streaming_latency",
-  });
+function speechShape(
+  body: Values<typeof BODY>,
+  voiceId: string,
+): Omit<SpeechShape, "outputFormat" | "isLogged"> {
+  return {
+    inputs: [{ text: body.text, voiceId }],
+    modelId: body.model_id,
+    languageCode: body.language_code,
+    stability: body.voice_settings?.stability,
+    style: body.voice_settings?.style,
+    speed: body.voice_settings?.speed,
+    dictionaryIds: dictionaryIds(body.pronunciation_dictionary_locators),
+    seed: body.seed,
+    hasPreviousText: (body.previous_text ?? "") !== "",
+    hasNextText: (body.next_text ?? "") !== "",
+    previousRequestIds: body.previous_request_ids ?? [],
+    nextRequestIds: body.next_request_ids ?? [],
+    normalization: body.apply_text_normalization,
+  };
 }

@@ -40,6 +40,18 @@ export function requireFormatAllowed(format: string, tier: Tier): void {
   });
 }
 
+/** 403: only for enterprise customers. */
+export function enterpriseOnly(message: string, param: string): Refusal {
+  return Refusal.of({ type: "authorization_error", code: "feature_not_available", message, param });
+}
+
+/** Throws the 403 of zero retention below the plan that has it. */
+export function requireLoggable(isLogged: boolean, tier: Tier): void {
+  if (isLogged || tier === "enterprise") return;
+  const message = "Zero retention mode (enable_logging=false) is only available to enterprise customers.";
+  throw enterpriseOnly(message, "enable_logging");
+}
+
 export interface Admission {
   /** Requests under way in the same group, this one included. */
   readonly current: number;

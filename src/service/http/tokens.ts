@@ -2,9 +2,12 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import { type Clock, systemClock } from "../../kit/clock.ts";
-import { authorize, type ServiceContext } from "./context.ts";
-import { Fields } from "./pydantic.ts";
-import { Refusal, type ValidationEntry } from "./refusal.ts";
+import { json } from "./answers.ts";
+import type { ServiceContext } from "./context.ts";
+import { record, STRING } from "./json-schema.ts";
+import { literal } from "./kinds.ts";
+import { operation, route } from "./operation.ts";
+import { required } from "./schema.ts";
 
 const TOKEN_TYPES = ["realtime_scribe", "batch_scribe", "tts_websocket"] as const;
 export type TokenType = (typeof TOKEN_TYPES)[number];
@@ -12,6 +15,16 @@ export type TokenType = (typeof TOKEN_TYPES)[number];
 const LIFE_MS = 900_000;
 const MAX_ALIVE = 10_000;
 const TOKEN_BYTES = 24;
+
+const ISSUE = operation({
+  method: "POST",
+  url: "/v1/single-use-token/:token_type",
+  id: "get_single_use_token",
+  tag: "Models and account",
+  summary: "A token for one use within 15 minutes",
+  params: { token_type: required(literal(TOKEN_TYPES), "What it is for.") },
+  answer: json(record({ token: STRING }), "The token."),
+});
 
 /** The tokens that may still be used: at most 10,000, the oldest are forgotten; each lives 15 minutes. */
 export class SingleUseTokens {
@@ -49,12 +62,6 @@ export function registerTokens(
   context: ServiceContext,
   tokens: SingleUseTokens = new SingleUseTokens(systemClock),
 ): SingleUseTokens {
-  app.post<{ Params: { token_type: string } }>("/v1/single-use-token/:token_type", async (request) => {
-    const faults: ValidationEntry[] = [];
-    const type = new Fields(request.params, { place: ["path"], faults }).choice("token_type", TOKEN_TYPES);
-    if (type === undefined) throw Refusal.invalid(faults);
-    authorize(context, request);
-    return { token: tokens.issue(type) };
-  });
+  route(app, context, ISSUE, async ({ params }) => ({ token: tokens.issue(params.token_type) }));
   return tokens;
 }

@@ -5,7 +5,9 @@
  */
 import { createHash } from "node:crypto";
 import type { FastifyInstance } from "fastify";
-import { authorize, type ServiceContext } from "./context.ts";
+import { SUBSCRIPTION, USER } from "./account-operations.ts";
+import type { ServiceContext } from "./context.ts";
+import { route } from "./operation.ts";
 import { TIERS, type Tier } from "./tiers.ts";
 
 interface Plan {
@@ -31,20 +33,14 @@ const ID_LENGTH = 28;
 
 /** GET /v1/user/subscription and GET /v1/user; 401 (or 400 for a key of the current shape) without the right key. */
 export function registerUser(app: FastifyInstance, context: ServiceContext): void {
-  app.get("/v1/user/subscription", async (request) => {
-    authorize(context, request);
-    return {
-      ...subscriptionRecord(context),
-      next_invoice: null,
-      open_invoices: [],
-      has_open_invoices: false,
-      pending_change: null,
-    };
-  });
-  app.get("/v1/user", async (request) => {
-    authorize(context, request);
-    return userRecord(context);
-  });
+  route(app, context, SUBSCRIPTION, async () => ({
+    ...subscriptionRecord(context),
+    next_invoice: null,
+    open_invoices: [],
+    has_open_invoices: false,
+    pending_change: null,
+  }));
+  route(app, context, USER, async () => userRecord(context));
 }
 
 function userRecord(context: ServiceContext): object {

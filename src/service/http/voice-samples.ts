@@ -4,18 +4,23 @@
  * speech to speech the recording is moved to the samples' pitch and vocal tract (src/service/convert).
  */
 import type { FastifyInstance } from "fastify";
-import { asRefusal, invalid, refusalOf } from "../convert/answers.ts";
 import { clientSignal } from "../convert/client-signal.ts";
-import { jsonObject } from "../convert/json-field.ts";
-import { keepSamples, measureSamples, nearestVoice, type SampleFile } from "../convert/sample-intake.ts";
+import { keepSamples, measureSamples, nearestVoice } from "../convert/sample-intake.ts";
 import { soundOf } from "../convert/stored-voice.ts";
 import { type Workshop, workshopOf } from "../convert/workshop.ts";
-import { formFields, readUpload, registerUploads, requiredFile, type Upload } from "../media/upload.ts";
+import { registerUploads } from "../media/upload.ts";
 import type { Sample, StoredVoice } from "../store/voices.ts";
 import { findVoice } from "../voice/voices.ts";
-import { authorize, type ServiceContext } from "./context.ts";
-import { Refusal, type ValidationEntry } from "./refusal.ts";
-import { voiceNotFound } from "./speech-request.ts";
+import { bytes, json, STATUS_OK } from "./answers.ts";
+import type { ServiceContext } from "./context.ts";
+import { asRefusal } from "./failure.ts";
+import { files } from "./form.ts";
+import { BOOLEAN, record, STRING } from "./json-schema.ts";
+import { boolean, jsonText, text, textMap } from "./kinds.ts";
+import { operation, route } from "./operation.ts";
+import { Refusal } from "./refusal.ts";
+import { optional, required, type Values, withDefault } from "./schema.ts";
+import { VOICE_ID } from "./speech-fields.ts";
 
 /** What the vendor's form takes; the rest bounds what is kept. */
 const MAX_NAME_LENGTH = 100;
@@ -25,28 +30,75 @@ const MAX_LABEL_LENGTH = 200;
 /** GET /v1/voices lists them all. */
 const MAX_VOICES = 500;
 
-interface VoiceRequest {
-  readonly name: string;
-  readonly description: string | null;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly removesNoise: boolean;
-  readonly files: readonly SampleFile[];
-}
+/** In the interface's order. */
+const FORM = {
+  name: required(
+    text({ later: { minLength: 1, maxLength: MAX_NAME_LENGTH } }),
+    "What it is called; not blank.",
+  ),
+  files: required(files(), "Recordings of the voice, in any format that the service decodes."),
+  description: optional(text({ later: { maxLength: MAX_DESCRIPTION_LENGTH } }), "Kept as it is."),
+  labels: optional(
+    jsonText(textMap()),
+    `JSON, at most ${MAX_LABELS} of ${MAX_LABEL_LENGTH} characters; "language" chooses what speaks.`,
+  ),
+  remove_background_noise: withDefault(boolean(), false, "By RNNoise, before the voice is measured."),
+} as const;
+type VoiceRequest = Values<typeof FORM>;
+
+const SAMPLE_ID = required(text(), "One of the voice's samples; any other is refused with 404.");
+const ADD = operation({
+  method: "POST",
+  url: "/v1/voices/add",
+  id: "add_voice",
+  tag: "Voices",
+  summary: "A voice from recordings",
+  body: { kind: "form", name: "AddVoiceForm", shape: FORM },
+  refusals: [429, 503],
+  answer: json(record({ voice_id: STRING, requires_verification: BOOLEAN }), "The voice can be used."),
+});
+const DELETE = operation({
+  method: "DELETE",
+  url: "/v1/voices/:voice_id",
+  id: "delete_voice",
+  tag: "Voices",
+  summary: "Deletes an added voice with its samples",
+  params: { voice_id: VOICE_ID },
+  refusals: [403, 404],
+  answer: STATUS_OK,
+});
+const SAMPLE = {
+  tag: "Voices",
+  params: { voice_id: VOICE_ID, sample_id: SAMPLE_ID },
+  refusals: [404],
+} as const;
+const DELETE_SAMPLE = operation({
+  ...SAMPLE,
+  method: "DELETE",
+  url: "/v1/voices/:voice_id/samples/:sample_id",
+  id: "delete_sample",
+  summary: "Deletes a sample with its audio",
+  answer: STATUS_OK,
+});
+const SAMPLE_AUDIO = operation({
+  ...SAMPLE,
+  method: "GET",
+  url: "/v1/voices/:voice_id/samples/:sample_id/audio",
+  id: "get_audio_from_sample",
+  summary: "A sample's audio as it was uploaded",
+  answer: bytes(["audio/*"], "The audio."),
+});
 
 /** POST /v1/voices/add, DELETE /v1/voices/{voice_id}, and DELETE and GET .../audio of its samples. */
 export function registerVoiceSamples(app: FastifyInstance, context: ServiceContext): void {
   const workshop = workshopOf(app, context.voices);
   app.register(async (scope) => {
     await registerUploads(scope);
-    scope.post("/v1/voices/add", async (request, reply) => {
-      const stranger = refusalOf(() => authorize(context, request));
-      const upload = await readUpload(request, { keepsFiles: stranger === null });
+    route(scope, context, ADD, async ({ body, reply }) => {
       const client = clientSignal(reply.raw);
       try {
-        const asked = readRequest(upload);
-        if (stranger !== null) throw stranger;
-        requireBounds(asked, context);
-        const voice = await addVoice({ context, workshop }, asked, client.signal);
+        requireBounds(body, context);
+        const voice = await addVoice({ context, workshop }, body, client.signal);
         return { voice_id: voice.id, requires_verification: false };
       } catch (thrown) {
         if (!client.signal.aborted) throw asRefusal(thrown);
@@ -54,109 +106,52 @@ export function registerVoiceSamples(app: FastifyInstance, context: ServiceConte
         return reply.hijack();
       } finally {
         client.release();
-        await upload.close();
       }
     });
   });
-  app.delete<{ Params: { voice_id: string } }>("/v1/voices/:voice_id", async (request) => {
-    authorize(context, request);
-    const { voice_id: id } = request.params;
+  route(app, context, DELETE, async ({ params: { voice_id: id } }) => {
     if (findVoice(id) !== undefined) {
       const message = "The voice is premade and can not be deleted.";
       const detail = { type: "authorization_error", code: "voice_access_denied", message, param: "voice_id" };
       throw Refusal.of(detail);
     }
     const name = context.store.voices.get(id)?.name;
-    if (name === undefined || !context.store.voices.delete(id)) throw voiceNotFound(id);
+    if (name === undefined || !context.store.voices.delete(id)) throw Refusal.notFound("voice", id);
     const data = { voice_id: id, voice_name: name };
     context.webhooks.emit("voice_library_removal_notice", "voice_removed", data);
     return { status: "ok" };
   });
-  app.delete<{ Params: { voice_id: string; sample_id: string } }>(
-    "/v1/voices/:voice_id/samples/:sample_id",
-    async (request) => {
-      authorize(context, request);
-      const sample = requireSample(context, request.params);
-      context.store.voices.deleteSample(sample.voiceId, sample.id);
-      return { status: "ok" };
-    },
-  );
-  app.get<{ Params: { voice_id: string; sample_id: string } }>(
-    "/v1/voices/:voice_id/samples/:sample_id/audio",
-    async (request, reply) => {
-      authorize(context, request);
-      const { media, mimeType } = requireSample(context, request.params);
-      return reply
-        .type(mimeType)
-        .header("content-length", media.bytes)
-        .send(context.store.media.stream(media.hash));
-    },
-  );
+  route(app, context, DELETE_SAMPLE, async ({ params }) => {
+    const sample = requireSample(context, params);
+    context.store.voices.deleteSample(sample.voiceId, sample.id);
+    return { status: "ok" };
+  });
+  route(app, context, SAMPLE_AUDIO, async ({ params, reply }) => {
+    const { media, mimeType } = requireSample(context, params);
+    return reply
+      .type(mimeType)
+      .header("content-length", media.bytes)
+      .send(context.store.media.stream(media.hash));
+  });
 }
 
-/** The sample in a voice's record (contract A8). */
-export function sampleRecord(sample: Sample): object {
-  return {
-    sample_id: sample.id,
-    file_name: sample.fileName,
-    mime_type: sample.mimeType,
-    size_bytes: sample.media.bytes,
-    hash: sample.media.hash,
-    duration_secs: sample.durationSeconds,
-    remove_background_noise: null,
-    has_isolated_audio: false,
-    has_isolated_audio_preview: false,
-    trim_start: null,
-    trim_end: null,
-    speaker_separation: null,
-  };
-}
-
-/** The form's shape (422). */
-function readRequest(upload: Upload): VoiceRequest {
-  const faults: ValidationEntry[] = [];
-  const form = formFields(upload, faults);
-  const name = form.requiredText("name");
-  requiredFile(upload, "files", faults);
-  const description = form.text("description") ?? null;
-  const labels: Record<string, string> = {};
-  for (const [label, value] of Object.entries(
-    jsonObject(form.text("labels"), { name: "labels", faults }) ?? {},
-  )) {
-    if (typeof value === "string") labels[label] = value;
-    else {
-      const loc = ["body", "labels", label];
-      faults.push({ type: "string_type", loc, msg: "Input should be a valid string", input: value });
-    }
-  }
-  const removesNoise = form.boolean("remove_background_noise") ?? false;
-  if (faults.length > 0) throw Refusal.invalid(faults);
-  return {
-    name,
-    description,
-    labels,
-    removesNoise,
-    files: upload.files.filter(({ field }) => field === "files"),
-  };
-}
-
-function requireBounds({ name, description, labels }: VoiceRequest, { store }: ServiceContext): void {
+function requireBounds({ name, description, labels = {} }: VoiceRequest, { store }: ServiceContext): void {
   if (name.trim() === "" || name.length > MAX_NAME_LENGTH) {
     const message = `The name has ${name.length} characters, expected 1 to ${MAX_NAME_LENGTH}.`;
-    throw invalid("invalid_parameters", message, "name");
+    throw Refusal.unfit("invalid_parameters", message, { param: "name" });
   }
   if ((description?.length ?? 0) > MAX_DESCRIPTION_LENGTH) {
     const message = `The description is longer than ${MAX_DESCRIPTION_LENGTH} characters.`;
-    throw invalid("invalid_parameters", message, "description");
+    throw Refusal.unfit("invalid_parameters", message, { param: "description" });
   }
   const entries = Object.entries(labels);
   if (entries.length > MAX_LABELS || entries.some((entry) => entry.join("").length > MAX_LABEL_LENGTH)) {
     const message = `Too many or too long labels, expected at most ${MAX_LABELS} of ${MAX_LABEL_LENGTH} characters.`;
-    throw invalid("invalid_parameters", message, "labels");
+    throw Refusal.unfit("invalid_parameters", message, { param: "labels" });
   }
   if (store.voices.list().length >= MAX_VOICES) {
     const message = `You have reached your maximum amount of ${MAX_VOICES} custom voices.`;
-    throw Refusal.of({ type: "validation_error", code: "voice_limit_reached", message });
+    throw Refusal.unfit("voice_limit_reached", message);
   }
 }
 
@@ -167,13 +162,13 @@ async function addVoice(
 ): Promise<StoredVoice> {
   const leaveSeat = await workshop.enter(signal);
   try {
-    const { profile, seconds } = await measureSamples(workshop, asked.files, { ...asked, signal });
-    const nearest = await nearestVoice(workshop, {
-      pitchHz: profile.pitchHz,
-      language: asked.labels.language,
+    const { name, description = null, labels = {}, files: recordings } = asked;
+    const { profile, seconds } = await measureSamples(workshop, recordings, {
+      removesNoise: asked.remove_background_noise,
+      signal,
     });
-    const samples = await keepSamples(context.store.media, asked.files, { seconds, signal });
-    const { name, description, labels } = asked;
+    const nearest = await nearestVoice(workshop, { pitchHz: profile.pitchHz, language: labels.language });
+    const samples = await keepSamples(context.store.media, recordings, { seconds, signal });
     const createdAtUnix = Math.floor(Date.now() / 1000);
     // The store takes the samples over, whatever becomes of them.
     return context.store.voices.add(
@@ -191,9 +186,8 @@ function requireSample(
 ): Sample {
   const { voice_id: voiceId, sample_id: sampleId } = ids;
   if (findVoice(voiceId) === undefined && store.voices.get(voiceId) === undefined)
-    throw voiceNotFound(voiceId);
+    throw Refusal.notFound("voice", voiceId);
   const sample = store.voices.sample(voiceId, sampleId);
-  if (sample !== undefined) return sample;
-  const message = `A sample with sample_id '${sampleId.slice(0, 64)}' was not found.`;
-  throw Refusal.of({ type: "not_found", code: "sample_not_found", message, param: "sample_id" });
+  if (sample === undefined) throw Refusal.notFound("sample", sampleId);
+  return sample;
 }

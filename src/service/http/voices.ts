@@ -2,16 +2,19 @@
 import type { FastifyInstance } from "fastify";
 import type { Sample } from "../store/voices.ts";
 import { VOICES } from "../voice/voices.ts";
-import { authorize, queryFields, type ServiceContext } from "./context.ts";
+import { json } from "./answers.ts";
+import type { ServiceContext } from "./context.ts";
+import { BOOLEAN, INTEGER, listOf, nullable, record, STRING } from "./json-schema.ts";
+import { boolean, integer, list, literal, text } from "./kinds.ts";
 import { MODELS } from "./models-catalogue.ts";
-import type { Fields } from "./pydantic.ts";
-import { Refusal, type ValidationEntry } from "./refusal.ts";
-import { voiceNotFound } from "./speech-request.ts";
-import { sampleRecord } from "./voice-samples.ts";
+import { operation, route } from "./operation.ts";
+import { Refusal } from "./refusal.ts";
+import { optional, type Values, withDefault } from "./schema.ts";
+import { VOICE_ID } from "./speech-fields.ts";
+import { sampleRecord, VOICE } from "./voice-schema.ts";
 
 /** 2024-01-01: the voices come with the program, their order is the catalogue's. */
 const FIRST_CREATED_UNIX = 1_704_067_200;
-const DEFAULT_PAGE = 10;
 const MAX_PAGE = 100;
 const CATEGORIES = ["premade", "cloned", "generated", "professional"] as const;
 const VOICE_TYPES = [
@@ -24,80 +27,100 @@ const VOICE_TYPES = [
   "saved",
 ] as const;
 
+const LIST = operation({
+  method: "GET",
+  url: "/v1/voices",
+  id: "get_voices",
+  tag: "Voices",
+  summary: "Every voice",
+  query: { show_legacy: optional(boolean(), "Changes nothing here.") },
+  answer: json(record({ voices: listOf(VOICE) }), "The voices."),
+});
+const ONE = operation({
+  method: "GET",
+  url: "/v1/voices/:voice_id",
+  id: "get_voice_by_id",
+  tag: "Voices",
+  summary: "One voice",
+  params: { voice_id: VOICE_ID },
+  query: { with_settings: optional(boolean(), "Changes nothing.", { deprecated: true }) },
+  refusals: [404],
+  answer: json(VOICE, "The voice."),
+});
+const FILTERS = {
+  next_page_token: optional(text({ examples: [""] }), "Of the page before; empty for the first."),
+  page_size: withDefault(integer({ later: { minimum: 1, maximum: MAX_PAGE } }), 10, "Voices at most."),
+  search: optional(text(), "A part of the id, the name, the description or a label."),
+  sort: optional(literal(["created_at_unix", "name"]), "By creation where absent."),
+  sort_direction: optional(literal(["asc", "desc"]), "Names rise, dates fall where absent."),
+  voice_type: optional(literal(VOICE_TYPES), "The embedded voices are default, the added ones personal."),
+  category: optional(literal(CATEGORIES), "The embedded voices are premade, the added ones cloned."),
+  fine_tuning_state: optional(text(), "No voice has one."),
+  collection_id: optional(text(), "No voice is in one."),
+  gender: optional(text(), "Its label."),
+  age: optional(text(), "Its label."),
+  accent: optional(text(), "Its label."),
+  language: optional(list(text()), "Any of these."),
+  use_cases: optional(list(text()), "Any of these."),
+  include_total_count: withDefault(boolean(), true, "Else the count is 0."),
+  voice_ids: optional(list(text(), { later: { maxItems: MAX_PAGE } }), "Any of these."),
+  min_notice_period_days: optional(integer(), "Changes nothing here."),
+  include_custom_rates: optional(boolean(), "Changes nothing here."),
+  include_live_moderated: optional(boolean(), "Changes nothing here."),
+  high_quality: optional(boolean(), "Changes nothing here."),
+} as const;
+const SEARCH = operation({
+  method: "GET",
+  url: "/v2/voices",
+  id: "get_user_voices_v2",
+  tag: "Voices",
+  summary: "The voices by page, filter and order",
+  query: FILTERS,
+  answer: json(
+    record({
+      voices: listOf(VOICE),
+      has_more: BOOLEAN,
+      total_count: INTEGER,
+      next_page_token: nullable(STRING),
+    }),
+    "A page.",
+  ),
+});
+
+/** GET /v1/voices, GET /v1/voices/{voice_id} and GET /v2/voices. */
 export function registerVoices(app: FastifyInstance, context: ServiceContext): void {
-  app.get("/v1/voices", async (request) => {
-    const faults: ValidationEntry[] = [];
-    queryFields(request, faults).boolean("show_legacy");
-    if (faults.length > 0) throw Refusal.invalid(faults);
-    authorize(context, request);
-    return { voices: allVoices(context).map(voiceRecord) };
-  });
-  app.get<{ Params: { voice_id: string } }>("/v1/voices/:voice_id", async (request) => {
-    const faults: ValidationEntry[] = [];
-    queryFields(request, faults).boolean("with_settings");
-    if (faults.length > 0) throw Refusal.invalid(faults);
-    authorize(context, request);
-    const voice = allVoices(context).find((one) => one.id === request.params.voice_id);
-    if (voice === undefined) throw voiceNotFound(request.params.voice_id);
+  route(app, context, LIST, async () => ({ voices: allVoices(context).map(voiceRecord) }));
+  route(app, context, ONE, async ({ params }) => {
+    const voice = allVoices(context).find((one) => one.id === params.voice_id);
+    if (voice === undefined) throw Refusal.notFound("voice", params.voice_id);
     return voiceRecord(voice);
   });
-  app.get("/v2/voices", async (request) => {
-    const faults: ValidationEntry[] = [];
-    const query = readVoiceQuery(queryFields(request, faults));
-    if (faults.length > 0) throw Refusal.invalid(faults);
-    authorize(context, request);
-    return listVoices(query, allVoices(context));
-  });
+  route(app, context, SEARCH, async ({ query }) => listVoices(query, allVoices(context)));
 }
 
-function readVoiceQuery(query: Fields) {
-  return {
-    pageToken: query.text("next_page_token"),
-    pageSize: query.integer("page_size") ?? DEFAULT_PAGE,
-    search: query.text("search")?.trim().toLowerCase(),
-    sort: query.choice("sort", ["created_at_unix", "name"]),
-    direction: query.choice("sort_direction", ["asc", "desc"]),
-    voiceType: query.choice("voice_type", VOICE_TYPES),
-    category: query.choice("category", CATEGORIES),
-    tuningState: query.text("fine_tuning_state"),
-    collectionId: query.text("collection_id"),
-    gender: query.text("gender"),
-    age: query.text("age"),
-    accent: query.text("accent"),
-    languages: query.textList("language"),
-    useCases: query.textList("use_cases"),
-    wantsCount: query.boolean("include_total_count") ?? true,
-    ids: query.textList("voice_ids"),
-    noticeDays: query.integer("min_notice_period_days"),
-    customRates: query.boolean("include_custom_rates"),
-    liveModerated: query.boolean("include_live_moderated"),
-    highQuality: query.boolean("high_quality"),
-  };
-}
-
-type VoiceQuery = ReturnType<typeof readVoiceQuery>;
+type VoiceQuery = Values<typeof FILTERS>;
 
 function listVoices(query: VoiceQuery, voices: readonly ListedVoice[]): object {
-  if (query.pageSize < 1 || query.pageSize > MAX_PAGE) {
-    const message = `Invalid page_size ${query.pageSize}, expected 1 to ${MAX_PAGE}.`;
-    throw Refusal.of({ type: "validation_error", code: "invalid_page_size", message, param: "page_size" });
+  if (query.page_size < 1 || query.page_size > MAX_PAGE) {
+    const message = `Invalid page_size ${query.page_size}, expected 1 to ${MAX_PAGE}.`;
+    throw Refusal.unfit("invalid_page_size", message, { param: "page_size" });
   }
-  if (query.ids !== undefined && query.ids.length > MAX_PAGE) {
-    const message = `voice_ids can have at most ${MAX_PAGE} items, but ${query.ids.length} were given.`;
-    throw Refusal.of({ type: "validation_error", code: "invalid_parameters", message, param: "voice_ids" });
+  if (query.voice_ids !== undefined && query.voice_ids.length > MAX_PAGE) {
+    const message = `voice_ids can have at most ${MAX_PAGE} items, but ${query.voice_ids.length} were given.`;
+    throw Refusal.unfit("invalid_parameters", message, { param: "voice_ids" });
   }
   const found = sorted(
     voices.filter((voice) => isWanted(voice, query)),
     query,
   );
-  const from = readPageToken(query.pageToken, found);
-  const page = found.slice(from, from + query.pageSize);
+  const from = readPageToken(query.next_page_token, found);
+  const page = found.slice(from, from + query.page_size);
   const hasMore = from + page.length < found.length;
   const last = page.at(-1);
   return {
     voices: page.map(voiceRecord),
     has_more: hasMore,
-    total_count: query.wantsCount ? found.length : 0,
+    total_count: query.include_total_count ? found.length : 0,
     next_page_token: hasMore && last !== undefined ? Buffer.from(last.id).toString("base64url") : null,
   };
 }
@@ -109,25 +132,26 @@ function readPageToken(token: string | undefined, found: readonly ListedVoice[])
   const index = found.findIndex((voice) => voice.id === id);
   if (index >= 0) return index + 1;
   const message = "Invalid next_page_token, expected one that an earlier page gave for the same filters.";
-  throw Refusal.of({ type: "validation_error", code: "invalid_cursor", message, param: "next_page_token" });
+  throw Refusal.unfit("invalid_cursor", message, { param: "next_page_token" });
 }
 
 function isWanted(voice: ListedVoice, query: VoiceQuery): boolean {
   const { labels } = voice;
-  const text = [voice.id, voice.name, voice.description, ...Object.values(labels)].join(" ").toLowerCase();
-  const isOfType = query.voiceType === undefined || TYPES_OF[voice.category].includes(query.voiceType);
+  const words = [voice.id, voice.name, voice.description, ...Object.values(labels)].join(" ").toLowerCase();
+  const search = query.search?.trim().toLowerCase();
+  const isOfType = query.voice_type === undefined || TYPES_OF[voice.category].includes(query.voice_type);
   return (
     isOfType &&
-    (query.search === undefined || text.includes(query.search)) &&
+    (search === undefined || words.includes(search)) &&
     (query.category === undefined || query.category === voice.category) &&
-    query.tuningState === undefined &&
-    query.collectionId === undefined &&
-    (query.ids === undefined || query.ids.includes(voice.id)) &&
+    query.fine_tuning_state === undefined &&
+    query.collection_id === undefined &&
+    (query.voice_ids === undefined || query.voice_ids.includes(voice.id)) &&
     isLabel(labels.gender, query.gender) &&
     isLabel(labels.age, query.age) &&
     isLabel(labels.accent, query.accent) &&
-    (query.languages === undefined || query.languages.includes(voice.language)) &&
-    (query.useCases === undefined || query.useCases.includes(labels.use_case ?? ""))
+    (query.language === undefined || query.language.includes(voice.language)) &&
+    (query.use_cases === undefined || query.use_cases.includes(labels.use_case ?? ""))
   );
 }
 
@@ -139,7 +163,7 @@ function isLabel(label: string | undefined, wanted: string | undefined): boolean
 function sorted(voices: readonly ListedVoice[], query: VoiceQuery): ListedVoice[] {
   const byName = (a: ListedVoice, b: ListedVoice) => a.name.localeCompare(b.name, "en");
   const byCreation = (a: ListedVoice, b: ListedVoice) => a.createdAtUnix - b.createdAtUnix;
-  const isDescending = (query.direction ?? (query.sort === "name" ? "asc" : "desc")) === "desc";
+  const isDescending = (query.sort_direction ?? (query.sort === "name" ? "asc" : "desc")) === "desc";
   const order = query.sort === "name" ? byName : byCreation;
   return voices.toSorted((a, b) => (isDescending ? order(b, a) : order(a, b)));
 }

@@ -3,63 +3,57 @@
  * /service/webhooks/trigger makes an event happen, GET /service/webhooks tells how deliveries stand.
  */
 import { randomBytes } from "node:crypto";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import type { Webhook } from "../store/webhooks.ts";
-import { findEventName, sampleDataOf, usageOf } from "../webhooks/events.ts";
+import { findEventName, sampleDataOf, typesOf, usageOf } from "../webhooks/events.ts";
 import { faultOfHeaders } from "../webhooks/request-headers.ts";
-import { readSettings, readTrigger, readUpdate } from "../webhooks/settings.ts";
 import { TargetRefused } from "../webhooks/target.ts";
 import { EventTooLarge, MAX_WEBHOOKS, type Webhooks } from "../webhooks/webhooks.ts";
-import type { RawBody } from "./body.ts";
-import { authorize, queryFields, type ServiceContext } from "./context.ts";
-import { Refusal, type ValidationEntry } from "./refusal.ts";
+import type { ServiceContext } from "./context.ts";
+import { route } from "./operation.ts";
+import { Refusal } from "./refusal.ts";
+import {
+  CREATE_WEBHOOK,
+  DELETE_WEBHOOK,
+  LIST_WEBHOOKS,
+  TRIGGER,
+  UPDATE_WEBHOOK,
+  WEBHOOK_STATS,
+} from "./webhook-operations.ts";
 
-const PATH = "/v1/workspace/webhooks";
-const SERVICE_PATH = "/service/webhooks";
-
-export interface WebhookContext extends ServiceContext {
-  readonly webhooks: Webhooks;
-}
-
-interface ById {
-  readonly Params: { readonly webhook_id: string };
-}
-
-export function registerWebhooks(app: FastifyInstance, context: WebhookContext): void {
+/** The workspace's webhooks, and what is told of deliveries. */
+export function registerWebhooks(app: FastifyInstance, context: ServiceContext): void {
   const { webhooks } = context;
-  app.get(PATH, async (request) => {
-    const faults: ValidationEntry[] = [];
-    const hasUsages = queryFields(request, faults).boolean("include_usages") ?? false;
-    if (faults.length > 0) throw Refusal.invalid(faults);
-    authorize(context, request);
-    return { webhooks: webhooks.list().map((webhook) => webhookRecord(webhook, hasUsages)) };
-  });
-  app.post(PATH, async (request) => {
-    const settings = readSettings(rawBody(request));
-    authorize(context, request);
-    requireHeaders(settings.requestHeaders);
+  route(app, context, LIST_WEBHOOKS, async ({ query }) => ({
+    webhooks: webhooks.list().map((webhook) => webhookRecord(webhook, query.include_usages)),
+  }));
+  route(app, context, CREATE_WEBHOOK, async ({ body: { settings } }) => {
+    const requestHeaders = settings.request_headers ?? null;
+    requireHeaders(requestHeaders);
     if (webhooks.isFull) throw tooMany();
-    const webhook = createOrRefuse(() => webhooks.create(settings));
+    const { name, webhook_url: url } = settings;
+    const webhook = createOrRefuse(() => webhooks.create({ name, url, requestHeaders }));
     return { webhook_id: webhook.id, webhook_secret: webhook.secret };
   });
-  app.patch<ById>(`${PATH}/:webhook_id`, async (request) => {
-    const update = readUpdate(rawBody(request));
-    authorize(context, request);
-    requireHeaders(update.requestHeaders ?? null);
-    const { webhook_id } = request.params;
-    if (!webhooks.update(webhook_id, update)) throw webhookNotFound(webhook_id);
+  route(app, context, UPDATE_WEBHOOK, async ({ params: { webhook_id: id }, body }) => {
+    requireHeaders(body.request_headers ?? null);
+    const isKnown = webhooks.update(id, {
+      name: body.name,
+      isDisabled: body.is_disabled,
+      retryEnabled: body.retry_enabled,
+      requestHeaders: body.request_headers,
+      events: body.events,
+    });
+    if (!isKnown) throw Refusal.notFound("webhook", id);
     return { status: "ok" };
   });
-  app.delete<ById>(`${PATH}/:webhook_id`, async (request) => {
-    authorize(context, request);
-    const { webhook_id } = request.params;
-    if (!webhooks.delete(webhook_id)) throw webhookNotFound(webhook_id);
+  route(app, context, DELETE_WEBHOOK, async ({ params: { webhook_id: id } }) => {
+    if (!webhooks.delete(id)) throw Refusal.notFound("webhook", id);
     return { status: "ok" };
   });
-  app.post(`${SERVICE_PATH}/trigger`, async (request) => {
-    const { event, type, data } = readTrigger(rawBody(request));
-    authorize(context, request);
-    const given = data ?? sampleDataOf(type, randomBytes(10).toString("hex"));
+  route(app, context, TRIGGER, async ({ body }) => {
+    const { event, type = typesOf(event)[0] } = body;
+    const given = body.data ?? sampleDataOf(type, randomBytes(10).toString("hex"));
     try {
       return { event, type, ...webhooks.emit(event, type, given) };
     } catch (thrown) {
@@ -68,14 +62,10 @@ export function registerWebhooks(app: FastifyInstance, context: WebhookContext):
       throw Refusal.of({ type: "invalid_request", code: "request_too_large", message, param: "data" });
     }
   });
-  app.get(SERVICE_PATH, async (request) => {
-    authorize(context, request);
-    return { ...statsRecord(webhooks), webhooks: webhooks.list().map((one) => queueRecord(webhooks, one)) };
-  });
-}
-
-function rawBody(request: FastifyRequest): RawBody {
-  return { contentType: request.headers["content-type"], bytes: request.body as Uint8Array | undefined };
+  route(app, context, WEBHOOK_STATS, async () => ({
+    ...statsRecord(webhooks),
+    webhooks: webhooks.list().map((one) => queueRecord(webhooks, one)),
+  }));
 }
 
 function createOrRefuse(create: () => Webhook): Webhook {
@@ -83,11 +73,9 @@ function createOrRefuse(create: () => Webhook): Webhook {
     return create();
   } catch (thrown) {
     if (!(thrown instanceof TargetRefused)) throw thrown;
-    throw Refusal.of({
-      type: "validation_error",
-      code: "invalid_parameters",
+    const message = `Invalid webhook_url: it ${thrown.message}, expected an HTTPS URL of the public internet.`;
+    throw Refusal.unfit("invalid_parameters", message, {
       status: "invalid_webhook_url",
-      message: `Invalid webhook_url: it ${thrown.message}, expected an HTTPS URL of the public internet.`,
       param: "webhook_url",
     });
   }
@@ -96,11 +84,8 @@ function createOrRefuse(create: () => Webhook): Webhook {
 function requireHeaders(headers: Readonly<Record<string, string>> | null): void {
   const fault = faultOfHeaders(headers ?? {});
   if (fault === undefined) return;
-  throw Refusal.of({
-    type: "validation_error",
-    code: "invalid_parameters",
+  throw Refusal.unfit("invalid_parameters", `Invalid request_headers: ${fault}.`, {
     status: "invalid_request_headers",
-    message: `Invalid request_headers: ${fault}.`,
     param: "request_headers",
   });
 }
@@ -112,15 +97,6 @@ function tooMany(): Refusal {
     code: "bad_request",
     status: "webhook_limit_reached",
     message,
-  });
-}
-
-function webhookNotFound(id: string): Refusal {
-  return Refusal.of({
-    type: "not_found",
-    code: "webhook_not_found",
-    message: `A webhook with webhook_id '${id.slice(0, 64)}' was not found.`,
-    param: "webhook_id",
   });
 }
 

@@ -1,6 +1,7 @@
 /** Who may isolate when: a few at once, a bounded queue behind them in the order of arrival, the rest is refused. */
 import { GatewayError } from "../../errors.ts";
 import { Refusal } from "../http/refusal.ts";
+import { Seats } from "../seats.ts";
 import type { Denoised } from "./denoise-messages.ts";
 import { type DenoiseJob, DenoiseSeat } from "./denoise-seat.ts";
 
@@ -19,25 +20,21 @@ interface Idle {
 }
 
 export class DenoisePool {
-  readonly #workers: number;
-  readonly #maxWaiting: number;
+  readonly #seats: Seats;
   readonly #idleMs: number;
   readonly #closing = new AbortController();
-  readonly #waiting: (() => void)[] = [];
   readonly #idle: Idle[] = [];
   readonly #busy = new Set<DenoiseSeat>();
-  #running = 0;
 
   constructor(options: DenoisePoolOptions = {}) {
-    this.#workers = options.workers ?? 2;
-    this.#maxWaiting = options.maxWaiting ?? 16;
+    this.#seats = new Seats({ limit: options.workers ?? 2, maxWaiting: options.maxWaiting ?? 16 });
     this.#idleMs = options.idleMs ?? 30_000;
   }
 
   get stats(): { readonly running: number; readonly waiting: number; readonly threads: number } {
     return {
-      running: this.#running,
-      waiting: this.#waiting.length,
+      running: this.#seats.taken,
+      waiting: this.#seats.waiting,
       threads: this.#busy.size + this.#idle.length,
     };
   }
@@ -45,14 +42,14 @@ export class DenoisePool {
   /** As DenoiseSeat.run; besides, Refusal 429 `system_busy` where too many wait. */
   async *run(job: DenoiseJob): AsyncGenerator<Uint8Array, Denoised> {
     const signal = AbortSignal.any([job.signal, this.#closing.signal]);
-    await this.#turn(signal);
+    const leaveTurn = await this.#turn(signal);
     let seat: DenoiseSeat | undefined;
     try {
       seat = await this.#seat(signal);
       return yield* seat.run({ ...job, signal });
     } finally {
       if (seat !== undefined) this.#leave(seat);
-      this.#handOn();
+      leaveTurn();
     }
   }
 
@@ -64,33 +61,13 @@ export class DenoisePool {
     await Promise.all([...idle.map(({ seat }) => seat.end()), ...[...this.#busy].map((seat) => seat.end())]);
   }
 
-  /** Resolves when it is the job's turn, which then counts as running. */
-  #turn(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (this.#running < this.#workers) {
-      this.#running += 1;
-      return Promise.resolve();
+  /** Resolves when it is the job's turn, with what ends it. */
+  async #turn(signal: AbortSignal): Promise<() => void> {
+    try {
+      return await this.#seats.enter(signal);
+    } catch (thrown) {
+      throw thrown instanceof GatewayError && thrown.code === "queue_full" ? Refusal.busy() : thrown;
     }
-    if (this.#waiting.length >= this.#maxWaiting) throw busy();
-    return new Promise<void>((resolve, reject) => {
-      const onTurn = (): void => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      };
-      const onAbort = (): void => {
-        this.#waiting.splice(this.#waiting.indexOf(onTurn), 1);
-        reject(signal.reason);
-      };
-      this.#waiting.push(onTurn);
-      signal.addEventListener("abort", onAbort, { once: true });
-    });
-  }
-
-  /** To who waits longest: nobody can come between. */
-  #handOn(): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#running -= 1;
-    else next();
   }
 
   /** One that is idle, or a new one. */
@@ -128,9 +105,4 @@ export class DenoisePool {
     timer.unref();
     this.#idle.push({ seat, timer });
   }
-}
-
-function busy(): Refusal {
-  const message = "The system is busy, try again later.";
-  return Refusal.of({ type: "rate_limit_error", code: "system_busy", message });
 }

@@ -13,8 +13,7 @@
  */
 import { fastifyMultipart, type MultipartFile } from "@fastify/multipart";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { Fields } from "../http/pydantic.ts";
-import { Refusal, type ValidationEntry } from "../http/refusal.ts";
+import { Refusal } from "../http/refusal.ts";
 import { TemporaryFile } from "./temporary-file.ts";
 
 const MAX_FILE_BYTES = 1_073_741_824;
@@ -77,7 +76,7 @@ export async function registerUploads(scope: FastifyInstance): Promise<void> {
   let requests = 0;
   scope.addHook("preParsing", async (request, reply) => {
     if (!isMultipart(request)) return;
-    if (requests >= MAX_REQUESTS) throw busy();
+    if (requests >= MAX_REQUESTS) throw Refusal.busy("Too many uploads are under way, try again later.");
     requests += 1;
     reply.raw.once("close", () => {
       requests -= 1;
@@ -109,34 +108,10 @@ export async function readUpload(request: FastifyRequest, options: UploadOptions
     raw.unpipe();
     raw.resume();
     await reading.close();
-    throw asRefusal(thrown);
+    throw formFault(thrown);
   } finally {
     watch.end();
   }
-}
-
-/** The form's fields in pydantic's ways; an empty one counts as absent, as FastAPI has it. */
-export function formFields(upload: Upload, faults: ValidationEntry[]): Fields {
-  const given = [...upload.fields].filter(([, value]) => value !== "");
-  return new Fields(Object.fromEntries(given), { place: ["body"], faults });
-}
-
-/** The first file of that part; where there is none, the fault is added and undefined returned. */
-export function requiredFile(
-  upload: Upload,
-  name: string,
-  faults: ValidationEntry[],
-): UploadedFile | undefined {
-  const file = upload.files.find(({ field }) => field === name);
-  if (file !== undefined) return file;
-  const text = upload.fields.get(name);
-  const loc = ["body", name];
-  if (text === undefined) faults.push({ type: "missing", loc, msg: "Field required", input: null });
-  else {
-    const msg = "Value error, Expected UploadFile, received: <class 'str'>";
-    faults.push({ type: "value_error", loc, msg, input: text.slice(0, 200), ctx: { error: {} } });
-  }
-  return undefined;
 }
 
 /** The parts as they come in. */
@@ -225,7 +200,7 @@ function isMultipart(request: FastifyRequest): boolean {
 }
 
 /** The plugin's errors are known by their code. */
-function asRefusal(thrown: unknown): unknown {
+function formFault(thrown: unknown): unknown {
   if (thrown instanceof Refusal || !(thrown instanceof Error)) return thrown;
   const code = "code" in thrown ? String(thrown.code) : "";
   if (/^FST_(?:PARTS|FILES|FIELDS)_LIMIT$/.test(code)) {
@@ -244,9 +219,4 @@ function brokenForm(): Refusal {
 
 function tooLarge(message: string): Refusal {
   return Refusal.of({ type: "invalid_request", code: "request_too_large", message });
-}
-
-function busy(): Refusal {
-  const message = "Too many uploads are under way, try again later.";
-  return Refusal.of({ type: "rate_limit_error", code: "system_busy", message });
 }

@@ -105,6 +105,30 @@ describe("pitch tracking", { timeout: 90_000 }, () => {
     }
   });
 
+  it.each(["pNInz6obpgDQGcFmaJgB", MALE])(
+    "does not take the noise of consonants for a high pitch: %s",
+    (id) => {
+      const voiced = trackPitch(say(id)).filter((hz) => hz > 0);
+      const usual = medianPitch(voiced) ?? 0;
+      expect(voiced.length).toBeGreaterThan(300);
+      expect(voiced.filter((hz) => hz > 1.75 * usual).length).toBeLessThan(0.04 * voiced.length);
+    },
+  );
+
+  it.each([
+    [100, 200],
+    [150, 300],
+    [200, 100],
+  ])("follows a voice that goes from %i Hz to %i Hz after a pause", (from, to) => {
+    const pause = new Float32Array(WORK_RATE / 10);
+    const usual = Array.from({ length: 5 }, () => [tone(from).subarray(0, 6000), pause]).flat();
+    const pieces = [...usual, tone(to).subarray(0, 6000), pause];
+    const samples = Float32Array.from(pieces.flatMap((piece) => [...piece]));
+    const frames = trackPitch(samples).slice(-Math.round((6000 + pause.length) / 120) + 3);
+    const high = frames.slice(0, 44);
+    expect(high.filter((hz) => Math.abs(hz / to - 1) < 0.03).length).toBeGreaterThan(40);
+  });
+
   it("is the same in pieces of any size", () => {
     const samples = say(MALE);
     const whole = trackPitch(samples);

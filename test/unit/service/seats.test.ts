@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Seats } from "../../../../src/service/convert/seats.ts";
+import { Seats } from "../../../src/service/seats.ts";
 
 it("seats so many, lets so many wait in order, and refuses more", async () => {
   const seats = new Seats({ limit: 1, maxWaiting: 2 });
@@ -29,4 +29,24 @@ it("forgets who gave up waiting", async () => {
   await expect(given).rejects.toThrow("gone");
   leave();
   expect(seats.taken).toBe(0);
+});
+
+it("lets one who had a seat before go first, and does not turn it away", async () => {
+  const seats = new Seats({ limit: 1, maxWaiting: 1 });
+  const { signal } = new AbortController();
+  const order: string[] = [];
+  const leave = await seats.enter(signal);
+  const wait = (name: string, isReturning: boolean) =>
+    seats.enter(signal, { isReturning }).then((leaveToo) => {
+      order.push(name);
+      leaveToo();
+    });
+  const first = wait("never had one", false);
+  expect(seats.isFull).toBe(true);
+  const second = wait("had one", true);
+  expect(seats.waiting).toBe(2);
+  leave();
+  await Promise.all([first, second]);
+  expect(order).toEqual(["had one", "never had one"]);
+  expect(seats.waiting).toBe(0);
 });

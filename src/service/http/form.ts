@@ -1,0 +1,39 @@
+/** The fields of a form: texts and files by name (contract A5, A8, A10), as schema.ts reads them. */
+import type { Upload, UploadedFile } from "../media/upload.ts";
+import { listOf } from "./json-schema.ts";
+import type { Reading, Schema, Shape } from "./schema.ts";
+
+const BINARY = { type: "string", format: "binary" } as const;
+/** Characters of a text in a file's place that the answer repeats. */
+const MAX_SHOWN = 200;
+
+/** The first file of that part. */
+export function file(): Schema<UploadedFile> {
+  return { isFile: true, read: (value, at) => filesOf(value, at)?.[0], json: BINARY };
+}
+
+/** Every file of that part. */
+export function files(): Schema<readonly UploadedFile[]> {
+  return { isFile: true, read: filesOf, json: { ...listOf(BINARY), minItems: 1 } };
+}
+
+/** What readShape reads. An empty text counts as absent, as FastAPI has it; files under a text's name are no text. */
+export function formSource(upload: Upload, shape: Shape): Readonly<Record<string, unknown>> {
+  const source: Record<string, unknown> = {};
+  for (const [name, { schema }] of Object.entries(shape)) {
+    const text = upload.fields.get(name);
+    const found = upload.files.filter(({ field }) => field === name);
+    if (schema.isFile === true) source[name] = found.length > 0 ? found : text;
+    else if (text !== "") source[name] = text;
+  }
+  return source;
+}
+
+function filesOf(value: unknown, { place, faults }: Reading): readonly UploadedFile[] | undefined {
+  // formSource puts nothing else here.
+  if (typeof value !== "string") return value as readonly UploadedFile[];
+  const msg = "Value error, Expected UploadFile, received: <class 'str'>";
+  const input = value.slice(0, MAX_SHOWN);
+  faults.push({ type: "value_error", loc: place, msg, input, ctx: { error: {} } });
+  return undefined;
+}

@@ -1,0 +1,48 @@
+/** What audio isolation takes and gives (service-interface.md 4.5; contract A5). */
+import { FILE_FORMATS } from "../media/decode-upload.ts";
+import { bytes } from "./answers.ts";
+import { file } from "./form.ts";
+import { literal, text } from "./kinds.ts";
+import { operation } from "./operation.ts";
+import { optional, required, withDefault } from "./schema.ts";
+
+/** Characters of a preview: a list of a thousand of them is to stay below 100 MB. */
+export const MAX_PREVIEW_LENGTH = 98_304;
+
+const AUDIO = {
+  audio: required(
+    file(),
+    "The recording, in any format that the service decodes; its name is the item's title.",
+  ),
+  file_format: withDefault(literal(FILE_FORMATS), "other", "pcm_s16le_16: raw samples, 16 kHz, mono."),
+} as const;
+
+const COMMON = { method: "POST", tag: "Audio isolation", refusals: [429, 503] } as const;
+
+export const ISOLATE = operation({
+  ...COMMON,
+  url: "/v1/audio-isolation",
+  id: "audio_isolation",
+  summary: "Speech without the noise around it",
+  body: {
+    kind: "form",
+    name: "AudioIsolationForm",
+    shape: {
+      ...AUDIO,
+      preview_b64: optional(
+        text({ later: { maxLength: MAX_PREVIEW_LENGTH } }),
+        "A picture to show with the item; kept as it is.",
+      ),
+    },
+  },
+  answer: bytes(["audio/mpeg"], "The speech, whole."),
+});
+
+export const ISOLATE_STREAMED = operation({
+  ...COMMON,
+  url: "/v1/audio-isolation/stream",
+  id: "audio_isolation_stream",
+  summary: "Speech without the noise around it, streamed",
+  body: { kind: "form", name: "AudioIsolationStreamForm", shape: AUDIO },
+  answer: bytes(["audio/mpeg"], "The speech, as it is made."),
+});

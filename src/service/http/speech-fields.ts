@@ -1,0 +1,170 @@
+/** The fields that the endpoints of speech share (service-interface.md 4.2; contract A1, A2), and the bounds that are judged later. */
+import { SET_A, SET_B } from "../../audio/formats.ts";
+import { VOICES } from "../voice/voices.ts";
+import type { JsonSchema } from "./json-schema.ts";
+import { boolean, integer, list, literal, number, text } from "./kinds.ts";
+import { MODELS, type Model } from "./models-catalogue.ts";
+import { DEFAULT_FORMAT } from "./output-format.ts";
+import { Refusal } from "./refusal.ts";
+import { object, optional, required, type Values, withDefault } from "./schema.ts";
+
+const SEED = { minimum: 0, maximum: 4_294_967_295 } as const;
+/** Level 4 turns the text normalizer off. */
+export const MAX_LATENCY_LEVEL = 4;
+export const SPEED = { minimum: 0.7, maximum: 1.2 } as const;
+export const STYLE = { minimum: 0, maximum: 1 } as const;
+export const MAX_LIST = 3;
+const EXAMPLE_VOICE = VOICES[0]?.id ?? "";
+
+export const VOICE_ID = required(
+  text({ examples: [EXAMPLE_VOICE] }),
+  "One of GET /v1/voices; any other is refused with 404.",
+);
+
+/** The four ways to be answered, by what follows the path; `how` for the summary. */
+export const VARIANTS = [
+  { path: "", isStream: false, wantsTiming: false, id: "full", how: "" },
+  {
+    path: "/with-timestamps",
+    isStream: false,
+    wantsTiming: true,
+    id: "full_with_timestamps",
+    how: ", with the times of its characters",
+  },
+  { path: "/stream", isStream: true, wantsTiming: false, id: "stream", how: ", streamed" },
+  {
+    path: "/stream/with-timestamps",
+    isStream: true,
+    wantsTiming: true,
+    id: "stream_with_timestamps",
+    how: ", streamed, with the times of its characters",
+  },
+] as const;
+export type Variant = (typeof VARIANTS)[number];
+
+/** Streams have Set A, whole files Set B. */
+export function outputFormatField(options: { readonly isStream: boolean }) {
+  const formats = options.isStream ? SET_A : SET_B;
+  return withDefault(
+    text({ later: { enum: [...formats] } }),
+    DEFAULT_FORMAT,
+    "codec_sampleRate_bitrate; some need a plan (403). Opus is in Ogg, PCM is 16 bit little-endian, all are mono.",
+  );
+}
+
+const LOGGING = withDefault(
+  boolean(),
+  true,
+  "False: zero retention, nothing is kept in the history; for the plan enterprise only.",
+);
+const LATENCY = optional(
+  integer({ later: { minimum: 0, maximum: MAX_LATENCY_LEVEL } }),
+  "4 turns text normalization off; the others change nothing here.",
+  { deprecated: true },
+);
+
+/** In the interface's order. */
+export function speechQuery(options: { readonly isStream: boolean }) {
+  return {
+    enable_logging: LOGGING,
+    optimize_streaming_latency: LATENCY,
+    output_format: outputFormatField(options),
+  };
+}
+
+/** Without the latency, which is no parameter of a dialogue. */
+export function dialogueQuery(options: { readonly isStream: boolean }) {
+  return { enable_logging: LOGGING, output_format: outputFormatField(options) };
+}
+
+const SETTINGS = {
+  stability: optional(number({ range: { min: 0, max: 1 } }), "0 varies most; 0.5 where absent."),
+  similarity_boost: optional(number({ range: { min: 0, max: 1 } }), "Changes nothing here."),
+  style: optional(number({ later: STYLE }), "Exaggeration; 0 where absent."),
+  use_speaker_boost: optional(boolean(), "Changes nothing here."),
+  speed: optional(number({ later: SPEED }), "1 where absent."),
+} as const;
+export const VOICE_SETTINGS = object(SETTINGS);
+/** Of a conversion, which keeps the recording's own speed and style: nothing is asked of them but their types. */
+export const CONVERSION_SETTINGS = object({
+  ...SETTINGS,
+  style: optional(number(), "Changes nothing here."),
+  speed: optional(number(), "Changes nothing here."),
+});
+
+export const SEED_FIELD = optional(
+  integer({ later: SEED }),
+  "With the same seed the same request sounds the same, as far as can be.",
+);
+
+export const LANGUAGE = optional(
+  text({ examples: ["en", "fr", "ja"] }),
+  "ISO 639-1; one that the models do not list is refused with 400.",
+);
+
+export const NORMALIZATION = withDefault(
+  literal(["auto", "on", "off"]),
+  "auto",
+  "Whether numbers and the like are spelled out.",
+);
+
+export const LOCATORS = optional(
+  list(
+    object({
+      pronunciation_dictionary_id: required(text(), "There are none: any is refused with 404."),
+      version_id: optional(text(), "Its version."),
+    }),
+    { later: { maxItems: MAX_LIST }, examples: [[]] },
+  ),
+  "Pronunciation dictionaries.",
+);
+
+/** Their ids. */
+export function dictionaryIds(
+  locators: Values<{ readonly locators: typeof LOCATORS }>["locators"],
+): readonly string[] {
+  return (locators ?? []).map((one) => one.pronunciation_dictionary_id);
+}
+
+/** `relation` as "come before" or "come after". */
+export function requestIds(relation: string) {
+  return optional(
+    list(text(), { later: { maxItems: MAX_LIST } }),
+    `The request-ids of answers that ${relation}.`,
+  );
+}
+
+/** Not blank; how long it may be is the model's. */
+export const SPOKEN_TEXT = text({
+  later: { minLength: 1, maxLength: Math.max(...MODELS.map(({ maxCharacters }) => maxCharacters)) },
+  examples: ["Hello there.", "One, two."],
+});
+
+/** `judge` tells the models that the endpoint takes. */
+export function modelField(fallback: string, judge: (model: Model) => boolean) {
+  const ids = MODELS.filter(judge).map(({ id }) => id);
+  return withDefault(text({ later: { enum: ids } }), fallback, "One of GET /v1/models.");
+}
+
+/** Headers of scripted faults and of true word times: docs/faults.md. */
+export const FAULT_HEADERS: Readonly<Record<string, JsonSchema>> = {
+  "x-voicewire-fault": { type: "string", description: "Scripted faults of this request: docs/faults.md." },
+};
+export const TIMING_HEADERS: Readonly<Record<string, JsonSchema>> = {
+  ...FAULT_HEADERS,
+  "x-voicewire-truth": { type: "string", enum: ["1"], description: "Adds the engine's own word times." },
+};
+
+/** Throws the 400 of a seed out of its range. */
+export function requireSeed(seed: number | undefined): void {
+  if (seed === undefined || (seed >= SEED.minimum && seed <= SEED.maximum)) return;
+  const message = `Invalid seed, expected an integer from ${SEED.minimum} to ${SEED.maximum}.`;
+  throw Refusal.unfit("invalid_parameters", message, { param: "seed" });
+}
+
+/** Throws the 400 of a level that there is not. */
+export function requireLatencyLevel(level: number | undefined): void {
+  if (level === undefined || (level >= 0 && level <= MAX_LATENCY_LEVEL)) return;
+  const message = `Invalid optimize_streaming_latency ${level}, expected 0 to ${MAX_LATENCY_LEVEL}.`;
+  throw Refusal.unfit("invalid_parameters", message, { param: "optimize_streaming_latency" });
+}
