@@ -165,6 +165,7 @@ function tuningOf(config: Config): SessionTuning {
     creditChars: config.creditChars,
     stallMs: config.stallMs,
     textIdleMs: config.textIdleMs,
+    firstAudioMs: config.firstAudioMs,
     speculateMs: config.speculateMs,
     speculateChars: config.speculateChars,
     speaksToNobody: config.nobodyListens === "speak",
@@ -177,6 +178,11 @@ function tuningOf(config: Config): SessionTuning {
     textDefaults: textDefaultsOf(config),
     opusBitrateKbps: config.opusBitrateKbps,
     defaultModel: config.model,
+    captions: {
+      isAlways: config.captions === "always",
+      maxCues: config.captionsMaxCues,
+      keepMs: config.captionsKeepMs,
+    },
   };
 }
 

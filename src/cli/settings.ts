@@ -74,7 +74,9 @@ interface FileValues {
 }
 
 function resolveRow(row: Setting, sources: SettingsSources, { fromFile, file }: FileValues) {
-  const flagged = sources.flags.get(row.flag) ?? sources.switches?.get(row.flag);
+  // A command's own switch may have the name of a setting that is none.
+  const switched = row.kind === "boolean" ? sources.switches?.get(row.flag) : undefined;
+  const flagged = sources.flags.get(row.flag) ?? switched;
   if (flagged !== undefined)
     return { value: check(row, flagged, `flag --${row.flag}`), origin: "flag" as const };
   // An empty variable counts as unset: container files write `NAME=` for "no value".

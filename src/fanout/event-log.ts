@@ -11,6 +11,8 @@ export interface LogEntry {
   readonly positionTicks: number;
   /** Which `events=` name selects it; null goes to everybody. */
   readonly kind: EventKind | null;
+  /** Of a kind that comes in several forms, each for those that chose it: which one. */
+  readonly variant?: string | null;
   readonly utteranceId: string | null;
   /** The event as UTF-8 JSON. */
   bytes(offsets: "utf16" | "cp"): Uint8Array;

@@ -17,6 +17,8 @@ export interface LaneShape {
   readonly leadMs: number;
   readonly events: readonly EventKind[];
   readonly offsets: OffsetUnit;
+  /** Which form its listeners chose of what comes in several; without it they get none of them. */
+  readonly variant?: string;
 }
 
 export interface LaneOptions extends LaneShape {
@@ -46,6 +48,7 @@ export class Lane {
   readonly wantsTiming: boolean;
   readonly #kinds: ReadonlySet<EventKind>;
   readonly #offsets: OffsetUnit;
+  readonly #variant: string | null;
   readonly #log: EventLog;
   #frame: number;
   #event: number;
@@ -60,6 +63,7 @@ export class Lane {
     this.#kinds = new Set(options.events);
     this.wantsTiming = options.events.some((kind) => kind !== "marks" && kind !== "presence");
     this.#offsets = options.offsets;
+    this.#variant = options.variant ?? null;
     this.#log = options.log;
     this.#frame = options.frame;
     this.#event = options.event;
@@ -313,7 +317,10 @@ export class Lane {
   }
 
   #wants(entry: LogEntry): boolean {
-    return !entry.isWithdrawn && (entry.kind === null || this.#kinds.has(entry.kind));
+    if (entry.isWithdrawn) return false;
+    if (entry.kind === null) return true;
+    const variant = entry.variant ?? null;
+    return this.#kinds.has(entry.kind) && (variant === null || variant === this.#variant);
   }
 }
 

@@ -1,5 +1,7 @@
 /** Captions as files: WebVTT (W3C, facts/protocols.md 6.1) and SubRip. Pure: cues in, text out. */
+import type { CueWord } from "../timing/cue-layout.ts";
 import type { Cue } from "../timing/cues.ts";
+import type { CueEvent } from "./vocabulary.ts";
 
 export interface VttOptions {
   /** Marks when each word is spoken (`<00:00:01.000>`), for players that light words up. */
@@ -24,14 +26,47 @@ export function vttCue(cue: Cue, options: VttOptions = {}): string {
   const lines =
     options.hasWordTimes === true ? linesWithTimes(cue) : cue.lines.map((line) => escapeVtt(line.text));
   const timing = `${formatMs(startMs, ".")} --> ${formatMs(endMs, ".")}`;
-  return `${timing}\n${lines.map(keepLine).join("\n")}\n\n`;
+  const speaker = cue.voice?.speaker;
+  // Without an end tag it holds for the whole cue.
+  const voice = speaker === undefined ? "" : `<v ${escapeVtt(keepLine(speaker))}>`;
+  return `${timing}\n${voice}${lines.map(keepLine).join("\n")}\n\n`;
 }
 
 /** `number` counts from 1. */
 export function srtCue(cue: Cue, number: number): string {
   const { startMs, endMs } = boundsMs(cue);
   const lines = cue.lines.map((line) => keepLine(escapeSrt(line.text)));
-  return `${number}\n${formatMs(startMs, ",")} --> ${formatMs(endMs, ",")}\n${lines.join("\n")}\n\n`;
+  const speaker = cue.voice?.speaker;
+  const name = speaker === undefined ? "" : `${keepLine(escapeSrt(speaker))}: `;
+  return `${number}\n${formatMs(startMs, ",")} --> ${formatMs(endMs, ",")}\n${name}${lines.join("\n")}\n\n`;
+}
+
+/** A `cue` event as what files are made of. `originMs`: where on the timeline a file's times begin. */
+export function cueOfEvent(event: CueEvent, originMs = 0): Cue {
+  const seconds = (ms: number): number => Math.max(0, ms - originMs) / 1000;
+  const lines = event.lines.map(({ text, words }) => {
+    let from = 0;
+    const placed = words.flatMap((word): CueWord[] => {
+      const at = text.indexOf(word.text, from);
+      // What was taken out of a word stands between: it has no place of its own.
+      if (at < 0) return [];
+      const before = /[\p{Ps}\p{Pi}"'¿¡]+$/u.exec(text.slice(from, at))?.[0].length ?? 0;
+      from = at + word.text.length;
+      const { start, end } = word;
+      const times = { startSeconds: seconds(word.start_ms), endSeconds: seconds(word.end_ms) };
+      return [{ text: word.text, start, end, ...times, timing: "exact", at: at - before }];
+    });
+    return { text, words: placed };
+  });
+  const { voice_id: voiceId = "", speaker } = event;
+  return {
+    startSeconds: seconds(event.start_ms),
+    endSeconds: seconds(event.end_ms),
+    start: event.start,
+    end: event.end,
+    lines,
+    voice: { voiceId, ...(speaker === undefined ? {} : { speaker }) },
+  };
 }
 
 /** `01:02:03.004`; hours have two digits or more. */

@@ -8,6 +8,8 @@ import { ERRORS, GatewayError } from "../errors.ts";
 import type { Command, ErrorBody, Event } from "./vocabulary.ts";
 import {
   CLEANINGS,
+  CUE_MODES,
+  CUE_PROFILES,
   EVENT_KINDS,
   FRAMINGS,
   LISTENER_FORMATS,
@@ -25,6 +27,13 @@ const utteranceId = z
   .string()
   .regex(/^[\x21-\x7e]{1,128}$/, "expected 1 to 128 printable ASCII characters without spaces");
 const voiceId = z.string().min(1).max(128);
+/** A name that is shown in captions: one line. */
+const speaker = z
+  .string()
+  .regex(
+    /^[^\p{Cc}\u2028\u2029]{1,64}$/u,
+    "expected 1 to 64 characters without line breaks or control characters",
+  );
 const unit = z.number().min(0).max(1);
 
 const voiceOptions = {
@@ -85,7 +94,7 @@ const COMMANDS = {
   end: z.object({ type: z.literal("end"), utterance_id: utteranceId.optional() }),
   dialogue: z.object({
     type: z.literal("dialogue"),
-    inputs: z.array(z.object({ text: z.string(), voice_id: voiceId })).min(1),
+    inputs: z.array(z.object({ text: z.string(), voice_id: voiceId, speaker: speaker.optional() })).min(1),
     utterance_id: utteranceId.optional(),
     model_id: voiceOptions.model_id,
     language_code: voiceOptions.language_code,
@@ -124,10 +133,13 @@ const COMMANDS = {
     policy: z.enum(POLICIES).optional(),
     events: z.array(z.enum(EVENT_KINDS)).optional(),
     offsets: z.enum(OFFSET_UNITS).optional(),
+    cue_profile: z.enum(CUE_PROFILES).optional(),
+    cue_mode: z.enum(CUE_MODES).optional(),
     ...textOptions,
   }),
   ping: z.object({ type: z.literal("ping"), id: z.union([z.string().max(128), z.number()]).optional() }),
   close: z.object({ type: z.literal("close") }),
+  hangup: z.object({ type: z.literal("hangup"), call_id: z.string().min(1).max(256).optional() }),
 } as const;
 
 const TYPE_NAMES = Object.keys(COMMANDS).join(", ");

@@ -33,10 +33,38 @@ export const EVENT_KINDS = [
   "segments",
   "cues",
   "visemes",
+  "visemes-microsoft",
+  "visemes-arkit",
   "marks",
   "presence",
+  "call",
+  "dtmf",
 ] as const;
 export type EventKind = (typeof EVENT_KINDS)[number];
+
+/** Sets of mouth shapes -> the `events=` name that asks for it. */
+export const VISEME_KINDS = {
+  oculus: "visemes",
+  microsoft: "visemes-microsoft",
+  arkit: "visemes-arkit",
+} as const satisfies Record<string, EventKind>;
+export type VisemeSet = keyof typeof VISEME_KINDS;
+/** A mouth shape: a name of Oculus' 15 ("PP"; with ARKit, too), or a number of Microsoft's 22. */
+export type Viseme = string | number;
+
+/** Formats in which a speaker can hear the callers of its session: 20 ms frames. */
+export const CALLER_FORMATS = [
+  "ulaw_8000",
+  "alaw_8000",
+  "pcm_8000",
+  "pcm_16000",
+  "pcm_22050",
+  "pcm_24000",
+  "pcm_32000",
+  "pcm_44100",
+  "pcm_48000",
+] as const satisfies readonly AudioFormat[];
+export type CallerFormat = (typeof CALLER_FORMATS)[number];
 
 export const ROLES = ["both", "speaker", "listener"] as const;
 export type Role = (typeof ROLES)[number];
@@ -48,6 +76,12 @@ export const POLICIES = ["live", "lossless", "captions"] as const;
 export type Policy = (typeof POLICIES)[number];
 export const OFFSET_UNITS = ["utf16", "cp"] as const;
 export type OffsetUnit = (typeof OFFSET_UNITS)[number];
+/** For whom captions are laid out; the numbers are in docs/captions.md. */
+export const CUE_PROFILES = ["web", "broadcast", "phone"] as const;
+export type CueProfile = (typeof CUE_PROFILES)[number];
+/** `pop-on`: whole cues at once. `roll-up`: a line as its first word is spoken, with the line before above it. */
+export const CUE_MODES = ["pop-on", "roll-up"] as const;
+export type CueMode = (typeof CUE_MODES)[number];
 /** What is taken out of a text before it is spoken; offsets stay those of the text as it was sent. */
 export const CLEANINGS = ["markdown", "emoji", "urls", "code"] as const;
 export type Cleaning = (typeof CLEANINGS)[number];
@@ -70,6 +104,11 @@ export interface ListenerSettings {
   readonly policy: Policy;
   readonly events: readonly EventKind[];
   readonly offsets: OffsetUnit;
+  /** Of those that get cues. */
+  readonly cue_profile?: CueProfile;
+  readonly cue_mode?: CueMode;
+  /** Of a speaker without audio of its own: its binary messages are what the caller says, in 20 ms frames. */
+  readonly caller?: CallerFormat;
 }
 
 // ---- client -> gateway -----------------------------------------------------------------------------------------
@@ -135,7 +174,8 @@ export interface EndCommand {
 }
 export interface DialogueCommand extends QueueOptions {
   readonly type: "dialogue";
-  readonly inputs: readonly { readonly text: string; readonly voice_id: string }[];
+  /** `speaker`: the name that captions have for who says it. */
+  readonly inputs: readonly { readonly text: string; readonly voice_id: string; readonly speaker?: string }[];
   readonly utterance_id?: string;
   readonly model_id?: string;
   readonly language_code?: string;
@@ -173,7 +213,7 @@ export interface PlayedCommand {
   readonly mark?: string;
 }
 /** `clean` and `replacements`: for what this connection says from now on. */
-export interface ConfigureCommand extends Partial<Omit<ListenerSettings, "role">>, TextOptions {
+export interface ConfigureCommand extends Partial<Omit<ListenerSettings, "role" | "caller">>, TextOptions {
   readonly type: "configure";
 }
 export interface PingCommand {
@@ -182,6 +222,11 @@ export interface PingCommand {
 }
 export interface CloseCommand {
   readonly type: "close";
+}
+/** Ends a phone call of the session: this one, or all. */
+export interface HangUpCommand {
+  readonly type: "hangup";
+  readonly call_id?: string;
 }
 
 export type Command =
@@ -197,7 +242,8 @@ export type Command =
   | PlayedCommand
   | ConfigureCommand
   | PingCommand
-  | CloseCommand;
+  | CloseCommand
+  | HangUpCommand;
 
 // ---- gateway -> client -----------------------------------------------------------------------------------------
 
@@ -388,6 +434,21 @@ export interface WordsEvent extends EventBase {
   readonly timing: Timing;
 }
 
+/** Mouth shapes of words and of the pauses between them, as parallel arrays: in order, never overlapping. */
+export interface VisemeEvent extends EventBase {
+  readonly type: "viseme";
+  readonly utterance_id: string;
+  readonly set: VisemeSet;
+  readonly visemes: readonly Viseme[];
+  /** Where on the timeline each begins, and how long it lasts. */
+  readonly vtimes_ms: readonly number[];
+  readonly vdurations_ms: readonly number[];
+  /** Of the set `arkit`: blendshape weights of each, 0 to 1; what is not named is 0. */
+  readonly weights?: readonly Readonly<Record<string, number>>[];
+  /** How the times of their words were come by; where they change within a word is told from its spelling. */
+  readonly timing: Timing;
+}
+
 export interface SegmentEvent extends EventBase {
   readonly type: "segment";
   readonly utterance_id: string;
@@ -415,7 +476,14 @@ export interface CueEvent extends EventBase {
   readonly end_ms: number;
   readonly start: number;
   readonly end: number;
-  /** One or two lines to show, with their words. */
+  /** Who says it: a cue has words of one voice only. */
+  readonly voice_id?: string;
+  /** Of a dialogue: the name that its input gave, else "Speaker 1", "Speaker 2" in the order of the voices. */
+  readonly speaker?: string;
+  /**
+   * One or two lines to show, with their words. Where cues roll up, the upper one is the line before once more: `start`
+   * and `end` are the lower one's.
+   */
   readonly lines: readonly { readonly text: string; readonly words: readonly Word[] }[];
 }
 
@@ -427,6 +495,34 @@ export interface PresenceEvent extends EventBase {
   /** Connections that hear or follow, and connections that may speak (`both` counts in both). */
   readonly listeners: number;
   readonly speakers: number;
+}
+
+/** A phone call has joined the session, or has left it. To who is there at once, to who joins later once. */
+export interface CallEvent extends EventBase {
+  readonly type: "call";
+  readonly state: "started" | "ended";
+  /** The carrier's. */
+  readonly call_id: string;
+  readonly carrier: string;
+  /** The call among the listeners, as receipts and presence name it. */
+  readonly listener_id: string;
+  readonly from?: string;
+  readonly to?: string;
+  /** What the application has handed to the carrier to be passed on. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** What the carrier sends of the caller's voice; null where it sends none. */
+  readonly caller_format: AudioFormat | null;
+  /** Of `ended`, in the carrier's words or ours. */
+  readonly reason?: string;
+}
+
+/** The caller has pressed a key. */
+export interface DtmfEvent extends EventBase {
+  readonly type: "dtmf";
+  readonly call_id: string;
+  /** One of 0-9, *, #, A-D. */
+  readonly digit: string;
+  readonly duration_ms?: number;
 }
 
 export interface MarkEvent extends EventBase {
@@ -490,6 +586,12 @@ export interface WarningEvent extends EventBase {
   readonly type: "warning";
   readonly code: string;
   readonly message: string;
+  /** `speech_taken_up` only, which everybody gets: the utterance whose upstream broke off and was asked anew. */
+  readonly utterance_id?: string;
+  /** Offset from which on the text comes from another response: times told for what is behind it are void. */
+  readonly start?: number;
+  /** Why it broke off. */
+  readonly cause?: ErrorBody;
 }
 
 export type Event =
@@ -500,10 +602,13 @@ export type Event =
   | UtteranceDoneEvent
   | CharactersEvent
   | WordsEvent
+  | VisemeEvent
   | SegmentEvent
   | NormalizedEvent
   | CueEvent
   | PresenceEvent
+  | CallEvent
+  | DtmfEvent
   | PausedEvent
   | ResumedEvent
   | UtteranceResumedEvent

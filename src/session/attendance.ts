@@ -6,6 +6,7 @@ import type { Timer } from "../kit/clock.ts";
 import { type ListenerSettings, PROTOCOL_VERSION } from "../protocol/vocabulary.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 import type { Audience, Seat, SeatPlace } from "./audience.ts";
+import { styleOf } from "./cue-tracks.ts";
 import { type EventWriter, offsetReader } from "./event-writer.ts";
 import { type ResumeToken, resumeRefusal } from "./listener-resume.ts";
 import { ticksOfMs } from "./listeners-heard.ts";
@@ -334,7 +335,10 @@ export class Attendance {
     for (const utterance of speech.unplayed) {
       if (utterance.startTicks === null || utterance.startTicks >= playheadTicks) continue;
       member.send(startedEvent(session.base(), utterance));
-      const cue = member.settings.events.includes("cues") ? utterance.cues?.at(playheadTicks) : undefined;
+      const style = styleOf(member.settings);
+      const cue = member.settings.events.includes("cues")
+        ? utterance.cues?.at(playheadTicks, style)
+        : undefined;
       if (cue !== undefined) {
         member.send(cue(session.base(), offsetReader(member.settings.offsets, utterance.text)));
       }

@@ -10,7 +10,9 @@ import type { Outbox } from "../fanout/outbox.ts";
 import { Rendition, renditionKey } from "../fanout/rendition.ts";
 import type { Counters } from "../metrics/counters.ts";
 import type { AudioDescription, EventKind, ListenerSettings } from "../protocol/vocabulary.ts";
+import { type CueStyle, styleKey } from "../timing/cue-profiles.ts";
 import { type AudienceShape, shapeOf } from "./audience-shape.ts";
+import { styleOf } from "./cue-tracks.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import { isPassThrough, type Need } from "./route.ts";
 import type { Slice } from "./source.ts";
@@ -62,6 +64,10 @@ export class Audience {
   #leftTicks = 0;
   #ownLanes = 0;
   readonly #wantedKinds = new Set<EventKind>();
+  /** Styles of cues that a lane wants, by lane. */
+  readonly #laneStyles = new Map<Lane, CueStyle>();
+  /** Styles of cues that are made in any case: they are kept for files. */
+  readonly #keptStyles = new Map<string, CueStyle>();
   /** null once it is not true any more. */
   #shape: AudienceShape | null = null;
 
@@ -85,11 +91,25 @@ export class Audience {
     return this.#wantedKinds.has(kind);
   }
 
+  /** Every style in which cues are to be made. */
+  get cueStyles(): readonly CueStyle[] {
+    if (this.#laneStyles.size + this.#keptStyles.size === 0) return [];
+    const styles = new Map(this.#keptStyles);
+    for (const style of this.#laneStyles.values()) styles.set(styleKey(style), style);
+    return [...styles.values()];
+  }
+
+  /** Cues of this style are made from now on, whoever listens. */
+  keepCues(style: CueStyle): void {
+    this.#keptStyles.set(styleKey(style), style);
+  }
+
   get isEmpty(): boolean {
     return this.#lanes.size === 0;
   }
 
   get wantsTiming(): boolean {
+    if (this.#keptStyles.size > 0) return true;
     for (const lane of this.#lanes.values()) if (lane.wantsTiming) return true;
     return false;
   }
@@ -129,10 +149,12 @@ export class Audience {
         leadMs: settings.lead_ms,
         events: settings.events,
         offsets: settings.offsets,
+        ...(settings.events.includes("cues") ? { variant: styleKey(styleOf(settings)) } : {}),
         frame,
         event,
       });
       this.#lanes.set(key, lane);
+      if (settings.events.includes("cues")) this.#laneStyles.set(lane, styleOf(settings));
       this.#shape = null;
     } else if (frame < lane.frame || event < lane.event) {
       outbox.behind = {
@@ -162,6 +184,7 @@ export class Audience {
     left.delete(seat.outbox);
     if (left.size > 0) return;
     for (const [key, lane] of this.#lanes) if (lane === seat.lane) this.#lanes.delete(key);
+    this.#laneStyles.delete(left);
     this.#shape = null;
     for (const [key, rendition] of this.#renditions) {
       if (rendition !== seat.lane.rendition) continue;
@@ -285,6 +308,7 @@ export class Audience {
     this.#renditions.clear();
     this.#idle.clear();
     this.#lanes.clear();
+    this.#laneStyles.clear();
     this.#shape = null;
   }
 
@@ -332,5 +356,6 @@ function laneKey(settings: ListenerSettings): string {
   const events = [...settings.events].sort().join(",");
   const audio =
     settings.format === "none" ? "none" : `${settings.format}/${settings.frame_ms}/${settings.framing}`;
-  return `${audio}|${settings.pace}|${settings.pace === "burst" ? 0 : settings.lead_ms}|${events}|${settings.offsets}`;
+  const style = settings.events.includes("cues") ? styleKey(styleOf(settings)) : "";
+  return `${audio}|${settings.pace}|${settings.pace === "burst" ? 0 : settings.lead_ms}|${events}|${settings.offsets}|${style}`;
 }

@@ -68,10 +68,19 @@ export function handleCommand(member: Member, command: Command): void {
         ...(command.id === undefined ? {} : { id: command.id }),
       });
       return;
+    case "hangup":
+      member.mustSpeak();
+      hangUp(session, command.call_id);
+      return;
     case "close":
       member.end(new GatewayError("session_closed", "Connection closed as asked"));
       return;
   }
+}
+
+function hangUp(session: Session, callId: string | undefined): void {
+  if (session.calls === null) throw new GatewayError("unknown_call", "Nothing to hang up: no call is here");
+  session.calls.hangUp(callId);
 }
 
 /** Queues a whole text; also what POST /live/{session}/speak does. */

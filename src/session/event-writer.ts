@@ -11,6 +11,8 @@ export interface EventPlace {
   readonly positionTicks: number;
   /** Which `events=` name selects it; null = everybody gets it. */
   readonly kind: EventKind | null;
+  /** Of a kind that comes in several forms: which one. */
+  readonly variant?: string;
   /** The utterance it tells of, with its text for offsets in code points. */
   readonly utterance: { readonly id: string; readonly text: string } | null;
   /** Where it moves the frames to that follow. */
@@ -47,6 +49,7 @@ class WrittenEvent implements LogEntry {
   readonly seq: number;
   readonly positionTicks: number;
   readonly kind: EventKind | null;
+  readonly variant: string | null;
   readonly utteranceId: string | null;
   readonly nextTicks: number | null;
   isWithdrawn = false;
@@ -60,6 +63,7 @@ class WrittenEvent implements LogEntry {
     this.seq = seq;
     this.positionTicks = place.positionTicks;
     this.kind = place.kind;
+    this.variant = place.variant ?? null;
     this.utteranceId = place.utterance?.id ?? null;
     this.nextTicks = place.nextTicks ?? null;
     // As it is now: it may still grow, and offsets in code points are those of what had come.

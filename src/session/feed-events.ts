@@ -2,16 +2,19 @@
  * The events of one segment, kept until the audio that they tell of is pushed: only then it is known how much silence
  * was trimmed before and behind it.
  */
-import type { EventKind, Timing, Word } from "../protocol/vocabulary.ts";
+import type { EventKind, Timing } from "../protocol/vocabulary.ts";
 import type { Segment } from "../text/segmenter.ts";
 import type { Alignment, VoiceSegment } from "../timing/alignment.ts";
-import type { Cue } from "../timing/cues.ts";
 import { msOfTicks, TICKS_PER_SECOND } from "../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../timing/timed.ts";
+import type { StyledCue } from "./cue-tracks.ts";
 import type { EventBuilder, EventWriter } from "./event-writer.ts";
+import { charactersBefore, cueBuilder } from "./feed-builders.ts";
 import type { SpokenTime, Utterance } from "./utterance.ts";
+import { VisemeEvents, type VisemeKind } from "./viseme-events.ts";
+import { WholeWords } from "./whole-words.ts";
 
-type Kind = "characters" | "normalized" | "words" | "segments" | "cues";
+type Kind = "characters" | "normalized" | "words" | "segments" | "cues" | VisemeKind;
 
 /** Times of what is pushed are let go of when there are so many. */
 const MAX_SPOKEN = 128;
@@ -20,8 +23,19 @@ interface PendingEvent {
   /** Where it belongs: seconds of the response; cues: ticks of the timeline. */
   readonly seconds: number;
   readonly kind: Kind;
-  /** Made when it is told: by then the times are final. */
-  readonly build: () => EventBuilder;
+  /** Of cues: the style. */
+  readonly variant?: string;
+  /** Made when it is told: by then the times are final. null where a cut has left nothing of it. */
+  readonly build: () => EventBuilder | null;
+}
+
+/** Where a response that broke off ends: what is behind comes with another one. */
+export interface FeedCut {
+  /** Offset in the spoken text, and in the client's. */
+  readonly spokenEnd: number;
+  readonly clientEnd: number;
+  /** Place on the timeline. */
+  readonly ticks: number;
 }
 
 export interface FeedEventsOptions {
@@ -46,6 +60,9 @@ export class FeedEvents {
   #droppedLeadTicks = 0;
   #endTicks = Number.POSITIVE_INFINITY;
   #normalizedEnd = 0;
+  #cut: FeedCut | null = null;
+  readonly #visemes: VisemeEvents;
+  readonly words = new WholeWords();
   /** What decoders skip at the start, ticks. */
   preSkipTicks = 0;
   /** Behind the last time that was told, ticks from the segment's beginning. */
@@ -56,6 +73,13 @@ export class FeedEvents {
     this.#writer = options.writer;
     this.#baseTicks = options.baseTicks;
     this.#wants = options.wants;
+    this.#visemes = new VisemeEvents({
+      utterance: options.utterance,
+      wants: options.wants,
+      ticksAt: (seconds) => this.ticksAt(seconds),
+      spokenCut: () => this.#cut?.spokenEnd ?? Number.POSITIVE_INFINITY,
+      add: (kind, seconds, build) => this.#add(kind, seconds, build),
+    });
   }
 
   /** Silence was taken off the beginning. Before anything is told. */
@@ -77,11 +101,23 @@ export class FeedEvents {
     }
   }
 
+  /** The response broke off: only what is before this place is told, and noted as spoken. */
+  cutAt(cut: FeedCut): void {
+    this.#cut = cut;
+    const utterance = this.#utterance;
+    const isBefore = (time: SpokenTime): boolean => time.start < cut.spokenEnd;
+    this.#spoken = this.#spoken.filter(isBefore);
+    utterance.characters = utterance.characters.filter(isBefore);
+    utterance.words = utterance.words.filter(isBefore);
+    this.#cueWords = this.#cueWords.filter((word) => word.start < cut.clientEnd);
+  }
+
   tellUpTo(edgeTicks: number): void {
+    this.words.forgetBefore(edgeTicks);
     if (this.#spoken.length > MAX_SPOKEN) {
       this.#spoken = this.#spoken.filter((time) => time.endTicks > edgeTicks);
     }
-    while (this.#pending[0] !== undefined && this.#ticksAt(this.#pending[0].seconds) < edgeTicks) {
+    while (this.#pending[0] !== undefined && this.ticksAt(this.#pending[0].seconds) < edgeTicks) {
       this.#tellFirst(Number.POSITIVE_INFINITY);
     }
   }
@@ -90,6 +126,7 @@ export class FeedEvents {
   tellAll(pushedTicks: number): void {
     this.endAt(Math.min(this.#endTicks, pushedTicks));
     this.makeCues();
+    this.#visemes.close(this.#baseTicks + this.#endTicks);
     while (this.#pending.length > 0) this.#tellFirst(this.#baseTicks + pushedTicks);
   }
 
@@ -101,13 +138,14 @@ export class FeedEvents {
       const time = {
         start,
         end: start + character.length,
-        startTicks: this.#ticksAt(timed.startSeconds[index] ?? 0),
-        endTicks: this.#ticksAt(timed.endSeconds[index] ?? 0),
+        startTicks: this.ticksAt(timed.startSeconds[index] ?? 0),
+        endTicks: this.ticksAt(timed.endSeconds[index] ?? 0),
       };
       start = time.end;
       this.#spoken.push(time);
       utterance.characters.push(time);
     });
+    this.#visemes.noteCharacters(timed);
     const timing = weaker(timed.timing, best);
     utterance.timing = utterance.timing === "none" ? timing : weaker(utterance.timing, timing);
   }
@@ -117,17 +155,21 @@ export class FeedEvents {
       const time = {
         start: word.start,
         end: word.end,
-        startTicks: this.#ticksAt(word.startSeconds),
-        endTicks: this.#ticksAt(word.endSeconds),
+        startTicks: this.ticksAt(word.startSeconds),
+        endTicks: this.ticksAt(word.endSeconds),
       };
       this.#spoken.push(time);
+      this.words.note(time, word.timing);
       this.#utterance.words.push(time);
     }
+    this.#visemes.noteWords(words);
   }
 
-  addCharacters(timed: TimedCharacters): void {
+  addCharacters(given: TimedCharacters): void {
     const utterance_id = this.#utterance.id;
-    this.#add("characters", timed.startSeconds[0] ?? 0, () => {
+    this.#add("characters", given.startSeconds[0] ?? 0, () => {
+      const timed = charactersBefore(given, this.#clientCut);
+      if (timed.characters.length === 0) return null;
       const start_ms = timed.startSeconds.map((seconds) => this.#msAt(seconds));
       const end_ms = timed.endSeconds.map((seconds) => this.#toldMsAt(seconds));
       return (base, offset) => ({
@@ -164,10 +206,14 @@ export class FeedEvents {
       const start_ms: number[] = [];
       const end_ms: number[] = [];
       risingTimes((startSeconds, endSeconds) => {
+        if (this.ticksAt(startSeconds) >= (this.#cut?.ticks ?? Number.POSITIVE_INFINITY)) return;
         start_ms.push(this.#msAt(startSeconds));
         end_ms.push(this.#msAt(endSeconds));
       });
-      return (base) => ({ type: "normalized", ...base, utterance_id, characters, start_ms, end_ms });
+      // Times rise: what a cut has left are the first ones.
+      const told = characters.slice(0, start_ms.length);
+      if (told.length === 0) return null;
+      return (base) => ({ type: "normalized", ...base, utterance_id, characters: told, start_ms, end_ms });
     });
   }
 
@@ -178,7 +224,9 @@ export class FeedEvents {
     if (this.#utterance.cues !== null) this.#cueWords.push(...words);
     const timing = words.reduce<Timing>((worst, word) => weaker(worst, word.timing), "exact");
     this.#add("words", first.startSeconds, () => {
-      const placed = words.map((word) => ({
+      const whole = words.filter((word) => word.start < this.#clientCut);
+      if (whole.length === 0) return null;
+      const placed = whole.map((word) => ({
         text: word.text,
         start_ms: this.#msAt(word.startSeconds),
         end_ms: this.#toldMsAt(word.endSeconds),
@@ -199,6 +247,8 @@ export class FeedEvents {
     const utterance_id = this.#utterance.id;
     const seconds = Number.isFinite(segment.start_time_seconds) ? Math.max(0, segment.start_time_seconds) : 0;
     this.#add("segments", seconds, () => {
+      if (text.start >= this.#clientCut) return null;
+      const end = Math.min(text.end, this.#clientCut);
       const start_ms = this.#msAt(segment.start_time_seconds);
       const end_ms = this.#msAt(segment.end_time_seconds);
       return (base, offset) => ({
@@ -210,21 +260,25 @@ export class FeedEvents {
         start_ms,
         end_ms,
         start: offset(text.start),
-        end: offset(text.end),
+        end: offset(end),
       });
     });
   }
 
-  /** Cues of the words so far; not before it is known what was trimmed at the beginning. */
-  makeCues(): void {
+  /**
+   * Cues of the words that end before `seconds` of the response: those behind may come with another one. Not before it
+   * is known what was trimmed at the beginning.
+   */
+  makeCues(seconds = Number.POSITIVE_INFINITY): void {
     const { cues } = this.#utterance;
     if (cues === null || this.#cueWords.length === 0) return;
-    const words = this.#cueWords.map((word) => ({
+    const behind = this.#cueWords.findIndex((word) => word.endSeconds > seconds);
+    const ready = this.#cueWords.splice(0, behind < 0 ? this.#cueWords.length : behind);
+    const words = ready.map((word) => ({
       ...word,
-      startSeconds: this.#ticksAt(word.startSeconds) / TICKS_PER_SECOND,
-      endSeconds: this.#ticksAt(word.endSeconds) / TICKS_PER_SECOND,
+      startSeconds: this.ticksAt(word.startSeconds) / TICKS_PER_SECOND,
+      endSeconds: this.ticksAt(word.endSeconds) / TICKS_PER_SECOND,
     }));
-    this.#cueWords = [];
     for (const cue of cues.push(words)) this.#addCue(cue);
   }
 
@@ -239,74 +293,57 @@ export class FeedEvents {
     for (const cue of cues ?? []) this.#addCue(cue);
   }
 
-  #addCue(cue: Cue): void {
+  #addCue({ cue, style }: StyledCue): void {
     const startTicks = Math.round(cue.startSeconds * TICKS_PER_SECOND);
     const endTicks = Math.round(cue.endSeconds * TICKS_PER_SECOND);
     const build = cueBuilder(cue, this.#utterance.id);
-    this.#utterance.cues?.note(startTicks, endTicks, build);
+    this.#utterance.cues?.note(style, { startTicks, endTicks }, build);
     // Back to seconds of the response, as the others are.
     const ticks = startTicks - this.#baseTicks + this.#droppedLeadTicks - this.preSkipTicks;
-    this.#add("cues", Math.max(0, ticks) / TICKS_PER_SECOND, () => build);
+    this.#add("cues", Math.max(0, ticks) / TICKS_PER_SECOND, () => build, style);
   }
 
-  #add(kind: Kind, seconds: number, build: () => EventBuilder): void {
+  #add(kind: Kind, seconds: number, build: PendingEvent["build"], variant?: string): void {
     let index = this.#pending.length;
     while (index > 0 && (this.#pending[index - 1]?.seconds ?? 0) > seconds) index -= 1;
-    this.#pending.splice(index, 0, { seconds, kind, build });
+    const event = { seconds, kind, build };
+    this.#pending.splice(index, 0, variant === undefined ? event : { ...event, variant });
   }
 
   #tellFirst(limitTicks: number): void {
     const event = this.#pending.shift();
     // Few ask for it, and for each chunk it is as much as the characters.
     if (event === undefined || (event.kind === "normalized" && !this.#wants("normalized"))) return;
-    const positionTicks = Math.min(this.#ticksAt(event.seconds), limitTicks);
-    this.#writer.write({ positionTicks, kind: event.kind, utterance: this.#utterance }, event.build());
+    const build = event.build();
+    if (build === null) return;
+    const positionTicks = Math.min(this.ticksAt(event.seconds), limitTicks);
+    const { kind, variant } = event;
+    const place = { positionTicks, kind, utterance: this.#utterance };
+    this.#writer.write(variant === undefined ? place : { ...place, variant }, build);
   }
 
-  #ticksAt(seconds: number): number {
+  /** Client's offset from which on nothing is told. */
+  get #clientCut(): number {
+    return this.#cut?.clientEnd ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Where on the timeline a moment of the response is. */
+  ticksAt(seconds: number): number {
     const ticks = this.preSkipTicks + Math.round(seconds * TICKS_PER_SECOND) - this.#droppedLeadTicks;
     return this.#baseTicks + Math.max(0, Math.min(ticks, this.#endTicks));
   }
 
   #msAt(seconds: number): number {
-    return msOfTicks(this.#ticksAt(seconds));
+    return msOfTicks(this.ticksAt(seconds));
   }
 
   #toldMsAt(seconds: number): number {
-    const ticks = this.#ticksAt(seconds);
+    const ticks = this.ticksAt(seconds);
     this.toldEndTicks = Math.max(this.toldEndTicks, ticks - this.#baseTicks);
     return msOfTicks(ticks);
   }
 }
 
-function cueBuilder(cue: Cue, utterance_id: string): EventBuilder {
-  return (base, offset) => ({
-    type: "cue",
-    ...base,
-    utterance_id,
-    start_ms: msAtSeconds(cue.startSeconds),
-    end_ms: msAtSeconds(cue.endSeconds),
-    start: offset(cue.start),
-    end: offset(cue.end),
-    lines: cue.lines.map((line) => ({
-      text: line.text,
-      words: line.words.map(
-        (word): Word => ({
-          text: word.text,
-          start_ms: msAtSeconds(word.startSeconds),
-          end_ms: msAtSeconds(word.endSeconds),
-          start: offset(word.start),
-          end: offset(word.end),
-        }),
-      ),
-    })),
-  });
-}
-
 function finiteOr(value: unknown, fallback: number): number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : fallback;
-}
-
-function msAtSeconds(seconds: number): number {
-  return msOfTicks(Math.round(seconds * TICKS_PER_SECOND));
 }

@@ -62,9 +62,22 @@ export class FeedTiming {
     if (count > 0) this.#unread = this.#unread.slice(count);
   }
 
+  /** End of the times read so far, seconds of the response; 0 where none has come. */
+  get timedToSeconds(): number {
+    return this.#timing.timedToSeconds;
+  }
+
+  /** The response broke off and is spoken up to where the events were cut: no more of it is timed. */
+  cut(): void {
+    this.#isFinished = true;
+    const characters = this.#clientTimes.characters(null, true);
+    if (characters !== null) this.#events.addCharacters(characters);
+    this.#events.addWords(this.#clientTimes.words([], true));
+  }
+
   /** Everything has come: what has no time yet gets one, if it is an estimate. Idempotent. */
   finish(audioSeconds: number): void {
-    if (this.#isFinished || this.#run.error !== null) return;
+    if (this.#isFinished) return;
     this.#isFinished = true;
     this.readUpTo(Number.POSITIVE_INFINITY);
     this.#tell(this.#timing.finish(audioSeconds), { isLast: true });

@@ -12,6 +12,7 @@ import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import type { SynthesisChunk } from "../upstream/types.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { PlacedSlice, RecentAudio } from "./recent-audio.ts";
+import { restOf } from "./rest-text.ts";
 import type { SegmentFeed } from "./segment-feed.ts";
 import type { Run } from "./segment-run.ts";
 import { newTimes } from "./segment-times.ts";
@@ -20,7 +21,6 @@ import type { SpokenTime, TimedSegment, Utterance } from "./utterance.ts";
 
 /** Before the first word, where nothing else is spoken: its first consonant. */
 const LEAD_IN_TICKS = 40 * TICKS_PER_MS;
-const SPOKEN = /[\p{L}\p{N}]/u;
 /** Larger than any rest of a response that is held back; an upstream that ignores that is not kept. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 
@@ -52,7 +52,7 @@ export interface KeptSpeech {
 /** null where it can't go on: nothing was timed, or the audio is gone. */
 export function keepSpeech(cut: KeepCut): KeptSpeech | null {
   const { utterance, cutTicks, feed } = cut;
-  const isFeedComplete = feed === null || (feed.run.isComplete && feed.run.error === null);
+  const isFeedComplete = feed === null || feed.isWhole;
   const rest = feed?.takeRest() ?? [];
   const words = [...utterance.words].sort((a, b) => a.startTicks - b.startTicks);
   const first = words.findIndex((word) => word.endTicks > cutTicks);
@@ -75,11 +75,11 @@ export function keepSpeech(cut: KeepCut): KeptSpeech | null {
       run: null,
       spokenStart: word.start,
       fromTicks,
-      rest: restOf(cut, word.start, segments),
+      rest: withRest(cut, word.start, segments),
     };
   }
   if ((placed[0]?.startTicks ?? Number.POSITIVE_INFINITY) > fromTicks) return null;
-  const feedEnd = feed?.run.segment.end ?? segments[0]?.start ?? utterance.characters.at(-1)?.end ?? last.end;
+  const feedEnd = feed?.segment.end ?? segments[0]?.start ?? utterance.characters.at(-1)?.end ?? last.end;
   const spokenEnd = isFeedComplete ? feedEnd : last.end;
   const untilTicks = isFeedComplete ? haveTicks : last.endTicks;
   const audio = cutOut(placed, { fromTicks, untilTicks });
@@ -106,16 +106,16 @@ export function keepSpeech(cut: KeepCut): KeptSpeech | null {
     run,
     spokenStart: word.start,
     fromTicks: audio.startTicks,
-    rest: isFeedComplete ? segments : restOf(cut, last.end, segments),
+    rest: isFeedComplete ? segments : withRest(cut, last.end, segments),
   };
 }
 
 /** Not even one word has come whole: it is asked for again. null where nothing was timed, so that nothing is known. */
 function beforeFirstWord(cut: KeepCut, segments: readonly Segment[]): KeptSpeech | null {
   const { utterance, feed, cutTicks } = cut;
-  const spokenStart = feed?.run.segment.start;
+  const spokenStart = feed?.segment.start;
   if (spokenStart === undefined || utterance.characters.length === 0) return null;
-  const rest = restOf(cut, spokenStart, segments);
+  const rest = withRest(cut, spokenStart, segments);
   if (rest.length === 0 && utterance.isExhausted) return null;
   return { utterance, run: null, spokenStart, fromTicks: utterance.startTicks ?? cutTicks, rest };
 }
@@ -128,22 +128,16 @@ function afterLastWord(
 ): KeptSpeech | null {
   const { utterance, feed } = cut;
   const end = words.at(-1)?.end ?? 0;
-  const isFeedOpen = feed !== null && !(feed.run.isComplete && feed.run.error === null);
-  const rest = isFeedOpen ? restOf(cut, end, segments) : segments;
+  const isFeedOpen = feed !== null && !feed.isWhole;
+  const rest = isFeedOpen ? withRest(cut, end, segments) : segments;
   if (rest.length === 0 && utterance.isExhausted) return null;
   return { utterance, run: null, spokenStart: rest[0]?.start ?? end, fromTicks: cut.cutTicks, rest };
 }
 
 /** The text of the segment that was being spoken from `spokenStart` on, then the segments behind it. */
-function restOf({ feed, utterance }: KeepCut, spokenStart: number, behind: readonly Segment[]): Segment[] {
-  const segment = feed?.run.segment;
-  if (segment === undefined || spokenStart >= segment.end) return [...behind];
-  let start = Math.max(segment.start, spokenStart);
-  // What only ends an input of a dialogue is nothing to ask for.
-  const joint = utterance.joints.find((at) => at > start) ?? start;
-  if (!SPOKEN.test(segment.text.slice(start - segment.start, joint - segment.start))) start = joint;
-  const text = segment.text.slice(start - segment.start);
-  return SPOKEN.test(text) ? [{ text, start, end: segment.end }, ...behind] : [...behind];
+function withRest({ feed, utterance }: KeepCut, spokenStart: number, behind: readonly Segment[]): Segment[] {
+  const rest = feed === null ? null : restOf(utterance, feed.segment, spokenStart);
+  return rest === null ? [...behind] : [rest, ...behind];
 }
 
 function placeBehind(slices: readonly Slice[], edgeTicks: number): PlacedSlice[] {

@@ -29,6 +29,8 @@ export interface SessionTuning {
   /** The next segment is requested when no more than this is unheard. */
   readonly speculateMs: number;
   readonly speculateChars: number;
+  /** Longest wait for the first audio of a request that has left, ms; then it is asked again. 0 = as long as it takes. */
+  readonly firstAudioMs: number;
   /** Whether to speak on where nobody listens. */
   readonly speaksToNobody: boolean;
   readonly seams: SeamTuning;
@@ -36,6 +38,18 @@ export interface SessionTuning {
   readonly textDefaults: Required<TextOptions>;
   readonly opusBitrateKbps: string;
   readonly defaultModel: string;
+  /** What is remembered of captions; default: 2000 cues, an hour, from the first that asks. */
+  readonly captions?: CaptionTuning;
+}
+
+/** Captions that a session remembers for files. */
+export interface CaptionTuning {
+  /** From the session's beginning, and not only once somebody has asked for captions. */
+  readonly isAlways: boolean;
+  /** Of each style; the oldest go. */
+  readonly maxCues: number;
+  /** So long after it was heard a cue goes. */
+  readonly keepMs: number;
 }
 
 /** How segments of an utterance are joined; ms. */

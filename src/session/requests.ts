@@ -26,6 +26,8 @@ export interface OpenRun {
   readonly asked: Asked;
   /** Over its bound, and not used up since. */
   isFull: boolean;
+  /** It broke off, and what is left of its text is asked for anew. */
+  isTakenUp: boolean;
 }
 
 export interface RequestsOptions {
@@ -64,7 +66,11 @@ export class Requests {
   /** Whether a further request may be made as far as those before it are concerned. */
   get hasRoom(): boolean {
     const last = this.#runs.at(-1);
-    return this.#runs.length < MAX_OPEN && (last === undefined || last.run.isComplete);
+    // Behind one that broke off stands what is left of its own text, and that is not known at once.
+    return (
+      this.#runs.length < MAX_OPEN &&
+      (last === undefined || (last.run.isComplete && (last.run.error === null || last.isTakenUp)))
+    );
   }
 
   /** Whether an answer is coming that is to be read on. */
@@ -184,7 +190,8 @@ export class Requests {
   }
 
   #add(run: Run, utterance: Utterance): void {
-    this.#runs.push({ run, utterance, isFull: false, asked: this.#speculation.ask(run.segment.text.length) });
+    const asked = this.#speculation.ask(run.segment.text.length);
+    this.#runs.push({ run, utterance, isFull: false, isTakenUp: false, asked });
     // What was kept is there at once.
     if (run.isComplete) queueMicrotask(this.#options.onProgress);
   }
@@ -213,6 +220,7 @@ export class Requests {
       segment,
       clock: deps.clock,
       counters: deps.counters,
+      firstAudioMs: deps.tuning.firstAudioMs,
       onProgress: this.#options.onProgress,
     });
   }
@@ -220,7 +228,9 @@ export class Requests {
   /** Ids of its requests that were answered and are still being spoken: what is asked for next follows on them. */
   #unspokenIds(utterance: Utterance): string[] {
     const own = this.#runs.filter((open) => open.utterance === utterance);
-    return own.flatMap(({ run }) => (run.isComplete && run.requestId !== null ? [run.requestId] : []));
+    return own.flatMap(({ run }) =>
+      run.isComplete && run.error === null && run.requestId !== null ? [run.requestId] : [],
+    );
   }
 
   #askDefaultVoice(): void {

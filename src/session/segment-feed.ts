@@ -13,7 +13,8 @@ import { FeedTiming } from "./feed-timing.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { Run } from "./segment-run.ts";
 import { type SilenceLimit, type Slice, Source } from "./source.ts";
-import type { Utterance } from "./utterance.ts";
+import type { TimedSegment, Utterance } from "./utterance.ts";
+import type { WholeEnd } from "./whole-words.ts";
 
 /** Silence left before the first sound and behind the last: consonants begin and end below the level of silence. */
 const KEEP_LEAD_TICKS = 20 * TICKS_PER_MS;
@@ -23,6 +24,12 @@ const FADE_TICKS = 3 * TICKS_PER_MS;
 
 /** Of a response that is not complete this much stays in hand: the end of a word is known only when it has come. */
 const TIMED_AHEAD_TICKS = 250 * TICKS_PER_MS;
+
+/** A word is whole without so much of its end: a resampler holds back as much, and times are rounded. */
+const WORD_END_TICKS = 10 * TICKS_PER_MS;
+
+/** Most audio that is held back because it may be part of a word: no word is longer. */
+const MAX_HELD_TICKS = 1000 * TICKS_PER_MS;
 
 /** How far ahead of the audio pushed its timing is read: a slice with its surplus, and the rest of a long word. */
 const READ_AHEAD_TICKS = 1500 * TICKS_PER_MS;
@@ -48,9 +55,24 @@ export interface SegmentFeedOptions {
   readonly isFollowed: () => boolean;
 }
 
+/** How much of the audio that is here is wanted, ticks. */
+export interface Wanted {
+  /** At most. */
+  readonly maxTicks: number;
+  /** So much of it at once, though it ends in the middle of a word: listeners have nothing else. */
+  readonly neededTicks: number;
+  /** So much more where the timing of what follows is known. */
+  readonly surplusTicks: number;
+}
+
+/** What a response that broke off has come to: no end was made of it yet; all its text is there; the rest is to come. */
+type Ending = "open" | "whole" | "cut";
+
 export class SegmentFeed {
   readonly run: Run;
   readonly utterance: Utterance;
+  #segment: TimedSegment;
+  #ending: Ending = "open";
   readonly #source: Source;
   readonly #events: FeedEvents;
   /** null where nobody wants to know. */
@@ -58,9 +80,11 @@ export class SegmentFeed {
   readonly #lookaheadTicks: number;
   readonly #trimTicks: number;
   readonly #isFollowed: () => boolean;
+  readonly #baseTicks: number;
   #pushedTicks = 0;
   #droppedLeadTicks = 0;
   #droppedTailTicks = 0;
+  #pausedTicks = 0;
   #isLeadTrimmed = false;
   #isTailTrimmed = false;
 
@@ -68,6 +92,8 @@ export class SegmentFeed {
     const { run, utterance } = options;
     this.run = run;
     this.utterance = utterance;
+    this.#segment = run.segment;
+    this.#baseTicks = options.baseTicks;
     this.#lookaheadTicks = options.lookaheadTicks;
     this.#trimTicks = options.trimTicks;
     this.#isFollowed = options.isFollowed;
@@ -82,23 +108,43 @@ export class SegmentFeed {
     return this.#source.receivedTicks - this.#droppedLeadTicks - this.#droppedTailTicks - this.#pushedTicks;
   }
 
+  /** What is spoken of it: all that was asked for, unless the response broke off. */
+  get segment(): TimedSegment {
+    return this.#segment;
+  }
+
+  /** All of `segment` has come: the response did not break off, or an end was made of what is here. */
+  get isWhole(): boolean {
+    return this.run.isComplete && (this.run.error === null || this.#ending !== "open");
+  }
+
+  /** The segment with the punctuation behind it: it asks for the pause that follows. */
+  get seamText(): string {
+    const { text } = this.run.segment;
+    const spoken = this.#segment.text.length;
+    return text.slice(0, spoken + text.slice(spoken).search(/[\p{L}\p{N}]|$/u));
+  }
+
   /** Nothing left to push and nothing will come. */
   get isOver(): boolean {
     return this.run.isComplete && !this.run.hasChunk && !this.#source.hasAudio;
   }
 
-  /** Silence at the end of what was pushed. */
+  /** Silence at the end of what was pushed; where it broke off, all that was heard behind the last whole word. */
   get trailingSilenceTicks(): number {
-    return this.#source.trailingSilenceTicks;
+    return Math.max(this.#pausedTicks, this.#source.trailingSilenceTicks);
   }
 
   /**
-   * The next slice of at most `maxTicks`, or undefined when there is none now; longer by `surplusTicks` where so much
-   * more has come that the timing of what follows is known. Throws what breaks the audio.
+   * The next slice, or undefined when there is none now: while more is to come it ends with a whole word, unless all of it
+   * is needed, so that nothing is said twice where the response breaks off. Throws what breaks the audio.
    */
-  next(maxTicks: number, surplusTicks = 0): Slice | undefined {
+  next(wanted: Wanted): Slice | undefined {
     if (!this.#look()) return undefined;
-    const slice = this.#source.take(maxTicks + this.#surplus(maxTicks, surplusTicks));
+    const freeTicks = Math.max(wanted.neededTicks, this.#wholeTicks());
+    const ticks = Math.min(wanted.maxTicks, freeTicks) + this.#surplus(wanted, freeTicks);
+    if (ticks <= 0) return undefined;
+    const slice = this.#source.take(ticks);
     if (slice !== undefined) this.#pushedTicks += slice.ticks;
     return slice;
   }
@@ -122,15 +168,82 @@ export class SegmentFeed {
       this.#finishTiming();
       this.#trimTail();
       this.#endCues();
-    } else this.#events.makeCues();
+    } else this.#events.makeCues(this.#source.receivedTicks / TICKS_PER_SECOND);
     return true;
   }
 
-  #surplus(maxTicks: number, surplusTicks: number): number {
-    const isAll = this.run.isComplete && !this.run.hasChunk;
-    const spare = this.bufferedTicks - maxTicks - (isAll ? 0 : TIMED_AHEAD_TICKS);
-    // In one go or not at all, unless it is the rest.
+  get #isAll(): boolean {
+    return this.run.isComplete && !this.run.hasChunk;
+  }
+
+  /** In one go or not at all, unless it is the rest. */
+  #surplus({ maxTicks, surplusTicks }: Wanted, freeTicks: number): number {
+    const isAll = this.#isAll;
+    const ahead = this.bufferedTicks - maxTicks;
+    const spare = isAll ? ahead : Math.min(ahead - TIMED_AHEAD_TICKS, freeTicks - maxTicks);
     return spare >= surplusTicks ? surplusTicks : isAll ? Math.max(0, spare) : 0;
+  }
+
+  /** From the audio pushed to the end of the last word that has come whole; all of it where no timing comes. */
+  #wholeTicks(): number {
+    const timing = this.#timing;
+    if (timing === null || timing.timedToSeconds === 0 || this.#isAll) return Number.POSITIVE_INFINITY;
+    const held = Math.min(MAX_HELD_TICKS, this.#lookaheadTicks / 4);
+    // With the end of the word in hand it can still be made to fall to nothing.
+    const wholeTicks = this.#events.words.endTicks - FADE_TICKS - this.#edgeTicks;
+    return Math.max(wholeTicks, this.bufferedTicks - held);
+  }
+
+  /** End of the audio pushed, on the timeline. */
+  get #edgeTicks(): number {
+    return this.#baseTicks + this.#pushedTicks;
+  }
+
+  // ---- a response that broke off ---------------------------------------------------------------------------------
+
+  /** Takes all that has come; up to where it is whole, or null where that is not known or no audio came. Throws what breaks the audio. */
+  findWholeEnd(): WholeEnd | null {
+    this.#lookAhead(Number.POSITIVE_INFINITY);
+    this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
+    if (this.#source.receivedTicks === 0) return null;
+    if (!this.#isLeadTrimmed) this.#trimLead();
+    const { spoken } = this.utterance;
+    return this.#events.words.endOf({
+      edgeTicks: this.#edgeTicks,
+      receivedTicks: this.#edgeTicks + this.bufferedTicks + this.#source.fillableTicks(WORD_END_TICKS),
+      timedTicks: this.#events.ticksAt(this.#timing?.timedToSeconds ?? 0),
+      // Two places of the spoken text that are one in the client's: a replaced stretch goes over it.
+      mayEndAt: (end) => spoken.clientRange(end - 1, end).end <= spoken.clientRange(end, end + 1).start,
+    });
+  }
+
+  /** All that is to be said of it is here: it ends as if it had ended well. */
+  endWhole(): void {
+    this.#ending = "whole";
+  }
+
+  /** It ends here, and what is behind comes with another response. Of what was pushed already nothing is taken back. */
+  endAt(end: WholeEnd): void {
+    this.#ending = "cut";
+    this.#isTailTrimmed = true;
+    const { run, utterance } = this;
+    const spokenEnd = end.spokenEnd ?? run.segment.start;
+    const ticks = end.ticks ?? this.#baseTicks;
+    const clientEnd = utterance.spoken.clientEnd(spokenEnd);
+    const text = run.segment.text.slice(0, spokenEnd - run.segment.start);
+    this.#segment = { ...run.segment, text, end: spokenEnd };
+    this.#segment.times.end = Math.max(this.#segment.times.start, clientEnd);
+    this.#events.cutAt({ spokenEnd, clientEnd, ticks });
+    this.#timing?.cut();
+    // Where more was pushed, a little of what follows: to fall to nothing.
+    const leastTicks = this.#pushedTicks > 0 ? FADE_TICKS : 0;
+    this.#droppedTailTicks += this.#source.dropBehind(Math.max(leastTicks, ticks - this.#edgeTicks));
+    this.#source.fadeOut(FADE_TICKS);
+    // What was told of the last word's end stays true.
+    this.#source.addSilence(ticks - this.#edgeTicks - this.bufferedTicks);
+    this.#pausedTicks = Math.max(0, this.#edgeTicks + this.bufferedTicks - ticks);
+    this.#events.endAt(this.#pushedTicks + this.bufferedTicks);
+    this.#events.endCues(this.#segment, false);
   }
 
   /** Writes the events that belong before `edgeTicks`, the end of the audio pushed. */
@@ -140,7 +253,7 @@ export class SegmentFeed {
 
   /** All audio is pushed: tells what is left to tell. Throws when the audio ended inside a sample. */
   finish(): void {
-    this.#source.finish();
+    if (this.run.error === null) this.#source.finish();
     this.#finishTiming();
     this.#events.tellAll(this.#pushedTicks);
     if (
@@ -162,7 +275,7 @@ export class SegmentFeed {
   takeRest(): Slice[] {
     this.#lookAhead(Number.POSITIVE_INFINITY);
     this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
-    if (this.run.isComplete) this.#finishTiming();
+    if (this.isWhole) this.#finishTiming();
     const slices: Slice[] = [];
     for (;;) {
       const slice = this.#source.take(TICKS_PER_SECOND);
@@ -177,6 +290,7 @@ export class SegmentFeed {
   }
 
   #finishTiming(): void {
+    if (!this.isWhole) return;
     this.#timing?.finish(this.#source.receivedTicks / TICKS_PER_SECOND);
   }
 
@@ -196,10 +310,11 @@ export class SegmentFeed {
     }
   }
 
-  /** Without trimming an upstream's audio stays as it is; what was kept was cut here, in the middle of a sound. */
+  /** Without trimming an upstream's audio stays as it is, but for what was cut here or goes on behind a cut. */
   get #mayFade(): boolean {
     const { segment } = this.run;
-    return this.#trimTicks > 0 || (this.utterance.isResumed && segment.start < this.utterance.keptEnd);
+    const isKept = this.utterance.isResumed && segment.start < this.utterance.keptEnd;
+    return this.#trimTicks > 0 || isKept || segment.isRest === true;
   }
 
   /** False while all that came is silent and may all have to go. */
@@ -235,8 +350,8 @@ export class SegmentFeed {
   }
 
   #endCues(): void {
-    const { run, utterance } = this;
-    const hasMoreText = !utterance.isTextEnded || !isBlank(utterance.textBehind(run.segment));
-    this.#events.endCues(run.segment, !hasMoreText && !this.#isFollowed());
+    const { utterance } = this;
+    const hasMoreText = !utterance.isTextEnded || !isBlank(utterance.textBehind(this.#segment));
+    this.#events.endCues(this.#segment, !hasMoreText && !this.#isFollowed());
   }
 }

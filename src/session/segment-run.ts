@@ -2,9 +2,11 @@
  * One upstream request for one segment, and what has come of it and was not taken yet. Its owner holds it back and lets
  * it read on (`hold`, `readOn`): a held request stops reading, its kernel buffer fills and the upstream waits.
  *
- * Before any audio has come, a retryable failure is tried again; after that it is the utterance's failure.
+ * While nothing of it was taken, a retryable failure is tried again, and what came is forgotten; after that the response
+ * has broken off, and its owner makes of it what can be made (taking-up.ts). No audio within `firstAudioMs` is such a
+ * failure too.
  */
-import type { GatewayError } from "../errors.ts";
+import { GatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Counters } from "../metrics/counters.ts";
 import type { Timing } from "../protocol/vocabulary.ts";
@@ -49,6 +51,8 @@ export interface SegmentRunOptions {
   readonly segment: TimedSegment;
   readonly clock: Clock;
   readonly counters: Counters;
+  /** Longest wait for audio once the request has left, ms, twice as long with each further try; 0: no limit. */
+  readonly firstAudioMs: number;
   /** Something new can be taken, or the run ended or failed. */
   readonly onProgress: () => void;
 }
@@ -58,11 +62,13 @@ export class SegmentRun implements Run {
   readonly sourceFormat: string;
   readonly timing = "exact";
   readonly wantsTiming: boolean;
-  readonly #sound: SoundFinder;
+  #sound: SoundFinder;
   readonly #options: SegmentRunOptions;
   #synthesis: Synthesis | null = null;
   #retryTimer: Timer | null = null;
+  #lateTimer: Timer | null = null;
   #tries = 0;
+  #isTaken = false;
   #chunks: SynthesisChunk[] = [];
   #bytes = 0;
   #isHeld = false;
@@ -115,6 +121,7 @@ export class SegmentRun implements Run {
   take(): SynthesisChunk | undefined {
     const chunk = this.#chunks.shift();
     if (chunk === undefined) return undefined;
+    this.#isTaken = true;
     this.#bytes -= chunk.audio.byteLength;
     return chunk;
   }
@@ -123,6 +130,7 @@ export class SegmentRun implements Run {
   abort(): void {
     this.#retryTimer?.cancel();
     this.#retryTimer = null;
+    this.#stopWaiting();
     this.#synthesis?.abort();
     this.#synthesis = null;
     this.#chunks = [];
@@ -139,13 +147,43 @@ export class SegmentRun implements Run {
     this.#synthesis = this.#options.upstream.open(this.#options.request, {
       requestSent: () => {
         times.sentMs = clock.nowMs();
+        this.#awaitAudio();
       },
+      requestTurnedAway: () => this.#stopWaiting(),
       head: (head) => this.#onHead(head),
       chunk: (chunk) => this.#onChunk(chunk),
       end: () => this.#onEnd(),
       error: (error) => this.#onError(error),
     });
     if (this.#isHeld) this.#synthesis.pause();
+  }
+
+  /** Counts from when the request left: before, it waited for its turn. */
+  #awaitAudio(): void {
+    this.#stopWaiting();
+    const { clock, firstAudioMs } = this.#options;
+    if (firstAudioMs === 0 || this.segment.times.firstByteMs > 0) return;
+    const waitMs = firstAudioMs * 2 ** (this.#tries - 1);
+    this.#lateTimer = clock.at(clock.nowMs() + waitMs, () => this.#onLate(waitMs));
+  }
+
+  #onLate(waitMs: number): void {
+    this.#lateTimer = null;
+    // Nothing can come while it is not read.
+    if (this.#isHeld) {
+      this.#awaitAudio();
+      return;
+    }
+    this.#synthesis?.abort();
+    this.#options.counters.upstreamLateFirstAudio += 1;
+    this.#onError(
+      new GatewayError("upstream_timeout", `The upstream sent no audio within ${waitMs} ms of the request`),
+    );
+  }
+
+  #stopWaiting(): void {
+    this.#lateTimer?.cancel();
+    this.#lateTimer = null;
   }
 
   #onHead(head: SynthesisHead): void {
@@ -165,7 +203,10 @@ export class SegmentRun implements Run {
     const { times } = this.segment;
     if (times.firstSoundMs > 0) return;
     const nowMs = this.#options.clock.nowMs();
-    if (times.firstByteMs === 0) times.firstByteMs = nowMs;
+    if (times.firstByteMs === 0) {
+      times.firstByteMs = nowMs;
+      this.#stopWaiting();
+    }
     const silenceMs = this.#sound.push(audio);
     if (silenceMs === null) return;
     times.firstSoundMs = nowMs;
@@ -173,24 +214,49 @@ export class SegmentRun implements Run {
   }
 
   #onEnd(): void {
+    this.#stopWaiting();
     this.#isEnded = true;
     this.#synthesis = null;
     this.#options.onProgress();
   }
 
   #onError(error: GatewayError): void {
+    this.#stopWaiting();
     this.#synthesis = null;
-    this.#options.counters.upstreamErrors += 1;
+    const { clock, counters } = this.#options;
+    counters.upstreamErrors += 1;
     const delayMs = RETRY_DELAYS_MS[this.#tries - 1];
-    // Who is turned away for too many requests was asked for again until patience was over (upstream/governor.ts).
-    const isOurs = error.isRetryable && error.code !== "upstream_rate_limited";
-    if (isOurs && this.segment.times.firstByteMs === 0 && delayMs !== undefined) {
-      this.#options.counters.upstreamRetries += 1;
-      const waitMs = Math.max(delayMs, Math.min(error.retryAfterMs ?? 0, 5000));
-      this.#retryTimer = this.#options.clock.at(this.#options.clock.nowMs() + waitMs, () => this.#open());
+    if (this.#isTaken || delayMs === undefined || !mayPass(error)) {
+      this.#error = error;
+      this.#options.onProgress();
       return;
     }
-    this.#error = error;
-    this.#options.onProgress();
+    counters.upstreamRetries += 1;
+    this.#forget();
+    const waitMs = Math.max(delayMs, Math.min(error.retryAfterMs ?? 0, 5000));
+    this.#retryTimer = clock.at(clock.nowMs() + waitMs, () => this.#open());
   }
+
+  /** What came of this try is not spoken. */
+  #forget(): void {
+    this.#chunks = [];
+    this.#bytes = 0;
+    this.#isHeld = false;
+    this.#sound = new SoundFinder(this.sourceFormat);
+    this.characterCost = null;
+    this.requestId = null;
+    const { times } = this.segment;
+    times.headersMs = 0;
+    times.firstByteMs = 0;
+    times.firstSoundMs = 0;
+    times.leadingSilenceMs = null;
+  }
+}
+
+/**
+ * Whether the same request may do better. Who is turned away for too many requests was asked for again until patience was
+ * over (upstream/governor.ts).
+ */
+export function mayPass(error: GatewayError): boolean {
+  return error.isRetryable && error.code !== "upstream_rate_limited";
 }

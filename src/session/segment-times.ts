@@ -4,7 +4,8 @@ import type { Waterfall } from "../protocol/vocabulary.ts";
 /** Clock ms; 0 = not reached. `start`, `end`: client's offsets. */
 export interface SegmentTimes {
   readonly start: number;
-  readonly end: number;
+  /** Nearer where the response broke off. */
+  end: number;
   readonly arrivedMs: number;
   readonly cutMs: number;
   openedMs: number;

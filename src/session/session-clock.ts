@@ -29,6 +29,9 @@ const MIN_MADE_MS = 20;
  */
 const SURPLUS_MS = 300;
 
+/** Nobody paces a burst listener: with less than this to play it is sent words in parts. */
+const MIN_BURST_AHEAD_MS = 100;
+
 /** What nobody needs any more is let go of so often. */
 const TRIM_EVERY_MS = 250;
 
@@ -46,6 +49,7 @@ export interface SessionClockOptions {
 export class SessionClock {
   readonly #options: SessionClockOptions;
   readonly #playhead = new Playhead();
+  readonly #burstHead = new Playhead();
   readonly #paced: PacedEntry;
   #nextBatchMs = 0;
   /** When it was last made, less had come than listeners should be sent. */
@@ -149,7 +153,8 @@ export class SessionClock {
     const isListened = this.#options.isListened();
     const madeTicks = playheadTicks + this.#madeMs * TICKS_PER_MS;
     const untilTicks = Math.min(madeTicks, this.#options.audience.losslessLimitTicks());
-    const wasFed = isListened && speech.feed(untilTicks, SURPLUS_MS * TICKS_PER_MS);
+    const surplusTicks = SURPLUS_MS * TICKS_PER_MS;
+    const wasFed = isListened && speech.feed({ untilTicks, neededTicks: untilTicks, surplusTicks });
     this.#isShort = speech.edgeTicks < untilTicks;
     if (!this.#playhead.isRunning) {
       if (wasFed) this.#playhead.start(startTicks, nowMs);
@@ -171,12 +176,21 @@ export class SessionClock {
       if (!this.#options.isListened()) return;
       const edgeTicks = this.#options.speech.edgeTicks;
       const untilTicks = Math.min(edgeTicks + stepTicks / 4, this.#options.audience.losslessLimitTicks());
-      const wasFed = this.#options.speech.feed(untilTicks);
+      const neededTicks = this.#burstHeadTicks(edgeTicks) + MIN_BURST_AHEAD_MS * TICKS_PER_MS;
+      const wasFed = this.#options.speech.feed({ untilTicks, neededTicks, surplusTicks: 0 });
       this.#playhead.stop(this.#options.speech.edgeTicks);
       this.#collect(this.#options.clock.nowMs());
       this.#send();
       if (!wasFed) return;
     }
+  }
+
+  /** Where a listener is that plays what it gets in one go from the first frame on; where it ran dry, it begins anew. */
+  #burstHeadTicks(edgeTicks: number): number {
+    const head = this.#burstHead;
+    const nowMs = this.#options.clock.nowMs();
+    if (!head.isRunning || head.at(nowMs, edgeTicks) >= edgeTicks) head.start(edgeTicks, nowMs);
+    return head.at(nowMs, edgeTicks);
   }
 
   #collect(nowMs: number): void {
@@ -196,7 +210,9 @@ export class SessionClock {
   #send(): void {
     if (this.#isClosed) return;
     const { audience, speech, clock } = this.#options;
-    if (audience.send() > 0 && speech.awaitsSent) speech.noteSent(audience.sentTicks, clock.nowMs());
+    if (audience.send() > 0 && !speech.unsent.isEmpty) {
+      speech.unsent.noteSent(audience.sentTicks, clock.nowMs());
+    }
   }
 
   #batchMs(): number {

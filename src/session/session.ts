@@ -12,16 +12,18 @@ import { GatewayError } from "../errors.ts";
 import type { Sink } from "../fanout/sink.ts";
 import { errorBody } from "../protocol/native.ts";
 import type { ListenerSettings, Replace } from "../protocol/vocabulary.ts";
+import type { CueStyle } from "../timing/cue-profiles.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 import { Attendance, type Joining } from "./attendance.ts";
 import { Audience } from "./audience.ts";
+import { type CueRecord, CueRecords } from "./cue-records.ts";
 import { EventWriter } from "./event-writer.ts";
 import { type InterruptReceipt, interruptSpeech } from "./interruption.ts";
 import { KeptUtterance } from "./kept-utterance.ts";
 import { whereHeard } from "./listeners-heard.ts";
 import { Marks } from "./marks.ts";
 import type { AckMoment, Member } from "./member.ts";
-import type { SessionDeps } from "./ports.ts";
+import type { CaptionTuning, SessionDeps } from "./ports.ts";
 import { SessionClock } from "./session-clock.ts";
 import type { SettingsDefaults } from "./settings.ts";
 import { Speech } from "./speech.ts";
@@ -38,7 +40,21 @@ export interface SessionOptions {
   readonly onClose: (session: Session) => void;
 }
 
+/** What the phone calls of a session have to be told; `calls/` brings it with the first call. */
+export interface CallDesk {
+  joined(member: Member): void;
+  drained(member: Member): void;
+  left(member: Member): void;
+  /** Throws unknown_call. */
+  hangUp(callId: string | undefined): void;
+}
+
+/** What is remembered of captions where nothing is set. */
+const CAPTIONS: CaptionTuning = { isAlways: false, maxCues: 2000, keepMs: 3_600_000 };
+
 export class Session {
+  /** null while no call is here. */
+  calls: CallDesk | null = null;
   readonly id: string;
   readonly epoch: string;
   readonly #deps: SessionDeps;
@@ -49,6 +65,7 @@ export class Session {
   readonly #clock: SessionClock;
   readonly #attendance: Attendance;
   readonly #marks: Marks;
+  readonly #cueRecords: CueRecords;
   readonly #kept: KeptUtterance;
   readonly #ids = new UtteranceIds();
   /** With what each is to cut. */
@@ -75,7 +92,13 @@ export class Session {
         outbox.sendText(JSON.stringify({ type: "gap", ...this.base(), seq, ...gap }));
       },
     });
-    this.#writer = new EventWriter((entry) => this.#audience.append(entry));
+    const captions = deps.tuning.captions ?? CAPTIONS;
+    this.#cueRecords = new CueRecords(captions, () => this.#clock.playheadTicks);
+    this.#writer = new EventWriter((entry) => {
+      this.#audience.append(entry);
+      this.#cueRecords.note(entry);
+    });
+    if (captions.isAlways) this.captionsOf({ profile: "web", mode: "pop-on" });
     this.#marks = new Marks(this.#writer, deps.tuning.limits.marks);
     this.#waitingCuts = new WaitingCuts(deps.clock);
     this.#kept = new KeptUtterance(deps.clock, deps.tuning.resumeMs);
@@ -115,6 +138,10 @@ export class Session {
   get connectionCount(): number {
     return this.#attendance.members.size;
   }
+  /** Who is there, in the order of coming. */
+  get members(): Iterable<Member> {
+    return this.#attendance.members;
+  }
   get isIdle(): boolean {
     return this.#speech.isIdle;
   }
@@ -153,12 +180,15 @@ export class Session {
 
   /** Seats a connection and greets it. Throws listener_limit, encoder_failed. */
   join(sink: Sink, joining: Joining): Member {
-    return this.#attendance.join(sink, joining);
+    const member = this.#attendance.join(sink, joining);
+    this.calls?.joined(member);
+    return member;
   }
 
   /** The connection has gone. Idempotent. */
   leave(member: Member): void {
     this.#attendance.leave(member);
+    this.calls?.left(member);
   }
 
   /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */
@@ -178,6 +208,7 @@ export class Session {
   /** The connection's socket has taken what it was behind with. */
   drained(member: Member): void {
     this.#audience.catchUp(member.seat);
+    this.calls?.drained(member);
     this.#clock.advance();
   }
 
@@ -186,6 +217,19 @@ export class Session {
     const { lane, outbox } = member.seat;
     const ticks = lane.rendition?.startTicksOf(outbox.behind?.frame ?? lane.frame) ?? this.#speech.edgeTicks;
     return msOfTicks(ticks);
+  }
+
+  /** Whether this connection was sent all that has begun to its end: what comes next is silence, or another utterance. */
+  isSentOut(member: Member): boolean {
+    const last = this.#speech.unplayed.findLast((utterance) => utterance.startTicks !== null);
+    if (last === undefined) return true;
+    return last.endTicks !== null && this.sentMs(member) >= msOfTicks(last.endTicks);
+  }
+
+  /** The captions that are remembered in a style: from now on, where nobody has asked for them before. */
+  captionsOf(style: CueStyle): CueRecord {
+    this.#audience.keepCues(style);
+    return this.#cueRecords.of(style);
   }
 
   // ---- speaking ------------------------------------------------------------------------------------------------
@@ -354,6 +398,7 @@ export class Session {
     this.#clock.close();
     this.#speech.close();
     this.#attendance.close(error);
+    this.#cueRecords.close();
     this.#deps.counters.sessionsClosed += 1;
     this.#onClose(this);
   }

@@ -2,7 +2,11 @@
 import { isFrameLengthAllowed } from "../audio/formats.ts";
 import { GatewayError } from "../errors.ts";
 import {
+  CALLER_FORMATS,
+  type CallerFormat,
   type ConfigureCommand,
+  CUE_MODES,
+  CUE_PROFILES,
   EVENT_KINDS,
   type EventKind,
   FRAMINGS,
@@ -44,6 +48,7 @@ export function parseSettings(query: URLSearchParams, defaults: SettingsDefaults
   }
   const role = choice("role", raw.get("role"), ROLES) ?? "both";
   const format = formatOf(raw.get("format")) ?? (role === "speaker" ? "none" : "pcm_24000");
+  const caller = choice("caller", raw.get("caller"), CALLER_FORMATS);
   const settings = complete(
     {
       format,
@@ -54,8 +59,10 @@ export function parseSettings(query: URLSearchParams, defaults: SettingsDefaults
       policy: choice("policy", raw.get("policy"), POLICIES),
       events: eventsOf(raw.get("events")),
       offsets: choice("offsets", raw.get("offsets"), OFFSET_UNITS),
+      cue_profile: choice("cue_profile", raw.get("cue_profile"), CUE_PROFILES),
+      cue_mode: choice("cue_mode", raw.get("cue_mode"), CUE_MODES),
     },
-    { role, defaults },
+    { role, caller, defaults },
   );
   const resume = query.get("resume");
   return {
@@ -82,8 +89,10 @@ export function reconfigure(
       policy: change.policy ?? current.policy,
       events: change.events ?? current.events,
       offsets: change.offsets ?? current.offsets,
+      cue_profile: change.cue_profile ?? current.cue_profile,
+      cue_mode: change.cue_mode ?? current.cue_mode,
     },
-    { role: current.role, defaults },
+    { role: current.role, caller: current.caller, defaults },
   );
 }
 
@@ -97,13 +106,20 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set([
   "policy",
   "events",
   "offsets",
+  "cue_profile",
+  "cue_mode",
+  "caller",
 ]);
 
-type Given = { [K in keyof Omit<ListenerSettings, "role">]: ListenerSettings[K] | undefined };
+type Given = { [K in keyof Omit<ListenerSettings, "role" | "caller">]: ListenerSettings[K] | undefined };
 
 function complete(
   given: Given,
-  context: { readonly role: ListenerSettings["role"]; readonly defaults: SettingsDefaults },
+  context: {
+    readonly role: ListenerSettings["role"];
+    readonly caller: CallerFormat | undefined;
+    readonly defaults: SettingsDefaults;
+  },
 ): ListenerSettings {
   const format = given.format ?? "none";
   const frameMs = given.frame_ms ?? 20;
@@ -117,9 +133,14 @@ function complete(
       format === "opus_48000" ? "10, 20, 40 or 60" : "a length of whole samples (20, 40, 60, 80, 100)";
     throw invalid("frame_ms", `${frameMs}, which ${format} can't be framed in, expected ${expected}`);
   }
+  // Binary messages say nothing of what they are: a connection gets the one voice or the other.
+  if (context.caller !== undefined && (context.role !== "speaker" || format !== "none")) {
+    throw invalid("caller", `${context.caller}, which only role=speaker with format=none may have`);
+  }
   if (leadMs < 0 || leadMs > context.defaults.maxLeadMs) {
     throw invalid("lead_ms", `${leadMs}, expected 0 to ${context.defaults.maxLeadMs}`);
   }
+  const events = given.events ?? ["characters", "words", "segments", "marks"];
   return {
     role: context.role,
     format,
@@ -129,8 +150,12 @@ function complete(
     lead_ms: leadMs,
     // A burst listener takes what it gets as fast as it can: dropping would only lose what it could have waited for.
     policy: given.policy ?? (pace === "burst" ? "lossless" : "live"),
-    events: given.events ?? ["characters", "words", "segments", "marks"],
+    events,
     offsets: given.offsets ?? "utf16",
+    ...(events.includes("cues")
+      ? { cue_profile: given.cue_profile ?? "web", cue_mode: given.cue_mode ?? "pop-on" }
+      : {}),
+    ...(context.caller === undefined ? {} : { caller: context.caller }),
   };
 }
 

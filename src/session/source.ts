@@ -62,11 +62,12 @@ export function silenceSlice(format: string, ticks: number): Slice {
 /** One upstream response's audio: bytes in, slices out. */
 export class Source {
   readonly format: string;
+  readonly #codec: SampleCodec | "opus";
   readonly #ticksPerSample: number;
   readonly #rate: number;
   readonly #ogg: OggOpusReader | null;
   /** G.711 and PCM. */
-  readonly #samples: SampleQueue | null;
+  #samples: SampleQueue | null;
   /** Opus. */
   #packets: Uint8Array[] = [];
   #decoder: SourceDecoder | null = null;
@@ -81,6 +82,7 @@ export class Source {
   constructor(format: string, store?: Uint8Array | null) {
     const { codec, sampleRate } = framedFormat(format);
     this.format = format;
+    this.#codec = codec;
     this.#rate = sampleRate;
     this.#ticksPerSample = ticksPerSample(sampleRate);
     this.#ogg = codec === "opus" ? new OggOpusReader() : null;
@@ -179,6 +181,46 @@ export class Source {
     const samples = Math.min(this.#surplus(queue.trailingSilence, limit), queue.samples);
     queue.dropTrailing(samples);
     return this.#ticksOf(samples);
+  }
+
+  /**
+   * Drops what is here behind the next `ticks`, rounded up to a sample (a packet), and whatever is left of a page: the
+   * response ends there. Ticks dropped; silence behind the last sound is counted in what is kept.
+   */
+  dropBehind(ticks: number): number {
+    this.#isStartDecided = true;
+    const queue = this.#samples;
+    if (queue === null || this.#codec === "opus") return this.#dropPacketsBehind(ticks);
+    const samples = Math.min(Math.max(0, Math.ceil(ticks / this.#ticksPerSample)), queue.samples);
+    const dropped = queue.samples - samples;
+    // The queue counts silence as it is pushed, so what is kept is pushed anew.
+    const kept = Uint8Array.from(queue.take(samples));
+    this.#samples = new SampleQueue(this.#codec, queue.clear());
+    this.#samples.push(kept);
+    return this.#ticksOf(dropped);
+  }
+
+  /** As much of `ticks` as silence can stand for: Opus has none that short. */
+  fillableTicks(ticks: number): number {
+    return this.#samples === null ? 0 : ticks;
+  }
+
+  /** Silence behind what is here, rounded up to a sample. Opus: none. */
+  addSilence(ticks: number): void {
+    if (this.#codec === "opus" || ticks <= 0) return;
+    this.push(silenceBytes(this.#codec, Math.ceil(ticks / this.#ticksPerSample)));
+  }
+
+  #dropPacketsBehind(ticks: number): number {
+    let keptSamples = 0;
+    let count = 0;
+    for (const packet of this.#packets) {
+      if (keptSamples * this.#ticksPerSample >= ticks) break;
+      keptSamples += opusPacketSamples48k(packet);
+      count += 1;
+    }
+    const behind = this.#packets.splice(count);
+    return this.#ticksOf(behind.reduce((sum, packet) => sum + opusPacketSamples48k(packet), 0));
   }
 
   /** The next samples taken rise from nothing within `ticks` (3 ms do), if the first is a sound. Opus: no change. */

@@ -3,38 +3,34 @@
  * far. `Requests` has what was asked of the upstream for them.
  *
  *   #queue   [speaking, queued, queued, ...]      utterances with audio still to be pushed
- *   #pushed  [pushed, ...]                         all audio pushed, the playhead has not passed their end
+ *   #played  [pushed, ...]                         all audio pushed, the playhead has not passed their end
  */
 import { type GatewayError, toGatewayError } from "../errors.ts";
-import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import type { Audience } from "./audience.ts";
 import type { EventWriter } from "./event-writer.ts";
 import { type KeptSpeech, keepSpeech } from "./kept-speech.ts";
 import type { Marks } from "./marks.ts";
+import { PlayedOut } from "./played-out.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { SessionDeps } from "./ports.ts";
-import { RecentAudio } from "./recent-audio.ts";
 import { Requests } from "./requests.ts";
-import { seamPauseMs } from "./seam-pause.ts";
 import { SegmentFeed } from "./segment-feed.ts";
-import type { SegmentTimes } from "./segment-times.ts";
-import { type Slice, silenceSlice } from "./source.ts";
 import { StallWatch } from "./stall-watch.ts";
+import { takeUp, tellTakenUp } from "./taking-up.ts";
+import { TimelineEdge } from "./timeline-edge.ts";
+import type { UnsentSegments } from "./unsent-segments.ts";
 import type { Utterance } from "./utterance.ts";
-import { UtteranceCues } from "./utterance-cues.ts";
-import { writeError, writeFinished, writeStarted } from "./utterance-events.ts";
+import { writeError } from "./utterance-events.ts";
 
 /** Audio is pushed in multiples of this, so that most frames are cut out of one piece without copying. */
 const PUSH_TICKS = 20 * TICKS_PER_MS;
-/** Audio that was heard is kept this long: the word in which speech is cut may have begun before. */
-const RECENT_TICKS = 2000 * TICKS_PER_MS;
-/** The silence that a response still begins with when it was trimmed. */
-const LEAD_TICKS = 20 * TICKS_PER_MS;
-
-/** An utterance whose audio is all pushed (or that failed), waiting to be played out. */
-interface Pushed {
-  readonly utterance: Utterance;
-  readonly error: GatewayError | null;
+/** How much to feed, places on the timeline. */
+export interface FeedLimits {
+  readonly untilTicks: number;
+  /** Up to here a word may be pushed in parts, because listeners have nothing else. */
+  readonly neededTicks: number;
+  /** So much more of the same segment, ticks, where it is there. */
+  readonly surplusTicks: number;
 }
 
 export interface SpeechOptions {
@@ -56,23 +52,18 @@ export class Speech {
   readonly #options: SpeechOptions;
   readonly #requests: Requests;
   readonly #stallWatch: StallWatch;
-  readonly #recent = new RecentAudio();
   #queue: Utterance[] = [];
-  #pushed: Pushed[] = [];
+  readonly #played: PlayedOut;
   #feed: SegmentFeed | null = null;
   /** Memory of the feed before, for the next. */
   #spareStore: Uint8Array | null = null;
-  #lastCues: UtteranceCues | null = null;
-  /** Segments whose first frame has not left, in order. */
-  #unsent: SegmentTimes[] = [];
-  /** How the last segment ended, for the pause before the next of the same utterance. */
-  #seam: { readonly utterance: Utterance; readonly text: string; readonly silenceTicks: number } | null =
-    null;
-  edgeTicks = 0;
+  readonly #edge: TimelineEdge;
 
   constructor(options: SpeechOptions) {
     this.#options = options;
     const { deps, audience } = options;
+    this.#played = new PlayedOut(options);
+    this.#edge = new TimelineEdge(options);
     this.#requests = new Requests({
       deps,
       audience,
@@ -82,6 +73,7 @@ export class Speech {
       bufferedTicks: (run) => (this.#feed?.run === run ? this.#feed.bufferedTicks : 0),
       onTaken: options.onTaken,
       onProgress: () => {
+        this.#takeUp();
         this.openNext();
         options.onProgress();
       },
@@ -105,19 +97,27 @@ export class Speech {
     });
   }
 
+  /** End of all audio pushed. */
+  get edgeTicks(): number {
+    return this.#edge.ticks;
+  }
+  /** Segments of which no frame has left. */
+  get unsent(): UnsentSegments {
+    return this.#edge.unsent;
+  }
   get queuedCount(): number {
     return this.#queue.length;
   }
   /** Utterances that are not over for the listener. */
   get unplayed(): Utterance[] {
-    return [...this.#pushed.map((entry) => entry.utterance), ...this.#queue];
+    return [...this.#played.utterances, ...this.#queue];
   }
   /** Utterances of which nothing has been spoken. */
   get unbegun(): Utterance[] {
     return this.#queue.filter((utterance) => utterance.startTicks === null);
   }
   get isIdle(): boolean {
-    return this.#queue.length === 0 && this.#pushed.length === 0;
+    return this.#queue.length === 0 && this.#played.isEmpty;
   }
   /** Whether anything has come for what is being spoken that was not looked at, or is on its way. */
   get hasUnread(): boolean {
@@ -125,7 +125,7 @@ export class Speech {
   }
   /** Timeline position at which the next utterance will have been played; null when none waits for that. */
   get nextEndTicks(): number | null {
-    return this.#pushed[0]?.utterance.endTicks ?? null;
+    return this.#played.nextEndTicks;
   }
 
   /** Queues it before those of a lower priority that were not asked for yet; returns how many stand before it. */
@@ -166,14 +166,11 @@ export class Speech {
     this.#requests.readOn();
   }
 
-  /**
-   * Pushes audio to the listeners until the edge reaches `untilTicks` or there is none, and of the same segment up to
-   * `surplusTicks` more; true if any was pushed.
-   */
-  feed(untilTicks: number, surplusTicks = 0): boolean {
+  /** Pushes audio to the listeners until the edge reaches `untilTicks` or there is none; true if any was pushed. */
+  feed(limits: FeedLimits): boolean {
     const before = this.edgeTicks;
     for (;;) {
-      const isEnough = this.edgeTicks >= untilTicks;
+      const isEnough = this.edgeTicks >= limits.untilTicks;
       const feed = isEnough ? this.#feed : (this.#feed ?? this.#nextFeed());
       if (feed === null) break;
       try {
@@ -182,10 +179,13 @@ export class Speech {
           feed.tellUpTo(this.edgeTicks);
           break;
         }
-        const wantedTicks = Math.ceil((untilTicks - this.edgeTicks) / PUSH_TICKS) * PUSH_TICKS;
-        const slice = feed.next(wantedTicks, surplusTicks);
+        const slice = feed.next({
+          maxTicks: this.#pushTicksTo(limits.untilTicks),
+          neededTicks: this.#pushTicksTo(limits.neededTicks),
+          surplusTicks: limits.surplusTicks,
+        });
         if (slice !== undefined) {
-          this.#push(slice);
+          this.#edge.push(slice);
           feed.tellUpTo(this.edgeTicks);
         } else if (feed.isOver) this.#finishFeed(feed);
         else break;
@@ -196,47 +196,20 @@ export class Speech {
     return this.edgeTicks > before;
   }
 
-  /** Whether any segment was pushed of which no frame has left. */
-  get awaitsSent(): boolean {
-    return this.#unsent.length > 0;
-  }
-
-  /** Frames up to `sentTicks` have left: the first of every segment that begins before. */
-  noteSent(sentTicks: number, nowMs: number): void {
-    for (;;) {
-      const [times] = this.#unsent;
-      if (times === undefined || (times.startTicks ?? 0) >= sentTicks) return;
-      times.firstFrameMs = nowMs;
-      this.#unsent.shift();
-    }
+  #pushTicksTo(ticks: number): number {
+    return Math.ceil((ticks - this.edgeTicks) / PUSH_TICKS) * PUSH_TICKS;
   }
 
   /** Tells of every utterance that has been played when the playhead stands at `playheadTicks`. */
   tellPlayed(playheadTicks: number): void {
-    this.#recent.forgetBefore(playheadTicks - RECENT_TICKS);
-    this.#queue[0]?.forgetBefore(playheadTicks - RECENT_TICKS);
-    while (this.#pushed[0] !== undefined && (this.#pushed[0].utterance.endTicks ?? 0) <= playheadTicks) {
-      const { utterance, error } = this.#pushed[0];
-      this.#pushed.shift();
-      const { counters } = this.#options.deps;
-      if (error === null) counters.utterancesDone += 1;
-      else counters.utterancesFailed += 1;
-      writeFinished(this.#options.writer, this.#options.deps, {
-        utterance,
-        outcome: error === null ? "done" : "failed",
-        atTicks: utterance.endTicks ?? this.edgeTicks,
-        error,
-        heardEnd: utterance.spokenClientEnd,
-      });
-      for (const name of utterance.marks)
-        this.#options.marks.note(name, utterance.endTicks ?? this.edgeTicks);
-    }
+    this.#edge.forgetHeard(this.#queue[0], playheadTicks);
+    this.#played.tell(playheadTicks);
   }
 
   /** Takes an utterance out; its requests are aborted. Its audio is the caller's to cut. */
   remove(utterance: Utterance): void {
     this.#queue = this.#queue.filter((queued) => queued !== utterance);
-    this.#pushed = this.#pushed.filter((entry) => entry.utterance !== utterance);
+    this.#played.remove(utterance);
     this.#abortRuns(utterance);
   }
 
@@ -248,7 +221,7 @@ export class Speech {
       utterance,
       cutTicks,
       edgeTicks: utterance.endTicks ?? this.edgeTicks,
-      recent: this.#recent,
+      recent: this.#edge.recent,
       feed,
       behind: this.#requests.segmentsOf(utterance).filter((segment) => segment !== feed?.run.segment),
       nowMs: this.#options.deps.clock.nowMs(),
@@ -272,11 +245,7 @@ export class Speech {
 
   /** After a cut: the timeline goes on at `edgeTicks`; these utterances are said anew, before all others. */
   restart(edgeTicks: number, rewound: readonly Utterance[]): void {
-    this.edgeTicks = edgeTicks;
-    this.#recent.clear();
-    this.#lastCues = null;
-    this.#seam = null;
-    this.#unsent = [];
+    this.#edge.cutTo(edgeTicks);
     for (const utterance of rewound) {
       this.remove(utterance);
       utterance.rewind(this.#options.deps.clock.nowMs());
@@ -292,7 +261,7 @@ export class Speech {
     this.#requests.close();
     for (const utterance of this.unplayed) this.remove(utterance);
     this.#closeFeed();
-    this.#recent.clear();
+    this.#edge.recent.clear();
   }
 
   /** The utterance that would be asked for next if only its text had come. */
@@ -300,13 +269,6 @@ export class Speech {
     if (!this.#requests.hasRoom || !this.#options.isListened()) return null;
     const next = this.#queue.find((utterance) => !utterance.isExhausted);
     return next !== undefined && !next.hasSegment && !next.isTextEnded ? next : null;
-  }
-
-  #push(slice: Slice): void {
-    const { resumeMs } = this.#options.deps.tuning;
-    this.#options.audience.push(slice);
-    if (resumeMs > 0) this.#recent.push(this.edgeTicks, slice);
-    this.edgeTicks += slice.ticks;
   }
 
   /** The feed of the oldest request once it has audio; utterances that turn out empty end here. */
@@ -320,12 +282,11 @@ export class Speech {
     if (open === undefined) return null;
     const { run, utterance } = open;
     if (!run.hasChunk && !run.isComplete) return null;
-    if (utterance.startTicks === null && run.hasChunk) this.#startUtterance(utterance, run.segment.start);
-    this.#pause(utterance, run.sourceFormat);
+    if (utterance.startTicks === null && run.hasChunk) {
+      this.#edge.startUtterance(utterance, run.segment.start);
+    }
+    this.#edge.startSegment(utterance, run);
     const { tuning } = this.#options.deps;
-    this.#noteCues(utterance, run.segment.start);
-    run.segment.times.startTicks = this.edgeTicks;
-    this.#unsent.push(run.segment.times);
     open.asked.startTicks = this.edgeTicks;
     this.#feed = new SegmentFeed({
       run,
@@ -338,37 +299,8 @@ export class Speech {
       wants: (kind) => this.#options.audience.wasWanted(kind),
       isFollowed: () => this.#queue.length > 1,
     });
+    this.#takeUp();
     return this.#feed;
-  }
-
-  #startUtterance(utterance: Utterance, spokenStart: number): void {
-    this.edgeTicks = this.#options.audience.alignEnds(this.edgeTicks);
-    utterance.startTicks = this.edgeTicks;
-    this.#seam = null;
-    writeStarted(this.#options.writer, utterance, spokenStart);
-  }
-
-  /** The silence that punctuation asks for between two segments, less what the upstream has left of its own. */
-  #pause(utterance: Utterance, format: string): void {
-    const seam = this.#seam;
-    this.#seam = null;
-    if (seam?.utterance !== utterance) return;
-    // Where listeners are waiting already, the pause has been. Those that take it as it comes are not waiting.
-    const { audience, playheadTicks } = this.#options;
-    if (audience.shape.hasRealtime && this.edgeTicks <= playheadTicks()) return;
-    const wantedTicks = seamPauseMs(seam.text, this.#options.deps.tuning.seams) * TICKS_PER_MS;
-    const missing = wantedTicks - seam.silenceTicks - LEAD_TICKS;
-    if (missing < PUSH_TICKS) return;
-    const slice = silenceSlice(format, missing);
-    if (slice.ticks > 0) this.#push(slice);
-  }
-
-  #noteCues(utterance: Utterance, spokenStart: number): void {
-    if (utterance.cues !== null || !this.#options.audience.wants("cues")) return;
-    const edgeSeconds = this.edgeTicks / TICKS_PER_SECOND;
-    const notBeforeSeconds = Math.max(edgeSeconds, this.#lastCues?.lastEndSeconds ?? 0);
-    utterance.cues = new UtteranceCues(utterance.spoken, spokenStart, notBeforeSeconds);
-    this.#lastCues = utterance.cues;
   }
 
   #finishFeed(feed: SegmentFeed): void {
@@ -376,20 +308,33 @@ export class Speech {
     if (run.characterCost !== null) {
       utterance.charactersBilled = (utterance.charactersBilled ?? 0) + run.characterCost;
     }
-    if (run.error !== null) {
+    if (run.error !== null && !feed.isWhole) {
       this.#fail(utterance, run.error);
       return;
     }
     const isLastOfUtterance = utterance.isExhausted && !this.#requests.isFurther(utterance);
     feed.finish();
-    if (run.requestId !== null) utterance.noteRequest(run.requestId);
-    this.#seam = { utterance, text: run.segment.text, silenceTicks: feed.trailingSilenceTicks };
+    if (run.error !== null) tellTakenUp(feed, { ...this.#options, atTicks: this.edgeTicks });
+    else if (run.requestId !== null) utterance.noteRequest(run.requestId);
+    this.#edge.endSegment(feed);
     this.#closeFeed();
     const open = this.#requests.first;
     if (open !== undefined) open.asked.endTicks = this.edgeTicks;
     this.#requests.shift();
     if (isLastOfUtterance) this.#finishUtterance(utterance, null);
     this.openNext();
+  }
+
+  /** A response that broke off: its rest is asked for at once, before what is here has been heard. */
+  #takeUp(): void {
+    const feed = this.#feed;
+    const open = this.#requests.first;
+    if (feed === null || open?.run !== feed.run || feed.run.error === null || feed.isWhole) return;
+    try {
+      open.isTakenUp = takeUp(feed, this.#options.deps.clock.nowMs());
+    } catch (thrown) {
+      this.#fail(feed.utterance, toGatewayError(thrown));
+    }
   }
 
   #fail(utterance: Utterance, error: GatewayError): void {
@@ -408,12 +353,8 @@ export class Speech {
     this.#queue = this.#queue.filter((queued) => queued !== utterance);
     if (this.#queue.length === 0) this.#spareStore = null;
     utterance.endText(this.#options.deps.clock.nowMs());
-    utterance.endTicks = this.edgeTicks;
-    if (utterance.startTicks !== null) {
-      this.edgeTicks = this.#options.audience.flush(this.edgeTicks);
-      utterance.padTicks = this.edgeTicks - utterance.endTicks;
-    }
-    this.#pushed.push({ utterance, error });
+    this.#edge.endUtterance(utterance);
+    this.#played.add(utterance, error);
   }
 
   #abortRuns(utterance: Utterance): void {

@@ -1,12 +1,24 @@
-/** The cues of one utterance, made of its words as they are timed and of its text as it grows. */
+/** The cues of one utterance in one style, made of its words as they are timed and of its text as it grows. */
 import { BoundaryFinder } from "../text/boundaries.ts";
 import type { SpokenText } from "../text/spoken-text.ts";
+import { type CueStyle, cueNumbers } from "../timing/cue-profiles.ts";
+import { RollUp } from "../timing/cue-roll-up.ts";
 import { type Cue, CueBuilder } from "../timing/cues.ts";
 import type { TimedWord } from "../timing/timed.ts";
 import type { EventBuilder } from "./event-writer.ts";
+import type { VoicePart } from "./voice-parts.ts";
 
 /** Cues that are remembered for late joiners. */
 const MAX_REMEMBERED = 4;
+
+export interface UtteranceCuesOptions {
+  readonly style: CueStyle;
+  /** Where in the spoken text they begin, if somebody asked for cues in the middle of it. */
+  readonly from: number;
+  /** No cue starts earlier. */
+  readonly notBeforeSeconds: number;
+  readonly voices: readonly VoicePart[];
+}
 
 export class UtteranceCues {
   #recent: { readonly startTicks: number; readonly endTicks: number; readonly build: EventBuilder }[] = [];
@@ -22,14 +34,20 @@ export class UtteranceCues {
   /** When the last cue goes. */
   lastEndSeconds: number;
 
-  /** `from`: where in the spoken text they begin, if somebody asked for cues in the middle of it. */
-  constructor(text: SpokenText, from: number, notBeforeSeconds: number) {
+  readonly #voices: readonly VoicePart[];
+  readonly #style: CueStyle;
+  readonly #rollUp: RollUp | null;
+
+  constructor(text: SpokenText, { style, from, notBeforeSeconds, voices }: UtteranceCuesOptions) {
     this.#text = text;
-    this.#builder = new CueBuilder({ breaks: new BoundaryFinder(), notBeforeSeconds });
+    this.#style = style;
+    this.#voices = voices;
+    this.#rollUp = style.mode === "roll-up" ? new RollUp() : null;
     this.lastEndSeconds = notBeforeSeconds;
     this.#spokenTo = from;
     this.#clientTo = text.clientEnd(from);
     this.#base = this.#clientTo;
+    this.#builder = this.#newBuilder();
   }
 
   /** Words in order, with the client's offsets, in seconds of the timeline. */
@@ -51,11 +69,11 @@ export class UtteranceCues {
   endSegment(next: number, untilSeconds: number): Cue[] {
     this.#append();
     const cues = this.#placed(this.#builder.flush(untilSeconds));
-    this.#builder = new CueBuilder({ breaks: new BoundaryFinder(), notBeforeSeconds: this.lastEndSeconds });
     this.#spokenTo = next;
     this.#clientTo = this.#text.clientEnd(next);
     this.#base = this.#clientTo;
     this.#removed = [];
+    this.#builder = this.#newBuilder();
     return cues;
   }
 
@@ -92,10 +110,31 @@ export class UtteranceCues {
       start: placed.start + by,
       end: placed.end + by,
     });
-    return cues.map((cue) => ({
+    const placed = cues.map((cue) => ({
       ...moved(cue),
+      ...this.#voiceAt(cue.start + by),
       lines: cue.lines.map((line) => ({ ...line, words: line.words.map(moved) })),
     }));
+    const rollUp = this.#rollUp;
+    return rollUp === null ? placed : placed.flatMap((cue) => rollUp.push(cue));
+  }
+
+  #newBuilder(): CueBuilder {
+    const builder = new CueBuilder({
+      breaks: new BoundaryFinder(),
+      numbers: cueNumbers(this.#style),
+      notBeforeSeconds: this.lastEndSeconds,
+    });
+    for (const { end } of this.#voices) if (end > this.#base) builder.noteVoice(end - this.#base);
+    return builder;
+  }
+
+  /** Who says what stands there in the client's text. */
+  #voiceAt(offset: number): Pick<Cue, "voice"> {
+    const part = this.#voices.find(({ end }) => offset < end) ?? this.#voices.at(-1);
+    if (part === undefined) return {};
+    const { voiceId, speaker } = part;
+    return { voice: { voiceId, ...(speaker === undefined ? {} : { speaker }) } };
   }
 
   /** What was taken out of the text (Markdown signs) is not shown either. */

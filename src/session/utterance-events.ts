@@ -61,6 +61,29 @@ export function writeError(
   }));
 }
 
+/** Its upstream's response broke off, and what is behind `spokenEnd` is said anew from `atTicks` on. */
+export function writeTakenUp(
+  writer: EventWriter,
+  told: {
+    readonly utterance: Utterance;
+    readonly cause: GatewayError;
+    readonly spokenEnd: number;
+    readonly atTicks: number;
+  },
+): void {
+  const { utterance, cause, spokenEnd, atTicks } = told;
+  const start = utterance.spoken.clientEnd(spokenEnd);
+  writer.write({ positionTicks: atTicks, kind: null, utterance }, (base, offset) => ({
+    type: "warning",
+    ...base,
+    code: "speech_taken_up",
+    message: "The upstream's speech broke off: it goes on behind the last whole word",
+    utterance_id: utterance.id,
+    start: offset(start),
+    cause: errorBody(cause),
+  }));
+}
+
 export interface Finish {
   readonly utterance: Utterance;
   readonly outcome: UtteranceDoneEvent["outcome"];

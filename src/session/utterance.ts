@@ -16,16 +16,18 @@ import { isBlank } from "../text/characters.ts";
 import { type Segment, Segmenter } from "../text/segmenter.ts";
 import { SpokenText } from "../text/spoken-text.ts";
 import { TokenPace } from "../text/token-pace.ts";
+import type { CueTracks } from "./cue-tracks.ts";
 import type { KeptRun, KeptSpeech } from "./kept-speech.ts";
 import { ArrivalTimes, newTimes, type SegmentTimes } from "./segment-times.ts";
 import type { RequestTemplate } from "./speech-request.ts";
-import type { UtteranceCues } from "./utterance-cues.ts";
 
 /**
  * Longest piece of a whole text, UTF-16 units: texts up to here are one request, so that the upstream hears all of them
  * at once; longer ones are cut at sentence ends, so that an interruption does not pay for what is far ahead.
  */
 const WHOLE_MAX_CHARS = 800;
+/** How often text is taken up from one and the same place before its failure is the utterance's. */
+const MAX_STUCK = 3;
 /** Segments whose latency is told. */
 const MAX_TOLD_SEGMENTS = 64;
 
@@ -41,6 +43,8 @@ export interface SpokenTime {
 /** A segment with what is known of its making. */
 export interface TimedSegment extends Segment {
   readonly times: SegmentTimes;
+  /** The rest of one whose response broke off. */
+  readonly isRest?: true;
 }
 
 export interface UtteranceOptions {
@@ -83,10 +87,11 @@ export class Utterance {
   /** Offset in the spoken text where it went on last; what is before was heard. */
   resumedStart = 0;
   #resumedRun: KeptRun | null = null;
+  #stuckCount = 0;
   /** Characters and words of what is being heard, rising; those long heard are forgotten. */
   characters: SpokenTime[] = [];
   words: SpokenTime[] = [];
-  cues: UtteranceCues | null = null;
+  cues: CueTracks | null = null;
   timing: Timing | "none" = "none";
   charactersSpoken = 0;
   charactersBilled: number | null = null;
@@ -232,6 +237,21 @@ export class Utterance {
     this.#segments.unshift(...segments.map((segment) => this.#timed(segment, nowMs)));
   }
 
+  /** Whether a response that broke off may be asked for anew from `end` on: not again and again from one place. */
+  mayTakeUp(segment: Segment, end: number): boolean {
+    return end > segment.start || this.#stuckCount < MAX_STUCK;
+  }
+
+  /** A response broke off: the rest of its segment is said before all others. */
+  takeUp(segment: TimedSegment, rest: Segment, nowMs: number): void {
+    const isStuck = rest.start <= segment.start;
+    this.#stuckCount = isStuck ? this.#stuckCount + 1 : 0;
+    const arrivedMs = isStuck ? segment.times.arrivedMs : nowMs;
+    const times = newTimes(this.#text.clientRange(rest.start, rest.end), { arrivedMs, cutMs: nowMs });
+    this.segmentTimes = this.segmentTimes.filter((own) => !isStuck || own !== segment.times);
+    this.#segments.unshift({ ...rest, times, isRest: true });
+  }
+
   /** The upstream has finished a request for it. */
   noteRequest(requestId: string): void {
     this.requestIds = [...this.requestIds.slice(-2), requestId];
@@ -280,13 +300,21 @@ export class Utterance {
 
   /** Makes it ready to be said anew from the beginning, or from where it went on: nothing was heard since. */
   rewind(nowMs: number): void {
-    const again = this.#taken.splice(0);
+    const taken = this.#taken.splice(0);
+    // What was asked for in part is asked for in one again.
+    const again = taken.filter(
+      (segment, index) => !taken.slice(0, index).some((other) => isPart(segment, other)),
+    );
+    this.#segments = this.#segments.filter((segment) => !taken.some((other) => isPart(segment, other)));
+    this.#stuckCount = 0;
     this.putBack(again, nowMs);
     this.keptRun = this.#resumedRun?.again() ?? null;
     this.#forgetPlace();
     this.characters = this.characters.filter((time) => time.start < this.resumedStart);
     this.words = [];
-    this.segmentTimes = this.segmentTimes.filter((times) => !again.some((taken) => taken.times === times));
+    this.segmentTimes = this.segmentTimes.filter(
+      (times) => !taken.some((segment) => segment.times === times),
+    );
     // They may be of text that is now to come.
     this.requestIds = [];
     if (this.isResumed) return;
@@ -332,6 +360,10 @@ export class Utterance {
     const times = newTimes(this.#text.clientRange(start, end), { arrivedMs, cutMs: nowMs });
     return { text, start, end, times };
   }
+}
+
+function isPart(segment: Segment, whole: Segment): boolean {
+  return segment.start >= whole.start && segment.end <= whole.end;
 }
 
 function wholeSegments(spoken: string): Segment[] {

@@ -19,7 +19,7 @@ export interface Unit {
   readonly columns: number;
 }
 
-/** Characters of a Latin line against those of a Chinese, Japanese or Korean one (42 and 16). */
+/** Columns of a wide letter where nothing else is known: as of Chinese. */
 const WIDE_COLUMNS = 42 / 16;
 const WIDE =
   /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Bopomofo}\u3000-\u303f\u30fb\u30fc\uff01-\uff60]/u;
@@ -29,17 +29,28 @@ const TAG = /<\/?[A-Za-z][^<>]*>/g;
 const OPENER = /[\p{Ps}\p{Pi}"'¿¡]/u;
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
 
-export function newUnit(shown: string, facts: Omit<Unit, "shown" | "columns">): Unit {
-  return { ...facts, shown, columns: columnsOf(shown) };
+export function newUnit(
+  shown: string,
+  facts: Omit<Unit, "shown" | "columns">,
+  wideColumns = WIDE_COLUMNS,
+): Unit {
+  return { ...facts, shown, columns: columnsOf(shown, wideColumns) };
 }
 
-/** Width of shown text in Latin characters. */
-export function columnsOf(text: string): number {
+/** How many wide letters a text has. */
+export function countWide(text: string): number {
+  let count = 0;
+  for (const character of text) if (character >= "\u0300" && WIDE.test(character)) count += 1;
+  return count;
+}
+
+/** Width of shown text in Latin characters. `wideColumns`: of a Chinese, Japanese or Korean letter. */
+export function columnsOf(text: string, wideColumns = WIDE_COLUMNS): number {
   let columns = 0;
   for (const character of text) {
     if (character < "\u0300") columns += 1;
     else if (INVISIBLE.test(character)) continue;
-    else if (WIDE.test(character)) columns += WIDE_COLUMNS;
+    else if (WIDE.test(character)) columns += wideColumns;
     else columns += EMOJI.test(character) ? 2 : 1;
   }
   return columns;
@@ -73,6 +84,16 @@ export function splitGap(text: string): Gap {
   };
 }
 
+/** As `splitGap` where one voice ends at `at` and another begins: nothing goes over. */
+export function splitGapAt(text: string, at: number): Gap {
+  const before = text.slice(0, at).replace(TAG, "");
+  return {
+    closing: joined(before, squash(before)),
+    opening: squash(text.slice(at).replace(TAG, "")),
+    hasSpace: true,
+  };
+}
+
 /** Between words without a space: what follows the first opening mark opens, all before it closes. */
 function splitUnspaced(gap: string): { closing: string; opening: string } {
   const opener = gap.search(OPENER);
@@ -90,12 +111,12 @@ function squash(text: string): string {
 }
 
 /** A unit wider than a line as several that fit, each with its share of the time. */
-export function splitWide(unit: Unit, maxColumns: number): Unit[] {
+export function splitWide(unit: Unit, maxColumns: number, wideColumns = WIDE_COLUMNS): Unit[] {
   if (unit.columns <= maxColumns) return [unit];
   const parts: string[] = [];
   let part = "";
   for (const { segment } of GRAPHEMES.segment(unit.shown)) {
-    if (part !== "" && columnsOf(part + segment) > maxColumns) {
+    if (part !== "" && columnsOf(part + segment, wideColumns) > maxColumns) {
       parts.push(part);
       part = "";
     }
@@ -111,10 +132,14 @@ export function splitWide(unit: Unit, maxColumns: number): Unit[] {
     const startSeconds = word.startSeconds + duration * from;
     const endSeconds = word.startSeconds + (duration * said) / unit.shown.length;
     const isLast = i === parts.length - 1;
-    return newUnit(shown, {
-      hasSpaceBefore: i === 0 && unit.hasSpaceBefore,
-      rank: isLast ? unit.rank : "word",
-      word: { ...word, startSeconds, endSeconds },
-    });
+    return newUnit(
+      shown,
+      {
+        hasSpaceBefore: i === 0 && unit.hasSpaceBefore,
+        rank: isLast ? unit.rank : "word",
+        word: { ...word, startSeconds, endSeconds },
+      },
+      wideColumns,
+    );
   });
 }

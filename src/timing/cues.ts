@@ -1,9 +1,19 @@
 /**
  * Captions of timed words: cues of one or two lines that break where the speech breaks, stay long enough to be read
- * where the pause allows it, and never overlap. Numbers: facts/protocols.md 6.3 (Netflix, BBC).
+ * where the pause allows it, and never overlap. The numbers are in `cue-profiles.ts`.
  */
 import { bestCut, type CueLine, columnsOfLine, fitsTwoLines, layOut } from "./cue-layout.ts";
-import { type BreakRank, newUnit, splitGap, splitWide, type Unit } from "./cue-units.ts";
+import { type CueNumbers, cueNumbers, scriptOf, type WideScript, wideNumbers } from "./cue-profiles.ts";
+import {
+  type BreakRank,
+  countWide,
+  type Gap,
+  newUnit,
+  splitGap,
+  splitGapAt,
+  splitWide,
+  type Unit,
+} from "./cue-units.ts";
 import type { TimedWord } from "./timed.ts";
 
 /** Seconds on the clock of the words; offsets are UTF-16, into the client's text, from the first word to the last. */
@@ -13,6 +23,14 @@ export interface Cue {
   readonly start: number;
   readonly end: number;
   readonly lines: readonly CueLine[];
+  /** Who says it, where that is known. */
+  readonly voice?: CueVoice;
+}
+
+export interface CueVoice {
+  readonly voiceId: string;
+  /** For people; of a dialogue. */
+  readonly speaker?: string;
 }
 
 export interface Break {
@@ -29,27 +47,25 @@ export interface BreakSource {
 
 export interface CueOptions {
   readonly breaks: BreakSource;
-  /** Latin characters a line; of Chinese, Japanese and Korean ones 16 where this is 42. */
-  readonly maxLineChars?: number;
+  /** Default: those of `web`, pop-on. */
+  readonly numbers?: CueNumbers;
   /** A cue starts no earlier: where the utterance before left its last cue. */
   readonly notBeforeSeconds?: number;
 }
 
-const MIN_CUE_SECONDS = 5 / 6;
-const MAX_CUE_SECONDS = 7;
-const READING_CHARS_PER_SECOND = 17;
-/** Between two cues, so that the eye sees the change: two frames of film. */
-const CUE_GAP_SECONDS = 0.083;
-/** A shorter hole between cues flickers: the cue stays until the next. */
-const FLICKER_SECONDS = 0.5;
 /** A pause that ends a cue wherever it comes. */
 const PAUSE_SECONDS = 0.7;
 /** A sentence shorter than this share of a line waits for the next one. */
 const SHORT_SENTENCE = 1 / 3;
+const WEB = cueNumbers({ profile: "web", mode: "pop-on" });
 
 export class CueBuilder {
   readonly #breaks: BreakSource;
-  readonly #maxColumns: number;
+  readonly #numbers: CueNumbers;
+  /** By the text so far: Chinese until it has letters of another one. */
+  #script: WideScript = "chinese";
+  /** Offsets where another voice begins, rising; those behind the open word. */
+  #voiceStarts: number[] = [];
   /** Client's text from `#base` on. */
   #text = "";
   #base = 0;
@@ -63,16 +79,22 @@ export class CueBuilder {
   #lastEndSeconds: number;
   #out: Cue[] = [];
 
-  constructor({ breaks, maxLineChars = 42, notBeforeSeconds = 0 }: CueOptions) {
+  constructor({ breaks, numbers = WEB, notBeforeSeconds = 0 }: CueOptions) {
     this.#breaks = breaks;
-    this.#maxColumns = maxLineChars;
+    this.#numbers = numbers;
     this.#lastEndSeconds = notBeforeSeconds;
   }
 
   /** More of the client's text; it has to be there before its words. */
   append(text: string): void {
     this.#text += text;
+    if (this.#script === "chinese") this.#script = scriptOf(text) ?? "chinese";
     for (const found of this.#breaks.push(text)) this.#found.push(found);
+  }
+
+  /** Another voice begins at `at`, before the words there: no cue goes over it. */
+  noteVoice(at: number): void {
+    this.#voiceStarts.push(at);
   }
 
   /** Takes words in order, and gives the cues that they complete. */
@@ -97,14 +119,30 @@ export class CueBuilder {
   #take(word: TimedWord): void {
     const open = this.#open;
     const from = open?.word.end ?? this.#base;
-    const gap = splitGap(this.#text.slice(from - this.#base, word.start - this.#base));
-    if (open !== null) this.#addUnit(gap.closing, this.#rankBefore(word.start));
-    else this.#rankBefore(word.start);
-    this.#closeWhatIsComplete(word);
+    const voiceStart = this.#voiceStartBefore(word.start);
+    const gap = this.#gap(from, word.start, voiceStart);
+    const rank = this.#rankBefore(word.start);
+    if (open !== null) this.#addUnit(gap.closing, voiceStart === null ? rank : "sentence");
+    if (voiceStart === null) this.#closeWhatIsComplete(word);
+    else this.#close(this.#units.length, word.startSeconds);
     const opening = open === null ? `${gap.closing.trimStart()}${gap.opening}` : gap.opening;
     this.#open = { word, opening, hasSpaceBefore: open !== null && gap.hasSpace };
     this.#text = this.#text.slice(word.start - this.#base);
     this.#base = word.start;
+  }
+
+  /** Where the voice of the word there begins, if it is not that of the word before. */
+  #voiceStartBefore(start: number): number | null {
+    let last: number | null = null;
+    while (this.#voiceStarts[0] !== undefined && this.#voiceStarts[0] <= start) {
+      last = this.#voiceStarts.shift() ?? null;
+    }
+    return last;
+  }
+
+  #gap(from: number, to: number, voiceStart: number | null): Gap {
+    const text = this.#text.slice(from - this.#base, to - this.#base);
+    return voiceStart === null ? splitGap(text) : splitGapAt(text, Math.max(0, voiceStart - from));
   }
 
   /** The best break between the open word and the next one. */
@@ -128,8 +166,9 @@ export class CueBuilder {
     const open = this.#open;
     if (open === null) return;
     const shown = `${open.opening}${open.word.text}${closing}`;
-    const unit = newUnit(shown, { hasSpaceBefore: open.hasSpaceBefore, rank, word: open.word });
-    for (const part of splitWide(unit, this.#maxColumns)) {
+    const { columns } = wideNumbers(this.#script);
+    const unit = newUnit(shown, { hasSpaceBefore: open.hasSpaceBefore, rank, word: open.word }, columns);
+    for (const part of splitWide(unit, this.#numbers.maxColumns, columns)) {
       while (this.#units.length > 0 && !this.#hasRoomFor(part)) {
         const count = bestCut(this.#units);
         this.#close(count, this.#units[count]?.word.startSeconds ?? part.word.startSeconds);
@@ -140,8 +179,8 @@ export class CueBuilder {
 
   #hasRoomFor(unit: Unit): boolean {
     const startSeconds = this.#units[0]?.word.startSeconds ?? 0;
-    const isTooLong = unit.word.endSeconds - startSeconds > MAX_CUE_SECONDS;
-    return !isTooLong && fitsTwoLines([...this.#units, unit], this.#maxColumns);
+    const isTooLong = unit.word.endSeconds - startSeconds > this.#numbers.maxSeconds;
+    return !isTooLong && fitsTwoLines([...this.#units, unit], this.#numbers.maxColumns);
   }
 
   /** Ends the cue before `next` at a pause, and at the end of a sentence that is long enough to stand alone. */
@@ -150,7 +189,7 @@ export class CueBuilder {
     if (last === undefined) return;
     const isPause = next.startSeconds - last.word.endSeconds >= PAUSE_SECONDS;
     const isSentence =
-      last.rank === "sentence" && columnsOfLine(this.#units) >= this.#maxColumns * SHORT_SENTENCE;
+      last.rank === "sentence" && columnsOfLine(this.#units) >= this.#numbers.maxColumns * SHORT_SENTENCE;
     if (isPause || isSentence) this.#close(this.#units.length, next.startSeconds);
   }
 
@@ -163,9 +202,10 @@ export class CueBuilder {
     this.#units = this.#units.slice(count);
     const startSeconds = Math.max(first.word.startSeconds, this.#lastEndSeconds);
     const spokenEnd = Math.max(last.word.endSeconds, startSeconds);
-    const wanted = startSeconds + Math.max(MIN_CUE_SECONDS, columnsOfLine(units) / READING_CHARS_PER_SECOND);
-    const free = nextSeconds - CUE_GAP_SECONDS;
-    const isFlicker = nextSeconds - Math.max(spokenEnd, wanted) < FLICKER_SECONDS;
+    const { minSeconds, gapSeconds, flickerSeconds } = this.#numbers;
+    const wanted = startSeconds + Math.max(minSeconds, this.#readingSeconds(units));
+    const free = nextSeconds - gapSeconds;
+    const isFlicker = nextSeconds - Math.max(spokenEnd, wanted) < flickerSeconds;
     const endSeconds = Math.max(spokenEnd, Math.min(isFlicker ? free : wanted, free));
     this.#lastEndSeconds = endSeconds;
     this.#out.push({
@@ -173,7 +213,15 @@ export class CueBuilder {
       endSeconds,
       start: first.word.start,
       end: last.word.end,
-      lines: layOut(units, this.#maxColumns),
+      lines: layOut(units, this.#numbers.maxColumns),
     });
+  }
+
+  /** How long it takes to read them. */
+  #readingSeconds(units: readonly Unit[]): number {
+    const wide = wideNumbers(this.#script);
+    const wideCount = units.reduce((count, unit) => count + countWide(unit.shown), 0);
+    const narrow = Math.max(0, columnsOfLine(units) - wideCount * wide.columns);
+    return narrow / this.#numbers.charsPerSecond + wideCount / wide.charsPerSecond;
   }
 }

@@ -83,6 +83,7 @@ export const TEST_TUNING: SessionTuning = {
   creditChars: 400,
   stallMs: 500,
   textIdleMs: 5_000,
+  firstAudioMs: 0,
   speculateMs: 4000,
   speculateChars: 600,
   speaksToNobody: false,

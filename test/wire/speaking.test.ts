@@ -12,7 +12,8 @@ const SPEAK = { type: "speak", text: TEXT, voice_id: "v" };
 describe("speak", () => {
   it("passes mu-law through bit-exact with what the service sent", async () => {
     await using upstream = await startFakeUpstream();
-    await using gateway = await gatewayAt(upstream.url);
+    // With trimming a tone that ends in the middle of a wave falls to nothing.
+    await using gateway = await gatewayAt(upstream.url, { trimMs: 0 });
     await using client = await TestClient.connect(gateway, "/live/s?format=ulaw_8000&pace=burst");
     client.send(SPEAK);
     const done = await client.next("utterance.done");

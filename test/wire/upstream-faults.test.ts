@@ -1,6 +1,8 @@
 /** What a client sees when the upstream misbehaves: one utterance fails by name, the session goes on. */
 import { describe, expect, it } from "vitest";
 import {
+  type FakeReaction,
+  type FakeStep,
   isTimed,
   refusal,
   speaking,
@@ -26,6 +28,15 @@ async function failWith(script: Parameters<typeof startFakeUpstream>[0], overrid
   client.send({ ...SPEAK, utterance_id: "good" });
   expect(await client.next("utterance.done", 2)).toMatchObject({ utterance_id: "good", outcome: "done" });
   return { error, frames: client.frames.length };
+}
+
+/** Records without any alignment: nobody can tell what of the text was said. */
+function untimed(speech: ReturnType<typeof speechFor>, ...tail: FakeStep[]): FakeReaction {
+  const lines = speech.chunks.map(
+    ({ audio }) =>
+      `${JSON.stringify({ audio_base64: Buffer.from(audio).toString("base64"), alignment: null })}\n`,
+  );
+  return { headers: { "content-type": "application/json" }, body: [...lines, ...tail] };
 }
 
 describe("upstream faults", () => {
@@ -116,10 +127,10 @@ describe("upstream faults", () => {
   });
 
   it.each(["reset", "cut"] as const)(
-    "a body that ends early (%s) plays what came and is told as upstream_truncated",
+    "a body that ends early (%s) and was not timed plays what came and is told as upstream_truncated",
     async (end) => {
       const { error, frames } = await failWith((request) =>
-        speechAnswer(speechFor(request), { isTimed: isTimed(request), tail: [{ afterMs: 50 }, end] }),
+        untimed(speechFor(request), { afterMs: 50 }, end),
       );
       expect(error).toMatchObject({ code: "upstream_truncated", retryable: true });
       expect(frames).toBe(2 * Math.ceil((SPEAK.text.length * 60) / 20));

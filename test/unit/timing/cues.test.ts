@@ -77,7 +77,7 @@ describe("CueBuilder times", () => {
     const text = "Stop right there. And now we go on with the rest.";
     const [first, second] = cuesOf(text, wordsOf(text, 0.02, { 18: 3 }));
     expect(first?.startSeconds).toBe(0);
-    expect(first?.endSeconds).toBeCloseTo(17 / 17, 6);
+    expect(first?.endSeconds).toBeCloseTo(17 / 20, 6);
     expect(second?.startSeconds).toBeCloseTo(3.36, 6);
   });
 

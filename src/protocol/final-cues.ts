@@ -1,0 +1,61 @@
+/**
+ * Which cues are settled: a cue is told ahead of its sound, and an interruption may still cut it. Events in, cues out
+ * that nothing changes any more, in order.
+ */
+import type { CueEvent, Event } from "./vocabulary.ts";
+
+/** Cues that wait to be settled; the oldest goes as it is. */
+const MAX_OPEN = 512;
+
+export class FinalCues {
+  #open: { cue: CueEvent; isFinal: boolean }[] = [];
+
+  /** `playheadMs`: what is before it has been heard. Returns the cues that are settled by it. */
+  push(event: Event, playheadMs: number): CueEvent[] {
+    if (event.type === "cue") this.#add(event);
+    else if (event.type === "interrupted" && event.next_ms !== null) {
+      this.#cut(event.utterance_id, event.at_ms);
+    } else if (event.type === "utterance.done") this.#settle(event.utterance_id);
+    return this.#take((cue) => cue.end_ms <= playheadMs);
+  }
+
+  /** Cues that may still be cut, as they stand now. */
+  get open(): CueEvent[] {
+    return this.#open.map(({ cue }) => cue);
+  }
+
+  /** Nothing follows: all that is left, as far as it was heard. */
+  flush(heardMs = Number.POSITIVE_INFINITY): CueEvent[] {
+    return this.#take(() => true)
+      .filter((cue) => cue.start_ms < heardMs)
+      .map((cue) => (cue.end_ms > heardMs ? { ...cue, end_ms: heardMs } : cue));
+  }
+
+  #add(cue: CueEvent): void {
+    let index = this.#open.length;
+    while (index > 0 && (this.#open[index - 1]?.cue.start_ms ?? 0) > cue.start_ms) index -= 1;
+    this.#open.splice(index, 0, { cue, isFinal: false });
+    const first = this.#open[0];
+    if (this.#open.length > MAX_OPEN && first !== undefined) first.isFinal = true;
+  }
+
+  /** All that is behind the cut is not said, or is said anew and told again; the cue that stands ends there. */
+  #cut(utteranceId: string, atMs: number): void {
+    this.#open = this.#open
+      .filter(({ cue }) => cue.start_ms < atMs)
+      .map(({ cue, isFinal }) =>
+        cue.utterance_id === utteranceId && cue.end_ms > atMs
+          ? { cue: { ...cue, end_ms: atMs }, isFinal: true }
+          : { cue, isFinal },
+      );
+  }
+
+  #settle(utteranceId: string): void {
+    for (const open of this.#open) if (open.cue.utterance_id === utteranceId) open.isFinal = true;
+  }
+
+  #take(isOver: (cue: CueEvent) => boolean): CueEvent[] {
+    const behind = this.#open.findIndex(({ cue, isFinal }) => !isFinal && !isOver(cue));
+    return this.#open.splice(0, behind < 0 ? this.#open.length : behind).map(({ cue }) => cue);
+  }
+}

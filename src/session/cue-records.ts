@@ -1,0 +1,96 @@
+/** The cues that a session remembers for files: as they were heard, so many and for so long. */
+import type { LogEntry } from "../fanout/event-log.ts";
+import { FinalCues } from "../protocol/final-cues.ts";
+import type { CueEvent, Event } from "../protocol/vocabulary.ts";
+import { type CueStyle, styleKey } from "../timing/cue-profiles.ts";
+import { msOfTicks } from "../timing/ticks.ts";
+import type { CaptionTuning } from "./ports.ts";
+
+/** Hears of each cue once it is settled, and of the end. */
+export interface CueFollower {
+  cues(cues: readonly CueEvent[]): void;
+  end(): void;
+}
+
+export class CueRecords {
+  readonly #tuning: CaptionTuning;
+  readonly #playheadTicks: () => number;
+  readonly #byStyle = new Map<string, CueRecord>();
+  readonly #decoder = new TextDecoder();
+
+  constructor(tuning: CaptionTuning, playheadTicks: () => number) {
+    this.#tuning = tuning;
+    this.#playheadTicks = playheadTicks;
+  }
+
+  /** The record of a style; it begins now where nobody has asked for it before. */
+  of(style: CueStyle): CueRecord {
+    const key = styleKey(style);
+    const record = this.#byStyle.get(key) ?? new CueRecord(this.#tuning);
+    this.#byStyle.set(key, record);
+    return record;
+  }
+
+  /** An event of the session's log: cues, and what cuts and settles them. */
+  note(entry: LogEntry): void {
+    if (this.#byStyle.size === 0 || (entry.kind !== null && entry.kind !== "cues")) return;
+    const event = JSON.parse(this.#decoder.decode(entry.bytes("utf16"))) as Event;
+    const playheadMs = msOfTicks(this.#playheadTicks());
+    for (const [key, record] of this.#byStyle) {
+      if (entry.kind === null || entry.variant === key) record.note(event, playheadMs);
+    }
+  }
+
+  /** The session is over. Idempotent. */
+  close(): void {
+    const playheadMs = msOfTicks(this.#playheadTicks());
+    for (const record of this.#byStyle.values()) record.close(playheadMs);
+    this.#byStyle.clear();
+  }
+}
+
+export class CueRecord {
+  readonly #tuning: CaptionTuning;
+  readonly #settling = new FinalCues();
+  readonly #followers = new Set<CueFollower>();
+  #settled: CueEvent[] = [];
+
+  constructor(tuning: CaptionTuning) {
+    this.#tuning = tuning;
+  }
+
+  /** All that is remembered; the last ones may still be cut. */
+  get cues(): CueEvent[] {
+    return [...this.#settled, ...this.#settling.open];
+  }
+
+  /** What is settled goes to the follower at once, what follows when it is. Returns what ends that. */
+  follow(follower: CueFollower): () => void {
+    this.#followers.add(follower);
+    if (this.#settled.length > 0) follower.cues(this.#settled);
+    return () => {
+      this.#followers.delete(follower);
+    };
+  }
+
+  note(event: Event, playheadMs: number): void {
+    this.#keep(this.#settling.push(event, playheadMs), playheadMs);
+  }
+
+  /** Idempotent. */
+  close(playheadMs: number): void {
+    this.#keep(this.#settling.flush(playheadMs), playheadMs);
+    const followers = [...this.#followers];
+    this.#followers.clear();
+    for (const follower of followers) follower.end();
+  }
+
+  #keep(cues: readonly CueEvent[], playheadMs: number): void {
+    if (cues.length === 0) return;
+    const oldestMs = playheadMs - this.#tuning.keepMs;
+    this.#settled = [...this.#settled, ...cues]
+      .filter((cue) => cue.end_ms >= oldestMs)
+      .slice(-this.#tuning.maxCues);
+    for (const follower of [...this.#followers]) follower.cues(cues);
+  }
+}

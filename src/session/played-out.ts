@@ -1,0 +1,73 @@
+/** Utterances whose audio is all pushed (or that failed), until the playhead has passed their end and they are told of. */
+import type { GatewayError } from "../errors.ts";
+import type { EventWriter } from "./event-writer.ts";
+import type { Marks } from "./marks.ts";
+import type { SessionDeps } from "./ports.ts";
+import type { Utterance } from "./utterance.ts";
+import { writeFinished } from "./utterance-events.ts";
+
+interface Pushed {
+  readonly utterance: Utterance;
+  readonly error: GatewayError | null;
+}
+
+export interface PlayedOutOptions {
+  readonly deps: SessionDeps;
+  readonly writer: EventWriter;
+  readonly marks: Marks;
+}
+
+export class PlayedOut {
+  readonly #options: PlayedOutOptions;
+  /** In the order of the timeline. */
+  #pushed: Pushed[] = [];
+
+  constructor(options: PlayedOutOptions) {
+    this.#options = options;
+  }
+
+  get isEmpty(): boolean {
+    return this.#pushed.length === 0;
+  }
+  get utterances(): Utterance[] {
+    return this.#pushed.map((entry) => entry.utterance);
+  }
+  /** Timeline position at which the next one will have been played; null when none waits for that. */
+  get nextEndTicks(): number | null {
+    return this.#pushed[0]?.utterance.endTicks ?? null;
+  }
+
+  /** All its audio is pushed: `endTicks` is set. `error`: why there is no more of it. */
+  add(utterance: Utterance, error: GatewayError | null): void {
+    this.#pushed.push({ utterance, error });
+  }
+
+  remove(utterance: Utterance): void {
+    this.#pushed = this.#pushed.filter((entry) => entry.utterance !== utterance);
+  }
+
+  /** Tells of every utterance that has been played when the playhead stands at `playheadTicks`. */
+  tell(playheadTicks: number): void {
+    for (;;) {
+      const [first] = this.#pushed;
+      if (first === undefined || (first.utterance.endTicks ?? 0) > playheadTicks) return;
+      this.#pushed.shift();
+      this.#tellOne(first);
+    }
+  }
+
+  #tellOne({ utterance, error }: Pushed): void {
+    const { deps, writer, marks } = this.#options;
+    const atTicks = utterance.endTicks ?? 0;
+    if (error === null) deps.counters.utterancesDone += 1;
+    else deps.counters.utterancesFailed += 1;
+    writeFinished(writer, deps, {
+      utterance,
+      outcome: error === null ? "done" : "failed",
+      atTicks,
+      error,
+      heardEnd: utterance.spokenClientEnd,
+    });
+    for (const name of utterance.marks) marks.note(name, atTicks);
+  }
+}

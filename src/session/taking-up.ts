@@ -1,0 +1,49 @@
+/**
+ * A response that broke off after some of it was taken: what of it is whole is spoken, and the rest of its text is asked
+ * for anew, so that no word is lost and none is said twice.
+ *
+ *   asked    |the quick brown fox jumps|
+ *   came     |the quick brown f|            broke off
+ *   spoken   |the quick brown|fox jumps|    kept up to the last whole word; the rest is another segment
+ */
+
+import type { EventWriter } from "./event-writer.ts";
+import type { SessionDeps } from "./ports.ts";
+import { restOf } from "./rest-text.ts";
+import type { SegmentFeed } from "./segment-feed.ts";
+import { mayPass } from "./segment-run.ts";
+import { writeTakenUp } from "./utterance-events.ts";
+
+/**
+ * Makes an end of the feed whose run failed. False where it can't go on: the failure would come again, nobody knows what
+ * was said (no timing, or none that is exact), or it broke off from the same place too often. Throws what breaks the audio.
+ */
+export function takeUp(feed: SegmentFeed, nowMs: number): boolean {
+  const { run, utterance } = feed;
+  if (run.error === null || !mayPass(run.error)) return false;
+  const end = feed.findWholeEnd();
+  if (end === null) return false;
+  const spokenEnd = end.spokenEnd ?? run.segment.start;
+  const rest = restOf(utterance, run.segment, spokenEnd);
+  if (rest === null) {
+    feed.endWhole();
+    return true;
+  }
+  if (!utterance.mayTakeUp(run.segment, spokenEnd)) return false;
+  feed.endAt(end);
+  utterance.takeUp(run.segment, rest, nowMs);
+  return true;
+}
+
+/** All that is kept of it was pushed: tells where the rest goes on, and why. Nothing where no text is left to come. */
+export function tellTakenUp(
+  { utterance, segment, run }: SegmentFeed,
+  at: { readonly deps: SessionDeps; readonly writer: EventWriter; readonly atTicks: number },
+): void {
+  if (run.error === null || segment.end === run.segment.end) return;
+  const { deps, writer, atTicks } = at;
+  const { code, message } = run.error;
+  deps.counters.speechTakenUp += 1;
+  deps.log.warn({ utterance: utterance.id, code, detail: message }, "Speech broke off and was taken up");
+  writeTakenUp(writer, { utterance, cause: run.error, spokenEnd: segment.end, atTicks });
+}

@@ -1,0 +1,115 @@
+/**
+ * The end of all audio pushed so far, and what happens there: slices are pushed, utterances and segments begin and end,
+ * and segments of one utterance are joined.
+ */
+import { TICKS_PER_SECOND } from "../timing/ticks.ts";
+import type { Audience } from "./audience.ts";
+import { CueTracks } from "./cue-tracks.ts";
+import type { EventWriter } from "./event-writer.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
+import type { SessionDeps } from "./ports.ts";
+import { RecentAudio } from "./recent-audio.ts";
+import { Seam } from "./seam.ts";
+import type { SegmentFeed } from "./segment-feed.ts";
+import type { Run } from "./segment-run.ts";
+import { type Slice, silenceSlice } from "./source.ts";
+import { UnsentSegments } from "./unsent-segments.ts";
+import type { Utterance } from "./utterance.ts";
+import { writeStarted } from "./utterance-events.ts";
+
+/** Audio that was heard is kept this long: the word in which speech is cut may have begun before. */
+const RECENT_TICKS = 2000 * TICKS_PER_MS;
+
+export interface TimelineEdgeOptions {
+  readonly deps: SessionDeps;
+  readonly audience: Audience;
+  readonly writer: EventWriter;
+  readonly playheadTicks: () => number;
+}
+
+export class TimelineEdge {
+  readonly #options: TimelineEdgeOptions;
+  readonly #seam: Seam;
+  #lastCues: CueTracks | null = null;
+  readonly recent = new RecentAudio();
+  readonly unsent = new UnsentSegments();
+  /** Where it is. */
+  ticks = 0;
+
+  constructor(options: TimelineEdgeOptions) {
+    this.#options = options;
+    this.#seam = new Seam(options.deps.tuning.seams);
+  }
+
+  push(slice: Slice): void {
+    const { audience, deps } = this.#options;
+    audience.push(slice);
+    if (deps.tuning.resumeMs > 0) this.recent.push(this.ticks, slice);
+    this.ticks += slice.ticks;
+  }
+
+  /** Its first audio has come; `spokenStart`: where in the spoken text it begins, or goes on. */
+  startUtterance(utterance: Utterance, spokenStart: number): void {
+    this.ticks = this.#options.audience.alignEnds(this.ticks);
+    utterance.startTicks = this.ticks;
+    this.#seam.forget();
+    writeStarted(this.#options.writer, utterance, spokenStart);
+  }
+
+  /** The next segment begins here, behind the pause that the one before asks for. */
+  startSegment(utterance: Utterance, { segment, sourceFormat }: Run): void {
+    this.#pause(utterance, sourceFormat);
+    this.#noteCues(utterance, segment.start);
+    segment.times.startTicks = this.ticks;
+    this.unsent.add(segment.times);
+  }
+
+  endSegment({ utterance, seamText, trailingSilenceTicks }: SegmentFeed): void {
+    this.#seam.note({ utterance, text: seamText, silenceTicks: trailingSilenceTicks });
+  }
+
+  /** Its last audio is pushed: everybody's last frame is filled. */
+  endUtterance(utterance: Utterance): void {
+    utterance.endTicks = this.ticks;
+    if (utterance.startTicks === null) return;
+    this.ticks = this.#options.audience.flush(this.ticks);
+    utterance.padTicks = this.ticks - utterance.endTicks;
+  }
+
+  /** What was heard when the playhead stands there, and is not needed for a cut. */
+  forgetHeard(utterance: Utterance | undefined, playheadTicks: number): void {
+    this.recent.forgetBefore(playheadTicks - RECENT_TICKS);
+    utterance?.forgetBefore(playheadTicks - RECENT_TICKS);
+  }
+
+  /** The audio was cut: what follows stands here. */
+  cutTo(ticks: number): void {
+    this.ticks = ticks;
+    this.recent.clear();
+    this.#lastCues = null;
+    this.#seam.forget();
+    this.unsent.clear();
+  }
+
+  /** The silence that punctuation asks for between two segments, less what the upstream has left of its own. */
+  #pause(utterance: Utterance, format: string): void {
+    const ticks = this.#seam.takePause(utterance);
+    // Where listeners are waiting already, the pause has been. Those that take it as it comes are not waiting.
+    const { audience, playheadTicks } = this.#options;
+    if (ticks === 0 || (audience.shape.hasRealtime && this.ticks <= playheadTicks())) return;
+    const slice = silenceSlice(format, ticks);
+    if (slice.ticks > 0) this.push(slice);
+  }
+
+  #noteCues(utterance: Utterance, spokenStart: number): void {
+    const styles = this.#options.audience.cueStyles;
+    if (styles.length === 0) return;
+    const before = this.#lastCues;
+    utterance.cues ??= new CueTracks(utterance);
+    for (const style of styles) {
+      const notBefore = before === utterance.cues ? 0 : (before?.endSecondsOf(style) ?? 0);
+      utterance.cues.add(style, spokenStart, Math.max(this.ticks / TICKS_PER_SECOND, notBefore));
+    }
+    this.#lastCues = utterance.cues;
+  }
+}
