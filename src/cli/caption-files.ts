@@ -124,7 +124,8 @@ export class CaptionFiles {
   }
 }
 
-function openText(path: string, stdout: Output): { write(text: string): void; close(): void } {
+/** Opens a file for text; `-` is stdout. Throws `invalid_config` where it can't be written. */
+export function openText(path: string, stdout: Output): { write(text: string): void; close(): void } {
   if (path === "-") return { write: (text) => stdout.write(text), close: () => undefined };
   try {
     const descriptor = openSync(path, "w");

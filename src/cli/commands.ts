@@ -30,6 +30,11 @@ const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import("./listen.ts")).listen,
   },
   {
+    name: "captions",
+    summary: "Follow a session: its captions to files, OBS, Zoom and YouTube",
+    load: async () => (await import("./captions.ts")).captions,
+  },
+  {
     name: "service",
     summary: "Run the embedded speech service alone: a local stand-in for the vendor",
     load: async () => (await import("./service.ts")).service,

@@ -12,6 +12,7 @@ import { GatewayError } from "../errors.ts";
 import { parseCommand } from "../protocol/native.ts";
 import { speak } from "../session/commands.ts";
 import { routeAudio } from "./audio-stream.ts";
+import { routeCaptions } from "./captions.ts";
 import { Reply, readBody } from "./http.ts";
 import { decoded, type LiveSocketOptions, liveSocket } from "./live-socket.ts";
 import { loadPage } from "./page.ts";
@@ -45,6 +46,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
   app.ws("/live/:session", liveSocket(options));
   routeCommands(app, options);
   routeAudio(app, options);
+  routeCaptions(app, options);
   routeProxy(app, options);
   routeOperations(app, options);
   routePage(app, options.pageFolder);
