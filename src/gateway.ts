@@ -1,7 +1,10 @@
 /** Composition root: builds every part of a gateway by hand and takes it down again. Nothing else is wired here. */
 import { fileURLToPath } from "node:url";
 import { createOpusPool } from "./audio/opus-pool.ts";
+import { Calls } from "./calls/calls.ts";
 import type { Config } from "./config.ts";
+import { type AudioSocketServer, startAudioSocket } from "./edge/audiosocket.ts";
+import { RtpPorts, readPortRange } from "./edge/rtp-routes.ts";
 import { startEdge } from "./edge/server.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import { Pacer } from "./fanout/pacer.ts";
@@ -47,6 +50,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, log } = options;
   const clock = options.clock ?? systemClock;
   const counters = createCounters();
+  const rtpPortRange = readPortRange(config.rtpPorts);
   const upstream = createUpstream({
     baseUrl: options.upstreamBaseUrl,
     key: options.upstreamKey,
@@ -83,7 +87,28 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     },
     config.maxSessions,
   );
+  const calls = new Calls({ sessions, clock, log, maxCalls: config.maxCalls });
+  const { host, maxCalls, maxMessageBytes } = config;
+  const carrierAuth = {
+    twilioAuthToken: config.twilioAuthToken,
+    carrierToken: config.carrierToken,
+    publicUrl: config.publicUrl,
+  };
+  const rtpPorts = new RtpPorts({
+    ...carrierAuth,
+    calls,
+    pacer,
+    clock,
+    log,
+    host,
+    maxCalls,
+    maxMessageBytes,
+    rtpPorts: rtpPortRange,
+  });
+  let audioSocket: AudioSocketServer | null = null;
   const closeParts = async (): Promise<void> => {
+    rtpPorts.close();
+    audioSocket?.close();
     pacer.close();
     phrases?.close();
     await Promise.all([upstream.close(), opusPool.close()]);
@@ -91,10 +116,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const edge = await startEdge({
     sessions,
     log,
-    host: config.host,
+    host,
     port: config.port,
+    calls,
+    carrierAuth,
+    rtpPorts,
     defaults: { leadMs: tuning.leadMs, maxLeadMs: MAX_LEAD_MS },
-    maxMessageBytes: config.maxMessageBytes,
+    maxMessageBytes,
     maxOutboxBytes: config.maxOutboxBytes,
     idleSeconds: config.idleSeconds,
     pageFolder: options.pageFolder ?? fileURLToPath(new URL("./page", import.meta.url)),
@@ -111,6 +139,21 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await closeParts();
     throw thrown;
   });
+  if (config.audiosocketPort > 0) {
+    audioSocket = await startAudioSocket({
+      calls,
+      pacer,
+      clock,
+      log,
+      host,
+      port: config.audiosocketPort,
+    }).catch(async (thrown: unknown) => {
+      edge.stopListening();
+      edge.close();
+      await closeParts();
+      throw thrown;
+    });
+  }
   // The first request should not pay for the connection; a service that is not up yet is no reason to stop.
   Promise.all([upstream.warm(), voice()]).catch((thrown: unknown) => {
     const { code, message } = toGatewayError(thrown);
@@ -133,6 +176,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     counters,
     drain: async () => {
       edge.stopListening();
+      audioSocket?.stopListening();
       await sessions.drain(config.drainMs);
       await close();
     },

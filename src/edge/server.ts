@@ -8,15 +8,19 @@ import {
   us_listen_socket_close,
   us_socket_local_port,
 } from "uWebSockets.js";
+import type { Calls } from "../calls/calls.ts";
 import { GatewayError } from "../errors.ts";
 import { parseCommand } from "../protocol/native.ts";
 import { speak } from "../session/commands.ts";
 import { routeAudio } from "./audio-stream.ts";
 import { routeCaptions } from "./captions.ts";
+import type { CarrierAuth } from "./carrier-auth.ts";
+import { routeCarriers } from "./carrier-socket.ts";
 import { Reply, readBody } from "./http.ts";
 import { decoded, type LiveSocketOptions, liveSocket } from "./live-socket.ts";
 import { loadPage } from "./page.ts";
 import { type ProxyOptions, routeProxy } from "./proxy.ts";
+import type { RtpPorts } from "./rtp-routes.ts";
 
 /** Listen option of uSockets: without it two programs share a port on Linux and neither notices. */
 const EXCLUSIVE_PORT = 1;
@@ -30,6 +34,12 @@ export interface EdgeOptions extends LiveSocketOptions, ProxyOptions {
   readonly server: string;
   /** Prometheus text. */
   readonly metrics: () => Promise<string>;
+  /** All phone calls of the gateway, those of other ports as well. */
+  readonly calls: Calls;
+  /** Whom carriers' sockets are taken from. */
+  readonly carrierAuth: CarrierAuth;
+  /** RTP ports of calls. */
+  readonly rtpPorts: RtpPorts;
 }
 
 export interface Edge {
@@ -44,6 +54,8 @@ export interface Edge {
 export async function startEdge(options: EdgeOptions): Promise<Edge> {
   const app = App();
   app.ws("/live/:session", liveSocket(options));
+  routeCarriers(app, { ...options, ...options.carrierAuth });
+  options.rtpPorts.route(app);
   routeCommands(app, options);
   routeAudio(app, options);
   routeCaptions(app, options);
@@ -174,7 +186,12 @@ function routeOperations(app: TemplatedApp, options: EdgeOptions): void {
   app.get("/metrics", (res) => {
     const reply = new Reply(res);
     options.metrics().then(
-      (body) => reply.send({ status: 200, contentType: "text/plain; version=0.0.4; charset=utf-8", body }),
+      (body) =>
+        reply.send({
+          status: 200,
+          contentType: "text/plain; version=0.0.4; charset=utf-8",
+          body: `${body}\n${options.calls.stats.render()}`,
+        }),
       (thrown: unknown) => reply.fail(thrown),
     );
   });

@@ -1,0 +1,250 @@
+/**
+ * A phone call as the fan-out sees it: frames become the carrier's messages, `interrupted` becomes its `clear`, and
+ * marks tell how far the carrier has really played.
+ *
+ *   frames, every markMs a mark --> the carrier's queue --> played
+ *                                   ^ clear empties it       `--> mark comes back: acknowledged at its place
+ *
+ * Where frames stand on the timeline is counted as every client counts it (FrameClock).
+ */
+import { FrameClock } from "../client/frame-clock.ts";
+import type { Message, SendResult, Sink } from "../fanout/sink.ts";
+import type { Clock, Timer } from "../kit/clock.ts";
+import type { CarrierCodec, Wire } from "../protocol/carrier/carrier.ts";
+import type { AudioDescription } from "../protocol/vocabulary.ts";
+import type { CarrierCounts } from "./call-stats.ts";
+
+/** The connection's side: one socket, without the server library behind it. */
+export interface CallLine {
+  /** In order, in one system call. */
+  send(messages: readonly Wire[]): SendResult;
+  /** Bytes accepted but not yet taken by the operating system. */
+  bufferedBytes(): number;
+  /** Ends the connection; its owner hears of it through its own close handler. */
+  end(closeCode: number, reason: string): void;
+}
+
+export interface CallSinkOptions {
+  readonly codec: CarrierCodec;
+  readonly line: CallLine;
+  readonly clock: Clock;
+  /** How often a mark is asked for, ms of audio; 0: never. */
+  readonly markMs: number;
+  readonly frameMs: number;
+  readonly counts: CarrierCounts;
+  /** Whether nothing follows at once on what was sent: then what the codec holds back goes out. */
+  readonly isSentOut: () => boolean;
+  /** The session ends the connection. */
+  readonly onEnd: (closeCode: number, reason: string) => void;
+}
+
+/**
+ * An utterance's end may become known when its last frame has left: so long behind a batch it is asked again, ms. Longer
+ * than the time between two batches.
+ */
+const SETTLE_MS = 120;
+/** Marks that wait for a carrier that does not answer: the oldest are forgotten. */
+const MAX_MARKS = 256;
+
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+/** How the events that matter here begin on the wire. */
+const INTERRUPTED = encoder.encode('{"type":"interrupted"');
+const DONE = encoder.encode('{"type":"utterance.done"');
+
+export class CallSink implements Sink {
+  readonly #options: CallSinkOptions;
+  readonly #clock = new FrameClock();
+  /** Where on the timeline each mark stands that has not come back, ms; in the order sent. */
+  readonly #marks = new Map<string, number>();
+  #lastMark = 0;
+  /** Audio sent since the last mark, ms; null: none since the audio began anew. */
+  #unmarkedMs: number | null = null;
+  /** End of the audio sent, ms on the timeline. */
+  #endMs = 0;
+  /** Sent since the last flush. */
+  #isMidway = false;
+  /** Sent since the last clear. */
+  #isAnySent = false;
+  /** What waits while the carrier wants nothing; null while it takes all. */
+  #held: Wire[] | null = null;
+  #heldBytes = 0;
+  #settleTimer: Timer | null = null;
+  #isClosed = false;
+
+  constructor(options: CallSinkOptions) {
+    this.#options = options;
+  }
+
+  sendAll(messages: readonly Message[]): SendResult {
+    if (this.#isClosed) return "sent";
+    let wires: Wire[] = [];
+    let frames: Uint8Array[] = [];
+    for (const { bytes, isFrame } of messages) {
+      if (isFrame) {
+        frames.push(bytes);
+        if (!this.#noteFrame()) continue;
+        wires.push(...this.#audio(frames));
+        frames = [];
+        this.#mark(wires);
+      } else if (beginsWith(bytes, INTERRUPTED)) {
+        const clear = this.#cut(bytes);
+        if (clear === null) continue;
+        // What stands before the cut in this batch was never sent: it need not be.
+        frames = [];
+        wires = [...clear];
+      } else if (beginsWith(bytes, DONE)) {
+        wires.push(...this.#audio(frames));
+        frames = [];
+        this.#finish(wires);
+      }
+    }
+    wires.push(...this.#audio(frames));
+    this.#finish(wires);
+    if (this.#isMidway) this.#settleSoon();
+    return this.#send(wires);
+  }
+
+  /** Messages to this listener alone: `hello` says where its audio starts, `gap` what it missed. */
+  sendText(text: string): SendResult {
+    const event = JSON.parse(text) as { type: string; frames?: number; audio?: AudioDescription | null };
+    if (event.type === "hello") this.#clock.restart(event.audio ?? null);
+    if (event.type === "gap") {
+      this.#clock.skip({ frames: event.frames ?? 0 });
+      // What comes next does not join on: where it begins has to be known anew.
+      this.#unmarkedMs = null;
+    }
+    return "sent";
+  }
+
+  /** A mark has come back: up to where on the timeline the carrier has played, ms; null for one that counts for nothing. */
+  played(name: string): number | null {
+    const atMs = this.#marks.get(name);
+    if (atMs === undefined) return null;
+    // They come back in the order sent: what was before it was played as well.
+    for (const earlier of this.#marks.keys()) {
+      this.#marks.delete(earlier);
+      if (earlier === name) break;
+    }
+    this.#options.counts.played += 1;
+    return atMs;
+  }
+
+  /** The carrier's buffer is full: what comes waits here, as far as the outbox lets it. */
+  hold(): void {
+    this.#held ??= [];
+  }
+
+  goOn(): void {
+    const held = this.#held ?? [];
+    this.#dropHeld();
+    this.#send(held);
+  }
+
+  bufferedBytes(): number {
+    return this.#isClosed ? 0 : this.#options.line.bufferedBytes() + this.#heldBytes;
+  }
+
+  end(closeCode: number, reason: string): void {
+    if (!this.#isClosed) this.#options.onEnd(closeCode, reason);
+  }
+
+  /** Nothing is sent any more. Idempotent. */
+  close(): void {
+    this.#isClosed = true;
+    this.#settleTimer?.cancel();
+    this.#marks.clear();
+    this.#dropHeld();
+  }
+
+  /** Counts a frame; true where a mark is due behind it. */
+  #noteFrame(): boolean {
+    const { markMs, frameMs } = this.#options;
+    const place = this.#clock.next();
+    if (place !== null) this.#endMs = place.atMs + frameMs;
+    this.#isMidway = true;
+    this.#isAnySent = true;
+    // The first one soon: where a carrier begins to play is what the estimate knows least.
+    const isFirst = this.#unmarkedMs === null;
+    this.#unmarkedMs = (this.#unmarkedMs ?? 0) + frameMs;
+    return markMs > 0 && (isFirst || this.#unmarkedMs >= markMs);
+  }
+
+  #audio(frames: readonly Uint8Array[]): readonly Wire[] {
+    return frames.length === 0 ? [] : this.#options.codec.audio(frames);
+  }
+
+  #mark(wires: Wire[]): void {
+    this.#lastMark += 1;
+    const name = `m${this.#lastMark}`;
+    this.#unmarkedMs = 0;
+    const mark = this.#options.codec.mark(name);
+    // A codec that holds audio back holds the mark back with it.
+    if (mark !== null) wires.push(mark);
+    this.#marks.set(name, this.#endMs);
+    this.#options.counts.marks += 1;
+    for (const oldest of this.#marks.keys()) {
+      if (this.#marks.size <= MAX_MARKS) break;
+      this.#marks.delete(oldest);
+    }
+  }
+
+  /** Where an utterance ends: what the codec holds back, and a mark behind it. */
+  #finish(wires: Wire[]): void {
+    if (!this.#isMidway || !this.#options.isSentOut()) return;
+    this.#isMidway = false;
+    wires.push(...this.#options.codec.flush());
+    if (this.#options.markMs > 0 && this.#unmarkedMs !== 0) this.#mark(wires);
+    this.#unmarkedMs = null;
+  }
+
+  #settleSoon(): void {
+    const { clock } = this.#options;
+    this.#settleTimer?.cancel();
+    this.#settleTimer = clock.at(clock.nowMs() + SETTLE_MS, () => {
+      const wires: Wire[] = [];
+      this.#finish(wires);
+      this.#send(wires);
+      if (this.#isMidway && !this.#isClosed) this.#settleSoon();
+    });
+  }
+
+  /** The messages that throw away what was not played; null where nothing was sent that could be. */
+  #cut(bytes: Uint8Array): readonly Wire[] | null {
+    const { next_ms } = JSON.parse(decoder.decode(bytes)) as { next_ms: number | null };
+    // Of an utterance that had not begun no audio was cut.
+    if (next_ms === null) return null;
+    this.#clock.moveTo(next_ms);
+    this.#endMs = next_ms;
+    // Several utterances may be cut at once, each with its event.
+    if (!this.#isAnySent) return null;
+    this.#isAnySent = false;
+    this.#marks.clear();
+    // A carrier that is full is not any more.
+    this.#dropHeld();
+    this.#unmarkedMs = null;
+    this.#isMidway = false;
+    this.#options.counts.clears += 1;
+    return this.#options.codec.clear();
+  }
+
+  #send(wires: readonly Wire[]): SendResult {
+    if (wires.length === 0 || this.#isClosed) return this.#held === null ? "sent" : "buffered";
+    if (this.#held === null) return this.#options.line.send(wires);
+    for (const wire of wires) {
+      // Bytes are views of the ring of frames, good for this call only.
+      this.#held.push(typeof wire === "string" ? wire : wire.slice());
+      this.#heldBytes += wire.length;
+    }
+    return "buffered";
+  }
+
+  #dropHeld(): void {
+    this.#held = null;
+    this.#heldBytes = 0;
+  }
+}
+
+function beginsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {
+  return prefix.every((byte, index) => bytes[index] === byte);
+}

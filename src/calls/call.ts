@@ -1,0 +1,280 @@
+/**
+ * One connection of a carrier, from its first message to its end:
+ *
+ *   waiting --started--> open (a listener of a session) --stopped, hung up, closed, a message that can't be--> over
+ *      `--10 s without a start--> over
+ *
+ * It is told of messages and of the socket's end, and sends through its line; it knows no socket.
+ */
+import { GatewayError, toGatewayError } from "../errors.ts";
+import type { Clock, Timer } from "../kit/clock.ts";
+import type { Logger } from "../kit/log.ts";
+import type {
+  CallStart,
+  CarrierCodec,
+  CarrierDialect,
+  CarrierEvent,
+  CarrierHello,
+  Wire,
+} from "../protocol/carrier/carrier.ts";
+import { speak } from "../session/commands.ts";
+import type { Member } from "../session/member.ts";
+import type { Session } from "../session/session.ts";
+import type { Sessions } from "../session/sessions.ts";
+import { type CallFacts, factsOf, parameterOf, sessionIdOf } from "./call-facts.ts";
+import { type CallLine, CallSink } from "./call-sink.ts";
+import type { CallStats, CarrierCounts, CarrierLabel } from "./call-stats.ts";
+import type { Desk, DeskCall } from "./desk.ts";
+
+/** How long a connection may be without a call, ms. */
+const START_MS = 10_000;
+/** Messages that may come before it is clear which carrier sends them. */
+const MAX_UNREAD = 4;
+/** WebSocket close code of an ordinary end. */
+const ORDINARY_END = 1000;
+
+export interface CallOptions {
+  readonly line: CallLine;
+  readonly hello: CarrierHello;
+  /** Which carrier speaks, by the message and those before it; null: not clear yet. Throws carrier_protocol, carrier_signature. */
+  readonly dialectOf: (message: Wire) => CarrierDialect | null;
+}
+
+export interface CallDeps {
+  readonly sessions: Sessions;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly stats: CallStats;
+  deskOf(session: Session): Desk;
+  leaveDesk(session: Session, call: Call, reason: string | undefined): void;
+}
+
+interface Speaking {
+  readonly dialect: CarrierDialect;
+  readonly codec: CarrierCodec;
+  readonly counts: CarrierCounts;
+}
+
+interface Seated {
+  readonly session: Session;
+  readonly member: Member;
+  readonly sink: CallSink;
+  readonly desk: Desk;
+}
+
+export class Call implements DeskCall {
+  readonly #options: CallOptions;
+  readonly #deps: CallDeps;
+  readonly #startTimer: Timer;
+  #speaking: Speaking | null = null;
+  /** What came before it was clear which carrier it is. */
+  #unread: Wire[] = [];
+  #seated: Seated | null = null;
+  #facts: CallFacts | null = null;
+  #label: CarrierLabel = "unknown";
+  #isOver = false;
+
+  constructor(options: CallOptions, deps: CallDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    deps.stats.of(this.#label).opened += 1;
+    const { clock } = deps;
+    this.#startTimer = clock.at(clock.nowMs() + START_MS, () =>
+      this.#fail(new GatewayError("carrier_protocol", `No call has begun within ${START_MS} ms`)),
+    );
+  }
+
+  /** Known once the call has begun. */
+  get facts(): CallFacts {
+    if (this.#facts === null) throw new TypeError("No facts: the call has not begun");
+    return this.#facts;
+  }
+
+  /** A message of the carrier; its bytes are good for this call only. Never throws. */
+  receive(message: Wire): void {
+    if (this.#isOver) return;
+    try {
+      const speaking = this.#speaking ?? this.#identify(message);
+      if (speaking === null) return;
+      const unread = this.#unread;
+      this.#unread = [];
+      for (const earlier of unread) this.#read(speaking, earlier);
+      this.#read(speaking, message);
+    } catch (thrown) {
+      this.#fail(toGatewayError(thrown));
+    }
+  }
+
+  /** The socket has taken what it was behind with. */
+  drained(): void {
+    if (this.#seated !== null) this.#seated.session.drained(this.#seated.member);
+  }
+
+  /** The socket is gone. Idempotent, as every end. */
+  closed(): void {
+    this.#finish({ closeCode: null, reason: "connection closed" });
+  }
+
+  hangUp(): void {
+    this.#finish({ closeCode: ORDINARY_END, reason: "hangup" });
+  }
+
+  noteDropped(frames: number): void {
+    if (frames > 0) this.#deps.stats.of(this.#label).callerDropped += frames;
+  }
+
+  #identify(message: Wire): Speaking | null {
+    const dialect = this.#options.dialectOf(message);
+    if (dialect === null) {
+      if (this.#unread.length === MAX_UNREAD) {
+        throw new GatewayError("carrier_protocol", "First messages are those of no carrier that is known");
+      }
+      this.#unread.push(typeof message === "string" ? message : message.slice());
+      return null;
+    }
+    const { stats } = this.#deps;
+    stats.of(this.#label).opened -= 1;
+    this.#label = dialect.name;
+    const counts = stats.of(this.#label);
+    counts.opened += 1;
+    this.#speaking = { dialect, codec: dialect.open(this.#options.hello), counts };
+    return this.#speaking;
+  }
+
+  #read(speaking: Speaking, message: Wire): void {
+    if (this.#isOver) return;
+    for (const event of speaking.codec.read(message)) {
+      if (event.kind === "started") this.#begin(speaking, event.call);
+      else this.#take(speaking, event);
+      if (this.#isOver) return;
+    }
+  }
+
+  #take({ dialect, counts }: Speaking, event: Exclude<CarrierEvent, { kind: "started" }>): void {
+    if (event.kind === "odd") {
+      counts.odd += 1;
+      this.#deps.log.debug({ carrier: dialect.name, what: event.what }, "Carrier's message does not fit");
+      return;
+    }
+    if (event.kind === "stopped") {
+      this.#finish({ closeCode: ORDINARY_END, reason: event.reason ?? "stopped" });
+      return;
+    }
+    const seated = this.#seated;
+    if (seated === null) return;
+    switch (event.kind) {
+      case "media":
+        seated.desk.hear(this, event.audio);
+        return;
+      case "dtmf":
+        seated.desk.dialled(this, event);
+        return;
+      case "played":
+        this.#played(seated, event.name);
+        return;
+      case "hold":
+        seated.sink.hold();
+        return;
+      case "goOn":
+        seated.sink.goOn();
+        seated.session.drained(seated.member);
+        return;
+    }
+  }
+
+  #played({ session, member, sink }: Seated, name: string): void {
+    const atMs = sink.played(name);
+    if (atMs !== null) member.acknowledge(atMs, session.ackMoment(), "mark");
+  }
+
+  /** Throws what joining a session throws. */
+  #begin(speaking: Speaking, call: CallStart): void {
+    const { dialect, codec, counts } = speaking;
+    const { sessions, log, clock } = this.#deps;
+    if (this.#seated !== null) throw new GatewayError("carrier_protocol", "Carrier began a second call");
+    this.#startTimer.cancel();
+    const session = sessions.open(sessionIdOf(dialect, call, this.#options.hello));
+    let member: Member | null = null;
+    const sink = new CallSink({
+      codec,
+      line: this.#options.line,
+      clock,
+      markMs: dialect.markMs,
+      frameMs: call.frameMs,
+      counts,
+      isSentOut: () => member !== null && session.isSentOut(member),
+      onEnd: (closeCode, reason) => this.#finish({ closeCode, reason }),
+    });
+    member = session.join(sink, {
+      settings: {
+        role: "listener",
+        format: call.format,
+        frame_ms: call.frameMs,
+        framing: "raw",
+        pace: "realtime",
+        lead_ms: dialect.leadMs,
+        policy: "live",
+        events: [],
+        offsets: "utf16",
+      },
+      ignored: [],
+    });
+    // What it was greeted with may have closed it: the end did not know of the member yet.
+    if (this.#isOver) {
+      session.leave(member);
+      return;
+    }
+    const desk = this.#deps.deskOf(session);
+    this.#seated = { session, member, sink, desk };
+    this.#facts = factsOf(dialect, call, member.id);
+    counts.started += 1;
+    log.info({ carrier: dialect.name, session: session.id }, "Call began");
+    desk.add(this);
+    this.#greet(session, call);
+  }
+
+  /** What the caller is to hear first, where the application says so with the call. */
+  #greet(session: Session, call: CallStart): void {
+    const { hello } = this.#options;
+    const text = parameterOf(call, "text", hello);
+    const voiceId = parameterOf(call, "voice_id", hello);
+    if (text === undefined || text === "") return;
+    try {
+      speak(session, { type: "speak", text, ...(voiceId === undefined ? {} : { voice_id: voiceId }) });
+      session.textChanged();
+    } catch (thrown) {
+      const { code } = toGatewayError(thrown);
+      this.#deps.log.warn({ session: session.id, code }, "Call's greeting was refused");
+    }
+  }
+
+  #fail(error: GatewayError): void {
+    if (this.#isOver) return;
+    const fields = { carrier: this.#label, code: error.code, detail: error.message };
+    if (error.code === "internal") this.#deps.log.error({ err: error.cause ?? error }, "Fault in a call");
+    else this.#deps.log.warn(fields, "Call refused");
+    this.#deps.stats.of(this.#label).refused += 1;
+    this.#finish({ closeCode: error.closeCode, reason: error.code });
+  }
+
+  /** `closeCode` null: the socket is gone already. */
+  #finish(end: { readonly closeCode: number | null; readonly reason: string }): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#startTimer.cancel();
+    this.#unread = [];
+    this.#deps.stats.of(this.#label).closed += 1;
+    const seated = this.#seated;
+    this.#seated = null;
+    seated?.sink.close();
+    if (end.closeCode !== null) {
+      const words = this.#speaking?.codec.hangUp() ?? [];
+      if (words.length > 0) this.#options.line.send(words);
+      this.#options.line.end(end.closeCode, end.reason);
+    }
+    if (seated === null) return;
+    seated.session.leave(seated.member);
+    this.#deps.leaveDesk(seated.session, this, end.reason);
+    this.#deps.log.info({ carrier: this.#label, session: seated.session.id }, "Call ended");
+  }
+}

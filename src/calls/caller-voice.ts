@@ -1,0 +1,120 @@
+/** The caller's voice in what a speaker asked for: decoded, resampled, cut into frames of 20 ms, and sent with a bound. */
+import { AUDIO_FORMATS } from "../audio/formats.ts";
+import { createFrameMaker, type FrameMaker } from "../audio/frame-maker.ts";
+import { decodeAlaw, decodeUlaw } from "../audio/g711.ts";
+import { PcmAligner } from "../audio/pcm.ts";
+import type { Sink } from "../fanout/sink.ts";
+import type { AudioFormat, CallerFormat } from "../protocol/vocabulary.ts";
+
+/** Length of the frames that speakers get, ms. */
+const CALLER_FRAME_MS = 20;
+/** What waits for one speaker; the oldest goes. */
+const MAX_WAITING_BYTES = 64 * 1024;
+/** A socket that holds so much is behind: its events come first. */
+const BEHIND_BYTES = 8 * 1024;
+
+interface Decoder {
+  readonly rate: number;
+  decode(audio: Uint8Array): Int16Array;
+}
+/** What a caller can be heard in: no carrier sends Opus that is told of here. */
+export type HeardFormat = Exclude<AudioFormat, "opus_48000">;
+
+/** One call's voice in one format. */
+export class CallerVoice {
+  readonly #maker: FrameMaker;
+  /** null where the bytes are what is wanted already. */
+  readonly #decoder: Decoder | null;
+
+  /** `onFrame`: one whole frame; copy what is kept. */
+  constructor(from: HeardFormat, to: CallerFormat, onFrame: (frame: Uint8Array) => void) {
+    this.#decoder = from === to ? null : decoderOf(from);
+    this.#maker = createFrameMaker(
+      { format: to, frameMs: CALLER_FRAME_MS },
+      {
+        frames: (bytes, frameBytes) => {
+          for (let at = 0; at < bytes.length; at += frameBytes) onFrame(bytes.subarray(at, at + frameBytes));
+        },
+        // Only Opus frames can fail, and none are made here.
+        error: (error) => {
+          throw error;
+        },
+      },
+    );
+  }
+
+  push(audio: Uint8Array): void {
+    if (this.#decoder === null) this.#maker.pushPassThrough(audio);
+    else this.#maker.pushPcm(this.#decoder.decode(audio), this.#decoder.rate);
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#maker.close();
+  }
+}
+
+function decoderOf(format: HeardFormat): Decoder {
+  const { codec, sampleRate: rate } = AUDIO_FORMATS[format];
+  if (codec === "ulaw") return { rate, decode: decodeUlaw };
+  if (codec === "alaw") return { rate, decode: decodeAlaw };
+  const aligner = new PcmAligner();
+  return { rate, decode: (bytes) => aligner.push(bytes) };
+}
+
+export interface CallerFeedOptions {
+  readonly sink: Sink;
+  /** Frames that were left out before the next one. */
+  readonly tellGap: (gap: { readonly frames: number; readonly ms: number }) => void;
+}
+
+/** The way of callers' voices to one speaker: what it is too slow for is left out, the oldest first, and told. */
+export class CallerFeed {
+  readonly #options: CallerFeedOptions;
+  #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
+  #untold = 0;
+
+  constructor(options: CallerFeedOptions) {
+    this.#options = options;
+  }
+
+  /** Returns how many frames were left out. */
+  push(frame: Uint8Array): number {
+    this.drain();
+    if (this.#waiting.length === 0 && this.#hasRoom) {
+      this.#send(frame);
+      return 0;
+    }
+    this.#waiting.push(frame.slice());
+    this.#waitingBytes += frame.length;
+    let dropped = 0;
+    while (this.#waitingBytes > MAX_WAITING_BYTES) {
+      this.#waitingBytes -= this.#waiting.shift()?.length ?? 0;
+      dropped += 1;
+    }
+    this.#untold += dropped;
+    return dropped;
+  }
+
+  /** Sends what waits as far as the socket takes it. */
+  drain(): void {
+    while (this.#hasRoom) {
+      const frame = this.#waiting.shift();
+      if (frame === undefined) return;
+      this.#waitingBytes -= frame.length;
+      this.#send(frame);
+    }
+  }
+
+  get #hasRoom(): boolean {
+    return this.#options.sink.bufferedBytes() < BEHIND_BYTES;
+  }
+
+  #send(frame: Uint8Array): void {
+    const frames = this.#untold;
+    this.#untold = 0;
+    if (frames > 0) this.#options.tellGap({ frames, ms: frames * CALLER_FRAME_MS });
+    this.#options.sink.sendAll([{ bytes: frame, isFrame: true }]);
+  }
+}

@@ -1,0 +1,370 @@
+/** Calls without a WebSocket, over real sockets: Asterisk's AudioSocket (TCP) and RTP (UDP), each against a peer of ours. */
+import { createSocket, type Socket as UdpSocket } from "node:dgram";
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { RtpPacketizer } from "../../src/audio/rtp.ts";
+import { parseRtp, type RtpPacket } from "../../src/audio/rtp-reader.ts";
+import {
+  type AudioSocketEvent,
+  AudioSocketReader,
+  audioSocketPackets,
+} from "../../src/protocol/carrier/audiosocket.ts";
+import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
+import { ndjsonSpeech } from "../helpers/tone-speech.ts";
+import { until } from "../helpers/until.ts";
+
+const MS_PER_CHARACTER = 60;
+const WORDS = "alpha bravo charlie delta echo foxtrot golf hotel india juliett";
+const UUID = "01234567-89ab-cdef-0123-456789abcdef";
+const PATIENT_MS = 60_000;
+
+let upstream: FakeUpstream;
+let gateway: TestGateway;
+let audioSocketPort: number;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream(speaking({ msPerChar: MS_PER_CHARACTER }));
+  audioSocketPort = await freePort();
+  gateway = await gatewayAt(upstream.url, { trimMs: 0, audiosocketPort: audioSocketPort });
+});
+afterAll(async () => {
+  await gateway?.close();
+  await upstream?.close();
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+const bridge = (session: string, query = ""): Promise<TestClient> =>
+  TestClient.connect(gateway, `/live/${session}?role=speaker&events=words,call,dtmf${query}`);
+
+/** What Asterisk's app does: names the call, sends the caller's voice, plays what comes. */
+class FakeAsterisk implements AsyncDisposable {
+  readonly socket: Socket;
+  readonly frames: Buffer[] = [];
+  isHungUp = false;
+  isClosed = false;
+  readonly #reader = new AudioSocketReader((event) => this.#take(event));
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    // The reader wants a call's name first, which only Asterisk sends.
+    this.#reader.push(nameOf(UUID));
+    socket.on("data", (bytes) => this.#reader.push(bytes));
+    socket.on("close", () => {
+      this.isClosed = true;
+    });
+    socket.on("error", () => undefined);
+  }
+
+  static async dial(uuid: string): Promise<FakeAsterisk> {
+    const socket = connect(audioSocketPort, "127.0.0.1");
+    await once(socket, "connect");
+    const asterisk = new FakeAsterisk(socket);
+    socket.write(nameOf(uuid));
+    return asterisk;
+  }
+
+  /** Everything that came, silence included. */
+  get audio(): Buffer {
+    return Buffer.concat(this.frames);
+  }
+  /** From the first sample of speech on. */
+  get speech(): Buffer {
+    const first = this.frames.findIndex((frame) => frame.some((byte) => byte !== 0));
+    return first < 0 ? Buffer.alloc(0) : Buffer.concat(this.frames.slice(first));
+  }
+
+  say(value: number): void {
+    this.socket.write(audioSocketPackets(0x10, [new Uint8Array(320).fill(value)]));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.socket.destroy();
+    await until("the socket is closed", () => this.isClosed);
+  }
+
+  #take(event: AudioSocketEvent): void {
+    if (event.kind === "media") this.frames.push(Buffer.from(event.audio));
+    if (event.kind === "stopped") this.isHungUp = true;
+    if (event.kind === "odd") throw new Error(`Asterisk would drop the call: ${event.what}`);
+  }
+}
+
+function nameOf(uuid: string): Buffer {
+  return Buffer.concat([Buffer.of(1, 0, 16), Buffer.from(uuid.replaceAll("-", ""), "hex")]);
+}
+
+const wordsIn = (characters: number): number =>
+  WORDS.slice(0, characters)
+    .split(" ")
+    .filter((word) => word !== "").length;
+
+/** Whether every sample of speech stands in what came, in one piece. */
+function expectWhole(heard: Buffer, text: string, format: string): void {
+  const spoken = Buffer.from(ndjsonSpeech({ text, msPerChar: MS_PER_CHARACTER, format }).audio);
+  expect(heard.subarray(0, spoken.length).equals(spoken)).toBe(true);
+}
+
+describe("AudioSocket", { timeout: PATIENT_MS }, () => {
+  it("hears every sample, in frames of 20 ms, and silence when nothing is said", async () => {
+    await using controller = await bridge(`audiosocket-${UUID}`);
+    await using asterisk = await FakeAsterisk.dial(UUID);
+    asterisk.say(0);
+    expect(await controller.next("call")).toMatchObject({
+      state: "started",
+      carrier: "audiosocket",
+      call_id: UUID,
+      caller_format: "pcm_8000",
+    });
+    controller.send({ type: "speak", text: WORDS });
+    await controller.next("utterance.done");
+    await until("silence follows", () =>
+      asterisk.frames.slice(-3).every((frame) => frame.every((byte) => byte === 0)),
+    );
+    expect(new Set(asterisk.frames.map((frame) => frame.length))).toEqual(new Set([320]));
+    expectWhole(asterisk.speech, WORDS, "pcm_8000");
+  });
+
+  it("is silent at once when interrupted, and the receipt tells what was sent", async () => {
+    const uuid = UUID.replace("0123", "aaaa");
+    await using controller = await bridge(`audiosocket-${uuid}`);
+    await using asterisk = await FakeAsterisk.dial(uuid);
+    asterisk.say(0);
+    await controller.next("call");
+    controller.send({ type: "speak", text: WORDS });
+    await until("it speaks", () => asterisk.speech.length > 1300 * 16);
+    controller.send({ type: "interrupt" });
+    const { heard } = await controller.next("interrupted");
+    const speechMs = () => asterisk.speech.findLastIndex((byte) => byte !== 0) / 16;
+    const atCutMs = speechMs();
+    expect(heard.source).toBe("mark");
+    expect(Math.abs(wordsIn(heard.end) - wordsIn(atCutMs / MS_PER_CHARACTER))).toBeLessThanOrEqual(1);
+    const frames = asterisk.frames.length;
+    await until("silence goes on", () => asterisk.frames.length > frames + 10);
+    // What was on its way when the cut came, and no more.
+    expect(speechMs() - atCutMs).toBeLessThan(100);
+  });
+
+  it("the caller's voice and keys reach the bridge, however the bytes are cut", async () => {
+    const uuid = UUID.replace("0123", "bbbb");
+    await using controller = await bridge(`audiosocket-${uuid}`, "&caller=pcm_8000");
+    await using asterisk = await FakeAsterisk.dial(uuid);
+    const bytes = Buffer.concat([
+      audioSocketPackets(0x10, [new Uint8Array(320).fill(7), new Uint8Array(320).fill(8)]),
+      Buffer.of(3, 0, 1, 0x35),
+    ]);
+    for (const byte of bytes) asterisk.socket.write(Buffer.of(byte));
+    expect((await controller.next("dtmf")).digit).toBe("5");
+    await controller.until(() => controller.frames.length === 2);
+    expect(controller.audio).toEqual(Buffer.concat([Buffer.alloc(320, 7), Buffer.alloc(320, 8)]));
+  });
+
+  it("hangs up when told, and the session goes on", async () => {
+    const uuid = UUID.replace("0123", "cccc");
+    await using controller = await bridge(`audiosocket-${uuid}`);
+    await using asterisk = await FakeAsterisk.dial(uuid);
+    asterisk.say(0);
+    await controller.next("call");
+    controller.send({ type: "hangup" });
+    expect(await controller.next("call", 2)).toMatchObject({ state: "ended" });
+    await until("the call is over", () => asterisk.isHungUp && asterisk.isClosed);
+    controller.send({ type: "ping" });
+    await controller.next("pong");
+  });
+
+  it("what is no AudioSocket is cut off, and another call hears every sample", async () => {
+    const uuid = UUID.replace("0123", "dddd");
+    await using controller = await bridge(`audiosocket-${uuid}`);
+    await using asterisk = await FakeAsterisk.dial(uuid);
+    asterisk.say(0);
+    await controller.next("call");
+    controller.send({ type: "speak", text: WORDS });
+    const stranger = connect(audioSocketPort, "127.0.0.1");
+    stranger.on("error", () => undefined).resume();
+    stranger.write("GET / HTTP/1.1\r\n\r\n");
+    await once(stranger, "close");
+    await controller.next("utterance.done");
+    expectWhole(asterisk.speech, WORDS, "pcm_8000");
+  });
+});
+
+interface Taken {
+  readonly call_id: string;
+  readonly port: number;
+}
+
+async function take(body: object): Promise<{ status: number; taken: Taken }> {
+  const response = await fetch(`${gateway.url}/carrier/rtp`, { method: "POST", body: JSON.stringify(body) });
+  return { status: response.status, taken: (await response.json()) as Taken };
+}
+
+/** A telephone with a UDP port. */
+class FakePhone implements AsyncDisposable {
+  readonly packets: RtpPacket[] = [];
+  readonly socket: UdpSocket = createSocket("udp4");
+  readonly #own = new RtpPacketizer({
+    payloadType: 0,
+    samplesPerFrame: 160,
+    ssrc: 99,
+    sequence: 65_534,
+    timestamp: 5,
+  });
+
+  static async open(): Promise<FakePhone> {
+    const phone = new FakePhone();
+    phone.socket.on("message", (bytes) => {
+      const packet = parseRtp(new Uint8Array(bytes));
+      if (packet !== null) phone.packets.push(packet);
+    });
+    phone.socket.bind(0, "127.0.0.1");
+    await once(phone.socket, "listening");
+    return phone;
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.socket.address().port}`;
+  }
+  /** From the first packet that is not silence. */
+  get speech(): Buffer {
+    const first = this.packets.findIndex(({ payload }) => payload.some((byte) => byte !== 0xff));
+    return first < 0
+      ? Buffer.alloc(0)
+      : Buffer.concat(this.packets.slice(first).map(({ payload }) => payload));
+  }
+
+  say(port: number, value: number): void {
+    this.socket.send(this.#own.wrap(new Uint8Array(160).fill(value), false), port, "127.0.0.1");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.socket.close();
+    await once(this.socket, "close");
+  }
+}
+
+describe("RTP", { timeout: PATIENT_MS }, () => {
+  it("sends a whole text with right numbers, timestamps and marker to the phone that is named", async () => {
+    await using controller = await bridge("rtp-named");
+    await using phone = await FakePhone.open();
+    const { status, taken } = await take({ session: "rtp-named", remote: phone.address });
+    expect(status).toBe(201);
+    expect(await controller.next("call")).toMatchObject({ carrier: "rtp", call_id: taken.call_id });
+    await until("silence comes first", () => phone.packets.length > 5);
+    controller.send({ type: "speak", text: WORDS });
+    await controller.next("utterance.done");
+    await until("silence follows", () =>
+      phone.packets.slice(-3).every(({ payload }) => payload.every((byte) => byte === 0xff)),
+    );
+    const { packets } = phone;
+    const [first] = packets;
+    for (const [index, packet] of packets.entries()) {
+      expect(packet.payloadType).toBe(0);
+      expect(packet.ssrc).toBe(first?.ssrc);
+      expect(packet.payload.length).toBe(160);
+      expect(packet.sequence).toBe(((first?.sequence ?? 0) + index) & 0xffff);
+    }
+    const steps = packets
+      .slice(1)
+      .map((packet, index) => (packet.timestamp - (packets[index]?.timestamp ?? 0)) >>> 0);
+    // A late beat may be skipped where the machine is busy: in whole frames then.
+    expect(steps.every((step) => step > 0 && step % 160 === 0)).toBe(true);
+    const marked = packets.filter(({ hasMarker }) => hasMarker);
+    const firstSpoken = packets.find(({ payload }) => payload.some((byte) => byte !== 0xff));
+    expect(marked[0]).toBe(firstSpoken);
+    expectWhole(phone.speech, WORDS, "ulaw_8000");
+    const gone = await fetch(`${gateway.url}/carrier/rtp/${taken.call_id}`, { method: "DELETE" });
+    expect(gone.status).toBe(200);
+    expect(await controller.next("call", 2)).toMatchObject({ state: "ended" });
+  });
+
+  it("takes the first that sends for its peer, hears it, and nobody else", async () => {
+    await using controller = await bridge("rtp-first", "&caller=ulaw_8000");
+    await using phone = await FakePhone.open();
+    await using stranger = await FakePhone.open();
+    const { taken } = await take({ session: "rtp-first" });
+    phone.say(taken.port, 1);
+    await controller.next("call");
+    stranger.say(taken.port, 66);
+    phone.socket.send("no RTP at all", taken.port, "127.0.0.1");
+    for (const value of [2, 3, 4]) phone.say(taken.port, value);
+    await controller.until(() => controller.frames.length >= 4);
+    expect(controller.frames.map((frame) => frame[0])).toEqual([1, 2, 3, 4]);
+    await until("the phone hears silence", () => phone.packets.length > 3);
+    expect(stranger.packets).toEqual([]);
+  });
+
+  it("tells of keys", async () => {
+    await using controller = await bridge("rtp-keys");
+    await using phone = await FakePhone.open();
+    const { taken } = await take({ session: "rtp-keys", remote: phone.address });
+    const keys = new RtpPacketizer({
+      payloadType: 101,
+      samplesPerFrame: 0,
+      ssrc: 7,
+      sequence: 1,
+      timestamp: 160,
+    });
+    for (const [flags, duration] of [
+      [0x0a, 160],
+      [0x8a, 800],
+      [0x8a, 800],
+    ] as const) {
+      phone.socket.send(
+        keys.wrap(Uint8Array.of(11, flags, duration >> 8, duration & 255), false),
+        taken.port,
+        "127.0.0.1",
+      );
+    }
+    expect(await controller.next("dtmf")).toMatchObject({
+      digit: "#",
+      duration_ms: 100,
+      call_id: taken.call_id,
+    });
+    expect(controller.eventsOf("dtmf")).toHaveLength(1);
+  });
+
+  it.each([
+    ["no session", {}],
+    ["a remote without a port", { session: "s", remote: "127.0.0.1" }],
+    ["a remote that is no address", { session: "s", remote: "example.com:4000" }],
+    ["another format", { session: "s", format: "pcm_8000" }],
+    ["a field that is not known", { session: "s", colour: "red" }],
+  ])("refuses %s", async (_, body) => {
+    const { status, taken } = await take(body);
+    expect([status, taken]).toEqual([400, { error: expect.objectContaining({ code: "invalid_field" }) }]);
+  });
+
+  it("knows only its own calls", async () => {
+    const gone = await fetch(`${gateway.url}/carrier/rtp/nobody`, { method: "DELETE" });
+    expect(await gone.json()).toEqual({ error: expect.objectContaining({ code: "unknown_call" }) });
+  });
+
+  it.each(["10000", "10100-10000", "80-90", "10000-70000", "a-b"])(
+    "refuses %s as a range of ports",
+    async (rtpPorts) => {
+      await expect(gatewayAt(upstream.url, { rtpPorts })).rejects.toMatchObject({ code: "invalid_config" });
+    },
+  );
+
+  it("takes even ports of its range, and says when there is none left", async () => {
+    await using other = await gatewayAt(upstream.url, { rtpPorts: "42001-42004" });
+    const taken = await Promise.all(
+      [1, 2, 3].map(async () => {
+        const body = JSON.stringify({ session: "s" });
+        const response = await fetch(`${other.url}/carrier/rtp`, { method: "POST", body });
+        return (await response.json()) as { port?: number; error?: { code: string } };
+      }),
+    );
+    expect(taken.flatMap(({ port }) => port ?? []).sort()).toEqual([42_002, 42_004]);
+    expect(taken.flatMap(({ error }) => error?.code ?? [])).toEqual(["port_in_use"]);
+  });
+});

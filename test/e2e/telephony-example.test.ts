@@ -1,0 +1,58 @@
+/** examples/telephony as its README says: a whole call with a scripted caller. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { startService } from "../../src/service/service.ts";
+import { gatewayAt } from "../helpers/start-gateway.ts";
+
+const BRIDGE = join(import.meta.dirname, "../../examples/telephony/bridge.mjs");
+
+async function simulate(url: string): Promise<{ code: number; said: string }> {
+  const env = { ...process.env, VOICEWIRE_URL: url };
+  const child = spawn(process.execPath, [BRIDGE, "--simulate"], { env, stdio: ["ignore", "pipe", "pipe"] });
+  const said: string[] = [];
+  child.stdout.on("data", (piece: Buffer) => said.push(piece.toString()));
+  child.stderr.on("data", (piece: Buffer) => said.push(piece.toString()));
+  const [code] = (await once(child, "close")) as [number];
+  return { code, said: said.join("") };
+}
+
+it("answers, stops at a key, tells what was heard, says goodbye and hangs up", {
+  timeout: 60_000,
+}, async () => {
+  const service = await startService({ host: "127.0.0.1", port: 0, key: "gateway-key" });
+  try {
+    await using gateway = await gatewayAt(service.url, { voice: "" }, "gateway-key");
+    const { code, said } = await simulate(gateway.wsUrl);
+    expect(said).toMatch(/call started/);
+    expect(said).toMatch(/heard "Hello\. This is a voice[^"]*" \(\d+ ms, by mark\)/);
+    expect(said).toMatch(/heard "You have pressed[^"]*" \(\d+ ms, by mark\)/);
+    expect(said).toMatch(/heard \d{4} ms of speech; 2 times it was cut off/);
+    expect(said).toMatch(/call ended/);
+    expect(code).toBe(0);
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    expect(metrics).toContain('voicewire_call_odd_messages_total{carrier="twilio"} 0');
+  } finally {
+    await service.close();
+  }
+});
+
+it("hangs up where the voice fails", { timeout: 60_000 }, async () => {
+  const service = await startService({ host: "127.0.0.1", port: 0, key: "another-key" });
+  try {
+    await using gateway = await gatewayAt(service.url, { voice: "" }, "gateway-key");
+    const { code, said } = await simulate(gateway.wsUrl);
+    expect(said).toContain("upstream_unauthorized");
+    expect(said).toContain("call ended");
+    expect(code).toBe(0);
+  } finally {
+    await service.close();
+  }
+});
+
+it("says what to do where there is no gateway", async () => {
+  const { code, said } = await simulate("ws://127.0.0.1:9");
+  expect(said).toContain("Start one with: npm start");
+  expect(code).toBe(1);
+});

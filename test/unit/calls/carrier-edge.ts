@@ -1,0 +1,64 @@
+/** The gateway's port with nothing behind it but sessions on a fake clock: for what happens before a call begins. */
+import { Calls } from "../../../src/calls/calls.ts";
+import type { CarrierAuth } from "../../../src/edge/carrier-auth.ts";
+import { RtpPorts } from "../../../src/edge/rtp-routes.ts";
+import { type Edge, startEdge } from "../../../src/edge/server.ts";
+import { Pacer } from "../../../src/fanout/pacer.ts";
+import { systemClock } from "../../../src/kit/clock.ts";
+import { silentLog } from "../../../src/kit/log.ts";
+import { createRig } from "../../helpers/session-rig.ts";
+
+export interface CarrierEdge extends AsyncDisposable {
+  readonly edge: Edge;
+  readonly wsUrl: string;
+  readonly url: string;
+  readonly sessions: ReturnType<typeof createRig>["sessions"];
+}
+
+export interface CarrierEdgeOptions extends Partial<CarrierAuth> {
+  readonly maxCalls?: number;
+}
+
+export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promise<CarrierEdge> {
+  const { sessions } = createRig();
+  const { maxCalls = 100, ...auth } = options;
+  const carrierAuth = { twilioAuthToken: "", carrierToken: "", publicUrl: "", ...auth };
+  const shared = { log: silentLog, clock: systemClock, host: "127.0.0.1", maxMessageBytes: 65_536 };
+  const calls = new Calls({ ...shared, sessions, maxCalls });
+  const rtpPorts = new RtpPorts({
+    ...shared,
+    ...carrierAuth,
+    calls,
+    maxCalls,
+    pacer: new Pacer(systemClock),
+    rtpPorts: null,
+  });
+  const edge = await startEdge({
+    sessions,
+    ...shared,
+    port: 0,
+    defaults: { leadMs: 200, maxLeadMs: 10_000 },
+    maxOutboxBytes: 65_536,
+    idleSeconds: 120,
+    pageFolder: "/nowhere",
+    server: "voicewire/test",
+    forward: () => {
+      throw new Error("Nothing is forwarded in this test");
+    },
+    metrics: () => Promise.resolve("other_total 1"),
+    calls,
+    carrierAuth,
+    rtpPorts,
+  });
+  return {
+    edge,
+    wsUrl: `ws://127.0.0.1:${edge.port}`,
+    url: `http://127.0.0.1:${edge.port}`,
+    sessions,
+    [Symbol.asyncDispose]: () => {
+      rtpPorts.close();
+      edge.close();
+      return Promise.resolve();
+    },
+  };
+}

@@ -1,0 +1,193 @@
+/** Who may connect as a carrier, and in which subprotocol: all that is decided before the upgrade, and just behind it. */
+import { once } from "node:events";
+import { describe, expect, it } from "vitest";
+import WebSocket from "ws";
+import { twilioSignature } from "../../src/protocol/carrier/twilio-signature.ts";
+import { startCarrierEdge } from "../unit/calls/carrier-edge.ts";
+
+interface Knocked {
+  /** HTTP status where the upgrade was refused, else 101. */
+  readonly status: number;
+  readonly body: string;
+  readonly socket: WebSocket;
+}
+
+/** Tries to connect; a socket that was let in is the caller's to close. */
+async function knock(
+  url: string,
+  { headers = {}, protocols = [] }: { headers?: Record<string, string>; protocols?: string[] } = {},
+): Promise<Knocked> {
+  const socket = new WebSocket(url, protocols, { headers });
+  return await new Promise<Knocked>((resolve, reject) => {
+    socket.once("open", () => resolve({ status: 101, body: "", socket }));
+    socket.once("unexpected-response", (_, response) => {
+      const parts: Buffer[] = [];
+      response.on("data", (part: Buffer) => parts.push(part));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(parts).toString(), socket }),
+      );
+    });
+    socket.once("error", reject);
+  });
+}
+
+async function statusOf(...args: Parameters<typeof knock>): Promise<number> {
+  const { status, socket } = await knock(...args);
+  socket.terminate();
+  return status;
+}
+
+const basic = (text: string): string => `Basic ${Buffer.from(text).toString("base64")}`;
+const closing = (socket: WebSocket): Promise<unknown[]> => once(socket, "close");
+
+describe("a carrier at the door", () => {
+  it("Twilio is let in by its signature for the public URL, and by nothing else", async () => {
+    await using edge = await startCarrierEdge({
+      twilioAuthToken: "12345",
+      carrierToken: "other",
+      publicUrl: "https://example.com/voice/",
+    });
+    const url = `${edge.wsUrl}/carrier/twilio`;
+    const signed = (signature: string): { headers: Record<string, string> } => ({
+      headers: { "x-twilio-signature": signature },
+    });
+    const right = twilioSignature("12345", "wss://example.com/voice/carrier/twilio");
+    expect(await statusOf(url, signed(right))).toBe(101);
+    for (const wrong of [
+      twilioSignature("12346", "wss://example.com/voice/carrier/twilio"),
+      twilioSignature("12345", "https://example.com/voice/carrier/twilio"),
+      twilioSignature("12345", "wss://example.com/carrier/twilio"),
+      right.toLowerCase(),
+      "",
+    ]) {
+      const refused = await knock(url, signed(wrong));
+      expect(refused.status).toBe(403);
+      expect(JSON.parse(refused.body)).toMatchObject({ error: { code: "carrier_signature" } });
+    }
+    // The other carriers' token is no signature.
+    expect(await statusOf(url, { headers: { authorization: "Bearer other" } })).toBe(403);
+    expect(edge.sessions.count).toBe(0);
+  });
+
+  it("without a public URL the Host header stands for it", async () => {
+    await using edge = await startCarrierEdge({ twilioAuthToken: "12345" });
+    const signature = twilioSignature("12345", `wss://127.0.0.1:${edge.edge.port}/carrier/twilio`);
+    const url = `${edge.wsUrl}/carrier/twilio`;
+    expect(await statusOf(url, { headers: { "x-twilio-signature": signature } })).toBe(101);
+    expect(await statusOf(`${url}?x=1`, { headers: { "x-twilio-signature": signature } })).toBe(403);
+  });
+
+  it("the others show the token in any of four ways", async () => {
+    await using edge = await startCarrierEdge({ carrierToken: "s3cret" });
+    const url = `${edge.wsUrl}/carrier/telnyx`;
+    expect(await statusOf(url, { headers: { authorization: "Bearer s3cret" } })).toBe(101);
+    expect(await statusOf(url, { headers: { authorization: basic("anyone:s3cret") } })).toBe(101);
+    expect(await statusOf(url, { headers: { "x-telnyx-streaming-auth-token": "s3cret" } })).toBe(101);
+    expect(await statusOf(`${url}?token=s3cret`)).toBe(101);
+    for (const authorization of ["Bearer s3cre", "Bearer ", basic("s3cret:"), "s3cret", "Basic ???"]) {
+      const refused = await knock(url, { headers: { authorization } });
+      expect([refused.status, JSON.parse(refused.body)]).toMatchObject([
+        401,
+        { error: { code: "carrier_unauthorized", retryable: false } },
+      ]);
+      expect(refused.body).not.toContain("s3cret");
+    }
+    expect(await statusOf(url)).toBe(401);
+    expect(await statusOf(`${edge.wsUrl}/carrier`)).toBe(401);
+  });
+
+  it("one that turns out to be Twilio at the common address has to be signed all the same", async () => {
+    await using edge = await startCarrierEdge({ twilioAuthToken: "12345" });
+    const start = {
+      event: "start",
+      sequenceNumber: "1",
+      streamSid: `MZ${"0".repeat(32)}`,
+      start: {
+        streamSid: `MZ${"0".repeat(32)}`,
+        callSid: `CA${"0".repeat(32)}`,
+        accountSid: `AC${"0".repeat(32)}`,
+        tracks: ["inbound"],
+        customParameters: {},
+        mediaFormat: { encoding: "audio/x-mulaw", sampleRate: 8000, channels: 1 },
+      },
+    };
+    const unsigned = await knock(`${edge.wsUrl}/carrier`);
+    const closed = closing(unsigned.socket);
+    unsigned.socket.send(JSON.stringify({ event: "connected", protocol: "Call", version: "1.0.0" }));
+    unsigned.socket.send(JSON.stringify(start));
+    const [code, reason] = await closed;
+    expect([code, String(reason)]).toEqual([1008, "carrier_signature"]);
+    expect(edge.sessions.count).toBe(0);
+
+    const url = `wss://127.0.0.1:${edge.edge.port}/carrier`;
+    const headers = { "x-twilio-signature": twilioSignature("12345", url) };
+    const signed = await knock(`${edge.wsUrl}/carrier`, { headers });
+    signed.socket.send(JSON.stringify(start));
+    await expect.poll(() => edge.sessions.count).toBe(1);
+    signed.socket.terminate();
+    expect(await statusOf(`${edge.wsUrl}/carrier`, { headers: { "x-twilio-signature": "no" } })).toBe(403);
+  });
+
+  it("no more than max-calls are let in, whether their call has begun or not", async () => {
+    await using edge = await startCarrierEdge({ maxCalls: 2 });
+    const url = `${edge.wsUrl}/carrier/twilio`;
+    const open = [await knock(url), await knock(url)];
+    const refused = await knock(url);
+    expect([refused.status, JSON.parse(refused.body)]).toMatchObject([
+      503,
+      { error: { code: "listener_limit" } },
+    ]);
+    open[0]?.socket.terminate();
+    await expect.poll(() => statusOf(url)).toBe(101);
+    open[1]?.socket.terminate();
+  });
+
+  it("a carrier that there is not is 404", async () => {
+    await using edge = await startCarrierEdge();
+    expect(await statusOf(`${edge.wsUrl}/carrier/pigeon`)).toBe(404);
+    expect((await fetch(`${edge.url}/carrier/twilio`)).status).toBe(404);
+  });
+
+  it.each([
+    ["/carrier/asterisk", ["media"], "media"],
+    ["/carrier/jambonz", ["audio.jambonz.org"], "audio.jambonz.org"],
+    ["/carrier/jambonz", ["audio.drachtio.org"], "audio.drachtio.org"],
+    ["/carrier", ["media"], "media"],
+    ["/carrier", ["chat", "audio.jambonz.org"], "audio.jambonz.org"],
+    ["/carrier/asterisk", [], ""],
+    ["/carrier/twilio", [], ""],
+  ])("%s offered %j answers %j", async (path, protocols, expected) => {
+    await using edge = await startCarrierEdge();
+    const { status, socket } = await knock(`${edge.wsUrl}${path}`, { protocols });
+    expect([status, socket.protocol]).toEqual([101, expected]);
+    socket.terminate();
+  });
+
+  it.each([
+    ["no JSON", "/carrier/twilio", "{"],
+    ["media before start", "/carrier/twilio", '{"event":"media","media":{"payload":"AAAA"}}'],
+    ["a binary message where text is due", "/carrier/twilio", Buffer.from([1, 2, 3])],
+    ["a message of no carrier", "/carrier", '{"event":"hello"}'],
+    ["a message of more than 1 MB", "/carrier/twilio", `{"event":"${"x".repeat(1_100_000)}"}`],
+  ])("%s is answered with 1008", async (_, path, message) => {
+    await using edge = await startCarrierEdge();
+    const { socket } = await knock(`${edge.wsUrl}${path}`);
+    const closed = closing(socket);
+    socket.send(message);
+    const [code, reason] = await closed;
+    expect([code, String(reason)]).toEqual([1008, "carrier_protocol"]);
+    expect(edge.sessions.count).toBe(0);
+  });
+
+  it("the metrics tell of calls beside the rest", async () => {
+    await using edge = await startCarrierEdge();
+    const { socket } = await knock(`${edge.wsUrl}/carrier/vonage`);
+    const before = await (await fetch(`${edge.url}/metrics`)).text();
+    expect(before).toContain("other_total 1\n");
+    expect(before).toContain('voicewire_calls{carrier="unknown"} 1\n');
+    socket.terminate();
+    await expect
+      .poll(async () => (await fetch(`${edge.url}/metrics`)).text())
+      .toContain('voicewire_calls{carrier="unknown"} 0\n');
+  });
+});
