@@ -18,12 +18,20 @@ import type { CarrierAuth } from "./carrier-auth.ts";
 import { routeCarriers } from "./carrier-socket.ts";
 import { Reply, readBody } from "./http.ts";
 import { decoded, type LiveSocketOptions, liveSocket } from "./live-socket.ts";
+import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "./openai-speech.ts";
 import { loadPage } from "./page.ts";
 import { type ProxyOptions, routeProxy } from "./proxy.ts";
 import type { RtpPorts } from "./rtp-routes.ts";
+import { routeVendorSockets, type VendorSocketOptions } from "./vendor-socket.ts";
 
 /** Listen option of uSockets: without it two programs share a port on Linux and neither notices. */
 const EXCLUSIVE_PORT = 1;
+
+export type VendorOptions = Pick<
+  VendorSocketOptions,
+  "upstream" | "clock" | "counters" | "maxSockets" | "firstAudioMs"
+> &
+  Pick<OpenAiSpeechOptions, "get" | "defaultModel">;
 
 export interface EdgeOptions extends LiveSocketOptions, ProxyOptions {
   readonly host: string;
@@ -38,6 +46,8 @@ export interface EdgeOptions extends LiveSocketOptions, ProxyOptions {
   readonly calls: Calls;
   /** Whom carriers' sockets are taken from. */
   readonly carrierAuth: CarrierAuth;
+  /** What the vendor's and OpenAI's surfaces need, which speak to the upstream themselves. */
+  readonly vendor: VendorOptions;
   /** RTP ports of calls. */
   readonly rtpPorts: RtpPorts;
 }
@@ -59,6 +69,8 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
   routeCommands(app, options);
   routeAudio(app, options);
   routeCaptions(app, options);
+  const vendorSockets = routeVendorSockets(app, { ...options, ...options.vendor });
+  routeOpenAiSpeech(app, { ...options, ...options.vendor });
   routeProxy(app, options);
   routeOperations(app, options);
   routePage(app, options.pageFolder);
@@ -76,7 +88,10 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
       isListening = false;
     },
     close: () => {
-      if (!isClosed) app.close();
+      if (!isClosed) {
+        vendorSockets.close();
+        app.close();
+      }
       isClosed = true;
       isListening = false;
     },

@@ -26,6 +26,8 @@ export function wireRequest(request: SynthesisRequest): WireRequest {
     language_code: request.languageCode,
     seed: request.seed,
     apply_text_normalization: request.applyTextNormalization,
+    apply_language_text_normalization: request.applyLanguageTextNormalization,
+    pronunciation_dictionary_locators: request.locators,
   });
   return { path: `${resource}${variant}?${query}`, body };
 }

@@ -21,6 +21,13 @@ interface SharedRequest {
   readonly languageCode?: string;
   readonly seed?: number;
   readonly applyTextNormalization?: "auto" | "on" | "off";
+  /** Language-specific normalization (contract A2). */
+  readonly applyLanguageTextNormalization?: boolean;
+  /** Pronunciation dictionaries, at most 3 (contract A2). */
+  readonly locators?: readonly {
+    readonly pronunciation_dictionary_id: string;
+    readonly version_id?: string;
+  }[];
   /** false = zero-retention mode upstream (`enable_logging=false`). */
   readonly enableLogging?: boolean;
   /** Among those that wait for the upstream higher goes first; default 0. Not sent. */

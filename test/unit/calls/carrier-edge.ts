@@ -20,7 +20,8 @@ export interface CarrierEdgeOptions extends Partial<CarrierAuth> {
 }
 
 export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promise<CarrierEdge> {
-  const { sessions } = createRig();
+  const rig = createRig();
+  const { sessions } = rig;
   const { maxCalls = 100, ...auth } = options;
   const carrierAuth = { twilioAuthToken: "", carrierToken: "", publicUrl: "", ...auth };
   const shared = { log: silentLog, clock: systemClock, host: "127.0.0.1", maxMessageBytes: 65_536 };
@@ -49,6 +50,19 @@ export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promis
     calls,
     carrierAuth,
     rtpPorts,
+    vendor: {
+      upstream: {
+        open: () => {
+          throw new Error("Nothing is asked for in this test");
+        },
+      },
+      get: () => Promise.reject(new Error("Nothing is asked for in this test")),
+      clock: systemClock,
+      counters: rig.counters,
+      maxSockets: 10,
+      firstAudioMs: 0,
+      defaultModel: "",
+    },
   });
   return {
     edge,

@@ -1,0 +1,202 @@
+/**
+ * The contexts of one vendor socket: who is open, what each has to say, what is said when one is over, and the end of
+ * the socket, which is one error message at most and one close.
+ */
+import { type GatewayError, toGatewayError } from "../errors.ts";
+import type { Dialect } from "../protocol/elevenlabs/server-messages.ts";
+import { closeReason, fault, faultOf, type SocketFault } from "../protocol/elevenlabs/socket-faults.ts";
+import { ContextSpeech } from "./context-speech.ts";
+import { type Idler, IdleWatch } from "./idle-watch.ts";
+import type { SocketOptions } from "./ports.ts";
+import { RequestSlots } from "./request-slots.ts";
+
+/** What a socket keeps for each context besides. */
+export interface Context<T> extends Idler {
+  /** "" = the only one, or the default one. */
+  readonly id: string;
+  readonly speech: ContextSpeech;
+  readonly own: T;
+  /** Nothing more may be said in it; it is gone when all has been sent. */
+  isClosing: boolean;
+}
+
+export interface ContextSetOptions<T> extends SocketOptions {
+  readonly dialect: Dialect;
+  /** Named where the upstream does not know it. */
+  readonly voiceId: string;
+  /** Whether those that are closing count as open. */
+  readonly countsClosing: boolean;
+  /** A context has been idle too long: it may close itself (multi). */
+  readonly onIdle: (context: Context<T>) => void;
+  /** All of a context has been sent, its final message too. */
+  readonly onOver: (context: Context<T>) => void;
+}
+
+/** Contexts that are closing, and don't count as open, are bounded too: so many for each that may be open. */
+const CLOSING_FACTOR = 4;
+/** How soon a context that would be over but is still speaking is looked at again, ms. */
+const LOOK_AGAIN_MS = 1000;
+const ORDINARY_CLOSE = 1000;
+
+export class ContextSet<T> {
+  readonly #options: ContextSetOptions<T>;
+  readonly #slots: RequestSlots;
+  readonly #contexts = new Set<Context<T>>();
+  readonly #watch: IdleWatch<Idler>;
+  /** Watched while there is no context. */
+  readonly #socket: Idler;
+  /** Who goes first. */
+  #turn = 0;
+  #isEnding = false;
+  #isClosed = false;
+
+  constructor(options: ContextSetOptions<T>) {
+    this.#options = options;
+    const { clock, tuning } = options.deps;
+    this.#slots = new RequestSlots(tuning.maxRequests, () => this.pump());
+    this.#socket = { lastMs: clock.nowMs() };
+    this.#watch = new IdleWatch<Idler>({
+      clock,
+      idleMs: options.settings.idleMs,
+      watched: () => this.#watched(),
+      onIdle: (idler) => this.#onIdle(idler),
+    });
+  }
+
+  /** The socket takes nothing more. */
+  get isEnding(): boolean {
+    return this.#isEnding || this.#isClosed;
+  }
+
+  find(id: string): Context<T> | undefined {
+    for (const context of this.#contexts) if (context.id === id) return context;
+    return undefined;
+  }
+
+  /** null: there are too many, and the socket was closed for it. */
+  open(id: string, own: T): Context<T> | null {
+    const { settings, deps, countsClosing } = this.#options;
+    const { maxContexts } = deps.tuning;
+    const open = [...this.#contexts].filter((context) => countsClosing || !context.isClosing).length;
+    if (open >= maxContexts || this.#contexts.size >= maxContexts * CLOSING_FACTOR) {
+      const message = `Maximum simultaneous contexts exceeded (${maxContexts})`;
+      this.fail(fault("max_active_conversations", message), id);
+      return null;
+    }
+    const { outputFormat: format, isSynced, isAbsolute } = settings;
+    const slots = this.#slots;
+    const output = this.#outputOf(id, () => context);
+    const speech = new ContextSpeech({ deps, slots, format, isSynced, isAbsolute, output });
+    const context: Context<T> = { id, speech, own, isClosing: false, lastMs: deps.clock.nowMs() };
+    this.#contexts.add(context);
+    this.#watch.look();
+    return context;
+  }
+
+  /** Something came: of a context, or of none. */
+  touch(context: Context<T> | undefined): void {
+    const nowMs = this.#options.deps.clock.nowMs();
+    this.#socket.lastMs = nowMs;
+    if (context !== undefined) context.lastMs = nowMs;
+  }
+
+  /** No more text comes in it: its final message follows once all has been sent. */
+  close(context: Context<T>): void {
+    if (context.isClosing) return;
+    context.isClosing = true;
+    context.speech.end();
+  }
+
+  /** The socket takes no more; it closes when every context is over. Close each one after it. */
+  endSocket(): void {
+    this.#isEnding = true;
+    this.#closeIfDone();
+  }
+
+  [Symbol.iterator](): IterableIterator<Context<T>> {
+    return [...this.#contexts][Symbol.iterator]();
+  }
+
+  /** There is room: each time another context goes first, since the first may take all of it. */
+  pump(): void {
+    const contexts = [...this.#contexts];
+    this.#turn = (this.#turn + 1) % Math.max(1, contexts.length);
+    for (const context of [...contexts.slice(this.#turn), ...contexts.slice(0, this.#turn)]) {
+      context.speech.pump();
+    }
+  }
+
+  failWith(thrown: unknown, contextId: string): void {
+    const error = toGatewayError(thrown);
+    if (error.code === "internal") {
+      this.#options.deps.log.error({ err: error.cause ?? error }, "Fault on a vendor socket");
+    }
+    this.fail(faultOf(error, this.#options.voiceId), contextId);
+  }
+
+  /** An error message and the close that follows it; every request ends. */
+  fail(socketFault: SocketFault, contextId: string): void {
+    if (this.#isClosed) return;
+    const { port, dialect, deps } = this.#options;
+    deps.log.info({ error: socketFault.error }, "Vendor socket is closed for an error");
+    this.abort();
+    port.send(dialect.fault(socketFault, contextId));
+    port.end(socketFault.code, closeReason(socketFault));
+  }
+
+  /** The client has gone, or must: nothing is sent any more. Idempotent. */
+  abort(): void {
+    this.#isClosed = true;
+    this.#watch.close();
+    for (const { speech } of this.#contexts) speech.abort();
+    this.#contexts.clear();
+  }
+
+  #outputOf(id: string, context: () => Context<T>): ConstructorParameters<typeof ContextSpeech>[0]["output"] {
+    const { port, dialect, deps } = this.#options;
+    return {
+      hasRoom: () => port.bufferedBytes() < deps.tuning.maxOutboxBytes,
+      audio: (message) => port.send(dialect.audio(message, id)),
+      flushed: () => {
+        const message = dialect.flushed(id);
+        if (message !== null) port.send(message);
+      },
+      over: () => {
+        port.send(dialect.final(id));
+        this.#contexts.delete(context());
+        this.#socket.lastMs = deps.clock.nowMs();
+        this.#options.onOver(context());
+        this.#closeIfDone();
+        if (!this.#isClosed) this.#watch.look();
+      },
+      failed: (error: GatewayError) => this.failWith(error, id),
+    };
+  }
+
+  #closeIfDone(): void {
+    if (!this.#isEnding || this.#isClosed || this.#contexts.size > 0) return;
+    this.abort();
+    this.#options.port.end(ORDINARY_CLOSE, "");
+  }
+
+  *#watched(): Iterable<Idler> {
+    for (const context of this.#contexts) if (!context.isClosing) yield context;
+    if (this.#contexts.size === 0) yield this.#socket;
+  }
+
+  #onIdle(idler: Idler): void {
+    const { isMulti, settings, onIdle, deps } = this.#options;
+    const context = [...this.#contexts].find((one) => one === idler);
+    if (context !== undefined && isMulti) {
+      onIdle(context);
+      return;
+    }
+    if (context?.speech.isBusy === true) {
+      context.lastMs = deps.clock.nowMs() - settings.idleMs + LOOK_AGAIN_MS;
+      return;
+    }
+    const seconds = (settings.idleMs / 1000).toFixed(1);
+    const message = `The connection timed out: no text came within the timeout of ${seconds} seconds.`;
+    this.fail(fault("input_timeout_exceeded", message), "");
+  }
+}

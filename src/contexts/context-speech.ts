@@ -1,0 +1,223 @@
+/**
+ * What one context has to say, in order: generations, and marks of what a flush asked for. Two of its requests are open
+ * at most; the second leaves when the first has begun to sound, so that it takes nothing from its first audio.
+ */
+import { type GatewayError, toGatewayError } from "../errors.ts";
+import type { AudioMessage } from "../protocol/elevenlabs/server-messages.ts";
+import { SegmentRun } from "../session/segment-run.ts";
+import { newTimes } from "../session/segment-times.ts";
+import type { SynthesisRequest } from "../upstream/types.ts";
+import { Generation } from "./generation.ts";
+import { createJoinedAudio } from "./joined-audio.ts";
+import type { SocketDeps } from "./ports.ts";
+import type { RequestSlots } from "./request-slots.ts";
+
+export interface ContextOutput {
+  /** Whether more audio may be sent now. */
+  hasRoom(): boolean;
+  audio(message: AudioMessage): void;
+  /** All that was said before this flush has been sent. */
+  flushed(): void;
+  /** All has been sent, and nothing more will come. Called once. */
+  over(): void;
+  /** Nothing is called after it. */
+  failed(error: GatewayError): void;
+}
+
+export interface ContextSpeechOptions {
+  readonly deps: SocketDeps;
+  readonly slots: RequestSlots;
+  readonly format: string;
+  readonly isSynced: boolean;
+  readonly isAbsolute: boolean;
+  readonly output: ContextOutput;
+}
+
+const MAX_OPEN = 2;
+/** A request whose audio was not taken is held at the one and read on at the other, bytes. */
+const HOLD_BYTES = 262_144;
+const READ_ON_BYTES = 65_536;
+
+interface Said {
+  readonly kind: "said";
+  readonly request: SynthesisRequest;
+  readonly text: string;
+  started: { readonly run: SegmentRun; readonly release: () => void } | null;
+  generation: Generation | null;
+}
+type Step = Said | { readonly kind: "flushed" };
+
+export class ContextSpeech {
+  readonly #options: ContextSpeechOptions;
+  readonly #join;
+  #steps: Step[] = [];
+  #waitingChars = 0;
+  #isEnded = false;
+  #isOver = false;
+  #isPumping = false;
+
+  constructor(options: ContextSpeechOptions) {
+    this.#options = options;
+    this.#join = createJoinedAudio(options.format);
+  }
+
+  /** Text that no request has taken yet, UTF-16 code units. */
+  get waitingChars(): number {
+    return this.#waitingChars;
+  }
+  /** Whether anything is being said or waits. */
+  get isBusy(): boolean {
+    return this.#steps.length > 0;
+  }
+
+  /** Call `pump` after it. */
+  say(request: SynthesisRequest, text: string): void {
+    this.#waitingChars += text.length;
+    this.#steps.push({ kind: "said", request, text, started: null, generation: null });
+  }
+
+  noteFlush(): void {
+    this.#steps.push({ kind: "flushed" });
+  }
+
+  /** Forgets what was not asked of the upstream yet, flushes too. */
+  dropWaiting(): void {
+    const first = this.#steps.findIndex((step) => step.kind === "said" && step.started === null);
+    if (first >= 0) this.#steps.length = first;
+    this.#waitingChars = 0;
+  }
+
+  /** Nothing more comes: `over` once all has been sent. */
+  end(): void {
+    this.#isEnded = true;
+    this.pump();
+  }
+
+  /** Asks for what may be asked for and sends what can be sent. */
+  pump(): void {
+    if (this.#isPumping || this.#isOver) return;
+    this.#isPumping = true;
+    try {
+      do this.#ask();
+      while (!this.#isOver && this.#advance());
+    } catch (thrown) {
+      this.#fail(toGatewayError(thrown));
+    } finally {
+      this.#isPumping = false;
+    }
+    this.#holdReading();
+  }
+
+  /** Ends every request; nothing is called any more. Idempotent. */
+  abort(): void {
+    this.#isOver = true;
+    const steps = this.#steps;
+    this.#steps = [];
+    for (const step of steps) {
+      if (step.kind !== "said") continue;
+      step.generation?.abort();
+      step.started?.run.abort();
+      step.started?.release();
+    }
+  }
+
+  #ask(): void {
+    const said = this.#said().slice(0, MAX_OPEN);
+    for (const [index, step] of said.entries()) {
+      if (step.started !== null) continue;
+      const before = said[index - 1]?.started?.run;
+      if (index > 0 && (before === undefined || !hasSound(before))) return;
+      const release = this.#options.slots.take();
+      if (release === null) return;
+      this.#waitingChars -= step.text.length;
+      step.started = { run: this.#start(step), release };
+    }
+  }
+
+  #start({ request, text }: Said): SegmentRun {
+    const { upstream, clock, counters, tuning } = this.#options.deps;
+    const nowMs = clock.nowMs();
+    const range = { start: 0, end: text.length };
+    return new SegmentRun({
+      upstream,
+      clock,
+      counters,
+      request,
+      firstAudioMs: tuning.firstAudioMs,
+      segment: { ...range, text, times: newTimes(range, { arrivedMs: nowMs, cutMs: nowMs }) },
+      onProgress: () => this.pump(),
+    });
+  }
+
+  /** Does the next thing in order; false: something has to come first. */
+  #advance(): boolean {
+    const { output } = this.#options;
+    const [step] = this.#steps;
+    if (step === undefined) {
+      if (this.#isEnded) this.#finish();
+      return false;
+    }
+    if (step.kind === "flushed") {
+      this.#steps.shift();
+      output.flushed();
+      return true;
+    }
+    if (step.started === null) return false;
+    step.generation ??= this.#generationOf(step, step.started.run);
+    while (!this.#isOver && output.hasRoom()) {
+      const message = step.generation.next();
+      if (message === null) break;
+      output.audio(message);
+    }
+    if (this.#isOver || !step.generation.isOver) return false;
+    const { run, release } = step.started;
+    if (run.error !== null) throw run.error;
+    this.#steps.shift();
+    release();
+    return true;
+  }
+
+  #generationOf(step: Said, run: SegmentRun): Generation {
+    const { deps, isSynced, isAbsolute } = this.#options;
+    return new Generation({
+      run,
+      join: this.#join,
+      clock: deps.clock,
+      isSynced,
+      isAbsolute,
+      holdMs: deps.tuning.timingHoldMs,
+      textChars: step.text.trimEnd().length,
+      onDue: () => this.pump(),
+    });
+  }
+
+  #finish(): void {
+    const { output } = this.#options;
+    this.#isOver = true;
+    const audio = this.#join.finish();
+    if (audio.length > 0) output.audio({ audio, timing: null, normalizedTiming: null });
+    output.over();
+  }
+
+  #fail(error: GatewayError): void {
+    if (this.#isOver) return;
+    this.abort();
+    this.#options.output.failed(error);
+  }
+
+  #holdReading(): void {
+    for (const { started } of this.#said().slice(0, MAX_OPEN)) {
+      if (started === null) continue;
+      if (started.run.waitingBytes > HOLD_BYTES) started.run.hold();
+      else if (started.run.waitingBytes <= READ_ON_BYTES) started.run.readOn();
+    }
+  }
+
+  #said(): Said[] {
+    return this.#steps.filter((step) => step.kind === "said");
+  }
+}
+
+function hasSound(run: SegmentRun): boolean {
+  return run.segment.times.firstByteMs > 0 || run.isComplete;
+}

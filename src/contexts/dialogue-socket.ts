@@ -1,0 +1,183 @@
+/** One text-to-dialogue socket, single or multi (contract B7): lines of registered voices in, their audio out. */
+import { GatewayError } from "../errors.ts";
+import { type DialogueMessage, parseDialogueMessage } from "../protocol/elevenlabs/dialogue-messages.ts";
+import type { DictionaryLocator } from "../protocol/elevenlabs/message-json.ts";
+import { DIALOGUE_DIALECT } from "../protocol/elevenlabs/server-messages.ts";
+import { fault } from "../protocol/elevenlabs/socket-faults.ts";
+import { maxVoices } from "../protocol/elevenlabs/socket-settings.ts";
+import type { DialogueRequest } from "../upstream/types.ts";
+import { type Context, ContextSet } from "./context-set.ts";
+import { DialogueBuffer } from "./dialogue-buffer.ts";
+import { KeyGate, refusedKey } from "./key-gate.ts";
+import type { SocketOptions, VendorSocket } from "./ports.ts";
+import { sharedRequest } from "./shared-request.ts";
+
+interface DialogueContext {
+  readonly voices: readonly string[];
+  readonly settings: { readonly stability?: number } | undefined;
+  readonly locators: readonly DictionaryLocator[] | undefined;
+  readonly buffer: DialogueBuffer;
+}
+
+export class DialogueSocket implements VendorSocket {
+  readonly #options: SocketOptions;
+  readonly #contexts: ContextSet<DialogueContext>;
+  readonly #gate: KeyGate<DialogueMessage>;
+
+  constructor(options: SocketOptions) {
+    this.#options = options;
+    this.#contexts = new ContextSet<DialogueContext>({
+      ...options,
+      dialect: DIALOGUE_DIALECT,
+      voiceId: "",
+      countsClosing: true,
+      onIdle: (context) => this.#finish(context),
+      onOver: () => undefined,
+    });
+    this.#gate = new KeyGate({
+      check: options.deps.checkKey,
+      credentials: options.credentials,
+      onMessage: (message) => this.#handle(message),
+      onRefused: (reason) => this.#contexts.fail(refusedKey(reason), ""),
+      onError: (thrown) => this.#contexts.failWith(thrown, ""),
+    });
+  }
+
+  receive(json: string): void {
+    try {
+      this.#gate.push(parseDialogueMessage(json, this.#options.isMulti));
+    } catch (thrown) {
+      this.refuse(thrown);
+    }
+  }
+
+  refuse(thrown: unknown): void {
+    this.#gate.close();
+    this.#contexts.failWith(thrown, "");
+  }
+
+  drained(): void {
+    this.#contexts.pump();
+  }
+
+  closed(): void {
+    this.#gate.close();
+    this.#contexts.abort();
+  }
+
+  #handle(message: DialogueMessage): void {
+    if (this.#contexts.isEnding) return;
+    const found = message.contextId === null ? undefined : this.#contexts.find(message.contextId);
+    this.#contexts.touch(found);
+    if (found?.isClosing === true) {
+      this.#fail("context_closing", "The context is closing and takes no more messages", message);
+      return;
+    }
+    const isForContext = message.contextId !== null && !(found === undefined && isOnlyEnd(message));
+    const context = isForContext ? (found ?? this.#open(message)) : null;
+    if (isForContext && context === null) return;
+    if (context !== null && found !== undefined && !this.#isUnchanged(context, message)) return;
+    if (context !== null && !this.#feed(context, message)) return;
+    if (context !== null && message.closeContext) this.#drop(context);
+    if (message.closeSocket) this.#endSocket();
+  }
+
+  /** null: it was refused. */
+  #open(message: DialogueMessage): Context<DialogueContext> | null {
+    const { modelId } = this.#options.settings;
+    const { voices, settings, locators } = message;
+    const most = maxVoices(modelId);
+    if (voices === null || new Set(voices).size > most) {
+      const expected = most === 1 ? "exactly one voice id" : `1 to ${most} voice ids`;
+      this.#fail(
+        "invalid_input_message",
+        `voices: expected ${expected} in the first message`,
+        message,
+        "voices",
+      );
+      return null;
+    }
+    const own = { voices, settings, locators, buffer: new DialogueBuffer() };
+    return this.#contexts.open(message.contextId ?? "", own);
+  }
+
+  /** What only the first message may have. */
+  #isUnchanged({ own }: Context<DialogueContext>, message: DialogueMessage): boolean {
+    const isOther = (first: unknown, later: unknown) =>
+      later !== undefined && JSON.stringify(first) !== JSON.stringify(later);
+    const param =
+      message.voices !== null
+        ? "voices"
+        : isOther(own.settings, message.settings)
+          ? "voice_settings"
+          : isOther(own.locators, message.locators)
+            ? "pronunciation_dictionary_locators"
+            : undefined;
+    if (param === undefined) return true;
+    this.#fail("invalid_input_message", `${param} may only be given in the first message`, message, param);
+    return false;
+  }
+
+  /** false: it was refused, and the socket is closed. */
+  #feed(context: Context<DialogueContext>, message: DialogueMessage): boolean {
+    const { own, speech } = context;
+    if (message.inputs.some(({ voiceId }) => !own.voices.includes(voiceId))) {
+      const text = "inputs: a voice_id is not one of the voices of the first message";
+      this.#fail("invalid_input_message", text, message, "inputs");
+      return false;
+    }
+    for (const input of message.inputs) if (input.text !== "") own.buffer.push(input);
+    const { maxTextChars } = this.#options.deps.tuning;
+    if (own.buffer.chars + speech.waitingChars > maxTextChars) {
+      const text = `More than ${maxTextChars} characters of a context wait to be spoken`;
+      this.#contexts.failWith(new GatewayError("text_too_long", text), context.id);
+      return false;
+    }
+    if (message.flush) {
+      this.#say(context, own.buffer.takeAll());
+      speech.noteFlush();
+    } else this.#say(context, own.buffer.takeDue() ?? []);
+    speech.pump();
+    return true;
+  }
+
+  #say({ own, speech }: Context<DialogueContext>, generations: readonly DialogueRequest["inputs"][]): void {
+    for (const inputs of generations) {
+      const request: DialogueRequest = {
+        kind: "dialogue",
+        ...sharedRequest(this.#options.settings, own.locators),
+        inputs,
+        ...(own.settings === undefined ? {} : { settings: own.settings }),
+      };
+      speech.say(request, inputs.map(({ text }) => text).join(""));
+    }
+  }
+
+  /** What waits is said, and then it is over. */
+  #finish(context: Context<DialogueContext>): void {
+    this.#say(context, context.own.buffer.takeAll());
+    this.#contexts.close(context);
+  }
+
+  /** What has not begun is not said: so clients interrupt (contract B5, F5). */
+  #drop(context: Context<DialogueContext>): void {
+    context.own.buffer.clear();
+    context.speech.dropWaiting();
+    this.#contexts.close(context);
+  }
+
+  #endSocket(): void {
+    const contexts = [...this.#contexts];
+    this.#contexts.endSocket();
+    for (const context of contexts) if (!context.isClosing) this.#finish(context);
+  }
+
+  #fail(error: string, text: string, { contextId }: DialogueMessage, param?: string): void {
+    this.#contexts.fail(fault(error, text, param), contextId ?? "");
+  }
+}
+
+/** Of a context that is not there, there is nothing to close. */
+function isOnlyEnd({ closeContext, closeSocket, inputs, voices }: DialogueMessage): boolean {
+  return (closeContext || closeSocket) && inputs.length === 0 && voices === null;
+}

@@ -1,0 +1,67 @@
+/** What vendor sockets need from outside: handed in by the edge, small enough that a test can write a literal. */
+import type { Clock } from "../kit/clock.ts";
+import type { Logger } from "../kit/log.ts";
+import type { Counters } from "../metrics/counters.ts";
+import type { Credentials, SocketSettings } from "../protocol/elevenlabs/socket-settings.ts";
+import type { Upstream } from "../upstream/types.ts";
+
+/** The client's socket. After `end`, or once it is closed, it does nothing. */
+export interface SocketPort {
+  send(json: string): void;
+  /** Bytes accepted but not yet taken by the operating system. */
+  bufferedBytes(): number;
+  /** May call the socket's `closed` before it returns. */
+  end(closeCode: number, reason: string): void;
+}
+
+/** Whether the client may use the gateway; a rejection is a fault of ours. */
+export type KeyCheck = (credentials: Credentials) => boolean | Promise<boolean>;
+
+export interface SocketTuning {
+  /** Contexts open at once on a socket (contract B2: 5). */
+  readonly maxContexts: number;
+  /** Text of a context that no request has taken yet, UTF-16 code units. */
+  readonly maxTextChars: number;
+  /** Bytes that may wait for a slow client before its upstream requests are held. */
+  readonly maxOutboxBytes: number;
+  /** Upstream requests of a socket that are open at once; of a context two. */
+  readonly maxRequests: number;
+  /**
+   * Without `sync_alignment` the first message of a generation carries the timing of all of it. How long, from its first
+   * audio, it waits for that; then each message carries its own, ms.
+   */
+  readonly timingHoldMs: number;
+  /** Longest wait for the first audio of a request before it is tried again, ms; 0: no limit. */
+  readonly firstAudioMs: number;
+}
+
+export interface SocketDeps {
+  readonly upstream: Upstream;
+  readonly clock: Clock;
+  readonly counters: Counters;
+  readonly log: Logger;
+  readonly tuning: SocketTuning;
+  /** Without it every key passes, and none too. */
+  readonly checkKey?: KeyCheck;
+}
+
+export interface SocketOptions {
+  readonly deps: SocketDeps;
+  readonly port: SocketPort;
+  readonly settings: SocketSettings;
+  readonly isMulti: boolean;
+  /** From headers and query; the first message may bring them too. */
+  readonly credentials: Credentials;
+}
+
+/** The state of one vendor socket, as the edge drives it. */
+export interface VendorSocket {
+  /** A text message. */
+  receive(json: string): void;
+  /** A message that can't be read at all. */
+  refuse(thrown: unknown): void;
+  /** The client has taken what waited. */
+  drained(): void;
+  /** The client has gone: every upstream request ends now. Idempotent. */
+  closed(): void;
+}

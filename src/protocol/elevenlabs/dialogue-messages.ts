@@ -1,0 +1,74 @@
+/** What clients send on the text-to-dialogue sockets (contract B7). */
+import { z } from "zod";
+import { GatewayError } from "../../errors.ts";
+import {
+  type DictionaryLocator,
+  locatorsOf,
+  messageCredentials,
+  readMessage,
+  shared,
+  stripped,
+} from "./message-json.ts";
+import type { Credentials } from "./socket-settings.ts";
+
+export interface DialogueInput {
+  readonly text: string;
+  readonly voiceId: string;
+  readonly isNewTurn: boolean;
+}
+
+export interface DialogueMessage {
+  /** null: none was given. */
+  readonly contextId: string | null;
+  /** Voice ids; null: none were given. */
+  readonly voices: readonly string[] | null;
+  readonly settings: { readonly stability?: number } | undefined;
+  readonly locators: readonly DictionaryLocator[] | undefined;
+  readonly inputs: readonly DialogueInput[];
+  readonly flush: boolean;
+  readonly keepAlive: boolean;
+  readonly closeContext: boolean;
+  readonly closeSocket: boolean;
+  readonly credentials: Credentials;
+}
+
+const MAX_VOICE_CHARS = 128;
+const MAX_INPUTS = 100;
+const voice = z.string().min(1).max(MAX_VOICE_CHARS);
+const schema = z.object({
+  ...shared,
+  voices: z.array(voice).min(1).max(MAX_INPUTS).nullish(),
+  voice_settings: z.object({ stability: z.number().min(0).max(1).nullish() }).nullish(),
+  inputs: z
+    .array(z.object({ text: z.string(), voice_id: voice, new_turn: z.boolean().nullish() }))
+    .max(MAX_INPUTS)
+    .nullish(),
+  keep_alive: z.boolean().nullish(),
+});
+
+/** Throws GatewayError "malformed_json" or "invalid_field". */
+export function parseDialogueMessage(json: string, isMulti: boolean): DialogueMessage {
+  const given = readMessage(json, schema);
+  const message: DialogueMessage = {
+    contextId: isMulti ? (given.context_id ?? given.contextId ?? null) : "",
+    voices: given.voices ?? null,
+    settings: stripped(given.voice_settings),
+    locators: locatorsOf(given.pronunciation_dictionary_locators),
+    inputs: (given.inputs ?? []).map(({ text, voice_id, new_turn }) => ({
+      text,
+      voiceId: voice_id,
+      isNewTurn: new_turn ?? false,
+    })),
+    flush: given.flush ?? false,
+    keepAlive: given.keep_alive ?? false,
+    closeContext: (isMulti && given.close_context) ?? false,
+    closeSocket: given.close_socket ?? false,
+    credentials: messageCredentials(given),
+  };
+  if (!message.contextId && isMulti && !message.closeSocket) {
+    throw new GatewayError("invalid_field", "Message is not valid: context_id is missing", {
+      field: "context_id",
+    });
+  }
+  return message;
+}

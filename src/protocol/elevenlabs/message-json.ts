@@ -1,0 +1,89 @@
+/** What the messages of all vendor sockets have in common: one JSON object, null as good as absent, unknown keys ignored. */
+import { z } from "zod";
+import { GatewayError } from "../../errors.ts";
+import { type Credentials, compact } from "./socket-settings.ts";
+
+/** Contract A2: at most three, applied in order. */
+export interface DictionaryLocator {
+  readonly pronunciation_dictionary_id: string;
+  readonly version_id?: string;
+}
+
+const MAX_LOCATORS = 3;
+const MAX_ID_CHARS = 256;
+
+const flag = z.boolean().nullish();
+
+export const shared = {
+  context_id: z.string().max(MAX_ID_CHARS).nullish(),
+  contextId: z.string().max(MAX_ID_CHARS).nullish(),
+  flush: flag,
+  close_context: flag,
+  close_socket: flag,
+  pronunciation_dictionary_locators: z
+    .array(
+      z.object({
+        pronunciation_dictionary_id: z.string().min(1).max(MAX_ID_CHARS),
+        version_id: z.string().max(MAX_ID_CHARS).nullish(),
+      }),
+    )
+    .max(MAX_LOCATORS)
+    .nullish(),
+  xi_api_key: z.string().nullish(),
+  "xi-api-key": z.string().nullish(),
+  authorization: z.string().nullish(),
+  single_use_token: z.string().nullish(),
+};
+
+/** Throws GatewayError "malformed_json" or "invalid_field", which name the field and not what stands in it. */
+export function readMessage<T>(json: string, schema: z.ZodType<T>): T {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch (cause) {
+    throw new GatewayError("malformed_json", "Message is not JSON, expected one JSON object", { cause });
+  }
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const field = (issue?.path ?? []).join(".");
+  const where = field === "" ? "Message" : `Field ${field} of the message`;
+  const reason = issue?.message.replace(/^Invalid input: /, "") ?? "not of the schema";
+  throw new GatewayError("invalid_field", `${where} is not valid: ${reason}`, field === "" ? {} : { field });
+}
+
+export function locatorsOf(
+  given:
+    | readonly { pronunciation_dictionary_id: string; version_id?: string | null | undefined }[]
+    | null
+    | undefined,
+): readonly DictionaryLocator[] | undefined {
+  if (given === null || given === undefined || given.length === 0) return undefined;
+  return given.map(({ pronunciation_dictionary_id, version_id }) => ({
+    pronunciation_dictionary_id,
+    ...(version_id ? { version_id } : {}),
+  }));
+}
+
+export function messageCredentials(given: {
+  readonly xi_api_key?: string | null | undefined;
+  readonly "xi-api-key"?: string | null | undefined;
+  readonly authorization?: string | null | undefined;
+  readonly single_use_token?: string | null | undefined;
+}): Credentials {
+  return compact({
+    apiKey: given.xi_api_key ?? given["xi-api-key"],
+    authorization: given.authorization,
+    singleUseToken: given.single_use_token,
+  });
+}
+
+/** The object without null and absent fields; undefined where nothing is left. */
+export function stripped<T extends object>(
+  given: T | null | undefined,
+): { [K in keyof T]?: NonNullable<T[K]> } | undefined {
+  const entries = Object.entries(given ?? {}).filter(([, value]) => value !== null && value !== undefined);
+  return entries.length === 0
+    ? undefined
+    : (Object.fromEntries(entries) as { [K in keyof T]?: NonNullable<T[K]> });
+}

@@ -1,0 +1,155 @@
+/** LiveKit's own plugin for the vendor, pointed at the gateway by its baseURL and nothing else (contract F1). */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { loudness, startClient, VOICE } from "../service/client.ts";
+import { startVendorApp, type VendorApp } from "../wire/vendor-rig.ts";
+import { areInstalled, IF_INSTALLED, load } from "./installed.ts";
+
+interface Synthesized {
+  readonly frame: { readonly data: Int16Array; readonly sampleRate: number };
+  readonly final: boolean;
+  readonly timedTranscripts?: readonly {
+    readonly text: string;
+    readonly startTime?: number;
+    readonly endTime?: number;
+  }[];
+}
+interface SpeechStream extends AsyncIterable<Synthesized | symbol> {
+  pushText(text: string): void;
+  endInput(): void;
+  close(): void;
+}
+interface Tts {
+  stream(): SpeechStream;
+  synthesize(text: string): AsyncIterable<Synthesized>;
+  close(): Promise<void>;
+  on(event: "error", listener: (event: { readonly error: Error }) => void): void;
+}
+interface Plugin {
+  readonly TTS: new (options: object) => Tts;
+}
+interface Agents {
+  initializeLogger(options: { readonly pretty: boolean; readonly level: string }): void;
+}
+
+const RATE = 22_050;
+const PACKAGES = ["@livekit/agents", "@livekit/agents-plugin-elevenlabs"];
+
+interface Result {
+  readonly samples: Int16Array;
+  readonly words: readonly { readonly text: string; readonly startTime?: number }[];
+  readonly finals: number;
+}
+
+async function collect(audio: AsyncIterable<Synthesized | symbol>): Promise<Result> {
+  const pieces: Int16Array[] = [];
+  const words: { text: string; startTime?: number }[] = [];
+  let finals = 0;
+  for await (const one of audio) {
+    if (typeof one === "symbol") continue;
+    expect(one.frame.sampleRate).toBe(RATE);
+    pieces.push(one.frame.data);
+    words.push(...(one.timedTranscripts ?? []));
+    if (one.final) finals += 1;
+  }
+  const samples = Int16Array.from(pieces.flatMap((piece) => [...piece]));
+  return { samples, words, finals };
+}
+
+describe.skipIf(!areInstalled(...PACKAGES))(`@livekit/agents-plugin-elevenlabs ${IF_INSTALLED}`, () => {
+  let service: Awaited<ReturnType<typeof startClient>>;
+  let app: VendorApp;
+  const open: Tts[] = [];
+
+  beforeAll(async () => {
+    load<Agents>("@livekit/agents").initializeLogger({ pretty: false, level: "silent" });
+    service = await startClient();
+    app = await startVendorApp(service.service.url);
+  });
+  afterAll(async () => {
+    for (const tts of open) await tts.close();
+    await app?.[Symbol.asyncDispose]();
+    await service?.[Symbol.asyncDispose]();
+  });
+
+  function newTts(options: object = {}): Tts {
+    const { TTS } = load<Plugin>("@livekit/agents-plugin-elevenlabs");
+    const tts = new TTS({ apiKey: "any", baseURL: `${app.url}/v1`, voiceId: VOICE, ...options });
+    tts.on("error", () => undefined);
+    open.push(tts);
+    return tts;
+  }
+
+  it("stream(): all of the speech, every word, and the end", async () => {
+    const stream = newTts().stream();
+    for (const piece of ["Hello there from Live", "Kit. This is the ", "second sentence of it. "])
+      stream.pushText(piece);
+    stream.endInput();
+    const { samples, words, finals } = await collect(stream);
+    expect(finals).toBe(1);
+    expect(samples.length / RATE).toBeGreaterThan(2);
+    expect(samples.length / RATE).toBeLessThan(8);
+    expect(loudness(samples)).toBeGreaterThan(300);
+    const said = words
+      .map(({ text }) => text)
+      .join("")
+      .replaceAll(/\s+/g, " ")
+      .trim();
+    expect(said).toBe("Hello there from LiveKit. This is the second sentence of it.");
+  });
+
+  it("word times rise through the whole reply where absolute_times is asked for", async () => {
+    // The plugin does not encode what it puts into the address.
+    const stream = newTts({ model: "eleven_turbo_v2_5&absolute_times=true" }).stream();
+    stream.pushText("Hello there from LiveKit. This is the second sentence of it. ");
+    stream.endInput();
+    const { words, samples } = await collect(stream);
+    const starts = words.flatMap(({ startTime }) => (startTime === undefined ? [] : [startTime]));
+    expect(starts.length).toBeGreaterThan(8);
+    expect(starts).toEqual([...starts].sort((a, b) => a - b));
+    expect(starts.at(-1)).toBeGreaterThan((samples.length / RATE) * 0.7);
+    expect(starts.at(-1)).toBeLessThan(samples.length / RATE);
+  });
+
+  it("several streams at once share one socket, and one after the other too", async () => {
+    const tts = newTts();
+    const speak = (text: string): Promise<Result> => {
+      const stream = tts.stream();
+      stream.pushText(text);
+      stream.endInput();
+      return collect(stream);
+    };
+    const before = app.sockets.open;
+    const results = await Promise.all([
+      speak("The first one. "),
+      speak("The second one. "),
+      speak("The third. "),
+    ]);
+    expect(app.sockets.open).toBe(before + 1);
+    results.push(await speak("And one that comes later. "));
+    expect(app.sockets.open).toBe(before + 1);
+    for (const { samples, finals } of results) {
+      expect(loudness(samples)).toBeGreaterThan(300);
+      expect(finals).toBe(1);
+    }
+  });
+
+  it("a stream that is closed in the middle leaves the others alone", async () => {
+    const tts = newTts();
+    const cut = tts.stream();
+    cut.pushText("This one is interrupted long before it has come to its end, whatever that may be. ");
+    cut.pushText("It has another sentence. ");
+    for await (const one of cut) {
+      if (typeof one !== "symbol") break;
+    }
+    cut.close();
+    const stream = tts.stream();
+    stream.pushText("This one is heard. ");
+    stream.endInput();
+    expect(loudness((await collect(stream)).samples)).toBeGreaterThan(300);
+  });
+
+  it("synthesize(): over plain HTTP through the proxy", async () => {
+    const { samples } = await collect(newTts().synthesize("Hello there from LiveKit."));
+    expect(loudness(samples)).toBeGreaterThan(300);
+  });
+});
