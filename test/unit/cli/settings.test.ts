@@ -103,7 +103,10 @@ describe("resolveSettings()", () => {
     [{ flags: { config: "f" }, file: "{port: 80}" }, 'Settings file "f" can\'t be used:'],
     [{ flags: { config: "nope.json" } }, "no such file or directory, open 'nope.json'"],
     [{ env: { VOICEWIRE_LOG_LEVEL: "loud" } }, '"loud", expected one of silent, error, warn, info, debug'],
-    [{ flags: { "upstream-url": "ftp://x" } }, '(flag): "ftp://x", expected `embedded` or http(s) URLs with commas'],
+    [
+      { flags: { "upstream-url": "ftp://x" } },
+      '(flag): "ftp://x", expected `embedded` or http(s) URLs with commas',
+    ],
     [{ env: { VOICEWIRE_UPSTREAM_URL: "localhost" } }, '(environment): "localhost", expected `embedded`'],
   ])("refuses %j with name, value and what is allowed", (given: Given, message) => {
     const error = failure(given);

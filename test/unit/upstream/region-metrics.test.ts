@@ -21,7 +21,7 @@ describe("the metrics of regions", () => {
       upstreamOpen: () => 0,
       upstreamQueued: () => 0,
       upstreamRegions: () => regions,
-    phrases: () => null,
+      phrases: () => null,
     });
     const lines = async () =>
       (await render()).split("\n").filter((line) => /^voicewire_upstream_(region|limit)/.test(line));
