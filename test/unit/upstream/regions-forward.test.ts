@@ -5,15 +5,9 @@ import type { GatewayError } from "../../../src/errors.ts";
 import type { UpstreamClient } from "../../../src/upstream/client.ts";
 import type { Forwarded, ForwardRequest } from "../../../src/upstream/forward.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
-import {
-  type FakeReaction,
-  type FakeUpstream,
-  jsonAnswer,
-  refusal,
-  startFakeUpstream,
-} from "../../helpers/fake-upstream.ts";
+import { type FakeReaction, jsonAnswer, refusal, startFakeUpstream } from "../../helpers/fake-upstream.ts";
 import { until } from "../../helpers/until.ts";
-import { clientOf, turns } from "./rig.ts";
+import { clientOf, nobody, turns } from "./rig.ts";
 
 interface Passed {
   readonly calls: string[];
@@ -60,12 +54,6 @@ async function passOver(client: UpstreamClient, request: Partial<ForwardRequest>
   const passed = pass(client, request);
   await until("the end of the answer", () => passed.isOver);
   return passed;
-}
-
-async function nobody(): Promise<FakeUpstream> {
-  const server = await startFakeUpstream();
-  await server.close();
-  return server;
 }
 
 const FINE = jsonAnswer(200, { from: "second" });
@@ -156,7 +144,7 @@ describe("passing a request on over several regions", () => {
   it.each(["POST", "PATCH", "DELETE"] as const)(
     "%s goes on where nobody could be connected to",
     async (method) => {
-      const gone = await nobody();
+      const gone = nobody();
       await using second = await startFakeUpstream(() => FINE);
       await using client = clientOf([gone.url, second.url]);
       const passed = await passOver(client, { method, path: "/v1/x", body: "{}", headers: JSON_HEADERS });
@@ -166,7 +154,7 @@ describe("passing a request on over several regions", () => {
   );
 
   it("an upload that streams goes on whole where nobody could be connected to", async () => {
-    const gone = await nobody();
+    const gone = nobody();
     await using second = await startFakeUpstream(() => FINE);
     await using client = clientOf([gone.url, second.url]);
     const pieces = Array.from({ length: 50 }, (_, index) => `${index}:${"x".repeat(10_000)};`);
@@ -212,7 +200,7 @@ describe("passing a request on over several regions", () => {
   });
 
   it("abort() and close() end it wherever it is, with its upload", async () => {
-    const gone = await nobody();
+    const gone = nobody();
     await using second = await startFakeUpstream(() => "silence");
     const clock = new FakeClock();
     const client = clientOf([gone.url, second.url], { clock });

@@ -14,7 +14,7 @@ import {
   startFakeUpstream,
 } from "../../helpers/fake-upstream.ts";
 import { until } from "../../helpers/until.ts";
-import { clientOf, RAW_SPEECH, Recorder, SPEECH, turns } from "./rig.ts";
+import { clientOf, nobody, RAW_SPEECH, Recorder, SPEECH, turns } from "./rig.ts";
 
 type Client = ReturnType<typeof clientOf>;
 
@@ -42,13 +42,6 @@ async function turnUntil(what: string, clock: FakeClock, isSo: () => boolean): P
   await until(what, isSo);
 }
 
-/** A port that nobody listens on. */
-async function nobody(): Promise<FakeUpstream> {
-  const server = await startFakeUpstream();
-  await server.close();
-  return server;
-}
-
 const SPOKEN = ["head", "chunk", "end"];
 const HEADERS = { "content-type": "application/json", "request-id": "first" };
 
@@ -66,7 +59,7 @@ describe("speech over several regions", () => {
   });
 
   it("goes to the next where the preferred one is down at the start, and then there at once", async () => {
-    const gone = await nobody();
+    const gone = nobody();
     await using second = await startFakeUpstream();
     await using client = clientOf([gone.url, second.url]);
     const recorder = await speak(client);
@@ -305,7 +298,8 @@ describe("a region that was down", () => {
 
   it("is checked until it answers, and preferred again; both are logged", async () => {
     logged.length = 0;
-    const gone = await nobody();
+    const gone = await startFakeUpstream();
+    await gone.close();
     await using second = await startFakeUpstream();
     const clock = new FakeClock();
     await using client = clientOf([gone.url, second.url], { clock, log });
@@ -400,7 +394,7 @@ describe("a region that was down", () => {
 
 describe("UpstreamClient over several regions", () => {
   it("get() goes on after a failure, and hands a refusal and the last failure on as they are", async () => {
-    const gone = await nobody();
+    const gone = nobody();
     await using second = await startFakeUpstream(() => refusal(500, "x"));
     await using third = await startFakeUpstream();
     await using client = clientOf([gone.url, second.url, third.url]);
@@ -412,7 +406,7 @@ describe("UpstreamClient over several regions", () => {
   });
 
   it("warm() connects to every region, and rejects only where none can be reached", async () => {
-    const gone = await nobody();
+    const gone = nobody();
     await using second = await startFakeUpstream();
     await using third = await startFakeUpstream();
     await using client = clientOf([gone.url, second.url, third.url]);
@@ -421,7 +415,7 @@ describe("UpstreamClient over several regions", () => {
     // What was found out is used: nobody has to wait for the first one.
     await speak(client);
     expect(client.regions()[0]).toMatchObject({ isHealthy: false, requests: 0 });
-    const alsoGone = await nobody();
+    const alsoGone = nobody(2);
     await using lost = clientOf([gone.url, alsoGone.url]);
     await expect(lost.warm()).rejects.toMatchObject({ code: "upstream_unreachable" });
   });

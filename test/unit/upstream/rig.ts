@@ -28,6 +28,11 @@ export function clientOf(
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
 }
 
+/** Where nobody listens, and nobody can come to listen while a test runs: `port` 1 to 6. */
+export function nobody(port = 1): { readonly url: string } {
+  return { url: `http://127.0.0.1:${port}` };
+}
+
 /** Lets everything run that is already due: a few turns of the event loop. */
 export async function turns(count = 20): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));

@@ -1,0 +1,145 @@
+/** Phone calls: what a carrier's dialect costs beside a native listener, how soon `clear` follows an interruption, RTP's beat. */
+import { type Bench, runBench, speakMessage, speechText } from "./kit/bench.ts";
+import { type Ear, nativeEar, RtpEar, Speaker, TwilioEar } from "./kit/call-peers.ts";
+import { cpuMs } from "./kit/cpu.ts";
+import { monotonicMs, wait } from "./kit/monotonic.ts";
+import { median, percentile } from "./kit/statistics.ts";
+
+/** As far ahead as Twilio is sent. */
+const LEAD_MS = 500;
+const UTTERANCE_SECONDS = 10;
+const TARGET_DIALECT_US = 2;
+const TARGET_CLEAR_MS = 5;
+const TARGET_JITTER_MS = 5;
+
+runBench(async (bench) => {
+  const size = {
+    calls: bench.pick(200, 10),
+    seconds: bench.pick(20, 3),
+    interrupts: bench.pick(300, 20),
+    phones: bench.pick(50, 5),
+    rtpSeconds: bench.pick(60, 5),
+  };
+  bench.method(
+    `Dialect: ${size.calls} sessions that speak all the time, each with one listener: a Twilio call, or a native one with the same lead (${LEAD_MS} ms), server CPU over`,
+    `${size.seconds} s, ${bench.options.rounds} rounds in turn. Clear: one call beside ${size.calls} that speak; from just before the application writes \`interrupt\` to \`clear\` at the carrier's`,
+    `socket, n=${size.interrupts}. RTP: ${size.phones} calls that speak, ${size.rtpSeconds} s, how far each packet is from 20 ms after the one before; load, upstream and gateway share the machine.`,
+  );
+  await dialect(bench, size);
+  await clears(bench, size);
+  await beat(bench, size);
+});
+
+async function speakOn(port: number, sessions: readonly string[], seconds: number): Promise<Speaker[]> {
+  const message = JSON.parse(speakMessage(speechText(UTTERANCE_SECONDS))) as object;
+  const speakers = await Promise.all(sessions.map((session) => Speaker.join(port, session)));
+  for (const speaker of speakers) {
+    for (let said = 0; said < seconds + UTTERANCE_SECONDS; said += UTTERANCE_SECONDS) speaker.send(message);
+  }
+  return speakers;
+}
+
+const names = (prefix: string, count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+
+async function dialect(
+  bench: Bench,
+  { calls, seconds }: { readonly calls: number; readonly seconds: number },
+): Promise<void> {
+  const costs = { twilio: [] as number[], native: [] as number[] };
+  for (let round = 0; round < bench.options.rounds; round += 1) {
+    for (const kind of ["twilio", "native"] as const) {
+      await using upstream = await bench.startUpstream();
+      await using gateway = await bench.startGateway("voicewire", upstream.port);
+      const sessions = names(`${kind}-`, calls);
+      const ears: Ear[] = await Promise.all(
+        sessions.map((session, index) =>
+          kind === "twilio"
+            ? TwilioEar.dial(gateway.port, session, index)
+            : nativeEar(gateway.port, session, LEAD_MS),
+        ),
+      );
+      const speakers = await speakOn(gateway.port, sessions, seconds + 6);
+      await wait(bench.pick(3000, 1000));
+      const heard = (): number => ears.reduce((sum, ear) => sum + ear.frames, 0);
+      const [framesBefore, cpuBefore] = [heard(), cpuMs(gateway.pid)];
+      await wait(seconds * 1000);
+      const frames = heard() - framesBefore;
+      costs[kind].push(((cpuMs(gateway.pid) - cpuBefore) * 1000) / frames);
+      bench.note(
+        `${kind}, round ${round + 1}: ${costs[kind].at(-1)?.toFixed(1)} us a frame, ${frames} frames`,
+      );
+      for (const ear of ears) ear.close();
+      for (const speaker of speakers) speaker.close();
+    }
+  }
+  const more = median(costs.twilio) - median(costs.native);
+  bench.row({
+    figure: `server CPU per frame of a Twilio call, ${calls} calls`,
+    measured: `${median(costs.twilio).toFixed(1)} us`,
+    baseline: `${median(costs.native).toFixed(1)} us (native listener)`,
+    ratio: `${more >= 0 ? "+" : ""}${more.toFixed(1)} us`,
+    target: `<= +${TARGET_DIALECT_US} us`,
+    isOk: more <= TARGET_DIALECT_US,
+  });
+}
+
+async function clears(
+  bench: Bench,
+  { calls, interrupts }: { readonly calls: number; readonly interrupts: number },
+): Promise<void> {
+  await using upstream = await bench.startUpstream();
+  await using gateway = await bench.startGateway("voicewire", upstream.port);
+  const sessions = names("beside-", calls);
+  const beside = await Promise.all(
+    sessions.map((session, index) => TwilioEar.dial(gateway.port, session, index)),
+  );
+  const speakers = await speakOn(gateway.port, sessions, interrupts * 0.5);
+  const ear = await TwilioEar.dial(gateway.port, "cut", calls);
+  const speaker = await Speaker.join(gateway.port, "cut");
+  const message = JSON.parse(speakMessage(speechText(UTTERANCE_SECONDS))) as object;
+  const tookMs: number[] = [];
+  for (let index = 0; index < interrupts; index += 1) {
+    const before = ear.frames;
+    speaker.send(message);
+    while (ear.frames < before + 30) await wait(5);
+    await wait(37 + (index % 7) * 11);
+    const cleared = ear.cleared();
+    const startMs = monotonicMs();
+    speaker.send({ type: "interrupt" });
+    tookMs.push((await cleared) - startMs);
+  }
+  for (const end of [...beside, ...speakers, ear, speaker]) end.close();
+  bench.row({
+    figure: `interrupt -> clear at the carrier's socket, p50 / p99 (n=${interrupts}), beside ${calls} calls`,
+    measured: `${percentile(tookMs, 0.5).toFixed(1)} / ${percentile(tookMs, 0.99).toFixed(1)} ms`,
+    baseline: "",
+    ratio: "",
+    target: `<= ${TARGET_CLEAR_MS} ms`,
+    isOk: percentile(tookMs, 0.99) <= TARGET_CLEAR_MS,
+  });
+}
+
+async function beat(
+  bench: Bench,
+  { phones, rtpSeconds }: { readonly phones: number; readonly rtpSeconds: number },
+): Promise<void> {
+  await using upstream = await bench.startUpstream();
+  await using gateway = await bench.startGateway("voicewire", upstream.port);
+  const sessions = names("rtp-", phones);
+  const ears = await Promise.all(sessions.map((session) => RtpEar.call(gateway.port, session)));
+  const speakers = await speakOn(gateway.port, sessions, rtpSeconds);
+  await wait(rtpSeconds * 1000);
+  for (const end of [...ears, ...speakers]) end.close();
+  const off = ears.flatMap(({ intervalsMs }) => intervalsMs.map((ms) => Math.abs(ms - 20)));
+  const sum = (read: (ear: RtpEar) => number): number => ears.reduce((total, ear) => total + read(ear), 0);
+  const errors = sum(({ sequenceErrors }) => sequenceErrors);
+  bench.row({
+    figure: `RTP packets off their 20 ms, p50 / p99 (${sum(({ packets }) => packets)} packets, ${phones} calls)`,
+    measured: `${percentile(off, 0.5).toFixed(2)} / ${percentile(off, 0.99).toFixed(2)} ms, ${errors} sequence errors, ${sum(({ skipped }) => skipped)} frames left out`,
+    baseline: "",
+    ratio: "",
+    target: `p99 <= ${TARGET_JITTER_MS} ms, no sequence error`,
+    isOk: percentile(off, 0.99) <= TARGET_JITTER_MS && errors === 0,
+  });
+}

@@ -1,0 +1,168 @@
+/** Ends of phone calls for the benches: they count and time what comes, and check nothing else. */
+import { createSocket, type Socket } from "node:dgram";
+import { once } from "node:events";
+import WebSocket from "ws";
+import { monotonicMs } from "./monotonic.ts";
+
+const BYTES_PER_FRAME = 160;
+/** How a message of audio begins on the wire. */
+const MEDIA = '{"event":"media"';
+
+/** The application's end: speaks, and interrupts. */
+export class Speaker {
+  readonly #socket: WebSocket;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+  }
+
+  static async join(port: number, session: string): Promise<Speaker> {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/live/${session}?role=speaker&events=none`);
+    await once(socket, "open");
+    return new Speaker(socket);
+  }
+
+  send(message: object): void {
+    this.#socket.send(JSON.stringify(message));
+  }
+
+  close(): void {
+    this.#socket.terminate();
+  }
+}
+
+/** What listens to a session's speech, 20 ms of mu-law a frame. */
+export interface Ear {
+  readonly frames: number;
+  close(): void;
+}
+
+/** A listener of the native protocol that is sent as far ahead as a call. */
+export async function nativeEar(port: number, session: string, leadMs: number): Promise<Ear> {
+  const query = `role=listener&wait=true&format=ulaw_8000&events=none&lead_ms=${leadMs}`;
+  const socket = new WebSocket(`ws://127.0.0.1:${port}/live/${session}?${query}`);
+  let frames = 0;
+  socket.on("message", (_, isBinary) => {
+    if (isBinary) frames += 1;
+  });
+  await once(socket, "open");
+  return {
+    get frames() {
+      return frames;
+    },
+    close: () => socket.terminate(),
+  };
+}
+
+/** Twilio's end: plays nothing, and says at once that every mark was played. */
+export class TwilioEar implements Ear {
+  readonly #socket: WebSocket;
+  readonly #streamSid: string;
+  #bytes = 0;
+  #marks = 0;
+  #onClear: (atMs: number) => void = () => undefined;
+
+  private constructor(socket: WebSocket, streamSid: string) {
+    this.#socket = socket;
+    this.#streamSid = streamSid;
+    socket.on("message", (data) => this.#take(String(data)));
+  }
+
+  static async dial(port: number, session: string, index: number): Promise<TwilioEar> {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/carrier/twilio`);
+    await once(socket, "open");
+    const id = index.toString(16).padStart(32, "0");
+    const ear = new TwilioEar(socket, `MZ${id}`);
+    socket.send(JSON.stringify({ event: "connected", protocol: "Call", version: "1.0.0" }));
+    const start = {
+      streamSid: `MZ${id}`,
+      accountSid: `AC${id}`,
+      callSid: `CA${id}`,
+      tracks: ["inbound"],
+      customParameters: { session },
+      mediaFormat: { encoding: "audio/x-mulaw", sampleRate: 8000, channels: 1 },
+    };
+    ear.#send({ event: "start", start });
+    return ear;
+  }
+
+  get frames(): number {
+    return this.#bytes / BYTES_PER_FRAME;
+  }
+
+  /** When the next `clear` has come, by the monotonic clock, ms. */
+  cleared(): Promise<number> {
+    return new Promise((resolve) => {
+      this.#onClear = resolve;
+    });
+  }
+
+  close(): void {
+    this.#socket.terminate();
+  }
+
+  #take(text: string): void {
+    if (text.startsWith(MEDIA)) {
+      const payload = text.slice(text.indexOf('"payload":"') + 11, text.lastIndexOf('"'));
+      this.#bytes += Buffer.byteLength(payload, "base64");
+      return;
+    }
+    const message = JSON.parse(text) as { event: string; mark?: { name: string } };
+    if (message.event === "clear") this.#onClear(monotonicMs());
+    else if (message.event === "mark") this.#send({ event: "mark", mark: message.mark });
+  }
+
+  #send(message: object): void {
+    this.#marks += 1;
+    const sequenceNumber = String(this.#marks);
+    this.#socket.send(JSON.stringify({ sequenceNumber, streamSid: this.#streamSid, ...message }));
+  }
+}
+
+/** An RTP phone: when each packet came, and what was wrong with their numbers. */
+export class RtpEar {
+  readonly intervalsMs: number[] = [];
+  packets = 0;
+  sequenceErrors = 0;
+  /** Frames that the sender left out because it was held up. */
+  skipped = 0;
+  readonly #socket: Socket;
+  #lastMs = 0;
+  #sequence = -1;
+  #timestamp = 0;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on("message", (packet) => this.#take(packet));
+  }
+
+  static async call(port: number, session: string): Promise<RtpEar> {
+    const socket = createSocket({ type: "udp4", recvBufferSize: 1_048_576 }).bind(0, "127.0.0.1");
+    await once(socket, "listening");
+    const ear = new RtpEar(socket);
+    const remote = `127.0.0.1:${socket.address().port}`;
+    const body = JSON.stringify({ session, remote });
+    const answer = await fetch(`http://127.0.0.1:${port}/carrier/rtp`, { method: "POST", body });
+    if (answer.status !== 201) throw new Error(`RTP port was refused with ${answer.status}, expected 201`);
+    return ear;
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  #take(packet: Buffer): void {
+    const nowMs = monotonicMs();
+    const sequence = packet.readUInt16BE(2);
+    const timestamp = packet.readUInt32BE(4);
+    if (this.packets > 0) {
+      this.intervalsMs.push(nowMs - this.#lastMs);
+      if (sequence !== ((this.#sequence + 1) & 0xffff)) this.sequenceErrors += 1;
+      this.skipped += ((timestamp - this.#timestamp) >>> 0) / BYTES_PER_FRAME - 1;
+    }
+    this.packets += 1;
+    this.#lastMs = nowMs;
+    this.#sequence = sequence;
+    this.#timestamp = timestamp;
+  }
+}
