@@ -5,8 +5,11 @@
 import type { CallStart, CarrierCodec, CarrierEvent, Wire } from "../protocol/carrier/carrier.ts";
 import type { PacedPlayer } from "./paced-player.ts";
 
-/** How far ahead of playout the session sends to the player: a beat that comes late finds its frame. */
-export const PACED_LEAD_MS = 80;
+/**
+ * How far ahead of playout the session sends to the player, so that a busy process leaves no gap. It costs no delay: what
+ * waits is ours to throw away when speech is cut.
+ */
+export const PACED_LEAD_MS = 300;
 /** How often a mark is asked for, ms of audio. */
 export const PACED_MARK_MS = 100;
 /** Tells a call that its codec has news of its own, which `read` gives. */

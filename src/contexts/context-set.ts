@@ -119,6 +119,8 @@ export class ContextSet<T> {
 
   /** There is room: each time another context goes first, since the first may take all of it. */
   pump(): void {
+    // Those that end give their places back: nobody asks for anything with them then.
+    if (this.#isClosed) return;
     const contexts = [...this.#contexts];
     this.#turn = (this.#turn + 1) % Math.max(1, contexts.length);
     for (const context of [...contexts.slice(this.#turn), ...contexts.slice(0, this.#turn)]) {

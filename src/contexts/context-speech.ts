@@ -2,7 +2,7 @@
  * What one context has to say, in order: generations, and marks of what a flush asked for. Two of its requests are open
  * at most; the second leaves when the first has begun to sound, so that it takes nothing from its first audio.
  */
-import { type GatewayError, toGatewayError } from "../errors.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
 import type { AudioMessage } from "../protocol/elevenlabs/server-messages.ts";
 import { SegmentRun } from "../session/segment-run.ts";
 import { newTimes } from "../session/segment-times.ts";
@@ -34,6 +34,8 @@ export interface ContextSpeechOptions {
 }
 
 const MAX_OPEN = 2;
+/** Generations and flushes that wait, whatever their text: a client may flush without saying anything. */
+const MAX_STEPS = 4096;
 /** A request whose audio was not taken is held at the one and read on at the other, bytes. */
 const HOLD_BYTES = 262_144;
 const READ_ON_BYTES = 65_536;
@@ -61,9 +63,15 @@ export class ContextSpeech {
     this.#join = createJoinedAudio(options.format);
   }
 
-  /** Text that no request has taken yet, UTF-16 code units. */
-  get waitingChars(): number {
-    return this.#waitingChars;
+  /** What a context may not go over, with text that was not said yet (UTF-16 code units); null: it is within its bounds. */
+  findOverflow(unsaidChars: number): GatewayError | null {
+    const { maxTextChars } = this.#options.deps.tuning;
+    if (unsaidChars + this.#waitingChars > maxTextChars) {
+      const message = `More than ${maxTextChars} characters of a context wait to be spoken`;
+      return new GatewayError("text_too_long", message);
+    }
+    if (this.#steps.length < MAX_STEPS) return null;
+    return new GatewayError("queue_full", `More than ${MAX_STEPS} generations and flushes of a context wait`);
   }
   /** Whether anything is being said or waits. */
   get isBusy(): boolean {

@@ -1,5 +1,4 @@
 /** One text-to-dialogue socket, single or multi (contract B7): lines of registered voices in, their audio out. */
-import { GatewayError } from "../errors.ts";
 import { type DialogueMessage, parseDialogueMessage } from "../protocol/elevenlabs/dialogue-messages.ts";
 import type { DictionaryLocator } from "../protocol/elevenlabs/message-json.ts";
 import { DIALOGUE_DIALECT } from "../protocol/elevenlabs/server-messages.ts";
@@ -127,10 +126,9 @@ export class DialogueSocket implements VendorSocket {
       return false;
     }
     for (const input of message.inputs) if (input.text !== "") own.buffer.push(input);
-    const { maxTextChars } = this.#options.deps.tuning;
-    if (own.buffer.chars + speech.waitingChars > maxTextChars) {
-      const text = `More than ${maxTextChars} characters of a context wait to be spoken`;
-      this.#contexts.failWith(new GatewayError("text_too_long", text), context.id);
+    const overflow = speech.findOverflow(own.buffer.chars);
+    if (overflow !== null) {
+      this.#contexts.failWith(overflow, context.id);
       return false;
     }
     if (message.flush) {

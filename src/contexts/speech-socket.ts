@@ -1,5 +1,4 @@
 /** One `stream-input` or `multi-stream-input` socket (contract B2-B6): text in, generations and their audio out. */
-import { GatewayError } from "../errors.ts";
 import { ChunkSchedule } from "../protocol/elevenlabs/chunk-schedule.ts";
 import { SPEECH_DIALECT } from "../protocol/elevenlabs/server-messages.ts";
 import { fault } from "../protocol/elevenlabs/socket-faults.ts";
@@ -130,11 +129,10 @@ export class SpeechSocket implements VendorSocket {
   #feed(context: Context<SpeechContext>, message: SpeechMessage): void {
     const { buffer } = context.own;
     const { text, flush, triesToStart } = message;
-    const { maxTextChars } = this.#options.deps.tuning;
     if (text !== null) buffer.push(text);
-    if (buffer.chars + context.speech.waitingChars > maxTextChars) {
-      const message = `More than ${maxTextChars} characters of a context wait to be spoken`;
-      this.#contexts.failWith(new GatewayError("text_too_long", message), context.id);
+    const overflow = context.speech.findOverflow(buffer.chars);
+    if (overflow !== null) {
+      this.#contexts.failWith(overflow, context.id);
       return;
     }
     const isEnd = !this.#options.isMulti && text === "";

@@ -14,7 +14,7 @@ import type { CallLine } from "../calls/call-sink.ts";
 import type { Calls } from "../calls/calls.ts";
 import { NEWS, PACED_LEAD_MS, PACED_MARK_MS, PacedCodec } from "../calls/paced-codec.ts";
 import { type PacedFrame, PacedPlayer } from "../calls/paced-player.ts";
-import { GatewayError } from "../errors.ts";
+import { ERRORS, type ErrorCode, GatewayError } from "../errors.ts";
 import type { Pacer } from "../fanout/pacer.ts";
 import type { SendResult } from "../fanout/sink.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
@@ -69,6 +69,8 @@ export class RtpPort implements CallLine {
   #timer: Timer | null = null;
   #heardMs = 0;
   #strangers = 0;
+  /** What the call ended itself with. */
+  #endReason = "";
   #isClosed = false;
 
   constructor(options: RtpPortOptions) {
@@ -86,7 +88,10 @@ export class RtpPort implements CallLine {
     this.#socket.on("message", (packet, from) => this.#onPacket(packet, from));
   }
 
-  /** Resolves with the port that it has. `port` 0: one that is free. Rejects with port_in_use. */
+  /**
+   * Resolves with the port that it has. `port` 0: one that is free. Rejects with port_in_use, and with what the session of
+   * a call that begins at once was refused with.
+   */
   bind(port: number): Promise<number> {
     const { host, log, clock } = this.#options;
     return new Promise((resolve, reject) => {
@@ -97,9 +102,12 @@ export class RtpPort implements CallLine {
       this.#socket.bind(port, host, () => {
         this.#socket.removeAllListeners("error");
         this.#socket.on("error", (thrown) => log.debug({ detail: thrown.message }, "RTP port broke"));
+        // Asked before the call begins: one that is refused closes the socket.
+        const taken = this.#socket.address().port;
         if (this.#peer !== null) this.#begin();
         else this.#timer = clock.at(clock.nowMs() + PEER_WAIT_MS, () => this.close());
-        resolve(this.#socket.address().port);
+        if (this.#isClosed) reject(refusal(this.#endReason));
+        else resolve(taken);
       });
     });
   }
@@ -120,7 +128,8 @@ export class RtpPort implements CallLine {
     return this.#isClosed ? 0 : this.#socket.getSendQueueSize();
   }
 
-  end(): void {
+  end(_closeCode: number, reason: string): void {
+    this.#endReason = reason;
     this.close();
   }
 
@@ -224,6 +233,16 @@ export class RtpPort implements CallLine {
       this.#socket.send(this.#packets.wrap(bytes, isTalkspurtStart), peer.port, peer.address);
     }
   }
+}
+
+/** `reason`: what the call ended with, the code of an error where there was one. */
+function refusal(reason: string): GatewayError {
+  const code: ErrorCode = isErrorCode(reason) ? reason : "session_closed";
+  return new GatewayError(code, `Call could not begin: ${ERRORS[code].meaning}`);
+}
+
+function isErrorCode(reason: string): reason is ErrorCode {
+  return Object.hasOwn(ERRORS, reason);
 }
 
 function odd(what: string): CarrierEvent {

@@ -128,7 +128,8 @@ export class RtpPorts {
           ssrc: port.ssrc,
         };
       } catch (thrown) {
-        if (tries >= Math.min(MAX_TRIES, this.#rangeSize())) throw thrown;
+        const isTaken = thrown instanceof GatewayError && thrown.code === "port_in_use";
+        if (!isTaken || tries >= Math.min(MAX_TRIES, this.#rangeSize())) throw thrown;
       }
     }
   }

@@ -51,6 +51,9 @@ export class Recording implements SynthesisHandlers, PhraseSource {
   readonly #chunks: PhraseChunks;
   #synthesis: Synthesis | null = null;
   #isHeld = false;
+  #isSent = false;
+  /** A reader gave up waiting for its first audio: who asks again is not to wait for the same. */
+  isDoubted = false;
   /** null before the upstream has answered. */
   #head: PhraseHead | null = null;
   #isKept = true;
@@ -81,6 +84,8 @@ export class Recording implements SynthesisHandlers, PhraseSource {
     const reader = new PhraseReader({ source: this, request, handlers, upstream: this.#options.upstream });
     this.#readers.add(reader);
     this.#steer();
+    // So that it, too, can tell how long the first audio takes.
+    if (this.#isSent && this.length === 0) queueMicrotask(() => reader.sent());
     reader.schedule();
     return reader;
   }
@@ -98,10 +103,12 @@ export class Recording implements SynthesisHandlers, PhraseSource {
   // ---- SynthesisHandlers: the upstream's side --------------------------------------------------------------------
 
   requestSent(): void {
+    this.#isSent = true;
     for (const reader of [...this.#readers]) reader.sent();
   }
 
   requestTurnedAway(): void {
+    this.#isSent = false;
     for (const reader of [...this.#readers]) reader.turnedAway();
   }
 
@@ -169,6 +176,7 @@ export class Recording implements SynthesisHandlers, PhraseSource {
 
   onLeft(reader: PhraseReader): void {
     this.#readers.delete(reader);
+    this.isDoubted ||= this.#isSent && this.length === 0;
     if (this.#readers.size === 0 && this.#ending === null) this.#abandon();
     this.#trim();
     this.#steer();

@@ -81,8 +81,8 @@ export class PhraseCache implements Upstream {
   }
 
   /**
-   * As the upstream's own: calls no handler before it returns, and every error of the upstream comes through. Out of the
-   * cache there is no `requestSent`, and the head says what was billed: `characterCost` 0, with the `requestId` of the
+   * As the upstream's own: calls no handler before it returns, and every error of the upstream comes through. Where audio is
+   * there already no `requestSent` comes, and the head says what was billed: `characterCost` 0, with the `requestId` of the
    * speech (that later requests can go on from) as long as the upstream knows it.
    */
   open(request: SynthesisRequest, handlers: SynthesisHandlers): Synthesis {
@@ -142,7 +142,8 @@ export class PhraseCache implements Upstream {
   #findComing(keys: PhraseKeys, priority: number): Recording | undefined {
     for (const key of keys.serving) {
       const coming = this.#coming.get(key);
-      if (coming !== undefined && (coming.isAnswered || coming.priority >= priority)) return coming;
+      if (coming === undefined || coming.isDoubted) continue;
+      if (coming.isAnswered || coming.priority >= priority) return coming;
     }
     return undefined;
   }

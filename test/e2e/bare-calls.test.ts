@@ -108,10 +108,20 @@ const wordsIn = (characters: number): number =>
     .split(" ")
     .filter((word) => word !== "").length;
 
-/** Whether every sample of speech stands in what came, in one piece. */
+/** Whether every sample of speech stands in what came, in order; a machine that is held up may put silence between. */
 function expectWhole(heard: Buffer, text: string, format: string): void {
   const spoken = Buffer.from(ndjsonSpeech({ text, msPerChar: MS_PER_CHARACTER, format }).audio);
-  expect(heard.subarray(0, spoken.length).equals(spoken)).toBe(true);
+  const frameBytes = format === "pcm_8000" ? 320 : 160;
+  const sounding = soundOf(spoken, frameBytes);
+  expect(soundOf(heard, frameBytes).subarray(0, sounding.length).equals(sounding)).toBe(true);
+}
+
+/** Without the frames that are all silence. */
+function soundOf(audio: Buffer, frameBytes: number): Buffer {
+  const frames: Buffer[] = [];
+  for (let at = 0; at < audio.length; at += frameBytes) frames.push(audio.subarray(at, at + frameBytes));
+  const silence = frameBytes === 320 ? 0 : 0xff;
+  return Buffer.concat(frames.filter((frame) => frame.some((byte) => byte !== silence)));
 }
 
 describe("AudioSocket", { timeout: PATIENT_MS }, () => {

@@ -175,6 +175,34 @@ describe("requests", () => {
   });
 });
 
+describe("what a socket holds", () => {
+  it("nothing more is asked for when it closes: places that come free are not taken", () => {
+    const rig = socketRig({ tuning: { maxRequests: 1 } });
+    rig.send(
+      { text: "Hello. ", context_id: "a", flush: true },
+      { text: "You. ", context_id: "b", flush: true },
+    );
+    expect(rig.asked).toHaveLength(1);
+    rig.socket.closed();
+    expect(rig.asked.map(({ isAborted }) => isAborted)).toEqual([true]);
+  });
+
+  it("flushes are bounded, though they have no text", () => {
+    const rig = socketRig({ kind: "dialogue" });
+    const first = { voices: ["v"], inputs: [{ text: "Hello there.", voice_id: "v" }] };
+    rig.send({ ...first, context_id: "a", flush: true });
+    for (let count = 0; count < 4094; count += 1) rig.send({ context_id: "a", flush: true });
+    expect(rig.end).toBeNull();
+    rig.send({ context_id: "a", flush: true });
+    expect(rig.end?.code).toBe(1008);
+    expect(rig.heard.at(-1)).toMatchObject({
+      error: "invalid_input_message",
+      message: expect.stringContaining("4096"),
+    });
+    expect(rig.asked.every((one) => one.isAborted)).toBe(true);
+  });
+});
+
 describe("messages for a context that is closing", () => {
   it("are bounded", () => {
     const rig = socketRig({ query: "auto_mode=true" });

@@ -219,6 +219,41 @@ describe("PhraseCache: sharing", () => {
   });
 });
 
+describe("PhraseCache: a request that does not answer", () => {
+  it("who joins it is told that it was sent, so that it, too, can give it up", async () => {
+    const bench = rig();
+    read(bench);
+    bench.last().sent();
+    const follower = read(bench);
+    expect(follower.recorder.calls).toEqual([]);
+    await turns(1);
+    expect(follower.recorder.calls).toEqual(["sent"]);
+    bench.last().answer(timed(100));
+    const late = read(bench);
+    await turns(1);
+    expect(late.recorder.calls).not.toContain("sent");
+  });
+
+  it("who gave it up is not joined to it again, and what it asks anew is shared and kept", async () => {
+    const bench = rig();
+    const [impatient, patient] = [read(bench), read(bench)];
+    const hung = bench.last().sent();
+    impatient.synthesis.abort();
+    const again = read(bench);
+    expect(bench.asked).toHaveLength(2);
+    expect(hung.aborts).toBe(0);
+    patient.synthesis.abort();
+    expect(hung.aborts).toBe(1);
+    const patientAgain = read(bench);
+    expect(bench.asked).toHaveLength(2);
+    bench.last().sent().answer(timed(100));
+    await turns(1);
+    for (const { recorder } of [again, patientAgain]) expect(recorder.isEnded).toBe(true);
+    read(bench);
+    expect(bench.asked).toHaveLength(2);
+  });
+});
+
 describe("PhraseCache: a shared phrase that grows too big", () => {
   const big = (count: number): SynthesisChunk[] =>
     Array.from({ length: count }, (_, index) => timed(40_000, { fill: index }));
