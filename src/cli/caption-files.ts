@@ -1,8 +1,10 @@
 /**
  * Writes what is said as WebVTT and SRT, cue by cue. Text comes before its words; times are counted from the first
- * frame that was received, so that the captions fit the audio file beside them.
+ * frame that was received, so that the captions fit the audio file beside them. What is written stays: a word waits
+ * until the speech is past it, since one whose upstream breaks off is told anew.
  */
 import { closeSync, openSync, writeSync } from "node:fs";
+import type { TakenUp } from "../client/taken-up.ts";
 import { GatewayError } from "../errors.ts";
 import { srtCue, VTT_HEADER, vttCue } from "../protocol/captions.ts";
 import type { Word, WordsEvent } from "../protocol/vocabulary.ts";
@@ -29,6 +31,13 @@ interface Part {
   builder: CueBuilder | undefined;
 }
 
+/** A word that may still be told anew. */
+interface HeldWord {
+  readonly part: Part;
+  readonly word: Word;
+  readonly timing: WordsEvent["timing"];
+}
+
 type Format = (cue: Cue, number: number) => string;
 
 export class CaptionFiles {
@@ -41,6 +50,8 @@ export class CaptionFiles {
   }[] = [];
   /** Parts whose cues are not all written, in the order of their text; the first one is being spoken. */
   readonly #parts: Part[] = [];
+  /** Words that the speech is not past, in the order they came: those of an event or two. */
+  readonly #held: HeldWord[] = [];
   #mustBreak = false;
   #count = 0;
   #lastEndSeconds = 0;
@@ -82,23 +93,42 @@ export class CaptionFiles {
 
   words(event: WordsEvent): void {
     if (this.#files.length === 0) return;
-    for (const word of event.words)
-      this.#word(word, { utteranceId: event.utterance_id, timing: event.timing });
+    this.#settle(event.at_ms);
+    for (const word of event.words) {
+      const part = this.#parts.findLast(
+        ({ utteranceId, start }) => utteranceId === event.utterance_id && start <= word.start,
+      );
+      // Somebody else's words, whose text we do not have.
+      if (part !== undefined) this.#held.push({ part, word, timing: event.timing });
+    }
+  }
+
+  /** Drops the words of an utterance from an offset on: they come anew. */
+  takenUp({ utterance_id, start }: TakenUp): void {
+    const kept = this.#held.filter(
+      ({ part, word }) => part.utteranceId !== utterance_id || word.start < start,
+    );
+    this.#held.splice(0, this.#held.length, ...kept);
   }
 
   /** Writes what is left and completes the files. Idempotent. */
   close(): void {
+    this.#settle(Number.POSITIVE_INFINITY);
     for (const part of this.#parts.splice(0)) this.#write(part.builder?.flush() ?? []);
     for (const file of this.#files.splice(0)) file.close();
   }
 
-  #word(word: Word, { utteranceId, timing }: { utteranceId: string } & Pick<WordsEvent, "timing">): void {
-    const index = this.#parts.findLastIndex(
-      (part) => part.utteranceId === utteranceId && part.start <= word.start,
-    );
-    const part = this.#parts[index];
-    // Somebody else's words, whose text we do not have.
-    if (part === undefined) return;
+  /** The speech has come to `atMs`: words that end before it stay as they are. */
+  #settle(atMs: number): void {
+    while (this.#held[0] !== undefined && this.#held[0].word.end_ms <= atMs) {
+      const held = this.#held.shift();
+      if (held !== undefined) this.#word(held);
+    }
+  }
+
+  #word({ part, word, timing }: HeldWord): void {
+    const index = this.#parts.indexOf(part);
+    if (index < 0) return;
     const startSeconds = this.#secondsOf(word.start_ms);
     for (const done of this.#parts.splice(0, index)) this.#write(done.builder?.flush(startSeconds) ?? []);
     if (part.builder === undefined) {

@@ -3,7 +3,14 @@
  * have been broken and joined again in between: it hands out nothing twice, and tells what is gone.
  */
 import type { Connection, ReconnectedEvent, ReconnectingEvent } from "../client/connect.ts";
-import type { AudioDescription, CharactersEvent, GapEvent, WordsEvent } from "../protocol/vocabulary.ts";
+import { takenUp } from "../client/taken-up.ts";
+import type {
+  AudioDescription,
+  CharactersEvent,
+  GapEvent,
+  WarningEvent,
+  WordsEvent,
+} from "../protocol/vocabulary.ts";
 import { type Io, mayStyle } from "./io.ts";
 import { onEveryEvent } from "./join-session.ts";
 import { KaraokeView, PlainView, type SpeechView } from "./karaoke.ts";
@@ -12,6 +19,7 @@ import { LiveDisplay } from "./live-display.ts";
 import type { Outputs } from "./outputs.ts";
 import { PlayoutClock } from "./playout.ts";
 import { Script } from "./script.ts";
+import type { FedText } from "./text-feeder.ts";
 
 export interface FollowingOptions {
   readonly io: Io;
@@ -27,6 +35,7 @@ export class Following {
   readonly #playout: PlayoutClock;
   readonly #display: LiveDisplay;
   readonly #lines = new Lines();
+  readonly #spelled = new Spelled();
   #frameMs: number;
   /** End of the audio that has come, ms on the timeline. */
   #endMs: number;
@@ -59,7 +68,7 @@ export class Following {
 
   /** To be called in the turn that the connection was joined in. */
   start(): void {
-    const { io, plan, connection } = this.#options;
+    const { plan, connection } = this.#options;
     if (plan.isJson) onEveryEvent(connection, (event) => this.#print(event));
     connection.onAudio((frame, { atMs }) => this.#frame(frame, atMs));
     connection.on("segment", (event) => {
@@ -72,7 +81,9 @@ export class Following {
       if (nextMs !== null) this.#endMs = nextMs;
     });
     connection.on("gap", (event) => this.#gap(event));
-    connection.on("warning", (event) => io.stderr.write(`voicewire: ${event.message}\n`));
+    connection.on("utterance.started", ({ utterance_id }) => this.#spelled.begin(utterance_id));
+    connection.on("utterance.resumed", ({ utterance_id }) => this.#spelled.begin(utterance_id));
+    connection.on("warning", (event) => this.#warning(event));
     connection.on("reconnecting", (event) => this.#reconnecting(event));
     connection.on("reconnected", (event) => this.#reconnected(event));
     this.#display.start();
@@ -96,7 +107,9 @@ export class Following {
 
   #characters(event: CharactersEvent): void {
     if (this.#lines.isNew(event.utterance_id)) this.#breakLine();
-    const piece = { utteranceId: event.utterance_id, start: event.start, text: event.characters.join("") };
+    const told = { utteranceId: event.utterance_id, start: event.start, text: event.characters.join("") };
+    const piece = this.#spelled.newOf(told);
+    if (piece.text === "") return;
     this.#script.append(piece.text, piece);
     this.#options.outputs.text(piece);
   }
@@ -111,6 +124,17 @@ export class Following {
       });
     }
     this.#options.outputs.words(event);
+  }
+
+  /** Its text stays, and the times of its words come anew. */
+  #warning(event: WarningEvent): void {
+    const told = takenUp(event);
+    if (told !== null) {
+      this.#spelled.takenUp(told.utterance_id);
+      this.#script.takenUp(told);
+      this.#options.outputs.takenUp(told);
+    }
+    this.#tell(event.message);
   }
 
   #breakLine(): void {
@@ -178,6 +202,34 @@ class Lines {
     this.#utteranceId = utteranceId;
     this.#input = input;
     return !isSame && !isFirst;
+  }
+}
+
+/** How far the text of what speaks has come: characters that are told anew are there already. */
+class Spelled {
+  #utteranceId: string | undefined;
+  #end = 0;
+  /** Text up to here comes once more. */
+  #againTo = 0;
+
+  /** It is said from its beginning, or from where it was cut: whatever comes is to be shown. */
+  begin(utteranceId: string): void {
+    this.#utteranceId = utteranceId;
+    this.#end = 0;
+    this.#againTo = 0;
+  }
+
+  takenUp(utteranceId: string): void {
+    if (utteranceId === this.#utteranceId) this.#againTo = this.#end;
+  }
+
+  /** What of it has not come before. */
+  newOf(piece: FedText): FedText {
+    if (piece.utteranceId !== this.#utteranceId) this.begin(piece.utteranceId);
+    const end = piece.start + piece.text.length;
+    this.#end = Math.max(this.#end, end);
+    const start = Math.min(end, Math.max(piece.start, this.#againTo));
+    return { ...piece, start, text: piece.text.slice(start - piece.start) };
   }
 }
 

@@ -2,6 +2,7 @@
 import { AUDIO_FORMATS, frameSamples } from "../audio/formats.ts";
 import { encodeAlaw, encodeUlaw } from "../audio/g711.ts";
 import { concealmentPacket } from "../audio/opus-packet.ts";
+import type { TakenUp } from "../client/taken-up.ts";
 import type { AudioFormat, WordsEvent } from "../protocol/vocabulary.ts";
 import { type AudioFile, prepareAudioFile } from "./audio-file.ts";
 import { CaptionFiles } from "./caption-files.ts";
@@ -35,6 +36,8 @@ export interface Outputs {
   /** The text that follows is another line: its captions begin anew. */
   line(): void;
   words(event: WordsEvent): void;
+  /** What was told of an utterance from an offset on comes anew. */
+  takenUp(told: TakenUp): void;
   /** Stops the sound at once; files keep what they have. */
   silence(): void;
   /** Completes the files and says what was written. Idempotent. */
@@ -138,6 +141,10 @@ class OpenOutputs implements Outputs {
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  takenUp(told: TakenUp): void {
+    this.#parts.captions.takenUp(told);
   }
 
   silence(): void {

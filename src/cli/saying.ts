@@ -1,5 +1,6 @@
 /** One run of `voicewire say`: feeds the text, follows the words and the audio, and ends in one of four ways. */
 import { type Connection, VoicewireError } from "../client/connect.ts";
+import { takenUp } from "../client/taken-up.ts";
 import type { Timer } from "../kit/clock.ts";
 import type { InterruptedEvent, UtteranceDoneEvent, Waterfall } from "../protocol/vocabulary.ts";
 import { EXIT } from "./exit.ts";
@@ -128,6 +129,11 @@ export class Saying {
         this.#fail(new VoicewireError(event));
     });
     connection.on("warning", (event) => {
+      const told = takenUp(event);
+      if (told !== null) {
+        this.#script.takenUp(told);
+        outputs.takenUp(told);
+      }
       if (!plan.isQuiet) io.stderr.write(`voicewire: ${event.message}\n`);
     });
     void connection.closed.then(({ code, reason }) => {

@@ -2,6 +2,8 @@
  * What is being spoken, as it is shown: the text of all utterances in one string, and the time of each word in it.
  * Text arrives before its timing (tokens as they are typed), words arrive by offsets into their utterance's text.
  */
+
+import type { TakenUp } from "../client/taken-up.ts";
 import type { Word } from "../protocol/vocabulary.ts";
 import { safeText } from "./terminal-text.ts";
 
@@ -21,6 +23,9 @@ interface Piece {
 }
 
 interface TimedSpan extends Span {
+  readonly utteranceId: string;
+  /** Offset into the utterance's text. */
+  readonly offset: number;
   readonly startMs: number;
   readonly endMs: number;
 }
@@ -73,7 +78,18 @@ export class Script {
     if (piece === undefined) return;
     const start = piece.shownAt + word.start - piece.start;
     const end = piece.shownAt + Math.min(word.end, piece.end) - piece.start;
-    this.#words.push({ start, end, startMs: word.start_ms, endMs: word.end_ms });
+    const { start: offset, start_ms: startMs, end_ms: endMs } = word;
+    this.#words.push({ start, end, utteranceId, offset, startMs, endMs });
+  }
+
+  /** Forgets the times of an utterance's words from an offset on: they come anew. The text stays. */
+  takenUp({ utterance_id: utteranceId, start }: TakenUp): void {
+    const isVoid = (word: TimedSpan): boolean => word.utteranceId === utteranceId && word.offset >= start;
+    const first = this.#words.findIndex(isVoid);
+    if (first < 0) return;
+    // It was cut where they are: nothing else has been timed behind them.
+    this.#words.splice(first);
+    this.#begun = Math.min(this.#begun, first);
   }
 
   /**

@@ -5,7 +5,10 @@
  */
 import type { Event, HelloEvent } from "../protocol/vocabulary.ts";
 
-/** To one connection only (docs/protocol.md). `error` is either: an answer to a command, or about an utterance. */
+/**
+ * To one connection only (docs/protocol.md). `error` is either: an answer to a command, or about an utterance; so is
+ * `warning`, and one that tells of an utterance has a number of its own.
+ */
 const PRIVATE_TYPES: ReadonlySet<Event["type"]> = new Set([
   "hello",
   "configured",
@@ -14,7 +17,6 @@ const PRIVATE_TYPES: ReadonlySet<Event["type"]> = new Set([
   "resumed",
   "gap",
   "pong",
-  "warning",
 ] as const);
 
 export class ResumePoint {
@@ -46,7 +48,7 @@ export class ResumePoint {
 
   /** Notes an event; false where it came before. */
   take(event: Event): boolean {
-    if (PRIVATE_TYPES.has(event.type)) return true;
+    if (isPrivate(event)) return true;
     if (event.seq < this.#floorSeq) return false;
     // An error with the latest number may answer a command of this very socket.
     if (event.type === "error") return true;
@@ -61,4 +63,9 @@ export class ResumePoint {
   isReplayed(event: Event): boolean {
     return this.#hello.resumed === true && event.seq <= this.#hello.seq;
   }
+}
+
+function isPrivate(event: Event): boolean {
+  if (event.type === "warning") return event.utterance_id === undefined;
+  return PRIVATE_TYPES.has(event.type);
 }

@@ -17,6 +17,8 @@ export interface LiveSocketOptions {
   readonly idleSeconds: number;
 }
 
+/** The connection ended without a close frame (RFC 6455 section 7.4.1). */
+const ABNORMAL_CLOSURE = 1006;
 /** What one batch may add on top of a full outbox: a second of 48 kHz PCM with its events, generously. */
 const BATCH_SLACK_BYTES = 8 * 1024 * 1024;
 /** Messages over the limit are still read up to here, so that they can be answered with an error. */
@@ -94,12 +96,13 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       const { member } = socket.getUserData();
       member?.session.drained(member);
     },
-    close: (socket) => {
+    close: (socket, code) => {
       const data = socket.getUserData();
       data.sink?.markClosed();
       const { member } = data;
       data.member = null;
-      member?.session.leave(member);
+      // A client that says good-bye does not come back; one whose connection broke may.
+      member?.session.leave(member, { isFinal: code !== ABNORMAL_CLOSURE });
     },
   };
 

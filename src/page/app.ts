@@ -1,5 +1,6 @@
 /** The page as a whole: ties the connection, the sound and what is shown together. */
 import type { Connection } from "../client/connect.ts";
+import { takenUp } from "../client/taken-up.ts";
 import type { ErrorBody, HelloEvent, UtteranceDoneEvent } from "../protocol/vocabulary.ts";
 import { AudioEngine } from "./audio-engine.ts";
 import { CaptionBar } from "./caption-bar.ts";
@@ -172,7 +173,11 @@ export class App {
     connection.on("presence", (event) => showPresence(event));
     connection.on("utterance.done", (event) => this.#done(event));
     connection.on("error", (event) => this.#showError(event));
-    connection.on("warning", (event) => this.#notices.alert({ what: event.message, advice: "" }));
+    connection.on("warning", (event) => {
+      const told = takenUp(event);
+      if (told !== null) this.#stage.touch(this.transcript.takenUp(told));
+      this.#notices.alert({ what: event.message, advice: "" });
+    });
   }
 
   /** The same epoch goes on where it was; another one is another timeline. */

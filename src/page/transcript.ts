@@ -2,6 +2,7 @@
  * What has been and will be said in the session, word by word on its timeline. A speaker knows its own texts; a
  * listener puts them together from the characters and words that come with the sound.
  */
+import type { TakenUp } from "../client/taken-up.ts";
 import type {
   CharactersEvent,
   InterruptedEvent,
@@ -124,6 +125,13 @@ export class Transcript {
     utterance.endMs = null;
     utterance.words = utterance.words.filter((word) => word.start < event.start);
     utterance.resumedMs.push(event.start_ms);
+    return utterance;
+  }
+
+  /** Its upstream broke off: its words from there on come again, at other times. */
+  takenUp(event: TakenUp): Utterance {
+    const utterance = this.#of(event);
+    utterance.words = utterance.words.filter((word) => word.start < event.start);
     return utterance;
   }
 

@@ -8,6 +8,7 @@ import { msOfTicks } from "../timing/ticks.ts";
 import type { Audience, Seat, SeatPlace } from "./audience.ts";
 import { styleOf } from "./cue-tracks.ts";
 import { type EventWriter, offsetReader } from "./event-writer.ts";
+import { LeftTexts } from "./left-texts.ts";
 import { type ResumeToken, resumeRefusal } from "./listener-resume.ts";
 import { ticksOfMs } from "./listeners-heard.ts";
 import { Member } from "./member.ts";
@@ -66,11 +67,20 @@ export class Attendance {
   readonly members = new Set<Member>();
   /** Who to tell when there is room for more text, by utterance. */
   readonly #paused = new WeakMap<Utterance, Member>();
+  readonly #leftTexts: LeftTexts;
   #nextId = 1;
   #graceTimer: Timer | null = null;
 
   constructor(options: AttendanceOptions) {
     this.#options = options;
+    this.#leftTexts = new LeftTexts({
+      clock: options.deps.clock,
+      waitMs: options.deps.tuning.graceMs,
+      onGivenUp: (ids) => {
+        this.#endTexts(ids);
+        options.clock.advance();
+      },
+    });
     this.#presence = new Presence({
       clock: options.deps.clock,
       count: () => ({
@@ -139,8 +149,10 @@ export class Attendance {
       limits,
       ignored: joining.ignored,
     });
-    if (isResumed) this.#tellLost(member, lost);
-    else {
+    if (isResumed) {
+      this.#tellLost(member, lost);
+      this.#takeTextsBack(member);
+    } else {
       if (refusal !== null) this.#tellRefused(member, refusal);
       this.#tellRunning(member);
     }
@@ -151,21 +163,29 @@ export class Attendance {
     return member;
   }
 
-  /** The connection has gone. Idempotent. */
-  leave(member: Member): void {
+  /** The connection has gone; `isFinal`: it will not come back. Idempotent. */
+  leave(member: Member, { isFinal = false }: { readonly isFinal?: boolean } = {}): void {
     if (!this.members.delete(member)) return;
-    const { deps, audience, speech, clock, session } = this.#options;
+    const { deps, audience, clock, session } = this.#options;
     deps.counters.connectionsClosed += 1;
     audience.unseat(member.seat, clock.playheadTicks);
-    // What was accepted is not lost: text that the speaker will not go on with is spoken as it stands.
-    for (const id of member.openIds) session.findUtterance(id)?.endText(session.nowMs());
-    speech.openNext();
+    if (isFinal || member.hasSaidGoodbye || deps.tuning.graceMs === 0) this.#endTexts(member.openIds);
+    else {
+      const isOpen = (id: string): boolean => session.findUtterance(id)?.isTextEnded === false;
+      const ids = new Set([...member.openIds].filter(isOpen));
+      this.#leftTexts.keep({ ids, currentId: member.currentId });
+    }
     if (this.members.size === 0) {
       this.#startGrace();
       return;
     }
     clock.advance();
     this.#presence.changed({ left: member.id });
+  }
+
+  /** A text that was left goes on with this connection's. */
+  noteSpeaker(member: Member, utterance: Utterance): void {
+    if (this.#leftTexts.takeOne(utterance.id)) this.#takeTextOver(member, utterance);
   }
 
   /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */
@@ -181,13 +201,19 @@ export class Attendance {
 
   /** Text came: its speaker is asked to pause where too much waits. */
   noteText(member: Member, utterance: Utterance): void {
-    const { session, deps } = this.#options;
+    const { deps } = this.#options;
     const limit_chars = deps.tuning.creditChars;
     if (utterance.isPaused) this.tellRoom(utterance);
     if (utterance.isPaused || utterance.pendingChars <= limit_chars) return;
     utterance.isPaused = true;
-    this.#paused.set(utterance, member);
     deps.counters.textPauses += 1;
+    this.#tellPaused(member, utterance);
+  }
+
+  #tellPaused(member: Member, utterance: Utterance): void {
+    const { session, deps } = this.#options;
+    const limit_chars = deps.tuning.creditChars;
+    this.#paused.set(utterance, member);
     member.send({
       type: "paused",
       ...session.base(),
@@ -225,12 +251,36 @@ export class Attendance {
   /** Every connection is closed. Idempotent. */
   close(error: GatewayError): void {
     this.#graceTimer?.cancel();
+    this.#leftTexts.close();
     this.#presence.close();
     const members = [...this.members];
     this.members.clear();
     this.#options.deps.counters.connectionsClosed += members.length;
     this.#options.audience.close();
     for (const member of members) member.end(error);
+  }
+
+  /** What was accepted is not lost: text that the speaker will not go on with is spoken as it stands. */
+  #endTexts(ids: Iterable<string>): void {
+    const { session, speech } = this.#options;
+    for (const id of ids) session.findUtterance(id)?.endText(session.nowMs());
+    speech.openNext();
+  }
+
+  #takeTextsBack(member: Member): void {
+    if (member.settings.role === "listener") return;
+    const texts = this.#leftTexts.takeBack();
+    for (const id of texts?.ids ?? []) {
+      const utterance = this.#options.session.findUtterance(id);
+      if (utterance !== undefined) this.#takeTextOver(member, utterance);
+    }
+    member.currentId = texts?.currentId ?? null;
+  }
+
+  /** It is told again that it is to pause: what the connection before was told may not have come. */
+  #takeTextOver(member: Member, utterance: Utterance): void {
+    member.openIds.add(utterance.id);
+    if (utterance.isPaused) this.#tellPaused(member, utterance);
   }
 
   #count(isCounted: (member: Member) => boolean): number {

@@ -73,6 +73,7 @@ export function handleCommand(member: Member, command: Command): void {
       hangUp(session, command.call_id);
       return;
     case "close":
+      member.hasSaidGoodbye = true;
       member.end(new GatewayError("session_closed", "Connection closed as asked"));
       return;
   }
@@ -133,6 +134,7 @@ function addText(member: Member, command: TextCommand): void {
   checkText(command.text, { field: "text", max: session.limits.text_chars - (open?.text.length ?? 0) });
   if (open !== null) {
     open.append(command.text, session.nowMs());
+    session.noteSpeaker(member, open);
     session.textChanged();
     session.noteText(member, open);
     return;

@@ -10,6 +10,7 @@ import { type TimedCharacters, type TimedWord, weaker } from "../timing/timed.ts
 import type { StyledCue } from "./cue-tracks.ts";
 import type { EventBuilder, EventWriter } from "./event-writer.ts";
 import { charactersBefore, cueBuilder } from "./feed-builders.ts";
+import { FeedStretches } from "./feed-stretches.ts";
 import type { SpokenTime, Utterance } from "./utterance.ts";
 import { VisemeEvents, type VisemeKind } from "./viseme-events.ts";
 import { WholeWords } from "./whole-words.ts";
@@ -62,6 +63,7 @@ export class FeedEvents {
   #normalizedEnd = 0;
   #cut: FeedCut | null = null;
   readonly #visemes: VisemeEvents;
+  readonly #stretches: FeedStretches;
   readonly words = new WholeWords();
   /** What decoders skip at the start, ticks. */
   preSkipTicks = 0;
@@ -73,6 +75,7 @@ export class FeedEvents {
     this.#writer = options.writer;
     this.#baseTicks = options.baseTicks;
     this.#wants = options.wants;
+    this.#stretches = new FeedStretches(options.utterance, (seconds) => this.ticksAt(seconds));
     this.#visemes = new VisemeEvents({
       utterance: options.utterance,
       wants: options.wants,
@@ -89,6 +92,7 @@ export class FeedEvents {
       time.startTicks = Math.max(this.#baseTicks, time.startTicks - ticks);
       time.endTicks = Math.max(this.#baseTicks, time.endTicks - ticks);
     }
+    this.#stretches.dropLead(this.#baseTicks, ticks);
   }
 
   /** The segment's audio ends here, ticks from its beginning. */
@@ -99,11 +103,13 @@ export class FeedEvents {
       time.startTicks = Math.min(end, time.startTicks);
       time.endTicks = Math.min(end, time.endTicks);
     }
+    this.#stretches.endAt(end);
   }
 
   /** The response broke off: only what is before this place is told, and noted as spoken. */
   cutAt(cut: FeedCut): void {
     this.#cut = cut;
+    this.#stretches.cutAt(cut);
     const utterance = this.#utterance;
     const isBefore = (time: SpokenTime): boolean => time.start < cut.spokenEnd;
     this.#spoken = this.#spoken.filter(isBefore);
@@ -114,6 +120,7 @@ export class FeedEvents {
 
   tellUpTo(edgeTicks: number): void {
     this.words.forgetBefore(edgeTicks);
+    this.#stretches.forgetBefore(edgeTicks);
     if (this.#spoken.length > MAX_SPOKEN) {
       this.#spoken = this.#spoken.filter((time) => time.endTicks > edgeTicks);
     }
@@ -192,16 +199,20 @@ export class FeedEvents {
     if (characters.length === 0) return;
     // Times that go back or are missing: what is told never does, nor is its place.
     const fromSeconds = this.#normalizedEnd;
-    const risingTimes = (tell: (startSeconds: number, endSeconds: number) => void): void => {
+    const risingTimes = (tell: (startSeconds: number, endSeconds: number, text: string) => void): void => {
       let last = fromSeconds;
-      characters.forEach((_, index) => {
+      characters.forEach((text, index) => {
         const start = finiteOr(character_start_times_seconds[index], last);
         const rising = Math.max(last, start);
         last = Math.max(last, start, finiteOr(character_end_times_seconds[index], start));
-        tell(rising, last);
+        tell(rising, last, text);
       });
     };
-    risingTimes((_, endSeconds) => (this.#normalizedEnd = endSeconds));
+    const isWanted = this.#wants("normalized");
+    risingTimes((startSeconds, endSeconds, text) => {
+      this.#normalizedEnd = endSeconds;
+      if (isWanted) this.#stretches.noteNormalized(text, startSeconds, endSeconds);
+    });
     this.#add("normalized", Math.max(fromSeconds, finiteOr(character_start_times_seconds[0], 0)), () => {
       const start_ms: number[] = [];
       const end_ms: number[] = [];
@@ -246,6 +257,7 @@ export class FeedEvents {
   addVoiceSegment(segment: VoiceSegment, text: { readonly start: number; readonly end: number }): void {
     const utterance_id = this.#utterance.id;
     const seconds = Number.isFinite(segment.start_time_seconds) ? Math.max(0, segment.start_time_seconds) : 0;
+    this.#stretches.noteVoice(segment, text);
     this.#add("segments", seconds, () => {
       if (text.start >= this.#clientCut) return null;
       const end = Math.min(text.end, this.#clientCut);

@@ -17,7 +17,7 @@ import type { SegmentFeed } from "./segment-feed.ts";
 import type { Run } from "./segment-run.ts";
 import { newTimes } from "./segment-times.ts";
 import type { Slice } from "./source.ts";
-import type { SpokenTime, TimedSegment, Utterance } from "./utterance.ts";
+import type { NormalizedTime, SpokenTime, TimedSegment, Utterance, VoiceStretch } from "./utterance.ts";
 
 /** Before the first word, where nothing else is spoken: its first consonant. */
 const LEAD_IN_TICKS = 40 * TICKS_PER_MS;
@@ -97,6 +97,11 @@ export function keepSpeech(cut: KeepCut): KeptSpeech | null {
     sourceFormat: utterance.sourceFormat,
     audio: audio.bytes,
     characters: utterance.characters.filter((time) => time.start >= word.start && time.end <= spokenEnd),
+    normalized: utterance.normalized.filter(
+      (time) => time.endTicks > word.startTicks && time.startTicks < untilTicks,
+    ),
+    voices: utterance.voices.filter((voice) => voice.start < spokenEnd && voice.end > word.start),
+    inputsBefore: word.start === 0 ? 0 : utterance.joints.filter((at) => at <= word.start).length,
     fromTicks: audio.startTicks,
     text: utterance.spoken.spoken,
     timing: utterance.timing === "none" ? "estimated" : utterance.timing,
@@ -211,6 +216,10 @@ interface KeptRunOptions {
   readonly audio: Uint8Array;
   /** Of the segment, on the timeline that was cut. */
   readonly characters: readonly SpokenTime[];
+  readonly normalized: readonly NormalizedTime[];
+  readonly voices: readonly VoiceStretch[];
+  /** Inputs of a dialogue that were heard whole: as an upstream would, the run counts those that it says. */
+  readonly inputsBefore: number;
   /** Where the audio began there. */
   readonly fromTicks: number;
   /** All of the spoken text. */
@@ -244,8 +253,22 @@ export class KeptRun implements Run {
         character_start_times_seconds: options.characters.map((time) => seconds(time.startTicks)),
         character_end_times_seconds: options.characters.map((time) => seconds(time.endTicks)),
       },
-      normalizedAlignment: null,
-      voiceSegments: [],
+      normalizedAlignment:
+        options.normalized.length === 0
+          ? null
+          : {
+              characters: options.normalized.map((time) => time.text),
+              character_start_times_seconds: options.normalized.map((time) => seconds(time.startTicks)),
+              character_end_times_seconds: options.normalized.map((time) => seconds(time.endTicks)),
+            },
+      voiceSegments: options.voices.map((voice) => ({
+        voice_id: voice.voiceId,
+        start_time_seconds: seconds(voice.startTicks),
+        end_time_seconds: seconds(voice.endTicks),
+        character_start_index: options.characters.filter((time) => time.start < voice.start).length,
+        character_end_index: options.characters.filter((time) => time.start < voice.end).length,
+        dialogue_input_index: voice.inputIndex - options.inputsBefore,
+      })),
     };
   }
 

@@ -40,6 +40,8 @@ export class Member {
   readonly openIds = new Set<string>();
   /** The one that its `text` without an id goes to. */
   currentId: string | null = null;
+  /** It has asked to be closed, and will not come back. */
+  hasSaidGoodbye = false;
   /** Unknown fields are warned of once each. */
   readonly warnedFields = new Set<string>();
   /** How what it says is made ready for speaking, where it does not say. */

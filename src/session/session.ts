@@ -185,9 +185,12 @@ export class Session {
     return member;
   }
 
-  /** The connection has gone. Idempotent. */
-  leave(member: Member): void {
-    this.#attendance.leave(member);
+  /**
+   * The connection has gone. Text that it left open waits for it as long as the session would (`grace-ms`), unless it
+   * `isFinal`: its client has closed it and not lost it. Idempotent.
+   */
+  leave(member: Member, how: { readonly isFinal?: boolean } = {}): void {
+    this.#attendance.leave(member, how);
     this.calls?.left(member);
   }
 
@@ -283,6 +286,11 @@ export class Session {
   textChanged(): void {
     this.#speech.openNext();
     this.#clock.advance();
+  }
+
+  /** This connection goes on with a text: if it was left open by one that broke, it is this one's from now on. */
+  noteSpeaker(member: Member, utterance: Utterance): void {
+    this.#attendance.noteSpeaker(member, utterance);
   }
 
   /** Text came from this connection: it is asked to pause where too much waits. */

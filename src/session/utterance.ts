@@ -31,13 +31,32 @@ const MAX_STUCK = 3;
 /** Segments whose latency is told. */
 const MAX_TOLD_SEGMENTS = 64;
 
+/** A stretch of the timeline; it may be moved until its audio is pushed. */
+export interface Stretch {
+  startTicks: number;
+  endTicks: number;
+}
+
 /** Where a stretch of the spoken text stands on the timeline. */
-export interface SpokenTime {
+export interface SpokenTime extends Stretch {
   /** Offsets into the spoken text. */
   readonly start: number;
   readonly end: number;
-  startTicks: number;
-  endTicks: number;
+}
+
+/** A character after the upstream's normalization. */
+export interface NormalizedTime extends Stretch {
+  readonly text: string;
+}
+
+/** Where one voice of a dialogue speaks. */
+export interface VoiceStretch extends Stretch {
+  readonly voiceId: string;
+  /** Of the dialogue's inputs. */
+  readonly inputIndex: number;
+  /** Offsets into the spoken text. */
+  readonly start: number;
+  end: number;
 }
 
 /** A segment with what is known of its making. */
@@ -91,6 +110,9 @@ export class Utterance {
   /** Characters and words of what is being heard, rising; those long heard are forgotten. */
   characters: SpokenTime[] = [];
   words: SpokenTime[] = [];
+  /** Of what is being heard, as far as somebody wants to know; by their times. */
+  normalized: NormalizedTime[] = [];
+  voices: VoiceStretch[] = [];
   cues: CueTracks | null = null;
   timing: Timing | "none" = "none";
   charactersSpoken = 0;
@@ -296,6 +318,10 @@ export class Utterance {
       this.characters = this.characters.slice(255);
     }
     if ((this.words[64]?.endTicks ?? Number.POSITIVE_INFINITY) < ticks) this.words = this.words.slice(63);
+    const isHeard = (stretch: Stretch | undefined): boolean =>
+      stretch !== undefined && stretch.endTicks < ticks;
+    if (isHeard(this.normalized[256])) this.normalized = this.normalized.slice(255);
+    if (isHeard(this.voices[16])) this.voices = this.voices.slice(15);
   }
 
   /** Makes it ready to be said anew from the beginning, or from where it went on: nothing was heard since. */
@@ -343,6 +369,8 @@ export class Utterance {
     this.startTicks = null;
     this.endTicks = null;
     this.padTicks = 0;
+    this.normalized = [];
+    this.voices = [];
     this.cues = null;
   }
 

@@ -75,6 +75,25 @@ describe("Transcript", () => {
     expect(transcript.litAt(400)?.isSounding).toBe(false);
   });
 
+  it("takenUp() drops the words from there on, of that utterance only, until they are told again", () => {
+    const transcript = new Transcript();
+    for (const id of ["a", "b"]) transcript.addOwn(id, [{ text: "one two three", voiceId: null }]);
+    transcript.started("a", 1000);
+    transcript.words(wordsOf("a", "one two three", 1000, ["one", "two", "three"]));
+    transcript.words(wordsOf("b", "one two three", 5000, ["one", "two"]));
+    transcript.takenUp({ utterance_id: "a", start: 3 });
+    expect(transcript.litAt(1250)?.word.text).toBe("one");
+    expect(transcript.find("b")?.words).toHaveLength(2);
+    // Later than before: without the warning the old ones would stand in its way.
+    transcript.characters({
+      ...characters("a", 3, [" ", "t", "w"]),
+      start_ms: [1100, 1400, 1450],
+      end_ms: [1400, 1450, 1500],
+    });
+    expect(transcript.litAt(1350)?.word.text).toBe("one");
+    expect(transcript.litAt(1400)?.word.text).toBe("tw");
+  });
+
   it("litAt() lets the last word go when the timeline stops at the end of the speech", () => {
     const transcript = new Transcript();
     transcript.addOwn("a", [{ text: "one", voiceId: null }]);

@@ -3,6 +3,14 @@ import { KIND, type Kind, kindOf } from "../characters.ts";
 
 const MAX_OPEN = 16;
 
+/** Of one character. `before`, `after`: code points beside it; 0 = none. */
+export interface Run {
+  readonly character: string;
+  readonly length: number;
+  readonly before: number;
+  readonly after: number;
+}
+
 /** Opened and not yet closed, for one paragraph. */
 export class Emphasis {
   readonly #open = new Map<string, number[]>();
@@ -12,8 +20,19 @@ export class Emphasis {
     if (this.#open.size > 0) this.#open.clear();
   }
 
-  /** Whether a run of `length` is emphasis and not text. `before`, `after`: code points beside it; 0 = none. */
-  take(character: string, length: number, before: number, after: number): boolean {
+  /** Whether a run opens only if another one closes it: `**` within a word, which may be a power as well. */
+  asksForClosing(run: Run): boolean {
+    const { character, length, before, after } = run;
+    if (character !== "*" || length !== 2) return false;
+    const sides = { before: sideOf(before), after: sideOf(after) };
+    if (sides.before !== "word" || sides.after !== "word") return false;
+    // x**2, 10**6.
+    if (kindOf(after) === KIND.digit) return false;
+    return !mayClose(character, length, sides, this.#open.get(character) ?? []);
+  }
+
+  /** Whether a run is emphasis and not text. `isClosed`: another one was looked for, and closes it. */
+  take({ character, length, before, after }: Run, isClosed = false): boolean {
     // A run so long that it comes in parts: the other parts were taken.
     if (before === character.charCodeAt(0)) return true;
     if (character === "~" && length !== 2) return false;
@@ -23,7 +42,7 @@ export class Emphasis {
       open.length = Math.max(open.length - Math.max(closedBy(open, length), 1), 0);
       return true;
     }
-    if (!mayOpen(character, sides)) return false;
+    if (!isClosed && !mayOpen(character, sides)) return false;
     if (open.length < MAX_OPEN) open.push(length);
     this.#open.set(character, open);
     return true;

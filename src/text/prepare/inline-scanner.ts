@@ -4,7 +4,7 @@ import { isSpoken, KIND, kindOf } from "../characters.ts";
 import type { Following } from "./cleaner.ts";
 import { emojiRunAt } from "./emoji.ts";
 import { Emphasis } from "./emphasis.ts";
-import { codeSpanAt, commentEnd, linkAt, MAX_COMMENT, tagEnd } from "./inline.ts";
+import { closingRun, codeSpanAt, commentEnd, linkAt, MAX_COMMENT, tagEnd } from "./inline.ts";
 import { LineEnd } from "./line-end.ts";
 import { atEnd, NO_MATCH, runLength, skip, type View, WAIT } from "./match.ts";
 import type { CleanSink } from "./sink.ts";
@@ -236,7 +236,10 @@ export class InlineScanner implements View {
     if (end >= this.text.length && atEnd(this) === WAIT && end - this.at < MAX_RUN) return false;
     const after = this.text.codePointAt(end) ?? 0;
     const isCut = end - this.at >= MAX_RUN;
-    if (isCut || this.emphasis.take(character, end - this.at, this.#before, after)) this.drop(end);
+    const run = { character, length: end - this.at, before: this.#before, after };
+    const closing = this.emphasis.asksForClosing(run) ? closingRun(this, end, run) : NO_MATCH;
+    if (closing === WAIT) return false;
+    if (isCut || this.emphasis.take(run, closing !== NO_MATCH)) this.drop(end);
     else this.keep(end);
     return true;
   }

@@ -11,6 +11,8 @@ const MAX_LINK_DEPTH = 3;
 /** Parentheses within a link's target. */
 const MAX_TARGET_DEPTH = 8;
 const MAX_CODE = 512;
+/** What is emphasized within a word: some words at most. */
+const MAX_INSIDE = 64;
 const MAX_RUN = 64;
 
 /** End of the tag at `at`: `<break time="1s"/>`, `[laughs]`. */
@@ -87,6 +89,27 @@ function closingParenthesis(view: View, at: number): number {
     if (character === "\\") i++;
     else if (character === "(" && ++depth > MAX_TARGET_DEPTH) return NO_MATCH;
     else if (character === ")" && --depth === 0) return i;
+  }
+  return NO_MATCH;
+}
+
+/** Where the run starts that closes the one before `at`: as long, behind no white space, on the same line. */
+export function closingRun(
+  view: View,
+  at: number,
+  run: { readonly character: string; readonly length: number },
+): number {
+  const { text } = view;
+  for (let i = at; i < at + MAX_INSIDE; i++) {
+    const character = text[i];
+    if (character === undefined) return atEnd(view);
+    if (character === "\n") return NO_MATCH;
+    if (character === "\\") i++;
+    if (character !== run.character) continue;
+    const length = runLength(text, i, character, MAX_RUN);
+    if (text[i + length] === undefined && !view.isFinal) return WAIT;
+    if (length === run.length && !/\s/u.test(text[i - 1] ?? "")) return i;
+    i += length - 1;
   }
   return NO_MATCH;
 }

@@ -75,6 +75,23 @@ describe("CaptionFiles", () => {
     expect(cuesOf(stdout.text)[0]?.text).toBe("the end.");
   });
 
+  test("has the words that were told anew once, at their new times", () => {
+    const stdout = new MemoryOutput();
+    const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
+    captions.text({ utteranceId: "u", start: 0, text: "One two. Three four. Five six." });
+    captions.words(wordsOf("u", "One two.", { ms: 0 }));
+    captions.words(wordsOf("u", "Three four.", { ms: 800, offset: 9 }));
+    captions.takenUp({ utterance_id: "other", start: 0 });
+    captions.takenUp({ utterance_id: "u", start: 14 });
+    captions.words(wordsOf("u", "four. Five six.", { ms: 3000, offset: 15 }));
+    captions.close();
+    const text = cuesOf(stdout.text)
+      .map((cue) => cue.text)
+      .join(" ");
+    expect(text).toBe("One two. Three four. Five six.");
+    expect(cuesOf(stdout.text).at(-1)?.time).toMatch(/^00:00:03/);
+  });
+
   test("leaves valid files where nothing was said", () => {
     const vtt = join(folder, "empty.vtt");
     new CaptionFiles({ vtt, srt: undefined, stdout: new MemoryOutput() }).close();

@@ -89,6 +89,51 @@ describe("voicewire listen", () => {
     );
   });
 
+  test("has what was said anew once, in the text and in the captions", async () => {
+    const words = (list: readonly [text: string, start: number, startMs: number][]) => ({
+      type: "words",
+      utterance_id: "u1",
+      words: list.map(([text, start, start_ms]) => ({
+        text,
+        start,
+        end: start + text.length,
+        start_ms,
+        end_ms: start_ms + 100,
+      })),
+      timing: "exact",
+    });
+    const { out, err } = await listen(
+      (joined) => {
+        joined.hello();
+        joined.frames([1, 2, 3, 4, 5]);
+        joined.event(said(1, "One two th"));
+        joined.event(
+          words([
+            ["One", 0, 0],
+            ["two", 4, 100],
+            ["th", 8, 200],
+          ]),
+        );
+        joined.event({
+          type: "warning",
+          code: "speech_taken_up",
+          message: "It broke off",
+          utterance_id: "u1",
+          start: 7,
+        });
+        joined.event({ ...said(4, " three"), start: 7, end: 13 });
+        joined.event({ ...words([["three", 8, 300]]), at_ms: 300 });
+        joined.frames([6, 7]);
+        joined.close(1000);
+      },
+      "--srt",
+      "-",
+    );
+    expect(out).toMatch(/^1\n00:00:00,000 --> .*\nOne two three\n\n$/);
+    expect(err).toContain("voicewire: It broke off\n");
+    expect(err).not.toContain("thth");
+  });
+
   test("says what was missed, once, and keeps the file true to the timeline", async () => {
     const { samples, err } = await listen((joined, index) => {
       if (index === 0) {

@@ -177,6 +177,40 @@ test("a file on stdin that is there at once still heeds a pause: no more than th
   ).toBe(text.trim());
 });
 
+test("--srt has the words that were told anew once, at their new times", async () => {
+  await using gateway = await ScriptedGateway.start({
+    onJoin: (joined) => joined.hello(),
+    onCommand: (command, joined) => {
+      if (command.type !== "speak") return;
+      const { utterance_id } = command;
+      const word = (text: string, start: number, start_ms: number) => ({
+        text,
+        start,
+        end: start + text.length,
+        start_ms,
+        end_ms: start_ms + 400,
+      });
+      joined.send({ type: "utterance.queued", utterance_id, ahead: 0 });
+      joined.event({ type: "words", utterance_id, words: [word("Hello", 0, 0), word("there", 6, 500)] });
+      joined.event({ type: "warning", code: "speech_taken_up", message: "", utterance_id, start: 5 });
+      joined.event({ type: "words", utterance_id, at_ms: 700, words: [word("there", 6, 700)] });
+      done(joined, utterance_id);
+    },
+  });
+  const io = memoryIo([
+    "say",
+    "--url",
+    gateway.url,
+    "--srt",
+    "-",
+    "--out",
+    join(folder, "a.pcm"),
+    "Hello there.",
+  ]);
+  expect(await runCli(io)).toBe(0);
+  expect(io.stdout.text).toMatch(/^1\n00:00:00,000 --> .*\nHello there\.\n\n$/);
+});
+
 test("Ctrl+C interrupts once, prints the receipt and exits with 130", async () => {
   await using gateway = await ScriptedGateway.start({
     onJoin: (joined) => joined.hello(),

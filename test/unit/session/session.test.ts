@@ -386,7 +386,7 @@ describe("Session membership", () => {
     join("role=listener&format=ulaw_8000");
     speaker.send({ type: "text", text: "Unfinished", voice_id: VOICE });
     expect(requests).toHaveLength(0);
-    speaker.member.session.leave(speaker.member);
+    speaker.member.session.leave(speaker.member, { isFinal: true });
     expect(requests.map((open) => open.request)).toMatchObject([{ text: "Unfinished" }]);
   });
 

@@ -1,0 +1,15 @@
+/** The upstream of an utterance broke off, and the rest of it is said anew. */
+import type { WarningEvent } from "../protocol/vocabulary.ts";
+
+/** What was told of the utterance's text from `start` on is void: words and characters from there on come anew. */
+export interface TakenUp {
+  readonly utterance_id: string;
+  /** Offset in its text, in the unit that the connection asked for. */
+  readonly start: number;
+}
+
+/** What a `warning` makes void; null for one that makes nothing void (docs/protocol.md, "When the upstream breaks off"). */
+export function takenUp({ code, utterance_id, start }: WarningEvent): TakenUp | null {
+  if (code !== "speech_taken_up" || utterance_id === undefined || start === undefined) return null;
+  return { utterance_id, start };
+}
