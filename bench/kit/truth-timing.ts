@@ -237,7 +237,9 @@ function checkCover(
   const meet = (nextMs: number): void => {
     const holeMs = nextMs - atMs - (openMs.get(offset) ?? 0);
     if (holeMs <= SAMPLE_MS + ROUNDING_MS) return;
-    if (!isSilent(really.audio, atMs - really.startMs, nextMs - really.startMs)) report.hole(holeMs);
+    // A pause between two segments is nobody's time: what counts is the sound that no character covers.
+    const soundMs = soundUntilMs(really.audio, atMs - really.startMs, nextMs - really.startMs);
+    if (soundMs > 0) report.hole(Math.min(holeMs, soundMs));
   };
   for (const character of told.characters) {
     if (character.offset !== offset) report.untold += 1;
@@ -249,13 +251,14 @@ function checkCover(
   meet(told.endMs);
 }
 
-/** 16-bit PCM between two places of it, ms; their rounding is not looked at. */
-function isSilent(audio: Buffer, fromMs: number, toMs: number): boolean {
+/** How long after `fromMs` the last sample before `toMs` is that is not silent, ms; 0: all are. 16-bit PCM; rounding is not looked at. */
+function soundUntilMs(audio: Buffer, fromMs: number, toMs: number): number {
+  const from = Math.max(0, Math.ceil((fromMs + ROUNDING_MS) / SAMPLE_MS) * 2);
   const to = Math.min(Math.floor((toMs - ROUNDING_MS) / SAMPLE_MS) * 2, audio.length - 1);
-  for (let at = Math.max(0, Math.ceil((fromMs + ROUNDING_MS) / SAMPLE_MS) * 2); at < to; at += 2) {
-    if (Math.abs(audio.readInt16LE(at)) > SILENCE_LEVEL) return false;
+  for (let at = to - 2; at >= from; at -= 2) {
+    if (Math.abs(audio.readInt16LE(at)) > SILENCE_LEVEL) return (at / 2) * SAMPLE_MS - fromMs;
   }
-  return true;
+  return 0;
 }
 
 /** What the service leaves open before a character, by its offset in the text. */
