@@ -17,6 +17,7 @@ import { routeCaptions } from "./captions.ts";
 import type { CarrierAuth } from "./carrier-auth.ts";
 import { routeCarriers } from "./carrier-socket.ts";
 import { Reply, readBody } from "./http.ts";
+import { routeJambonzTts } from "./jambonz-tts.ts";
 import { decoded, type LiveSocketOptions, liveSocket } from "./live-socket.ts";
 import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "./openai-speech.ts";
 import { loadPage } from "./page.ts";
@@ -65,6 +66,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
   const app = App();
   app.ws("/live/:session", liveSocket(options));
   routeCarriers(app, { ...options, ...options.carrierAuth });
+  const jambonzTts = routeJambonzTts(app, { ...options, ...options.vendor, ...options.carrierAuth });
   options.rtpPorts.route(app);
   routeCommands(app, options);
   routeAudio(app, options);
@@ -90,6 +92,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
     close: () => {
       if (!isClosed) {
         vendorSockets.close();
+        jambonzTts.close();
         app.close();
       }
       isClosed = true;

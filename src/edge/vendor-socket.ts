@@ -2,10 +2,10 @@
  * The vendor's WebSockets (contract B) on the gateway's own port, spoken over its plain HTTP upstream. What they say is
  * in contexts/; here are their addresses, the handshake and the wire.
  */
-import type { HttpRequest, HttpResponse, TemplatedApp, WebSocket, WebSocketBehavior } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse, TemplatedApp, WebSocketBehavior } from "uWebSockets.js";
 import { SET_A } from "../audio/formats.ts";
 import { DialogueSocket } from "../contexts/dialogue-socket.ts";
-import type { KeyCheck, SocketDeps, SocketPort, SocketTuning, VendorSocket } from "../contexts/ports.ts";
+import type { KeyCheck, SocketDeps, SocketTuning, VendorSocket } from "../contexts/ports.ts";
 import { SpeechSocket } from "../contexts/speech-socket.ts";
 import { ERRORS, GatewayError, toGatewayError } from "../errors.ts";
 import {
@@ -24,6 +24,7 @@ import {
 } from "../protocol/elevenlabs/socket-settings.ts";
 import { Reply } from "./http.ts";
 import { decoded } from "./live-socket.ts";
+import { UwsPort } from "./uws-port.ts";
 
 export interface VendorSocketOptions extends Pick<SocketDeps, "upstream" | "clock" | "counters" | "log"> {
   readonly maxMessageBytes: number;
@@ -69,13 +70,13 @@ interface SocketData {
   readonly settings: SocketSettings;
   readonly voiceId: string;
   readonly credentials: Credentials;
-  port: UwsPort | null;
+  port: UwsPort<SocketData> | null;
   socket: VendorSocket | null;
 }
 
 /** Mounts the sockets; every other WebSocket below /v1 is refused with 403, as the vendor does. */
 export function routeVendorSockets(app: TemplatedApp, options: VendorSocketOptions): VendorSockets {
-  const all = new Set<UwsPort>();
+  const all = new Set<UwsPort<SocketData>>();
   let isClosed = false;
   const isFull = () => isClosed || all.size >= options.maxSockets;
   for (const [path, kind, isMulti] of ROUTES) {
@@ -98,7 +99,7 @@ interface Mounted {
   readonly kind: SocketKind;
   readonly isMulti: boolean;
   readonly options: VendorSocketOptions;
-  readonly all: Set<UwsPort>;
+  readonly all: Set<UwsPort<SocketData>>;
   readonly isFull: () => boolean;
 }
 
@@ -208,31 +209,4 @@ function depsOf(options: VendorSocketOptions): SocketDeps {
 
 function refuse(res: HttpResponse, { status, body }: HandshakeRefusal): void {
   new Reply(res).send({ status, contentType: "application/json", body });
-}
-
-/** uWebSockets.js faults when a closed socket is touched: after `markClosed` this one does nothing. */
-class UwsPort implements SocketPort {
-  readonly #ws: WebSocket<SocketData>;
-  #isClosed = false;
-
-  constructor(ws: WebSocket<SocketData>) {
-    this.#ws = ws;
-  }
-
-  send(json: string): void {
-    if (!this.#isClosed) this.#ws.send(json, false);
-  }
-
-  bufferedBytes(): number {
-    return this.#isClosed ? 0 : this.#ws.getBufferedAmount();
-  }
-
-  /** Runs the close handler before it returns. */
-  end(closeCode: number, reason: string): void {
-    if (!this.#isClosed) this.#ws.end(closeCode, reason);
-  }
-
-  markClosed(): void {
-    this.#isClosed = true;
-  }
 }
