@@ -241,6 +241,6 @@ describe("speech to speech", { timeout: 90_000 }, () => {
     expect(busy.length).toBeGreaterThan(0);
     for (const answer of busy)
       expect([answer.status, (await refused(answer)).code]).toEqual([429, "system_busy"]);
-    expect(app.workshop.load).toEqual({ seats: 0, threads: 0 });
+    await expect.poll(() => app.workshop.load).toEqual({ seats: 0, threads: 0 });
   });
 });

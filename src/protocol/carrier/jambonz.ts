@@ -25,6 +25,8 @@ class JambonzCall implements CarrierCodec {
   /** Sent since the last clear, how much of it has surely been played, and how much stood before each mark. */
   #sentBytes = 0;
   #playedBytes = 0;
+  /** Sent in the last message: what came before it may have been played, without a word. */
+  #lastBytes = 0;
   readonly #bytesBefore = new Map<string, number>();
 
   constructor(hello: CarrierHello) {
@@ -50,6 +52,7 @@ class JambonzCall implements CarrierCodec {
     // Always a copy: frames are shared with other listeners.
     const audio = Buffer.concat(frames);
     this.#sentBytes += audio.length;
+    this.#lastBytes = audio.length;
     return [withoutMarkers(audio)];
   }
 
@@ -70,15 +73,17 @@ class JambonzCall implements CarrierCodec {
   }
 
   /**
-   * Where so little waits that jambonz, should it have run dry, would keep it for the next utterance: silence completes
-   * the prebuffer.
+   * Where so little may wait that jambonz, should it have run dry, would keep it for the next utterance: silence
+   * completes the prebuffer.
    */
   flush(): readonly Wire[] {
     const waitingBytes = this.#sentBytes - this.#playedBytes;
     if (this.#call === null || waitingBytes === 0) return [];
-    const missing = bytesPerMs(this.#call.format) * PREBUFFER_MS - waitingBytes;
+    const surelyWaiting = Math.min(waitingBytes, this.#lastBytes);
+    const missing = bytesPerMs(this.#call.format) * PREBUFFER_MS - surelyWaiting;
     if (missing <= 0) return [];
     this.#sentBytes += missing;
+    this.#lastBytes += missing;
     return [new Uint8Array(missing)];
   }
 

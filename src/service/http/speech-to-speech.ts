@@ -187,9 +187,9 @@ async function convert(
     if (!client.signal.aborted) throw failure instanceof Refusal ? failure : asRefusal(thrown);
   } finally {
     client.release();
-    await sound?.close();
     leaveSeat();
     admission.leave();
+    await sound?.close();
   }
   // The raw response was written: only what went wrong before the first byte is left to Fastify.
   if (reply.raw.headersSent || reply.raw.destroyed) reply.hijack();

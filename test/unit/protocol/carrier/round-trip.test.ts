@@ -108,7 +108,20 @@ describe.each(WIRINGS)("%s", (_, carrier, options) => {
         expect(call.violations).toEqual([]);
         expect(call.odd).toEqual([]);
       }),
-      { numRuns: 40 },
+      {
+        numRuns: 40,
+        // What was sent before has been played without a word: the last frame stands alone.
+        examples: [
+          [
+            [
+              { kind: "audio", frames: 4 },
+              { kind: "wait", ms: 80 },
+              { kind: "audio", frames: 1 },
+              { kind: "mark" },
+            ],
+          ],
+        ],
+      },
     );
   });
 
