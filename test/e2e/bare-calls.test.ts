@@ -77,6 +77,10 @@ class FakeAsterisk implements AsyncDisposable {
   get audio(): Buffer {
     return Buffer.concat(this.frames);
   }
+  /** The last frames are silence. */
+  get isSilent(): boolean {
+    return this.frames.slice(-3).every((frame) => frame.every((byte) => byte === 0));
+  }
   /** From the first sample of speech on. */
   get speech(): Buffer {
     const first = this.frames.findIndex((frame) => frame.some((byte) => byte !== 0));
@@ -137,9 +141,7 @@ describe("AudioSocket", { timeout: PATIENT_MS }, () => {
     });
     controller.send({ type: "speak", text: WORDS });
     await controller.next("utterance.done");
-    await until("silence follows", () =>
-      asterisk.frames.slice(-3).every((frame) => frame.every((byte) => byte === 0)),
-    );
+    await until("silence follows", () => asterisk.isSilent);
     expect(new Set(asterisk.frames.map((frame) => frame.length))).toEqual(new Set([320]));
     expectWhole(asterisk.speech, WORDS, "pcm_8000");
   });
@@ -203,6 +205,7 @@ describe("AudioSocket", { timeout: PATIENT_MS }, () => {
     stranger.write("GET / HTTP/1.1\r\n\r\n");
     await once(stranger, "close");
     await controller.next("utterance.done");
+    await until("silence follows", () => asterisk.isSilent);
     expectWhole(asterisk.speech, WORDS, "pcm_8000");
   });
 });

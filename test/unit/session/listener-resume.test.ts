@@ -451,6 +451,13 @@ describe("whenever and however often it is cut off", () => {
         fc.constantFrom(0, 130, 500),
         fc.boolean(),
         (plan, chunkSizes, leadMs, hasOthers) => {
+          // The last event stands late enough to be kept to the end: of those that are gone it is not known who wanted
+          // them, and a listener that comes back behind them is told of a gap.
+          const timedMs = [...TEXT].reduce(
+            (sum, _, turn) => sum + mustHave(chunkSizes[turn % chunkSizes.length]),
+            0,
+          );
+          fc.pre(timedMs > 1100);
           const rig = quietRig();
           const queries = [
             `${ULAW}&lead_ms=${leadMs}`,
