@@ -451,13 +451,6 @@ describe("whenever and however often it is cut off", () => {
         fc.constantFrom(0, 130, 500),
         fc.boolean(),
         (plan, chunkSizes, leadMs, hasOthers) => {
-          // The last event stands late enough to be kept to the end: of those that are gone it is not known who wanted
-          // them, and a listener that comes back behind them is told of a gap.
-          const timedMs = [...TEXT].reduce(
-            (sum, _, turn) => sum + mustHave(chunkSizes[turn % chunkSizes.length]),
-            0,
-          );
-          fc.pre(timedMs > 1100);
           const rig = quietRig();
           const queries = [
             `${ULAW}&lead_ms=${leadMs}`,
@@ -494,7 +487,9 @@ describe("whenever and however often it is cut off", () => {
             one.read();
             const reference = references[index]?.read();
             const frameMs = one.hello.audio?.frame_ms ?? 0;
-            expect(one.gaps).toEqual([]);
+            // Of events that are gone it is not known who wanted them: a listener may be told of some that it would not
+            // have got. What it did get is compared below.
+            expect(one.gaps.filter((gap) => gap.frames > 0)).toEqual([]);
             expect(one.frames.map((frame) => frame.atMs)).toEqual(
               one.frames.map((_, place) => place * frameMs),
             );
