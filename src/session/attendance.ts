@@ -8,7 +8,6 @@ import { msOfTicks } from "../timing/ticks.ts";
 import type { Audience, Seat, SeatPlace } from "./audience.ts";
 import { styleOf } from "./cue-tracks.ts";
 import { type EventWriter, offsetReader } from "./event-writer.ts";
-import { LeftTexts } from "./left-texts.ts";
 import { type ResumeToken, resumeRefusal } from "./listener-resume.ts";
 import { ticksOfMs } from "./listeners-heard.ts";
 import { Member } from "./member.ts";
@@ -18,11 +17,7 @@ import { Presence } from "./presence.ts";
 import type { Session } from "./session.ts";
 import type { SessionClock } from "./session-clock.ts";
 import type { Speech } from "./speech.ts";
-import type { Utterance } from "./utterance.ts";
 import { startedEvent } from "./utterance-events.ts";
-
-/** A speaker that was told to pause goes on when this share of its credit is used up. */
-const RESUME_SHARE = 1 / 4;
 
 /** Times are told in whole microseconds: a place is the start of a frame that begins so little behind it. */
 const ROUNDING_TICKS = TICKS_PER_MS / 1000;
@@ -65,22 +60,11 @@ export class Attendance {
   readonly #options: AttendanceOptions;
   readonly #presence: Presence;
   readonly members = new Set<Member>();
-  /** Who to tell when there is room for more text, by utterance. */
-  readonly #paused = new WeakMap<Utterance, Member>();
-  readonly #leftTexts: LeftTexts;
   #nextId = 1;
   #graceTimer: Timer | null = null;
 
   constructor(options: AttendanceOptions) {
     this.#options = options;
-    this.#leftTexts = new LeftTexts({
-      clock: options.deps.clock,
-      waitMs: options.deps.tuning.graceMs,
-      onGivenUp: (ids) => {
-        this.#endTexts(ids);
-        options.clock.advance();
-      },
-    });
     this.#presence = new Presence({
       clock: options.deps.clock,
       count: () => ({
@@ -151,7 +135,7 @@ export class Attendance {
     });
     if (isResumed) {
       this.#tellLost(member, lost);
-      this.#takeTextsBack(member);
+      session.speakers.cameBack(member);
     } else {
       if (refusal !== null) this.#tellRefused(member, refusal);
       this.#tellRunning(member);
@@ -169,23 +153,13 @@ export class Attendance {
     const { deps, audience, clock, session } = this.#options;
     deps.counters.connectionsClosed += 1;
     audience.unseat(member.seat, clock.playheadTicks);
-    if (isFinal || member.hasSaidGoodbye || deps.tuning.graceMs === 0) this.#endTexts(member.openIds);
-    else {
-      const isOpen = (id: string): boolean => session.findUtterance(id)?.isTextEnded === false;
-      const ids = new Set([...member.openIds].filter(isOpen));
-      this.#leftTexts.keep({ ids, currentId: member.currentId });
-    }
+    session.speakers.left(member, isFinal || member.hasSaidGoodbye);
     if (this.members.size === 0) {
       this.#startGrace();
       return;
     }
     clock.advance();
     this.#presence.changed({ left: member.id });
-  }
-
-  /** A text that was left goes on with this connection's. */
-  noteSpeaker(member: Member, utterance: Utterance): void {
-    if (this.#leftTexts.takeOne(utterance.id)) this.#takeTextOver(member, utterance);
   }
 
   /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */
@@ -199,88 +173,15 @@ export class Attendance {
     member.settings = settings;
   }
 
-  /** Text came: its speaker is asked to pause where too much waits. */
-  noteText(member: Member, utterance: Utterance): void {
-    const { deps } = this.#options;
-    const limit_chars = deps.tuning.creditChars;
-    if (utterance.isPaused) this.tellRoom(utterance);
-    if (utterance.isPaused || utterance.pendingChars <= limit_chars) return;
-    utterance.isPaused = true;
-    deps.counters.textPauses += 1;
-    this.#tellPaused(member, utterance);
-  }
-
-  #tellPaused(member: Member, utterance: Utterance): void {
-    const { session, deps } = this.#options;
-    const limit_chars = deps.tuning.creditChars;
-    this.#paused.set(utterance, member);
-    member.send({
-      type: "paused",
-      ...session.base(),
-      utterance_id: utterance.id,
-      pending_chars: utterance.pendingChars,
-      limit_chars,
-    });
-  }
-
-  /** Some of an utterance's text was asked for: its speaker goes on where it was asked to pause. */
-  tellRoom(utterance: Utterance): void {
-    if (!utterance.isPaused) return;
-    const { session, deps } = this.#options;
-    const limit_chars = deps.tuning.creditChars;
-    if (utterance.pendingChars > limit_chars * RESUME_SHARE) return;
-    utterance.isPaused = false;
-    const speaker = this.#paused.get(utterance);
-    this.#paused.delete(utterance);
-    if (speaker === undefined || !this.members.has(speaker)) return;
-    speaker.send({
-      type: "resumed",
-      ...session.base(),
-      utterance_id: utterance.id,
-      pending_chars: utterance.pendingChars,
-      limit_chars,
-    });
-  }
-
-  /** The utterance is over: nobody waits any more for room in it. */
-  forget(utterance: Utterance): void {
-    utterance.isPaused = false;
-    this.#paused.delete(utterance);
-  }
-
   /** Every connection is closed. Idempotent. */
   close(error: GatewayError): void {
     this.#graceTimer?.cancel();
-    this.#leftTexts.close();
     this.#presence.close();
     const members = [...this.members];
     this.members.clear();
     this.#options.deps.counters.connectionsClosed += members.length;
     this.#options.audience.close();
     for (const member of members) member.end(error);
-  }
-
-  /** What was accepted is not lost: text that the speaker will not go on with is spoken as it stands. */
-  #endTexts(ids: Iterable<string>): void {
-    const { session, speech } = this.#options;
-    for (const id of ids) session.findUtterance(id)?.endText(session.nowMs());
-    speech.openNext();
-  }
-
-  #takeTextsBack(member: Member): void {
-    if (member.settings.role === "listener") return;
-    const texts = this.#leftTexts.takeBack();
-    for (const id of texts?.ids ?? []) {
-      const utterance = this.#options.session.findUtterance(id);
-      if (utterance !== undefined) this.#takeTextOver(member, utterance);
-    }
-    member.currentId = texts?.currentId ?? null;
-  }
-
-  /** It is told again that it is to pause: what the connection before was told may not have come. */
-  #takeTextOver(member: Member, utterance: Utterance): void {
-    member.openIds.add(utterance.id);
-    if (utterance.isPaused) this.#tellPaused(member, utterance);
   }
 
   #count(isCounted: (member: Member) => boolean): number {

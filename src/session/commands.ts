@@ -41,15 +41,15 @@ export function handleCommand(member: Member, command: Command): void {
       return;
     case "interrupt":
       member.mustSpeak();
-      session.interrupt(command.utterance_id, command.keep_ms);
+      session.queue.interrupt(command.utterance_id, command.keep_ms);
       return;
     case "cancel":
       member.mustSpeak();
-      session.cancel(command.utterance_id);
+      session.queue.cancel(command.utterance_id);
       return;
     case "resume":
       member.mustSpeak();
-      session.resume(command.utterance_id);
+      session.queue.resume(command.utterance_id);
       return;
     case "mark":
       member.mustSpeak();
@@ -93,7 +93,7 @@ export function speak(session: Session, command: SpeakCommand): { utterance: Utt
     });
   }
   const utterance = Utterance.ofText(admit(session, command), command);
-  return { utterance, ahead: session.enqueue(utterance) };
+  return { utterance, ahead: session.queue.enqueue(utterance) };
 }
 
 export function converse(
@@ -114,15 +114,15 @@ export function converse(
     left -= input.text.length;
   });
   const utterance = Utterance.ofDialogue(admit(session, command), command);
-  return { utterance, ahead: session.enqueue(utterance) };
+  return { utterance, ahead: session.queue.enqueue(utterance) };
 }
 
 /** Room in the queue for an utterance: what it replaces goes first. Throws utterance_id_taken, queue_full, draining. */
 function admit(session: Session, command: SpeakCommand | TextCommand | DialogueCommand): UtteranceOptions {
-  if (command.utterance_id !== undefined) session.mustBeFree(command.utterance_id);
-  if (command.replace !== undefined) session.replace(command.replace);
+  if (command.utterance_id !== undefined) session.queue.mustBeFree(command.utterance_id);
+  if (command.replace !== undefined) session.queue.replace(command.replace);
   return {
-    id: session.admit(command.utterance_id),
+    id: session.queue.admit(command.utterance_id),
     acceptedMs: session.nowMs(),
     textDefaults: session.textDefaults,
   };
@@ -134,36 +134,36 @@ function addText(member: Member, command: TextCommand): void {
   checkText(command.text, { field: "text", max: session.limits.text_chars - (open?.text.length ?? 0) });
   if (open !== null) {
     open.append(command.text, session.nowMs());
-    session.noteSpeaker(member, open);
+    session.speakers.noteSpeaker(member, open);
     session.textChanged();
-    session.noteText(member, open);
+    session.speakers.noteText(member, open);
     return;
   }
   const utterance = Utterance.ofTokens(admit(session, command), { ...member.textOptions, ...command });
   utterance.append(command.text, session.nowMs());
-  for (const id of member.openIds) if (session.findUtterance(id) === undefined) member.openIds.delete(id);
+  for (const id of member.openIds) if (session.queue.findAny(id) === undefined) member.openIds.delete(id);
   member.openIds.add(utterance.id);
   member.currentId = utterance.id;
-  const ahead = session.enqueue(utterance);
+  const ahead = session.queue.enqueue(utterance);
   member.send({ type: "utterance.queued", ...session.base(), utterance_id: utterance.id, ahead });
   session.textChanged();
-  session.noteText(member, utterance);
+  session.speakers.noteText(member, utterance);
 }
 
 /** The utterance that text goes on; null when the text begins a new one. Throws text_after_end, utterance_over. */
 function findOpen(member: Member, id: string | undefined): Utterance | null {
   if (id === undefined) {
-    const own = member.currentId === null ? undefined : member.session.findQueued(member.currentId);
+    const own = member.currentId === null ? undefined : member.session.queue.find(member.currentId);
     return own === undefined || own.isTextEnded ? null : own;
   }
-  if (member.session.isOver(id)) {
+  if (member.session.queue.isOver(id)) {
     throw new GatewayError(
       "utterance_over",
       `Utterance ${id} is over: its text is dropped, expected a new utterance_id`,
       { field: "utterance_id" },
     );
   }
-  const named = member.session.findUtterance(id);
+  const named = member.session.queue.findAny(id);
   if (named?.isTextEnded) {
     throw new GatewayError(
       "text_after_end",

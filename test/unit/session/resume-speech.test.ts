@@ -672,7 +672,7 @@ describe("resume is refused by name", () => {
     rig.answer(0);
     rig.clock.advance(420);
     rig.send({ type: "interrupt" });
-    rig.member.session.drain();
+    rig.member.session.queue.drain();
     expect(() => rig.send({ type: "resume" })).toThrow(code("draining"));
   });
 

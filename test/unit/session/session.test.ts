@@ -219,7 +219,7 @@ describe("Session", () => {
   });
 });
 
-describe("Session.interrupt()", () => {
+describe("Session.queue.interrupt()", () => {
   it("stops the upstream and the frames, and answers with what was heard", () => {
     const { sink, clock, send, requests, join } = speaking("format=ulaw_8000", 3000);
     clock.advance(1300);

@@ -154,7 +154,7 @@ describe("tokens", () => {
       codes.add(thrownBy(() => send({ type: "text", text: "a" }))?.code);
     }
     expect([...codes]).toEqual([undefined, "text_too_long"]);
-    expect(member.session.findUtterance("u")?.text.length).toBe(2000);
+    expect(member.session.queue.findAny("u")?.text.length).toBe(2000);
     expect(rig.clock.pending).toBeLessThan(4);
     expect(sink.eventsOf("utterance.queued")).toHaveLength(1);
   });

@@ -1,0 +1,134 @@
+/** Whose texts are still coming: who is asked to pause, and what becomes of a text whose speaker's connection is gone. */
+import { LeftTexts } from "./left-texts.ts";
+import type { Member } from "./member.ts";
+import type { SessionDeps } from "./ports.ts";
+import type { Session } from "./session.ts";
+import type { SessionClock } from "./session-clock.ts";
+import type { Speech } from "./speech.ts";
+import type { Utterance } from "./utterance.ts";
+
+/** A speaker that was told to pause goes on when this share of its credit is used up. */
+const RESUME_SHARE = 1 / 4;
+
+export interface SpeakersOptions {
+  readonly session: Session;
+  readonly deps: SessionDeps;
+  readonly speech: Speech;
+  readonly clock: SessionClock;
+  /** Who is there. */
+  readonly members: ReadonlySet<Member>;
+}
+
+export class Speakers {
+  readonly #options: SpeakersOptions;
+  /** Who to tell when there is room for more text, by utterance. */
+  readonly #paused = new WeakMap<Utterance, Member>();
+  readonly #leftTexts: LeftTexts;
+
+  constructor(options: SpeakersOptions) {
+    this.#options = options;
+    this.#leftTexts = new LeftTexts({
+      clock: options.deps.clock,
+      waitMs: options.deps.tuning.graceMs,
+      onGivenUp: (ids) => {
+        this.#endTexts(ids);
+        options.clock.advance();
+      },
+    });
+  }
+
+  /** Text came: its speaker is asked to pause where too much waits. */
+  noteText(member: Member, utterance: Utterance): void {
+    const { deps } = this.#options;
+    const limit_chars = deps.tuning.creditChars;
+    if (utterance.isPaused) this.tellRoom(utterance);
+    if (utterance.isPaused || utterance.pendingChars <= limit_chars) return;
+    utterance.isPaused = true;
+    deps.counters.textPauses += 1;
+    this.#tellPaused(member, utterance);
+  }
+
+  /** Some of an utterance's text was asked for: its speaker goes on where it was asked to pause. */
+  tellRoom(utterance: Utterance): void {
+    if (!utterance.isPaused) return;
+    const { session, deps } = this.#options;
+    const limit_chars = deps.tuning.creditChars;
+    if (utterance.pendingChars > limit_chars * RESUME_SHARE) return;
+    utterance.isPaused = false;
+    const speaker = this.#paused.get(utterance);
+    this.#paused.delete(utterance);
+    if (speaker === undefined || !this.#options.members.has(speaker)) return;
+    speaker.send({
+      type: "resumed",
+      ...session.base(),
+      utterance_id: utterance.id,
+      pending_chars: utterance.pendingChars,
+      limit_chars,
+    });
+  }
+
+  /** The utterance is over: nobody waits any more for room in it. */
+  forget(utterance: Utterance): void {
+    utterance.isPaused = false;
+    this.#paused.delete(utterance);
+  }
+
+  /** A connection has gone; `isFinal`: it will not come back, and its open texts end. */
+  left(member: Member, isFinal: boolean): void {
+    const { deps, session } = this.#options;
+    if (isFinal || deps.tuning.graceMs === 0) {
+      this.#endTexts(member.openIds);
+      return;
+    }
+    const isOpen = (id: string): boolean => session.queue.findAny(id)?.isTextEnded === false;
+    const ids = new Set([...member.openIds].filter(isOpen));
+    this.#leftTexts.keep({ ids, currentId: member.currentId });
+  }
+
+  /** A connection has come back: it goes on with what it left. */
+  cameBack(member: Member): void {
+    if (member.settings.role === "listener") return;
+    const texts = this.#leftTexts.takeBack();
+    for (const id of texts?.ids ?? []) {
+      const utterance = this.#options.session.queue.findAny(id);
+      if (utterance !== undefined) this.#takeTextOver(member, utterance);
+    }
+    member.currentId = texts?.currentId ?? null;
+  }
+
+  /** A text that was left goes on with this connection's. */
+  noteSpeaker(member: Member, utterance: Utterance): void {
+    if (this.#leftTexts.takeOne(utterance.id)) this.#takeTextOver(member, utterance);
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#leftTexts.close();
+  }
+
+  /** What was accepted is not lost: text that the speaker will not go on with is spoken as it stands. */
+  #endTexts(ids: Iterable<string>): void {
+    const { session, speech } = this.#options;
+    for (const id of ids) session.queue.findAny(id)?.endText(session.nowMs());
+    speech.openNext();
+  }
+
+  /** It is told again that it is to pause: what the connection before was told may not have come. */
+  #takeTextOver(member: Member, utterance: Utterance): void {
+    member.openIds.add(utterance.id);
+    if (utterance.isPaused) this.#tellPaused(member, utterance);
+  }
+
+  #tellPaused(member: Member, utterance: Utterance): void {
+    const { session, deps } = this.#options;
+    const limit_chars = deps.tuning.creditChars;
+    this.#paused.set(utterance, member);
+    member.send({
+      type: "paused",
+      ...session.base(),
+      utterance_id: utterance.id,
+      pending_chars: utterance.pendingChars,
+      limit_chars,
+    });
+  }
+}

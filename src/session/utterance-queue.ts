@@ -1,0 +1,230 @@
+/**
+ * What is to be said on one session, in its order, and the commands that change it: cancel, replace, interrupt, go on.
+ * The utterances themselves stand in Speech; here is who may come in, and what happens when something is cut.
+ */
+import { GatewayError } from "../errors.ts";
+import type { Replace } from "../protocol/vocabulary.ts";
+import type { Audience } from "./audience.ts";
+import type { EventWriter } from "./event-writer.ts";
+import { type InterruptReceipt, interruptSpeech } from "./interruption.ts";
+import { KeptUtterance } from "./kept-utterance.ts";
+import { whereHeard } from "./listeners-heard.ts";
+import type { Member } from "./member.ts";
+import type { SessionDeps } from "./ports.ts";
+import type { SessionClock } from "./session-clock.ts";
+import type { Speech } from "./speech.ts";
+import type { Utterance } from "./utterance.ts";
+import { writeFinished } from "./utterance-events.ts";
+import { UtteranceIds } from "./utterance-ids.ts";
+import { WaitingCuts } from "./waiting-cuts.ts";
+
+export interface UtteranceQueueOptions {
+  readonly sessionId: string;
+  readonly deps: SessionDeps;
+  readonly audience: Audience;
+  readonly speech: Speech;
+  readonly writer: EventWriter;
+  readonly clock: SessionClock;
+  /** Who may have heard something of what is cut. */
+  readonly members: Iterable<Member>;
+  /** Cut, or taken out of the queue. */
+  readonly onGone: (utterance: Utterance) => void;
+}
+
+export class UtteranceQueue {
+  readonly #options: UtteranceQueueOptions;
+  readonly #speech: Speech;
+  readonly #clock: SessionClock;
+  readonly #ids = new UtteranceIds();
+  readonly #kept: KeptUtterance;
+  /** With what each is to cut. */
+  readonly #waitingCuts: WaitingCuts;
+  #isDraining = false;
+  #isClosed = false;
+
+  constructor(options: UtteranceQueueOptions) {
+    const { deps } = options;
+    this.#options = options;
+    this.#speech = options.speech;
+    this.#clock = options.clock;
+    this.#kept = new KeptUtterance(deps.clock, deps.tuning.resumeMs);
+    this.#waitingCuts = new WaitingCuts(deps.clock);
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** A fresh id, or the client's own if no other utterance has it. Throws utterance_id_taken, queue_full, draining. */
+  admit(wantedId: string | undefined): string {
+    const { limits } = this.#options.deps.tuning;
+    if (this.#isClosed)
+      throw new GatewayError("session_closed", `Session is closed: ${this.#options.sessionId}`);
+    if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");
+    if (this.#speech.queuedCount >= limits.queued_utterances) {
+      throw new GatewayError(
+        "queue_full",
+        `Queue is full: ${limits.queued_utterances} utterances wait, which is the limit`,
+        { retryAfterMs: 1000 },
+      );
+    }
+    return this.#ids.take(wantedId, (id) => this.#speech.find(id) !== undefined);
+  }
+
+  /** Throws utterance_id_taken. */
+  mustBeFree(id: string): void {
+    this.#ids.mustBeFree(id, (taken) => this.#speech.find(taken) !== undefined);
+  }
+
+  /** Queues an utterance by its priority; returns how many stand before it. */
+  enqueue(utterance: Utterance): number {
+    return this.#speech.add(utterance);
+  }
+
+  /** An utterance that is queued or speaking. */
+  find(id: string): Utterance | undefined {
+    return this.#speech.find(id);
+  }
+
+  /** An utterance that is not over, or one that was interrupted and may go on. */
+  findAny(id: string): Utterance | undefined {
+    return this.#speech.find(id) ?? this.#kept.find(id);
+  }
+
+  /** Whether an utterance with this id was there and is over, as far as is remembered. */
+  isOver(id: string): boolean {
+    return this.#ids.has(id) && this.findAny(id) === undefined;
+  }
+
+  /** Takes no new utterance any more; what was accepted is spoken. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  /**
+   * Takes utterances out of the queue that have not begun: one, or all.
+   * Throws nothing_to_cancel, unknown_utterance.
+   */
+  cancel(utteranceId: string | undefined): void {
+    if (utteranceId !== undefined && this.#speech.find(utteranceId) === undefined)
+      throw unknown(utteranceId, "cancel");
+    const targets = this.#speech.unbegun.filter(
+      (utterance) => utteranceId === undefined || utterance.id === utteranceId,
+    );
+    if (targets.length === 0) {
+      throw new GatewayError(
+        "nothing_to_cancel",
+        utteranceId === undefined
+          ? "Nothing to cancel: no utterance waits"
+          : `Utterance ${utteranceId} is being spoken: interrupt it instead`,
+      );
+    }
+    const atTicks = this.#clock.playheadTicks;
+    for (const utterance of targets) {
+      this.#speech.remove(utterance);
+      this.#options.deps.counters.utterancesCancelled += 1;
+      this.#options.onGone(utterance);
+      writeFinished(this.#options.writer, this.#options.deps, {
+        utterance,
+        outcome: "cancelled",
+        atTicks,
+        error: null,
+        heardEnd: utterance.spoken.clientEnd(utterance.characters.at(-1)?.end ?? 0),
+      });
+    }
+    this.#speech.openNext();
+    this.#clock.advance();
+  }
+
+  /** Makes room for an utterance that takes the place of others. */
+  replace(what: Replace): void {
+    if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");
+    this.#speech.tellPlayed(this.#clock.playheadTicks);
+    if (what === "all" && !this.#speech.isIdle) this.interrupt(undefined);
+    else if (what === "queued" && this.#speech.unbegun.length > 0) this.cancel(undefined);
+  }
+
+  /**
+   * Goes on with the utterance that was interrupted last, from the word in which it was cut.
+   * Throws nothing_to_resume, resume_expired, draining.
+   */
+  resume(utteranceId: string | undefined): void {
+    if (utteranceId !== undefined && this.#speech.find(utteranceId) !== undefined) {
+      throw new GatewayError(
+        "nothing_to_resume",
+        `Utterance ${utteranceId} was not interrupted: it is queued or speaking`,
+        { field: "utterance_id" },
+      );
+    }
+    if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: nothing goes on");
+    const kept = this.#kept.take(utteranceId);
+    this.#options.deps.counters.utterancesResumed += 1;
+    this.#speech.resume(kept, this.#options.deps.clock.nowMs());
+    this.#clock.advance();
+  }
+
+  /**
+   * Cuts the speech, after `keepMs` more of it, and answers every listener with a receipt. Returns the receipts,
+   * or null where the cut comes later.
+   * Throws nothing_to_interrupt, unknown_utterance, queue_full.
+   */
+  interrupt(utteranceId: string | undefined, keepMs = 0): InterruptReceipt[] | null {
+    this.#speech.tellPlayed(this.#clock.playheadTicks);
+    const target = utteranceId === undefined ? undefined : this.#speech.find(utteranceId);
+    if (utteranceId !== undefined && target === undefined) throw unknown(utteranceId, "interrupt");
+    if (this.#speech.isIdle) {
+      this.#clock.advance();
+      throw new GatewayError("nothing_to_interrupt", "Nothing to interrupt: nothing is speaking or queued");
+    }
+    const nowMs = this.#options.deps.clock.nowMs();
+    // An utterance that is made but not heard yet is cut when its turn comes: the one before is heard out.
+    const targetTicks = target?.startTicks ?? null;
+    const startMs = targetTicks === null ? nowMs : Math.max(nowMs, this.#clock.msAt(targetTicks));
+    const cutMs = Math.max(nowMs + keepMs, this.#options.audience.shape.hasRealtime ? startMs : nowMs);
+    // What is queued from now on is not meant.
+    const targets = target === undefined ? this.#speech.unplayed : [target];
+    if (cutMs - nowMs < 1) return this.#cut(targets);
+    this.#waitingCuts.add(cutMs, targets, (left) => this.#cut(left));
+    return null;
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#isClosed = true;
+    this.#waitingCuts.close();
+    this.#kept.close();
+  }
+
+  #cut(targets: readonly Utterance[]): InterruptReceipt[] {
+    if (this.#isClosed) return [];
+    this.#waitingCuts.forget(targets);
+    const nowMs = this.#options.deps.clock.nowMs();
+    this.#speech.tellPlayed(this.#clock.playheadTicks);
+    const unplayed = new Set(this.#speech.unplayed);
+    const receipts = interruptSpeech({
+      speech: this.#speech,
+      audience: this.#options.audience,
+      writer: this.#options.writer,
+      deps: this.#options.deps,
+      targets: targets.filter((target) => unplayed.has(target)),
+      heard: whereHeard({
+        members: this.#options.members,
+        nowMs,
+        playheadTicks: this.#clock.playheadTicks,
+        edgeTicks: this.#speech.edgeTicks,
+        minLeadMs: this.#options.audience.shape.minLeadMs,
+      }),
+      kept: this.#kept,
+      stopPlayhead: (ticks) => this.#clock.stopAt(ticks),
+    });
+    for (const target of targets) this.#options.onGone(target);
+    this.#clock.advance(nowMs);
+    return receipts;
+  }
+}
+
+function unknown(utteranceId: string, what: string): GatewayError {
+  return new GatewayError("unknown_utterance", `No such utterance to ${what}: ${utteranceId}`, {
+    field: "utterance_id",
+  });
+}
