@@ -14,10 +14,11 @@ import { TICKS_PER_MS } from "./playhead.ts";
 import type { PlacedSlice, RecentAudio } from "./recent-audio.ts";
 import { restOf } from "./rest-text.ts";
 import type { SegmentFeed } from "./segment-feed.ts";
+import type { TimedSegment } from "./segment-queue.ts";
 import type { Run } from "./segment-run.ts";
 import { newTimes } from "./segment-times.ts";
 import type { Slice } from "./source.ts";
-import type { NormalizedTime, SpokenTime, TimedSegment, Utterance, VoiceStretch } from "./utterance.ts";
+import type { NormalizedTime, SpokenTime, Utterance, VoiceStretch } from "./utterance.ts";
 
 /** Before the first word, where nothing else is spoken: its first consonant. */
 const LEAD_IN_TICKS = 40 * TICKS_PER_MS;

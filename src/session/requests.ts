@@ -8,11 +8,12 @@ import type { Audience } from "./audience.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { SessionDeps } from "./ports.ts";
 import { chooseSourceFormat } from "./route.ts";
+import type { TimedSegment } from "./segment-queue.ts";
 import { type Run, SegmentRun } from "./segment-run.ts";
 import { bytesPerMs } from "./source.ts";
 import { type Asked, Speculation } from "./speculation.ts";
 import { speechRequest } from "./speech-request.ts";
-import type { TimedSegment, Utterance } from "./utterance.ts";
+import type { Utterance } from "./utterance.ts";
 
 /** Audio in hand, ms, with which a wake is not waited for: the timing of what is sent next is among it. */
 const CALM_AHEAD_MS = 250;

@@ -11,9 +11,10 @@ import type { EventWriter } from "./event-writer.ts";
 import { FeedEvents } from "./feed-events.ts";
 import { FeedTiming } from "./feed-timing.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
+import type { TimedSegment } from "./segment-queue.ts";
 import type { Run } from "./segment-run.ts";
 import { type SilenceLimit, type Slice, Source } from "./source.ts";
-import type { TimedSegment, Utterance } from "./utterance.ts";
+import type { Utterance } from "./utterance.ts";
 import type { WholeEnd } from "./whole-words.ts";
 
 /** Silence left before the first sound and behind the last: consonants begin and end below the level of silence. */

@@ -17,8 +17,8 @@ import type {
   SynthesisRequest,
   Upstream,
 } from "../upstream/types.ts";
+import type { TimedSegment } from "./segment-queue.ts";
 import { SoundFinder } from "./sound-finder.ts";
-import type { TimedSegment } from "./utterance.ts";
 
 /** Waits before the second, third, ... try, ms: long enough for a speech service to be started anew. */
 const RETRY_DELAYS_MS = [100, 300, 900, 1500];

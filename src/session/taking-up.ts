@@ -29,9 +29,9 @@ export function takeUp(feed: SegmentFeed, nowMs: number): boolean {
     feed.endWhole();
     return true;
   }
-  if (!utterance.mayTakeUp(run.segment, spokenEnd)) return false;
+  if (!utterance.segments.mayTakeUp(run.segment, spokenEnd)) return false;
   feed.endAt(end);
-  utterance.takeUp(run.segment, rest, nowMs);
+  utterance.segments.takeUp(run.segment, rest, nowMs);
   return true;
 }
 

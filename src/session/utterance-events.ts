@@ -130,7 +130,7 @@ export function writeFinished(
 }
 
 function segmentWaterfalls(utterance: Utterance): SegmentWaterfall[] {
-  return utterance.segmentTimes.flatMap((times) => {
+  return utterance.segments.times.flatMap((times) => {
     const waterfall = waterfallOf(times);
     return waterfall === null ? [] : [{ ...waterfall, start: times.start, end: times.end }];
   });

@@ -18,7 +18,7 @@ import { SpokenText } from "../text/spoken-text.ts";
 import { TokenPace } from "../text/token-pace.ts";
 import type { CueTracks } from "./cue-tracks.ts";
 import type { KeptRun, KeptSpeech } from "./kept-speech.ts";
-import { ArrivalTimes, newTimes, type SegmentTimes } from "./segment-times.ts";
+import { SegmentQueue, type TimedSegment } from "./segment-queue.ts";
 import type { RequestTemplate } from "./speech-request.ts";
 
 /**
@@ -26,11 +26,6 @@ import type { RequestTemplate } from "./speech-request.ts";
  * at once; longer ones are cut at sentence ends, so that an interruption does not pay for what is far ahead.
  */
 const WHOLE_MAX_CHARS = 800;
-/** How often text is taken up from one and the same place before its failure is the utterance's. */
-const MAX_STUCK = 3;
-/** Segments whose latency is told. */
-const MAX_TOLD_SEGMENTS = 64;
-
 /** A stretch of the timeline; it may be moved until its audio is pushed. */
 export interface Stretch {
   startTicks: number;
@@ -59,13 +54,6 @@ export interface VoiceStretch extends Stretch {
   end: number;
 }
 
-/** A segment with what is known of its making. */
-export interface TimedSegment extends Segment {
-  readonly times: SegmentTimes;
-  /** The rest of one whose response broke off. */
-  readonly isRest?: true;
-}
-
 export interface UtteranceOptions {
   readonly id: string;
   readonly acceptedMs: number;
@@ -80,12 +68,9 @@ export class Utterance {
   readonly #text: SpokenText;
   /** Of text that comes in tokens. */
   readonly #segmenter: Segmenter | null;
-  readonly #arrivals = new ArrivalTimes();
+  readonly segments: SegmentQueue;
   readonly #balance = new TagBalance();
   readonly pace = new TokenPace();
-  #segments: TimedSegment[] = [];
-  /** Segments that were taken, to be put back if all is to be said anew. */
-  #taken: TimedSegment[] = [];
   /** Audio that is spoken before any segment: it goes on where it was cut. */
   keptRun: KeptRun | null = null;
   /** End of the spoken text that kept audio says. */
@@ -106,7 +91,6 @@ export class Utterance {
   /** Offset in the spoken text where it went on last; what is before was heard. */
   resumedStart = 0;
   #resumedRun: KeptRun | null = null;
-  #stuckCount = 0;
   /** Characters and words of what is being heard, rising; those long heard are forgotten. */
   characters: SpokenTime[] = [];
   words: SpokenTime[] = [];
@@ -117,8 +101,6 @@ export class Utterance {
   timing: Timing | "none" = "none";
   charactersSpoken = 0;
   charactersBilled: number | null = null;
-  /** Of each segment whose request was made, the first ones. */
-  segmentTimes: SegmentTimes[] = [];
   sourceFormat = "";
   voiceIds: readonly string[];
   /** `request-id`s of the segments that the upstream has finished, for stitching. */
@@ -147,6 +129,7 @@ export class Utterance {
             replacements: own.replacements ?? textDefaults.replacements ?? [],
           },
     );
+    this.segments = new SegmentQueue(this.#text, options.acceptedMs);
     this.voiceIds =
       template.kind === "dialogue"
         ? [...new Set(template.command.inputs.map((input) => input.voice_id))]
@@ -159,8 +142,8 @@ export class Utterance {
     utterance.#balance.push(command.text);
     utterance.#text.append(command.text);
     utterance.#text.end();
-    utterance.#arrivals.note(utterance.#text.spoken.length, options.acceptedMs);
-    utterance.#addSegments(wholeSegments(utterance.#text.spoken), options.acceptedMs);
+    utterance.segments.noteArrival(options.acceptedMs);
+    utterance.segments.add(wholeSegments(utterance.#text.spoken), options.acceptedMs);
     utterance.isTextEnded = true;
     return utterance;
   }
@@ -173,9 +156,9 @@ export class Utterance {
   static ofDialogue(options: UtteranceOptions, command: DialogueCommand): Utterance {
     const utterance = new Utterance(options, { kind: "dialogue", command }, command);
     const text = command.inputs.map((input) => input.text).join("");
-    utterance.#arrivals.note(text.length, options.acceptedMs);
     utterance.#text.append(text);
-    utterance.#addSegments([{ text, start: 0, end: text.length }], options.acceptedMs);
+    utterance.segments.noteArrival(options.acceptedMs);
+    utterance.segments.add([{ text, start: 0, end: text.length }], options.acceptedMs);
     utterance.isTextEnded = true;
     return utterance;
   }
@@ -201,20 +184,20 @@ export class Utterance {
   /** Speaks what is there without waiting for the end of a sentence. */
   flush(nowMs: number): void {
     this.#push(this.#text.flush(), nowMs);
-    this.#addSegments(this.#segmenter?.flush() ?? [], nowMs);
+    this.segments.add(this.#segmenter?.flush() ?? [], nowMs);
   }
 
   endText(nowMs: number): void {
     if (this.isTextEnded) return;
     this.isTextEnded = true;
     this.#push(this.#text.end(), nowMs);
-    this.#addSegments(this.#segmenter?.end() ?? [], nowMs);
+    this.segments.add(this.#segmenter?.end() ?? [], nowMs);
   }
 
   /** Tokens have dried up: cuts at the best boundary of at least this rank; true if anything can be spoken now. */
   cutNow(rank: "sentence" | "clause" | "word", nowMs: number): boolean {
     if (rank === "word") this.#push(this.#text.flush(), nowMs);
-    this.#addSegments(this.#segmenter?.cutNow(rank) ?? [], nowMs);
+    this.segments.add(this.#segmenter?.cutNow(rank) ?? [], nowMs);
     return this.hasSegment;
   }
 
@@ -225,7 +208,7 @@ export class Utterance {
 
   /** Text that was not asked of the upstream yet, UTF-16 code units; what cleaning took out waits for nothing. */
   get pendingChars(): number {
-    const next = this.#segments[0]?.start ?? this.#text.spoken.length - (this.#segmenter?.pendingChars ?? 0);
+    const next = this.segments.start ?? this.#text.spoken.length - (this.#segmenter?.pendingChars ?? 0);
     return this.#text.spoken.length - next + this.#text.heldChars;
   }
   /** Text that is in no segment yet. */
@@ -234,44 +217,19 @@ export class Utterance {
   }
   /** Something can be spoken. */
   get hasSegment(): boolean {
-    return this.#segments.length > 0 || this.keptRun !== null;
+    return !this.segments.isEmpty || this.keptRun !== null;
   }
   /** All its segments have been taken and none will come. */
   get isExhausted(): boolean {
-    return this.isTextEnded && this.#segments.length === 0 && this.keptRun === null;
+    return this.isTextEnded && this.segments.isEmpty && this.keptRun === null;
   }
 
   takeSegment(): TimedSegment | undefined {
-    const segment = this.#segments.shift();
+    const segment = this.segments.take();
     if (segment !== undefined) {
-      this.#taken.push(segment);
       this.charactersSpoken = Math.max(this.charactersSpoken, this.#text.clientEnd(segment.end));
-      if (this.segmentTimes.length < MAX_TOLD_SEGMENTS) this.segmentTimes.push(segment.times);
     }
     return segment;
-  }
-
-  /** Segments that were asked of the upstream and are to be asked again, before all others. */
-  putBack(segments: readonly Segment[], nowMs: number): void {
-    const [first] = segments;
-    if (first === undefined) return;
-    this.#taken = this.#taken.filter((taken) => taken.end <= first.start);
-    this.#segments.unshift(...segments.map((segment) => this.#timed(segment, nowMs)));
-  }
-
-  /** Whether a response that broke off may be asked for anew from `end` on: not again and again from one place. */
-  mayTakeUp(segment: Segment, end: number): boolean {
-    return end > segment.start || this.#stuckCount < MAX_STUCK;
-  }
-
-  /** A response broke off: the rest of its segment is said before all others. */
-  takeUp(segment: TimedSegment, rest: Segment, nowMs: number): void {
-    const isStuck = rest.start <= segment.start;
-    this.#stuckCount = isStuck ? this.#stuckCount + 1 : 0;
-    const arrivedMs = isStuck ? segment.times.arrivedMs : nowMs;
-    const times = newTimes(this.#text.clientRange(rest.start, rest.end), { arrivedMs, cutMs: nowMs });
-    this.segmentTimes = this.segmentTimes.filter((own) => !isStuck || own !== segment.times);
-    this.#segments.unshift({ ...rest, times, isRest: true });
   }
 
   /** The upstream has finished a request for it. */
@@ -326,21 +284,11 @@ export class Utterance {
 
   /** Makes it ready to be said anew from the beginning, or from where it went on: nothing was heard since. */
   rewind(nowMs: number): void {
-    const taken = this.#taken.splice(0);
-    // What was asked for in part is asked for in one again.
-    const again = taken.filter(
-      (segment, index) => !taken.slice(0, index).some((other) => isPart(segment, other)),
-    );
-    this.#segments = this.#segments.filter((segment) => !taken.some((other) => isPart(segment, other)));
-    this.#stuckCount = 0;
-    this.putBack(again, nowMs);
+    this.segments.rewind(nowMs);
     this.keptRun = this.#resumedRun?.again() ?? null;
     this.#forgetPlace();
     this.characters = this.characters.filter((time) => time.start < this.resumedStart);
     this.words = [];
-    this.segmentTimes = this.segmentTimes.filter(
-      (times) => !taken.some((segment) => segment.times === times),
-    );
     // They may be of text that is now to come.
     this.requestIds = [];
     if (this.isResumed) return;
@@ -350,9 +298,7 @@ export class Utterance {
 
   /** Makes it ready to go on with what was kept when it was cut. */
   resume(kept: KeptSpeech, nowMs: number): void {
-    this.putBack(kept.rest, nowMs);
-    // What was taken before is heard or in `kept`.
-    this.#taken = [];
+    this.segments.goOn(kept.rest, nowMs);
     this.keptRun = kept.run;
     this.#resumedRun = kept.run;
     this.resumedStart = kept.spokenStart;
@@ -375,23 +321,9 @@ export class Utterance {
   }
 
   #push(spoken: string, nowMs: number): void {
-    this.#arrivals.note(this.#text.spoken.length, nowMs);
-    if (spoken !== "") this.#addSegments(this.#segmenter?.push(spoken) ?? [], nowMs);
+    this.segments.noteArrival(nowMs);
+    if (spoken !== "") this.segments.add(this.#segmenter?.push(spoken) ?? [], nowMs);
   }
-
-  #addSegments(segments: readonly Segment[], nowMs: number): void {
-    for (const segment of segments) this.#segments.push(this.#timed(segment, nowMs));
-  }
-
-  #timed({ text, start, end }: Segment, nowMs: number): TimedSegment {
-    const arrivedMs = this.#arrivals.at(start) ?? this.#options.acceptedMs;
-    const times = newTimes(this.#text.clientRange(start, end), { arrivedMs, cutMs: nowMs });
-    return { text, start, end, times };
-  }
-}
-
-function isPart(segment: Segment, whole: Segment): boolean {
-  return segment.start >= whole.start && segment.end <= whole.end;
 }
 
 function wholeSegments(spoken: string): Segment[] {
