@@ -8,9 +8,10 @@
  * Anything else may have been carried out before its answer was lost, and is not sent twice.
  */
 import type { GatewayError } from "../errors.ts";
+import { FailoverAttempts } from "./failover-attempts.ts";
 import type { Forwarded, ForwardHandlers, ForwardRequest } from "./forward.ts";
 import type { Region } from "./region.ts";
-import { mayMove, type RegionSet, type Unsent } from "./region-set.ts";
+import { mayMove, type RegionSet } from "./region-set.ts";
 
 /** Leaves nothing behind but an entry in the history, and the bill. */
 const GENERATION = /^\/v1\/(?:text-to-speech|text-to-dialogue|sound-generation)(?:[/?]|$)/;
@@ -25,64 +26,50 @@ export interface FailoverForwardOptions {
   readonly handlers: ForwardHandlers;
 }
 
-export class FailoverForward implements Forwarded, ForwardHandlers, Unsent {
-  readonly #regions: RegionSet;
+export class FailoverForward implements Forwarded, ForwardHandlers {
   readonly #headersMs: number;
   readonly #request: ForwardRequest;
   readonly #handlers: ForwardHandlers;
-  readonly #tried = new Set<Region>();
-  #region: Region;
-  #forwarded: Forwarded;
-  #isPaused = false;
+  readonly #attempts: FailoverAttempts<Forwarded>;
   #isOver = false;
-  #isSent = false;
   #hasHead = false;
 
   constructor({ regions, first, headersMs, request, handlers }: FailoverForwardOptions) {
-    this.#regions = regions;
     this.#headersMs = headersMs;
     this.#request = request;
     this.#handlers = handlers;
-    this.#region = first;
-    this.#forwarded = this.#begin(first);
-  }
-
-  get region(): Region {
-    return this.#region;
+    this.#attempts = new FailoverAttempts({
+      regions,
+      first,
+      begin: (region, hasOther) => this.#begin(region, hasOther),
+      isMovable: () => this.#isMovable,
+    });
   }
 
   // ---- Forwarded -------------------------------------------------------------------------------------------------
 
   pause(): void {
-    this.#isPaused = true;
-    this.#forwarded.pause();
+    this.#attempts.pause();
   }
   resume(): void {
-    this.#isPaused = false;
-    this.#forwarded.resume();
+    this.#attempts.resume();
   }
   touch(): void {
-    this.#forwarded.touch();
+    this.#attempts.current.touch();
   }
   abort(): void {
     this.#finish();
-    this.#forwarded.abort();
+    this.#attempts.current.abort();
   }
 
   // ---- ForwardHandlers: the region's side; one that was given up says nothing any more -----------------------------
 
   sent(): void {
-    this.#isSent = true;
-    this.#regions.forget(this);
+    this.#attempts.noteSent();
   }
 
   head(status: number, headers: readonly (readonly [name: string, value: string])[]): void {
-    const next = status >= 500 ? this.#next() : undefined;
-    if (next !== undefined) {
-      this.#forwarded.abort();
-      this.#goTo(next);
-      return;
-    }
+    if (status >= 500 && this.#isMovable && this.#attempts.tryNext()) return;
     this.#hasHead = true;
     this.#handlers.head(status, headers);
   }
@@ -97,35 +84,19 @@ export class FailoverForward implements Forwarded, ForwardHandlers, Unsent {
   }
 
   error(error: GatewayError): void {
-    const next = this.#hasHead || !mayMove(error) ? undefined : this.#next();
-    if (next !== undefined) {
-      this.#goTo(next);
-      return;
-    }
+    if (!this.#hasHead && mayMove(error) && this.#isMovable && this.#attempts.tryNext()) return;
     this.#finish();
     this.#handlers.error(error);
   }
 
-  // ---- Unsent ----------------------------------------------------------------------------------------------------
-
-  moveOn(): void {
-    const next = this.#isMovable ? this.#regions.nextHealthy(this.#tried) : undefined;
-    if (next === undefined) return;
-    this.#forwarded.abort();
-    this.#goTo(next);
-  }
-
   // ---- inside ----------------------------------------------------------------------------------------------------
-
-  #next(): Region | undefined {
-    return this.#isMovable ? this.#regions.next(this.#tried) : undefined;
-  }
 
   get #isMovable(): boolean {
     const { body } = this.#request;
-    if (typeof body === "string" || body === null) return !this.#isSent || this.#isRepeatable;
+    const { isSent } = this.#attempts;
+    if (typeof body === "string" || body === null) return !isSent || this.#isRepeatable;
     // Of what streams nothing may have been taken: it would be missing.
-    return !this.#isSent && !body.readableDidRead && !body.destroyed;
+    return !isSent && !body.readableDidRead && !body.destroyed;
   }
 
   get #isRepeatable(): boolean {
@@ -137,27 +108,16 @@ export class FailoverForward implements Forwarded, ForwardHandlers, Unsent {
     return this.#request.method === "GET" || this.#request.method === "HEAD";
   }
 
-  #goTo(next: Region): void {
-    this.#region.failovers += 1;
-    this.#region = next;
-    this.#isSent = false;
-    this.#forwarded = this.#begin(next);
-    if (this.#isPaused) this.#forwarded.pause();
-  }
-
-  #begin(region: Region): Forwarded {
-    this.#tried.add(region);
-    this.#regions.remember(this);
+  #begin(region: Region, hasOther: boolean): Forwarded {
     // What generates may take its time: whole answers begin when they are made.
-    const isImpatient = this.#isRead && this.#regions.nextHealthy(this.#tried) !== undefined;
-    const attempt = isImpatient ? { headersMs: this.#headersMs } : {};
+    const attempt = this.#isRead && hasOther ? { headersMs: this.#headersMs } : {};
     return region.use().forward(this.#request, this, { ...attempt, keepsBody: true });
   }
 
   #finish(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#regions.forget(this);
+    this.#attempts.settle();
     const { body } = this.#request;
     if (typeof body !== "string") body?.destroy();
   }

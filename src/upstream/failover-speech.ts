@@ -3,8 +3,9 @@
  * was handed on, whatever fails there is asked of the next region at once: nothing of it was heard.
  */
 import type { GatewayError } from "../errors.ts";
+import { FailoverAttempts } from "./failover-attempts.ts";
 import type { Region } from "./region.ts";
-import { mayMove, type RegionSet, type Unsent } from "./region-set.ts";
+import { mayMove, type RegionSet } from "./region-set.ts";
 import type { SpeechStream } from "./speech-stream.ts";
 import type {
   Synthesis,
@@ -24,52 +25,45 @@ export interface FailoverSpeechOptions {
   readonly handlers: SynthesisHandlers;
 }
 
-export class FailoverSpeech implements Synthesis, SynthesisHandlers, Unsent {
-  readonly #regions: RegionSet;
+export class FailoverSpeech implements Synthesis, SynthesisHandlers {
   readonly #failoverMs: number;
   readonly #request: SynthesisRequest;
   readonly #handlers: SynthesisHandlers;
-  readonly #tried = new Set<Region>();
-  #region: Region;
-  #stream: SpeechStream;
-  #isPaused = false;
+  readonly #attempts: FailoverAttempts<SpeechStream>;
   #isOver = false;
   /** Not handed on yet. */
   #head: SynthesisHead | null = null;
   #isHandedOn = false;
 
   constructor({ regions, first, failoverMs, request, handlers }: FailoverSpeechOptions) {
-    this.#regions = regions;
     this.#failoverMs = failoverMs;
     this.#request = request;
     this.#handlers = handlers;
-    this.#region = first;
-    this.#stream = this.#open(first);
-  }
-
-  get region(): Region {
-    return this.#region;
+    this.#attempts = new FailoverAttempts({
+      regions,
+      first,
+      begin: (region, hasOther) => this.#open(region, hasOther),
+      isMovable: () => true,
+    });
   }
 
   // ---- Synthesis -------------------------------------------------------------------------------------------------
 
   pause(): void {
-    this.#isPaused = true;
-    this.#stream.pause();
+    this.#attempts.pause();
   }
   resume(): void {
-    this.#isPaused = false;
-    this.#stream.resume();
+    this.#attempts.resume();
   }
   abort(): void {
     this.#finish();
-    this.#stream.abort();
+    this.#attempts.current.abort();
   }
 
   // ---- SynthesisHandlers: the region's side; one that was given up says nothing any more ---------------------------
 
   requestSent(): void {
-    this.#regions.forget(this);
+    this.#attempts.noteSent();
     this.#handlers.requestSent?.();
   }
 
@@ -94,44 +88,18 @@ export class FailoverSpeech implements Synthesis, SynthesisHandlers, Unsent {
   }
 
   error(error: GatewayError): void {
-    const status = this.#stream.refusedWith;
+    const status = this.#attempts.current.refusedWith;
     const isRefused = status !== null && status >= 400 && status < 500;
-    const next =
-      this.#isHandedOn || isRefused || !mayMove(error) ? undefined : this.#regions.next(this.#tried);
-    if (next !== undefined) {
-      this.#goTo(next);
-      return;
-    }
+    if (!this.#isHandedOn && !isRefused && mayMove(error) && this.#attempts.tryNext()) return;
     this.#finish();
     this.#handlers.error(error);
   }
 
-  // ---- Unsent ----------------------------------------------------------------------------------------------------
-
-  moveOn(): void {
-    const next = this.#regions.nextHealthy(this.#tried);
-    if (next === undefined) return;
-    this.#stream.abort();
-    this.#goTo(next);
-  }
-
   // ---- inside ----------------------------------------------------------------------------------------------------
 
-  #goTo(next: Region): void {
-    this.#region.failovers += 1;
-    this.#region = next;
+  #open(region: Region, hasOther: boolean): SpeechStream {
     this.#head = null;
-    this.#stream = this.#open(next);
-    if (this.#isPaused) this.#stream.pause();
-  }
-
-  #open(region: Region): SpeechStream {
-    this.#tried.add(region);
-    this.#regions.remember(this);
-    const attempt =
-      this.#regions.nextHealthy(this.#tried) === undefined
-        ? {}
-        : { headersMs: this.#failoverMs, firstPieceMs: this.#failoverMs };
+    const attempt = hasOther ? { headersMs: this.#failoverMs, firstPieceMs: this.#failoverMs } : {};
     return region.use().open(this.#request, this, attempt);
   }
 
@@ -144,6 +112,6 @@ export class FailoverSpeech implements Synthesis, SynthesisHandlers, Unsent {
 
   #finish(): void {
     this.#isOver = true;
-    this.#regions.forget(this);
+    this.#attempts.settle();
   }
 }
