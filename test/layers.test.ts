@@ -34,7 +34,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     // Where frames stand on the timeline is counted once, for browsers and for carriers.
     "client",
   ],
-  contexts: ["kit", "errors.ts", "audio", "timing", "protocol", "metrics", "upstream", "session"],
+  contexts: ["kit", "errors.ts", "audio", "timing", "protocol", "metrics", "text", "upstream", "session"],
   edge: ["kit", "errors.ts", "session", "calls", "contexts", "protocol", "metrics", "audio"],
   "gateway.ts": ["*"],
   cli: ["*"],

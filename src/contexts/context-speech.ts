@@ -11,6 +11,7 @@ import { Generation } from "./generation.ts";
 import { createJoinedAudio } from "./joined-audio.ts";
 import type { SocketDeps } from "./ports.ts";
 import type { RequestSlots } from "./request-slots.ts";
+import { TimingCount } from "./timing-count.ts";
 
 export interface ContextOutput {
   /** Whether more audio may be sent now. */
@@ -40,11 +41,17 @@ const MAX_STEPS = 4096;
 const HOLD_BYTES = 262_144;
 const READ_ON_BYTES = 65_536;
 
+interface Started {
+  readonly run: SegmentRun;
+  readonly timed: TimingCount;
+  /** Gives its place back. */
+  readonly release: () => void;
+}
 interface Said {
   readonly kind: "said";
   readonly request: SynthesisRequest;
   readonly text: string;
-  started: { readonly run: SegmentRun; readonly release: () => void } | null;
+  started: Started | null;
   generation: Generation | null;
 }
 type Step = Said | { readonly kind: "flushed" };
@@ -134,20 +141,21 @@ export class ContextSpeech {
     for (const [index, step] of said.entries()) {
       if (step.started !== null) continue;
       const before = said[index - 1]?.started?.run;
-      if (index > 0 && (before === undefined || !hasSound(before))) return;
+      if (index > 0 && (before === undefined || !maySpeakBehind(before))) return;
       const release = this.#options.slots.take();
       if (release === null) return;
       this.#waitingChars -= step.text.length;
-      step.started = { run: this.#start(step), release };
+      step.started = this.#start(step, release);
     }
   }
 
-  #start({ request, text }: Said): SegmentRun {
+  #start({ request, text }: Said, release: () => void): Started {
     const { upstream, clock, counters, tuning } = this.#options.deps;
+    const timed = new TimingCount(upstream);
     const nowMs = clock.nowMs();
     const range = { start: 0, end: text.length };
-    return new SegmentRun({
-      upstream,
+    const run = new SegmentRun({
+      upstream: timed,
       clock,
       counters,
       request,
@@ -155,6 +163,7 @@ export class ContextSpeech {
       segment: { ...range, text, times: newTimes(range, { arrivedMs: nowMs, cutMs: nowMs }) },
       onProgress: () => this.pump(),
     });
+    return { run, timed, release };
   }
 
   /** Does the next thing in order; false: something has to come first. */
@@ -171,7 +180,7 @@ export class ContextSpeech {
       return true;
     }
     if (step.started === null) return false;
-    step.generation ??= this.#generationOf(step, step.started.run);
+    step.generation ??= this.#generationOf(step, step.started);
     while (!this.#isOver && output.hasRoom()) {
       const message = step.generation.next();
       if (message === null) break;
@@ -185,7 +194,7 @@ export class ContextSpeech {
     return true;
   }
 
-  #generationOf(step: Said, run: SegmentRun): Generation {
+  #generationOf(step: Said, { run, timed }: Started): Generation {
     const { deps, isSynced, isAbsolute } = this.#options;
     return new Generation({
       run,
@@ -195,6 +204,7 @@ export class ContextSpeech {
       isAbsolute,
       holdMs: deps.tuning.timingHoldMs,
       textChars: step.text.trimEnd().length,
+      timedChars: () => timed.chars,
       onDue: () => this.pump(),
     });
   }
@@ -209,8 +219,10 @@ export class ContextSpeech {
 
   #fail(error: GatewayError): void {
     if (this.#isOver) return;
-    this.abort();
+    this.#isOver = true;
+    // First: who is told may want nobody to take the places that come free.
     this.#options.output.failed(error);
+    this.abort();
   }
 
   #holdReading(): void {
@@ -226,6 +238,7 @@ export class ContextSpeech {
   }
 }
 
-function hasSound(run: SegmentRun): boolean {
-  return run.segment.times.firstByteMs > 0 || run.isComplete;
+/** Whether the next request may be open beside it. Behind one that has failed nothing is said. */
+function maySpeakBehind(run: SegmentRun): boolean {
+  return run.error === null && (run.segment.times.firstByteMs > 0 || run.isComplete);
 }

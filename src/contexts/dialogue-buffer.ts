@@ -1,5 +1,6 @@
 /** The lines of a dialogue that no generation has taken yet. */
 import type { DialogueInput } from "../protocol/elevenlabs/dialogue-messages.ts";
+import { wordSpans } from "../text/words.ts";
 import type { DialogueRequest } from "../upstream/types.ts";
 import { isSpeakable, wordEnd } from "./text-buffer.ts";
 
@@ -8,6 +9,8 @@ type Line = DialogueRequest["inputs"][number];
 /** When the server starts by itself (contract B7). */
 const START_CHARS = 40;
 const START_WORDS = 8;
+/** Words are looked for in as much of the text, each time that some comes. */
+const MAX_SEARCHED_CHARS = 1000;
 /** Of all lines of one generation (contract E6: about 2000). */
 const MAX_CHARS = 1900;
 
@@ -30,10 +33,14 @@ export class DialogueBuffer {
     this.#lines = [];
   }
 
-  /** All whole words where there is enough to start with, else null. A word may go on at the end of the last line. */
+  /**
+   * All whole words where there is enough to start with, else null. A word may go on at the end of the last line. Scripts
+   * without blanks start, too: their words are those of the dictionary.
+   */
   takeDue(): Line[][] | null {
     const all = this.#lines.map(({ text }) => text).join(" ");
-    if (all.length < START_CHARS || all.split(/\s+/).filter(isSpeakable).length < START_WORDS) return null;
+    if (all.length < START_CHARS) return null;
+    if (wordSpans(all.slice(0, MAX_SEARCHED_CHARS)).length < START_WORDS) return null;
     const last = this.#lines.at(-1);
     if (last === undefined) return null;
     const end = wordEnd(last.text, false);

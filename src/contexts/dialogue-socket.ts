@@ -3,12 +3,12 @@ import { type DialogueMessage, parseDialogueMessage } from "../protocol/elevenla
 import type { DictionaryLocator } from "../protocol/elevenlabs/message-json.ts";
 import { DIALOGUE_DIALECT } from "../protocol/elevenlabs/server-messages.ts";
 import { fault } from "../protocol/elevenlabs/socket-faults.ts";
-import { maxVoices } from "../protocol/elevenlabs/socket-settings.ts";
+import { maxVoices, type SocketSettings } from "../protocol/elevenlabs/socket-settings.ts";
 import type { DialogueRequest } from "../upstream/types.ts";
-import { type Context, ContextSet } from "./context-set.ts";
+import type { Context } from "./context-set.ts";
+import { ContextSocket } from "./context-socket.ts";
 import { DialogueBuffer } from "./dialogue-buffer.ts";
-import { KeyGate, refusedKey } from "./key-gate.ts";
-import type { SocketOptions, VendorSocket } from "./ports.ts";
+import type { SocketOptions } from "./ports.ts";
 import { sharedRequest } from "./shared-request.ts";
 
 interface DialogueContext {
@@ -18,56 +18,26 @@ interface DialogueContext {
   readonly buffer: DialogueBuffer;
 }
 
-export class DialogueSocket implements VendorSocket {
-  readonly #options: SocketOptions;
-  readonly #contexts: ContextSet<DialogueContext>;
-  readonly #gate: KeyGate<DialogueMessage>;
+export class DialogueSocket extends ContextSocket<DialogueMessage, DialogueContext> {
+  readonly #settings: SocketSettings;
 
   constructor(options: SocketOptions) {
-    this.#options = options;
-    this.#contexts = new ContextSet<DialogueContext>({
-      ...options,
-      dialect: DIALOGUE_DIALECT,
-      voiceId: "",
-      countsClosing: true,
-      onIdle: (context) => this.#finish(context),
-      onOver: () => undefined,
-    });
-    this.#gate = new KeyGate({
-      check: options.deps.checkKey,
-      credentials: options.credentials,
-      onMessage: (message) => this.#handle(message),
-      onRefused: (reason) => this.#contexts.fail(refusedKey(reason), ""),
-      onError: (thrown) => this.#contexts.failWith(thrown, ""),
-    });
+    super({ ...options, dialect: DIALOGUE_DIALECT, voiceId: "", countsClosing: true });
+    this.#settings = options.settings;
   }
 
-  receive(json: string): void {
-    try {
-      this.#gate.push(parseDialogueMessage(json, this.#options.isMulti));
-    } catch (thrown) {
-      this.refuse(thrown);
-    }
+  protected parse(json: string, isMulti: boolean): DialogueMessage {
+    return parseDialogueMessage(json, isMulti);
   }
 
-  refuse(thrown: unknown): void {
-    this.#gate.close();
-    this.#contexts.failWith(thrown, "");
+  /** A closing context takes no messages. */
+  protected messagesAfter(): readonly DialogueMessage[] {
+    return [];
   }
 
-  drained(): void {
-    this.#contexts.pump();
-  }
-
-  closed(): void {
-    this.#gate.close();
-    this.#contexts.abort();
-  }
-
-  #handle(message: DialogueMessage): void {
-    if (this.#contexts.isEnding) return;
-    const found = message.contextId === null ? undefined : this.#contexts.find(message.contextId);
-    this.#contexts.touch(found);
+  protected handle(message: DialogueMessage): void {
+    const found = message.contextId === null ? undefined : this.contexts.find(message.contextId);
+    this.contexts.touch(found);
     if (found?.isClosing === true) {
       this.#fail("context_closing", "The context is closing and takes no more messages", message);
       return;
@@ -78,12 +48,12 @@ export class DialogueSocket implements VendorSocket {
     if (context !== null && found !== undefined && !this.#isUnchanged(context, message)) return;
     if (context !== null && !this.#feed(context, message)) return;
     if (context !== null && message.closeContext) this.#drop(context);
-    if (message.closeSocket) this.#endSocket();
+    if (message.closeSocket) this.endSocket();
   }
 
   /** null: it was refused. */
   #open(message: DialogueMessage): Context<DialogueContext> | null {
-    const { modelId } = this.#options.settings;
+    const { modelId } = this.#settings;
     const { voices, settings, locators } = message;
     const most = maxVoices(modelId);
     if (voices === null || new Set(voices).size > most) {
@@ -97,7 +67,7 @@ export class DialogueSocket implements VendorSocket {
       return null;
     }
     const own = { voices, settings, locators, buffer: new DialogueBuffer() };
-    return this.#contexts.open(message.contextId ?? "", own);
+    return this.contexts.open(message.contextId ?? "", own);
   }
 
   /** What only the first message may have. */
@@ -126,13 +96,9 @@ export class DialogueSocket implements VendorSocket {
       return false;
     }
     for (const input of message.inputs) if (input.text !== "") own.buffer.push(input);
-    const overflow = speech.findOverflow(own.buffer.chars);
-    if (overflow !== null) {
-      this.#contexts.failWith(overflow, context.id);
-      return false;
-    }
+    if (!this.checkBounds(context)) return false;
     if (message.flush) {
-      this.#say(context, own.buffer.takeAll());
+      this.sayAll(context);
       speech.noteFlush();
     } else this.#say(context, own.buffer.takeDue() ?? []);
     speech.pump();
@@ -143,7 +109,7 @@ export class DialogueSocket implements VendorSocket {
     for (const inputs of generations) {
       const request: DialogueRequest = {
         kind: "dialogue",
-        ...sharedRequest(this.#options.settings, own.locators),
+        ...sharedRequest(this.#settings, own.locators),
         inputs,
         ...(own.settings === undefined ? {} : { settings: own.settings }),
       };
@@ -151,27 +117,19 @@ export class DialogueSocket implements VendorSocket {
     }
   }
 
-  /** What waits is said, and then it is over. */
-  #finish(context: Context<DialogueContext>): void {
+  protected sayAll(context: Context<DialogueContext>): void {
     this.#say(context, context.own.buffer.takeAll());
-    this.#contexts.close(context);
   }
 
   /** What has not begun is not said: so clients interrupt (contract B5, F5). */
   #drop(context: Context<DialogueContext>): void {
     context.own.buffer.clear();
     context.speech.dropWaiting();
-    this.#contexts.close(context);
-  }
-
-  #endSocket(): void {
-    const contexts = [...this.#contexts];
-    this.#contexts.endSocket();
-    for (const context of contexts) if (!context.isClosing) this.#finish(context);
+    this.contexts.close(context);
   }
 
   #fail(error: string, text: string, { contextId }: DialogueMessage, param?: string): void {
-    this.#contexts.fail(fault(error, text, param), contextId ?? "");
+    this.contexts.fail(fault(error, text, param), contextId ?? "");
   }
 }
 

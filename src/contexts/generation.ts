@@ -4,6 +4,8 @@
  *   sync_alignment      each message has the timing of its own audio
  *   otherwise           the first one has the timing of all; it waits for that for as long as the tuning says, and where
  *                       that is not long enough each message has its own
+ *
+ * What waits is left with the run: a response that breaks off before any of it was taken is asked for again.
  */
 import type { Clock, Timer } from "../kit/clock.ts";
 import { FrameTiming } from "../protocol/elevenlabs/frame-timing.ts";
@@ -21,6 +23,8 @@ export interface GenerationOptions {
   readonly holdMs: number;
   /** The text that is spoken: all of it is timed once so many UTF-16 code units are. */
   readonly textChars: number;
+  /** How many are, by what came so far. */
+  readonly timedChars: () => number;
   /** A message may be due. */
   readonly onDue: () => void;
 }
@@ -39,8 +43,8 @@ export class Generation {
   readonly #options: GenerationOptions;
   readonly #timing = new FrameTiming();
   readonly #normalized = new FrameTiming();
+  readonly #beganMs: number;
   #pieces: Piece[] = [];
-  #heldBytes = 0;
   /** The first message waits for the timing of all. */
   #isHolding: boolean;
   #holdTimer: Timer | null = null;
@@ -51,6 +55,7 @@ export class Generation {
   constructor(options: GenerationOptions) {
     this.#options = options;
     this.#isHolding = !options.isSynced;
+    this.#beganMs = options.clock.nowMs();
     options.join.begin();
   }
 
@@ -62,8 +67,8 @@ export class Generation {
   /** The next message, or null where none is due. Throws GatewayError "upstream_protocol" for broken audio. */
   next(): AudioMessage | null {
     while (!this.#isOver) {
-      this.#read();
       if (this.#isHolding && this.#mustHold()) return null;
+      this.#read();
       const piece = this.#pieces.shift();
       if (piece === undefined) {
         this.#isOver = this.#isEnded;
@@ -86,9 +91,11 @@ export class Generation {
     this.#options.run.abort();
   }
 
-  /** While it holds all that there is, else one chunk at a time: the rest waits where its request can be paused. */
+  /** First all that was held, then one chunk at a time: the rest waits where its request can be paused. */
   #read(): void {
     const { run, join } = this.#options;
+    // There may be timing, of audio to come.
+    if (run.waitingBytes === 0 && !run.isComplete) return;
     while (!this.#isEnded && (this.#isHolding || this.#pieces.length === 0)) {
       const chunk = run.take();
       if (chunk === undefined) {
@@ -108,18 +115,20 @@ export class Generation {
     const endMs = this.#options.join.ms;
     if (audio.length === 0 && endMs === startMs) return;
     this.#pieces.push({ audio, startMs, endMs });
-    this.#heldBytes += audio.length;
   }
 
   #mustHold(): boolean {
-    const { clock, holdMs, textChars } = this.#options;
-    if (this.#isEnded || this.#timing.chars >= textChars) return false;
-    if (this.#pieces.length === 0) return true;
-    if (holdMs <= 0 || this.#heldBytes > MAX_HELD_BYTES) this.#isHoldOver = true;
+    const { run, clock, holdMs, textChars, timedChars, onDue } = this.#options;
+    if (run.isComplete) return false;
+    if (run.waitingBytes === 0) return true;
+    if (timedChars() >= textChars) return false;
+    // Counted from the audio of the try that it comes of.
+    const untilMs = Math.max(this.#beganMs, run.segment.times.firstByteMs) + holdMs;
+    this.#isHoldOver ||= clock.nowMs() >= untilMs || run.waitingBytes > MAX_HELD_BYTES;
     if (this.#isHoldOver) return false;
-    this.#holdTimer ??= clock.at(clock.nowMs() + holdMs, () => {
-      this.#isHoldOver = true;
-      this.#options.onDue();
+    this.#holdTimer ??= clock.at(untilMs, () => {
+      this.#holdTimer = null;
+      onDue();
     });
     return true;
   }

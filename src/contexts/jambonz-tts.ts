@@ -13,11 +13,11 @@ import {
   parseJambonzMessage,
   upstreamLanguage,
 } from "../protocol/carrier/jambonz-tts.ts";
-import { stitch } from "../upstream/stitching.ts";
 import type { SpeechRequest } from "../upstream/types.ts";
 import { ContextSpeech } from "./context-speech.ts";
 import type { SocketDeps, SocketPort, VendorSocket } from "./ports.ts";
 import { RequestSlots } from "./request-slots.ts";
+import { SaidBefore } from "./said-before.ts";
 import { TextBuffer } from "./text-buffer.ts";
 
 export interface JambonzTtsOptions {
@@ -40,8 +40,6 @@ const REFUSED_CLOSE = 1008;
  * sentence's end by then, or flushes at once.
  */
 const REST_WAIT_MS = 250;
-/** Of what was said, for the intonation of what follows (upstream/stitching.ts takes less). */
-const MAX_BEFORE_CHARS = 500;
 
 export class JambonzTtsSocket implements VendorSocket {
   readonly #options: JambonzTtsOptions;
@@ -49,7 +47,7 @@ export class JambonzTtsSocket implements VendorSocket {
   /** Its markup is kept together: applications send `<break>` here. */
   #buffer = new TextBuffer(true);
   #last = "";
-  #before = "";
+  readonly #before = new SaidBefore();
   #voiceId: string | null = null;
   #restTimer: Timer | null = null;
   #isClosed = false;
@@ -105,7 +103,7 @@ export class JambonzTtsSocket implements VendorSocket {
         break;
       case "flush":
         this.#say();
-        if (this.#voiceId !== null) this.#before = "";
+        if (this.#voiceId !== null) this.#before.forget();
         break;
       case "clear":
         this.#drop();
@@ -142,7 +140,7 @@ export class JambonzTtsSocket implements VendorSocket {
     if (this.#voiceId === null) return;
     for (const text of this.#buffer.takeAll()) {
       this.#speech.say(this.#requestOf(this.#voiceId, text), text);
-      this.#before = (this.#before + text).slice(-MAX_BEFORE_CHARS);
+      this.#before.note(text);
       this.#last = "";
     }
     this.#speech.pump();
@@ -159,7 +157,7 @@ export class JambonzTtsSocket implements VendorSocket {
       wantsTiming: false,
       ...(modelId === "" ? {} : { modelId }),
       ...(languageCode === undefined ? {} : { languageCode }),
-      ...stitch({ modelId, isLogged: true, before: this.#before, behind: "", requestIds: [] }),
+      ...this.#before.stitch(modelId, true),
     };
   }
 
@@ -173,7 +171,7 @@ export class JambonzTtsSocket implements VendorSocket {
     this.#restTimer = null;
     this.#buffer = new TextBuffer(true);
     this.#last = "";
-    this.#before = "";
+    this.#before.forget();
     this.#speech.abort();
   }
 

@@ -8,16 +8,14 @@ import {
   parseSpeechMessage,
   type SpeechMessage,
 } from "../protocol/elevenlabs/speech-messages.ts";
-import { stitch } from "../upstream/stitching.ts";
 import type { SpeechRequest } from "../upstream/types.ts";
-import { type Context, ContextSet } from "./context-set.ts";
-import { KeyGate, refusedKey } from "./key-gate.ts";
-import type { SocketOptions, VendorSocket } from "./ports.ts";
+import type { Context } from "./context-set.ts";
+import { ContextSocket } from "./context-socket.ts";
+import type { SocketOptions } from "./ports.ts";
+import { SaidBefore } from "./said-before.ts";
 import { sharedRequest } from "./shared-request.ts";
 import { TextBuffer } from "./text-buffer.ts";
 
-/** As much of what was said before as may tell the upstream how to go on (upstream/stitching.ts takes less). */
-const MAX_BEFORE_CHARS = 500;
 /** Messages for a context that is closing wait for its end. */
 const MAX_WAITING = 64;
 
@@ -25,65 +23,34 @@ interface SpeechContext {
   readonly options: ContextOptions;
   readonly buffer: TextBuffer;
   readonly schedule: ChunkSchedule;
-  /** What was asked of the upstream, its end. */
-  before: string;
+  readonly before: SaidBefore;
   /** For the next context of this id, which begins when this one is over. */
   readonly waiting: SpeechMessage[];
 }
 
-export class SpeechSocket implements VendorSocket {
-  readonly #options: SocketOptions & { readonly voiceId: string };
-  readonly #contexts: ContextSet<SpeechContext>;
-  readonly #gate: KeyGate<SpeechMessage>;
+type SpeechSocketOptions = SocketOptions & { readonly voiceId: string };
 
-  constructor(options: SocketOptions & { readonly voiceId: string }) {
+export class SpeechSocket extends ContextSocket<SpeechMessage, SpeechContext> {
+  readonly #options: SpeechSocketOptions;
+
+  constructor(options: SpeechSocketOptions) {
+    super({ ...options, dialect: SPEECH_DIALECT, countsClosing: false });
     this.#options = options;
-    this.#contexts = new ContextSet<SpeechContext>({
-      ...options,
-      dialect: SPEECH_DIALECT,
-      countsClosing: false,
-      onIdle: (context) => this.#close(context),
-      onOver: (context) => {
-        for (const message of context.own.waiting) this.#handle(message);
-      },
-    });
-    this.#gate = new KeyGate({
-      check: options.deps.checkKey,
-      credentials: options.credentials,
-      onMessage: (message) => this.#handle(message),
-      onRefused: (reason) => this.#contexts.fail(refusedKey(reason), ""),
-      onError: (thrown) => this.#contexts.failWith(thrown, ""),
-    });
   }
 
-  receive(json: string): void {
-    try {
-      this.#gate.push(parseSpeechMessage(json, this.#options.isMulti));
-    } catch (thrown) {
-      this.refuse(thrown);
-    }
+  protected parse(json: string, isMulti: boolean): SpeechMessage {
+    return parseSpeechMessage(json, isMulti);
   }
 
-  refuse(thrown: unknown): void {
-    this.#gate.close();
-    this.#contexts.failWith(thrown, "");
+  protected messagesAfter({ own }: Context<SpeechContext>): readonly SpeechMessage[] {
+    return own.waiting;
   }
 
-  drained(): void {
-    this.#contexts.pump();
-  }
-
-  closed(): void {
-    this.#gate.close();
-    this.#contexts.abort();
-  }
-
-  #handle(message: SpeechMessage): void {
-    if (this.#contexts.isEnding) return;
+  protected handle(message: SpeechMessage): void {
     const { contextId, closeContext, closeSocket } = message;
-    const found = this.#contexts.find(contextId);
-    this.#contexts.touch(found);
-    if (closeSocket) this.#endSocket();
+    const found = this.contexts.find(contextId);
+    this.contexts.touch(found);
+    if (closeSocket) this.endSocket();
     else if (found?.isClosing === true) this.#wait(found, message);
     else if (found !== undefined) this.#goOn(found, message);
     else if (!closeContext && !this.#isKeepalive(message)) this.#open(message);
@@ -96,11 +63,11 @@ export class SpeechSocket implements VendorSocket {
 
   #open(message: SpeechMessage): void {
     const { options } = message;
-    const context = this.#contexts.open(message.contextId, {
+    const context = this.contexts.open(message.contextId, {
       options,
       buffer: new TextBuffer(this.#options.settings.hasSsml),
       schedule: new ChunkSchedule(options.chunkLengthSchedule),
-      before: "",
+      before: new SaidBefore(),
       waiting: [],
     });
     if (context !== null) this.#feed(context, message);
@@ -110,8 +77,8 @@ export class SpeechSocket implements VendorSocket {
     const changed = changedOption(context.own.options, message.options);
     if (changed !== undefined) {
       const text = `${changed} must be given in the first message of a context and be absent or unchanged after it`;
-      this.#contexts.fail(fault("invalid_input_message", text), context.id);
-    } else if (message.closeContext) this.#close(context);
+      this.contexts.fail(fault("invalid_input_message", text), context.id);
+    } else if (message.closeContext) this.finish(context);
     else if (!this.#isKeepalive(message)) this.#feed(context, message);
   }
 
@@ -122,7 +89,7 @@ export class SpeechSocket implements VendorSocket {
     if (own.waiting.length < MAX_WAITING) own.waiting.push(message);
     else {
       const text = `More than ${MAX_WAITING} messages came for a context that is closing`;
-      this.#contexts.fail(fault("invalid_input_message", text), id);
+      this.contexts.fail(fault("invalid_input_message", text), id);
     }
   }
 
@@ -130,15 +97,11 @@ export class SpeechSocket implements VendorSocket {
     const { buffer } = context.own;
     const { text, flush, triesToStart } = message;
     if (text !== null) buffer.push(text);
-    const overflow = context.speech.findOverflow(buffer.chars);
-    if (overflow !== null) {
-      this.#contexts.failWith(overflow, context.id);
-      return;
-    }
+    if (!this.checkBounds(context)) return;
     const isEnd = !this.#options.isMulti && text === "";
-    if (isEnd || flush || this.#options.settings.isAuto) this.#sayAll(context);
+    if (isEnd || flush || this.#options.settings.isAuto) this.sayAll(context);
     else this.#sayDue(context, triesToStart);
-    if (isEnd) this.#endSocket();
+    if (isEnd) this.endSocket();
     else context.speech.pump();
   }
 
@@ -151,7 +114,7 @@ export class SpeechSocket implements VendorSocket {
     }
   }
 
-  #sayAll(context: Context<SpeechContext>): void {
+  protected sayAll(context: Context<SpeechContext>): void {
     for (const text of context.own.buffer.takeAll()) this.#say(context, text);
   }
 
@@ -159,7 +122,7 @@ export class SpeechSocket implements VendorSocket {
     const { own, speech } = context;
     own.schedule.advance();
     speech.say(this.#requestOf(own, text), text);
-    own.before = (own.before + text).slice(-MAX_BEFORE_CHARS);
+    own.before.note(text);
   }
 
   #requestOf({ options, before }: SpeechContext, text: string): SpeechRequest {
@@ -171,20 +134,7 @@ export class SpeechSocket implements VendorSocket {
       voiceId,
       text,
       ...(options.voiceSettings === undefined ? {} : { voiceSettings: options.voiceSettings }),
-      ...stitch({ modelId, isLogged: enableLogging ?? true, before, behind: "", requestIds: [] }),
+      ...before.stitch(modelId, enableLogging ?? true),
     };
-  }
-
-  /** What waits is said, and then it is over. */
-  #close(context: Context<SpeechContext>): void {
-    this.#sayAll(context);
-    this.#contexts.close(context);
-  }
-
-  #endSocket(): void {
-    // Its contexts first: one that has nothing to say is over at once, and the last one closes the socket.
-    const contexts = [...this.#contexts];
-    this.#contexts.endSocket();
-    for (const context of contexts) if (!context.isClosing) this.#close(context);
   }
 }

@@ -1,9 +1,12 @@
 /** The text of a context that no generation has taken yet. Cuts between words, never inside a tag. */
+import { KIND, kindOf } from "../text/characters.ts";
 
 /** The longest text of one generation: less than any model's limit (contract E6). */
 const MAX_GENERATION_CHARS = 4000;
 /** A longer one is no tag that was not closed yet, but text with a `<`. */
 const MAX_TAG_CHARS = 512;
+/** What is longer is not waited for: words and addresses are shorter. */
+const MAX_WORD_CHARS = 100;
 /** Elements that mean nothing when they are cut. */
 const ELEMENT = /<(phoneme|say-as|sub|emphasis|w)\b[^<>]*>.*?<\/\1\s*>/gis;
 const TAG = /<\/?[a-z][^<>]*>/gi;
@@ -41,10 +44,7 @@ export class TextBuffer {
     this.#endsInBlank = /\s$/.test(added);
   }
 
-  /**
-   * All whole words, to be said in one; null where there is nothing to say. A word may still go on at the end, unless
-   * the text has hardly any blanks (Chinese, Japanese, Thai).
-   */
+  /** All whole words (`wordEnd`), to be said in one; null where there is nothing to say. */
   takeWords(): string | null {
     const end = wordEnd(this.#text, this.#keepsMarkup);
     return isSpeakable(this.#text.slice(0, end)) ? this.#take(end) : null;
@@ -70,13 +70,17 @@ export class TextBuffer {
   }
 }
 
-/** Where the last whole word of a generation ends, with the blanks behind it; 0 where markup begins that is not closed. */
+/**
+ * Where the last whole word of a generation ends, with the blanks behind it; 0 where there is none, or markup begins that
+ * is not closed. A word may still go on at the end, unless its script has no blanks (Chinese, Japanese, Thai).
+ */
 export function wordEnd(all: string, keepsMarkup: boolean): number {
   const text = all.slice(0, MAX_GENERATION_CHARS);
   const settled = keepsMarkup ? text.slice(0, openMarkup(text)) : text;
   const hidden = keepsMarkup ? settled.replace(ELEMENT, cover).replace(TAG, cover) : settled;
-  const blank = hidden.search(/\s\S*$/);
-  const end = blank + 1 > hidden.length / 2 ? blank + 1 : hidden.length;
+  const wordStart = hidden.search(/\s\S*$/) + 1;
+  const isWhole = wordStart <= hidden.length / 2 && mayBeCut(hidden.slice(wordStart));
+  const end = isWhole ? hidden.length : wordStart;
   // Half a character would be sent.
   const isHalf = /[\ud800-\udbff]$/.test(text.slice(0, end)) && end > 1;
   return isHalf ? end - 1 : end;
@@ -87,6 +91,15 @@ function openMarkup(text: string): number {
   const starts = [OPEN_ELEMENT, OPEN_TAG].map((pattern) => text.search(pattern)).filter((at) => at >= 0);
   const start = Math.min(...starts, text.length);
   return text.length - start > MAX_TAG_CHARS ? text.length : start;
+}
+
+/** Whether a text without blanks need not be one word. */
+function mayBeCut(text: string): boolean {
+  return text.length > MAX_WORD_CHARS || [...text].some((character) => isUnspaced(character));
+}
+
+function isUnspaced(character: string): boolean {
+  return kindOf(character.codePointAt(0) ?? 0) === KIND.unspaced;
 }
 
 function cover(markup: string): string {

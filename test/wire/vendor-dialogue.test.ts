@@ -62,6 +62,19 @@ describe("text-to-dialogue/stream-input", () => {
       upstream.requests.map((one) => (one.json as { inputs: { text: string }[] }).inputs[0]?.text),
     ).toEqual(["one two three four five six seven eighth and ", "nine. "]);
   });
+
+  it("starts by itself in a script without blanks, before the text is over", async () => {
+    await using upstream = await startFakeUpstream();
+    await using app = await startVendorApp(upstream.url);
+    await using client = await VendorClient.connect(app, SINGLE);
+    const text = "今天的天气非常好，我们决定一起去公园散步，然后在湖边的小餐馆里吃午饭，晚上再看一场电影。";
+    client.send({ voices: ["va"] });
+    for (const character of text) client.send({ inputs: [line(character)] });
+    await client.until("the first audio", () => charsOf(client.heard).length >= 40);
+    client.send({ close_socket: true });
+    await client.untilClosed();
+    expect(charsOf(client.heard)).toBe(text);
+  });
 });
 
 describe("text-to-dialogue/multi-stream-input", () => {

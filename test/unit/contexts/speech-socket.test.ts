@@ -72,6 +72,25 @@ describe("the timing of a generation", () => {
     expect(rig.clock.pending).toBe(1);
   });
 
+  it("waits from when its turn comes, where its audio came before", () => {
+    const rig = socketRig({ query: "auto_mode=true" });
+    rig.send({ text: "One. ", context_id: "a" }, { text: "Two. ", context_id: "a" });
+    rig.asked[0]?.say(1, rig.asked[0].alignment(0, 5));
+    rig.asked[1]?.say(1);
+    rig.clock.advance(5000);
+    rig.asked[0]?.say(4, null);
+    rig.asked[0]?.end();
+    rig.clock.advance(99);
+    expect(charsOf(rig.heard)).toBe("One. ");
+    rig.asked[1]?.finish();
+    expect(rig.heard.map((one) => one.alignment?.chars.join(""))).toEqual([
+      "One. ",
+      undefined,
+      "Two. ",
+      undefined,
+    ]);
+  });
+
   it("goes with the first message as soon as every character is timed, before the audio has ended", () => {
     const rig = socketRig();
     rig.send({ text: "Hello there.", context_id: "a", flush: true });
@@ -81,6 +100,15 @@ describe("the timing of a generation", () => {
     expect(rig.heard[0]?.alignment?.charStartTimesMs?.at(-1)).toBe(11 * MS_PER_CHAR);
     asked?.say(9, null);
     expect(rig.heard[1]?.alignment).toBeNull();
+  });
+
+  it("is whole in the first message where the rest of it came without audio", () => {
+    const rig = socketRig();
+    rig.send({ text: "Hello there.", context_id: "a", flush: true });
+    const [asked] = rig.asked;
+    asked?.say(3, asked.alignment(0, 3));
+    asked?.say(0, asked.alignment(3, 12));
+    expect(rig.heard.map((one) => one.alignment?.chars.join(""))).toEqual(["Hello there."]);
   });
 
   it("with sync_alignment, timing that came ahead waits for its audio, and what is left at the end is told", () => {

@@ -26,6 +26,15 @@ describe("TextBuffer", () => {
     expect(buffer.takeAll()).toEqual(["\ud83d\ude00"]);
   });
 
+  it("a long word is not cut in its middle, unless it is longer than words are", () => {
+    const buffer = filled("See https://example.org/docs/reference/spe");
+    expect(buffer.takeWords()).toBe("See ");
+    buffer.push("ech now");
+    expect(buffer.takeWords()).toBe("https://example.org/docs/reference/speech ");
+    expect(filled("unfinish").takeWords()).toBeNull();
+    expect(filled("x".repeat(300)).takeWords()).toBe("x".repeat(300));
+  });
+
   it("blanks that keep a socket alive are nothing; blanks between words are kept, across generations too", () => {
     const buffer = new TextBuffer(false);
     for (const text of [" ", " ", "Hello", " ", " ", "there"]) buffer.push(text);
@@ -95,6 +104,7 @@ describe("TextBuffer", () => {
 
 describe("DialogueBuffer", () => {
   const line = (text: string, voiceId = "a", isNewTurn = false) => ({ text, voiceId, isNewTurn });
+  const bare = ({ text, voiceId }: { text: string; voiceId: string }) => ({ text, voiceId });
 
   it("joins what one voice says in a turn, and nothing else", () => {
     const buffer = new DialogueBuffer();
@@ -121,6 +131,49 @@ describe("DialogueBuffer", () => {
     expect(due("one two three four five six seven eighth ni")).toEqual([
       [{ text: "one two three four five six seven eighth ", voiceId: "a" }],
     ]);
+  });
+
+  it.each([
+    ["Chinese", "今天的天气非常好，我们决定一起去公园散步，然后在湖边的小餐馆里吃午饭，晚上再看一场电影。"],
+    [
+      "Japanese",
+      "今日はとても天気がいいので、みんなで公園へ散歩に行って、それから湖のそばの店で昼ごはんを食べます。",
+    ],
+    ["Thai", "วันนี้อากาศดีมากเราจึงตัดสินใจไปเดินเล่นที่สวนสาธารณะด้วยกันแล้วกินข้าวกลางวันที่ร้านอาหาร"],
+  ])("is due without blanks: words are counted by the dictionary (%s)", (_script, text) => {
+    const buffer = new DialogueBuffer();
+    const started: string[] = [];
+    for (const character of text) {
+      buffer.push(line(character));
+      for (const lines of buffer.takeDue() ?? []) started.push(...lines.map((one) => one.text));
+    }
+    expect(started.length).toBeGreaterThan(0);
+    expect(started[0]?.length).toBeGreaterThanOrEqual(40);
+    const rest = buffer.takeAll().flatMap((lines) => lines.map((one) => one.text));
+    expect([...started, ...rest].join("")).toBe(text);
+  });
+
+  it("looks for words in the beginning of a text that has hardly any", () => {
+    const buffer = new DialogueBuffer();
+    buffer.push(line("x".repeat(2000)));
+    buffer.push(line(" and now some words that are words"));
+    expect(buffer.takeDue()).toBeNull();
+    expect(
+      buffer
+        .takeAll()
+        .flat()
+        .map(({ text }) => text)
+        .join(""),
+    ).toHaveLength(2034);
+  });
+
+  it("a turn that begins with half a word waits for the rest of it", () => {
+    const buffer = new DialogueBuffer();
+    buffer.push(line("one two three four five six seven eighth. "));
+    buffer.push(line("Hel", "b"));
+    expect(buffer.takeDue()).toEqual([[line("one two three four five six seven eighth. ")].map(bare)]);
+    buffer.push(line("lo.", "b"));
+    expect(buffer.takeAll()).toEqual([[{ text: "Hello.", voiceId: "b" }]]);
   });
 
   it("cuts what is too long for one request, and leaves out what says nothing", () => {
