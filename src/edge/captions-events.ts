@@ -4,7 +4,7 @@
  */
 import type { Message, SendResult, Sink } from "../fanout/sink.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
-import type { CaptionsBody } from "./captions-body.ts";
+import type { ResponseWriter } from "./response-writer.ts";
 
 /** A comment comes so often, ms: proxies close what is silent for longer. */
 const KEEP_ALIVE_MS = 15_000;
@@ -15,13 +15,13 @@ const RETRY_MS = 1000;
 const HEAD = /^\{"type":"([a-z._]+)","seq":(\d+)/;
 
 export class EventStreamSink implements Sink {
-  readonly #body: CaptionsBody;
+  readonly #body: ResponseWriter;
   readonly #epoch: string;
   readonly #clock: Clock;
   readonly #decoder = new TextDecoder();
   #keepAlive: Timer | null = null;
 
-  constructor(body: CaptionsBody, { epoch, clock }: { readonly epoch: string; readonly clock: Clock }) {
+  constructor(body: ResponseWriter, { epoch, clock }: { readonly epoch: string; readonly clock: Clock }) {
     this.#body = body;
     this.#epoch = epoch;
     this.#clock = clock;

@@ -10,7 +10,6 @@ import type { Member } from "../session/member.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { ParsedSettings, SettingsDefaults } from "../session/settings.ts";
-import { CaptionsBody } from "./captions-body.ts";
 import { EventStreamSink } from "./captions-events.ts";
 import { CaptionWriter, FILE_SINK } from "./captions-file.ts";
 import {
@@ -22,6 +21,7 @@ import {
 } from "./captions-request.ts";
 import { Reply } from "./http.ts";
 import { decoded } from "./live-socket.ts";
+import { ResponseWriter, type ResponseWriterOptions } from "./response-writer.ts";
 
 export interface CaptionsOptions {
   readonly sessions: Sessions;
@@ -93,10 +93,7 @@ function answerEvents(res: HttpResponse, call: Call, options: CaptionsOptions): 
   const session = sessionFor(call, joining, options);
   session.captionsOf(style);
   let member: Member | null = null;
-  const body = new CaptionsBody({
-    res,
-    clock: systemClock,
-    idleSeconds: options.idleSeconds,
+  const body = bodyOf(res, options, {
     onDrained: () => {
       if (member !== null) session.drained(member);
     },
@@ -139,10 +136,7 @@ interface Growing {
 function growFile(res: HttpResponse, { request, session, options }: Growing): void {
   let member: Member | null = null;
   let unfollow = (): void => undefined;
-  const body = new CaptionsBody({
-    res,
-    clock: systemClock,
-    idleSeconds: options.idleSeconds,
+  const body = bodyOf(res, options, {
     onDrained: () => undefined,
     onClosed: () => {
       unfollow();
@@ -164,11 +158,21 @@ function growFile(res: HttpResponse, { request, session, options }: Growing): vo
   if (body.isClosed) unfollow();
 }
 
+function bodyOf(
+  res: HttpResponse,
+  { idleSeconds }: CaptionsOptions,
+  handlers: Pick<ResponseWriterOptions, "onDrained" | "onClosed">,
+): ResponseWriter {
+  const body = new ResponseWriter({ res, clock: systemClock, idleSeconds, ...handlers });
+  res.onAborted(() => body.markAborted());
+  return body;
+}
+
 /** Throws what joining throws, and session_closed. */
 function seat(
   session: Session,
   sink: Sink,
-  { body, joining, stop }: { body: CaptionsBody; joining: ParsedSettings; stop: () => void },
+  { body, joining, stop }: { body: ResponseWriter; joining: ParsedSettings; stop: () => void },
 ): Member {
   let member: Member;
   try {

@@ -2,6 +2,7 @@
  * Whom the gateway takes calls from: Twilio by its signature, the other carriers by a token. Where neither is set up,
  * everybody who reaches the port.
  */
+import type { HttpRequest } from "uWebSockets.js";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { GatewayError } from "../errors.ts";
 import type { CarrierName } from "../protocol/carrier/carrier.ts";
@@ -24,6 +25,15 @@ export interface Knock {
   /** As it stands in the URL, without the question mark. */
   readonly query: string;
   readonly headers: ReadonlyMap<string, string>;
+}
+
+/** Only before the request's handler returns. */
+export function knockOf(req: HttpRequest, carrier: CarrierName | null): Knock {
+  const headers = new Map<string, string>();
+  req.forEach((name, value) => {
+    headers.set(name, value);
+  });
+  return { carrier, path: req.getUrl(), query: req.getQuery() ?? "", headers };
 }
 
 /**

@@ -7,26 +7,19 @@ import type {
   HttpResponse,
   TemplatedApp,
   us_socket_context_t,
-  WebSocket,
   WebSocketBehavior,
 } from "uWebSockets.js";
 import type { Call } from "../calls/call.ts";
-import type { CallLine } from "../calls/call-sink.ts";
 import type { Calls } from "../calls/calls.ts";
 import { GatewayError } from "../errors.ts";
-import type { SendResult } from "../fanout/sink.ts";
-import {
-  CARRIERS,
-  type CarrierDialect,
-  type CarrierHello,
-  type CarrierName,
-  type Wire,
-} from "../protocol/carrier/carrier.ts";
+import { CARRIERS, type CarrierHello, type CarrierName } from "../protocol/carrier/carrier.ts";
 import { DIALECTS } from "../protocol/carrier/index.ts";
-import { sniffCarrier } from "../protocol/carrier/sniff.ts";
-import { admitCarrier, type CarrierAuth, notSigned } from "./carrier-auth.ts";
+import { admitCarrier, type CarrierAuth, type Knock, knockOf } from "./carrier-auth.ts";
+import { type CarrierKnown, dialectFinder } from "./carrier-dialect.ts";
+import { CarrierLine } from "./carrier-line.ts";
 import { Reply } from "./http.ts";
 import { decoded } from "./live-socket.ts";
+import { acceptUpgrade, socketLimits } from "./websocket.ts";
 
 export interface CarrierSocketOptions extends CarrierAuth {
   readonly calls: Calls;
@@ -34,13 +27,9 @@ export interface CarrierSocketOptions extends CarrierAuth {
   readonly idleSeconds: number;
 }
 
-interface CarrierData {
+interface CarrierData extends CarrierKnown {
   readonly hello: CarrierHello;
-  readonly subprotocol: string;
-  /** null: its first messages say. */
-  readonly carrier: CarrierName | null;
-  readonly isSigned: boolean;
-  line: UwsLine | null;
+  line: CarrierLine<CarrierData> | null;
   call: Call | null;
 }
 
@@ -48,9 +37,6 @@ interface CarrierData {
 const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
 /** What one batch may add on top of a full outbox: 300 ms of 48 kHz in base64, generously. */
 const BATCH_SLACK_BYTES = 256 * 1024;
-/** What the library's `send` answers; anything else is "buffered, and the socket is behind". */
-const SENT = 1;
-const DROPPED = 2;
 /** What a token or a signature stands in is for the door only: it is not handed on. */
 const SECRET_HEADERS: readonly string[] = [
   "authorization",
@@ -77,15 +63,15 @@ function carrierSocket(
 ): WebSocketBehavior<CarrierData> {
   const decoder = new TextDecoder();
   return {
-    maxPayloadLength: MAX_MESSAGE_BYTES,
-    maxBackpressure: options.maxOutboxBytes + BATCH_SLACK_BYTES,
-    closeOnBackpressureLimit: false,
-    idleTimeout: options.idleSeconds,
-    sendPingsAutomatically: true,
+    ...socketLimits({
+      hardMessageBytes: MAX_MESSAGE_BYTES,
+      maxBackpressureBytes: options.maxOutboxBytes + BATCH_SLACK_BYTES,
+      idleSeconds: options.idleSeconds,
+    }),
     upgrade: (res, req, context) => answerUpgrade(res, req, { context, options, carrierIn }),
     open: (socket) => {
       const data = socket.getUserData();
-      data.line = new UwsLine(socket);
+      data.line = new CarrierLine(socket);
       data.call = options.calls.take({
         line: data.line,
         hello: data.hello,
@@ -116,21 +102,15 @@ function answerUpgrade(
   },
 ): void {
   const { context, options, carrierIn } = door;
-  const headers = new Map<string, string>();
-  req.forEach((name, value) => {
-    headers.set(name, value);
-  });
   try {
     const carrier = carrierIn(req);
-    const query = req.getQuery() ?? "";
     options.calls.mustHaveRoom();
-    const { isSigned } = admitCarrier({ carrier, path: req.getUrl(), query, headers }, options);
-    const subprotocol = subprotocolFor(carrier, headers.get("sec-websocket-protocol") ?? "");
-    const hello = helloOf(query, headers);
+    const knock = knockOf(req, carrier);
+    const { isSigned } = admitCarrier(knock, options);
+    const subprotocol = subprotocolFor(carrier, req.getHeader("sec-websocket-protocol"));
+    const hello = helloOf(knock);
     const data: CarrierData = { hello, subprotocol, carrier, isSigned, line: null, call: null };
-    const key = headers.get("sec-websocket-key") ?? "";
-    const extensions = headers.get("sec-websocket-extensions") ?? "";
-    res.cork(() => res.upgrade(data, key, subprotocol, extensions, context));
+    acceptUpgrade(res, req, { context, data, subprotocol });
   } catch (thrown) {
     new Reply(res).fail(thrown);
   }
@@ -151,60 +131,8 @@ function subprotocolFor(carrier: CarrierName | null, offered: string): string {
   return dialects.flatMap(({ subprotocols }) => subprotocols).find((name) => names.includes(name)) ?? "";
 }
 
-function helloOf(query: string, headers: ReadonlyMap<string, string>): CarrierHello {
+function helloOf({ query, headers }: Knock): CarrierHello {
   const asked = new Map(new URLSearchParams(query));
   asked.delete("token");
   return { query: asked, headers: new Map([...headers].filter(([name]) => !SECRET_HEADERS.includes(name))) };
-}
-
-function dialectFinder(data: CarrierData, auth: CarrierAuth): (message: Wire) => CarrierDialect | null {
-  const texts: string[] = [];
-  return (message) => {
-    if (data.carrier !== null) return DIALECTS[data.carrier];
-    if (typeof message === "string") texts.push(message);
-    const found = sniffCarrier(data.subprotocol, texts);
-    if (found === "more") return null;
-    if (found === null) {
-      throw new GatewayError("carrier_protocol", "First messages are those of no carrier that is known here");
-    }
-    if (found === "twilio" && auth.twilioAuthToken !== "" && !data.isSigned) throw notSigned();
-    return DIALECTS[found];
-  };
-}
-
-/** A carrier's socket as a call sees it: after `markClosed` it does nothing, for a closed socket may not be touched. */
-class UwsLine implements CallLine {
-  readonly #socket: WebSocket<CarrierData>;
-  #isClosed = false;
-
-  constructor(socket: WebSocket<CarrierData>) {
-    this.#socket = socket;
-  }
-
-  send(messages: readonly Wire[]): SendResult {
-    if (this.#isClosed) return "sent";
-    let worst: SendResult = "sent";
-    this.#socket.cork(() => {
-      for (const message of messages) {
-        const result = this.#socket.send(message, typeof message !== "string");
-        if (result === SENT) continue;
-        worst = result === DROPPED ? "dropped" : "buffered";
-        if (result === DROPPED) return;
-      }
-    });
-    return worst;
-  }
-
-  bufferedBytes(): number {
-    return this.#isClosed ? 0 : this.#socket.getBufferedAmount();
-  }
-
-  /** Runs the close handler before it returns. */
-  end(closeCode: number, reason: string): void {
-    if (!this.#isClosed) this.#socket.end(closeCode, reason);
-  }
-
-  markClosed(): void {
-    this.#isClosed = true;
-  }
 }

@@ -1,12 +1,13 @@
 /** `/live/{session}`: the native protocol on a WebSocket. Messages are read at once: their memory is lent. */
-import type { HttpRequest, HttpResponse, WebSocketBehavior } from "uWebSockets.js";
-import { GatewayError, toGatewayError } from "../errors.ts";
+import type { WebSocketBehavior } from "uWebSockets.js";
+import { type GatewayError, toGatewayError } from "../errors.ts";
 import type { Logger } from "../kit/log.ts";
 import { errorBody, parseCommand } from "../protocol/native.ts";
 import { handleCommand } from "../session/commands.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { parseSettings, type SettingsDefaults } from "../session/settings.ts";
 import { type SocketData, UwsSink } from "./uws-sink.ts";
+import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits, textReader } from "./websocket.ts";
 
 export interface LiveSocketOptions {
   readonly sessions: Sessions;
@@ -21,17 +22,15 @@ export interface LiveSocketOptions {
 const ABNORMAL_CLOSURE = 1006;
 /** What one batch may add on top of a full outbox: a second of 48 kHz PCM with its events, generously. */
 const BATCH_SLACK_BYTES = 8 * 1024 * 1024;
-/** Messages over the limit are still read up to here, so that they can be answered with an error. */
-const HARD_MESSAGE_FACTOR = 8;
 
 export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<SocketData> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const textOf = textReader(options.maxMessageBytes);
   return {
-    maxPayloadLength: options.maxMessageBytes * HARD_MESSAGE_FACTOR,
-    maxBackpressure: options.maxOutboxBytes + BATCH_SLACK_BYTES,
-    closeOnBackpressureLimit: false,
-    idleTimeout: options.idleSeconds,
-    sendPingsAutomatically: true,
+    ...socketLimits({
+      hardMessageBytes: options.maxMessageBytes * HARD_MESSAGE_FACTOR,
+      maxBackpressureBytes: options.maxOutboxBytes + BATCH_SLACK_BYTES,
+      idleSeconds: options.idleSeconds,
+    }),
     upgrade: (res, req, context) => {
       const data: SocketData = {
         sessionId: decoded(req.getParameter(0) ?? ""),
@@ -39,7 +38,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
         sink: null,
         member: null,
       };
-      upgrade(res, req, (key, protocol, extensions) => res.upgrade(data, key, protocol, extensions, context));
+      acceptUpgrade(res, req, { context, data });
     },
     open: (socket) => {
       const data = socket.getUserData();
@@ -105,33 +104,6 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       member?.session.leave(member, { isFinal: code !== ABNORMAL_CLOSURE });
     },
   };
-
-  function textOf(message: ArrayBuffer, isBinary: boolean): string {
-    if (isBinary) {
-      throw new GatewayError(
-        "binary_not_allowed",
-        "Message is binary: expected JSON text, audio only goes out",
-      );
-    }
-    if (message.byteLength > options.maxMessageBytes) {
-      throw new GatewayError(
-        "message_too_large",
-        `Message is too large: ${message.byteLength} bytes, expected at most ${options.maxMessageBytes}`,
-      );
-    }
-    return decoder.decode(message);
-  }
-}
-
-function upgrade(
-  res: HttpResponse,
-  req: HttpRequest,
-  accept: (key: string, protocol: string, extensions: string) => void,
-): void {
-  const key = req.getHeader("sec-websocket-key");
-  const protocol = req.getHeader("sec-websocket-protocol");
-  const extensions = req.getHeader("sec-websocket-extensions");
-  res.cork(() => accept(key, protocol, extensions));
 }
 
 function refuse(sink: UwsSink, error: GatewayError): void {

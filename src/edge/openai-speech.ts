@@ -1,103 +1,70 @@
 /** `POST /v1/audio/speech`: OpenAI's shape, spoken by the upstream, streamed as it comes. */
-import type { HttpResponse, TemplatedApp } from "uWebSockets.js";
+import type { TemplatedApp } from "uWebSockets.js";
 import { FlacEncoder } from "../audio/flac.ts";
 import { PcmAligner } from "../audio/pcm.ts";
-import { toGatewayError } from "../errors.ts";
+import type { GatewayError } from "../errors.ts";
 import {
   audioDelta,
   audioDone,
   audioFailed,
   estimateUsage,
+  type OpenAiSpeechRequest,
   openAiError,
   parseOpenAiSpeech,
   type SpeechFormat,
 } from "../protocol/openai.ts";
 import { bytesPerMs } from "../session/source.ts";
-import { Reply, readBody } from "./http.ts";
+import type { Reply } from "./http.ts";
 import { VoiceNames, type VoiceNamesOptions } from "./openai-voices.ts";
-import { type Encoder, PLAIN, SpokenBody, type SpokenBodyOptions, wavEncoder } from "./spoken-body.ts";
+import { type AskedSpeech, SpeechAnswer, type SpeechAnswerDeps } from "./speech-answer.ts";
+import { type Encoder, PLAIN, wavEncoder } from "./spoken-body.ts";
 
-export interface OpenAiSpeechOptions
-  extends VoiceNamesOptions,
-    Pick<SpokenBodyOptions, "upstream" | "counters" | "log" | "idleSeconds" | "firstAudioMs"> {
+export interface OpenAiSpeechOptions extends VoiceNamesOptions, SpeechAnswerDeps {
   /** Where OpenAI's own models are asked for; "" = the upstream's default. */
   readonly defaultModel: string;
 }
 
-/** Four times the longest input in UTF-8, and the rest. */
-const MAX_BODY_BYTES = 65_536;
+const PATH = "/v1/audio/speech";
 const PCM_RATE = 24_000;
+
 export function routeOpenAiSpeech(app: TemplatedApp, options: OpenAiSpeechOptions): void {
   const voices = new VoiceNames(options);
-  app.post("/v1/audio/speech", (res) => {
-    new SpeechAnswer(res, options, voices).answer();
+  app.post(PATH, (res) => {
+    const answer = new SpeechAnswer(res, { deps: options, name: PATH, tell });
+    answer.start(async (body) => {
+      const request = parseOpenAiSpeech(body);
+      return askedOf(request, await voices.idOf(request.voice), options.defaultModel);
+    });
   });
 }
 
-class SpeechAnswer {
-  readonly #res: HttpResponse;
-  readonly #options: OpenAiSpeechOptions;
-  readonly #voices: VoiceNames;
-  #isAborted = false;
-  #body: SpokenBody | null = null;
+function tell(reply: Reply, error: GatewayError): void {
+  const { status, body } = openAiError(error);
+  reply.send({ status, contentType: "application/json", body });
+}
 
-  constructor(res: HttpResponse, options: OpenAiSpeechOptions, voices: VoiceNames) {
-    this.#res = res;
-    this.#options = options;
-    this.#voices = voices;
-    res.onAborted(() => {
-      this.#isAborted = true;
-      this.#body?.markAborted();
-    });
-  }
-
-  answer(): void {
-    this.#start().catch((thrown: unknown) => this.#refuse(thrown));
-  }
-
-  async #start(): Promise<void> {
-    const request = parseOpenAiSpeech(await readBody(this.#res, MAX_BODY_BYTES));
-    const voiceId = await this.#voices.idOf(request.voice);
-    if (this.#isAborted) return;
-    const { input, speed, format, isSse } = request;
-    const modelId = request.modelId || this.#options.defaultModel;
-    const { upstream: outputFormat, contentType } = FORMATS[format];
-    const usage = (audioBytes: number) => estimateUsage(input.length, audioBytes / bytesPerMs(outputFormat));
-    this.#body = new SpokenBody({
-      ...this.#options,
-      res: this.#res,
-      contentType: isSse ? "text/event-stream" : contentType,
-      encoder: createEncoder(format),
-      events: isSse
-        ? {
-            audio: (bytes) => Buffer.from(audioDelta(bytes)),
-            done: (audioBytes) => Buffer.from(audioDone(usage(audioBytes))),
-            failed: (error) => Buffer.from(audioFailed(error)),
-          }
-        : null,
-      request: {
-        kind: "speech",
-        voiceId,
-        text: input,
-        wantsTiming: false,
-        outputFormat,
-        ...(modelId === "" ? {} : { modelId }),
-        ...(speed === 1 ? {} : { voiceSettings: { speed } }),
-      },
-      onRefused: (error) => this.#refuse(error),
-    });
-  }
-
-  /** Nothing was sent yet. */
-  #refuse(thrown: unknown): void {
-    if (this.#isAborted) return;
-    this.#isAborted = true;
-    const error = toGatewayError(thrown);
-    if (error.code === "internal")
-      this.#options.log.error({ err: error.cause ?? error }, "Fault in /v1/audio/speech");
-    const { status, body } = openAiError(error);
-    new Reply(this.#res).send({ status, contentType: "application/json", body });
-  }
+function askedOf(request: OpenAiSpeechRequest, voiceId: string, defaultModel: string): AskedSpeech {
+  const { input, speed, format, isSse } = request;
+  const { upstream: outputFormat, contentType } = FORMATS[format];
+  const usage = (audioBytes: number) => estimateUsage(input.length, audioBytes / bytesPerMs(outputFormat));
+  return {
+    contentType: isSse ? "text/event-stream" : contentType,
+    encoder: createEncoder(format),
+    events: isSse
+      ? {
+          audio: (bytes) => Buffer.from(audioDelta(bytes)),
+          done: (audioBytes) => Buffer.from(audioDone(usage(audioBytes))),
+          failed: (error) => Buffer.from(audioFailed(error)),
+        }
+      : null,
+    speech: {
+      voiceId,
+      text: input,
+      outputFormat,
+      modelId: request.modelId || defaultModel,
+      ...(speed === 1 ? {} : { voiceSettings: { speed } }),
+    },
+  };
 }
 
 /** What is asked of the upstream for a format, and what it is called on the way out. */

@@ -1,54 +1,21 @@
 /** What becomes of a client of the captions that does not read: a response whose socket is full, scripted. */
-import type { HttpResponse } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
 import { describe, expect, it } from "vitest";
-import { CaptionsBody } from "../../src/edge/captions-body.ts";
+import { routeCaptions } from "../../src/edge/captions.ts";
 import { EventStreamSink } from "../../src/edge/captions-events.ts";
+import { ResponseWriter } from "../../src/edge/response-writer.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { Outbox } from "../../src/fanout/outbox.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
-
-class FullSocket {
-  text = "";
-  hasRoom = true;
-  resumed = 0;
-  end = "";
-  isCut = false;
-  #writable: () => void = () => undefined;
-
-  readonly res = {
-    onAborted: () => undefined,
-    onWritable: (handler: () => void) => {
-      this.#writable = handler;
-    },
-    cork: (write: () => void) => write(),
-    writeStatus: () => undefined,
-    writeHeader: () => undefined,
-    write: (bytes: Uint8Array) => {
-      this.text += new TextDecoder().decode(bytes);
-      return this.hasRoom;
-    },
-    end: (bytes: Uint8Array) => {
-      this.end = new TextDecoder().decode(bytes);
-    },
-    close: () => {
-      this.isCut = true;
-    },
-    resume: () => {
-      this.resumed += 1;
-    },
-  } as unknown as HttpResponse;
-
-  drain(): void {
-    this.hasRoom = true;
-    this.#writable();
-  }
-}
+import { FakeResponse } from "../helpers/fake-response.ts";
+import { createRig } from "../helpers/session-rig.ts";
+import { Answering, VOICE } from "../unit/session/scripted-speech.ts";
 
 function open() {
   const clock = new FakeClock();
-  const socket = new FullSocket();
+  const socket = new FakeResponse();
   const seen = { drained: 0, closed: 0 };
-  const body = new CaptionsBody({
+  const body = new ResponseWriter({
     res: socket.res,
     clock,
     idleSeconds: 10,
@@ -67,7 +34,7 @@ describe("a client that does not read", () => {
     const { socket, seen, body } = open();
     body.write("a");
     body.open({});
-    socket.hasRoom = false;
+    socket.room = 0;
     body.write("b");
     body.write("c");
     body.write("d");
@@ -79,12 +46,12 @@ describe("a client that does not read", () => {
   it("is kept for as long as it may be idle, then cut off", () => {
     const { clock, socket, seen, body } = open();
     body.open({});
-    socket.hasRoom = false;
+    socket.room = 0;
     body.write("a");
     clock.advance(9_000);
-    expect([socket.resumed > 0, socket.isCut]).toEqual([true, false]);
+    expect([socket.resumes > 0, socket.state]).toEqual([true, "open"]);
     clock.advance(4_000);
-    expect([socket.isCut, seen.closed, body.bufferedBytes]).toEqual([true, 1, 0]);
+    expect([socket.state, seen.closed, body.bufferedBytes]).toEqual(["closed", 1, 0]);
     body.write("b");
     body.cut();
     expect([socket.text, seen.closed]).toEqual(["a", 1]);
@@ -97,7 +64,7 @@ describe("a client that does not read", () => {
     body.open({});
     clock.advance(15_000);
     expect(socket.text.endsWith("\n\n:\n\n")).toBe(true);
-    socket.hasRoom = false;
+    socket.room = 0;
     const bytes = new TextEncoder().encode('{"type":"words","seq":7,"at_ms":1}');
     let sent = 0;
     while (!outbox.sendBatch([{ bytes, isFrame: false }], 0) && sent < 100) sent += 1;
@@ -105,12 +72,76 @@ describe("a client that does not read", () => {
     outbox.end(new GatewayError("slow_consumer", "Listener reads too slowly"));
     expect(socket.text).toContain('id: e:7\nevent: words\ndata: {"type":"words","seq":7,"at_ms":1}\n\n');
     expect(
-      socket.end.endsWith(
+      socket.text.endsWith(
         'event: closed\ndata: {"type":"closed","code":"slow_consumer","close_code":4408}\n\n',
       ),
     ).toBe(true);
     const before = socket.text;
     clock.advance(60_000);
     expect(socket.text).toBe(before);
+  });
+});
+
+/** A session that speaks, and `captions.vtt` of it for a client of the given room. */
+function growing(maxOutboxBytes: number) {
+  const rig = createRig();
+  const speaker = rig.join("format=ulaw_8000&events=none");
+  const answering = new Answering(rig, { msPerChar: 40 });
+  const routes = new Map<string, (res: HttpResponse, req: HttpRequest) => void>();
+  const app = {
+    get: (path: string, handler: (res: HttpResponse, req: HttpRequest) => void) => routes.set(path, handler),
+    head: () => undefined,
+  };
+  routeCaptions(app as unknown as TemplatedApp, {
+    sessions: rig.sessions,
+    defaults: { leadMs: 200, maxLeadMs: 10_000 },
+    idleSeconds: 120,
+    maxOutboxBytes,
+  });
+  const request = { getParameter: () => "s", getQuery: () => "", getHeader: () => "" };
+  return {
+    session: rig.sessions.get("s"),
+    say: (text: string) => {
+      speaker.send({ type: "speak", text, voice_id: VOICE });
+      answering.run(3000);
+    },
+    open: (room?: number): FakeResponse => {
+      const response = new FakeResponse();
+      if (room !== undefined) response.room = room;
+      routes.get("/live/:session/captions.vtt")?.(response.res, request as unknown as HttpRequest);
+      return response;
+    },
+  };
+}
+
+describe("a growing file whose client does not read", () => {
+  const LINE = "Twenty-two characters!";
+
+  it("is cut once more waits than max-outbox-bytes, and its seat is free; one that is read goes on", () => {
+    const { session, say, open } = growing(200);
+    const stuck = open(0);
+    const read = open();
+    expect([stuck.status, session.connectionCount]).toEqual(["200 OK", 3]);
+    say(LINE);
+    say(LINE);
+    // The head and two cues of some fifty bytes are within the bound.
+    expect([stuck.state, session.connectionCount]).toEqual(["open", 3]);
+    say(LINE);
+    say(LINE);
+    expect([stuck.state, session.connectionCount]).toEqual(["closed", 2]);
+    expect(stuck.text).toBe("WEBVTT\n\n");
+    say(LINE);
+    expect([read.state, read.text.split(LINE).length - 1]).toEqual(["open", 5]);
+  });
+
+  it("is cut at once where more than that is remembered, and not touched any further", () => {
+    const { session, say, open } = growing(200);
+    const first = open();
+    for (let count = 0; count < 6; count += 1) say(LINE);
+    const late = open(0);
+    expect([late.state, session.connectionCount]).toEqual(["closed", 2]);
+    // Writing to it would throw.
+    say(LINE);
+    expect([first.state, late.state]).toEqual(["open", "closed"]);
   });
 });

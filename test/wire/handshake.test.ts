@@ -1,5 +1,7 @@
 /** Joining over a real socket: what hello says, and every way to be refused. */
+import { once } from "node:events";
 import { describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
 import { startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 
@@ -143,6 +145,20 @@ describe("messages", () => {
     client.send({ type: "speak", text: "Still here", voice_id: "v" });
     expect(await client.next("utterance.done")).toMatchObject({ outcome: "done" });
     expect(client.closed).toBeNull();
+  });
+
+  it("text that is not UTF-8 ends its own connection and no other (RFC 6455 section 8.1)", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    await using other = await TestClient.connect(gateway, "/live/s");
+    const socket = new WebSocket(`${gateway.wsUrl}/live/s`);
+    await once(socket, "open");
+    const closed = once(socket, "close");
+    socket.send(Buffer.from([0x7b, 0xff, 0xfe, 0x7d]), { binary: false });
+    await closed;
+    other.send({ type: "ping" });
+    await other.next("pong");
+    expect(other.eventsOf("error")).toEqual([]);
   });
 
   it("unknown fields of a command are named once in a warning and do no harm", async () => {

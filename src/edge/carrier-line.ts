@@ -1,0 +1,16 @@
+/** A carrier's WebSocket as a call sees it. */
+import type { CallLine } from "../calls/call-sink.ts";
+import type { SendResult } from "../fanout/sink.ts";
+import type { Wire } from "../protocol/carrier/carrier.ts";
+import { UwsBatchSocket } from "./uws-port.ts";
+
+/** `T`: what the server library keeps for the socket. */
+export class CarrierLine<T> extends UwsBatchSocket<T, Wire> implements CallLine {
+  send(messages: readonly Wire[]): SendResult {
+    return this.sendBatch(messages);
+  }
+
+  protected override hand(message: Wire): number {
+    return this.ws.send(message, typeof message !== "string");
+  }
+}

@@ -1,0 +1,93 @@
+/** `/carrier/jambonz/tts` as a WebSocket: the sockets of jambonz's streaming speech, one for each call. */
+import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
+import { JambonzTtsSocket } from "../contexts/jambonz-tts.ts";
+import type { SocketDeps } from "../contexts/ports.ts";
+import { ERRORS, GatewayError } from "../errors.ts";
+import { type JambonzTtsAddress, parseJambonzAddress } from "../protocol/carrier/jambonz-tts.ts";
+import { admitCarrier, type CarrierAuth, knockOf } from "./carrier-auth.ts";
+import { Reply } from "./http.ts";
+import { MessageSockets } from "./message-sockets.ts";
+import type { VoiceNames } from "./openai-voices.ts";
+
+export interface JambonzSocketsOptions
+  extends CarrierAuth,
+    Pick<SocketDeps, "upstream" | "clock" | "counters" | "log"> {
+  readonly idleSeconds: number;
+  /** See SocketTuning; 0: no limit. */
+  readonly firstAudioMs: number;
+  /** Model that speaks; "" = the upstream's default. */
+  readonly defaultModel: string;
+  /** Most sockets at once; more are refused with 503. */
+  readonly maxSockets: number;
+}
+
+/** Two seconds at 16 kHz: more than that in front of a slow client could not be taken back when it interrupts. */
+const MAX_OUTBOX_BYTES = 65_536;
+/** What one message may add to a full outbox. */
+const MESSAGE_SLACK_BYTES = 1024 * 1024;
+/** The longest text that may wait, in UTF-8. */
+const MAX_MESSAGE_BYTES = 65_536;
+const MAX_TEXT_CHARS = 20_000;
+const MAX_REQUESTS = 2;
+
+/** Mounts them; what it returns is closed with the gateway. */
+export function mountJambonzSockets(
+  app: TemplatedApp,
+  path: string,
+  { options, voices }: { readonly options: JambonzSocketsOptions; readonly voices: VoiceNames },
+): MessageSockets {
+  const sockets = new MessageSockets({
+    maxMessageBytes: MAX_MESSAGE_BYTES,
+    maxBackpressureBytes: MAX_OUTBOX_BYTES + MESSAGE_SLACK_BYTES,
+    idleSeconds: options.idleSeconds,
+  });
+  const deps = depsOf(options);
+  const behavior = sockets.behavior<JambonzTtsAddress>({
+    accept: (res, req) => accept(res, req, { options, sockets }),
+    open: ({ voice, language, sampleRate }, port) => {
+      const voiceId = voices.idOf({ name: voice });
+      const { defaultModel: modelId } = options;
+      return new JambonzTtsSocket({ deps, port, voiceId, language, sampleRate, modelId });
+    },
+  });
+  app.ws(path, behavior);
+  return sockets;
+}
+
+/** null: it may not connect, and has been answered. */
+function accept(
+  res: HttpResponse,
+  req: HttpRequest,
+  { options, sockets }: { readonly options: JambonzSocketsOptions; readonly sockets: MessageSockets },
+): JambonzTtsAddress | null {
+  try {
+    admitCarrier(knockOf(req, "jambonz"), options);
+    if (sockets.isClosed) throw new GatewayError("draining", ERRORS.draining.meaning);
+    if (sockets.count >= options.maxSockets) throw tooMany(options.maxSockets);
+    return parseJambonzAddress(req.getQuery() ?? "");
+  } catch (thrown) {
+    new Reply(res).fail(thrown);
+    return null;
+  }
+}
+
+function tooMany(maxSockets: number): GatewayError {
+  return new GatewayError("listener_limit", `The gateway holds ${maxSockets} sockets of jambonz, its most`);
+}
+
+function depsOf({ upstream, clock, counters, log, firstAudioMs }: JambonzSocketsOptions): SocketDeps {
+  return {
+    upstream,
+    clock,
+    counters,
+    log,
+    tuning: {
+      maxContexts: 1,
+      maxTextChars: MAX_TEXT_CHARS,
+      maxOutboxBytes: MAX_OUTBOX_BYTES,
+      maxRequests: MAX_REQUESTS,
+      timingHoldMs: 0,
+      firstAudioMs,
+    },
+  };
+}
