@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CARRIERS, type CarrierName } from "../../src/protocol/carrier/carrier.ts";
-import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { type SpeakingGateway, startSpeaking } from "../helpers/speaking-gateway.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { ndjsonSpeech } from "../helpers/tone-speech.ts";
 import { until } from "../helpers/until.ts";
@@ -15,18 +15,14 @@ const SAMPLES_PER_MS = 8;
 const WORDS = "alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike";
 const PATIENT_MS = 60_000;
 
-let upstream: FakeUpstream;
+let stand: SpeakingGateway;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  upstream = await startFakeUpstream(speaking({ msPerChar: MS_PER_CHARACTER }));
-  // Without trimming, whole texts are passed through byte for byte.
-  gateway = await gatewayAt(upstream.url, { trimMs: 0 });
+  stand = await startSpeaking({ msPerChar: MS_PER_CHARACTER });
+  ({ gateway } = stand);
 });
-afterAll(async () => {
-  await gateway?.close();
-  await upstream?.close();
-});
+afterAll(() => stand?.[Symbol.asyncDispose]());
 
 /** A bridge's one socket. */
 const bridge = (session: string, query = ""): Promise<TestClient> =>
@@ -131,7 +127,7 @@ describe("a call", { timeout: PATIENT_MS }, () => {
   });
 
   it("ends with the gateway: in order, and with the code of a shutdown", async () => {
-    const own = await gatewayAt(upstream.url);
+    const own = await gatewayAt(stand.upstreamUrl);
     const carrier = await FakeCarrier.dial({ carrier: "asterisk", url: `${own.wsUrl}/carrier/asterisk` });
     await until("it is there", () => own.counters.connectionsOpened === 1);
     await own.close();

@@ -1,7 +1,8 @@
 /** Asterisk's end of a call (chan_websocket). */
 import type { Wire } from "../../../src/protocol/carrier/carrier.ts";
+import { BinaryPeer } from "./base-peer.ts";
 import { json } from "./json-peer.ts";
-import { type FakePeer, factsOf, type Json, type PeerLink, PeerMarks, parseMessage } from "./peer.ts";
+import { factsOf, type Json, type PeerLink, parseMessage } from "./peer.ts";
 
 /** Asterisk's names of formats. */
 const ASTERISK_FORMATS: Readonly<Record<string, string>> = {
@@ -17,29 +18,24 @@ const ASTERISK_FORMATS: Readonly<Record<string, string>> = {
  * Asterisk chan_websocket: a queue of at most 1000 frames, XOFF from 900, XON below 800; what is no whole frame is lost;
  * commands of more than 128 bytes are ignored; FLUSH_MEDIA drops marks without a word.
  */
-export class AsteriskPeer implements FakePeer {
+export class AsteriskPeer extends BinaryPeer {
   static readonly MAX_FRAMES = 1000;
   static readonly XOFF_FRAMES = 900;
   static readonly XON_FRAMES = 800;
   static readonly MAX_COMMAND_BYTES = 128;
   static readonly MAX_MEDIA_BYTES = 65_500;
-  readonly #link: PeerLink;
   readonly #isJson: boolean;
-  readonly #marks: PeerMarks;
   #isFull = false;
   /** True after HANGUP. */
   isHungUp = false;
 
   constructor(link: PeerLink, control: "plain" | "json" = "plain") {
-    this.#link = link;
+    super(link);
     this.#isJson = control === "json";
-    this.#marks = new PeerMarks(link, (name) =>
-      this.#event("MEDIA_MARK_PROCESSED", { correlation_id: name }, name),
-    );
   }
 
   opening(): readonly Wire[] {
-    const { call } = this.#link;
+    const { call } = this.link;
     const facts = {
       connection_id: "gw",
       channel: "WebSocket/gw-0x7f0a",
@@ -56,54 +52,46 @@ export class AsteriskPeer implements FakePeer {
     ];
   }
 
-  media(audio: Uint8Array): Wire {
-    return audio;
-  }
-
   digit(digit: string): Wire {
-    const channel_id = this.#link.call.callId;
+    const channel_id = this.link.call.callId;
     return this.#isJson
       ? json({ event: "DTMF_END", channel_id, digit })
       : `DTMF_END digit:${digit} channel_id:${channel_id}`;
   }
 
-  closing(): readonly Wire[] {
-    return [];
+  protected played(name: string): Wire {
+    return this.#words("MEDIA_MARK_PROCESSED", { correlation_id: name }, name);
   }
 
-  take(message: Wire): void {
-    if (typeof message !== "string") {
-      this.#play(message);
-      return;
-    }
+  protected takeText(message: string): void {
     if (Buffer.byteLength(message) > AsteriskPeer.MAX_COMMAND_BYTES) {
-      this.#link.violate(`a command of ${Buffer.byteLength(message)} bytes`);
+      this.link.violate(`a command of ${Buffer.byteLength(message)} bytes`);
       return;
     }
     const [command, id] = this.#readCommand(message);
     switch (command) {
       case "MARK_MEDIA":
-        this.#marks.add(id);
+        this.marks.add(id);
         return;
       case "FLUSH_MEDIA":
-        this.#marks.clear();
+        this.marks.clear();
         this.#tellRoom();
         return;
       case "HANGUP":
         this.isHungUp = true;
         return;
       default:
-        this.#link.violate("a command that is not known here");
+        this.link.violate("a command that is not known here");
     }
   }
 
   get #frameBytes(): number {
-    const { sampleRate, bytesPerSample } = factsOf(this.#link.call.format);
+    const { sampleRate, bytesPerSample } = factsOf(this.link.call.format);
     return (sampleRate / 50) * bytesPerSample;
   }
 
   get #frameSamples(): number {
-    return factsOf(this.#link.call.format).sampleRate / 50;
+    return factsOf(this.link.call.format).sampleRate / 50;
   }
 
   #readCommand(message: string): readonly [string, string | undefined] {
@@ -111,13 +99,13 @@ export class AsteriskPeer implements FakePeer {
       const [command = "", id] = message.split(" ");
       return [command, id];
     }
-    const parsed = parseMessage(this.#link, message);
+    const parsed = parseMessage(this.link, message);
     const { command, correlation_id: id } = parsed ?? {};
     return [typeof command === "string" ? command : "", typeof id === "string" ? id : undefined];
   }
 
-  #play(media: Uint8Array): void {
-    const link = this.#link;
+  protected takeAudio(media: Uint8Array): void {
+    const link = this.link;
     if (media.length > AsteriskPeer.MAX_MEDIA_BYTES) {
       link.violate(`${media.length} bytes close the call`);
       return;
@@ -139,13 +127,13 @@ export class AsteriskPeer implements FakePeer {
   }
 
   get #queuedFrames(): number {
-    return Math.ceil(this.#link.player.queuedSamples / this.#frameSamples);
+    return Math.ceil(this.link.player.queuedSamples / this.#frameSamples);
   }
 
   /** What came while it was full moves the place where there is room again. */
   #tellRoom(): void {
     if (!this.#isFull) return;
-    const { player } = this.#link;
+    const { player } = this.link;
     const room = player.endSamples - (AsteriskPeer.XON_FRAMES - 1) * this.#frameSamples;
     if (player.playedSamples < room) {
       player.notify(room, () => this.#tellRoom());
@@ -155,9 +143,13 @@ export class AsteriskPeer implements FakePeer {
     this.#event("MEDIA_XON");
   }
 
-  #event(name: string, fields: Json = {}, argument?: string): void {
-    const channel_id = this.#link.call.callId;
+  #event(name: string): void {
+    this.link.send(this.#words(name));
+  }
+
+  #words(name: string, fields: Json = {}, argument?: string): string {
+    const channel_id = this.link.call.callId;
     const plain = argument === undefined ? name : `${name} ${argument}`;
-    this.#link.send(this.#isJson ? json({ event: name, channel_id, ...fields }) : plain);
+    return this.#isJson ? json({ event: name, channel_id, ...fields }) : plain;
   }
 }

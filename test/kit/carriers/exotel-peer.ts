@@ -1,9 +1,12 @@
 /** Exotel's end of a call (AgentStream, Voicebot applet). */
 import type { Wire } from "../../../src/protocol/carrier/carrier.ts";
-import { base64, JsonPeer, json } from "./json-peer.ts";
-import { factsOf, hasOnly, type Json } from "./peer.ts";
+import { base64, json, MediaStreamPeer } from "./json-peer.ts";
+import { factsOf, type Json } from "./peer.ts";
 
-export class ExotelPeer extends JsonPeer {
+export class ExotelPeer extends MediaStreamPeer {
+  protected readonly vendor = "Exotel";
+  protected readonly streamField = "stream_sid";
+
   get #sid(): Json {
     return { stream_sid: this.link.call.streamId };
   }
@@ -52,30 +55,6 @@ export class ExotelPeer extends JsonPeer {
 
   protected played(name: string): Wire {
     return json({ event: "mark", sequence_number: String(this.next()), ...this.#sid, mark: { name } });
-  }
-
-  protected takeEvent(message: Json): void {
-    const { link } = this;
-    if (message.stream_sid !== link.call.streamId) {
-      link.violate("stream_sid is not the stream's");
-      return;
-    }
-    if (message.event === "media") {
-      if (
-        hasOnly(link, message, ["event", "stream_sid", "media"]) &&
-        hasOnly(link, message.media, ["payload"])
-      ) {
-        this.play(message.media.payload);
-      }
-    } else if (message.event === "mark") {
-      if (hasOnly(link, message, ["event", "stream_sid", "mark"]) && hasOnly(link, message.mark, ["name"])) {
-        this.marks.add(message.mark.name);
-      }
-    } else if (message.event === "clear") {
-      if (hasOnly(link, message, ["event", "stream_sid"])) this.clearAndAnswer();
-    } else {
-      link.violate("an event that Exotel does not know");
-    }
   }
 
   protected override isLengthRight(bytes: number): boolean {

@@ -7,10 +7,11 @@ import { randomUUID } from "node:crypto";
 import WebSocket from "ws";
 import { type Clock, systemClock } from "../../../src/kit/clock.ts";
 import type { CarrierName, Wire } from "../../../src/protocol/carrier/carrier.ts";
+import type { AudioFormat } from "../../../src/protocol/vocabulary.ts";
 import { AsteriskPeer } from "./asterisk-peer.ts";
 import { ExotelPeer } from "./exotel-peer.ts";
 import { JambonzPeer } from "./jambonz-peer.ts";
-import { type FakeCall, type FakeFormat, type FakePeer, factsOf, type PeerLink } from "./peer.ts";
+import { type FakeCall, type FakePeer, factsOf, type PeerLink, type SampleFormat } from "./peer.ts";
 import { PlivoPeer } from "./plivo-peer.ts";
 import { TelnyxPeer } from "./telnyx-peer.ts";
 import { SignalwirePeer, TwilioPeer } from "./twilio-peers.ts";
@@ -37,7 +38,7 @@ const SUBPROTOCOLS: Partial<Record<CarrierName, string>> = {
   jambonz: "audio.jambonz.org",
   asterisk: "media",
 };
-const DEFAULT_FORMATS: Readonly<Record<CarrierName, FakeFormat>> = {
+const DEFAULT_FORMATS: Readonly<Record<CarrierName, SampleFormat>> = {
   twilio: "ulaw_8000",
   signalwire: "ulaw_8000",
   telnyx: "ulaw_8000",
@@ -63,12 +64,12 @@ export function fakeCall(carrier: CarrierName, call: Partial<FakeCall> = {}): Fa
     to: "+15550199",
     parameters: {},
     format,
-    callerFormat: format,
+    callerFormat: format === "opus_48000" ? DEFAULT_FORMATS[carrier] : format,
     ...call,
   };
 }
 
-export function fakePlayer(carrier: CarrierName, format: FakeFormat, clock: Clock): VirtualPlayer {
+export function fakePlayer(carrier: CarrierName, format: AudioFormat, clock: Clock): VirtualPlayer {
   const { sampleRate, bytesPerSample } = factsOf(format);
   return new VirtualPlayer({ clock, sampleRate, bytesPerSample, prebufferMs: PREBUFFER_MS[carrier] ?? 0 });
 }
@@ -120,7 +121,7 @@ export class FakeCarrier {
     this.#peer = fakePeer(carrier, link, options.control);
     this.closed = new Promise((resolve) => {
       socket.on("close", (code) => {
-        this.player.close();
+        this.#peer.close();
         resolve(code);
       });
     });

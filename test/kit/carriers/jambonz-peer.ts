@@ -1,35 +1,20 @@
 /** jambonz's end of a call (listen with streaming bidirectionalAudio). */
 import type { Wire } from "../../../src/protocol/carrier/carrier.ts";
+import { BinaryPeer } from "./base-peer.ts";
 import { json } from "./json-peer.ts";
-import {
-  type FakePeer,
-  factsOf,
-  hasOnly,
-  isWhole,
-  type Json,
-  type PeerLink,
-  PeerMarks,
-  parseMessage,
-} from "./peer.ts";
+import { factsOf, hasOnly, isWhole, type Json, parseMessage } from "./peer.ts";
 
 /**
  * jambonz `listen`: a sample of -1 is a mark to it; marks beyond 30 are dropped without a word; those that clearMarks
  * finds are reported as cleared.
  */
-export class JambonzPeer implements FakePeer {
+export class JambonzPeer extends BinaryPeer {
   static readonly MAX_MARKS = 30;
-  readonly #link: PeerLink;
-  readonly #marks: PeerMarks;
   /** Marks that clearMarks has found in the buffer: reported when killAudio empties it. */
   #isClearing = false;
 
-  constructor(link: PeerLink) {
-    this.#link = link;
-    this.#marks = new PeerMarks(link, (name) => this.#report(name, this.#isClearing ? "cleared" : "playout"));
-  }
-
   opening(): readonly Wire[] {
-    const { call } = this.#link;
+    const { call } = this.link;
     return [
       json({
         sampleRate: factsOf(call.callerFormat).sampleRate,
@@ -44,24 +29,12 @@ export class JambonzPeer implements FakePeer {
     ];
   }
 
-  media(audio: Uint8Array): Wire {
-    return audio;
-  }
-
   digit(digit: string): Wire {
     return json({ event: "dtmf", dtmf: digit, duration: "1600" });
   }
 
-  closing(): readonly Wire[] {
-    return [];
-  }
-
-  take(message: Wire): void {
-    const link = this.#link;
-    if (typeof message !== "string") {
-      this.#play(message);
-      return;
-    }
+  protected takeText(message: string): void {
+    const { link } = this;
     const parsed = parseMessage(link, message);
     if (parsed === null) return;
     if (parsed.type === "mark") {
@@ -71,32 +44,32 @@ export class JambonzPeer implements FakePeer {
     }
     if (!hasOnly(link, parsed, ["type"])) return;
     if (parsed.type === "killAudio") {
-      for (const name of this.#marks.clear()) this.#report(name, this.#isClearing ? "cleared" : "playout");
+      this.clearAndAnswer();
       this.#isClearing = false;
     } else if (parsed.type === "clearMarks") {
-      this.#isClearing = this.#marks.size > 0;
+      this.#isClearing = this.marks.size > 0;
     } else if (parsed.type !== "disconnect") {
       link.violate("a type that jambonz does not know");
     }
   }
 
   #mark(data: Json): void {
-    if (this.#marks.size >= JambonzPeer.MAX_MARKS) this.#link.violate("more than 30 marks wait");
-    else this.#marks.add(data.name);
+    if (this.marks.size >= JambonzPeer.MAX_MARKS) this.link.violate("more than 30 marks wait");
+    else this.marks.add(data.name);
   }
 
-  #play(audio: Uint8Array): void {
-    if (!isWhole(this.#link, audio)) return;
+  protected takeAudio(audio: Uint8Array): void {
+    if (!isWhole(this.link, audio)) return;
     for (let at = 0; at < audio.length; at += 2) {
       if (audio[at] === 0xff && audio[at + 1] === 0xff) {
-        this.#link.violate("a sample of -1 is a mark");
+        this.link.violate("a sample of -1 is a mark");
         return;
       }
     }
-    this.#link.player.push(audio);
+    this.link.player.push(audio);
   }
 
-  #report(name: string, event: "playout" | "cleared"): void {
-    this.#link.send(json({ type: "mark", data: { name, event } }));
+  protected played(name: string): Wire {
+    return json({ type: "mark", data: { name, event: this.#isClearing ? "cleared" : "playout" } });
   }
 }

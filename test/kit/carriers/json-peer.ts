@@ -1,36 +1,16 @@
 /** What the carriers that speak JSON do alike, at their end of the socket. */
 import type { Wire } from "../../../src/protocol/carrier/carrier.ts";
-import {
-  type FakePeer,
-  factsOf,
-  isWhole,
-  type Json,
-  type PeerLink,
-  PeerMarks,
-  parseMessage,
-  readBase64,
-} from "./peer.ts";
+import { BasePeer } from "./base-peer.ts";
+import { factsOf, hasOnly, isWhole, type Json, parseMessage, readBase64 } from "./peer.ts";
 
 export const json = (value: Json): string => JSON.stringify(value);
 export const base64 = (audio: Uint8Array): string => Buffer.from(audio).toString("base64");
 
-/** What these carriers do alike: audio in base64, marks that are answered, also those that a clear takes away. */
-export abstract class JsonPeer implements FakePeer {
-  protected readonly link: PeerLink;
-  protected readonly marks: PeerMarks;
+/** Audio in base64, numbered messages. */
+export abstract class JsonPeer extends BasePeer {
   #sequence = 0;
   #chunk = 0;
 
-  constructor(link: PeerLink) {
-    this.link = link;
-    this.marks = new PeerMarks(link, (name) => link.send(this.played(name)));
-  }
-
-  abstract opening(): readonly Wire[];
-  abstract media(audio: Uint8Array): Wire;
-  abstract digit(digit: string): Wire;
-  abstract closing(): readonly Wire[];
-  protected abstract played(name: string): Wire;
   protected abstract takeEvent(message: Json): void;
 
   take(message: Wire): void {
@@ -49,10 +29,16 @@ export abstract class JsonPeer implements FakePeer {
   }
 
   protected play(payload: unknown): void {
-    const audio = readBase64(this.link, payload);
+    const bytes = readBase64(this.link, payload);
+    const audio = bytes === null ? null : this.decoded(bytes);
     if (audio !== null && isWhole(this.link, audio) && this.isLengthRight(audio.length)) {
       this.link.player.push(audio);
     }
+  }
+
+  /** What is played of a payload; null after `violate`. */
+  protected decoded(payload: Uint8Array): Uint8Array | null {
+    return payload;
   }
 
   /** Calls `violate` for a length that the carrier does not take. */
@@ -60,13 +46,38 @@ export abstract class JsonPeer implements FakePeer {
     return true;
   }
 
-  /** Twilio, SignalWire, Telnyx and Exotel: the marks that are taken away come back as well. */
-  protected clearAndAnswer(): void {
-    for (const name of this.marks.clear()) this.link.send(this.played(name));
-  }
-
   protected durationMs(bytes: number): number {
     const { sampleRate, bytesPerSample } = factsOf(this.link.call.format);
     return (bytes * 1000) / (sampleRate * bytesPerSample);
+  }
+}
+
+/** Twilio's events, which SignalWire, Telnyx and Exotel took over, each with its own name for the stream. */
+export abstract class MediaStreamPeer extends JsonPeer {
+  /** As the vendor is called in a violation. */
+  protected abstract readonly vendor: string;
+  /** The field that names the stream in each message to the vendor; null: none does. */
+  protected abstract readonly streamField: string | null;
+
+  protected takeEvent(message: Json): void {
+    const { link, streamField } = this;
+    if (streamField !== null && message[streamField] !== link.call.streamId) {
+      link.violate(`${streamField} is not the stream's`);
+      return;
+    }
+    const common = streamField === null ? ["event"] : ["event", streamField];
+    if (message.event === "media") {
+      if (hasOnly(link, message, [...common, "media"]) && hasOnly(link, message.media, ["payload"])) {
+        this.play(message.media.payload);
+      }
+    } else if (message.event === "mark") {
+      if (hasOnly(link, message, [...common, "mark"]) && hasOnly(link, message.mark, ["name"])) {
+        this.marks.add(message.mark.name);
+      }
+    } else if (message.event === "clear") {
+      if (hasOnly(link, message, common)) this.clearAndAnswer();
+    } else {
+      link.violate(`an event that ${this.vendor} does not know`);
+    }
   }
 }

@@ -3,8 +3,8 @@ import type { Wire } from "../../../src/protocol/carrier/carrier.ts";
 import type { AudioFormat } from "../../../src/protocol/vocabulary.ts";
 import type { VirtualPlayer } from "./virtual-player.ts";
 
-/** Opus packets have no length in time that a fake player could tell. */
-export type FakeFormat = Exclude<AudioFormat, "opus_48000">;
+/** What a fake caller can be heard in. */
+export type SampleFormat = Exclude<AudioFormat, "opus_48000">;
 
 /** A call as its application has set it up. */
 export interface FakeCall {
@@ -14,8 +14,8 @@ export interface FakeCall {
   readonly to: string;
   readonly parameters: Readonly<Record<string, string>>;
   /** What the carrier is to be sent. */
-  readonly format: FakeFormat;
-  readonly callerFormat: FakeFormat;
+  readonly format: AudioFormat;
+  readonly callerFormat: SampleFormat;
 }
 
 export interface PeerLink {
@@ -36,20 +36,24 @@ export interface FakePeer {
   closing(): readonly Wire[];
   /** Behaves as the vendor does; calls `violate` where it would not take the message. */
   take(message: Wire): void;
+  /** Frees what it decodes with. */
+  close(): void;
 }
 
+/** Of what is played: Opus is played as the 16-bit samples that it decodes to. */
 export interface Facts {
-  readonly codec: "ulaw" | "alaw" | "pcm";
+  readonly codec: "ulaw" | "alaw" | "pcm" | "opus";
   readonly sampleRate: number;
   readonly bytesPerSample: 1 | 2;
 }
 
-export function factsOf(format: FakeFormat): Facts {
+export function factsOf(format: AudioFormat): Facts {
   const [codec = "", rate] = format.split("_");
+  const isG711 = codec === "ulaw" || codec === "alaw";
   return {
-    codec: codec === "ulaw" || codec === "alaw" ? codec : "pcm",
+    codec: isG711 || codec === "opus" ? codec : "pcm",
     sampleRate: Number(rate),
-    bytesPerSample: codec === "pcm" ? 2 : 1,
+    bytesPerSample: isG711 ? 1 : 2,
   };
 }
 

@@ -1,9 +1,15 @@
 /** Telnyx's end of a call, stream_bidirectional_mode rtp. */
+import OpusScript from "opusscript";
 import type { Wire } from "../../../src/protocol/carrier/carrier.ts";
-import { base64, JsonPeer, json } from "./json-peer.ts";
-import { factsOf, hasOnly, type Json } from "./peer.ts";
+import { base64, json, MediaStreamPeer } from "./json-peer.ts";
+import { factsOf, type Json } from "./peer.ts";
 
-export class TelnyxPeer extends JsonPeer {
+export class TelnyxPeer extends MediaStreamPeer {
+  protected readonly vendor = "Telnyx";
+  protected readonly streamField = null;
+  /** Of a call with stream_bidirectional_codec OPUS, from its first packet on. */
+  #opus: OpusScript | null = null;
+
   get #id(): Json {
     return { stream_id: this.link.call.streamId };
   }
@@ -11,7 +17,7 @@ export class TelnyxPeer extends JsonPeer {
   opening(): readonly Wire[] {
     const { call } = this.link;
     const { codec, sampleRate } = factsOf(call.callerFormat);
-    const encoding = { ulaw: "PCMU", alaw: "PCMA", pcm: "L16" }[codec];
+    const encoding = { ulaw: "PCMU", alaw: "PCMA", pcm: "L16", opus: "OPUS" }[codec];
     return [
       json({ event: "connected", version: "1.0.0" }),
       json({
@@ -57,20 +63,22 @@ export class TelnyxPeer extends JsonPeer {
     return json({ event: "mark", sequence_number: String(this.next()), mark: { name }, ...this.#id });
   }
 
-  protected takeEvent(message: Json): void {
-    const { link } = this;
-    if (message.event === "media") {
-      if (hasOnly(link, message, ["event", "media"]) && hasOnly(link, message.media, ["payload"])) {
-        this.play(message.media.payload);
-      }
-    } else if (message.event === "mark") {
-      if (hasOnly(link, message, ["event", "mark"]) && hasOnly(link, message.mark, ["name"])) {
-        this.marks.add(message.mark.name);
-      }
-    } else if (message.event === "clear") {
-      if (hasOnly(link, message, ["event"])) this.clearAndAnswer();
-    } else {
-      link.violate("an event that Telnyx does not know");
+  override close(): void {
+    super.close();
+    this.#opus?.delete();
+    this.#opus = null;
+  }
+
+  /** Of Opus the payload of an RTP packet, that is, one packet (RFC 7587). */
+  protected override decoded(payload: Uint8Array): Uint8Array | null {
+    const { call } = this.link;
+    if (call.format !== "opus_48000") return payload;
+    this.#opus ??= new OpusScript(48_000, 1);
+    try {
+      return this.#opus.decode(Buffer.from(payload));
+    } catch (error) {
+      this.link.violate(`${payload.length} bytes are no Opus packet: ${String(error)}`);
+      return null;
     }
   }
 

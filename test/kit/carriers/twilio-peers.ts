@@ -1,10 +1,13 @@
 /** Twilio's end of a call, and SignalWire's, which took after it. */
 import type { Wire } from "../../../src/protocol/carrier/carrier.ts";
-import { base64, JsonPeer, json } from "./json-peer.ts";
-import { factsOf, hasOnly, type Json } from "./peer.ts";
+import { base64, json, MediaStreamPeer } from "./json-peer.ts";
+import { factsOf, type Json } from "./peer.ts";
 
 /** Twilio; SignalWire leaves out `streamSid` on the top level. */
-export class TwilioPeer extends JsonPeer {
+export class TwilioPeer extends MediaStreamPeer {
+  protected readonly vendor: string = "Twilio";
+  protected readonly streamField = "streamSid";
+
   get #sid(): Json {
     return { streamSid: this.link.call.streamId };
   }
@@ -67,33 +70,11 @@ export class TwilioPeer extends JsonPeer {
   protected played(name: string): Wire {
     return json({ event: "mark", sequenceNumber: String(this.next()), ...this.#sid, mark: { name } });
   }
-
-  protected takeEvent(message: Json): void {
-    if (message.streamSid !== this.link.call.streamId) {
-      this.link.violate("streamSid is not the stream's");
-      return;
-    }
-    const { link } = this;
-    if (message.event === "media") {
-      if (
-        hasOnly(link, message, ["event", "streamSid", "media"]) &&
-        hasOnly(link, message.media, ["payload"])
-      ) {
-        this.play(message.media.payload);
-      }
-    } else if (message.event === "mark") {
-      if (hasOnly(link, message, ["event", "streamSid", "mark"]) && hasOnly(link, message.mark, ["name"])) {
-        this.marks.add(message.mark.name);
-      }
-    } else if (message.event === "clear") {
-      if (hasOnly(link, message, ["event", "streamSid"])) this.clearAndAnswer();
-    } else {
-      link.violate("an event that Twilio does not know (31924)");
-    }
-  }
 }
 
 export class SignalwirePeer extends TwilioPeer {
+  protected override readonly vendor = "SignalWire";
+
   override digit(digit: string): Wire {
     return json({ event: "dtmf", sequenceNumber: String(this.next()), dtmf: { digit, duration: 240 } });
   }
