@@ -3,7 +3,8 @@
 import WebSocket from "ws";
 
 const text = process.argv[2] ?? "Hello from voicewire.";
-const socket = new WebSocket("ws://127.0.0.1:8080/live/example-speak?format=pcm_24000");
+const gateway = process.env.VOICEWIRE_URL ?? "ws://127.0.0.1:8080";
+const socket = new WebSocket(`${gateway}/live/example-speak?format=pcm_24000`);
 let bytes = 0;
 
 socket.on("open", () => socket.send(JSON.stringify({ type: "speak", text })));

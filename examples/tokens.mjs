@@ -7,7 +7,8 @@ const tokens =
   "Once upon a time there was a gateway. It spoke while it was still being told what to say. ".split(
     /(?<= )/,
   );
-const socket = new WebSocket("ws://127.0.0.1:8080/live/example-tokens?format=ulaw_8000&lead_ms=200");
+const gateway = process.env.VOICEWIRE_URL ?? "ws://127.0.0.1:8080";
+const socket = new WebSocket(`${gateway}/live/example-tokens?format=ulaw_8000&lead_ms=200`);
 const send = (message) => socket.send(JSON.stringify(message));
 
 socket.on("message", (data, isBinary) => {

@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import WebSocket from "ws";
 
-const base = "ws://127.0.0.1:8080/live/example-codecs";
+const base = `${process.env.VOICEWIRE_URL ?? "ws://127.0.0.1:8080"}/live/example-codecs`;
 const phone = new WebSocket(`${base}?format=ulaw_8000`);
 phone.on("error", (error) => {
   console.error(`Can't reach the gateway: ${error.message}. Start one with: npm start`);
