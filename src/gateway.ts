@@ -69,6 +69,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const opusPool = await createOpusPool({
     workers: config.opusWorkers,
     bitrateKbps: Number(config.opusBitrateKbps),
+  }).catch(async (thrown: unknown) => {
+    // Its checks of the regions have begun.
+    phrases?.close();
+    await upstream.close();
+    throw thrown;
   });
   const pacer = new Pacer(clock);
   const tuning = tuningOf(config);

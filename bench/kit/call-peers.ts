@@ -5,8 +5,42 @@ import WebSocket from "ws";
 import { monotonicMs } from "./monotonic.ts";
 
 const BYTES_PER_FRAME = 160;
+const SAMPLES_PER_MS = 8;
 /** How a message of audio begins on the wire. */
 const MEDIA = '{"event":"media"';
+
+/** What a process full of phones is told to do. */
+export interface PhonesCommands {
+  /** Twilio calls, one for each session. */
+  dialTwilio(args: CallArgs): Promise<null>;
+  /** RTP calls, one for each session. */
+  callRtp(args: CallArgs): Promise<null>;
+  /** Forgets what came of RTP so far: calls have only begun. */
+  restartBeat(): null;
+  beat(): BeatSummary;
+  hangUp(): null;
+}
+
+interface CallArgs {
+  /** The gateway's. */
+  readonly port: number;
+  readonly sessions: readonly string[];
+}
+
+/** When RTP packets came, all calls together. */
+export interface BeatSummary {
+  readonly packets: number;
+  /** How far a packet is from 20 ms after the one before it, ms. */
+  readonly offP50Ms: number;
+  readonly offP99Ms: number;
+  /** Packets that came in one burst with the one before. */
+  readonly backToBack: number;
+  /** RFC 3550 section 6.4.1, the 99th percentile over the calls, ms. */
+  readonly jitterMs: number;
+  readonly sequenceErrors: number;
+  /** Frames that were left out because the sender was held up. */
+  readonly skipped: number;
+}
 
 /** The application's end: speaks, and interrupts. */
 export class Speaker {
@@ -121,15 +155,15 @@ export class TwilioEar implements Ear {
 
 /** An RTP phone: when each packet came, and what was wrong with their numbers. */
 export class RtpEar {
-  readonly intervalsMs: number[] = [];
+  intervalsMs: number[] = [];
   packets = 0;
   sequenceErrors = 0;
   /** Frames that the sender left out because it was held up. */
   skipped = 0;
+  /** Interarrival jitter as RFC 3550 section 6.4.1 counts it, ms. */
+  jitterMs = 0;
   readonly #socket: Socket;
-  #lastMs = 0;
-  #sequence = -1;
-  #timestamp = 0;
+  #last: { readonly atMs: number; readonly sequence: number; readonly timestamp: number } | null = null;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
@@ -147,22 +181,34 @@ export class RtpEar {
     return ear;
   }
 
+  /** Counts from here on; the numbers go on. */
+  restart(): void {
+    this.intervalsMs = [];
+    this.packets = 0;
+    this.sequenceErrors = 0;
+    this.skipped = 0;
+    this.jitterMs = 0;
+  }
+
   close(): void {
     this.#socket.close();
   }
 
   #take(packet: Buffer): void {
-    const nowMs = monotonicMs();
-    const sequence = packet.readUInt16BE(2);
-    const timestamp = packet.readUInt32BE(4);
-    if (this.packets > 0) {
-      this.intervalsMs.push(nowMs - this.#lastMs);
-      if (sequence !== ((this.#sequence + 1) & 0xffff)) this.sequenceErrors += 1;
-      this.skipped += ((timestamp - this.#timestamp) >>> 0) / BYTES_PER_FRAME - 1;
-    }
+    const now = {
+      atMs: monotonicMs(),
+      sequence: packet.readUInt16BE(2),
+      timestamp: packet.readUInt32BE(4),
+    };
+    const last = this.#last;
+    this.#last = now;
     this.packets += 1;
-    this.#lastMs = nowMs;
-    this.#sequence = sequence;
-    this.#timestamp = timestamp;
+    if (last === null) return;
+    const apartMs = now.atMs - last.atMs;
+    const samples = (now.timestamp - last.timestamp) >>> 0;
+    this.intervalsMs.push(apartMs);
+    if (now.sequence !== ((last.sequence + 1) & 0xffff)) this.sequenceErrors += 1;
+    this.skipped += samples / BYTES_PER_FRAME - 1;
+    this.jitterMs += (Math.abs(apartMs - samples / SAMPLES_PER_MS) - this.jitterMs) / 16;
   }
 }

@@ -3,19 +3,20 @@
  * beat, silence where there is no speech, and a mark is played when the frame before it is over.
  *
  * Beats stand on one grid for all players (multiples of the frame length, which the pacer's slots divide), so that a
- * thousand calls wake the process fifty times a second and not fifty thousand.
+ * thousand calls wake the process fifty times a second and not fifty thousand. What was late is made up for one frame at a
+ * time, half a frame apart: never in a burst, and the grid stays where it was.
  */
-import type { Paced, PacedEntry } from "../fanout/pacer.ts";
+import type { Paced, PacedEntry, WakeOrder } from "../fanout/pacer.ts";
 
 export interface PacedPlayerOptions {
   readonly frameMs: number;
   /** One frame of it; sent where there is nothing else. */
   readonly silence: Uint8Array;
   /** Makes the entry that wakes this player (`Pacer.register`). */
-  readonly register: (paced: Paced) => PacedEntry;
+  readonly register: (paced: Paced, order: WakeOrder) => PacedEntry;
   readonly nowMs: () => number;
-  /** The frames of one beat, or of the few that are made up for after a late one. */
-  readonly send: (frames: readonly PacedFrame[]) => void;
+  /** The frame of one beat. */
+  readonly send: (frame: PacedFrame) => void;
   /** So many beats passed without a frame: the process was held up for longer than is made up for. */
   readonly onSkipped: (frames: number) => void;
   /** All that stood before the mark has been played. */
@@ -30,8 +31,8 @@ export interface PacedFrame {
 
 type Item = { readonly frame: Uint8Array } | { readonly mark: string };
 
-/** Beats that are made up for at once after a late wake; a jitter buffer takes no more in a row. */
-const MAX_BACK_TO_BACK = 3;
+/** Beats that are made up for after a late wake: what is later than that, a jitter buffer has given up. */
+const MAX_BEHIND = 3;
 /** Frames and marks that wait; the session sends ahead by its lead only, so this is never reached but by a fault. */
 const MAX_WAITING = 1000;
 
@@ -39,14 +40,14 @@ export class PacedPlayer implements Paced {
   readonly #options: PacedPlayerOptions;
   readonly #entry: PacedEntry;
   #waiting: Item[] = [];
-  #due: PacedFrame[] = [];
+  #due: PacedFrame | null = null;
   #nextMs = 0;
   #wasSilent = true;
   #isStopped = false;
 
   constructor(options: PacedPlayerOptions) {
     this.#options = options;
-    this.#entry = options.register(this);
+    this.#entry = options.register(this, "first");
   }
 
   /** Frames that wait, for statistics. */
@@ -75,7 +76,7 @@ export class PacedPlayer implements Paced {
   /** What waits is not played, nor are its marks. */
   clear(): void {
     this.#waiting = [];
-    this.#due = [];
+    this.#due = null;
   }
 
   /** Idempotent. */
@@ -88,40 +89,41 @@ export class PacedPlayer implements Paced {
   tick(nowMs: number): void {
     if (this.#isStopped) return;
     const { frameMs, onSkipped } = this.#options;
-    const missed = Math.floor((nowMs - this.#nextMs) / frameMs) + 1 - MAX_BACK_TO_BACK;
+    const missed = Math.floor((nowMs - this.#nextMs) / frameMs) + 1 - MAX_BEHIND;
     if (missed > 0) {
       this.#nextMs += missed * frameMs;
       onSkipped(missed);
       // Time has passed without sound: what follows begins anew.
       this.#wasSilent = true;
     }
-    for (; this.#nextMs <= nowMs && !this.#isStopped; this.#nextMs += frameMs) this.#beat();
-    if (!this.#isStopped) this.#entry.wakeAt(this.#nextMs);
+    this.#due = this.#beat();
+    this.#nextMs += frameMs;
+    if (!this.#isStopped) this.#entry.wakeAt(Math.max(this.#nextMs, nowMs + frameMs / 2));
   }
 
   send(): void {
     const due = this.#due;
-    if (due.length === 0) return;
-    this.#due = [];
+    if (due === null) return;
+    this.#due = null;
     this.#options.send(due);
   }
 
-  #beat(): void {
+  /** null: the player was stopped meanwhile. */
+  #beat(): PacedFrame | null {
     for (;;) {
       const item = this.#waiting.shift();
       if (item === undefined) {
-        this.#due.push({ bytes: this.#options.silence, isTalkspurtStart: false });
         this.#wasSilent = true;
-        return;
+        return { bytes: this.#options.silence, isTalkspurtStart: false };
       }
       if ("frame" in item) {
-        this.#due.push({ bytes: item.frame, isTalkspurtStart: this.#wasSilent });
+        const isTalkspurtStart = this.#wasSilent;
         this.#wasSilent = false;
-        return;
+        return { bytes: item.frame, isTalkspurtStart };
       }
       // The frame before it left a beat ago: it is over. Told of, it may stop the player.
       this.#options.onPlayed(item.mark);
-      if (this.#isStopped) return;
+      if (this.#isStopped) return null;
     }
   }
 

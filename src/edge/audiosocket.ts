@@ -28,6 +28,8 @@ import type { AudioFormat } from "../protocol/vocabulary.ts";
 const FRAME_MS = 20;
 /** How long the first audio of the caller is waited for, which says the format, ms; then it is 8 kHz. */
 const FORMAT_WAIT_MS = 500;
+/** How long an Asterisk may take to read the end of its call, ms; then the connection is cut off. */
+const END_WAIT_MS = 2000;
 /** What an Asterisk that does not read is behind with when it is given up: seconds of sound that nobody hears in time. */
 const MAX_BEHIND_BYTES = 64 * 1024;
 
@@ -96,6 +98,7 @@ class AudioSocketLine implements CallLine {
   #callId = "";
   #format: AudioFormat | null = null;
   #formatTimer: Timer | null = null;
+  #endTimer: Timer | null = null;
 
   constructor(socket: Socket, options: AudioSocketOptions) {
     this.#socket = socket;
@@ -119,6 +122,7 @@ class AudioSocketLine implements CallLine {
     );
     socket.on("close", () => {
       this.#formatTimer?.cancel();
+      this.#endTimer?.cancel();
       this.#codec.hangUp();
       this.#call.closed();
     });
@@ -137,6 +141,8 @@ class AudioSocketLine implements CallLine {
     if (!this.#socket.writable) return;
     this.#socket.end(audioSocketHangUp());
     this.#socket.destroySoon();
+    const { clock } = this.#options;
+    this.#endTimer = clock.at(clock.nowMs() + END_WAIT_MS, () => this.#socket.destroy());
   }
 
   #read(bytes: Uint8Array): readonly CarrierEvent[] {
@@ -177,9 +183,9 @@ class AudioSocketLine implements CallLine {
     const player = new PacedPlayer({
       frameMs: FRAME_MS,
       silence: silenceBytes("pcm", frameSamples(format, FRAME_MS)),
-      register: (paced) => pacer.register(paced),
+      register: (paced, order) => pacer.register(paced, order),
       nowMs: () => clock.nowMs(),
-      send: (frames) => this.#write(format, frames),
+      send: (frame) => this.#write(format, frame),
       // There are no timestamps: what follows is simply heard later.
       onSkipped: () => undefined,
       onPlayed: (name) => {
@@ -198,19 +204,13 @@ class AudioSocketLine implements CallLine {
     this.#codec.begin(call, player);
   }
 
-  #write(format: AudioFormat, frames: readonly PacedFrame[]): void {
+  #write(format: AudioFormat, { bytes }: PacedFrame): void {
     if (!this.#socket.writable) return;
     if (this.#socket.writableLength > MAX_BEHIND_BYTES) {
       this.#options.log.warn({ code: "slow_consumer" }, "AudioSocket peer does not read: call ended");
       this.#socket.destroy();
       return;
     }
-    const kind = audioSocketKind(format) ?? 0;
-    this.#socket.write(
-      audioSocketPackets(
-        kind,
-        frames.map(({ bytes }) => bytes),
-      ),
-    );
+    this.#socket.write(audioSocketPackets(audioSocketKind(format) ?? 0, [bytes]));
   }
 }

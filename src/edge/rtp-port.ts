@@ -14,12 +14,13 @@ import type { CallLine } from "../calls/call-sink.ts";
 import type { Calls } from "../calls/calls.ts";
 import { NEWS, PACED_LEAD_MS, PACED_MARK_MS, PacedCodec } from "../calls/paced-codec.ts";
 import { type PacedFrame, PacedPlayer } from "../calls/paced-player.ts";
-import { ERRORS, type ErrorCode, GatewayError } from "../errors.ts";
+import { ERRORS, type ErrorCode, GatewayError, toGatewayError } from "../errors.ts";
 import type { Pacer } from "../fanout/pacer.ts";
 import type { SendResult } from "../fanout/sink.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { CarrierDialect, CarrierEvent } from "../protocol/carrier/carrier.ts";
+import { lookUp, type RtpPeer, rtpFamily } from "./rtp-peer.ts";
 
 const FRAME_MS = 20;
 /** How long a peer that was not named may take to send its first packet, ms. */
@@ -28,11 +29,6 @@ const PEER_WAIT_MS = 60_000;
 const SILENT_PEER_MS = 60_000;
 
 export type RtpFormat = "ulaw_8000" | "alaw_8000";
-
-export interface RtpPeer {
-  readonly address: string;
-  readonly port: number;
-}
 
 export interface RtpCall {
   readonly callId: string;
@@ -84,7 +80,7 @@ export class RtpPort implements CallLine {
       sequence: randomInt(2 ** 16),
       timestamp: randomInt(2 ** 32),
     });
-    this.#socket = createSocket(options.host.includes(":") ? "udp6" : "udp4");
+    this.#socket = createSocket({ type: rtpFamily(options.host) === 6 ? "udp6" : "udp4", lookup: lookUp });
     this.#socket.on("message", (packet, from) => this.#onPacket(packet, from));
   }
 
@@ -104,7 +100,7 @@ export class RtpPort implements CallLine {
         this.#socket.on("error", (thrown) => log.debug({ detail: thrown.message }, "RTP port broke"));
         // Asked before the call begins: one that is refused closes the socket.
         const taken = this.#socket.address().port;
-        if (this.#peer !== null) this.#begin();
+        if (this.#peer !== null) this.#beginIfRoom();
         else this.#timer = clock.at(clock.nowMs() + PEER_WAIT_MS, () => this.close());
         if (this.#isClosed) reject(refusal(this.#endReason));
         else resolve(taken);
@@ -151,7 +147,7 @@ export class RtpPort implements CallLine {
     const isRtp = parseRtp(packet) !== null;
     if (this.#peer === null && isRtp) {
       this.#peer = { address: from.address, port: from.port };
-      this.#begin();
+      this.#beginIfRoom();
     }
     const peer = this.#peer;
     if (peer === null || from.address !== peer.address || from.port !== peer.port) {
@@ -177,6 +173,21 @@ export class RtpPort implements CallLine {
     return key === null ? events : [...events, { kind: "dtmf", ...key }];
   }
 
+  /** There was room when the port was taken, which may be a minute ago. */
+  #beginIfRoom(): void {
+    const { calls, log } = this.#options;
+    try {
+      calls.mustHaveRoom();
+    } catch (thrown) {
+      const { code, closeCode } = toGatewayError(thrown);
+      log.warn({ carrier: "rtp", code }, "Call refused");
+      calls.stats.of("rtp").refused += 1;
+      this.end(closeCode, code);
+      return;
+    }
+    this.#begin();
+  }
+
   #begin(): void {
     const { call, calls, pacer, clock } = this.#options;
     this.#timer?.cancel();
@@ -199,9 +210,9 @@ export class RtpPort implements CallLine {
         call.format === "ulaw_8000" ? "ulaw" : "alaw",
         frameSamples(call.format, FRAME_MS),
       ),
-      register: (paced) => pacer.register(paced),
+      register: (paced, order) => pacer.register(paced, order),
       nowMs: () => clock.nowMs(),
-      send: (frames) => this.#write(frames),
+      send: (frame) => this.#write(frame),
       onSkipped: (frames) => this.#packets.skip(frames),
       onPlayed: (name) => {
         this.#codec.notePlayed(name);
@@ -226,12 +237,10 @@ export class RtpPort implements CallLine {
     });
   }
 
-  #write(frames: readonly PacedFrame[]): void {
+  #write({ bytes, isTalkspurtStart }: PacedFrame): void {
     const peer = this.#peer;
     if (this.#isClosed || peer === null) return;
-    for (const { bytes, isTalkspurtStart } of frames) {
-      this.#socket.send(this.#packets.wrap(bytes, isTalkspurtStart), peer.port, peer.address);
-    }
+    this.#socket.send(this.#packets.wrap(bytes, isTalkspurtStart), peer.port, peer.address);
   }
 }
 

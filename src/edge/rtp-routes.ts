@@ -12,9 +12,10 @@ import type { Pacer } from "../fanout/pacer.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import { readRtpRequest } from "../protocol/carrier/rtp-request.ts";
-import { admitCarrier, type CarrierAuth } from "./carrier-auth.ts";
+import { admitCarrier, type CarrierAuth, knockOf } from "./carrier-auth.ts";
 import { Reply, readBody } from "./http.ts";
 import { decoded } from "./live-socket.ts";
+import { reachablePeer } from "./rtp-peer.ts";
 import { RtpPort } from "./rtp-port.ts";
 
 export interface PortRange {
@@ -56,7 +57,7 @@ export class RtpPorts {
     app.post("/carrier/rtp", (res, req) => this.#answer(res, req));
     app.del("/carrier/rtp/:call", (res, req) => {
       const callId = decoded(req.getParameter(0) ?? "");
-      const knock = knockOf(req);
+      const knock = knockOf(req, "asterisk");
       const reply = new Reply(res);
       try {
         admitCarrier(knock, this.#options);
@@ -76,7 +77,7 @@ export class RtpPorts {
   }
 
   #answer(res: HttpResponse, req: HttpRequest): void {
-    const knock = knockOf(req);
+    const knock = knockOf(req, "asterisk");
     const reply = new Reply(res);
     readBody(res, this.#options.maxMessageBytes)
       .then(async (body) => {
@@ -89,6 +90,7 @@ export class RtpPorts {
   async #take(body: string) {
     const { calls, pacer, clock, log, host } = this.#options;
     const request = readRtpRequest(body);
+    const peer = request.peer === null ? null : reachablePeer(request.peer, host);
     calls.mustHaveRoom();
     this.#mustHaveRoom();
     const callId = randomUUID();
@@ -104,7 +106,7 @@ export class RtpPorts {
           callId,
           parameters,
           format: request.format,
-          peer: request.peer,
+          peer,
           eventType: request.dtmfPayloadType,
         },
         calls,
@@ -173,12 +175,4 @@ export function readPortRange(text: string): PortRange | null {
     "Setting rtp-ports can't be used: expected two ports from 1024 to 65535, e.g. 10000-10100",
     { field: "rtp-ports" },
   );
-}
-
-function knockOf(req: HttpRequest) {
-  const headers = new Map<string, string>();
-  req.forEach((name, value) => {
-    headers.set(name, value);
-  });
-  return { carrier: "asterisk", path: req.getUrl(), query: req.getQuery() ?? "", headers } as const;
 }

@@ -1,11 +1,17 @@
 /**
  * One timer for every session of the process: wakes at most once per slot and runs what is due. A thousand
- * sessions that each wake every 100 ms cost a thousand calls in twenty slots, not a thousand timers.
+ * sessions that each wake every 100 ms cost a thousand calls in twenty slots, not a thousand timers. Many that are due
+ * together are woken in groups, with a turn of the event loop between.
  */
 import type { Clock, Timer } from "../kit/clock.ts";
 
 /** Width of a slot, ms: how late a wake may be by design. */
 const SLOT_MS = 4;
+/**
+ * So long is made for sessions in one turn of the event loop, ms; sending takes about as long again. They are sent ahead
+ * and can wait, but an interruption or a phone's next frame that has to wait for all of them is heard.
+ */
+const MAX_MAKE_MS = 1.5;
 
 export interface Paced {
   /** Called at or up to a slot after the time asked for: makes what is due; must not throw. */
@@ -14,6 +20,12 @@ export interface Paced {
   send(): void;
 }
 
+/**
+ * Who is woken before whom in one wake: `first` those whose frames are heard the moment they are sent (a phone without a
+ * buffer), and they have sent before anything is made for the others, who are sent ahead and can wait for some ms.
+ */
+export type WakeOrder = "first" | "after";
+
 /** Handle of one session in the pacer; asking again moves the wake, it never adds a second one. */
 export interface PacedEntry {
   wakeAt(atMs: number): void;
@@ -21,14 +33,21 @@ export interface PacedEntry {
   cancel(): void;
 }
 
+/** In no slot. */
+const NONE = -1;
+/** Taken out of its slot, to be woken now. */
+const DUE = -2;
+
 class Entry implements PacedEntry {
-  slot = -1;
+  slot = NONE;
   readonly #pacer: Pacer;
   readonly paced: Paced;
+  readonly order: WakeOrder;
 
-  constructor(pacer: Pacer, paced: Paced) {
+  constructor(pacer: Pacer, paced: Paced, order: WakeOrder) {
     this.#pacer = pacer;
     this.paced = paced;
+    this.order = order;
   }
 
   wakeAt(atMs: number): void {
@@ -36,7 +55,7 @@ class Entry implements PacedEntry {
   }
 
   cancel(): void {
-    this.slot = -1;
+    this.slot = NONE;
   }
 }
 
@@ -45,13 +64,17 @@ export class Pacer {
   readonly #slots = new Map<number, Entry[]>();
   #timer: Timer | null = null;
   #timerSlot = Number.POSITIVE_INFINITY;
+  /** Due, and not woken yet, in their order. */
+  readonly #waiting: Entry[] = [];
+  /** The turn in which they go on; null: none waits. */
+  #turn: NodeJS.Immediate | null = null;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  register(paced: Paced): PacedEntry {
-    return new Entry(this, paced);
+  register(paced: Paced, order: WakeOrder = "after"): PacedEntry {
+    return new Entry(this, paced, order);
   }
 
   enqueue(entry: Entry, atMs: number): void {
@@ -69,6 +92,9 @@ export class Pacer {
     this.#timer = null;
     this.#timerSlot = Number.POSITIVE_INFINITY;
     this.#slots.clear();
+    if (this.#turn !== null) clearImmediate(this.#turn);
+    this.#turn = null;
+    this.#waiting.length = 0;
   }
 
   #arm(slot: number): void {
@@ -80,24 +106,56 @@ export class Pacer {
   #fire(): void {
     this.#timer = null;
     this.#timerSlot = Number.POSITIVE_INFINITY;
-    const nowMs = this.#clock.nowMs();
-    const dueSlot = Math.floor(nowMs / SLOT_MS);
-    const woken: Paced[] = [];
+    const { first, after } = this.#takeDue(Math.floor(this.#clock.nowMs() / SLOT_MS));
+    for (let at = 0; at < first.length; ) at = this.#wake(first, at);
+    this.#waiting.push(...after);
+    // What an earlier wake has left goes on in its own turn, and these behind it.
+    if (this.#turn === null) this.#wakeWaiting();
+    let next = Number.POSITIVE_INFINITY;
+    for (const slot of this.#slots.keys()) if (slot < next) next = slot;
+    if (next < this.#timerSlot) this.#arm(next);
+  }
+
+  /** As many as there is time for now; the others after whatever the sockets have brought meanwhile. */
+  #wakeWaiting(): void {
+    this.#turn = null;
+    const woken = this.#wake(this.#waiting, 0);
+    this.#waiting.splice(0, woken);
+    if (this.#waiting.length > 0) this.#turn = setImmediate(() => this.#wakeWaiting());
+  }
+
+  /** Takes out what stands in slots up to this one, in their order. */
+  #takeDue(dueSlot: number): Readonly<Record<WakeOrder, readonly Entry[]>> {
+    const due: Record<WakeOrder, Entry[]> = { first: [], after: [] };
     for (const slot of [...this.#slots.keys()].filter((key) => key <= dueSlot).sort((a, b) => a - b)) {
       const bucket = this.#slots.get(slot) ?? [];
       this.#slots.delete(slot);
       for (const entry of bucket) {
         // An entry that moved on since stands in another slot, too: only its latest wish counts.
         if (entry.slot !== slot) continue;
-        entry.slot = -1;
-        entry.paced.tick(nowMs);
-        woken.push(entry.paced);
+        entry.slot = DUE;
+        due[entry.order].push(entry);
       }
+    }
+    return due;
+  }
+
+  /** Wakes entries from this one on for MAX_MAKE_MS, one at least, and lets them send. Returns where to go on. */
+  #wake(entries: readonly Entry[], from: number): number {
+    const endMs = this.#clock.nowMs() + MAX_MAKE_MS;
+    const woken: Paced[] = [];
+    let at = from;
+    for (let nowMs = this.#clock.nowMs(); at < entries.length && (at === from || nowMs < endMs); at += 1) {
+      const entry = entries[at];
+      // One that was woken before it may have cancelled or moved it.
+      if (entry?.slot !== DUE) continue;
+      entry.slot = NONE;
+      entry.paced.tick(nowMs);
+      woken.push(entry.paced);
+      nowMs = this.#clock.nowMs();
     }
     // All sends in a row: the kernel's and the readers' code stays warm, and on one machine the readers stay awake.
     for (const paced of woken) paced.send();
-    let next = Number.POSITIVE_INFINITY;
-    for (const slot of this.#slots.keys()) if (slot < next) next = slot;
-    if (next < this.#timerSlot) this.#arm(next);
+    return at;
   }
 }

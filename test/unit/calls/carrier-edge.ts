@@ -13,6 +13,8 @@ export interface CarrierEdge extends AsyncDisposable {
   readonly wsUrl: string;
   readonly url: string;
   readonly sessions: ReturnType<typeof createRig>["sessions"];
+  readonly calls: Calls;
+  readonly rtpPorts: RtpPorts;
 }
 
 export interface CarrierEdgeOptions extends Partial<CarrierAuth> {
@@ -69,6 +71,8 @@ export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promis
     wsUrl: `ws://127.0.0.1:${edge.port}`,
     url: `http://127.0.0.1:${edge.port}`,
     sessions,
+    calls,
+    rtpPorts,
     [Symbol.asyncDispose]: () => {
       rtpPorts.close();
       edge.close();

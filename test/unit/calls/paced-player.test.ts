@@ -2,25 +2,26 @@ import { describe, expect, it } from "vitest";
 import { type PacedFrame, PacedPlayer } from "../../../src/calls/paced-player.ts";
 import { Pacer } from "../../../src/fanout/pacer.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
+import { HeldClock } from "./held-clock.ts";
 
 const SILENCE = Uint8Array.of(255);
 
 function playing() {
-  const clock = new FakeClock();
+  const clock = new HeldClock();
   const pacer = new Pacer(clock);
-  const sent: { readonly atMs: number; readonly frames: readonly PacedFrame[] }[] = [];
+  const sent: { readonly atMs: number; readonly frame: PacedFrame }[] = [];
   const told: string[] = [];
   const player = new PacedPlayer({
     frameMs: 20,
     silence: SILENCE,
-    register: (paced) => pacer.register(paced),
+    register: (paced, order) => pacer.register(paced, order),
     nowMs: () => clock.nowMs(),
-    send: (frames) => sent.push({ atMs: clock.nowMs(), frames }),
+    send: (frame) => sent.push({ atMs: clock.nowMs(), frame }),
     onSkipped: (frames) => told.push(`skipped ${frames}`),
     onPlayed: (name) => told.push(`${name} at ${clock.nowMs()}`),
   });
-  const bytes = () => sent.flatMap(({ frames }) => frames.map((frame) => frame.bytes[0]));
-  const starts = () => sent.flatMap(({ frames }) => frames.map((frame) => frame.isTalkspurtStart));
+  const bytes = () => sent.map(({ frame }) => frame.bytes[0]);
+  const starts = () => sent.map(({ frame }) => frame.isTalkspurtStart);
   return { clock, player, sent, told, bytes, starts };
 }
 
@@ -74,18 +75,31 @@ describe("PacedPlayer", () => {
     expect(told).toEqual([]);
   });
 
-  it("makes up for three late beats and skips the rest, so that nothing bursts", () => {
+  it("makes up for three late beats half a frame apart and skips the rest, so that nothing bursts", () => {
     const { clock, player, sent, told, bytes, starts } = playing();
     player.start();
     player.push(Array.from({ length: 20 }, (_, at) => frame(at)));
     clock.advance(20);
     expect(bytes()).toEqual([0]);
-    // The process was held up: beats at 1040 ... 1240 are due at once.
-    player.tick(1240);
-    player.send();
+    // The process was held up: the beats at 1040 ... 1240 are due at once.
+    clock.holdUntil(1247);
     expect(told).toEqual(["skipped 8"]);
-    expect(sent.at(-1)?.frames.map((due) => due.bytes[0])).toEqual([1, 2, 3]);
-    expect(starts().slice(1)).toEqual([true, false, false]);
+    clock.advance(113);
+    expect(bytes()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(sent.slice(1).map(({ atMs }) => atMs)).toEqual([
+      1247, 1260, 1272, 1284, 1296, 1308, 1320, 1340, 1360,
+    ]);
+    expect(starts().slice(1)).toEqual([true, ...Array.from({ length: 8 }, () => false)]);
+  });
+
+  it("goes on with the grid after a wake that is late by less than a frame, and leaves nothing out", () => {
+    const { clock, player, sent, told } = playing();
+    player.start();
+    clock.holdUntil(1035);
+    clock.advance(45);
+    // The one after it is put off, so that no two are closer than half a frame.
+    expect(sent.map(({ atMs }) => atMs)).toEqual([1035, 1048, 1060, 1080]);
+    expect(told).toEqual([]);
   });
 
   it("copies what it keeps", () => {
@@ -114,7 +128,7 @@ describe("PacedPlayer", () => {
     const player: PacedPlayer = new PacedPlayer({
       frameMs: 20,
       silence: SILENCE,
-      register: (paced) => pacer.register(paced),
+      register: (paced, order) => pacer.register(paced, order),
       nowMs: () => clock.nowMs(),
       send: () => (beats += 1),
       onSkipped: () => undefined,

@@ -1,5 +1,11 @@
 /** Calls over RTP that can't begin: what is answered, and that nothing stays open. */
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
 import { describe, expect, it } from "vitest";
+import WebSocket from "ws";
+import { RtpPacketizer } from "../../../src/audio/rtp.ts";
+import { reachablePeer } from "../../../src/edge/rtp-peer.ts";
+import { until } from "../../helpers/until.ts";
 import { startCarrierEdge } from "./carrier-edge.ts";
 
 describe("POST /carrier/rtp with a peer that is named", () => {
@@ -18,5 +24,61 @@ describe("POST /carrier/rtp with a peer that is named", () => {
     const taken = await take("call-17");
     expect(taken.status).toBe(201);
     expect(gateway.sessions.count).toBe(1);
+  });
+});
+
+describe("POST /carrier/rtp with a peer of another IP version than the gateway's host", () => {
+  it("is refused, and no port is taken", async () => {
+    await using gateway = await startCarrierEdge({ maxCalls: 1 });
+    const take = (remote: string): Promise<Response> =>
+      fetch(`${gateway.url}/carrier/rtp`, { method: "POST", body: JSON.stringify({ session: "s", remote }) });
+    const refused = await take("[::1]:4000");
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({
+      error: { code: "invalid_field", field: "remote", message: expect.stringContaining("IPv4") },
+    });
+    expect(gateway.sessions.count).toBe(0);
+    expect((await take("127.0.0.1:9")).status).toBe(201);
+  });
+
+  it.each(["::", "::1"])("IPv4 is refused where the host is %s", (host) => {
+    expect(() => reachablePeer({ address: "192.0.2.1", port: 4000 }, host)).toThrow(
+      "expected an IPv6 address",
+    );
+  });
+
+  it("an IPv6 address is known as packets name it, however it was written", () => {
+    const peer = reachablePeer({ address: "2001:DB8:0::0001", port: 4000 }, "::");
+    expect(peer).toEqual({ address: "2001:db8::1", port: 4000 });
+  });
+});
+
+describe("a call that begins with its peer's first packet", () => {
+  it("is refused where the gateway has filled up since, and its port is given back", async () => {
+    await using gateway = await startCarrierEdge({ maxCalls: 1 });
+    const answer = await fetch(`${gateway.url}/carrier/rtp`, {
+      method: "POST",
+      body: JSON.stringify({ session: "late" }),
+    });
+    const taken = (await answer.json()) as { call_id: string; port: number };
+    expect(answer.status).toBe(201);
+    const other = new WebSocket(`${gateway.wsUrl}/carrier/twilio`);
+    await once(other, "open");
+    const phone = createSocket("udp4");
+    const packets = new RtpPacketizer({
+      payloadType: 0,
+      samplesPerFrame: 160,
+      ssrc: 1,
+      sequence: 1,
+      timestamp: 1,
+    });
+    await until("the port is given back, or the call begins", () => {
+      phone.send(packets.wrap(new Uint8Array(160), false), taken.port, "127.0.0.1");
+      return gateway.rtpPorts.count === 0 || gateway.sessions.count > 0;
+    });
+    phone.close();
+    other.terminate();
+    expect([gateway.rtpPorts.count, gateway.sessions.count]).toEqual([0, 0]);
+    expect(gateway.calls.stats.of("rtp").refused).toBe(1);
   });
 });
