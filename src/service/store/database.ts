@@ -107,6 +107,11 @@ export function bytesOrNull(cell: Cell | undefined): Buffer | null {
   return Buffer.isBuffer(cell) ? cell : null;
 }
 
+/** What was read as bytes; empty for NULL. */
+export function bytesOf(cell: Cell | undefined): Buffer {
+  return bytesOrNull(cell) ?? Buffer.alloc(0);
+}
+
 export function numberOf(cell: Cell | undefined): number {
   return Number(cell ?? 0);
 }

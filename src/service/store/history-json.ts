@@ -1,9 +1,34 @@
 /**
  * History items in the interface's words (contract A7), as bytes: a page of a hundred is nearly all alignments, which are
- * put between the rest as they were read.
+ * put behind the rest as they were read.
  */
 import type { HistoryItem, HistoryPage } from "./history.ts";
 
+/**
+ * The record of a row of `history`, all but its alignments, as an SQL expression: a JSON object. `settings` and `dialogue`
+ * are kept as JSON.
+ */
+export const RECORD_SQL = `json_object(
+  'history_item_id', id,
+  'request_id', request_id,
+  'voice_id', voice_id,
+  'model_id', model_id,
+  'voice_name', voice_name,
+  'voice_category', voice_category,
+  'text', text,
+  'date_unix', date_unix,
+  'character_count_change_from', characters_from,
+  'character_count_change_to', characters_to,
+  'content_type', content_type,
+  'state', 'created',
+  'settings', json(settings),
+  'feedback', NULL,
+  'share_link_id', NULL,
+  'source', source,
+  'dialogue', json(dialogue),
+  'output_format', output_format)`;
+
+const ALIGNMENTS = Buffer.from(',"alignments":');
 const NULL = Buffer.from("null");
 const END = Buffer.from("}");
 const COMMA = Buffer.from(",");
@@ -29,27 +54,7 @@ export function historyPageJson({ items, hasMore }: HistoryPage): Buffer {
   ]);
 }
 
-function itemParts(item: HistoryItem): Uint8Array[] {
-  const record = {
-    history_item_id: item.id,
-    request_id: item.requestId,
-    voice_id: item.voiceId,
-    model_id: item.modelId,
-    voice_name: item.voiceName,
-    voice_category: item.voiceCategory,
-    text: item.text,
-    date_unix: item.dateUnix,
-    character_count_change_from: item.charactersFrom,
-    character_count_change_to: item.charactersTo,
-    content_type: item.contentType,
-    state: "created",
-    settings: item.settings,
-    feedback: null,
-    share_link_id: null,
-    source: item.source,
-    dialogue: item.dialogue,
-    output_format: item.outputFormat,
-  };
-  const front = Buffer.from(`${JSON.stringify(record).slice(0, -1)},"alignments":`);
-  return [front, item.alignmentsJson ?? NULL, END];
+function itemParts({ recordJson, alignmentsJson }: HistoryItem): Uint8Array[] {
+  // Without its last brace.
+  return [recordJson.subarray(0, -1), ALIGNMENTS, alignmentsJson ?? NULL, END];
 }

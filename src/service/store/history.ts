@@ -1,9 +1,9 @@
 /** Rows of the speech history (service-interface.md 2.2, 4.3; contract A7). */
 import { randomBytes } from "node:crypto";
 import {
+  bytesOf,
   bytesOrNull,
   type Cell,
-  jsonOf,
   likePattern,
   numberOf,
   type Row,
@@ -12,6 +12,7 @@ import {
   textOf,
   textOrNull,
 } from "./database.ts";
+import { RECORD_SQL } from "./history-json.ts";
 import type { MediaFile, MediaStore, PinnedMedia } from "./media.ts";
 import { deleteWithMedia, mediaOf } from "./rows.ts";
 
@@ -48,14 +49,19 @@ export interface NewHistoryItem {
   readonly dialogue: readonly DialogueLine[] | null;
 }
 
-export interface HistoryItem extends Omit<NewHistoryItem, "id" | "characters" | "alignmentsJson"> {
+/** An item as it is kept: what its audio is asked for by, and its record, which goes to the client without having been a string here. */
+export interface HistoryItem {
   readonly id: string;
-  /** UTF-8 of what was given: most of a page's bytes, which go to the client without having been a string here. */
-  readonly alignmentsJson: Buffer | null;
-  /** The account's counter before and after. */
-  readonly charactersFrom: number;
-  readonly charactersTo: number;
+  readonly voiceName: string | null;
+  /** Seconds since 1970. */
+  readonly dateUnix: number;
+  readonly contentType: string;
+  readonly outputFormat: string;
   readonly media: MediaFile;
+  /** All that is told of it but the alignments: a JSON object in the interface's words (history-json.ts), UTF-8. */
+  readonly recordJson: Buffer;
+  /** As they were given, UTF-8: most of a page's bytes. */
+  readonly alignmentsJson: Buffer | null;
 }
 
 export interface HistoryQuery {
@@ -78,9 +84,12 @@ export interface HistoryPage {
   readonly hasMore: boolean;
 }
 
-/** The timing by a subquery, which is asked for the rows of the page only. */
-const SELECT = `SELECT id, request_id, voice_id, voice_name, voice_category, model_id, text, date_unix, characters_from,
-    characters_to, content_type, output_format, source, settings, dialogue, media_hash, media_bytes,
+/**
+ * The record is put together by SQLite: a page of a hundred is 900 values less to be made one by one. The timing comes by a
+ * subquery, which is asked for the rows of the page only.
+ */
+const SELECT = `SELECT id, voice_name, date_unix, content_type, output_format, media_hash, media_bytes,
+    CAST(${RECORD_SQL} AS BLOB) AS record,
     (SELECT CAST(alignments AS BLOB) FROM history_timing AS timing WHERE timing.seq = history.seq) AS alignments
   FROM history`;
 
@@ -103,8 +112,8 @@ export class HistoryStore {
     return numberOf(this.#database.get("SELECT characters FROM usage WHERE id = 1")?.characters);
   }
 
-  /** Takes over the audio: it is released here. */
-  add(item: NewHistoryItem, media: PinnedMedia): HistoryItem {
+  /** Takes over the audio: it is released here. What it was kept under. */
+  add(item: NewHistoryItem, media: PinnedMedia): { readonly id: string } {
     try {
       return this.#database.transaction(() => this.#insert(item, media));
     } finally {
@@ -163,7 +172,7 @@ export class HistoryStore {
     return this.#database.get("SELECT date_unix, seq FROM history WHERE id = ?", id);
   }
 
-  #insert(item: NewHistoryItem, media: MediaFile): HistoryItem {
+  #insert(item: NewHistoryItem, media: MediaFile): { readonly id: string } {
     const from = this.charactersUsed;
     this.charge(item.characters);
     const id = item.id ?? newHistoryId();
@@ -198,36 +207,19 @@ export class HistoryStore {
         id,
       );
     }
-    const { characters, alignmentsJson, ...facts } = item;
-    return {
-      ...facts,
-      id,
-      alignmentsJson: alignmentsJson === null ? null : Buffer.from(alignmentsJson),
-      charactersFrom: from,
-      charactersTo: from + characters,
-      media: { hash: media.hash, bytes: media.bytes },
-    };
+    return { id };
   }
 }
 
 function itemOf(row: Row): HistoryItem {
   return {
     id: textOf(row.id),
-    requestId: textOrNull(row.request_id),
-    voiceId: textOrNull(row.voice_id),
     voiceName: textOrNull(row.voice_name),
-    voiceCategory: textOrNull(row.voice_category),
-    modelId: textOrNull(row.model_id),
-    text: textOrNull(row.text),
     dateUnix: numberOf(row.date_unix),
-    charactersFrom: numberOf(row.characters_from),
-    charactersTo: numberOf(row.characters_to),
     contentType: textOf(row.content_type),
     outputFormat: textOf(row.output_format),
-    source: HISTORY_SOURCES.find((source) => source === row.source) ?? "TTS",
-    settings: jsonOf(row.settings) as Readonly<Record<string, unknown>> | null,
-    alignmentsJson: bytesOrNull(row.alignments),
-    dialogue: jsonOf(row.dialogue) as readonly DialogueLine[] | null,
     media: mediaOf(row),
+    recordJson: bytesOf(row.record),
+    alignmentsJson: bytesOrNull(row.alignments),
   };
 }

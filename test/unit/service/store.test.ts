@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { StoreDatabase } from "../../../src/service/store/database.ts";
-import type { HistoryQuery, NewHistoryItem } from "../../../src/service/store/history.ts";
+import type { HistoryItem, HistoryQuery, NewHistoryItem } from "../../../src/service/store/history.ts";
 import { MIGRATIONS } from "../../../src/service/store/migrations.ts";
 import { openStore, type Store } from "../../../src/service/store/store.ts";
 
@@ -56,8 +56,15 @@ function itemOf(changes: Partial<NewHistoryItem> = {}): NewHistoryItem {
   };
 }
 
-async function add(changes: Partial<NewHistoryItem> = {}, audio = "audio") {
-  return store.history.add(itemOf(changes), await store.media.put(Buffer.from(audio)));
+async function add(changes: Partial<NewHistoryItem> = {}, audio = "audio"): Promise<HistoryItem> {
+  const { id } = store.history.add(itemOf(changes), await store.media.put(Buffer.from(audio)));
+  const item = store.history.get(id);
+  if (item === undefined) throw new Error("An item that was added is not there");
+  return item;
+}
+
+function recordOf(item: HistoryItem): Record<string, unknown> {
+  return JSON.parse(item.recordJson.toString()) as Record<string, unknown>;
 }
 
 function mediaFiles(): string[] {
@@ -79,7 +86,9 @@ describe("history", () => {
     expect(store.history.get(first.id)).toEqual(first);
     expect(store.history.get(second.id)).toEqual(second);
     expect(store.history.list(EVERYTHING).items).toEqual([second, first]);
-    expect(second.dialogue).toEqual(dialogue);
+    expect(first.alignmentsJson?.toString()).toBe('{"alignment":{"characters":["H"]}}');
+    expect(second.alignmentsJson).toBeNull();
+    expect(recordOf(second)).toMatchObject({ text: null, voice_id: null, dialogue, settings: null });
     expect((await store.media.read(second.media.hash)).toString()).toBe("b");
     expect(first.media.hash).toBe(createHash("sha256").update("audio").digest("hex"));
   });
@@ -88,9 +97,38 @@ describe("history", () => {
     const first = await add({ characters: 7 });
     store.history.charge(3);
     const second = await add({ characters: 5 });
-    expect([first.charactersFrom, first.charactersTo]).toEqual([0, 7]);
-    expect([second.charactersFrom, second.charactersTo]).toEqual([10, 15]);
+    const counts = { character_count_change_from: 0, character_count_change_to: 7 };
+    expect(recordOf(first)).toMatchObject(counts);
+    expect(recordOf(second)).toMatchObject({
+      character_count_change_from: 10,
+      character_count_change_to: 15,
+    });
     expect(store.history.charactersUsed).toBe(15);
+  });
+
+  it("tells of an item in the interface's words, whatever signs its text has", async () => {
+    const text = 'Él dijo: "¡hola!" \\ 👋\n\t\u0001\u2028</script>}';
+    const item = await add({ id: "i1", text, voiceName: "}", settings: { stability: 0.5, note: "é" } });
+    expect(recordOf(item)).toEqual({
+      history_item_id: "i1",
+      request_id: "r",
+      voice_id: "v",
+      model_id: "m",
+      voice_name: "}",
+      voice_category: "premade",
+      text,
+      date_unix: 1000,
+      character_count_change_from: 0,
+      character_count_change_to: 5,
+      content_type: "audio/mpeg",
+      state: "created",
+      settings: { stability: 0.5, note: "é" },
+      feedback: null,
+      share_link_id: null,
+      source: "TTS",
+      dialogue: null,
+      output_format: "mp3_44100_128",
+    });
   });
 
   it("pages in both directions without a hole or a repetition, several of one second", async () => {
@@ -171,8 +209,8 @@ describe("media", () => {
     const item = await add({}, "same");
     const pinned = await store.media.put(Buffer.from("same"));
     store.history.delete(item.id);
-    const next = store.history.add(itemOf(), pinned);
-    expect((await store.media.read(next.media.hash)).toString()).toBe("same");
+    store.history.add(itemOf(), pinned);
+    expect((await store.media.read(pinned.hash)).toString()).toBe("same");
   });
 
   it("what a crash left over is removed on opening, once it is old enough to be nobody's", async () => {

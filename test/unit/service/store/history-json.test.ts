@@ -3,51 +3,28 @@ import type { HistoryItem } from "../../../../src/service/store/history.ts";
 import { historyItemJson, historyPageJson } from "../../../../src/service/store/history-json.ts";
 
 function itemOf(changes: Partial<HistoryItem> = {}): HistoryItem {
+  const id = changes.id ?? "i1";
   return {
-    id: "i1",
-    requestId: "r",
-    voiceId: "v",
+    id,
     voiceName: "Nora",
-    voiceCategory: "premade",
-    modelId: "m",
-    text: 'Él dijo: "¡hola!" 👋\n',
     dateUnix: 1000,
-    charactersFrom: 3,
-    charactersTo: 8,
     contentType: "audio/mpeg",
     outputFormat: "mp3_44100_128",
-    source: "TTS",
-    settings: { stability: 0.5 },
-    alignmentsJson: Buffer.from('{"alignment":{"characters":["É"]}}'),
-    dialogue: null,
     media: { hash: "h", bytes: 5 },
+    recordJson: Buffer.from(`{"history_item_id":"${id}","text":"É }"}`),
+    alignmentsJson: Buffer.from('{"alignment":{"characters":["É"]}}'),
     ...changes,
   };
 }
 
-it("tells an item in the interface's words, with the alignments byte for byte", () => {
-  const json = historyItemJson(itemOf()).toString();
-  expect(json).toContain('"alignments":{"alignment":{"characters":["É"]}}}');
-  expect(JSON.parse(json)).toEqual({
+it("tells an item's record and its alignments, both byte for byte", () => {
+  expect(historyItemJson(itemOf()).toString()).toBe(
+    '{"history_item_id":"i1","text":"É }","alignments":{"alignment":{"characters":["É"]}}}',
+  );
+  expect(JSON.parse(historyItemJson(itemOf({ alignmentsJson: null })).toString())).toEqual({
     history_item_id: "i1",
-    request_id: "r",
-    voice_id: "v",
-    model_id: "m",
-    voice_name: "Nora",
-    voice_category: "premade",
-    text: 'Él dijo: "¡hola!" 👋\n',
-    date_unix: 1000,
-    character_count_change_from: 3,
-    character_count_change_to: 8,
-    content_type: "audio/mpeg",
-    state: "created",
-    settings: { stability: 0.5 },
-    feedback: null,
-    share_link_id: null,
-    source: "TTS",
-    dialogue: null,
-    output_format: "mp3_44100_128",
-    alignments: { alignment: { characters: ["É"] } },
+    text: "É }",
+    alignments: null,
   });
 });
 
