@@ -24,6 +24,11 @@ const BUSY_RETRY_MS = 1000;
 /** waiting -> asking -> answering -> over; asking -> waiting where it was turned away; any -> over. */
 type Phase = "waiting" | "asking" | "answering" | "over";
 
+const GIVEN_UP = new GatewayError(
+  "session_closed",
+  "The request was given up: its session no longer wants it",
+);
+
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: ExchangeOptions;
   #phase: Phase = "waiting";
@@ -82,12 +87,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#silence.sign();
   }
 
-  /** Drops the request and its body now; the receiver hears no more. Idempotent. */
+  /** The receiver hears no more; the request and its body are dropped before the next turn of the event loop. Idempotent. */
   abort(): void {
     if (this.#hasData) this.#judge(null);
-    this.#finish(
-      new GatewayError("session_closed", "The request was given up: its session no longer wants it"),
-    );
+    if (!this.#close()) return;
+    if (this.#client === null) this.#leave();
+    // Closing a connection takes undici a while: what listeners are to be told of an interruption leaves first.
+    else queueMicrotask(() => this.#controller?.abort(GIVEN_UP));
   }
 
   /** The same, and the receiver is told why. */

@@ -152,6 +152,9 @@ describe("Synthesis.abort()", () => {
     synthesis.abort();
     synthesis.abort();
     const bytes = recorder.bytes;
+    // Its connection is still open while the caller goes on, and closed before anything else happens.
+    expect(client.stats().open).toBe(1);
+    await Promise.resolve();
     expect(client.stats().open).toBe(0);
     await until("the server to see it go", () => requestOf(server).abortedAtMs !== null, {
       deadlineMs: 1000,
