@@ -2,11 +2,17 @@
  * Who may ask the upstream now. At most so many requests are open in all, and of one group (a model: plans limit
  * concurrency by model) no more than the upstream lets through, which its answers tell:
  *
+ *   nothing yet                          a few, and more with every answer that says nothing of limits
  *   an answer with concurrency headers   limit = its maximum, less what others with the same key have open
  *   a 429                                limit = one less than are open
  *   an answer without headers            after a 429 the limit creeps up again
  *
  * The rest wait, those of a higher priority first, then first come, first served; and only so many may wait.
+ *
+ * What others have open is not told. An answer counts the requests that were open when this one began; how many of ours
+ * were among them is known only from and to, since they overtake one another on the way: those that were open when it
+ * was granted, to all that were open at once until it was answered. What was believed of the others is changed only as
+ * far as it can't be true any more.
  */
 
 export interface GovernorOptions {
@@ -17,8 +23,8 @@ export interface GovernorOptions {
 }
 
 export interface Wanted {
-  /** Requests of one group share one limit. */
-  readonly group: string;
+  /** Requests of one group share one limit; null: of no group, bounded by `max` alone, whatever the answers say. */
+  readonly group: string | null;
   /** Higher goes first. */
   readonly priority: number;
 }
@@ -45,8 +51,14 @@ interface Group {
   held: number;
   /** A fraction counts towards the next whole one. */
   limit: number;
+  /** unknown -> known, by the first word of the upstream about it. */
+  knowledge: "unlimited" | "unknown" | "known";
   /** Sorted: the last one is next. */
   readonly waiting: Ticket[];
+  /** Open with the same key elsewhere, as far as is known. */
+  others: number;
+  /** Granted and not yet answered, in the order of the grants. */
+  readonly asking: Set<Ticket>;
 }
 
 type TicketState = "waiting" | "granted" | "released";
@@ -57,13 +69,15 @@ interface Ticket {
   readonly priority: number;
   readonly order: number;
   state: TicketState;
-  /** Open in its group when it was granted, itself included. */
-  heldAtGrant: number;
+  /** Of its group open when it was granted, itself included; without those that were turned away since. */
+  openAtGrant: number;
+  /** The most that were open at once from then on until it is answered. */
+  mostOpen: number;
 }
 
 export class Governor {
   readonly #options: GovernorOptions;
-  readonly #groups = new Map<string, Group>();
+  readonly #groups = new Map<string | null, Group>();
   #held = 0;
   #waiting = 0;
   #order = 0;
@@ -82,9 +96,9 @@ export class Governor {
   /** The groups whose limit is known, at most `most` of them: names come from clients. */
   limits(most: number): GroupLimit[] {
     const known: GroupLimit[] = [];
-    for (const [name, { limit }] of this.#groups) {
+    for (const [name, { limit, knowledge }] of this.#groups) {
       if (known.length >= most) break;
-      if (Number.isFinite(limit))
+      if (name !== null && knowledge === "known")
         known.push({ group: name, limit: Math.min(this.#options.max, Math.floor(limit)) });
     }
     return known;
@@ -103,7 +117,8 @@ export class Governor {
       priority,
       order: this.#order,
       state: "waiting",
-      heldAtGrant: 0,
+      openAtGrant: 0,
+      mostOpen: 0,
     };
     const hasRoom = this.#held < this.#options.max && group.held < Math.floor(group.limit);
     if (hasRoom) this.#grant(ticket);
@@ -117,10 +132,17 @@ export class Governor {
     };
   }
 
-  #groupOf(name: string): Group {
+  #groupOf(name: string | null): Group {
     let group = this.#groups.get(name);
     if (group === undefined) {
-      group = { held: 0, limit: Number.POSITIVE_INFINITY, waiting: [] };
+      group = {
+        held: 0,
+        limit: name === null ? Number.POSITIVE_INFINITY : START_LIMIT,
+        knowledge: name === null ? "unlimited" : "unknown",
+        waiting: [],
+        others: 0,
+        asking: new Set(),
+      };
       // Names come from clients: those that nothing is known or asked of are forgotten.
       if (this.#groups.size >= MAX_GROUPS) this.#forgetIdle();
       this.#groups.set(name, group);
@@ -147,6 +169,7 @@ export class Governor {
     ticket.state = "released";
     if (before === "waiting") this.#leave(ticket);
     if (before !== "granted") return;
+    ticket.group.asking.delete(ticket);
     this.#held -= 1;
     ticket.group.held -= 1;
     this.#grantWaiting();
@@ -159,19 +182,42 @@ export class Governor {
   }
 
   #learn(ticket: Ticket, current: number, maximum: number): void {
-    const others = Math.max(0, current - ticket.heldAtGrant);
-    ticket.group.limit = Math.max(1, maximum - others);
+    const { group } = ticket;
+    group.asking.delete(ticket);
+    if (group.knowledge === "unlimited") return;
+    const atMost = Math.max(0, current - ticket.openAtGrant);
+    const atLeast = Math.max(0, current - ticket.mostOpen);
+    group.others = Math.max(atLeast, Math.min(group.others, atMost));
+    group.limit = Math.max(1, maximum - group.others);
+    group.knowledge = "known";
     this.#grantWaiting();
   }
 
-  #succeed({ group }: Ticket): void {
-    if (!Number.isFinite(group.limit)) return;
-    group.limit += 1 / group.limit;
+  #succeed(ticket: Ticket): void {
+    const { group } = ticket;
+    group.asking.delete(ticket);
+    if (group.knowledge === "unlimited") return;
+    group.limit += group.knowledge === "known" ? 1 / group.limit : START_STEP;
     this.#grantWaiting();
   }
 
-  #turnAway({ group }: Ticket): void {
+  #turnAway(ticket: Ticket): void {
+    const { group } = ticket;
+    if (group.knowledge !== "unlimited") this.#lower(ticket);
+    group.asking.delete(ticket);
+  }
+
+  #lower(ticket: Ticket): void {
+    const { group } = ticket;
+    // It was never open upstream, so it was not among those that the answers to come have counted.
+    let isBehind = false;
+    for (const other of group.asking) {
+      if (other === ticket) isBehind = true;
+      else if (isBehind) other.openAtGrant = Math.max(1, other.openAtGrant - 1);
+      other.mostOpen = Math.max(1, other.mostOpen - 1);
+    }
     group.limit = Math.max(1, Math.min(Math.floor(group.limit), group.held - 1));
+    group.knowledge = "known";
   }
 
   #grantWaiting(): void {
@@ -199,8 +245,12 @@ export class Governor {
   #grant(ticket: Ticket): void {
     ticket.state = "granted";
     this.#held += 1;
-    ticket.group.held += 1;
-    ticket.heldAtGrant = ticket.group.held;
+    const { group } = ticket;
+    group.held += 1;
+    group.asking.add(ticket);
+    ticket.openAtGrant = group.held;
+    // It may overtake those that were granted before it.
+    for (const asking of group.asking) asking.mostOpen = Math.max(asking.mostOpen, group.held);
     // Not at once: the release that made room may run deep inside undici's parser.
     queueMicrotask(() => {
       if (ticket.state === "granted") ticket.grant();
@@ -209,6 +259,13 @@ export class Governor {
 }
 
 const MAX_GROUPS = 256;
+/**
+ * Open at once while nothing is known: what the largest plan with a published limit lets through (contract E6: 30), so
+ * that the smaller ones turn few away, and only what is larger waits for the first answer.
+ */
+const START_LIMIT = 32;
+/** How many more each answer lets go that says nothing: with the place that it frees, four times as many every round. */
+const START_STEP = 3;
 
 /** Whether `a` goes before `b`. */
 function isBefore(a: Ticket | undefined, b: Ticket): boolean {

@@ -52,7 +52,7 @@ const MAX_FETCHED_BYTES = 8 * 1024 * 1024;
 /** What is passed on may be a whole answer that takes long to make; the vendor's own client waits as long. */
 const FORWARD_TIMEOUT_MS = 240_000;
 /** What is not speech is not counted by the upstream; it waits for a connection only. */
-const UNLIMITED: Wanted = { group: "not speech", priority: 0 };
+const UNLIMITED: Wanted = { group: null, priority: 0 };
 /** Of speech that names no model. */
 const DEFAULT_GROUP = "default model";
 /** What is passed on is waited for longer: a program asks, and not a conversation. */

@@ -158,6 +158,61 @@ describe("Governor", () => {
     expect([governor.held, governor.waiting]).toEqual([0, 0]);
   });
 
+  it("lets a few go while nothing is known, four for each answer that says nothing, and tells of no limit", async () => {
+    const governor = new Governor({ max: 1000, maxWaiting: 1000 });
+    const { granted, permits } = crowd(governor, "g", 200);
+    await Promise.resolve();
+    expect(granted).toHaveLength(32);
+    for (const permit of permits.slice(0, 32)) {
+      permit?.succeed();
+      permit?.release();
+    }
+    await Promise.resolve();
+    expect(granted).toHaveLength(32 + 4 * 32);
+    expect(limitOf(governor, "g")).toBeUndefined();
+  });
+
+  it("takes none of its own for somebody else's where they overtake one another", async () => {
+    const governor = new Governor({ max: 100, maxWaiting: 100 });
+    const { permits } = crowd(governor, "g", 5);
+    await Promise.resolve();
+    // The one that was granted first came last.
+    for (const [index, current] of [5, 1, 2, 3, 4].entries()) {
+      permits[index]?.learn(current, 5);
+      expect(limitOf(governor, "g")).toBe(5);
+    }
+  });
+
+  it("does not count what was turned away among its own", async () => {
+    const governor = new Governor({ max: 100, maxWaiting: 100 });
+    const { permits } = crowd(governor, "g", 10);
+    await Promise.resolve();
+    for (const permit of permits.slice(0, 5)) {
+      permit?.turnAway();
+      permit?.release();
+    }
+    // Five of its own are open, and as many of others.
+    permits[9]?.learn(10, 10);
+    expect(limitOf(governor, "g")).toBe(5);
+  });
+
+  it("holds what is of no group to the bound of all, whatever the answers say", async () => {
+    const governor = new Governor({ max: 50, maxWaiting: 100 });
+    const granted: number[] = [];
+    const permits = Array.from({ length: 60 }, (_, id) =>
+      governor.request({ group: null, priority: 0 }, () => granted.push(id)),
+    );
+    await Promise.resolve();
+    expect(granted).toHaveLength(50);
+    permits[0]?.turnAway();
+    permits[1]?.learn(5, 5);
+    permits[2]?.succeed();
+    permits[0]?.release();
+    await Promise.resolve();
+    expect(granted).toHaveLength(51);
+    expect(governor.limits(10)).toEqual([]);
+  });
+
   it("forgets groups that nothing is asked of", () => {
     const governor = new Governor({ max: 1, maxWaiting: 1 });
     for (let name = 0; name < 10_000; name += 1)
