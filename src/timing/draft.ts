@@ -29,8 +29,8 @@ export function speechWeight(text: string): number {
   return weight;
 }
 
-// Roughly the share of phonemes: a Chinese character is a syllable, a digit a word, a stop a pause.
-function characterWeight(character: string): number {
+/** Roughly the share of phonemes: a Chinese character is a syllable, a digit a word, a stop a pause. */
+export function characterWeight(character: string): number {
   if (/\p{Ll}|\p{Lu}/u.test(character)) return 1;
   if (/\p{N}|\p{So}/u.test(character)) return 3;
   if (/[\p{scx=Han}\p{sc=Hangul}\p{scx=Hira}\p{scx=Kana}]/u.test(character) && /\p{L}/u.test(character))

@@ -7,6 +7,7 @@ import type { Alignment } from "./alignment.ts";
 import { type AlignmentEntry, AlignmentReader } from "./alignment-entries.ts";
 import { AlignmentWalk, type Placed } from "./alignment-walk.ts";
 import { charactersOf, type Draft, isTimed, speechWeight } from "./draft.ts";
+import { type Pause, PausedText, Pauses } from "./pauses.ts";
 import { ResponseClock, scale } from "./response-clock.ts";
 import { type TimedCharacters, weaker } from "./timed.ts";
 
@@ -23,6 +24,8 @@ export interface ChunkFacts {
    * their audio. Chunks without an alignment have to be pushed, too, or the next one's audio seems to begin with theirs.
    */
   readonly audioSeconds?: number;
+  /** Silences in the audio of a chunk without an alignment, as far as they are known. */
+  readonly pauses?: readonly Pause[];
 }
 
 /** Rounding on the wire: repairs below it leave the label as it is. */
@@ -41,6 +44,7 @@ export class SegmentTiming {
   readonly #reader = new AlignmentReader();
   readonly #walk: AlignmentWalk;
   readonly #clock = new ResponseClock();
+  readonly #pauses = new Pauses();
   /** In the order of the text, without holes: not emitted yet. */
   #drafts: Draft[] = [];
   #emittedTo = 0;
@@ -72,6 +76,7 @@ export class SegmentTiming {
     const startSeconds = this.#audioSeconds ?? 0;
     this.#audioSeconds = facts.audioSeconds ?? this.#audioSeconds;
     const endSeconds = this.#audioSeconds;
+    if (facts.pauses !== undefined) this.#pauses.add(facts.pauses);
     const source = hasCharacters(alignment) ? alignment : normalized;
     const entries = source === null ? [] : this.#withinBudget(this.#reader.read(source));
     const span = endSeconds === undefined || endSeconds <= 0 ? null : { startSeconds, endSeconds };
@@ -132,31 +137,44 @@ export class SegmentTiming {
 
   /** Spreads text without times over the gap between its neighbours' times; `endSeconds` stands for the last neighbour. */
   #fillBetween(endSeconds = Number.NaN): void {
-    let gap = { first: 0, textFrom: this.#emittedTo, from: this.#lastEnd };
-    for (const [i, draft] of this.#drafts.entries()) {
-      if (!isTimed(draft)) continue;
-      if (i > gap.first)
-        this.#spread(this.#drafts.slice(gap.first, i), { ...gap, until: draft.startSeconds });
-      gap = { first: i + 1, textFrom: draft.end, from: Math.max(gap.from, draft.endSeconds) };
+    if (this.#drafts.every(isTimed)) return;
+    const filled: Draft[] = [];
+    let untimed: Draft[] = [];
+    let gap = { textFrom: this.#emittedTo, from: this.#lastEnd };
+    for (const draft of this.#drafts) {
+      if (!isTimed(draft)) {
+        untimed.push(draft);
+        continue;
+      }
+      filled.push(...this.#spread(untimed, { ...gap, until: draft.startSeconds }), draft);
+      untimed = [];
+      gap = { textFrom: draft.end, from: Math.max(gap.from, draft.endSeconds) };
     }
-    const rest = this.#drafts.slice(gap.first);
-    if (rest.length > 0 && !Number.isNaN(endSeconds)) this.#spread(rest, { ...gap, until: endSeconds });
+    const isOpen = Number.isNaN(endSeconds);
+    this.#drafts = filled.concat(isOpen ? untimed : this.#spread(untimed, { ...gap, until: endSeconds }));
   }
 
-  #spread(drafts: readonly Draft[], gap: { textFrom: number; from: number; until: number }): void {
-    const length = Math.max(gap.until - gap.from, 0);
-    const total = speechWeight(this.#text.slice(gap.textFrom, drafts.at(-1)?.end)) || 1;
-    let textFrom = gap.textFrom;
-    let said = 0;
-    for (const draft of drafts) {
-      draft.startSeconds = gap.from + (length * said) / total;
-      const text = this.#text.slice(textFrom, draft.end);
-      said += speechWeight(text);
-      draft.endSeconds = gap.from + (length * said) / total;
-      // White space has nothing to be wrong about.
-      if (text.trim() !== "") draft.timing = "estimated";
-      textFrom = draft.end;
-    }
+  /** The same text with times, character by character: where pauses say when some of it is spoken, it is held to them. */
+  #spread(drafts: readonly Draft[], gap: { textFrom: number; from: number; until: number }): Draft[] {
+    if (drafts.length === 0) return [];
+    const [{ textFrom, from }, until] = [gap, Math.max(gap.until, gap.from)];
+    const text = this.#text.slice(textFrom, drafts.at(-1)?.end ?? textFrom);
+    const paused = new PausedText(text, { from, until, pauses: this.#pauses.within(from, until) });
+    let at = 0;
+    return drafts.flatMap(({ end, timing }) =>
+      charactersOf(text.slice(at, end - textFrom)).map((character) => {
+        const startSeconds = paused.secondsAt(at);
+        at += character.length;
+        const isSpace = character.trim() === "";
+        return {
+          end: textFrom + at,
+          startSeconds,
+          endSeconds: paused.secondsAt(at),
+          // White space has nothing to be wrong about.
+          timing: isSpace ? timing : "estimated",
+        };
+      }),
+    );
   }
 
   /** Drafts from the front that have their times, and whose audio is there. */
@@ -202,6 +220,7 @@ export class SegmentTiming {
       this.#lastEnd = draft.endSeconds;
     }
     this.#drafts = this.#drafts.slice(count);
+    this.#pauses.forgetBefore(this.#lastEnd);
     return {
       start: this.#textStart + start,
       end: this.#textStart + this.#emittedTo,
