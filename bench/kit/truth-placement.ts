@@ -5,8 +5,8 @@ const BYTES_PER_SAMPLE = 2;
 const NEEDLE_SAMPLES = 2400;
 /** At a seam the gateway lets sound rise and fall in a few milliseconds: that much at both ends may be changed. */
 const SEAM_SAMPLES = 240;
-/** Full scale is 32768; the voice's silence is below. */
-const SOUND_LEVEL = 64;
+/** Full scale is 32768; what is below is silence to the gateway, too (src/audio/silence.ts), and may be trimmed. */
+const SOUND_LEVEL = 100;
 
 export interface Placement {
   /** Of the answer's first sample in the listener's audio, as if it had come whole; in samples, may be negative. */
