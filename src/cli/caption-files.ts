@@ -9,7 +9,7 @@ import { GatewayError } from "../errors.ts";
 import { srtCue, VTT_HEADER, vttCue } from "../protocol/captions.ts";
 import type { Word, WordsEvent } from "../protocol/vocabulary.ts";
 import { BoundaryFinder } from "../text/boundaries.ts";
-import { type Cue, CueBuilder } from "../timing/cues.ts";
+import { type Cue, CueBuilder, type CueVoice } from "../timing/cues.ts";
 import type { Output } from "./io.ts";
 import type { FedText } from "./text-feeder.ts";
 
@@ -29,6 +29,7 @@ interface Part {
   /** Text that came before the part's first word. */
   pending: string;
   builder: CueBuilder | undefined;
+  readonly voice: CueVoice | undefined;
 }
 
 /** A word that may still be told anew. */
@@ -72,13 +73,14 @@ export class CaptionFiles {
   }
 
   /** More text of an utterance. */
-  text({ utteranceId, start, text }: FedText): void {
+  text({ utteranceId, start, text, voice }: FedText): void {
     if (this.#files.length === 0) return;
     const last = this.#parts.at(-1);
     const isContinued = !this.#mustBreak && last?.utteranceId === utteranceId && last.end === start;
     this.#mustBreak = false;
     if (!isContinued || last === undefined) {
-      this.#parts.push({ utteranceId, start, end: start + text.length, pending: text, builder: undefined });
+      const end = start + text.length;
+      this.#parts.push({ utteranceId, start, end, pending: text, builder: undefined, voice });
       return;
     }
     last.end += text.length;
@@ -114,7 +116,7 @@ export class CaptionFiles {
   /** Writes what is left and completes the files. Idempotent. */
   close(): void {
     this.#settle(Number.POSITIVE_INFINITY);
-    for (const part of this.#parts.splice(0)) this.#write(part.builder?.flush() ?? []);
+    for (const part of this.#parts.splice(0)) this.#write(part, part.builder?.flush() ?? []);
     for (const file of this.#files.splice(0)) file.close();
   }
 
@@ -130,7 +132,8 @@ export class CaptionFiles {
     const index = this.#parts.indexOf(part);
     if (index < 0) return;
     const startSeconds = this.#secondsOf(word.start_ms);
-    for (const done of this.#parts.splice(0, index)) this.#write(done.builder?.flush(startSeconds) ?? []);
+    for (const done of this.#parts.splice(0, index))
+      this.#write(done, done.builder?.flush(startSeconds) ?? []);
     if (part.builder === undefined) {
       part.builder = new CueBuilder({ breaks: new BoundaryFinder(), notBeforeSeconds: this.#lastEndSeconds });
       part.builder.append(part.pending);
@@ -138,15 +141,16 @@ export class CaptionFiles {
     }
     const { start } = part;
     const timed = { text: word.text, start: word.start - start, end: word.end - start, startSeconds, timing };
-    this.#write(part.builder.push([{ ...timed, endSeconds: this.#secondsOf(word.end_ms) }]));
+    this.#write(part, part.builder.push([{ ...timed, endSeconds: this.#secondsOf(word.end_ms) }]));
   }
 
   #secondsOf(ms: number): number {
     return Math.max(0, ms - this.originMs) / 1000;
   }
 
-  #write(cues: readonly Cue[]): void {
-    for (const cue of cues) {
+  #write({ voice }: Part, cues: readonly Cue[]): void {
+    for (const bare of cues) {
+      const cue = voice === undefined ? bare : { ...bare, voice };
       this.#count++;
       this.#lastEndSeconds = cue.endSeconds;
       for (const file of this.#files) file.write(file.format(cue, this.#count));

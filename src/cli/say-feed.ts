@@ -114,18 +114,23 @@ function feedDialogue(lines: readonly SpokenLine[], options: FeedOptions): void 
   let start = 0;
   for (const [index, line] of lines.entries()) {
     decorate(`${index === 0 ? "" : "\n"}${line.voice}: `);
-    show({ utteranceId, start, text: line.text });
+    show({ utteranceId, start, text: line.text, voice: { voiceId: line.voiceId, ...speakerOf(line) } });
     start += line.text.length;
   }
   connection
     .dialogue({
       utterance_id: utteranceId,
-      inputs: lines.map((line) => ({ text: line.text, voice_id: line.voiceId })),
+      inputs: lines.map((line) => ({ text: line.text, voice_id: line.voiceId, ...speakerOf(line) })),
       ...(plan.model === undefined ? {} : { model_id: plan.model }),
       ...(plan.language === undefined ? {} : { language_code: plan.language }),
       ...plan.queueOptions,
     })
     .catch(options.refused);
+}
+
+/** The name that captions have for who says it: none where the file has only a voice's id. */
+function speakerOf({ voice, voiceId }: SpokenLine): { readonly speaker?: string } {
+  return voice === voiceId ? {} : { speaker: voice };
 }
 
 function voiceOptions(

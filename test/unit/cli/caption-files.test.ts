@@ -48,6 +48,24 @@ describe("CaptionFiles", () => {
     expect(captions.count).toBe(1);
   });
 
+  test("names who says a line, where that is told, and nobody else", () => {
+    const stdout = new MemoryOutput();
+    const captions = new CaptionFiles({ vtt: "-", srt: undefined, stdout });
+    captions.text({
+      utteranceId: "d",
+      start: 0,
+      text: "How are you?",
+      voice: { voiceId: "a", speaker: "A & B" },
+    });
+    captions.break();
+    captions.text({ utteranceId: "d", start: 12, text: "Fine." });
+    captions.words(wordsOf("d", "How are you?", { ms: 0 }));
+    captions.words(wordsOf("d", "Fine.", { ms: 1200, offset: 12 }));
+    captions.close();
+    expect(stdout.text).toContain("\n<v A &amp; B>How <00:00:00.400>are");
+    expect(stdout.text).toContain("\nFine.\n");
+  });
+
   test("gives utterances and lines of a dialogue cues of their own that do not overlap", () => {
     const stdout = new MemoryOutput();
     const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
