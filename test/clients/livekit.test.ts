@@ -3,16 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loudness, startClient, VOICE } from "../service/client.ts";
 import { startVendorApp, type VendorApp } from "../wire/vendor-rig.ts";
 import { areInstalled, IF_INSTALLED, load } from "./installed.ts";
+import { type Collected, collect, type Synthesized, silenceLogger } from "./livekit-parts.ts";
 
-interface Synthesized {
-  readonly frame: { readonly data: Int16Array; readonly sampleRate: number };
-  readonly final: boolean;
-  readonly timedTranscripts?: readonly {
-    readonly text: string;
-    readonly startTime?: number;
-    readonly endTime?: number;
-  }[];
-}
 interface SpeechStream extends AsyncIterable<Synthesized | symbol> {
   pushText(text: string): void;
   endInput(): void;
@@ -27,33 +19,8 @@ interface Tts {
 interface Plugin {
   readonly TTS: new (options: object) => Tts;
 }
-interface Agents {
-  initializeLogger(options: { readonly pretty: boolean; readonly level: string }): void;
-}
-
 const RATE = 22_050;
 const PACKAGES = ["@livekit/agents", "@livekit/agents-plugin-elevenlabs"];
-
-interface Result {
-  readonly samples: Int16Array;
-  readonly words: readonly { readonly text: string; readonly startTime?: number }[];
-  readonly finals: number;
-}
-
-async function collect(audio: AsyncIterable<Synthesized | symbol>): Promise<Result> {
-  const pieces: Int16Array[] = [];
-  const words: { text: string; startTime?: number }[] = [];
-  let finals = 0;
-  for await (const one of audio) {
-    if (typeof one === "symbol") continue;
-    expect(one.frame.sampleRate).toBe(RATE);
-    pieces.push(one.frame.data);
-    words.push(...(one.timedTranscripts ?? []));
-    if (one.final) finals += 1;
-  }
-  const samples = Int16Array.from(pieces.flatMap((piece) => [...piece]));
-  return { samples, words, finals };
-}
 
 describe.skipIf(!areInstalled(...PACKAGES))(`@livekit/agents-plugin-elevenlabs ${IF_INSTALLED}`, () => {
   let service: Awaited<ReturnType<typeof startClient>>;
@@ -61,7 +28,7 @@ describe.skipIf(!areInstalled(...PACKAGES))(`@livekit/agents-plugin-elevenlabs $
   const open: Tts[] = [];
 
   beforeAll(async () => {
-    load<Agents>("@livekit/agents").initializeLogger({ pretty: false, level: "silent" });
+    silenceLogger();
     service = await startClient();
     app = await startVendorApp(service.service.url);
   });
@@ -84,7 +51,7 @@ describe.skipIf(!areInstalled(...PACKAGES))(`@livekit/agents-plugin-elevenlabs $
     for (const piece of ["Hello there from Live", "Kit. This is the ", "second sentence of it. "])
       stream.pushText(piece);
     stream.endInput();
-    const { samples, words, finals } = await collect(stream);
+    const { samples, words, finals } = await collect(stream, RATE);
     expect(finals).toBe(1);
     expect(samples.length / RATE).toBeGreaterThan(2);
     expect(samples.length / RATE).toBeLessThan(8);
@@ -102,7 +69,7 @@ describe.skipIf(!areInstalled(...PACKAGES))(`@livekit/agents-plugin-elevenlabs $
     const stream = newTts({ model: "eleven_turbo_v2_5&absolute_times=true" }).stream();
     stream.pushText("Hello there from LiveKit. This is the second sentence of it. ");
     stream.endInput();
-    const { words, samples } = await collect(stream);
+    const { words, samples } = await collect(stream, RATE);
     const starts = words.flatMap(({ startTime }) => (startTime === undefined ? [] : [startTime]));
     expect(starts.length).toBeGreaterThan(8);
     expect(starts).toEqual([...starts].sort((a, b) => a - b));
@@ -112,11 +79,11 @@ describe.skipIf(!areInstalled(...PACKAGES))(`@livekit/agents-plugin-elevenlabs $
 
   it("several streams at once share one socket, and one after the other too", async () => {
     const tts = newTts();
-    const speak = (text: string): Promise<Result> => {
+    const speak = (text: string): Promise<Collected> => {
       const stream = tts.stream();
       stream.pushText(text);
       stream.endInput();
-      return collect(stream);
+      return collect(stream, RATE);
     };
     const before = app.sockets.open;
     const results = await Promise.all([
@@ -145,11 +112,11 @@ describe.skipIf(!areInstalled(...PACKAGES))(`@livekit/agents-plugin-elevenlabs $
     const stream = tts.stream();
     stream.pushText("This one is heard. ");
     stream.endInput();
-    expect(loudness((await collect(stream)).samples)).toBeGreaterThan(300);
+    expect(loudness((await collect(stream, RATE)).samples)).toBeGreaterThan(300);
   });
 
   it("synthesize(): over plain HTTP through the proxy", async () => {
-    const { samples } = await collect(newTts().synthesize("Hello there from LiveKit."));
+    const { samples } = await collect(newTts().synthesize("Hello there from LiveKit."), RATE);
     expect(loudness(samples)).toBeGreaterThan(300);
   });
 });
