@@ -33,6 +33,8 @@ const EXACT_SECONDS = 0.0015;
 /** Speech of this length says how fast the voice speaks; before, it is taken to speak as most do. */
 const MIN_RATE_SECONDS = 0.5;
 const TYPICAL_CHARACTERS_A_SECOND = 15;
+/** Times this near to where a gap in them began go on from there. */
+const LATE_SECONDS = 0.05;
 /** Characters that were moved and are no further apart than this meet: no one hears what lies between. */
 const JOIN_SECONDS = 0.005;
 /** How far a character's end may be ahead of the audio received: what an encoder holds back (an Opus packet and more). */
@@ -126,6 +128,9 @@ export class SegmentTiming {
     this.#gap = null;
     const isRateKnown = gap.fromSeconds > MIN_RATE_SECONDS && gap.textFrom > 0;
     const perSecond = isRateKnown ? gap.textFrom / gap.fromSeconds : TYPICAL_CHARACTERS_A_SECOND;
+    const first = entries.find((entry) => !Number.isNaN(entry.startSeconds))?.startSeconds ?? Number.NaN;
+    // What begins where the gap began is what was missing, late, and no text lies before it.
+    if (Math.abs(first - gap.fromSeconds) <= LATE_SECONDS) return this.#walk.pushBehindGap(entries, 0);
     return this.#walk.pushBehindGap(entries, Math.round((startSeconds - gap.fromSeconds) * perSecond));
   }
 
