@@ -8,6 +8,7 @@
  * Where frames stand on the timeline is counted as every client counts it (FrameClock).
  */
 import { FrameClock } from "../client/frame-clock.ts";
+import { GatewayError } from "../errors.ts";
 import type { Message, SendResult, Sink } from "../fanout/sink.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { CarrierCodec, Wire } from "../protocol/carrier/carrier.ts";
@@ -36,6 +37,8 @@ export interface CallSinkOptions {
   readonly isSentOut: () => boolean;
   /** The session ends the connection. */
   readonly onEnd: (closeCode: number, reason: string) => void;
+  /** Some of what the carrier held up has left: a listener that fell behind may have room again. No socket drains then. */
+  readonly onRoom: () => void;
 }
 
 /**
@@ -45,6 +48,13 @@ export interface CallSinkOptions {
 const SETTLE_MS = 120;
 /** Marks that wait for a carrier that does not answer: the oldest are forgotten. */
 const MAX_MARKS = 256;
+/** What a carrier held up goes out in pieces: so much time between two, ms. */
+const RELEASE_EVERY_MS = 100;
+/**
+ * How fast, in times of real time. Faster than it is played, so that it catches up; slow enough that the next `hold`
+ * stops it in time: Asterisk has room for 100 frames from MEDIA_XOFF on, 2 s, and drops what comes then.
+ */
+const RELEASE_SPEED = 2;
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
@@ -69,6 +79,8 @@ export class CallSink implements Sink {
   /** What waits while the carrier wants nothing; null while it takes all. */
   #held: Wire[] | null = null;
   #heldBytes = 0;
+  /** While what waits goes out bit by bit. */
+  #releaseTimer: Timer | null = null;
   #settleTimer: Timer | null = null;
   #isClosed = false;
 
@@ -133,12 +145,12 @@ export class CallSink implements Sink {
   /** The carrier's buffer is full: what comes waits here, as far as the outbox lets it. */
   hold(): void {
     this.#held ??= [];
+    this.#stopRelease();
   }
 
+  /** There is room again: what waits goes out little by little, what comes meanwhile behind it. */
   goOn(): void {
-    const held = this.#held ?? [];
-    this.#dropHeld();
-    this.#send(held);
+    if (this.#releaseTimer === null) this.#release();
   }
 
   bufferedBytes(): number {
@@ -171,7 +183,10 @@ export class CallSink implements Sink {
   }
 
   #audio(frames: readonly Uint8Array[]): readonly Wire[] {
-    return frames.length === 0 ? [] : this.#options.codec.audio(frames);
+    const { codec } = this.#options;
+    // What waits leaves by the frame: a codec may join all it gets at once into one message.
+    if (this.#held !== null) return frames.flatMap((frame) => codec.audio([frame]));
+    return frames.length === 0 ? [] : codec.audio(frames);
   }
 
   #mark(wires: Wire[]): void {
@@ -239,7 +254,34 @@ export class CallSink implements Sink {
     return "buffered";
   }
 
+  /** Sends the next piece, and sees to the one after it. */
+  #release(): void {
+    const held = this.#held;
+    if (held === null) return;
+    const { line, clock, frameMs, onRoom } = this.#options;
+    // The connection may be behind as well: then the next time.
+    if (line.bufferedBytes() === 0) {
+      // While it waits a wire is one frame, or a mark.
+      const piece = held.splice(0, Math.ceil((RELEASE_SPEED * RELEASE_EVERY_MS) / frameMs));
+      for (const wire of piece) this.#heldBytes -= wire.length;
+      if (line.send(piece) === "dropped") {
+        const error = new GatewayError("slow_consumer", "Carrier reads too slowly: its connection is full");
+        this.end(error.closeCode, error.code);
+        return;
+      }
+    }
+    if (held.length === 0) this.#dropHeld();
+    else this.#releaseTimer = clock.at(clock.nowMs() + RELEASE_EVERY_MS, () => this.#release());
+    onRoom();
+  }
+
+  #stopRelease(): void {
+    this.#releaseTimer?.cancel();
+    this.#releaseTimer = null;
+  }
+
   #dropHeld(): void {
+    this.#stopRelease();
     this.#held = null;
     this.#heldBytes = 0;
   }

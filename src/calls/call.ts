@@ -177,7 +177,6 @@ export class Call implements DeskCall {
         return;
       case "goOn":
         seated.sink.goOn();
-        seated.session.drained(seated.member);
         return;
     }
   }
@@ -204,6 +203,7 @@ export class Call implements DeskCall {
       counts,
       isSentOut: () => member !== null && session.isSentOut(member),
       onEnd: (closeCode, reason) => this.#finish({ closeCode, reason }),
+      onRoom: () => this.drained(),
     });
     member = session.join(sink, {
       settings: {

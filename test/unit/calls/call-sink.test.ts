@@ -1,7 +1,7 @@
 /** What a call is sent and when: cuts, marks, what a carrier holds up, what it is too slow for. */
 import { describe, expect, it } from "vitest";
-import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
-import { createCallRig } from "./call-rig.ts";
+import { countingUlaw, evenAlignment, TEST_TUNING } from "../../helpers/session-rig.ts";
+import { type CallRigOptions, createCallRig } from "./call-rig.ts";
 import { type TinyOptions, tinyDialect } from "./tiny-dialect.ts";
 
 const TEXT = "alpha bravo charlie delta echo foxtrot golf hotels";
@@ -9,8 +9,8 @@ const MS_PER_CHARACTER = 50;
 const TEXT_MS = TEXT.length * MS_PER_CHARACTER;
 
 /** A session with a speaker and a call, and an upstream that answers every request with all of its text at once. */
-function createStage(options: TinyOptions = {}) {
-  const rig = createCallRig();
+function createStage(options: TinyOptions = {}, rigOptions: CallRigOptions = {}) {
+  const rig = createCallRig(rigOptions);
   const speaker = rig.join("role=speaker&events=words");
   const phone = rig.dial(tinyDialect(options));
   phone.start();
@@ -231,6 +231,21 @@ describe("a carrier that is full", () => {
     const { length } = stage.phone.line.sent;
     stage.phone.say({ on: "goOn" });
     expect(stage.phone.line.sent).toHaveLength(length);
+  });
+
+  it("is not given up where so much waited that it fell behind: it hears the rest", () => {
+    // Room for half a second of this carrier's words.
+    const limits = { ...TEST_TUNING.limits, outbox_bytes: 400 };
+    const stage = createStage({}, { tuning: { limits } });
+    stage.speak("a");
+    stage.answer();
+    stage.clock.advance(300);
+    stage.phone.say({ on: "hold" });
+    stage.clock.advance(1000);
+    stage.phone.say({ on: "goOn" });
+    stage.clock.advance(TEXT_MS);
+    expect(stage.counters.framesDropped).toBeGreaterThan(0);
+    expect(stage.phone.line.frames + stage.counters.framesDropped).toBe(TEXT_MS / 20);
   });
 });
 
