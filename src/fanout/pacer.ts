@@ -9,9 +9,10 @@ import type { Clock, Timer } from "../kit/clock.ts";
 const SLOT_MS = 4;
 /**
  * So long is made for sessions in one turn of the event loop, ms; sending takes about as long again. They are sent ahead
- * and can wait, but an interruption or a phone's next frame that has to wait for all of them is heard.
+ * and can wait, but an interruption or a phone's next frame that has to wait for all of them is heard. Not less: every
+ * turn between costs, since the sockets' next batches are no longer sent in a row.
  */
-const MAX_MAKE_MS = 1.5;
+const MAX_MAKE_MS = 6;
 
 export interface Paced {
   /** Called at or up to a slot after the time asked for: makes what is due; must not throw. */

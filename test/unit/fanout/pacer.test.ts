@@ -139,7 +139,7 @@ describe("Pacer", () => {
       pacer.register({
         tick: () => {
           calls.push(`make ${at}`);
-          clock.spend(1);
+          clock.spend(4);
         },
         send: () => calls.push(`send ${at}`),
       }),
@@ -163,7 +163,7 @@ describe("Pacer", () => {
         {
           tick: () => {
             calls.push(name);
-            clock.spend(1);
+            clock.spend(4);
           },
           send: () => undefined,
         },
@@ -187,7 +187,7 @@ describe("Pacer", () => {
         .register({
           tick: () => {
             ticks += 1;
-            clock.spend(2);
+            clock.spend(8);
           },
           send: () => undefined,
         })
