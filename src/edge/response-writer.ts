@@ -61,8 +61,9 @@ export class ResponseWriter {
     res.cork(() => {
       res.writeStatus("200 OK");
       for (const [name, value] of Object.entries(headers)) res.writeHeader(name, value);
-      this.#handHeld();
+      this.#handNext();
     });
+    this.#handHeld();
   }
 
   /** Bytes are good for this call only: what has to wait is a copy. */
@@ -112,14 +113,17 @@ export class ResponseWriter {
     this.#options.onClosed();
   }
 
-  /** Within a cork. */
+  /** Each in a cork of its own: what `write` answers in the middle of one may not be true at its end. */
   #handHeld(): void {
-    while (!this.isBlocked) {
-      const bytes = this.#held.shift();
-      if (bytes === undefined) return;
-      this.#heldBytes -= bytes.length;
-      this.#hand(bytes);
-    }
+    while (!this.isBlocked && this.#held.length > 0) this.#options.res.cork(() => this.#handNext());
+  }
+
+  /** Within a cork. */
+  #handNext(): void {
+    const bytes = this.#held.shift();
+    if (bytes === undefined) return;
+    this.#heldBytes -= bytes.length;
+    this.#hand(bytes);
   }
 
   /** Within a cork. */
@@ -136,7 +140,7 @@ export class ResponseWriter {
     res.cork(() => undefined);
     this.#blockedBytes = 0;
     this.#blockedTimer?.cancel();
-    res.cork(() => this.#handHeld());
+    this.#handHeld();
     if (!this.isBlocked) onDrained();
     return true;
   }
