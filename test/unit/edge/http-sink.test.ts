@@ -85,6 +85,18 @@ describe("HttpAudioSink", () => {
     expect([...res.body.filter((_, at) => at % 160 === 0)]).toEqual([0xff, 1, 2, 3]);
   });
 
+  it("hands on all that waited once the client reads, however many pieces it is", async () => {
+    const { res, sink } = await rig();
+    sink.open({ "content-type": "audio/basic" });
+    res.room = 0;
+    for (const byte of [1, 2, 3, 4]) sink.sendAll([frame(byte)]);
+    expect(sink.bufferedBytes()).toBe(640);
+    res.drain();
+    expect(sink.bufferedBytes()).toBe(0);
+    expect(sink.sendAll([frame(5)])).toBe("sent");
+    expect([...res.body.subarray(-800)].filter((_, i) => i % 160 === 0)).toEqual([1, 2, 3, 4, 5]);
+  });
+
   it("keeps a blocked response alive and gives it up after idle-seconds, its timer with it", async () => {
     const { res, sink, clock, seen } = await rig();
     sink.open({});
