@@ -38,13 +38,13 @@ export class PauseFinder {
     const from = this.#bytes;
     this.#bytes += audio.length;
     if (codec === null) return found;
-    // Of a sample that was cut in two, nothing is looked at.
+    // A sample that was cut in two is not looked at, and belongs to the silence beside it: pieces touch.
     const first = from % this.#width;
-    const last = audio.length - ((audio.length - first) % this.#width);
-    let start = first;
+    const last = audio.length - ((from + audio.length) % this.#width);
+    let start = 0;
     const close = (end: number): void => {
       const isLong = end - start >= MIN_SECONDS * this.#bytesPerSecond;
-      const isAtEnd = end > start && (start === first || end === last);
+      const isAtEnd = end > start && (start === 0 || end === audio.length);
       if (isLong || isAtEnd) {
         const [startSeconds, endSeconds] = [
           (from + start) / this.#bytesPerSecond,
@@ -58,7 +58,7 @@ export class PauseFinder {
       close(at);
       start = at + this.#width;
     }
-    close(last);
+    close(audio.length);
     return found;
   }
 }

@@ -58,10 +58,12 @@ export async function startTruthProxy(serviceUrl: string): Promise<TruthProxy> {
   };
 }
 
+/** Whole lines only: of a response that the gateway broke off, the last one may lack its end. */
 function linesOf(raw: readonly Buffer[]): Line[] {
   return Buffer.concat(raw)
     .toString("utf8")
     .split("\n")
+    .slice(0, -1)
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as Line);
 }

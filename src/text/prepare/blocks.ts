@@ -122,7 +122,8 @@ function rowAt(view: View, at: number): Block {
   return { kind: "row", end: skip(PIPE, view.text, at) };
 }
 
-const TASK = /\[[ xX]\][ \t]+/y;
+const TASK = /\[[ xX]\][ \t]{1,64}/y;
+const MAX_TASK = 3 + MAX_INDENT;
 function itemAt(view: View, at: number): Block {
   const { text } = view;
   const end = skip(INDENT, text, at + 1);
@@ -130,7 +131,10 @@ function itemAt(view: View, at: number): Block {
   if (next === undefined) return view.isFinal || end > at + MAX_INDENT ? NONE : WAITING;
   if (end === at + 1 && next !== "\n" && next !== "\r") return NONE;
   if (next === "[" && text.length < end + 4 && !view.isFinal) return WAITING;
-  return { kind: "item", end: skip(TASK, text, end) };
+  const behind = skip(TASK, text, end);
+  // More of the blanks behind a task's box may come.
+  const isOpen = behind > end && text[behind] === undefined && !view.isFinal;
+  return isOpen && behind < end + MAX_TASK ? WAITING : { kind: "item", end: behind };
 }
 
 const NUMBER = /[0-9]{1,9}/y;

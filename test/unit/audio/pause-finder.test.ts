@@ -20,7 +20,7 @@ function joined(found: readonly Silence[]): Silence[] {
   const whole: Silence[] = [];
   for (const silence of found) {
     const last = whole.at(-1);
-    if (last !== undefined && silence.startSeconds - last.endSeconds < 2 / RATE) {
+    if (last !== undefined && silence.startSeconds - last.endSeconds < 1e-9) {
       whole[whole.length - 1] = { ...last, endSeconds: silence.endSeconds };
     } else whole.push(silence);
   }

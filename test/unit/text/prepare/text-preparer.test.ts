@@ -16,6 +16,14 @@ describe("TextPreparer on any text", () => {
     expect(prepared([..."1. http://"], options).spoken).toBe("1. http://.");
   });
 
+  it.each(["- [x] \tbread", `- [x]${" ".repeat(100)}bread`, "- [x] \t"])(
+    "all blanks behind a task's box go, however it is split: %j",
+    (text) => {
+      const options = { clean: ["markdown" as const], replacements: [] };
+      expect(prepared([...text], options)).toMatchObject({ spoken: prepared([text], options).spoken });
+    },
+  );
+
   it("any split gives the same spoken text and the same map", () => {
     fc.assert(
       fc.property(text, cuts, anyOptions, (whole, places, options) => {
