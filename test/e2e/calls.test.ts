@@ -2,10 +2,10 @@
  * Phone calls over real sockets: carriers that behave as their documentation says, a bridge that speaks to them and
  * hears them, and what is said of playout held against what the carrier's player has really played.
  */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { CARRIERS, type CarrierName } from "../../src/protocol/carrier/carrier.ts";
-import { type SpeakingGateway, startSpeaking } from "../helpers/speaking-gateway.ts";
-import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
+import { useSpeakingGateway } from "../helpers/speaking-gateway.ts";
+import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { ndjsonSpeech } from "../helpers/tone-speech.ts";
 import { until } from "../helpers/until.ts";
 import { FakeCarrier, type FakeCarrierOptions } from "../kit/carriers/fake-carrier.ts";
@@ -15,18 +15,11 @@ const SAMPLES_PER_MS = 8;
 const WORDS = "alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike";
 const PATIENT_MS = 60_000;
 
-let stand: SpeakingGateway;
-let gateway: TestGateway;
-
-beforeAll(async () => {
-  stand = await startSpeaking({ msPerChar: MS_PER_CHARACTER });
-  ({ gateway } = stand);
-});
-afterAll(() => stand?.[Symbol.asyncDispose]());
+const stand = useSpeakingGateway({ msPerChar: MS_PER_CHARACTER });
 
 /** A bridge's one socket. */
 const bridge = (session: string, query = ""): Promise<TestClient> =>
-  TestClient.connect(gateway, `/live/${session}?role=speaker&events=words,call,dtmf${query}`);
+  TestClient.connect(stand.gateway, `/live/${session}?role=speaker&events=words,call,dtmf${query}`);
 
 function dial(
   carrier: CarrierName,
@@ -36,7 +29,7 @@ function dial(
   const query = carrier === "asterisk" ? `?session=${session}` : "";
   return FakeCarrier.dial({
     carrier,
-    url: `${gateway.wsUrl}/carrier/${carrier}${query}`,
+    url: `${stand.gateway.wsUrl}/carrier/${carrier}${query}`,
     call: { parameters: { session } },
     ...options,
   });
@@ -167,7 +160,7 @@ describe("every carrier", { timeout: PATIENT_MS }, () => {
     const session = `${carrier}-${address === "the common one" ? "sniffed" : "named"}`;
     await using controller = await bridge(session, "&caller=pcm_16000");
     const path = address === "the common one" ? "/carrier" : `/carrier/${carrier}`;
-    const call = await dial(carrier, session, { url: `${gateway.wsUrl}${path}?session=${session}` });
+    const call = await dial(carrier, session, { url: `${stand.gateway.wsUrl}${path}?session=${session}` });
     const started = await controller.next("call");
     expect(started).toMatchObject({ state: "started", carrier });
     controller.send({ type: "speak", text: TEXT, utterance_id: "all" });

@@ -5,9 +5,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { OggOpusDecoder } from "ogg-opus-decoder";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type SpeakingGateway, startSpeaking } from "../helpers/speaking-gateway.ts";
-import { TestClient, type TestGateway } from "../helpers/start-gateway.ts";
+import { describe, expect, it } from "vitest";
+import { useSpeakingGateway } from "../helpers/speaking-gateway.ts";
+import { TestClient } from "../helpers/start-gateway.ts";
 import { readStrictVtt } from "../helpers/strict-vtt.ts";
 
 const EXAMPLES = join(import.meta.dirname, "../../examples");
@@ -32,17 +32,10 @@ async function run(
 }
 
 describe("a script of examples/", { timeout: 60_000 }, () => {
-  let stand: SpeakingGateway;
-  let gateway: TestGateway;
-
-  beforeAll(async () => {
-    stand = await startSpeaking({ msPerChar: MS_PER_CHARACTER });
-    ({ gateway } = stand);
-  });
-  afterAll(() => stand?.[Symbol.asyncDispose]());
+  const stand = useSpeakingGateway({ msPerChar: MS_PER_CHARACTER });
 
   it("speak.mjs tells each word with its time, and how much was said", async () => {
-    const { code, said } = await run("speak.mjs", gateway.wsUrl, ["Boats float by."]);
+    const { code, said } = await run("speak.mjs", stand.gateway.wsUrl, ["Boats float by."]);
     expect(said.match(/^ +\d+ ms {2}\w+$/gm)).toEqual([
       "     0 ms  Boats",
       "   360 ms  float",
@@ -53,7 +46,7 @@ describe("a script of examples/", { timeout: 60_000 }, () => {
   });
 
   it("tokens.mjs speaks while it is told what to say, and tells what was heard when it is cut", async () => {
-    const { code, said } = await run("tokens.mjs", gateway.wsUrl);
+    const { code, said } = await run("tokens.mjs", stand.gateway.wsUrl);
     expect(said).toMatch(/^Once upon a time/);
     const [, heard = ""] = /heard \d+ ms: "(.+)"/.exec(said) ?? [];
     const [, unheard = ""] = /not heard: "(.+)"/.exec(said) ?? [];
@@ -64,7 +57,7 @@ describe("a script of examples/", { timeout: 60_000 }, () => {
 
   it("two-codecs.mjs hears one speech in two codecs, frame for frame", async () => {
     // Opus has been asked of nobody but us: with mu-law beside it the upstream is asked for PCM.
-    const { code, said } = await run("two-codecs.mjs", gateway.wsUrl);
+    const { code, said } = await run("two-codecs.mjs", stand.gateway.wsUrl);
     const [, phoneFrames, phoneBytes] = /ulaw_8000: (\d+) frames, (\d+) bytes/.exec(said) ?? [];
     expect(Number(phoneBytes)).toBe(Number(phoneFrames) * 160);
     const text = "The same words, to everybody, each in their own codec.";
@@ -77,12 +70,12 @@ describe("a script of examples/", { timeout: 60_000 }, () => {
   it("http.mjs speaks, hears and reads captions without a socket for it", async () => {
     const folder = await mkdtemp(join(tmpdir(), "voicewire-example-"));
     await using _recorder = await TestClient.connect(
-      gateway,
+      stand.gateway,
       "/live/example-http?format=pcm_24000&events=none",
     );
     try {
       const file = join(folder, "hello.ogg");
-      const { code, said } = await run("http.mjs", gateway.wsUrl, [file]);
+      const { code, said } = await run("http.mjs", stand.gateway.wsUrl, [file]);
       expect(said).toMatch(/^speak: 202 \S+$/m);
       const vtt = said.slice(said.indexOf("WEBVTT"), said.indexOf("interrupt:"));
       const lines = readStrictVtt(vtt).flatMap((cue) => cue.lines);

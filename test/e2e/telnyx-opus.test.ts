@@ -1,9 +1,9 @@
 /** A Telnyx call that asks for Opus (stream_bidirectional_codec OPUS): the scripted peer decodes every packet and plays it. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { systemClock } from "../../src/kit/clock.ts";
 import { startService } from "../../src/service/service.ts";
-import { type SpeakingGateway, startSpeaking } from "../helpers/speaking-gateway.ts";
-import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
+import { useSpeakingGateway } from "../helpers/speaking-gateway.ts";
+import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
 import { FakeCarrier, fakeCall, fakePeer, fakePlayer } from "../kit/carriers/fake-carrier.ts";
 import { opusToc } from "../kit/opus-toc.ts";
@@ -18,16 +18,9 @@ const LOOKAHEAD_SAMPLES = 312;
 const PACKET = { frameSamples: FRAME_SAMPLES, isStereo: false, isOneFrame: true };
 const LONG = "alpha bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike";
 
-let stand: SpeakingGateway;
-let gateway: TestGateway;
+const stand = useSpeakingGateway({ msPerChar: MS_PER_CHARACTER });
 
-beforeAll(async () => {
-  stand = await startSpeaking({ msPerChar: MS_PER_CHARACTER });
-  ({ gateway } = stand);
-});
-afterAll(() => stand?.[Symbol.asyncDispose]());
-
-const dial = (session: string, at = gateway): Promise<FakeCarrier> =>
+const dial = (session: string, at = stand.gateway): Promise<FakeCarrier> =>
   FakeCarrier.dial({
     carrier: "telnyx",
     url: `${at.wsUrl}/carrier/telnyx?codec=OPUS`,
@@ -36,7 +29,7 @@ const dial = (session: string, at = gateway): Promise<FakeCarrier> =>
 
 /** Somebody else who listens in PCM: the upstream is asked for PCM, and Opus is made here. */
 const record = (session: string): Promise<TestClient> =>
-  TestClient.connect(gateway, `/live/${session}?role=listener&format=pcm_48000&events=none`);
+  TestClient.connect(stand.gateway, `/live/${session}?role=listener&format=pcm_48000&events=none`);
 
 /** The payloads of `media`, as Telnyx would put each into an RTP packet. */
 function packetsOf(carrier: FakeCarrier): Buffer[] {
@@ -67,7 +60,7 @@ function toneIn(pcm: Int16Array): { share: number; rms: number } {
 describe("a Telnyx call in Opus", { timeout: 60_000 }, () => {
   it("gets packets of 20 ms, one a message, that decode to all of the speech at its level", async () => {
     const text = "one two three four five";
-    await using controller = await TestClient.connect(gateway, "/live/opus?role=speaker&events=call");
+    await using controller = await TestClient.connect(stand.gateway, "/live/opus?role=speaker&events=call");
     await using _recorder = await record("opus");
     const carrier = await dial("opus");
     expect(await controller.next("call")).toMatchObject({ state: "started", caller_format: "ulaw_8000" });
@@ -95,7 +88,7 @@ describe("a Telnyx call in Opus", { timeout: 60_000 }, () => {
 
   it("is cut with a receipt by its marks, heard, spoken to again, and hung up", async () => {
     await using controller = await TestClient.connect(
-      gateway,
+      stand.gateway,
       "/live/cut?role=speaker&events=words,call,dtmf&caller=ulaw_8000",
     );
     await using _recorder = await record("cut");

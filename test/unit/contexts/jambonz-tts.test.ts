@@ -18,17 +18,7 @@ async function rigOf(voice: Promise<string> = Promise.resolve("v1"), modelId = "
         open: (request, handlers) => {
           const one = new Asked(request, handlers);
           asked.push(one);
-          return {
-            pause: () => {
-              one.isPaused = true;
-            },
-            resume: () => {
-              one.isPaused = false;
-            },
-            abort: () => {
-              one.isAborted = true;
-            },
-          };
+          return one;
         },
       },
       clock,

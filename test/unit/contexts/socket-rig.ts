@@ -7,7 +7,12 @@ import { silentLog } from "../../../src/kit/log.ts";
 import { createCounters } from "../../../src/metrics/counters.ts";
 import { parseSocketSettings } from "../../../src/protocol/elevenlabs/socket-settings.ts";
 import type { Alignment } from "../../../src/timing/alignment.ts";
-import type { SynthesisHandlers, SynthesisRequest, Upstream } from "../../../src/upstream/types.ts";
+import type {
+  Synthesis,
+  SynthesisHandlers,
+  SynthesisRequest,
+  Upstream,
+} from "../../../src/upstream/types.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import type { Heard } from "../../wire/vendor-rig.ts";
 
@@ -15,7 +20,7 @@ const BYTES_PER_MS = 32;
 export const MS_PER_CHAR = 10;
 
 /** One request as it was made. */
-export class Asked {
+export class Asked implements Synthesis {
   readonly request: SynthesisRequest;
   readonly handlers: SynthesisHandlers;
   isAborted = false;
@@ -26,6 +31,17 @@ export class Asked {
   constructor(request: SynthesisRequest, handlers: SynthesisHandlers) {
     this.request = request;
     this.handlers = handlers;
+  }
+
+  pause(): void {
+    this.isPaused = true;
+  }
+  resume(): void {
+    this.isPaused = false;
+  }
+  abort(): void {
+    this.isAborted = true;
+    this.isOver = true;
   }
 
   get text(): string {
@@ -97,18 +113,7 @@ export function socketRig(options: SocketRigOptions = {}): SocketRig {
     open: (request, handlers) => {
       const one = new Asked(request, handlers);
       asked.push(one);
-      return {
-        pause: () => {
-          one.isPaused = true;
-        },
-        resume: () => {
-          one.isPaused = false;
-        },
-        abort: () => {
-          one.isAborted = true;
-          one.isOver = true;
-        },
-      };
+      return one;
     },
   };
   const heard: Heard[] = [];
