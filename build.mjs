@@ -15,7 +15,7 @@ tsc("tsconfig.json");
 if (existsSync("dist/main.js")) chmodSync("dist/main.js", 0o755);
 tsc("src/page/tsconfig.json");
 await build({
-  entryPoints: ["src/page/main.ts"],
+  entryPoints: ["src/page/main.ts", "src/page/style.css"],
   outdir: "dist/page",
   bundle: true,
   format: "esm",
@@ -25,4 +25,4 @@ await build({
   minify: true,
   legalComments: "linked",
 });
-for (const file of ["index.html", "style.css"]) cpSync(`src/page/${file}`, `dist/page/${file}`);
+cpSync("src/page/index.html", "dist/page/index.html");

@@ -11,7 +11,7 @@ const SOURCE = fileURLToPath(new URL("../../src/page/", import.meta.url));
 export async function buildPage(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "voicewire-page-"));
   await build({
-    entryPoints: [join(SOURCE, "main.ts")],
+    entryPoints: [join(SOURCE, "main.ts"), join(SOURCE, "style.css")],
     outdir: folder,
     bundle: true,
     format: "esm",
@@ -19,6 +19,6 @@ export async function buildPage(): Promise<string> {
     target: "es2022",
     logLevel: "silent",
   });
-  for (const name of ["index.html", "style.css"]) copyFileSync(join(SOURCE, name), join(folder, name));
+  copyFileSync(join(SOURCE, "index.html"), join(folder, "index.html"));
   return folder;
 }
