@@ -1,5 +1,5 @@
 /** One session of the soak: a speaker that says things in every way and interrupts, and listeners that come and go. */
-import type { Event } from "../../src/protocol/vocabulary.ts";
+import type { Event } from "../../src/protocol/events.ts";
 import type { Member } from "../../src/session/member.ts";
 import type { Random } from "./random.ts";
 import { type Engine, SOAK_DEFAULTS } from "./soak-engine.ts";

@@ -1,6 +1,6 @@
 /** A listener's socket of the soak: counts, holds nothing, and stops reading when told to. */
 import type { Message, SendResult, Sink } from "../../src/fanout/sink.ts";
-import type { Event } from "../../src/protocol/vocabulary.ts";
+import type { Event } from "../../src/protocol/events.ts";
 
 export class SoakSink implements Sink {
   /** Called with each event; null = events are only counted. */

@@ -1,5 +1,5 @@
 /** What a soak counts, and the rules that it holds the session engine to. */
-import type { Event } from "../../src/protocol/vocabulary.ts";
+import type { Event } from "../../src/protocol/events.ts";
 
 /** Events to everybody, in whose order `seq` rises; those to one connection repeat the latest that was made. */
 const SHARED_EVENTS: ReadonlySet<Event["type"]> = new Set([

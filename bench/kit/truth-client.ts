@@ -1,7 +1,7 @@
 /** A WebSocket client that keeps everything it gets: for benches that look at what was heard, not how fast. */
 import { once } from "node:events";
 import WebSocket from "ws";
-import type { Event } from "../../src/protocol/vocabulary.ts";
+import type { Event } from "../../src/protocol/events.ts";
 
 const DEADLINE_MS = 30_000;
 

@@ -1,5 +1,5 @@
 /** T2: interrupts real speech at random moments, and compares the receipt with what a simulated player had played. */
-import type { Heard } from "../../src/protocol/vocabulary.ts";
+import type { Heard } from "../../src/protocol/events.ts";
 import { wait } from "./monotonic.ts";
 import { TruthClient } from "./truth-client.ts";
 import { placeAudio } from "./truth-placement.ts";

@@ -1,5 +1,6 @@
 /** T1: says sentences through a gateway whose upstream has faults, and compares the times told with the truth. */
-import type { Event, Timing } from "../../src/protocol/vocabulary.ts";
+import type { Event } from "../../src/protocol/events.ts";
+import type { Timing } from "../../src/protocol/vocabulary.ts";
 import { TruthClient } from "./truth-client.ts";
 import { type Placement, placeAudio } from "./truth-placement.ts";
 import type { TrueResponse, TruthProxy } from "./truth-proxy.ts";

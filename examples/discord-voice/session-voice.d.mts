@@ -1,4 +1,4 @@
-import type { Event } from "../../src/protocol/vocabulary.ts";
+import type { Event } from "../../src/protocol/events.ts";
 import type { VoiceSink } from "./packet-pacer.d.mts";
 
 export function joinSession(options: {

@@ -1,6 +1,6 @@
 /** What is told of a call, and which session it joins. */
 import type { CallStart, CarrierDialect, CarrierHello } from "../protocol/carrier/carrier.ts";
-import type { CallEvent } from "../protocol/vocabulary.ts";
+import type { CallEvent } from "../protocol/events.ts";
 
 /** What `call` says of a call, whether it begins or ends. */
 export type CallFacts = Omit<CallEvent, "seq" | "at_ms" | "type" | "state" | "reason">;

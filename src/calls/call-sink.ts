@@ -12,7 +12,7 @@ import { GatewayError } from "../errors.ts";
 import type { Message, SendResult, Sink } from "../fanout/sink.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { CarrierCodec, Wire } from "../protocol/carrier/carrier.ts";
-import type { AudioDescription } from "../protocol/vocabulary.ts";
+import type { AudioDescription } from "../protocol/events.ts";
 import type { CarrierCounts } from "./call-stats.ts";
 
 /** The connection's side: one socket, without the server library behind it. */

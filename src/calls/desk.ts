@@ -3,7 +3,8 @@
  * says, and hanging up. Made with the session's first call, gone with its last.
  */
 import { GatewayError } from "../errors.ts";
-import type { CallEvent, CallerFormat, DtmfEvent, EventKind } from "../protocol/vocabulary.ts";
+import type { CallEvent, DtmfEvent } from "../protocol/events.ts";
+import type { CallerFormat, EventKind } from "../protocol/vocabulary.ts";
 import type { Member } from "../session/member.ts";
 import type { CallDesk, Session } from "../session/session.ts";
 import type { CallFacts } from "./call-facts.ts";

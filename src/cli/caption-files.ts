@@ -7,7 +7,7 @@ import { closeSync, openSync, writeSync } from "node:fs";
 import type { TakenUp } from "../client/taken-up.ts";
 import { GatewayError } from "../errors.ts";
 import { srtCue, VTT_HEADER, vttCue } from "../protocol/captions.ts";
-import type { Word, WordsEvent } from "../protocol/vocabulary.ts";
+import type { Word, WordsEvent } from "../protocol/events.ts";
 import { BoundaryFinder } from "../text/boundaries.ts";
 import { type Cue, CueBuilder, type CueVoice } from "../timing/cues.ts";
 import type { Output } from "./io.ts";

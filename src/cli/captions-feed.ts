@@ -2,8 +2,8 @@
 import type { Connection } from "../client/connect.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import { cueOfEvent, srtCue, VTT_HEADER, vttCue } from "../protocol/captions.ts";
+import type { CueEvent, Event } from "../protocol/events.ts";
 import { FinalCues } from "../protocol/final-cues.ts";
-import type { CueEvent, Event } from "../protocol/vocabulary.ts";
 import { openText } from "./caption-files.ts";
 import type { CaptionQueue } from "./captions-queue.ts";
 import type { Output } from "./io.ts";

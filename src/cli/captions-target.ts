@@ -1,5 +1,6 @@
 /** Where live captions go: one interface for every service, and what can go wrong with it. */
-import type { CueEvent, CueMode } from "../protocol/vocabulary.ts";
+import type { CueEvent } from "../protocol/events.ts";
+import type { CueMode } from "../protocol/vocabulary.ts";
 
 /** A cue whose time has come. */
 export interface ShownCue {

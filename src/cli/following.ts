@@ -10,7 +10,7 @@ import type {
   GapEvent,
   WarningEvent,
   WordsEvent,
-} from "../protocol/vocabulary.ts";
+} from "../protocol/events.ts";
 import { type Io, mayStyle } from "./io.ts";
 import { onEveryEvent } from "./join-session.ts";
 import { KaraokeView, PlainView, type SpeechView } from "./karaoke.ts";

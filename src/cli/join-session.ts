@@ -10,7 +10,8 @@ import {
 } from "../client/connect.ts";
 import type { EventType } from "../client/listeners.ts";
 import { GatewayError } from "../errors.ts";
-import type { Event, EventKind } from "../protocol/vocabulary.ts";
+import type { Event } from "../protocol/events.ts";
+import type { EventKind } from "../protocol/vocabulary.ts";
 import { usageError } from "./exit.ts";
 
 export interface JoinOptions {

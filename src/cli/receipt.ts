@@ -1,5 +1,5 @@
 /** What say prints when it was interrupted, and where its time went: lines for people. */
-import type { InterruptedEvent, Waterfall } from "../protocol/vocabulary.ts";
+import type { InterruptedEvent, Waterfall } from "../protocol/events.ts";
 import { safeText } from "./terminal-text.ts";
 
 /** Shown of what was not heard; the rest is counted. */

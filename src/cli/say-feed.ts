@@ -1,6 +1,6 @@
 /** Sends what `voicewire say` speaks: a whole text as one command, tokens as they come, a dialogue at once. */
 import type { Connection } from "../client/connect.ts";
-import type { QueueOptions, TextOptions, VoiceOptions } from "../protocol/vocabulary.ts";
+import type { QueueOptions, TextOptions, VoiceOptions } from "../protocol/commands.ts";
 import { usageError } from "./exit.ts";
 import type { SayPlan } from "./say-plan.ts";
 import { type FedText, piecesOf, TextFeeder } from "./text-feeder.ts";

@@ -1,5 +1,6 @@
 /** What `voicewire say` was asked to do: its flags, checked against each other, before anything is started. */
-import type { AudioFormat, QueueOptions, TextOptions } from "../protocol/vocabulary.ts";
+import type { QueueOptions, TextOptions } from "../protocol/commands.ts";
+import type { AudioFormat } from "../protocol/vocabulary.ts";
 import { usageError } from "./exit.ts";
 import { type Flag, type ParsedArguments, parseArguments } from "./flags.ts";
 import { settingsOf } from "./from-io.ts";

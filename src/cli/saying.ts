@@ -2,7 +2,7 @@
 import { type Connection, VoicewireError } from "../client/connect.ts";
 import { takenUp } from "../client/taken-up.ts";
 import type { Timer } from "../kit/clock.ts";
-import type { InterruptedEvent, UtteranceDoneEvent, Waterfall } from "../protocol/vocabulary.ts";
+import type { InterruptedEvent, UtteranceDoneEvent, Waterfall } from "../protocol/events.ts";
 import { EXIT } from "./exit.ts";
 import { type Io, mayStyle } from "./io.ts";
 import { onEveryEvent } from "./join-session.ts";

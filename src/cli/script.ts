@@ -4,7 +4,7 @@
  */
 
 import type { TakenUp } from "../client/taken-up.ts";
-import type { Word } from "../protocol/vocabulary.ts";
+import type { Word } from "../protocol/events.ts";
 import { safeText } from "./terminal-text.ts";
 
 /** A range of the shown text. */

@@ -1,13 +1,8 @@
 /** How a text is made ready and where it is queued: --clean, --replace, --replacements, --priority. */
 import { readFileSync } from "node:fs";
+import type { QueueOptions, Replacement, TextOptions } from "../protocol/commands.ts";
 import { replacements as REPLACEMENTS } from "../protocol/native.ts";
-import {
-  CLEANINGS,
-  type Cleaning,
-  type QueueOptions,
-  type Replacement,
-  type TextOptions,
-} from "../protocol/vocabulary.ts";
+import { CLEANINGS, type Cleaning } from "../protocol/vocabulary.ts";
 import { usageError } from "./exit.ts";
 import { type Flag, integerFlag, type ParsedArguments } from "./flags.ts";
 import { didYouMean } from "./suggest.ts";

@@ -1,5 +1,5 @@
 /** What goes wrong, as one class: the gateway's own codes (docs/protocol.md) and four of the client's own. */
-import type { ErrorBody } from "../protocol/vocabulary.ts";
+import type { ErrorBody } from "../protocol/events.ts";
 
 /**
  * `not_connected`: a command on a connection that has ended. `connect_failed`: no WebSocket came about.

@@ -3,25 +3,27 @@
  * with their place on the timeline.
  */
 import type {
-  AudioDescription,
   CancelCommand,
   Command,
   ConfigureCommand,
-  ConfiguredEvent,
   DialogueCommand,
-  Event,
-  HelloEvent,
   InterruptCommand,
-  InterruptedEvent,
   PlayedCommand,
-  PongEvent,
   ResumeCommand,
   SpeakCommand,
   TextCommand,
+} from "../protocol/commands.ts";
+import type {
+  AudioDescription,
+  ConfiguredEvent,
+  Event,
+  HelloEvent,
+  InterruptedEvent,
+  PongEvent,
   UtteranceDoneEvent,
   UtteranceQueuedEvent,
   UtteranceResumedEvent,
-} from "../protocol/vocabulary.ts";
+} from "../protocol/events.ts";
 import { clientError } from "./client-error.ts";
 import type { FramePosition } from "./frame-clock.ts";
 import { type ComingBack, Line } from "./line.ts";

@@ -1,5 +1,5 @@
 /** Reads one text message of the gateway. Its types are trusted: it is the party that we chose to connect to. */
-import type { Event } from "../protocol/vocabulary.ts";
+import type { Event } from "../protocol/events.ts";
 
 /** null where the message is no JSON object with a `type`. */
 export function parseEvent(data: unknown): Event | null {

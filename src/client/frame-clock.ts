@@ -4,7 +4,7 @@
  * `interrupted` names the place of the next frame, and a new description (`configured`) starts over. After a
  * reconnect, frames that came on the socket before are known by their place and left out.
  */
-import type { AudioDescription, GapEvent } from "../protocol/vocabulary.ts";
+import type { AudioDescription, GapEvent } from "../protocol/events.ts";
 
 export interface FramePosition {
   /** Frames handed out before this one on this connection. */

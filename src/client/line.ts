@@ -2,14 +2,9 @@
  * The sockets of one connection, one after the other: gives each event and frame to its owner once and in order, and
  * comes back when a socket breaks, where the caller wants that.
  */
-import type {
-  AudioDescription,
-  Command,
-  Event,
-  HelloEvent,
-  InterruptedEvent,
-  ListenerSettings,
-} from "../protocol/vocabulary.ts";
+import type { Command } from "../protocol/commands.ts";
+import type { AudioDescription, Event, HelloEvent, InterruptedEvent } from "../protocol/events.ts";
+import type { ListenerSettings } from "../protocol/vocabulary.ts";
 import { resumeUrl } from "./address.ts";
 import { clientError } from "./client-error.ts";
 import { parseEvent } from "./events.ts";

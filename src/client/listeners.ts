@@ -1,5 +1,5 @@
 /** Typed handlers by event type; a handler that throws is reported and harms nobody else. */
-import type { Event, HelloEvent } from "../protocol/vocabulary.ts";
+import type { Event, HelloEvent } from "../protocol/events.ts";
 import type { Waiting } from "./reconnector.ts";
 
 export type EventType = Event["type"];

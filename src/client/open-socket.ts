@@ -1,5 +1,5 @@
 /** One try to join a session: from the socket's opening to the gateway's `hello`, or to the reason why there is none. */
-import type { HelloEvent } from "../protocol/vocabulary.ts";
+import type { HelloEvent } from "../protocol/events.ts";
 import { clientError, VoicewireError } from "./client-error.ts";
 import { parseEvent } from "./events.ts";
 import type { SocketEnd, WebSocketConstructor, WebSocketLike } from "./socket.ts";

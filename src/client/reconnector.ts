@@ -1,5 +1,5 @@
 /** Brings a broken connection back: tries again with growing waits, a bounded number of times, until it is joined. */
-import type { HelloEvent } from "../protocol/vocabulary.ts";
+import type { HelloEvent } from "../protocol/events.ts";
 import { type BackoffOptions, backoffMs } from "./backoff.ts";
 import type { VoicewireError } from "./client-error.ts";
 import { type Opening, openSocket } from "./open-socket.ts";

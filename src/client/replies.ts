@@ -3,7 +3,7 @@
  * and `dialogue` with `utterance.queued` under the utterance's id, `interrupt` with `interrupted`, `resume` with
  * `utterance.resumed`, `configure` with `configured`, `ping` with `pong`, and any of them with `error` instead.
  */
-import type { ErrorEvent, Event } from "../protocol/vocabulary.ts";
+import type { ErrorEvent, Event } from "../protocol/events.ts";
 import { type ClientErrorCode, clientError, VoicewireError } from "./client-error.ts";
 import type { EventOf, EventType } from "./listeners.ts";
 

@@ -3,7 +3,7 @@
  * events that come on it are repetitions. Events for one connection only repeat the session's latest `seq` and are
  * never repetitions.
  */
-import type { Event, HelloEvent } from "../protocol/vocabulary.ts";
+import type { Event, HelloEvent } from "../protocol/events.ts";
 
 /**
  * To one connection only (docs/protocol.md). `error` is either: an answer to a command, or about an utterance; so is

@@ -1,5 +1,5 @@
 /** The utterances that `say` waits for: each until its `utterance.done`, its refusal, or the end of the connection. */
-import type { Event, UtteranceDoneEvent } from "../protocol/vocabulary.ts";
+import type { Event, UtteranceDoneEvent } from "../protocol/events.ts";
 import { VoicewireError } from "./client-error.ts";
 
 interface Saying {

@@ -1,5 +1,5 @@
 /** The upstream of an utterance broke off, and the rest of it is said anew. */
-import type { WarningEvent } from "../protocol/vocabulary.ts";
+import type { WarningEvent } from "../protocol/events.ts";
 
 /** What was told of the utterance's text from `start` on is void: words and characters from there on come anew. */
 export interface TakenUp {

@@ -1,5 +1,5 @@
 /** Which utterances' text runs ahead of their speech, by the gateway's `paused` and `resumed`. */
-import type { Event } from "../protocol/vocabulary.ts";
+import type { Event } from "../protocol/events.ts";
 import type { VoicewireError } from "./client-error.ts";
 
 interface Waiter {

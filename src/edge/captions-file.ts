@@ -1,7 +1,7 @@
 /** Captions as a file: what a session remembers of them, at once or as it grows. */
 import type { Sink } from "../fanout/sink.ts";
 import { cueOfEvent, srtCue, VTT_HEADER, vttCue } from "../protocol/captions.ts";
-import type { CueEvent } from "../protocol/vocabulary.ts";
+import type { CueEvent } from "../protocol/events.ts";
 import type { FileRequest } from "./captions-request.ts";
 
 /** SubRip does not say what its bytes are; and a response with nothing in it would send no head. */

@@ -7,7 +7,8 @@ import { createFrameMaker, type FrameMaker } from "../audio/frame-maker.ts";
 import type { OpusPool } from "../audio/opus-pool.ts";
 import { RtpPacketizer, rtpPayloadType } from "../audio/rtp.ts";
 import type { GatewayError } from "../errors.ts";
-import type { AudioDescription, AudioFormat, Framing } from "../protocol/vocabulary.ts";
+import type { AudioDescription } from "../protocol/events.ts";
+import type { AudioFormat, Framing } from "../protocol/vocabulary.ts";
 import { msOfTicks, TICKS_PER_SECOND, ticksPerSample } from "../timing/ticks.ts";
 import { FrameRing } from "./frame-ring.ts";
 

@@ -1,7 +1,7 @@
 /** The page as a whole: ties the connection, the sound and what is shown together. */
 import type { Connection } from "../client/connect.ts";
 import { takenUp } from "../client/taken-up.ts";
-import type { ErrorBody, HelloEvent, UtteranceDoneEvent } from "../protocol/vocabulary.ts";
+import type { ErrorBody, HelloEvent, UtteranceDoneEvent } from "../protocol/events.ts";
 import { AudioEngine } from "./audio-engine.ts";
 import { CaptionBar } from "./caption-bar.ts";
 import { Captions } from "./captions.ts";

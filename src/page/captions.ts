@@ -1,5 +1,5 @@
 /** The cues of the session, and the one that belongs to what is heard. */
-import type { CueEvent, InterruptedEvent } from "../protocol/vocabulary.ts";
+import type { CueEvent, InterruptedEvent } from "../protocol/events.ts";
 
 /** Cues that are kept: minutes of them, ahead and behind. */
 const MAX_CUES = 256;

@@ -2,7 +2,7 @@
  * `window.voicewire`: what the page is doing, for tests and for the curious at the console. Everything is read live;
  * nothing can be changed through it.
  */
-import type { Word } from "../protocol/vocabulary.ts";
+import type { Word } from "../protocol/events.ts";
 import type { App } from "./app.ts";
 import type { DecoderKind } from "./decoder.ts";
 import type { LinkState } from "./gateway-link.ts";

@@ -1,5 +1,5 @@
 /** The gateway's error codes as a person wants to read them: what happened, and what to do. */
-import type { ErrorBody } from "../protocol/vocabulary.ts";
+import type { ErrorBody } from "../protocol/events.ts";
 
 export interface PlainError {
   readonly what: string;

@@ -1,5 +1,5 @@
 /** Which interrupted utterance can go on, and for how much longer the gateway keeps its audio. */
-import type { Event } from "../protocol/vocabulary.ts";
+import type { Event } from "../protocol/events.ts";
 
 export class Resumable {
   readonly #keptMs: () => number;

@@ -3,7 +3,7 @@
  * as soon as they sound. A long word ("$1,234.56" takes four seconds) is shown from its characters until its own
  * event comes and takes its place.
  */
-import type { CharactersEvent, Word } from "../protocol/vocabulary.ts";
+import type { CharactersEvent, Word } from "../protocol/events.ts";
 
 export interface ShownWord extends Word {
   /** Put together from characters; the gateway's own word is still to come. */

@@ -1,5 +1,5 @@
 /** How things stand, in a few words: the connection, the queue, and the figures under the waveform. */
-import type { PresenceEvent } from "../protocol/vocabulary.ts";
+import type { PresenceEvent } from "../protocol/events.ts";
 import type { AudioEngine } from "./audio-engine.ts";
 import { byId } from "./dom.ts";
 import type { LinkState } from "./gateway-link.ts";

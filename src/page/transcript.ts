@@ -12,7 +12,7 @@ import type {
   UtteranceResumedEvent,
   Word,
   WordsEvent,
-} from "../protocol/vocabulary.ts";
+} from "../protocol/events.ts";
 import { addCharacters, addWord } from "./shown-words.ts";
 import { Utterance } from "./utterance.ts";
 

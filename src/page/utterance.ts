@@ -1,5 +1,5 @@
 /** One thing that is said in the session, as the page knows it: its text, its words so far, and how it stands. */
-import type { InterruptedEvent } from "../protocol/vocabulary.ts";
+import type { InterruptedEvent } from "../protocol/events.ts";
 import type { ShownWord } from "./shown-words.ts";
 
 /** `lost`: the connection went away in the middle of it; it speaks on where events of it come again. */

@@ -1,5 +1,5 @@
 /** The stages from the first character to the first sound of an utterance, as one row of numbers: gateway first, then browser. */
-import type { SegmentWaterfall, Waterfall } from "../protocol/vocabulary.ts";
+import type { SegmentWaterfall, Waterfall } from "../protocol/events.ts";
 import type { BrowserStages } from "./sound-latency.ts";
 
 /** The stages that the gateway measures, in their order. */

@@ -1,6 +1,6 @@
 /** Draws the sound around the playhead: bars from the decoded samples, ticks and names where words begin. */
 
-import type { Word } from "../protocol/vocabulary.ts";
+import type { Word } from "../protocol/events.ts";
 import { byId } from "./dom.ts";
 import { BAR_MS, type WaveHistory } from "./wave-history.ts";
 

@@ -1,7 +1,7 @@
 /** Captions as files: WebVTT (W3C, facts/protocols.md 6.1) and SubRip. Pure: cues in, text out. */
 import type { CueWord } from "../timing/cue-layout.ts";
 import type { Cue } from "../timing/cues.ts";
-import type { CueEvent } from "./vocabulary.ts";
+import type { CueEvent } from "./events.ts";
 
 export interface VttOptions {
   /** Marks when each word is spoken (`<00:00:01.000>`), for players that light words up. */

@@ -2,7 +2,7 @@
  * Which cues are settled: a cue is told ahead of its sound, and an interruption may still cut it. Events in, cues out
  * that nothing changes any more, in order.
  */
-import type { CueEvent, Event } from "./vocabulary.ts";
+import type { CueEvent, Event } from "./events.ts";
 
 /** Cues that wait to be settled; the oldest goes as it is. */
 const MAX_OPEN = 512;

@@ -5,7 +5,8 @@
  */
 import { z } from "zod";
 import { ERRORS, GatewayError } from "../errors.ts";
-import type { Command, ErrorBody, Event } from "./vocabulary.ts";
+import type { Command } from "./commands.ts";
+import type { ErrorBody, Event } from "./events.ts";
 import {
   CLEANINGS,
   CUE_MODES,

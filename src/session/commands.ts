@@ -7,7 +7,7 @@ import type {
   PlayedCommand,
   SpeakCommand,
   TextCommand,
-} from "../protocol/vocabulary.ts";
+} from "../protocol/commands.ts";
 import { findBadText } from "../text/check.ts";
 import type { Member } from "./member.ts";
 import type { Session } from "./session.ts";

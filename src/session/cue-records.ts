@@ -1,7 +1,7 @@
 /** The cues that a session remembers for files: as they were heard, so many and for so long. */
 import type { LogEntry } from "../fanout/event-log.ts";
+import type { CueEvent, Event } from "../protocol/events.ts";
 import { FinalCues } from "../protocol/final-cues.ts";
-import type { CueEvent, Event } from "../protocol/vocabulary.ts";
 import { type CueStyle, styleKey } from "../timing/cue-profiles.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 import type { CaptionTuning } from "./ports.ts";

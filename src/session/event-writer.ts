@@ -1,7 +1,8 @@
 /** Numbers the session's events and turns them into log entries that are serialized once, when first sent. */
 import type { LogEntry } from "../fanout/event-log.ts";
+import type { Event } from "../protocol/events.ts";
 import { encodeEvent } from "../protocol/native.ts";
-import type { Event, EventKind, OffsetUnit } from "../protocol/vocabulary.ts";
+import type { EventKind, OffsetUnit } from "../protocol/vocabulary.ts";
 import { CodePointOffsets } from "../text/offsets.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 

@@ -1,5 +1,5 @@
 /** Parts of a segment's events that need nothing but what they are made of. */
-import type { Word } from "../protocol/vocabulary.ts";
+import type { Word } from "../protocol/events.ts";
 import type { Cue } from "../timing/cues.ts";
 import { msOfTicks, TICKS_PER_SECOND } from "../timing/ticks.ts";
 import type { TimedCharacters } from "../timing/timed.ts";

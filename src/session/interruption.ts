@@ -1,6 +1,6 @@
 /** Cutting speech: what was heard is told, what was not sent is forgotten, what was not meant is said anew. */
 import type { LogEntry } from "../fanout/event-log.ts";
-import type { Heard } from "../protocol/vocabulary.ts";
+import type { Heard } from "../protocol/events.ts";
 import type { Audience } from "./audience.ts";
 import type { EventWriter } from "./event-writer.ts";
 import type { KeptUtterance } from "./kept-utterance.ts";

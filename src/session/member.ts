@@ -3,7 +3,9 @@ import { GatewayError } from "../errors.ts";
 import type { Lane } from "../fanout/lane.ts";
 import type { Outbox } from "../fanout/outbox.ts";
 import type { Sink } from "../fanout/sink.ts";
-import type { Event, ListenerSettings, TextOptions } from "../protocol/vocabulary.ts";
+import type { TextOptions } from "../protocol/commands.ts";
+import type { Event } from "../protocol/events.ts";
+import type { ListenerSettings } from "../protocol/vocabulary.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { Session } from "./session.ts";
 

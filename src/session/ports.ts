@@ -4,7 +4,8 @@ import type { Pacer } from "../fanout/pacer.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Counters } from "../metrics/counters.ts";
-import type { Limits, TextOptions } from "../protocol/vocabulary.ts";
+import type { TextOptions } from "../protocol/commands.ts";
+import type { Limits } from "../protocol/events.ts";
 import type { Upstream } from "../upstream/types.ts";
 
 /** The numbers that shape a session; config.ts tells where each comes from. */

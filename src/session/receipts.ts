@@ -1,5 +1,5 @@
 /** What a listener really heard of an utterance when it was cut: text, offset, milliseconds, and how we know. */
-import type { Heard } from "../protocol/vocabulary.ts";
+import type { Heard } from "../protocol/events.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 
 /** A character of the spoken text: its end, and when it was over. */

@@ -1,5 +1,5 @@
 /** When each stage of a segment was reached, and the waterfall that these make. */
-import type { Waterfall } from "../protocol/vocabulary.ts";
+import type { Waterfall } from "../protocol/events.ts";
 
 /** Clock ms; 0 = not reached. `start`, `end`: client's offsets. */
 export interface SegmentTimes {

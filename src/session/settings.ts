@@ -1,10 +1,10 @@
 /** What a connection asks for in its query (or in `configure`): read, checked and filled up with defaults. */
 import { isFrameLengthAllowed } from "../audio/formats.ts";
 import { GatewayError } from "../errors.ts";
+import type { ConfigureCommand } from "../protocol/commands.ts";
 import {
   CALLER_FORMATS,
   type CallerFormat,
-  type ConfigureCommand,
   CUE_MODES,
   CUE_PROFILES,
   EVENT_KINDS,

@@ -1,5 +1,5 @@
 /** What is asked of the upstream for a segment: the client's options, and what tells the upstream of its neighbours. */
-import type { DialogueCommand, SpeakCommand, TextCommand } from "../protocol/vocabulary.ts";
+import type { DialogueCommand, SpeakCommand, TextCommand } from "../protocol/commands.ts";
 import type { Segment } from "../text/segmenter.ts";
 import { type Stitch, stitch } from "../upstream/stitching.ts";
 import type { DialogueRequest, SpeechRequest } from "../upstream/types.ts";

@@ -1,12 +1,12 @@
 /** The events that tell of an utterance's life, written from its state. */
 import type { GatewayError } from "../errors.ts";
-import { errorBody } from "../protocol/native.ts";
 import type {
   InterruptedEvent,
   SegmentWaterfall,
   UtteranceDoneEvent,
   UtteranceStartedEvent,
-} from "../protocol/vocabulary.ts";
+} from "../protocol/events.ts";
+import { errorBody } from "../protocol/native.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 import type { EventWriter } from "./event-writer.ts";
 import type { SessionDeps } from "./ports.ts";

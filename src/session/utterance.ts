@@ -4,13 +4,8 @@
  *   queued --first audio--> speaking --all audio pushed--> pushed --playhead passes its end--> gone (done)
  *      \______________________\______________________________\-- interrupt, failure --> gone (until resumed)
  */
-import type {
-  DialogueCommand,
-  SpeakCommand,
-  TextCommand,
-  TextOptions,
-  Timing,
-} from "../protocol/vocabulary.ts";
+import type { DialogueCommand, SpeakCommand, TextCommand, TextOptions } from "../protocol/commands.ts";
+import type { Timing } from "../protocol/vocabulary.ts";
 import { TagBalance } from "../text/balance.ts";
 import { isBlank } from "../text/characters.ts";
 import { type Segment, Segmenter } from "../text/segmenter.ts";

@@ -2,7 +2,7 @@
  * What a client's text becomes when it is spoken, as it grows: cleaned and with its replacements, or as it is; and the
  * way back from the one to the other.
  */
-import type { TextOptions } from "../protocol/vocabulary.ts";
+import type { TextOptions } from "../protocol/commands.ts";
 import type { MapPiece, SpokenMap } from "./prepare/spoken-map.ts";
 import { TextPreparer } from "./prepare/text-preparer.ts";
 

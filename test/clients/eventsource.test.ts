@@ -1,6 +1,6 @@
 /** The EventSource of others follows captions over a network that breaks in the middle. */
 import { describe, expect, it } from "vitest";
-import type { CueEvent, WordsEvent } from "../../src/protocol/vocabulary.ts";
+import type { CueEvent, WordsEvent } from "../../src/protocol/events.ts";
 import { startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";

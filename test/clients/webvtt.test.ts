@@ -1,7 +1,8 @@
 /** Every WebVTT file that the gateway and the commands make, read by two parsers of others that forgive nothing. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { CUE_MODES, CUE_PROFILES, type CueEvent } from "../../src/protocol/vocabulary.ts";
+import type { CueEvent } from "../../src/protocol/events.ts";
+import { CUE_MODES, CUE_PROFILES } from "../../src/protocol/vocabulary.ts";
 import { missingForSpeech, PATIENT, Program, run, temporaryFolder } from "../cli/program.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";

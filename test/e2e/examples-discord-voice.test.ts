@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { PacketPacer, SILENCE_FRAME, type VoiceSink } from "../../examples/discord-voice/packet-pacer.mjs";
 import { joinSession } from "../../examples/discord-voice/session-voice.mjs";
-import type { Event } from "../../src/protocol/vocabulary.ts";
+import type { Event } from "../../src/protocol/events.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";

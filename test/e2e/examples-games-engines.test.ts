@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Event } from "../../src/protocol/vocabulary.ts";
+import type { Event } from "../../src/protocol/events.ts";
 import { type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 

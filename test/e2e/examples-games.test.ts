@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { VisemeEvent } from "../../src/protocol/vocabulary.ts";
+import type { VisemeEvent } from "../../src/protocol/events.ts";
 import { startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { launchBrowser, whyNoBrowser } from "../page/browser.ts";

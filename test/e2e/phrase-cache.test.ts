@@ -1,6 +1,6 @@
 /** A gateway that keeps phrases: what is said again is the same to the sample, and the upstream is not asked. */
 import { expect, it } from "vitest";
-import type { Word } from "../../src/protocol/vocabulary.ts";
+import type { Word } from "../../src/protocol/events.ts";
 import { speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 

@@ -1,6 +1,6 @@
 /** The whole way on real speech: client, gateway, HTTP, engine. What the engine knows of its words is the truth. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Word } from "../../src/protocol/vocabulary.ts";
+import type { Word } from "../../src/protocol/events.ts";
 import { startService } from "../../src/service/service.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { startTruthProxy, type TruthProxy } from "../helpers/truth-proxy.ts";

@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import type { Event, InterruptedEvent, Word } from "../../src/protocol/vocabulary.ts";
+import type { Event, InterruptedEvent, Word } from "../../src/protocol/events.ts";
 import { type RunningService, startService } from "../../src/service/service.ts";
 import { missingForSpeech, PATIENT, Program } from "../cli/program.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";

@@ -1,6 +1,6 @@
 /** A socket in memory: what was sent, and how full it says it is. */
 import type { Message, SendResult, Sink } from "../../src/fanout/sink.ts";
-import type { Event } from "../../src/protocol/vocabulary.ts";
+import type { Event } from "../../src/protocol/events.ts";
 
 export interface Sent {
   readonly frame?: Uint8Array;

@@ -4,7 +4,7 @@ import WebSocket from "ws";
 import { type Config, SETTINGS } from "../../src/config.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import type { Event } from "../../src/protocol/vocabulary.ts";
+import type { Event } from "../../src/protocol/events.ts";
 
 export const DEFAULTS = Object.fromEntries(
   SETTINGS.map((setting) => [setting.key, setting.default]),

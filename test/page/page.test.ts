@@ -6,7 +6,7 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { STREAMS } from "../../src/page/streams.ts";
 import { STAGES } from "../../src/page/waterfall.ts";
-import type { Word } from "../../src/protocol/vocabulary.ts";
+import type { Word } from "../../src/protocol/events.ts";
 import { launchBrowser, whyNoBrowser } from "./browser.ts";
 import { buildPage } from "./build-page.ts";
 import { type OpenPage, openPage, type Seen, sampleSpeech, see, untilQuiet } from "./page-driver.ts";

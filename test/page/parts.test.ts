@@ -12,7 +12,7 @@ import { STREAMS } from "../../src/page/streams.ts";
 import { evenly, feedTokens, tokensOf } from "../../src/page/tokens.ts";
 import { formatMs, rowOf, STAGES, scaleMs, shortened } from "../../src/page/waterfall.ts";
 import { WaveHistory } from "../../src/page/wave-history.ts";
-import type { CueEvent, InterruptedEvent, UtteranceResumedEvent } from "../../src/protocol/vocabulary.ts";
+import type { CueEvent, InterruptedEvent, UtteranceResumedEvent } from "../../src/protocol/events.ts";
 
 describe("WaveHistory", () => {
   it("add() gives the same bars however the samples are split at bar borders, and their loudness", () => {

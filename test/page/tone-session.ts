@@ -1,7 +1,8 @@
 /** One session of the tone gateway: speaks the native protocol to everybody who joined, in real time. */
 import OpusScript from "opusscript";
 import type { WebSocket } from "ws";
-import type { Command, Event } from "../../src/protocol/vocabulary.ts";
+import type { Command } from "../../src/protocol/commands.ts";
+import type { Event } from "../../src/protocol/events.ts";
 import { append, FRAME_MS, makeUnit, shifted, type Unit } from "./tone.ts";
 import { greeting, segmentsOf, WATERFALL } from "./tone-words.ts";
 

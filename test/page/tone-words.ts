@@ -1,5 +1,5 @@
 /** The tone session's longer messages: its greeting, and figures of latency that are always the same. */
-import type { HelloEvent, SegmentWaterfall, Waterfall } from "../../src/protocol/vocabulary.ts";
+import type { HelloEvent, SegmentWaterfall, Waterfall } from "../../src/protocol/events.ts";
 import { FRAME_MS, FRAME_SAMPLES } from "./tone.ts";
 
 export const WATERFALL: Waterfall = {

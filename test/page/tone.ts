@@ -1,6 +1,6 @@
 /** A tone instead of a voice: each word lasts as long as it has letters and sounds at a pitch of its own. */
 import type OpusScript from "opusscript";
-import type { Word } from "../../src/protocol/vocabulary.ts";
+import type { Word } from "../../src/protocol/events.ts";
 
 export const FRAME_MS = 20;
 export const FRAME_SAMPLES = 960;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Transcript } from "../../src/page/transcript.ts";
-import type { InterruptedEvent, UtteranceDoneEvent, WordsEvent } from "../../src/protocol/vocabulary.ts";
+import type { InterruptedEvent, UtteranceDoneEvent, WordsEvent } from "../../src/protocol/events.ts";
 
 const base = { seq: 1, at_ms: 0 };
 

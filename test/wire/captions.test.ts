@@ -6,7 +6,7 @@ import { get, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { CueEvent } from "../../src/protocol/vocabulary.ts";
+import type { CueEvent } from "../../src/protocol/events.ts";
 import { startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { readStrictVtt } from "../helpers/strict-vtt.ts";

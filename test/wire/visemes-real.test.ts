@@ -1,6 +1,7 @@
 /** Mouth shapes of the embedded voice, through an interruption: what is measured there and not made up by a test. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { VisemeEvent, VisemeSet } from "../../src/protocol/vocabulary.ts";
+import type { VisemeEvent } from "../../src/protocol/events.ts";
+import type { VisemeSet } from "../../src/protocol/vocabulary.ts";
 import { type RunningService, startService } from "../../src/service/service.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 

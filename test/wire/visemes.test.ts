@@ -1,7 +1,7 @@
 /** Mouth shapes over real sockets: in each set, on the timeline of the words, and for nobody who did not ask. */
 import { describe, expect, it } from "vitest";
 import { streamAudioArrays } from "../../examples/avatar/talking-head.mjs";
-import type { VisemeEvent } from "../../src/protocol/vocabulary.ts";
+import type { VisemeEvent } from "../../src/protocol/events.ts";
 import { startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 

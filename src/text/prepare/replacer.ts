@@ -1,5 +1,5 @@
 /** Says some words otherwise, and writes down where each piece of what is said stands in the client's text. */
-import type { Replacement } from "../../protocol/vocabulary.ts";
+import type { Replacement } from "../../protocol/commands.ts";
 import { codePointBefore } from "./letters.ts";
 import type { View } from "./match.ts";
 import { RuleMatcher } from "./rule-matcher.ts";

@@ -1,5 +1,5 @@
 /** Where replacement rules match: the first place, there the longest match, of several as long the first rule's. */
-import type { Replacement } from "../../protocol/vocabulary.ts";
+import type { Replacement } from "../../protocol/commands.ts";
 import { unitsOf } from "../characters.ts";
 import { codePointBefore, foldCase, mayEndWord, mayStartWord } from "./letters.ts";
 import type { View } from "./match.ts";

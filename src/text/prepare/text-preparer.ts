@@ -5,7 +5,8 @@
  * Tags (`<break time="1s"/>`, `[laughs]`) pass untouched. Any split of a text gives the same spoken text and the same
  * map. Time is linear in the text.
  */
-import type { Cleaning, Replacement } from "../../protocol/vocabulary.ts";
+import type { Replacement } from "../../protocol/commands.ts";
+import type { Cleaning } from "../../protocol/vocabulary.ts";
 import { Cleaner } from "./cleaner.ts";
 import { Replacer } from "./replacer.ts";
 import { SpokenMap } from "./spoken-map.ts";

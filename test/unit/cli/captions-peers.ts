@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { CaptionQueue } from "../../../src/cli/captions-queue.ts";
 import type { CaptionTarget, ShownCue } from "../../../src/cli/captions-target.ts";
 import { systemClock } from "../../../src/kit/clock.ts";
-import type { CueEvent } from "../../../src/protocol/vocabulary.ts";
+import type { CueEvent } from "../../../src/protocol/events.ts";
 
 const SHOWN_MS = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 

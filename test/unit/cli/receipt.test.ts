@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { renderReceipt, renderWaterfall } from "../../../src/cli/receipt.ts";
-import type { InterruptedEvent } from "../../../src/protocol/vocabulary.ts";
+import type { InterruptedEvent } from "../../../src/protocol/events.ts";
 
 function interrupted(heard: string, unheard: string, source: "mark" | "ack" | "estimate"): InterruptedEvent {
   return {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { runCli } from "../../../src/cli/commands.ts";
-import type { Command } from "../../../src/protocol/vocabulary.ts";
+import type { Command } from "../../../src/protocol/commands.ts";
 import { until } from "../../helpers/until.ts";
 import { memoryIo } from "./memory-io.ts";
 import { type Joined, ScriptedGateway } from "./scripted-gateway.ts";

@@ -1,6 +1,6 @@
 /** A gateway over real sockets that says what a test tells it to: for what a healthy one would not do on demand. */
 import { type WebSocket, WebSocketServer } from "ws";
-import type { Command } from "../../../src/protocol/vocabulary.ts";
+import type { Command } from "../../../src/protocol/commands.ts";
 
 type Json = Record<string, unknown> & { readonly type: string };
 

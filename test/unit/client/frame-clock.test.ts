@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FrameClock } from "../../../src/client/frame-clock.ts";
-import type { AudioDescription } from "../../../src/protocol/vocabulary.ts";
+import type { AudioDescription } from "../../../src/protocol/events.ts";
 
 function audio(start_ms: number, frame_ms: number): AudioDescription {
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Replies } from "../../../src/client/replies.ts";
-import type { ErrorEvent, Event } from "../../../src/protocol/vocabulary.ts";
+import type { ErrorEvent, Event } from "../../../src/protocol/events.ts";
 
 const base = { seq: 1, at_ms: 0 };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ResumePoint } from "../../../src/client/resume-point.ts";
-import type { Event, HelloEvent } from "../../../src/protocol/vocabulary.ts";
+import type { Event, HelloEvent } from "../../../src/protocol/events.ts";
 
 function hello(epoch: string, seq: number): HelloEvent {
   return { type: "hello", epoch, seq, at_ms: 0, resumed: true } as HelloEvent;

@@ -1,7 +1,7 @@
 /** A real WebSocket server that greets, records commands and answers them as a test says. */
 import { createServer, type Server } from "node:http";
 import { type WebSocket, WebSocketServer } from "ws";
-import type { Command } from "../../../src/protocol/vocabulary.ts";
+import type { Command } from "../../../src/protocol/commands.ts";
 
 type Json = Record<string, unknown> & { readonly type: string };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { clientError } from "../../../src/client/client-error.ts";
 import { TextCredit } from "../../../src/client/text-credit.ts";
-import type { Event, UtteranceDoneEvent } from "../../../src/protocol/vocabulary.ts";
+import type { Event, UtteranceDoneEvent } from "../../../src/protocol/events.ts";
 
 function credit(type: "paused" | "resumed", utterance_id: string): Event {
   return { type, seq: 1, at_ms: 0, utterance_id, pending_chars: 900, limit_chars: 800 };

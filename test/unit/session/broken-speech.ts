@@ -1,7 +1,7 @@
 /** What a client makes of speech that broke off and was taken up, held against what was to be said. */
 import { expect } from "vitest";
 import { type ErrorCode, GatewayError } from "../../../src/errors.ts";
-import type { Word } from "../../../src/protocol/vocabulary.ts";
+import type { Word } from "../../../src/protocol/events.ts";
 import type { MemorySink } from "../../helpers/memory-sink.ts";
 import { heardOf, letterAt, read, type stage } from "./spelling.ts";
 

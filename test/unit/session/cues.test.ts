@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CueEvent } from "../../../src/protocol/vocabulary.ts";
+import type { CueEvent } from "../../../src/protocol/events.ts";
 import type { MemorySink } from "../../helpers/memory-sink.ts";
 import { countingUlaw, createRig, evenAlignment } from "../../helpers/session-rig.ts";
 import { Answering, type Manner, requestAt, SEAMS, toneOf, VOICE, wordsOf } from "./scripted-speech.ts";

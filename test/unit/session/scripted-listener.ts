@@ -2,7 +2,7 @@
  * A listener as a program would write it from docs/protocol.md: it counts frames from `hello`, keeps the number of the
  * last event that everybody got, loses its socket and comes back with what it has.
  */
-import type { AudioDescription, Event, GapEvent, HelloEvent } from "../../../src/protocol/vocabulary.ts";
+import type { AudioDescription, Event, GapEvent, HelloEvent } from "../../../src/protocol/events.ts";
 import type { createRig } from "../../helpers/session-rig.ts";
 
 type Rig = ReturnType<typeof createRig>;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../src/errors.ts";
-import type { UtteranceDoneEvent, Waterfall } from "../../../src/protocol/vocabulary.ts";
+import type { UtteranceDoneEvent, Waterfall } from "../../../src/protocol/events.ts";
 import { newTimes, waterfallOf } from "../../../src/session/segment-times.ts";
 import { countingUlaw, createRig } from "../../helpers/session-rig.ts";
 import { Answering, requestAt, SEAMS, textOf, texts, toneOf, VOICE } from "./scripted-speech.ts";

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Cleaning, Replacement } from "../../../src/protocol/vocabulary.ts";
+import type { Replacement } from "../../../src/protocol/commands.ts";
+import type { Cleaning } from "../../../src/protocol/vocabulary.ts";
 import { SpokenText } from "../../../src/text/spoken-text.ts";
 import { ClientTimes } from "../../../src/timing/client-times.ts";
 import type { TimedCharacters, TimedWord } from "../../../src/timing/timed.ts";

@@ -1,13 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { cueOfEvent, toSrt, toVtt } from "../../../src/protocol/captions.ts";
+import type { CueEvent, InterruptedEvent, UtteranceDoneEvent } from "../../../src/protocol/events.ts";
 import { FinalCues } from "../../../src/protocol/final-cues.ts";
-import {
-  CUE_MODES,
-  CUE_PROFILES,
-  type CueEvent,
-  type InterruptedEvent,
-  type UtteranceDoneEvent,
-} from "../../../src/protocol/vocabulary.ts";
+import { CUE_MODES, CUE_PROFILES } from "../../../src/protocol/vocabulary.ts";
 import { BoundaryFinder } from "../../../src/text/boundaries.ts";
 import { WordScanner } from "../../../src/text/words.ts";
 import { cueNumbers } from "../../../src/timing/cue-profiles.ts";

@@ -1,6 +1,7 @@
 /** What the tests of this folder share: texts made ready in one go, and texts full of marks. */
 import fc from "fast-check";
-import type { Cleaning, Replacement } from "../../../../src/protocol/vocabulary.ts";
+import type { Replacement } from "../../../../src/protocol/commands.ts";
+import type { Cleaning } from "../../../../src/protocol/vocabulary.ts";
 import type { MapPiece } from "../../../../src/text/prepare/spoken-map.ts";
 import { type PrepareOptions, TextPreparer } from "../../../../src/text/prepare/text-preparer.ts";
 import { FIXTURES } from "../fixtures.ts";

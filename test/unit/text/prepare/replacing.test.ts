@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Replacement } from "../../../../src/protocol/vocabulary.ts";
+import type { Replacement } from "../../../../src/protocol/commands.ts";
 import { foldCase } from "../../../../src/text/prepare/letters.ts";
 import { prepared, said } from "./prepared.ts";
 
