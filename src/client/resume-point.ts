@@ -34,7 +34,8 @@ export class ResumePoint {
   value(endMs: number | null): string {
     // What was logged before our hello and was still to be sent counts as come: there is no better number.
     const place = `${this.#hello.epoch}:${this.#seq ?? this.#hello.seq}`;
-    return endMs === null ? place : `${place}:${Math.round(endMs * 1000) / 1000}`;
+    const atMs = endMs === null ? "" : Math.round(endMs * 1000) / 1000;
+    return `${place}:${atMs}:${this.#hello.listener_id}`;
   }
 
   /** A new socket has joined; returns whether it is on the same timeline. */

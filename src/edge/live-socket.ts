@@ -20,6 +20,8 @@ export interface LiveSocketOptions {
 
 /** The connection ended without a close frame (RFC 6455 section 7.4.1). */
 const ABNORMAL_CLOSURE = 1006;
+/** Codes of applications begin here (RFC 6455 7.4.2): those of the gateway's errors. */
+const FIRST_OWN_CODE = 4000;
 /** What one batch may add on top of a full outbox: a second of 48 kHz PCM with its events, generously. */
 const BATCH_SLACK_BYTES = 8 * 1024 * 1024;
 
@@ -100,10 +102,14 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       data.sink?.markClosed();
       const { member } = data;
       data.member = null;
-      // A client that says good-bye does not come back; one whose connection broke may.
-      member?.session.leave(member, { isFinal: code !== ABNORMAL_CLOSURE });
+      member?.session.leave(member, { isFinal: isGoodBye(code) });
     },
   };
+}
+
+/** A client that says good-bye does not come back; one whose connection broke, or that the gateway cut off, may. */
+export function isGoodBye(code: number): boolean {
+  return code !== ABNORMAL_CLOSURE && code < FIRST_OWN_CODE;
 }
 
 function refuse(sink: UwsSink, error: GatewayError): void {

@@ -135,7 +135,7 @@ export class Attendance {
     });
     if (isResumed) {
       this.#tellLost(member, lost);
-      session.speakers.cameBack(member);
+      session.speakers.cameBack(member, resume.listenerId);
     } else {
       if (refusal !== null) this.#tellRefused(member, refusal);
       this.#tellRunning(member);

@@ -8,8 +8,9 @@ export interface OpenTexts {
   readonly currentId: string | null;
 }
 
-/** What one connection has left; each has a text that is open, so there are no more than utterances. */
+/** A speaker that is away, with or without texts of its own. */
 interface Left {
+  readonly names: readonly string[];
   readonly ids: Set<string>;
   readonly currentId: string | null;
   readonly timer: Timer;
@@ -18,6 +19,8 @@ interface Left {
 export interface LeftTextsOptions {
   readonly clock: Clock;
   readonly waitMs: number;
+  /** So many speakers are waited for at most: one more, and the one that is away longest is given up. */
+  readonly maxSpeakers: number;
   /** Nobody has come for these: their texts end as they stand. */
   readonly onGivenUp: (ids: Iterable<string>) => void;
 }
@@ -30,25 +33,31 @@ export class LeftTexts {
     this.#options = options;
   }
 
-  /** Nothing where none is open. */
-  keep({ ids, currentId }: OpenTexts): void {
-    if (ids.size === 0) return;
-    const { clock, waitMs, onGivenUp } = this.#options;
+  /** A speaker has gone, known by any of these ids; one without open texts counts, too: who comes back may be that one. */
+  keep(names: readonly string[], { ids, currentId }: OpenTexts): void {
+    const { clock, waitMs, maxSpeakers } = this.#options;
     const left: Left = {
+      names,
       ids: new Set(ids),
       currentId,
-      timer: clock.at(clock.nowMs() + waitMs, () => {
-        this.#left.delete(left);
-        onGivenUp(left.ids);
-      }),
+      timer: clock.at(clock.nowMs() + waitMs, () => this.#giveUp(left)),
     };
     this.#left.add(left);
+    const [longest] = this.#left;
+    if (longest !== undefined && this.#left.size > maxSpeakers) this.#giveUp(longest);
   }
 
-  /** A connection has come back: what it left. null where it is not known whose texts they are: more than one is away. */
-  takeBack(): OpenTexts | null {
-    const [left, other] = this.#left;
-    if (left === undefined || other !== undefined) return null;
+  /**
+   * A speaker has come back: what it left. `listenerId`: who it was; where it does not say, it is the one that is away, and
+   * null where more than one is.
+   */
+  takeBack(listenerId: string | null): OpenTexts | null {
+    const [only, other] = this.#left;
+    const left =
+      listenerId === null
+        ? other === undefined && only
+        : [...this.#left].find((each) => each.names.includes(listenerId));
+    if (!left) return null;
     this.#forget(left);
     return left;
   }
@@ -56,9 +65,7 @@ export class LeftTexts {
   /** Somebody goes on with this very text; whether it was left. */
   takeOne(id: string): boolean {
     for (const left of this.#left) {
-      if (!left.ids.delete(id)) continue;
-      if (left.ids.size === 0) this.#forget(left);
-      return true;
+      if (left.ids.delete(id)) return true;
     }
     return false;
   }
@@ -66,6 +73,11 @@ export class LeftTexts {
   /** Idempotent. */
   close(): void {
     for (const left of [...this.#left]) this.#forget(left);
+  }
+
+  #giveUp(left: Left): void {
+    this.#forget(left);
+    this.#options.onGivenUp(left.ids);
   }
 
   #forget(left: Left): void {

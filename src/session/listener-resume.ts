@@ -1,19 +1,22 @@
 /** A connection that comes back: what it says it has, and what it gets. */
 import { GatewayError } from "../errors.ts";
 
-/** `resume={epoch}:{seq}` or `{epoch}:{seq}:{at_ms}`. */
+/** `resume={epoch}:{seq}`, `{epoch}:{seq}:{at_ms}` or `{epoch}:{seq}:{at_ms}:{listener_id}`; `at_ms` may be empty. */
 export interface ResumeToken {
   readonly epoch: string;
   /** Number of the last event that it got. */
   readonly seq: number;
   /** End of the audio that it has, ms on the timeline; without it, that of the last event's frame is taken. */
   readonly atMs: number | null;
+  /** Who it was, as its `hello` named it: a speaker goes on with its own texts. */
+  readonly listenerId: string | null;
 }
 
 /** Times are told in whole microseconds, and a client adds to them. */
 const ROUNDING_MS = 0.001;
 
-const TOKEN = /^([A-Za-z0-9]{1,64}):(\d{1,15})(?::(\d{1,15}(?:\.\d{1,20})?))?$/;
+const PLACE = String.raw`\d{1,15}(?:\.\d{1,20})?`;
+const TOKEN = new RegExp(`^([A-Za-z0-9]{1,64}):(\\d{1,15})(?::(${PLACE})?:(l\\d{1,15})|:(${PLACE}))?$`);
 
 /** Throws invalid_field. */
 export function parseResume(value: string): ResumeToken {
@@ -21,12 +24,12 @@ export function parseResume(value: string): ResumeToken {
   if (match === null) {
     throw new GatewayError(
       "invalid_field",
-      `Query resume is ${JSON.stringify(value.slice(0, 40))}, expected {epoch}:{seq} or {epoch}:{seq}:{at_ms} as hello and the events gave them`,
+      `Query resume is ${JSON.stringify(value.slice(0, 40))}, expected {epoch}:{seq}, {epoch}:{seq}:{at_ms} or {epoch}:{seq}:{at_ms}:{listener_id} as hello and the events gave them`,
       { field: "resume" },
     );
   }
-  const [, epoch = "", seq = "0", atMs] = match;
-  return { epoch, seq: Number(seq), atMs: atMs === undefined ? null : Number(atMs) };
+  const [, epoch = "", seq = "0", atMsOfOne, listenerId = null, atMs = atMsOfOne] = match;
+  return { epoch, seq: Number(seq), atMs: atMs === undefined ? null : Number(atMs), listenerId };
 }
 
 export interface ResumeFacts {

@@ -42,6 +42,8 @@ export class Member {
   readonly openIds = new Set<string>();
   /** The one that its `text` without an id goes to. */
   currentId: string | null = null;
+  /** The id of the connection that it took up, as it said. */
+  formerId: string | null = null;
   /** It has asked to be closed, and will not come back. */
   hasSaidGoodbye = false;
   /** Unknown fields are warned of once each. */

@@ -1,5 +1,5 @@
 /** Whose texts are still coming: who is asked to pause, and what becomes of a text whose speaker's connection is gone. */
-import { LeftTexts } from "./left-texts.ts";
+import { LeftTexts, type OpenTexts } from "./left-texts.ts";
 import type { Member } from "./member.ts";
 import type { SessionDeps } from "./ports.ts";
 import type { Session } from "./session.ts";
@@ -30,6 +30,7 @@ export class Speakers {
     this.#leftTexts = new LeftTexts({
       clock: options.deps.clock,
       waitMs: options.deps.tuning.graceMs,
+      maxSpeakers: options.deps.tuning.limits.listeners,
       onGivenUp: (ids) => {
         this.#endTexts(ids);
         options.clock.advance();
@@ -75,20 +76,23 @@ export class Speakers {
 
   /** A connection has gone; `isFinal`: it will not come back, and its open texts end. */
   left(member: Member, isFinal: boolean): void {
-    const { deps, session } = this.#options;
-    if (isFinal || deps.tuning.graceMs === 0) {
-      this.#endTexts(member.openIds);
-      return;
-    }
+    if (member.settings.role === "listener") return;
+    const { deps, session, members } = this.#options;
     const isOpen = (id: string): boolean => session.queue.findAny(id)?.isTextEnded === false;
-    const ids = new Set([...member.openIds].filter(isOpen));
-    this.#leftTexts.keep({ ids, currentId: member.currentId });
+    // Another connection goes on with it already: this one's end was seen late.
+    const isHeld = (id: string): boolean => [...members].some((other) => other.openIds.has(id));
+    const ids = new Set([...member.openIds].filter((id) => isOpen(id) && !isHeld(id)));
+    if (isFinal || deps.tuning.graceMs === 0) this.#endTexts(ids);
+    else this.#leftTexts.keep(namesOf(member), { ids, currentId: member.currentId });
   }
 
-  /** A connection has come back: it goes on with what it left. */
-  cameBack(member: Member): void {
+  /** A connection has come back: it goes on with what it left. `listenerId`: who it was; null where it does not say. */
+  cameBack(member: Member, listenerId: string | null): void {
     if (member.settings.role === "listener") return;
-    const texts = this.#leftTexts.takeBack();
+    const texts =
+      this.#leftTexts.takeBack(listenerId) ??
+      (listenerId === null ? null : this.#takeFromHalfOpen(member, listenerId));
+    member.formerId = listenerId;
     for (const id of texts?.ids ?? []) {
       const utterance = this.#options.session.queue.findAny(id);
       if (utterance !== undefined) this.#takeTextOver(member, utterance);
@@ -96,14 +100,27 @@ export class Speakers {
     member.currentId = texts?.currentId ?? null;
   }
 
-  /** A text that was left goes on with this connection's. */
+  /** A text goes on with this connection's, whoever began it. */
   noteSpeaker(member: Member, utterance: Utterance): void {
     if (this.#leftTexts.takeOne(utterance.id)) this.#takeTextOver(member, utterance);
+    else member.openIds.add(utterance.id);
   }
 
   /** Idempotent. */
   close(): void {
     this.#leftTexts.close();
+  }
+
+  /** After a change of networks the connection before may seem to be there for long: its texts are the new one's. */
+  #takeFromHalfOpen(member: Member, listenerId: string): OpenTexts | null {
+    for (const before of this.#options.members) {
+      if (before === member || !namesOf(before).includes(listenerId)) continue;
+      const texts = { ids: new Set(before.openIds), currentId: before.currentId };
+      before.openIds.clear();
+      before.currentId = null;
+      return texts;
+    }
+    return null;
   }
 
   /** What was accepted is not lost: text that the speaker will not go on with is spoken as it stands. */
@@ -131,4 +148,9 @@ export class Speakers {
       limit_chars,
     });
   }
+}
+
+/** It may come back under the name it came back with: its own may not have reached it before it was cut off again. */
+function namesOf({ id, formerId }: Member): string[] {
+  return formerId === null ? [id] : [id, formerId];
 }

@@ -149,6 +149,107 @@ describe("a speaker whose connection breaks within a text", () => {
     expect(rig.asked()).toBe("Alpha bravo. Charlie.Zulu Mike.");
   });
 
+  describe("that says who it was", () => {
+    const stageOfTwo = () => {
+      const rig = stage({ limits: { ...TEST_TUNING.limits, listeners: 9 } });
+      const second = rig.join("role=speaker");
+      const as = (speaker: typeof second) => {
+        const hello = speaker.sink.eventsOf("hello")[0];
+        return rig.join(`role=speaker&resume=${hello?.epoch}:${hello?.seq}::${hello?.listener_id}`);
+      };
+      return { ...rig, second, as };
+    };
+
+    it("goes on with its own text, whoever else is away", () => {
+      const rig = stageOfTwo();
+      rig.speaker.send(text("Alpha ", "a"));
+      rig.second.send(text("Zulu ", "z"));
+      leave(rig.speaker);
+      leave(rig.second);
+      const [first, second] = [rig.as(rig.speaker), rig.as(rig.second)];
+      first.send(text("bravo."));
+      second.send(text("yankee."));
+      for (const speaker of [first, second]) speaker.send({ type: "end" });
+      rig.hearOut();
+      expect(rig.asked()).toBe("Alpha bravo.Zulu yankee.");
+    });
+
+    it("does not take the text of another that is away", () => {
+      const rig = stageOfTwo();
+      rig.speaker.send(text("Alpha ", "a"));
+      leave(rig.speaker);
+      leave(rig.second);
+      const second = rig.as(rig.second);
+      second.send(text("Zulu."));
+      second.send({ type: "end" });
+      const first = rig.as(rig.speaker);
+      first.send(text("bravo."));
+      first.send({ type: "end" });
+      rig.hearOut();
+      expect(rig.asked()).toBe("Alpha bravo.Zulu.");
+    });
+
+    it("goes on where its old connection is seen to be gone only later", () => {
+      const rig = stageOfTwo();
+      rig.speaker.send(text("Alpha "));
+      const back = rig.as(rig.speaker);
+      back.send(text("bravo "));
+      leave(rig.speaker);
+      rig.clock.advance(2 * GRACE_MS);
+      back.send(text("charlie."));
+      back.send({ type: "end" });
+      rig.hearOut();
+      expect(rig.asked()).toBe("Alpha bravo charlie.");
+    });
+
+    it("goes on under its first name where the connection between did not get its hello", () => {
+      const rig = stageOfTwo();
+      rig.speaker.send(text("Alpha "));
+      leave(rig.speaker);
+      leave(rig.as(rig.speaker));
+      leave(rig.as(rig.speaker));
+      const back = rig.as(rig.speaker);
+      back.send(text("bravo."));
+      back.send({ type: "end" });
+      rig.hearOut();
+      expect(rig.asked()).toBe("Alpha bravo.");
+    });
+  });
+
+  it("does not take the only open text where another speaker is away, too", () => {
+    const rig = stage({ limits: { ...TEST_TUNING.limits, listeners: 5 } });
+    const second = rig.join("role=speaker");
+    rig.speaker.send(text("Alpha ", "a"));
+    leave(rig.speaker);
+    leave(second);
+    const back = rig.comeBack();
+    back.send(text("Zulu."));
+    back.send({ type: "end" });
+    rig.hearOut();
+    expect(rig.asked()).toBe("Alpha Zulu.");
+  });
+
+  it("goes on by name where its old connection is seen to be gone only later", () => {
+    const rig = stage({ limits: { ...TEST_TUNING.limits, listeners: 5 } });
+    rig.speaker.send(text("Alpha ", "a"));
+    const back = rig.comeBack();
+    back.send(text("bravo ", "a"));
+    leave(rig.speaker, { isFinal: true });
+    rig.clock.advance(2 * GRACE_MS);
+    back.send(text("charlie.", "a"));
+    back.send({ type: "end", utterance_id: "a" });
+    rig.hearOut();
+    expect(rig.asked()).toBe("Alpha bravo charlie.");
+  });
+
+  it("gives up the one that is away longest where more are away than may be there", () => {
+    const rig = stage({ limits: { ...TEST_TUNING.limits, listeners: 3 } });
+    rig.speaker.send(text("Alpha ", "a"));
+    leave(rig.speaker);
+    for (let index = 0; index < 3; index += 1) leave(rig.join("role=speaker"));
+    expect(rig.asked()).toContain("Alpha");
+  });
+
   it("is told again to pause, and to go on", () => {
     const rig = stage({ creditChars: 20 });
     rig.speaker.send(text("Alpha bravo charlie delta echo foxtrot. ".repeat(4), "u"));

@@ -424,11 +424,26 @@ describe("a token that can't be honoured", () => {
 
   it("times that a client has summed up are read to their last digit, within the rounding of what it was told", () => {
     const token = parseResume("abc:3:100.30000000000001");
-    expect(token).toEqual({ epoch: "abc", seq: 3, atMs: 100.30000000000001 });
+    expect(token).toEqual({ epoch: "abc", seq: 3, atMs: 100.30000000000001, listenerId: null });
     expect(resumeRefusal(token, { epoch: "abc", seq: 3, sentMs: 100.3 })).toBeNull();
     expect(resumeRefusal({ ...token, atMs: 100.4 }, { epoch: "abc", seq: 3, sentMs: 100.3 })).toContain(
       "100.4",
     );
+  });
+});
+
+describe("a token", () => {
+  it.each([
+    ["abc:3", null, null],
+    ["abc:3:100", 100, null],
+    ["abc:3:100:l7", 100, "l7"],
+    ["abc:3::l7", null, "l7"],
+  ])("%s says from when and, if it likes, who", (token, atMs, listenerId) => {
+    expect(parseResume(token)).toEqual({ epoch: "abc", seq: 3, atMs, listenerId });
+  });
+
+  it.each(["abc", "abc:3:100:7", "abc:3:l7", "abc:3:100:l7:8", "abc:x"])("%s is refused", (token) => {
+    expect(() => parseResume(token)).toThrow("expected {epoch}:{seq}");
   });
 });
 
