@@ -20,6 +20,11 @@ function setUp<C extends FakeClock = FakeClock>(clock: C = new FakeClock() as C)
   return { clock, pacer: new Pacer(clock) };
 }
 
+/** One that is played to, and wakes at this time. */
+function wakePhone(pacer: Pacer, atMs: number): void {
+  pacer.register({ tick: () => undefined, send: () => undefined }, "first").wakeAt(atMs);
+}
+
 describe("Pacer", () => {
   it("wakes a session at its time and at most one slot later", () => {
     const { clock, pacer } = setUp();
@@ -132,8 +137,23 @@ describe("Pacer", () => {
     expect(wakes).toEqual([1100, 1200]);
   });
 
+  it.each([
+    ["no phone was ever played to", null],
+    ["the last phone is long gone", 1096],
+  ])("wakes all that are due in one go where %s", (_, phoneMs) => {
+    const { clock, pacer } = setUp(new BusyClock());
+    if (phoneMs !== null) wakePhone(pacer, phoneMs);
+    let sent = 0;
+    for (let index = 0; index < 5; index += 1) {
+      pacer.register({ tick: () => clock.spend(4), send: () => (sent += 1) }).wakeAt(3000);
+    }
+    clock.advance(2000);
+    expect(sent).toBe(5);
+  });
+
   it("lets the event loop turn between groups of many that take long, and wakes every one once", async () => {
     const { clock, pacer } = setUp(new BusyClock());
+    wakePhone(pacer, 1096);
     const calls: string[] = [];
     const entries = Array.from({ length: 5 }, (_, at) =>
       pacer.register({
@@ -169,6 +189,7 @@ describe("Pacer", () => {
         },
         order,
       );
+    wakePhone(pacer, 1096);
     for (const name of ["a", "b", "c"]) busy(name, "after").wakeAt(1100);
     for (const name of ["p", "q", "r"]) busy(name, "first").wakeAt(1120);
     busy("d", "after").wakeAt(1120);
@@ -182,6 +203,7 @@ describe("Pacer", () => {
   it("close() forgets those that wait for their turn", async () => {
     const { clock, pacer } = setUp(new BusyClock());
     let ticks = 0;
+    wakePhone(pacer, 1096);
     for (let index = 0; index < 3; index += 1) {
       pacer
         .register({
