@@ -1,6 +1,6 @@
 /** Where speech pauses: the stretches of silence in an upstream's G.711 or PCM. Compressed audio is not looked into. */
 import { parseUpstreamFormat } from "./formats.ts";
-import { bytesPerSample, isSoundAt, type SampleCodec } from "./silence.ts";
+import { bytesPerSample, type SampleCodec, silentRun } from "./silence.ts";
 
 /** Seconds from the start of the audio. */
 export interface Silence {
@@ -15,15 +15,18 @@ export class PauseFinder {
   readonly #codec: SampleCodec | null;
   readonly #bytesPerSecond: number;
   readonly #width: number;
+  readonly #minSamples: number;
   #bytes = 0;
 
   /** `format`: the upstream's. */
   constructor(format: string) {
     const facts = parseUpstreamFormat(format);
     const codec = facts?.codec;
+    const sampleRate = facts?.sampleRate ?? 8000;
     this.#codec = codec === "ulaw" || codec === "alaw" || codec === "pcm" ? codec : null;
     this.#width = this.#codec === null ? 1 : bytesPerSample(this.#codec);
-    this.#bytesPerSecond = (facts?.sampleRate ?? 8000) * this.#width;
+    this.#bytesPerSecond = sampleRate * this.#width;
+    this.#minSamples = Math.ceil(MIN_SECONDS * sampleRate);
   }
 
   /** Audio that nobody asks about. */
@@ -38,27 +41,62 @@ export class PauseFinder {
     const from = this.#bytes;
     this.#bytes += audio.length;
     if (codec === null) return found;
-    // A sample that was cut in two is not looked at, and belongs to the silence beside it: pieces touch.
-    const first = from % this.#width;
-    const last = audio.length - ((from + audio.length) % this.#width);
-    let start = 0;
-    const close = (end: number): void => {
-      const isLong = end - start >= MIN_SECONDS * this.#bytesPerSecond;
-      const isAtEnd = end > start && (start === 0 || end === audio.length);
-      if (isLong || isAtEnd) {
-        const [startSeconds, endSeconds] = [
-          (from + start) / this.#bytesPerSecond,
-          (from + end) / this.#bytesPerSecond,
-        ];
-        found.push({ startSeconds, endSeconds });
-      }
+    const width = this.#width;
+    const add = (start: number, end: number): void => {
+      if (end <= start) return;
+      const [startSeconds, endSeconds] = [
+        (from + start) / this.#bytesPerSecond,
+        (from + end) / this.#bytesPerSecond,
+      ];
+      found.push({ startSeconds, endSeconds });
     };
-    for (let at = first; at < last; at += this.#width) {
-      if (!isSoundAt(codec, audio, at)) continue;
-      close(at);
-      start = at + this.#width;
+    // A sample that was cut in two is not looked at, and belongs to the silence beside it: pieces touch.
+    const first = from % width;
+    const last = audio.length - ((from + audio.length) % width);
+    const count = Math.max(0, last - first) / width;
+    const lead = silentRun(codec, audio, { from: first, count, isBackward: false });
+    if (lead === count) {
+      add(0, audio.length);
+      return found;
     }
-    close(audio.length);
+    const firstSound = first + lead * width;
+    const trail = silentRun(codec, audio, { from: last - width, count, isBackward: true });
+    const lastSound = last - (trail + 1) * width;
+    add(0, firstSound);
+    this.#findBetween(codec, audio, { firstSound, lastSound, add });
+    add(lastSound + width, audio.length);
     return found;
+  }
+
+  /** A silence that counts holds the sample so far behind the sound before it: most of the others are jumped over. */
+  #findBetween(
+    codec: SampleCodec,
+    audio: Uint8Array,
+    {
+      firstSound,
+      lastSound,
+      add,
+    }: {
+      readonly firstSound: number;
+      readonly lastSound: number;
+      readonly add: (start: number, end: number) => void;
+    },
+  ): void {
+    const width = this.#width;
+    const minSamples = this.#minSamples;
+    let start = firstSound + width;
+    for (;;) {
+      const ahead = start + minSamples * width;
+      if (ahead > lastSound) return;
+      const quiet = silentRun(codec, audio, { from: ahead - width, count: minSamples, isBackward: true });
+      if (quiet < minSamples) {
+        start = ahead - quiet * width;
+        continue;
+      }
+      const count = (lastSound - ahead) / width;
+      const end = ahead + width * silentRun(codec, audio, { from: ahead, count, isBackward: false });
+      add(start, end);
+      start = end + width;
+    }
   }
 }

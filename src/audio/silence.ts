@@ -51,8 +51,11 @@ interface Reach {
   readonly isBackward: boolean;
 }
 
-/** How many samples are silent before there is a sound; `count` where there is none. */
-function silentRun(codec: SampleCodec, bytes: Uint8Array, { from, count, isBackward }: Reach): number {
+/**
+ * How many samples are silent before there is one above the silence level; `count` where there is none. Looks from
+ * sample to sample, forward or backward, at any address; all of the samples have to lie in `bytes`.
+ */
+export function silentRun(codec: SampleCodec, bytes: Uint8Array, { from, count, isBackward }: Reach): number {
   const table = SOUND_CODES[codec];
   const step = bytesPerSample(codec) * (isBackward ? -1 : 1);
   let at = from;

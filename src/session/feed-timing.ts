@@ -56,8 +56,8 @@ export class FeedTiming {
   /** Takes what a chunk says of its timing. `audioSeconds`: length of all audio of the response with the chunk's. */
   push(chunk: SynthesisChunk, audioSeconds: number): void {
     const { audio, alignment, normalizedAlignment, voiceSegments } = chunk;
-    // Where the voice pauses is all that such a chunk tells.
-    const isMute = alignment === null && normalizedAlignment === null;
+    // Where the voice pauses is all that such a chunk tells; an alignment without characters tells no more than none.
+    const isMute = !alignment?.characters.length && !normalizedAlignment?.characters.length;
     const pauses = isMute ? this.#pauseFinder.push(audio) : NO_PAUSES;
     if (!isMute) this.#pauseFinder.skip(audio);
     this.#unread.push({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses });
@@ -128,8 +128,7 @@ export class FeedTiming {
     const { joints } = this.#utterance;
     const asked = this.#run.segment;
     // The upstream counts the inputs that it was asked for: a dialogue that goes on has lost its first ones.
-    const spoken = asked.start === 0 ? 0 : joints.filter((at) => at <= asked.start).length;
-    const dialogue_input_index = segment.dialogue_input_index + spoken;
+    const dialogue_input_index = segment.dialogue_input_index + this.#utterance.inputsBefore(asked.start);
     const inputStart = Math.max(asked.start, joints[dialogue_input_index - 1] ?? 0);
     const inputEnd = joints[dialogue_input_index] ?? asked.end;
     const start = Math.max(inputStart, this.#offsetOf(segment.character_start_index) ?? inputStart);

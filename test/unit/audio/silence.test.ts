@@ -9,6 +9,7 @@ import {
   SILENCE_LEVEL,
   SilenceMeter,
   silenceBytes,
+  silentRun,
 } from "../../../src/audio/silence.ts";
 import { noise, pieces, splits } from "./helpers.ts";
 
@@ -23,7 +24,7 @@ const speechlike = fc.array(
   { maxLength: 60 },
 );
 
-function silentRun(pcm: readonly number[]): number {
+function quietAtStart(pcm: readonly number[]): number {
   const first = pcm.findIndex((sample) => Math.abs(sample) > SILENCE_LEVEL);
   return first < 0 ? pcm.length : first;
 }
@@ -39,9 +40,9 @@ describe("SilenceMeter", () => {
           const pcm = [...decodeSamples(codec, bytes)];
           const meter = new SilenceMeter(codec);
           for (const piece of pieces(bytes, cuts)) meter.push(piece);
-          expect(meter.leadingSamples).toBe(silentRun(pcm));
-          expect(meter.trailingSamples).toBe(silentRun(pcm.reverse()));
-          expect(meter.hasSound).toBe(silentRun(pcm) < pcm.length);
+          expect(meter.leadingSamples).toBe(quietAtStart(pcm));
+          expect(meter.trailingSamples).toBe(quietAtStart(pcm.reverse()));
+          expect(meter.hasSound).toBe(quietAtStart(pcm) < pcm.length);
         },
       ),
     );
@@ -57,6 +58,26 @@ describe("SilenceMeter", () => {
     meter.cutLeading(10);
     meter.cutTrailing(1);
     expect([meter.leadingSamples, meter.trailingSamples]).toEqual([40, 1]);
+  });
+});
+
+describe("silentRun()", () => {
+  it.each(CODECS)("%s: counts up to the nearest sound either way, and not beyond its reach", (codec) => {
+    const width = bytesPerSample(codec);
+    const bytes = new Uint8Array(12 * width + 1);
+    // Samples 3 and 8 sound; all begin at an odd address.
+    const pcm = Int16Array.from({ length: 12 }, (_, at) => (at === 3 || at === 8 ? 5000 : 0));
+    bytes.set(encodeSamples(codec, pcm), 1);
+    const run = (sample: number, count: number, isBackward: boolean): number =>
+      silentRun(codec, bytes, { from: 1 + sample * width, count, isBackward });
+    expect(run(4, 8, false)).toBe(4);
+    expect(run(4, 4, false)).toBe(4);
+    expect(run(4, 2, false)).toBe(2);
+    expect(run(7, 8, true)).toBe(4);
+    expect(run(2, 3, true)).toBe(3);
+    expect(run(11, 12, true)).toBe(3);
+    expect(run(8, 1, true)).toBe(0);
+    expect(run(5, 0, false)).toBe(0);
   });
 });
 
