@@ -11,14 +11,12 @@ import type { StyledCue } from "./cue-tracks.ts";
 import type { EventBuilder, EventWriter } from "./event-writer.ts";
 import { charactersBefore, cueBuilder } from "./feed-builders.ts";
 import { FeedStretches } from "./feed-stretches.ts";
+import { MovableStretches } from "./movable-stretches.ts";
 import type { SpokenTime, Utterance } from "./utterance.ts";
 import { VisemeEvents, type VisemeKind } from "./viseme-events.ts";
 import { WholeWords } from "./whole-words.ts";
 
 type Kind = "characters" | "normalized" | "words" | "segments" | "cues" | VisemeKind;
-
-/** Times of what is pushed are let go of when there are so many. */
-const MAX_SPOKEN = 128;
 
 interface PendingEvent {
   /** Where it belongs: seconds of the response; cues: ticks of the timeline. */
@@ -55,8 +53,8 @@ export class FeedEvents {
   readonly #wants: (kind: EventKind) => boolean;
   /** By place; those of one place in the order they came. */
   #pending: PendingEvent[] = [];
-  /** What may still be moved: times before the audio pushed stay as they are. */
-  #spoken: SpokenTime[] = [];
+  /** Of characters, words, normalized characters and voices. */
+  readonly #movable = new MovableStretches();
   #cueWords: TimedWord[] = [];
   #droppedLeadTicks = 0;
   #endTicks = Number.POSITIVE_INFINITY;
@@ -75,7 +73,7 @@ export class FeedEvents {
     this.#writer = options.writer;
     this.#baseTicks = options.baseTicks;
     this.#wants = options.wants;
-    this.#stretches = new FeedStretches(options.utterance, (seconds) => this.ticksAt(seconds));
+    this.#stretches = new FeedStretches(options.utterance, this.#movable, (seconds) => this.ticksAt(seconds));
     this.#visemes = new VisemeEvents({
       utterance: options.utterance,
       wants: options.wants,
@@ -88,22 +86,13 @@ export class FeedEvents {
   /** Silence was taken off the beginning. Before anything is told. */
   dropLead(ticks: number): void {
     this.#droppedLeadTicks = ticks;
-    for (const time of this.#spoken) {
-      time.startTicks = Math.max(this.#baseTicks, time.startTicks - ticks);
-      time.endTicks = Math.max(this.#baseTicks, time.endTicks - ticks);
-    }
-    this.#stretches.dropLead(this.#baseTicks, ticks);
+    this.#movable.dropLead(this.#baseTicks, ticks);
   }
 
   /** The segment's audio ends here, ticks from its beginning. */
   endAt(ticks: number): void {
     this.#endTicks = ticks;
-    const end = this.#baseTicks + ticks;
-    for (const time of this.#spoken) {
-      time.startTicks = Math.min(end, time.startTicks);
-      time.endTicks = Math.min(end, time.endTicks);
-    }
-    this.#stretches.endAt(end);
+    this.#movable.endAt(this.#baseTicks + ticks);
   }
 
   /** The response broke off: only what is before this place is told, and noted as spoken. */
@@ -112,7 +101,6 @@ export class FeedEvents {
     this.#stretches.cutAt(cut);
     const utterance = this.#utterance;
     const isBefore = (time: SpokenTime): boolean => time.start < cut.spokenEnd;
-    this.#spoken = this.#spoken.filter(isBefore);
     utterance.characters = utterance.characters.filter(isBefore);
     utterance.words = utterance.words.filter(isBefore);
     this.#cueWords = this.#cueWords.filter((word) => word.start < cut.clientEnd);
@@ -120,10 +108,7 @@ export class FeedEvents {
 
   tellUpTo(edgeTicks: number): void {
     this.words.forgetBefore(edgeTicks);
-    this.#stretches.forgetBefore(edgeTicks);
-    if (this.#spoken.length > MAX_SPOKEN) {
-      this.#spoken = this.#spoken.filter((time) => time.endTicks > edgeTicks);
-    }
+    this.#movable.forgetBefore(edgeTicks);
     while (this.#pending[0] !== undefined && this.ticksAt(this.#pending[0].seconds) < edgeTicks) {
       this.#tellFirst(Number.POSITIVE_INFINITY);
     }
@@ -149,7 +134,7 @@ export class FeedEvents {
         endTicks: this.ticksAt(timed.endSeconds[index] ?? 0),
       };
       start = time.end;
-      this.#spoken.push(time);
+      this.#movable.add(time);
       utterance.characters.push(time);
     });
     this.#visemes.noteCharacters(timed);
@@ -165,7 +150,7 @@ export class FeedEvents {
         startTicks: this.ticksAt(word.startSeconds),
         endTicks: this.ticksAt(word.endSeconds),
       };
-      this.#spoken.push(time);
+      this.#movable.add(time);
       this.words.note(time, word.timing);
       this.#utterance.words.push(time);
     }

@@ -102,7 +102,7 @@ export function keepSpeech(cut: KeepCut): KeptSpeech | null {
       (time) => time.endTicks > word.startTicks && time.startTicks < untilTicks,
     ),
     voices: utterance.voices.filter((voice) => voice.start < spokenEnd && voice.end > word.start),
-    inputsBefore: word.start === 0 ? 0 : utterance.joints.filter((at) => at <= word.start).length,
+    inputsBefore: utterance.inputsBefore(word.start),
     fromTicks: audio.startTicks,
     text: utterance.spoken.spoken,
     timing: utterance.timing === "none" ? "estimated" : utterance.timing,

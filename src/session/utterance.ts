@@ -247,6 +247,12 @@ export class Utterance {
     });
   }
 
+  /** How many inputs of a dialogue were said whole where it goes on at this offset of the spoken text. */
+  inputsBefore(spokenStart: number): number {
+    // At the beginning none was, though the first one be empty.
+    return spokenStart === 0 ? 0 : this.joints.filter((at) => at <= spokenStart).length;
+  }
+
   /** Whether the client named the voice itself. */
   get namesVoice(): boolean {
     return this.template.kind === "dialogue" || this.template.options.voice_id !== undefined;
