@@ -30,6 +30,17 @@ export interface Proxied {
   abort(): void;
 }
 
+interface Head {
+  readonly status: number;
+  readonly headers: HeaderList;
+}
+
+/** What has come of an answer and is still to be written. */
+interface News {
+  head: Head | null;
+  readonly pieces: Uint8Array[];
+}
+
 export type ProxyMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS";
 
 export interface ProxyOptions {
@@ -45,6 +56,7 @@ export interface ProxyOptions {
   ) => Proxied;
 }
 
+const NOTHING = new Uint8Array(0);
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 /** The server writes these itself. */
@@ -91,6 +103,8 @@ class ProxyAnswer {
   /** Of the answer, where its head said; null: in chunks. */
   #length: number | null = null;
   #hasHead = false;
+  /** What has come in this turn of the event loop; null: nothing has. It is written at the end of the turn, in one go. */
+  #news: News | null = null;
   /** What the socket did not take, and where in the body it begins. */
   #left: { readonly bytes: Uint8Array; readonly offset: number } | null = null;
   #isEnded = false;
@@ -136,10 +150,7 @@ class ProxyAnswer {
     const length = headers.find(([name]) => name === "content-length")?.[1];
     this.#length = length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : null;
     this.#res.onWritable((offset) => this.#onWritable(offset));
-    this.#res.cork(() => {
-      this.#res.writeStatus(`${status} ${STATUS_CODES[status] ?? ""}`.trim());
-      for (const [name, value] of headers) if (!SERVERS_OWN.has(name)) this.#res.writeHeader(name, value);
-    });
+    this.#note().head = { status, headers };
     this.#upload?.goOn();
   }
 
@@ -151,27 +162,46 @@ class ProxyAnswer {
       this.#left = { bytes: Buffer.concat([bytes, piece]), offset };
       return;
     }
-    this.#write(piece);
+    this.#note().pieces.push(piece);
   }
 
+  /** Head, body and end of a short answer come in one read: sent one by one they would wake the client three times. */
+  #note(): News {
+    if (this.#news === null) {
+      this.#news = { head: null, pieces: [] };
+      queueMicrotask(() => this.#flush());
+    }
+    return this.#news;
+  }
+
+  #flush(): void {
+    const news = this.#news;
+    this.#news = null;
+    if (news === null || this.#isOver) return;
+    this.#res.cork(() => {
+      if (news.head !== null) this.#writeHead(news.head);
+      const [only = NOTHING, ...more] = news.pieces;
+      if (news.pieces.length > 0) this.#write(more.length === 0 ? only : Buffer.concat(news.pieces));
+      if (this.#isEnded && this.#left === null) this.#finish();
+    });
+  }
+
+  #writeHead({ status, headers }: Head): void {
+    this.#res.writeStatus(`${status} ${STATUS_CODES[status] ?? ""}`.trim());
+    for (const [name, value] of headers) if (!SERVERS_OWN.has(name)) this.#res.writeHeader(name, value);
+  }
+
+  /** Within a cork. */
   #write(bytes: Uint8Array): void {
     const res = this.#res;
     const total = this.#length;
     if (total === null) {
-      let isTaken = true;
-      res.cork(() => {
-        isTaken = res.write(bytes);
-      });
       // Taken in all the same: the socket only says that it has enough.
-      if (!isTaken) this.#hold(new Uint8Array(0), 0);
+      if (!res.write(bytes)) this.#hold(NOTHING, 0);
       return;
     }
     const offset = res.getWriteOffset();
-    let ok = true;
-    let isDone = false;
-    res.cork(() => {
-      [ok, isDone] = res.tryEnd(bytes, total);
-    });
+    const [ok, isDone] = res.tryEnd(bytes, total);
     if (isDone) this.#isOver = true;
     else if (!ok) this.#hold(bytes.slice(), offset);
   }
@@ -187,25 +217,29 @@ class ProxyAnswer {
     const { bytes, offset: from } = this.#left;
     const rest = this.#length === null ? bytes : bytes.subarray(offset - from);
     this.#left = null;
-    if (rest.length > 0) this.#write(rest);
+    this.#res.cork(() => {
+      if (rest.length > 0) this.#write(rest);
+      if (this.#isEnded && this.#left === null) this.#finish();
+    });
     if (this.#left !== null) return false;
-    if (this.#isEnded) this.#finish();
-    else this.#proxied?.resume();
+    if (!this.#isEnded) this.#proxied?.resume();
     return true;
   }
 
   #onEnd(): void {
     this.#isEnded = true;
-    if (this.#left === null) this.#finish();
+    // What is left goes first.
+    if (this.#left === null) this.#note();
   }
 
+  /** Within a cork. */
   #finish(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     const res = this.#res;
     const total = this.#length;
-    if (this.#hasNoBody || total === 0) res.cork(() => res.endWithoutBody(total ?? undefined));
-    else if (total === null) res.cork(() => res.end());
+    if (this.#hasNoBody || total === 0) res.endWithoutBody(total ?? undefined);
+    else if (total === null) res.end();
     // Shorter than it said: the client has to see that.
     else res.close();
   }

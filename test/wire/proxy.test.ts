@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, get, type IncomingMessage, request, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import { gatewayAt } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
@@ -121,6 +121,24 @@ describe("the proxy", () => {
     expect(head.headers.get("content-length")).toBe(String(body.length));
     expect((await fetch(`${gateway.url}/v1/nothing`)).status).toBe(204);
     expect(await (await fetch(`${gateway.url}/v1/empty`)).text()).toBe("");
+  });
+
+  it.each([
+    ["in chunks", {}],
+    ["with its length", { "content-length": "4" }],
+  ])("sends a short answer %s in one piece: head, body and end", async (_, headers) => {
+    await using upstream = await vendor((_, res) => res.writeHead(200, headers).end("done"));
+    await using gateway = await gatewayAt(upstream.url);
+    const socket = connect(Number(new URL(gateway.url).port), "127.0.0.1");
+    try {
+      for (let ask = 0; ask < 5; ask += 1) {
+        socket.write("GET /v1/history/abc HTTP/1.1\r\nhost: gateway\r\n\r\n");
+        const [piece] = (await once(socket, "data")) as [Buffer];
+        expect(piece.toString()).toMatch(/^HTTP\/1.1 200 OK\r\n.*\r\n\r\n(done|4\r\ndone\r\n0\r\n\r\n)$/s);
+      }
+    } finally {
+      socket.destroy();
+    }
   });
 
   it("streams an answer as it comes, and an upload as it comes", async () => {
