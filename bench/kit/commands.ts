@@ -8,6 +8,10 @@ export interface VendorOptions {
   readonly workMs: number;
 }
 
+export interface RelayOptions {
+  readonly vendorPort: number;
+}
+
 // ---- upstream --------------------------------------------------------------------------------------------------
 
 export interface UpstreamOptions {
