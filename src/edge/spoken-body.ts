@@ -1,12 +1,11 @@
 /** One text spoken as the body of an HTTP response: streamed as it comes from the upstream, as far as the client takes it. */
 import type { HttpResponse } from "uWebSockets.js";
-import type { LiveContainer } from "../audio/live-container.ts";
 import { UNKNOWN_DATA_BYTES, wavHeader } from "../audio/wav.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Logger } from "../kit/log.ts";
 import { SegmentRun, type SegmentRunOptions } from "../session/segment-run.ts";
 import { newTimes } from "../session/segment-times.ts";
-import { HttpAudioSink } from "./http-sink.ts";
+import { ResponseWriter } from "./response-writer.ts";
 
 /** The upstream's bytes as the format wants them. */
 export interface Encoder {
@@ -38,8 +37,6 @@ export interface SpokenBodyOptions
   readonly onRefused: (error: GatewayError) => void;
 }
 
-const ORDINARY_CLOSE = 1000;
-const FAILED_CLOSE = 1011;
 /** Audio that waits for the client before the upstream is held, and what it is read on at, bytes. */
 const HOLD_BYTES = 262_144;
 const READ_ON_BYTES = 65_536;
@@ -64,9 +61,8 @@ export function wavEncoder(sampleRate: number): Encoder {
 /** Asks the upstream at once. */
 export class SpokenBody {
   readonly #options: SpokenBodyOptions;
-  readonly #sink: HttpAudioSink;
+  readonly #body: ResponseWriter;
   readonly #run: SegmentRun;
-  #isOpen = false;
   #isPumping = false;
   #audioBytes = 0;
 
@@ -75,13 +71,10 @@ export class SpokenBody {
     const { res, clock, idleSeconds, upstream, counters, firstAudioMs, request } = options;
     const range = { start: 0, end: request.text.length };
     const nowMs = clock.nowMs();
-    this.#sink = new HttpAudioSink({
+    this.#body = new ResponseWriter({
       res,
-      container: this.#container(),
       clock,
       idleSeconds,
-      isFilled: true,
-      onFrames: () => undefined,
       onDrained: () => this.#pump(),
       onClosed: () => this.#run.abort(),
     });
@@ -99,13 +92,13 @@ export class SpokenBody {
   /** The client has gone: the upstream's request ends, and the response is not touched any more. Idempotent. */
   markAborted(): void {
     this.#run.abort();
-    this.#sink.markAborted();
+    this.#body.markAborted();
   }
 
   /** Moves what has come to the client, as far as it takes it. */
   #pump(): void {
     const run = this.#run;
-    if (this.#sink.isClosed || this.#isPumping) return;
+    if (this.#body.isClosed || this.#isPumping) return;
     this.#isPumping = true;
     try {
       this.#move();
@@ -120,7 +113,7 @@ export class SpokenBody {
 
   #move(): void {
     const run = this.#run;
-    while (!this.#sink.isClosed && !this.#sink.isBlocked) {
+    while (!this.#body.isClosed && !this.#body.isBlocked) {
       const chunk = run.take();
       if (chunk === undefined) {
         if (run.error !== null) throw run.error;
@@ -134,47 +127,35 @@ export class SpokenBody {
 
   #send(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
-    this.#sink.sendAll([{ bytes: this.#options.events?.audio(bytes) ?? bytes, isFrame: true }]);
-    if (this.#isOpen) return;
-    this.#isOpen = true;
-    this.#sink.open({
-      "content-type": this.#options.contentType,
+    const { events, contentType } = this.#options;
+    this.#body.write(events?.audio(bytes) ?? bytes);
+    if (this.#body.isOpen) return;
+    this.#body.open({
+      "content-type": contentType,
       "cache-control": "no-store",
       "access-control-allow-origin": "*",
     });
   }
 
   #finish(): void {
-    this.#send(this.#options.encoder.end());
-    if (!this.#isOpen) {
+    const { encoder, events } = this.#options;
+    this.#send(encoder.end());
+    if (!this.#body.isOpen) {
       throw new GatewayError("upstream_protocol", "The upstream's answer has no audio");
     }
-    this.#sink.end(ORDINARY_CLOSE);
+    this.#body.end(events?.done(this.#audioBytes) ?? NO_BYTES);
   }
 
   /** Before the first audio as a status; then in an event, or by a body that is cut. */
   #fail(error: GatewayError): void {
     const { events, log, onRefused } = this.#options;
-    if (this.#isOpen) {
+    const { isOpen } = this.#body;
+    if (isOpen) {
       if (error.code === "internal") log.error({ err: error.cause ?? error }, "Fault in a spoken body");
-      if (events !== null) this.#sink.sendAll([{ bytes: events.failed(error), isFrame: true }]);
+      if (events !== null) this.#body.write(events.failed(error));
     }
     // Ends the upstream's request, too.
-    this.#sink.end(FAILED_CLOSE);
-    if (!this.#isOpen) onRefused(error);
-  }
-
-  /** The body as the sink knows it: frames in, bytes out. */
-  #container(): LiveContainer {
-    const none = (): Uint8Array => NO_BYTES;
-    return {
-      isHoldingBack: false,
-      start: none,
-      frames: (frames) => Buffer.concat(frames),
-      silence: none,
-      missing: none,
-      settle: none,
-      finish: () => this.#options.events?.done(this.#audioBytes) ?? NO_BYTES,
-    };
+    this.#body.cut();
+    if (!isOpen) onRefused(error);
   }
 }
