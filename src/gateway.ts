@@ -93,7 +93,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     config.maxSessions,
   );
   const calls = new Calls({ sessions, clock, log, maxCalls: config.maxCalls });
-  const { host, maxCalls, maxMessageBytes } = config;
+  const { host, maxMessageBytes } = config;
   const carrierAuth = {
     twilioAuthToken: config.twilioAuthToken,
     carrierToken: config.carrierToken,
@@ -106,7 +106,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     clock,
     log,
     host,
-    maxCalls,
     maxMessageBytes,
     rtpPorts: rtpPortRange,
   });

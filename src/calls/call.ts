@@ -72,6 +72,7 @@ export class Call implements DeskCall {
   #seated: Seated | null = null;
   #facts: CallFacts | null = null;
   #label: CarrierLabel = "unknown";
+  #refusal: GatewayError | null = null;
   #isOver = false;
 
   constructor(options: CallOptions, deps: CallDeps) {
@@ -88,6 +89,11 @@ export class Call implements DeskCall {
   get facts(): CallFacts {
     if (this.#facts === null) throw new TypeError("No facts: the call has not begun");
     return this.#facts;
+  }
+
+  /** The error that ended the call; null: it goes on, or ended in another way. */
+  get refusal(): GatewayError | null {
+    return this.#refusal;
   }
 
   /** A message of the carrier; its bytes are good for this call only. Never throws. */
@@ -250,6 +256,7 @@ export class Call implements DeskCall {
 
   #fail(error: GatewayError): void {
     if (this.#isOver) return;
+    this.#refusal = error;
     const fields = { carrier: this.#label, code: error.code, detail: error.message };
     if (error.code === "internal") this.#deps.log.error({ err: error.cause ?? error }, "Fault in a call");
     else this.#deps.log.warn(fields, "Call refused");

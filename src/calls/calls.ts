@@ -25,10 +25,20 @@ export class Calls {
     this.#options = options;
   }
 
+  get maxCalls(): number {
+    return this.#options.maxCalls;
+  }
+
+  /** Throws draining. */
+  mustStay(): void {
+    if (!this.#options.sessions.isDraining) return;
+    throw new GatewayError("draining", "Gateway is shutting down: no new calls");
+  }
+
   /** Throws listener_limit, draining: asked before a connection is taken. */
   mustHaveRoom(): void {
-    const { sessions, maxCalls } = this.#options;
-    if (sessions.isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new calls");
+    const { maxCalls } = this.#options;
+    this.mustStay();
     if (this.stats.openCount < maxCalls) return;
     throw new GatewayError("listener_limit", `Gateway is full: ${maxCalls} calls, which is the limit`, {
       retryAfterMs: 5000,

@@ -6,14 +6,14 @@
  * thousand calls wake the process fifty times a second and not fifty thousand. What was late is made up for one frame at a
  * time, half a frame apart: never in a burst, and the grid stays where it was.
  */
-import type { Paced, PacedEntry, WakeOrder } from "../fanout/pacer.ts";
+import type { Paced, PacedEntry } from "../fanout/pacer.ts";
 
 export interface PacedPlayerOptions {
   readonly frameMs: number;
   /** One frame of it; sent where there is nothing else. */
   readonly silence: Uint8Array;
   /** Makes the entry that wakes this player (`Pacer.register`). */
-  readonly register: (paced: Paced, order: WakeOrder) => PacedEntry;
+  readonly register: (paced: Paced) => PacedEntry;
   readonly nowMs: () => number;
   /** The frame of one beat. */
   readonly send: (frame: PacedFrame) => void;
@@ -47,7 +47,7 @@ export class PacedPlayer implements Paced {
 
   constructor(options: PacedPlayerOptions) {
     this.#options = options;
-    this.#entry = options.register(this, "first");
+    this.#entry = options.register(this);
   }
 
   /** Frames that wait, for statistics. */

@@ -3,13 +3,11 @@
  * and keeps no buffer, so a player of ours sends one frame every 20 ms (protocols.md 4.1).
  */
 import { createServer, type Server, type Socket } from "node:net";
-import { frameSamples } from "../audio/formats.ts";
-import { silenceBytes } from "../audio/silence.ts";
 import type { Call } from "../calls/call.ts";
 import type { CallLine } from "../calls/call-sink.ts";
 import type { Calls } from "../calls/calls.ts";
 import { NEWS, PACED_LEAD_MS, PACED_MARK_MS, PacedCodec } from "../calls/paced-codec.ts";
-import { type PacedFrame, PacedPlayer } from "../calls/paced-player.ts";
+import type { PacedFrame } from "../calls/paced-player.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Pacer } from "../fanout/pacer.ts";
 import type { SendResult } from "../fanout/sink.ts";
@@ -180,19 +178,6 @@ class AudioSocketLine implements CallLine {
     this.#formatTimer?.cancel();
     this.#format = format;
     const { pacer, clock } = this.#options;
-    const player = new PacedPlayer({
-      frameMs: FRAME_MS,
-      silence: silenceBytes("pcm", frameSamples(format, FRAME_MS)),
-      register: (paced, order) => pacer.register(paced, order),
-      nowMs: () => clock.nowMs(),
-      send: (frame) => this.#write(format, frame),
-      // There are no timestamps: what follows is simply heard later.
-      onSkipped: () => undefined,
-      onPlayed: (name) => {
-        this.#codec.notePlayed(name);
-        this.#call.receive(NEWS);
-      },
-    });
     const call = {
       callId: this.#callId,
       streamId: this.#callId,
@@ -201,7 +186,15 @@ class AudioSocketLine implements CallLine {
       format,
       frameMs: FRAME_MS,
     };
-    this.#codec.begin(call, player);
+    this.#codec.begin(call, {
+      pacer,
+      clock,
+      silence: "pcm",
+      send: (frame) => this.#write(format, frame),
+      // There are no timestamps: what follows is simply heard later.
+      onSkipped: () => undefined,
+      onNews: () => this.#call.receive(NEWS),
+    });
   }
 
   #write(format: AudioFormat, { bytes }: PacedFrame): void {

@@ -1,13 +1,14 @@
 /** `/carrier/jambonz/tts` as a WebSocket: the sockets of jambonz's streaming speech, one for each call. */
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
+import type { Calls } from "../calls/calls.ts";
 import { JambonzTtsSocket } from "../contexts/jambonz-tts.ts";
 import type { SocketDeps } from "../contexts/ports.ts";
-import { ERRORS, GatewayError } from "../errors.ts";
+import { GatewayError } from "../errors.ts";
 import { type JambonzTtsAddress, parseJambonzAddress } from "../protocol/carrier/jambonz-tts.ts";
 import { admitCarrier, type CarrierAuth, knockOf } from "./carrier-auth.ts";
 import { Reply } from "./http.ts";
 import { MessageSockets } from "./message-sockets.ts";
-import type { VoiceNames } from "./openai-voices.ts";
+import type { VoiceNames } from "./voice-names.ts";
 
 export interface JambonzSocketsOptions
   extends CarrierAuth,
@@ -17,8 +18,9 @@ export interface JambonzSocketsOptions
   readonly firstAudioMs: number;
   /** Model that speaks; "" = the upstream's default. */
   readonly defaultModel: string;
-  /** Most sockets at once; more are refused with 503. */
-  readonly maxSockets: number;
+  /** Each socket belongs to a call that is there already: as many as there may be calls, and none while they drain (503). */
+  readonly calls: Calls;
+  readonly voices: VoiceNames;
 }
 
 /** Two seconds at 16 kHz: more than that in front of a slow client could not be taken back when it interrupts. */
@@ -34,7 +36,7 @@ const MAX_REQUESTS = 2;
 export function mountJambonzSockets(
   app: TemplatedApp,
   path: string,
-  { options, voices }: { readonly options: JambonzSocketsOptions; readonly voices: VoiceNames },
+  options: JambonzSocketsOptions,
 ): MessageSockets {
   const sockets = new MessageSockets({
     maxMessageBytes: MAX_MESSAGE_BYTES,
@@ -45,8 +47,8 @@ export function mountJambonzSockets(
   const behavior = sockets.behavior<JambonzTtsAddress>({
     accept: (res, req) => accept(res, req, { options, sockets }),
     open: ({ voice, language, sampleRate }, port) => {
+      const { voices, defaultModel: modelId } = options;
       const voiceId = voices.idOf({ name: voice });
-      const { defaultModel: modelId } = options;
       return new JambonzTtsSocket({ deps, port, voiceId, language, sampleRate, modelId });
     },
   });
@@ -62,8 +64,9 @@ function accept(
 ): JambonzTtsAddress | null {
   try {
     admitCarrier(knockOf(req, "jambonz"), options);
-    if (sockets.isClosed) throw new GatewayError("draining", ERRORS.draining.meaning);
-    if (sockets.count >= options.maxSockets) throw tooMany(options.maxSockets);
+    const { calls } = options;
+    calls.mustStay();
+    if (sockets.count >= calls.maxCalls) throw tooMany(calls.maxCalls);
     return parseJambonzAddress(req.getQuery() ?? "");
   } catch (thrown) {
     new Reply(res).fail(thrown);
@@ -72,7 +75,11 @@ function accept(
 }
 
 function tooMany(maxSockets: number): GatewayError {
-  return new GatewayError("listener_limit", `The gateway holds ${maxSockets} sockets of jambonz, its most`);
+  return new GatewayError(
+    "listener_limit",
+    `Gateway is full: ${maxSockets} speech sockets of jambonz, which is the limit`,
+    { retryAfterMs: 5000 },
+  );
 }
 
 function depsOf({ upstream, clock, counters, log, firstAudioMs }: JambonzSocketsOptions): SocketDeps {

@@ -14,27 +14,20 @@ import {
 import { admitCarrier, knockOf } from "./carrier-auth.ts";
 import { type JambonzSocketsOptions, mountJambonzSockets } from "./jambonz-sockets.ts";
 import type { MessageSockets } from "./message-sockets.ts";
-import { VoiceNames, type VoiceNamesOptions } from "./openai-voices.ts";
 import { type AskedSpeech, SpeechAnswer, type SpeechAnswerDeps } from "./speech-answer.ts";
 import { type Encoder, PLAIN, wavEncoder } from "./spoken-body.ts";
 
-export interface JambonzTtsRouteOptions extends JambonzSocketsOptions, VoiceNamesOptions, SpeechAnswerDeps {}
+export interface JambonzTtsRouteOptions extends JambonzSocketsOptions, SpeechAnswerDeps {}
 
 const PATH = "/carrier/jambonz/tts";
 
 /** What it returns are the sockets, to be closed with the gateway. */
 export function routeJambonzTts(app: TemplatedApp, options: JambonzTtsRouteOptions): MessageSockets {
-  const voices = new VoiceNames(options);
-  app.post(PATH, (res, req) => answerPost(res, req, { options, voices }));
-  return mountJambonzSockets(app, PATH, { options, voices });
+  app.post(PATH, (res, req) => answerPost(res, req, options));
+  return mountJambonzSockets(app, PATH, options);
 }
 
-interface Mounted {
-  readonly options: JambonzTtsRouteOptions;
-  readonly voices: VoiceNames;
-}
-
-function answerPost(res: HttpResponse, req: HttpRequest, { options, voices }: Mounted): void {
+function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRouteOptions): void {
   const answer = new SpeechAnswer(res, {
     deps: options,
     name: "jambonz's speech",
@@ -49,7 +42,7 @@ function answerPost(res: HttpResponse, req: HttpRequest, { options, voices }: Mo
         const message = "Field 'text' has no words, expected something to say";
         throw new GatewayError("invalid_field", message, { field: "text" });
       }
-      const voiceId = await voices.idOf({ name: voice });
+      const voiceId = await options.voices.idOf({ name: voice });
       return askedOf(audio, { voiceId, text, language, modelId: options.defaultModel });
     });
   } catch (thrown) {

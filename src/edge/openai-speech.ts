@@ -15,11 +15,12 @@ import {
 } from "../protocol/openai.ts";
 import { bytesPerMs } from "../session/source.ts";
 import type { Reply } from "./http.ts";
-import { VoiceNames, type VoiceNamesOptions } from "./openai-voices.ts";
 import { type AskedSpeech, SpeechAnswer, type SpeechAnswerDeps } from "./speech-answer.ts";
 import { type Encoder, PLAIN, wavEncoder } from "./spoken-body.ts";
+import type { VoiceNames } from "./voice-names.ts";
 
-export interface OpenAiSpeechOptions extends VoiceNamesOptions, SpeechAnswerDeps {
+export interface OpenAiSpeechOptions extends SpeechAnswerDeps {
+  readonly voices: VoiceNames;
   /** Where OpenAI's own models are asked for; "" = the upstream's default. */
   readonly defaultModel: string;
 }
@@ -28,7 +29,7 @@ const PATH = "/v1/audio/speech";
 const PCM_RATE = 24_000;
 
 export function routeOpenAiSpeech(app: TemplatedApp, options: OpenAiSpeechOptions): void {
-  const voices = new VoiceNames(options);
+  const { voices } = options;
   app.post(PATH, (res) => {
     const answer = new SpeechAnswer(res, { deps: options, name: PATH, tell });
     answer.start(async (body) => {

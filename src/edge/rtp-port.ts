@@ -8,13 +8,12 @@ import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
 import { frameSamples } from "../audio/formats.ts";
 import { RtpPacketizer, rtpPayloadType } from "../audio/rtp.ts";
 import { parseRtp, RtpSequence, TelephoneEvents } from "../audio/rtp-reader.ts";
-import { silenceBytes } from "../audio/silence.ts";
 import type { Call } from "../calls/call.ts";
 import type { CallLine } from "../calls/call-sink.ts";
 import type { Calls } from "../calls/calls.ts";
 import { NEWS, PACED_LEAD_MS, PACED_MARK_MS, PacedCodec } from "../calls/paced-codec.ts";
-import { type PacedFrame, PacedPlayer } from "../calls/paced-player.ts";
-import { ERRORS, type ErrorCode, GatewayError, toGatewayError } from "../errors.ts";
+import type { PacedFrame } from "../calls/paced-player.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Pacer } from "../fanout/pacer.ts";
 import type { SendResult } from "../fanout/sink.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
@@ -65,8 +64,8 @@ export class RtpPort implements CallLine {
   #timer: Timer | null = null;
   #heardMs = 0;
   #strangers = 0;
-  /** What the call ended itself with. */
-  #endReason = "";
+  /** What the call could not begin for. */
+  #refusal: GatewayError | null = null;
   #isClosed = false;
 
   constructor(options: RtpPortOptions) {
@@ -85,8 +84,8 @@ export class RtpPort implements CallLine {
   }
 
   /**
-   * Resolves with the port that it has. `port` 0: one that is free. Rejects with port_in_use, and with what the session of
-   * a call that begins at once was refused with.
+   * Resolves with the port that it has. `port` 0: one that is free. Rejects with port_in_use, and with what a call that
+   * begins at once was refused for.
    */
   bind(port: number): Promise<number> {
     const { host, log, clock } = this.#options;
@@ -102,7 +101,7 @@ export class RtpPort implements CallLine {
         const taken = this.#socket.address().port;
         if (this.#peer !== null) this.#beginIfRoom();
         else this.#timer = clock.at(clock.nowMs() + PEER_WAIT_MS, () => this.close());
-        if (this.#isClosed) reject(refusal(this.#endReason));
+        if (this.#isClosed) reject(this.#refusal ?? endedAtOnce());
         else resolve(taken);
       });
     });
@@ -124,8 +123,7 @@ export class RtpPort implements CallLine {
     return this.#isClosed ? 0 : this.#socket.getSendQueueSize();
   }
 
-  end(_closeCode: number, reason: string): void {
-    this.#endReason = reason;
+  end(): void {
     this.close();
   }
 
@@ -179,10 +177,11 @@ export class RtpPort implements CallLine {
     try {
       calls.mustHaveRoom();
     } catch (thrown) {
-      const { code, closeCode } = toGatewayError(thrown);
-      log.warn({ carrier: "rtp", code }, "Call refused");
+      const error = toGatewayError(thrown);
+      this.#refusal = error;
+      log.warn({ carrier: "rtp", code: error.code }, "Call refused");
       calls.stats.of("rtp").refused += 1;
-      this.end(closeCode, code);
+      this.close();
       return;
     }
     this.#begin();
@@ -204,27 +203,20 @@ export class RtpPort implements CallLine {
       dialectOf: () => dialect,
     });
     this.#call = taken;
-    const player = new PacedPlayer({
-      frameMs: FRAME_MS,
-      silence: silenceBytes(
-        call.format === "ulaw_8000" ? "ulaw" : "alaw",
-        frameSamples(call.format, FRAME_MS),
-      ),
-      register: (paced, order) => pacer.register(paced, order),
-      nowMs: () => clock.nowMs(),
-      send: (frame) => this.#write(frame),
-      onSkipped: (frames) => this.#packets.skip(frames),
-      onPlayed: (name) => {
-        this.#codec.notePlayed(name);
-        taken.receive(NEWS);
-      },
-    });
     const { callId, parameters, format } = call;
     this.#codec.begin(
       { callId, streamId: callId, parameters, callerFormat: format, format, frameMs: FRAME_MS },
-      player,
+      {
+        pacer,
+        clock,
+        silence: format === "ulaw_8000" ? "ulaw" : "alaw",
+        send: (frame) => this.#write(frame),
+        onSkipped: (frames) => this.#packets.skip(frames),
+        onNews: () => taken.receive(NEWS),
+      },
     );
     taken.receive(NEWS);
+    this.#refusal = taken.refusal;
     if (!this.#isClosed) this.#watchPeer();
   }
 
@@ -244,14 +236,8 @@ export class RtpPort implements CallLine {
   }
 }
 
-/** `reason`: what the call ended with, the code of an error where there was one. */
-function refusal(reason: string): GatewayError {
-  const code: ErrorCode = isErrorCode(reason) ? reason : "session_closed";
-  return new GatewayError(code, `Call could not begin: ${ERRORS[code].meaning}`);
-}
-
-function isErrorCode(reason: string): reason is ErrorCode {
-  return Object.hasOwn(ERRORS, reason);
+function endedAtOnce(): GatewayError {
+  return new GatewayError("session_closed", "Call could not begin: its session ended it at once");
 }
 
 function odd(what: string): CarrierEvent {

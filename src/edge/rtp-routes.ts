@@ -12,6 +12,7 @@ import type { Pacer } from "../fanout/pacer.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import { readRtpRequest } from "../protocol/carrier/rtp-request.ts";
+import { checkId } from "../session/sessions.ts";
 import { admitCarrier, type CarrierAuth, knockOf } from "./carrier-auth.ts";
 import { Reply, readBody } from "./http.ts";
 import { decoded } from "./live-socket.ts";
@@ -29,8 +30,6 @@ export interface RtpOptions extends CarrierAuth {
   readonly clock: Clock;
   readonly log: Logger;
   readonly host: string;
-  /** Ports open at once. */
-  readonly maxCalls: number;
   /** UDP ports to choose from, both inclusive; null: any that is free. */
   readonly rtpPorts: PortRange | null;
   readonly maxMessageBytes: number;
@@ -90,11 +89,12 @@ export class RtpPorts {
   async #take(body: string) {
     const { calls, pacer, clock, log, host } = this.#options;
     const request = readRtpRequest(body);
+    const session = checkId(request.session);
     const peer = request.peer === null ? null : reachablePeer(request.peer, host);
     calls.mustHaveRoom();
     this.#mustHaveRoom();
     const callId = randomUUID();
-    const { session, text, voiceId } = request;
+    const { text, voiceId } = request;
     const parameters = {
       session,
       ...(text === undefined ? {} : { text }),
@@ -138,7 +138,7 @@ export class RtpPorts {
 
   /** Ports that wait for their peer are no calls yet, and bounded all the same. */
   #mustHaveRoom(): void {
-    const { maxCalls } = this.#options;
+    const { maxCalls } = this.#options.calls;
     if (this.#open.size < maxCalls) return;
     throw new GatewayError("listener_limit", `Gateway is full: ${maxCalls} RTP ports, which is the limit`, {
       retryAfterMs: 5000,

@@ -24,6 +24,7 @@ import { loadPage } from "./page.ts";
 import { type ProxyOptions, routeProxy } from "./proxy.ts";
 import type { RtpPorts } from "./rtp-routes.ts";
 import { routeVendorSockets, type VendorSocketOptions } from "./vendor-socket.ts";
+import { VoiceNames, type VoiceNamesOptions } from "./voice-names.ts";
 
 /** Listen option of uSockets: without it two programs share a port on Linux and neither notices. */
 const EXCLUSIVE_PORT = 1;
@@ -32,7 +33,8 @@ export type VendorOptions = Pick<
   VendorSocketOptions,
   "upstream" | "clock" | "counters" | "maxSockets" | "firstAudioMs"
 > &
-  Pick<OpenAiSpeechOptions, "get" | "defaultModel">;
+  Pick<OpenAiSpeechOptions, "defaultModel"> &
+  Pick<VoiceNamesOptions, "get">;
 
 export interface EdgeOptions extends LiveSocketOptions, ProxyOptions {
   readonly host: string;
@@ -66,13 +68,15 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
   const app = App();
   app.ws("/live/:session", liveSocket(options));
   routeCarriers(app, { ...options, ...options.carrierAuth });
-  const jambonzTts = routeJambonzTts(app, { ...options, ...options.vendor, ...options.carrierAuth });
+  const voices = new VoiceNames(options.vendor);
+  const speech = { ...options, ...options.vendor, voices };
+  const jambonzTts = routeJambonzTts(app, { ...speech, ...options.carrierAuth });
   options.rtpPorts.route(app);
   routeCommands(app, options);
   routeAudio(app, options);
   routeCaptions(app, options);
   const vendorSockets = routeVendorSockets(app, { ...options, ...options.vendor });
-  routeOpenAiSpeech(app, { ...options, ...options.vendor });
+  routeOpenAiSpeech(app, speech);
   routeProxy(app, options);
   routeOperations(app, options);
   routePage(app, options.pageFolder);

@@ -91,7 +91,8 @@ export class Sessions {
   }
 }
 
-function checkId(id: string): string {
+/** The id, where it can be one. Throws invalid_field. */
+export function checkId(id: string): string {
   if (SESSION_ID.test(id)) return id;
   throw new GatewayError(
     "invalid_field",

@@ -142,6 +142,43 @@ describe("a carrier at the door", () => {
     open[1]?.socket.terminate();
   });
 
+  it("jambonz's speech sockets are bounded by max-calls, and not by the calls that they speak for", async () => {
+    await using edge = await startCarrierEdge({ maxCalls: 1 });
+    const url = `${edge.wsUrl}/carrier/jambonz/tts?voice=21m00Tcm4TlvDq8ikWAM`;
+    const speech = await knock(url);
+    expect(speech.status).toBe(101);
+    const second = await knock(url);
+    expect([second.status, JSON.parse(second.body)]).toMatchObject([
+      503,
+      { error: { code: "listener_limit", message: expect.stringContaining("1 speech sockets") } },
+    ]);
+    // It is not counted as a call.
+    const call = await knock(`${edge.wsUrl}/carrier/jambonz`);
+    expect(call.status).toBe(101);
+    const closed = closing(speech.socket);
+    speech.socket.terminate();
+    await closed;
+    await expect.poll(() => statusOf(url)).toBe(101);
+    call.socket.terminate();
+  });
+
+  it.each(["/carrier/jambonz", "/carrier/jambonz/tts?voice=21m00Tcm4TlvDq8ikWAM"])(
+    "%s: max-calls 0 takes nobody, and neither does a gateway that drains",
+    async (path) => {
+      await using none = await startCarrierEdge({ maxCalls: 0 });
+      const full = await knock(none.wsUrl + path);
+      expect([full.status, JSON.parse(full.body)]).toMatchObject([
+        503,
+        { error: { code: "listener_limit", retry_after_ms: 5000 } },
+      ]);
+      await using draining = await startCarrierEdge();
+      expect(await statusOf(draining.wsUrl + path)).toBe(101);
+      await draining.sessions.drain(0);
+      const late = await knock(draining.wsUrl + path);
+      expect([late.status, JSON.parse(late.body)]).toMatchObject([503, { error: { code: "draining" } }]);
+    },
+  );
+
   it("a carrier that there is not is 404", async () => {
     await using edge = await startCarrierEdge();
     expect(await statusOf(`${edge.wsUrl}/carrier/pigeon`)).toBe(404);

@@ -164,6 +164,26 @@ describe("by POST", () => {
     expect(upstream.requests.filter(({ method }) => method === "POST")).toHaveLength(before);
   });
 
+  it("the upstream's voices are asked for once, whoever names one: jambonz here and on its socket, OpenAI's clients", async () => {
+    await using other = await startFakeUpstream(speaking({ msPerChar: 20 }));
+    await using fresh = await gatewayAt(other.url);
+    expect((await post(BODY, { at: fresh, accept: "audio/wav" })).status).toBe(200);
+    await using jambonz = await Jambonz.dial(fresh, "voice=Tone%20A", "");
+    await jambonz.until("connect", () => jambonz.texts.length > 0);
+    const openAi = await fetch(`${fresh.url}/v1/audio/speech`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        model: "tts-1",
+        input: "Hello there.",
+        voice: "Tone A",
+        response_format: "pcm",
+      }),
+    });
+    expect(openAi.status).toBe(200);
+    expect(other.requests.filter(({ path }) => path === "/v1/voices")).toHaveLength(1);
+  });
+
   it("an upstream that refuses is an error, one that breaks off cuts the body", async () => {
     const speak = speaking();
     await using broken = await startFakeUpstream((one, index) =>

@@ -10,6 +10,7 @@ import {
   type VendorSocketOptions,
   type VendorSockets,
 } from "../../src/edge/vendor-socket.ts";
+import { VoiceNames, type VoiceNamesOptions } from "../../src/edge/voice-names.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { type Counters, createCounters } from "../../src/metrics/counters.ts";
@@ -26,7 +27,7 @@ export interface VendorApp extends AsyncDisposable {
 
 export interface VendorAppOptions {
   readonly sockets?: Partial<VendorSocketOptions>;
-  readonly openai?: Partial<OpenAiSpeechOptions>;
+  readonly openai?: Partial<Pick<OpenAiSpeechOptions, "defaultModel"> & Pick<VoiceNamesOptions, "voices">>;
 }
 
 /** `tuning.timingHoldMs` is long here: how long a machine takes must not decide what a test sees. */
@@ -54,12 +55,12 @@ export async function startVendorApp(
     ...sockets,
     tuning: { timingHoldMs: 10_000, ...tuning },
   });
+  const { defaultModel = "", voices = {} } = options.openai ?? {};
   routeOpenAiSpeech(app, {
     ...shared,
-    get: (path) => upstream.get(path),
+    voices: new VoiceNames({ ...shared, voices, get: (path) => upstream.get(path) }),
     idleSeconds: 30,
-    defaultModel: "",
-    ...options.openai,
+    defaultModel,
   });
   routeProxy(app, { forward: (request, handlers) => upstream.forward(request, handlers) });
   let listener: us_listen_socket | undefined;

@@ -32,7 +32,6 @@ export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promis
     ...shared,
     ...carrierAuth,
     calls,
-    maxCalls,
     pacer: new Pacer(systemClock),
     rtpPorts: null,
   });

@@ -14,7 +14,7 @@ function playing() {
   const player = new PacedPlayer({
     frameMs: 20,
     silence: SILENCE,
-    register: (paced, order) => pacer.register(paced, order),
+    register: (paced) => pacer.register(paced, "first"),
     nowMs: () => clock.nowMs(),
     send: (frame) => sent.push({ atMs: clock.nowMs(), frame }),
     onSkipped: (frames) => told.push(`skipped ${frames}`),
@@ -128,7 +128,7 @@ describe("PacedPlayer", () => {
     const player: PacedPlayer = new PacedPlayer({
       frameMs: 20,
       silence: SILENCE,
-      register: (paced, order) => pacer.register(paced, order),
+      register: (paced) => pacer.register(paced, "first"),
       nowMs: () => clock.nowMs(),
       send: () => (beats += 1),
       onSkipped: () => undefined,

@@ -34,7 +34,7 @@ function call() {
   const player = new PacedPlayer({
     frameMs: FRAME_MS,
     silence: Uint8Array.of(SILENT),
-    register: (paced, order) => pacer.register(paced, order),
+    register: (paced) => pacer.register(paced, "first"),
     nowMs: () => clock.nowMs(),
     send: ({ bytes, isTalkspurtStart }) => {
       const packet = parseRtp(packets.wrap(bytes, isTalkspurtStart));

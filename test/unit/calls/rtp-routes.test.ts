@@ -1,44 +1,94 @@
 /** Calls over RTP that can't begin: what is answered, and that nothing stays open. */
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import WebSocket from "ws";
 import { RtpPacketizer } from "../../../src/audio/rtp.ts";
 import { reachablePeer } from "../../../src/edge/rtp-peer.ts";
 import { until } from "../../helpers/until.ts";
 import { startCarrierEdge } from "./carrier-edge.ts";
 
-describe("POST /carrier/rtp with a peer that is named", () => {
-  it("a call that its session refuses is answered with the error, and its port is given back", async () => {
+/** Asks for a port; the peer is named where nothing else is said. */
+function take(
+  gateway: { readonly url: string },
+  session: string,
+  peer: { readonly remote?: string } = { remote: "127.0.0.1:9" },
+): Promise<Response> {
+  return fetch(`${gateway.url}/carrier/rtp`, { method: "POST", body: JSON.stringify({ session, ...peer }) });
+}
+
+describe("POST /carrier/rtp for a session that can't be", () => {
+  it.each([
+    ["named", { remote: "127.0.0.1:9" }],
+    ["not named", {}],
+  ])("is refused where the peer is %s, and no port is taken", async (_, peer) => {
     await using gateway = await startCarrierEdge({ maxCalls: 1 });
-    const take = (session: string): Promise<Response> =>
-      fetch(`${gateway.url}/carrier/rtp`, {
-        method: "POST",
-        body: JSON.stringify({ session, remote: "127.0.0.1:9" }),
-      });
-    const refused = await take("not a session");
+    const refused = await take(gateway, "not a session", peer);
     expect(refused.status).toBe(400);
-    expect(await refused.json()).toMatchObject({ error: { code: "invalid_field" } });
-    expect(gateway.sessions.count).toBe(0);
+    expect(await refused.json()).toMatchObject({
+      error: {
+        code: "invalid_field",
+        field: "session",
+        message: expect.stringMatching(/^Session id is not valid: expected/),
+      },
+    });
+    expect([gateway.rtpPorts.count, gateway.sessions.count]).toEqual([0, 0]);
     // There is room for one.
-    const taken = await take("call-17");
-    expect(taken.status).toBe(201);
-    expect(gateway.sessions.count).toBe(1);
+    expect((await take(gateway, "call-17", peer)).status).toBe(201);
+    // What is wrong with the request is said where the gateway is full, too.
+    expect((await take(gateway, "not a session", peer)).status).toBe(400);
+  });
+});
+
+describe("POST /carrier/rtp with a peer that is named", () => {
+  it("a call that its session refuses is answered with that error, and its port is given back", async () => {
+    await using gateway = await startCarrierEdge();
+    // As many sessions as there may be.
+    for (const session of ["one", "two"]) expect((await take(gateway, session)).status).toBe(201);
+    const refused = await take(gateway, "three");
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
+    expect(await refused.json()).toMatchObject({
+      error: {
+        code: "session_limit",
+        message: "Gateway is full: 2 sessions, which is the limit",
+        retry_after_ms: 5000,
+      },
+    });
+    expect([gateway.rtpPorts.count, gateway.sessions.count]).toEqual([2, 2]);
+    expect((await take(gateway, "two")).status).toBe(201);
+  });
+
+  it("is answered as any other where the gateway has filled up while the port was taken", async () => {
+    await using gateway = await startCarrierEdge({ maxCalls: 1 });
+    const other = new WebSocket(`${gateway.wsUrl}/carrier/twilio`);
+    await once(other, "open");
+    // There still was room when the request came.
+    vi.spyOn(gateway.calls, "mustHaveRoom").mockImplementationOnce(() => undefined);
+    const refused = await take(gateway, "late");
+    other.terminate();
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
+    expect(await refused.json()).toMatchObject({
+      error: {
+        code: "listener_limit",
+        message: "Gateway is full: 1 calls, which is the limit",
+        retry_after_ms: 5000,
+      },
+    });
+    expect([gateway.rtpPorts.count, gateway.sessions.count]).toEqual([0, 0]);
+    expect(gateway.calls.stats.of("rtp").refused).toBe(1);
   });
 });
 
 describe("POST /carrier/rtp with a peer of another IP version than the gateway's host", () => {
   it("is refused, and no port is taken", async () => {
     await using gateway = await startCarrierEdge({ maxCalls: 1 });
-    const take = (remote: string): Promise<Response> =>
-      fetch(`${gateway.url}/carrier/rtp`, { method: "POST", body: JSON.stringify({ session: "s", remote }) });
-    const refused = await take("[::1]:4000");
+    const refused = await take(gateway, "s", { remote: "[::1]:4000" });
     expect(refused.status).toBe(400);
     expect(await refused.json()).toMatchObject({
       error: { code: "invalid_field", field: "remote", message: expect.stringContaining("IPv4") },
     });
     expect(gateway.sessions.count).toBe(0);
-    expect((await take("127.0.0.1:9")).status).toBe(201);
+    expect((await take(gateway, "s")).status).toBe(201);
   });
 
   it.each(["::", "::1"])("IPv4 is refused where the host is %s", (host) => {
@@ -56,10 +106,7 @@ describe("POST /carrier/rtp with a peer of another IP version than the gateway's
 describe("a call that begins with its peer's first packet", () => {
   it("is refused where the gateway has filled up since, and its port is given back", async () => {
     await using gateway = await startCarrierEdge({ maxCalls: 1 });
-    const answer = await fetch(`${gateway.url}/carrier/rtp`, {
-      method: "POST",
-      body: JSON.stringify({ session: "late" }),
-    });
+    const answer = await take(gateway, "late", {});
     const taken = (await answer.json()) as { call_id: string; port: number };
     expect(answer.status).toBe(201);
     const other = new WebSocket(`${gateway.wsUrl}/carrier/twilio`);

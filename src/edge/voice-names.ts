@@ -1,4 +1,4 @@
-/** OpenAI's voice names as voices of the upstream. */
+/** What OpenAI's and jambonz's requests call a voice (an id, a name of the upstream's, one of OpenAI's), as the upstream's id. */
 import { GatewayError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import { type ListedVoice, type OpenAiSpeechRequest, parseVoiceList, voiceOf } from "../protocol/openai.ts";
