@@ -11,7 +11,6 @@ import { Generation } from "./generation.ts";
 import { createJoinedAudio } from "./joined-audio.ts";
 import type { SocketDeps } from "./ports.ts";
 import type { RequestSlots } from "./request-slots.ts";
-import { TimingCount } from "./timing-count.ts";
 
 export interface ContextOutput {
   /** Whether more audio may be sent now. */
@@ -43,7 +42,6 @@ const READ_ON_BYTES = 65_536;
 
 interface Started {
   readonly run: SegmentRun;
-  readonly timed: TimingCount;
   /** Gives its place back. */
   readonly release: () => void;
 }
@@ -151,11 +149,10 @@ export class ContextSpeech {
 
   #start({ request, text }: Said, release: () => void): Started {
     const { upstream, clock, counters, tuning } = this.#options.deps;
-    const timed = new TimingCount(upstream);
     const nowMs = clock.nowMs();
     const range = { start: 0, end: text.length };
     const run = new SegmentRun({
-      upstream: timed,
+      upstream,
       clock,
       counters,
       request,
@@ -163,7 +160,7 @@ export class ContextSpeech {
       segment: { ...range, text, times: newTimes(range, { arrivedMs: nowMs, cutMs: nowMs }) },
       onProgress: () => this.pump(),
     });
-    return { run, timed, release };
+    return { run, release };
   }
 
   /** Does the next thing in order; false: something has to come first. */
@@ -180,7 +177,7 @@ export class ContextSpeech {
       return true;
     }
     if (step.started === null) return false;
-    step.generation ??= this.#generationOf(step, step.started);
+    step.generation ??= this.#generationOf(step, step.started.run);
     while (!this.#isOver && output.hasRoom()) {
       const message = step.generation.next();
       if (message === null) break;
@@ -194,7 +191,7 @@ export class ContextSpeech {
     return true;
   }
 
-  #generationOf(step: Said, { run, timed }: Started): Generation {
+  #generationOf(step: Said, run: SegmentRun): Generation {
     const { deps, isSynced, isAbsolute } = this.#options;
     return new Generation({
       run,
@@ -204,7 +201,6 @@ export class ContextSpeech {
       isAbsolute,
       holdMs: deps.tuning.timingHoldMs,
       textChars: step.text.trimEnd().length,
-      timedChars: () => timed.chars,
       onDue: () => this.pump(),
     });
   }

@@ -10,11 +10,11 @@
 import type { Clock, Timer } from "../kit/clock.ts";
 import { FrameTiming } from "../protocol/elevenlabs/frame-timing.ts";
 import type { AudioMessage } from "../protocol/elevenlabs/server-messages.ts";
-import type { Run } from "../session/segment-run.ts";
+import type { SegmentRun } from "../session/segment-run.ts";
 import type { JoinedAudio } from "./joined-audio.ts";
 
 export interface GenerationOptions {
-  readonly run: Run;
+  readonly run: SegmentRun;
   readonly join: JoinedAudio;
   readonly clock: Clock;
   readonly isSynced: boolean;
@@ -23,8 +23,6 @@ export interface GenerationOptions {
   readonly holdMs: number;
   /** The text that is spoken: all of it is timed once so many UTF-16 code units are. */
   readonly textChars: number;
-  /** How many are, by what came so far. */
-  readonly timedChars: () => number;
   /** A message may be due. */
   readonly onDue: () => void;
 }
@@ -118,10 +116,10 @@ export class Generation {
   }
 
   #mustHold(): boolean {
-    const { run, clock, holdMs, textChars, timedChars, onDue } = this.#options;
+    const { run, clock, holdMs, textChars, onDue } = this.#options;
     if (run.isComplete) return false;
     if (run.waitingBytes === 0) return true;
-    if (timedChars() >= textChars) return false;
+    if (this.#timing.chars + run.waitingTimedChars >= textChars) return false;
     // Counted from the audio of the try that it comes of.
     const untilMs = Math.max(this.#beganMs, run.segment.times.firstByteMs) + holdMs;
     this.#isHoldOver ||= clock.nowMs() >= untilMs || run.waitingBytes > MAX_HELD_BYTES;

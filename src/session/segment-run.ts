@@ -103,6 +103,15 @@ export class SegmentRun implements Run {
     return this.#bytes;
   }
 
+  /** UTF-16 code units of text that are timed by what came and was not taken; counted at each call. */
+  get waitingTimedChars(): number {
+    let chars = 0;
+    for (const { alignment } of this.#chunks) {
+      for (const character of alignment?.characters ?? []) chars += character.length;
+    }
+    return chars;
+  }
+
   /** Reads nothing more from the upstream until `readOn`. Idempotent. */
   hold(): void {
     if (this.#isHeld) return;

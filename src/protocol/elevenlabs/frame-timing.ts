@@ -20,6 +20,12 @@ interface Entry {
 
 export class FrameTiming {
   #waiting: Entry[] = [];
+  #chars = 0;
+
+  /** UTF-16 code units of all characters that came. */
+  get chars(): number {
+    return this.#chars;
+  }
 
   push(alignment: Alignment | null): void {
     if (alignment === null) return;
@@ -28,6 +34,7 @@ export class FrameTiming {
       const startMs = Math.round((alignment.character_start_times_seconds[index] ?? 0) * 1000);
       const endMs = Math.max(startMs, Math.round((ends[index] ?? 0) * 1000));
       this.#waiting.push({ char, startMs, endMs });
+      this.#chars += char.length;
     }
   }
 

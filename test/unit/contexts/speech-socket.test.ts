@@ -111,6 +111,20 @@ describe("the timing of a generation", () => {
     expect(rig.heard.map((one) => one.alignment?.chars.join(""))).toEqual(["Hello there."]);
   });
 
+  it("counts as told where its own audio was too short to send: the next piece is not held", () => {
+    const rig = socketRig({ tuning: { timingHoldMs: 1_000_000 } });
+    rig.send({ text: "Hello there.", context_id: "a", flush: true });
+    const [asked] = rig.asked;
+    const timing = asked?.alignment(0, 12) ?? null;
+    const untimed = { alignment: null, normalizedAlignment: null, voiceSegments: [] };
+    // Half a sample.
+    const half = new Uint8Array(1);
+    asked?.handlers.chunk({ ...untimed, audio: half, alignment: timing });
+    expect(rig.heard).toEqual([]);
+    asked?.handlers.chunk({ ...untimed, audio: new Uint8Array(319) });
+    expect(rig.heard.map((one) => one.alignment?.chars.join(""))).toEqual(["Hello there."]);
+  });
+
   it("with sync_alignment, timing that came ahead waits for its audio, and what is left at the end is told", () => {
     const rig = socketRig({ query: "sync_alignment=true" });
     rig.send({ text: "Hello there.", context_id: "a", flush: true });

@@ -21,6 +21,7 @@ describe("FrameTiming", () => {
       startsMs: [50],
       durationsMs: [100],
     });
+    expect(timing.chars).toBe(4);
   });
 
   it("characters that came late begin with their message and end where they end", () => {
