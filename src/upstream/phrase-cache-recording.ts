@@ -28,6 +28,8 @@ import type {
 /** Two readers of a phrase for which there was no room at all are still not bound to the same piece. */
 const MIN_WINDOW_BYTES = 64 * 1024;
 const HOLD_UP_MS = 10_000;
+/** Longest time to the first audio within which a reader may leave for reasons of its own: an interruption, a hang-up. */
+const DOUBT_MS = 1000;
 
 export interface RecordingOptions {
   readonly upstream: Upstream;
@@ -51,7 +53,8 @@ export class Recording implements SynthesisHandlers, PhraseSource {
   readonly #chunks: PhraseChunks;
   #synthesis: Synthesis | null = null;
   #isHeld = false;
-  #isSent = false;
+  /** When the request left; null before, and while it is turned away. */
+  #sentMs: number | null = null;
   /** A reader gave up waiting for its first audio: who asks again is not to wait for the same. */
   isDoubted = false;
   /** null before the upstream has answered. */
@@ -85,7 +88,7 @@ export class Recording implements SynthesisHandlers, PhraseSource {
     this.#readers.add(reader);
     this.#steer();
     // So that it, too, can tell how long the first audio takes.
-    if (this.#isSent && this.length === 0) queueMicrotask(() => reader.sent());
+    if (this.#sentMs !== null && this.length === 0) queueMicrotask(() => reader.sent());
     reader.schedule();
     return reader;
   }
@@ -103,12 +106,12 @@ export class Recording implements SynthesisHandlers, PhraseSource {
   // ---- SynthesisHandlers: the upstream's side --------------------------------------------------------------------
 
   requestSent(): void {
-    this.#isSent = true;
+    this.#sentMs = this.#options.clock.nowMs();
     for (const reader of [...this.#readers]) reader.sent();
   }
 
   requestTurnedAway(): void {
-    this.#isSent = false;
+    this.#sentMs = null;
     for (const reader of [...this.#readers]) reader.turnedAway();
   }
 
@@ -176,7 +179,7 @@ export class Recording implements SynthesisHandlers, PhraseSource {
 
   onLeft(reader: PhraseReader): void {
     this.#readers.delete(reader);
-    this.isDoubted ||= this.#isSent && this.length === 0;
+    this.isDoubted ||= this.#isLate;
     if (this.#readers.size === 0 && this.#ending === null) this.#abandon();
     this.#trim();
     this.#steer();
@@ -186,6 +189,12 @@ export class Recording implements SynthesisHandlers, PhraseSource {
 
   #tellReaders(): void {
     for (const reader of [...this.#readers]) reader.tell();
+  }
+
+  /** Its first audio was waited for so long that who leaves has given it up. */
+  get #isLate(): boolean {
+    if (this.#sentMs === null || this.length > 0) return false;
+    return this.#options.clock.nowMs() >= this.#sentMs + DOUBT_MS;
   }
 
   #handToLoneReader(chunk: SynthesisChunk): boolean {

@@ -37,6 +37,10 @@ export class Asked implements Synthesis {
     this.#handlers.requestSent?.();
     return this;
   }
+  turnedAway(): this {
+    this.#handlers.requestTurnedAway?.();
+    return this;
+  }
   head(head: SynthesisHead = { requestId: "r1", characterCost: 17 }): this {
     this.#handlers.head(head);
     return this;

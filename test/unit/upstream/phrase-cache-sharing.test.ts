@@ -238,6 +238,7 @@ describe("PhraseCache: a request that does not answer", () => {
     const bench = rig();
     const [impatient, patient] = [read(bench), read(bench)];
     const hung = bench.last().sent();
+    bench.clock.advance(1000);
     impatient.synthesis.abort();
     const again = read(bench);
     expect(bench.asked).toHaveLength(2);
@@ -251,6 +252,38 @@ describe("PhraseCache: a request that does not answer", () => {
     for (const { recorder } of [again, patientAgain]) expect(recorder.isEnded).toBe(true);
     read(bench);
     expect(bench.asked).toHaveLength(2);
+  });
+});
+
+describe("PhraseCache: a reader that leaves before the first audio", () => {
+  it.each([0, 20, 999])(
+    "%i ms after the request left has not given it up: others join it",
+    async (waitMs) => {
+      const bench = rig();
+      const [leader, interrupted] = [read(bench), read(bench)];
+      bench.last().sent();
+      bench.clock.advance(waitMs);
+      interrupted.synthesis.abort();
+      const next = read(bench);
+      expect(bench.asked).toHaveLength(1);
+      bench.last().answer(timed(100));
+      await turns(1);
+      for (const { recorder } of [leader, next]) expect(recorder.bytes).toBe(100);
+      expect(bench.cache.stats()).toMatchObject({ misses: 1, shared: 2, entries: 1 });
+    },
+  );
+
+  it("has not given up a request that was turned away, nor one that has just been sent again", () => {
+    const bench = rig();
+    const [, first, second] = [read(bench), read(bench), read(bench)];
+    bench.last().sent().turnedAway();
+    bench.clock.advance(5000);
+    first.synthesis.abort();
+    bench.last().sent();
+    bench.clock.advance(20);
+    second.synthesis.abort();
+    read(bench);
+    expect(bench.asked).toHaveLength(1);
   });
 });
 
