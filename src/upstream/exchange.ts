@@ -91,14 +91,16 @@ export class Exchange implements Dispatcher.DispatchHandler {
   abort(): void {
     if (this.#hasData) this.#judge(null);
     if (!this.#close()) return;
-    if (this.#client === null) this.#leave();
     // Closing a connection takes undici a while: what listeners are to be told of an interruption leaves first.
-    else queueMicrotask(() => this.#controller?.abort(GIVEN_UP));
+    this.#drop(() => queueMicrotask(() => this.#controller?.abort(GIVEN_UP)));
   }
 
   /** The same, and the receiver is told why. */
   fail(error: GatewayError): void {
-    if (this.#finish(error)) this.#tell(error);
+    if (!this.#close()) return;
+    // Undici answers with onResponseError, before this returns; still connecting, it does so when that is through.
+    this.#drop(() => this.#controller?.abort(error));
+    this.#tell(error);
   }
 
   // ---- undici's side ---------------------------------------------------------------------------------------------
@@ -265,13 +267,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#options.onOutcome(fault);
   }
 
-  /** Ends it from our side. false: it was over already. */
-  #finish(reason: GatewayError): boolean {
-    if (!this.#close()) return false;
+  /** Ends it from our side: by `cut` where undici has it. */
+  #drop(cut: () => void): void {
     if (this.#client === null) this.#leave();
-    // Undici answers with onResponseError, before this returns; still connecting, it does so when that is through.
-    else this.#controller?.abort(reason);
-    return true;
+    else cut();
   }
 
   #close(): boolean {
