@@ -59,6 +59,8 @@ interface Group {
   others: number;
   /** Granted and not yet answered, in the order of the grants. */
   readonly asking: Set<Ticket>;
+  /** Each of those that ask has seen at least so many open. */
+  seenByAll: number;
 }
 
 type TicketState = "waiting" | "granted" | "released";
@@ -142,6 +144,7 @@ export class Governor {
         waiting: [],
         others: 0,
         asking: new Set(),
+        seenByAll: 0,
       };
       // Names come from clients: those that nothing is known or asked of are forgotten.
       if (this.#groups.size >= MAX_GROUPS) this.#forgetIdle();
@@ -216,6 +219,7 @@ export class Governor {
       else if (isBehind) other.openAtGrant = Math.max(1, other.openAtGrant - 1);
       other.mostOpen = Math.max(1, other.mostOpen - 1);
     }
+    group.seenByAll = Math.max(0, group.seenByAll - 1);
     group.limit = Math.max(1, Math.min(Math.floor(group.limit), group.held - 1));
     group.knowledge = "known";
   }
@@ -247,10 +251,7 @@ export class Governor {
     this.#held += 1;
     const { group } = ticket;
     group.held += 1;
-    group.asking.add(ticket);
-    ticket.openAtGrant = group.held;
-    // It may overtake those that were granted before it.
-    for (const asking of group.asking) asking.mostOpen = Math.max(asking.mostOpen, group.held);
+    if (group.knowledge !== "unlimited") noteOpen(ticket);
     // Not at once: the release that made room may run deep inside undici's parser.
     queueMicrotask(() => {
       if (ticket.state === "granted") ticket.grant();
@@ -266,6 +267,18 @@ const MAX_GROUPS = 256;
 const START_LIMIT = 32;
 /** How many more each answer lets go that says nothing: with the place that it frees, four times as many every round. */
 const START_STEP = 3;
+
+/** A ticket was granted: how many it finds open, and those that ask with it. */
+function noteOpen(ticket: Ticket): void {
+  const { group } = ticket;
+  const { held, asking } = group;
+  ticket.openAtGrant = held;
+  ticket.mostOpen = held;
+  // It may overtake those that were granted before it; all of them know of as many as were open at the last grant.
+  if (held > group.seenByAll) for (const other of asking) other.mostOpen = Math.max(other.mostOpen, held);
+  group.seenByAll = held;
+  asking.add(ticket);
+}
 
 /** Whether `a` goes before `b`. */
 function isBefore(a: Ticket | undefined, b: Ticket): boolean {

@@ -196,6 +196,19 @@ describe("Governor", () => {
     expect(limitOf(governor, "g")).toBe(5);
   });
 
+  it("tells those that ask of who is granted behind one that was turned away", async () => {
+    const governor = new Governor({ max: 100, maxWaiting: 100 });
+    const { permits } = crowd(governor, "g", 3);
+    await Promise.resolve();
+    permits[2]?.turnAway();
+    permits[2]?.release();
+    permits[1]?.learn(2, 10);
+    governor.request(ANY, () => undefined);
+    // It was overtaken by the one behind: all three are its own.
+    permits[0]?.learn(3, 10);
+    expect(limitOf(governor, "g")).toBe(10);
+  });
+
   it("holds what is of no group to the bound of all, whatever the answers say", async () => {
     const governor = new Governor({ max: 50, maxWaiting: 100 });
     const granted: number[] = [];
