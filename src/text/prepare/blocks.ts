@@ -74,8 +74,14 @@ function headingAt(view: View, at: number): Block {
   if (end - at > 6) return NONE;
   if (end >= view.text.length) return view.isFinal ? NONE : WAITING;
   const behind = skip(INDENT, view.text, end);
+  if (mayGoOn(view, behind, end + MAX_INDENT)) return WAITING;
   const isHeading = behind > end || view.text[end] === "\n" || view.text[end] === "\r";
   return isHeading ? { kind: "heading", end: behind } : NONE;
+}
+
+/** Whether more of the blanks may come that end at `behind` and are read to `max` at most. */
+function mayGoOn(view: View, behind: number, max: number): boolean {
+  return view.text[behind] === undefined && !view.isFinal && behind < max;
 }
 
 const MARKERS = /[-|: \t\r]*/y;
@@ -132,9 +138,8 @@ function itemAt(view: View, at: number): Block {
   if (end === at + 1 && next !== "\n" && next !== "\r") return NONE;
   if (next === "[" && text.length < end + 4 && !view.isFinal) return WAITING;
   const behind = skip(TASK, text, end);
-  // More of the blanks behind a task's box may come.
-  const isOpen = behind > end && text[behind] === undefined && !view.isFinal;
-  return isOpen && behind < end + MAX_TASK ? WAITING : { kind: "item", end: behind };
+  const isOpen = behind > end && mayGoOn(view, behind, end + MAX_TASK);
+  return isOpen ? WAITING : { kind: "item", end: behind };
 }
 
 const NUMBER = /[0-9]{1,9}/y;

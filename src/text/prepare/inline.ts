@@ -93,7 +93,10 @@ function closingParenthesis(view: View, at: number): number {
   return NO_MATCH;
 }
 
-/** Where the run starts that closes the one before `at`: as long, behind no white space, on the same line. */
+/**
+ * Where the run starts that closes the one before `at`: as long, behind no white space, on the same line. Code is passed
+ * over, since its marks are text; ticks that close nothing are text themselves.
+ */
 export function closingRun(
   view: View,
   at: number,
@@ -105,6 +108,11 @@ export function closingRun(
     if (character === undefined) return atEnd(view);
     if (character === "\n") return NO_MATCH;
     if (character === "\\") i++;
+    if (character === "`") {
+      const behind = behindTicks(view, i);
+      if (behind === WAIT) return WAIT;
+      i = behind - 1;
+    }
     if (character !== run.character) continue;
     const length = runLength(text, i, character, MAX_RUN);
     if (text[i + length] === undefined && !view.isFinal) return WAIT;
@@ -112,6 +120,13 @@ export function closingRun(
     i += length - 1;
   }
   return NO_MATCH;
+}
+
+/** End of the code that begins at `at`, or of the ticks there where they begin none. */
+function behindTicks(view: View, at: number): number {
+  const span = codeSpanAt(view, at);
+  if (span === WAIT) return WAIT;
+  return typeof span === "number" ? at + runLength(view.text, at, "`", MAX_RUN) : span.close + span.ticks;
 }
 
 export interface CodeSpan {

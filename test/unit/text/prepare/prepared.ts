@@ -60,6 +60,8 @@ const SNIPPETS = [
   "](",
   "[^1]",
   "`a`",
+  "a**b",
+  "`c**d`",
   "```js\n",
   "\n```\n",
   "https://www.a.com/b",

@@ -16,11 +16,28 @@ describe("TextPreparer on any text", () => {
     expect(prepared([..."1. http://"], options).spoken).toBe("1. http://.");
   });
 
-  it.each(["- [x] \tbread", `- [x]${" ".repeat(100)}bread`, "- [x] \t"])(
-    "all blanks behind a task's box go, however it is split: %j",
-    (text) => {
+  it.each([
+    "- [x] \tbread",
+    `- [x]${" ".repeat(100)}bread`,
+    "- [x] \t",
+    "# \tbread",
+    `#${" ".repeat(100)}bread`,
+    "# \t",
+    "# \t#",
+  ])("all blanks behind a task's box or a heading's mark go, however it is split: %j", (text) => {
+    const options = { clean: ["markdown" as const], replacements: [] };
+    expect(prepared([...text], options)).toMatchObject({ spoken: prepared([text], options).spoken });
+  });
+
+  it.each(["a**b `c**d` e", "a**b `c**d` e**f", "a**b ` c**d", "a**b \\`c**d", "a**b `` c**d `e`"])(
+    "code between runs within words is the same, however it is split: %j",
+    (whole) => {
       const options = { clean: ["markdown" as const], replacements: [] };
-      expect(prepared([...text], options)).toMatchObject({ spoken: prepared([text], options).spoken });
+      for (let at = 0; at <= whole.length; at += 1) {
+        const parts = [whole.slice(0, at), whole.slice(at)];
+        expect(prepared(parts, options).spoken).toBe(prepared([whole], options).spoken);
+      }
+      expect(prepared([...whole], options).spoken).toBe(prepared([whole], options).spoken);
     },
   );
 
