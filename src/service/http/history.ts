@@ -70,7 +70,7 @@ export function registerHistory(app: FastifyInstance, context: ServiceContext): 
   route(app, context, LIST, async ({ query: asked, reply }) => {
     const query = historyQuery(asked);
     requireOrder(query);
-    if (query.startAfterId !== null && context.store.history.get(query.startAfterId) === undefined) {
+    if (query.startAfterId !== null && !context.store.history.has(query.startAfterId)) {
       const id = query.startAfterId.slice(0, 64);
       const message = `Invalid start_after_history_item_id '${id}', expected an item's id.`;
       throw Refusal.unfit("invalid_cursor", message, { param: "start_after_history_item_id" });

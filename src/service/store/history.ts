@@ -131,6 +131,10 @@ export class HistoryStore {
     return row === undefined ? undefined : itemOf(row);
   }
 
+  has(id: string): boolean {
+    return this.#placeOf(id) !== undefined;
+  }
+
   /** Its audio goes with it, unless another item has the same; false where it is not there. */
   delete(id: string): boolean {
     return deleteWithMedia({ database: this.#database, media: this.#media }, "history", id);

@@ -182,7 +182,9 @@ describe("history", () => {
     const first = await add({}, "same");
     const second = await add({}, "same");
     expect(mediaFiles()).toEqual([first.media.hash]);
+    expect(store.history.has(first.id)).toBe(true);
     expect(store.history.delete(first.id)).toBe(true);
+    expect(store.history.has(first.id)).toBe(false);
     expect(store.history.delete(first.id)).toBe(false);
     expect(store.history.get(first.id)).toBeUndefined();
     expect(mediaFiles()).toEqual([second.media.hash]);
