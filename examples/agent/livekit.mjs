@@ -1,12 +1,12 @@
 // LiveKit's own plugin for ElevenLabs, with the gateway as its voice: nothing but its baseURL is changed.
 //   npm install --prefix examples/agent       once
 //   node examples/agent/livekit.mjs [FILE]    a gateway has to run (npm start); FILE is where the sound goes (livekit.wav)
-// GATEWAY=http://127.0.0.1:8080, VOICE=the id of a voice (default: the first one that the gateway has)
+// VOICEWIRE_URL=ws://127.0.0.1:8080, VOICE=the id of a voice (default: the first one that the gateway has)
 import { writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { setTimeout as wait } from "node:timers/promises";
 
-const gateway = process.env.GATEWAY ?? "http://127.0.0.1:8080";
+const gateway = (process.env.VOICEWIRE_URL ?? "ws://127.0.0.1:8080").replace(/^ws/, "http");
 const file = process.argv[2] ?? "livekit.wav";
 /** Where the packages are: a folder with node_modules in it; default this file's own. */
 const packages = process.env.PACKAGES ?? import.meta.dirname;

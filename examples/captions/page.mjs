@@ -31,8 +31,8 @@ const timeline = new Timeline();
 const delay = new Delay(live);
 const recording = new Recording(session);
 
-const profile = query.get("cue_profile") ?? "web";
-const source = new EventSource(`${session}/captions?wait=true&cue_profile=${encodeURIComponent(profile)}`);
+const profile = encodeURIComponent(query.get("cue_profile") ?? "web");
+const source = new EventSource(`${session}/captions?wait=true&cue_profile=${profile}`);
 for (const type of EVENTS) source.addEventListener(type, ({ data }) => take(JSON.parse(data)));
 source.addEventListener("session.error", ({ data }) => say(JSON.parse(data).message));
 source.addEventListener("closed", () => {
@@ -43,7 +43,7 @@ source.onerror = () => say(`Not connected to ${gateway}. Start a gateway with: n
 
 if (isObs ? query.get("sound") === "on" : query.get("sound") !== "off") {
   // Chromium hears a stream in blocks of 32 KB: WAV fills them soonest, and silence between utterances fills them at all.
-  const file = query.get("audio") ?? "wav";
+  const file = encodeURIComponent(query.get("audio") ?? "wav");
   live.src = `${session}/audio.${file}?wait=true&silence=true${file === "wav" ? "&rate=48000" : ""}`;
   live.play().catch(() => say("Press play to hear it."));
 } else live.hidden = true;

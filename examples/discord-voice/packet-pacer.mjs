@@ -18,6 +18,7 @@ export class PacketPacer {
   #timer = null;
   #dueMs = 0;
   #dropped = 0;
+  #isClosed = false;
 
   /**
    * `sink`: what is used of a voice connection, `playOpusPacket(buffer)` and `setSpeaking(boolean)`;
@@ -33,8 +34,9 @@ export class PacketPacer {
     return this.#dropped;
   }
 
-  /** One packet of 20 ms that ends at `endMs` on the timeline. The first one goes at once. */
+  /** One packet of 20 ms that ends at `endMs` on the timeline. The first one goes at once; none once it is closed. */
   push(packet, endMs) {
+    if (this.#isClosed) return;
     if (this.#waiting.length === MAX_WAITING) {
       this.#waiting.shift();
       this.#dropped += 1;
@@ -53,6 +55,7 @@ export class PacketPacer {
 
   /** Nothing is sent any more. May be called again. */
   close() {
+    this.#isClosed = true;
     this.cut();
     if (this.#timer === null) return;
     clearTimeout(this.#timer);

@@ -6,9 +6,9 @@ const TYPES = { html: "text/html; charset=utf-8", mjs: "text/javascript; charset
 
 /**
  * `folder`: a file's URL in the example's folder; `files`: all that may be asked for, `index.html` is the page.
- * `gateway` and `port` are what GATEWAY and PORT are without being set.
+ * `port`: where PORT does not say it. `scheme`: what the page takes the gateway's address with, `ws` or `http`.
  */
-export function servePage({ folder, files, gateway, port }) {
+export function servePage({ folder, files, port, scheme = "ws" }) {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://page");
     const name = pathname === "/" ? "index.html" : pathname.slice(1);
@@ -24,7 +24,8 @@ export function servePage({ folder, files, gateway, port }) {
     process.exitCode = 1;
   });
   server.listen(Number(process.env.PORT ?? port), "127.0.0.1", () => {
-    const query = new URLSearchParams({ gateway: process.env.GATEWAY ?? gateway });
+    const gateway = process.env.VOICEWIRE_URL ?? "ws://127.0.0.1:8080";
+    const query = new URLSearchParams({ gateway: gateway.replace(/^ws/, scheme) });
     console.log(`http://127.0.0.1:${server.address().port}/?${query}`);
   });
 }

@@ -27,7 +27,7 @@ async function run(
   const wav = join(folder, "out.wav");
   const { VOICE: _, ELEVEN_API_KEY: __, ...env } = process.env;
   const child = spawn(process.execPath, [EXAMPLE, wav], {
-    env: { ...env, GATEWAY: gateway, PACKAGES: packages },
+    env: { ...env, VOICEWIRE_URL: gateway, PACKAGES: packages },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const out: Buffer[] = [];
@@ -62,7 +62,7 @@ describe.skipIf(!areInstalled(...PACKAGES))(`examples/agent ${IF_INSTALLED}`, ()
     const service = await startService({ host: "127.0.0.1", port: 0, key: "gateway-key" });
     try {
       await using gateway = await gatewayAt(service.url, { voice: "" }, "gateway-key");
-      const { code, out, err, wav } = await run(gateway.url, import.meta.dirname);
+      const { code, out, err, wav } = await run(gateway.wsUrl, import.meta.dirname);
       expect(err).toBe("");
       expect(code).toBe(0);
       const words = [...out.matchAll(/^(\d+\.\d{3}) {2}(\S+)$/gm)].map(([, at, text]) => ({
@@ -86,7 +86,7 @@ describe.skipIf(!areInstalled(...PACKAGES))(`examples/agent ${IF_INSTALLED}`, ()
   });
 
   it("says what to do where there is no gateway", { timeout: 60_000 }, async () => {
-    const { code, err } = await run("http://127.0.0.1:9", import.meta.dirname);
+    const { code, err } = await run("ws://127.0.0.1:9", import.meta.dirname);
     expect(err).toBe("Can't reach the gateway at http://127.0.0.1:9. Start one with: npm start\n");
     expect(code).toBe(1);
   });

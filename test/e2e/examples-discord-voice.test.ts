@@ -238,13 +238,14 @@ describe("PacketPacer", () => {
     clock.mockRestore();
   });
 
-  it("closed, sends nothing more; may be closed again", () => {
+  it("closed, sends nothing more, of what comes late neither; may be closed again", () => {
     const sink = new KeepingSink();
     const pacer = new PacketPacer(sink);
     pacer.push(packet(1), 20);
     pacer.push(packet(2), 40);
     pacer.close();
     pacer.close();
+    pacer.push(packet(3), 60);
     vi.advanceTimersByTime(1000);
     expect(sink.given).toEqual([true, packet(1), false]);
   });

@@ -18,7 +18,7 @@ interface Mouth {
 
 async function servePage(gatewayUrl: string): Promise<{ child: ChildProcess; url: string }> {
   const child = spawn(process.execPath, [join(EXAMPLES, "avatar/serve.mjs")], {
-    env: { PORT: "0", GATEWAY: gatewayUrl },
+    env: { PORT: "0", VOICEWIRE_URL: gatewayUrl },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [line] = (await once(child.stdout, "data")) as [Buffer];
