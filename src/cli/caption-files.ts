@@ -1,7 +1,7 @@
 /**
  * Writes what is said as WebVTT and SRT, cue by cue. Text comes before its words; times are counted from the first
  * frame that was received, so that the captions fit the audio file beside them. What is written stays: a word waits
- * until the speech is past it, since one whose upstream breaks off is told anew.
+ * until it has been heard, since it may be cut, and one whose upstream breaks off is told anew.
  */
 import { closeSync, openSync, writeSync } from "node:fs";
 import type { TakenUp } from "../client/taken-up.ts";
@@ -26,13 +26,17 @@ interface Part {
   /** Offsets into the utterance's text. */
   readonly start: number;
   end: number;
-  /** Text that came before the part's first word. */
-  pending: string;
+  /** All of it: after a cut it may go on anywhere. */
+  text: string;
+  /** Offset into `text` where the builder's begins, once it was cut. */
+  base: number;
+  isCut: boolean;
+  /** None before its first word, nor after a cut. */
   builder: CueBuilder | undefined;
   readonly voice: CueVoice | undefined;
 }
 
-/** A word that may still be told anew. */
+/** A word that may still be cut or told anew. */
 interface HeldWord {
   readonly part: Part;
   readonly word: Word;
@@ -42,8 +46,7 @@ interface HeldWord {
 type Format = (cue: Cue, number: number) => string;
 
 export class CaptionFiles {
-  /** Timeline position of the first frame, ms: zero of the files' times. */
-  originMs = 0;
+  #originMs = 0;
   readonly #files: {
     readonly write: (text: string) => void;
     readonly close: () => void;
@@ -51,7 +54,7 @@ export class CaptionFiles {
   }[] = [];
   /** Parts whose cues are not all written, in the order of their text; the first one is being spoken. */
   readonly #parts: Part[] = [];
-  /** Words that the speech is not past, in the order they came: those of an event or two. */
+  /** Words that were not heard to their end, in the order they came: those of a lead and an event or two. */
   readonly #held: HeldWord[] = [];
   #mustBreak = false;
   #count = 0;
@@ -67,6 +70,22 @@ export class CaptionFiles {
     if (srt !== undefined) this.#files.push({ ...openText(srt, stdout), format: srtCue });
   }
 
+  /** Timeline position of the first frame, ms: zero of the files' times. */
+  get originMs(): number {
+    return this.#originMs;
+  }
+  /** Another timeline begins: words that wait belong to the one before. */
+  set originMs(ms: number) {
+    this.#settle(Number.POSITIVE_INFINITY);
+    this.#mustBreak = true;
+    this.#originMs = ms;
+  }
+
+  /** `ms` of the timeline are not in the audio beside; words of what follows may have come already. */
+  skip(ms: number): void {
+    this.#originMs += ms;
+  }
+
   /** Cues that were written. */
   get count(): number {
     return this.#count;
@@ -80,12 +99,12 @@ export class CaptionFiles {
     this.#mustBreak = false;
     if (!isContinued || last === undefined) {
       const end = start + text.length;
-      this.#parts.push({ utteranceId, start, end, pending: text, builder: undefined, voice });
+      this.#parts.push({ utteranceId, start, end, text, base: 0, isCut: false, builder: undefined, voice });
       return;
     }
     last.end += text.length;
-    if (last.builder === undefined) last.pending += text;
-    else last.builder.append(text);
+    last.text += text;
+    last.builder?.append(text);
   }
 
   /** The text that follows begins cues of its own. */
@@ -93,9 +112,10 @@ export class CaptionFiles {
     this.#mustBreak = true;
   }
 
-  words(event: WordsEvent): void {
+  /** `heardMs`: what is before it on the timeline has been heard. */
+  words(event: WordsEvent, heardMs: number): void {
     if (this.#files.length === 0) return;
-    this.#settle(event.at_ms);
+    this.#settle(heardMs);
     for (const word of event.words) {
       const part = this.#parts.findLast(
         ({ utteranceId, start }) => utteranceId === event.utterance_id && start <= word.start,
@@ -113,6 +133,26 @@ export class CaptionFiles {
     this.#held.splice(0, this.#held.length, ...kept);
   }
 
+  /** Nobody hears what is behind `atMs`: words that begin there are dropped, what stands there ends. It may come anew. */
+  cut(atMs: number): void {
+    for (const held of this.#held.splice(0)) {
+      const { word } = held;
+      if (word.start_ms < atMs)
+        this.#word({ ...held, word: { ...word, end_ms: Math.min(word.end_ms, atMs) } });
+    }
+    const atSeconds = this.#secondsOf(atMs);
+    for (const part of this.#parts) {
+      if (part.builder === undefined) continue;
+      const heard = part.builder
+        .flush(atSeconds)
+        .filter(({ startSeconds }) => startSeconds < atSeconds)
+        .map((cue) => ({ ...cue, endSeconds: Math.min(cue.endSeconds, atSeconds) }));
+      part.builder = undefined;
+      part.isCut = true;
+      this.#write(part, heard);
+    }
+  }
+
   /** Writes what is left and completes the files. Idempotent. */
   close(): void {
     this.#settle(Number.POSITIVE_INFINITY);
@@ -120,9 +160,9 @@ export class CaptionFiles {
     for (const file of this.#files.splice(0)) file.close();
   }
 
-  /** The speech has come to `atMs`: words that end before it stay as they are. */
-  #settle(atMs: number): void {
-    while (this.#held[0] !== undefined && this.#held[0].word.end_ms <= atMs) {
+  /** Words that end before `heardMs` stay as they are. */
+  #settle(heardMs: number): void {
+    while (this.#held[0] !== undefined && this.#held[0].word.end_ms <= heardMs) {
       const held = this.#held.shift();
       if (held !== undefined) this.#word(held);
     }
@@ -135,17 +175,17 @@ export class CaptionFiles {
     for (const done of this.#parts.splice(0, index))
       this.#write(done, done.builder?.flush(startSeconds) ?? []);
     if (part.builder === undefined) {
+      part.base = part.isCut ? word.start - part.start : 0;
       part.builder = new CueBuilder({ breaks: new BoundaryFinder(), notBeforeSeconds: this.#lastEndSeconds });
-      part.builder.append(part.pending);
-      part.pending = "";
+      part.builder.append(part.text.slice(part.base));
     }
-    const { start } = part;
-    const timed = { text: word.text, start: word.start - start, end: word.end - start, startSeconds, timing };
+    const from = part.start + part.base;
+    const timed = { text: word.text, start: word.start - from, end: word.end - from, startSeconds, timing };
     this.#write(part, part.builder.push([{ ...timed, endSeconds: this.#secondsOf(word.end_ms) }]));
   }
 
   #secondsOf(ms: number): number {
-    return Math.max(0, ms - this.originMs) / 1000;
+    return Math.max(0, ms - this.#originMs) / 1000;
   }
 
   #write({ voice }: Part, cues: readonly Cue[]): void {

@@ -8,6 +8,7 @@ import type {
   AudioDescription,
   CharactersEvent,
   GapEvent,
+  InterruptedEvent,
   WarningEvent,
   WordsEvent,
 } from "../protocol/events.ts";
@@ -76,10 +77,7 @@ export class Following {
     });
     connection.on("characters", (event) => this.#characters(event));
     connection.on("words", (event) => this.#words(event));
-    connection.on("interrupted", ({ next_ms: nextMs }) => {
-      // The timeline itself goes on elsewhere: nothing was missed between.
-      if (nextMs !== null) this.#endMs = nextMs;
-    });
+    connection.on("interrupted", (event) => this.#interrupted(event));
     connection.on("gap", (event) => this.#gap(event));
     connection.on("utterance.started", ({ utterance_id }) => this.#spelled.begin(utterance_id));
     connection.on("utterance.resumed", ({ utterance_id }) => this.#spelled.begin(utterance_id));
@@ -123,7 +121,22 @@ export class Following {
         end_ms: word.end_ms + this.#shiftMs,
       });
     }
-    this.#options.outputs.words(event);
+    const { connection, outputs } = this.#options;
+    outputs.words(event, event.at_ms - connection.hello.settings.lead_ms);
+  }
+
+  #interrupted({ at_ms: atMs, next_ms: nextMs }: InterruptedEvent): void {
+    if (nextMs === null) return;
+    this.#cut(atMs);
+    // The timeline itself goes on elsewhere: nothing was missed between, and nothing is filled in.
+    this.#options.outputs.skip(nextMs - this.#endMs);
+    this.#endMs = nextMs;
+  }
+
+  /** Nobody hears what was told of what is behind `atMs`. */
+  #cut(atMs: number): void {
+    this.#script.cut(atMs + this.#shiftMs);
+    this.#options.outputs.cut(atMs);
   }
 
   /** Its text stays, and the times of its words come anew. */
@@ -167,6 +180,8 @@ export class Following {
   #restart(audio: AudioDescription | null): void {
     const { outputs } = this.#options;
     const startMs = audio?.start_ms ?? 0;
+    // The sound of what was told ahead of it does not come any more.
+    this.#cut(this.#endMs);
     this.#frameMs = audio?.frame_ms ?? this.#frameMs;
     this.#shiftMs = this.#playout.receivedMs - startMs;
     this.#fromMs = startMs;

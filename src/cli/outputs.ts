@@ -36,9 +36,14 @@ export interface Outputs {
   text(piece: FedText): void;
   /** The text that follows is another line: its captions begin anew. */
   line(): void;
-  words(event: WordsEvent): void;
+  /** `heardMs`: what is before it on the timeline has been heard. */
+  words(event: WordsEvent, heardMs: number): void;
   /** What was told of an utterance from an offset on comes anew. */
   takenUp(told: TakenUp): void;
+  /** Speech was cut at `atMs`: nobody hears what was told of what is behind it. */
+  cut(atMs: number): void;
+  /** `ms` of the timeline are left out of all files. */
+  skip(ms: number): void;
   /** Stops the sound at once; files keep what they have. */
   silence(): void;
   /** Completes the files and says what was written. Idempotent. */
@@ -93,7 +98,9 @@ class OpenOutputs implements Outputs {
     return this.#parts.captions.originMs;
   }
   set originMs(ms: number) {
-    this.#parts.captions.originMs = ms;
+    this.#caption((captions) => {
+      captions.originMs = ms;
+    });
   }
 
   get audioMs(): number {
@@ -114,7 +121,7 @@ class OpenOutputs implements Outputs {
     // A reader of stdout hears what comes as it comes: silence would only put it behind for good.
     if (this.#parts.audio === undefined || this.#plan.out?.path === "-") return;
     if (ms > MAX_FILLED_MS) {
-      this.originMs += ms;
+      this.skip(ms);
       return;
     }
     const frame = silentFrame(this.#plan.format, frameMs);
@@ -136,16 +143,20 @@ class OpenOutputs implements Outputs {
     this.#parts.captions.break();
   }
 
-  words(event: WordsEvent): void {
-    try {
-      this.#parts.captions.words(event);
-    } catch (error) {
-      this.#fail(error);
-    }
+  words(event: WordsEvent, heardMs: number): void {
+    this.#caption((captions) => captions.words(event, heardMs));
   }
 
   takenUp(told: TakenUp): void {
     this.#parts.captions.takenUp(told);
+  }
+
+  cut(atMs: number): void {
+    this.#caption((captions) => captions.cut(atMs));
+  }
+
+  skip(ms: number): void {
+    this.#parts.captions.skip(ms);
   }
 
   silence(): void {
@@ -160,6 +171,14 @@ class OpenOutputs implements Outputs {
     captions.close();
     await player?.end();
     if (!this.#plan.isQuiet && this.#audioMs > 0) this.#io.stderr.write(this.#summary());
+  }
+
+  #caption(write: (captions: CaptionFiles) => void): void {
+    try {
+      write(this.#parts.captions);
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   /** A line a file; what went to stdout speaks for itself. */

@@ -128,9 +128,15 @@ function feedDialogue(lines: readonly SpokenLine[], options: FeedOptions): void 
     .catch(options.refused);
 }
 
-/** The name that captions have for who says it: none where the file has only a voice's id. */
+/** Of a speaker's name, in code points: the protocol's bound. A voice's name may be longer. */
+const MAX_SPEAKER_CHARS = 64;
+
+/** The name that captions have for who says it, on one line: none where the file has only a voice's id. */
 function speakerOf({ voice, voiceId }: SpokenLine): { readonly speaker?: string } {
-  return voice === voiceId ? {} : { speaker: voice };
+  if (voice === voiceId) return {};
+  const line = voice.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").trim();
+  const speaker = [...line].slice(0, MAX_SPEAKER_CHARS).join("");
+  return speaker === "" ? {} : { speaker };
 }
 
 function voiceOptions(

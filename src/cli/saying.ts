@@ -117,9 +117,9 @@ export class Saying {
     });
     connection.on("words", (event) => {
       for (const word of event.words) this.#script.time(event.utterance_id, word);
-      outputs.words(event);
+      outputs.words(event, event.at_ms - connection.hello.settings.lead_ms);
     });
-    connection.on("interrupted", (event) => this.#cutByOthers(event));
+    connection.on("interrupted", (event) => this.#interrupted(event));
     connection.on("utterance.resumed", (event) => this.#goesOn(event.utterance_id));
     connection.on("utterance.done", (event) => this.#utteranceDone(event));
     connection.on("paused", (event) => this.#paused.add(event.utterance_id));
@@ -147,6 +147,14 @@ export class Saying {
 
   get #isAllSaid(): boolean {
     return this.#isAllFed && this.#open.size === 0;
+  }
+
+  #interrupted(event: InterruptedEvent): void {
+    if (event.next_ms !== null) {
+      this.#script.cut(event.at_ms);
+      this.#options.outputs.cut(event.at_ms);
+    }
+    this.#cutByOthers(event);
   }
 
   #cutByOthers(event: InterruptedEvent): void {

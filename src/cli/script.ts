@@ -92,6 +92,13 @@ export class Script {
     this.#begun = Math.min(this.#begun, first);
   }
 
+  /** Forgets the times of words from `atMs` on: nobody hears them, or they come anew. The text stays. */
+  cut(atMs: number): void {
+    const kept = this.#words.filter(({ startMs }) => startMs < atMs);
+    this.#words.splice(0, this.#words.length, ...kept);
+    this.#begun = Math.min(this.#begun, kept.length);
+  }
+
   /**
    * The word that is spoken at `positionMs`, or the empty range behind the last one in a pause. Everything before
    * the range is spoken. Call with positions that rise.

@@ -20,6 +20,11 @@ function wordsOf(utteranceId: string, text: string, at: { ms: number; offset?: n
   return { type: "words", seq: 0, at_ms: at.ms, utterance_id: utteranceId, words, timing: "exact" } as const;
 }
 
+/** All that was told before has been heard. */
+function tell(captions: CaptionFiles, event: ReturnType<typeof wordsOf>): void {
+  captions.words(event, event.at_ms);
+}
+
 function cuesOf(srt: string): { time: string; text: string }[] {
   return srt
     .trim()
@@ -36,7 +41,7 @@ describe("CaptionFiles", () => {
     captions.originMs = 60_000;
     captions.text({ utteranceId: "u", start: 0, text: "Hello there, " });
     captions.text({ utteranceId: "u", start: 13, text: "my friend!" });
-    captions.words(wordsOf("u", "Hello there, my friend!", { ms: 61_000 }));
+    tell(captions, wordsOf("u", "Hello there, my friend!", { ms: 61_000 }));
     captions.close();
     captions.close();
     expect(cuesOf(stdout.text)).toEqual([
@@ -59,8 +64,8 @@ describe("CaptionFiles", () => {
     });
     captions.break();
     captions.text({ utteranceId: "d", start: 12, text: "Fine." });
-    captions.words(wordsOf("d", "How are you?", { ms: 0 }));
-    captions.words(wordsOf("d", "Fine.", { ms: 1200, offset: 12 }));
+    tell(captions, wordsOf("d", "How are you?", { ms: 0 }));
+    tell(captions, wordsOf("d", "Fine.", { ms: 1200, offset: 12 }));
     captions.close();
     expect(stdout.text).toContain("\n<v A &amp; B>How <00:00:00.400>are");
     expect(stdout.text).toContain("\nFine.\n");
@@ -73,10 +78,10 @@ describe("CaptionFiles", () => {
     captions.break();
     captions.text({ utteranceId: "d", start: 12, text: "Fine." });
     captions.text({ utteranceId: "e", start: 0, text: "Next." });
-    captions.words(wordsOf("d", "How are you?", { ms: 0 }));
-    captions.words(wordsOf("d", "Fine.", { ms: 1200, offset: 12 }));
-    captions.words(wordsOf("e", "Next.", { ms: 1600 }));
-    captions.words(wordsOf("stranger", "Not ours.", { ms: 2000 }));
+    tell(captions, wordsOf("d", "How are you?", { ms: 0 }));
+    tell(captions, wordsOf("d", "Fine.", { ms: 1200, offset: 12 }));
+    tell(captions, wordsOf("e", "Next.", { ms: 1600 }));
+    tell(captions, wordsOf("stranger", "Not ours.", { ms: 2000 }));
     captions.close();
     const cues = cuesOf(stdout.text);
     expect(cues.map((cue) => cue.text)).toEqual(["How are you?", "Fine.", "Next."]);
@@ -88,7 +93,7 @@ describe("CaptionFiles", () => {
     const stdout = new MemoryOutput();
     const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
     captions.text({ utteranceId: "u", start: 100, text: "the end." });
-    captions.words(wordsOf("u", "the end.", { ms: 500, offset: 100 }));
+    tell(captions, wordsOf("u", "the end.", { ms: 500, offset: 100 }));
     captions.close();
     expect(cuesOf(stdout.text)[0]?.text).toBe("the end.");
   });
@@ -97,17 +102,81 @@ describe("CaptionFiles", () => {
     const stdout = new MemoryOutput();
     const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
     captions.text({ utteranceId: "u", start: 0, text: "One two. Three four. Five six." });
-    captions.words(wordsOf("u", "One two.", { ms: 0 }));
-    captions.words(wordsOf("u", "Three four.", { ms: 800, offset: 9 }));
+    tell(captions, wordsOf("u", "One two.", { ms: 0 }));
+    tell(captions, wordsOf("u", "Three four.", { ms: 800, offset: 9 }));
     captions.takenUp({ utterance_id: "other", start: 0 });
     captions.takenUp({ utterance_id: "u", start: 14 });
-    captions.words(wordsOf("u", "four. Five six.", { ms: 3000, offset: 15 }));
+    tell(captions, wordsOf("u", "four. Five six.", { ms: 3000, offset: 15 }));
     captions.close();
     const text = cuesOf(stdout.text)
       .map((cue) => cue.text)
       .join(" ");
     expect(text).toBe("One two. Three four. Five six.");
     expect(cuesOf(stdout.text).at(-1)?.time).toMatch(/^00:00:03/);
+  });
+
+  test("another timeline that begins earlier: what came before is whole, and what comes is written", () => {
+    const stdout = new MemoryOutput();
+    const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
+    captions.originMs = 60_000;
+    captions.text({ utteranceId: "u", start: 0, text: "Said before." });
+    tell(captions, wordsOf("u", "Said before.", { ms: 61_000 }));
+    captions.originMs = -2000;
+    captions.text({ utteranceId: "v", start: 0, text: "This is a sentence to be read. Another." });
+    tell(captions, wordsOf("v", "This is a sentence to be read.", { ms: 0 }));
+    captions.words(wordsOf("v", "Another.", { ms: 2800, offset: 31 }), 4000);
+    captions.words({ ...wordsOf("v", "", { ms: 5000 }), words: [] }, 5000);
+    // Before it is closed: who is killed has them, and they do not pile up.
+    expect(cuesOf(stdout.text).map(({ text }) => text)).toEqual([
+      "Said before.",
+      "This is a sentence to be read.",
+    ]);
+    captions.close();
+    expect(cuesOf(stdout.text).map(({ time }) => time.slice(0, 12))).toEqual([
+      "00:00:01,000",
+      "00:00:02,000",
+      "00:00:04,800",
+    ]);
+  });
+
+  test("skips what is left out of the audio: words that have come from behind it stand at its end", () => {
+    const stdout = new MemoryOutput();
+    const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
+    captions.text({ utteranceId: "u", start: 0, text: "Late." });
+    tell(captions, wordsOf("u", "Late.", { ms: 900_500 }));
+    captions.skip(900_000);
+    captions.close();
+    expect(cuesOf(stdout.text)).toEqual([{ time: expect.stringMatching(/^00:00:00,500/), text: "Late." }]);
+  });
+
+  test("interrupted: has the words that were heard, up to the cut, and those that come anew", () => {
+    const stdout = new MemoryOutput();
+    const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
+    captions.text({ utteranceId: "u", start: 0, text: "One, two, three, (four) five." });
+    captions.text({ utteranceId: "w", start: 0, text: "(Behind it.)" });
+    captions.words(wordsOf("u", "One, two, three, (four) five.", { ms: 0 }), -300);
+    captions.words(wordsOf("w", "(Behind it.)", { ms: 2000 }), 500);
+    captions.cut(500);
+    captions.words(wordsOf("u", "two, three, (four) five.", { ms: 1000, offset: 5 }), 700);
+    captions.words(wordsOf("w", "(Behind it.)", { ms: 3000 }), 2700);
+    captions.close();
+    expect(cuesOf(stdout.text)).toEqual([
+      { time: "00:00:00,000 --> 00:00:00,500", text: "One, two," },
+      { time: expect.stringMatching(/^00:00:01,000/), text: "two, three, (four) five." },
+      { time: expect.stringMatching(/^00:00:03,000/), text: "(Behind it.)" },
+    ]);
+  });
+
+  test("interrupted before a word of it was heard, has nothing of it", () => {
+    const stdout = new MemoryOutput();
+    const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
+    captions.text({ utteranceId: "u", start: 0, text: "One two." });
+    // They count as heard already, by another listener's player.
+    captions.words(wordsOf("u", "One two.", { ms: 1000 }), 1000);
+    captions.words({ ...wordsOf("u", "", { ms: 1000 }), words: [] }, 2000);
+    captions.cut(900);
+    captions.close();
+    expect(stdout.text).toBe("");
   });
 
   test("leaves valid files where nothing was said", () => {

@@ -36,6 +36,21 @@ const said = (seq: number, text: string) => ({
   timing: "exact",
 });
 
+const words = (list: readonly (readonly [text: string, start: number, startMs: number])[]) => ({
+  type: "words",
+  utterance_id: "u1",
+  words: list.map(([text, start, start_ms]) => ({
+    text,
+    start,
+    end: start + text.length,
+    start_ms,
+    end_ms: start_ms + 100,
+  })),
+  timing: "exact",
+});
+/** `count` frames of one value: 20 ms each. */
+const frames = (count: number, value: number): number[] => Array.from({ length: count }, () => value);
+
 describe("voicewire listen", () => {
   test("asks for the policy and the place, and hears on from it without what it has", async () => {
     const { code, samples, err, gateway } = await listen(
@@ -72,7 +87,7 @@ describe("voicewire listen", () => {
       joined.close(1000);
     }, "--json");
     expect(code).toBe(0);
-    expect(gateway.joined[1]?.query.get("resume")).toBe("e1:4:160");
+    expect(gateway.joined[1]?.query.get("resume")).toBe("e1:4:160:l1");
     expect(samples).toEqual([1, 2, 3, 4, 5]);
     const events = out
       .trim()
@@ -90,18 +105,6 @@ describe("voicewire listen", () => {
   });
 
   test("has what was said anew once, in the text and in the captions", async () => {
-    const words = (list: readonly [text: string, start: number, startMs: number][]) => ({
-      type: "words",
-      utterance_id: "u1",
-      words: list.map(([text, start, start_ms]) => ({
-        text,
-        start,
-        end: start + text.length,
-        start_ms,
-        end_ms: start_ms + 100,
-      })),
-      timing: "exact",
-    });
     const { out, err } = await listen(
       (joined) => {
         joined.hello();
@@ -167,14 +170,60 @@ describe("voicewire listen", () => {
   });
 
   test("goes on with a session that has begun anew, and says so", async () => {
-    const { samples, err } = await listen((joined, index) => {
-      joined.hello(index === 0 ? { startMs: 5000 } : { epoch: "e2", startMs: 0, resumed: false });
-      joined.frames([index + 1]);
-      if (index === 0) setTimeout(() => joined.drop(), 50);
-      else joined.close(1000);
-    });
-    expect(samples).toEqual([1, 2]);
+    const { samples, out, err } = await listen(
+      (joined, index) => {
+        joined.hello(index === 0 ? { startMs: 5000 } : { epoch: "e2", startMs: 0, resumed: false });
+        const startMs = index === 0 ? 5000 : 0;
+        joined.event(said(1, index === 0 ? "Said before lost." : "Said since."));
+        joined.event({
+          ...words([
+            ["Said", 0, startMs],
+            [index === 0 ? "before" : "since", 5, startMs + 100],
+            // Of the first session its sound does not come any more.
+            ...(index === 0 ? ([["lost", 12, startMs + 200]] as const) : []),
+          ]),
+          at_ms: startMs,
+        });
+        joined.frames(frames(10, index + 1));
+        if (index === 0) setTimeout(() => joined.drop(), 50);
+        else joined.close(1000);
+      },
+      "--vtt",
+      "-",
+    );
+    expect(samples).toEqual([...frames(10, 1), ...frames(10, 2)]);
     expect(err).toContain("the session has begun anew");
+    expect(out.replace(/<[^>]*>/g, "")).toMatch(
+      /^WEBVTT\n\n00:00:00\.000 --> 00:00:00\.200\nSaid before\n\n00:00:00\.200 --> .*\nSaid since\.\n\n$/,
+    );
+  });
+
+  test("interrupted: captions have what was heard, and fit the file where the timeline goes on elsewhere", async () => {
+    const { samples, out } = await listen(
+      (joined) => {
+        joined.hello({ leadMs: 120 });
+        joined.event(said(1, "One two three four."));
+        joined.event(
+          words([
+            ["One", 0, 0],
+            ["two", 4, 100],
+          ]),
+        );
+        joined.event({ ...words([["three", 8, 200]]), at_ms: 200 });
+        joined.frames(frames(15, 1));
+        // Told a lead ahead: "two" has not been heard to its end, and what follows not at all.
+        joined.event({ ...words([["four", 14, 300]]), at_ms: 300 });
+        joined.event({ type: "interrupted", utterance_id: "u1", at_ms: 180, next_ms: 360 });
+        joined.event({ ...said(5, "Next."), utterance_id: "u2" });
+        joined.event({ ...words([["Next", 0, 380]]), utterance_id: "u2", at_ms: 380 });
+        joined.frames(frames(10, 2));
+        joined.close(1000);
+      },
+      "--srt",
+      "-",
+    );
+    expect(samples).toEqual([...frames(15, 1), ...frames(10, 2)]);
+    expect(out).toMatch(/^1\n00:00:00,000 --> 00:00:00,180\nOne two\n\n2\n00:00:00,320 --> .*\nNext\.\n\n$/);
   });
 
   test("--no-reconnect ends with the connection, with 4", async () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { runCli } from "../../../src/cli/commands.ts";
 import type { Command } from "../../../src/protocol/commands.ts";
+import { parseCommand } from "../../../src/protocol/native.ts";
 import { until } from "../../helpers/until.ts";
 import { memoryIo } from "./memory-io.ts";
 import { type Joined, ScriptedGateway } from "./scripted-gateway.ts";
@@ -209,6 +210,67 @@ test("--srt has the words that were told anew once, at their new times", async (
   ]);
   expect(await runCli(io)).toBe(0);
   expect(io.stdout.text).toMatch(/^1\n00:00:00,000 --> .*\nHello there\.\n\n$/);
+});
+
+test("--srt has nothing of what somebody else has cut before it was heard", async () => {
+  await using gateway = await ScriptedGateway.start({
+    onJoin: (joined) => joined.hello(),
+    onCommand: (command, joined) => {
+      if (command.type !== "speak") return;
+      const { utterance_id } = command;
+      const word = (text: string, start: number, start_ms: number) => ({
+        text,
+        start,
+        end: start + text.length,
+        start_ms,
+        end_ms: start_ms + 400,
+      });
+      joined.send({ type: "utterance.queued", utterance_id, ahead: 0 });
+      joined.event({ type: "words", utterance_id, words: [word("Hello", 0, 0), word("there", 6, 1000)] });
+      joined.event({
+        type: "interrupted",
+        utterance_id,
+        at_ms: 500,
+        heard: { text: "Hello", end: 5, ms: 500, source: "estimate", bound_ms: 40 },
+        unheard_text: " there.",
+        resumable: false,
+        next_ms: 600,
+      });
+      done(joined, utterance_id, "interrupted");
+    },
+  });
+  const out = join(folder, "cut.pcm");
+  const io = memoryIo(["say", "--url", gateway.url, "--srt", "-", "--out", out, "Hello there."]);
+  expect(await runCli(io)).toBe(0);
+  expect(io.stdout.text).toMatch(/^1\n00:00:00,000 --> 00:00:00,[45]\d\d\nHello\n\n$/);
+});
+
+describe("voicewire say --dialogue", () => {
+  const LONG = "😀".repeat(70);
+
+  test.each([
+    ["goes out as the file has it", "Anna", "Anna"],
+    ["is cut to the length that the protocol takes", LONG, "😀".repeat(64)],
+    ["is made one line", "Anna\u0007\u2028of\nthe two", "Anna of the two"],
+    ["of nothing to be shown is left out", "\u0007", undefined],
+  ])("a voice's name as its speaker %s", async (_, name, speaker) => {
+    const file = join(folder, "dialogue.json");
+    writeFileSync(file, JSON.stringify([{ voice: name, text: "Hello." }]));
+    await using gateway = await ScriptedGateway.start({
+      voices: [{ voice_id: "v1", name }],
+      onJoin: (joined) => joined.hello(),
+      onCommand: (command, joined) => {
+        if (command.type !== "dialogue") return;
+        joined.send({ type: "utterance.queued", utterance_id: command.utterance_id, ahead: 0 });
+        done(joined, command.utterance_id);
+      },
+    });
+    expect(await runCli(memoryIo(["say", "--url", gateway.url, "--dialogue", file]))).toBe(0);
+    // As a gateway takes it in.
+    const [sent] = gateway.commands.map((command) => parseCommand(JSON.stringify(command)).command);
+    const named = speaker === undefined ? {} : { speaker };
+    expect(sent).toHaveProperty("inputs.0", { text: "Hello.", voice_id: "v1", ...named });
+  });
 });
 
 test("Ctrl+C interrupts once, prints the receipt and exits with 130", async () => {

@@ -56,6 +56,21 @@ describe("Script", () => {
     expect(script.text).toBe("hm one two");
   });
 
+  test("cut() forgets the words that nobody hears: what is said next lights up at its time", () => {
+    const script = new Script();
+    script.append("one two three", { utteranceId: "u", start: 0 });
+    script.time("u", word("one", { ms: 0, start: 0 }));
+    script.time("u", word("two", { ms: 200, start: 4 }));
+    script.time("u", word("three", { ms: 900, start: 8 }));
+    expect(script.spanAt(250)).toMatchObject({ start: 4, end: 7 });
+    script.cut(200);
+    expect(script.spanAt(260)).toEqual({ start: 3, end: 3 });
+    script.append(" four", { utteranceId: "v", start: 0 });
+    script.time("v", word("four", { ms: 400, start: 1 }));
+    expect(script.spanAt(450)).toMatchObject({ start: 14, end: 18 });
+    expect(script.spanAt(950)).toEqual({ start: 18, end: 18 });
+  });
+
   test("goes on for as long as it is listened to", () => {
     const script = new Script();
     for (let index = 0; index < 3000; index++) {

@@ -1,4 +1,5 @@
 /** A gateway over real sockets that says what a test tells it to: for what a healthy one would not do on demand. */
+import { createServer, type Server } from "node:http";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { Command } from "../../../src/protocol/commands.ts";
 
@@ -15,8 +16,10 @@ export class Joined {
     this.#seq = seq;
   }
 
-  hello(fields: { epoch?: string; startMs?: number; resumed?: boolean; limits?: object } = {}): void {
-    const { epoch = "e1", startMs = 0, resumed, limits = {} } = fields;
+  hello(
+    fields: { epoch?: string; startMs?: number; leadMs?: number; resumed?: boolean; limits?: object } = {},
+  ): void {
+    const { epoch = "e1", startMs = 0, leadMs = 0, resumed, limits = {} } = fields;
     this.send({
       type: "hello",
       protocol: 1,
@@ -25,7 +28,7 @@ export class Joined {
       epoch,
       listener_id: "l1",
       ...(resumed === undefined ? {} : { resumed }),
-      settings: {},
+      settings: { lead_ms: leadMs },
       audio: {
         codec: "pcm_s16le",
         sample_rate: 8000,
@@ -67,21 +70,27 @@ export class Joined {
 export class ScriptedGateway implements AsyncDisposable {
   readonly commands: Command[] = [];
   readonly joined: Joined[] = [];
-  readonly #server: WebSocketServer;
+  readonly #http: Server;
+  readonly #sockets: WebSocketServer;
 
-  private constructor(server: WebSocketServer) {
-    this.#server = server;
+  private constructor(http: Server) {
+    this.#http = http;
+    this.#sockets = new WebSocketServer({ server: http });
   }
 
-  /** `onJoin` is told how many have joined before; `onCommand` of each command. */
+  /** `onJoin` is told how many have joined before; `onCommand` of each command. Lists `voices`, where it has them. */
   static async start(script: {
     onJoin(joined: Joined, index: number): void;
     onCommand?(command: Command, joined: Joined): void;
+    readonly voices?: readonly { readonly voice_id: string; readonly name: string }[];
   }): Promise<ScriptedGateway> {
-    const server = new WebSocketServer({ host: "127.0.0.1", port: 0 });
-    await new Promise((resolve) => server.once("listening", resolve));
-    const gateway = new ScriptedGateway(server);
-    server.on("connection", (socket, request) => {
+    const { voices } = script;
+    const http = createServer((_, response) => {
+      response.writeHead(voices === undefined ? 404 : 200).end(JSON.stringify({ voices }));
+    });
+    const gateway = new ScriptedGateway(http);
+    await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+    gateway.#sockets.on("connection", (socket, request) => {
       const query = new URL(request.url ?? "", "ws://host").searchParams;
       const index = gateway.joined.length;
       const joined = new Joined(socket, query, index * 100);
@@ -98,13 +107,15 @@ export class ScriptedGateway implements AsyncDisposable {
   }
 
   get url(): string {
-    const address = this.#server.address();
+    const address = this.#http.address();
     if (address === null || typeof address === "string") throw new Error("Server is not listening");
     return `http://127.0.0.1:${address.port}`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const socket of this.#server.clients) socket.terminate();
-    await new Promise((resolve) => this.#server.close(resolve));
+    for (const socket of this.#sockets.clients) socket.terminate();
+    this.#sockets.close();
+    this.#http.closeAllConnections();
+    await new Promise((resolve) => this.#http.close(resolve));
   }
 }
