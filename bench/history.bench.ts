@@ -21,6 +21,7 @@ runBench(async (bench) => {
   bench.method(
     `${items} items of 12 to 60 words with the times of every character, filled in beforehand; ${asks} requests each, one after the other, to the service in a`,
     "process of its own, from the request to the last byte of the answer: pages of 100 from places all over, a rare word, a word that every item has, none.",
+    "Baseline: a bare Node HTTP server that sends as many constant bytes, asked in turn.",
   );
   const folder = await mkdtemp(join(tmpdir(), "voicewire-bench-"));
   try {
@@ -58,24 +59,32 @@ async function measure(
     readonly asks: number;
   },
 ): Promise<void> {
+  const { byteLength: bytes } = await (await fetch(run.url(1))).arrayBuffer();
+  await using bare = await bench.start<NoCommands>("vendor", { workMs: 0, jsonBytes: bytes });
   const ms: number[] = [];
-  let bytes = 0;
+  const bareMs: number[] = [];
   for (let ask = 0; ask < run.asks; ask += 1) {
-    const began = performance.now();
-    const answer = await fetch(run.url(ask));
-    bytes = (await answer.arrayBuffer()).byteLength;
-    if (answer.status !== 200) throw new Error(`${run.figure}: ${answer.status}`);
-    ms.push(performance.now() - began);
+    ms.push(await timeOf(run.url(ask)));
+    bareMs.push(await timeOf(`http://127.0.0.1:${bare.port}/`));
   }
   const p99 = percentile(ms, 0.99);
   bench.row({
     figure: `History ${run.figure}`,
     measured: `p50 ${percentile(ms, 0.5).toFixed(1)}, p99 ${p99.toFixed(1)} ms (${Math.round(bytes / 1024)} KB)`,
-    baseline: "",
+    baseline: `p50 ${percentile(bareMs, 0.5).toFixed(1)}, p99 ${percentile(bareMs, 0.99).toFixed(1)} ms (bare Node server)`,
     ratio: "",
     target: run.targetMs === null ? "" : `p99 <= ${run.targetMs} ms`,
     isOk: run.targetMs === null ? null : p99 <= run.targetMs,
   });
+}
+
+/** From the request to the last byte, ms. */
+async function timeOf(url: string): Promise<number> {
+  const began = performance.now();
+  const answer = await fetch(url);
+  await answer.arrayBuffer();
+  if (answer.status !== 200) throw new Error(`${url}: ${answer.status}`);
+  return performance.now() - began;
 }
 
 /** Writes the items as the service would have; their ids. */

@@ -6,6 +6,8 @@ export type NoCommands = Record<never, never>;
 export interface VendorOptions {
   /** How long it takes to answer, ms. */
   readonly workMs: number;
+  /** Of the JSON that a GET is answered with; default 2000. */
+  readonly jsonBytes?: number;
 }
 
 export interface RelayOptions {
