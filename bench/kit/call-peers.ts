@@ -60,6 +60,21 @@ export class Speaker {
     this.#socket.send(JSON.stringify(message));
   }
 
+  /** From just before a `ping` is written to its `pong`, ms: what any answer takes on the way. */
+  async ping(): Promise<number> {
+    const answered = new Promise<number>((resolve) => {
+      const onMessage = (data: Buffer): void => {
+        if (!data.toString().startsWith('{"type":"pong"')) return;
+        this.#socket.off("message", onMessage);
+        resolve(monotonicMs());
+      };
+      this.#socket.on("message", onMessage);
+    });
+    const startMs = monotonicMs();
+    this.send({ type: "ping" });
+    return (await answered) - startMs;
+  }
+
   close(): void {
     this.#socket.terminate();
   }
