@@ -161,7 +161,7 @@ function startFailure(reason: string): string {
   return `Embedded speech service did not start: ${reason}, expected it to report its port`;
 }
 
-/** Whether an IPC message is a report: any program could be at the other end. */
+/** Whether an IPC message is a report: some other program could be at the other end. */
 function isReport(message: unknown): message is ServiceReport {
   if (typeof message !== "object" || message === null || !("type" in message)) return false;
   if (message.type === "listening") {

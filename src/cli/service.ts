@@ -18,7 +18,11 @@ const FLAGS: readonly Flag[] = [
     value: "N",
     about: "Threads that speak, 1-64 (default 1)",
   },
-  { name: "key", value: "TEXT", about: "Ask for this key in xi-api-key (default: any key or none is taken)" },
+  {
+    name: "key",
+    value: "TEXT",
+    about: "Ask for this key in xi-api-key (without it every key is taken, and none)",
+  },
   { name: "tier", value: "TEXT", about: "Answer as this plan of the vendor would, e.g. free, creator, pro" },
   {
     name: "data",

@@ -1,5 +1,5 @@
 /**
- * One RTP peer on a UDP port of its own (RFC 3550, 3551): any G.711 endpoint, Asterisk's externalMedia. It sends and
+ * One RTP peer on a UDP port of its own (RFC 3550, 3551): every G.711 endpoint, Asterisk's externalMedia. It sends and
  * listens on the same port; the peer is the address that was named, else the first that sends RTP (symmetric RTP).
  * Packets of anybody else are counted and dropped.
  */

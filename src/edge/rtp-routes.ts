@@ -30,7 +30,7 @@ export interface RtpOptions extends CarrierAuth {
   readonly clock: Clock;
   readonly log: Logger;
   readonly host: string;
-  /** UDP ports to choose from, both inclusive; null: any that is free. */
+  /** UDP ports to choose from, both inclusive; null: whichever is free. */
   readonly rtpPorts: PortRange | null;
   readonly maxMessageBytes: number;
 }

@@ -178,25 +178,29 @@ test("a file on stdin that is there at once still heeds a pause: no more than th
   ).toBe(text.trim());
 });
 
-test("--srt has the words that were told anew once, at their new times", async () => {
-  await using gateway = await ScriptedGateway.start({
+/** Each text is queued and then spoken as `tell` tells it. */
+function speakingGateway(tell: (joined: Joined, utteranceId: string | undefined) => void) {
+  return ScriptedGateway.start({
     onJoin: (joined) => joined.hello(),
     onCommand: (command, joined) => {
       if (command.type !== "speak") return;
-      const { utterance_id } = command;
-      const word = (text: string, start: number, start_ms: number) => ({
-        text,
-        start,
-        end: start + text.length,
-        start_ms,
-        end_ms: start_ms + 400,
-      });
-      joined.send({ type: "utterance.queued", utterance_id, ahead: 0 });
-      joined.event({ type: "words", utterance_id, words: [word("Hello", 0, 0), word("there", 6, 500)] });
-      joined.event({ type: "warning", code: "speech_taken_up", message: "", utterance_id, start: 5 });
-      joined.event({ type: "words", utterance_id, at_ms: 700, words: [word("there", 6, 700)] });
-      done(joined, utterance_id);
+      joined.send({ type: "utterance.queued", utterance_id: command.utterance_id, ahead: 0 });
+      tell(joined, command.utterance_id);
     },
+  });
+}
+
+/** A word of 400 ms. */
+function word(text: string, start: number, start_ms: number) {
+  return { text, start, end: start + text.length, start_ms, end_ms: start_ms + 400 };
+}
+
+test("--srt has the words that were told anew once, at their new times", async () => {
+  await using gateway = await speakingGateway((joined, utterance_id) => {
+    joined.event({ type: "words", utterance_id, words: [word("Hello", 0, 0), word("there", 6, 500)] });
+    joined.event({ type: "warning", code: "speech_taken_up", message: "", utterance_id, start: 5 });
+    joined.event({ type: "words", utterance_id, at_ms: 700, words: [word("there", 6, 700)] });
+    done(joined, utterance_id);
   });
   const io = memoryIo([
     "say",
@@ -213,31 +217,18 @@ test("--srt has the words that were told anew once, at their new times", async (
 });
 
 test("--srt has nothing of what somebody else has cut before it was heard", async () => {
-  await using gateway = await ScriptedGateway.start({
-    onJoin: (joined) => joined.hello(),
-    onCommand: (command, joined) => {
-      if (command.type !== "speak") return;
-      const { utterance_id } = command;
-      const word = (text: string, start: number, start_ms: number) => ({
-        text,
-        start,
-        end: start + text.length,
-        start_ms,
-        end_ms: start_ms + 400,
-      });
-      joined.send({ type: "utterance.queued", utterance_id, ahead: 0 });
-      joined.event({ type: "words", utterance_id, words: [word("Hello", 0, 0), word("there", 6, 1000)] });
-      joined.event({
-        type: "interrupted",
-        utterance_id,
-        at_ms: 500,
-        heard: { text: "Hello", end: 5, ms: 500, source: "estimate", bound_ms: 40 },
-        unheard_text: " there.",
-        resumable: false,
-        next_ms: 600,
-      });
-      done(joined, utterance_id, "interrupted");
-    },
+  await using gateway = await speakingGateway((joined, utterance_id) => {
+    joined.event({ type: "words", utterance_id, words: [word("Hello", 0, 0), word("there", 6, 1000)] });
+    joined.event({
+      type: "interrupted",
+      utterance_id,
+      at_ms: 500,
+      heard: { text: "Hello", end: 5, ms: 500, source: "estimate", bound_ms: 40 },
+      unheard_text: " there.",
+      resumable: false,
+      next_ms: 600,
+    });
+    done(joined, utterance_id, "interrupted");
   });
   const out = join(folder, "cut.pcm");
   const io = memoryIo(["say", "--url", gateway.url, "--srt", "-", "--out", out, "Hello there."]);

@@ -7,40 +7,21 @@ import { silentLog } from "../../../src/kit/log.ts";
 import { createCounters } from "../../../src/metrics/counters.ts";
 import { parseSocketSettings } from "../../../src/protocol/elevenlabs/socket-settings.ts";
 import type { Alignment } from "../../../src/timing/alignment.ts";
-import type {
-  Synthesis,
-  SynthesisHandlers,
-  SynthesisRequest,
-  Upstream,
-} from "../../../src/upstream/types.ts";
+import type { Upstream } from "../../../src/upstream/types.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
+import { FakeRequest } from "../../helpers/session-rig.ts";
 import type { Heard } from "../../wire/vendor-rig.ts";
 
 const BYTES_PER_MS = 32;
 export const MS_PER_CHAR = 10;
 
 /** One request as it was made. */
-export class Asked implements Synthesis {
-  readonly request: SynthesisRequest;
-  readonly handlers: SynthesisHandlers;
-  isAborted = false;
-  isPaused = false;
+export class Asked extends FakeRequest {
   isOver = false;
   #saidChars = 0;
 
-  constructor(request: SynthesisRequest, handlers: SynthesisHandlers) {
-    this.request = request;
-    this.handlers = handlers;
-  }
-
-  pause(): void {
-    this.isPaused = true;
-  }
-  resume(): void {
-    this.isPaused = false;
-  }
-  abort(): void {
-    this.isAborted = true;
+  override abort(): void {
+    super.abort();
     this.isOver = true;
   }
 

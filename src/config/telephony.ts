@@ -1,0 +1,54 @@
+/** Phone calls: how many, who may make them, and the ports that are no WebSocket. */
+import type { Setting } from "./setting.ts";
+
+export const TELEPHONY = [
+  {
+    key: "maxCalls",
+    flag: "max-calls",
+    env: "VOICEWIRE_MAX_CALLS",
+    kind: "integer",
+    default: 10_000,
+    min: 0,
+    max: 1_000_000,
+    unit: "connections",
+    about: "Most phone calls at once; 0 takes none",
+  },
+  {
+    key: "twilioAuthToken",
+    flag: "twilio-auth-token",
+    env: "VOICEWIRE_TWILIO_AUTH_TOKEN",
+    kind: "string",
+    default: "",
+    isSecret: true,
+    about: "Auth token by which Twilio signs: its calls have to be signed then",
+  },
+  {
+    key: "carrierToken",
+    flag: "carrier-token",
+    env: "VOICEWIRE_CARRIER_TOKEN",
+    kind: "string",
+    default: "",
+    isSecret: true,
+    about: "Token that carriers have to show (bearer, basic password, or `token` in the URL)",
+  },
+  {
+    key: "audiosocketPort",
+    flag: "audiosocket-port",
+    env: "VOICEWIRE_AUDIOSOCKET_PORT",
+    kind: "integer",
+    default: 0,
+    min: 0,
+    max: 65_535,
+    unit: "port",
+    about: "TCP port for Asterisk's AudioSocket; 0 = none",
+  },
+  {
+    key: "rtpPorts",
+    flag: "rtp-ports",
+    env: "VOICEWIRE_RTP_PORTS",
+    kind: "string",
+    default: "",
+    about:
+      "UDP ports for RTP calls, e.g. 10000-10100, of which the even ones are used; empty takes any that is free",
+  },
+] as const satisfies readonly Setting[];
