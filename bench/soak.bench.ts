@@ -55,6 +55,8 @@ runBench(async (bench) => {
   await soak.settle();
   if (tally.faults > 0) soak.tally.violate("errors in the log", String(tally.faults));
   checkTheEnd(soak, { engine, clock, pool, upstream });
+  const { lentBytes } = engine.blocks;
+  if (lentBytes > 0) soak.tally.violate("audio waits and nobody speaks", `${lentBytes} bytes`);
   engine.sessions.close(new modules.GatewayError("draining", "The soak is over"));
   engine.pacer.close();
   await pool.close();

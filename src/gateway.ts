@@ -8,6 +8,7 @@ import { RtpPorts, readPortRange } from "./edge/rtp-routes.ts";
 import { startEdge } from "./edge/server.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import { Pacer } from "./fanout/pacer.ts";
+import { BlockPool } from "./kit/block-pool.ts";
 import { type Clock, systemClock } from "./kit/clock.ts";
 import type { Logger } from "./kit/log.ts";
 import { type Counters, createCounters } from "./metrics/counters.ts";
@@ -51,6 +52,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const clock = options.clock ?? systemClock;
   const counters = createCounters();
   const rtpPortRange = readPortRange(config.rtpPorts);
+  const pacer = new Pacer(clock);
+  const blocks = new BlockPool();
   const upstream = createUpstream({
     baseUrl: options.upstreamBaseUrl,
     key: options.upstreamKey,
@@ -75,7 +78,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await upstream.close();
     throw thrown;
   });
-  const pacer = new Pacer(clock);
   const tuning = tuningOf(config);
   const voice = defaultVoice(upstream, config.voice);
   const sessions = new Sessions(
@@ -84,6 +86,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       pacer,
       upstream: phrases ?? upstream,
       opusPool,
+      blocks,
       log,
       counters,
       tuning,
@@ -143,6 +146,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     server: SERVER,
     metrics: createExposition(counters, {
       sessions: () => sessions.count,
+      waitingAudioBytes: () => blocks.lentBytes,
       upstreamOpen: () => upstream.stats().open,
       upstreamQueued: () => upstream.stats().queued,
       upstreamRegions: () => upstream.regions(),

@@ -1,6 +1,7 @@
 /** The session engine of the build under test, put together without sockets: a clock that is turned by hand, real encoders. */
 
 import type { OpusPool } from "../../src/audio/opus-pool.ts";
+import { BlockPool } from "../../src/kit/block-pool.ts";
 import type { Logger } from "../../src/kit/log.ts";
 import type { Counters } from "../../src/metrics/counters.ts";
 import type { Upstream } from "../../src/upstream/types.ts";
@@ -51,6 +52,7 @@ export function createEngine(
   const { clock, upstream, pool, log } = parts;
   const counters: Counters = modules.createCounters();
   const pacer = new modules.Pacer(clock);
+  const blocks = new BlockPool();
   const tuning = {
     ...TEST_TUNING,
     limits: { ...TEST_TUNING.limits, listeners: 16, queued_utterances: 16 },
@@ -65,6 +67,7 @@ export function createEngine(
       pacer,
       upstream,
       opusPool: pool,
+      blocks,
       log,
       counters,
       tuning,
@@ -73,7 +76,7 @@ export function createEngine(
     },
     1000,
   );
-  return { modules, clock, counters, pacer, sessions };
+  return { modules, clock, counters, pacer, blocks, sessions };
 }
 
 /** Counts how encoders are taken and given back, and what they have under way. */

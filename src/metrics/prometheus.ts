@@ -61,6 +61,8 @@ const COUNTERS: Record<
 
 export interface Gauges {
   readonly sessions: () => number;
+  /** Memory that audio waits in which came from the upstream and was not made into frames. */
+  readonly waitingAudioBytes: () => number;
   readonly upstreamOpen: () => number;
   readonly upstreamQueued: () => number;
   readonly upstreamRegions: () => readonly RegionFigures[];
@@ -83,6 +85,11 @@ export function createExposition(counters: Counters, gauges: Gauges): () => Prom
     });
   }
   addGauge(registry, { name: "voicewire_sessions", help: "Sessions open now", read: gauges.sessions });
+  addGauge(registry, {
+    name: "voicewire_waiting_audio_bytes",
+    help: "Memory that audio waits in which came from the upstream and was not made into frames",
+    read: gauges.waitingAudioBytes,
+  });
   addGauge(registry, {
     name: "voicewire_upstream_open",
     help: "Upstream requests open now",

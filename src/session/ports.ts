@@ -1,6 +1,7 @@
 /** What a session needs from outside: handed in by the gateway, small enough that a test can write a literal. */
 import type { OpusPool } from "../audio/opus-pool.ts";
 import type { Pacer } from "../fanout/pacer.ts";
+import type { BlockPool } from "../kit/block-pool.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Counters } from "../metrics/counters.ts";
@@ -67,6 +68,8 @@ export interface SessionDeps {
   readonly pacer: Pacer;
   readonly upstream: Upstream;
   readonly opusPool: OpusPool;
+  /** Memory for the audio that waits in all sessions. */
+  readonly blocks: BlockPool;
   readonly log: Logger;
   readonly counters: Counters;
   readonly tuning: SessionTuning;

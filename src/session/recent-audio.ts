@@ -41,8 +41,7 @@ export class RecentAudio {
 
   forgetBefore(ticks: number): void {
     const first = this.#entries.findIndex((entry) => entry.startTicks + entry.ticks > ticks);
-    // One at a time would be linear in the window for each frame.
-    if (first > 4) this.#entries = this.#entries.slice(first);
+    if (first > 0) this.#entries.splice(0, first);
     else if (first < 0 && this.#entries.length > 0) this.#entries = [];
   }
 

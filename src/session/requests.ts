@@ -10,7 +10,7 @@ import type { SessionDeps } from "./ports.ts";
 import { chooseSourceFormat } from "./route.ts";
 import type { TimedSegment } from "./segment-queue.ts";
 import { type Run, SegmentRun } from "./segment-run.ts";
-import { bytesPerMs } from "./source.ts";
+import { bytesPerMs, keepsBytes } from "./source.ts";
 import { type Asked, Speculation } from "./speculation.ts";
 import { speechRequest } from "./speech-request.ts";
 import type { Utterance } from "./utterance.ts";
@@ -222,6 +222,7 @@ export class Requests {
       clock: deps.clock,
       counters: deps.counters,
       firstAudioMs: deps.tuning.firstAudioMs,
+      ...(keepsBytes(utterance.sourceFormat) ? {} : { blocks: deps.blocks }),
       onProgress: this.#options.onProgress,
     });
   }

@@ -32,7 +32,11 @@ const WORD_END_TICKS = 10 * TICKS_PER_MS;
 /** Most audio that is held back because it may be part of a word: no word is longer. */
 const MAX_HELD_TICKS = 1000 * TICKS_PER_MS;
 
-/** How far ahead of the audio pushed its timing is read: a slice with its surplus, and the rest of a long word. */
+/**
+ * How far ahead of the audio pushed the response is taken, and its timing read: a slice with its surplus, and the rest of
+ * a long word, which is known to be whole only when its last character has come, and is to be told before its first frame.
+ * What is behind waits in the run, where it takes no more room than it needs.
+ */
 const READ_AHEAD_TICKS = 1500 * TICKS_PER_MS;
 
 export interface SegmentFeedOptions {
@@ -43,11 +47,8 @@ export interface SegmentFeedOptions {
   /** Where on the timeline the segment begins. */
   readonly baseTicks: number;
   readonly writer: EventWriter;
-  /**
-   * How far ahead of the audio pushed its timing is read, where it has come: a word is known to be whole only when its
-   * last character has, and is to be told before its first frame.
-   */
-  readonly lookaheadTicks: number;
+  /** Most audio in hand: how far ahead of what is pushed anything of the response may be taken from its run. */
+  readonly aheadTicks: number;
   /** Most silence taken off each end. */
   readonly trimTicks: number;
   /** Whether anybody has ever asked for this kind of event. */
@@ -78,7 +79,7 @@ export class SegmentFeed {
   readonly #events: FeedEvents;
   /** null where nobody wants to know. */
   readonly #timing: FeedTiming | null;
-  readonly #lookaheadTicks: number;
+  readonly #aheadTicks: number;
   readonly #trimTicks: number;
   readonly #isFollowed: () => boolean;
   readonly #baseTicks: number;
@@ -95,7 +96,7 @@ export class SegmentFeed {
     this.utterance = utterance;
     this.#segment = run.segment;
     this.#baseTicks = options.baseTicks;
-    this.#lookaheadTicks = options.lookaheadTicks;
+    this.#aheadTicks = options.aheadTicks;
     this.#trimTicks = options.trimTicks;
     this.#isFollowed = options.isFollowed;
     this.#source = new Source(run.sourceFormat, options.store);
@@ -150,9 +151,10 @@ export class SegmentFeed {
     return slice;
   }
 
-  /** Whether anything has come, or the end, that was not looked at. */
+  /** Whether anything has come that is to be looked at now, or the end. */
   get hasUnread(): boolean {
-    return this.run.hasChunk || (this.run.isComplete && !this.#isTailTrimmed);
+    if (this.run.hasChunk) return this.bufferedTicks < this.#lookaheadTicks;
+    return this.run.isComplete && !this.#isTailTrimmed;
   }
 
   /** Reads what has come, so that it is told in time, and takes nothing. Throws what breaks the audio. */
@@ -162,7 +164,7 @@ export class SegmentFeed {
 
   /** False where there is nothing to take yet. */
   #look(): boolean {
-    this.#lookAhead(this.#lookaheadTicks);
+    this.#take(this.#lookaheadTicks);
     this.#timing?.readUpTo(this.#timedToSeconds);
     if (!this.#isLeadTrimmed && !this.#trimLead()) return false;
     if (!this.#isTailTrimmed && this.run.isComplete && !this.run.hasChunk) {
@@ -189,7 +191,7 @@ export class SegmentFeed {
   #wholeTicks(): number {
     const timing = this.#timing;
     if (timing === null || timing.timedToSeconds === 0 || this.#isAll) return Number.POSITIVE_INFINITY;
-    const held = Math.min(MAX_HELD_TICKS, this.#lookaheadTicks / 4);
+    const held = Math.min(MAX_HELD_TICKS, this.#aheadTicks / 4);
     // With the end of the word in hand it can still be made to fall to nothing.
     const wholeTicks = this.#events.words.endTicks - FADE_TICKS - this.#edgeTicks;
     return Math.max(wholeTicks, this.bufferedTicks - held);
@@ -204,7 +206,7 @@ export class SegmentFeed {
 
   /** Takes all that has come; up to where it is whole, or null where that is not known or no audio came. Throws what breaks the audio. */
   findWholeEnd(): WholeEnd | null {
-    this.#lookAhead(Number.POSITIVE_INFINITY);
+    this.#take(Number.POSITIVE_INFINITY);
     this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
     if (this.#source.receivedTicks === 0) return null;
     if (!this.#isLeadTrimmed) this.#trimLead();
@@ -274,7 +276,7 @@ export class SegmentFeed {
    * The feed is over then; the slices are good until it is closed.
    */
   takeRest(): Slice[] {
-    this.#lookAhead(Number.POSITIVE_INFINITY);
+    this.#take(Number.POSITIVE_INFINITY);
     this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
     if (this.isWhole) this.#finishTiming();
     const slices: Slice[] = [];
@@ -301,7 +303,14 @@ export class SegmentFeed {
     return (this.#pushedTicks + this.#droppedLeadTicks + READ_AHEAD_TICKS) / TICKS_PER_SECOND;
   }
 
-  #lookAhead(ticks: number): void {
+  get #lookaheadTicks(): number {
+    // Cues are made of all words that are there.
+    if (this.utterance.cues !== null) return this.#aheadTicks;
+    return Math.min(this.#aheadTicks, Math.max(READ_AHEAD_TICKS, this.#trimTicks));
+  }
+
+  /** Takes from the run until so much is in hand. */
+  #take(ticks: number): void {
     while (this.bufferedTicks < ticks || !this.#source.hasAudio) {
       const chunk = this.run.take();
       if (chunk === undefined) return;
@@ -320,7 +329,7 @@ export class SegmentFeed {
 
   /** False while all that came is silent and may all have to go. */
   #trimLead(): boolean {
-    // Not more than is read ahead, or silence would be waited for that can't come.
+    // Not more than is taken ahead, or silence would be waited for that can't come.
     const maxTicks = Math.min(this.#trimTicks, this.#lookaheadTicks);
     const limit: SilenceLimit = { maxTicks, keepTicks: KEEP_LEAD_TICKS };
     const isAll = this.run.isComplete && !this.run.hasChunk;

@@ -7,6 +7,7 @@
  * failure too.
  */
 import { GatewayError } from "../errors.ts";
+import type { BlockPool } from "../kit/block-pool.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Counters } from "../metrics/counters.ts";
 import type { Timing } from "../protocol/vocabulary.ts";
@@ -19,6 +20,7 @@ import type {
 } from "../upstream/types.ts";
 import type { TimedSegment } from "./segment-queue.ts";
 import { SoundFinder } from "./sound-finder.ts";
+import { WaitingChunks } from "./waiting-chunks.ts";
 
 /** Waits before the second, third, ... try, ms: long enough for a speech service to be started anew. */
 const RETRY_DELAYS_MS = [100, 300, 900, 1500];
@@ -53,6 +55,11 @@ export interface SegmentRunOptions {
   readonly counters: Counters;
   /** Longest wait for audio once the request has left, ms, twice as long with each further try; 0: no limit. */
   readonly firstAudioMs: number;
+  /**
+   * Where audio waits: for one who is done with what `take` returned at its next call. Default: what comes is kept as it is,
+   * and is the taker's to keep.
+   */
+  readonly blocks?: BlockPool;
   /** Something new can be taken, or the run ended or failed. */
   readonly onProgress: () => void;
 }
@@ -69,8 +76,7 @@ export class SegmentRun implements Run {
   #lateTimer: Timer | null = null;
   #tries = 0;
   #isTaken = false;
-  #chunks: SynthesisChunk[] = [];
-  #bytes = 0;
+  readonly #chunks: WaitingChunks;
   #isHeld = false;
   #isEnded = false;
   #error: GatewayError | null = null;
@@ -83,6 +89,7 @@ export class SegmentRun implements Run {
     this.sourceFormat = options.request.outputFormat;
     this.wantsTiming = options.request.wantsTiming;
     this.#sound = new SoundFinder(this.sourceFormat);
+    this.#chunks = new WaitingChunks({ pool: options.blocks ?? null, mayDivide: !this.wantsTiming });
     this.segment.times.openedMs = options.clock.nowMs();
     this.#open();
   }
@@ -95,21 +102,17 @@ export class SegmentRun implements Run {
     return this.#error;
   }
   get hasChunk(): boolean {
-    return this.#chunks.length > 0;
+    return !this.#chunks.isEmpty;
   }
 
   /** Bytes of audio that came and were not taken. */
   get waitingBytes(): number {
-    return this.#bytes;
+    return this.#chunks.audioBytes;
   }
 
   /** UTF-16 code units of text that are timed by what came and was not taken; counted at each call. */
   get waitingTimedChars(): number {
-    let chars = 0;
-    for (const { alignment } of this.#chunks) {
-      for (const character of alignment?.characters ?? []) chars += character.length;
-    }
-    return chars;
+    return this.#chunks.timedChars;
   }
 
   /** Reads nothing more from the upstream until `readOn`. Idempotent. */
@@ -128,10 +131,8 @@ export class SegmentRun implements Run {
 
   /** The oldest chunk not taken yet, or undefined. */
   take(): SynthesisChunk | undefined {
-    const chunk = this.#chunks.shift();
-    if (chunk === undefined) return undefined;
-    this.#isTaken = true;
-    this.#bytes -= chunk.audio.byteLength;
+    const chunk = this.#chunks.take();
+    if (chunk !== undefined) this.#isTaken = true;
     return chunk;
   }
 
@@ -142,8 +143,7 @@ export class SegmentRun implements Run {
     this.#stopWaiting();
     this.#synthesis?.abort();
     this.#synthesis = null;
-    this.#chunks = [];
-    this.#bytes = 0;
+    this.#chunks.clear();
     this.#isEnded = true;
   }
 
@@ -204,7 +204,6 @@ export class SegmentRun implements Run {
   #onChunk(chunk: SynthesisChunk): void {
     if (chunk.audio.byteLength > 0) this.#noteAudio(chunk.audio);
     this.#chunks.push(chunk);
-    this.#bytes += chunk.audio.byteLength;
     this.#options.onProgress();
   }
 
@@ -248,8 +247,7 @@ export class SegmentRun implements Run {
 
   /** What came of this try is not spoken. */
   #forget(): void {
-    this.#chunks = [];
-    this.#bytes = 0;
+    this.#chunks.clear();
     this.#isHeld = false;
     this.#sound = new SoundFinder(this.sourceFormat);
     this.characterCost = null;

@@ -24,6 +24,11 @@ export function bytesPerMs(format: string): number {
   return (facts.sampleRate * (facts.codec === "pcm" ? 2 : 1)) / 1000;
 }
 
+/** Whether a source keeps the very bytes of such a format that it was given (Opus), and does not copy them. */
+export function keepsBytes(format: string): boolean {
+  return parseUpstreamFormat(format)?.codec === "opus";
+}
+
 export interface Slice {
   /** The upstream's output_format. */
   readonly format: string;

@@ -294,7 +294,7 @@ export class Speech {
       store: this.#spareStore,
       baseTicks: this.edgeTicks,
       writer: this.#options.writer,
-      lookaheadTicks: tuning.aheadMs * TICKS_PER_MS,
+      aheadTicks: tuning.aheadMs * TICKS_PER_MS,
       trimTicks: tuning.seams.trimMs * TICKS_PER_MS,
       wants: (kind) => this.#options.audience.wasWanted(kind),
       isFollowed: () => this.#queue.length > 1,

@@ -52,6 +52,7 @@ it("lives, is ready, counts what it does, and is ready no more while it drains",
     const samples = samplesOf(metrics.body);
     expect(samples.get("voicewire_sessions")).toBe(1);
     expect(samples.get("voicewire_sessions_opened_total")).toBe(1);
+    expect(samples.get("voicewire_waiting_audio_bytes")).toBeGreaterThanOrEqual(0);
 
     const drained = gateway.drain();
     expect(await at("/readyz")).toMatchObject({ status: 503, body: '{"status":"draining"}' });

@@ -4,6 +4,7 @@
  */
 import type { OpusPool } from "../../src/audio/opus-pool.ts";
 import { Pacer } from "../../src/fanout/pacer.ts";
+import { BlockPool } from "../../src/kit/block-pool.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { createCounters } from "../../src/metrics/counters.ts";
 import { parseCommand } from "../../src/protocol/native.ts";
@@ -111,6 +112,7 @@ export function createRig(tuning: Partial<SessionTuning> = {}) {
       pacer: new Pacer(clock),
       upstream,
       opusPool: noOpus,
+      blocks: new BlockPool(),
       log: silentLog,
       counters,
       tuning: { ...TEST_TUNING, ...tuning },
