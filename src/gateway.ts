@@ -62,6 +62,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     timeoutMs: config.upstreamTimeoutMs,
     patienceMs: config.upstreamPatienceMs,
     failoverMs: config.upstreamFailoverMs,
+    onRead: () => pacer.catchUp(),
     log,
     clock,
   });

@@ -2,6 +2,9 @@
  * One timer for every session of the process: wakes at most once per slot and runs what is due. A thousand
  * sessions that each wake every 100 ms cost a thousand calls in twenty slots, not a thousand timers. Where phones are
  * played to, many that are due together are woken in groups, with a turn of the event loop between.
+ *
+ * A timer comes to its turn when all sockets have been read that had something: with a thousand answers on the way that
+ * is 50 to 130 ms later (bench p4). So whoever reads calls `catchUp` between two pieces.
  */
 import type { Clock, Timer } from "../kit/clock.ts";
 
@@ -91,6 +94,13 @@ export class Pacer {
     if (bucket === undefined) this.#slots.set(slot, [entry]);
     else bucket.push(entry);
     if (slot < this.#timerSlot) this.#arm(slot);
+  }
+
+  /** Wakes what is due if the timer should have fired by now; a comparison where it should not. Never inside a wake. */
+  catchUp(): void {
+    if (this.#timer === null || this.#clock.nowMs() < this.#timerSlot * SLOT_MS) return;
+    this.#timer.cancel();
+    this.#fire();
   }
 
   close(): void {

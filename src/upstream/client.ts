@@ -41,8 +41,11 @@ export interface UpstreamOptions {
   /** Told when a region goes down and when it is back. */
   readonly log?: Logger;
   readonly clock?: Clock;
-  /** Also offer HTTP/2 by ALPN, one request a connection; default false. */
-  readonly allowH2?: boolean;
+  /**
+   * Called behind each piece of an answer that was read: a turn of the event loop reads all that has come on all
+   * connections, and what falls due meanwhile need not wait for its end. Must not throw.
+   */
+  readonly onRead?: () => void;
 }
 
 export interface UpstreamStats {
@@ -114,7 +117,7 @@ class RegionalUpstream implements UpstreamClient {
           timeoutMs,
           patienceMs,
           clock: options.clock ?? systemClock,
-          allowH2: options.allowH2 ?? false,
+          onRead: options.onRead ?? (() => undefined),
           log: options.log ?? silentLog,
           onDown: (region) => regions.onDown(region),
         }),

@@ -7,18 +7,23 @@
  * clients that it has already forgotten; without one it opens a new connection for a request that is dispatched as
  * another ends, since the ending client is free only a turn later.
  */
+import type { TLSSocket } from "node:tls";
 import { buildConnector, Client } from "undici";
+import { READ_BYTES, SocketReader } from "./socket-reader.ts";
 
 export interface ConnectionsOptions {
   readonly origin: string;
   /** Longest wait for TCP and TLS, ms. */
   readonly connectTimeoutMs: number;
-  /** Also offer HTTP/2 by ALPN; still one request a connection. */
-  readonly allowH2: boolean;
 }
 
-/** What a socket reads ahead of a held request, bytes. */
-const HELD_SOCKET_BYTES = 1024;
+/** One, connected or not. */
+export interface Connection {
+  readonly client: Client;
+  /** How its socket is read. */
+  readonly reader: SocketReader;
+}
+
 /**
  * How long an idle connection is kept where the server does not say. Turns of a conversation are seconds apart and a
  * TLS handshake costs two round trips; a server that closes earlier is seen to close, and its connection is dropped.
@@ -32,52 +37,48 @@ const TCP_PROBE_MS = 15_000;
 
 export class Connections {
   readonly #options: ConnectionsOptions;
-  readonly #connect: buildConnector.connector;
-  readonly #all = new Set<Client>();
+  readonly #all = new Set<Connection>();
   /** The last one was used last. */
-  readonly #idle: Client[] = [];
+  readonly #idle: Connection[] = [];
+  /** All read into the same memory. */
+  readonly #readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
+  /** Of the latest handshake; resumed by the next one. */
+  #tlsSession: Buffer | undefined;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
-    // One connector for all clients: it holds the TLS sessions that later handshakes resume.
-    this.#connect = buildConnector({
-      timeout: options.connectTimeoutMs,
-      allowH2: options.allowH2,
-      keepAliveInitialDelay: TCP_PROBE_MS,
-      // A socket goes on reading for a request that is held until so much waits in it: little, so that what an upstream
-      // sends in small pieces gathers in the kernel and is read in one system call.
-      highWaterMark: HELD_SOCKET_BYTES,
-    } as buildConnector.BuildOptions);
   }
 
   /** How many are connected. Looks at each: for statistics, not for every request. */
   get connected(): number {
     let count = 0;
-    for (const client of this.#all) count += client.stats.connected ? 1 : 0;
+    for (const { client } of this.#all) count += client.stats.connected ? 1 : 0;
     return count;
   }
 
   /** An idle connection, a connected one if there is any, else a new one. To be given back by `release`. */
-  take(): Client {
-    const connected = this.#idle.findLastIndex((client) => client.stats.connected);
+  take(): Connection {
+    const connected = this.#idle.findLastIndex(({ client }) => client.stats.connected);
     // None is connected: -1, which takes the one that was used last.
-    const [client] = this.#idle.splice(connected, 1);
-    return client ?? this.#open();
+    const [connection] = this.#idle.splice(connected, 1);
+    return connection ?? this.#open();
   }
 
-  release(client: Client): void {
-    this.#idle.push(client);
+  release(connection: Connection): void {
+    connection.reader.release();
+    this.#idle.push(connection);
   }
 
   /** Destroys every connection with what is on it. */
   async destroy(): Promise<void> {
-    await Promise.all([...this.#all].map((client) => client.destroy()));
+    await Promise.all([...this.#all].map(({ client }) => client.destroy()));
   }
 
-  #open(): Client {
+  #open(): Connection {
+    const reader = new SocketReader(this.#readBuffer);
     const client = new Client(this.#options.origin, {
-      connect: this.#connect,
-      allowH2: this.#options.allowH2,
+      connect: this.#connectorOf(reader),
+      allowH2: false,
       pipelining: 1,
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
@@ -86,7 +87,38 @@ export class Connections {
       headersTimeout: 0,
       bodyTimeout: 0,
     });
-    this.#all.add(client);
-    return client;
+    const connection = { client, reader };
+    this.#all.add(connection);
+    return connection;
+  }
+
+  /** undici's own connector, for sockets that `reader` reads. */
+  #connectorOf(reader: SocketReader): buildConnector.connector {
+    return (target, callback) => {
+      const options = {
+        timeout: this.#options.connectTimeoutMs,
+        allowH2: false,
+        keepAliveInitialDelay: TCP_PROBE_MS,
+        onread: reader.onread,
+        session: this.#tlsSession,
+      };
+      buildConnector(options as buildConnector.BuildOptions)(target, (...[error, socket]) => {
+        if (error !== null) {
+          callback(error, null);
+          return;
+        }
+        reader.attach(socket);
+        if (target.protocol === "https:") this.#keepSession(socket as TLSSocket);
+        callback(null, socket);
+      });
+    };
+  }
+
+  #keepSession(socket: TLSSocket): void {
+    this.#tlsSession = socket.getSession() ?? this.#tlsSession;
+    // TLS 1.3: a ticket comes behind the handshake, and is good for one more.
+    socket.on("session", (session) => {
+      this.#tlsSession = session;
+    });
   }
 }

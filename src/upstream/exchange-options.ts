@@ -36,6 +36,8 @@ export interface ExchangeOptions {
   /** Longest wait for the first piece of the body from there, ms. */
   readonly firstPieceMs: number;
   readonly origin: string;
+  /** Behind each piece that was handed on. */
+  readonly onRead: () => void;
   /** The connection and the permit are free again; called once. */
   readonly onReleased: () => void;
   /**

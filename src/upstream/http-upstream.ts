@@ -34,7 +34,8 @@ export interface HttpUpstreamOptions {
   readonly timeoutMs: number;
   readonly patienceMs: number;
   readonly clock: Clock;
-  readonly allowH2: boolean;
+  /** As UpstreamOptions.onRead. */
+  readonly onRead: () => void;
   /** What each request says of this upstream: null = it works, else how it failed. */
   readonly onOutcome: (fault: ErrorCode | null) => void;
 }
@@ -61,6 +62,7 @@ const FORWARD_PATIENCE = 3;
 const MAX_CONNECT_MS = 5000;
 
 export class HttpUpstream {
+  readonly #onRead: () => void;
   readonly #onOutcome: (fault: ErrorCode | null) => void;
   readonly #governor: Governor;
   readonly #connections: Connections;
@@ -88,12 +90,12 @@ export class HttpUpstream {
     this.#clock = options.clock;
     this.#timeoutMs = options.timeoutMs;
     this.#patienceMs = options.patienceMs;
+    this.#onRead = options.onRead;
     this.#onOutcome = options.onOutcome;
     this.#governor = new Governor({ max: options.maxConnections, maxWaiting: options.maxQueued });
     this.#connections = new Connections({
       origin: url.origin,
       connectTimeoutMs: Math.min(options.timeoutMs, MAX_CONNECT_MS),
-      allowH2: options.allowH2,
     });
   }
 
@@ -172,9 +174,9 @@ export class HttpUpstream {
     if (this.#isDraining || this.#connections.connected > 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const permit = this.#governor.request(UNLIMITED, () => {
-        const client = this.#connections.take();
+        const connection = this.#connections.take();
         const done = (thrown: Error) => {
-          this.#connections.release(client);
+          this.#connections.release(connection);
           permit?.release();
           if (thrown === CONNECTED) {
             resolve();
@@ -188,7 +190,7 @@ export class HttpUpstream {
         const onRequestStart = () => {
           throw CONNECTED;
         };
-        client.dispatch(
+        connection.client.dispatch(
           { method: "GET", path: "/" },
           { onRequestStart, onResponseError: (_controller, thrown) => done(thrown) },
         );
@@ -242,6 +244,7 @@ export class HttpUpstream {
       headersMs: wanted.headersMs ?? timeoutMs,
       firstPieceMs: wanted.firstPieceMs ?? timeoutMs,
       origin: this.#origin,
+      onRead: this.#onRead,
       onReleased: () => this.#onReleased(exchange),
       onOutcome: wanted.onOutcome ?? this.#onOutcome,
     });

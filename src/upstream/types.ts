@@ -94,7 +94,10 @@ export interface SynthesisHandlers {
 
 /** One open synthesis. */
 export interface Synthesis {
-  /** Stops reading: the upstream's TCP window closes behind it. At most what is already parsed still arrives. */
+  /**
+   * Stops reading: the upstream's TCP window closes behind it. Called from `chunk`, the rest of what was read together with
+   * it still arrives (at most 32 KB); called from elsewhere, nothing.
+   */
   pause(): void;
   resume(): void;
   /** Destroys the request and its body now; no handler is called any more. Idempotent. */

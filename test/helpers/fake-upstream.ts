@@ -6,10 +6,12 @@
  *   upstream.use(() => refusal(429, "too_many_concurrent_requests"));    // from the next request on
  *   upstream.use((request) => speechAnswer(speechFor(request), { isTimed: isTimed(request), tail: ["reset"] }));
  */
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type RequestListener } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
 import { type FakeRequest, type FakeScript, serve } from "./fake-answer.ts";
 import { speaking } from "./fake-scripts.ts";
+import { TEST_CERTIFICATE, TEST_KEY } from "./test-certificate.ts";
 
 export type { FakeReaction, FakeRequest, FakeScript, FakeStep } from "./fake-answer.ts";
 export {
@@ -38,6 +40,8 @@ export interface FakeUpstream extends AsyncDisposable {
 export interface FakeUpstreamOptions {
   /** For one that comes back where another was; default a free one. */
   readonly port?: number;
+  /** Over TLS; who connects has to trust the test's certificate. */
+  readonly isTls?: boolean;
 }
 
 /** Without a script it speaks: see `speaking`. */
@@ -48,10 +52,14 @@ export async function startFakeUpstream(
   const requests: FakeRequest[] = [];
   const connections = { opened: 0, open: 0 };
   let current = script;
-  const server = createServer((incoming, response) => {
+  const listener: RequestListener = (incoming, response) => {
     void serve(incoming, response, (request) => current(request, requests.push(request) - 1));
-  });
-  server.on("connection", (socket) => {
+  };
+  const server =
+    options.isTls === true
+      ? createTlsServer({ key: TEST_KEY, cert: TEST_CERTIFICATE }, listener)
+      : createServer(listener);
+  server.on("connection", (socket: Socket) => {
     connections.opened += 1;
     connections.open += 1;
     socket.setNoDelay(true);
@@ -67,7 +75,7 @@ export async function startFakeUpstream(
       server.closeAllConnections();
     });
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: options.isTls === true ? `https://localhost:${port}` : `http://127.0.0.1:${port}`,
     requests,
     connections,
     use: (next) => {

@@ -1,9 +1,11 @@
 /** Pause, abort, deadlines, permits and shutdown of the upstream client, against a real server. */
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { UpstreamClient } from "../../../src/upstream/client.ts";
+import { READ_BYTES } from "../../../src/upstream/socket-reader.ts";
 import type { Synthesis } from "../../../src/upstream/types.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import {
+  type FakeRequest,
   type FakeUpstream,
   isTimed,
   ndjsonSpeech,
@@ -11,6 +13,7 @@ import {
   speechAnswer,
   startFakeUpstream,
 } from "../../helpers/fake-upstream.ts";
+import { trustTestCertificate } from "../../helpers/test-certificate.ts";
 import { until } from "../../helpers/until.ts";
 import { clientOf, RAW_SPEECH, Recorder, SPEECH, turns } from "./rig.ts";
 
@@ -28,6 +31,15 @@ function openOn(client: UpstreamClient, request = RAW_SPEECH): Opened {
   return { recorder, synthesis: client.open(request, recorder) };
 }
 
+/** TLS writes behind its back: a server is blocked for good when it has written nothing for a while. */
+async function writtenWhenBlocked(request: FakeRequest): Promise<number> {
+  for (;;) {
+    const written = request.bytesWritten;
+    await turns(200);
+    if (request.isBlocked && request.bytesWritten === written) return written;
+  }
+}
+
 function openMany(client: UpstreamClient, count: number): Opened[] {
   return Array.from({ length: count }, () => openOn(client));
 }
@@ -38,17 +50,25 @@ function requestOf(server: FakeUpstream, index = 0) {
   return request;
 }
 
-describe("Synthesis.pause()", () => {
+describe.each([
+  ["TCP", false],
+  ["TLS", true],
+])("Synthesis.pause() over %s", (_name, isTls) => {
+  let trust: Disposable | null = null;
+  beforeAll(() => {
+    trust = isTls ? trustTestCertificate() : null;
+  });
+  afterAll(() => trust?.[Symbol.dispose]());
+
   it("closes the TCP window until resume()", async () => {
-    await using server = await startFakeUpstream(() => ENDLESS);
+    await using server = await startFakeUpstream(() => ENDLESS, { isTls });
     await using client = clientOf(server.url);
     const { recorder, synthesis } = openOn(client);
     await until("the first audio", () => recorder.bytes > 0);
     synthesis.pause();
     const received = recorder.bytes;
     // The kernel's buffers fill up, then the server's write blocks and stays blocked.
-    await until("the server to be blocked", () => requestOf(server).isBlocked);
-    const written = requestOf(server).bytesWritten;
+    const written = await writtenWhenBlocked(requestOf(server));
     await turns(200);
     expect(requestOf(server).bytesWritten).toBe(written);
     expect(recorder.bytes).toBe(received);
@@ -62,8 +82,9 @@ describe("Synthesis.pause()", () => {
     const text = "All that was said has to come, and in its order. ".repeat(10);
     const speech = ndjsonSpeech({ text, format: "pcm_16000", charsPerChunk: 2 });
     for (const request of [RAW_SPEECH, SPEECH]) {
-      await using server = await startFakeUpstream(() =>
-        speechAnswer(speech, { isTimed: request.wantsTiming, splitBytes: 4099 }),
+      await using server = await startFakeUpstream(
+        () => speechAnswer(speech, { isTimed: request.wantsTiming, splitBytes: 4099 }),
+        { isTls },
       );
       await using client = clientOf(server.url);
       const recorder = new Recorder();
@@ -87,10 +108,13 @@ describe("Synthesis.pause()", () => {
     const gate = new Promise<void>((resolve) => {
       go = resolve;
     });
-    await using server = await startFakeUpstream(() => ({
-      headers: AUDIO_TYPE,
-      body: ["one", { until: gate }, "two"],
-    }));
+    await using server = await startFakeUpstream(
+      () => ({
+        headers: AUDIO_TYPE,
+        body: ["one", { until: gate }, "two"],
+      }),
+      { isTls },
+    );
     await using client = clientOf(server.url);
     const { recorder, synthesis } = openOn(client);
     await until("the first piece", () => recorder.bytes === 3);
@@ -107,7 +131,7 @@ describe("Synthesis.pause()", () => {
   });
 
   it("before anything has come holds back the body", async () => {
-    await using server = await startFakeUpstream();
+    await using server = await startFakeUpstream(speaking(), { isTls });
     await using client = clientOf(server.url);
     const { recorder, synthesis } = openOn(client);
     synthesis.pause();
@@ -118,6 +142,62 @@ describe("Synthesis.pause()", () => {
     await recorder.over();
     expect(recorder.isEnded).toBe(true);
   });
+
+  it("from inside a chunk lets the rest of that read come, and no more", async () => {
+    await using server = await startFakeUpstream(() => ENDLESS, { isTls });
+    await using client = clientOf(server.url);
+    const { recorder, synthesis } = openOn(client);
+    // TLS is parsed a moment after it was read, when a second read may be on its way.
+    const mostBytes = (isTls ? 2 : 1) * READ_BYTES;
+    for (let round = 0; round < 200; round += 1) {
+      const before = recorder.bytes;
+      let pausedAt = 0;
+      recorder.onChunk = () => {
+        synthesis.pause();
+        pausedAt ||= recorder.bytes;
+      };
+      synthesis.resume();
+      await until("the next read", () => pausedAt > 0);
+      await turns(4);
+      expect(recorder.bytes - before).toBeLessThanOrEqual(mostBytes);
+    }
+    synthesis.abort();
+  });
+
+  it("aborted with the end of the answer held back it frees its place", async () => {
+    let go = (): void => undefined;
+    const gate = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    const script = () => ({ headers: AUDIO_TYPE, body: ["one", { until: gate }, "two"] });
+    await using server = await startFakeUpstream(script, { isTls });
+    await using client = clientOf(server.url, { maxConnections: 1 });
+    const { recorder, synthesis } = openOn(client);
+    await until("the first piece", () => recorder.bytes === 3);
+    synthesis.pause();
+    go();
+    await until("the server's last byte", () => requestOf(server).isFinished);
+    await turns(50);
+    synthesis.abort();
+    await until("the place to be free", () => client.stats().open === 0);
+    const next = openOn(client);
+    await next.recorder.over();
+    expect(next.recorder.audio.toString()).toBe("onetwo");
+    expect(recorder.audio.toString()).toBe("one");
+  });
+});
+
+it("onRead is called behind each piece of an answer", async () => {
+  const seen: number[] = [];
+  const recorder = new Recorder();
+  await using server = await startFakeUpstream(() => ({
+    headers: AUDIO_TYPE,
+    body: ["one", { afterMs: 5 }, "two"],
+  }));
+  await using client = clientOf(server.url, { onRead: () => seen.push(recorder.bytes) });
+  client.open(RAW_SPEECH, recorder);
+  await recorder.over();
+  expect(seen).toEqual([3, 6]);
 });
 
 describe("Synthesis.resume()", () => {

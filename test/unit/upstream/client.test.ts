@@ -11,7 +11,7 @@ import {
   startFakeUpstream,
 } from "../../helpers/fake-upstream.ts";
 import { until } from "../../helpers/until.ts";
-import { clientOf, RAW_SPEECH, Recorder, SPEECH, turns } from "./rig.ts";
+import { clientOf, RAW_SPEECH, Recorder, SPEECH } from "./rig.ts";
 
 const DIALOGUE: DialogueRequest = {
   kind: "dialogue",
@@ -302,16 +302,6 @@ describe("UpstreamClient connections", () => {
     await until("the connection to be gone", () => client.stats().connected === 0);
     await client.get("/v1/voices");
     expect(server.connections.opened).toBe(2);
-  });
-
-  it("stays on HTTP/1.1 with allowH2 where the server has nothing else", async () => {
-    await using server = await startFakeUpstream();
-    await using client = clientOf(server.url, { allowH2: true });
-    const recorder = new Recorder();
-    client.open(SPEECH, recorder);
-    await recorder.over();
-    await turns();
-    expect(recorder.isEnded).toBe(true);
   });
 });
 
