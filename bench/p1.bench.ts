@@ -2,6 +2,7 @@
 import {
   type Bench,
   type Contestant,
+  coresNote,
   measureWindow,
   runBench,
   speakMessage,
@@ -129,8 +130,7 @@ function describe(
   return (
     `P1 ${run.contestant}, ${run.mode.label}: ${usPerFrame(window).toFixed(2)} us/frame, ` +
     `${window.frames} frames (${((100 * window.frames) / expected).toFixed(1)}% of ${Math.round(expected)}), ` +
-    `${window.texts} text messages; cores: server ${(window.cpuMs / window.seconds / 1000).toFixed(2)}, ` +
-    `load ${window.loadCores.toFixed(2)}, upstream ${window.otherCores.toFixed(2)}; ` +
+    `${window.texts} text messages; ${coresNote(window)}; ` +
     `${window.open} connections open, ${run.failed} failed`
   );
 }

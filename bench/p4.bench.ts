@@ -1,5 +1,5 @@
 /** P4: a thousand sessions in real time over minutes: how late frames are, whether the grid drifts, and none too early. */
-import { type Bench, measureWindow, runBench, speakMessage, speechText } from "./kit/bench.ts";
+import { type Bench, coresNote, measureWindow, runBench, speakMessage, speechText } from "./kit/bench.ts";
 import type { GridSummary, LatenessSummary } from "./kit/commands.ts";
 import { wait } from "./kit/monotonic.ts";
 
@@ -50,8 +50,7 @@ runBench(async (bench) => {
   const grid = await load.ask("grid", { group: "sessions" });
   const [gatewayStallMs, loadStallMs] = await Promise.all([gateway.stopStallWatch(), load.stopStallWatch()]);
   bench.note(
-    `P4: longest stall of the event loop: gateway ${gatewayStallMs.toFixed(0)} ms, load ${loadStallMs.toFixed(0)} ms; cores: server ` +
-      `${(window.cpuMs / window.seconds / 1000).toFixed(2)}, load ${window.loadCores.toFixed(2)}, upstream ${window.otherCores.toFixed(2)}; ` +
+    `P4: longest stall of the event loop: gateway ${gatewayStallMs.toFixed(0)} ms, load ${loadStallMs.toFixed(0)} ms; ${coresNote(window)}; ` +
       `${((100 * window.frames) / (sessions * 50 * window.seconds)).toFixed(2)}% of the frames came; ${window.open} connections open; longest round trip of an anchor ${worstRoundTripMs.toFixed(2)} ms`,
   );
   report(bench, { lateness, grid, sessions });

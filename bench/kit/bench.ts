@@ -1,14 +1,13 @@
 /** What every bench starts with: its options, the processes it needs, and the rows that it reports to the runner. */
 
 import type {
-  Counters,
   GatewayOptions,
   LoadCommands,
   NoCommands,
   UpstreamCommands,
   UpstreamOptions,
 } from "./commands.ts";
-import { cpuMs } from "./cpu.ts";
+import { cpuMs, stolenMs } from "./cpu.ts";
 import { Fixture } from "./fixture.ts";
 import { wait } from "./monotonic.ts";
 
@@ -147,6 +146,8 @@ export interface Window {
   /** Share of one core that each of the other processes took. */
   readonly loadCores: number;
   readonly otherCores: number;
+  /** That the host of a virtual machine gave to others while this one wanted them: what is late then is not ours. */
+  readonly stolenCores: number;
 }
 
 export interface WindowArgs {
@@ -161,11 +162,12 @@ export interface WindowArgs {
 /** Server CPU and what the load client received between two moments. */
 export async function measureWindow(args: WindowArgs): Promise<Window> {
   const { load, group } = args;
-  const snapshot = async (): Promise<{ counters: Counters; server: number; load: number; other: number }> => {
+  const snapshot = async () => {
     const counters = await load.ask("counters", { group });
     return {
       counters,
       server: cpuMs(args.serverPid),
+      stolen: stolenMs(),
       load: cpuMs(load.pid),
       other: args.otherPid === undefined ? 0 : cpuMs(args.otherPid),
     };
@@ -183,7 +185,15 @@ export async function measureWindow(args: WindowArgs): Promise<Window> {
     open: after.counters.open,
     loadCores: (after.load - before.load) / ms,
     otherCores: (after.other - before.other) / ms,
+    stolenCores: (after.stolen - before.stolen) / ms,
   };
+}
+
+/** For a bench's note: which cores the window had, and who used them. */
+export function coresNote({ cpuMs: serverMs, seconds, loadCores, otherCores, stolenCores }: Window): string {
+  const server = (serverMs / seconds / 1000).toFixed(2);
+  const others = `load ${loadCores.toFixed(2)}, upstream ${otherCores.toFixed(2)}`;
+  return `cores: server ${server}, ${others}, taken by the host ${stolenCores.toFixed(2)}`;
 }
 
 /** CPU of the server per delivered frame, us. */

@@ -24,3 +24,9 @@ function childrenOf(pid: number): number[] {
     .filter((text) => text.trim() !== "")
     .map(Number);
 }
+
+/** CPU time of all cores that the host gave to others while this machine wanted it, ms since it started (proc(5): steal). */
+export function stolenMs(): number {
+  const fields = readFileSync("/proc/stat", "latin1").split("\n", 1)[0]?.split(/\s+/) ?? [];
+  return Number(fields[8] ?? 0) * TICK_MS;
+}
