@@ -61,7 +61,7 @@ const COUNTERS: Record<
 
 export interface Gauges {
   readonly sessions: () => number;
-  /** Memory that audio waits in which came from the upstream and was not made into frames. */
+  /** Memory lent to G.711 and PCM of live sessions that has come and was not taken; Opus is not counted. */
   readonly waitingAudioBytes: () => number;
   readonly upstreamOpen: () => number;
   readonly upstreamQueued: () => number;
@@ -87,7 +87,7 @@ export function createExposition(counters: Counters, gauges: Gauges): () => Prom
   addGauge(registry, { name: "voicewire_sessions", help: "Sessions open now", read: gauges.sessions });
   addGauge(registry, {
     name: "voicewire_waiting_audio_bytes",
-    help: "Memory that audio waits in which came from the upstream and was not made into frames",
+    help: "Memory of audio (G.711 and PCM of live sessions) that has come from the upstream and was not taken",
     read: gauges.waitingAudioBytes,
   });
   addGauge(registry, {

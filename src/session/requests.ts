@@ -4,6 +4,7 @@
  * budget allows.
  */
 import { type GatewayError, toGatewayError } from "../errors.ts";
+import { READ_BYTES } from "../upstream/types.ts";
 import type { Audience } from "./audience.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { SessionDeps } from "./ports.ts";
@@ -17,7 +18,7 @@ import type { Utterance } from "./utterance.ts";
 
 /** Audio in hand, ms, with which a wake is not waited for: the timing of what is sent next is among it. */
 const CALM_AHEAD_MS = 250;
-/** A request that was full is read on when no more than this is left: pieces of 64 KiB are seconds of telephone sound. */
+/** A request that was full is read on when no more than this is left: one read is seconds of telephone sound. */
 const READ_ON_MS = 1000;
 const MAX_OPEN = 2;
 
@@ -139,7 +140,7 @@ export class Requests {
   holdReading(isAwaited: boolean): void {
     for (const open of this.#runs) {
       const aheadMs = this.#aheadMs(open);
-      if (aheadMs > this.#options.deps.tuning.aheadMs) open.isFull = true;
+      if (aheadMs > this.#fullMs(open)) open.isFull = true;
       if (open.isFull || (!isAwaited && aheadMs > CALM_AHEAD_MS)) open.run.hold?.();
     }
   }
@@ -147,8 +148,7 @@ export class Requests {
   /** Lets upstreams send again that are not full, or have been mostly used up since they were. */
   readOn(): void {
     for (const open of this.#runs) {
-      if (this.#aheadMs(open) < Math.min(READ_ON_MS, this.#options.deps.tuning.aheadMs / 2))
-        open.isFull = false;
+      if (this.#aheadMs(open) < this.#readOnMs) open.isFull = false;
       if (!open.isFull) open.run.readOn?.();
     }
   }
@@ -157,6 +157,16 @@ export class Requests {
     this.#isClosed = true;
     for (const { run } of this.#runs) run.abort();
     this.#runs = [];
+  }
+
+  get #readOnMs(): number {
+    return Math.min(READ_ON_MS, this.#options.deps.tuning.aheadMs / 2);
+  }
+
+  /** With so much in hand another read may bring more than there is to be. */
+  #fullMs({ run }: OpenRun): number {
+    const readMs = READ_BYTES / bytesPerMs(run.sourceFormat);
+    return Math.max(this.#readOnMs, this.#options.deps.tuning.aheadMs - readMs);
   }
 
   #aheadMs({ run }: OpenRun): number {

@@ -153,7 +153,9 @@ export class SegmentFeed {
 
   /** Whether anything has come that is to be looked at now, or the end. */
   get hasUnread(): boolean {
-    if (this.run.hasChunk) return this.bufferedTicks < this.#lookaheadTicks;
+    if (this.run.hasChunk) {
+      return this.bufferedTicks < (this.#isUntimed ? this.#aheadTicks : this.#lookaheadTicks);
+    }
     return this.run.isComplete && !this.#isTailTrimmed;
   }
 
@@ -166,6 +168,10 @@ export class SegmentFeed {
   #look(): boolean {
     this.#take(this.#lookaheadTicks);
     this.#timing?.readUpTo(this.#timedToSeconds);
+    if (this.#isUntimed) {
+      this.#take(this.#aheadTicks);
+      this.#timing?.readUpTo(this.#timedToSeconds);
+    }
     if (!this.#isLeadTrimmed && !this.#trimLead()) return false;
     if (!this.#isTailTrimmed && this.run.isComplete && !this.run.hasChunk) {
       this.#finishTiming();
@@ -307,6 +313,13 @@ export class SegmentFeed {
     // Cues are made of all words that are there.
     if (this.utterance.cues !== null) return this.#aheadTicks;
     return Math.min(this.#aheadTicks, Math.max(READ_AHEAD_TICKS, this.#trimTicks));
+  }
+
+  /** No times have come for what is pushed next: they may be behind, or be estimated when the end has come. */
+  get #isUntimed(): boolean {
+    if (this.#timing === null) return false;
+    const pushedTicks = this.#pushedTicks + this.#droppedLeadTicks;
+    return this.#timing.timedToSeconds * TICKS_PER_SECOND < pushedTicks + TIMED_AHEAD_TICKS;
   }
 
   /** Takes from the run until so much is in hand. */

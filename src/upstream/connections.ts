@@ -9,7 +9,8 @@
  */
 import type { TLSSocket } from "node:tls";
 import { buildConnector, Client } from "undici";
-import { READ_BYTES, SocketReader } from "./socket-reader.ts";
+import { SocketReader } from "./socket-reader.ts";
+import { READ_BYTES } from "./types.ts";
 
 export interface ConnectionsOptions {
   readonly origin: string;

@@ -36,7 +36,7 @@ export interface ExchangeOptions {
   /** Longest wait for the first piece of the body from there, ms. */
   readonly firstPieceMs: number;
   readonly origin: string;
-  /** Behind each piece that was handed on. */
+  /** Behind each piece that was read, and behind each that was held and is handed on. Must not throw. */
   readonly onRead: () => void;
   /** The connection and the permit are free again; called once. */
   readonly onReleased: () => void;

@@ -73,7 +73,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.#phase === "over";
   }
 
-  /** No data after this but the rest of the read that is being handed on; nothing more is read and the TCP window closes. */
+  /** No data after this but the rest of what is being handed on; nothing more is read and the TCP window closes. */
   pause(): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
@@ -131,7 +131,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (status >= 400) this.#judge(status >= 500 ? "upstream_failed" : null);
     this.#phase = "answering";
     this.#holdReading();
-    // Views of the first piece that was read: kept for the whole answer, they would keep its 64 KiB alive.
+    // Views of the first read: kept for the whole answer, they would keep all of it alive.
     controller.rawHeaders = [];
     try {
       this.#options.receiver.head(status, headers);
@@ -156,6 +156,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
     if (this.#isHeldBack && !this.isOver) {
       this.#isEndHeld = true;
+      // The upstream is done with it, whenever its end is told.
+      this.#freeConnection();
       return;
     }
     this.#end();
@@ -179,7 +181,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     const progress = this.#phase === "answering" ? "answering" : "asking";
-    // What it broke off behind was read.
+    // What was read before it broke off.
     this.#handHeld();
     const isFirstEnd = this.#close();
     this.#leave();
@@ -232,24 +234,25 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #goOn(): void {
     if (this.isOver || this.#isPaused) return;
     if (this.#phase !== "waiting") this.#silence.goOn();
-    // A held piece may fill the receiver again.
-    while (this.#held.length > 0 && !this.isOver && !this.#isPaused) this.#handNext();
-    if (this.isOver || this.#isPaused) return;
+    // Whole, as a read is: who pauses meanwhile gets the rest of it, and none follows.
+    this.#handHeld();
+    if (this.isOver) return;
     if (this.#isEndHeld) this.#end();
-    else this.#connection?.reader.release();
+    else if (!this.#isPaused) this.#connection?.reader.release();
   }
 
   #handHeld(): void {
-    while (this.#held.length > 0 && !this.isOver) this.#handNext();
+    while (!this.isOver) {
+      const piece = this.#held.shift();
+      if (piece === undefined) return;
+      this.#handData(piece);
+      this.#options.onRead();
+    }
   }
 
-  #handNext(): void {
-    const piece = this.#held.shift();
-    if (piece !== undefined) this.#handData(piece);
-  }
-
-  /** What has come now is for when it goes on. */
+  /** What has come now is for when it goes on, or stands behind what is. */
   get #isHeldBack(): boolean {
+    if (this.#held.length > 0) return true;
     return this.#isPaused && (this.#lastRead === null || this.#lastRead !== this.#connection?.reader.reading);
   }
 
@@ -295,8 +298,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   /** Ends it from our side: by `cut` where undici has it. */
   #drop(cut: () => void): void {
-    // Of an answer whose end was read undici knows nothing any more.
-    if (this.#connection === null || this.#isEndHeld) this.#leave();
+    if (this.#connection === null) this.#leave();
     else cut();
   }
 

@@ -8,9 +8,7 @@
 import type { OnReadOpts, Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
-
-/** Most that is read at once, bytes: four seconds of telephone sound, two of it with timing. */
-export const READ_BYTES = 32 * 1024;
+import { READ_BYTES } from "./types.ts";
 
 export class SocketReader {
   /** For `net.connect` and `tls.connect`. */

@@ -92,11 +92,15 @@ export interface SynthesisHandlers {
   error(error: GatewayError): void;
 }
 
+/** Most that is read of a response at once, bytes: four seconds of telephone sound, two of it with timing. */
+export const READ_BYTES = 32 * 1024;
+
 /** One open synthesis. */
 export interface Synthesis {
   /**
    * Stops reading: the upstream's TCP window closes behind it. Called from `chunk`, the rest of what was read together with
-   * it still arrives (at most 32 KB); called from elsewhere, nothing.
+   * it may still arrive (at most `READ_BYTES`). What was read and does not is held (over TLS up to two reads) and comes first
+   * when it goes on; where the response breaks off, it comes before the error.
    */
   pause(): void;
   resume(): void;

@@ -33,4 +33,40 @@ describe("a response without times", () => {
     expect([abc?.text, def?.text]).toEqual(["Abc", "Def"]);
     expect((def?.start_ms ?? 0) - (abc?.start_ms ?? 0)).toBeCloseTo(DEF_MS, 0);
   });
+
+  it.each([
+    ["none at all", null],
+    ["those of its last chunk", "last"],
+  ])("tells its words as soon as it has come, with %s", (_, alignedChunk) => {
+    const rig = stage("format=ulaw_8000&events=words", { aheadMs: 5000 });
+    const text = "abc ".repeat(20).trim();
+    rig.send({ type: "speak", text, voice_id: VOICE, utterance_id: "u" });
+    const [request] = rig.requests;
+    const audio = spell("abc ".repeat(20));
+    const chunkMs = 200;
+    const totalMs = audio.length / 8;
+    // Longer than what is taken ahead of what is spoken, and all of it is there.
+    expect(totalMs).toBeGreaterThan(3000);
+    expect(totalMs).toBeLessThan(5000);
+    const characters = [...text];
+    const times = characters.map((_character, index) => (index * CHAR_MS) / 1000);
+    const alignment = {
+      characters,
+      character_start_times_seconds: times,
+      character_end_times_seconds: times.map((seconds) => seconds + CHAR_MS / 1000),
+    };
+    request?.head();
+    for (let atMs = 0; atMs < totalMs; atMs += chunkMs) {
+      const isLast = atMs + chunkMs >= totalMs;
+      request?.handlers.chunk({
+        audio: audio.slice(atMs * 8, (atMs + chunkMs) * 8),
+        alignment: alignedChunk === "last" && isLast ? alignment : null,
+        normalizedAlignment: null,
+        voiceSegments: [],
+      });
+    }
+    request?.handlers.end();
+    rig.clock.advance(200);
+    expect(rig.sink.eventsOf("words").flatMap((event) => event.words)[0]).toMatchObject({ text: "abc" });
+  });
 });

@@ -1,8 +1,7 @@
 /** Pause, abort, deadlines, permits and shutdown of the upstream client, against a real server. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { UpstreamClient } from "../../../src/upstream/client.ts";
-import { READ_BYTES } from "../../../src/upstream/socket-reader.ts";
-import type { Synthesis } from "../../../src/upstream/types.ts";
+import { READ_BYTES, type Synthesis } from "../../../src/upstream/types.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import {
   type FakeRequest,
@@ -164,7 +163,50 @@ describe.each([
     synthesis.abort();
   });
 
-  it("aborted with the end of the answer held back it frees its place", async () => {
+  it("keeps the order of what is held and what comes in the same read, when it goes on in its middle", async () => {
+    const letters = [..."abcdefghij"];
+    const inOneRead = { headers: AUDIO_TYPE, body: [{ afterMs: 30 }, ...letters] };
+    await using server = await startFakeUpstream(() => inOneRead, { isTls });
+    let pieces = 0;
+    // As a wake does that falls due between two pieces.
+    const onRead = (): void => {
+      pieces += 1;
+      if (pieces % 4 === 0) opened.synthesis.resume();
+    };
+    await using client = clientOf(server.url, { onRead });
+    const opened = openOn(client);
+    const { recorder, synthesis } = opened;
+    recorder.onChunk = () => synthesis.pause();
+    await until("the head", () => recorder.heads.length === 1);
+    synthesis.pause();
+    await until("the server's last byte", () => requestOf(server).isFinished);
+    for (let turn = 0; turn < 100 && !recorder.isEnded; turn += 1) {
+      await turns(2);
+      synthesis.resume();
+    }
+    expect(recorder.audio.toString()).toBe("abcdefghij");
+    expect(recorder.isEnded).toBe(true);
+  });
+
+  it("hands on what it has read whole, however often the receiver pauses", async () => {
+    const body = Array.from({ length: 50 }, () => Buffer.alloc(160, 0x7f));
+    await using server = await startFakeUpstream(() => ({ headers: AUDIO_TYPE, body }), { isTls });
+    await using client = clientOf(server.url);
+    const { recorder, synthesis } = openOn(client);
+    recorder.onChunk = () => synthesis.pause();
+    await until("the head", () => recorder.heads.length === 1);
+    await until("the server's last byte", () => requestOf(server).isFinished);
+    await turns(50);
+    let resumes = 0;
+    for (; !recorder.isEnded && resumes < 50; resumes += 1) {
+      synthesis.resume();
+      await turns(5);
+    }
+    expect(recorder.bytes).toBe(50 * 160);
+    expect(resumes).toBeLessThan(12);
+  });
+
+  it("frees its place with the end of the answer held back, and can be aborted", async () => {
     let go = (): void => undefined;
     const gate = new Promise<void>((resolve) => {
       go = resolve;
@@ -177,9 +219,9 @@ describe.each([
     synthesis.pause();
     go();
     await until("the server's last byte", () => requestOf(server).isFinished);
-    await turns(50);
-    synthesis.abort();
+    // Once its end was read, though nobody was told.
     await until("the place to be free", () => client.stats().open === 0);
+    synthesis.abort();
     const next = openOn(client);
     await next.recorder.over();
     expect(next.recorder.audio.toString()).toBe("onetwo");
