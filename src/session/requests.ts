@@ -18,8 +18,11 @@ import type { Utterance } from "./utterance.ts";
 
 /** Audio in hand, ms, with which a wake is not waited for: the timing of what is sent next is among it. */
 const CALM_AHEAD_MS = 250;
-/** A request that was full is read on when no more than this is left: one read is seconds of telephone sound. */
-const READ_ON_MS = 1000;
+/**
+ * A request that was full is read on when less than this is left: one read is seconds of telephone sound. More than a feed
+ * ever holds back of what is here (a second, and a quarter of `ahead-ms`), or it would never come to that.
+ */
+const READ_ON_MS = 1250;
 const MAX_OPEN = 2;
 
 export interface OpenRun {
@@ -163,10 +166,14 @@ export class Requests {
     return Math.min(READ_ON_MS, this.#options.deps.tuning.aheadMs / 2);
   }
 
-  /** With so much in hand another read may bring more than there is to be. */
+  /**
+   * With more than so much in hand another read may bring more than there is to be. Silence that may be trimmed has to fit:
+   * of a response that is nothing else yet no sound is taken.
+   */
   #fullMs({ run }: OpenRun): number {
+    const { aheadMs, seams } = this.#options.deps.tuning;
     const readMs = READ_BYTES / bytesPerMs(run.sourceFormat);
-    return Math.max(this.#readOnMs, this.#options.deps.tuning.aheadMs - readMs);
+    return Math.max(aheadMs - readMs, Math.min(aheadMs, this.#readOnMs + seams.trimMs));
   }
 
   #aheadMs({ run }: OpenRun): number {

@@ -147,7 +147,10 @@ export class SegmentFeed {
     const ticks = Math.min(wanted.maxTicks, freeTicks) + this.#surplus(wanted, freeTicks);
     if (ticks <= 0) return undefined;
     const slice = this.#source.take(ticks);
-    if (slice !== undefined) this.#pushedTicks += slice.ticks;
+    if (slice === undefined) return undefined;
+    this.#pushedTicks += slice.ticks;
+    // A slice for a long lead may be longer than what was read ahead of it.
+    this.#timing?.readUpTo(this.#timedToSeconds);
     return slice;
   }
 

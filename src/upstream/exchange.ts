@@ -323,6 +323,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #freeConnection(): void {
     if (this.#connection !== null) this.#options.connections.release(this.#connection);
     this.#connection = null;
+    this.#lastRead = null;
     this.#controller = null;
     this.#permit?.release();
     this.#permit = null;
