@@ -18,7 +18,7 @@ export class SocketReader {
   #readOn: (size: number) => void = () => undefined;
   #isHeld = false;
   #reads = 0;
-  #isReading = false;
+  #reading: number | null = null;
 
   /** `buffer` may be that of many: what it holds is copied before anybody else reads into it. */
   constructor(buffer: Buffer) {
@@ -40,7 +40,7 @@ export class SocketReader {
 
   /** Which read is being parsed now; null: none. */
   get reading(): number | null {
-    return this.#isReading ? this.#reads : null;
+    return this.#reading;
   }
 
   /** No read from now on; what a read has brought is parsed to its end. Idempotent. */
@@ -69,11 +69,11 @@ export class SocketReader {
 
   #parse(socket: Socket): void {
     this.#reads += 1;
-    this.#isReading = true;
+    this.#reading = this.#reads;
     try {
       socket.emit("readable");
     } finally {
-      this.#isReading = false;
+      this.#reading = null;
     }
   }
 }
