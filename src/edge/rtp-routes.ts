@@ -163,7 +163,7 @@ export class RtpPorts {
   }
 }
 
-/** `10000-10100`, both inclusive; null: any port that is free. Throws invalid_config. */
+/** `10000-10100`, both inclusive; null where the system may choose. Throws invalid_config. */
 export function readPortRange(text: string): PortRange | null {
   if (text === "") return null;
   const [, from = "", to = ""] = /^(\d{1,5})-(\d{1,5})$/.exec(text) ?? [];

@@ -18,7 +18,7 @@ export class TokenPace {
     return this.#lastMs ?? 0;
   }
 
-  /** A token came. `nowMs`: any clock that does not go backwards. */
+  /** A token came, at `nowMs` of a clock that does not go backwards. */
   token(nowMs: number): void {
     if (this.#lastMs !== null) this.#learn(Math.max(0, nowMs - this.#lastMs));
     this.#lastMs = nowMs;

@@ -11,7 +11,7 @@ import type { ConcurrencyGate, Tier } from "./tiers.ts";
 
 export interface ServiceContext {
   readonly voices: JobOpener;
-  /** undefined: any key, and none. */
+  /** undefined where no key is asked for. */
   readonly key: string | undefined;
   readonly tier: Tier;
   readonly gate: ConcurrencyGate;

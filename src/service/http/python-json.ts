@@ -102,6 +102,7 @@ class Scanner {
       const escaped = this.#text[this.#at + 1];
       if (escaped === undefined) return { message: "Unterminated string starting at", at: begin };
       if (escaped === "u" && !/^[0-9a-fA-F]{4}$/.test(this.#text.slice(this.#at + 2, this.#at + 6))) {
+        // To the letter what Python says, its four X for hexadecimal digits among it.
         return { message: "Invalid \\uXXXX escape", at: this.#at + 1 };
       }
       if (!'"\\/bfnrtu'.includes(escaped)) return this.#fault("Invalid \\escape");

@@ -13,6 +13,7 @@ describe("findJsonFault()", () => {
     ['{"a": "x', "Unterminated string starting at", 6],
     ['{"a": 1} x', "Extra data", 9],
     ['{"a": "\\q"}', "Invalid \\escape", 7],
+    ['{"a": "\\u12x"}', "Invalid \\uXXXX escape", 8],
     ['{"a": "x\ny"}', "Invalid control character at", 8],
     ["[1, 2", "Expecting ',' delimiter", 5],
     ['{"😀": x}', "Expecting value", 6],
