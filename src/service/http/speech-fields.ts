@@ -111,7 +111,10 @@ export const NORMALIZATION = withDefault(
 export const LOCATORS = optional(
   list(
     object({
-      pronunciation_dictionary_id: required(text(), "The service has no dictionaries, so it is refused with 404."),
+      pronunciation_dictionary_id: required(
+        text(),
+        "The service has no dictionaries, so it is refused with 404.",
+      ),
       version_id: optional(text(), "Its version."),
     }),
     { later: { maxItems: MAX_LIST }, examples: [[]] },
