@@ -225,10 +225,12 @@ export class SessionClock {
       return;
     }
     const batchMs = this.#batchMs();
-    // On the grid of the last wake, so that lateness does not add up; a missed wake is skipped, not made up for.
+    // On the grid of the last wake, so that lateness does not add up; missed wakes are skipped, not made up for. Behind a
+    // stall, too: sessions that all began anew with it would wake together from then on, and each wait for all others.
     if (this.#nextBatchMs <= nowMs) {
-      const isFresh = this.#nextBatchMs === 0 || nowMs - this.#nextBatchMs > batchMs;
-      const nextMs = isFresh ? nowMs + batchMs : this.#nextBatchMs + batchMs;
+      const isFresh = this.#nextBatchMs === 0;
+      const missed = Math.floor((nowMs - this.#nextBatchMs) / batchMs);
+      const nextMs = isFresh ? nowMs + batchMs : this.#nextBatchMs + (missed + 1) * batchMs;
       // Sessions wake together, early rather than late: one after the other they find the caches warm and the readers
       // awake, which costs half of what waking for each alone does.
       this.#nextBatchMs = Math.max(Math.floor(nextMs / WAKE_GRID_MS) * WAKE_GRID_MS, Math.ceil(nowMs) + 1);

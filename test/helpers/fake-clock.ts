@@ -24,6 +24,11 @@ export class FakeClock implements Clock {
     return this.#timers.length;
   }
 
+  /** Lets `ms` pass while the event loop stands still: what is due by then runs late, with the next `advance`. */
+  stall(ms: number): void {
+    this.#nowMs += ms;
+  }
+
   /** Lets `ms` pass; timers run in order, each at its own time. */
   advance(ms: number): void {
     const endMs = this.#nowMs + ms;
