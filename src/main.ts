@@ -1,7 +1,11 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --v8-pool-size=1 --heap-growing-percent=100
 /**
  * The process edge: turns `process` into an Io, runs the command line, turns its answer into an exit code. The only
  * file that touches `process`, apart from the entry files of workers.
+ *
+ * Its flags: one thread marks garbage beside the event loop instead of four, which take the event loop's own core where
+ * there are few, so that every session's frames are up to 0.3 s late; and the whole heap is walked when it has doubled,
+ * not whenever it has grown by a tenth (bench p4, docs/architecture.md).
  */
 import { runCli } from "./cli/commands.ts";
 import type { Input, Io, Output, Parent, SignalName } from "./cli/io.ts";

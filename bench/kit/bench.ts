@@ -1,5 +1,5 @@
 /** What every bench starts with: its options, the processes it needs, and the rows that it reports to the runner. */
-
+import { readFileSync } from "node:fs";
 import type {
   GatewayOptions,
   LoadCommands,
@@ -78,8 +78,12 @@ export class Bench {
       : ["voicewire", "baseline", "against"];
   }
 
-  start<C extends object>(name: string, options: object): Promise<Fixture<C>> {
-    return Fixture.start<C>(name, { outFolder: this.options.outFolder, options });
+  start<C extends object>(
+    name: string,
+    options: object,
+    nodeFlags: readonly string[] = [],
+  ): Promise<Fixture<C>> {
+    return Fixture.start<C>(name, { outFolder: this.options.outFolder, options, nodeFlags });
   }
 
   startUpstream(options: UpstreamOptions = { speed: 4, chunkMs: 100 }): Promise<Fixture<UpstreamCommands>> {
@@ -96,7 +100,9 @@ export class Bench {
       upstreamUrl: `http://127.0.0.1:${upstreamPort}`,
       distUrl: contestant === "against" ? (againstUrl ?? distUrl) : distUrl,
     };
-    return this.start<NoCommands>(contestant === "baseline" ? "baseline" : "gateway", options);
+    return contestant === "baseline"
+      ? this.start<NoCommands>("baseline", options)
+      : this.start<NoCommands>("gateway", options, nodeFlagsOf(options.distUrl));
   }
 
   /** Runs `measure` with a CPU profile of the fixture if profiles were asked for. */
@@ -214,4 +220,10 @@ export function speechText(seconds: number, options: { readonly isKeyed?: boolea
   const length = Math.round(seconds * 15);
   const filler = words.repeat(Math.ceil(length / words.length)).slice(0, length);
   return `${seconds}s ${options.isKeyed === true ? "{key} " : ""}${filler}`;
+}
+
+/** The flags of Node with which the built program starts itself. */
+function nodeFlagsOf(distUrl: string): string[] {
+  const [firstLine = ""] = readFileSync(new URL("main.js", distUrl), "utf8").split("\n", 1);
+  return firstLine.split(" ").filter((word) => word.startsWith("--"));
 }

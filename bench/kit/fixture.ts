@@ -21,6 +21,8 @@ export interface FixtureStart {
   /** Folder of the bundled benches. */
   readonly outFolder: string;
   readonly options: object;
+  /** Of its Node, default none. */
+  readonly nodeFlags?: readonly string[];
 }
 
 export class Fixture<Commands extends object> implements AsyncDisposable {
@@ -42,6 +44,7 @@ export class Fixture<Commands extends object> implements AsyncDisposable {
   static async start<C extends object>(name: string, start: FixtureStart): Promise<Fixture<C>> {
     const child = fork(join(start.outFolder, "fixtures", `${name}.js`), [JSON.stringify(start.options)], {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
+      execArgv: [...(start.nodeFlags ?? [])],
     });
     const fixture = new Fixture<C>(name, child);
     try {
