@@ -21,7 +21,9 @@ interface Entry {
   readonly ticks: number;
   /** Of the bytes ever pushed. */
   readonly offset: number;
-  readonly lengths: readonly number[];
+  readonly bytes: number;
+  /** Of its pieces; null: it is one. Most are, and live just long enough to be old: each object less counts. */
+  readonly lengths: readonly number[] | null;
 }
 
 export class RecentAudio {
@@ -33,10 +35,12 @@ export class RecentAudio {
   push(startTicks: number, { format, ticks, raw }: Slice): void {
     const pieces = raw();
     const offset = this.#end;
-    const lengths = pieces.map((piece) => piece.byteLength);
-    this.#makeRoom(lengths.reduce((sum, length) => sum + length, 0));
+    let bytes = 0;
+    for (const { byteLength } of pieces) bytes += byteLength;
+    this.#makeRoom(bytes);
     for (const piece of pieces) this.#append(piece);
-    this.#entries.push({ startTicks, format, ticks, offset, lengths });
+    const lengths = pieces.length === 1 ? null : pieces.map(({ byteLength }) => byteLength);
+    this.#entries.push({ startTicks, format, ticks, offset, bytes, lengths });
   }
 
   forgetBefore(ticks: number): void {
@@ -49,11 +53,11 @@ export class RecentAudio {
   since(ticks: number): readonly PlacedSlice[] {
     return this.#entries
       .filter((entry) => entry.startTicks + entry.ticks > ticks)
-      .map(({ startTicks, format, ticks: length, offset, lengths }) => {
+      .map(({ startTicks, format, ticks: length, offset, bytes, lengths }) => {
         let at = offset;
-        const pieces = lengths.map((bytes) => {
-          at += bytes;
-          return this.#copyOf(at - bytes, bytes);
+        const pieces = (lengths ?? [bytes]).map((pieceBytes) => {
+          at += pieceBytes;
+          return this.#copyOf(at - pieceBytes, pieceBytes);
         });
         return { startTicks, slice: { format, ticks: length, raw: () => pieces } };
       });

@@ -8,17 +8,31 @@ import type { SynthesisChunk } from "../upstream/types.ts";
 export interface WaitingChunksOptions {
   /** null: chunks are kept as they come, and are the taker's to keep. */
   readonly pool: BlockPool | null;
-  /** Whether a chunk that carries sound alone may be taken in several. */
+  /** Whether chunks that carry sound alone may be taken in others than they came in. */
   readonly mayDivide: boolean;
+}
+
+/** A stretch of a block. */
+interface Piece {
+  readonly block: Uint8Array;
+  readonly start: number;
+  end: number;
 }
 
 interface Waiting {
   readonly chunk: SynthesisChunk;
   /** Its audio in blocks; empty: in the chunk. */
-  readonly pieces: readonly Uint8Array[];
+  readonly pieces: readonly Piece[];
 }
 
 const NO_AUDIO = new Uint8Array(0);
+/** What a piece of sound alone comes as: it is told by its bytes. */
+const SOUND: SynthesisChunk = {
+  audio: NO_AUDIO,
+  alignment: null,
+  normalizedAlignment: null,
+  voiceSegments: [],
+};
 
 export class WaitingChunks {
   readonly #pool: BlockPool | null;
@@ -59,11 +73,15 @@ export class WaitingChunks {
       this.#waiting.push({ chunk, pieces: [] });
       return;
     }
-    const pieces = this.#copy(chunk.audio, this.#pool);
+    if (this.#mayDivide && isSoundAlone(chunk)) {
+      this.#copySound(chunk.audio, this.#pool);
+      return;
+    }
     // What came in is not kept by what came with it.
-    const rest = { ...chunk, audio: NO_AUDIO };
-    if (this.#mayDivide) for (const piece of pieces) this.#waiting.push({ chunk: rest, pieces: [piece] });
-    else this.#waiting.push({ chunk: rest, pieces });
+    this.#waiting.push({
+      chunk: { ...chunk, audio: NO_AUDIO },
+      pieces: this.#copy(chunk.audio, this.#pool),
+    });
   }
 
   /** The oldest chunk. With a pool its audio is good until the next call. */
@@ -73,12 +91,11 @@ export class WaitingChunks {
     if (next === undefined) return undefined;
     const { chunk, pieces } = next;
     const [piece] = pieces;
-    this.#audioBytes -= pieces.reduce((bytes, { byteLength }) => bytes + byteLength, chunk.audio.byteLength);
+    this.#audioBytes -= pieces.reduce((bytes, { start, end }) => bytes + end - start, chunk.audio.byteLength);
     if (piece === undefined) return chunk;
-    for (const { byteOffset, byteLength } of pieces) {
-      if (byteOffset + byteLength === BLOCK_BYTES) this.#taken.push(...this.#blocks.splice(0, 1));
-    }
-    return { ...chunk, audio: pieces.length === 1 ? piece : Buffer.concat(pieces) };
+    for (const { end } of pieces) if (end === BLOCK_BYTES) this.#taken.push(...this.#blocks.splice(0, 1));
+    const audio = pieces.length === 1 ? bytesOf(piece) : Buffer.concat(pieces.map(bytesOf));
+    return { ...chunk, audio };
   }
 
   /** Forgets everything; what was taken is no longer good. */
@@ -100,20 +117,51 @@ export class WaitingChunks {
     this.#taken.length = 0;
   }
 
-  #copy(audio: Uint8Array, pool: BlockPool): Uint8Array[] {
-    const pieces: Uint8Array[] = [];
+  /**
+   * As few pieces as there are blocks: with a piece for each read they are old when they are taken, and to find that they
+   * are done with the collector walks the memory of the whole process.
+   */
+  #copySound(audio: Uint8Array, pool: BlockPool): void {
+    const last = this.#waiting.at(-1);
+    const open = last?.chunk === SOUND && this.#filled < BLOCK_BYTES ? last.pieces[0] : undefined;
+    let at = 0;
+    if (open !== undefined) {
+      at = this.#fill(open.block, audio);
+      open.end = this.#filled;
+    }
+    if (at === audio.byteLength) return;
+    for (const piece of this.#copy(audio.subarray(at), pool))
+      this.#waiting.push({ chunk: SOUND, pieces: [piece] });
+  }
+
+  #copy(audio: Uint8Array, pool: BlockPool): Piece[] {
+    const pieces: Piece[] = [];
     for (let at = 0; at < audio.byteLength; ) {
       if (this.#filled === BLOCK_BYTES) {
         this.#blocks.push(pool.take());
         this.#filled = 0;
       }
-      const bytes = audio.subarray(at, at + BLOCK_BYTES - this.#filled);
-      const piece = this.#blocks.at(-1)?.subarray(this.#filled, this.#filled + bytes.byteLength) ?? NO_AUDIO;
-      piece.set(bytes);
-      pieces.push(piece);
-      this.#filled += bytes.byteLength;
-      at += bytes.byteLength;
+      const block = this.#blocks.at(-1) ?? NO_AUDIO;
+      const start = this.#filled;
+      at += this.#fill(block, audio.subarray(at));
+      pieces.push({ block, start, end: this.#filled });
     }
     return pieces;
   }
+
+  /** Copies what there is room for into the block that is being filled; returns how much. */
+  #fill(block: Uint8Array, audio: Uint8Array): number {
+    const bytes = audio.subarray(0, BLOCK_BYTES - this.#filled);
+    block.set(bytes, this.#filled);
+    this.#filled += bytes.byteLength;
+    return bytes.byteLength;
+  }
+}
+
+function bytesOf({ block, start, end }: Piece): Uint8Array {
+  return block.subarray(start, end);
+}
+
+function isSoundAlone({ alignment, normalizedAlignment, voiceSegments }: SynthesisChunk): boolean {
+  return alignment === null && normalizedAlignment === null && voiceSegments.length === 0;
 }
