@@ -1,6 +1,6 @@
 /** From the token that completes a sentence to the upstream having the request for that sentence in hand. */
 import { Segmenter } from "../src/text/segmenter.ts";
-import { type Bench, runBench, speakMessage, speechText } from "./kit/bench.ts";
+import { type Bench, type Contestant, runBench, speakMessage, speechText } from "./kit/bench.ts";
 import { percentile } from "./kit/statistics.ts";
 
 const TARGET_P99_MS = 2;
@@ -20,6 +20,8 @@ const TOKENS = [
   ".",
   " Then",
 ];
+/** What the baseline is asked: it takes no tokens, and plays in real time. */
+const WHOLE = ["0.04s {key} The quick brown fox jumps over it today."];
 /** Rounds that are not counted: they open the connection and compile the way. */
 const WARM_UP = 50;
 
@@ -29,10 +31,14 @@ runBench(async (bench) => {
   bench.method(
     `One session, ${rounds} utterances one after the other (after ${WARM_UP} that are not counted), each in ${TOKENS.length} tokens. From just before the client writes the token that`,
     "completes the sentence to when the upstream fixture has read the whole request (CLOCK_MONOTONIC in both), the network's way included;",
-    `alone, and beside ${bench.pick(BACKGROUND_SESSIONS, 10)} sessions that speak all the time.`,
+    `alone, and beside ${bench.pick(BACKGROUND_SESSIONS, 10)} sessions that speak all the time. Baseline, alone: ws + fetch, which is sent the whole sentence at once and asks at once.`,
   );
-  await measure(bench, { rounds, background: 0 });
-  await measure(bench, { rounds, background: bench.pick(BACKGROUND_SESSIONS, 10) });
+  const background = bench.pick(BACKGROUND_SESSIONS, 10);
+  const baseline = await measure(bench, { contestant: "baseline", rounds, background: 0 });
+  const alone = await measure(bench, { contestant: "voicewire", rounds, background: 0 });
+  const beside = await measure(bench, { contestant: "voicewire", rounds, background });
+  report(bench, alone, { name: "alone", baseline });
+  report(bench, beside, { name: `${background} live sessions`, baseline: null });
 });
 
 /** What is timed has to be the token that completes the sentence, not one before or after it. */
@@ -43,13 +49,20 @@ function checkTokens(): void {
     throw new Error(`Tokens cut at [${cuts.join(", ")}]: expected one segment, at the last token`);
 }
 
+/** Waits in ms, and the rounds that had none. */
+interface Waits {
+  readonly waits: readonly number[];
+  readonly lost: number;
+}
+
 async function measure(
   bench: Bench,
-  run: { readonly rounds: number; readonly background: number },
-): Promise<void> {
+  run: { readonly contestant: Contestant; readonly rounds: number; readonly background: number },
+): Promise<Waits> {
+  const isBaseline = run.contestant === "baseline";
   // A second of audio at a time: an utterance's whole response is one write.
   await using upstream = await bench.startUpstream({ speed: 10, chunkMs: 100 });
-  await using gateway = await bench.startGateway("voicewire", upstream.port);
+  await using gateway = await bench.startGateway(run.contestant, upstream.port);
   await using load = await bench.startLoad();
   if (run.background > 0) {
     const message = speakMessage(speechText(BACKGROUND_UTTERANCE_SECONDS));
@@ -74,7 +87,8 @@ async function measure(
   const { samples, failed } = await load.ask("boundaries", {
     group: "speaker",
     rounds: run.rounds + WARM_UP,
-    tokens: TOKENS,
+    tokens: isBaseline ? WHOLE : TOKENS,
+    isSpeak: isBaseline,
     voiceId: "bench",
     pauseMs: 5,
     deadlineMs: 10_000,
@@ -91,14 +105,26 @@ async function measure(
   if (failed + lost > 0)
     bench.note(`boundary: ${failed} utterances did not end in time, ${lost} requests were not seen`);
   if (waits.some((ms) => ms < 0)) throw new Error("A request came before its token: expected after it");
+  return { waits, lost };
+}
+
+function report(
+  bench: Bench,
+  { waits, lost }: Waits,
+  run: { readonly name: string; readonly baseline: Waits | null },
+): void {
   const p99 = percentile(waits, 0.99);
-  const isAlone = run.background === 0;
+  const { baseline } = run;
   bench.row({
-    figure: `boundary: token that ends a sentence -> request upstream, ${isAlone ? "alone" : `${run.background} live sessions`}, p50 / p99 (n=${waits.length})`,
-    measured: `${percentile(waits, 0.5).toFixed(2)} / ${p99.toFixed(2)} ms`,
-    baseline: "",
-    ratio: "",
-    target: isAlone ? `p99 <= ${TARGET_P99_MS} ms` : "",
-    isOk: isAlone ? lost === 0 && p99 <= TARGET_P99_MS : null,
+    figure: `boundary: token that ends a sentence -> request upstream, ${run.name}, p50 / p99 (n=${waits.length})`,
+    measured: shown({ waits, lost }),
+    baseline: baseline === null ? "" : shown(baseline),
+    ratio: baseline === null ? "" : (p99 / percentile(baseline.waits, 0.99)).toFixed(2),
+    target: baseline === null ? "" : `p99 <= ${TARGET_P99_MS} ms`,
+    isOk: baseline === null ? null : lost === 0 && p99 <= TARGET_P99_MS,
   });
+}
+
+function shown({ waits }: Waits): string {
+  return `${percentile(waits, 0.5).toFixed(2)} / ${percentile(waits, 0.99).toFixed(2)} ms`;
 }

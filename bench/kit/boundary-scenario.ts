@@ -26,26 +26,30 @@ async function takeRound(
 ): Promise<BoundarySample | null> {
   const key = String(round);
   const id = `b${round}`;
+  const isSpeak = args.isSpeak === true;
   const messages = args.tokens.map((token, index) =>
     JSON.stringify({
-      type: "text",
+      type: isSpeak ? "speak" : "text",
       text: token.replace("{key}", `k${key}`),
       utterance_id: id,
       ...(index === 0 ? { voice_id: args.voiceId } : {}),
     }),
   );
-  const isDone = utteranceDone(connection, id, args.deadlineMs);
+  const isDone = utteranceDone(connection, isSpeak ? null : id, args.deadlineMs);
   for (const message of messages.slice(0, -1)) connection.send(message);
   // The tokens before are dealt with: what is timed is the one that completes the sentence.
   await wait(args.pauseMs);
   const sentMs = monotonicMs();
   connection.send(messages.at(-1) ?? "");
-  await wait(args.pauseMs);
-  connection.send(JSON.stringify({ type: "end", utterance_id: id }));
+  if (!isSpeak) {
+    await wait(args.pauseMs);
+    connection.send(JSON.stringify({ type: "end", utterance_id: id }));
+  }
   return (await isDone) ? { key, sentMs } : null;
 }
 
-function utteranceDone(connection: Connection, id: string, deadlineMs: number): Promise<boolean> {
+/** `id`: null where ends are told without it. */
+function utteranceDone(connection: Connection, id: string | null, deadlineMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const finish = (hasCome: boolean): void => {
       clearTimeout(timer);
@@ -54,7 +58,7 @@ function utteranceDone(connection: Connection, id: string, deadlineMs: number): 
     };
     const timer = setTimeout(() => finish(false), deadlineMs);
     connection.onText = (text) => {
-      if (text.includes('"utterance.done"') && text.includes(`"${id}"`)) finish(true);
+      if (text.includes('"utterance.done"') && (id === null || text.includes(`"${id}"`))) finish(true);
     };
   });
 }

@@ -99,6 +99,8 @@ export interface LatenessSummary {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
+  /** In the seconds that the host of a virtual machine left alone (undisturbed.ts). */
+  readonly undisturbed: { readonly frames: number; readonly p99Ms: number; readonly maxMs: number };
 }
 
 /** How the frames of a group's listeners lie against the server's own timeline, since they were anchored to it. */
@@ -185,6 +187,8 @@ export interface BoundaryArgs {
   readonly rounds: number;
   /** Tokens up to the one that completes a sentence, which is the last; `{key}` becomes the round's key. */
   readonly tokens: readonly string[];
+  /** Each round is one `speak` with the only token, for who takes no tokens: it tells of its end without naming it. */
+  readonly isSpeak?: boolean;
   readonly voiceId: string;
   /** Pause before the last token, ms. */
   readonly pauseMs: number;

@@ -7,39 +7,15 @@
  * grid is anchored to the server's own playhead instead (`anchor`), and then frames can be told to be early, too.
  */
 import type { Grid, GridSummary, LatenessSummary } from "./commands.ts";
+import { Histogram } from "./histogram.ts";
+import { Undisturbed } from "./undisturbed.ts";
 
 const FRAME_MS = 20;
-const STEP_MS = 0.1;
-const STEPS = 100_000;
-
-/** Milliseconds in steps of 0.1 up to 10 s. */
-class Histogram {
-  readonly #counts = new Uint32Array(STEPS + 1);
-  count = 0;
-  maxMs = 0;
-
-  add(ms: number): void {
-    this.count += 1;
-    this.maxMs = Math.max(this.maxMs, ms);
-    const step = Math.min(STEPS, Math.ceil(ms / STEP_MS));
-    this.#counts[step] = (this.#counts[step] ?? 0) + 1;
-  }
-
-  /** NaN where it is empty. */
-  at(fraction: number): number {
-    let left = Math.ceil(fraction * this.count);
-    if (left === 0) return Number.NaN;
-    for (let step = 0; step <= STEPS; step += 1) {
-      left -= this.#counts[step] ?? 0;
-      if (left <= 0) return step * STEP_MS;
-    }
-    return Number.NaN;
-  }
-}
-
 /** What a group of listeners saw. */
 export class GroupLateness {
   readonly late = new Histogram();
+  /** The same, in the seconds that the host of a virtual machine left alone. */
+  readonly undisturbed = new Undisturbed();
   /** From when a frame may leave to its arrival; anchored grids only. */
   readonly delay = new Histogram();
   readonly #listeners: FrameLateness[] = [];
@@ -50,7 +26,14 @@ export class GroupLateness {
 
   summary(): LatenessSummary {
     const { late } = this;
-    return { frames: late.count, p50Ms: late.at(0.5), p99Ms: late.at(0.99), maxMs: late.maxMs };
+    const { histogram } = this.undisturbed;
+    return {
+      frames: late.count,
+      p50Ms: late.at(0.5),
+      p99Ms: late.at(0.99),
+      maxMs: late.maxMs,
+      undisturbed: { frames: histogram.count, p99Ms: histogram.at(0.99), maxMs: histogram.maxMs },
+    };
   }
 
   gridSummary(): GridSummary {
@@ -123,7 +106,9 @@ export class FrameLateness {
     const offsetMs = atMs - (this.#originMs ?? this.#firstMs) - placeMs;
     // Without an anchor no frame is due before the first.
     const earliestDueMs = this.#originMs === null ? -placeMs : -this.#slackMs;
-    this.#group.late.add(Math.max(0, offsetMs - Math.max(earliestDueMs, -this.#slackMs)));
+    const lateMs = Math.max(0, offsetMs - Math.max(earliestDueMs, -this.#slackMs));
+    this.#group.late.add(lateMs);
+    this.#group.undisturbed.add(lateMs, atMs);
     if (this.#originMs === null) return;
     const earlyMs = -this.#grid.leadMs - offsetMs;
     this.earliestMs = Math.max(this.earliestMs, earlyMs);
