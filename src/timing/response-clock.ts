@@ -13,6 +13,8 @@ const RESTART_BELOW_SECONDS = 0.3;
 const RESTART_AFTER_SECONDS = 0.6;
 /** Rounding on the wire; smaller steps back are no fault. */
 const TOLERANCE_SECONDS = 0.02;
+/** A chunk's times and its audio that begin this near to each other begin together: an encoder holds back some of the audio. */
+const NEAR_SECONDS = 0.005;
 /** How far times that count from their chunk may reach beyond its audio: what an encoder holds back, and rounding. */
 const BEYOND_CHUNK_SECONDS = 0.08;
 /** A chunk's first character starts with its audio, and its last one ends with it, where that is no longer than this. */
@@ -50,8 +52,11 @@ export class ResponseClock {
     const first = run[0]?.startSeconds ?? 0;
     const last = run.at(-1)?.endSeconds ?? first;
     if (first < this.#lastEnd - TOLERANCE_SECONDS) {
-      if (audio !== null && countsFromChunk(run, this.#lastEnd, audio)) shift(run, audio.startSeconds);
-      else if (isRestart(first, this.#lastEnd)) {
+      if (audio !== null && countsFromChunk(run, this.#lastEnd, audio)) {
+        // Where its characters go on from those before it, to the sample, its times begin there.
+        const isNear = Math.abs(first + audio.startSeconds - this.#lastEnd) <= NEAR_SECONDS;
+        shift(run, isNear ? this.#lastEnd - first : audio.startSeconds);
+      } else if (isRestart(first, this.#lastEnd)) {
         shift(run, Math.max(this.#lastEnd, audio?.startSeconds ?? 0));
       } else if (last > this.#lastEnd + TOLERANCE_SECONDS) {
         // Overlaps what was said already and ends behind it: squeezed into what is new.

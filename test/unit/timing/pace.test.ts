@@ -84,6 +84,18 @@ describe("times that count from their chunk", () => {
     expect(shown(told)).toEqual(["a0.00 b0.10", "c0.20 d0.30", "e0.40 f0.50", ""]);
   });
 
+  it("begin where those before them ended, though an encoder holds back some of each chunk's audio", () => {
+    const chunks = [
+      { alignment: alignmentOf("ab"), audioSeconds: 0.19875 },
+      { alignment: alignmentOf("cd"), audioSeconds: 0.39875 },
+      { alignment: alignmentOf("ef"), audioSeconds: 0.6 },
+    ];
+    const told = run("abcdef", chunks, 0.6);
+    const starts = told.flatMap((one) => one?.startSeconds ?? []);
+    for (const [index, seconds] of starts.entries()) expect(seconds).toBeCloseTo(index / 10, 9);
+    expect(told[2]?.endSeconds.at(-1)).toBeCloseTo(0.6, 9);
+  });
+
   it("begin where their audio begins, also behind a chunk without timing", () => {
     const chunks = [
       { alignment: alignmentOf("ab"), audioSeconds: 0.2 },
