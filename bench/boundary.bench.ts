@@ -110,14 +110,15 @@ async function measure(
 
 function report(
   bench: Bench,
-  { waits, lost }: Waits,
+  measured: Waits,
   run: { readonly name: string; readonly baseline: Waits | null },
 ): void {
+  const { waits, lost } = measured;
   const p99 = percentile(waits, 0.99);
   const { baseline } = run;
   bench.row({
     figure: `boundary: token that ends a sentence -> request upstream, ${run.name}, p50 / p99 (n=${waits.length})`,
-    measured: shown({ waits, lost }),
+    measured: shown(measured),
     baseline: baseline === null ? "" : shown(baseline),
     ratio: baseline === null ? "" : (p99 / percentile(baseline.waits, 0.99)).toFixed(2),
     target: baseline === null ? "" : `p99 <= ${TARGET_P99_MS} ms`,

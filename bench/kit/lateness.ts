@@ -11,6 +11,7 @@ import { Histogram } from "./histogram.ts";
 import { Undisturbed } from "./undisturbed.ts";
 
 const FRAME_MS = 20;
+
 /** What a group of listeners saw. */
 export class GroupLateness {
   readonly late = new Histogram();

@@ -14,8 +14,8 @@ export interface ChunkSpan {
 /** A pace nearer to 1 than this is sound; one further off is not judged: such times are of another kind. */
 const SOUND = 0.02;
 const MAX_DEVIATION = 0.25;
-/** Times and audio that differ by less end together: what a resampler or rounding makes of them. */
-const NEAR_SECONDS = 0.005;
+/** Times and audio that differ by less begin or end together: what an encoder, a resampler or rounding makes of them. */
+export const NEAR_SECONDS = 0.005;
 /** Times of a response that kept to its audio so far and that reach further beyond it than this are doubted. */
 const DOUBTFUL_SECONDS = 0.1;
 

@@ -4,7 +4,7 @@
  */
 import type { Placed } from "./alignment-walk.ts";
 import { type Draft, isTimed } from "./draft.ts";
-import { type ChunkSpan, Pace } from "./pace.ts";
+import { type ChunkSpan, NEAR_SECONDS, Pace } from "./pace.ts";
 import { weaker } from "./timed.ts";
 
 /** A clock that restarts does so near zero; leading silence is no longer than this. */
@@ -13,8 +13,6 @@ const RESTART_BELOW_SECONDS = 0.3;
 const RESTART_AFTER_SECONDS = 0.6;
 /** Rounding on the wire; smaller steps back are no fault. */
 const TOLERANCE_SECONDS = 0.02;
-/** A chunk's times and its audio that begin this near to each other begin together: an encoder holds back some of the audio. */
-const NEAR_SECONDS = 0.005;
 /** How far times that count from their chunk may reach beyond its audio: what an encoder holds back, and rounding. */
 const BEYOND_CHUNK_SECONDS = 0.08;
 /** A chunk's first character starts with its audio, and its last one ends with it, where that is no longer than this. */

@@ -63,7 +63,7 @@ export interface UpstreamStats {
  * said already.
  */
 export interface UpstreamClient extends Upstream {
-  /** GETs a path of the interface with the key added: any status, at most 8 MiB. Rejects with GatewayError. */
+  /** GETs a path of the interface with the key added, whatever status is answered; at most 8 MiB. Rejects with GatewayError. */
   get(path: string): Promise<FetchedBody>;
   /** Passes a request on with the key added; every failure comes through `error`, after this returned. */
   forward(request: ForwardRequest, handlers: ForwardHandlers): Forwarded;

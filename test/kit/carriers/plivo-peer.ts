@@ -10,7 +10,7 @@ export class PlivoPeer extends JsonPeer {
     const start = {
       callId: call.callId,
       streamId: call.streamId,
-      accountId: "MAXXXXXXXXXXXXXXXXXX",
+      accountId: "MA000000000000000001",
       tracks: ["inbound"],
       mediaFormat: { encoding: this.#contentType, sampleRate: factsOf(call.format).sampleRate },
     };

@@ -250,7 +250,7 @@ describe("a carrier that is full", () => {
 });
 
 describe("a carrier that stops reading", () => {
-  it("misses audio as any live listener, and is heard right again: its marks stand where they should", () => {
+  it("misses audio like every live listener, and is heard right again: its marks stand where they should", () => {
     const stage = createStage();
     stage.speak("a");
     stage.answer();

@@ -58,7 +58,7 @@ describe("POST /carrier/rtp with a peer that is named", () => {
     expect((await take(gateway, "two")).status).toBe(201);
   });
 
-  it("is answered as any other where the gateway has filled up while the port was taken", async () => {
+  it("is answered like every other where the gateway has filled up while the port was taken", async () => {
     await using gateway = await startCarrierEdge({ maxCalls: 1 });
     const other = new WebSocket(`${gateway.wsUrl}/carrier/twilio`);
     await once(other, "open");

@@ -115,7 +115,7 @@ describe("FrameClock", () => {
     );
   });
 
-  it("does not drift: any run of frames and gaps lands on start + (frames + skipped) * frame_ms exactly", () => {
+  it("does not drift: every run of frames and gaps lands on start + (frames + skipped) * frame_ms exactly", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(10, 20, 40, 60),

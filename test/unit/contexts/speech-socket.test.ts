@@ -9,7 +9,7 @@ const finals = (heard: readonly Heard[], id: string) =>
   heard.filter((one) => one.isFinal === true && one.contextId === id).length;
 
 describe("inactivity", () => {
-  it("a context's own: any message of it puts it off, one of another does not", () => {
+  it("a context's own: each message of it puts it off, one of another does not", () => {
     const rig = socketRig();
     rig.send({ text: " ", context_id: "a" }, { text: " ", context_id: "b" });
     for (let count = 0; count < 3; count += 1) {

@@ -74,24 +74,24 @@ describe("a pace that is not that of the audio", () => {
 });
 
 describe("times that count from their chunk", () => {
+  /** "ab", "cd", "ef": 0.2 s each; `audioSeconds`: where the audio of each ends. */
+  const counted = (...audioSeconds: readonly number[]) => {
+    const texts = ["ab", "cd", "ef"];
+    const chunks = audioSeconds.map((seconds, i) => ({
+      alignment: alignmentOf(texts[i] ?? ""),
+      audioSeconds: seconds,
+    }));
+    return run("abcdef", chunks, 0.6);
+  };
+
   it("are seen from the second chunk on, however short the first", () => {
-    const chunks = [
-      { alignment: alignmentOf("ab"), audioSeconds: 0.2 },
-      { alignment: alignmentOf("cd"), audioSeconds: 0.4 },
-      { alignment: alignmentOf("ef"), audioSeconds: 0.6 },
-    ];
-    const told = run("abcdef", chunks, 0.6);
-    expect(shown(told)).toEqual(["a0.00 b0.10", "c0.20 d0.30", "e0.40 f0.50", ""]);
+    expect(shown(counted(0.2, 0.4, 0.6))).toEqual(["a0.00 b0.10", "c0.20 d0.30", "e0.40 f0.50", ""]);
   });
 
   it("begin where those before them ended, though an encoder holds back some of each chunk's audio", () => {
-    const chunks = [
-      { alignment: alignmentOf("ab"), audioSeconds: 0.19875 },
-      { alignment: alignmentOf("cd"), audioSeconds: 0.39875 },
-      { alignment: alignmentOf("ef"), audioSeconds: 0.6 },
-    ];
-    const told = run("abcdef", chunks, 0.6);
+    const told = counted(0.19875, 0.39875, 0.6);
     const starts = told.flatMap((one) => one?.startSeconds ?? []);
+    expect(starts).toHaveLength(6);
     for (const [index, seconds] of starts.entries()) expect(seconds).toBeCloseTo(index / 10, 9);
     expect(told[2]?.endSeconds.at(-1)).toBeCloseTo(0.6, 9);
   });

@@ -1,4 +1,4 @@
-/** The line splitter: any cut into pieces gives the same records, at a cost linear in the stream. */
+/** The line splitter: however it is cut into pieces, it gives the same records, at a cost linear in the stream. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../src/errors.ts";
