@@ -3,7 +3,7 @@
  * the word stays: "$1,234.56", "don't", "U.S.", "3%", "C++", "word(s)", addresses.
  */
 import { keepsStop } from "./abbreviations.ts";
-import { isSpoken, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
+import { isSpoken, isWordKind, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
 import type { WordSpan } from "./unspaced.ts";
 
 /** Dashes and ellipses between words. A single hyphen or stop joins. */
@@ -17,15 +17,17 @@ const ADDRESS = /:\/\/|^www\.|^\S+@\S+\.\S/iu;
 const ADDRESS_PROBE = 256;
 /** Longest word that is compared with the abbreviations. */
 const MAX_ABBREVIATION = 24;
-const OPENERS: Readonly<Record<string, string>> = { ")": "(", "]": "[", "}": "{" };
-const CLOSERS: Readonly<Record<string, string>> = { "(": ")", "[": "]", "{": "}" };
+const OPENERS = "([{";
+const CLOSERS = ")]}";
 
 /** The words of `run`, which has no white space in it; offsets into it. */
 export function trimToWords(run: string): WordSpan[] {
   const words: WordSpan[] = [];
   let start = 0;
-  const isAddress = ADDRESS_SIGN.test(run) && ADDRESS.test(run.slice(0, ADDRESS_PROBE));
-  if (!isAddress && SEPARATOR_SIGN.test(run)) {
+  // "said,": signs that make a difference stand before the last character.
+  const hasSigns = endOfLetters(run) < run.length - 1;
+  const isAddress = hasSigns && ADDRESS_SIGN.test(run) && ADDRESS.test(run.slice(0, ADDRESS_PROBE));
+  if (hasSigns && !isAddress && SEPARATOR_SIGN.test(run)) {
     for (const match of run.matchAll(SEPARATOR)) {
       // A mark on the separator makes one grapheme with it.
       const end = match.index + match[0].length;
@@ -36,6 +38,12 @@ export function trimToWords(run: string): WordSpan[] {
   }
   addWord(run, { start, end: run.length, isAddress }, words);
   return words;
+}
+
+function endOfLetters(run: string): number {
+  let end = 0;
+  while (end < run.length && isWordKind(kindOf(run.charCodeAt(end)))) end += 1;
+  return end;
 }
 
 /** A mark on a punctuation mark makes no word of it; a keycap does. */
@@ -56,7 +64,7 @@ interface Piece extends WordSpan {
 
 function addWord(run: string, piece: Piece, words: WordSpan[]): void {
   const start = trimStart(run, piece);
-  const end = trimEnd(run, { ...piece, start });
+  const end = trimEnd(run, start, piece);
   if (start < end && hasWord(run.slice(start, end))) {
     words.push(balanceBrackets(run, { start, end }, piece));
   } else if (isSpokenSymbol(run.slice(piece.start, piece.end))) {
@@ -92,27 +100,25 @@ function keepsAtStart(run: string, at: number, next: number): boolean {
   return (character === "#" || character === "@") && /^[\p{L}\p{N}]/u.test(rest);
 }
 
-function trimEnd(run: string, piece: Piece): number {
-  let end = piece.end;
-  while (end > piece.start) {
+function trimEnd(run: string, start: number, { end: pieceEnd, isAddress }: Piece): number {
+  let end = pieceEnd;
+  while (end > start) {
     const codePoint = codePointBefore(run, end);
     const kind = kindOf(codePoint);
-    if (isSpoken(kind) || kind === KIND.extend || keepsAtEnd(run, { ...piece, end })) return end;
+    if (isSpoken(kind) || kind === KIND.extend || keepsAtEnd(run, start, end, isAddress)) return end;
     end -= unitsOf(codePoint);
   }
   return end;
 }
 
 /** "3%", "5€", "20°", "6′", "C++", "C#", "18+", "TV™", "Dr.", "https://x.com/". */
-function keepsAtEnd(run: string, word: Piece): boolean {
-  const last = run[word.end - 1];
-  if (last === "/") return word.isAddress;
-  if (last === ".") {
-    return word.end - word.start <= MAX_ABBREVIATION && keepsStop(run.slice(word.start, word.end - 1));
-  }
-  const kind = kindOf(run.charCodeAt(word.end - 1));
+function keepsAtEnd(run: string, start: number, end: number, isAddress: boolean): boolean {
+  const last = run[end - 1];
+  if (last === "/") return isAddress;
+  if (last === ".") return end - start <= MAX_ABBREVIATION && keepsStop(run.slice(start, end - 1));
+  const kind = kindOf(run.charCodeAt(end - 1));
   if (isBracketOrQuote(kind) || (kind >= KIND.stop && kind <= KIND.ellipsis)) return false;
-  return BELONGS_AT_END.test(run.slice(Math.max(word.start, word.end - 6), word.end));
+  return BELONGS_AT_END.test(run.slice(Math.max(start, end - 6), end));
 }
 
 function isBracketOrQuote(kind: Kind): boolean {
@@ -121,15 +127,20 @@ function isBracketOrQuote(kind: Kind): boolean {
 
 /** Takes a bracket back whose other half is inside the word: "word(s)", "(s)he", "Foo_(bar)". */
 function balanceBrackets(run: string, word: WordSpan, piece: WordSpan): WordSpan {
-  const closer = word.end < piece.end ? (run[word.end] ?? "") : "";
-  const opener = OPENERS[closer];
-  if (opener !== undefined && hasMore(run, word, opener, closer)) {
+  const closer = word.end < piece.end ? run.charAt(word.end) : "";
+  const opener = otherHalf(closer, CLOSERS, OPENERS);
+  if (opener !== "" && hasMore(run, word, opener, closer)) {
     if (!isExtendAt(run, word.end + 1)) return { start: word.start, end: word.end + 1 };
   }
-  const first = word.start > piece.start ? (run[word.start - 1] ?? "") : "";
-  const its = CLOSERS[first];
-  if (its !== undefined && hasMore(run, word, its, first)) return { start: word.start - 1, end: word.end };
+  const first = word.start > piece.start ? run.charAt(word.start - 1) : "";
+  const its = otherHalf(first, OPENERS, CLOSERS);
+  if (its !== "" && hasMore(run, word, its, first)) return { start: word.start - 1, end: word.end };
   return word;
+}
+
+/** The bracket of `others` that stands where `bracket` stands in `these`; "" = none. */
+function otherHalf(bracket: string, these: string, others: string): string {
+  return bracket === "" ? "" : others.charAt(these.indexOf(bracket));
 }
 
 /** Whether `one` stands more often in the word than `other`. */

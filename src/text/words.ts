@@ -144,7 +144,7 @@ export class WordScanner {
     const piece =
       this.#kind === "none" ? "" : this.#text.slice(start - this.#base, this.#pieceEnd - this.#base);
     if (this.#kind === "spaced" && this.#isPlain && hasWord(piece)) {
-      this.#words.push({ text: piece, start, end: this.#pieceEnd });
+      this.#found({ text: piece, start, end: this.#pieceEnd });
     } else if (this.#kind === "spaced") for (const word of trimToWords(piece)) this.#add(start, word);
     else if (this.#kind === "unspaced") for (const word of unspacedWords(piece)) this.#add(start, word);
     else if (this.#kind === "emoji") this.#add(start, { start: 0, end: piece.length });
@@ -169,7 +169,13 @@ export class WordScanner {
 
   #add(offset: number, word: WordSpan): void {
     const [start, end] = [offset + word.start, offset + word.end];
-    this.#words.push({ text: this.#text.slice(start - this.#base, end - this.#base), start, end });
+    this.#found({ text: this.#text.slice(start - this.#base, end - this.#base), start, end });
+  }
+
+  /** A push seldom gives more than one word: a list of one is smaller than one that `push` made room in. */
+  #found(word: ScannedWord): void {
+    if (this.#words.length === 0) this.#words = [word];
+    else this.#words.push(word);
   }
 }
 

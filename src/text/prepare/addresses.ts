@@ -146,8 +146,10 @@ function mailAt(view: View, start: number): Address | number {
 
 /** Where what may become an address starts at the end of `text`; its length where there is nothing. */
 export function openAddressStart(text: string): number {
-  let tail = 0;
-  while (tail <= MAX_LOCAL && HEAD[text.charCodeAt(text.length - 1 - tail)] === 1) tail += 1;
+  const { length } = text;
+  const lowest = Math.max(length - MAX_LOCAL - 1, 0);
+  let start = length;
+  while (start > lowest && HEAD[text.charCodeAt(start - 1)] === 1) start -= 1;
   // Too long for a mail's local part: the head of a URL may still be there.
-  return text.length - (tail > MAX_LOCAL ? 8 : tail);
+  return length - start > MAX_LOCAL ? length - 8 : start;
 }

@@ -31,6 +31,8 @@ export class Cleaner {
   #isInLongUrl = false;
   #address: AddressStart | null = null;
   #searchFrom = 0;
+  /** No address starts in what is there. */
+  #isSearched = false;
 
   constructor(clean: readonly Cleaning[], sink: CleanSink) {
     this.#wants = new Set(clean);
@@ -50,6 +52,7 @@ export class Cleaner {
 
   push(text: string): void {
     this.#inline.text += text;
+    this.#isSearched = false;
     this.#run("more");
   }
 
@@ -182,11 +185,12 @@ export class Cleaner {
   }
 
   #nextAddress(): AddressStart | null {
-    if (!this.#wantsUrls) return null;
+    if (!this.#wantsUrls || this.#isSearched) return null;
     const { text, at } = this.#inline;
     if (this.#address && this.#address.start >= at) return this.#address;
     const from = Math.max(this.#searchFrom, at, this.#address?.next ?? 0);
     this.#address = from < text.length ? findAddress(text, from, at, this.#inline.beforeText) : null;
+    this.#isSearched = this.#address === null;
     this.#searchFrom = this.#address?.next ?? Math.max(from, text.length - 3);
     return this.#address;
   }
