@@ -247,18 +247,26 @@ export class Audience {
   }
 
   /**
-   * Forgets all audio that was not heard to its end at `heardTicks`, so that nobody who comes back gets it; returns where
-   * the next frames stand for everybody: behind all that anybody was ever sent.
+   * Forgets all audio of what starts at `startTicks` that was not heard to its end at `heardTicks`, so that nobody who
+   * comes back gets it; returns where the next frames stand for everybody: behind all that anybody was ever sent. Where
+   * nothing of it was sent they stand in its place, and what stands before it is still sent: `isUnsent`.
    */
-  cut(edgeTicks: number, heardTicks: number): number {
+  cut(place: { readonly edgeTicks: number; readonly startTicks: number; readonly heardTicks: number }): {
+    readonly nextTicks: number;
+    readonly isUnsent: boolean;
+  } {
+    const { edgeTicks, startTicks, heardTicks } = place;
     const hasAudio = [...this.#lanes.values()].some((lane) => lane.rendition !== null);
-    const nextTicks = hasAudio ? Math.max(this.sentTicks, this.#leftTicks) : edgeTicks;
-    for (const rendition of this.#renditions.values())
-      rendition.cut(rendition.indexAt(heardTicks), nextTicks);
+    const sentTicks = Math.max(this.sentTicks, this.#leftTicks);
+    const isUnsent = hasAudio && startTicks > sentTicks;
+    const cutTicks = isUnsent ? startTicks : heardTicks;
+    const nextTicks = isUnsent ? startTicks : hasAudio ? sentTicks : edgeTicks;
+    for (const rendition of this.#renditions.values()) rendition.cut(rendition.indexAt(cutTicks), nextTicks);
+    if (isUnsent) return { nextTicks, isUnsent };
     for (const lane of this.#lanes.values()) {
       if (lane.rendition !== null) lane.jumpTo(lane.rendition.next, this.#options.tellGap);
     }
-    return nextTicks;
+    return { nextTicks, isUnsent };
   }
 
   // ---- out -----------------------------------------------------------------------------------------------------

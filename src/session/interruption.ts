@@ -48,10 +48,10 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
   // The one that is heard can go on later; of those behind it nothing was heard, and their text is told.
   const heardOne = targets.find((target) => target.startTicks !== null);
   const keptOne = heardOne ?? targets.find((target) => target.isResumed);
-  const nextTicks =
-    heardOne === undefined
-      ? null
-      : audience.cut(edgeTicks, Math.max(cut.heard.place.ticks, heardOne.startTicks ?? 0));
+  const startTicks = heardOne?.startTicks ?? null;
+  const heardTicks = Math.max(cut.heard.place.ticks, startTicks ?? 0);
+  const cutPlace = startTicks === null ? null : audience.cut({ edgeTicks, startTicks, heardTicks });
+  const nextTicks = cutPlace?.nextTicks ?? null;
   // What was made and never sent, as part of a frame, was not heard.
   const isResumable = keptOne !== undefined && keep(keptOne, cut, nextTicks ?? edgeTicks);
   for (const target of targets) {
@@ -67,7 +67,8 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
   if (nextTicks !== null) {
     withdrawFuture([...targets, ...others], cut);
     speech.restart(nextTicks, others);
-    cut.stopPlayhead(nextTicks);
+    // What stands before a cut of which nothing was sent is played to its end.
+    if (cutPlace?.isUnsent !== true) cut.stopPlayhead(nextTicks);
   }
   const receipts = targets.map((target) =>
     tellCut(target, cut, { edgeTicks, nextTicks, isResumable: isResumable && target === keptOne }),

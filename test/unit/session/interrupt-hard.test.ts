@@ -69,6 +69,37 @@ describe("after an interruption", () => {
     for (const cutMs of [10, 333, 501]) expect(framesOf(cutMs)).toEqual(fresh);
   });
 
+  it("what stands before one that is made while its cut waits is played to its end, and told", () => {
+    let unsent = 0;
+    for (let atMs = 900; atMs < 1200; atMs += 10) {
+      const rig = stage("format=ulaw_8000&lead_ms=100");
+      // Audio is made earlier for the sake of longer frames.
+      rig.join("format=ulaw_8000&frame_ms=60&lead_ms=0");
+      rig.speak("alpha bravo charlie del.", "a");
+      rig.answer(0);
+      rig.speak("echo foxtrot golf hotel.", "b");
+      rig.answer(1);
+      rig.clock.advance(atMs);
+      rig.send({ type: "interrupt", utterance_id: "b", keep_ms: 78 });
+      rig.clock.advance(5000);
+      const ends = rig.sink.eventsOf("utterance.done");
+      expect(ends.find((end) => end.utterance_id === "a")).toMatchObject({ outcome: "done", end_ms: 1200 });
+      expect(ends.find((end) => end.utterance_id === "b")).toMatchObject({ outcome: "interrupted" });
+      const heard = read(Buffer.concat(rig.sink.frames));
+      expect(heard.slice(0, 20)).toBe("alphabravocharliedel");
+      const isUnsent = heard.length === 20;
+      unsent += isUnsent ? 1 : 0;
+      rig.speak("india.", "c");
+      rig.answer(rig.requests.length - 1);
+      rig.clock.advance(5000);
+      const start = rig.sink.eventsOf("utterance.started").at(-1);
+      expect(start?.utterance_id).toBe("c");
+      expect(start?.start_ms).toBe(rig.sink.eventsOf("interrupted")[0]?.next_ms ?? 1200);
+      expect(read(Buffer.concat(rig.sink.frames))).toBe(`${heard}india`);
+    }
+    expect(unsent).toBeGreaterThan(5);
+  });
+
   it("the next frame stands where next_ms says, for every listener", () => {
     const rig = stage("format=ulaw_8000&lead_ms=100");
     const ahead = rig.join("format=ulaw_8000&lead_ms=900&frame_ms=60");
