@@ -1,4 +1,5 @@
 /** What an audience asks of the session as a whole; the same until a lane or a rendition comes or goes. */
+import { AUDIO_FORMATS } from "../audio/formats.ts";
 import type { Lane } from "../fanout/lane.ts";
 import type { Rendition } from "../fanout/rendition.ts";
 
@@ -11,6 +12,8 @@ export interface AudienceShape {
   readonly minLeadMs: number;
   /** The longest frame of any rendition, ms. */
   readonly maxFrameMs: number;
+  /** Whether frames of some rendition are encoded on another thread. */
+  readonly isEncodedElsewhere: boolean;
 }
 
 /** `aheadMs`: how far ahead audio is made for those that take it as it comes. */
@@ -30,6 +33,10 @@ export function shapeOf(
     minLeadMs = Math.min(minLeadMs, lane.leadMs);
   }
   let maxFrameMs = 0;
-  for (const rendition of renditions) maxFrameMs = Math.max(maxFrameMs, rendition.frameMs);
-  return { hasRealtime, maxLeadMs, minLeadMs, maxFrameMs };
+  let isEncodedElsewhere = false;
+  for (const { frameMs, format } of renditions) {
+    maxFrameMs = Math.max(maxFrameMs, frameMs);
+    isEncodedElsewhere ||= AUDIO_FORMATS[format].codec === "opus";
+  }
+  return { hasRealtime, maxLeadMs, minLeadMs, maxFrameMs, isEncodedElsewhere };
 }

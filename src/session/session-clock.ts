@@ -55,6 +55,8 @@ export class SessionClock {
   /** When it was last made, less had come than listeners should be sent. */
   #isShort = true;
   #nextTrimMs = 0;
+  /** When it was last made or sent. */
+  #wokenMs = 0;
   #isAdvancing = false;
   #isReleaseDue = false;
   #releaseTimer: Timer | null = null;
@@ -115,7 +117,7 @@ export class SessionClock {
     const { speech, audience } = this.#options;
     if (speech.hasUnread) return false;
     const playheadTicks = this.#playhead.at(nowMs, speech.edgeTicks);
-    if (speech.edgeTicks < playheadTicks + this.#madeMs * TICKS_PER_MS) return false;
+    if (speech.edgeTicks < playheadTicks + (this.#madeMs + this.#encodedMs) * TICKS_PER_MS) return false;
     return (speech.nextEndTicks ?? Number.POSITIVE_INFINITY) > playheadTicks && !audience.isEmpty;
   }
 
@@ -123,6 +125,14 @@ export class SessionClock {
   get #madeMs(): number {
     const { isEmpty, shape } = this.#options.audience;
     return isEmpty ? 0 : Math.max(MIN_MADE_MS, shape.maxLeadMs + shape.maxFrameMs);
+  }
+
+  /**
+   * Made earlier still where an encoder's thread has to make frames of it: those of the next batch, or a part of each batch
+   * would leave with this wake, and the rest when it comes back: twice the system calls. Not for the first frames.
+   */
+  get #encodedMs(): number {
+    return this.#playhead.isRunning && this.#options.audience.shape.isEncodedElsewhere ? this.#batchMs() : 0;
   }
 
   /** Makes and sends everything that is due. */
@@ -152,10 +162,12 @@ export class SessionClock {
     const playheadTicks = this.#playhead.at(nowMs, startTicks);
     const isListened = this.#options.isListened();
     const madeTicks = playheadTicks + this.#madeMs * TICKS_PER_MS;
-    const untilTicks = Math.min(madeTicks, this.#options.audience.losslessLimitTicks());
+    const limitTicks = this.#options.audience.losslessLimitTicks();
+    const neededTicks = Math.min(madeTicks, limitTicks);
+    const untilTicks = Math.min(madeTicks + this.#encodedMs * TICKS_PER_MS, limitTicks);
     const surplusTicks = SURPLUS_MS * TICKS_PER_MS;
-    const wasFed = isListened && speech.feed({ untilTicks, neededTicks: untilTicks, surplusTicks });
-    this.#isShort = speech.edgeTicks < untilTicks;
+    const wasFed = isListened && speech.feed({ untilTicks, neededTicks, surplusTicks });
+    this.#isShort = speech.edgeTicks < neededTicks;
     if (!this.#playhead.isRunning) {
       if (wasFed) this.#playhead.start(startTicks, nowMs);
       else this.#playhead.stop(speech.edgeTicks);
@@ -215,11 +227,14 @@ export class SessionClock {
     }
   }
 
+  /** Of the grid on which sessions wake, or none would keep its place in the batch. */
   #batchMs(): number {
-    return Math.min(100, Math.max(20, Math.floor(this.#options.audience.shape.minLeadMs / 3)));
+    const steps = Math.floor(this.#options.audience.shape.minLeadMs / 3 / WAKE_GRID_MS);
+    return Math.min(100, Math.max(1, steps) * WAKE_GRID_MS);
   }
 
   #schedule(nowMs: number): void {
+    this.#wokenMs = nowMs;
     if (!this.#playhead.isRunning) {
       this.#nextBatchMs = 0;
       return;
@@ -249,15 +264,20 @@ export class SessionClock {
     this.#isReleaseDue = true;
     const { clock, audience } = this.#options;
     const heldTicks = audience.sentTicks - this.playheadTicks;
-    if (heldTicks < CALM_HELD_MS * TICKS_PER_MS) queueMicrotask(() => this.#sendEncoded());
-    else this.#releaseTimer = clock.at(clock.nowMs() + GATHER_MS, () => this.#sendEncoded());
+    if (heldTicks < CALM_HELD_MS * TICKS_PER_MS) queueMicrotask(() => this.#sendEncoded(clock.nowMs()));
+    else {
+      // What falls due since the last wake has the next one: alone it would cost as much as all of that.
+      const wokenMs = this.#wokenMs;
+      this.#releaseTimer = clock.at(clock.nowMs() + GATHER_MS, () => this.#sendEncoded(wokenMs));
+    }
   }
 
-  #sendEncoded(): void {
+  /** Sends what was due at `dueMs`. */
+  #sendEncoded(dueMs: number): void {
     this.#isReleaseDue = false;
     this.#releaseTimer = null;
     if (this.#isClosed) return;
-    this.#collect(this.#options.clock.nowMs());
+    this.#collect(dueMs);
     this.#send();
   }
 }

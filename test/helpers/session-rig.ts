@@ -95,7 +95,7 @@ export const TEST_TUNING: SessionTuning = {
   defaultModel: "",
 };
 
-export function createRig(tuning: Partial<SessionTuning> = {}) {
+export function createRig(tuning: Partial<SessionTuning> = {}, opusPool: OpusPool = noOpus) {
   const clock = new FakeClock();
   const requests: FakeRequest[] = [];
   const upstream: Upstream = {
@@ -111,7 +111,7 @@ export function createRig(tuning: Partial<SessionTuning> = {}) {
       clock,
       pacer: new Pacer(clock),
       upstream,
-      opusPool: noOpus,
+      opusPool,
       blocks: new BlockPool(),
       log: silentLog,
       counters,
