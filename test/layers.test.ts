@@ -47,7 +47,7 @@ const ALLOWED: Record<string, readonly string[]> = {
 const TYPE_ALLOWED: Record<string, readonly string[]> = {
   audio: ["protocol"],
   text: ["protocol", "timing"],
-  timing: ["protocol", "text"],
+  timing: ["protocol", "text", "audio"],
   protocol: ["timing", "text", "audio"],
   edge: ["fanout"],
   client: ["protocol"],

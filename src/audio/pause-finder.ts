@@ -1,6 +1,5 @@
 /** Where speech pauses: the stretches of silence in an upstream's G.711 or PCM. Compressed audio is not looked into. */
-import { parseUpstreamFormat } from "./formats.ts";
-import { bytesPerSample, type SampleCodec, silentRun } from "./silence.ts";
+import { bytesPerSample, type SampleCodec, sampledFormatOf, silentRun } from "./silence.ts";
 
 /** Seconds from the start of the audio. */
 export interface Silence {
@@ -20,10 +19,8 @@ export class PauseFinder {
 
   /** `format`: the upstream's. */
   constructor(format: string) {
-    const facts = parseUpstreamFormat(format);
-    const codec = facts?.codec;
-    const sampleRate = facts?.sampleRate ?? 8000;
-    this.#codec = codec === "ulaw" || codec === "alaw" || codec === "pcm" ? codec : null;
+    const { codec, sampleRate } = sampledFormatOf(format) ?? { codec: null, sampleRate: 8000 };
+    this.#codec = codec;
     this.#width = this.#codec === null ? 1 : bytesPerSample(this.#codec);
     this.#bytesPerSecond = sampleRate * this.#width;
     this.#minSamples = Math.ceil(MIN_SECONDS * sampleRate);

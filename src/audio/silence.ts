@@ -1,4 +1,5 @@
 /** Silence in the bytes of G.711 and PCM: how much there is at either end, and how to make some. */
+import { parseUpstreamFormat } from "./formats.ts";
 import { decodeAlaw, decodeUlaw, encodeAlaw, encodeUlaw } from "./g711.ts";
 import { bytesOf } from "./pcm.ts";
 
@@ -7,6 +8,15 @@ export const SILENCE_LEVEL = 100;
 
 /** Codecs whose bytes can be cut at any sample. PCM is 16-bit little-endian. */
 export type SampleCodec = "ulaw" | "alaw" | "pcm";
+
+/** Codec and rate (Hz) of an upstream's format; null where it is compressed, or unknown. */
+export function sampledFormatOf(
+  format: string,
+): { readonly codec: SampleCodec; readonly sampleRate: number } | null {
+  const { codec, sampleRate } = parseUpstreamFormat(format) ?? {};
+  const isSampled = codec === "ulaw" || codec === "alaw" || codec === "pcm";
+  return isSampled && sampleRate !== undefined ? { codec, sampleRate } : null;
+}
 
 export function bytesPerSample(codec: SampleCodec): 1 | 2 {
   return codec === "pcm" ? 2 : 1;

@@ -2,10 +2,10 @@
  * When the text of a segment is spoken, as its response says: alignment in, characters, words and voice segments out to
  * the feed's events, at their places in the utterance.
  */
-import { PauseFinder } from "../audio/pause-finder.ts";
+import { PauseFinder, type Silence } from "../audio/pause-finder.ts";
+import { type SoundFrames, SoundMeter } from "../audio/sound-meter.ts";
 import { WordScanner } from "../text/words.ts";
 import { ClientTimes } from "../timing/client-times.ts";
-import type { Pause } from "../timing/pauses.ts";
 import { SegmentTiming } from "../timing/segment-timing.ts";
 import type { TimedCharacters, TimedWord } from "../timing/timed.ts";
 import { WordTracker } from "../timing/word-tracker.ts";
@@ -16,16 +16,18 @@ import type { Utterance } from "./utterance.ts";
 
 interface ChunkTiming extends Omit<SynthesisChunk, "audio"> {
   readonly audioSeconds: number;
-  readonly pauses: readonly Pause[];
+  readonly pauses: readonly Silence[];
+  readonly sound: SoundFrames | null;
 }
 
-const NO_PAUSES: readonly Pause[] = [];
+const NO_PAUSES: readonly Silence[] = [];
 
 export class FeedTiming {
   readonly #run: Run;
   readonly #utterance: Utterance;
   readonly #events: FeedEvents;
   readonly #pauseFinder: PauseFinder;
+  readonly #soundMeter: SoundMeter;
   readonly #timing: SegmentTiming;
   readonly #words: WordTracker;
   readonly #clientTimes: ClientTimes;
@@ -43,6 +45,7 @@ export class FeedTiming {
     // Offsets inside are the segment's own and shifted on the way out: the tracker then closes the last word of a
     // segment at its end, whatever text the client adds later.
     this.#pauseFinder = new PauseFinder(run.sourceFormat);
+    this.#soundMeter = new SoundMeter(run.sourceFormat);
     this.#timing = new SegmentTiming({ text: segment.text, textStart: 0 });
     this.#words = new WordTracker({
       words: new WordScanner(),
@@ -56,11 +59,15 @@ export class FeedTiming {
   /** Takes what a chunk says of its timing. `audioSeconds`: length of all audio of the response with the chunk's. */
   push(chunk: SynthesisChunk, audioSeconds: number): void {
     const { audio, alignment, normalizedAlignment, voiceSegments } = chunk;
-    // Where the voice pauses is all that such a chunk tells; an alignment without characters tells no more than none.
+    // What is heard is all that such a chunk tells; an alignment without characters tells no more than none.
     const isMute = !alignment?.characters.length && !normalizedAlignment?.characters.length;
     const pauses = isMute ? this.#pauseFinder.push(audio) : NO_PAUSES;
-    if (!isMute) this.#pauseFinder.skip(audio);
-    this.#unread.push({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses });
+    const sound = isMute ? this.#soundMeter.push(audio) : null;
+    if (!isMute) {
+      this.#pauseFinder.skip(audio);
+      this.#soundMeter.skip(audio);
+    }
+    this.#unread.push({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses, sound });
   }
 
   /** Reads on until it is known what is spoken up to `seconds` of the response, as far as that has come. */
@@ -95,9 +102,9 @@ export class FeedTiming {
     this.#tell(this.#timing.finish(audioSeconds), { isLast: true });
   }
 
-  #read({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses }: ChunkTiming): void {
+  #read({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses, sound }: ChunkTiming): void {
     this.#timedCharacters += alignment?.characters.length ?? 0;
-    const timed = this.#timing.push(alignment, normalizedAlignment, { audioSeconds, pauses });
+    const timed = this.#timing.push(alignment, normalizedAlignment, { audioSeconds, pauses, sound });
     for (const segment of voiceSegments) this.#tellVoiceSegment(segment);
     if (normalizedAlignment !== null) this.#events.addNormalized(normalizedAlignment);
     this.#tell(timed, { isLast: false });

@@ -1,16 +1,14 @@
 /** Where in an upstream's audio the first sound is, looked for as the audio comes in. */
-import { parseUpstreamFormat } from "../audio/formats.ts";
-import { SilenceMeter } from "../audio/silence.ts";
+import { SilenceMeter, sampledFormatOf } from "../audio/silence.ts";
 
 export class SoundFinder {
   readonly #meter: SilenceMeter | null;
   readonly #samplesPerMs: number;
 
   constructor(format: string) {
-    const facts = parseUpstreamFormat(format);
-    const codec = facts?.codec;
-    this.#meter = codec === "ulaw" || codec === "alaw" || codec === "pcm" ? new SilenceMeter(codec) : null;
-    this.#samplesPerMs = (facts?.sampleRate ?? 8000) / 1000;
+    const sampled = sampledFormatOf(format);
+    this.#meter = sampled === null ? null : new SilenceMeter(sampled.codec);
+    this.#samplesPerMs = (sampled?.sampleRate ?? 8000) / 1000;
   }
 
   /** Compressed audio is not looked into: its first bytes are taken for sound. */

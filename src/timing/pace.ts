@@ -23,9 +23,12 @@ type State = "new" | "doubtful" | "sound" | "scaled";
 
 export class Pace {
   #state: State = "new";
+  /** Of times to audio, by the ends of the last chunk. */
   #ratio = 1;
   /** End of the audio of the chunk that `#ratio` is from. */
   #measuredSeconds = 0;
+  /** Where the first of the chunks that run at this pace ended. */
+  #first = { timesSeconds: 0, audioSeconds: 0 };
   /** What may have to be scaled still. */
   #doubted: readonly Draft[] = [];
   /** Whether all chunks so far kept to their audio. */
@@ -49,10 +52,23 @@ export class Pace {
     this.#beyondSeconds = isBeyond ? last : 0;
     this.#isAnchored =
       Math.abs(last - audio.endSeconds) <= NEAR_SECONDS && (this.#isAnchored || this.#state === "new");
-    this.#judge(run, last / audio.endSeconds, audio);
+    const ratio = last / audio.endSeconds;
+    const pace = this.#paceTo(last, audio.endSeconds);
+    this.#judge(run, { ratio, pace, last }, audio);
     if (this.#state !== "scaled") return 1;
-    divide(run, this.#ratio);
-    return hadDoubt ? this.#ratio : 1;
+    divide(run, pace);
+    return hadDoubt ? pace : 1;
+  }
+
+  /**
+   * What times have to be divided by. An encoder that holds back some of the audio makes all ends seem late by as much,
+   * so what counts is how far times and audio have come since the first end, where the rest is that small.
+   */
+  #paceTo(timesSeconds: number, audioSeconds: number): number {
+    const first = this.#first;
+    const slope = (timesSeconds - first.timesSeconds) / (audioSeconds - first.audioSeconds);
+    const heldSeconds = timesSeconds / slope - audioSeconds;
+    return Math.abs(heldSeconds) <= NEAR_SECONDS ? slope : timesSeconds / audioSeconds;
   }
 
   /** A chunk that says nothing of its pace; `audioSeconds`: end of its audio, if known. */
@@ -62,7 +78,11 @@ export class Pace {
     if (this.#state === "doubtful" && audioSeconds > this.#measuredSeconds + DOUBTFUL_SECONDS) this.#trust();
   }
 
-  #judge(run: readonly Draft[], ratio: number, audio: ChunkSpan): void {
+  #judge(
+    run: readonly Draft[],
+    { ratio, pace, last }: { readonly ratio: number; readonly pace: number; readonly last: number },
+    audio: ChunkSpan,
+  ): void {
     const deviation = Math.abs(ratio - 1);
     const isSame = Math.abs(ratio - this.#ratio) * this.#measuredSeconds <= NEAR_SECONDS;
     if (this.#state === "new") {
@@ -70,9 +90,10 @@ export class Pace {
         deviation > SOUND && deviation <= MAX_DEVIATION && deviation * audio.endSeconds > NEAR_SECONDS;
       this.#state = isSuspect ? "doubtful" : "sound";
       this.#doubted = isSuspect ? run : [];
+      this.#first = { timesSeconds: last, audioSeconds: audio.endSeconds };
     } else if (this.#state === "doubtful" && isSame) {
       this.#state = "scaled";
-      divide(this.#doubted, ratio);
+      divide(this.#doubted, pace);
       this.#doubted = [];
     } else if (this.#state === "doubtful") this.#trust();
     else if (this.#state === "scaled" && !isSame) this.#trust();

@@ -1,47 +1,28 @@
 /**
- * Text without times, held to the silences in its audio: where the voice pauses, it has most likely come to a stop or a
- * comma. What lies between two such places is spread over the sound between them.
+ * The silences of a response, and what in its text they stand for: where the voice pauses, it has most likely come to a
+ * stop or a comma.
  */
-import { characterWeight } from "./draft.ts";
+import type { Silence } from "../audio/pause-finder.ts";
 
-/** Seconds of a response in which nothing sounds. */
-export interface Pause {
-  readonly startSeconds: number;
-  readonly endSeconds: number;
-}
-
-/** A place in a text, and its time. */
-interface Knot {
-  readonly offset: number;
-  readonly seconds: number;
-}
-
-/** Shorter silences are in every word with a "t" or a "k". */
-const MIN_PAUSE_SECONDS = 0.09;
+/** Shorter silences are in words with a "t" or a "k". */
+const MIN_PAUSE_SECONDS = 0.12;
+/** At either end of what is looked at: what goes on there is not seen. */
+const MIN_EDGE_SECONDS = 0.09;
 /** Silences that are no further apart are one: audio that came in two pieces. */
 const JOINT_SECONDS = 0.002;
 /** What it costs to leave a mark in the text without a pause; a pause without a mark costs its length; seconds. */
 const UNPAUSED_STOP_SECONDS = 0.3;
-const UNPAUSED_CLAUSE_SECONDS = 0.1;
+const UNPAUSED_CLAUSE_SECONDS = 0.2;
 /** Cost of a second between where a mark is expected and its pause: what is expected is a rough guess. */
 const DISTANCE_COST = 0.5;
-/** How much longer the letters of the last word before a mark last. */
-const FINAL_FACTOR = 1.25;
-/** Of a script without spaces no more is taken for that word; UTF-16 units. */
-const MAX_FINAL_CHARS = 16;
 /** More than that in one gap are not matched: time grows with their product. */
-const MAX_PLACES = 256;
-
-/** A mark that is followed by space, with the space; wide marks need none. */
-const PLACES =
-  /[\p{Terminal_Punctuation}…–—]\p{P}*(?:\s+|$)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]+\s*|\s[-–—]\s+|\n+/gu;
-const STOP = /[\p{Sentence_Terminal}…\n]/u;
+export const MAX_PLACES = 256;
 
 /** The silences of one response, rising. */
 export class Pauses {
-  #pauses: Pause[] = [];
+  #pauses: Silence[] = [];
 
-  add(pauses: readonly Pause[]): void {
+  add(pauses: readonly Silence[]): void {
     for (const pause of pauses) {
       const last = this.#pauses.at(-1);
       if (last !== undefined && pause.startSeconds - last.endSeconds <= JOINT_SECONDS) {
@@ -54,13 +35,16 @@ export class Pauses {
   }
 
   /** Those long enough to be heard as pauses, as far as they lie in a stretch. */
-  within(fromSeconds: number, untilSeconds: number): Pause[] {
+  within(fromSeconds: number, untilSeconds: number): Silence[] {
     return this.#pauses
       .map(({ startSeconds, endSeconds }) => ({
         startSeconds: Math.max(startSeconds, fromSeconds),
         endSeconds: Math.min(endSeconds, untilSeconds),
       }))
-      .filter(({ startSeconds, endSeconds }) => endSeconds - startSeconds >= MIN_PAUSE_SECONDS);
+      .filter(({ startSeconds, endSeconds }) => {
+        const isAtEdge = startSeconds === fromSeconds || endSeconds === untilSeconds;
+        return endSeconds - startSeconds >= (isAtEdge ? MIN_EDGE_SECONDS : MIN_PAUSE_SECONDS);
+      });
   }
 
   /** Nothing is asked any more of what lies before. */
@@ -70,114 +54,26 @@ export class Pauses {
   }
 }
 
-interface Place {
+/** A mark in the text. Offsets into it, UTF-16. */
+export interface PausePlace {
   readonly start: number;
   readonly end: number;
   /** Middle of where it is expected. */
   readonly seconds: number;
-  readonly unpausedCost: number;
-}
-
-/** A text that is spoken in a stretch of audio, with the times that are known of it. Offsets into the text. */
-export class PausedText {
-  /** Weight of all before each offset. */
-  readonly #weights: Float64Array;
-  /** Its ends, and where a pause begins and ends; rising. */
-  readonly #knots: readonly Knot[];
-
-  /** `from`, `until`: of the stretch, seconds; `pauses`: those in it. */
-  constructor(
-    text: string,
-    {
-      from,
-      until,
-      pauses,
-    }: { readonly from: number; readonly until: number; readonly pauses: readonly Pause[] },
-  ) {
-    const marks = [...text.matchAll(PLACES)].slice(0, MAX_PLACES);
-    this.#weights = weightsOf(text, marks);
-    this.#knots = this.#knotsOf(text, { from, until, pauses, marks });
-  }
-
-  /** When the text has come to an offset: between two knots by how long its characters take against each other. */
-  secondsAt(offset: number): number {
-    let [before = { offset: 0, seconds: 0 }] = this.#knots;
-    for (const knot of this.#knots) {
-      if (knot.offset > offset) {
-        const said = this.#weight(before.offset, offset);
-        const total = this.#weight(before.offset, knot.offset) || 1;
-        return before.seconds + ((knot.seconds - before.seconds) * said) / total;
-      }
-      before = knot;
-    }
-    return before.seconds;
-  }
-
-  #weight(from: number, to: number): number {
-    return (this.#weights[to] ?? 0) - (this.#weights[from] ?? 0);
-  }
-
-  #knotsOf(
-    text: string,
-    of: {
-      readonly from: number;
-      readonly until: number;
-      readonly pauses: readonly Pause[];
-      readonly marks: readonly RegExpExecArray[];
-    },
-  ): Knot[] {
-    const { from, until, pauses, marks } = of;
-    const [first, last] = [
-      { offset: 0, seconds: from },
-      { offset: text.length, seconds: until },
-    ];
-    const [lead] = pauses;
-    if (lead === undefined) return [first, last];
-    const perWeight = (until - from) / (this.#weight(0, text.length) || 1);
-    const places = marks.map((mark): Place => {
-      const [start, end] = [mark.index, mark.index + mark[0].length];
-      const middle = this.#weight(0, start) + this.#weight(start, end) / 2;
-      const unpausedCost = STOP.test(mark[0]) ? UNPAUSED_STOP_SECONDS : UNPAUSED_CLAUSE_SECONDS;
-      return { start, end, seconds: from + middle * perWeight, unpausedCost };
-    });
-    // Before the first word nothing is said.
-    const isLead = lead.startSeconds <= from;
-    const paused = matched(places, isLead ? pauses.slice(1) : pauses).flatMap(([place, pause]) => [
-      { offset: place.start, seconds: pause.startSeconds },
-      { offset: place.end, seconds: pause.endSeconds },
-    ]);
-    return [first, ...(isLead ? [{ offset: 0, seconds: lead.endSeconds }] : []), ...paused, last];
-  }
-}
-
-/** The last word before a mark takes longer than others of as many letters. */
-function weightsOf(text: string, marks: readonly RegExpExecArray[]): Float64Array {
-  const weights = new Float64Array(text.length + 1);
-  const finals = marks.map(({ index }) => ({ start: lastWordStart(text, index), end: index }));
-  let weight = 0;
-  let next = 0;
-  for (let at = 0; at < text.length; ) {
-    const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
-    while (at >= (finals[next]?.end ?? Number.POSITIVE_INFINITY)) next += 1;
-    const isFinal = at >= (finals[next]?.start ?? Number.POSITIVE_INFINITY);
-    weight += characterWeight(character) * (isFinal ? FINAL_FACTOR : 1);
-    for (let unit = 0; unit < character.length; unit += 1) weights[++at] = weight;
-  }
-  return weights;
-}
-
-function lastWordStart(text: string, end: number): number {
-  const start = text.slice(Math.max(0, end - MAX_FINAL_CHARS), end).search(/\S+$/);
-  return start < 0 ? end : Math.max(0, end - MAX_FINAL_CHARS) + start;
+  /** Of a sentence's end, not of a clause's. */
+  readonly isStop: boolean;
 }
 
 /** Which mark each pause stands for, in order, so that the sum of all costs is least. */
-function matched(places: readonly Place[], pauses: readonly Pause[]): [Place, Pause][] {
+export function matchPauses(
+  places: readonly PausePlace[],
+  pauses: readonly Silence[],
+): [PausePlace, Silence][] {
   const some = pauses.slice(0, MAX_PLACES);
   const width = some.length + 1;
   const costs = new Float64Array((places.length + 1) * width);
   const costOf = (place: number, pause: number): number => costs[place * width + pause] ?? 0;
-  const skipPlace = (place: number): number => places[place]?.unpausedCost ?? 0;
+  const skipPlace = (place: number): number => unpausedCost(places[place]);
   const skipPause = (pause: number): number => lengthOf(some[pause]);
   const match = (place: number, pause: number): number =>
     DISTANCE_COST * Math.abs((places[place]?.seconds ?? 0) - middleOf(some[pause]));
@@ -192,7 +88,7 @@ function matched(places: readonly Place[], pauses: readonly Pause[]): [Place, Pa
       costs[i * width + j] = least;
     }
   }
-  const pairs: [Place, Pause][] = [];
+  const pairs: [PausePlace, Silence][] = [];
   for (let i = 0, j = 0; i < places.length && j < some.length; ) {
     const [place, pause] = [places[i], some[j]];
     const cost = costOf(i, j);
@@ -206,10 +102,15 @@ function matched(places: readonly Place[], pauses: readonly Pause[]): [Place, Pa
   return pairs;
 }
 
-function lengthOf(pause: Pause | undefined): number {
+function unpausedCost(place: PausePlace | undefined): number {
+  if (place === undefined) return 0;
+  return place.isStop ? UNPAUSED_STOP_SECONDS : UNPAUSED_CLAUSE_SECONDS;
+}
+
+function lengthOf(pause: Silence | undefined): number {
   return pause === undefined ? 0 : pause.endSeconds - pause.startSeconds;
 }
 
-function middleOf(pause: Pause | undefined): number {
+function middleOf(pause: Silence | undefined): number {
   return pause === undefined ? 0 : (pause.startSeconds + pause.endSeconds) / 2;
 }

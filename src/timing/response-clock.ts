@@ -22,6 +22,8 @@ const TYPICAL_CHARACTER_SECONDS = 0.06;
 
 export class ResponseClock {
   #lastEnd = 0;
+  /** By how much all audio is late, as the first chunk that counts from itself shows: an encoder holds some back. */
+  #heldSeconds: number | null = null;
   readonly #pace = new Pace();
 
   /** Whether the next chunk may show that the times of this one are others. */
@@ -51,9 +53,8 @@ export class ResponseClock {
     const last = run.at(-1)?.endSeconds ?? first;
     if (first < this.#lastEnd - TOLERANCE_SECONDS) {
       if (audio !== null && countsFromChunk(run, this.#lastEnd, audio)) {
-        // Where its characters go on from those before it, to the sample, its times begin there.
-        const isNear = Math.abs(first + audio.startSeconds - this.#lastEnd) <= NEAR_SECONDS;
-        shift(run, isNear ? this.#lastEnd - first : audio.startSeconds);
+        this.#heldSeconds ??= heldBack(this.#lastEnd - first - audio.startSeconds);
+        shift(run, audio.startSeconds + this.#heldSeconds);
       } else if (isRestart(first, this.#lastEnd)) {
         shift(run, Math.max(this.#lastEnd, audio?.startSeconds ?? 0));
       } else if (last > this.#lastEnd + TOLERANCE_SECONDS) {
@@ -89,6 +90,11 @@ function countsFromChunk(run: readonly Draft[], lastEnd: number, audio: ChunkSpa
   if (first >= lastEnd - TOLERANCE_SECONDS || startSeconds <= TOLERANCE_SECONDS) return false;
   const fitsBehind = first + startSeconds >= lastEnd - TOLERANCE_SECONDS;
   return fitsBehind && last + startSeconds <= endSeconds + BEYOND_CHUNK_SECONDS;
+}
+
+/** `seconds`: by how much the times before reach beyond where the chunk's audio begins. */
+function heldBack(seconds: number): number {
+  return seconds > 0 && seconds <= NEAR_SECONDS ? seconds : 0;
 }
 
 function isRestart(seconds: number, lastSeconds: number): boolean {

@@ -2,13 +2,17 @@
  * The timing of one upstream response: takes the alignments as they come with the chunks, and gives the characters of
  * the client's text with times that rise, never restart, and never reach beyond the audio.
  */
+import type { Silence } from "../audio/pause-finder.ts";
+import type { SoundFrames } from "../audio/sound-meter.ts";
 import type { Timing } from "../protocol/vocabulary.ts";
 import type { Alignment } from "./alignment.ts";
 import { type AlignmentEntry, AlignmentReader } from "./alignment-entries.ts";
 import { AlignmentWalk, type Placed } from "./alignment-walk.ts";
 import { charactersOf, type Draft, isTimed, speechWeight } from "./draft.ts";
-import { type Pause, PausedText, Pauses } from "./pauses.ts";
+import { HeardText } from "./heard-text.ts";
+import { Pauses } from "./pauses.ts";
 import { ResponseClock, scale } from "./response-clock.ts";
+import { Sounds } from "./sounds.ts";
 import { type TimedCharacters, weaker } from "./timed.ts";
 
 export interface SegmentTimingOptions {
@@ -25,7 +29,9 @@ export interface ChunkFacts {
    */
   readonly audioSeconds?: number;
   /** Silences in the audio of a chunk without an alignment, as far as they are known. */
-  readonly pauses?: readonly Pause[];
+  readonly pauses?: readonly Silence[];
+  /** How loud and bright that audio is, as far as it is known. */
+  readonly sound?: SoundFrames | null;
 }
 
 /** Rounding on the wire: repairs below it leave the label as it is. */
@@ -47,6 +53,7 @@ export class SegmentTiming {
   readonly #walk: AlignmentWalk;
   readonly #clock = new ResponseClock();
   readonly #pauses = new Pauses();
+  readonly #sounds = new Sounds();
   /** In the order of the text, without holes: not emitted yet. */
   #drafts: Draft[] = [];
   #emittedTo = 0;
@@ -79,6 +86,7 @@ export class SegmentTiming {
     this.#audioSeconds = facts.audioSeconds ?? this.#audioSeconds;
     const endSeconds = this.#audioSeconds;
     if (facts.pauses !== undefined) this.#pauses.add(facts.pauses);
+    if (facts.sound) this.#sounds.add(facts.sound);
     const source = hasCharacters(alignment) ? alignment : normalized;
     const entries = source === null ? [] : this.#withinBudget(this.#reader.read(source));
     const span = endSeconds === undefined || endSeconds <= 0 ? null : { startSeconds, endSeconds };
@@ -159,22 +167,23 @@ export class SegmentTiming {
     this.#drafts = filled.concat(isOpen ? untimed : this.#spread(untimed, { ...gap, until: endSeconds }));
   }
 
-  /** The same text with times, character by character: where pauses say when some of it is spoken, it is held to them. */
+  /** The same text with times, character by character: held to what is heard of it. */
   #spread(drafts: readonly Draft[], gap: { textFrom: number; from: number; until: number }): Draft[] {
     if (drafts.length === 0) return [];
     const [{ textFrom, from }, until] = [gap, Math.max(gap.until, gap.from)];
     const text = this.#text.slice(textFrom, drafts.at(-1)?.end ?? textFrom);
-    const paused = new PausedText(text, { from, until, pauses: this.#pauses.within(from, until) });
+    const [pauses, sound] = [this.#pauses.within(from, until), this.#sounds.within(from, until)];
+    const heard = new HeardText(text, { from, until, pauses, sound });
     let at = 0;
     return drafts.flatMap(({ end, timing }) =>
       charactersOf(text.slice(at, end - textFrom)).map((character) => {
-        const startSeconds = paused.secondsAt(at);
+        const startSeconds = heard.secondsAt(at);
         at += character.length;
         const isSpace = character.trim() === "";
         return {
           end: textFrom + at,
           startSeconds,
-          endSeconds: paused.secondsAt(at),
+          endSeconds: heard.secondsAt(at),
           // White space has nothing to be wrong about.
           timing: isSpace ? timing : "estimated",
         };
@@ -226,6 +235,7 @@ export class SegmentTiming {
     }
     this.#drafts = this.#drafts.slice(count);
     this.#pauses.forgetBefore(this.#lastEnd);
+    this.#sounds.forgetBefore(this.#lastEnd);
     return {
       start: this.#textStart + start,
       end: this.#textStart + this.#emittedTo,

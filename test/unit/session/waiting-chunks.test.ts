@@ -58,7 +58,7 @@ describe("WaitingChunks", () => {
         };
         for (const [index, { bytes, isTimed, taken: count }] of steps.entries()) {
           const audio = bytesOf(bytes, index);
-          const text = isTimed && !mayDivide ? `t${index}.` : "";
+          const text = isTimed ? `t${index}.` : "";
           waiting.push(chunkOf(audio, text));
           pushed.push(...audio);
           texts += text;
@@ -94,6 +94,14 @@ describe("WaitingChunks", () => {
     expect(pool.lent.size).toBe(1);
     waiting.clear();
     expect(pool.lent.size).toBe(0);
+    expect(waiting.take()).toBeUndefined();
+  });
+
+  it("makes one piece of sound that came in many reads", () => {
+    const waiting = new WaitingChunks({ pool: new CountedPool(), mayDivide: true });
+    const reads = Array.from({ length: 25 }, (_, index) => bytesOf(160, index));
+    for (const audio of reads) waiting.push(chunkOf(audio));
+    expect(Buffer.from(waiting.take()?.audio ?? []).equals(Buffer.concat(reads))).toBe(true);
     expect(waiting.take()).toBeUndefined();
   });
 

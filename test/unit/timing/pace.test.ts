@@ -36,6 +36,21 @@ describe("a pace that is not that of the audio", () => {
     expect(told.map((one) => one?.timing)).toEqual([undefined, "scaled", "scaled", undefined]);
   });
 
+  it.each([0.9, 1.1])(
+    "%d: to the sample, though an encoder holds back some of each chunk's audio",
+    (factor) => {
+      const heldBack = scaledChunks(factor).map((chunk) => ({
+        ...chunk,
+        audioSeconds: chunk.audioSeconds - 0.00125,
+      }));
+      const told = run("abcdefghi", heldBack, 0.9);
+      const starts = told.flatMap((one) => one?.startSeconds ?? []);
+      expect(starts).toHaveLength(9);
+      for (const [index, seconds] of starts.entries()) expect(seconds).toBeCloseTo(index / 10, 6);
+      expect(told.findLast((one) => one !== null)?.endSeconds.at(-1)).toBeCloseTo(0.9, 6);
+    },
+  );
+
   it("sound times are told at once, exact", () => {
     const told = run("abcdefghi", scaledChunks(1), 0.9);
     expect(shown(told)).toEqual(["a0.00 b0.10 c0.20", "d0.30 e0.40 f0.50", "g0.60 h0.70 i0.80", ""]);
@@ -95,6 +110,22 @@ describe("times that count from their chunk", () => {
     for (const [index, seconds] of starts.entries()) expect(seconds).toBeCloseTo(index / 10, 9);
     expect(told[2]?.endSeconds.at(-1)).toBeCloseTo(0.6, 9);
   });
+
+  it.each([-1, 0.5, 1, 2, 4])(
+    "do not wander off where a chunk's times end %d ms before its audio",
+    (gapMs) => {
+      const text = "abcdefghijklmnopqrstuvwxyz";
+      const timing = new SegmentTiming({ text, textStart: 0 });
+      const starts: number[] = [];
+      for (let i = 0; i < 13; i += 1) {
+        const alignment = alignmentOf(text.slice(2 * i, 2 * i + 2), 0, 0.1 - gapMs / 2000);
+        starts.push(...(timing.push(alignment, null, { audioSeconds: 0.2 * (i + 1) })?.startSeconds ?? []));
+      }
+      expect(starts).toHaveLength(26);
+      const errors = Array.from({ length: 13 }, (_, i) => Math.abs((starts[2 * i] ?? Number.NaN) - 0.2 * i));
+      expect(Math.max(...errors)).toBeLessThanOrEqual((2 * Math.abs(gapMs)) / 1000 + 1e-9);
+    },
+  );
 
   it("begin where their audio begins, also behind a chunk without timing", () => {
     const chunks = [

@@ -1,16 +1,22 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Pause, PausedText, Pauses } from "../../../src/timing/pauses.ts";
+import type { Silence } from "../../../src/audio/pause-finder.ts";
+import { Pauses } from "../../../src/timing/pauses.ts";
 import { SegmentTiming } from "../../../src/timing/segment-timing.ts";
 
-const pause = (startSeconds: number, endSeconds: number): Pause => ({ startSeconds, endSeconds });
+const pause = (startSeconds: number, endSeconds: number): Silence => ({ startSeconds, endSeconds });
 
 describe("Pauses", () => {
   it("joins a silence that came in two pieces, and leaves out what is no pause", () => {
     const pauses = new Pauses();
     pauses.add([pause(0.5, 0.55)]);
-    pauses.add([pause(0.55, 0.6), pause(1, 1.05)]);
-    expect(pauses.within(0, 2)).toEqual([pause(0.5, 0.6)]);
+    pauses.add([pause(0.55, 0.7), pause(1, 1.1)]);
+    expect(pauses.within(0, 2)).toEqual([pause(0.5, 0.7)]);
+  });
+
+  it("takes a shorter one for a pause where the stretch begins or ends: more of it lies beyond", () => {
+    const pauses = new Pauses();
+    pauses.add([pause(0, 0.1), pause(0.5, 0.6), pause(1, 1.2)]);
+    expect(pauses.within(0, 1.1)).toEqual([pause(0, 0.1), pause(1, 1.1)]);
   });
 
   it("gives of a pause what lies in the stretch", () => {
@@ -19,95 +25,6 @@ describe("Pauses", () => {
     expect(pauses.within(0.2, 1.3)).toEqual([pause(0.2, 0.4), pause(1, 1.3)]);
     pauses.forgetBefore(0.7);
     expect(pauses.within(0, 2)).toEqual([pause(1, 1.5)]);
-  });
-});
-
-describe("PausedText", () => {
-  const TEXT = "One two, three. Four five.";
-  const at = (part: string): number => TEXT.indexOf(part);
-
-  it("holds marks to the pauses: sound before, sound behind, and the mark in between", () => {
-    const paused = new PausedText(TEXT, { from: 0, until: 3, pauses: [pause(0.5, 0.7), pause(1.5, 2)] });
-    expect(paused.secondsAt(0)).toBe(0);
-    expect(paused.secondsAt(at(", three"))).toBe(0.5);
-    expect(paused.secondsAt(at("three"))).toBe(0.7);
-    expect(paused.secondsAt(at(". Four"))).toBe(1.5);
-    expect(paused.secondsAt(at("Four"))).toBe(2);
-    expect(paused.secondsAt(TEXT.length)).toBe(3);
-  });
-
-  it("begins behind the silence before the first word, and ends before that behind the last", () => {
-    const paused = new PausedText(TEXT, { from: 0, until: 3, pauses: [pause(0, 0.3), pause(2.5, 3)] });
-    expect(paused.secondsAt(0)).toBe(0.3);
-    expect(paused.secondsAt(TEXT.length - 1)).toBe(2.5);
-    expect(paused.secondsAt(TEXT.length)).toBe(3);
-  });
-
-  it("takes one pause for the stop, not for the comma, where it stands there", () => {
-    const paused = new PausedText(TEXT, { from: 0, until: 3, pauses: [pause(1.6, 2)] });
-    expect(paused.secondsAt(at(". Four"))).toBe(1.6);
-    expect(paused.secondsAt(at("Four"))).toBe(2);
-  });
-
-  it("leaves out a pause that no mark stands for", () => {
-    const text = "one two three four five six";
-    const paused = new PausedText(text, { from: 0, until: 3, pauses: [pause(1.4, 1.6)] });
-    const plain = new PausedText(text, { from: 0, until: 3, pauses: [] });
-    for (let offset = 0; offset <= text.length; offset += 1)
-      expect(paused.secondsAt(offset)).toBe(plain.secondsAt(offset));
-  });
-
-  it("knows marks that no space follows: 一二三。四五六。", () => {
-    const text = "一二三。四五六。";
-    const paused = new PausedText(text, { from: 0, until: 2, pauses: [pause(0.6, 1.2)] });
-    expect(paused.secondsAt(3)).toBe(0.6);
-    expect(paused.secondsAt(4)).toBe(1.2);
-  });
-
-  it("does not take the point of a number for a stop", () => {
-    const text = "It costs 3.50 there. Yes.";
-    const paused = new PausedText(text, { from: 0, until: 3, pauses: [pause(2, 2.4)] });
-    expect(paused.secondsAt(text.indexOf(". Yes"))).toBe(2);
-  });
-
-  it("lets the last word before a mark last longer", () => {
-    const paused = new PausedText("aaaa bbbb.", { from: 0, until: 1, pauses: [] });
-    const [first, last] = [
-      paused.secondsAt(4) - paused.secondsAt(0),
-      paused.secondsAt(9) - paused.secondsAt(5),
-    ];
-    expect(last).toBeGreaterThan(first * 1.2);
-  });
-
-  it("rises from one end to the other, whatever the text and the pauses", () => {
-    fc.assert(
-      fc.property(
-        fc.string({ unit: fc.constantFrom("a", "b", " ", ".", ",", "。", "字", "😀", "\n", "-", "5") }),
-        fc.array(
-          fc.tuple(fc.double({ min: 0, max: 5, noNaN: true }), fc.double({ min: 0.1, max: 1, noNaN: true })),
-        ),
-        (text, raw) => {
-          const pauses = new Pauses();
-          let end = 0;
-          const silences: Pause[] = [];
-          for (const [gap, length] of raw) {
-            silences.push(pause(end + gap, end + gap + length));
-            end += gap + length;
-          }
-          pauses.add(silences);
-          const [from, until] = [0.5, 4];
-          const paused = new PausedText(text, { from, until, pauses: pauses.within(from, until) });
-          let before = from;
-          for (let offset = 0; offset <= text.length; offset += 1) {
-            const seconds = paused.secondsAt(offset);
-            expect(seconds).toBeGreaterThanOrEqual(before);
-            expect(seconds).toBeLessThanOrEqual(until);
-            before = seconds;
-          }
-          if (text !== "") expect(before).toBe(until);
-        },
-      ),
-    );
   });
 });
 

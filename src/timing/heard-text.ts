@@ -1,0 +1,161 @@
+/**
+ * Text without times, held to what is heard of it: marks to the silences in its audio, letters to how loud and bright the
+ * sound between them is, and where that says nothing, letters to how long they take against each other.
+ */
+import type { Silence } from "../audio/pause-finder.ts";
+import { charactersOf, characterWeight } from "./draft.ts";
+import { type Letter, placeLetters } from "./letter-places.ts";
+import { SOUND_SHAPES, soundKindOf } from "./letter-sounds.ts";
+import { MAX_PLACES, matchPauses, type PausePlace } from "./pauses.ts";
+import { partOf, type SoundTrack } from "./sounds.ts";
+
+/** A place in a text, and its time. */
+interface Knot {
+  readonly offset: number;
+  readonly seconds: number;
+}
+
+/** How much longer the letters of the last word before a mark last. */
+const FINAL_FACTOR = 1.25;
+/** Of a script without spaces no more is taken for that word; UTF-16 units. */
+const MAX_FINAL_CHARS = 16;
+/** A silence that ends no further from the end is the one behind the last word. */
+const TRAIL_SECONDS = 0.05;
+/** Share of the letters whose sound has to be known. */
+const MIN_KNOWN = 0.5;
+
+/** A mark that is followed by space, with the space; wide marks need none. */
+const MARKS =
+  /[\p{Terminal_Punctuation}…–—]\p{P}*(?:\s+|$)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]+\s*|\s[-–—]\s+|\n+/gu;
+const STOP = /[\p{Sentence_Terminal}…\n]/u;
+
+export interface Hearing {
+  /** The stretch of the response in which the text is spoken, seconds. */
+  readonly from: number;
+  readonly until: number;
+  /** Pauses in it, rising. */
+  readonly pauses: readonly Silence[];
+  /** Its sound; null = not known. */
+  readonly sound: SoundTrack | null;
+}
+
+/** A text that is spoken in a stretch of audio, with the times that are known of it. Offsets into the text, UTF-16. */
+export class HeardText {
+  /** Weight of all before each offset. */
+  readonly #weights: Float64Array;
+  /** Its ends, and what is known between; offsets and times rise, or stay. */
+  readonly #knots: readonly Knot[];
+
+  constructor(text: string, hearing: Hearing) {
+    const marks = [...text.matchAll(MARKS)].slice(0, MAX_PLACES);
+    this.#weights = weightsOf(text, marks);
+    const { sound } = hearing;
+    const knots = this.#knotsAtPauses(text, hearing, marks);
+    this.#knots =
+      sound === null
+        ? knots
+        : knots.flatMap((knot, i) => [knot, ...this.#knotsWithin(text, sound, knot, knots[i + 1])]);
+  }
+
+  /** When the text has come to an offset: between two knots by how long its characters take against each other. */
+  secondsAt(offset: number): number {
+    const knots = this.#knots;
+    let [low, high] = [0, knots.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((knots[middle]?.offset ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    const [before, behind] = [knots[low], knots[low + 1]];
+    if (before === undefined) return 0;
+    if (behind === undefined) return before.seconds;
+    const said = this.#weight(before.offset, offset);
+    const total = this.#weight(before.offset, behind.offset) || 1;
+    return before.seconds + ((behind.seconds - before.seconds) * said) / total;
+  }
+
+  #weight(from: number, to: number): number {
+    return (this.#weights[to] ?? 0) - (this.#weights[from] ?? 0);
+  }
+
+  #knotsAtPauses(
+    text: string,
+    { from, until, pauses }: Hearing,
+    marks: readonly RegExpExecArray[],
+  ): readonly Knot[] {
+    const [first, last] = [
+      { offset: 0, seconds: from },
+      { offset: text.length, seconds: until },
+    ];
+    const perWeight = (until - from) / (this.#weight(0, text.length) || 1);
+    const places = marks.map((mark): PausePlace => {
+      const [start, end] = [mark.index, mark.index + mark[0].length];
+      const middle = this.#weight(0, start) + this.#weight(start, end) / 2;
+      return { start, end, seconds: from + middle * perWeight, isStop: STOP.test(mark[0]) };
+    });
+    // Before the first word nothing is said, and behind the last mark neither.
+    const lead = pauses.find(({ startSeconds }) => startSeconds <= from);
+    const trail = pauses.find((pause) => pause !== lead && pause.endSeconds >= until - TRAIL_SECONDS);
+    const lastMark = places.find(({ end }) => end === text.length);
+    const paused = matchPauses(
+      places.filter((place) => place !== lastMark),
+      pauses.filter((pause) => pause !== lead && (pause !== trail || lastMark === undefined)),
+    ).flatMap(([place, pause]) => [
+      { offset: place.start, seconds: pause.startSeconds },
+      { offset: place.end, seconds: pause.endSeconds },
+    ]);
+    const knots = [first, ...paused, last];
+    if (lead !== undefined) knots.splice(1, 0, { offset: 0, seconds: lead.endSeconds });
+    if (trail !== undefined && lastMark !== undefined)
+      knots.splice(-1, 0, { offset: lastMark.start, seconds: trail.startSeconds });
+    return knots;
+  }
+
+  /** Where each letter between two knots is heard to begin. */
+  #knotsWithin(text: string, sound: SoundTrack, from: Knot, until: Knot | undefined): readonly Knot[] {
+    const track = until === undefined ? null : partOf(sound, from.seconds, until.seconds);
+    if (until === undefined || track === null) return [];
+    const letters: (Letter & { readonly start: number })[] = [];
+    let at = from.offset;
+    for (const character of charactersOf(text.slice(from.offset, until.offset))) {
+      const start = at;
+      at += character.length;
+      const kind = soundKindOf(character);
+      letters.push({ kind, start, weight: this.#weight(start, at) * SOUND_SHAPES[kind].weight });
+    }
+    const places = areMostKnown(letters) ? placeLetters(letters, track) : null;
+    if (places === null) return [];
+    const frameSeconds = (until.seconds - from.seconds) / track.levels.length;
+    return letters.slice(1).map(({ start }, i) => {
+      const seconds = from.seconds + (places[i + 1] ?? 0) * frameSeconds;
+      return { offset: start, seconds: Math.min(seconds, until.seconds) };
+    });
+  }
+}
+
+/** Whether it is known how they sound: in some scripts a letter may be any sound. */
+function areMostKnown(letters: readonly Letter[]): boolean {
+  const said = letters.filter(({ kind }) => kind !== "gap");
+  return said.length > 0 && said.filter(({ kind }) => kind !== "other").length >= MIN_KNOWN * said.length;
+}
+
+/** The last word before a mark takes longer than others of as many letters. */
+function weightsOf(text: string, marks: readonly RegExpExecArray[]): Float64Array {
+  const weights = new Float64Array(text.length + 1);
+  const finals = marks.map(({ index }) => ({ start: lastWordStart(text, index), end: index }));
+  let weight = 0;
+  let next = 0;
+  for (let at = 0; at < text.length; ) {
+    const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+    while (at >= (finals[next]?.end ?? Number.POSITIVE_INFINITY)) next += 1;
+    const isFinal = at >= (finals[next]?.start ?? Number.POSITIVE_INFINITY);
+    weight += characterWeight(character) * (isFinal ? FINAL_FACTOR : 1);
+    for (let unit = 0; unit < character.length; unit += 1) weights[++at] = weight;
+  }
+  return weights;
+}
+
+function lastWordStart(text: string, end: number): number {
+  const start = text.slice(Math.max(0, end - MAX_FINAL_CHARS), end).search(/\S+$/);
+  return start < 0 ? end : Math.max(0, end - MAX_FINAL_CHARS) + start;
+}

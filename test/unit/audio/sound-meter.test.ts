@@ -1,0 +1,96 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { bytesOf } from "../../../src/audio/pcm.ts";
+import { encodeSamples } from "../../../src/audio/silence.ts";
+import { type SoundFrames, SoundMeter } from "../../../src/audio/sound-meter.ts";
+import { noise, pieces, splits, tone } from "./helpers.ts";
+
+const hum = (samples: number, rate: number, hz: number): Int16Array =>
+  tone({ hz, rate, samples, amplitude: 8000 });
+
+const brightness = (frames: SoundFrames | null, at: number): number =>
+  (frames?.stepEnergies[at] ?? Number.NaN) / (4 * (frames?.energies[at] ?? Number.NaN));
+
+/** All frames of audio that comes in these pieces, by their numbers. */
+function measured(format: string, all: readonly Uint8Array[]): Map<number, { energy: number; step: number }> {
+  const meter = new SoundMeter(format);
+  const found = new Map<number, { energy: number; step: number }>();
+  for (const piece of all) {
+    const frames = meter.push(piece);
+    for (const [i, energy] of (frames?.energies ?? []).entries())
+      found.set((frames?.first ?? 0) + i, { energy, step: frames?.stepEnergies[i] ?? Number.NaN });
+  }
+  return found;
+}
+
+describe("SoundMeter", () => {
+  it.each([
+    ["pcm_8000", 8000],
+    ["pcm_22050", 22_050],
+    ["pcm_24000", 24_000],
+    ["pcm_44100", 44_100],
+  ])("%s: a hundred frames a second, with the energy of their samples", (format, sampleRate) => {
+    const frames = new SoundMeter(format).push(bytesOf(hum(sampleRate, sampleRate, 500)));
+    expect(frames?.first).toBe(0);
+    expect(frames?.frameSeconds).toBe(0.01);
+    expect(frames?.energies).toHaveLength(100);
+    for (const energy of frames?.energies ?? []) expect(energy / (8000 ** 2 / 2)).toBeCloseTo(1, 1);
+  });
+
+  it("a sound is as bright at every sample rate and in every codec", () => {
+    for (const hertz of [150, 1000, 3000]) {
+      // Of a sine, the step over 1/8000 s has 2 - 2 cos(2 pi f / 8000) times its energy.
+      const expected = (1 - Math.cos((2 * Math.PI * hertz) / 8000)) / 2;
+      for (const sampleRate of [8000, 16_000, 24_000]) {
+        const frames = new SoundMeter(`pcm_${sampleRate}`).push(bytesOf(hum(sampleRate, sampleRate, hertz)));
+        expect(brightness(frames, 50)).toBeCloseTo(expected, 2);
+      }
+      for (const codec of ["ulaw", "alaw"] as const) {
+        const frames = new SoundMeter(`${codec}_8000`).push(encodeSamples(codec, hum(8000, 8000, hertz)));
+        expect(brightness(frames, 50)).toBeCloseTo(expected, 2);
+      }
+    }
+  });
+
+  it("gives the same frames however the audio is split between samples", () => {
+    const pcm = noise(2000);
+    const whole = measured("pcm_22050", [bytesOf(pcm)]);
+    expect(whole.size).toBe(9);
+    fc.assert(
+      fc.property(splits(pcm.length), (cuts) => {
+        const found = measured("pcm_22050", pieces(pcm, cuts).map(bytesOf));
+        expect([...found.keys()]).toEqual([...whole.keys()]);
+        for (const [number, { energy, step }] of found) {
+          expect(energy).toBeCloseTo(whole.get(number)?.energy ?? Number.NaN, 3);
+          expect(step).toBeCloseTo(whole.get(number)?.step ?? Number.NaN, 3);
+        }
+      }),
+    );
+  });
+
+  it("passes over a sample that was cut in two", () => {
+    const bytes = bytesOf(hum(800, 8000, 500));
+    const found = measured("pcm_8000", [bytes.subarray(0, 501), bytes.subarray(501)]);
+    const whole = measured("pcm_8000", [bytes]);
+    expect([...found.keys()]).toEqual([...whole.keys()]);
+    for (const [number, { energy }] of found)
+      expect(energy / (whole.get(number)?.energy ?? Number.NaN)).toBeCloseTo(1, 1);
+  });
+
+  it("numbers frames from the start of the audio, what was skipped included, and begins one anew behind it", () => {
+    const meter = new SoundMeter("pcm_8000");
+    const loud = bytesOf(new Int16Array(40).fill(1000));
+    expect(meter.push(loud)).toBeNull();
+    meter.skip(bytesOf(new Int16Array(200).fill(9000)));
+    // Samples 240 up to 440: frames of 80, the first one whole.
+    const frames = meter.push(bytesOf(new Int16Array(200).fill(100)));
+    expect(frames).toMatchObject({ first: 3, energies: [10_000, 10_000], stepEnergies: [0, 0] });
+    expect(meter.push(loud)).toMatchObject({ first: 5, energies: [(10_000 + 1_000_000) / 2] });
+  });
+
+  it("does not look into compressed audio, and has nothing to say of none", () => {
+    const meter = new SoundMeter("mp3_44100_128");
+    expect(meter.push(new Uint8Array(5000))).toBeNull();
+    expect(new SoundMeter("pcm_8000").push(new Uint8Array(0))).toBeNull();
+  });
+});
