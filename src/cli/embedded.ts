@@ -182,10 +182,14 @@ function isReport(message: unknown): message is ServiceReport {
   );
 }
 
+/** Flags that the child gets, too (docs/architecture.md, Pacing): its marking threads are on the same cores. */
+const MEMORY_FLAG = /^--(?:v8-pool-size|heap-growing-percent)=/;
+
 /** This program again, as `voicewire service`, with an IPC channel; its log goes where ours goes. */
 function forkService(args: readonly string[]): ServiceChild {
   const main = fileURLToPath(workerUrl("../main.ts", import.meta.url));
-  const child = fork(main, [...args], { stdio: ["ignore", "ignore", "inherit", "ipc"], execArgv: [] });
+  const execArgv = process.execArgv.filter((flag) => MEMORY_FLAG.test(flag));
+  const child = fork(main, [...args], { stdio: ["ignore", "ignore", "inherit", "ipc"], execArgv });
   const endListeners: ((reason: string) => void)[] = [];
   let ended: string | undefined;
   const end = (reason: string) => {
