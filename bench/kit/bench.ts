@@ -207,6 +207,14 @@ export function usPerFrame(window: Window): number {
   return (window.cpuMs * 1000) / window.frames;
 }
 
+/**
+ * CPU of the load and the upstream per delivered frame, us: they do the same work beside every build, so it tells how
+ * fast the machine's cores were just then.
+ */
+export function othersUsPerFrame({ loadCores, otherCores, seconds, frames }: Window): number {
+  return ((loadCores + otherCores) * seconds * 1e6) / frames;
+}
+
 export function speakMessage(text: string, voiceId: string | null = "bench"): string {
   return JSON.stringify({ type: "speak", text, ...(voiceId === null ? {} : { voice_id: voiceId }) });
 }

@@ -1,4 +1,5 @@
 /** What the load client does for the text boundary: tokens up to a sentence's end, timed at the one that ends it. */
+import type { SegmentWaterfall } from "../../src/protocol/events.ts";
 import type { BoundaryArgs, BoundaryResult, BoundarySample } from "./commands.ts";
 import type { Connection } from "./connection.ts";
 import { monotonicMs, wait } from "./monotonic.ts";
@@ -45,20 +46,32 @@ async function takeRound(
     await wait(args.pauseMs);
     connection.send(JSON.stringify({ type: "end", utterance_id: id }));
   }
-  return (await isDone) ? { key, sentMs } : null;
+  const done = await isDone;
+  return done === null ? null : { key, sentMs, gatewayMs: gatewayMsOf(done) };
 }
 
-/** `id`: null where ends are told without it. */
-function utteranceDone(connection: Connection, id: string | null, deadlineMs: number): Promise<boolean> {
+/** What the bench reads of the gateway's `utterance.done`. */
+interface Done {
+  readonly segments?: readonly SegmentWaterfall[];
+}
+
+function gatewayMsOf({ segments }: Done): number | null {
+  const first = segments?.[0];
+  return first === undefined ? null : first.queued_ms + first.connected_ms;
+}
+
+/** `id`: null where ends are told without it. Resolves with the event; null = it did not come in time. */
+function utteranceDone(connection: Connection, id: string | null, deadlineMs: number): Promise<Done | null> {
   return new Promise((resolve) => {
-    const finish = (hasCome: boolean): void => {
+    const finish = (done: Done | null): void => {
       clearTimeout(timer);
       connection.onText = null;
-      resolve(hasCome);
+      resolve(done);
     };
-    const timer = setTimeout(() => finish(false), deadlineMs);
+    const timer = setTimeout(() => finish(null), deadlineMs);
     connection.onText = (text) => {
-      if (text.includes('"utterance.done"') && (id === null || text.includes(`"${id}"`))) finish(true);
+      if (text.includes('"utterance.done"') && (id === null || text.includes(`"${id}"`)))
+        finish(JSON.parse(text) as Done);
     };
   });
 }

@@ -100,7 +100,12 @@ export interface LatenessSummary {
   readonly p99Ms: number;
   readonly maxMs: number;
   /** In the seconds that the host of a virtual machine left alone (undisturbed.ts). */
-  readonly undisturbed: { readonly frames: number; readonly p99Ms: number; readonly maxMs: number };
+  readonly undisturbed: {
+    readonly frames: number;
+    /** null = no frames: NaN does not come through as it is. */
+    readonly p99Ms: number | null;
+    readonly maxMs: number;
+  };
 }
 
 /** How the frames of a group's listeners lie against the server's own timeline, since they were anchored to it. */
@@ -200,6 +205,8 @@ export interface BoundarySample {
   readonly key: string;
   /** Just before the last token was written. */
   readonly sentMs: number;
+  /** Of that the gateway's own part, as its waterfall tells it: sentence cut -> request written. null: it tells none. */
+  readonly gatewayMs: number | null;
 }
 
 export interface BoundaryResult {

@@ -33,7 +33,11 @@ export class GroupLateness {
       p50Ms: late.at(0.5),
       p99Ms: late.at(0.99),
       maxMs: late.maxMs,
-      undisturbed: { frames: histogram.count, p99Ms: histogram.at(0.99), maxMs: histogram.maxMs },
+      undisturbed: {
+        frames: histogram.count,
+        p99Ms: histogram.count > 0 ? histogram.at(0.99) : null,
+        maxMs: histogram.maxMs,
+      },
     };
   }
 

@@ -29,7 +29,7 @@ export class MemoryProbe {
     return { rssBytes: rss, heapBytes: heapUsed, externalBytes: external };
   }
 
-  /** `--expose-gc` without the flag: fixtures are started with the flags of whoever starts them. */
+  /** `--expose-gc` without the flag: fixtures have the flags of the build that they run, and no others. */
   #collector(): () => void {
     if (this.#collect === null) {
       setFlagsFromString("--expose-gc");
