@@ -5,7 +5,7 @@ import { parseUpstreamFormat } from "../../audio/formats.ts";
 import { RateConverter } from "../../audio/rate-converter.ts";
 import { Resampler } from "../../audio/resample.ts";
 import { createDenoiser, DENOISER_RATE } from "../media/denoiser.ts";
-import type { ConverterTask, FromConverter, ToConverter } from "./messages.ts";
+import { type ConverterTask, type FromConverter, MAX_UNSENT_BYTES, type ToConverter } from "./messages.ts";
 import { WORK_RATE } from "./pitch-tracker.ts";
 import { VoiceTransformer } from "./transformer.ts";
 import { ProfileMeter, type VoiceProfile } from "./voice-profile.ts";
@@ -13,9 +13,6 @@ import { ToWorkRate, toInt16Samples } from "./work-rate.ts";
 
 const port = parentPort;
 if (port === null) throw new TypeError("Cannot run convert-worker: it is no worker thread");
-
-/** Bytes made that have not left for the client; above it no more samples are taken. */
-const MAX_UNSENT_BYTES = 262_144;
 
 interface Work {
   samples(pieces: readonly Float32Array[]): void;
@@ -108,6 +105,9 @@ async function createIntake(removesNoise: boolean): Promise<Intake> {
   };
 }
 
+// With nothing on its event loop but WebAssembly that compiles, a thread of Node waits for the background tasks of all
+// threads, and where one of these waits for it, for ever (nodejs/node#54918).
+port.ref();
 const intake = await createIntake((workerData as ConverterTask).removesNoise);
 const work = await start(workerData as ConverterTask);
 port.on("message", (message: ToConverter) => {

@@ -6,12 +6,14 @@ import { Worker } from "node:worker_threads";
 import { GatewayError } from "../../errors.ts";
 import { workerUrl } from "../../kit/worker-url.ts";
 import type { PcmPiece } from "../media/pieces.ts";
-import type { ConverterTask, FromConverter, ToConverter } from "./messages.ts";
+import { type ConverterTask, type FromConverter, MAX_UNSENT_BYTES, type ToConverter } from "./messages.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 
 /** Samples in one message, and messages on the way: about a second of 44.1 kHz. */
 const PART_SAMPLES = 8192;
 const MAX_PARTS = 6;
+/** A thread that owes an answer is silent for so long: it hangs. A part takes it some tens of ms. */
+const STALL_MS = 60_000;
 
 /** `chunk`*, then exactly one of the others; nothing after `stop()`. */
 export interface ConverterHandlers {
@@ -26,18 +28,30 @@ export class ConverterThread {
   readonly #worker: Worker;
   readonly #handlers: ConverterHandlers;
   readonly #onEnd: () => void;
+  readonly #watch: NodeJS.Timeout;
   #parts = 0;
+  #unsentBytes = 0;
+  #hasEnded = false;
   #wake: (() => void) | null = null;
   #isOver = false;
 
-  /** Starts at once; `onEnd` is called when the task is over, in whatever way. Reads `source` to its end or returns it. */
+  /**
+   * Starts at once; `onEnd` is called when the task is over, in whatever way. Reads `source` to its end or returns it.
+   * `stallMs` (default 60,000): how long the thread may owe an answer before it is given up.
+   */
   constructor(
     task: ConverterTask,
     source: AsyncIterable<PcmPiece>,
-    options: { readonly handlers: ConverterHandlers; readonly onEnd: () => void },
+    options: {
+      readonly handlers: ConverterHandlers;
+      readonly onEnd: () => void;
+      readonly stallMs?: number;
+    },
   ) {
     this.#handlers = options.handlers;
     this.#onEnd = options.onEnd;
+    const stallMs = options.stallMs ?? STALL_MS;
+    this.#watch = setInterval(() => this.#giveUp(stallMs), stallMs);
     this.#worker = new Worker(workerUrl("./convert-worker.ts", import.meta.url), { workerData: task });
     this.#worker.on("message", (message: FromConverter) => this.#hear(message));
     this.#worker.on("error", (cause) => this.fail(internal(cause.message, cause)));
@@ -47,7 +61,8 @@ export class ConverterThread {
 
   /** So many bytes of chunks have left: as many more may be made. */
   acknowledge(bytes: number): void {
-    if (!this.#isOver) this.#tell({ type: "ack", bytes });
+    this.#unsentBytes -= bytes;
+    this.#tell({ type: "ack", bytes });
   }
 
   /** Ends the thread; nothing is told any more. Idempotent. */
@@ -64,7 +79,15 @@ export class ConverterThread {
       }
       if (this.#isOver) return;
     }
+    this.#hasEnded = true;
     this.#tell({ type: "end" });
+  }
+
+  /** The thread has said nothing, and was told nothing, for `stallMs`: it owes an answer unless it waits for somebody else. */
+  #giveUp(stallMs: number): void {
+    const isWaiting = this.#unsentBytes > MAX_UNSENT_BYTES;
+    const isOwed = this.#parts > 0 || this.#hasEnded;
+    if (isOwed && !isWaiting) this.fail(internal(`the thread was silent for ${stallMs} ms`));
   }
 
   /** Resolves when a part was taken, or all is over. */
@@ -76,13 +99,17 @@ export class ConverterThread {
 
   #tell(message: ToConverter): void {
     if (this.#isOver) return;
+    this.#watch.refresh();
     this.#worker.postMessage(message, message.type === "samples" ? [message.pcm.buffer as ArrayBuffer] : []);
   }
 
   #hear(message: FromConverter): void {
     if (this.#isOver) return;
-    if (message.type === "chunk") this.#handlers.chunk?.(message.bytes);
-    else if (message.type === "failed") this.fail(internal(message.message));
+    this.#watch.refresh();
+    if (message.type === "chunk") {
+      this.#unsentBytes += message.bytes.length;
+      this.#handlers.chunk?.(message.bytes);
+    } else if (message.type === "failed") this.fail(internal(message.message));
     else if (message.type === "taken") {
       this.#parts -= 1;
       this.#wake?.();
@@ -103,6 +130,7 @@ export class ConverterThread {
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    clearInterval(this.#watch);
     this.#wake?.();
     void this.#worker.terminate();
     this.#onEnd();

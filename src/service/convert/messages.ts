@@ -1,6 +1,9 @@
 /** What the service and a converter thread say to each other. Everything here crosses a thread: plain data only. */
 import type { VoiceProfile } from "./voice-profile.ts";
 
+/** Bytes made that have not left for the client; above it no more samples are taken. */
+export const MAX_UNSENT_BYTES = 262_144;
+
 /** One thread does one thing and ends. */
 export type ConverterTask =
   | {

@@ -47,6 +47,8 @@ function warmUp(engine: Engine): void {
   }
 }
 
+// While WebAssembly compiles the event loop must not be empty (convert-worker.ts).
+port.ref();
 try {
   const engine = await Engine.load();
   warmUp(engine);

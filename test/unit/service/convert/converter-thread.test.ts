@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { ConverterThread } from "../../../../src/service/convert/converter-thread.ts";
+import { ENVELOPE_BANDS } from "../../../../src/service/convert/envelope.ts";
+import type { PcmPiece } from "../../../../src/service/media/pieces.ts";
+
+const RATE = 24_000;
+const TARGET = { pitchHz: 200, envelope: new Array<number>(ENVELOPE_BANDS).fill(0) };
+
+async function* hum(seconds: number): AsyncGenerator<PcmPiece> {
+  const pcm = new Int16Array(seconds * RATE).map(
+    (_, at) =>
+      8000 * Math.sin((2 * Math.PI * 120 * at) / RATE) + 4000 * Math.sin((2 * Math.PI * 360 * at) / RATE),
+  );
+  yield { pcm, sampleRate: RATE };
+}
+
+/** A conversion to pcm_48000; what was told, and how to say that bytes have left. */
+function convert(source: AsyncIterable<PcmPiece>, stallMs?: number) {
+  const told: string[] = [];
+  let bytes = 0;
+  let end = (): void => undefined;
+  const isOver = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const thread = new ConverterThread(
+    { kind: "convert", target: TARGET, format: "pcm_48000", removesNoise: false },
+    source,
+    {
+      ...(stallMs === undefined ? {} : { stallMs }),
+      handlers: {
+        chunk: (chunk) => {
+          bytes += chunk.length;
+        },
+        done: () => told.push("done"),
+        failed: (thrown) => told.push(String(thrown)),
+      },
+      onEnd: () => end(),
+    },
+  );
+  const takeAll = (): void => {
+    thread.acknowledge(bytes);
+    bytes = 0;
+  };
+  return { thread, told, isOver, takeAll, unsent: () => bytes };
+}
+
+describe("a converter thread", { timeout: 30_000 }, () => {
+  it("is given up when it owes an answer and is silent", async () => {
+    // Shorter than any thread takes to start.
+    const { told, isOver } = convert(hum(1), 1);
+    await isOver;
+    expect(told).toEqual(["GatewayError: Cannot convert the voice: the thread was silent for 1 ms"]);
+  });
+
+  it("waits for a client that takes nothing, and for a source that gives nothing", async () => {
+    const stallMs = 1500;
+    async function* slow(): AsyncGenerator<PcmPiece> {
+      yield* hum(6);
+      await new Promise((resolve) => setTimeout(resolve, 3 * stallMs));
+      yield* hum(1);
+    }
+    const { told, isOver, takeAll, unsent } = convert(slow(), stallMs);
+    await expect.poll(unsent, { timeout: 10_000 }).toBeGreaterThan(262_144);
+    await new Promise((resolve) => setTimeout(resolve, 3 * stallMs));
+    expect(told).toEqual([]);
+    const taking = setInterval(takeAll, 20);
+    await isOver;
+    clearInterval(taking);
+    expect(told).toEqual(["done"]);
+  });
+});
