@@ -90,32 +90,42 @@ async function interruptOnce(plan: PlayoutPlan, seed: number): Promise<Interrupt
   };
 }
 
-/** Plays frames in real time, beginning `delayMs` after the first one. */
+/** Plays frames in real time, beginning `delayMs` after the first one; where it runs dry it goes on with the next frame. */
 class Player {
   readonly #delayMs: number;
   #receivedSamples = 0;
-  #beginMs: number | null = null;
+  #playedSamples = 0;
+  /** Up to when it has played, ms; null = nothing came yet. */
+  #atMs: number | null = null;
 
   constructor(delayMs: number) {
     this.#delayMs = delayMs;
   }
 
   take(frame: Buffer): void {
-    this.#beginMs ??= performance.now() + this.#delayMs;
+    this.#atMs ??= performance.now() + this.#delayMs;
+    this.#play();
     this.#receivedSamples += frame.length / BYTES_PER_SAMPLE;
   }
 
   get playedSamples(): number {
-    if (this.#beginMs === null) return 0;
-    const dueSamples = Math.max(0, performance.now() - this.#beginMs) * SAMPLES_PER_MS;
-    return Math.min(this.#receivedSamples, dueSamples);
+    this.#play();
+    return this.#playedSamples;
   }
 
   /** Throws away what is not played, and says how much was. */
   stop(): number {
-    const played = this.playedSamples;
-    this.#receivedSamples = played;
-    return played;
+    this.#play();
+    this.#receivedSamples = this.#playedSamples;
+    return this.#playedSamples;
+  }
+
+  #play(): void {
+    const nowMs = performance.now();
+    if (this.#atMs === null || nowMs <= this.#atMs) return;
+    const dueSamples = this.#playedSamples + (nowMs - this.#atMs) * SAMPLES_PER_MS;
+    this.#playedSamples = Math.min(this.#receivedSamples, dueSamples);
+    this.#atMs = nowMs;
   }
 }
 

@@ -256,11 +256,10 @@ export class Audience {
     readonly isUnsent: boolean;
   } {
     const { edgeTicks, startTicks, heardTicks } = place;
-    const hasAudio = [...this.#lanes.values()].some((lane) => lane.rendition !== null);
-    const sentTicks = Math.max(this.sentTicks, this.#leftTicks);
-    const isUnsent = hasAudio && startTicks > sentTicks;
+    const sentTicks = this.#hasAudio ? Math.max(this.sentTicks, this.#leftTicks) : edgeTicks;
+    const isUnsent = startTicks > sentTicks;
     const cutTicks = isUnsent ? startTicks : heardTicks;
-    const nextTicks = isUnsent ? startTicks : hasAudio ? sentTicks : edgeTicks;
+    const nextTicks = isUnsent ? startTicks : sentTicks;
     for (const rendition of this.#renditions.values()) rendition.cut(rendition.indexAt(cutTicks), nextTicks);
     if (isUnsent) return { nextTicks, isUnsent };
     for (const lane of this.#lanes.values()) {
@@ -298,6 +297,15 @@ export class Audience {
       if (rendition !== null) ticks = Math.max(ticks, rendition.startTicksOf(frame));
     }
     return ticks;
+  }
+
+  get #hasAudio(): boolean {
+    return [...this.#lanes.values()].some((lane) => lane.rendition !== null);
+  }
+
+  /** End of what listeners can have heard: of the frames sent, or of the audio made where nobody gets frames. */
+  reachTicks(madeTicks: number): number {
+    return this.#hasAudio ? Math.min(this.sentTicks, madeTicks) : madeTicks;
   }
 
   /** How far audio may be made before a lossless listener that is behind loses some. */

@@ -18,8 +18,10 @@ export interface ListenerFacts {
   readonly nowMs: number;
   /** Where a listener without delay is. */
   readonly playheadTicks: number;
-  /** End of the audio made. */
-  readonly edgeTicks: number;
+  /** Whether the audio ran dry: the playhead stands still. */
+  readonly isStill: boolean;
+  /** End of what anybody can have heard (Audience.reachTicks). */
+  readonly reachTicks: number;
   /** The shortest lead of a paced listener, ms; infinite without one. */
   readonly minLeadMs: number;
 }
@@ -29,7 +31,7 @@ export function whereHeard(facts: ListenerFacts): ListenersHeard {
     const ack = member.acknowledged(facts);
     if (ack === null) return [];
     const place = {
-      ticks: Math.min(ack.ticks, facts.edgeTicks),
+      ticks: Math.min(ack.ticks, facts.reachTicks, member.sentTicks(facts.reachTicks)),
       source: ack.source,
       boundMs: ACK_BOUND_MS,
     };
@@ -46,7 +48,9 @@ export function whereHeard(facts: ListenerFacts): ListenersHeard {
   const leadMs = Number.isFinite(facts.minLeadMs) ? facts.minLeadMs : 0;
   // A listener starts to play at the first frame at the earliest and when its lead has come at the latest.
   const boundMs = leadMs + ACK_BOUND_MS;
-  return { place: { ticks: facts.playheadTicks, source: "estimate", boundMs }, listeners: [] };
+  // Behind a stall the playhead is where the frames should be that are sent next.
+  const ticks = Math.min(facts.playheadTicks, facts.reachTicks);
+  return { place: { ticks, source: "estimate", boundMs }, listeners: [] };
 }
 
 export function ticksOfMs(ms: number): number {

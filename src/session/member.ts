@@ -87,22 +87,31 @@ export class Member {
     return this.settings.role !== "speaker" || this.settings.format !== "none";
   }
 
+  /** End of what it was sent; `madeTicks`, the end of the audio made, for one that gets no frames. */
+  sentTicks(madeTicks: number): number {
+    const { lane, outbox } = this.seat;
+    return lane.rendition?.startTicksOf(outbox.behind?.frame ?? lane.frame) ?? madeTicks;
+  }
+
   /** It has played the timeline up to `atMs`. */
   acknowledge(atMs: number, moment: AckMoment, source: "ack" | "mark" = "ack"): void {
     this.#ack = { ticks: atMs * TICKS_PER_MS, source, ...moment };
   }
 
-  /** Where this listener is by its own word, or null when it has not said so lately. */
-  acknowledged(moment: AckMoment): { readonly ticks: number; readonly source: "ack" | "mark" } | null {
+  /** Where this listener is by its own word, or null when it has not said so lately. `isStill`: the audio ran dry. */
+  acknowledged(
+    moment: AckMoment & { readonly isStill: boolean },
+  ): { readonly ticks: number; readonly source: "ack" | "mark" } | null {
     const ack = this.#ack;
     if (ack === null || moment.nowMs - ack.nowMs > ACK_LIFE_MS) return null;
-    // A paced player keeps its distance to the playhead: where that stands still, there is nothing to play. One that
-    // gets everything at once plays by a clock of its own.
-    const passedTicks =
-      this.settings.pace === "burst"
-        ? (moment.nowMs - ack.nowMs) * TICKS_PER_MS
-        : moment.playheadTicks - ack.playheadTicks;
-    return { ticks: ack.ticks + Math.max(0, passedTicks), source: ack.source };
+    const byClockTicks = ack.ticks + Math.max(0, moment.nowMs - ack.nowMs) * TICKS_PER_MS;
+    // One that gets everything at once plays by a clock of its own.
+    if (this.settings.pace === "burst") return { ticks: byClockTicks, source: ack.source };
+    // A paced player keeps its distance to the playhead, also behind a silence: it waits for as much as before. Where the
+    // playhead stands still it plays on until it has caught up.
+    const atDistanceTicks = ack.ticks + Math.max(0, moment.playheadTicks - ack.playheadTicks);
+    const caughtUpTicks = moment.isStill ? Math.min(byClockTicks, moment.playheadTicks) : 0;
+    return { ticks: Math.max(atDistanceTicks, caughtUpTicks), source: ack.source };
   }
 
   end(error: GatewayError): void {

@@ -213,9 +213,7 @@ export class Session {
 
   /** How far on the timeline this connection has been sent audio, ms; without audio, how far there is any. */
   sentMs(member: Member): number {
-    const { lane, outbox } = member.seat;
-    const ticks = lane.rendition?.startTicksOf(outbox.behind?.frame ?? lane.frame) ?? this.#speech.edgeTicks;
-    return msOfTicks(ticks);
+    return msOfTicks(member.sentTicks(this.#speech.edgeTicks));
   }
 
   /** Whether this connection was sent all that has begun to its end: what comes next is silence, or another utterance. */

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
-import { heardOf, lettersOf, read, spell, stage, VOICE } from "./spelling.ts";
+import { CHAR_MS, heardOf, lettersOf, read, spell, stage, VOICE } from "./spelling.ts";
 
 const TEXT = "alpha bravo charlie delta echo";
 const code = (expected: string, field?: string) =>
@@ -98,6 +98,47 @@ describe("after an interruption", () => {
       expect(read(Buffer.concat(rig.sink.frames))).toBe(`${heard}india`);
     }
     expect(unsent).toBeGreaterThan(5);
+  });
+
+  it("is told to its end where the event loop stood still, or a listener was ahead of the playhead", () => {
+    for (let atMs = 300; atMs <= 620; atMs += 20) {
+      for (const [stallMs, hasAck] of [
+        [0, true],
+        [400, true],
+        [400, false],
+      ] as const) {
+        const rig = stage("format=ulaw_8000&lead_ms=100&events=characters,words");
+        // Audio is made far ahead of what is sent.
+        const late = rig.join("format=ulaw_8000&frame_ms=60&lead_ms=0");
+        rig.speak(TEXT, "u");
+        const [open] = rig.requests;
+        open?.head();
+        // A chunk, and so an event, a word.
+        TEXT.split(/(?<= )/).reduce((atMs, word) => {
+          open?.chunk(spell(word), { alignment: evenAlignment(word, CHAR_MS, atMs) });
+          return atMs + word.length * CHAR_MS;
+        }, 0);
+        rig.clock.advance(atMs);
+        const sentMs = rig.sink.frames.length * 20;
+        if (hasAck) rig.send({ type: "played", at_ms: sentMs });
+        rig.clock.stall(stallMs);
+        rig.send({ type: "interrupt" });
+        rig.clock.advance(50);
+        for (const sink of [rig.sink, late.sink]) {
+          expect(sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "interrupted" }]);
+          const [cut] = sink.eventsOf("interrupted");
+          // Nobody has heard what nobody was sent.
+          expect(cut?.heard.ms).toBeLessThanOrEqual(sentMs);
+          expect(cut?.next_ms).toBe(sentMs);
+        }
+        expect(rig.sink.frames).toHaveLength(sentMs / 20);
+        rig.speak("golf", "next");
+        rig.answer(1);
+        rig.clock.advance(2000);
+        expect(rig.sink.eventsOf("utterance.done")).toHaveLength(2);
+        expect(read(Buffer.concat(rig.sink.frames.slice(sentMs / 20)))).toBe("golf");
+      }
+    }
   });
 
   it("the next frame stands where next_ms says, for every listener", () => {

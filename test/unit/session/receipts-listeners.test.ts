@@ -203,16 +203,22 @@ describe("how it is known what was heard", () => {
     });
   });
 
-  it("not by speech that ran dry", () => {
-    const rig = stage();
-    rig.speak(TEXT, "u");
-    rig.answer(0, { chars: 8 });
-    rig.clock.advance(300);
-    rig.send({ type: "played", at_ms: 250 });
-    rig.clock.advance(1200);
-    rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")[0]?.heard).toMatchObject({ source: "ack", ms: 350 });
-  });
+  it.each([
+    [130, 380],
+    [1200, 400],
+  ])(
+    "%i ms on, of which speech ran dry after 100, a player that was behind has caught up to %i",
+    (passedMs, ms) => {
+      const rig = stage();
+      rig.speak(TEXT, "u");
+      rig.answer(0, { chars: 8 });
+      rig.clock.advance(300);
+      rig.send({ type: "played", at_ms: 250 });
+      rig.clock.advance(passedMs);
+      rig.send({ type: "interrupt" });
+      expect(rig.sink.eventsOf("interrupted")[0]?.heard).toMatchObject({ source: "ack", ms });
+    },
+  );
 
   it("a player that gets everything at once goes on by its own clock", () => {
     const rig = stage("format=ulaw_8000&pace=burst");
