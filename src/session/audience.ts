@@ -248,24 +248,23 @@ export class Audience {
 
   /**
    * Forgets all audio of what starts at `startTicks` that was not heard to its end at `heardTicks`, so that nobody who
-   * comes back gets it; returns where the next frames stand for everybody: behind all that anybody was ever sent. Where
-   * nothing of it was sent they stand in its place, and what stands before it is still sent: `isUnsent`.
+   * comes back gets it; returns where the next frames stand for everybody: behind all that anybody was ever sent.
    */
-  cut(place: { readonly edgeTicks: number; readonly startTicks: number; readonly heardTicks: number }): {
-    readonly nextTicks: number;
-    readonly isUnsent: boolean;
-  } {
+  cut(place: {
+    readonly edgeTicks: number;
+    readonly startTicks: number;
+    readonly heardTicks: number;
+  }): number {
     const { edgeTicks, startTicks, heardTicks } = place;
     const sentTicks = this.#hasAudio ? Math.max(this.sentTicks, this.#leftTicks) : edgeTicks;
-    const isUnsent = startTicks > sentTicks;
-    const cutTicks = isUnsent ? startTicks : heardTicks;
-    const nextTicks = isUnsent ? startTicks : sentTicks;
-    for (const rendition of this.#renditions.values()) rendition.cut(rendition.indexAt(cutTicks), nextTicks);
-    if (isUnsent) return { nextTicks, isUnsent };
+    // Frames that are still with an encoder were not sent: what stands before the cut has ended all the same.
+    const nextTicks = Math.max(sentTicks, startTicks);
+    for (const rendition of this.#renditions.values())
+      rendition.cut(rendition.indexAt(heardTicks), nextTicks);
     for (const lane of this.#lanes.values()) {
       if (lane.rendition !== null) lane.jumpTo(lane.rendition.next, this.#options.tellGap);
     }
-    return { nextTicks, isUnsent };
+    return nextTicks;
   }
 
   // ---- out -----------------------------------------------------------------------------------------------------
@@ -280,6 +279,11 @@ export class Audience {
     for (const lane of this.#lanes.values()) {
       lane.collect(lane.pace === "burst" ? edgeTicks : playheadTicks + lane.leadMs * TICKS_PER_MS);
     }
+  }
+
+  /** Puts in order what stands before `ticks`, due or not; `send` has to follow. */
+  collectBefore(ticks: number): void {
+    for (const lane of this.#lanes.values()) lane.collect(ticks - 1);
   }
 
   /** Sends what was collected; returns the frames sent. */

@@ -50,8 +50,7 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
   const keptOne = heardOne ?? targets.find((target) => target.isResumed);
   const startTicks = heardOne?.startTicks ?? null;
   const heardTicks = Math.max(cut.heard.place.ticks, startTicks ?? 0);
-  const cutPlace = startTicks === null ? null : audience.cut({ edgeTicks, startTicks, heardTicks });
-  const nextTicks = cutPlace?.nextTicks ?? null;
+  const nextTicks = startTicks === null ? null : audience.cut({ edgeTicks, startTicks, heardTicks });
   // What was made and never sent, as part of a frame, was not heard.
   const isResumable = keptOne !== undefined && keep(keptOne, cut, nextTicks ?? edgeTicks);
   for (const target of targets) {
@@ -67,8 +66,7 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
   if (nextTicks !== null) {
     withdrawFuture([...targets, ...others], cut);
     speech.restart(nextTicks, others);
-    // What stands before a cut of which nothing was sent is played to its end.
-    if (cutPlace?.isUnsent !== true) cut.stopPlayhead(nextTicks);
+    cut.stopPlayhead(nextTicks);
   }
   const receipts = targets.map((target) =>
     tellCut(target, cut, { edgeTicks, nextTicks, isResumable: isResumable && target === keptOne }),

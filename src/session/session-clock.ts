@@ -82,6 +82,12 @@ export class SessionClock {
     this.#playhead.stop(ticks);
   }
 
+  /** Sends what stands before `ticks`, where a batch or a stall has held it back: it is no part of what is cut there. */
+  sendBefore(ticks: number): void {
+    this.#options.audience.collectBefore(ticks);
+    this.#send();
+  }
+
   /** Idempotent. */
   close(): void {
     this.#isClosed = true;

@@ -177,15 +177,9 @@ export class UtteranceQueue {
       throw new GatewayError("nothing_to_interrupt", "Nothing to interrupt: nothing is speaking or queued");
     }
     const nowMs = this.#options.deps.clock.nowMs();
-    // An utterance that is made but not heard yet is cut when its turn comes: the one before is heard out.
-    const targetTicks = target?.startTicks ?? null;
-    const startMs = targetTicks === null ? nowMs : Math.max(nowMs, this.#clock.msAt(targetTicks));
-    const cutMs = Math.max(nowMs + keepMs, this.#options.audience.shape.hasRealtime ? startMs : nowMs);
     // What is queued from now on is not meant.
     const targets = target === undefined ? this.#speech.unplayed : [target];
-    if (cutMs - nowMs < 1) return this.#cut(targets);
-    this.#waitingCuts.add(cutMs, targets, (left) => this.#cut(left));
-    return null;
+    return this.#cutAt(nowMs + keepMs, targets);
   }
 
   /** Idempotent. */
@@ -195,18 +189,36 @@ export class UtteranceQueue {
     this.#kept.close();
   }
 
-  #cut(targets: readonly Utterance[]): InterruptReceipt[] {
+  /**
+   * Cuts at `atMs`, or when the turn of what is made and not heard yet comes: the one before is heard out. It may have been
+   * made while its cut waited, so the turn is looked at anew each time.
+   */
+  #cutAt(atMs: number, targets: readonly Utterance[]): InterruptReceipt[] | null {
     if (this.#isClosed) return [];
-    this.#waitingCuts.forget(targets);
+    const nowMs = this.#options.deps.clock.nowMs();
+    const startTicks = firstStart(targets);
+    const turnMs =
+      startTicks !== null && this.#options.audience.shape.hasRealtime ? this.#clock.msAt(startTicks) : nowMs;
+    const cutMs = Math.max(atMs, turnMs);
+    if (cutMs - nowMs < 1) return this.#cut(targets);
+    this.#waitingCuts.add(cutMs, targets, (left) => this.#cutAt(cutMs, left));
+    return null;
+  }
+
+  #cut(wanted: readonly Utterance[]): InterruptReceipt[] {
+    this.#waitingCuts.forget(wanted);
     const nowMs = this.#options.deps.clock.nowMs();
     this.#speech.tellPlayed(this.#clock.playheadTicks);
     const unplayed = new Set(this.#speech.unplayed);
+    const targets = wanted.filter((target) => unplayed.has(target));
+    const startTicks = firstStart(targets);
+    if (startTicks !== null) this.#clock.sendBefore(startTicks);
     const receipts = interruptSpeech({
       speech: this.#speech,
       audience: this.#options.audience,
       writer: this.#options.writer,
       deps: this.#options.deps,
-      targets: targets.filter((target) => unplayed.has(target)),
+      targets,
       heard: whereHeard({
         members: this.#options.members,
         nowMs,
@@ -218,10 +230,15 @@ export class UtteranceQueue {
       kept: this.#kept,
       stopPlayhead: (ticks) => this.#clock.stopAt(ticks),
     });
-    for (const target of targets) this.#options.onGone(target);
+    for (const target of wanted) this.#options.onGone(target);
     this.#clock.advance(nowMs);
     return receipts;
   }
+}
+
+/** Where the first of those that are made begins. */
+function firstStart(targets: readonly Utterance[]): number | null {
+  return targets.find((target) => target.startTicks !== null)?.startTicks ?? null;
 }
 
 function unknown(utteranceId: string, what: string): GatewayError {

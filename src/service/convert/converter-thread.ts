@@ -51,8 +51,8 @@ export class ConverterThread {
     this.#handlers = options.handlers;
     this.#onEnd = options.onEnd;
     const stallMs = options.stallMs ?? STALL_MS;
-    this.#watch = setInterval(() => this.#giveUp(stallMs), stallMs);
     this.#worker = new Worker(workerUrl("./convert-worker.ts", import.meta.url), { workerData: task });
+    this.#watch = setInterval(() => this.#giveUp(stallMs), stallMs);
     this.#worker.on("message", (message: FromConverter) => this.#hear(message));
     this.#worker.on("error", (cause) => this.fail(internal(cause.message, cause)));
     this.#worker.on("exit", (code) => this.fail(internal(`the thread ended with code ${code}`)));

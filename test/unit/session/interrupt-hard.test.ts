@@ -69,36 +69,62 @@ describe("after an interruption", () => {
     for (const cutMs of [10, 333, 501]) expect(framesOf(cutMs)).toEqual(fresh);
   });
 
-  it("what stands before one that is made while its cut waits is played to its end, and told", () => {
-    let unsent = 0;
-    for (let atMs = 900; atMs < 1200; atMs += 10) {
-      const rig = stage("format=ulaw_8000&lead_ms=100");
-      // Audio is made earlier for the sake of longer frames.
-      rig.join("format=ulaw_8000&frame_ms=60&lead_ms=0");
-      rig.speak("alpha bravo charlie del.", "a");
-      rig.answer(0);
-      rig.speak("echo foxtrot golf hotel.", "b");
-      rig.answer(1);
-      rig.clock.advance(atMs);
-      rig.send({ type: "interrupt", utterance_id: "b", keep_ms: 78 });
-      rig.clock.advance(5000);
-      const ends = rig.sink.eventsOf("utterance.done");
-      expect(ends.find((end) => end.utterance_id === "a")).toMatchObject({ outcome: "done", end_ms: 1200 });
-      expect(ends.find((end) => end.utterance_id === "b")).toMatchObject({ outcome: "interrupted" });
-      const heard = read(Buffer.concat(rig.sink.frames));
-      expect(heard.slice(0, 20)).toBe("alphabravocharliedel");
-      const isUnsent = heard.length === 20;
-      unsent += isUnsent ? 1 : 0;
-      rig.speak("india.", "c");
-      rig.answer(rig.requests.length - 1);
-      rig.clock.advance(5000);
-      const start = rig.sink.eventsOf("utterance.started").at(-1);
-      expect(start?.utterance_id).toBe("c");
-      expect(start?.start_ms).toBe(rig.sink.eventsOf("interrupted")[0]?.next_ms ?? 1200);
-      expect(read(Buffer.concat(rig.sink.frames))).toBe(`${heard}india`);
-    }
-    expect(unsent).toBeGreaterThan(5);
-  });
+  it.each([
+    [100, "frame_ms=60&lead_ms=0", 78],
+    [100, "frame_ms=20&lead_ms=0", 78],
+    [300, "frame_ms=60&lead_ms=0", 278],
+    [300, "frame_ms=60&lead_ms=100", 78],
+  ])(
+    "what stands before is played to its end (leads of %i ms and %s, %i ms kept)",
+    (leadMs, other, keepMs) => {
+      let made = 0;
+      for (let atMs = 700; atMs <= 1250; atMs += 10) {
+        const rig = stage(`format=ulaw_8000&lead_ms=${leadMs}`);
+        // Audio is made earlier for the sake of longer frames, so that the second may be made while its cut waits.
+        const second = rig.join(`format=ulaw_8000&${other}`);
+        const sinks = [rig.sink, second.sink];
+        rig.speak("alpha bravo charlie del.", "a");
+        rig.answer(0);
+        rig.speak("echo foxtrot golf hotel.", "b");
+        rig.answer(1);
+        rig.clock.advance(atMs);
+        rig.send({ type: "interrupt", utterance_id: "b", keep_ms: keepMs });
+        const startedMs = rig.clock.nowMs() - atMs;
+        let endedMs = 0;
+        for (let ms = 0; ms < 2000; ms += 1) {
+          rig.clock.advance(1);
+          const hasEnded = rig.sink.eventsOf("utterance.done").some((end) => end.utterance_id === "a");
+          if (endedMs === 0 && hasEnded) endedMs = rig.clock.nowMs() - startedMs;
+        }
+        // Not before it was played.
+        if (atMs < 1190) expect(endedMs).toBeGreaterThanOrEqual(1200);
+        const [cut] = rig.sink.eventsOf("interrupted");
+        // null: nothing of it was made.
+        const isMade = cut?.next_ms !== null;
+        made += isMade ? 1 : 0;
+        if (isMade) expect(cut?.at_ms).toBe(Math.max(1200, atMs + keepMs));
+        for (const sink of sinks) {
+          const ends = sink.eventsOf("utterance.done");
+          expect(ends.find((end) => end.utterance_id === "a")).toMatchObject({
+            outcome: "done",
+            end_ms: 1200,
+          });
+          expect(ends.find((end) => end.utterance_id === "b")).toMatchObject({ outcome: "interrupted" });
+          const heard = read(Buffer.concat(sink.frames)).slice(0, 20);
+          expect(heard).toBe("alphabravocharliedel");
+        }
+        const before = sinks.map((sink) => sink.frames.length);
+        rig.speak("india.", "c");
+        rig.answer(rig.requests.length - 1);
+        rig.clock.advance(5000);
+        const start = rig.sink.eventsOf("utterance.started").at(-1);
+        expect(start).toMatchObject({ utterance_id: "c", start_ms: cut?.next_ms ?? 1200 });
+        const after = sinks.map((sink, index) => read(Buffer.concat(sink.frames.slice(before[index]))));
+        expect(after).toEqual(["india", "india"]);
+      }
+      expect(made).toBeGreaterThan(10);
+    },
+  );
 
   it("is told to its end where the event loop stood still, or a listener was ahead of the playhead", () => {
     for (let atMs = 300; atMs <= 620; atMs += 20) {
