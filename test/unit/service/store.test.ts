@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync } from "node:fs";
-import { mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { StoreDatabase } from "../../../src/service/store/database.ts";
 import type { HistoryItem, HistoryQuery, NewHistoryItem } from "../../../src/service/store/history.ts";
 import { MIGRATIONS } from "../../../src/service/store/migrations.ts";
@@ -330,15 +330,16 @@ describe("the database", () => {
   });
 
   it("a store without a folder is gone when it is closed", async () => {
-    const before = readdirSync(tmpdir()).filter((name) => name.startsWith("voicewire-"));
+    const place = join(folder, "tmp");
+    await mkdir(place);
+    // Of its own: other tests make theirs at the same time.
+    vi.stubEnv("TMPDIR", place);
     const temporary = await openStore({ folder: null });
-    const made = readdirSync(tmpdir()).filter(
-      (name) => name.startsWith("voicewire-") && !before.includes(name),
-    );
-    expect(made.length).toBeGreaterThan(0);
+    vi.unstubAllEnvs();
+    const [name = ""] = readdirSync(place);
+    expect(existsSync(join(place, name, "voicewire.db"))).toBe(true);
     await Promise.all([temporary.close(), temporary.close()]);
-    for (const name of made.filter((one) => existsSync(join(tmpdir(), one, "voicewire.db"))))
-      expect(name).toBe("another test's");
+    expect(readdirSync(place)).toEqual([]);
   });
 
   it("a folder that can't be made is an error that names it", async () => {
