@@ -313,7 +313,9 @@ export class Lane {
     if (this.rendition === null) return entry.positionTicks <= limitTicks;
     const start = this.rendition.startTicksOf(frame);
     if (isFrameDue) return entry.positionTicks < start + this.rendition.frameTicks;
-    return entry.positionTicks <= start && entry.positionTicks <= limitTicks;
+    if (entry.positionTicks > limitTicks) return false;
+    // Where the audio ended, or ran dry, in other frames' middle: nothing stands before it that is still to come.
+    return entry.positionTicks <= start || this.rendition.endTicks <= start;
   }
 
   #wants(entry: LogEntry): boolean {

@@ -307,9 +307,17 @@ export class Audience {
     return [...this.#lanes.values()].some((lane) => lane.rendition !== null);
   }
 
-  /** End of what listeners can have heard: of the frames sent, or of the audio made where nobody gets frames. */
-  reachTicks(madeTicks: number): number {
-    return this.#hasAudio ? Math.min(this.sentTicks, madeTicks) : madeTicks;
+  /**
+   * How far the lanes with frames were sent theirs, the one furthest ahead and the one furthest behind; the end of the audio
+   * made, `madeTicks`, where nobody gets frames.
+   */
+  reach(madeTicks: number): { readonly leastTicks: number; readonly mostTicks: number } {
+    if (!this.#hasAudio) return { leastTicks: madeTicks, mostTicks: madeTicks };
+    let leastTicks = Number.POSITIVE_INFINITY;
+    for (const { rendition, frame } of this.#lanes.values()) {
+      if (rendition !== null) leastTicks = Math.min(leastTicks, rendition.startTicksOf(frame));
+    }
+    return { leastTicks, mostTicks: this.sentTicks };
   }
 
   /** How far audio may be made before a lossless listener that is behind loses some. */

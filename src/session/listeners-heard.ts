@@ -20,18 +20,19 @@ export interface ListenerFacts {
   readonly playheadTicks: number;
   /** Whether the audio ran dry: the playhead stands still. */
   readonly isStill: boolean;
-  /** End of what anybody can have heard (Audience.reachTicks). */
-  readonly reachTicks: number;
+  /** How far frames were sent (Audience.reach): nobody has heard more. */
+  readonly reach: { readonly leastTicks: number; readonly mostTicks: number };
   /** The shortest lead of a paced listener, ms; infinite without one. */
   readonly minLeadMs: number;
 }
 
 export function whereHeard(facts: ListenerFacts): ListenersHeard {
+  const { reach } = facts;
   const listeners = [...facts.members].flatMap((member) => {
     const ack = member.acknowledged(facts);
     if (ack === null) return [];
     const place = {
-      ticks: Math.min(ack.ticks, facts.reachTicks, member.sentTicks(facts.reachTicks)),
+      ticks: Math.min(ack.ticks, member.sentTicks(reach.mostTicks), reach.mostTicks),
       source: ack.source,
       boundMs: ACK_BOUND_MS,
     };
@@ -49,7 +50,7 @@ export function whereHeard(facts: ListenerFacts): ListenersHeard {
   // A listener starts to play at the first frame at the earliest and when its lead has come at the latest.
   const boundMs = leadMs + ACK_BOUND_MS;
   // Behind a stall the playhead is where the frames should be that are sent next.
-  const ticks = Math.min(facts.playheadTicks, facts.reachTicks);
+  const ticks = Math.min(facts.playheadTicks, reach.leastTicks);
   return { place: { ticks, source: "estimate", boundMs }, listeners: [] };
 }
 

@@ -224,7 +224,7 @@ export class UtteranceQueue {
         nowMs,
         playheadTicks: this.#clock.playheadTicks,
         isStill: this.#clock.playheadTicks >= this.#speech.edgeTicks,
-        reachTicks: this.#options.audience.reachTicks(this.#speech.edgeTicks),
+        reach: this.#options.audience.reach(this.#speech.edgeTicks),
         minLeadMs: this.#options.audience.shape.minLeadMs,
       }),
       kept: this.#kept,

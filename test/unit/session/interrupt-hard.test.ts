@@ -167,6 +167,43 @@ describe("after an interruption", () => {
     }
   });
 
+  it("of what was not made is told where the audio ended in the middle of another listener's frame", () => {
+    const rig = stage("format=ulaw_8000&lead_ms=0");
+    const longer = rig.join("format=ulaw_8000&frame_ms=60&lead_ms=0");
+    rig.speak("abc", "first");
+    rig.answer(0);
+    // Its 150 ms are played: frames up to 160 for the one, up to 180 for the other.
+    rig.clock.advance(161);
+    rig.speak("def", "second");
+    rig.send({ type: "interrupt" });
+    rig.clock.advance(100);
+    for (const { sink } of [rig, longer]) {
+      expect(sink.eventsOf("interrupted")).toMatchObject([{ utterance_id: "second", next_ms: null }]);
+      expect(sink.eventsOf("utterance.done")).toHaveLength(2);
+    }
+  });
+
+  it("leaves nobody out who was sent less when the event loop stood still", () => {
+    const rig = stage("format=ulaw_8000&lead_ms=0");
+    const ahead = rig.join("format=ulaw_8000&lead_ms=300");
+    rig.speak("alpha bravo", "u");
+    rig.answer(0);
+    rig.clock.advance(1);
+    rig.clock.stall(249);
+    rig.send({ type: "interrupt" });
+    rig.send({ type: "resume" });
+    rig.clock.advance(50);
+    rig.answer(rig.requests.length - 1);
+    rig.clock.advance(3000);
+    for (const { sink } of [rig, ahead]) {
+      expect(
+        heardOf(sink)
+          .map(({ audio }) => read(audio))
+          .join(""),
+      ).toMatch(/^a?l?p?h?a?alphabravo$/);
+    }
+  });
+
   it("the next frame stands where next_ms says, for every listener", () => {
     const rig = stage("format=ulaw_8000&lead_ms=100");
     const ahead = rig.join("format=ulaw_8000&lead_ms=900&frame_ms=60");
