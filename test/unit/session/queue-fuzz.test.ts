@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../src/errors.ts";
 import type { MemorySink } from "../../helpers/memory-sink.ts";
 import { TEST_TUNING } from "../../helpers/session-rig.ts";
+import { SlowEncoder } from "../../helpers/slow-encoder.ts";
 import { heardOf, read, stage } from "./spelling.ts";
 
 const REFUSALS = new Set([
@@ -34,17 +35,19 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("cancel"), of: fc.option(id) }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("wait"), ms: fc.integer({ min: 0, max: 700 }) }) },
 );
+const steps = fc.array(step, { maxLength: 30 }) as fc.Arbitrary<Step[]>;
+
 type Step = { do: string; words?: number; of?: number | null; ms?: number };
 
 describe("any mix of commands", () => {
-  it("leaves the session at rest, and what was never cut is heard whole", () => {
-    fc.assert(
-      fc.property(
-        fc.array(step, { maxLength: 30 }) as fc.Arbitrary<Step[]>,
+  it("leaves the session at rest, and what was never cut is heard whole", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        steps,
         fc.constantFrom(0, 200, 1500),
         fc.integer({ min: 1, max: 40 }),
         fc.option(fc.tuple(fc.constantFrom(20, 60), fc.constantFrom(0, 100, 300))),
-        (steps, leadMs, chunk, second) => {
+        async (commands, leadMs, chunk, second) => {
           const rig = stage(`format=ulaw_8000&lead_ms=${leadMs}&events=words,characters`, ROOMY);
           const listeners = [{ sink: rig.sink, frameMs: 20 }];
           if (second !== null) {
@@ -54,56 +57,91 @@ describe("any mix of commands", () => {
             );
             listeners.push({ sink, frameMs });
           }
-          const sent = new Map<number, number>();
-          const pass = (ms: number): void => {
-            for (let passed = 0; passed < ms; passed += 20) {
-              for (let index = 0; index < rig.requests.length; index += 1) {
-                const open = rig.requests[index];
-                const from = sent.get(index) ?? 0;
-                const length = rig.asked()[index]?.length ?? 0;
-                if (open === undefined || open.isAborted || open.isPaused || from >= length) continue;
-                rig.answer(index, { from, chars: Math.min(chunk, length - from) });
-                sent.set(index, from + chunk);
-              }
-              rig.clock.advance(Math.min(20, ms - passed));
-            }
-          };
-          const texts: string[] = [];
-          const attempt = (message: object): void => {
-            try {
-              rig.send(message);
-            } catch (thrown) {
-              if (!(thrown instanceof GatewayError) || !REFUSALS.has(thrown.code)) throw thrown;
-            }
-          };
-          for (const one of steps) {
-            const of = one.of == null ? {} : { utterance_id: `u${one.of}` };
-            if (one.do === "wait") pass(one.ms ?? 0);
-            else if (one.do === "stall") rig.clock.stall(one.ms ?? 0);
-            else if (one.do === "ack") {
-              const sentMs = rig.member.session.sentMs(rig.member);
-              attempt({ type: "played", at_ms: Math.max(0, sentMs - (one.ms ?? 0)) });
-            } else if (one.do === "keep") attempt({ type: "interrupt", keep_ms: one.ms, ...of });
-            else if (one.do === "speak") {
-              // Each utterance of one letter, of its own.
-              const letter = String.fromCharCode(97 + (texts.length % 26));
-              const text = Array.from({ length: one.words ?? 1 }, () => letter.repeat(3)).join(" ");
-              rig.speak(text, `u${texts.length}`);
-              texts.push(text);
-            } else attempt({ type: one.do, ...of });
-          }
-          for (let round = 0; round < 200 && !rig.member.session.isIdle; round += 1) pass(500);
-          pass(500);
-          expect(rig.member.session.isIdle).toBe(true);
+          const texts = await play(rig, { commands, chunk });
           // Who acknowledges what it can't have played yet speaks for the others, too.
-          const isStrict = !steps.some((one) => one.do === "ack");
+          const isStrict = !commands.some((one) => one.do === "ack");
           for (const { sink, frameMs } of listeners) check(sink, { frameMs, texts, isStrict });
         },
       ),
       { numRuns: 500 },
     );
   });
+
+  it("leaves it at rest, and tells every end, where frames come back late from an encoder", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        steps,
+        fc.tuple(fc.constantFrom(0, 60, 200), fc.constantFrom(0, 60, 200)),
+        fc.integer({ min: 1, max: 40 }),
+        fc.integer({ min: 1, max: 6 }),
+        async (commands, [leadMs, opusLeadMs], chunk, turns) => {
+          const encoder = new SlowEncoder(turns);
+          const rig = stage(`format=alaw_8000&lead_ms=${leadMs}&events=words`, ROOMY, encoder.pool);
+          const opus = rig.join(`role=listener&format=opus_48000&lead_ms=${opusLeadMs}`);
+          const texts = await play(rig, { commands, chunk, onTurn: () => encoder.turn() });
+          for (const { sink } of [rig, opus]) {
+            const ended = new Set(sink.eventsOf("utterance.done").map((end) => end.utterance_id));
+            expect(ended.size).toBe(texts.length);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
 });
+
+/** Sends the commands while time passes and the upstream answers `chunk` characters each 20 ms; the texts that were said. */
+async function play(
+  rig: ReturnType<typeof stage>,
+  of: { readonly commands: readonly Step[]; readonly chunk: number; readonly onTurn?: () => void },
+): Promise<readonly string[]> {
+  const sent = new Map<number, number>();
+  const pass = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 20) {
+      for (let index = 0; index < rig.requests.length; index += 1) {
+        const open = rig.requests[index];
+        const from = sent.get(index) ?? 0;
+        const length = rig.asked()[index]?.length ?? 0;
+        if (open === undefined || open.isAborted || open.isPaused || from >= length) continue;
+        rig.answer(index, { from, chars: Math.min(of.chunk, length - from) });
+        sent.set(index, from + of.chunk);
+      }
+      rig.clock.advance(Math.min(20, ms - passed));
+      of.onTurn?.();
+      // What came back is sent behind all that comes in this turn.
+      await Promise.resolve();
+    }
+  };
+  const texts: string[] = [];
+  const attempt = (message: object): void => {
+    try {
+      rig.send(message);
+    } catch (thrown) {
+      if (!(thrown instanceof GatewayError) || !REFUSALS.has(thrown.code)) throw thrown;
+    }
+  };
+  const { session } = rig.member;
+  for (const one of of.commands) {
+    const target = one.of == null ? {} : { utterance_id: `u${one.of}` };
+    const ms = one.ms ?? 0;
+    if (one.do === "wait") await pass(ms);
+    else if (one.do === "stall") rig.clock.stall(ms);
+    else if (one.do === "ack") {
+      attempt({ type: "played", at_ms: Math.max(0, session.sentMs(rig.member) - ms) });
+    } else if (one.do === "keep") attempt({ type: "interrupt", keep_ms: ms, ...target });
+    else if (one.do === "speak") {
+      // Each utterance of one letter, of its own.
+      const letter = String.fromCharCode(97 + (texts.length % 26));
+      const text = Array.from({ length: one.words ?? 1 }, () => letter.repeat(3)).join(" ");
+      rig.speak(text, `u${texts.length}`);
+      texts.push(text);
+    } else attempt({ type: one.do, ...target });
+  }
+  for (let round = 0; round < 200 && !session.isIdle; round += 1) await pass(500);
+  await pass(500);
+  expect(session.isIdle).toBe(true);
+  return texts;
+}
 
 /** What one listener was told and heard of the texts. */
 function check(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { OpusPool } from "../../../src/audio/opus-pool.ts";
 import type { MemorySink } from "../../helpers/memory-sink.ts";
 import { countingUlaw, createRig, evenAlignment } from "../../helpers/session-rig.ts";
+import { SlowEncoder } from "../../helpers/slow-encoder.ts";
 
 /** Two sessions that have begun to speak 20 ms apart. */
 function setUp({ leadMs, batchMs }: { readonly leadMs: number; readonly batchMs: number }) {
@@ -58,7 +58,7 @@ describe("SessionClock", () => {
     "sends each batch of encoded frames in one go and in time, though they come back late: lead $leadMs",
     (lead) => {
       const { leadMs, batchFrames } = lead;
-      const encoder = new SlowEncoder();
+      const encoder = new SlowEncoder(16);
       const { clock, requests, join } = createRig({}, encoder.pool);
       const { sink, send } = join(`format=opus_48000&lead_ms=${leadMs}&events=none`);
       // Somebody with another codec makes the upstream send PCM.
@@ -84,29 +84,3 @@ describe("SessionClock", () => {
     },
   );
 });
-
-/** Gives packets back 16 turns of the clock after their frames have come. */
-class SlowEncoder {
-  #turn = 0;
-  #due: { readonly turn: number; readonly give: () => void }[] = [];
-
-  readonly pool: OpusPool = {
-    acquire: ({ frameSamples }, { packets }) => ({
-      framesInFlight: 0,
-      push: (frames) => {
-        const made = Array.from({ length: frames.length / frameSamples }, () => new Uint8Array(80));
-        this.#due.push({ turn: this.#turn + 16, give: () => packets(made) });
-      },
-      reset: () => undefined,
-      release: () => undefined,
-    }),
-    close: () => Promise.resolve(),
-  };
-
-  turn(): void {
-    this.#turn += 1;
-    const due = this.#due.filter(({ turn }) => turn <= this.#turn);
-    this.#due = this.#due.filter(({ turn }) => turn > this.#turn);
-    for (const { give } of due) give();
-  }
-}

@@ -2,6 +2,7 @@
  * Speech that can be read back: each letter sounds as a code of its own for 50 ms, everything else is silence. So a test
  * can tell from the frames alone which letters a listener heard.
  */
+import type { OpusPool } from "../../../src/audio/opus-pool.ts";
 import type { SessionTuning } from "../../../src/session/ports.ts";
 import type { MemorySink } from "../../helpers/memory-sink.ts";
 import { createRig, evenAlignment, type FakeRequest } from "../../helpers/session-rig.ts";
@@ -11,7 +12,7 @@ export const CHAR_MS = 50;
 /** Runs shorter than this are rises and falls, 2.5 ms at 8 kHz. */
 const MIN_RUN = 20;
 
-export type SpellingFormat = "ulaw_8000" | "pcm_8000" | "pcm_16000";
+export type SpellingFormat = "ulaw_8000" | "pcm_8000" | "pcm_16000" | "pcm_24000";
 
 interface Codes {
   readonly bytesPerSample: number;
@@ -24,6 +25,7 @@ const CODES: Record<SpellingFormat, Codes> = {
   ulaw_8000: { bytesPerSample: 1, samplesPerMs: 8, codeOf: (letter) => 0x10 + letter, silence: 0xff },
   pcm_8000: { bytesPerSample: 2, samplesPerMs: 8, codeOf: (letter) => 2000 + letter * 100, silence: 0 },
   pcm_16000: { bytesPerSample: 2, samplesPerMs: 16, codeOf: (letter) => 2000 + letter * 100, silence: 0 },
+  pcm_24000: { bytesPerSample: 2, samplesPerMs: 24, codeOf: (letter) => 2000 + letter * 100, silence: 0 },
 };
 
 export function spell(text: string, format: SpellingFormat = "ulaw_8000"): Uint8Array {
@@ -138,8 +140,8 @@ export function answer(open: FakeRequest | undefined, given: Answer = {}): void 
 }
 
 /** A session with one listener that speaks. */
-export function stage(query = "format=ulaw_8000", tuning: Partial<SessionTuning> = {}) {
-  const rig = createRig(tuning);
+export function stage(query = "format=ulaw_8000", tuning: Partial<SessionTuning> = {}, opusPool?: OpusPool) {
+  const rig = createRig(tuning, opusPool);
   const first = rig.join(query);
   const speak = (text: string, id: string, more: object = {}): void =>
     first.send({ type: "speak", text, voice_id: VOICE, utterance_id: id, ...more });
