@@ -1,5 +1,6 @@
 /** Where speech pauses: the stretches of silence in an upstream's G.711 or PCM. Compressed audio is not looked into. */
 import { bytesPerSample, type SampleCodec, sampledFormatOf, silentRun } from "./silence.ts";
+import { WholeSamples } from "./whole-samples.ts";
 
 /** Seconds from the start of the audio. */
 export interface Silence {
@@ -7,93 +8,98 @@ export interface Silence {
   readonly endSeconds: number;
 }
 
-/** Silence between sounds that is shorter is part of them: the stop of a "t", a quiet cycle of a low voice. */
+/** Silence that is shorter is part of the sound: the stop of a "t", a quiet cycle of a low voice. */
 const MIN_SECONDS = 0.04;
 
+/** Silence from one sample up to another, counted from the start of the audio or of a piece. */
+interface Run {
+  readonly start: number;
+  readonly end: number;
+}
+
 export class PauseFinder {
-  readonly #codec: SampleCodec | null;
-  readonly #bytesPerSecond: number;
-  readonly #width: number;
+  /** null = compressed. */
+  readonly #wholeSamples: WholeSamples | null;
+  readonly #sampleRate: number;
   readonly #minSamples: number;
-  #bytes = 0;
+  /** The silence at the end of what was looked at, of any length. */
+  #open: Run = { start: 0, end: 0 };
 
   /** `format`: the upstream's. */
   constructor(format: string) {
-    const { codec, sampleRate } = sampledFormatOf(format) ?? { codec: null, sampleRate: 8000 };
-    this.#codec = codec;
-    this.#width = this.#codec === null ? 1 : bytesPerSample(this.#codec);
-    this.#bytesPerSecond = sampleRate * this.#width;
-    this.#minSamples = Math.ceil(MIN_SECONDS * sampleRate);
+    const sampled = sampledFormatOf(format);
+    this.#wholeSamples = sampled === null ? null : new WholeSamples(sampled.codec);
+    this.#sampleRate = sampled?.sampleRate ?? 8000;
+    this.#minSamples = Math.ceil(MIN_SECONDS * this.#sampleRate);
   }
 
-  /** Audio that nobody asks about. */
+  /** Audio that nobody asks about: no silence goes on behind it. */
   skip(audio: Uint8Array): void {
-    this.#bytes += audio.length;
+    this.#wholeSamples?.skip(audio);
   }
 
-  /** The silences in this audio, which comes behind all before. Those at its ends may go on in what comes next to it. */
+  /**
+   * The silences known from this audio on, which comes behind all before: the same ones however it is split, but that one
+   * may come in parts that touch. Its first part may begin in the audio before.
+   */
   push(audio: Uint8Array): Silence[] {
-    const codec = this.#codec;
+    if (this.#wholeSamples === null) return [];
+    const { first, bytes } = this.#wholeSamples.push(audio);
+    const before = this.#open.end === first ? this.#open : { start: first, end: first };
     const found: Silence[] = [];
-    const from = this.#bytes;
-    this.#bytes += audio.length;
-    if (codec === null) return found;
-    const width = this.#width;
-    const add = (start: number, end: number): void => {
-      if (end <= start) return;
-      const [startSeconds, endSeconds] = [
-        (from + start) / this.#bytesPerSecond,
-        (from + end) / this.#bytesPerSecond,
-      ];
-      found.push({ startSeconds, endSeconds });
-    };
-    // A sample that was cut in two is not looked at, and belongs to the silence beside it: pieces touch.
-    const first = from % width;
-    const last = audio.length - ((from + audio.length) % width);
-    const count = Math.max(0, last - first) / width;
-    const lead = silentRun(codec, audio, { from: first, count, isBackward: false });
-    if (lead === count) {
-      add(0, audio.length);
-      return found;
+    // What was long enough before has been told.
+    let told = before.end - before.start >= this.#minSamples ? before.end : before.start;
+    for (const run of this.#runsIn(this.#wholeSamples.codec, bytes)) {
+      const start = run.start === 0 ? before.start : first + run.start;
+      this.#open = { start, end: first + run.end };
+      told = Math.max(told, start);
+      if (this.#open.end - start < this.#minSamples || this.#open.end === told) continue;
+      found.push({ startSeconds: told / this.#sampleRate, endSeconds: this.#open.end / this.#sampleRate });
     }
-    const firstSound = first + lead * width;
-    const trail = silentRun(codec, audio, { from: last - width, count, isBackward: true });
-    const lastSound = last - (trail + 1) * width;
-    add(0, firstSound);
-    this.#findBetween(codec, audio, { firstSound, lastSound, add });
-    add(lastSound + width, audio.length);
     return found;
   }
 
+  /** The silences of a piece: those at its ends, be they empty, and between them those that are long enough; rising. */
+  #runsIn(codec: SampleCodec, bytes: Uint8Array): Run[] {
+    const width = bytesPerSample(codec);
+    const count = bytes.length / width;
+    const lead = silentRun(codec, bytes, { from: 0, count, isBackward: false });
+    if (lead === count) return [{ start: 0, end: count }];
+    const trail = silentRun(codec, bytes, { from: bytes.length - width, count, isBackward: true });
+    const lastSound = count - trail - 1;
+    return [
+      { start: 0, end: lead },
+      ...this.#runsBetween(codec, bytes, { firstSound: lead, lastSound }),
+      { start: lastSound + 1, end: count },
+    ];
+  }
+
   /** A silence that counts holds the sample so far behind the sound before it: most of the others are jumped over. */
-  #findBetween(
+  #runsBetween(
     codec: SampleCodec,
-    audio: Uint8Array,
-    {
-      firstSound,
-      lastSound,
-      add,
-    }: {
-      readonly firstSound: number;
-      readonly lastSound: number;
-      readonly add: (start: number, end: number) => void;
-    },
-  ): void {
-    const width = this.#width;
+    bytes: Uint8Array,
+    { firstSound, lastSound }: { readonly firstSound: number; readonly lastSound: number },
+  ): Run[] {
+    const width = bytesPerSample(codec);
     const minSamples = this.#minSamples;
-    let start = firstSound + width;
-    for (;;) {
-      const ahead = start + minSamples * width;
-      if (ahead > lastSound) return;
-      const quiet = silentRun(codec, audio, { from: ahead - width, count: minSamples, isBackward: true });
+    const runs: Run[] = [];
+    let start = firstSound + 1;
+    while (start + minSamples <= lastSound) {
+      const ahead = start + minSamples;
+      const quiet = silentRun(codec, bytes, {
+        from: (ahead - 1) * width,
+        count: minSamples,
+        isBackward: true,
+      });
       if (quiet < minSamples) {
-        start = ahead - quiet * width;
+        start = ahead - quiet;
         continue;
       }
-      const count = (lastSound - ahead) / width;
-      const end = ahead + width * silentRun(codec, audio, { from: ahead, count, isBackward: false });
-      add(start, end);
-      start = end + width;
+      const count = lastSound - ahead;
+      const end = ahead + silentRun(codec, bytes, { from: ahead * width, count, isBackward: false });
+      runs.push({ start, end });
+      start = end + 1;
     }
+    return runs;
   }
 }

@@ -2,7 +2,8 @@
  * How loud and how bright an upstream's G.711 or PCM is, ten milliseconds at a time: enough to tell vowels, hisses and
  * stops apart. Compressed audio is not looked into.
  */
-import { bytesPerSample, decodeSamples, type SampleCodec, sampledFormatOf } from "./silence.ts";
+import { decodeSamples, sampledFormatOf } from "./silence.ts";
+import { WholeSamples } from "./whole-samples.ts";
 
 /** Frames in a row. Energies are means of squared 16-bit samples. */
 export interface SoundFrames {
@@ -20,13 +21,12 @@ const STEP_RATE = 8000;
 const NO_SAMPLES = new Int16Array(0);
 
 export class SoundMeter {
-  readonly #codec: SampleCodec | null;
-  readonly #width: number;
+  /** null = compressed. */
+  readonly #wholeSamples: WholeSamples | null;
   readonly #frameSamples: number;
   readonly #stepSamples: number;
   /** The last samples of the audio before, as many as a step spans; none behind audio that was skipped. */
   #behind = NO_SAMPLES;
-  #bytes = 0;
   /** Of the frame that is not complete: samples measured, and sums over them. */
   #count = 0;
   #energy = 0;
@@ -34,30 +34,26 @@ export class SoundMeter {
 
   /** `format`: the upstream's. */
   constructor(format: string) {
-    const { codec, sampleRate } = sampledFormatOf(format) ?? { codec: null, sampleRate: STEP_RATE };
-    this.#codec = codec;
-    this.#width = codec === null ? 1 : bytesPerSample(codec);
+    const sampled = sampledFormatOf(format);
+    const sampleRate = sampled?.sampleRate ?? STEP_RATE;
+    this.#wholeSamples = sampled === null ? null : new WholeSamples(sampled.codec);
     this.#frameSamples = sampleRate * FRAME_SECONDS;
     this.#stepSamples = Math.max(1, Math.round(sampleRate / STEP_RATE));
   }
 
   /** Audio that nobody asks about. */
   skip(audio: Uint8Array): void {
-    this.#bytes += audio.length;
+    if (audio.length === 0) return;
+    this.#wholeSamples?.skip(audio);
     this.#behind = NO_SAMPLES;
     this.#startFrame();
   }
 
-  /** The frames that this audio completes, which comes behind all before; null = none. */
+  /** The frames that this audio completes, which comes behind all before, however it is split; null = none. */
   push(audio: Uint8Array): SoundFrames | null {
-    const codec = this.#codec;
-    const from = this.#bytes;
-    this.#bytes += audio.length;
-    if (codec === null) return null;
-    // A sample that was cut in two is not looked at.
-    const start = (this.#width - (from % this.#width)) % this.#width;
-    const samples = decodeSamples(codec, audio.subarray(Math.min(start, audio.length)));
-    const firstSample = (from + start) / this.#width;
+    if (this.#wholeSamples === null) return null;
+    const { first: firstSample, bytes } = this.#wholeSamples.push(audio);
+    const samples = decodeSamples(this.#wholeSamples.codec, bytes);
     const first = Math.floor(firstSample / this.#frameSamples);
     const [energies, stepEnergies]: [number[], number[]] = [[], []];
     for (let at = 0, frame = first; at < samples.length; frame += 1) {

@@ -19,14 +19,17 @@ interface Knot {
 const FINAL_FACTOR = 1.25;
 /** Of a script without spaces no more is taken for that word; UTF-16 units. */
 const MAX_FINAL_CHARS = 16;
-/** A silence that ends no further from the end is the one behind the last word. */
+/** A silence that ends no further from the end is the one behind the last word; less where a letter may come behind it. */
 const TRAIL_SECONDS = 0.05;
+const TRAIL_BEHIND_LETTER_SECONDS = 0.01;
+/** No letter takes less: where silences leave less, they are no pauses, but all of it is quiet. */
+const MIN_LETTER_SECONDS = 0.005;
 /** Share of the letters whose sound has to be known. */
 const MIN_KNOWN = 0.5;
 
-/** A mark that is followed by space, with the space; wide marks need none. */
+/** A mark that is followed by space, with the space; wide marks need none. Of a long run only so much is one: linear time. */
 const MARKS =
-  /[\p{Terminal_Punctuation}…–—]\p{P}*(?:\s+|$)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]+\s*|\s[-–—]\s+|\n+/gu;
+  /[\p{Terminal_Punctuation}…–—]\p{P}{0,32}(?:\s+|$)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]+\s*|\s[-–—]\s+|\n+/gu;
 const STOP = /[\p{Sentence_Terminal}…\n]/u;
 
 export interface Hearing {
@@ -50,7 +53,8 @@ export class HeardText {
     const marks = [...text.matchAll(MARKS)].slice(0, MAX_PLACES);
     this.#weights = weightsOf(text, marks);
     const { sound } = hearing;
-    const knots = this.#knotsAtPauses(text, hearing, marks);
+    const pauses = leaveTimeFor(text, hearing) ? hearing.pauses : [];
+    const knots = this.#knotsAtPauses(text, { ...hearing, pauses }, marks);
     this.#knots =
       sound === null
         ? knots
@@ -70,8 +74,10 @@ export class HeardText {
     if (before === undefined) return 0;
     if (behind === undefined) return before.seconds;
     const said = this.#weight(before.offset, offset);
-    const total = this.#weight(before.offset, behind.offset) || 1;
-    return before.seconds + ((behind.seconds - before.seconds) * said) / total;
+    const total = this.#weight(before.offset, behind.offset);
+    // Said already behind the first half of a surrogate pair; and rounding may pass the knot.
+    if (said >= total) return behind.seconds;
+    return Math.min(before.seconds + ((behind.seconds - before.seconds) * said) / total, behind.seconds);
   }
 
   #weight(from: number, to: number): number {
@@ -93,21 +99,26 @@ export class HeardText {
       const middle = this.#weight(0, start) + this.#weight(start, end) / 2;
       return { start, end, seconds: from + middle * perWeight, isStop: STOP.test(mark[0]) };
     });
-    // Before the first word nothing is said, and behind the last mark neither.
+    // Before the first word nothing is said, and behind the last one neither.
+    const textEnd = text.trimEnd().length;
+    const isFinal = ({ end }: PausePlace): boolean => end >= textEnd;
+    const finalMark = places.find(isFinal);
+    const trailSeconds = finalMark === undefined ? TRAIL_BEHIND_LETTER_SECONDS : TRAIL_SECONDS;
     const lead = pauses.find(({ startSeconds }) => startSeconds <= from);
-    const trail = pauses.find((pause) => pause !== lead && pause.endSeconds >= until - TRAIL_SECONDS);
-    const lastMark = places.find(({ end }) => end === text.length);
+    const trail = pauses.find((pause) => pause !== lead && pause.endSeconds >= until - trailSeconds);
     const paused = matchPauses(
-      places.filter((place) => place !== lastMark),
-      pauses.filter((pause) => pause !== lead && (pause !== trail || lastMark === undefined)),
+      places.filter((place) => !isFinal(place)),
+      pauses.filter((pause) => pause !== lead && pause !== trail),
     ).flatMap(([place, pause]) => [
       { offset: place.start, seconds: pause.startSeconds },
       { offset: place.end, seconds: pause.endSeconds },
     ]);
     const knots = [first, ...paused, last];
     if (lead !== undefined) knots.splice(1, 0, { offset: 0, seconds: lead.endSeconds });
-    if (trail !== undefined && lastMark !== undefined)
-      knots.splice(-1, 0, { offset: lastMark.start, seconds: trail.startSeconds });
+    // Marks and spaces alone take what sound there is.
+    const saidTo = Math.min(finalMark?.start ?? textEnd, textEnd);
+    if (trail !== undefined && saidTo > 0)
+      knots.splice(-1, 0, { offset: saidTo, seconds: trail.startSeconds });
     return knots;
   }
 
@@ -131,6 +142,12 @@ export class HeardText {
       return { offset: start, seconds: Math.min(seconds, until.seconds) };
     });
   }
+}
+
+function leaveTimeFor(text: string, { from, until, pauses }: Hearing): boolean {
+  const silent = pauses.reduce((sum, { startSeconds, endSeconds }) => sum + endSeconds - startSeconds, 0);
+  const letters = text.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
+  return until - from - silent > letters * MIN_LETTER_SECONDS;
 }
 
 /** Whether it is known how they sound: in some scripts a letter may be any sound. */

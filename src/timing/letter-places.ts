@@ -22,7 +22,7 @@ const UNHEARD_COST = 3;
 const BLANK_COST = 0.2;
 /** No sound costs more than this, in squared spreads. */
 const MAX_UNLIKE = 4;
-/** Longest that a letter lasts, in times what is expected; and frames more. */
+/** Longest that a letter lasts, in times what is expected; and frames more. A blank may last as long as its reach. */
 const MAX_TIMES = 4;
 const MAX_MORE = 2;
 /** Frames: less is as good as this. */
@@ -48,6 +48,9 @@ export function placeLetters(letters: readonly Letter[], track: SoundTrack): Int
   const frames = track.levels.length;
   const perWeight = frames / letters.reduce((sum, { weight }) => sum + weight, 0);
   if (frames === 0 || !Number.isFinite(perWeight)) return null;
+  // A pause makes no letter last longer.
+  const heard = track.levels.filter((level) => !(level < SOUND_SHAPES.gap.levelDb)).length;
+  const heardPerWeight = (perWeight * heard) / frames;
   const sounds = soundCosts(letters, track);
   const columns: Ends[] = [];
   let ends: Ends = { from: 0, costs: Float64Array.of(0), lengths: Int32Array.of(0) };
@@ -57,7 +60,7 @@ export function placeLetters(letters: readonly Letter[], track: SoundTrack): Int
     const isLast = index === letters.length - 1;
     const from = isLast ? frames : Math.max(ends.from, Math.floor(expectedEnd - REACH));
     const to = isLast ? frames : Math.max(from, Math.min(frames, Math.ceil(expectedEnd + REACH)));
-    const lengthCosts = lengthCostsOf(letter, letter.weight * perWeight, frames);
+    const lengthCosts = lengthCostsOf(letter, { perWeight, heardPerWeight, frames });
     ends = nextEnds(ends, { from, to, lengthCosts, sound: sounds.get(letter.kind) ?? new Float64Array(0) });
     columns.push(ends);
   }
@@ -115,8 +118,10 @@ function soundCosts(letters: readonly Letter[], track: SoundTrack): Map<SoundKin
     const sum = new Float64Array(track.levels.length + 1);
     const spreadCost = Math.log(shape.levelSpreadDb / USUAL_SPREAD_DB);
     for (const [i, level] of track.levels.entries()) {
+      // Nothing is too quiet for a blank.
+      const aboveDb = kind === "gap" ? Math.max(0, level - shape.levelDb) : level - shape.levelDb;
       const unlike =
-        squared((level - shape.levelDb) / shape.levelSpreadDb) +
+        squared(aboveDb / shape.levelSpreadDb) +
         squared(((track.brightness[i] ?? 0) - shape.brightness) / shape.brightnessSpread);
       // What is not known fits all alike.
       sum[i + 1] = (sum[i] ?? 0) + (Number.isNaN(unlike) ? 0 : SOUND_COST * (unlike / 2 + spreadCost));
@@ -131,9 +136,18 @@ function squared(spreads: number): number {
 }
 
 /** What each length costs, frames from 0. */
-function lengthCostsOf({ kind }: Letter, expected: number, frames: number): Float64Array {
-  const likely = Math.max(expected, MIN_EXPECTED);
-  const longest = Math.min(frames, Math.ceil(MAX_TIMES * likely) + MAX_MORE);
+function lengthCostsOf(
+  { kind, weight }: Letter,
+  {
+    perWeight,
+    heardPerWeight,
+    frames,
+  }: { readonly perWeight: number; readonly heardPerWeight: number; readonly frames: number },
+): Float64Array {
+  const likely = Math.max(weight * heardPerWeight, MIN_EXPECTED);
+  // Of all frames, heard or not: together the letters have to be able to fill them. A pause has no usual length.
+  const most = Math.ceil(MAX_TIMES * Math.max(weight * perWeight, MIN_EXPECTED)) + MAX_MORE;
+  const longest = Math.min(frames, kind === "gap" ? Math.max(2 * REACH, most) : most);
   return Float64Array.from({ length: longest + 1 }, (_, length) => {
     if (kind === "gap") return length * BLANK_COST;
     return length === 0 ? UNHEARD_COST : LENGTH_COST * Math.log(length / likely) ** 2;

@@ -8,7 +8,7 @@ import type { Silence } from "../audio/pause-finder.ts";
 const MIN_PAUSE_SECONDS = 0.12;
 /** At either end of what is looked at: what goes on there is not seen. */
 const MIN_EDGE_SECONDS = 0.09;
-/** Silences that are no further apart are one: audio that came in two pieces. */
+/** Silences that are no further apart are one: audio that came in two pieces, or a click. */
 const JOINT_SECONDS = 0.002;
 /** What it costs to leave a mark in the text without a pause; a pause without a mark costs its length; seconds. */
 const UNPAUSED_STOP_SECONDS = 0.3;

@@ -2,6 +2,12 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 
+/** The upstream's formats whose bytes are samples. */
+export const SAMPLED_FORMATS = [
+  ...["ulaw_8000", "alaw_8000", "pcm_8000", "pcm_16000", "pcm_22050"],
+  ...["pcm_24000", "pcm_32000", "pcm_44100", "pcm_48000"],
+] as const;
+
 export interface Tone {
   readonly hz: number;
   readonly rate: number;
@@ -30,6 +36,15 @@ export function splits(length: number, maxCuts = 12): fc.Arbitrary<number[]> {
   return fc
     .array(fc.integer({ min: 0, max: length }), { maxLength: maxCuts })
     .map((cuts) => [0, ...cuts.sort((a, b) => a - b), length]);
+}
+
+/** Few pieces, many, or one of each byte. */
+export function anySplits(length: number): fc.Arbitrary<number[]> {
+  return fc.oneof(
+    { weight: 8, arbitrary: splits(length) },
+    { weight: 4, arbitrary: splits(length, 200) },
+    { weight: 1, arbitrary: fc.constant(Array.from({ length: length + 1 }, (_, at) => at)) },
+  );
 }
 
 /** The pieces between cuts, in order; each a copy of its own at an address that is not the whole's. */

@@ -1,17 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseUpstreamFormat } from "../../../src/audio/formats.ts";
 import { encodeUlaw } from "../../../src/audio/g711.ts";
 import { PauseFinder, type Silence } from "../../../src/audio/pause-finder.ts";
 import { bytesOf } from "../../../src/audio/pcm.ts";
-import {
-  bytesPerSample,
-  decodeSamples,
-  encodeSamples,
-  type SampleCodec,
-  SILENCE_LEVEL,
-} from "../../../src/audio/silence.ts";
-import { pieces, splits } from "./helpers.ts";
+import { decodeSamples, encodeSamples, SILENCE_LEVEL, sampledFormatOf } from "../../../src/audio/silence.ts";
+import { anySplits, pieces, SAMPLED_FORMATS, splits } from "./helpers.ts";
 
 const RATE = 8000;
 
@@ -24,45 +17,29 @@ function speech(...seconds: number[]): Int16Array {
   return Int16Array.from(samples);
 }
 
-/** What touches belongs together: a silence that was cut by the border of two pieces. */
-function joined(found: readonly Silence[]): Silence[] {
+/** All silences of audio that comes in these pieces: parts that touch are one. */
+function foundIn(format: string, all: readonly Uint8Array[]): Silence[] {
+  const finder = new PauseFinder(format);
   const whole: Silence[] = [];
-  for (const silence of found) {
+  for (const silence of all.flatMap((piece) => finder.push(piece))) {
     const last = whole.at(-1);
-    if (last !== undefined && silence.startSeconds - last.endSeconds < 1e-9) {
+    if (silence.startSeconds === last?.endSeconds) {
       whole[whole.length - 1] = { ...last, endSeconds: silence.endSeconds };
     } else whole.push(silence);
   }
-  return whole.filter(({ startSeconds, endSeconds }) => endSeconds - startSeconds >= 0.04);
+  return whole;
 }
 
-interface Sampled {
-  readonly codec: SampleCodec;
-  readonly sampleRate: number;
-}
-
-/** Every sample of every piece looked at on its own, each piece as its whole samples and what is left at its ends. */
-function plainFindings(all: readonly Uint8Array[], { codec, sampleRate }: Sampled): Silence[] {
-  const width = bytesPerSample(codec);
-  const second = sampleRate * width;
-  const found: Silence[] = [];
-  let from = 0;
-  for (const piece of all) {
-    const first = Math.min(piece.length, from % width);
-    const samples = decodeSamples(codec, piece.subarray(first));
-    const sounds = [...samples].flatMap((sample, index) =>
-      Math.abs(sample) > SILENCE_LEVEL ? [first + index * width] : [],
-    );
-    const ends = [...sounds, piece.length];
-    for (const [index, end] of ends.entries()) {
-      const start = index === 0 ? 0 : (ends[index - 1] ?? 0) + width;
-      const isBetween = index > 0 && index < ends.length - 1;
-      if (end - start >= (isBetween ? 0.04 * second : 1))
-        found.push({ startSeconds: (from + start) / second, endSeconds: (from + end) / second });
-    }
-    from += piece.length;
-  }
-  return found;
+/** Every whole sample looked at on its own. */
+function plainFindings(format: string, bytes: Uint8Array): Silence[] {
+  const { codec, sampleRate } = sampledFormatOf(format) ?? { codec: "pcm", sampleRate: Number.NaN };
+  const samples = decodeSamples(codec, bytes);
+  const sounds = [...samples].flatMap((sample, at) => (Math.abs(sample) > SILENCE_LEVEL ? [at] : []));
+  return [...sounds, samples.length].flatMap((end, i) => {
+    const start = (sounds[i - 1] ?? -1) + 1;
+    if (end - start < 0.04 * sampleRate) return [];
+    return [{ startSeconds: start / sampleRate, endSeconds: end / sampleRate }];
+  });
 }
 
 /** Silence and sound in turn, in samples; silences around the shortest that counts, levels around the one that sounds. */
@@ -88,35 +65,39 @@ function speechlike(minSamples: number): fc.Arbitrary<Int16Array> {
 }
 
 describe("PauseFinder", () => {
-  it.each(["ulaw_8000", "alaw_8000", "pcm_8000", "pcm_16000", "pcm_22050", "pcm_44100"])(
-    "finds in %s what looking at every sample does, for any split",
-    (format) => {
-      const facts = parseUpstreamFormat(format);
-      const codec = facts?.codec as SampleCodec;
-      const sampleRate = facts?.sampleRate ?? Number.NaN;
-      const given = speechlike(Math.ceil(0.04 * sampleRate)).chain((pcm) =>
-        // An end inside a sample, too.
-        fc.tuple(
-          fc.constant(encodeSamples(codec, pcm)),
-          splits(pcm.length * bytesPerSample(codec)),
-          fc.nat(1),
-        ),
-      );
-      fc.assert(
-        fc.property(given, ([bytes, cuts, missing]) => {
-          const length = Math.max(0, bytes.length - missing);
-          const all = pieces(
-            bytes,
-            cuts.map((at) => Math.min(at, length)),
-          );
-          const finder = new PauseFinder(format);
-          expect(all.flatMap((piece) => finder.push(piece))).toEqual(
-            plainFindings(all, { codec, sampleRate }),
-          );
-        }),
-      );
-    },
-  );
+  it.each(SAMPLED_FORMATS)("finds in %s what looking at every sample does, for any split", (format) => {
+    const { codec, sampleRate } = sampledFormatOf(format) ?? { codec: "pcm", sampleRate: Number.NaN };
+    const given = speechlike(Math.ceil(0.04 * sampleRate)).chain((pcm) => {
+      // It may end inside a sample.
+      const bytes = encodeSamples(codec, Int16Array.of(...pcm, 0));
+      return fc.integer({ min: bytes.length - 1, max: bytes.length }).chain((length) => {
+        const cuts = fc.oneof({ weight: 20, arbitrary: splits(length) }, anySplits(length));
+        return fc.tuple(fc.constant(bytes.subarray(0, length)), cuts);
+      });
+    });
+    fc.assert(
+      fc.property(given, ([bytes, cuts]) => {
+        expect(foundIn(format, pieces(bytes, cuts))).toEqual(plainFindings(format, bytes));
+      }),
+    );
+  });
+
+  it("tells a silence as soon as it is long enough, and no part of it twice", () => {
+    const finder = new PauseFinder("ulaw_8000");
+    const silence = (samples: number): Uint8Array => encodeUlaw(new Int16Array(samples));
+    expect(finder.push(silence(319))).toEqual([]);
+    expect(finder.push(silence(1))).toEqual([{ startSeconds: 0, endSeconds: 0.04 }]);
+    expect(finder.push(silence(0))).toEqual([]);
+    expect(finder.push(silence(8))).toEqual([{ startSeconds: 0.04, endSeconds: 0.041 }]);
+    finder.skip(silence(8));
+    expect(finder.push(silence(8))).toEqual([]);
+    expect(finder.push(silence(312))).toEqual([{ startSeconds: 0.042, endSeconds: 0.082 }]);
+  });
+
+  it("does not take sound in pieces of a byte for silence", () => {
+    const bytes = bytesOf(new Int16Array(4000).fill(300));
+    expect(foundIn("pcm_8000", pieces(bytes, [...bytes.keys(), bytes.length]))).toEqual([]);
+  });
 
   it.each([
     ["ulaw_8000", (pcm: Int16Array) => encodeUlaw(pcm)],
@@ -136,22 +117,6 @@ describe("PauseFinder", () => {
     const [pause] = finder.push(encodeUlaw(speech(0.1, 0.2, 0.1)));
     expect(pause?.startSeconds).toBeCloseTo(1.6, 3);
     expect(pause?.endSeconds).toBeCloseTo(1.8, 3);
-  });
-
-  it("looks at whole samples however the bytes are split", () => {
-    const bytes = bytesOf(speech(0.1, 0.2, 0.15, 0.3, 0.1));
-    fc.assert(
-      fc.property(fc.array(fc.integer({ min: 1, max: bytes.length - 1 }), { maxLength: 8 }), (cuts) => {
-        const finder = new PauseFinder("pcm_8000");
-        const at = [0, ...cuts.sort((a, b) => a - b), bytes.length];
-        const found = at.slice(1).flatMap((end, i) => finder.push(bytes.subarray(at[i], end)));
-        const whole = joined(found);
-        expect(whole).toHaveLength(2);
-        expect(whole[0]?.startSeconds).toBeCloseTo(0.1, 2);
-        expect(whole[0]?.endSeconds).toBeCloseTo(0.3, 2);
-        expect(whole[1]?.endSeconds).toBeCloseTo(0.75, 2);
-      }),
-    );
   });
 
   it("finds none in compressed audio", () => {

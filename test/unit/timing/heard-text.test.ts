@@ -48,6 +48,51 @@ describe("HeardText: pauses", () => {
     expect(heard.secondsAt(TEXT.length)).toBe(3);
   });
 
+  it("ends before the silence behind the last word where no mark follows it, but for the last character", () => {
+    const text = "one two three four";
+    const spoken = new HeardText(text, { from: 0, until: 1.2, pauses: [], sound: null });
+    for (const [end, said] of [
+      ["", 17],
+      [" ", 18],
+    ] as const) {
+      const at = { from: 0, until: 2.2, sound: null };
+      const heard = new HeardText(text + end, { ...at, pauses: [pause(1.2, 2.2)] });
+      for (let offset = 0; offset <= said; offset += 1)
+        expect(heard.secondsAt(offset)).toBeCloseTo(spoken.secondsAt(offset), 6);
+      expect(heard.secondsAt(text.length + end.length)).toBe(2.2);
+    }
+  });
+
+  it("leaves a silence that a letter may come behind to the mark before that letter", () => {
+    const heard = new HeardText("end. N", { from: 0, until: 1, pauses: [pause(0.4, 0.96)], sound: null });
+    expect([heard.secondsAt(3), heard.secondsAt(5)]).toEqual([0.4, 0.96]);
+  });
+
+  it("leaves no sound to nothing where there are marks alone", () => {
+    for (const text of [". ", " "]) {
+      const heard = new HeardText(text, { from: 0, until: 1, pauses: [pause(0.4, 1)], sound: null });
+      expect(heard.secondsAt(0)).toBe(0);
+    }
+  });
+
+  it("spreads over all of it what is said so quietly that it is taken for silence", () => {
+    const text = "One two, three.";
+    const at = { from: 0.5, until: 2.5, sound: null };
+    const plain = new HeardText(text, { ...at, pauses: [] });
+    for (const pauses of [[pause(0.5, 2.5)], [pause(0.5, 1), pause(1.02, 2.5)]]) {
+      const heard = new HeardText(text, { ...at, pauses });
+      for (let offset = 0; offset <= text.length; offset += 1)
+        expect(heard.secondsAt(offset)).toBe(plain.secondsAt(offset));
+    }
+  });
+
+  it("takes time that grows with the text, whatever marks it has", () => {
+    const startMs = performance.now();
+    const text = `${"!".repeat(60_000)}x`;
+    expect(new HeardText(text, { from: 0, until: 1, pauses: [], sound: null }).secondsAt(0)).toBe(0);
+    expect(performance.now() - startMs).toBeLessThan(1500);
+  });
+
   it("takes one pause for the stop, not for the comma, where it stands there", () => {
     const heard = new HeardText(TEXT, { from: 0, until: 3, pauses: [pause(1.6, 2)], sound: null });
     expect(heard.secondsAt(at(". Four"))).toBe(1.6);
@@ -112,6 +157,13 @@ describe("HeardText: pauses", () => {
           if (text !== "") expect(before).toBe(until);
         },
       ),
+      {
+        examples: [
+          ["😀", [], false, [0]],
+          ["。😀a", [], true, Array.from({ length: 9 }, () => 0)],
+          ["a\n ", [[0.7, 0.5]], false, [0]],
+        ],
+      },
     );
   });
 });

@@ -68,6 +68,38 @@ describe("placeLetters", () => {
     expectNear(placesOf("a sa", joined), [0, 8, 8, 16, 24]);
   });
 
+  it.each([-48, -60, -75])("gives a long pause of %i dB that no mark stands for to the blank", (levelDb) => {
+    for (const silent of [9, 15, 25, 40, 60, 90]) {
+      const spoken = trackOf([
+        ...([1, 2, 3, 4].flatMap(() => [
+          ["sonorant", 8],
+          ["vowel", 8],
+        ]) as [SoundKind, number][]),
+      ]);
+      const withPause = (figures: Float64Array, pause: number): Float64Array =>
+        Float64Array.of(...figures.subarray(0, 32), ...Array(silent).fill(pause), ...figures.subarray(32));
+      const track: SoundTrack = {
+        fromSeconds: 0,
+        untilSeconds: spoken.untilSeconds + silent / 100,
+        levels: withPause(spoken.levels, levelDb),
+        brightness: withPause(spoken.brightness, 0),
+      };
+      const behind = 32 + silent;
+      const expected = [0, 8, 16, 24, 32, behind, behind + 8, behind + 16, behind + 24, behind + 32];
+      expectNear(placesOf("lama nama", track), expected);
+    }
+  });
+
+  it("places letters without a blank in sound that is mostly silence", () => {
+    const track = trackOf([
+      ["vowel", 4],
+      ["gap", 300],
+      ["vowel", 4],
+    ]);
+    const places = placesOf("aa", track);
+    expect([places[0], places[2]]).toEqual([0, 308]);
+  });
+
   it("gives little time to a letter that is not heard", () => {
     const [, start = 0, end = 0] = placesOf("aha", trackOf([["vowel", 30]]));
     expect(end - start).toBeLessThanOrEqual(5);
@@ -93,10 +125,12 @@ describe("placeLetters", () => {
           minLength: 1,
           maxLength: 60,
         }),
-        fc.array(fc.tuple(fc.double({ min: -90, max: 10 }), fc.double({ min: 0, max: 1 })), {
-          minLength: 1,
-          maxLength: 400,
-        }),
+        fc.integer({ min: -90, max: 10 }).chain((max) =>
+          fc.array(fc.tuple(fc.double({ min: -90, max }), fc.double({ min: 0, max: 1 })), {
+            minLength: 1,
+            maxLength: 400,
+          }),
+        ),
         (said, heard) => {
           const track: SoundTrack = {
             fromSeconds: 0,
