@@ -239,7 +239,7 @@ function checkCover(
     const holeMs = nextMs - atMs - (openMs.get(offset) ?? 0);
     if (holeMs <= SAMPLE_MS + ROUNDING_MS) return;
     // A pause between two segments is nobody's time: what counts is the sound that no character covers.
-    const soundMs = soundUntilMs(really.audio, atMs - really.startMs, nextMs - really.startMs);
+    const soundMs = soundBetweenMs(really.audio, atMs - really.startMs, nextMs - really.startMs);
     if (soundMs > 0) report.hole(Math.min(holeMs, soundMs));
   };
   for (const character of told.characters) {
@@ -252,14 +252,16 @@ function checkCover(
   meet(told.endMs);
 }
 
-/** How long after `fromMs` the last sample before `toMs` is that is not silent, ms; 0: all are. 16-bit PCM; rounding is not looked at. */
-function soundUntilMs(audio: Buffer, fromMs: number, toMs: number): number {
-  const from = Math.max(0, Math.ceil((fromMs + ROUNDING_MS) / SAMPLE_MS) * 2);
-  const to = Math.min(Math.floor((toMs - ROUNDING_MS) / SAMPLE_MS) * 2, audio.length - 1);
-  for (let at = to - 2; at >= from; at -= 2) {
-    if (Math.abs(audio.readInt16LE(at)) > SILENCE_LEVEL) return (at / 2) * SAMPLE_MS - fromMs;
-  }
-  return 0;
+/** How long there is sound: from the first sample that is not silent to the last, ms; 0: all are. 16-bit PCM; rounding is not looked at. */
+function soundBetweenMs(audio: Buffer, fromMs: number, toMs: number): number {
+  const from = Math.max(0, Math.ceil((fromMs + ROUNDING_MS) / SAMPLE_MS));
+  const to = Math.min(Math.floor((toMs - ROUNDING_MS) / SAMPLE_MS), Math.floor(audio.length / 2));
+  const isSound = (sample: number): boolean => Math.abs(audio.readInt16LE(sample * 2)) > SILENCE_LEVEL;
+  let first = from;
+  while (first < to && !isSound(first)) first += 1;
+  let end = to;
+  while (end > first && !isSound(end - 1)) end -= 1;
+  return (end - first) * SAMPLE_MS;
 }
 
 /** What the service leaves open before a character, by its offset in the text. */
