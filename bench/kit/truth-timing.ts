@@ -236,10 +236,12 @@ function checkCover(
   let offset = 0;
   let atMs = told.startMs;
   const meet = (nextMs: number): void => {
-    const holeMs = nextMs - atMs - (openMs.get(offset) ?? 0);
+    // The service, too, hears some breath before a first letter.
+    const coveredMs = nextMs - (openMs.get(offset) ?? 0);
+    const holeMs = coveredMs - atMs;
     if (holeMs <= SAMPLE_MS + ROUNDING_MS) return;
     // A pause between two segments is nobody's time: what counts is the sound that no character covers.
-    const soundMs = soundBetweenMs(really.audio, atMs - really.startMs, nextMs - really.startMs);
+    const soundMs = soundBetweenMs(really.audio, atMs - really.startMs, coveredMs - really.startMs);
     if (soundMs > 0) report.hole(Math.min(holeMs, soundMs));
   };
   for (const character of told.characters) {

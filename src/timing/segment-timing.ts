@@ -58,6 +58,8 @@ export class SegmentTiming {
   #drafts: Draft[] = [];
   #emittedTo = 0;
   #lastEnd = 0;
+  /** Of the last character given. */
+  #lastTiming: Timing = "exact";
   #audioSeconds: number | undefined;
   #isFinished = false;
   /** Audio that came without timing since the last timing: where it begins, in the response and in the text. */
@@ -110,6 +112,9 @@ export class SegmentTiming {
     this.#isFinished = true;
     this.#drafts = this.#drafts.concat(this.#clock.place(this.#walk.finish()));
     if (!(audioSeconds > 0)) return null;
+    const last = this.#drafts.at(-1);
+    if (last !== undefined && this.#isEndOpen(last))
+      last.endSeconds = Math.max(last.endSeconds, audioSeconds);
     this.#squeezeTo(Math.max(audioSeconds, this.#lastEnd));
     if (this.#walk.at < this.#text.length) {
       const [startSeconds, endSeconds] = [Number.NaN, Number.NaN];
@@ -194,8 +199,16 @@ export class SegmentTiming {
   /** Drafts from the front that have their times, and whose audio is there. */
   #countSettled(): number {
     const limit = (this.#audioSeconds ?? Number.POSITIVE_INFINITY) + AHEAD_SECONDS;
-    const unsettled = this.#drafts.findIndex((draft) => !isTimed(draft) || draft.endSeconds > limit);
+    const unsettled = this.#drafts.findIndex(
+      (draft) => !isTimed(draft) || draft.endSeconds > limit || this.#isEndOpen(draft),
+    );
     return unsettled < 0 ? this.#drafts.length : unsettled;
+  }
+
+  /** The last character of the text, its end guessed where the audio ends so far: some may still be with an encoder. */
+  #isEndOpen({ end, endSeconds, timing }: Draft): boolean {
+    if (timing !== "estimated" || end < this.#text.length || this.#audioSeconds === undefined) return false;
+    return Math.abs(this.#audioSeconds - endSeconds) <= JOIN_SECONDS;
   }
 
   /** The alignment is longer than the audio: what is left of it shrinks into what is left of that. */
@@ -222,7 +235,9 @@ export class SegmentTiming {
       const next = this.#drafts[i + 1];
       const isNextTimed = next !== undefined && isTimed(next);
       const nextStart = isNextTimed ? next.startSeconds : Number.POSITIVE_INFINITY;
-      timing = weaker(timing, settle(draft, this.#lastEnd, nextStart));
+      const before = { end: this.#lastEnd, timing: this.#lastTiming };
+      timing = weaker(timing, settle(draft, before, nextStart));
+      this.#lastTiming = draft.timing;
       const parts = charactersOf(this.#text.slice(this.#emittedTo, draft.end));
       if (parts.length > 1) timing = weaker(timing, draft.timing === "exact" ? "scaled" : draft.timing);
       for (const part of divide(draft, parts)) {
@@ -248,9 +263,16 @@ export class SegmentTiming {
 }
 
 /** Makes a draft rise from the one before it and end before the next starts; returns its label. */
-function settle(draft: Draft, lastEnd: number, nextStart: number): Timing {
-  const isJoined = draft.timing !== "exact" && draft.startSeconds - lastEnd <= JOIN_SECONDS;
-  const start = isJoined ? lastEnd : Math.max(draft.startSeconds, lastEnd);
+function settle(
+  draft: Draft,
+  before: { readonly end: number; readonly timing: Timing },
+  nextStart: number,
+): Timing {
+  // An end that was guessed at the end of the audio that had come is short of it by what an encoder held back.
+  const behindSeconds = before.timing === "exact" ? 0 : EXACT_SECONDS;
+  const joinSeconds = draft.timing === "exact" ? behindSeconds : JOIN_SECONDS;
+  const isJoined = draft.startSeconds - before.end <= joinSeconds;
+  const start = isJoined ? before.end : draft.startSeconds;
   const end = Math.max(start, Math.min(draft.endSeconds, nextStart));
   const moved = Math.max(Math.abs(start - draft.startSeconds), Math.abs(end - draft.endSeconds));
   if (moved > EXACT_SECONDS) draft.timing = weaker(draft.timing, "scaled");

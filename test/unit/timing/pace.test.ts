@@ -169,3 +169,33 @@ describe("characters at a chunk's edges with half their time", () => {
     expect(told[1]?.startSeconds[0]).toBeCloseTo(0.25, 6);
   });
 });
+
+describe("a character whose end is missing", () => {
+  /** "abc", each 0.1 s; the end of the last is missing, as many as `heldSeconds` of its audio come with what is next. */
+  const heldSeconds = 0.00125;
+  const open = { ...alignmentOf("abc", 0, 0.1), character_end_times_seconds: [0.1, 0.2, Number.NaN] };
+
+  it("reaches to the next one, though an encoder held back some of its audio", () => {
+    const chunks = [
+      { alignment: open, audioSeconds: 0.3 - heldSeconds },
+      { alignment: alignmentOf("def", 0.3, 0.1), audioSeconds: 0.6 },
+    ];
+    const told = run("abcdef", chunks, 0.6);
+    const ends = told.flatMap((piece) => piece?.endSeconds ?? []);
+    const starts = told.flatMap((piece) => piece?.startSeconds ?? []);
+    expect(starts).toHaveLength(6);
+    // No sample is nobody's.
+    expect(starts.slice(1)).toEqual(ends.slice(0, -1));
+    expect(told[1]?.timing).toBe("exact");
+  });
+
+  it("reaches to the end of the response, where it is the last", () => {
+    const chunks = [
+      { alignment: open, audioSeconds: 0.3 - heldSeconds },
+      { alignment: null, audioSeconds: 0.3 },
+    ];
+    const told = run("abc", chunks, 0.3);
+    expect(told.flatMap((piece) => piece?.characters ?? []).join("")).toBe("abc");
+    expect(told.flatMap((piece) => piece?.endSeconds ?? []).at(-1)).toBe(0.3);
+  });
+});
