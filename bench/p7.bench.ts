@@ -20,6 +20,15 @@ interface Unit {
   /** From the last unit's opening to each snapshot, s: rings and buffers have filled by then. */
   readonly settleSeconds: number;
   readonly targetBytes: number;
+  /** Whether the gateway that one writes by hand can do the same. */
+  readonly hasBaseline?: boolean;
+}
+
+/** Bytes for each unit. */
+interface Growth {
+  readonly rss: number;
+  readonly heap: number;
+  readonly external: number;
 }
 
 runBench(async (bench) => {
@@ -35,6 +44,7 @@ runBench(async (bench) => {
     settleSeconds: bench.pick(15, 2),
     targetBytes: TARGET_LIVE_BYTES,
     messages: utterances(bench.pick(90, 10)),
+    hasBaseline: true,
   };
   bench.method(
     "Growth of the gateway's process, garbage collected before each snapshot, between so many units and so many more, divided by the number of",
@@ -42,6 +52,7 @@ runBench(async (bench) => {
     "the collector keeps in hand; heap and buffers are what live objects take. The target is held against the resident memory.",
     `Idle listeners are all on one session that says nothing: ${idle.before}, then ${idle.count} more. Live: a session with one listener each that`,
     `speaks all the time: ${live.before}, then ${live.count} more, looked at after ${live.settleSeconds} s, with its ring and the audio read ahead.`,
+    "Baseline: ws + fetch + a timer for each session, which reads 5 s ahead, too, and keeps nothing of what it has sent.",
   );
   const role = "role=listener";
   const units: Unit[] = [
@@ -60,8 +71,14 @@ function utterances(seconds: number): string[] {
 }
 
 async function measure(bench: Bench, unit: Unit): Promise<void> {
+  const growth = await growthOf(bench, unit, "voicewire");
+  const baseline = unit.hasBaseline === true ? await growthOf(bench, unit, "baseline") : null;
+  report(bench, unit, { growth, baseline });
+}
+
+async function growthOf(bench: Bench, unit: Unit, kind: "voicewire" | "baseline"): Promise<Growth> {
   await using upstream = await bench.startUpstream();
-  await using gateway = await bench.startGateway("voicewire", upstream.port);
+  await using gateway = await bench.startGateway(kind, upstream.port);
   await using load = await bench.startLoad();
   await load.ask("open", {
     group: "speaker",
@@ -75,8 +92,15 @@ async function measure(bench: Bench, unit: Unit): Promise<void> {
   const before = await gateway.memory();
   await openUnits(load, { group: "measured", port: gateway.port, unit, count: unit.count });
   await wait(unit.settleSeconds * 1000);
-  const after = await gateway.memory();
-  report(bench, unit, { before, after });
+  return growthBetween(before, await gateway.memory(), unit.count);
+}
+
+function growthBetween(before: MemorySnapshot, after: MemorySnapshot, count: number): Growth {
+  return {
+    rss: (after.rssBytes - before.rssBytes) / count,
+    heap: (after.heapBytes - before.heapBytes) / count,
+    external: (after.externalBytes - before.externalBytes) / count,
+  };
 }
 
 async function openUnits(
@@ -98,18 +122,18 @@ async function openUnits(
 function report(
   bench: Bench,
   unit: Unit,
-  snapshots: { readonly before: MemorySnapshot; readonly after: MemorySnapshot },
+  { growth, baseline }: { readonly growth: Growth; readonly baseline: Growth | null },
 ): void {
-  const { before, after } = snapshots;
-  const rss = (after.rssBytes - before.rssBytes) / unit.count;
-  const heap = (after.heapBytes - before.heapBytes) / unit.count;
-  const external = (after.externalBytes - before.externalBytes) / unit.count;
   bench.row({
     figure: `P7 memory, ${unit.name} (n=${unit.count})`,
-    measured: `${kilobytes(rss)} KB (heap ${kilobytes(heap)}, buffers ${kilobytes(external)})`,
-    baseline: "",
-    ratio: "",
+    measured: shown(growth),
+    baseline: baseline === null ? "" : shown(baseline),
+    ratio: baseline === null ? "" : (growth.rss / baseline.rss).toFixed(2),
     target: `<= ${kilobytes(unit.targetBytes)} KB`,
-    isOk: rss <= unit.targetBytes,
+    isOk: growth.rss <= unit.targetBytes,
   });
+}
+
+function shown({ rss, heap, external }: Growth): string {
+  return `${kilobytes(rss)} KB (heap ${kilobytes(heap)}, buffers ${kilobytes(external)})`;
 }
