@@ -110,19 +110,18 @@ export class OpusFrameMaker implements FrameMaker {
     return (padded * CLOCK_RATE) / this.#rate;
   }
 
-  reset(): void {
+  reset(keptFrames = 0): void {
     this.#converter.reset();
     this.#filled = 0;
     this.#silenceCarry = 0;
     this.#tail.reset();
-    this.#frames.clear();
+    this.#frames.cut(keptFrames);
     for (const encoding of this.#encodings) {
-      if (encoding === this.#current) {
-        encoding.waiting.length = 0;
-        encoding.stream.reset();
-      } else {
-        this.#release(encoding);
-      }
+      const dropped = encoding.waiting.findIndex(({ isDropped }) => isDropped);
+      if (dropped >= 0) encoding.waiting.length = dropped;
+      if (encoding === this.#current && encoding.waiting.length === 0) encoding.stream.reset();
+      else if (encoding === this.#current) this.#current = null;
+      else if (encoding.waiting.length === 0) this.#release(encoding);
     }
   }
 

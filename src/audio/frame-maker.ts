@@ -41,8 +41,11 @@ export interface FrameMaker {
   flush(): number;
   /** Frames emitted, plus those that will be emitted later for what was pushed. */
   readonly framesPromised: number;
-  /** Drops the partial frame, the resampler's and encoder's state and what is in flight. */
-  reset(): void;
+  /**
+   * Drops the partial frame, the resampler's and encoder's state and what was promised and is still to come, but for the
+   * oldest `keptFrames` of it, default 0.
+   */
+  reset(keptFrames?: number): void;
   /** Idempotent; nothing is emitted any more. */
   close(): void;
 }

@@ -3,6 +3,7 @@
 /** A frame that was promised; null until its bytes have come. */
 export interface Promised {
   bytes: Uint8Array | null;
+  isDropped: boolean;
 }
 
 export class PromisedFrames {
@@ -21,7 +22,7 @@ export class PromisedFrames {
   }
 
   add(count: number): Promised[] {
-    const added = Array.from({ length: count }, (): Promised => ({ bytes: null }));
+    const added = Array.from({ length: count }, (): Promised => ({ bytes: null, isDropped: false }));
     this.#waiting.push(...added);
     return added;
   }
@@ -35,8 +36,8 @@ export class PromisedFrames {
     }
   }
 
-  /** What has not been emitted never will be. */
-  clear(): void {
-    this.#waiting.length = 0;
+  /** What has not been emitted never will be, but for the oldest `keptFrames` of it. */
+  cut(keptFrames: number): void {
+    for (const dropped of this.#waiting.splice(keptFrames)) dropped.isDropped = true;
   }
 }

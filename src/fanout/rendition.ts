@@ -142,12 +142,17 @@ export class Rendition {
     this.#isPushing = false;
   }
 
-  /** Forgets what is half made and every frame from `index` on; the next frame starts at `ticks`. */
-  cut(index: number, ticks: number): void {
-    this.#maker.reset();
-    this.#ring.cutTo(index);
-    const next = this.#ring.next;
+  /**
+   * Forgets what is half made and every frame from `heardTicks` on, of those still with an encoder all but what stands
+   * before `startTicks`; the next frame starts at `nextTicks`.
+   */
+  cut(place: { readonly startTicks: number; readonly heardTicks: number; readonly nextTicks: number }): void {
+    const endIndex = Math.max(this.indexAt(place.heardTicks), this.#indexNear(place.startTicks));
+    this.#maker.reset(Math.max(0, endIndex - this.#ring.next));
+    this.#ring.cutTo(endIndex);
+    const next = Math.min(endIndex, this.#maker.framesPromised - this.#framesCut);
     this.#framesCut = this.#maker.framesPromised - next;
+    const ticks = place.nextTicks;
     if (ticks === this.startTicksOf(next)) return;
     this.#formerAnchors = this.#formerAnchors.filter(
       (_, place, all) => (all[place + 1]?.index ?? this.#anchorIndex) > this.#ring.first,

@@ -257,10 +257,9 @@ export class Audience {
   }): number {
     const { edgeTicks, startTicks, heardTicks } = place;
     const sentTicks = this.#hasAudio ? Math.max(this.sentTicks, this.#leftTicks) : edgeTicks;
-    // Frames that are still with an encoder were not sent: what stands before the cut has ended all the same.
+    // Frames of what stands before the cut may still be with an encoder: they are sent when they come.
     const nextTicks = Math.max(sentTicks, startTicks);
-    for (const rendition of this.#renditions.values())
-      rendition.cut(rendition.indexAt(heardTicks), nextTicks);
+    for (const rendition of this.#renditions.values()) rendition.cut({ startTicks, heardTicks, nextTicks });
     for (const lane of this.#lanes.values()) {
       if (lane.rendition !== null) lane.jumpTo(lane.rendition.next, this.#options.tellGap);
     }

@@ -1,5 +1,6 @@
-/** Stands for the Opus encoders' threads: packets come back some turns after their frames have come. */
+/** Stands for the Opus encoders' threads: packets come back some turns after their frames have come, with their samples. */
 import type { OpusPool } from "../../src/audio/opus-pool.ts";
+import { bytesOf } from "../../src/audio/pcm.ts";
 
 interface Work {
   readonly turn: number;
@@ -21,7 +22,9 @@ export class SlowEncoder {
       return {
         framesInFlight: 0,
         push: (frames) => {
-          const made = Array.from({ length: frames.length / frameSamples }, () => new Uint8Array(80));
+          const made = Array.from({ length: frames.length / frameSamples }, (_, index) =>
+            bytesOf(frames.slice(index * frameSamples, (index + 1) * frameSamples)),
+          );
           const one = { turn: this.#turn + this.#turns, give: () => packets(made) };
           work.push(one);
           this.#due.push(one);

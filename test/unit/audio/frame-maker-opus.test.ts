@@ -190,6 +190,47 @@ describe("createFrameMaker() for Opus", () => {
     expect(frames.slice(emitted)).toEqual(fresh.frames);
   });
 
+  it("reset() leaves as many of what is in flight as it is told to, of any encoder, and the encoders come free", async () => {
+    const whole = make();
+    const first = tone({ hz: 440, rate: 24_000, samples: 480 * 200 });
+    const second = tone({ hz: 880, rate: 24_000, samples: 480 * 200 });
+    /** Two utterances in a row: an encoder for each. */
+    const push = ({ maker }: Made): void => {
+      maker.pushPcm(first, 24_000);
+      maker.flush();
+      maker.pushPcm(second, 24_000);
+    };
+    push(whole);
+    await whole.settled();
+    whole.maker.close();
+    const pcm = tone({ hz: 1000, rate: 24_000, samples: 4800 });
+    for (const kept of [0, 1, 150, 201, 230, 1000]) {
+      const made = make();
+      push(made);
+      await until(() => made.frames.length > 0);
+      const emitted = made.frames.length;
+      const end = Math.min(401, emitted + kept);
+      made.maker.reset(kept);
+      expect(made.maker.framesPromised).toBe(end);
+      made.maker.pushPcm(pcm, 24_000);
+      made.maker.flush();
+      await made.settled();
+      const fresh = make();
+      fresh.maker.pushPcm(pcm, 24_000);
+      fresh.maker.flush();
+      await fresh.settled();
+      expect(made.frames).toEqual([...whole.frames.slice(0, end), ...fresh.frames]);
+      // Of three.
+      const others = [make(), make(), make()];
+      for (const { maker } of others) maker.pushPcm(pcm, 24_000);
+      await Promise.all(others.map(({ settled }) => settled()));
+      for (const { errors, maker } of others) {
+        expect(errors).toEqual([]);
+        maker.close();
+      }
+    }
+  });
+
   it("without a free encoder it says so once, and time goes on with packets that decoders conceal", async () => {
     const taken = [make(), make(), make()];
     for (const { maker } of taken) maker.pushPcm(new Int16Array(480), 24_000);

@@ -30,11 +30,15 @@ const placesOf = (rendition: Rendition): number[] =>
     (_, offset) => rendition.startTicksOf(rendition.first + offset) / MS,
   );
 
+/** Cuts before frame `index`; the next one starts at `nextTicks`. */
+const cut = (rendition: Rendition, index: number, nextTicks: number): void =>
+  rendition.cut({ startTicks: 0, heardTicks: rendition.startTicksOf(index), nextTicks });
+
 describe("Rendition.cut()", () => {
   it("takes away frames from an index on; those before stay in their place, the next stands where it is told", () => {
     const rendition = create();
     push(rendition, 10);
-    rendition.cut(6, 300 * MS);
+    cut(rendition, 6, 300 * MS);
     push(rendition, 2, 9);
     expect(placesOf(rendition)).toEqual([0, 20, 40, 60, 80, 100, 300, 320]);
     expect(rendition.frame(5)?.[0]).toBe(1);
@@ -45,7 +49,7 @@ describe("Rendition.cut()", () => {
   it("forgets what is half made", () => {
     const rendition = create();
     rendition.pushPassThrough(new Uint8Array(200).fill(1));
-    rendition.cut(1, 20 * MS);
+    cut(rendition, 1, 20 * MS);
     push(rendition, 1, 9);
     expect(rendition.frame(1)).toEqual(new Uint8Array(160).fill(9));
     expect(rendition.startTicksOf(1)).toBe(20 * MS);
@@ -54,7 +58,7 @@ describe("Rendition.cut()", () => {
   it("a place that a cut took away leads to the first frame behind the cut", () => {
     const rendition = create();
     push(rendition, 10);
-    rendition.cut(6, 300 * MS);
+    cut(rendition, 6, 300 * MS);
     push(rendition, 10, 9);
     for (const ms of [120, 140, 199, 250, 299, 300, 319]) expect(rendition.indexAt(ms * MS)).toBe(6);
     expect(rendition.indexAt(119 * MS)).toBe(5);
@@ -64,7 +68,7 @@ describe("Rendition.cut()", () => {
   it("countBetween() counts the frames that were there, not what a cut took away", () => {
     const rendition = create();
     push(rendition, 10);
-    rendition.cut(6, 300 * MS);
+    cut(rendition, 6, 300 * MS);
     push(rendition, 4, 9);
     rendition.trim(8);
     expect(rendition.countBetween(100 * MS, 8)).toBe(3);
@@ -98,7 +102,7 @@ describe("Rendition.cut()", () => {
           }
           const index = Math.max(rendition.next - keep, rendition.next - frames);
           edgeMs += holeMs;
-          rendition.cut(index, edgeMs * MS);
+          cut(rendition, index, edgeMs * MS);
           rendition.trim(rendition.first + trim);
           for (let at = rendition.first; at < rendition.next; at += 1) {
             const startMs = places.get(at) ?? -1;

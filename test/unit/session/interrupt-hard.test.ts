@@ -2,7 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
-import { CHAR_MS, heardOf, lettersOf, read, spell, stage, VOICE } from "./spelling.ts";
+import { SlowEncoder } from "../../helpers/slow-encoder.ts";
+import { CHAR_MS, heardOf, letterAt, lettersOf, read, spell, stage, VOICE } from "./spelling.ts";
 
 const TEXT = "alpha bravo charlie delta echo";
 const code = (expected: string, field?: string) =>
@@ -123,6 +124,57 @@ describe("after an interruption", () => {
         expect(after).toEqual(["india", "india"]);
       }
       expect(made).toBeGreaterThan(10);
+    },
+  );
+
+  it.each([
+    [10, 20],
+    [16, 20],
+    [12, 60],
+  ])(
+    "what stands before is heard to its end though it is still with an encoder (%i turns, frames of %i ms)",
+    async (turns, frameMs) => {
+      let late = 0;
+      for (let atMs = 560; atMs <= 600; atMs += 10) {
+        const encoder = new SlowEncoder(turns);
+        const rig = stage("format=alaw_8000&lead_ms=0", {}, encoder.pool);
+        const opus = rig.join(`format=opus_48000&lead_ms=0&frame_ms=${frameMs}`);
+        const pass = async (ms: number): Promise<void> => {
+          for (let passed = 0; passed < ms; passed += 10) {
+            rig.clock.advance(10);
+            encoder.turn();
+            await Promise.resolve();
+          }
+        };
+        rig.speak("alpha bravo.", "a");
+        rig.answer(0, { chars: 11 });
+        await pass(520);
+        // The end comes together with what is cut: there is little time to encode it.
+        rig.answer(0, { from: 11 });
+        rig.speak("echo foxtrot golf hotel.", "b");
+        rig.answer(1);
+        await pass(atMs - 520);
+        rig.send({ type: "interrupt", utterance_id: "b", keep_ms: 5 });
+        for (let ms = 0; rig.sink.eventsOf("interrupted").length === 0 && ms < 1000; ms += 10) await pass(10);
+        const [cut] = rig.sink.eventsOf("interrupted");
+        if (cut?.next_ms !== null && opus.sink.frames.length * frameMs < 600) late += 1;
+        rig.speak("india.", "c");
+        rig.answer(rig.requests.length - 1);
+        await pass(3000);
+        expect(opus.sink.eventsOf("interrupted")).toMatchObject([{ next_ms: cut?.next_ms }]);
+        const heard = heardOf(opus.sink, "pcm_24000", frameMs);
+        const startMs = cut?.next_ms ?? cut?.at_ms ?? 0;
+        // As many samples as stand before the cut, and the next ones where they are said to be.
+        const before = heard.find((stretch) => stretch.startMs === 0)?.audio ?? new Uint8Array(0);
+        expect(read(before.subarray(0, 600 * 48), "pcm_24000")).toBe("alphabravo");
+        if (cut?.next_ms !== null) expect(before.length).toBe((cut?.at_ms ?? 0) * 48);
+        expect(heard.map(({ audio }) => read(audio, "pcm_24000")).join("")).toBe("alphabravoindia");
+        const start = opus.sink.eventsOf("utterance.started").at(-1);
+        expect(start).toMatchObject({ utterance_id: "c" });
+        expect(startMs).toBeLessThanOrEqual(start?.start_ms ?? 0);
+        expect(letterAt(heard, (start?.start_ms ?? 0) + 5, "pcm_24000")).toBe("i");
+      }
+      expect(late).toBeGreaterThan(0);
     },
   );
 
