@@ -76,6 +76,11 @@ export class Rendition {
     return this.#ring.next;
   }
 
+  /** Whether its frames come back from an encoder's thread. */
+  get isEncodedElsewhere(): boolean {
+    return AUDIO_FORMATS[this.format].codec === "opus";
+  }
+
   startTicksOf(index: number): number {
     if (index >= this.#anchorIndex) return this.#anchorTicks + (index - this.#anchorIndex) * this.frameTicks;
     const former = this.#formerAnchors.findLast((anchor) => anchor.index <= index) ?? this.#formerAnchors[0];

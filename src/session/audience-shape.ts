@@ -1,5 +1,4 @@
 /** What an audience asks of the session as a whole; the same until a lane or a rendition comes or goes. */
-import { AUDIO_FORMATS } from "../audio/formats.ts";
 import type { Lane } from "../fanout/lane.ts";
 import type { Rendition } from "../fanout/rendition.ts";
 
@@ -34,9 +33,9 @@ export function shapeOf(
   }
   let maxFrameMs = 0;
   let isEncodedElsewhere = false;
-  for (const { frameMs, format } of renditions) {
-    maxFrameMs = Math.max(maxFrameMs, frameMs);
-    isEncodedElsewhere ||= AUDIO_FORMATS[format].codec === "opus";
+  for (const rendition of renditions) {
+    maxFrameMs = Math.max(maxFrameMs, rendition.frameMs);
+    isEncodedElsewhere ||= rendition.isEncodedElsewhere;
   }
   return { hasRealtime, maxLeadMs, minLeadMs, maxFrameMs, isEncodedElsewhere };
 }

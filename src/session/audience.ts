@@ -14,6 +14,7 @@ import type { EventKind, ListenerSettings } from "../protocol/vocabulary.ts";
 import { type CueStyle, styleKey } from "../timing/cue-profiles.ts";
 import { type AudienceShape, shapeOf } from "./audience-shape.ts";
 import { styleOf } from "./cue-tracks.ts";
+import { type Reach, reachOf } from "./lane-reach.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import { isPassThrough, type Need } from "./route.ts";
 import type { Slice } from "./source.ts";
@@ -256,7 +257,8 @@ export class Audience {
     readonly heardTicks: number;
   }): number {
     const { edgeTicks, startTicks, heardTicks } = place;
-    const sentTicks = this.#hasAudio ? Math.max(this.sentTicks, this.#leftTicks) : edgeTicks;
+    const reach = reachOf(this.#lanes.values());
+    const sentTicks = reach === null ? edgeTicks : Math.max(reach.mostTicks, this.#leftTicks);
     // Frames of what stands before the cut may still be with an encoder: they are sent when they come.
     const nextTicks = Math.max(sentTicks, startTicks);
     for (const rendition of this.#renditions.values()) rendition.cut({ startTicks, heardTicks, nextTicks });
@@ -295,28 +297,17 @@ export class Audience {
 
   /** How far the listener that is furthest has been sent audio. */
   get sentTicks(): number {
-    let ticks = 0;
-    for (const { rendition, frame } of this.#lanes.values()) {
-      if (rendition !== null) ticks = Math.max(ticks, rendition.startTicksOf(frame));
-    }
-    return ticks;
+    return reachOf(this.#lanes.values())?.mostTicks ?? 0;
   }
 
-  get #hasAudio(): boolean {
-    return [...this.#lanes.values()].some((lane) => lane.rendition !== null);
+  /** How far the listener of frames from an encoder's thread that is furthest behind has been sent them. */
+  get encodedSentTicks(): number {
+    return reachOf(this.#lanes.values(), (rendition) => rendition.isEncodedElsewhere)?.leastTicks ?? 0;
   }
 
-  /**
-   * How far the lanes with frames were sent theirs, the one furthest ahead and the one furthest behind; the end of the audio
-   * made, `madeTicks`, where nobody gets frames.
-   */
-  reach(madeTicks: number): { readonly leastTicks: number; readonly mostTicks: number } {
-    if (!this.#hasAudio) return { leastTicks: madeTicks, mostTicks: madeTicks };
-    let leastTicks = Number.POSITIVE_INFINITY;
-    for (const { rendition, frame } of this.#lanes.values()) {
-      if (rendition !== null) leastTicks = Math.min(leastTicks, rendition.startTicksOf(frame));
-    }
-    return { leastTicks, mostTicks: this.sentTicks };
+  /** How far the lanes with frames were sent theirs; the end of the audio made, `madeTicks`, where nobody gets frames. */
+  reach(madeTicks: number): Reach {
+    return reachOf(this.#lanes.values()) ?? { leastTicks: madeTicks, mostTicks: madeTicks };
   }
 
   /** How far audio may be made before a lossless listener that is behind loses some. */

@@ -1,4 +1,5 @@
 /** Where the listeners are: by their own word where they said so lately, else by what they were sent. */
+import type { Reach } from "./lane-reach.ts";
 import type { Member } from "./member.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { HeardPlace } from "./receipts.ts";
@@ -21,7 +22,7 @@ export interface ListenerFacts {
   /** Whether the audio ran dry: the playhead stands still. */
   readonly isStill: boolean;
   /** How far frames were sent (Audience.reach): nobody has heard more. */
-  readonly reach: { readonly leastTicks: number; readonly mostTicks: number };
+  readonly reach: Reach;
   /** The shortest lead of a paced listener, ms; infinite without one. */
   readonly minLeadMs: number;
 }

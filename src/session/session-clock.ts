@@ -262,14 +262,14 @@ export class SessionClock {
   }
 
   /**
-   * Frames came back from an encoder: send them with the others that come in this turn, or, where the listeners have
-   * enough to play meanwhile, in this wake: a batch in several pieces costs each listener several system calls.
+   * Frames came back from an encoder: send them with the others that come in this turn, or, where all that wait for such
+   * frames have enough to play meanwhile, in this wake: a batch in several pieces costs each listener several system calls.
    */
   releaseSoon(): void {
     if (this.#isReleaseDue) return;
     this.#isReleaseDue = true;
     const { clock, audience } = this.#options;
-    const heldTicks = audience.sentTicks - this.playheadTicks;
+    const heldTicks = audience.encodedSentTicks - this.playheadTicks;
     if (heldTicks < CALM_HELD_MS * TICKS_PER_MS) queueMicrotask(() => this.#sendEncoded(clock.nowMs()));
     else {
       // What falls due since the last wake has the next one: alone it would cost as much as all of that.

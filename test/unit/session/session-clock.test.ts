@@ -83,4 +83,23 @@ describe("SessionClock", () => {
       expect(new Set(batches.slice(5).map(({ phase }) => phase)).size).toBe(1);
     },
   );
+
+  it("sends the first encoded frames at once, also where listeners of another codec have theirs", async () => {
+    const encoder = new SlowEncoder(3);
+    const { clock, requests, join } = createRig({}, encoder.pool);
+    const { sink: plain, send } = join("format=alaw_8000&lead_ms=300&events=none");
+    const { sink } = join("format=opus_48000&lead_ms=300&events=none");
+    send({ type: "speak", text: "Hello world", voice_id: "voice-1" });
+    requests[0]?.head();
+    requests[0]?.chunk(new Uint8Array(48 * 5000));
+    const counts: number[] = [];
+    for (let passed = 0; passed < 3; passed += 1) {
+      clock.advance(1);
+      encoder.turn();
+      await Promise.resolve();
+      counts.push(sink.frames.length);
+    }
+    expect(plain.frames.length).toBeGreaterThanOrEqual(15);
+    expect(counts).toEqual([0, 0, plain.frames.length]);
+  });
 });
