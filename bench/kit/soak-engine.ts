@@ -109,7 +109,6 @@ export class CountingPool implements OpusPool {
         return stream.framesInFlight;
       },
       push: (frames) => stream.push(frames),
-      reset: () => stream.reset(),
       release: () => {
         live.delete(stream);
         stream.release();

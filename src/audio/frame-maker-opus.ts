@@ -119,10 +119,13 @@ export class OpusFrameMaker implements FrameMaker {
     for (const encoding of this.#encodings) {
       const dropped = encoding.waiting.findIndex(({ isDropped }) => isDropped);
       if (dropped >= 0) encoding.waiting.length = dropped;
-      if (encoding === this.#current && encoding.waiting.length === 0) encoding.stream.reset();
-      else if (encoding === this.#current) this.#current = null;
-      else if (encoding.waiting.length === 0) this.#release(encoding);
+      if (encoding.waiting.length === 0) this.#release(encoding);
     }
+    this.#current = null;
+  }
+
+  rest(): void {
+    this.#retire();
   }
 
   close(): void {

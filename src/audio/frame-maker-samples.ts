@@ -71,6 +71,10 @@ export class SampleFrameMaker implements FrameMaker {
     this.#reframer.reset();
   }
 
+  rest(): void {
+    // Nothing here is scarce.
+  }
+
   close(): void {
     this.#isClosed = true;
     this.reset();

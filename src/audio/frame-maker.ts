@@ -46,6 +46,11 @@ export interface FrameMaker {
    * oldest `keptFrames` of it, default 0.
    */
   reset(keptFrames?: number): void;
+  /**
+   * Nobody waits for more for now: an encoder goes back with its last packet. What was pushed comes out all the same; where
+   * more is pushed, another encoder begins with the next frame.
+   */
+  rest(): void;
   /** Idempotent; nothing is emitted any more. */
   close(): void;
 }

@@ -21,7 +21,8 @@ export type OpusOrder =
       readonly sampleRate: OpusRate;
       readonly frameSamples: number;
     }
-  | { readonly kind: "reset"; readonly slot: number; readonly generation: number }
+  /** Nobody waits for what the slot has not encoded yet. */
+  | { readonly kind: "drop"; readonly slot: number }
   /** Takes the next `samples` of the batch's `pcm`: whole frames. */
   | { readonly kind: "encode"; readonly slot: number; readonly samples: number };
 

@@ -40,9 +40,7 @@ export interface OpusStream {
    * MAX_FRAMES_IN_FLIGHT would wait; RangeError for part of a frame.
    */
   push(frames: Int16Array): void;
-  /** Discards what is in flight and starts the encoder afresh. */
-  reset(): void;
-  /** Gives the encoder back; nothing is delivered any more. Idempotent. */
+  /** Gives the encoder back; what is in flight is not encoded any more, and nothing is delivered. Idempotent. */
   release(): void;
 }
 
@@ -57,6 +55,8 @@ export interface OpusPool {
 export const MAX_FRAMES_IN_FLIGHT = 12_000;
 
 const DEFAULT_COMPLEXITY = 5;
+/** Somebody may have stopped speaking by then. */
+const RETRY_AFTER_MS = 1000;
 
 /** Starts the threads; rejects with GatewayError "encoder_failed" where one can't start. */
 export async function createOpusPool(options: OpusPoolOptions): Promise<OpusPool> {
@@ -95,17 +95,26 @@ class SeatPool implements OpusPool {
     const seat = this.#seats.reduce((best, other) => (other.freeSlots > best.freeSlots ? other : best));
     const slot = seat.freeSlot(options.sampleRate);
     if (slot === undefined) {
-      const failed = this.#seats.filter((other) => other.hasFailed).length;
-      throw new GatewayError(
-        "encoder_failed",
-        `Cannot encode Opus: no encoder is free, ${failed} of ${this.#seats.length} threads have failed for good`,
-      );
+      throw this.#noneFree();
     }
     return new SeatStream({ ...options, seat, slot }, handlers);
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#seats.map((seat) => seat.close()));
+  }
+
+  #noneFree(): GatewayError {
+    const failed = this.#seats.filter((seat) => seat.hasFailed).length;
+    const encoders = this.#seats.reduce((total, seat) => total + (seat.hasFailed ? 0 : seat.slots), 0);
+    const threads = `${this.#seats.length} ${this.#seats.length === 1 ? "thread" : "threads"}`;
+    return new GatewayError(
+      "encoder_failed",
+      `Cannot encode Opus: all ${encoders} encoders of ${threads} are taken${
+        failed > 0 ? ` (${failed} failed for good)` : ""
+      }: listen in another format, or give the gateway more threads (opusWorkers)`,
+      { retryAfterMs: RETRY_AFTER_MS },
+    );
   }
 }
 
@@ -114,7 +123,7 @@ class SeatStream implements OpusStream, SlotHolder {
   readonly #slot: number;
   readonly #frameSamples: number;
   readonly #handlers: OpusStreamHandlers;
-  #generation: number;
+  readonly generation: number;
   #framesInFlight = 0;
   #isEnded = false;
 
@@ -123,13 +132,9 @@ class SeatStream implements OpusStream, SlotHolder {
     this.#slot = options.slot;
     this.#frameSamples = options.frameSamples;
     this.#handlers = handlers;
-    this.#generation = options.seat.nextGeneration();
+    this.generation = options.seat.nextGeneration();
     const { sampleRate, frameSamples } = options;
     this.#seat.open(this.#slot, this, { sampleRate, frameSamples });
-  }
-
-  get generation(): number {
-    return this.#generation;
   }
 
   get framesInFlight(): number {
@@ -160,18 +165,11 @@ class SeatStream implements OpusStream, SlotHolder {
     this.#seat.encode(this.#slot, frames);
   }
 
-  reset(): void {
-    if (this.#isEnded) return;
-    this.#framesInFlight = 0;
-    this.#generation = this.#seat.nextGeneration();
-    this.#seat.reset(this.#slot, this.#generation);
-  }
-
   release(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    this.#seat.free(this.#slot, this.#framesInFlight > 0);
     this.#framesInFlight = 0;
-    this.#seat.free(this.#slot);
   }
 
   deliver(packets: readonly Uint8Array[]): void {

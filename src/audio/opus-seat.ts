@@ -50,6 +50,11 @@ export class OpusSeat {
     });
   }
 
+  /** Encoders in all. */
+  get slots(): number {
+    return this.#holders.length;
+  }
+
   get freeSlots(): number {
     if (this.#worker === null) return 0;
     return this.#holders.reduce((total, holder) => total + (holder === null ? 1 : 0), 0);
@@ -82,18 +87,16 @@ export class OpusSeat {
     return this.#generation;
   }
 
-  reset(slot: number, generation: number): void {
-    this.#order({ kind: "reset", slot, generation });
-  }
-
   /** `pcm` is copied. */
   encode(slot: number, pcm: Int16Array): void {
     this.#pcm.push(pcm.slice());
     this.#order({ kind: "encode", slot, samples: pcm.length });
   }
 
-  free(slot: number): void {
+  /** `isBusy`: something of it may still wait to be encoded. */
+  free(slot: number, isBusy: boolean): void {
     this.#holders[slot] = null;
+    if (isBusy) this.#order({ kind: "drop", slot });
   }
 
   /** Ends the thread; holders are told, nothing is delivered any more. Idempotent. */

@@ -1,6 +1,6 @@
 /**
  * A worker thread that encodes Opus for an OpusPool. Slots take turns of a few frames, and orders are read between
- * the turns: a long push delays nobody else, and a reset stops it. Any fault ends the thread; the pool starts another.
+ * the turns: a long push delays nobody else, and it stops where nobody waits for it. Any fault ends the thread; the pool starts another.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { OpusEncoder } from "./opus-encoder.ts";
@@ -52,7 +52,8 @@ class EncoderThread {
         this.#busy.add(order.slot);
         at += order.samples;
       } else {
-        this.#restart(order);
+        this.#drop(order.slot);
+        if (order.kind === "open") this.#open(order);
       }
     }
     if (!this.#isRoundDue) this.#round();
@@ -64,20 +65,20 @@ class EncoderThread {
     return slot;
   }
 
-  #restart(order: Exclude<OpusOrder, { kind: "encode" }>): void {
+  #drop(slot: number): void {
+    this.#slot(slot).waiting.length = 0;
+    this.#busy.delete(slot);
+  }
+
+  #open(order: Extract<OpusOrder, { kind: "open" }>): void {
     const slot = this.#slot(order.slot);
-    slot.waiting.length = 0;
     slot.generation = order.generation;
-    this.#busy.delete(order.slot);
-    if (order.kind === "open") {
-      slot.frameSamples = order.frameSamples;
-      if (slot.encoder.sampleRate !== order.sampleRate) {
-        slot.encoder.close();
-        slot.encoder = new OpusEncoder({ ...this.#setup, sampleRate: order.sampleRate });
-        return;
-      }
+    slot.frameSamples = order.frameSamples;
+    if (slot.encoder.sampleRate === order.sampleRate) slot.encoder.reset();
+    else {
+      slot.encoder.close();
+      slot.encoder = new OpusEncoder({ ...this.#setup, sampleRate: order.sampleRate });
     }
-    slot.encoder.reset();
   }
 
   #round(): void {

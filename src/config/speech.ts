@@ -242,6 +242,7 @@ export const SPEECH = [
     min: 1,
     max: 64,
     unit: "count",
-    about: "Worker threads that encode Opus",
+    about:
+      "Worker threads that encode Opus: 60 encoders each, one for every speaking session and frame length with Opus listeners",
   },
 ] as const satisfies readonly Setting[];

@@ -184,6 +184,11 @@ export class Rendition {
     return Math.min(endIndex, anchor.index + Math.floor((ticks - anchor.ticks) / this.frameTicks));
   }
 
+  /** Nobody listens for now. */
+  rest(): void {
+    this.#maker.rest();
+  }
+
   trim(index: number): void {
     this.#ring.trim(index);
   }

@@ -30,7 +30,8 @@ export interface AudienceOptions {
   readonly aheadMs: number;
   readonly keepMs: number;
   readonly onLateFrame: () => void;
-  readonly onError: (error: GatewayError) => void;
+  /** Of listeners to this rendition. */
+  readonly onError: (error: GatewayError, rendition: Rendition) => void;
   readonly tellGap: GapTeller;
 }
 
@@ -191,8 +192,12 @@ export class Audience {
     for (const [key, rendition] of this.#renditions) {
       if (rendition !== seat.lane.rendition) continue;
       if ([...this.#lanes.values()].some((lane) => lane.rendition === rendition)) continue;
-      if (keptFromTicks !== null) this.#idle.set(key, { rendition, sinceTicks: keptFromTicks });
-      else this.#closeRendition(key, rendition);
+      if (keptFromTicks === null) this.#closeRendition(key, rendition);
+      else {
+        this.#idle.set(key, { rendition, sinceTicks: keptFromTicks });
+        // Its encoder is somebody else's meanwhile: where speech waits for the listener, that may be long.
+        rendition.rest();
+      }
     }
   }
 
@@ -337,14 +342,16 @@ export class Audience {
     const key = renditionKey(shape);
     let rendition = this.#renditions.get(key);
     if (rendition === undefined) {
-      rendition = new Rendition({
+      const { opusPool, onLateFrame, onError } = this.#options;
+      const made: Rendition = new Rendition({
         ...shape,
         startTicks,
         maxRingBytes: MAX_RING_BYTES,
-        opusPool: this.#options.opusPool,
-        onLateFrame: this.#options.onLateFrame,
-        onError: this.#options.onError,
+        opusPool,
+        onLateFrame,
+        onError: (error) => onError(error, made),
       });
+      rendition = made;
       this.#renditions.set(key, rendition);
       this.#shape = null;
     }

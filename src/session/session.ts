@@ -9,6 +9,7 @@
  * Everything here is synchronous; it is called by a chunk from upstream, a drained socket, a command, or the pacer.
  */
 import type { GatewayError } from "../errors.ts";
+import type { Rendition } from "../fanout/rendition.ts";
 import type { Sink } from "../fanout/sink.ts";
 import { errorBody } from "../protocol/native.ts";
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
@@ -79,7 +80,7 @@ export class Session {
       aheadMs: deps.tuning.aheadMs,
       keepMs: deps.tuning.keepMs,
       onLateFrame: () => this.#clock.releaseSoon(),
-      onError: (error) => this.#onEncoderError(error),
+      onError: (error, rendition) => this.#onEncoderError(error, rendition),
       tellGap: (outbox, gap, event) => {
         deps.counters.framesDropped += gap.frames;
         const seq = this.#audience.log.seqBefore(event);
@@ -263,9 +264,10 @@ export class Session {
     this.#onClose(this);
   }
 
-  #onEncoderError(error: GatewayError): void {
+  #onEncoderError(error: GatewayError, rendition: Rendition): void {
     this.#deps.log.error({ session: this.id, code: error.code, detail: error.message }, "Encoder failed");
     for (const member of this.#attendance.members) {
+      if (member.seat.lane.rendition !== rendition) continue;
       member.send({ type: "error", ...this.base(), ...errorBody(error) });
     }
   }

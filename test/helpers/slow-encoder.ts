@@ -1,6 +1,7 @@
 /** Stands for the Opus encoders' threads: packets come back some turns after their frames have come, with their samples. */
 import type { OpusPool } from "../../src/audio/opus-pool.ts";
 import { bytesOf } from "../../src/audio/pcm.ts";
+import { GatewayError } from "../../src/errors.ts";
 
 interface Work {
   readonly turn: number;
@@ -9,11 +10,16 @@ interface Work {
 
 export class SlowEncoder {
   readonly #turns: number;
+  readonly #encoders: number;
+  #taken = 0;
   #turn = 0;
   #due: Work[] = [];
 
   readonly pool: OpusPool = {
     acquire: ({ frameSamples }, { packets }) => {
+      if (this.#taken === this.#encoders) throw new GatewayError("encoder_failed", "All encoders are taken");
+      this.#taken += 1;
+      let isTaken = true;
       let work: Work[] = [];
       const forget = (): void => {
         this.#due = this.#due.filter((one) => !work.includes(one));
@@ -29,16 +35,25 @@ export class SlowEncoder {
           work.push(one);
           this.#due.push(one);
         },
-        reset: forget,
-        release: forget,
+        release: () => {
+          this.#taken -= isTaken ? 1 : 0;
+          isTaken = false;
+          forget();
+        },
       };
     },
     close: () => Promise.resolve(),
   };
 
   /** `turns`: 1 or more. */
-  constructor(turns: number) {
+  constructor(turns: number, encoders = Number.POSITIVE_INFINITY) {
     this.#turns = turns;
+    this.#encoders = encoders;
+  }
+
+  /** Encoders that somebody holds. */
+  get taken(): number {
+    return this.#taken;
   }
 
   turn(): void {

@@ -123,19 +123,37 @@ describe("OpusPool", () => {
     expect(first.packets).toEqual([]);
   });
 
-  it("reset() discards what is in flight: nothing of it surfaces, and the encoder starts afresh", async () => {
-    const { stream, packets } = acquire(await start());
+  it("release() discards what is in flight: nothing of it surfaces, and the next stream starts afresh", async () => {
+    const pool = await start({ encodersPerWorker: 1 });
     for (let round = 0; round < 5; round += 1) {
+      const { stream, packets } = acquire(pool);
       stream.push(OTHER);
       // Now and then some of it is already on its way back.
       if (round % 2 === 0) await new Promise((resolve) => setImmediate(resolve));
-      stream.reset();
+      stream.release();
       expect(stream.framesInFlight).toBe(0);
       packets.length = 0;
+      const next = acquire(pool);
+      next.stream.push(SECOND);
+      await until(() => next.stream.framesInFlight === 0);
+      expect(next.packets).toEqual(reference(SECOND, 24_000, 480));
+      expect(packets).toEqual([]);
+      next.stream.release();
     }
-    stream.push(SECOND);
-    await until(() => stream.framesInFlight === 0);
-    expect(packets).toEqual(reference(SECOND, 24_000, 480));
+  });
+
+  it("release() stops the encoding of what nobody waits for", async () => {
+    const pool = await start({ encodersPerWorker: 2 });
+    const given = acquire(pool);
+    given.stream.push(new Int16Array(480 * MAX_FRAMES_IN_FLIGHT));
+    given.stream.release();
+    const next = acquire(pool);
+    next.stream.push(SECOND.subarray(0, 480));
+    await until(() => next.stream.framesInFlight === 0);
+    // Twelve thousand frames take more than a second, five at a time between two turns of others.
+    const cpu = process.cpuUsage();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(process.cpuUsage(cpu).user).toBeLessThan(100_000);
   });
 
   it("push() refuses parts of frames and more than its bound", async () => {
@@ -145,7 +163,7 @@ describe("OpusPool", () => {
     expect(() => stream.push(new Int16Array(240))).toThrow(
       expect.objectContaining({ code: "encoder_failed" }),
     );
-    stream.reset();
+    await until(() => stream.framesInFlight < MAX_FRAMES_IN_FLIGHT);
     expect(() => stream.push(new Int16Array(240))).not.toThrow();
   });
 
@@ -178,7 +196,6 @@ describe("OpusPool", () => {
     await Promise.all([pool.close(), pool.close()]);
     expect(errors.map((error) => error.code)).toEqual(["encoder_failed"]);
     expect(packets).toEqual([]);
-    stream.reset();
     stream.release();
     expect(() => acquire(pool)).toThrow(expect.objectContaining({ code: "encoder_failed" }));
   });
@@ -191,7 +208,7 @@ describe("OpusPool", () => {
     short.stream.push(SECOND.subarray(0, 480));
     await until(() => short.stream.framesInFlight === 0);
     expect(long.stream.framesInFlight).toBeGreaterThan(1500);
-    long.stream.reset();
+    long.stream.release();
     short.stream.push(SECOND.subarray(480, 960));
     await until(() => short.stream.framesInFlight === 0);
     expect(short.packets).toEqual(reference(SECOND.subarray(0, 960), 24_000, 480));
