@@ -6,10 +6,10 @@
 import { concatBytes } from "../audio/bytes.ts";
 import { OggOpusWriter } from "../audio/ogg.ts";
 import { opusPacketSamples48k } from "../audio/ogg-reader.ts";
-import type { Timing } from "../protocol/vocabulary.ts";
 import type { Segment } from "../text/segmenter.ts";
 import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import type { SynthesisChunk } from "../upstream/types.ts";
+import { KeptRun, keptRunOf } from "./kept-run.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { PlacedSlice, RecentAudio } from "./recent-audio.ts";
 import { restOf } from "./rest-text.ts";
@@ -18,7 +18,7 @@ import type { TimedSegment } from "./segment-queue.ts";
 import type { Run } from "./segment-run.ts";
 import { newTimes } from "./segment-times.ts";
 import type { Slice } from "./source.ts";
-import type { NormalizedTime, SpokenTime, Utterance, VoiceStretch } from "./utterance.ts";
+import type { SpokenTime, Utterance } from "./utterance.ts";
 
 /** Before the first word, where nothing else is spoken: its first consonant. */
 const LEAD_IN_TICKS = 40 * TICKS_PER_MS;
@@ -33,15 +33,15 @@ export interface KeepCut {
   readonly recent: RecentAudio;
   /** The one that is being pushed, if it is this utterance's. */
   readonly feed: SegmentFeed | null;
-  /** Segments that were asked for behind it. */
-  readonly behind: readonly TimedSegment[];
+  /** What was asked for behind it; what has come of that is taken from it. */
+  readonly behind: readonly Run[];
   readonly nowMs: number;
 }
 
 export interface KeptSpeech {
   readonly utterance: Utterance;
-  /** null where no whole word of it has come. */
-  readonly run: KeptRun | null;
+  /** What is spoken first, in its order: nothing where no whole word of it has come. */
+  readonly runs: readonly KeptRun[];
   /** Offset in the spoken text where it goes on. */
   readonly spokenStart: number;
   /** Where on the former timeline it goes on. */
@@ -57,7 +57,7 @@ export function keepSpeech(cut: KeepCut): KeptSpeech | null {
   const rest = feed?.takeRest() ?? [];
   const words = [...utterance.words].sort((a, b) => a.startTicks - b.startTicks);
   const first = words.findIndex((word) => word.endTicks > cutTicks);
-  const segments = cut.behind.map(({ text, start, end }) => ({ text, start, end }));
+  const segments = cut.behind.map(({ segment: { text, start, end } }) => ({ text, start, end }));
   if (words.length === 0) return beforeFirstWord(cut, segments);
   const word = words[first];
   if (word === undefined) return afterLastWord(cut, words, segments);
@@ -73,7 +73,7 @@ export function keepSpeech(cut: KeepCut): KeptSpeech | null {
   if (last === undefined || last.start < word.start) {
     return {
       utterance,
-      run: null,
+      runs: [],
       spokenStart: word.start,
       fromTicks,
       rest: withRest(cut, word.start, segments),
@@ -85,16 +85,9 @@ export function keepSpeech(cut: KeepCut): KeptSpeech | null {
   const untilTicks = isFeedComplete ? haveTicks : last.endTicks;
   const audio = cutOut(placed, { fromTicks, untilTicks });
   if (audio === null || audio.bytes.byteLength > MAX_KEPT_BYTES) return null;
-  const run = new KeptRun({
-    segment: {
-      text: utterance.spoken.spoken.slice(word.start, spokenEnd),
-      start: word.start,
-      end: spokenEnd,
-      times: newTimes(utterance.spoken.clientRange(word.start, spokenEnd), {
-        arrivedMs: cut.nowMs,
-        cutMs: cut.nowMs,
-      }),
-    },
+  const text = utterance.spoken.spoken.slice(word.start, spokenEnd);
+  const run = keptRunOf({
+    segment: timedAt(cut, { text, start: word.start, end: spokenEnd }),
     sourceFormat: utterance.sourceFormat,
     audio: audio.bytes,
     characters: utterance.characters.filter((time) => time.start >= word.start && time.end <= spokenEnd),
@@ -107,13 +100,36 @@ export function keepSpeech(cut: KeepCut): KeptSpeech | null {
     text: utterance.spoken.spoken,
     timing: utterance.timing === "none" ? "estimated" : utterance.timing,
   });
+  const behind = isFeedComplete ? keepBehind(cut) : null;
   return {
     utterance,
-    run,
+    runs: [run, ...(behind ?? [])],
     spokenStart: word.start,
     fromTicks: audio.startTicks,
-    rest: isFeedComplete ? segments : withRest(cut, last.end, segments),
+    rest: isFeedComplete ? segments.slice(behind?.length ?? 0) : withRest(cut, last.end, segments),
   };
+}
+
+/** Answers that stand behind and have come whole, the first ones in a row; what is left has to be asked for again. */
+function keepBehind(cut: KeepCut): KeptRun[] {
+  const kept: KeptRun[] = [];
+  for (const run of cut.behind) {
+    if (!run.isComplete || run.error !== null || run.waitingBytes > MAX_KEPT_BYTES) break;
+    const chunks: SynthesisChunk[] = [];
+    // The memory of what is taken is used again.
+    for (let chunk = run.take(); chunk !== undefined; chunk = run.take()) {
+      chunks.push({ ...chunk, audio: new Uint8Array(chunk.audio) });
+    }
+    const { sourceFormat, timing, wantsTiming, requestId } = run;
+    const segment = timedAt(cut, run.segment);
+    kept.push(new KeptRun({ segment, sourceFormat, timing, wantsTiming, requestId, chunks }));
+  }
+  return kept;
+}
+
+function timedAt({ utterance, nowMs }: KeepCut, { text, start, end }: Segment): TimedSegment {
+  const times = newTimes(utterance.spoken.clientRange(start, end), { arrivedMs: nowMs, cutMs: nowMs });
+  return { text, start, end, times };
 }
 
 /** Not even one word has come whole: it is asked for again. null where nothing was timed, so that nothing is known. */
@@ -123,7 +139,7 @@ function beforeFirstWord(cut: KeepCut, segments: readonly Segment[]): KeptSpeech
   if (spokenStart === undefined || utterance.characters.length === 0) return null;
   const rest = withRest(cut, spokenStart, segments);
   if (rest.length === 0 && utterance.isExhausted) return null;
-  return { utterance, run: null, spokenStart, fromTicks: utterance.startTicks ?? cutTicks, rest };
+  return { utterance, runs: [], spokenStart, fromTicks: utterance.startTicks ?? cutTicks, rest };
 }
 
 /** All words that are known were heard: only text that was not asked for or has not come is left. */
@@ -135,9 +151,11 @@ function afterLastWord(
   const { utterance, feed } = cut;
   const end = words.at(-1)?.end ?? 0;
   const isFeedOpen = feed !== null && !feed.isWhole;
-  const rest = isFeedOpen ? withRest(cut, end, segments) : segments;
-  if (rest.length === 0 && utterance.isExhausted) return null;
-  return { utterance, run: null, spokenStart: rest[0]?.start ?? end, fromTicks: cut.cutTicks, rest };
+  const runs = isFeedOpen ? [] : keepBehind(cut);
+  const rest = isFeedOpen ? withRest(cut, end, segments) : segments.slice(runs.length);
+  if (runs.length + rest.length === 0 && utterance.isExhausted) return null;
+  const spokenStart = runs[0]?.segment.start ?? rest[0]?.start ?? end;
+  return { utterance, runs, spokenStart, fromTicks: cut.cutTicks, rest };
 }
 
 /** The text of the segment that was being spoken from `spokenStart` on, then the segments behind it. */
@@ -209,87 +227,4 @@ function inOgg(packets: readonly Uint8Array[]): Uint8Array {
   for (const packet of packets) pages.push(writer.push(packet, opusPacketSamples48k(packet)));
   pages.push(writer.finish());
   return concatBytes(pages);
-}
-
-interface KeptRunOptions {
-  readonly segment: TimedSegment;
-  readonly sourceFormat: string;
-  readonly audio: Uint8Array;
-  /** Of the segment, on the timeline that was cut. */
-  readonly characters: readonly SpokenTime[];
-  readonly normalized: readonly NormalizedTime[];
-  readonly voices: readonly VoiceStretch[];
-  /** Inputs of a dialogue that were heard whole: as an upstream would, the run counts those that it says. */
-  readonly inputsBefore: number;
-  /** Where the audio began there. */
-  readonly fromTicks: number;
-  /** All of the spoken text. */
-  readonly text: string;
-  readonly timing: Timing;
-}
-
-/** Kept audio as a run: one chunk, all at once. */
-export class KeptRun implements Run {
-  readonly segment: TimedSegment;
-  readonly sourceFormat: string;
-  readonly timing: Timing;
-  readonly isComplete = true;
-  readonly wantsTiming = true;
-  readonly error = null;
-  readonly characterCost = null;
-  readonly requestId = null;
-  readonly #options: KeptRunOptions;
-  #chunk: SynthesisChunk | null;
-
-  constructor(options: KeptRunOptions) {
-    this.#options = options;
-    this.segment = options.segment;
-    this.sourceFormat = options.sourceFormat;
-    this.timing = options.timing;
-    const seconds = (ticks: number): number => Math.max(0, ticks - options.fromTicks) / TICKS_PER_SECOND;
-    this.#chunk = {
-      audio: options.audio,
-      alignment: {
-        characters: options.characters.map((time) => options.text.slice(time.start, time.end)),
-        character_start_times_seconds: options.characters.map((time) => seconds(time.startTicks)),
-        character_end_times_seconds: options.characters.map((time) => seconds(time.endTicks)),
-      },
-      normalizedAlignment:
-        options.normalized.length === 0
-          ? null
-          : {
-              characters: options.normalized.map((time) => time.text),
-              character_start_times_seconds: options.normalized.map((time) => seconds(time.startTicks)),
-              character_end_times_seconds: options.normalized.map((time) => seconds(time.endTicks)),
-            },
-      voiceSegments: options.voices.map((voice) => ({
-        voice_id: voice.voiceId,
-        start_time_seconds: seconds(voice.startTicks),
-        end_time_seconds: seconds(voice.endTicks),
-        character_start_index: options.characters.filter((time) => time.start < voice.start).length,
-        character_end_index: options.characters.filter((time) => time.start < voice.end).length,
-        dialogue_input_index: voice.inputIndex - options.inputsBefore,
-      })),
-    };
-  }
-
-  /** The same once more, whatever was taken of this one. */
-  again(): KeptRun {
-    return new KeptRun(this.#options);
-  }
-
-  get hasChunk(): boolean {
-    return this.#chunk !== null;
-  }
-  get waitingBytes(): number {
-    return this.#chunk?.audio.byteLength ?? 0;
-  }
-  take(): SynthesisChunk | undefined {
-    const chunk = this.#chunk ?? undefined;
-    this.#chunk = null;
-    return chunk;
-  }
-  abort(): void {
-    this.#chunk = null;
-  }
 }

@@ -119,8 +119,9 @@ export class Requests {
     return this.#runs[1]?.utterance === utterance;
   }
 
-  segmentsOf(utterance: Utterance): TimedSegment[] {
-    return this.#runs.filter((open) => open.utterance === utterance).map(({ run }) => run.segment);
+  /** What was asked for the utterance and is not over, in its order. */
+  runsOf(utterance: Utterance): Run[] {
+    return this.#runs.filter((open) => open.utterance === utterance).map(({ run }) => run);
   }
 
   /** Aborts the utterance's requests; returns their segments. */
@@ -191,10 +192,9 @@ export class Requests {
   }
 
   #open(utterance: Utterance): void {
-    const { keptRun } = utterance;
-    if (keptRun !== null) {
-      utterance.keptRun = null;
-      this.#add(keptRun, utterance);
+    const kept = utterance.keptRuns.shift();
+    if (kept !== undefined) {
+      this.#add(kept, utterance);
       return;
     }
     if (!utterance.namesVoice && this.#defaultVoice === null) {

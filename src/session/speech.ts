@@ -223,7 +223,7 @@ export class Speech {
       edgeTicks: utterance.endTicks ?? this.edgeTicks,
       recent: this.#edge.recent,
       feed,
-      behind: this.#requests.segmentsOf(utterance).filter((segment) => segment !== feed?.run.segment),
+      behind: [...this.#requests.runsOf(utterance), ...utterance.keptRuns].filter((run) => run !== feed?.run),
       nowMs: this.#options.deps.clock.nowMs(),
     });
     this.remove(utterance);
@@ -240,7 +240,8 @@ export class Speech {
   #removeWaiting(utterance: Utterance): KeptSpeech {
     this.remove(utterance);
     utterance.rewind(this.#options.deps.clock.nowMs());
-    return { utterance, run: utterance.keptRun, spokenStart: utterance.resumedStart, fromTicks: 0, rest: [] };
+    const { keptRuns: runs, resumedStart: spokenStart } = utterance;
+    return { utterance, runs, spokenStart, fromTicks: 0, rest: [] };
   }
 
   /** After a cut: the timeline goes on at `edgeTicks`; these utterances are said anew, before all others. */

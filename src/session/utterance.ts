@@ -12,7 +12,8 @@ import { type Segment, Segmenter } from "../text/segmenter.ts";
 import { SpokenText } from "../text/spoken-text.ts";
 import { TokenPace } from "../text/token-pace.ts";
 import type { CueTracks } from "./cue-tracks.ts";
-import type { KeptRun, KeptSpeech } from "./kept-speech.ts";
+import type { KeptRun } from "./kept-run.ts";
+import type { KeptSpeech } from "./kept-speech.ts";
 import { SegmentQueue, type TimedSegment } from "./segment-queue.ts";
 import type { RequestTemplate } from "./speech-request.ts";
 
@@ -67,7 +68,7 @@ export class Utterance {
   readonly #balance = new TagBalance();
   readonly pace = new TokenPace();
   /** Audio that is spoken before any segment: it goes on where it was cut. */
-  keptRun: KeptRun | null = null;
+  keptRuns: KeptRun[] = [];
   /** End of the spoken text that kept audio says. */
   keptEnd = 0;
   isTextEnded = false;
@@ -85,7 +86,7 @@ export class Utterance {
   isResumed = false;
   /** Offset in the spoken text where it went on last; what is before was heard. */
   resumedStart = 0;
-  #resumedRun: KeptRun | null = null;
+  #resumedRuns: readonly KeptRun[] = [];
   /** Characters and words of what is being heard, rising; those long heard are forgotten. */
   characters: SpokenTime[] = [];
   words: SpokenTime[] = [];
@@ -212,11 +213,11 @@ export class Utterance {
   }
   /** Something can be spoken. */
   get hasSegment(): boolean {
-    return !this.segments.isEmpty || this.keptRun !== null;
+    return !this.segments.isEmpty || this.keptRuns.length > 0;
   }
   /** All its segments have been taken and none will come. */
   get isExhausted(): boolean {
-    return this.isTextEnded && this.segments.isEmpty && this.keptRun === null;
+    return this.isTextEnded && this.segments.isEmpty && this.keptRuns.length === 0;
   }
 
   takeSegment(): TimedSegment | undefined {
@@ -286,7 +287,7 @@ export class Utterance {
   /** Makes it ready to be said anew from the beginning, or from where it went on: nothing was heard since. */
   rewind(nowMs: number): void {
     this.segments.rewind(nowMs);
-    this.keptRun = this.#resumedRun?.again() ?? null;
+    this.keptRuns = this.#resumedRuns.map((run) => run.again());
     this.#forgetPlace();
     this.characters = this.characters.filter((time) => time.start < this.resumedStart);
     this.words = [];
@@ -300,10 +301,10 @@ export class Utterance {
   /** Makes it ready to go on with what was kept when it was cut. */
   resume(kept: KeptSpeech, nowMs: number): void {
     this.segments.goOn(kept.rest, nowMs);
-    this.keptRun = kept.run;
-    this.#resumedRun = kept.run;
+    this.keptRuns = [...kept.runs];
+    this.#resumedRuns = kept.runs;
     this.resumedStart = kept.spokenStart;
-    this.keptEnd = kept.run?.segment.end ?? 0;
+    this.keptEnd = kept.runs.at(-1)?.segment.end ?? 0;
     this.isResumed = true;
     this.idleFromMs = nowMs;
     this.heardBeforeTicks += Math.max(0, kept.fromTicks - (this.startTicks ?? kept.fromTicks));

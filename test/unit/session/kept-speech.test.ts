@@ -85,8 +85,9 @@ function cutAt(cutMs: number, wordMs = 300) {
     behind: [],
     nowMs: 0,
   });
-  if (kept?.run == null) throw new Error("Nothing was kept");
-  return { kept, run: kept.run };
+  const run = kept?.runs[0];
+  if (kept == null || run === undefined) throw new Error("Nothing was kept");
+  return { kept, run };
 }
 
 describe("keepSpeech() of Opus", () => {
@@ -170,6 +171,6 @@ describe("keepSpeech() of what was not pushed", () => {
     });
     expect(since).toHaveBeenCalled();
     memory.fill(0);
-    expect(kept?.run?.take()?.audio).toEqual(new Uint8Array(4000).fill(0x20));
+    expect(kept?.runs[0]?.take()?.audio).toEqual(new Uint8Array(4000).fill(0x20));
   });
 });

@@ -254,6 +254,99 @@ describe("resume where the response was cut in the middle", () => {
   });
 });
 
+describe("resume where the answer behind had come, too", () => {
+  const FIRST = "alpha bravo charlie. ";
+  const SECOND = "delta echo foxtrot. ";
+
+  /** Two segments, both answered, with the playhead somewhere in the first. */
+  function stageTwo(cutMs: number) {
+    const rig = stage();
+    for (const text of [FIRST, SECOND]) {
+      rig.send({ type: "text", text, voice_id: VOICE, utterance_id: "u" });
+      rig.send({ type: "flush", utterance_id: "u" });
+    }
+    rig.send({ type: "end", utterance_id: "u" });
+    rig.answer(0);
+    rig.clock.advance(20);
+    rig.answer(1);
+    rig.clock.advance(cutMs - 20);
+    expect(rig.asked()).toEqual([FIRST, SECOND]);
+    return rig;
+  }
+  const wordFrom = (end: number): number => wordStarts(FIRST + SECOND).findLast((at) => at <= end) ?? -1;
+
+  it.each([60, 420, 900, 1050])(
+    "asks for nothing again, and every word is told in its place (cut at %i ms)",
+    (cutMs) => {
+      const rig = stageTwo(cutMs);
+      rig.send({ type: "interrupt" });
+      const { end } = rig.sink.eventsOf("interrupted")[0]?.heard ?? { end: -1 };
+      rig.send({ type: "resume" });
+      const [resumed] = rig.sink.eventsOf("utterance.resumed");
+      expect(resumed).toMatchObject({ kept_end: (FIRST + SECOND).length });
+      rig.hearOut();
+      expect(rig.requests).toHaveLength(2);
+      const start = resumed?.start ?? -1;
+      expect(start).toBeLessThanOrEqual(Math.max(end, 0));
+      const rest = (FIRST + SECOND).slice(start);
+      expect(heardLetters(rig.sink)[1]).toBe(lettersOf(rest));
+      const words = wordsSinceResume(rig.sink);
+      expect(words.map((word) => word.start)).toEqual(wordStarts(FIRST + SECOND).filter((at) => at >= start));
+      const stretches = heardOf(rig.sink);
+      for (const word of words) expect(letterAt(stretches, word.start_ms)).toBe(word.text[0]);
+      expect(rig.outcomes()).toEqual(["u/interrupted", "u/done"]);
+    },
+  );
+
+  it("nor when it is cut and goes on again and again, in either segment", () => {
+    const rig = stageTwo(420);
+    for (const ms of [200, 100, 600, 300]) {
+      rig.send({ type: "interrupt" });
+      const { end } = rig.sink.eventsOf("interrupted").at(-1)?.heard ?? { end: -1 };
+      rig.send({ type: "resume" });
+      rig.clock.advance(ms);
+      expect(rig.sink.eventsOf("utterance.resumed").at(-1)?.start).toBe(wordFrom(end));
+    }
+    rig.hearOut();
+    expect(rig.requests).toHaveLength(2);
+    expect(heardLetters(rig.sink).join("").endsWith("deltaechofoxtrot")).toBe(true);
+    expect(rig.outcomes().at(-1)).toBe("u/done");
+  });
+
+  it("nor when it was made again behind one that is cut: that part is kept as it was", () => {
+    const rig = stageTwo(420);
+    rig.send({ type: "interrupt" });
+    rig.speak("golf", "g");
+    rig.answer(2);
+    rig.clock.advance(20);
+    rig.send({ type: "resume" });
+    rig.clock.advance(100);
+    // It may have been made behind the other by now.
+    rig.send({ type: "interrupt", utterance_id: "g" });
+    rig.hearOut();
+    expect(rig.requests).toHaveLength(3);
+    expect(heardLetters(rig.sink).at(-1)).toBe("bravocharliedeltaechofoxtrot");
+  });
+
+  it("asks again for one that had come in part only", () => {
+    const rig = stage();
+    for (const text of [FIRST, SECOND]) {
+      rig.send({ type: "text", text, voice_id: VOICE, utterance_id: "u" });
+      rig.send({ type: "flush", utterance_id: "u" });
+    }
+    rig.send({ type: "end", utterance_id: "u" });
+    rig.answer(0);
+    rig.clock.advance(20);
+    rig.answer(1, { chars: 8 });
+    rig.clock.advance(400);
+    rig.send({ type: "interrupt" });
+    rig.send({ type: "resume" });
+    rig.hearOut();
+    expect(rig.asked()).toEqual([FIRST, SECOND, SECOND]);
+    expect(heardLetters(rig.sink)[1]).toBe("bravocharliedeltaechofoxtrot");
+  });
+});
+
 describe("resume of text that is still open", () => {
   it("keeps the tokens that name it while it is interrupted, and says them after the rest", () => {
     const rig = stage();
