@@ -11,6 +11,7 @@ import type { EventWriter } from "./event-writer.ts";
 import { FeedEvents } from "./feed-events.ts";
 import { FeedTiming } from "./feed-timing.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
+import { beginsWithBreak, lastBreakTicks, withoutLastBreak } from "./seam-breaks.ts";
 import type { TimedSegment } from "./segment-queue.ts";
 import type { Run } from "./segment-run.ts";
 import { type SilenceLimit, type Slice, Source } from "./source.ts";
@@ -124,7 +125,7 @@ export class SegmentFeed {
   get seamText(): string {
     const { text } = this.run.segment;
     const spoken = this.#segment.text.length;
-    return text.slice(0, spoken + text.slice(spoken).search(/[\p{L}\p{N}]|$/u));
+    return withoutLastBreak(text.slice(0, spoken + text.slice(spoken).search(/[\p{L}\p{N}]|$/u)));
   }
 
   /** Nothing left to push and nothing will come. */
@@ -132,9 +133,13 @@ export class SegmentFeed {
     return this.run.isComplete && !this.run.hasChunk && !this.#source.hasAudio;
   }
 
-  /** Silence at the end of what was pushed; where it broke off, all that was heard behind the last whole word. */
+  /**
+   * Silence at the end of what was pushed, without a break that the text asks for there; where it broke off, all that was
+   * heard behind the last whole word.
+   */
   get trailingSilenceTicks(): number {
-    return Math.max(this.#pausedTicks, this.#source.trailingSilenceTicks);
+    const breakTicks = lastBreakTicks(this.#segment.text) ?? 0;
+    return Math.max(this.#pausedTicks, this.#source.trailingSilenceTicks - breakTicks);
   }
 
   /**
@@ -346,7 +351,8 @@ export class SegmentFeed {
   /** False while all that came is silent and may all have to go. */
   #trimLead(): boolean {
     // Not more than is taken ahead, or silence would be waited for that can't come.
-    const maxTicks = Math.min(this.#trimTicks, this.#lookaheadTicks);
+    const trimTicks = beginsWithBreak(this.run.segment.text) ? 0 : this.#trimTicks;
+    const maxTicks = Math.min(trimTicks, this.#lookaheadTicks);
     const limit: SilenceLimit = { maxTicks, keepTicks: KEEP_LEAD_TICKS };
     const isAll = this.run.isComplete && !this.run.hasChunk;
     const dropped = this.#source.dropLeadingSilence(limit, isAll);
@@ -365,7 +371,7 @@ export class SegmentFeed {
     const room = this.bufferedTicks - toldTicks;
     if (room > 0) {
       this.#droppedTailTicks = this.#source.dropTrailingSilence({
-        maxTicks: Math.min(this.#trimTicks, room),
+        maxTicks: lastBreakTicks(this.run.segment.text) === null ? Math.min(this.#trimTicks, room) : 0,
         keepTicks: KEEP_TAIL_TICKS,
       });
     }

@@ -97,6 +97,25 @@ describe("silence around an upstream's speech", () => {
     expect(Buffer.concat(sink.frames).subarray(0, whole.length).equals(whole)).toBe(true);
   });
 
+  it.each([
+    ["begins with", { second: '<break time="1s"/> Behind it', manner: { leadMs: 1000, tailMs: 60 } }, 1280],
+    ["ends with", { first: 'Before it.<break time="1s" />', manner: { leadMs: 20, tailMs: 1000 } }, 1300],
+    [
+      "ends with, in ms",
+      { first: "Before it. <break time='800ms'>\n", manner: { leadMs: 20, tailMs: 1000 } },
+      1100,
+    ],
+  ])("a break that a text %s is heard whole, and the pause of a sentence besides", (_name, given, gapMs) => {
+    const {
+      first = "Before it. ",
+      second = "Behind it",
+      manner,
+    } = { first: undefined, second: undefined, ...given };
+    const { sink } = two(first, { second, manner });
+    const [, , between] = stretches(heard(sink, "ulaw"), 8).map((run) => Math.round(run.toMs - run.fromMs));
+    expect(between).toBe(gapMs);
+  });
+
   it("a response that is all silence is spoken short, and the utterance ends", () => {
     const rig = createRig({ seams: SEAMS });
     const { send, sink } = rig.join("format=ulaw_8000");
