@@ -11,7 +11,7 @@ import type { EventWriter } from "./event-writer.ts";
 import { FeedEvents } from "./feed-events.ts";
 import { FeedTiming } from "./feed-timing.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
-import { beginsWithBreak, lastBreakTicks, withoutLastBreak } from "./seam-breaks.ts";
+import { beginsWithBreak, lastBreakTicks, seamTextOf } from "./seam-text.ts";
 import type { TimedSegment } from "./segment-queue.ts";
 import type { Run } from "./segment-run.ts";
 import { type SilenceLimit, type Slice, Source } from "./source.ts";
@@ -123,9 +123,7 @@ export class SegmentFeed {
 
   /** The segment with the punctuation behind it: it asks for the pause that follows. */
   get seamText(): string {
-    const { text } = this.run.segment;
-    const spoken = this.#segment.text.length;
-    return withoutLastBreak(text.slice(0, spoken + text.slice(spoken).search(/[\p{L}\p{N}]|$/u)));
+    return seamTextOf(this.run.segment.text, this.#segment.text.length);
   }
 
   /** Nothing left to push and nothing will come. */
@@ -148,7 +146,7 @@ export class SegmentFeed {
    */
   next(wanted: Wanted): Slice | undefined {
     if (!this.#look()) return undefined;
-    const freeTicks = Math.max(wanted.neededTicks, this.#wholeTicks());
+    const freeTicks = Math.min(this.#endTicks, Math.max(wanted.neededTicks, this.#wholeTicks()));
     const ticks = Math.min(wanted.maxTicks, freeTicks) + this.#surplus(wanted, freeTicks);
     if (ticks <= 0) return undefined;
     const slice = this.#source.take(ticks);
@@ -201,10 +199,22 @@ export class SegmentFeed {
     return spare >= surplusTicks ? surplusTicks : isAll ? Math.max(0, spare) : 0;
   }
 
-  /** From the audio pushed to the end of the last word that has come whole; all of it where no timing comes. */
+  /** From the audio pushed to where the response's end may begin, which is to fall to nothing; all of it once that is known. */
+  get #endTicks(): number {
+    if (this.#isAll || !this.#mayFade) return Number.POSITIVE_INFINITY;
+    return this.bufferedTicks - this.#source.fillableTicks(FADE_TICKS);
+  }
+
+  /**
+   * From the audio pushed to the end of the last word that has come whole; where no timing comes, to the last sound: the
+   * silence behind it may be the end, and be trimmed.
+   */
   #wholeTicks(): number {
+    if (this.#isAll) return Number.POSITIVE_INFINITY;
     const timing = this.#timing;
-    if (timing === null || timing.timedToSeconds === 0 || this.#isAll) return Number.POSITIVE_INFINITY;
+    if (timing === null || timing.timedToSeconds === 0) {
+      return this.bufferedTicks - Math.min(this.#source.trailingSilenceTicks, this.#trimTicks);
+    }
     const held = Math.min(MAX_HELD_TICKS, this.#aheadTicks / 4);
     // With the end of the word in hand it can still be made to fall to nothing.
     const wholeTicks = this.#events.words.endTicks - FADE_TICKS - this.#edgeTicks;

@@ -116,6 +116,49 @@ describe("silence around an upstream's speech", () => {
     expect(between).toBe(gapMs);
   });
 
+  it.each([
+    ["pace=burst&events=none", 0],
+    ["pace=burst", 0],
+    ["lead_ms=1000&events=none", 0],
+    ["lead_ms=0", 0],
+    ["lead_ms=0&events=none", 0],
+    ["pace=burst&events=none", 400],
+  ])(
+    "an end that is known late falls to nothing, and is trimmed, with %s and %i ms of silence",
+    (query, tailMs) => {
+      const rig = createRig({ seams: SEAMS, stallMs: 1e6, textIdleMs: 1e9 });
+      const { send, sink } = rig.join(`format=pcm_16000&${query}`);
+      for (const text of ["Before it. ", "Behind it. "]) {
+        send({ type: "text", text, voice_id: VOICE, utterance_id: "u" });
+        send({ type: "flush" });
+      }
+      send({ type: "end" });
+      for (const index of [0, 1]) {
+        const open = requestAt(rig, index);
+        const { audio } = toneOf("pcm_16000", texts(rig)[index] ?? "", { msPerChar: 30, tailMs });
+        open.head();
+        // As fast as it is spoken, or, where it ends with silence, in one go: nobody waits for that.
+        const stepBytes = tailMs > 0 ? audio.length : 3200;
+        for (let at = 0; at < audio.length; at += stepBytes) {
+          open.chunk(audio.subarray(at, at + stepBytes));
+          rig.clock.advance(100);
+        }
+        // All that may be taken was taken by then.
+        rig.clock.advance(20);
+        open.handlers.end();
+        rig.clock.advance(300);
+      }
+      rig.clock.advance(3000);
+      const pcm = heard(sink, "pcm");
+      const lengths = stretches(pcm, 16).map((run) => Math.round(run.toMs - run.fromMs));
+      // Where a listener waits for the next response, the pause is over. A response that begins with sound is taken for one with 20 ms of silence.
+      if (query.includes("burst")) expect(lengths[1]).toBe(280);
+      if (tailMs > 0) return;
+      const steps = Array.from(pcm, (sample, index) => Math.abs(sample - (pcm[index - 1] ?? sample)));
+      expect(Math.max(...steps)).toBeLessThan(12_000 * 2 * Math.PI * (440 / 16_000) * 1.05);
+    },
+  );
+
   it("a response that is all silence is spoken short, and the utterance ends", () => {
     const rig = createRig({ seams: SEAMS });
     const { send, sink } = rig.join("format=ulaw_8000");

@@ -1,4 +1,4 @@
-/** Silence that a text asks for itself at either end: `<break time="1s"/>` is part of what is said, not silence to be trimmed. */
+/** What the ends of a segment's text say about its seams: a `<break time="1s"/>` there is no silence to be trimmed. */
 import { TICKS_PER_MS } from "./playhead.ts";
 
 const FIRST = /^[^\p{L}\p{N}<]*<break\b[^<>]*>/iu;
@@ -11,9 +11,13 @@ export function beginsWithBreak(text: string): boolean {
   return FIRST.test(text.slice(0, MAX_TAG_CHARS));
 }
 
-/** The text as if it did not ask for a break at its end: its punctuation asks for a pause besides. */
-export function withoutLastBreak(text: string): string {
-  return text.replace(/(?:<break\b[^<>]*>\s*)+$/iu, "");
+/**
+ * Of a segment of which `spokenChars` are spoken: these and the punctuation behind, which asks for the pause that follows; a
+ * break at the end comes besides.
+ */
+export function seamTextOf(text: string, spokenChars: number): string {
+  const end = spokenChars + text.slice(spokenChars).search(/[\p{L}\p{N}]|$/u);
+  return text.slice(0, end).replace(/(?:<break\b[^<>]*>\s*)+$/iu, "");
 }
 
 /** The length of the break that a text ends with, ticks: 0 where it tells none; null where it ends with no break. */
