@@ -15,8 +15,12 @@ export type ContainerName = (typeof CONTAINERS)[number];
 export interface LiveContainer {
   /** Whether an encoder holds back the end of what it was given until more follows. */
   readonly isHoldingBack: boolean;
+  /** So much later than the frames say stands the sound in what players decode, ms. */
+  readonly delayMs: number;
   /** The file's beginning; empty where it has none. */
   start(): Uint8Array;
+  /** The least silence that bytes come of, before any frame: for files without a beginning. */
+  opening(): { readonly bytes: Uint8Array; readonly silenceMs: number };
   /** The bytes of frames, possibly none yet, possibly a view of the one frame. */
   frames(frames: readonly Uint8Array[]): Uint8Array;
   /** So many frames of silence. */
@@ -42,6 +46,11 @@ const none = (): Uint8Array => NO_BYTES;
 const ULAW_SILENCE = 0xff;
 /** Samples after which LAME has given out all that it was given: its delay and one frame, rounded up. */
 const MP3_SETTLE_SAMPLES = 3 * 1152;
+/**
+ * What decoded MP3 lags behind at every rate, in samples: 576 of LAME, 529 of decoders, which could know only from a tag
+ * in front that both are there (measured with two of them).
+ */
+const MP3_DELAY_SAMPLES = 576 + 529;
 
 /** Kilobits a second that suit one voice at each rate. */
 const MP3_KBPS: Readonly<Record<number, number>> = { 22050: 64, 24000: 64, 44100: 96 };
@@ -63,7 +72,10 @@ export async function createLiveContainer(options: LiveContainerOptions): Promis
       return rawContainer(options, { header: NO_BYTES, silentByte: ULAW_SILENCE });
     case "mp3": {
       const encoder = await createMp3Encoder({ sampleRate, bitrateKbps: MP3_KBPS[sampleRate] ?? 0 });
-      return mp3Container(encoder, frameSamples(options.format, options.frameMs));
+      return mp3Container(encoder, {
+        sampleRate,
+        frameSamples: frameSamples(options.format, options.frameMs),
+      });
     }
   }
 }
@@ -72,7 +84,10 @@ function oggContainer(frameMs: number): LiveContainer {
   const stream = new OggOpusStream({ frameMs });
   return {
     isHoldingBack: false,
+    // Players drop what the encoder lags behind, as the header tells them to.
+    delayMs: 0,
     start: () => stream.header(),
+    opening: () => ({ bytes: stream.silence(1), silenceMs: frameMs }),
     frames: (frames) => stream.pages(frames),
     silence: (frames) => stream.silence(frames),
     missing: (frames) => stream.concealed(frames),
@@ -87,25 +102,34 @@ function rawContainer(
 ): LiveContainer {
   const bytesPerSample = AUDIO_FORMATS[options.format].bytesPerSample ?? 1;
   const frameBytes = frameSamples(options.format, options.frameMs) * bytesPerSample;
+  const silence = (frames: number) => new Uint8Array(frames * frameBytes).fill(raw.silentByte);
   return {
     isHoldingBack: false,
+    delayMs: 0,
     start: () => raw.header,
+    opening: () => ({ bytes: silence(1), silenceMs: options.frameMs }),
     frames: concatBytes,
-    silence: (frames) => new Uint8Array(frames * frameBytes).fill(raw.silentByte),
+    silence,
     missing: none,
     settle: none,
     finish: none,
   };
 }
 
-function mp3Container(encoder: Mp3Encoder, samplesPerFrame: number): LiveContainer {
+function mp3Container(
+  encoder: Mp3Encoder,
+  { sampleRate, frameSamples }: { readonly sampleRate: number; readonly frameSamples: number },
+): LiveContainer {
+  const settle = (): Uint8Array => encoder.encode(new Int16Array(MP3_SETTLE_SAMPLES));
   return {
     isHoldingBack: true,
+    delayMs: (MP3_DELAY_SAMPLES * 1000) / sampleRate,
     start: none,
+    opening: () => ({ bytes: settle(), silenceMs: (MP3_SETTLE_SAMPLES * 1000) / sampleRate }),
     frames: (frames) => concatBytes(frames.map((frame) => encoder.encode(samplesOf(frame)))),
-    silence: (frames) => encoder.encode(new Int16Array(frames * samplesPerFrame)),
+    silence: (frames) => encoder.encode(new Int16Array(frames * frameSamples)),
     missing: none,
-    settle: () => encoder.encode(new Int16Array(MP3_SETTLE_SAMPLES)),
+    settle,
     finish: () => encoder.finish(),
   };
 }

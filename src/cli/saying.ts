@@ -24,7 +24,8 @@ export interface SayingOptions {
 
 /** Utterances of a long text that are queued at once; the gateway's own bound is larger. */
 const MAX_AHEAD = 4;
-const INTERRUPT_DEADLINE_MS = 1_500;
+/** How long the receipt of an interruption, and the `utterance.done` behind it or behind a failure, are waited for. */
+const ANSWER_DEADLINE_MS = 1_500;
 /** How long speech that somebody else has cut is waited for to go on. */
 const RESUME_WAIT_MS = 5_000;
 
@@ -42,7 +43,8 @@ export class Saying {
   readonly #paused = new Set<string>();
   /** Utterances that somebody else has cut, and that may go on. */
   readonly #cut = new Map<string, Timer>();
-  readonly #waterfalls: Waterfall[] = [];
+  /** Where they are asked for: of each own utterance that has begun, null until it is over. */
+  readonly #waterfalls = new Map<string, Waterfall | null>();
   #isAllFed = false;
   /** It is cut by who runs it. */
   #isInterrupting = false;
@@ -102,7 +104,9 @@ export class Saying {
       unlisten();
       this.#display?.stop();
       // Not before: the live lines on the terminal would be drawn over it.
-      for (const latency of this.#waterfalls) io.stderr.write(`${renderWaterfall(latency)}\n`);
+      for (const latency of this.#waterfalls.values()) {
+        if (latency !== null) io.stderr.write(`${renderWaterfall(latency)}\n`);
+      }
     }
   }
 
@@ -121,12 +125,17 @@ export class Saying {
     });
     connection.on("interrupted", (event) => this.#interrupted(event));
     connection.on("utterance.resumed", (event) => this.#goesOn(event.utterance_id));
+    connection.on("utterance.started", (event) => {
+      if (plan.hasWaterfall && this.#open.has(event.utterance_id))
+        this.#waterfalls.set(event.utterance_id, null);
+    });
     connection.on("utterance.done", (event) => this.#utteranceDone(event));
     connection.on("paused", (event) => this.#paused.add(event.utterance_id));
     connection.on("resumed", (event) => this.#unpause(event.utterance_id));
     connection.on("error", (event) => {
-      if (event.utterance_id === undefined || this.#open.has(event.utterance_id))
-        this.#fail(new VoicewireError(event));
+      const ids = event.utterance_id === undefined ? [] : [event.utterance_id];
+      if (!ids.every((id) => this.#open.has(id))) return;
+      void this.#latenciesTold(ids).then(() => this.#fail(new VoicewireError(event)));
     });
     connection.on("warning", (event) => {
       const told = takenUp(event);
@@ -178,9 +187,11 @@ export class Saying {
   #utteranceDone(event: UtteranceDoneEvent): void {
     if (!this.#open.has(event.utterance_id)) return;
     this.#endMs = Math.max(this.#endMs, event.end_ms);
+    // One that goes on after a cut is over twice, with the same latency: it is one line all the same.
+    if (event.latency === null) this.#waterfalls.delete(event.utterance_id);
+    else if (this.#options.plan.hasWaterfall) this.#waterfalls.set(event.utterance_id, event.latency);
     if (this.#cut.has(event.utterance_id)) return;
     this.#open.delete(event.utterance_id);
-    if (this.#options.plan.hasWaterfall && event.latency !== null) this.#waterfalls.push(event.latency);
     if (event.outcome === "failed") this.#fail(new VoicewireError(event.error ?? UNEXPLAINED));
     this.#unpause(event.utterance_id);
   }
@@ -230,23 +241,42 @@ export class Saying {
     const playedMs = this.#playout.positionMs();
     if (connection.isOpen && this.#display !== undefined) connection.played({ at_ms: Math.round(playedMs) });
     const receipt = await this.#receipt();
+    if (receipt !== undefined) await this.#latenciesTold([...this.#waterfalls.keys()]);
     this.#display?.stop();
     if (receipt === undefined) return `Interrupted after ${Math.round(playedMs)} ms`;
     return renderReceipt(receipt);
   }
 
   async #receipt(): Promise<InterruptedEvent | undefined> {
-    const { connection, io } = this.#options;
+    const { connection } = this.#options;
     if (!connection.isOpen || this.#isAllSaid) return undefined;
+    // A refusal (nothing was speaking yet) is no receipt either.
+    return this.#inTime(connection.interrupt().catch(() => undefined));
+  }
+
+  /** What has begun and was cut or has failed is told as over, with its latency, by an event behind the one that said so. */
+  async #latenciesTold(utteranceIds: readonly string[]): Promise<void> {
+    const { connection } = this.#options;
+    const isAwaited = (): boolean => utteranceIds.some((id) => this.#waterfalls.get(id) === null);
+    if (!isAwaited()) return;
+    const told = new Promise<void>((resolve) => {
+      connection.on("utterance.done", () => {
+        if (!isAwaited()) resolve();
+      });
+    });
+    await this.#inTime(Promise.race([told, connection.closed]));
+  }
+
+  /** undefined where it takes too long. */
+  async #inTime<T>(answer: Promise<T>): Promise<T | undefined> {
+    const { clock } = this.#options.io;
     let timer: Timer | undefined;
     const late = new Promise<undefined>((resolve) => {
-      timer = io.clock.at(io.clock.nowMs() + INTERRUPT_DEADLINE_MS, () => resolve(undefined));
+      timer = clock.at(clock.nowMs() + ANSWER_DEADLINE_MS, () => resolve(undefined));
     });
-    // A refusal (nothing was speaking yet) is no receipt either.
-    const answer = connection.interrupt().catch(() => undefined);
-    const receipt = await Promise.race([answer, late]);
+    const first = await Promise.race([answer, late]);
     timer?.cancel();
-    return receipt;
+    return first;
   }
 }
 

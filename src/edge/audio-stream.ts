@@ -149,7 +149,7 @@ class AudioResponse {
       throw new GatewayError("session_closed", `Session ended: ${session.id}`);
     }
     this.#sink = sink;
-    sink.open({ ...headersOf(request), "voicewire-start-ms": String(sink.startMs) });
+    sink.open(headersOf(request));
     if (!sink.isClosed) filler?.start();
   }
 }

@@ -20,7 +20,7 @@ export interface FileRequest extends CaptionsRequest {
   readonly isLive: boolean;
   /** Marks when each word is spoken. */
   readonly hasWordTimes: boolean;
-  /** Where on the timeline the file's times begin, ms. */
+  /** Where on the timeline the file's times begin, ms; before it where audio beside it begins with silence. */
   readonly originMs: number;
 }
 
@@ -74,7 +74,7 @@ function flagOf(key: string, query: URLSearchParams, fallback: boolean): boolean
 
 function originOf(value: string | null): number {
   if (value === null) return 0;
-  if (/^\d{1,12}(\.\d{1,6})?$/.test(value)) return Number(value);
+  if (/^-?\d{1,12}(\.\d{1,6})?$/.test(value)) return Number(value);
   throw invalid("origin_ms", value, "milliseconds");
 }
 

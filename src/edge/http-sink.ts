@@ -26,7 +26,9 @@ export class HttpAudioSink implements Sink {
   readonly #options: HttpSinkOptions;
   readonly #body: ResponseWriter;
   #settleTimer: Timer | null = null;
+  /** Timeline position of the first frame, ms; known once the session was joined. */
   #startMs = 0;
+  #hasFrames = false;
 
   constructor(options: HttpSinkOptions) {
     this.#options = options;
@@ -40,10 +42,6 @@ export class HttpAudioSink implements Sink {
     this.#body.write(options.container.start());
   }
 
-  /** Timeline position of the first frame, ms; known once the session was joined. */
-  get startMs(): number {
-    return this.#startMs;
-  }
   get isClosed(): boolean {
     return this.#body.isClosed;
   }
@@ -51,13 +49,20 @@ export class HttpAudioSink implements Sink {
     return this.#body.isBlocked;
   }
 
-  /** Writes the head and everything held. A body without a beginning gets a little silence: else no head is sent. */
+  /**
+   * Writes the head, with where on the timeline the body begins, and everything held. A body without a beginning gets a
+   * little silence: else no head is sent. Where frames have come there are bytes, or there will be with the next ones.
+   */
   open(headers: Readonly<Record<string, string>>): void {
     const { container, onDrained } = this.#options;
     const body = this.#body;
-    if (body.bufferedBytes === 0) body.write(container.silence(1));
-    if (body.bufferedBytes === 0) body.write(container.settle());
-    body.open(headers);
+    let startMs = this.#startMs - container.delayMs;
+    if (body.bufferedBytes === 0 && !this.#hasFrames) {
+      const { bytes, silenceMs } = container.opening();
+      body.write(bytes);
+      startMs -= silenceMs;
+    }
+    body.open({ ...headers, "voicewire-start-ms": String(Math.round(startMs * 1000) / 1000) });
     if (!body.isBlocked) onDrained();
   }
 
@@ -112,6 +117,7 @@ export class HttpAudioSink implements Sink {
 
   #sendFrames(frames: readonly Uint8Array[]): void {
     this.#settleTimer?.cancel();
+    this.#hasFrames = true;
     this.#options.onFrames(frames.length);
     this.#body.write(this.#options.container.frames(frames));
   }

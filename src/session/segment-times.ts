@@ -17,6 +17,8 @@ export interface SegmentTimes {
   leadingSilenceMs: number | null;
   /** Where it begins on the timeline, once its audio is pushed. */
   startTicks: number | null;
+  /** Its waterfall is in the histograms. */
+  isCounted: boolean;
 }
 
 export function newTimes(
@@ -37,6 +39,7 @@ export function newTimes(
     firstFrameMs: 0,
     leadingSilenceMs: null,
     startTicks: null,
+    isCounted: false,
   };
 }
 

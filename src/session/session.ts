@@ -11,6 +11,7 @@
 import type { GatewayError } from "../errors.ts";
 import type { Rendition } from "../fanout/rendition.ts";
 import type { Sink } from "../fanout/sink.ts";
+import { logWith } from "../kit/log.ts";
 import { errorBody } from "../protocol/native.ts";
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
 import type { CueStyle } from "../timing/cue-profiles.ts";
@@ -69,7 +70,7 @@ export class Session {
   #isClosed = false;
 
   constructor(options: SessionOptions) {
-    const { deps } = options;
+    const deps = { ...options.deps, log: logWith(options.deps.log, { session: options.id }) };
     this.id = options.id;
     this.epoch = options.epoch;
     this.#deps = deps;
@@ -265,7 +266,7 @@ export class Session {
   }
 
   #onEncoderError(error: GatewayError, rendition: Rendition): void {
-    this.#deps.log.error({ session: this.id, code: error.code, detail: error.message }, "Encoder failed");
+    this.#deps.log.error({ code: error.code, detail: error.message }, "Encoder failed");
     for (const member of this.#attendance.members) {
       if (member.seat.lane.rendition !== rendition) continue;
       member.send({ type: "error", ...this.base(), ...errorBody(error) });

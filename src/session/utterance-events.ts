@@ -103,9 +103,9 @@ export function writeFinished(
   const { utterance, error } = finish;
   const startTicks = utterance.startTicks ?? finish.atTicks;
   const segments = segmentWaterfalls(utterance);
-  const [latency = null] = segments;
-  for (const segment of segments) counters.stages.observe(segment);
-  log.debug({ utterance: utterance.id, outcome: finish.outcome, latency }, "Utterance over");
+  const latency = segments[0] === undefined ? null : withoutRange(segments[0]);
+  countStages(utterance, counters);
+  log.debug({ utterance: utterance.id, outcome: finish.outcome, latency, segments }, "Utterance over");
   writer.write({ positionTicks: finish.atTicks, kind: null, utterance }, (base, offset) => ({
     type: "utterance.done",
     ...base,
@@ -117,7 +117,7 @@ export function writeFinished(
     characters_billed: utterance.charactersBilled,
     characters_spoken: finish.outcome === "done" ? utterance.charactersSpoken : finish.heardEnd,
     timing: utterance.timing,
-    latency: latency === null ? null : withoutRange(latency),
+    latency,
     segments: segments.map((segment) => ({
       ...segment,
       start: offset(segment.start),
@@ -134,6 +134,16 @@ function segmentWaterfalls(utterance: Utterance): SegmentWaterfall[] {
     const waterfall = waterfallOf(times);
     return waterfall === null ? [] : [{ ...waterfall, start: times.start, end: times.end }];
   });
+}
+
+/** Each segment once: an utterance that was cut and went on is over twice, and tells its first segments twice. */
+function countStages(utterance: Utterance, { stages }: SessionDeps["counters"]): void {
+  for (const times of utterance.segments.times) {
+    const waterfall = times.isCounted ? null : waterfallOf(times);
+    if (waterfall === null) continue;
+    stages.observe(waterfall);
+    times.isCounted = true;
+  }
 }
 
 function withoutRange({ start: _start, end: _end, ...waterfall }: SegmentWaterfall) {

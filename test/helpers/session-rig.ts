@@ -5,7 +5,7 @@
 import type { OpusPool } from "../../src/audio/opus-pool.ts";
 import { Pacer } from "../../src/fanout/pacer.ts";
 import { BlockPool } from "../../src/kit/block-pool.ts";
-import { silentLog } from "../../src/kit/log.ts";
+import { type Logger, silentLog } from "../../src/kit/log.ts";
 import { createCounters } from "../../src/metrics/counters.ts";
 import { parseCommand } from "../../src/protocol/native.ts";
 import { handleCommand } from "../../src/session/commands.ts";
@@ -95,7 +95,11 @@ export const TEST_TUNING: SessionTuning = {
   defaultModel: "",
 };
 
-export function createRig(tuning: Partial<SessionTuning> = {}, opusPool: OpusPool = noOpus) {
+export function createRig(
+  tuning: Partial<SessionTuning> = {},
+  opusPool: OpusPool = noOpus,
+  log: Logger = silentLog,
+) {
   const clock = new FakeClock();
   const requests: FakeRequest[] = [];
   const upstream: Upstream = {
@@ -113,7 +117,7 @@ export function createRig(tuning: Partial<SessionTuning> = {}, opusPool: OpusPoo
       upstream,
       opusPool,
       blocks: new BlockPool(),
-      log: silentLog,
+      log,
       counters,
       tuning: { ...TEST_TUNING, ...tuning },
       server: "voicewire/test",

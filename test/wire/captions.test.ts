@@ -169,6 +169,8 @@ describe("GET /live/{session}/captions.vtt and .srt", () => {
     client.send({ type: "speak", text: TEXT, voice_id: "v" });
     await client.next("utterance.done");
     const atOnce = await (await fetch(`${gateway.url}/live/s/captions.vtt?live=false`)).text();
+    // For audio that begins with a frame of silence.
+    const later = await (await fetch(`${gateway.url}/live/s/captions.vtt?live=false&origin_ms=-20`)).text();
     await gateway.close();
     await growing.isOver();
     await srt.isOver();
@@ -176,6 +178,9 @@ describe("GET /live/{session}/captions.vtt and .srt", () => {
     expect(cues.flatMap((cue) => cue.lines).join(" ")).toBe(TEXT);
     expect(cues.flatMap((cue) => cue.tagsMs).length).toBeGreaterThan(8);
     expect(readStrictVtt(atOnce)).toEqual(cues.map((cue) => ({ ...cue, tagsMs: [] })));
+    expect(readStrictVtt(later)).toEqual(
+      cues.map((cue) => ({ ...cue, startMs: cue.startMs + 20, endMs: cue.endMs + 20, tagsMs: [] })),
+    );
     expect(growing.end).toBe("whole");
     expect(srt.text).toMatch(/^\ufeff1\n00:00:0\d,\d{3} --> 00:00:0\d,\d{3}\nFish & chips/);
     expectReadByFfprobe("captions.vtt", growing.text, cues);

@@ -65,6 +65,29 @@ describe("createLiveContainer()", () => {
     expect((await decodeMp3(concatBytes([mp3.silence(50), mp3.finish()]))).samples.length).toBeGreaterThan(0);
   });
 
+  it.each([
+    ["pcm_22050", 22_050],
+    ["pcm_24000", 24_000],
+    ["pcm_44100", 44_100],
+  ] as const)(
+    "mp3 of %s: a decoder plays the first frame behind the opening silence and the delay",
+    async (format, rate) => {
+      const mp3 = await createLiveContainer({ name: "mp3", format, frameMs: 20 });
+      const { bytes, silenceMs } = mp3.opening();
+      expect(bytes.length).toBeGreaterThan(0);
+      const sweep = Int16Array.from({ length: rate / 5 }, (_, at) => {
+        const seconds = at / rate;
+        return 8000 * Math.sin(2 * Math.PI * (300 + 800 * seconds) * seconds);
+      });
+      const { samples } = await decodeMp3(concatBytes([bytes, mp3.frames([bytesOf(sweep)]), mp3.settle()]));
+      const likeness = (lag: number): number =>
+        sweep.reduce((sum, sample, at) => sum + sample * (samples[lag + at] ?? 0), 0);
+      const lags = Array.from({ length: 300 }, (_, index) => 4400 + index);
+      const found = lags.reduce((best, lag) => (likeness(lag) > likeness(best) ? lag : best));
+      expect(found).toBe(Math.round(((silenceMs + mp3.delayMs) * rate) / 1000));
+    },
+  );
+
   it.each(CONTAINERS)("%s: a stream in which nothing was said can be ended", async (name) => {
     const format = name === "ogg" ? "opus_48000" : name === "ulaw" ? "ulaw_8000" : "pcm_24000";
     const container = await createLiveContainer({ name, format, frameMs: 20 });

@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { runCli } from "../../../src/cli/commands.ts";
 import type { Command } from "../../../src/protocol/commands.ts";
 import { parseCommand } from "../../../src/protocol/native.ts";
+import { FakeClock } from "../../helpers/fake-clock.ts";
 import { until } from "../../helpers/until.ts";
 import { memoryIo } from "./memory-io.ts";
 import { type Joined, ScriptedGateway } from "./scripted-gateway.ts";
@@ -296,31 +297,101 @@ test("Ctrl+C interrupts once, prints the receipt and exits with 130", async () =
   expect(io.signalListeners).toBe(0);
 });
 
-test("--waterfall prints where the time went, a line an utterance, when all is said", async () => {
-  await using gateway = await ScriptedGateway.start({
-    onJoin: (joined) => joined.hello(),
-    onCommand: (command, joined) => {
-      if (command.type !== "speak") return;
-      const latency = {
-        text_ms: 1,
-        queued_ms: 2,
-        connected_ms: 3,
-        headers_ms: 4,
-        first_byte_ms: 5,
-        first_sound_ms: 6,
-      };
-      joined.send({ type: "utterance.queued", utterance_id: command.utterance_id, ahead: 0 });
-      done(joined, command.utterance_id, "done", {
-        ...latency,
-        first_frame_ms: 7,
-        total_ms: 28,
-        leading_silence_ms: null,
-      });
-    },
+describe("voicewire say --waterfall", () => {
+  const LATENCY = {
+    text_ms: 1,
+    queued_ms: 2,
+    connected_ms: 3,
+    headers_ms: 4,
+    first_byte_ms: 5,
+    first_sound_ms: 6,
+    first_frame_ms: 7,
+    total_ms: 28,
+    leading_silence_ms: null,
+  };
+  const LINE =
+    "text 1 + queued 2 + connected 3 + headers 4 + first byte 5 + first sound 6 + first frame 7 = total 28 ms\n";
+  const interrupted = (utterance_id: string | undefined, resumable: boolean) => ({
+    type: "interrupted",
+    utterance_id,
+    at_ms: 0,
+    heard: { text: "Hello", end: 5, ms: 480, source: "estimate", bound_ms: 40 },
+    unheard_text: "",
+    resumable,
+    next_ms: 500,
   });
-  const io = memoryIo(["say", "--url", gateway.url, "--waterfall", "--quiet", "Hello"]);
-  expect(await runCli(io)).toBe(0);
-  expect(io.stderr.text).toBe(
-    "text 1 + queued 2 + connected 3 + headers 4 + first byte 5 + first sound 6 + first frame 7 = total 28 ms\n",
-  );
+
+  test("prints where the time went, a line an utterance, when all is said", async () => {
+    await using gateway = await speakingGateway((joined, id) => done(joined, id, "done", LATENCY));
+    const io = memoryIo(["say", "--url", gateway.url, "--waterfall", "--quiet", "Hello"]);
+    expect(await runCli(io)).toBe(0);
+    expect(io.stderr.text).toBe(LINE);
+  });
+
+  const RECEIPT = 'Interrupted after 480 ms (by estimate, within 40 ms)\nHeard: "Hello"\n';
+
+  test("prints it of what somebody else has cut, also where nobody goes on with it, and exits with 0", async () => {
+    await using gateway = await speakingGateway((joined, utterance_id) => {
+      joined.event({ type: "utterance.started", utterance_id });
+      joined.event(interrupted(utterance_id, true));
+      done(joined, utterance_id, "interrupted", LATENCY);
+    });
+    const clock = new FakeClock();
+    const io = memoryIo(["say", "--url", gateway.url, "--waterfall", "Hello"], { clock });
+    const ended = runCli(io);
+    await until("the cut", () => io.stderr.text === RECEIPT);
+    const turning = setInterval(() => clock.advance(100), 1);
+    expect(await ended).toBe(0);
+    clearInterval(turning);
+    expect(io.stderr.text).toBe(RECEIPT + LINE);
+  });
+
+  test("prints it once of what was cut and went on", async () => {
+    await using gateway = await speakingGateway((joined, utterance_id) => {
+      joined.event({ type: "utterance.started", utterance_id });
+      joined.event(interrupted(utterance_id, true));
+      done(joined, utterance_id, "interrupted", LATENCY);
+      joined.event({ type: "utterance.resumed", utterance_id });
+      done(joined, utterance_id, "done", LATENCY);
+    });
+    const io = memoryIo(["say", "--url", gateway.url, "--waterfall", "Hello"]);
+    expect(await runCli(io)).toBe(0);
+    expect(io.stderr.text).toBe(RECEIPT + LINE);
+  });
+
+  test("prints it of what Ctrl+C has stopped, though that is told as over a little later", async () => {
+    let spoken: string | undefined;
+    await using gateway = await ScriptedGateway.start({
+      onJoin: (joined) => joined.hello(),
+      onCommand: (command, joined) => {
+        if (command.type === "speak") {
+          spoken = command.utterance_id;
+          joined.event({ type: "utterance.started", utterance_id: spoken });
+          joined.send({ type: "pong", id: "begun" });
+        }
+        if (command.type !== "interrupt") return;
+        joined.event(interrupted(spoken, false));
+        setTimeout(() => done(joined, spoken, "interrupted", LATENCY), 20);
+      },
+    });
+    const io = memoryIo(["say", "--url", gateway.url, "--waterfall", "--quiet", "--json", "Hello"]);
+    const ended = runCli(io);
+    await until("the speech", () => io.stdout.text.includes('"begun"'));
+    io.signal("SIGINT");
+    expect(await ended).toBe(130);
+    expect(io.stderr.text).toBe(LINE);
+  });
+
+  test("prints it of what failed on its way, with the reason", async () => {
+    await using gateway = await speakingGateway((joined, utterance_id) => {
+      const error = { code: "upstream_failed", message: "It broke", retryable: true };
+      joined.event({ type: "utterance.started", utterance_id });
+      joined.event({ type: "error", utterance_id, ...error });
+      const over = { outcome: "failed", end_ms: 0, latency: LATENCY, segments: [], error };
+      setTimeout(() => joined.event({ type: "utterance.done", utterance_id, ...over }), 20);
+    });
+    const io = memoryIo(["say", "--url", gateway.url, "--waterfall", "Hello"]);
+    expect(await runCli(io)).toBe(4);
+    expect(io.stderr.text).toContain(LINE);
+  });
 });

@@ -39,9 +39,9 @@ describe("HttpAudioSink", () => {
     expect(sink.sendAll([frame(1), event({ type: "utterance.started" }), frame(2)])).toBe("buffered");
     expect(sink.bufferedBytes()).toBe(320);
     expect([res.status, res.written.length]).toEqual(["", 0]);
-    expect(sink.startMs).toBe(1240);
     sink.open({ "content-type": "audio/basic" });
-    expect([res.status, res.headers["content-type"]]).toEqual(["200 OK", "audio/basic"]);
+    expect(res.status).toBe("200 OK");
+    expect(res.headers).toEqual({ "content-type": "audio/basic", "voicewire-start-ms": "1240" });
     expect(res.body.equals(Buffer.concat([Buffer.alloc(160, 1), Buffer.alloc(160, 2)]))).toBe(true);
     expect(sink.sendAll([frame(3)])).toBe("sent");
     expect(sink.bufferedBytes()).toBe(0);
@@ -66,6 +66,34 @@ describe("HttpAudioSink", () => {
     const wav = await rig("wav");
     wav.sink.open({});
     expect(wav.res.body).toHaveLength(44);
+  });
+
+  it.each([
+    ["wav", "720"],
+    ["ogg", "720"],
+    // The opening frame stands before the first of the session.
+    ["ulaw", "700"],
+    // 3,456 samples of silence, and 1,105 that decoders are late: tested in live-container.test.ts.
+    ["mp3", "529.958"],
+  ] as const)(
+    "tells where the body of %s begins on the timeline, opening silence counted",
+    async (name, startMs) => {
+      const { res, sink } = await rig(name);
+      sink.sendText(JSON.stringify({ type: "hello", audio: { start_ms: 720 } }));
+      sink.open({});
+      expect(res.headers["voicewire-start-ms"]).toBe(startMs);
+    },
+  );
+
+  it("puts no silence behind frames that an MP3 encoder still holds: the head goes with the next ones", async () => {
+    const pcm = { bytes: new Uint8Array(960), isFrame: true };
+    const { res, sink } = await rig("mp3");
+    sink.sendAll([pcm]);
+    sink.open({});
+    expect(res.body).toHaveLength(0);
+    expect(res.headers["voicewire-start-ms"]).toBe("-46.042");
+    sink.sendAll([pcm, pcm, pcm, pcm]);
+    expect(res.body.length).toBeGreaterThan(0);
   });
 
   it("writes nothing more to a blocked client, says how much waits, and goes on in order when it reads", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../src/errors.ts";
+import { silentLog } from "../../../src/kit/log.ts";
 import type { UtteranceDoneEvent, Waterfall } from "../../../src/protocol/events.ts";
 import { newTimes, waterfallOf } from "../../../src/session/segment-times.ts";
 import { countingUlaw, createRig } from "../../helpers/session-rig.ts";
@@ -192,6 +193,49 @@ describe("the waterfall", () => {
     ])
       expect(text).toContain(`voicewire_stage_seconds_count{stage="${stage}"} 2`);
     expect(text).toMatch(/voicewire_stage_seconds_bucket\{stage="total",le="0.01"\} 0/);
+  });
+
+  it("of an utterance that was cut and went on is counted once a segment, however often it is cut", () => {
+    const { rig, send, sink } = start();
+    const answering = new Answering(rig, { msPerChar: 50 });
+    send({ type: "text", text: "One is here. ", voice_id: VOICE });
+    send({ type: "text", text: "Two follows it and goes on for quite a while, as it should be. " });
+    send({ type: "text", text: "Three comes last, and is longer than the ones before it by some way." });
+    send({ type: "end" });
+    answering.run(1500);
+    send({ type: "interrupt" });
+    send({ type: "resume" });
+    // It waits to go on, and nothing more of it has been heard.
+    send({ type: "interrupt" });
+    send({ type: "resume" });
+    answering.run(15_000);
+    const told = sink.eventsOf("utterance.done").map(({ segments }) => segments.length);
+    expect(told).toHaveLength(3);
+    expect(told[0]).toBeGreaterThan(0);
+    const all = told.at(-1) ?? 0;
+    expect(all).toBeGreaterThan(told[0] ?? 0);
+    expect(rig.counters.stages.render()).toContain(`voicewire_stage_seconds_count{stage="total"} ${all}\n`);
+  });
+
+  it("of every segment is in the log, under its session and without its text", () => {
+    const lines: { readonly fields: object; readonly message: string }[] = [];
+    const debug = (fields: object, message: string) => lines.push({ fields, message });
+    const rig = createRig({}, undefined, { ...silentLog, debug });
+    const { send, sink } = rig.join("format=ulaw_8000", "demo");
+    send({ type: "text", text: "One is here. ", voice_id: VOICE, utterance_id: "u" });
+    send({ type: "text", text: "Two follows it and goes on for quite a while, as it should be. " });
+    send({ type: "end" });
+    new Answering(rig, { msPerChar: 20 }).run(5000);
+    const [done] = sink.eventsOf("utterance.done");
+    expect(done?.segments.length).toBeGreaterThan(1);
+    const { latency, segments } = done ?? {};
+    expect(lines).toEqual([
+      {
+        fields: { session: "demo", utterance: "u", outcome: "done", latency, segments },
+        message: "Utterance over",
+      },
+    ]);
+    expect(JSON.stringify(lines)).not.toContain("follows");
   });
 
   it("of times in fractions sums to the microsecond, and never has a stage below zero", () => {
