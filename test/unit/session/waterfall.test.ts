@@ -197,7 +197,7 @@ describe("the waterfall", () => {
 
   it("of an utterance that was cut and went on is counted once a segment, however often it is cut", () => {
     const { rig, send, sink } = start();
-    const answering = new Answering(rig, { msPerChar: 50 });
+    const answering = new Answering(rig, { msPerChar: 50, delayMs: 1000 });
     send({ type: "text", text: "One is here. ", voice_id: VOICE });
     send({ type: "text", text: "Two follows it and goes on for quite a while, as it should be. " });
     send({ type: "text", text: "Three comes last, and is longer than the ones before it by some way." });
