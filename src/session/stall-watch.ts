@@ -10,6 +10,11 @@ import type { Utterance } from "./utterance.ts";
 /** With more audio than this in hand there is time to wait for a better boundary, ms. */
 const DRY_MS = 600;
 const MIN_CHECK_MS = 10;
+/**
+ * How many times `stallMs` words that are held back for cleaning and rules wait for the next token when they are all
+ * there is: what follows would be said wrong, so that a short silence is better.
+ */
+const HELD_STALLS = 4;
 
 export interface StallWatchOptions {
   readonly clock: Clock;
@@ -105,15 +110,17 @@ export class StallWatch {
           : quietMs >= gapMs / 2 || dryMs >= stallMs
             ? "sentence"
             : null;
-    if (rank !== null && utterance.cutNow(rank, nowMs)) {
+    const heldLeftMs = utterance.hasHeldText ? HELD_STALLS * stallMs - quietMs : Number.POSITIVE_INFINITY;
+    const isCut = rank !== null && utterance.cutNow(rank, nowMs);
+    if (isCut || (heldLeftMs <= 0 && utterance.cutHeld(nowMs))) {
       this.#dryFromMs = null;
       this.#options.counters.stallCuts += 1;
       this.#options.onCut();
       return;
     }
     if (rank === "word") this.#options.onSettled(utterance);
-    // Dried up: half a word is all there is.
-    if (isDriedUp) this.#sleepFor(idleLeftMs);
+    // Dried up: half a word is all there is, or what is held back.
+    if (isDriedUp) this.#sleepFor(heldLeftMs > 0 ? Math.min(heldLeftMs, idleLeftMs) : idleLeftMs);
     else this.#wakeIn(gapMs / 4);
   }
 }

@@ -8,7 +8,7 @@ import type { DialogueCommand, SpeakCommand, TextCommand, TextOptions } from "..
 import type { Timing } from "../protocol/vocabulary.ts";
 import { TagBalance } from "../text/balance.ts";
 import { isBlank } from "../text/characters.ts";
-import { type Segment, Segmenter } from "../text/segmenter.ts";
+import { type Segment, Segmenter, type SegmenterOptions } from "../text/segmenter.ts";
 import { SpokenText } from "../text/spoken-text.ts";
 import { TokenPace } from "../text/token-pace.ts";
 import type { CueTracks } from "./cue-tracks.ts";
@@ -112,7 +112,6 @@ export class Utterance {
     this.id = options.id;
     this.#options = options;
     this.template = template;
-    this.#segmenter = template.kind === "tokens" ? new Segmenter() : null;
     this.idleFromMs = options.acceptedMs;
     this.priority = own.priority ?? 0;
     const { textDefaults } = options;
@@ -125,6 +124,8 @@ export class Utterance {
             replacements: own.replacements ?? textDefaults.replacements ?? [],
           },
     );
+    this.#segmenter =
+      template.kind === "tokens" ? new Segmenter({ placeBefore: placesOf(this.#text) }) : null;
     this.segments = new SegmentQueue(this.#text, options.acceptedMs);
     this.voiceIds =
       template.kind === "dialogue"
@@ -139,7 +140,7 @@ export class Utterance {
     utterance.#text.append(command.text);
     utterance.#text.end();
     utterance.segments.noteArrival(options.acceptedMs);
-    utterance.segments.add(wholeSegments(utterance.#text.spoken), options.acceptedMs);
+    utterance.segments.add(wholeSegments(utterance.#text), options.acceptedMs);
     utterance.isTextEnded = true;
     return utterance;
   }
@@ -192,9 +193,16 @@ export class Utterance {
 
   /** Tokens have dried up: cuts at the best boundary of at least this rank; true if anything can be spoken now. */
   cutNow(rank: "sentence" | "clause" | "word", nowMs: number): boolean {
-    if (rank === "word") this.#push(this.#text.flush(), nowMs);
+    if (rank === "word") this.#push(this.#text.lull("short"), nowMs);
     this.segments.add(this.#segmenter?.cutNow(rank) ?? [], nowMs);
     return this.hasSegment;
+  }
+
+  /** Tokens stay away, and what is held back is all there is: speaks what of it reads as whole; true as for `cutNow`. */
+  cutHeld(nowMs: number): boolean {
+    // Whoever was told to pause cannot send what would decide it.
+    this.#push(this.isPaused ? this.#text.flush() : this.#text.lull("long"), nowMs);
+    return this.cutNow("word", nowMs);
   }
 
   /** Elements that were opened and not closed, or closed and not opened. */
@@ -210,6 +218,10 @@ export class Utterance {
   /** Text that is in no segment yet. */
   get hasUncutText(): boolean {
     return (this.#segmenter?.pendingChars ?? 0) + this.#text.heldChars > 0;
+  }
+  /** Some of it waits for what follows it. */
+  get hasHeldText(): boolean {
+    return this.#text.heldChars > 0;
   }
   /** Something can be spoken. */
   get hasSegment(): boolean {
@@ -328,13 +340,20 @@ export class Utterance {
   }
 }
 
-function wholeSegments(spoken: string): Segment[] {
+/** Where a text may be cut: not inside what is said for something else. */
+function placesOf(text: SpokenText): Required<SegmenterOptions>["placeBefore"] {
+  return (at, maxChars) => text.placeBefore(at, maxChars);
+}
+
+function wholeSegments(text: SpokenText): Segment[] {
+  const { spoken } = text;
   if (isBlank(spoken)) return [];
   if (spoken.length <= WHOLE_MAX_CHARS) return [{ text: spoken, start: 0, end: spoken.length }];
   const segmenter = new Segmenter({
     firstMaxChars: WHOLE_MAX_CHARS,
     maxChars: WHOLE_MAX_CHARS,
     minChars: [WHOLE_MAX_CHARS],
+    placeBefore: placesOf(text),
   });
   return [...segmenter.push(spoken), ...segmenter.end()];
 }

@@ -19,6 +19,11 @@ export interface SegmenterOptions {
    * end); the last number goes for all that follow. A blank line ends a piece of any length. `[0]`: each sentence alone.
    */
   readonly minChars?: readonly number[];
+  /**
+   * The last place up to `at` that is not inside something that is not to be cut: what is said for other text, as far
+   * as that is no longer than `maxChars`. Asked about text that was pushed, or is being pushed.
+   */
+  readonly placeBefore?: (at: number, maxChars: number) => number;
 }
 
 /** A piece to be spoken. Offsets are UTF-16, into all text pushed so far, `end` exclusive. */
@@ -56,6 +61,7 @@ export class Segmenter {
   );
   readonly #places = new CutPlaces();
   readonly #wholes: Wholes;
+  readonly #barred: (at: number, maxChars: number) => number;
   /** Boundaries inside an element that is open: places to cut only if it gets too long. */
   #inside: Boundary[] = [];
   /** Text from `#start` on. */
@@ -75,6 +81,7 @@ export class Segmenter {
     this.#firstMaxChars = Math.min(Math.max(options.firstMaxChars ?? 100, 1), this.#maxChars);
     this.#minChars = options.minChars ?? MIN_CHARS;
     this.#wholes = new Wholes(this.#maxChars);
+    this.#barred = options.placeBefore ?? ((at) => at);
   }
 
   /** UTF-16 code units that were pushed and are in no segment yet. */
@@ -192,7 +199,17 @@ export class Segmenter {
     // Nothing to speak before it ("***", an opening dash): that stays with what follows.
     if (boundary.spokenEnd <= this.#start || boundary.at <= this.#start) return;
     if (boundary.at > this.#wholes.openAt) this.#inside.push(boundary);
-    else if (this.#wholes.placeBefore(boundary.at) === boundary.at) this.#accept(boundary);
+    else if (this.#placeBefore(boundary.at) === boundary.at) this.#accept(boundary);
+  }
+
+  /** The last place up to `at` where nothing is cut that belongs together. */
+  #placeBefore(at: number): number {
+    let place = at;
+    for (;;) {
+      const before = this.#barred(this.#wholes.placeBefore(place), this.#maxChars);
+      if (before === place) return place;
+      place = before;
+    }
   }
 
   #accept(boundary: Boundary): void {
@@ -259,7 +276,7 @@ export class Segmenter {
 
   #wordStart(max: number): number {
     const text = this.#pending.slice(0, this.#settled - this.#start);
-    return this.#wholes.placeBefore(this.#start + lastUnspacedWordStart(text, max - this.#start));
+    return this.#placeBefore(this.#start + lastUnspacedWordStart(text, max - this.#start));
   }
 
   #cutInsideWord(): number {
@@ -267,7 +284,7 @@ export class Segmenter {
     if (length < Math.max(4 * this.#maxChars, 1000) || this.#settled < this.#nextTryInside) return -1;
     const weak = this.#places.last("weak", this.#settled);
     if (weak > this.#start) return weak;
-    const at = this.#wholes.placeBefore(this.#start + lastGraphemeStart(this.#pending.slice(0, length)));
+    const at = this.#placeBefore(this.#start + lastGraphemeStart(this.#pending.slice(0, length)));
     if (at > this.#start) return at;
     // One grapheme as long as that: look again when it is twice as long, so that time stays linear.
     this.#nextTryInside = this.#settled + length;
@@ -277,7 +294,7 @@ export class Segmenter {
   /** Whether the stalled text may be cut at its end: something to speak, nothing whole, no half of a line end. */
   #isOpenTo(end: Boundary): boolean {
     if (end.spokenEnd <= this.#start || this.#pending.charAt(end.at - this.#start - 1) === "\r") return false;
-    return this.#wholes.placeBefore(end.at) === end.at;
+    return this.#placeBefore(end.at) === end.at;
   }
 
   #cut(at: number): void {

@@ -33,6 +33,11 @@ export class SpokenText {
     return this.#take(this.#preparer === null ? text : this.#preparer.push(text));
   }
 
+  /** Text stands still: settles what reads as whole, after a `short` wait only what can hardly go on. */
+  lull(wait: "short" | "long"): string {
+    return this.#take(this.#preparer?.lull(wait) ?? "");
+  }
+
   /** Nothing may be waited for: what was held back is settled as it stands. */
   flush(): string {
     return this.#take(this.#preparer?.flush() ?? "");
@@ -60,6 +65,11 @@ export class SpokenText {
         { spokenStart: start, spokenEnd: end, clientStart: start, clientEnd: end, isSame: true },
       ]
     );
+  }
+
+  /** The last place up to `at` of the spoken text that is not inside a replaced stretch of `maxChars` at most. */
+  placeBefore(at: number, maxChars: number): number {
+    return this.#map?.placeBefore(at, maxChars) ?? at;
   }
 
   /** Client's text up to here has been spoken when the spoken text has up to `spoken`. */

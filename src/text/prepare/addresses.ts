@@ -144,6 +144,12 @@ function mailAt(view: View, start: number): Address | number {
   return { end: at + 1 + domain.length, spoken, isCut: false };
 }
 
+const STOPPED_WORD = /^(?!.*(?::\/\/|www\.))(?!https?:)[a-zA-Z0-9._%+:/-]*[a-zA-Z0-9][.:]$/i;
+/** Whether `text` is a word and its full stop or colon: far more often the end of a sentence than the head of an address. */
+export function isStoppedWord(text: string): boolean {
+  return text.length <= MAX_LOCAL && STOPPED_WORD.test(text);
+}
+
 /** Where what may become an address starts at the end of `text`; its length where there is nothing. */
 export function openAddressStart(text: string): number {
   const { length } = text;

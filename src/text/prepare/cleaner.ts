@@ -3,16 +3,27 @@
  * stretch ahead and is made only once that stretch is known, so that the split makes no difference.
  */
 import type { Cleaning } from "../../protocol/vocabulary.ts";
-import { type AddressStart, addressAt, findAddress, openAddressStart, URL_REST } from "./addresses.ts";
+import {
+  type AddressStart,
+  addressAt,
+  findAddress,
+  isStoppedWord,
+  openAddressStart,
+  URL_REST,
+} from "./addresses.ts";
 import { type Block, blockAt, closingFenceEnd, type Fence } from "./blocks.ts";
 import { openEmojiStart } from "./emoji.ts";
 import { InlineScanner } from "./inline-scanner.ts";
+import { readsAsWhole } from "./letters.ts";
 import { NO_MATCH, skip, WAIT } from "./match.ts";
 import type { CleanSink } from "./sink.ts";
 import { SpecialFinder } from "./special.ts";
 
-/** `more`: text follows; `pause`: it may, and nothing may be waited for; `end`: nothing follows. */
-export type Following = "more" | "pause" | "end";
+/**
+ * `more`: text follows; `lull`: it may, and only markup is waited for; `pause`: it may, and nothing may be waited for;
+ * `end`: nothing follows.
+ */
+export type Following = "more" | "lull" | "pause" | "end";
 
 export class Cleaner {
   readonly #wants: ReadonlySet<Cleaning>;
@@ -56,7 +67,17 @@ export class Cleaner {
     this.#run("more");
   }
 
-  finish(following: "pause" | "end"): void {
+  /**
+   * Text stands still: settles plain words, after a `long` wait addresses and emoji too, where what is held reads as
+   * whole. Markup that is open stays open: as text it would be read out, and a fence that closes taken for one that opens.
+   */
+  lull(wait: "short" | "long"): void {
+    const { text } = this.#inline;
+    const isWhole = wait === "short" ? text === "!" || isStoppedWord(text) : readsAsWhole(text);
+    if (isWhole) this.finish("lull");
+  }
+
+  finish(following: "lull" | "pause" | "end"): void {
     this.#run(following);
     if (following === "end") this.#inline.endLine();
     else this.#inline.line.forget();
@@ -78,8 +99,8 @@ export class Cleaner {
 
   /** No decision starts at or behind this offset yet. */
   #limit(): number {
-    const { text, isFinal } = this.#inline;
-    if (isFinal) return text.length;
+    const { text, following } = this.#inline;
+    if (following !== "more") return text.length;
     const forAddress = this.#wantsUrls ? openAddressStart(text) : text.length;
     return this.#wantsEmoji ? Math.min(forAddress, openEmojiStart(text)) : forAddress;
   }
@@ -197,7 +218,7 @@ export class Cleaner {
 
   #takeAddress(start: AddressStart): boolean {
     const scanner = this.#inline;
-    const address = addressAt(scanner, start);
+    const address = addressAt(scanner.plainView, start);
     if (address === WAIT) return false;
     this.#searchFrom = start.next;
     this.#address = null;

@@ -50,7 +50,12 @@ export class InlineScanner implements View {
   }
 
   get isFinal(): boolean {
-    return this.following !== "more";
+    return this.following === "pause" || this.following === "end";
+  }
+
+  /** For what is no markup: a lull decides that too. */
+  get plainView(): View {
+    return { text: this.text, isFinal: this.following !== "more" };
   }
 
   get beforeText(): string {
@@ -141,7 +146,7 @@ export class InlineScanner implements View {
     if (character === "<") return this.#less();
     if (character === "[") return this.#bracket();
     if (this.#wants.has("emoji")) {
-      const run = emojiRunAt(this, this.at);
+      const run = emojiRunAt(this.plainView, this.at);
       if (run === WAIT) return false;
       if (typeof run !== "number") return this.#emoji(run.start, run.end, run.hasSpaceBehind);
     }
@@ -158,7 +163,9 @@ export class InlineScanner implements View {
   #mark(character: string): boolean {
     if (character === "*" || character === "_" || character === "~") return this.#emphasis(character);
     const next = this.text[this.at + 1];
-    if (next === undefined && !this.isFinal) return false;
+    // "Great!" is said in a lull; should an image begin with the mark, its text is said all the same.
+    const waits = character === "!" ? this.following === "more" : !this.isFinal;
+    if (next === undefined && waits) return false;
     if (character === "!" && next === "[") return this.#image();
     if (character !== "\\" || !ESCAPABLE.test(next ?? "")) return this.#asText();
     this.drop(this.at + 1);
@@ -249,7 +256,7 @@ export class InlineScanner implements View {
     const hasSpaceBefore = start > this.at;
     const after = this.text.codePointAt(end) ?? 0;
     const isAtStart = !hasSpaceBefore && (this.#said === 0 || isSpace(this.#said));
-    const isPause = after === 0 && this.following === "pause";
+    const isPause = after === 0 && this.following !== "end";
     if (isAtStart || (isClosing(after) && !isPause)) this.drop(end);
     else if (hasSpaceBefore) {
       this.keep(start);
@@ -267,7 +274,7 @@ export class InlineScanner implements View {
     if (character === "|") return this.#asText();
     const end = skip(BLANKS, this.text, this.at);
     const next = this.text[end];
-    if (next === undefined && !this.isFinal) return false;
+    if (next === undefined && this.following === "more") return false;
     if (next === "\n" || (next === undefined && this.following === "end")) this.endLine();
     else if (this.#isHeading && next === "#") return this.#closingHashes(end);
     this.keep(end);

@@ -59,6 +59,13 @@ function single(text: string): string | null {
   return text.length === unitsOf(codePoint) ? text : null;
 }
 
+// No colon and no slash: "https:" and "AC/" are halves.
+const WHOLE_END = /[\s\p{Pe}\p{Pf}\p{Sentence_Terminal}"',;\u2026\u060c\u061b\u3001\uff0c\uff1b]$/u;
+/** Whether what ends `text` may be the end of a word: white space, a mark or a bracket stands there. */
+export function readsAsWhole(text: string): boolean {
+  return WHOLE_END.test(text.slice(-1));
+}
+
 /** The code point that ends at `end`; 0 = none. */
 export function codePointBefore(text: string, end: number): number {
   if (end === 0) return 0;

@@ -1,6 +1,6 @@
 /** Says some words otherwise, and writes down where each piece of what is said stands in the client's text. */
 import type { Replacement } from "../../protocol/commands.ts";
-import { codePointBefore } from "./letters.ts";
+import { codePointBefore, readsAsWhole } from "./letters.ts";
 import type { View } from "./match.ts";
 import { RuleMatcher } from "./rule-matcher.ts";
 import type { CleanSink } from "./sink.ts";
@@ -14,8 +14,6 @@ interface Stretch {
   length: number;
   clientLength: number;
   readonly isSame: boolean;
-  /** The first part of it was passed on. */
-  isStarted: boolean;
 }
 
 export class Replacer implements CleanSink, View {
@@ -96,6 +94,11 @@ export class Replacer implements CleanSink, View {
     this.isFinal = false;
   }
 
+  /** Text stands still for long: no longer match is waited for where what is held reads as whole. */
+  lull(): void {
+    if (readsAsWhole(this.text)) this.settle();
+  }
+
   /** What was decided since the last call. */
   take(): string {
     const out = this.#out;
@@ -117,7 +120,7 @@ export class Replacer implements CleanSink, View {
     if (last && isAlike) {
       last.length += length;
       last.clientLength += clientLength;
-    } else this.#stretches.push({ length, clientLength, isSame, isStarted: false });
+    } else this.#stretches.push({ length, clientLength, isSame });
   }
 
   #decide(): void {
@@ -127,8 +130,9 @@ export class Replacer implements CleanSink, View {
     while (at < this.text.length) {
       const before = at === 0 ? this.#before : codePointBefore(this.text, at);
       const { settled, match } = matcher.search(this, at, before);
-      this.#pass(at, settled);
-      at = settled;
+      const to = match === null ? at + this.#wholeLength(settled - at) : settled;
+      this.#pass(at, to);
+      at = to;
       if (match === null) break;
       this.#replace(match.end - match.start, match.rule.to);
       at = match.end;
@@ -136,6 +140,16 @@ export class Replacer implements CleanSink, View {
     if (at > 0) this.#before = codePointBefore(this.text, at);
     this.text = this.text.slice(at);
     if (this.text === "") this.#passRemoved();
+  }
+
+  /** How much of the next `length` units goes on before the rest is decided: what cleaning put there goes on in one. */
+  #wholeLength(length: number): number {
+    let whole = 0;
+    for (const stretch of this.#stretches) {
+      if (whole + stretch.length > length) return stretch.isSame ? length : whole;
+      whole += stretch.length;
+    }
+    return whole;
   }
 
   /** [from, to) stays as it is. */
@@ -147,9 +161,7 @@ export class Replacer implements CleanSink, View {
       if (!stretch) break;
       const length = Math.min(left, stretch.length);
       if (stretch.isSame) this.#map.addSame(length);
-      else if (stretch.isStarted) this.#map.growChange(length);
       else this.#map.addChange(length, stretch.clientLength);
-      stretch.isStarted = length > 0;
       this.#shorten(stretch, length);
       left -= length;
     }
@@ -165,7 +177,6 @@ export class Replacer implements CleanSink, View {
       if (!stretch) break;
       const part = Math.min(left, stretch.length);
       client += stretch.isSame ? part : stretch.clientLength;
-      stretch.isStarted = false;
       this.#shorten(stretch, part);
       left -= part;
     }

@@ -56,14 +56,6 @@ export class SpokenMap {
     });
   }
 
-  /** The last change, which nothing followed yet, is spoken as `length` units more. */
-  growChange(length: number): void {
-    const last = this.#changes.pop();
-    if (!last) return;
-    this.#spokenLength += length;
-    this.#changes.push({ ...last, spokenEnd: this.#spokenLength });
-  }
-
   /**
    * The pieces that touch spoken [start, end), clipped to it. A replaced piece that is clipped keeps its whole client
    * range. Removed pieces at `start` are included, those at `end` are not (they belong to what follows), unless `end`
@@ -104,6 +96,17 @@ export class SpokenMap {
     if (first && last) return { start: first.clientStart, end: last.clientEnd };
     const at = this.toClient(start);
     return { start: at, end: at };
+  }
+
+  /**
+   * The last place up to `spoken` that is a place of the client's text too: what is said for something else stays whole
+   * unless it is longer than `maxChars`, UTF-16 units.
+   */
+  placeBefore(spoken: number, maxChars: number): number {
+    const change = this.#changes[this.#firstFrom(spoken)];
+    if (!change || change.spokenStart >= spoken || change.spokenEnd - change.spokenStart > maxChars)
+      return spoken;
+    return change.spokenStart;
   }
 
   /** Index of the first change that reaches behind `spoken`, or is removed there. */

@@ -47,6 +47,16 @@ export class TextPreparer {
     return this.#replacer.take();
   }
 
+  /**
+   * Text stands still and is to be spoken as far as it is there: settles what may be taken to be whole, the more the
+   * longer the wait was. Half a word and markup that is open stay held, so that what follows still counts for them.
+   */
+  lull(wait: "short" | "long"): string {
+    this.#cleaner?.lull(wait);
+    if (wait === "long") this.#replacer.lull();
+    return this.#replacer.take();
+  }
+
   /** The text pauses here: decides what hung on what would follow; more may come. */
   flush(): string {
     return this.#finish("pause");

@@ -105,6 +105,40 @@ describe("times and offsets of a text that was cleaned", () => {
     expect(segments.length).toBeGreaterThan(2);
   });
 
+  it.each<[string, string, { from: string; to: string }]>([
+    ["a sentence's end", "The VW runs and runs. It is old.", { from: "VW", to: "One. Two. Three" }],
+    [
+      "a clause",
+      `${"word ".repeat(14)}VW ${"word ".repeat(14)}`,
+      { from: "VW", to: "so, then, now, and more" },
+    ],
+    [
+      "a word, where a piece gets too long",
+      `${"word ".repeat(18)}VW ${"word ".repeat(20)}`,
+      {
+        from: "VW",
+        to: "the people's car of old",
+      },
+    ],
+    ["a paragraph", "The VW runs. It is old.", { from: "VW", to: "One.\n\nTwo" }],
+  ])("no piece begins or ends inside what is said for another: %s", (_name, sent, rule) => {
+    for (const isWhole of [false, true]) {
+      const { rig, send, sink, answering } = start();
+      const text = isWhole ? sent.padStart(800 + 10, "word ") : sent;
+      const options = { voice_id: VOICE, utterance_id: "u", replacements: [rule] };
+      if (isWhole) send({ type: "speak", text, ...options });
+      else {
+        send({ type: "text", text, ...options });
+        send({ type: "end" });
+      }
+      answering.run(60_000, 20);
+      const { segments = [] } = sink.eventsOf("utterance.done")[0] ?? {};
+      expect(segments.map(({ start }) => start)).toEqual([0, ...segments.slice(0, -1).map(({ end }) => end)]);
+      expect(segments.length).toBeGreaterThan(1);
+      expect(texts(rig).filter((piece) => piece.includes(rule.to))).toHaveLength(1);
+    }
+  });
+
   it("a receipt is in the client's text", () => {
     const { send, sink, answering } = start();
     send({ type: "speak", text, voice_id: VOICE, utterance_id: "u", ...options });

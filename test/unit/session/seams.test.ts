@@ -191,6 +191,32 @@ describe("silence around an upstream's speech", () => {
 
 describe("pauses between segments", () => {
   it.each([
+    ["a full-width bracket", "（今日は。）", 300],
+    ["corner brackets", "『今日は。』", 300],
+    ["a lenticular bracket", "【今日は。】", 300],
+    ["a half-width corner bracket", "｢今日は。｣ ", 300],
+    ["full-width braces", "［今日は。］｛はい！｝", 300],
+    ["double angle brackets", "《今日は。》", 300],
+    ["a German quote", "„Ja, gut!“ ", 300],
+    ["a French quote behind a space", "« Oui ! » ", 300],
+    ["full-width quotes", "＂今日は。＂", 300],
+    ["a closing tag", "<emphasis>Stop!</emphasis> ", 300],
+    ["a closing tag and a quote", '"<lang xml:lang="de">Ja.</lang >" ', 300],
+    ["an emoji", "This is fine! 😀 ", 300],
+    ["emoji of many parts", "This is fine! 👍🏽👨‍👩‍👧❤️🇩🇪 ", 300],
+    ["a keycap", "This is fine! 1️⃣#⃣ ", 300],
+    ["a clause in a bracket", "（今日は、） ", 120],
+    ["a clause and a tag", "<emphasis>Well,</emphasis> ", 120],
+    ["a word and an emoji", "This is fine 😀 ", 0],
+    ["a word in a tag", "<emphasis>Stop</emphasis> ", 0],
+    ["an opening tag", "Well. Then <emphasis>", 0],
+    ["a line end and a quote", "Before it\n” ", 300],
+    ["a paragraph", "Before it）\n\n", 500],
+  ])("follow the mark behind %s", (_name, text, wantedMs) => {
+    expect(seamPauseMs(text, SEAMS)).toBe(wantedMs);
+  });
+
+  it.each([
     ["a sentence", "Before it. ", 300],
     ["a question in quotes", "“Before it?” ", 300],
     ["a Chinese sentence", "今日は。", 300],

@@ -146,6 +146,113 @@ describe("tokens that dry up", () => {
   });
 });
 
+const MARKDOWN = { clean: ["markdown"] };
+const CODE = { clean: ["code"] };
+const URLS = { clean: ["urls"] };
+const RULES = {
+  replacements: [
+    { from: "New York", to: "N Y" },
+    { from: "New York City", to: "the city" },
+    { from: "SQL", to: "sequel" },
+    { from: "AC/DC", to: "ay see dee see" },
+  ],
+};
+
+describe("tokens that dry up within what cleaning and rules take as one", () => {
+  it.each<[string, string[], object, string[]]>([
+    ["a link", ["See [the li", "nk](https://x.y/z) now."], MARKDOWN, ["See ", "the link now."]],
+    [
+      "a link behind a sentence",
+      ["See it. [the link](https://x", ".y/z) now."],
+      MARKDOWN,
+      ["See it. ", "the link now."],
+    ],
+    ["bold words", ["This is **bo", "ld** text."], MARKDOWN, ["This is ", "bold text."]],
+    ["a fence that opens", ["Look.\n\n``", "`js\nfoo()\n```\n\nDone."], CODE, ["Look.\n\n", "Done."]],
+    ["a fence's first line", ["Look.\n\n```j", "s\nfoo()\n```\n\nDone."], CODE, ["Look.\n\n", "Done."]],
+    ["a fence that closes", ["Look.\n\n```js\nfoo()\n``", "`\n\nDone."], CODE, ["Look.\n\n", "Done."]],
+    ["an address", ["See https://exam", "ple.com/a now."], URLS, ["See ", "example dot com now."]],
+    ["an address at a dot", ["See https://example.", "com/a now."], URLS, ["See ", "example dot com now."]],
+    ["a word that begins as a rule", ["We like SQL", "ite today."], RULES, ["We like ", "SQLite today."]],
+    ["a rule's words", ["We live in New Yo", "rk now."], RULES, ["We live in ", "N Y now."]],
+    ["a match that gets longer", ["In New York ", "City now."], RULES, ["In ", "the city now."]],
+    ["a match that may go on", ["We live in New York", " now."], RULES, ["We live in ", "N Y now."]],
+    [
+      "an address whose end may begin a rule's words",
+      ["See www.a.com ", "today."],
+      { ...URLS, replacements: [{ from: "com now", to: "x" }] },
+      ["See ", "a dot com today."],
+    ],
+    ["a match with a mark in it", ["We hear AC/", "DC now."], RULES, ["We hear ", "ay see dee see now."]],
+  ])("are spoken up to it, and it is said right: %s", (_name, tokens, options, expected) => {
+    for (const gapMs of [300, 600, 1000]) {
+      const { rig, send, stream, answering } = start();
+      stream(tokens, gapMs, options);
+      send({ type: "end" });
+      answering.run(5000);
+      const said = texts(rig);
+      expect(said.join("").replace(/\s+/g, " ")).toBe(expected.join("").replace(/\s+/g, " "));
+      if (gapMs > 300) expect(said.map((text) => text.trim())).toEqual(expected.map((text) => text.trim()));
+    }
+  });
+
+  it.each<[string, string, object]>([
+    ["an address", "https://exam", URLS],
+    ["a link", "[the link of", MARKDOWN],
+    ["a fence", "```js", CODE],
+    ["code", "```js\nfoo() is it.\n``", CODE],
+    ["a word that begins as a rule", "SQL", RULES],
+  ])("and it is all there is: nothing is said, however long it takes: %s", (_name, token, options) => {
+    const { rig, stream } = start();
+    stream([token], 30_000, options);
+    expect(texts(rig)).toEqual([]);
+  });
+
+  it.each<[string, string[], object, string]>([
+    ["a fence", ["``", "`js\nfoo()\n```\n\nDone."], CODE, "Done."],
+    ["a fence that closes", ["```\nfoo()\n``", "`\nDone."], CODE, "Done."],
+    ["a link", ["[the li", "nk](https://x.y/z) now."], MARKDOWN, "the link now."],
+    ["an address", ["https://exam", "ple.com/a now."], URLS, "example dot com now."],
+    ["a rule", ["New Yo", "rk now."], RULES, "N Y now."],
+  ])("for long, and nothing is lost of what follows: %s", (_name, tokens, options, expected) => {
+    const { rig, send, stream, answering } = start();
+    stream(tokens, 10_000, options);
+    send({ type: "end" });
+    answering.run(5000);
+    expect(texts(rig).join("").trim()).toBe(expected);
+  });
+
+  it.each<[string, string, object, string]>([
+    ["a rule's words", "New York ", RULES, "N Y "],
+    ["an address at the end", "See https://x.com/a.", URLS, "See x dot com."],
+    ["emoji", "Well done 🎉 ", { clean: ["emoji"] }, "Well done "],
+    ["a list's item", "- Milk ", MARKDOWN, "Milk "],
+  ])("are spoken after a longer wait where they read as whole: %s", (_name, token, options, expected) => {
+    const { rig, stream, answering } = start();
+    stream([token], 1900, options);
+    expect(texts(rig).join("")).not.toBe(expected);
+    answering.run(200);
+    expect(texts(rig).join("")).toBe(expected);
+  });
+
+  it.each<[string, string, object]>([
+    ["a full stop", "We will see you there.", URLS],
+    ["a colon", "Here is the list:", URLS],
+    ["an exclamation mark", "That is great!", MARKDOWN],
+  ])("are not cut before a sentence's last word: %s", (_name, token, options) => {
+    const { rig, stream } = start();
+    stream([token], 600, options);
+    expect(texts(rig)).toEqual([token]);
+  });
+
+  it("while their speaker was told to pause are settled: it cannot send what would decide", () => {
+    const { rig, stream, sink } = start({ creditChars: 100 });
+    stream([`[${"word ".repeat(40)}`], 5000, MARKDOWN);
+    expect(sink.eventsOf("paused")).toHaveLength(1);
+    expect(texts(rig).join("")).toMatch(/^\[word /);
+  });
+});
+
 describe("the watch", () => {
   it.each([
     ["idle", (_: ReturnType<typeof start>) => undefined],

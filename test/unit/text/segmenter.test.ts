@@ -172,6 +172,48 @@ describe("Segmenter limits", () => {
   });
 });
 
+describe("Segmenter with stretches that are not to be cut", () => {
+  /** What stands between braces is said for something else. */
+  const cut = (text: string, limits: SegmenterOptions = {}): string[] => {
+    const stretches = [...text.matchAll(/\{[^}]*\}/g)].map(({ index, 0: found }) => [
+      index,
+      index + found.length,
+    ]);
+    const placeBefore = (at: number, maxChars: number): number => {
+      const [start = 0, end = 0] = stretches.find(([from = 0, to = 0]) => from < at && at < to) ?? [];
+      return end - start > maxChars ? at : end === 0 ? at : start;
+    };
+    return textsOf(text, { ...limits, placeBefore });
+  };
+  const limits = { firstMaxChars: 12, maxChars: 20 };
+
+  it.each([
+    ["sentences", "{One. Two.} Three. ", {}, ["{One. Two.} ", "Three. "]],
+    ["paragraphs", "{One.\n\nTwo} three. Four", {}, ["{One.\n\nTwo} three. ", "Four"]],
+    ["before a long one", "some {words in one} more", limits, ["some ", "{words in one} more"]],
+    ["behind a long one", "{words in one} more of it", limits, ["{words in one} ", "more of it"]],
+    ["in one too long", "{all these words are one} x", limits, ["{all these ", "words are one} x"]],
+    ["around an element", "a {b <sub> c} d e</sub> f g", limits, ["a ", "{b <sub> c} d e</sub> ", "f g"]],
+    [
+      "without spaces",
+      "今日は{とても良い}天気で",
+      { firstMaxChars: 8, maxChars: 20 },
+      ["今日", "は{とても良い}天気で"],
+    ],
+  ])("%s", (_name, text, options, expected) => {
+    expect(cut(text, options)).toEqual(expected);
+  });
+
+  it("nor when the text stands still", () => {
+    const segmenter = new Segmenter({ placeBefore: (at) => (at > 3 && at < 9 ? 3 : at) });
+    expect(segmenter.push("to {a b c d} e")).toEqual([]);
+    expect(segmenter.cutNow("word")).toEqual([{ text: "to {a b c d} ", start: 0, end: 13 }]);
+    const open = new Segmenter({ placeBefore: (at) => (at > 3 && at < 12 ? 3 : at) });
+    open.push("to {a b c d");
+    expect(open.cutNow("word")).toEqual([{ text: "to ", start: 0, end: 3 }]);
+  });
+});
+
 describe("Segmenter white space and flush", () => {
   it("gives nothing for white space alone, and keeps it with its neighbours", () => {
     expect(textsOf("")).toEqual([]);

@@ -12,8 +12,7 @@ function example(): SpokenMap {
   map.addChange(1, 0);
   map.addSame(1);
   map.addChange(0, 2);
-  map.addChange(5, 2);
-  map.growChange(2);
+  map.addChange(7, 2);
   map.addChange(0, 3);
   return map;
 }
