@@ -60,6 +60,12 @@ export const ERRORS = {
   queue_full: row("The session's queue of utterances is full", 4429, 429, true),
   session_limit: row("The gateway holds as many sessions as it may", 4429, 503, true),
   listener_limit: row("The session holds as many listeners as it may", 4429, 503, true),
+  too_many_refusals: row(
+    "The connection goes on sending what is refused: more than 2000 messages in a second",
+    4429,
+    429,
+    true,
+  ),
   slow_consumer: row(
     "The listener reads too slowly: more events wait than its outbox may hold",
     4408,

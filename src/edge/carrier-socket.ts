@@ -25,6 +25,8 @@ export interface CarrierSocketOptions extends CarrierAuth {
   readonly calls: Calls;
   readonly maxOutboxBytes: number;
   readonly idleSeconds: number;
+  /** Before each message: one socket may bring thousands in a row. */
+  readonly onMessage: () => void;
 }
 
 interface CarrierData extends CarrierKnown {
@@ -79,6 +81,7 @@ function carrierSocket(
       });
     },
     message: (socket, message, isBinary) => {
+      options.onMessage();
       // The library has checked that text is UTF-8.
       socket.getUserData().call?.receive(isBinary ? new Uint8Array(message) : decoder.decode(message));
     },

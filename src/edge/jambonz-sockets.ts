@@ -18,6 +18,8 @@ export interface JambonzSocketsOptions
   readonly firstAudioMs: number;
   /** Model that speaks; "" = the upstream's default. */
   readonly defaultModel: string;
+  /** See MessageSocketsOptions. */
+  readonly onMessage?: () => void;
   /** Each socket belongs to a call that is there already: as many as there may be calls, and none while they drain (503). */
   readonly calls: Calls;
   readonly voices: VoiceNames;
@@ -42,6 +44,7 @@ export function mountJambonzSockets(
     maxMessageBytes: MAX_MESSAGE_BYTES,
     maxBackpressureBytes: MAX_OUTBOX_BYTES + MESSAGE_SLACK_BYTES,
     idleSeconds: options.idleSeconds,
+    onMessage: options.onMessage,
   });
   const deps = depsOf(options);
   const behavior = sockets.behavior<JambonzTtsAddress>({

@@ -1,11 +1,14 @@
 /** `/live/{session}`: the native protocol on a WebSocket. Messages are read at once: their memory is lent. */
 import type { WebSocketBehavior } from "uWebSockets.js";
-import { type GatewayError, toGatewayError } from "../errors.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
+import type { Counters } from "../metrics/counters.ts";
 import { errorBody, parseCommand } from "../protocol/native.ts";
 import { handleCommand } from "../session/commands.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { parseSettings, type SettingsDefaults } from "../session/settings.ts";
+import { MAX_REFUSALS_A_SECOND, Refusals } from "./refusals.ts";
 import { type SocketData, UwsSink } from "./uws-sink.ts";
 import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits, textReader } from "./websocket.ts";
 
@@ -16,6 +19,10 @@ export interface LiveSocketOptions {
   readonly maxMessageBytes: number;
   readonly maxOutboxBytes: number;
   readonly idleSeconds: number;
+  readonly clock: Clock;
+  readonly counters: Counters;
+  /** Before each message: one socket may bring thousands in a row, and nothing else comes to its turn between them. */
+  readonly onMessage: () => void;
 }
 
 /** The connection ended without a close frame (RFC 6455 section 7.4.1). */
@@ -39,6 +46,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
         query: req.getQuery() ?? "",
         sink: null,
         member: null,
+        refusals: new Refusals(),
       };
       acceptUpgrade(res, req, { context, data });
     },
@@ -60,8 +68,9 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       }
     },
     message: (socket, message, isBinary) => {
-      const { member } = socket.getUserData();
-      if (member === null) return;
+      options.onMessage();
+      const { member, sink, refusals } = socket.getUserData();
+      if (member === null || sink?.isClosed !== false) return;
       let utteranceId: string | undefined;
       try {
         const { command, ignored: unknown } = parseCommand(textOf(message, isBinary));
@@ -91,6 +100,10 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
           ...errorBody(error),
           ...(utteranceId === undefined ? {} : { utterance_id: utteranceId }),
         });
+        if (refusals.note(options.clock.nowMs())) {
+          options.counters.connectionsFlooding += 1;
+          refuse(sink, tooManyRefusals());
+        }
       }
     },
     drain: (socket) => {
@@ -110,6 +123,14 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
 /** A client that says good-bye does not come back; one whose connection broke, or that the gateway cut off, may. */
 export function isGoodBye(code: number): boolean {
   return code !== ABNORMAL_CLOSURE && code < FIRST_OWN_CODE;
+}
+
+function tooManyRefusals(): GatewayError {
+  return new GatewayError(
+    "too_many_refusals",
+    `Connection is closed: more than ${MAX_REFUSALS_A_SECOND} of its messages were refused in a second; wait for the answers, and for \`resumed\` after \`paused\``,
+    { retryAfterMs: 1000 },
+  );
 }
 
 function refuse(sink: UwsSink, error: GatewayError): void {

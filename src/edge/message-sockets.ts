@@ -6,6 +6,8 @@ import { UwsPort } from "./uws-port.ts";
 import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits, textReader } from "./websocket.ts";
 
 export interface MessageSocketsOptions {
+  /** Before each message: one socket may bring thousands in a row. */
+  readonly onMessage?: (() => void) | undefined;
   /** A longer message is refused by the state. */
   readonly maxMessageBytes: number;
   /** See SocketLimits. */
@@ -72,6 +74,7 @@ export class MessageSockets {
         data.socket = open(data.request, port);
       },
       message: (ws, message, isBinary) => {
+        this.#options.onMessage?.();
         const { socket } = ws.getUserData();
         let text: string;
         try {

@@ -1,6 +1,7 @@
 /** A client's WebSocket as the fan-out sees it; the only place that sends. */
 import type { Message, SendResult, Sink } from "../fanout/sink.ts";
 import type { Member } from "../session/member.ts";
+import type { Refusals } from "./refusals.ts";
 import { UwsBatchSocket } from "./uws-port.ts";
 
 /** What the server library keeps for each socket. */
@@ -9,6 +10,7 @@ export interface SocketData {
   readonly query: string;
   sink: UwsSink | null;
   member: Member | null;
+  readonly refusals: Refusals;
 }
 
 export class UwsSink extends UwsBatchSocket<SocketData, Message> implements Sink {

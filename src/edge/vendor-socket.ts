@@ -31,6 +31,8 @@ export interface VendorSocketOptions extends Pick<SocketDeps, "upstream" | "cloc
   readonly maxOutboxBytes: number;
   /** Without a word or a pong for so long a client is gone, seconds. */
   readonly idleSeconds: number;
+  /** See MessageSocketsOptions. */
+  readonly onMessage?: () => void;
   /** Most sockets at once; more are refused with 429. */
   readonly maxSockets: number;
   /** See SocketTuning; 0: no limit. */
@@ -72,10 +74,10 @@ interface VendorRequest {
 
 /** Mounts the sockets; every other WebSocket below /v1 is refused with 403, as the vendor does. */
 export function routeVendorSockets(app: TemplatedApp, options: VendorSocketOptions): VendorSockets {
-  const { maxMessageBytes, idleSeconds } = options;
+  const { maxMessageBytes, idleSeconds, onMessage } = options;
   const deps = depsOf(options);
   const maxBackpressureBytes = deps.tuning.maxOutboxBytes + MESSAGE_SLACK_BYTES;
-  const sockets = new MessageSockets({ maxMessageBytes, maxBackpressureBytes, idleSeconds });
+  const sockets = new MessageSockets({ maxMessageBytes, maxBackpressureBytes, idleSeconds, onMessage });
   const isFull = () => sockets.isClosed || sockets.count >= options.maxSockets;
   for (const [path, kind, isMulti] of ROUTES) {
     const behavior = sockets.behavior<VendorRequest>({

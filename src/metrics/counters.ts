@@ -13,6 +13,8 @@ export interface Counters {
   sessionsClosed: number;
   connectionsOpened: number;
   connectionsClosed: number;
+  /** Connections closed because they went on sending what was refused. */
+  connectionsFlooding: number;
   utterancesDone: number;
   utterancesInterrupted: number;
   utterancesFailed: number;
@@ -49,6 +51,7 @@ export function createCounters(): Counters {
     sessionsClosed: 0,
     connectionsOpened: 0,
     connectionsClosed: 0,
+    connectionsFlooding: 0,
     utterancesDone: 0,
     utterancesInterrupted: 0,
     utterancesFailed: 0,

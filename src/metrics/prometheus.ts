@@ -38,6 +38,10 @@ const COUNTERS: Record<
     name: "voicewire_underruns_total",
     help: "Times that audio ran dry in the middle of an utterance",
   },
+  connectionsFlooding: {
+    name: "voicewire_connections_flooding_total",
+    help: "Connections closed because they went on sending what was refused",
+  },
   lateWakes: { name: "voicewire_late_wakes_total", help: "Pacer wakes more than 5 ms late" },
   utterancesCancelled: {
     name: "voicewire_utterances_cancelled_total",

@@ -42,6 +42,8 @@ export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promis
     defaults: { leadMs: 200, maxLeadMs: 10_000 },
     maxOutboxBytes: 65_536,
     idleSeconds: 120,
+    counters: rig.counters,
+    onMessage: () => undefined,
     pageFolder: "/nowhere",
     server: "voicewire/test",
     forward: () => {

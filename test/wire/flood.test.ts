@@ -1,0 +1,32 @@
+/** One client sends far more than anybody should: the others go on, and it is told and closed where it does not stop. */
+import { expect, it } from "vitest";
+import { ERRORS } from "../../src/errors.ts";
+import { speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
+
+const LETTER = JSON.stringify({ type: "text", text: "a", utterance_id: "u" });
+
+it("a hundred thousand one-letter tokens: frames of others leave between them, and who sends on is closed", async () => {
+  await using upstream = await startFakeUpstream(speaking({ msPerChar: 50 }));
+  await using gateway = await gatewayAt(upstream.url);
+  await using listener = await TestClient.connect(
+    gateway,
+    "/live/calm?format=ulaw_8000&events=none&lead_ms=0",
+  );
+  listener.send({ type: "speak", text: "Nobody else should hear anything of the flood at all." });
+  await listener.next("utterance.started");
+  const flooder = await TestClient.connect(gateway, "/live/flood?format=none&events=none");
+  const told: Record<string, unknown>[] = [];
+  flooder.socket.on("message", (data) => told.push(JSON.parse(String(data)) as Record<string, unknown>));
+  // As one piece, so that they are read in one go.
+  for (let sent = 0; sent < 100_000; sent += 1) flooder.socket.send(LETTER);
+  const { code } = await flooder.untilClosed();
+  expect(code).toBe(ERRORS.too_many_refusals.closeCode);
+  expect(told.filter(({ type }) => type === "paused")).toHaveLength(1);
+  expect(told.at(-1)).toMatchObject({ type: "error", code: "too_many_refusals", retry_after_ms: 1000 });
+  expect(told.filter(({ code: own }) => own === "text_too_long")).toHaveLength(2001);
+  // What was accepted is spoken, and the listener of another session hears all of its own.
+  await listener.next("utterance.done");
+  const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  expect(metrics).toContain("voicewire_connections_flooding_total 1");
+});
