@@ -25,14 +25,17 @@ export function addWord(words: ShownWord[], word: Word): void {
   words.splice(place, 0, word);
 }
 
-/** Adds what can be told of words from characters alone: runs between spaces that have a letter or a digit. */
+/**
+ * Adds what can be told of words from characters alone: runs between spaces that have a letter or a digit. What takes no time
+ * is not said: tags, and what was taken out.
+ */
 export function addCharacters(words: ShownWord[], event: CharactersEvent): void {
   for (const run of runsOf(event)) {
     const last = words.at(-1);
     if (last !== undefined && run.start < last.end) continue;
     if (last?.isProvisional && last.end === run.start && run.start === event.start) {
       words[words.length - 1] = { ...last, text: last.text + run.text, end: run.end, end_ms: run.end_ms };
-    } else if (SPEAKABLE.test(run.text)) words.push(run);
+    } else if (SPEAKABLE.test(run.text) && run.end_ms > run.start_ms) words.push(run);
   }
 }
 

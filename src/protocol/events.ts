@@ -132,7 +132,7 @@ export interface UtteranceDoneEvent extends EventBase {
   readonly end_ms: number;
   /** Silence after `end_ms` that fills the last frame. */
   readonly pad_ms: number;
-  /** As the upstream billed it; null where it did not say. */
+  /** What the upstream has said all requests for it cost, spoken or not; null where it did not say. */
   readonly characters_billed: number | null;
   /** Characters (UTF-16) of the client's text that were sent upstream; where it was cut or failed, that were heard. */
   readonly characters_spoken: number;

@@ -125,6 +125,7 @@ function admit(session: Session, command: SpeakCommand | TextCommand | DialogueC
     id: session.queue.admit(command.utterance_id),
     acceptedMs: session.nowMs(),
     textDefaults: session.textDefaults,
+    defaultModel: session.defaultModel,
   };
 }
 

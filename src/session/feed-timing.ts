@@ -48,7 +48,7 @@ export class FeedTiming {
     this.#soundMeter = new SoundMeter(run.sourceFormat);
     this.#timing = new SegmentTiming({ text: segment.text, textStart: 0 });
     this.#words = new WordTracker({
-      words: new WordScanner(),
+      words: new WordScanner(0, utterance.isExpressive),
       text: segment.text,
       boundaries: utterance.joints.map((at) => at - segment.start).filter((at) => at > 0),
     });

@@ -23,8 +23,6 @@ export class KeptRun implements Run {
   readonly requestId: string | null;
   readonly isComplete = true;
   readonly error = null;
-  /** Told when it was asked for. */
-  readonly characterCost = null;
   readonly #options: KeptRunOptions;
   #chunks: readonly SynthesisChunk[];
 

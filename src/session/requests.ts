@@ -4,6 +4,7 @@
  * budget allows.
  */
 import { type GatewayError, toGatewayError } from "../errors.ts";
+import type { StitchBy } from "../upstream/stitching.ts";
 import { READ_BYTES } from "../upstream/types.ts";
 import type { Audience } from "./audience.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
@@ -58,6 +59,8 @@ export class Requests {
   #defaultVoice: string | null = null;
   #isAskingVoice = false;
   #isClosed = false;
+  /** Utterances whose upstream refused what it was told of the text around: the rest of them is asked for without. */
+  readonly #stitchBy = new WeakMap<Utterance, StitchBy>();
 
   constructor(options: RequestsOptions) {
     this.#options = options;
@@ -220,26 +223,32 @@ export class Requests {
       utterance.sourceFormat = chooseSourceFormat(audience.needs(), deps.tuning.opusBitrateKbps);
     }
     if (!utterance.namesVoice) utterance.voiceIds = [this.#defaultVoice ?? ""];
+    const choice = {
+      outputFormat: utterance.sourceFormat,
+      wantsTiming: audience.wantsTiming,
+      voiceId: utterance.voiceIds[0] ?? "",
+      modelId: deps.tuning.defaultModel,
+    };
+    const around = {
+      before: utterance.spoken.spoken.slice(0, segment.start),
+      behind: utterance.textBehind(segment),
+      requestIds: [...utterance.requestIds, ...this.#unspokenIds(utterance)],
+    };
+    const stitchedBy = (by: StitchBy) =>
+      speechRequest(utterance.template, segment, { choice, neighbours: { ...around, by } });
     return new SegmentRun({
       upstream: deps.upstream,
-      request: speechRequest(utterance.template, segment, {
-        choice: {
-          outputFormat: utterance.sourceFormat,
-          wantsTiming: audience.wantsTiming,
-          voiceId: utterance.voiceIds[0] ?? "",
-          modelId: deps.tuning.defaultModel,
-        },
-        neighbours: {
-          before: utterance.spoken.spoken.slice(0, segment.start),
-          behind: utterance.textBehind(segment),
-          requestIds: [...utterance.requestIds, ...this.#unspokenIds(utterance)],
-        },
-      }),
+      request: stitchedBy(this.#stitchBy.get(utterance) ?? "ids"),
+      restitched: (by) => {
+        this.#stitchBy.set(utterance, by);
+        return stitchedBy(by);
+      },
       segment,
       clock: deps.clock,
       counters: deps.counters,
       firstAudioMs: deps.tuning.firstAudioMs,
       ...(keepsBytes(utterance.sourceFormat) ? {} : { blocks: deps.blocks }),
+      onBilled: (characters) => utterance.noteBilled(characters),
       onProgress: this.#options.onProgress,
     });
   }

@@ -11,6 +11,7 @@ import type { BlockPool } from "../kit/block-pool.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Counters } from "../metrics/counters.ts";
 import type { Timing } from "../protocol/vocabulary.ts";
+import { type StitchBy, stitchInstead } from "../upstream/stitching.ts";
 import type {
   Synthesis,
   SynthesisChunk,
@@ -34,7 +35,6 @@ export interface Run {
   readonly error: GatewayError | null;
   readonly hasChunk: boolean;
   readonly waitingBytes: number;
-  readonly characterCost: number | null;
   readonly requestId: string | null;
   /** Whether its text is to be timed, by estimate where nothing else comes. */
   readonly wantsTiming: boolean;
@@ -50,6 +50,8 @@ export interface Run {
 export interface SegmentRunOptions {
   readonly upstream: Upstream;
   readonly request: SynthesisRequest;
+  /** The same speech with less said of the text around, where the upstream refuses it. Default: it is not asked for so. */
+  readonly restitched?: (by: StitchBy) => SynthesisRequest;
   readonly segment: TimedSegment;
   readonly clock: Clock;
   readonly counters: Counters;
@@ -60,6 +62,8 @@ export interface SegmentRunOptions {
    * and is the taker's to keep.
    */
   readonly blocks?: BlockPool;
+  /** The upstream has said what a try costs, characters; also of one whose audio is not spoken. */
+  readonly onBilled?: (characters: number) => void;
   /** Something new can be taken, or the run ended or failed. */
   readonly onProgress: () => void;
 }
@@ -71,6 +75,7 @@ export class SegmentRun implements Run {
   readonly wantsTiming: boolean;
   #sound: SoundFinder;
   readonly #options: SegmentRunOptions;
+  #request: SynthesisRequest;
   #synthesis: Synthesis | null = null;
   #retryTimer: Timer | null = null;
   #lateTimer: Timer | null = null;
@@ -80,11 +85,11 @@ export class SegmentRun implements Run {
   #isHeld = false;
   #isEnded = false;
   #error: GatewayError | null = null;
-  characterCost: number | null = null;
   requestId: string | null = null;
 
   constructor(options: SegmentRunOptions) {
     this.#options = options;
+    this.#request = options.request;
     this.segment = options.segment;
     this.sourceFormat = options.request.outputFormat;
     this.wantsTiming = options.request.wantsTiming;
@@ -153,7 +158,7 @@ export class SegmentRun implements Run {
     const { times } = this.segment;
     times.sentMs = clock.nowMs();
     counters.upstreamRequests += 1;
-    this.#synthesis = this.#options.upstream.open(this.#options.request, {
+    this.#synthesis = this.#options.upstream.open(this.#request, {
       requestSent: () => {
         times.sentMs = clock.nowMs();
         this.#awaitAudio();
@@ -197,8 +202,8 @@ export class SegmentRun implements Run {
 
   #onHead(head: SynthesisHead): void {
     this.segment.times.headersMs = this.#options.clock.nowMs();
-    this.characterCost = head.characterCost ?? null;
     this.requestId = head.requestId ?? null;
+    if (head.characterCost !== undefined) this.#options.onBilled?.(head.characterCost);
   }
 
   #onChunk(chunk: SynthesisChunk): void {
@@ -233,8 +238,8 @@ export class SegmentRun implements Run {
     this.#synthesis = null;
     const { clock, counters } = this.#options;
     counters.upstreamErrors += 1;
-    const delayMs = RETRY_DELAYS_MS[this.#tries - 1];
-    if (this.#isTaken || delayMs === undefined || !mayPass(error)) {
+    const delayMs = this.#isTaken ? undefined : this.#delayBeforeNext(error);
+    if (delayMs === undefined) {
       this.#error = error;
       this.#options.onProgress();
       return;
@@ -245,12 +250,22 @@ export class SegmentRun implements Run {
     this.#retryTimer = clock.at(clock.nowMs() + waitMs, () => this.#open());
   }
 
+  /** How long to wait before it is asked for again, ms; undefined: it is not. A refusal of context is answered at once. */
+  #delayBeforeNext(error: GatewayError): number | undefined {
+    const { restitched } = this.#options;
+    const instead = restitched === undefined ? null : stitchInstead(this.#request, error);
+    if (restitched !== undefined && instead !== null) {
+      this.#request = restitched(instead);
+      if (!mayPass(error)) return 0;
+    }
+    return mayPass(error) ? RETRY_DELAYS_MS[this.#tries - 1] : undefined;
+  }
+
   /** What came of this try is not spoken. */
   #forget(): void {
     this.#chunks.clear();
     this.#isHeld = false;
     this.#sound = new SoundFinder(this.sourceFormat);
-    this.characterCost = null;
     this.requestId = null;
     const { times } = this.segment;
     times.headersMs = 0;

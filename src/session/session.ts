@@ -159,6 +159,9 @@ export class Session {
   get textDefaults() {
     return this.#deps.tuning.textDefaults;
   }
+  get defaultModel(): string {
+    return this.#deps.tuning.defaultModel;
+  }
 
   /** Number and place for an event to one connection only. */
   base(): { seq: number; at_ms: number } {

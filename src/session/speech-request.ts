@@ -1,7 +1,7 @@
 /** What is asked of the upstream for a segment: the client's options, and what tells the upstream of its neighbours. */
 import type { DialogueCommand, SpeakCommand, TextCommand } from "../protocol/commands.ts";
 import type { Segment } from "../text/segmenter.ts";
-import { type Stitch, stitch } from "../upstream/stitching.ts";
+import { type Stitch, type StitchBy, stitch } from "../upstream/stitching.ts";
 import type { DialogueRequest, SpeechRequest } from "../upstream/types.ts";
 
 export type RequestTemplate =
@@ -23,6 +23,8 @@ export interface Neighbours {
   readonly behind: string;
   /** `request-id`s of the segments before it. */
   readonly requestIds: readonly string[];
+  /** What of this the upstream is told. */
+  readonly by: StitchBy;
 }
 
 export function speechRequest(
@@ -67,8 +69,8 @@ function inputsFrom({ inputs }: DialogueCommand, start: number): DialogueRequest
   });
 }
 
-function stitchOf(modelId: string, isLogged: boolean | undefined, neighbours: Neighbours): Stitch {
-  return stitch({ modelId, isLogged: isLogged ?? true, ...neighbours });
+function stitchOf(modelId: string, isLogged: boolean | undefined, { by, ...around }: Neighbours): Stitch {
+  return stitch({ modelId, isLogged: isLogged ?? true, ...around }, by);
 }
 
 function sharedOptions(options: Omit<SpeakCommand, "type" | "text"> | DialogueCommand) {

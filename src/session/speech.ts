@@ -306,9 +306,6 @@ export class Speech {
 
   #finishFeed(feed: SegmentFeed): void {
     const { run, utterance } = feed;
-    if (run.characterCost !== null) {
-      utterance.charactersBilled = (utterance.charactersBilled ?? 0) + run.characterCost;
-    }
     if (run.error !== null && !feed.isWhole) {
       this.#fail(utterance, run.error);
       return;

@@ -5,6 +5,7 @@
  *      \______________________\______________________________\-- interrupt, failure --> gone (until resumed)
  */
 import type { DialogueCommand, SpeakCommand, TextCommand, TextOptions } from "../protocol/commands.ts";
+import { isExpressiveModel } from "../protocol/elevenlabs/models.ts";
 import type { Timing } from "../protocol/vocabulary.ts";
 import { TagBalance } from "../text/balance.ts";
 import { isBlank } from "../text/characters.ts";
@@ -55,6 +56,8 @@ export interface UtteranceOptions {
   readonly acceptedMs: number;
   /** How the text is made ready, where the command does not say. */
   readonly textDefaults: TextOptions;
+  /** The model where the command names none; default: the upstream's own. */
+  readonly defaultModel?: string;
 }
 
 export class Utterance {
@@ -75,6 +78,8 @@ export class Utterance {
   /** Since when no text has come. */
   idleFromMs: number;
   readonly priority: number;
+  /** Its model acts on `[laughs]` and does not say it. */
+  readonly isExpressive: boolean;
   /** Marks to echo when it has been played. */
   marks: string[] = [];
   /** Timeline bounds; null until its first, its last audio was pushed. */
@@ -96,6 +101,7 @@ export class Utterance {
   cues: CueTracks | null = null;
   timing: Timing | "none" = "none";
   charactersSpoken = 0;
+  /** Of all requests made for it, also those that were aborted and made again; null: the upstream has told of none. */
   charactersBilled: number | null = null;
   sourceFormat = "";
   voiceIds: readonly string[];
@@ -107,7 +113,7 @@ export class Utterance {
   private constructor(
     options: UtteranceOptions,
     template: RequestTemplate,
-    own: TextOptions & { priority?: number },
+    own: TextOptions & { priority?: number; model_id?: string },
   ) {
     this.id = options.id;
     this.#options = options;
@@ -116,12 +122,14 @@ export class Utterance {
     this.priority = own.priority ?? 0;
     const { textDefaults } = options;
     const isDialogue = template.kind === "dialogue";
+    this.isExpressive = isDialogue || isExpressiveModel(own.model_id ?? options.defaultModel ?? "");
     this.#text = new SpokenText(
       isDialogue
         ? {}
         : {
             clean: own.clean ?? textDefaults.clean ?? [],
             replacements: own.replacements ?? textDefaults.replacements ?? [],
+            dropsAudioTags: !this.isExpressive,
           },
     );
     this.#segmenter =
@@ -240,6 +248,11 @@ export class Utterance {
     return segment;
   }
 
+  /** The upstream has begun to answer a request for it, and told what that costs. */
+  noteBilled(characters: number): void {
+    this.charactersBilled = (this.charactersBilled ?? 0) + characters;
+  }
+
   /** The upstream has finished a request for it. */
   noteRequest(requestId: string): void {
     this.requestIds = [...this.requestIds.slice(-2), requestId];
@@ -305,9 +318,7 @@ export class Utterance {
     this.words = [];
     // They may be of text that is now to come.
     this.requestIds = [];
-    if (this.isResumed) return;
-    this.timing = "none";
-    this.charactersBilled = null;
+    if (!this.isResumed) this.timing = "none";
   }
 
   /** Makes it ready to go on with what was kept when it was cut. */

@@ -7,7 +7,7 @@ import { unitsOf } from "./characters.ts";
 /** Code points of the longest `<...>`; SSML phonemes are about 80. An open one keeps speech waiting: bounded. */
 const MAX_TAG = 512;
 /** Code points of the longest `[...]`; audio tags are a few words. */
-const MAX_BRACKET_TAG = 64;
+export const MAX_BRACKET_TAG = 64;
 
 const LESS = 0x3c;
 const GREATER = 0x3e;

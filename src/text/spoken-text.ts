@@ -6,31 +6,46 @@ import type { TextOptions } from "../protocol/commands.ts";
 import type { MapPiece, SpokenMap } from "./prepare/spoken-map.ts";
 import { TextPreparer } from "./prepare/text-preparer.ts";
 
-/** Client's text in, spoken text out; without options both are one, and nothing is kept. */
+export interface SpokenTextOptions extends TextOptions {
+  /** Whether `[laughs]` is left out: the model would read it. */
+  readonly dropsAudioTags?: boolean;
+}
+
+/** Where an audio tag may begin, and markup that may hold what looks like one. */
+const MARKUP_START = /[<[]/;
+
+/** Client's text in, spoken text out; where nothing is to be changed both are one, and nothing is kept. */
 export class SpokenText {
-  readonly #preparer: TextPreparer | null;
-  readonly #map: SpokenMap | null;
+  readonly #options: Required<SpokenTextOptions>;
+  #preparer: TextPreparer | null = null;
   /** What the client sent so far. */
   client = "";
   /** What of it is settled, as it will be spoken. */
   spoken = "";
   isEnded = false;
 
-  constructor({ clean = [], replacements = [] }: TextOptions) {
-    this.#preparer =
-      clean.length === 0 && replacements.length === 0 ? null : new TextPreparer({ clean, replacements });
-    this.#map = this.#preparer?.map ?? null;
+  constructor({ clean = [], replacements = [], dropsAudioTags = false }: SpokenTextOptions) {
+    this.#options = { clean, replacements, dropsAudioTags };
+    if (clean.length > 0 || replacements.length > 0) this.#preparer = new TextPreparer(this.#options);
   }
 
-  /** Whether every offset is the same in both texts. */
+  /** Whether every offset so far is the same in both texts. */
   get isSame(): boolean {
-    return this.#map === null;
+    return this.#preparer === null;
   }
 
   /** More of the client's text; returns the spoken text that it settles. */
   append(text: string): string {
     this.client += text;
-    return this.#take(this.#preparer === null ? text : this.#preparer.push(text));
+    if (this.#preparer !== null) return this.#take(this.#preparer.push(text));
+    if (!this.#options.dropsAudioTags || !MARKUP_START.test(text)) return this.#take(text);
+    // Most texts have no tags and need no map. What came before the first has nothing to change and comes out as it was.
+    this.#preparer = new TextPreparer(this.#options);
+    return this.#take(this.#preparer.push(this.client).slice(this.spoken.length));
+  }
+
+  get #map(): SpokenMap | null {
+    return this.#preparer?.map ?? null;
   }
 
   /** Text stands still: settles what reads as whole, after a `short` wait only what can hardly go on. */

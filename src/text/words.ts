@@ -3,6 +3,7 @@
  * punctuation around it; in scripts without spaces what the dictionary says; a run of emoji is a word of its own.
  * Character by character, so that a text that grows gives the same words as the whole one.
  */
+import { isDirection } from "./audio-tags.ts";
 import { isWordKind, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
 import { CodePointReader } from "./code-points.ts";
 import { TagGate } from "./markup.ts";
@@ -31,13 +32,7 @@ const ZERO_WIDTH_JOINER = 0x200d;
 /** Finds the words of a text that grows. A word comes out when the character behind it shows that it is complete. */
 export class WordScanner {
   readonly #reader: CodePointReader;
-  readonly #gate = new TagGate(
-    {
-      character: (codePoint, index) => this.#character(codePoint, index),
-      tag: () => this.#close(),
-    },
-    { hasBracketTags: false },
-  );
+  readonly #gate: TagGate;
   #kind: PieceKind = "none";
   #pieceStart = 0;
   #pieceEnd = 0;
@@ -50,9 +45,19 @@ export class WordScanner {
   #windowEnd = 0;
   #words: ScannedWord[] = [];
 
-  /** `from`: offset of the first character that will be pushed. */
-  constructor(from = 0) {
+  /**
+   * `from`: offset of the first character that will be pushed. `hasDirections`: `[laughs]` is no word, as of a model that
+   * acts on it.
+   */
+  constructor(from = 0, hasDirections = false) {
     this.#base = from;
+    this.#gate = new TagGate(
+      {
+        character: (codePoint, index) => this.#character(codePoint, index),
+        tag: (start, end) => this.#tag(start, end),
+      },
+      { hasBracketTags: hasDirections },
+    );
     this.#reader = new CodePointReader((codePoint, index) => this.#gate.step(codePoint, index), from);
   }
 
@@ -114,6 +119,20 @@ export class WordScanner {
     reader.advance(to - from);
     this.#pieceEnd = reader.offset;
     return to - from;
+  }
+
+  #tag(start: number, end: number): void {
+    const tag = this.#text.slice(start - this.#base, end - this.#base);
+    if (tag.startsWith("<") || isDirection(tag)) {
+      this.#close();
+      return;
+    }
+    // "[1]" is read.
+    let index = start;
+    for (const character of tag) {
+      this.#character(character.codePointAt(0) ?? 0, index);
+      index += character.length;
+    }
   }
 
   #character(codePoint: number, index: number): void {

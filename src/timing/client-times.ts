@@ -44,7 +44,11 @@ export class ClientTimes {
 
   /** The client's characters that these settle, or null. `isLast`: nothing of this response follows. */
   characters(timed: TimedCharacters | null, isLast = false): TimedCharacters | null {
-    if (this.#text.isSame) return timed;
+    if (this.#text.isSame) {
+      // What the text has behind this may be changed yet.
+      this.#end = timed?.end ?? this.#end;
+      return timed;
+    }
     const out = new Collected(this.#end);
     if (timed !== null) this.#walk(timed, out, isLast);
     if (isLast) this.#closeReplaced(out);

@@ -25,7 +25,8 @@ const WIDE =
   /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Hangul}\p{sc=Bopomofo}\u3000-\u303f\u30fb\u30fc\uff01-\uff60]/u;
 const INVISIBLE = /[\p{M}\p{Cf}]/u;
 const EMOJI = /\p{Emoji_Presentation}/u;
-const TAG = /<\/?[A-Za-z][^<>]*>/g;
+/** Between words a bracket with letters can only be a tag: the letters of any other are words. */
+const TAG = /<\/?[A-Za-z][^<>]*>|\[\p{L}[^[\]\n]*\]/gu;
 const OPENER = /[\p{Ps}\p{Pi}"'¿¡]/u;
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
 

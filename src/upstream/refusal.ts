@@ -107,7 +107,8 @@ function readWords({ body, secrets }: Refusal): Words {
   if (!isObject(detail)) return { codes: [] };
   const [field] = codeWords([detail.param]).filter((word) => !repeats(word, secrets));
   const codes = codeWords([detail.code, detail.status, detail.type, detail.error]);
-  return { codes, ...(field === undefined ? {} : { field: withoutPlace(field) }) };
+  const named = field === undefined ? contextFieldIn(detail.message) : withoutPlace(field);
+  return { codes, ...(named === undefined ? {} : { field: named }) };
 }
 
 /** `detail` of the usual shapes; the body itself where it has none (contract C1: `{error, message}`). */
@@ -130,6 +131,13 @@ function locate(loc: unknown, secrets: readonly string[]): string | undefined {
 
 function withoutPlace(path: string): string {
   return path.replace(/^(?:body|query|path|header)\./, "");
+}
+
+/** The field for a text's context that a message speaks of: these refusals name it nowhere else (contract C). */
+function contextFieldIn(message: unknown): string | undefined {
+  return typeof message === "string"
+    ? /\b(?:previous_text|next_text|previous_request_ids)\b/.exec(message)?.[0]
+    : undefined;
 }
 
 /** What looks like code words, each once. */

@@ -48,6 +48,18 @@ describe("addCharacters()", () => {
     expect(texts(words)).toEqual(["Hello"]);
   });
 
+  it("shows nothing that takes no time: a tag, or what was taken out", () => {
+    const words: ShownWord[] = [];
+    const tag = characters("[laughs]", 0);
+    addCharacters(words, {
+      ...tag,
+      end_ms: tag.characters.map(() => 0),
+      start_ms: tag.characters.map(() => 0),
+    });
+    addCharacters(words, characters(" So", 8));
+    expect(texts(words)).toEqual(["So?"]);
+  });
+
   it("gives the same words however the characters are split", () => {
     const text = "Dr. Novak paid 1,234.56 for 2nd-hand naïveté, ok? مساء 晚上好。";
     const characterCount = Array.from(text).length;

@@ -1,4 +1,5 @@
 /** The models that the interface names (contract E2, E5, E6). All speak with the same engine; their rules differ. */
+import { isExpressiveModel } from "../../protocol/elevenlabs/models.ts";
 import { listLanguages } from "../voice/languages.ts";
 import { BOOLEAN, INTEGER, listOf, NUMBER, named, oneOf, record, STRING } from "./json-schema.ts";
 
@@ -16,14 +17,19 @@ export interface Model {
   readonly concurrencyGroup: "standard" | "turbo";
 }
 
-const EXPRESSIVE = { canSpeak: true, canConvert: false, isExpressive: true, costFactor: 1 } as const;
-const SPEAKS = { canSpeak: true, canConvert: false, isExpressive: false } as const;
+const SPEAKS = { canSpeak: true, canConvert: false } as const;
+const EXPRESSIVE = { ...SPEAKS, costFactor: 1 } as const;
 const STANDARD = { ...SPEAKS, costFactor: 1, concurrencyGroup: "standard" } as const;
 const FAST = { ...SPEAKS, costFactor: 0.5, concurrencyGroup: "turbo" } as const;
 const CONVERTS = { ...STANDARD, canSpeak: false, canConvert: true, maxCharacters: 10_000 } as const;
 
-function model(id: string, name: string, rest: Omit<Model, "id" | "name" | "description">): Model {
-  return { id, name, description: `${name}, answered by the embedded eSpeak NG voice.`, ...rest };
+function model(
+  id: string,
+  name: string,
+  rest: Omit<Model, "id" | "name" | "description" | "isExpressive">,
+): Model {
+  const description = `${name}, answered by the embedded eSpeak NG voice.`;
+  return { id, name, description, isExpressive: isExpressiveModel(id), ...rest };
 }
 
 export const MODELS: readonly Model[] = [

@@ -1,3 +1,5 @@
+import { MAX_BRACKET_TAG } from "../../text/markup.ts";
+
 /** Markup inside a text that is not read aloud: `<break time="1s"/>`, other tags, and audio tags such as `[laughs]`. */
 
 /** A stretch of the text (UTF-16 indices) that is dropped from speech; `pauseMs` where it makes a pause. */
@@ -22,7 +24,8 @@ const STRENGTHS_MS: Readonly<Record<string, number>> = {
 
 /** A tag starts with a letter right after `<` or `</`, so that "a < b" is text. Bounded: no tag is longer. */
 const TAG = /<\/?[a-zA-Z][^<>]{0,500}>/g;
-const TAG_OR_AUDIO_TAG = /<\/?[a-zA-Z][^<>]{0,500}>|\[[\p{L}][^[\]<>\n]{0,80}\]/gu;
+/** Of audio tags what the gateway takes for one too, so that it tells of no word that is not said. */
+const TAG_OR_AUDIO_TAG = new RegExp(`${TAG.source}|\\[\\p{L}[^[\\]<>\\n]{0,${MAX_BRACKET_TAG - 3}}\\]`, "gu");
 
 /** All markup of `text`, in order; `audioTags` for models that take `[laughs]`-like directions. */
 export function findMarkup(text: string, options: { readonly audioTags: boolean }): Markup[] {

@@ -45,10 +45,11 @@ export class Cleaner {
   /** No address starts in what is there. */
   #isSearched = false;
 
-  constructor(clean: readonly Cleaning[], sink: CleanSink) {
+  /** `dropsAudioTags`: `[laughs]` goes too. */
+  constructor(clean: readonly Cleaning[], sink: CleanSink, dropsAudioTags: boolean) {
     this.#wants = new Set(clean);
     this.#hasBlocks = this.#wants.has("markdown") || this.#wants.has("code");
-    this.#inline = new InlineScanner(this.#wants, sink);
+    this.#inline = new InlineScanner(this.#wants, sink, dropsAudioTags);
     this.#wantsCode = this.#wants.has("code");
     this.#wantsUrls = this.#wants.has("urls");
     this.#wantsEmoji = this.#wants.has("emoji");

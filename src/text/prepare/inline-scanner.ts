@@ -1,5 +1,6 @@
 /** The text that is not yet decided, and the decisions within a line. */
 import type { Cleaning } from "../../protocol/vocabulary.ts";
+import { isAudioTag } from "../audio-tags.ts";
 import { isSpoken, KIND, kindOf } from "../characters.ts";
 import type { Following } from "./cleaner.ts";
 import { emojiRunAt } from "./emoji.ts";
@@ -26,6 +27,7 @@ interface Pending {
 export class InlineScanner implements View {
   readonly #wants: ReadonlySet<Cleaning>;
   readonly #sink: CleanSink;
+  readonly #dropsAudioTags: boolean;
   readonly emphasis = new Emphasis();
   readonly line = new LineEnd();
   /** Undecided text, and how far of it is decided. */
@@ -44,9 +46,10 @@ export class InlineScanner implements View {
   /** No comment ends before this offset. */
   #commentSearchedTo = 0;
 
-  constructor(wants: ReadonlySet<Cleaning>, sink: CleanSink) {
+  constructor(wants: ReadonlySet<Cleaning>, sink: CleanSink, dropsAudioTags: boolean) {
     this.#wants = wants;
     this.#sink = sink;
+    this.#dropsAudioTags = dropsAudioTags;
   }
 
   get isFinal(): boolean {
@@ -148,7 +151,7 @@ export class InlineScanner implements View {
     if (this.#wants.has("emoji")) {
       const run = emojiRunAt(this.plainView, this.at);
       if (run === WAIT) return false;
-      if (typeof run !== "number") return this.#emoji(run.start, run.end, run.hasSpaceBehind);
+      if (typeof run !== "number") return this.#leaveOut(run.start, run.end, run.hasSpaceBehind);
     }
     if (this.line.isWanted && " \t\r|".includes(character)) return this.#inPausingLine(character);
     if (character === "`") return this.#ticks();
@@ -196,6 +199,14 @@ export class InlineScanner implements View {
     if (end === WAIT) return false;
     if (end === NO_MATCH) return this.#asText();
     const tag = this.text.slice(this.at, end);
+    const isCode = this.isInFence || this.#pending.at(-1)?.isCode === true;
+    if (this.#dropsAudioTags && !isCode && isAudioTag(tag)) {
+      const behind = skip(BLANKS, this.text, end);
+      const next = this.text[behind];
+      if (next === undefined && !this.isFinal) return false;
+      // `[text](target)` where Markdown is not cleaned: the text is read.
+      if (next !== "(" || behind > end) return this.#leaveOut(this.at, behind, behind > end);
+    }
     this.#pass(end);
     this.#said = this.#before;
     this.#sink.tag(tag);
@@ -251,8 +262,8 @@ export class InlineScanner implements View {
     return true;
   }
 
-  /** Emoji go, and with them the space that would be double. */
-  #emoji(start: number, end: number, hasSpaceBehind: boolean): boolean {
+  /** Emoji and audio tags go, and with them the space that would be double. `end`: behind the white space behind. */
+  #leaveOut(start: number, end: number, hasSpaceBehind: boolean): boolean {
     const hasSpaceBefore = start > this.at;
     const after = this.text.codePointAt(end) ?? 0;
     const isAtStart = !hasSpaceBefore && (this.#said === 0 || isSpace(this.#said));

@@ -2,8 +2,8 @@
  * Makes a client's text, which comes in any pieces, ready for speaking: takes out what is written to be seen (Markdown,
  * code, addresses, emoji), then applies replacement rules, and keeps a map back to the client's own text.
  *
- * Tags (`<break time="1s"/>`, `[laughs]`) pass untouched. Any split of a text gives the same spoken text and the same
- * map. Time is linear in the text.
+ * Tags (`<break time="1s"/>`) pass untouched, and so does `[laughs]` unless it is to go. Any split of a text gives the
+ * same spoken text and the same map. Time is linear in the text.
  */
 import type { Replacement } from "../../protocol/commands.ts";
 import type { Cleaning } from "../../protocol/vocabulary.ts";
@@ -15,6 +15,8 @@ export interface PrepareOptions {
   readonly clean: readonly Cleaning[];
   /** At each place the longest match counts, of several as long the first rule's; no rule sees what another put there. */
   readonly replacements: readonly Replacement[];
+  /** Whether `[laughs]` is left out: the model would read it. Default: it stays. */
+  readonly dropsAudioTags?: boolean;
 }
 
 export class TextPreparer {
@@ -26,10 +28,10 @@ export class TextPreparer {
   /** Half a surrogate pair that waits for the other. */
   #half = "";
 
-  constructor({ clean, replacements }: PrepareOptions) {
+  constructor({ clean, replacements, dropsAudioTags = false }: PrepareOptions) {
     this.#replacer = new Replacer(replacements, this.map);
-    const isPlain = clean.length === 0 && replacements.length === 0;
-    this.#cleaner = isPlain ? null : new Cleaner(clean, this.#replacer);
+    const isPlain = clean.length === 0 && replacements.length === 0 && !dropsAudioTags;
+    this.#cleaner = isPlain ? null : new Cleaner(clean, this.#replacer, dropsAudioTags);
   }
 
   /** UTF-16 units of the client's text that are held back: at most 4096. */

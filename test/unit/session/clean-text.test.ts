@@ -42,7 +42,8 @@ describe("what the upstream is asked to say", () => {
 
   it("keeps tags of the speech itself", () => {
     const { rig, send } = start();
-    send({ type: "speak", text: 'Wait <break time="1s"/> **now** [laughs]', voice_id: VOICE, clean: ALL });
+    const text = 'Wait <break time="1s"/> **now** [laughs]';
+    send({ type: "speak", text, voice_id: VOICE, clean: ALL, model_id: "eleven_v3" });
     expect(texts(rig)).toEqual(['Wait <break time="1s"/> now [laughs]']);
   });
 });
@@ -278,5 +279,82 @@ describe("a text of which nothing is left", () => {
     rig.clock.advance(2000);
     expect(requestAt(rig, 0).isAborted).toBe(false);
     expect(sink.eventsOf("utterance.done").map((event) => event.utterance_id)).toEqual(["a", "b"]);
+  });
+});
+
+describe("directions to the voice", () => {
+  const text = "[softly] Oh well, [laughs] that is [1] fine.";
+  const spokenWords = ["Oh", "well", "that", "is", "1", "fine"];
+
+  it.each([
+    ["eleven_flash_v2_5", "Oh well, that is [1] fine."],
+    [undefined, "Oh well, that is [1] fine."],
+    ["eleven_v3", text],
+    ["eleven_v4_turbo", text],
+  ])("model %s is asked for %j, and nobody is told of them as words", (model_id, said) => {
+    const whole = start();
+    const options = { voice_id: VOICE, ...(model_id === undefined ? {} : { model_id }) };
+    whole.send({ type: "speak", text, ...options });
+    const tokens = start();
+    for (const token of text.match(/.{1,3}/gsu) ?? [])
+      tokens.send({ type: "text", text: token, utterance_id: "t", ...options });
+    tokens.send({ type: "end" });
+    for (const { rig, answering, sink } of [whole, tokens]) {
+      answering.run(5000);
+      expect(texts(rig).join("")).toBe(said);
+      expect(wordsOf(sink).map((word) => [word.text, word.start])).toEqual(
+        spokenWords.map((word) => [word, text.indexOf(word)]),
+      );
+      const characters = sink.eventsOf("characters").flatMap((event) => event.characters);
+      expect(characters.join("")).toBe(text);
+      const lines = sink.eventsOf("cue").flatMap((cue) => cue.lines);
+      expect(lines.map((line) => line.text).join(" ")).toBe("Oh well, that is [1] fine.");
+      expect(lines.flatMap((line) => line.words.map((word) => word.text))).toEqual(spokenWords);
+    }
+  });
+
+  it("of the model that the gateway asks for where nobody names one", () => {
+    const { rig, send } = start(undefined, { defaultModel: "eleven_v3" });
+    send({ type: "speak", text, voice_id: VOICE });
+    expect(texts(rig)).toEqual([text]);
+  });
+
+  it("of a dialogue are its own", () => {
+    const { rig, send, answering, sink } = start();
+    send({ type: "dialogue", inputs: [{ text, voice_id: VOICE }] });
+    expect(texts(rig)).toEqual([text]);
+    answering.run(5000);
+    expect(wordsOf(sink).map((word) => word.text)).toEqual(spokenWords);
+  });
+
+  it("that come while what is before them is being heard leave its times and offsets as they are", () => {
+    const { rig, send, sink } = start();
+    const answering = new Answering(rig, { msPerChar: 50, chunkMs: 100 });
+    const [first, rest] = ["Oh well, that is fine. ", "[laughs] So be it."];
+    send({ type: "text", text: first, voice_id: VOICE, utterance_id: "t" });
+    send({ type: "flush" });
+    answering.run(300);
+    send({ type: "text", text: rest });
+    send({ type: "end" });
+    answering.run(5000);
+    expect(texts(rig)).toEqual([first, "So be it."]);
+    const whole = first + rest;
+    expect(wordsOf(sink).map((word) => [word.text, whole.slice(word.start, word.end)])).toEqual(
+      ["Oh", "well", "that", "is", "fine", "So", "be", "it"].map((word) => [word, word]),
+    );
+    let at = 0;
+    for (const event of sink.eventsOf("characters")) {
+      expect([event.start, event.characters.join("")]).toEqual([at, whole.slice(at, event.end)]);
+      at = event.end;
+    }
+    expect(at).toBe(whole.length);
+  });
+
+  it("alone are done with nothing said", () => {
+    const { rig, send, answering, sink } = start();
+    send({ type: "speak", text: "[laughs]", voice_id: VOICE });
+    answering.run(500);
+    expect(texts(rig)).toEqual([]);
+    expect(sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "done", characters_billed: null }]);
   });
 });

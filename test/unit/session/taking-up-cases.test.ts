@@ -145,7 +145,8 @@ describe("what is taken up", () => {
     rig.hearOut();
     expect(rig.sink.eventsOf("warning")).toEqual([]);
     expect(audioOf(rig.sink)).toBe("abcdefghijkl");
-    expect(rig.sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "done", characters_billed: 20 }]);
+    // The upstream has told of a cost for the one that broke off, too.
+    expect(rig.sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "done", characters_billed: 30 }]);
   });
 
   it("the rest of a dialogue: its inputs from there on, with their voices", () => {

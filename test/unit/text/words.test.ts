@@ -130,4 +130,16 @@ describe("WordScanner", () => {
   ])("takes %s in linear time, letter by letter too", (_name, text) => {
     expect(scan(text.split(""))).toHaveLength(scan([text]).length);
   });
+
+  it("takes directions to the voice for no words where the model acts on them", () => {
+    const text = "Hi [laughs] there [sighs, then goes on]. See [1] and [Ann";
+    const found = (parts: readonly string[], hasDirections: boolean): string[] => {
+      const scanner = new WordScanner(0, hasDirections);
+      return [...parts.flatMap((part) => scanner.push(part)), ...scanner.endWord()].map((word) => word.text);
+    };
+    const words = ["Hi", "there", "See", "1", "and", "Ann"];
+    expect(found([text], true)).toEqual(words);
+    expect(found([...text], true)).toEqual(words);
+    expect(found([text], false)).toContain("laughs");
+  });
 });

@@ -98,6 +98,16 @@ describe("a refusal", () => {
       refusal(400, "invalid_parameters", { param: "body.seed" }),
       { code: "upstream_invalid", field: "seed" },
     ],
+    [
+      "400 whose message alone names a field of the context",
+      jsonAnswer(400, {
+        detail: {
+          status: "unsupported_model",
+          message: "Providing previous_text or next_text is not supported",
+        },
+      }),
+      { code: "upstream_invalid", field: "previous_text" },
+    ],
     ["422", jsonAnswer(422, VALIDATION), { code: "upstream_invalid", field: "voice_settings.stability" }],
     [
       "400 with a code of JavaScript's",

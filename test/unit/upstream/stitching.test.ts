@@ -1,6 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type StitchFacts, stitch } from "../../../src/upstream/stitching.ts";
+import { GatewayError } from "../../../src/errors.ts";
+import { MODELS } from "../../../src/service/http/models-catalogue.ts";
+import { type StitchFacts, stitch, stitchInstead } from "../../../src/upstream/stitching.ts";
+import type { SpeechRequest } from "../../../src/upstream/types.ts";
 
 const FACTS: StitchFacts = {
   modelId: "eleven_multilingual_v2",
@@ -11,14 +14,25 @@ const FACTS: StitchFacts = {
 };
 
 describe("stitch", () => {
-  it.each(["eleven_v3", "eleven_v3_alpha", "eleven_v3-preview", "my_v3_model"])(
-    "%s takes none of it",
-    (modelId) => {
-      expect(stitch({ ...FACTS, modelId, requestIds: ["a"] })).toEqual({});
+  it.each([
+    "eleven_v3",
+    "eleven_v3_alpha",
+    "eleven_v3-preview",
+    "my_v3_model",
+    "eleven_v4",
+    "eleven_v4_turbo",
+  ])("%s takes none of it", (modelId) => {
+    expect(stitch({ ...FACTS, modelId, requestIds: ["a"] })).toEqual({});
+  });
+
+  it.each(MODELS.map(({ id, isExpressive }) => [id, isExpressive] as const))(
+    "the embedded service's %s is told what it takes (expressive: %j)",
+    (modelId, isExpressive) => {
+      expect(Object.keys(stitch({ ...FACTS, modelId }))).toHaveLength(isExpressive ? 0 : 2);
     },
   );
 
-  it.each(["", "eleven_multilingual_v2", "eleven_flash_v2_5", "eleven_v30", "eleven_turbo_v2"])(
+  it.each(["", "eleven_multilingual_v2", "eleven_flash_v2_5", "eleven_v30", "eleven_v40", "eleven_turbo_v2"])(
     "model %j takes the text around",
     (modelId) => {
       expect(stitch({ ...FACTS, modelId })).toEqual({
@@ -79,5 +93,53 @@ describe("stitch", () => {
         expect(nextText === "").toBe(behind.trim() === "");
       }),
     );
+  });
+});
+
+describe("what was refused for its neighbours", () => {
+  const FACTS_WITH_IDS = { ...FACTS, requestIds: ["a"] };
+
+  it("is told with text instead of ids, then not at all", () => {
+    expect(stitch(FACTS_WITH_IDS, "text")).toEqual({
+      previousText: "What was said.",
+      nextText: "What comes.",
+    });
+    expect(stitch(FACTS_WITH_IDS, "nothing")).toEqual({});
+  });
+
+  const plain: SpeechRequest = {
+    kind: "speech",
+    outputFormat: "pcm_24000",
+    wantsTiming: true,
+    voiceId: "v",
+    text: "x",
+  };
+  it.each([
+    ["ids: 400, 422", { previousRequestIds: ["a"] }, new GatewayError("upstream_invalid", ""), "text"],
+    ["ids: 404", { previousRequestIds: ["a"] }, new GatewayError("upstream_not_found", ""), "text"],
+    ["ids: 500", { previousRequestIds: ["a"] }, new GatewayError("upstream_failed", ""), "text"],
+    ["ids: the key", { previousRequestIds: ["a"] }, new GatewayError("upstream_unauthorized", ""), null],
+    ["ids: the line", { previousRequestIds: ["a"] }, new GatewayError("upstream_unreachable", ""), null],
+    [
+      "ids and text: the text",
+      { previousRequestIds: ["a"], nextText: "y" },
+      new GatewayError("upstream_invalid", "", { field: "next_text" }),
+      "nothing",
+    ],
+    [
+      "text: the text",
+      { previousText: "y" },
+      new GatewayError("upstream_invalid", "", { field: "previous_text" }),
+      "nothing",
+    ],
+    [
+      "text: another field",
+      { previousText: "y" },
+      new GatewayError("upstream_invalid", "", { field: "seed" }),
+      null,
+    ],
+    ["nothing", {}, new GatewayError("upstream_invalid", "", { field: "previous_text" }), null],
+  ] as const)("is asked for once more: %s", (_name, stitched, error, expected) => {
+    expect(stitchInstead({ ...plain, ...stitched }, error)).toBe(expected);
   });
 });

@@ -88,5 +88,11 @@ describe("findMarkup()", () => {
     expect(findMarkup("<b>x</b>", { audioTags: false })).toHaveLength(2);
     expect(findMarkup("[laughs] x [1]", { audioTags: true })).toEqual([{ start: 0, end: 8, pauseMs: 0 }]);
     expect(findMarkup("[laughs]", { audioTags: false })).toEqual([]);
+    // As long as the gateway takes for one.
+    for (const [letters, count] of [
+      [62, 1],
+      [63, 0],
+    ] as const)
+      expect(findMarkup(`[${"x".repeat(letters)}]`, { audioTags: true })).toHaveLength(count);
   });
 });

@@ -121,6 +121,7 @@ export const anyOptions: fc.Arbitrary<PrepareOptions> = fc.record({
     }),
     { maxLength: 4 },
   ),
+  dropsAudioTags: fc.boolean(),
 });
 
 /** A text cut anywhere, between the halves of a pair too. */
