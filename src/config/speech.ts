@@ -22,7 +22,7 @@ export const SPEECH = [
     min: 1,
     max: 10_000,
     unit: "count",
-    about: "Most utterances that wait in one session",
+    about: "Most utterances that wait in one session behind the one that is spoken",
   },
   {
     key: "leadMs",

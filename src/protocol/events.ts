@@ -228,6 +228,7 @@ export interface NormalizedEvent extends EventBase {
   readonly characters: readonly string[];
   readonly start_ms: readonly number[];
   readonly end_ms: readonly number[];
+  readonly timing: Timing;
 }
 
 export interface CueEvent extends EventBase {

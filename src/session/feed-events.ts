@@ -4,7 +4,7 @@
  */
 import type { EventKind, Timing } from "../protocol/vocabulary.ts";
 import type { Segment } from "../text/segmenter.ts";
-import type { Alignment, VoiceSegment } from "../timing/alignment.ts";
+import type { VoiceSegment } from "../timing/alignment.ts";
 import { msOfTicks, TICKS_PER_SECOND } from "../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../timing/timed.ts";
 import type { StyledCue } from "./cue-tracks.ts";
@@ -12,6 +12,7 @@ import type { EventBuilder, EventWriter } from "./event-writer.ts";
 import { charactersBefore, cueBuilder } from "./feed-builders.ts";
 import { FeedStretches } from "./feed-stretches.ts";
 import { MovableStretches } from "./movable-stretches.ts";
+import type { NormalizedCharacters } from "./normalized-times.ts";
 import type { SpokenTime, Utterance } from "./utterance.ts";
 import { VisemeEvents, type VisemeKind } from "./viseme-events.ts";
 import { WholeWords } from "./whole-words.ts";
@@ -33,8 +34,6 @@ export interface FeedCut {
   /** Offset in the spoken text, and in the client's. */
   readonly spokenEnd: number;
   readonly clientEnd: number;
-  /** Place on the timeline. */
-  readonly ticks: number;
 }
 
 export interface FeedEventsOptions {
@@ -58,7 +57,6 @@ export class FeedEvents {
   #cueWords: TimedWord[] = [];
   #droppedLeadTicks = 0;
   #endTicks = Number.POSITIVE_INFINITY;
-  #normalizedEnd = 0;
   #cut: FeedCut | null = null;
   readonly #visemes: VisemeEvents;
   readonly #stretches: FeedStretches;
@@ -178,38 +176,36 @@ export class FeedEvents {
     });
   }
 
-  addNormalized(alignment: Alignment): void {
+  /** Few ask for it, and for each chunk it is as much as the characters. */
+  get wantsNormalized(): boolean {
+    return this.#wants("normalized");
+  }
+
+  /** `segmentStart`: what their offsets count from. */
+  addNormalized(timed: NormalizedCharacters, segmentStart: number): void {
     const utterance_id = this.#utterance.id;
-    const { characters, character_start_times_seconds, character_end_times_seconds } = alignment;
-    if (characters.length === 0) return;
-    // Times that go back or are missing: what is told never does, nor is its place.
-    const fromSeconds = this.#normalizedEnd;
-    const risingTimes = (tell: (startSeconds: number, endSeconds: number, text: string) => void): void => {
-      let last = fromSeconds;
-      characters.forEach((text, index) => {
-        const start = finiteOr(character_start_times_seconds[index], last);
-        const rising = Math.max(last, start);
-        last = Math.max(last, start, finiteOr(character_end_times_seconds[index], start));
-        tell(rising, last, text);
-      });
-    };
-    const isWanted = this.#wants("normalized");
-    risingTimes((startSeconds, endSeconds, text) => {
-      this.#normalizedEnd = endSeconds;
-      if (isWanted) this.#stretches.noteNormalized(text, startSeconds, endSeconds);
+    const { characters, startSeconds, endSeconds, timing } = timed;
+    const starts = timed.spokenStarts.map((start) => segmentStart + start);
+    characters.forEach((text, index) => {
+      const [from, until] = [startSeconds[index] ?? 0, endSeconds[index] ?? 0];
+      this.#stretches.noteNormalized(text, starts[index] ?? segmentStart, from, until);
     });
-    this.#add("normalized", Math.max(fromSeconds, finiteOr(character_start_times_seconds[0], 0)), () => {
-      const start_ms: number[] = [];
-      const end_ms: number[] = [];
-      risingTimes((startSeconds, endSeconds) => {
-        if (this.ticksAt(startSeconds) >= (this.#cut?.ticks ?? Number.POSITIVE_INFINITY)) return;
-        start_ms.push(this.#msAt(startSeconds));
-        end_ms.push(this.#msAt(endSeconds));
-      });
-      // Times rise: what a cut has left are the first ones.
-      const told = characters.slice(0, start_ms.length);
+    this.#add("normalized", startSeconds[0] ?? 0, () => {
+      const spokenCut = this.#cut?.spokenEnd ?? Number.POSITIVE_INFINITY;
+      const behind = starts.findIndex((start) => start >= spokenCut);
+      const told = behind < 0 ? characters : characters.slice(0, behind);
       if (told.length === 0) return null;
-      return (base) => ({ type: "normalized", ...base, utterance_id, characters: told, start_ms, end_ms });
+      const start_ms = startSeconds.slice(0, told.length).map((seconds) => this.#msAt(seconds));
+      const end_ms = endSeconds.slice(0, told.length).map((seconds) => this.#msAt(seconds));
+      return (base) => ({
+        type: "normalized",
+        ...base,
+        utterance_id,
+        characters: told,
+        start_ms,
+        end_ms,
+        timing,
+      });
     });
   }
 
@@ -309,8 +305,7 @@ export class FeedEvents {
 
   #tellFirst(limitTicks: number): void {
     const event = this.#pending.shift();
-    // Few ask for it, and for each chunk it is as much as the characters.
-    if (event === undefined || (event.kind === "normalized" && !this.#wants("normalized"))) return;
+    if (event === undefined) return;
     const build = event.build();
     if (build === null) return;
     const positionTicks = Math.min(this.ticksAt(event.seconds), limitTicks);
@@ -339,8 +334,4 @@ export class FeedEvents {
     this.toldEndTicks = Math.max(this.toldEndTicks, ticks - this.#baseTicks);
     return msOfTicks(ticks);
   }
-}
-
-function finiteOr(value: unknown, fallback: number): number {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : fallback;
 }

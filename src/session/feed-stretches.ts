@@ -22,8 +22,9 @@ export class FeedStretches {
     this.#ticksAt = ticksAt;
   }
 
-  noteNormalized(text: string, startSeconds: number, endSeconds: number): void {
-    const stretch = { text, ...this.#placeOf(startSeconds, endSeconds) };
+  /** `start`: offset in the spoken text. */
+  noteNormalized(text: string, start: number, startSeconds: number, endSeconds: number): void {
+    const stretch = { text, start, ...this.#placeOf(startSeconds, endSeconds) };
     this.#utterance.normalized.push(stretch);
     this.#movable.add(stretch);
   }
@@ -41,9 +42,9 @@ export class FeedStretches {
   }
 
   /** The response broke off: what is behind comes with another one. */
-  cutAt({ spokenEnd, ticks }: FeedCut): void {
+  cutAt({ spokenEnd }: FeedCut): void {
     const utterance = this.#utterance;
-    utterance.normalized = utterance.normalized.filter((stretch) => stretch.startTicks < ticks);
+    utterance.normalized = utterance.normalized.filter((stretch) => stretch.start < spokenEnd);
     utterance.voices = utterance.voices.filter((stretch) => stretch.start < spokenEnd);
     for (const stretch of utterance.voices) stretch.end = Math.min(stretch.end, spokenEnd);
   }

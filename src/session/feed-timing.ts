@@ -11,6 +11,7 @@ import type { TimedCharacters, TimedWord } from "../timing/timed.ts";
 import { WordTracker } from "../timing/word-tracker.ts";
 import type { SynthesisChunk } from "../upstream/types.ts";
 import type { FeedEvents } from "./feed-events.ts";
+import { NormalizedTimes } from "./normalized-times.ts";
 import type { Run } from "./segment-run.ts";
 import type { Utterance } from "./utterance.ts";
 
@@ -31,11 +32,15 @@ export class FeedTiming {
   readonly #timing: SegmentTiming;
   readonly #words: WordTracker;
   readonly #clientTimes: ClientTimes;
+  /** null until somebody asks. */
+  #normalized: NormalizedTimes | null = null;
   /** Timing that came and was not read: as arrays of numbers it takes the least memory. */
   #unread: ChunkTiming[] = [];
   #isFinished = false;
   /** Characters that the response has timed so far. */
   #timedCharacters = 0;
+  /** With those of normalized alignments that came alone. */
+  #readCharacters = 0;
 
   constructor(run: Run, utterance: Utterance, events: FeedEvents) {
     this.#run = run;
@@ -106,13 +111,21 @@ export class FeedTiming {
     this.#timedCharacters += alignment?.characters.length ?? 0;
     const timed = this.#timing.push(alignment, normalizedAlignment, { audioSeconds, pauses, sound });
     for (const segment of voiceSegments) this.#tellVoiceSegment(segment);
-    if (normalizedAlignment !== null) this.#events.addNormalized(normalizedAlignment);
+    const spoken = alignment?.characters.length ? alignment : normalizedAlignment;
+    if (normalizedAlignment !== null && spoken !== null && this.#events.wantsNormalized) {
+      const { text } = this.#run.segment;
+      this.#normalized ??= new NormalizedTimes(text, (index) => this.#timing.textOffsetOf(index));
+      this.#normalized.push(normalizedAlignment, spoken, this.#readCharacters);
+    }
+    this.#readCharacters += spoken?.characters.length ?? 0;
     this.#tell(timed, { isLast: false });
   }
 
   #tell(timed: TimedCharacters | null, { isLast }: { readonly isLast: boolean }): void {
     if (timed === null && !isLast) return;
     const { segment } = this.#run;
+    const normalized = this.#normalized?.settle(timed, isLast) ?? null;
+    if (normalized !== null) this.#events.addNormalized(normalized, segment.start);
     const spoken = timed === null ? null : shifted(timed, segment.start);
     if (spoken !== null) this.#events.noteSpoken(spoken, this.#run.timing);
     const characters = this.#clientTimes.characters(spoken, isLast);

@@ -8,6 +8,7 @@ import type { ListenersHeard } from "./listeners-heard.ts";
 import type { SessionDeps } from "./ports.ts";
 import { type Cut, type HeardPlace, type Receipt, receiptOf } from "./receipts.ts";
 import type { Speech } from "./speech.ts";
+import type { ComingAudio } from "./text-share.ts";
 import type { Utterance } from "./utterance.ts";
 import { writeFinished, writeInterrupted } from "./utterance-events.ts";
 
@@ -39,12 +40,14 @@ interface Told {
   readonly edgeTicks: number;
   readonly nextTicks: number | null;
   readonly isResumable: boolean;
+  /** Of the segment that was being pushed. */
+  readonly coming: ComingAudio | null;
 }
 
 export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
   const { speech, audience, targets } = cut;
   const firstTicks = Math.min(...targets.map((target) => target.startTicks ?? Number.POSITIVE_INFINITY));
-  const edgeTicks = speech.edgeTicks;
+  const { edgeTicks, coming } = speech;
   // The one that is heard can go on later; of those behind it nothing was heard, and their text is told.
   const heardOne = targets.find((target) => target.startTicks !== null);
   const keptOne = heardOne ?? targets.find((target) => target.isResumed);
@@ -69,7 +72,12 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
     cut.stopPlayhead(nextTicks);
   }
   const receipts = targets.map((target) =>
-    tellCut(target, cut, { edgeTicks, nextTicks, isResumable: isResumable && target === keptOne }),
+    tellCut(target, cut, {
+      edgeTicks,
+      nextTicks,
+      coming,
+      isResumable: isResumable && target === keptOne,
+    }),
   );
   speech.openNext();
   return receipts;
@@ -78,7 +86,7 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
 /** True where it can be resumed. */
 function keep(utterance: Utterance, cut: Interruption, sentTicks: number): boolean {
   const cutTicks = Math.min(Math.max(cut.heard.place.ticks, utterance.startTicks ?? 0), sentTicks);
-  return cut.kept.keep(utterance.id, cut.speech.removeKeeping(utterance, cutTicks));
+  return cut.kept.keep(utterance, cut.speech.removeKeeping(utterance, cutTicks));
 }
 
 function withdrawFuture(utterances: readonly Utterance[], cut: Interruption): void {
@@ -100,14 +108,15 @@ function tellCut(utterance: Utterance, cut: Interruption, told: Told): Interrupt
     clientEnd: (spoken) => utterance.spoken.clientHeardEnd(spoken),
     startTicks,
     heardBeforeTicks: utterance.heardBeforeTicks,
-    edgeTicks: utterance.endTicks ?? told.edgeTicks,
+    untimed: { spoken: utterance.spoken.spoken, places: utterance.places, coming: told.coming },
   };
+  const edgeTicks = utterance.endTicks ?? told.edgeTicks;
   const heardAt = (heard: HeardPlace): Receipt =>
     startTicks === null
       ? receiptOf(facts, { ...heard, ticks: 0, boundMs: 0 })
       : receiptOf(facts, {
           ...heard,
-          ticks: Math.min(Math.max(heard.ticks, startTicks), atEnd(facts, heard)),
+          ticks: Math.max(startTicks, Math.min(heard.ticks, edgeTicks)),
         });
   const receipt = heardAt({ ...place, ticks: atTicks });
   cut.deps.counters.utterancesInterrupted += 1;
@@ -133,10 +142,6 @@ function tellCut(utterance: Utterance, cut: Interruption, told: Told): Interrupt
     unheard_text: unheardText,
     resumable: told.isResumable,
   };
-}
-
-function atEnd(facts: Cut, heard: HeardPlace): number {
-  return Math.max(facts.startTicks ?? 0, Math.min(heard.ticks, facts.edgeTicks));
 }
 
 /** Each listener's own receipt, where not all have heard the same. */

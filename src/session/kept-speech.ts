@@ -54,7 +54,7 @@ export interface KeptSpeech {
 export function keepSpeech(cut: KeepCut): KeptSpeech | null {
   const { utterance, cutTicks, feed } = cut;
   const isFeedComplete = feed === null || feed.isWhole;
-  const rest = feed?.takeRest() ?? [];
+  const slices = feed?.takeRest() ?? [];
   const words = [...utterance.words].sort((a, b) => a.startTicks - b.startTicks);
   const first = words.findIndex((word) => word.endTicks > cutTicks);
   const segments = cut.behind.map(({ segment: { text, start, end } }) => ({ text, start, end }));
@@ -66,7 +66,7 @@ export function keepSpeech(cut: KeepCut): KeptSpeech | null {
   const own = cut.recent
     .since(startTicks)
     .filter((recent) => recent.startTicks >= startTicks && recent.startTicks < cut.edgeTicks);
-  const placed = [...own, ...placeBehind(rest, cut.edgeTicks)];
+  const placed = [...own, ...placeBehind(slices, cut.edgeTicks)];
   const fromTicks = Math.max(words[first - 1]?.endTicks ?? startTicks, word.startTicks - LEAD_IN_TICKS);
   const haveTicks = placed.reduce((end, { startTicks, slice }) => Math.max(end, startTicks + slice.ticks), 0);
   const last = isFeedComplete ? words.at(-1) : words.findLast((known) => known.endTicks <= haveTicks);
@@ -81,7 +81,9 @@ export function keepSpeech(cut: KeepCut): KeptSpeech | null {
   }
   if ((placed[0]?.startTicks ?? Number.POSITIVE_INFINITY) > fromTicks) return null;
   const feedEnd = feed?.segment.end ?? segments[0]?.start ?? utterance.characters.at(-1)?.end ?? last.end;
-  const spokenEnd = isFeedComplete ? feedEnd : last.end;
+  const rest = isFeedComplete || feed === null ? null : restOf(utterance, feed.segment, last.end);
+  // Punctuation behind the last word that has come is nothing to ask for: it goes with what is kept, or nobody tells it.
+  const spokenEnd = rest?.start ?? feedEnd;
   const untilTicks = isFeedComplete ? haveTicks : last.endTicks;
   const audio = cutOut(placed, { fromTicks, untilTicks });
   if (audio === null || audio.bytes.byteLength > MAX_KEPT_BYTES) return null;
@@ -91,22 +93,20 @@ export function keepSpeech(cut: KeepCut): KeptSpeech | null {
     sourceFormat: utterance.sourceFormat,
     audio: audio.bytes,
     characters: utterance.characters.filter((time) => time.start >= word.start && time.end <= spokenEnd),
-    normalized: utterance.normalized.filter(
-      (time) => time.endTicks > word.startTicks && time.startTicks < untilTicks,
-    ),
+    normalized: utterance.normalized.filter((time) => time.start >= word.start && time.start < spokenEnd),
     voices: utterance.voices.filter((voice) => voice.start < spokenEnd && voice.end > word.start),
     inputsBefore: utterance.inputsBefore(word.start),
     fromTicks: audio.startTicks,
     text: utterance.spoken.spoken,
     timing: utterance.timing === "none" ? "estimated" : utterance.timing,
   });
-  const behind = isFeedComplete ? keepBehind(cut) : null;
+  const behind = rest === null ? keepBehind(cut) : [];
   return {
     utterance,
-    runs: [run, ...(behind ?? [])],
+    runs: [run, ...behind],
     spokenStart: word.start,
     fromTicks: audio.startTicks,
-    rest: isFeedComplete ? segments.slice(behind?.length ?? 0) : withRest(cut, last.end, segments),
+    rest: rest === null ? segments.slice(behind.length) : [rest, ...segments],
   };
 }
 

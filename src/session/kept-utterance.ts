@@ -7,12 +7,15 @@ import type { Utterance } from "./utterance.ts";
 /** Ids of interrupted utterances that are gone. */
 const REMEMBERED_IDS = 64;
 
+/** What of an interrupted utterance is missing. `times`: nothing of it was timed, so that its words are not known. */
+type Missing = "audio" | "times";
+
 export class KeptUtterance {
   readonly #clock: Clock;
   readonly #lifeMs: number;
   #kept: KeptSpeech | null = null;
   /** The latest ones that were interrupted and can't go on, oldest first. */
-  readonly #gone = new Set<string>();
+  readonly #gone = new Map<string, Missing>();
   /** The one that was heard and interrupted last, and did not go on since. */
   #latestId: string | null = null;
   #timer: Timer | null = null;
@@ -28,10 +31,10 @@ export class KeptUtterance {
   }
 
   /** Keeps it, in place of what was kept before; true where it can go on. */
-  keep(utteranceId: string, kept: KeptSpeech | null): boolean {
+  keep({ id, timing }: Utterance, kept: KeptSpeech | null): boolean {
     this.#drop();
-    this.noteGone(utteranceId);
-    this.#latestId = utteranceId;
+    this.noteGone(id, kept === null && timing === "none" ? "times" : "audio");
+    this.#latestId = id;
     if (kept === null || this.#lifeMs === 0) return false;
     this.#kept = kept;
     this.#timer = this.#clock.at(this.#clock.nowMs() + this.#lifeMs, () => this.#drop());
@@ -39,10 +42,10 @@ export class KeptUtterance {
   }
 
   /** It was interrupted and nothing of it is kept. */
-  noteGone(utteranceId: string): void {
+  noteGone(utteranceId: string, missing: Missing = "audio"): void {
     this.#gone.delete(utteranceId);
-    this.#gone.add(utteranceId);
-    for (const oldest of this.#gone) {
+    this.#gone.set(utteranceId, missing);
+    for (const oldest of this.#gone.keys()) {
       if (this.#gone.size <= REMEMBERED_IDS) break;
       this.#gone.delete(oldest);
     }
@@ -58,11 +61,14 @@ export class KeptUtterance {
       return kept;
     }
     if (id === undefined ? this.#latestId !== null : this.#gone.has(id)) {
-      throw new GatewayError(
-        "resume_expired",
-        `Audio of ${id ?? "the interrupted utterance"} is gone: speak the unheard_text of its receipt instead`,
-        { field: "utterance_id" },
-      );
+      const what = id ?? "the interrupted utterance";
+      const why =
+        this.#gone.get(id ?? this.#latestId ?? "") === "times"
+          ? `Nothing of ${what} was timed, so the word in which it was cut is not known`
+          : `Audio of ${what} is gone`;
+      throw new GatewayError("resume_expired", `${why}: speak the unheard_text of its receipt instead`, {
+        field: "utterance_id",
+      });
     }
     throw new GatewayError("nothing_to_resume", "Nothing to resume: no utterance was interrupted");
   }

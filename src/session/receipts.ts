@@ -1,6 +1,8 @@
 /** What a listener really heard of an utterance when it was cut: text, offset, milliseconds, and how we know. */
 import type { Heard } from "../protocol/events.ts";
 import { msOfTicks } from "../timing/ticks.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
+import { placeAt, spokenEndAt, type UntimedSpeech } from "./text-share.ts";
 
 /** A character of the spoken text: its end, and when it was over. */
 interface HeardCharacter {
@@ -17,8 +19,8 @@ export interface Cut {
   readonly startTicks: number | null;
   /** Heard before it was cut and resumed. */
   readonly heardBeforeTicks: number;
-  /** End of the utterance's audio so far; used to estimate where nothing was timed. */
-  readonly edgeTicks: number;
+  /** Used to estimate where nothing was timed. */
+  readonly untimed: UntimedSpeech;
 }
 
 /** Where a listener was when the cut came, and how that is known. */
@@ -28,19 +30,19 @@ export interface HeardPlace {
   readonly boundMs: number;
 }
 
+/** So long after a character the next one has no times yet, rather than that nothing is said. */
+const LONGEST_PAUSE_TICKS = 1000 * TICKS_PER_MS;
+
 export type Receipt = Heard & { readonly unheardText: string };
 
 /** The end of the last character that was over when the cut came. */
 export function receiptOf(cut: Cut, place: HeardPlace): Receipt {
   const startTicks = cut.startTicks ?? place.ticks;
   const heardTicks = Math.max(0, place.ticks - startTicks);
-  const end =
-    cut.startTicks === null
-      ? // It waits to go on: what was heard before it was cut.
-        cut.clientEnd(cut.characters.at(-1)?.end ?? 0)
-      : cut.characters.length > 0
-        ? cut.clientEnd(heardEnd(cut.characters, place.ticks))
-        : proportionalEnd(cut, heardTicks);
+  // It waits to go on: what was heard before it was cut.
+  const isWaiting = cut.startTicks === null;
+  const spokenEnd = isWaiting ? (cut.characters.at(-1)?.end ?? 0) : spokenHeardEnd(cut, place.ticks);
+  const end = cut.clientEnd(spokenEnd);
   return {
     text: cut.text.slice(0, end),
     end,
@@ -49,6 +51,21 @@ export function receiptOf(cut: Cut, place: HeardPlace): Receipt {
     bound_ms: place.boundMs,
     unheardText: cut.text.slice(end),
   };
+}
+
+/** By the times of the text; behind the last one in the segment that is heard, by the share of its audio. */
+function spokenHeardEnd({ characters, untimed }: Cut, atTicks: number): number {
+  const timedEnd = heardEnd(characters, atTicks);
+  const { places } = untimed;
+  const place = placeAt(places, atTicks);
+  if (place === undefined) return timedEnd;
+  const last = characters.at(-1);
+  if (last === undefined || last.end <= place.start) {
+    return Math.max(timedEnd, spokenEndAt(untimed, atTicks));
+  }
+  if (last.end >= place.end || atTicks - last.endTicks < LONGEST_PAUSE_TICKS) return timedEnd;
+  const left = { ...place, start: last.end, startTicks: last.endTicks };
+  return spokenEndAt({ ...untimed, places: [...places.filter((other) => other !== place), left] }, atTicks);
 }
 
 function heardEnd(characters: readonly HeardCharacter[], atTicks: number): number {
@@ -60,13 +77,4 @@ function heardEnd(characters: readonly HeardCharacter[], atTicks: number): numbe
     else high = middle;
   }
   return low === 0 ? 0 : (characters[low - 1]?.end ?? 0);
-}
-
-/** Without timing: as much of the text as of the audio, cut before a broken surrogate pair. */
-function proportionalEnd(cut: Cut, heardTicks: number): number {
-  const totalTicks = cut.edgeTicks - (cut.startTicks ?? cut.edgeTicks);
-  if (totalTicks <= 0) return 0;
-  const end = Math.min(cut.text.length, Math.floor((heardTicks / totalTicks) * cut.text.length));
-  const code = cut.text.charCodeAt(end);
-  return code >= 0xdc00 && code <= 0xdfff ? end - 1 : end;
 }

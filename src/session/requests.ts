@@ -15,6 +15,7 @@ import { type Run, SegmentRun } from "./segment-run.ts";
 import { bytesPerMs, keepsBytes } from "./source.ts";
 import { type Asked, Speculation } from "./speculation.ts";
 import { speechRequest } from "./speech-request.ts";
+import type { ComingAudio } from "./text-share.ts";
 import type { Utterance } from "./utterance.ts";
 
 /** Audio in hand, ms, with which a wake is not waited for: the timing of what is sent next is among it. */
@@ -93,6 +94,14 @@ export class Requests {
     let ms = (edgeTicks() - playheadTicks()) / TICKS_PER_MS;
     for (const open of this.#runs) ms += this.#aheadMs(open);
     return ms;
+  }
+
+  /** What has come of the oldest request, as its place on the timeline. */
+  get coming(): ComingAudio | null {
+    const open = this.first;
+    if (open === undefined) return null;
+    const endTicks = this.#options.edgeTicks() + this.#aheadMs(open) * TICKS_PER_MS;
+    return { endTicks, isWhole: open.run.isComplete && open.run.error === null };
   }
 
   /** Asks for the next segment of the first utterance that has one, if it is time. */

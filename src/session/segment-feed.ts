@@ -260,7 +260,7 @@ export class SegmentFeed {
     const text = run.segment.text.slice(0, spokenEnd - run.segment.start);
     this.#segment = { ...run.segment, text, end: spokenEnd };
     this.#segment.times.end = Math.max(this.#segment.times.start, clientEnd);
-    this.#events.cutAt({ spokenEnd, clientEnd, ticks });
+    this.#events.cutAt({ spokenEnd, clientEnd });
     this.#timing?.cut();
     // Where more was pushed, a little of what follows: to fall to nothing.
     const leastTicks = this.#pushedTicks > 0 ? FADE_TICKS : 0;

@@ -17,6 +17,7 @@ import { Requests } from "./requests.ts";
 import { SegmentFeed } from "./segment-feed.ts";
 import { StallWatch } from "./stall-watch.ts";
 import { takeUp, tellTakenUp } from "./taking-up.ts";
+import type { ComingAudio } from "./text-share.ts";
 import { TimelineEdge } from "./timeline-edge.ts";
 import type { UnsentSegments } from "./unsent-segments.ts";
 import type { Utterance } from "./utterance.ts";
@@ -105,8 +106,9 @@ export class Speech {
   get unsent(): UnsentSegments {
     return this.#edge.unsent;
   }
-  get queuedCount(): number {
-    return this.#queue.length;
+  /** Of the segment that is being pushed: the audio that has come of it. */
+  get coming(): ComingAudio | null {
+    return this.#requests.coming;
   }
   /** Utterances that are not over for the listener. */
   get unplayed(): Utterance[] {

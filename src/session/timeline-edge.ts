@@ -61,10 +61,17 @@ export class TimelineEdge {
     this.#pause(utterance, sourceFormat);
     this.#noteCues(utterance, segment.start);
     segment.times.startTicks = this.ticks;
+    const { start, end } = segment;
+    utterance.places.push({ start, end, startTicks: this.ticks, endTicks: null });
     this.unsent.add(segment.times);
   }
 
-  endSegment({ utterance, seamText, trailingSilenceTicks }: SegmentFeed): void {
+  endSegment({ utterance, segment, seamText, trailingSilenceTicks }: SegmentFeed): void {
+    const place = utterance.places.at(-1);
+    if (place !== undefined) {
+      place.end = segment.end;
+      place.endTicks = this.ticks;
+    }
     this.#seam.note({ utterance, text: seamText, silenceTicks: trailingSilenceTicks });
   }
 

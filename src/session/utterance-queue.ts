@@ -61,7 +61,7 @@ export class UtteranceQueue {
     if (this.#isClosed)
       throw new GatewayError("session_closed", `Session is closed: ${this.#options.sessionId}`);
     if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");
-    if (this.#speech.queuedCount >= limits.queued_utterances) {
+    if (this.#waitingCount >= limits.queued_utterances) {
       throw new GatewayError(
         "queue_full",
         `Queue is full: ${limits.queued_utterances} utterances wait, which is the limit`,
@@ -69,6 +69,13 @@ export class UtteranceQueue {
       );
     }
     return this.#ids.take(wantedId, (id) => this.#speech.find(id) !== undefined);
+  }
+
+  /** Utterances that wait for another one. The first of a queue that has not begun waits for its audio only. */
+  get #waitingCount(): number {
+    const isSpeaking = this.#speech.unplayed.some((utterance) => utterance.startTicks !== null);
+    const unbegunCount = this.#speech.unbegun.length;
+    return isSpeaking ? unbegunCount : unbegunCount - 1;
   }
 
   /** Throws utterance_id_taken. */

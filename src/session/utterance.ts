@@ -17,6 +17,7 @@ import type { KeptRun } from "./kept-run.ts";
 import type { KeptSpeech } from "./kept-speech.ts";
 import { SegmentQueue, type TimedSegment } from "./segment-queue.ts";
 import type { RequestTemplate } from "./speech-request.ts";
+import type { SegmentPlace } from "./text-share.ts";
 
 /**
  * Longest piece of a whole text, UTF-16 units: texts up to here are one request, so that the upstream hears all of them
@@ -38,6 +39,8 @@ export interface SpokenTime extends Stretch {
 
 /** A character after the upstream's normalization. */
 export interface NormalizedTime extends Stretch {
+  /** Offset in the spoken text of the character in which it is spoken. */
+  readonly start: number;
   readonly text: string;
 }
 
@@ -95,6 +98,8 @@ export class Utterance {
   /** Characters and words of what is being heard, rising; those long heard are forgotten. */
   characters: SpokenTime[] = [];
   words: SpokenTime[] = [];
+  /** Segments whose audio was pushed, or is: where each stands; rising. */
+  places: SegmentPlace[] = [];
   /** Of what is being heard, as far as somebody wants to know; by their times. */
   normalized: NormalizedTime[] = [];
   voices: VoiceStretch[] = [];
@@ -303,6 +308,7 @@ export class Utterance {
       this.characters = this.characters.slice(255);
     }
     if ((this.words[64]?.endTicks ?? Number.POSITIVE_INFINITY) < ticks) this.words = this.words.slice(63);
+    if ((this.places[16]?.endTicks ?? Number.POSITIVE_INFINITY) < ticks) this.places = this.places.slice(15);
     const isHeard = (stretch: Stretch | undefined): boolean =>
       stretch !== undefined && stretch.endTicks < ticks;
     if (isHeard(this.normalized[256])) this.normalized = this.normalized.slice(255);
@@ -340,6 +346,7 @@ export class Utterance {
     this.startTicks = null;
     this.endTicks = null;
     this.padTicks = 0;
+    this.places = [];
     this.normalized = [];
     this.voices = [];
     this.cues = null;

@@ -184,9 +184,9 @@ describe("replace", () => {
 
   it("makes room in a queue that is full", () => {
     const rig = stage();
-    for (const id of ["a", "b", "c", "d"]) rig.speak("alpha", id);
-    expect(() => rig.speak("bravo", "e")).toThrow(code("queue_full"));
-    expect(() => rig.speak("bravo", "e", { replace: "queued" })).not.toThrow();
+    for (const id of ["a", "b", "c", "d", "e"]) rig.speak("alpha", id);
+    expect(() => rig.speak("bravo", "f")).toThrow(code("queue_full"));
+    expect(() => rig.speak("bravo", "f", { replace: "queued" })).not.toThrow();
   });
 
   it("replaces nothing where the utterance itself is refused", () => {
@@ -357,23 +357,32 @@ describe("text that comes too late", () => {
 });
 
 describe("limits of the queue", () => {
-  it("are those that hello states, count what speaks, and are told with what to wait for", () => {
-    const rig = stage();
-    const limit = rig.sink.eventsOf("hello")[0]?.limits.queued_utterances ?? 0;
-    for (let index = 0; index < limit; index += 1) rig.speak("alpha", `u${index}`);
-    expect(() => rig.speak("bravo", "more")).toThrow(code("queue_full"));
-    expect(() => rig.speak("bravo", "more")).toThrow(
-      expect.objectContaining({ message: expect.stringContaining(`${limit}`), retryAfterMs: 1000 }),
-    );
-    expect(() => rig.send({ type: "text", text: "bravo", voice_id: VOICE })).toThrow(code("queue_full"));
-    expect(() => rig.send({ type: "dialogue", inputs: [{ text: "bravo", voice_id: "b" }] })).toThrow(
-      code("queue_full"),
-    );
-    rig.hearOut();
-    expect(rig.outcomes()).toHaveLength(limit);
-    // An id that was refused is free.
-    rig.speak("bravo", "more");
-    rig.hearOut();
-    expect(rig.outcomes().at(-1)).toBe("more/done");
-  });
+  it.each([
+    ["that has begun", true],
+    ["that is about to begin", false],
+  ])(
+    "are those of hello, count what waits behind the one %s, and are told with when to try again",
+    (_, hasBegun) => {
+      const rig = stage();
+      const limit = rig.sink.eventsOf("hello")[0]?.limits.queued_utterances ?? 0;
+      rig.speak("alpha", "first");
+      if (hasBegun) rig.answer(0, { chars: 4 });
+      for (let index = 0; index < limit; index += 1) rig.speak("alpha", `u${index}`);
+      if (hasBegun) rig.answer(0, { from: 4 });
+      expect(() => rig.speak("bravo", "more")).toThrow(code("queue_full"));
+      expect(() => rig.speak("bravo", "more")).toThrow(
+        expect.objectContaining({ message: expect.stringContaining(`${limit}`), retryAfterMs: 1000 }),
+      );
+      expect(() => rig.send({ type: "text", text: "bravo", voice_id: VOICE })).toThrow(code("queue_full"));
+      expect(() => rig.send({ type: "dialogue", inputs: [{ text: "bravo", voice_id: "b" }] })).toThrow(
+        code("queue_full"),
+      );
+      rig.hearOut();
+      expect(rig.outcomes()).toHaveLength(1 + limit);
+      // An id that was refused is free.
+      rig.speak("bravo", "more");
+      rig.hearOut();
+      expect(rig.outcomes().at(-1)).toBe("more/done");
+    },
+  );
 });

@@ -11,7 +11,7 @@ const base = {
   startTicks: ms(1000),
   clientEnd: (spoken: number) => spoken,
   heardBeforeTicks: 0,
-  edgeTicks: ms(2100),
+  untimed: { spoken: text, places: [], coming: null },
 };
 const at = (atMs: number) => ({ ticks: ms(atMs), source: "estimate", boundMs: 40 }) as const;
 
@@ -32,9 +32,31 @@ describe("receiptOf()", () => {
   });
 
   it("goes by the share of the audio where nothing was timed, and never splits a surrogate pair", () => {
-    const cut = { ...base, text: "😀😀", characters: [], startTicks: 0, edgeTicks: ms(1000) };
+    const emoji = "😀😀";
+    const places = [{ start: 0, end: emoji.length, startTicks: 0, endTicks: ms(1000) }];
+    const untimed = { spoken: emoji, places, coming: null };
+    const cut = { ...base, text: emoji, characters: [], startTicks: 0, untimed };
     expect(receiptOf(cut, at(300)).text).toBe("");
     expect(receiptOf(cut, at(800)).text).toBe("😀");
+  });
+
+  it("goes by the share of the audio of a segment without times behind one that has them", () => {
+    const spoken = `${text} again`;
+    const places = [
+      { start: 0, end: text.length, startTicks: ms(1000), endTicks: ms(2100) },
+      { start: text.length, end: spoken.length, startTicks: ms(2100), endTicks: ms(2700) },
+    ];
+    const cut = { ...base, text: spoken, untimed: { spoken, places, coming: null } };
+    expect(receiptOf(cut, at(2050)).text).toBe("Hello worl");
+    expect(receiptOf(cut, at(2450)).text).toBe("Hello world ag");
+  });
+
+  it("goes on by the share of the audio where the times have come for a part only, and not in a pause", () => {
+    const spoken = `${text}${"a".repeat(20)}`;
+    const places = [{ start: 0, end: spoken.length, startTicks: ms(1000), endTicks: ms(4100) }];
+    const cut = { ...base, text: spoken, untimed: { spoken, places, coming: null } };
+    expect(receiptOf(cut, at(2900)).end).toBe(text.length);
+    expect(receiptOf(cut, at(3150)).end).toBe(text.length + 10);
   });
 
   it("of an utterance that never started is all unheard", () => {

@@ -184,6 +184,60 @@ describe("resume where the response was cut in the middle", () => {
     expect(outcomes()).toEqual(["u/interrupted", "u/done"]);
   });
 
+  it("echoes a mark of what was interrupted when that has gone on to its end, and not before", () => {
+    const { speak, answer, clock, send, sink, hearOut } = stage();
+    speak(TEXT, "u");
+    answer(0);
+    send({ type: "mark", name: "end" });
+    clock.advance(420);
+    send({ type: "interrupt" });
+    clock.advance(1000);
+    expect(sink.eventsOf("mark")).toEqual([]);
+    send({ type: "resume" });
+    hearOut();
+    expect(sink.eventsOf("mark")).toMatchObject([{ name: "end" }]);
+  });
+
+  it("tells the punctuation behind the last word, for which nothing is asked", () => {
+    const { speak, answer, clock, send, sink, hearOut, asked, outcomes } = stage();
+    const text = "alpha bravo?!";
+    speak(text, "u");
+    answer(0, { chars: 11 });
+    clock.advance(420);
+    send({ type: "interrupt" });
+    send({ type: "resume" });
+    hearOut();
+    expect(asked()).toEqual([text]);
+    expect(sink.eventsOf("utterance.resumed")).toMatchObject([{ start: 6, kept_end: text.length }]);
+    const from = sink.events.findIndex((event) => event.type === "utterance.resumed");
+    const told = sink.events.slice(from).flatMap((event) => (event.type === "characters" ? [event] : []));
+    expect(told.flatMap((event) => event.characters).join("")).toBe("bravo?!");
+    expect(told.at(-1)?.end).toBe(text.length);
+    expect(outcomes()).toEqual(["u/interrupted", "u/done"]);
+    const done = sink.eventsOf("utterance.done").at(-1);
+    expect(done?.characters_spoken).toBe(text.length);
+    expect(told.at(-1)?.end_ms.at(-1)).toBeLessThanOrEqual(done?.end_ms ?? 0);
+  });
+
+  it("tells the punctuation that ends an input of a dialogue, for which nothing is asked", () => {
+    const rig = stage();
+    const inputs = [
+      { text: "alpha bravo.", voice_id: VOICE },
+      { text: "charlie", voice_id: "other" },
+    ];
+    rig.send({ type: "dialogue", inputs, utterance_id: "u" });
+    rig.answer(0, { chars: 11 });
+    rig.clock.advance(420);
+    rig.send({ type: "interrupt" });
+    rig.send({ type: "resume" });
+    rig.hearOut();
+    expect(rig.asked()[1]).toBe("charlie");
+    const from = rig.sink.events.findIndex((event) => event.type === "utterance.resumed");
+    const told = rig.sink.events.slice(from);
+    const characters = told.flatMap((event) => (event.type === "characters" ? event.characters : []));
+    expect(characters.join("")).toBe("bravo.charlie");
+  });
+
   it("asks for everything from the word on where that word had not come whole", () => {
     const { speak, answer, clock, send, sink, hearOut, asked } = stage();
     speak(TEXT, "u");

@@ -427,6 +427,7 @@ describe("Session membership", () => {
     );
     first.send({ type: "speak", text: "e", voice_id: VOICE });
     first.send({ type: "speak", text: "f", voice_id: VOICE });
+    first.send({ type: "speak", text: "h", voice_id: VOICE });
     expect(() => first.send({ type: "speak", text: "g" })).toThrow(
       expect.objectContaining({ code: "queue_full" }),
     );

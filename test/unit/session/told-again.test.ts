@@ -82,6 +82,47 @@ describe("after resume", () => {
     for (const [index, ms] of startsMs.entries()) expect(ms).toBeCloseTo(placeMs(start + index), 0);
   });
 
+  it("tells normalized characters of no length at the end of what is kept, and none twice", () => {
+    const rig = stage(QUERY);
+    // The accent has no time of its own.
+    const text = "alpha bravo\u0301 charlie";
+    const times = [...text].map((_, index) => (Math.min(index, 11) + Math.max(0, index - 12)) * CHAR_MS);
+    const part = (from: number, to: number) => ({
+      characters: [...text.slice(from, to)],
+      character_start_times_seconds: times.slice(from, to).map((ms) => ms / 1000),
+      character_end_times_seconds: Array.from({ length: to - from }, (_, index) => {
+        const at = from + index;
+        return (times[at + 1] ?? (times[at] ?? 0) + CHAR_MS) / 1000;
+      }),
+    });
+    rig.speak(text, "u");
+    rig.requests[0]?.head();
+    const came = part(0, 15);
+    rig.requests[0]?.handlers.chunk({
+      audio: spell("alpha bravo ch"),
+      alignment: came,
+      normalizedAlignment: came,
+      voiceSegments: [],
+    });
+    rig.clock.advance(420);
+    rig.send({ type: "interrupt" });
+    rig.send({ type: "resume" });
+    rig.clock.advance(100);
+    expect(rig.asked()[1]).toBe(" charlie");
+    rig.requests[1]?.head();
+    const rest = evenAlignment(" charlie", CHAR_MS);
+    rig.requests[1]?.handlers.chunk({
+      audio: spell(" charlie"),
+      alignment: rest,
+      normalizedAlignment: rest,
+      voiceSegments: [],
+    });
+    rig.requests[1]?.handlers.end();
+    rig.clock.advance(5000);
+    const told = since(rig).flatMap((event) => (event.type === "normalized" ? event.characters : []));
+    expect(told.join("")).toBe("bravo\u0301 charlie");
+  });
+
   it("tells nothing of what nobody asked for", () => {
     const rig = answered("format=ulaw_8000&events=words");
     rig.clock.advance(120);

@@ -1,0 +1,85 @@
+/**
+ * How far in the text a moment of the audio is, where nothing was timed: by the share of the audio of its segment. How
+ * long a segment is whose audio has not all come is told by the pace of those that are complete, else by the pace at
+ * which most voices speak.
+ */
+import { charactersOf, speechWeight } from "../timing/draft.ts";
+import { TICKS_PER_SECOND } from "../timing/ticks.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
+
+/** Where a segment stands on the timeline. */
+export interface SegmentPlace {
+  /** Offsets in the spoken text. */
+  readonly start: number;
+  end: number;
+  readonly startTicks: number;
+  /** null until its last audio was pushed. */
+  endTicks: number | null;
+}
+
+/** Audio that has come of the segment that is being pushed. */
+export interface ComingAudio {
+  /** Where on the timeline it will end. */
+  readonly endTicks: number;
+  /** Nothing more of the segment comes. */
+  readonly isWhole: boolean;
+}
+
+export interface UntimedSpeech {
+  readonly spoken: string;
+  /** Rising. */
+  readonly places: readonly SegmentPlace[];
+  readonly coming: ComingAudio | null;
+}
+
+/** A letter weighs 1, so that this is about as many characters of an alphabet, and six of Chinese. */
+const TYPICAL_WEIGHT_A_SECOND = 15;
+/** Complete segments of this length together say how fast the voice speaks. */
+const MIN_PACE_TICKS = 500 * TICKS_PER_MS;
+
+/** End in the spoken text of the last character that was over at `ticks`, as an estimate. */
+export function spokenEndAt(speech: UntimedSpeech, ticks: number): number {
+  const { spoken, places } = speech;
+  const place = placeAt(places, ticks);
+  if (place === undefined) return places[0]?.start ?? 0;
+  const text = spoken.slice(place.start, place.end);
+  const lengthTicks =
+    place.endTicks === null ? openLengthTicks(speech, place, text) : place.endTicks - place.startTicks;
+  const heardTicks = ticks - place.startTicks;
+  if (heardTicks >= lengthTicks) return place.end;
+  const heardWeight = (speechWeight(text) * heardTicks) / lengthTicks;
+  let [end, weight] = [place.start, 0];
+  for (const character of charactersOf(text)) {
+    weight += speechWeight(character);
+    if (weight > heardWeight) break;
+    end += character.length;
+  }
+  return end;
+}
+
+/** The segment that is heard at `ticks`, or was heard last. */
+export function placeAt(places: readonly SegmentPlace[], ticks: number): SegmentPlace | undefined {
+  return places.findLast((place) => place.startTicks <= ticks);
+}
+
+/** At least what has come of it. */
+function openLengthTicks(
+  { spoken, places, coming }: UntimedSpeech,
+  place: SegmentPlace,
+  text: string,
+): number {
+  const comeTicks = coming === null ? 0 : coming.endTicks - place.startTicks;
+  if (coming?.isWhole === true) return comeTicks;
+  return Math.max(comeTicks, speechWeight(text) / weightATick(spoken, places));
+}
+
+function weightATick(spoken: string, places: readonly SegmentPlace[]): number {
+  let [ticks, weight] = [0, 0];
+  for (const { start, end, startTicks, endTicks } of places) {
+    if (endTicks === null) continue;
+    ticks += endTicks - startTicks;
+    weight += speechWeight(spoken.slice(start, end));
+  }
+  const isPaceKnown = ticks >= MIN_PACE_TICKS && weight > 0;
+  return isPaceKnown ? weight / ticks : TYPICAL_WEIGHT_A_SECOND / TICKS_PER_SECOND;
+}
