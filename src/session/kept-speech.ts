@@ -84,7 +84,7 @@ export function keepSpeech(cut: KeepCut): KeptSpeech | null {
   const rest = isFeedComplete || feed === null ? null : restOf(utterance, feed.segment, last.end);
   // Punctuation behind the last word that has come is nothing to ask for: it goes with what is kept, or nobody tells it.
   const spokenEnd = rest?.start ?? feedEnd;
-  const untilTicks = isFeedComplete ? haveTicks : last.endTicks;
+  const untilTicks = rest === null ? haveTicks : last.endTicks;
   const audio = cutOut(placed, { fromTicks, untilTicks });
   if (audio === null || audio.bytes.byteLength > MAX_KEPT_BYTES) return null;
   const text = utterance.spoken.spoken.slice(word.start, spokenEnd);

@@ -264,6 +264,22 @@ describe("resume where the response was cut in the middle", () => {
     expect(heardLetters(sink)[1]).toBe("alphadelta");
   });
 
+  it("keeps the times of the words where only what is not said had not come", () => {
+    const { speak, answer, clock, send, sink, hearOut, asked } = stage();
+    speak("alpha bravo charlie, ", "u");
+    answer(0, { chars: 20 });
+    clock.advance(420);
+    send({ type: "interrupt" });
+    send({ type: "resume" });
+    hearOut();
+    expect(asked()).toHaveLength(1);
+    const words = wordsSinceResume(sink);
+    expect(words.map((word) => [word.text, word.end_ms - word.start_ms])).toEqual([
+      ["bravo", 250],
+      ["charlie", 350],
+    ]);
+  });
+
   it("is said from its start where not even its first word had come", () => {
     const { speak, answer, clock, send, sink, hearOut, asked, outcomes } = stage();
     speak(TEXT, "u");
