@@ -4,7 +4,8 @@
  */
 import type { Placed } from "./alignment-walk.ts";
 import { type Draft, isTimed } from "./draft.ts";
-import { type ChunkSpan, NEAR_SECONDS, Pace } from "./pace.ts";
+import { type ChunkSpan, Pace } from "./pace.ts";
+import { NEAR_SECONDS } from "./pace-evidence.ts";
 import { weaker } from "./timed.ts";
 
 /** A clock that restarts does so near zero; leading silence is no longer than this. */
@@ -42,21 +43,45 @@ export class ResponseClock {
     const runs = splitAtRestarts(drafts);
     const [run] = runs;
     const isOne = run !== undefined && runs.length === 1 && audio !== null;
-    if (isOne && !countsFromChunk(run, this.#lastEnd, audio)) this.#lastEnd /= this.#pace.meet(run, audio);
-    else this.#pace.pass(audio?.endSeconds);
+    const isCounted = isOne && this.#countsFromChunk(run, this.#lastEnd * this.#pace.pace, audio);
+    if (isOne && !isCounted) this.#lastEnd /= this.#pace.meet(run, audio);
+    else if (run === undefined) this.#pace.pass(audio?.endSeconds);
+    else this.#pace.passOther();
     for (const each of runs) this.#placeRun(each, audio);
     return drafts;
+  }
+
+  /** The response is complete: what was doubted stands. */
+  finish(): void {
+    this.#pace.finish();
+  }
+
+  /**
+   * Times that go back, and that fit behind what was said if they count from their chunk's start. That they do is clear
+   * where they end with its audio, or begin just where those before them ended, or once it was clear for another chunk:
+   * a last word may go on in the next one, and the rest of a chunk's audio may come behind it.
+   */
+  #countsFromChunk(run: readonly Draft[], lastEnd: number, audio: ChunkSpan): boolean {
+    const first = run[0]?.startSeconds ?? 0;
+    const last = run.at(-1)?.endSeconds ?? first;
+    const { startSeconds, endSeconds } = audio;
+    if (first >= lastEnd - TOLERANCE_SECONDS || startSeconds <= TOLERANCE_SECONDS) return false;
+    const behindSeconds = first + startSeconds - lastEnd;
+    const isClear = last + startSeconds <= endSeconds + BEYOND_CHUNK_SECONDS || this.#heldSeconds !== null;
+    return behindSeconds >= -TOLERANCE_SECONDS && (isClear || behindSeconds <= TOLERANCE_SECONDS);
   }
 
   #placeRun(run: readonly Draft[], audio: ChunkSpan | null): void {
     const first = run[0]?.startSeconds ?? 0;
     const last = run.at(-1)?.endSeconds ?? first;
     if (first < this.#lastEnd - TOLERANCE_SECONDS) {
-      if (audio !== null && countsFromChunk(run, this.#lastEnd, audio)) {
+      if (audio !== null && this.#countsFromChunk(run, this.#lastEnd, audio)) {
         this.#heldSeconds ??= heldBack(this.#lastEnd - first - audio.startSeconds);
         shift(run, audio.startSeconds + this.#heldSeconds);
       } else if (isRestart(first, this.#lastEnd)) {
-        shift(run, Math.max(this.#lastEnd, audio?.startSeconds ?? 0));
+        const from = Math.max(this.#lastEnd, audio?.startSeconds ?? 0);
+        shift(run, from);
+        if (audio !== null) squeezeInto(run, from, audio.endSeconds);
       } else if (last > this.#lastEnd + TOLERANCE_SECONDS) {
         // Overlaps what was said already and ends behind it: squeezed into what is new.
         scale(run, { from: first, to: this.#lastEnd, factor: (last - this.#lastEnd) / (last - first) });
@@ -82,14 +107,13 @@ function shift(drafts: readonly Draft[], bySeconds: number): void {
   scale(drafts, { from: 0, to: bySeconds, factor: 1 });
 }
 
-/** Times that go back, and that fit behind what was said and into the chunk's audio if they count from its start. */
-function countsFromChunk(run: readonly Draft[], lastEnd: number, audio: ChunkSpan): boolean {
+/** Times that reach beyond their chunk's audio shrink into what there is of it behind `fromSeconds`. */
+function squeezeInto(run: readonly Draft[], fromSeconds: number, endSeconds: number): void {
   const first = run[0]?.startSeconds ?? 0;
   const last = run.at(-1)?.endSeconds ?? first;
-  const { startSeconds, endSeconds } = audio;
-  if (first >= lastEnd - TOLERANCE_SECONDS || startSeconds <= TOLERANCE_SECONDS) return false;
-  const fitsBehind = first + startSeconds >= lastEnd - TOLERANCE_SECONDS;
-  return fitsBehind && last + startSeconds <= endSeconds + BEYOND_CHUNK_SECONDS;
+  if (last <= endSeconds + BEYOND_CHUNK_SECONDS || last <= first) return;
+  const factor = Math.max(endSeconds - fromSeconds, 0) / (last - first);
+  scale(run, { from: first, to: fromSeconds, factor });
 }
 
 /** `seconds`: by how much the times before reach beyond where the chunk's audio begins. */

@@ -10,6 +10,7 @@ import { type AlignmentEntry, AlignmentReader } from "./alignment-entries.ts";
 import { AlignmentWalk, type Placed } from "./alignment-walk.ts";
 import { charactersOf, type Draft, isTimed, speechWeight } from "./draft.ts";
 import { HeardText } from "./heard-text.ts";
+import { NEAR_SECONDS } from "./pace-evidence.ts";
 import { Pauses } from "./pauses.ts";
 import { ResponseClock, scale } from "./response-clock.ts";
 import { Sounds } from "./sounds.ts";
@@ -45,6 +46,8 @@ const LATE_SECONDS = 0.05;
 const JOIN_SECONDS = 0.005;
 /** How far a character's end may be ahead of the audio received: what an encoder holds back (an Opus packet and more). */
 const AHEAD_SECONDS = 0.08;
+/** What sums of such numbers may be off. */
+const FLOAT_SECONDS = 1e-9;
 
 export class SegmentTiming {
   readonly #text: string;
@@ -96,11 +99,11 @@ export class SegmentTiming {
       this.#gap ??= { fromSeconds: startSeconds, textFrom: this.#walk.at };
     }
     const drafts = this.#clock.place(this.#walkOn(entries, startSeconds), span);
-    if (drafts.length > 0) {
-      this.#drafts = this.#drafts.concat(drafts);
-      this.#fillBetween();
-    }
-    return this.#clock.isInDoubt ? null : this.#emit(this.#countSettled());
+    if (drafts.length > 0) this.#drafts = this.#drafts.concat(drafts);
+    // What is spread between times that are doubted would not change with them.
+    if (this.#clock.isInDoubt) return null;
+    this.#fillBetween();
+    return this.#emit(this.#countSettled());
   }
 
   /**
@@ -111,6 +114,7 @@ export class SegmentTiming {
     if (this.#isFinished) return null;
     this.#isFinished = true;
     this.#drafts = this.#drafts.concat(this.#clock.place(this.#walk.finish()));
+    this.#clock.finish();
     if (!(audioSeconds > 0)) return null;
     const last = this.#drafts.at(-1);
     if (last !== undefined && this.#isEndOpen(last))
@@ -196,12 +200,21 @@ export class SegmentTiming {
     );
   }
 
-  /** Drafts from the front that have their times, and whose audio is there. */
+  /**
+   * Drafts from the front that have their times, and whose audio is there. What is told can't be taken back, and nothing
+   * may end behind the audio: so none but those that an encoder may have held back, and that have text behind them.
+   */
   #countSettled(): number {
-    const limit = (this.#audioSeconds ?? Number.POSITIVE_INFINITY) + AHEAD_SECONDS;
-    const unsettled = this.#drafts.findIndex(
-      (draft) => !isTimed(draft) || draft.endSeconds > limit || this.#isEndOpen(draft),
-    );
+    const received = (this.#audioSeconds ?? Number.POSITIVE_INFINITY) + FLOAT_SECONDS;
+    const timedTo = this.#drafts.findLast(isTimed)?.endSeconds ?? 0;
+    const isHeldBack = timedTo <= received + AHEAD_SECONDS;
+    const unsettled = this.#drafts.findIndex((draft) => {
+      const { end, endSeconds, timing } = draft;
+      const mayBeAhead = isHeldBack && end < this.#text.length;
+      const aheadSeconds = timing === "exact" ? AHEAD_SECONDS : NEAR_SECONDS;
+      const limit = mayBeAhead ? received + aheadSeconds : received;
+      return !isTimed(draft) || endSeconds > limit || this.#isEndOpen(draft);
+    });
     return unsettled < 0 ? this.#drafts.length : unsettled;
   }
 
@@ -216,7 +229,13 @@ export class SegmentTiming {
     const timed = this.#drafts.filter(isTimed);
     const first = timed[0]?.startSeconds ?? 0;
     const last = timed.reduce((end, draft) => Math.max(end, draft.endSeconds), 0);
-    if (last <= endSeconds + EXACT_SECONDS) return;
+    if (last <= endSeconds + EXACT_SECONDS) {
+      for (const draft of timed) {
+        draft.startSeconds = Math.min(draft.startSeconds, endSeconds);
+        draft.endSeconds = Math.min(draft.endSeconds, endSeconds);
+      }
+      return;
+    }
     const to = first < endSeconds ? Math.max(first, this.#lastEnd) : this.#lastEnd;
     const factor = last > first ? Math.max(endSeconds - to, 0) / (last - first) : 0;
     scale(timed, { from: first, to, factor });

@@ -1,9 +1,10 @@
 /** Times that run at another pace than their audio, that count from their chunk, or that reach beyond the audio. */
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Alignment } from "../../../src/timing/alignment.ts";
 import { SegmentTiming } from "../../../src/timing/segment-timing.ts";
 import type { TimedCharacters } from "../../../src/timing/timed.ts";
-import { alignmentOf, startsOf } from "./upstream-fixtures.ts";
+import { alignmentOf, problemWith, startsOf } from "./upstream-fixtures.ts";
 
 interface Chunk {
   readonly alignment: Alignment | null;
@@ -30,11 +31,14 @@ function scaledChunks(factor: number): Chunk[] {
 }
 
 describe("a pace that is not that of the audio", () => {
-  it.each([0.9, 1.1, 1.2])("%d: the first chunk waits for the second, then all is as heard", (factor) => {
-    const told = run("abcdefghi", scaledChunks(factor), 0.9);
-    expect(shown(told)).toEqual(["", "a0.00 b0.10 c0.20 d0.30 e0.40 f0.50", "g0.60 h0.70 i0.80", ""]);
-    expect(told.map((one) => one?.timing)).toEqual([undefined, "scaled", "scaled", undefined]);
-  });
+  it.each([0.1, 0.5, 0.9, 1.1, 1.2, 3, 10])(
+    "%d: the first chunk waits for the second, then all is as heard",
+    (factor) => {
+      const told = run("abcdefghi", scaledChunks(factor), 0.9);
+      expect(shown(told)).toEqual(["", "a0.00 b0.10 c0.20 d0.30 e0.40 f0.50", "g0.60 h0.70 i0.80", ""]);
+      expect(told.map((one) => one?.timing)).toEqual([undefined, "scaled", "scaled", undefined]);
+    },
+  );
 
   it.each([0.9, 1.1])(
     "%d: to the sample, though an encoder holds back some of each chunk's audio",
@@ -77,6 +81,101 @@ describe("a pace that is not that of the audio", () => {
     expect(told[1]?.timing).toBe("exact");
   });
 
+  /** Five times 0.3 s; each character 0.1 s as it is heard, but the chunks' texts end where `lengths` say. */
+  function spanningChunks(factor: number, lengths: readonly number[]): Chunk[] {
+    const text = "abcdefghijklmno";
+    let at = 0;
+    return lengths.map((length, i) => {
+      const from = at;
+      at += length;
+      return {
+        alignment: alignmentOf(text.slice(from, at), 0.1 * from * factor, 0.1 * factor),
+        audioSeconds: 0.3 * (i + 1),
+      };
+    });
+  }
+
+  it.each([0.5, 0.9, 1.1, 3])("%d: is seen though words go on in the next chunk", (factor) => {
+    for (const lengths of [
+      [3, 3, 5, 1, 3],
+      [5, 1, 3, 3, 3],
+      [3, 5, 1, 3, 3],
+      [4, 2, 3, 3, 3],
+      [3, 3, 3, 4, 2],
+    ]) {
+      const told = run("abcdefghijklmno", spanningChunks(factor, lengths), 1.5);
+      const starts = told.flatMap((one) => one?.startSeconds ?? []);
+      expect(starts).toHaveLength(15);
+      for (const [index, seconds] of starts.entries()) expect(seconds).toBeCloseTo(index / 10, 3);
+      expect(told.every((one) => one === null || one.timing === "scaled")).toBe(true);
+      expect(told.findLast((one) => one !== null)?.endSeconds.at(-1)).toBeLessThanOrEqual(1.5 + 1e-9);
+    }
+  });
+
+  it("any pace and any cuts: once two chunks have shown it, all is as heard", () => {
+    const lengths = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 12 });
+    const lateness = fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 12, maxLength: 12 });
+    const factors = fc.constantFrom(0.1, 0.4, 0.75, 0.9, 1.05, 1.1, 1.25, 1.6, 4, 10);
+    fc.assert(
+      fc.property(factors, lengths, lateness, (factor, more, late) => {
+        const count = 20 + more.reduce((sum, length) => sum + length, 0);
+        const text = String.fromCharCode(...Array.from({ length: count }, (_, i) => 0x4e00 + i));
+        const timing = new SegmentTiming({ text, textStart: 0 });
+        const told: (TimedCharacters | null)[] = [];
+        let [audioTo, textTo] = [0, 0];
+        for (const [i, length] of [10, 10, ...more].entries()) {
+          audioTo += length;
+          // A word that the chunk's audio cuts: its characters come with where it begins. By chance such a chunk may
+          // look as if it had ended with its audio.
+          const cutTo = Math.min(text.length, audioTo + (i > 1 ? (late[i - 2] ?? 0) : 0));
+          const isChance = Math.abs(cutTo * factor - audioTo) < 0.1;
+          const to = Math.max(textTo, isChance ? audioTo : cutTo);
+          if (to > textTo) {
+            const alignment = alignmentOf(text.slice(textTo, to), 0.1 * textTo * factor, 0.1 * factor);
+            told.push(timing.push(alignment, null, { audioSeconds: audioTo / 10 }));
+          } else told.push(timing.push(null, null, { audioSeconds: audioTo / 10 }));
+          textTo = to;
+        }
+        told.push(timing.finish(text.length / 10));
+        expect(problemWith(told, { text, textStart: 0, audioSeconds: text.length / 10 })).toBe("");
+        const starts = told.flatMap((one) => one?.startSeconds ?? []);
+        for (const [index, seconds] of starts.entries()) expect(seconds).toBeCloseTo(index / 10, 2);
+        expect(told.every((one) => one === null || one.timing === "scaled")).toBe(true);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it("sound times whose first words go on in the next chunk are exact", () => {
+    const told = run("abcdefghijklmno", spanningChunks(1, [5, 2, 2, 3, 3]), 1.5);
+    expect(shown(told).join(" ").trim().split(" ")[14]).toBe("o1.40");
+    expect(told.every((one) => one === null || one.timing === "exact")).toBe(true);
+  });
+
+  it("times that come late are told at once, exact", () => {
+    const [first, second, third] = scaledChunks(1);
+    const chunks = [
+      { alignment: null, audioSeconds: 0.3 },
+      { alignment: first?.alignment ?? null, audioSeconds: 0.6 },
+      { alignment: second?.alignment ?? null, audioSeconds: 0.9 },
+      { alignment: third?.alignment ?? null, audioSeconds: 0.9 },
+    ];
+    const told = run("abcdefghi", chunks, 0.9);
+    expect(shown(told).slice(1)).toEqual(["a0.00 b0.10 c0.20", "d0.30 e0.40 f0.50", "g0.60 h0.70 i0.80", ""]);
+    expect(told.every((one) => one === null || one.timing === "exact")).toBe(true);
+  });
+
+  it("one chunk that ends longer before its audio than silence lasts is no more than a guess", () => {
+    for (const [audioSeconds, label] of [
+      [0.7, "exact"],
+      [0.9, "estimated"],
+    ] as const) {
+      const told = run("abc", [{ alignment: alignmentOf("abc"), audioSeconds }], audioSeconds);
+      expect(shown(told)).toEqual(["", "a0.00 b0.10 c0.20"]);
+      expect(told[1]?.timing).toBe(label);
+    }
+  });
+
   it("a pace that ends is given up", () => {
     const later = [4, 5, 6].map((i) => ({
       alignment: alignmentOf("xyz", 0.3 * i),
@@ -111,6 +210,35 @@ describe("times that count from their chunk", () => {
     expect(told[2]?.endSeconds.at(-1)).toBeCloseTo(0.6, 9);
   });
 
+  it("are seen though words go on in the next chunk, and though the rest of a chunk's audio comes behind it", () => {
+    // Chunks of 0.4 s; the texts of the first and the third reach 0.2 s beyond.
+    const [texts, from] = [
+      ["abcdef", "gh", "ijklmn", "op"],
+      [0, 0.2, 0, 0.2],
+    ];
+    for (const firstPieceSeconds of [0.4, 0.01]) {
+      const chunks = texts.flatMap((text, i) => [
+        { alignment: alignmentOf(text, from[i] ?? 0), audioSeconds: 0.4 * i + firstPieceSeconds },
+        { alignment: null, audioSeconds: 0.4 * (i + 1) },
+      ]);
+      const told = run("abcdefghijklmnop", chunks, 1.6);
+      const starts = told.flatMap((one) => one?.startSeconds ?? []);
+      expect(starts).toHaveLength(16);
+      for (const [index, seconds] of starts.entries()) expect(seconds).toBeCloseTo(index / 10, 6);
+    }
+  });
+
+  it("stay within their chunk's audio, where they run at another pace besides", () => {
+    const texts = ["abcdefghij", "klmnopqrst", "uvwxyzabcd"];
+    const chunks = texts.map((text, i) => ({ alignment: alignmentOf(text, 0, 0.12), audioSeconds: i + 1 }));
+    const told = run(texts.join(""), chunks, 3);
+    const starts = told.flatMap((one) => one?.startSeconds ?? []);
+    expect(starts).toHaveLength(30);
+    for (const [index, seconds] of starts.entries()) {
+      expect(Math.abs(seconds - index / 10)).toBeLessThanOrEqual(0.21);
+    }
+  });
+
   it.each([-1, 0.5, 1, 2, 4])(
     "do not wander off where a chunk's times end %d ms before its audio",
     (gapMs) => {
@@ -121,6 +249,7 @@ describe("times that count from their chunk", () => {
         const alignment = alignmentOf(text.slice(2 * i, 2 * i + 2), 0, 0.1 - gapMs / 2000);
         starts.push(...(timing.push(alignment, null, { audioSeconds: 0.2 * (i + 1) })?.startSeconds ?? []));
       }
+      starts.push(...(timing.finish(2.6)?.startSeconds ?? []));
       expect(starts).toHaveLength(26);
       const errors = Array.from({ length: 13 }, (_, i) => Math.abs((starts[2 * i] ?? Number.NaN) - 0.2 * i));
       expect(Math.max(...errors)).toBeLessThanOrEqual((2 * Math.abs(gapMs)) / 1000 + 1e-9);

@@ -1,0 +1,88 @@
+/** What the ends of chunks say of the pace of an upstream's times. Times over audio: 1.1 = they run 10 % too fast. */
+
+/** Where a chunk begins and ends by its times, and where its audio lies in the response. */
+export interface ChunkEnds {
+  readonly timesFromSeconds: number;
+  readonly timesSeconds: number;
+  readonly audioFromSeconds: number;
+  readonly audioSeconds: number;
+}
+
+interface PaceRange {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Times and audio that differ by less begin or end together: what an encoder, a resampler or rounding makes of them. */
+export const NEAR_SECONDS = 0.005;
+/** Times on the wire are rounded to this. */
+const ROUNDING_SECONDS = 0.0001;
+/** A pace nearer to 1 than this is sound. */
+const SOUND = 0.02;
+/** What an encoder held back of a short chunk tells a pace that is wrong: so far may it lead astray, and no further. */
+const MOST_AHEAD_SECONDS = 0.02;
+/** How far a chunk's times may end before its audio: silence. */
+const EARLY_SECONDS = 0.1;
+/** How far they may end behind it: what is left of a word that goes on in the next chunk. */
+const LATE_SECONDS = 0.8;
+/** And how far they mostly do. */
+const LIKELY_LATE_SECONDS = 0.6;
+
+/** The chunk's times end with its audio. */
+export function keepsToAudio({ timesSeconds, audioSeconds }: ChunkEnds): boolean {
+  return Math.abs(timesSeconds - audioSeconds) <= NEAR_SECONDS;
+}
+
+export function isSoundPace(pace: number): boolean {
+  return Math.abs(pace - 1) <= SOUND;
+}
+
+/**
+ * Whether times are the same multiple of the audio at the ends of both chunks. An encoder that holds back some of the
+ * audio makes all ends seem late by as much.
+ */
+export function endAtOnePace(first: ChunkEnds, second: ChunkEnds): boolean {
+  const growth = second.audioSeconds / first.audioSeconds;
+  const pace = second.timesSeconds / second.audioSeconds;
+  if (!(growth > 1) || !(first.timesSeconds > 0) || second.timesSeconds <= first.timesSeconds) return false;
+  const aheadSeconds = second.audioSeconds - (second.timesSeconds * first.audioSeconds) / first.timesSeconds;
+  const slackSeconds = (ROUNDING_SECONDS * (1 + growth)) / Math.min(1, pace) + NEAR_SECONDS / 10;
+  const mostSeconds = Math.min(NEAR_SECONDS * (growth - 1), MOST_AHEAD_SECONDS);
+  return aheadSeconds >= -slackSeconds && aheadSeconds <= mostSeconds + slackSeconds;
+}
+
+/**
+ * The pace of two chunks that end at one. What counts is how far times and audio went from one to the other, where what
+ * an encoder must have held back for that is little.
+ */
+export function paceOfBoth(first: ChunkEnds, second: ChunkEnds): number {
+  const slope = (second.timesSeconds - first.timesSeconds) / (second.audioSeconds - first.audioSeconds);
+  const heldSeconds = second.timesSeconds / slope - second.audioSeconds;
+  return Math.abs(heldSeconds) <= NEAR_SECONDS ? slope : second.timesSeconds / second.audioSeconds;
+}
+
+/** Whether the chunks may well be at the pace of their audio. */
+export function mayBeSound(chunks: readonly ChunkEnds[]): boolean {
+  const isLikely = (chunk: ChunkEnds) => chunk.timesSeconds - chunk.audioSeconds <= LIKELY_LATE_SECONDS;
+  return chunks.every(isLikely) && isWithin(1, paceRange(chunks));
+}
+
+/** The paces at which all of these chunks lie where they can; `low` above `high`: there is none. */
+export function paceRange(chunks: readonly ChunkEnds[]): PaceRange {
+  let [low, high] = [0, Number.POSITIVE_INFINITY];
+  for (const { timesFromSeconds, timesSeconds, audioFromSeconds, audioSeconds } of chunks) {
+    low = Math.max(low, timesSeconds / (audioSeconds + LATE_SECONDS));
+    high = Math.min(high, most(timesSeconds, audioSeconds), most(timesFromSeconds, audioFromSeconds));
+  }
+  return { low, high };
+}
+
+function most(timesSeconds: number, audioSeconds: number): number {
+  return audioSeconds > EARLY_SECONDS
+    ? timesSeconds / (audioSeconds - EARLY_SECONDS)
+    : Number.POSITIVE_INFINITY;
+}
+
+export function isWithin(pace: number, { low, high }: PaceRange): boolean {
+  return pace >= low && pace <= high;
+}
