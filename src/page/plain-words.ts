@@ -32,6 +32,10 @@ const BY_CODE: Readonly<Record<string, PlainError>> = {
     "Try again later, or raise max-listeners.",
   ),
   not_a_speaker: say("This tab only listens.", "Open the session without role=listener to speak in it."),
+  too_many_refusals: say(
+    "This tab sent far more than the gateway takes.",
+    "Wait a moment, then try again with less at once.",
+  ),
   slow_consumer: say(
     "This connection is too slow to keep up.",
     "It joins again by itself; a better network helps.",
