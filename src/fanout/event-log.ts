@@ -77,6 +77,11 @@ export class EventLog {
     return offset < 0 ? this.next : this.#first + offset;
   }
 
+  /** Whether any entry from `index` on `isMeant`. */
+  hasBehind(index: number, isMeant: (entry: LogEntry) => boolean): boolean {
+    return this.#entries.slice(Math.max(0, index - this.#first)).some(isMeant);
+  }
+
   /** Where a listener goes on that has had everything up to `seq`; how many events it missed are gone. */
   after(seq: number): { readonly index: number; readonly lost: number } {
     const index = this.indexWhere((entry) => entry.seq > seq);

@@ -125,9 +125,12 @@ export class Rendition {
 
   /** Silence up to a timeline position, so that the next utterance starts where it does for everybody. */
   padTo(ticks: number): void {
-    const samples = Math.round(
-      (ticks - this.endTicks) / ticksPerSample(AUDIO_FORMATS[this.format].sampleRate),
-    );
+    this.pushSilence(ticks - this.endTicks);
+  }
+
+  /** So much silence behind what was pushed. */
+  pushSilence(ticks: number): void {
+    const samples = Math.round(ticks / ticksPerSample(AUDIO_FORMATS[this.format].sampleRate));
     if (samples > 0) {
       this.#isPushing = true;
       this.#maker.pushSilence(samples);

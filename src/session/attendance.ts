@@ -4,6 +4,7 @@ import { Outbox } from "../fanout/outbox.ts";
 import type { Sink } from "../fanout/sink.ts";
 import type { Timer } from "../kit/clock.ts";
 import { type ListenerSettings, PROTOCOL_VERSION } from "../protocol/vocabulary.ts";
+import { styleKey } from "../timing/cue-profiles.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 import type { Audience, Seat, SeatPlace } from "./audience.ts";
 import { styleOf } from "./cue-tracks.ts";
@@ -197,7 +198,8 @@ export class Attendance {
       policy: settings.policy,
       maxOutboxBytes: deps.tuning.limits.outbox_bytes,
     });
-    return { lane: audience.seat(outbox, settings, { ...place, edgeTicks: speech.edgeTicks }), outbox };
+    const made = speech.madeAudio(place.fromTicks);
+    return { lane: audience.seat(outbox, settings, { ...place, made }), outbox };
   }
 
   /** A newcomer starts with what is being said and was not heard yet. */
@@ -290,11 +292,27 @@ export class Attendance {
       const cue = member.settings.events.includes("cues")
         ? utterance.cues?.at(playheadTicks, style)
         : undefined;
-      if (cue !== undefined) {
+      if (cue !== undefined && !this.#hasCueToCome(member, utterance.id)) {
         member.send(cue(session.base(), offsetReader(member.settings.offsets, utterance.text)));
       }
     }
     audience.catchUp(member.seat);
+  }
+
+  /** Whether the cue that stands was written, behind what others were told already, and comes with the events that follow. */
+  #hasCueToCome(member: Member, utteranceId: string): boolean {
+    const { audience, clock } = this.#options;
+    const { lane, outbox } = member.seat;
+    const variant = styleKey(styleOf(member.settings));
+    return audience.log.hasBehind(
+      lane.untoldEvent(outbox),
+      (entry) =>
+        entry.kind === "cues" &&
+        entry.variant === variant &&
+        entry.utteranceId === utteranceId &&
+        !entry.isWithdrawn &&
+        entry.positionTicks < clock.playheadTicks,
+    );
   }
 
   #startGrace(): void {

@@ -7,7 +7,7 @@ import type { GatewayError } from "../errors.ts";
 import { EventLog, type LogEntry } from "../fanout/event-log.ts";
 import { type GapTeller, Lane } from "../fanout/lane.ts";
 import type { Outbox } from "../fanout/outbox.ts";
-import { Rendition, renditionKey } from "../fanout/rendition.ts";
+import { type Rendition, renditionKey } from "../fanout/rendition.ts";
 import type { Counters } from "../metrics/counters.ts";
 import type { AudioDescription } from "../protocol/events.ts";
 import type { EventKind, ListenerSettings } from "../protocol/vocabulary.ts";
@@ -15,6 +15,7 @@ import { type CueStyle, styleKey } from "../timing/cue-profiles.ts";
 import { type AudienceShape, shapeOf } from "./audience-shape.ts";
 import { styleOf } from "./cue-tracks.ts";
 import { type Reach, reachOf } from "./lane-reach.ts";
+import { type MadeAudio, renditionFrom } from "./made-audio.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import { isPassThrough, type Need } from "./route.ts";
 import type { Slice } from "./source.ts";
@@ -38,8 +39,8 @@ export interface AudienceOptions {
 export interface SeatPlace {
   /** Where its audio begins, if that is kept. */
   readonly fromTicks: number;
-  /** End of the audio pushed so far, where a new rendition starts. */
-  readonly edgeTicks: number;
+  /** What a new rendition is made from. */
+  readonly made: MadeAudio;
   /** First entry of the log that the listener gets. */
   readonly event: number;
   /** What it was sent already of what is before this place and may not get twice; `frames`: both. */
@@ -128,7 +129,7 @@ export class Audience {
    * to begin, it catches up.
    */
   seat(outbox: Outbox, settings: ListenerSettings, at: SeatPlace): Lane {
-    const rendition = settings.format === "none" ? null : this.#rendition(settings, at.edgeTicks);
+    const rendition = settings.format === "none" ? null : this.#rendition(settings, at);
     for (const kind of settings.events) this.#wantedKinds.add(kind);
     let key = laneKey(settings);
     let lane = this.#lanes.get(key);
@@ -336,22 +337,22 @@ export class Audience {
     this.#shape = null;
   }
 
-  #rendition(settings: ListenerSettings, startTicks: number): Rendition | null {
+  #rendition(settings: ListenerSettings, { made, fromTicks }: SeatPlace): Rendition | null {
     if (settings.format === "none") return null;
     const shape = { format: settings.format, frameMs: settings.frame_ms, framing: settings.framing };
     const key = renditionKey(shape);
     let rendition = this.#renditions.get(key);
     if (rendition === undefined) {
-      const { opusPool, onLateFrame, onError } = this.#options;
-      const made: Rendition = new Rendition({
+      const { opusPool, onLateFrame, onError, counters } = this.#options;
+      const opened: Rendition = renditionFrom(made, fromTicks, {
         ...shape,
-        startTicks,
         maxRingBytes: MAX_RING_BYTES,
         opusPool,
         onLateFrame,
-        onError: (error) => onError(error, made),
+        onError: (error) => onError(error, opened),
       });
-      rendition = made;
+      counters.framesMade += opened.framesMade;
+      rendition = opened;
       this.#renditions.set(key, rendition);
       this.#shape = null;
     }

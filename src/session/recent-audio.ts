@@ -43,6 +43,11 @@ export class RecentAudio {
     this.#entries.push({ startTicks, format, ticks, offset, bytes, lengths });
   }
 
+  /** Where the oldest that is kept begins; null where nothing is. */
+  get startTicks(): number | null {
+    return this.#entries[0]?.startTicks ?? null;
+  }
+
   forgetBefore(ticks: number): void {
     const first = this.#entries.findIndex((entry) => entry.startTicks + entry.ticks > ticks);
     if (first > 0) this.#entries.splice(0, first);

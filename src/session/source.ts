@@ -15,6 +15,11 @@ import { ticksPerSample } from "../timing/ticks.ts";
 /** 20 ms of digital silence: CELT-only, full band, mono (RFC 6716 section 3.1), and a frame that is coded as silent. */
 const OPUS_SILENCE = [0xf8, 0xff, 0xfe] as const;
 const OPUS_SILENCE_SAMPLES = 960;
+/**
+ * An Opus decoder that begins in the middle of speech hears these before: 200 ms. RFC 7845 section 4.6 asks for 80; behind
+ * those a steady tone is still off by a tenth of its loudness, behind 160 by a hundredth.
+ */
+export const OPUS_RISE_PACKETS = 10;
 
 /** Bytes of a millisecond in an upstream format: exact for G.711 and PCM, the nominal bit rate for Opus. */
 export function bytesPerMs(format: string): number {
@@ -77,6 +82,11 @@ export class Source {
   #packets: Uint8Array[] = [];
   #decoder: SourceDecoder | null = null;
   #opusDecoder: OpusDecoder | null = null;
+  /** Samples of the packets taken, and of those among them that were decoded, up to the last one. */
+  #takenSamples = 0;
+  #decodedSamples = 0;
+  /** The packets taken last: a decoder that begins in the middle of speech has to hear some before. */
+  #lastPackets: readonly Uint8Array[] = [];
   #receivedSamples = 0;
   /** Samples before the speech that an Opus decoder discards; known after the first page. */
   #isHeadSeen = false;
@@ -287,6 +297,11 @@ export class Source {
       samples += opusPacketSamples48k(packet);
     }
     this.#packets = this.#packets.slice(packets.length);
+    const startSamples = this.#takenSamples;
+    this.#takenSamples += samples;
+    const before = this.#lastPackets;
+    const copied = packets.slice(-OPUS_RISE_PACKETS).map((packet) => Uint8Array.from(packet));
+    this.#lastPackets = [...before, ...copied].slice(-OPUS_RISE_PACKETS);
     let pcm: Int16Array | null = null;
     return {
       format: this.format,
@@ -294,10 +309,20 @@ export class Source {
       pcmRate: this.#rate,
       raw: () => packets,
       pcm: () => {
-        pcm ??= this.#decodePackets(packets, samples);
+        if (pcm !== null) return pcm;
+        // Nobody needed samples until now: the decoder knows nothing of what is before.
+        if (this.#decodedSamples !== startSamples) this.#riseOpus(before);
+        this.#decodedSamples = startSamples + samples;
+        pcm = this.#decodePackets(packets, samples);
         return pcm;
       },
     };
+  }
+
+  #riseOpus(packets: readonly Uint8Array[]): void {
+    this.#opusDecoder ??= createOpusDecoder();
+    this.#opusDecoder.reset();
+    for (const packet of packets) this.#opusDecoder.decode(packet);
   }
 
   #decodePackets(packets: readonly Uint8Array[], samples: number): Int16Array {

@@ -9,6 +9,7 @@ import { type GatewayError, toGatewayError } from "../errors.ts";
 import type { Audience } from "./audience.ts";
 import type { EventWriter } from "./event-writer.ts";
 import { type KeptSpeech, keepSpeech } from "./kept-speech.ts";
+import type { MadeAudio } from "./made-audio.ts";
 import type { Marks } from "./marks.ts";
 import { PlayedOut } from "./played-out.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
@@ -101,6 +102,17 @@ export class Speech {
   /** End of all audio pushed. */
   get edgeTicks(): number {
     return this.#edge.ticks;
+  }
+  /** The audio made, for a listener that begins at `fromTicks`. */
+  madeAudio(fromTicks: number): MadeAudio {
+    const begun = this.unplayed.filter(({ startTicks }) => startTicks !== null);
+    const { recent, ticks: edgeTicks } = this.#edge;
+    return {
+      edgeTicks,
+      recent,
+      utteranceTicks: begun.findLast(({ startTicks }) => (startTicks ?? 0) <= fromTicks)?.startTicks ?? null,
+      isOpen: this.#queue.some((utterance) => begun.includes(utterance)),
+    };
   }
   /** Segments of which no frame has left. */
   get unsent(): UnsentSegments {

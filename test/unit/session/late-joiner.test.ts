@@ -12,8 +12,8 @@ function run(rig: Rig, ms: number): void {
   for (let passed = 0; passed < ms; passed += 5) rig.clock.advance(5);
 }
 
-function stage(events: string) {
-  const rig = createRig({ limits: { ...TEST_TUNING.limits, listeners: 2000 }, graceMs: 60_000 });
+function stage(events: string, aheadMs = TEST_TUNING.aheadMs) {
+  const rig = createRig({ limits: { ...TEST_TUNING.limits, listeners: 2000 }, graceMs: 60_000, aheadMs });
   const speaker = rig.join("role=speaker&events=none");
   const query = `role=listener&format=ulaw_8000&events=${events}`;
   const first = new ScriptedListener(rig, query);
@@ -72,6 +72,40 @@ describe("a late joiner", () => {
       expect({ atMs, got }).toEqual({ atMs, got: wanted });
       const started = late.sink.eventsOf("utterance.started");
       expect(started).toHaveLength(1);
+    }
+  });
+
+  it("gets each cue once where others get all long before it is due, and cues are known late", () => {
+    const letters = 4;
+    for (let atMs = 40; atMs < SPEECH_MS; atMs += 60) {
+      const { rig, query, first } = stage("cues,words", 5000);
+      rig.join("role=listener&format=pcm_16000&lead_ms=5000&events=none");
+      const speaker = rig.join("role=speaker&events=none");
+      speaker.send({ type: "speak", text: TEXT, voice_id: "v", utterance_id: "u" });
+      const request = rig.requests[0];
+      if (request === undefined) throw new Error("No request was opened");
+      request.head();
+      const joined: ReturnType<Rig["join"]>[] = [];
+      for (let at = 0; at < TEXT.length + SPEECH_MS / 20 + 50; at += letters) {
+        const piece = TEXT.slice(at, at + letters);
+        const fromMs = at * PER_LETTER_MS;
+        const audio = new Uint8Array(piece.length * PER_LETTER_MS * 32).fill(at % 251);
+        if (piece !== "") {
+          request.chunk(audio, { alignment: evenAlignment(piece, PER_LETTER_MS, fromMs) });
+          if (at + letters >= TEXT.length) request.handlers.end();
+        }
+        for (let passed = 0; passed < 80; passed += 5) {
+          if (rig.clock.nowMs() === 1000 + atMs) joined.push(rig.join(query));
+          rig.clock.advance(5);
+        }
+      }
+      const [late] = joined;
+      const playheadMs = late?.sink.eventsOf("hello")[0]?.at_ms ?? 0;
+      const cues = first.read().events.flatMap((event) => (event.type === "cue" ? [event] : []));
+      expect(cues.length).toBeGreaterThanOrEqual(3);
+      const got = late?.sink.eventsOf("cue").map((cue) => cue.start_ms);
+      const wanted = cues.filter((cue) => cue.end_ms > playheadMs).map((cue) => cue.start_ms);
+      expect({ atMs, got }).toEqual({ atMs, got: wanted });
     }
   });
 

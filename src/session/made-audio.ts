@@ -1,0 +1,146 @@
+/**
+ * The audio that was made and is kept, for a listener that comes in a codec which nobody has yet: its rendition begins
+ * where the listener does and not where all that was made ends, which may be seconds ahead of what is heard.
+ *
+ *   kept     |slice|slice|slice|slice|   |slice|slice|   the hole is the silence between two utterances
+ *   frames               |frame|frame|frame|frame|fra    from the one that holds the listener's place
+ */
+import { opusPacketSamples48k } from "../audio/ogg-reader.ts";
+import { createOpusDecoder, type OpusDecoder } from "../audio/opus-decoder.ts";
+import { bytesPerSample, decodeSamples, sampledFormatOf } from "../audio/silence.ts";
+import { Rendition, type RenditionOptions } from "../fanout/rendition.ts";
+import { ticksPerSample } from "../timing/ticks.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
+import type { PlacedSlice, RecentAudio } from "./recent-audio.ts";
+import { isPassThrough, UPSTREAM_OPUS_PACKET_MS } from "./route.ts";
+import { OPUS_RISE_PACKETS } from "./source.ts";
+
+const OPUS_RISE_TICKS = OPUS_RISE_PACKETS * UPSTREAM_OPUS_PACKET_MS * TICKS_PER_MS;
+const OPUS_RATE = 48_000;
+
+type KeptSlice = PlacedSlice["slice"];
+
+export interface MadeAudio {
+  /** End of all audio pushed. */
+  readonly edgeTicks: number;
+  readonly recent: RecentAudio;
+  /** Where the utterance began that stands at the listener's place: its frames are counted from there. null: none does. */
+  readonly utteranceTicks: number | null;
+  /** Whether the utterance at the edge goes on; where not, its last frame is filled. */
+  readonly isOpen: boolean;
+}
+
+/**
+ * A rendition whose first frame holds `fromTicks`, with all that was made from there on; where that is not kept, it begins
+ * with what is, or at the edge. Throws encoder_failed where what is kept can't be decoded.
+ */
+export function renditionFrom(
+  made: MadeAudio,
+  fromTicks: number,
+  options: Omit<RenditionOptions, "startTicks">,
+): Rendition {
+  const startTicks = startOf(made, fromTicks, options.frameMs * TICKS_PER_MS);
+  let isSeated = false;
+  const rendition = new Rendition({
+    ...options,
+    startTicks,
+    onError: (error) => {
+      if (isSeated) options.onError(error);
+      // Who is to be told has no seat yet.
+      else queueMicrotask(() => options.onError(error));
+    },
+  });
+  try {
+    if (startTicks < made.edgeTicks) pushKept(rendition, startTicks, made);
+  } catch (thrown) {
+    rendition.close();
+    throw thrown;
+  }
+  isSeated = true;
+  return rendition;
+}
+
+function startOf(made: MadeAudio, fromTicks: number, frameTicks: number): number {
+  const oldestTicks = made.recent.startTicks;
+  if (oldestTicks === null || fromTicks >= made.edgeTicks) return made.edgeTicks;
+  const placeTicks = Math.max(fromTicks, oldestTicks);
+  // As for those who were there from the beginning: samples of all rates begin together with an utterance.
+  const gridTicks = made.utteranceTicks ?? oldestTicks;
+  return gridTicks + Math.floor((placeTicks - gridTicks) / frameTicks) * frameTicks;
+}
+
+function pushKept(rendition: Rendition, startTicks: number, made: MadeAudio): void {
+  const decoder = new KeptDecoder();
+  let atTicks = startTicks;
+  const padTo = (ticks: number): void => {
+    if (ticks <= atTicks) return;
+    rendition.pushSilence(ticks - atTicks);
+    rendition.startTalkspurt();
+    atTicks = ticks;
+  };
+  try {
+    for (const kept of made.recent.since(startTicks - OPUS_RISE_TICKS)) {
+      padTo(kept.startTicks);
+      const { slice } = kept;
+      const doneTicks = atTicks - kept.startTicks;
+      if (isPassThrough(rendition, slice.format)) {
+        for (const bytes of rawBehind(slice, doneTicks)) rendition.pushPassThrough(bytes);
+      } else {
+        const { pcm, rate } = decoder.decode(slice);
+        const rest = pcm.subarray(Math.round(doneTicks / ticksPerSample(rate)));
+        if (rest.length > 0) rendition.pushPcm(rest, rate);
+      }
+      atTicks = Math.max(atTicks, kept.startTicks + slice.ticks);
+    }
+  } finally {
+    decoder.close();
+  }
+  if (made.isOpen) padTo(made.edgeTicks);
+  else rendition.flush();
+}
+
+/** The bytes without the first `ticks`: whole samples, or packets. */
+function rawBehind(slice: KeptSlice, ticks: number): readonly Uint8Array[] {
+  const sampled = sampledFormatOf(slice.format);
+  if (sampled !== null) {
+    const samples = Math.round(ticks / ticksPerSample(sampled.sampleRate));
+    return slice
+      .raw()
+      .map((bytes) => bytes.subarray(samples * bytesPerSample(sampled.codec)))
+      .filter((bytes) => bytes.byteLength > 0);
+  }
+  let atTicks = 0;
+  return slice.raw().filter((packet) => {
+    const isBehind = atTicks >= ticks;
+    atTicks += opusPacketSamples48k(packet) * ticksPerSample(OPUS_RATE);
+    return isBehind;
+  });
+}
+
+class KeptDecoder {
+  #opus: OpusDecoder | null = null;
+
+  decode(slice: KeptSlice): { readonly pcm: Int16Array; readonly rate: number } {
+    const sampled = sampledFormatOf(slice.format);
+    const pieces = slice
+      .raw()
+      .map((bytes) => (sampled === null ? this.#decodeOpus(bytes) : decodeSamples(sampled.codec, bytes)));
+    const pcm = new Int16Array(pieces.reduce((total, piece) => total + piece.length, 0));
+    let at = 0;
+    for (const piece of pieces) {
+      pcm.set(piece, at);
+      at += piece.length;
+    }
+    return { pcm, rate: sampled?.sampleRate ?? OPUS_RATE };
+  }
+
+  close(): void {
+    this.#opus?.close();
+    this.#opus = null;
+  }
+
+  #decodeOpus(packet: Uint8Array): Int16Array {
+    this.#opus ??= createOpusDecoder();
+    return this.#opus.decode(packet);
+  }
+}
