@@ -61,7 +61,7 @@ export const ERRORS = {
   session_limit: row("The gateway holds as many sessions as it may", 4429, 503, true),
   listener_limit: row("The session holds as many listeners as it may", 4429, 503, true),
   too_many_refusals: row(
-    "The connection goes on sending what is refused: more than 2000 messages in a second",
+    "The connection goes on sending what is refused: more than 5000 messages in a second",
     4429,
     429,
     true,

@@ -3,8 +3,8 @@
  * who sends on whatever the answer is keeps the process from everybody else.
  */
 
-/** In a second: a client that replays a long stored stream of tokens at once may come near a thousand. */
-export const MAX_REFUSALS_A_SECOND = 2000;
+/** In a second: of what an obedient client had sent when its text was cut, one letter each, no more than its credit is refused. */
+export const MAX_REFUSALS_A_SECOND = 5000;
 
 export class Refusals {
   #fromMs = Number.NEGATIVE_INFINITY;

@@ -198,6 +198,14 @@ function closeText(member: Member, command: { type: "flush" | "end"; utterance_i
 
 function acknowledge(member: Member, command: PlayedCommand): void {
   const { session } = member;
+  const latestSeq = session.toldSeq(member);
+  if (command.seq !== undefined && command.seq > latestSeq) {
+    throw new GatewayError(
+      "invalid_field",
+      `Field seq of played is ${command.seq}, which was not sent yet: expected at most ${latestSeq}`,
+      { field: "seq" },
+    );
+  }
   if (command.mark !== undefined) {
     const markMs = session.markMs(command.mark);
     if (markMs === undefined) {
@@ -220,7 +228,7 @@ function acknowledge(member: Member, command: PlayedCommand): void {
   member.acknowledge(atMs, session.ackMoment());
 }
 
-/** Elements that were opened and never closed are spoken as they stand: the upstream decides what becomes of them. */
+/** Markup without its other half is spoken as it stands: the upstream decides what becomes of it. */
 function warnOfMarkup(member: Member, utterance: Utterance): void {
   const names = utterance.unbalancedTags();
   if (names.length === 0) return;
@@ -228,7 +236,7 @@ function warnOfMarkup(member: Member, utterance: Utterance): void {
     type: "warning",
     ...member.session.base(),
     code: "unbalanced_markup",
-    message: `Text of ${utterance.id} has elements without their other half: ${names.join(", ")}`,
+    message: `Text of ${utterance.id} has markup without its other half: ${names.join(", ")}`,
   });
 }
 

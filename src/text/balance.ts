@@ -1,4 +1,7 @@
-/** Finds SSML elements that are opened and not closed, or the other way round, in a text that comes in any pieces. */
+/**
+ * Finds markup without its other half in a text that comes in any pieces: SSML elements that are opened and not closed, or the
+ * other way round, tags without their `>`, and one bracket of a pair that may have been meant as an audio tag.
+ */
 import { CodePointReader } from "./code-points.ts";
 import { TagGate } from "./markup.ts";
 import { readTag, type Tag, WHOLE_ELEMENTS } from "./tags.ts";
@@ -8,13 +11,25 @@ const PAIRED: ReadonlySet<string> = new Set([
   ...WHOLE_ELEMENTS,
   ...["prosody", "speak", "p", "s", "voice", "lang", "audio"],
 ]);
+const KNOWN: ReadonlySet<string> = new Set([...PAIRED, "break"]);
+/** A tag so far that it can't be taken for a comparison: `</sub `, or `<break time=`. As TagGate reads them. */
+const BEGUN_TAG =
+  /^<(?:\/([a-z][a-z0-9:._-]*)(?![a-z0-9:._-])|([a-z][a-z0-9:._-]*)[\t-\r ]+[a-z][a-z0-9:._-]*[\t-\r ]*=)/i;
+/** TagGate holds at least so much of a tag before it gives it up for being too long. */
+const MAX_BEGUN_CHARS = 512;
 const MAX_NAMES = 16;
 const MAX_DEPTH = 64;
+const LESS = 0x3c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
 
 export class TagBalance {
   readonly #reader = new CodePointReader((codePoint, index) => this.#gate.step(codePoint, index));
   readonly #gate = new TagGate(
-    { character: () => undefined, tag: (start, end) => this.#tag(start, end) },
+    {
+      character: (codePoint, index) => this.#character(codePoint, index),
+      tag: (start, end) => this.#tag(start, end),
+    },
     { hasBracketTags: false },
   );
   /** Text from `#base` on: what may be a tag, and what was pushed last. */
@@ -23,6 +38,11 @@ export class TagBalance {
   #open: string[] = [];
   /** Elements open beyond `MAX_DEPTH`: counted, not named. */
   #deeper = 0;
+  /** Of each open bracket whether a letter follows, as in an audio tag; more than `MAX_DEPTH` are counted only. */
+  #brackets: boolean[] = [];
+  #deeperBrackets = 0;
+  /** The character before, as long as no tag stands between. */
+  #previous = 0;
   readonly #odd = new Set<string>();
 
   push(text: string): void {
@@ -34,10 +54,14 @@ export class TagBalance {
   }
 
   /**
-   * The text is complete: names of elements without their other half, each once, at most 16: "sub" was not closed,
-   * "/sub" was not opened.
+   * The text is complete: what is without its other half, each once, at most 16: "sub" was not closed, "/sub" was not
+   * opened, "<break" and "</sub" have no `>`, "[" and "]" stand alone.
    */
   end(): readonly string[] {
+    this.#gate.finish();
+    if (this.#brackets.includes(true)) this.#note("[");
+    this.#brackets = [];
+    this.#deeperBrackets = 0;
     for (const name of this.#open) this.#note(name);
     this.#open = [];
     this.#deeper = 0;
@@ -45,8 +69,36 @@ export class TagBalance {
   }
 
   #tag(start: number, end: number): void {
+    this.#previous = 0;
     const tag = readTag(this.#text.slice(start - this.#base, end - this.#base));
     if (tag !== null && PAIRED.has(tag.name)) this.#match(tag);
+  }
+
+  /** Text that is no tag. */
+  #character(codePoint: number, index: number): void {
+    const previous = this.#previous;
+    this.#previous = codePoint;
+    if (previous === OPEN_BRACKET && this.#deeperBrackets === 0 && isLetter(codePoint)) {
+      this.#brackets[this.#brackets.length - 1] = true;
+    }
+    if (codePoint === LESS) this.#begunTag(index);
+    else if (codePoint === OPEN_BRACKET) {
+      if (this.#brackets.length < MAX_DEPTH) this.#brackets.push(false);
+      else this.#deeperBrackets += 1;
+    } else if (codePoint === CLOSE_BRACKET) {
+      if (this.#deeperBrackets > 0) this.#deeperBrackets -= 1;
+      else if (this.#brackets.pop() === undefined && isLetter(previous)) this.#note("]");
+    }
+  }
+
+  /** A `<` that begins no tag: one was meant where a known name and an attribute follow. */
+  #begunTag(index: number): void {
+    const from = index - this.#base;
+    const match = BEGUN_TAG.exec(this.#text.slice(from, from + MAX_BEGUN_CHARS));
+    if (match === null) return;
+    const [, closing, opening] = match;
+    const name = (closing ?? opening ?? "").toLowerCase();
+    if (KNOWN.has(name)) this.#note(closing === undefined ? `<${name}` : `</${name}`);
   }
 
   #match({ name, role }: Tag): void {
@@ -69,4 +121,8 @@ export class TagBalance {
   #note(name: string): void {
     if (this.#odd.size < MAX_NAMES) this.#odd.add(name);
   }
+}
+
+function isLetter(codePoint: number): boolean {
+  return /\p{L}/u.test(String.fromCodePoint(codePoint));
 }

@@ -76,6 +76,14 @@ describe("joining", () => {
     expect(listener.frames.length).toBe(Math.ceil(done.end_ms / 20));
   });
 
+  it("is refused with HTTP 431 when the request that opens it is larger than 4 KB", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    const socket = new WebSocket(`${gateway.wsUrl}/live/s?resume=${"x".repeat(5000)}`);
+    const [error] = (await once(socket, "error")) as [Error];
+    expect(error.message).toContain("431");
+  });
+
   it("takes every frame length and format at its bounds", async () => {
     await using upstream = await startFakeUpstream();
     await using gateway = await gatewayAt(upstream.url);

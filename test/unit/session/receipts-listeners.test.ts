@@ -274,6 +274,17 @@ describe("played is refused by name", () => {
     expect(() => rig.send({ type: "played", mark: "nowhere" })).toThrow(code("invalid_field", "mark"));
   });
 
+  it("behind the last event that this connection was told", () => {
+    const rig = stage("format=ulaw_8000&lead_ms=200");
+    rig.speak(TEXT, "u");
+    rig.answer(0);
+    rig.clock.advance(100);
+    const seq = Math.max(...rig.sink.events.map((event) => event.seq));
+    expect(seq).toBeGreaterThan(0);
+    expect(() => rig.send({ type: "played", at_ms: 20, seq })).not.toThrow();
+    expect(() => rig.send({ type: "played", at_ms: 20, seq: seq + 1 })).toThrow(code("invalid_field", "seq"));
+  });
+
   it("for a mark that is long forgotten", () => {
     const rig = stage();
     for (const name of ["a", "b", "c", "d"]) rig.send({ type: "mark", name });

@@ -129,6 +129,17 @@ describe("tokens", () => {
     expect(texts(rig).join("")).toBe("Say <emphasis>this</prosody> now");
   });
 
+  it("warns of a tag without its end and of half a bracket tag, and says them as they stand", () => {
+    const rig = createRig(NO_STALLS);
+    const { send, sink } = rig.join("format=ulaw_8000");
+    const text = '[laughs Hello <break time="1s" there.';
+    send({ type: "speak", text, voice_id: VOICE });
+    const [warning, ...more] = sink.eventsOf("warning");
+    expect(warning?.message).toContain("<break, [");
+    expect(more).toEqual([]);
+    expect(texts(rig).join("")).toBe(text);
+  });
+
   it("a token of a megabyte is refused whole and what was accepted is still said", () => {
     const rig = createRig(NO_STALLS);
     const { send, sink } = rig.join("format=ulaw_8000&pace=burst");

@@ -20,6 +20,21 @@ describe("TagBalance", () => {
     ["<w>a<w>b</w>", ["w"]],
     ["<voice><lang>", ["voice", "lang"]],
     ["<audio", []],
+    ['Hello <break time="1s" there.', ["<break"]],
+    ['Hello <BREAK time="1s', ["<break"]],
+    ["Hello <break time=1s> there.", ["<break"]],
+    ['<break time="1s <sub alias="x">a</sub>', ["<break"]],
+    [`Hello <break time="1s" there. ${"And on. ".repeat(100)}`, ["<break"]],
+    [`<break${" ".repeat(600)}time="1s"`, []],
+    ["Say <phoneme ph='a'>tomato</phoneme now.", ["</phoneme", "phoneme"]],
+    ["a</sub", ["</sub"]],
+    ["if a <b c=d and a </i now, or a <p and b", []],
+    ["Ha [laughs that is fun.", ["["]],
+    ["Ha laughs] that is fun.", ["]"]],
+    ["Ha [laughs] that <break time='1s'/>[sighs] is fun.", []],
+    ["[0, 1) and a[b[0]], :] and [ ] and 0]", []],
+    ["[whispers [laughs] on", ["["]],
+    ['[laughs <break time="1s"', ["<break", "["]],
   ])("of %j", (text, expected) => {
     expect(oddOf([text])).toEqual(expected);
     expect(oddOf(text.split(""))).toEqual(expected);
@@ -39,5 +54,7 @@ describe("TagBalance", () => {
     expect(oddOf(names.map((name) => `</${name}><${name}>`))).toHaveLength(16);
     expect(oddOf(["<w>".repeat(200_000), "</w>".repeat(200_000)])).toEqual([]);
     expect(oddOf(["<p>".repeat(100), "</p>".repeat(101)])).toEqual(["/p"]);
+    expect(oddOf(["[a ".repeat(200_000), "a]".repeat(200_000)])).toEqual([]);
+    expect(oddOf(["[a ".repeat(100), "a]".repeat(101)])).toEqual(["]"]);
   });
 });
