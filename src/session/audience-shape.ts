@@ -15,7 +15,7 @@ export interface AudienceShape {
   readonly isEncodedElsewhere: boolean;
 }
 
-/** `aheadMs`: how far ahead audio is made for those that take it as it comes. */
+/** `aheadMs`: how far ahead audio is made where all take it as it comes. */
 export function shapeOf(
   lanes: Iterable<Lane>,
   renditions: Iterable<Rendition>,
@@ -25,12 +25,14 @@ export function shapeOf(
   let minLeadMs = Number.POSITIVE_INFINITY;
   let hasRealtime = false;
   for (const lane of lanes) {
-    const isBurst = lane.pace === "burst";
-    maxLeadMs = Math.max(maxLeadMs, isBurst ? aheadMs : lane.leadMs);
-    if (isBurst) continue;
+    if (lane.pace === "burst") continue;
     hasRealtime = true;
+    maxLeadMs = Math.max(maxLeadMs, lane.leadMs);
     minLeadMs = Math.min(minLeadMs, lane.leadMs);
   }
+  // Where somebody listens in real time nothing is made for the others' sake: what happens now would be told behind the
+  // events of all that.
+  if (!hasRealtime) maxLeadMs = aheadMs;
   let maxFrameMs = 0;
   let isEncodedElsewhere = false;
   for (const rendition of renditions) {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { Presence, type PresenceNews } from "../../../src/session/presence.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
-import { createRig, TEST_TUNING } from "../../helpers/session-rig.ts";
+import { createRig, evenAlignment, TEST_TUNING } from "../../helpers/session-rig.ts";
 
 const WATCHING = "role=listener&format=none&events=presence";
 
@@ -97,6 +97,68 @@ describe("presence", () => {
     clock.advance(1000);
     const other = join("role=listener&format=none");
     expect(news(watcher)).toMatchObject([{ come: other.member.id, listeners: 2, speakers: 1 }]);
+  });
+});
+
+describe("what belongs to the present, while one takes all as it is made", () => {
+  const TEXT = "The first sentence is here. The second one comes after it. The third one is the last of all.";
+  const PER_LETTER_MS = 60;
+
+  /** How long those who watch wait for a joiner's presence and for the end of a text that is cancelled, and where the cues came. */
+  function delays(others: readonly string[]) {
+    const { join, clock, requests } = createRig({
+      limits: { ...TEST_TUNING.limits, listeners: 20 },
+      aheadMs: 5000,
+    });
+    const speaker = join("role=speaker&events=none");
+    const watcher = join("role=listener&format=ulaw_8000&events=presence,cues");
+    for (const query of others) join(query);
+    const run = (ms: number): void => {
+      for (let passed = 0; passed < ms; passed += 5) clock.advance(5);
+    };
+    run(500);
+    speaker.send({ type: "speak", text: TEXT, voice_id: "v", utterance_id: "u" });
+    const [request] = requests;
+    if (request === undefined) throw new Error("No request was opened");
+    request.head();
+    for (let at = 0; at < TEXT.length; at += 4) {
+      const piece = TEXT.slice(at, at + 4);
+      const bytesPerMs = request.request.outputFormat === "pcm_16000" ? 32 : 8;
+      const audio = new Uint8Array(piece.length * PER_LETTER_MS * bytesPerMs).fill(at);
+      request.chunk(audio, { alignment: evenAlignment(piece, PER_LETTER_MS, at * PER_LETTER_MS) });
+      run(20);
+    }
+    request.handlers.end();
+    run(100);
+    const waitFor = (isThere: () => boolean): number => {
+      for (let waitedMs = 0; ; waitedMs += 5) {
+        if (isThere() || waitedMs > 10_000) return waitedMs;
+        run(5);
+      }
+    };
+    const other = join("role=listener&format=none&events=none");
+    const presenceMs = waitFor(() => news(watcher).some(({ come }) => come === other.member.id));
+    speaker.send({ type: "speak", text: "It waits.", voice_id: "v", utterance_id: "next" });
+    speaker.send({ type: "cancel", utterance_id: "next" });
+    const isDone = (id: string) =>
+      watcher.sink.eventsOf("utterance.done").some((one) => one.utterance_id === id);
+    const cancelMs = waitFor(() => isDone("next"));
+    waitFor(() => isDone("u"));
+    let frames = 0;
+    const cueFrames: number[] = [];
+    for (const { frame, event } of watcher.sink.sent) {
+      if (frame !== undefined) frames += 1;
+      if (event?.type === "cue") cueFrames.push(frames);
+    }
+    return { presenceMs, cancelMs, cueFrames };
+  }
+
+  it("comes as soon as where nobody does", () => {
+    const burst = "role=listener&format=pcm_16000&pace=burst&events=none";
+    const alone = delays(["role=listener&format=pcm_16000&events=none"]);
+    expect(alone.presenceMs).toBeLessThan(600);
+    expect(alone.cancelMs).toBeLessThan(600);
+    expect(delays([burst])).toEqual(alone);
   });
 });
 
