@@ -1,6 +1,6 @@
 /** P7: memory of the gateway's process: what an idle listener costs, and what a live mu-law session with its ring costs. */
 import { type Bench, runBench, speakMessage, speechText } from "./kit/bench.ts";
-import type { LoadCommands } from "./kit/commands.ts";
+import type { GatewayOptions, LoadCommands, NoCommands } from "./kit/commands.ts";
 import type { Fixture } from "./kit/fixture.ts";
 import { kilobytes, type MemorySnapshot } from "./kit/memory.ts";
 import { wait } from "./kit/monotonic.ts";
@@ -22,6 +22,8 @@ interface Unit {
   readonly targetBytes: number;
   /** Whether the gateway that one writes by hand can do the same. */
   readonly hasBaseline?: boolean;
+  /** Of the libraries alone, without a gateway. */
+  readonly isFloor?: boolean;
 }
 
 /** Bytes for each unit. */
@@ -52,6 +54,7 @@ runBench(async (bench) => {
     "the collector keeps in hand; heap and buffers are what live objects take. The target is held against the resident memory.",
     `Idle listeners are all on one session that says nothing: ${idle.before}, then ${idle.count} more. Live: a session with one listener each that`,
     `speaks all the time: ${live.before}, then ${live.count} more, looked at after ${live.settleSeconds} s, with its ring and the audio read ahead.`,
+    "The last row is uWebSockets.js and undici alone, a connection each for a session: what is read is thrown away.",
     "Baseline: ws + fetch + a timer for each session, which reads 5 s ahead, too, and keeps nothing of what it has sent.",
   );
   const role = "role=listener";
@@ -62,6 +65,8 @@ runBench(async (bench) => {
     { ...live, name: "live mu-law session, default events", path: "/live/p7-{i}?format=ulaw_8000" },
   ];
   for (const unit of units) await measure(bench, unit);
+  const floor = { before: live.before, count: live.count, settleSeconds: 3, targetBytes: 0, isFloor: true };
+  await measure(bench, { ...floor, name: "the live session's two connections alone", path: "/" });
 });
 
 /** Spoken back to back for so long. */
@@ -71,14 +76,24 @@ function utterances(seconds: number): string[] {
 }
 
 async function measure(bench: Bench, unit: Unit): Promise<void> {
-  const growth = await growthOf(bench, unit, "voicewire");
+  const growth = await growthOf(bench, unit, unit.isFloor === true ? "connections" : "voicewire");
   const baseline = unit.hasBaseline === true ? await growthOf(bench, unit, "baseline") : null;
   report(bench, unit, { growth, baseline });
 }
 
-async function growthOf(bench: Bench, unit: Unit, kind: "voicewire" | "baseline"): Promise<Growth> {
+async function growthOf(
+  bench: Bench,
+  unit: Unit,
+  kind: "voicewire" | "baseline" | "connections",
+): Promise<Growth> {
   await using upstream = await bench.startUpstream();
-  await using gateway = await bench.startGateway(kind, upstream.port);
+  await using gateway =
+    kind === "connections"
+      ? await bench.start<NoCommands>("connections", {
+          upstreamUrl: `http://127.0.0.1:${upstream.port}`,
+          distUrl: bench.options.distUrl,
+        } satisfies GatewayOptions)
+      : await bench.startGateway(kind, upstream.port);
   await using load = await bench.startLoad();
   await load.ask("open", {
     group: "speaker",
@@ -129,8 +144,9 @@ function report(
     measured: shown(growth),
     baseline: baseline === null ? "" : shown(baseline),
     ratio: baseline === null ? "" : (growth.rss / baseline.rss).toFixed(2),
-    target: `<= ${kilobytes(unit.targetBytes)} KB`,
-    isOk: growth.rss <= unit.targetBytes,
+    ...(unit.targetBytes > 0
+      ? { target: `<= ${kilobytes(unit.targetBytes)} KB`, isOk: growth.rss <= unit.targetBytes }
+      : { target: "", isOk: null }),
   });
 }
 
