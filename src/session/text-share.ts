@@ -3,9 +3,8 @@
  * long a segment is whose audio has not all come is told by the pace of those that are complete, else by the pace at
  * which most voices speak.
  */
-import { charactersOf, speechWeight } from "../timing/draft.ts";
+import { charactersOf, MIN_PACE_SECONDS, speechWeight, TYPICAL_WEIGHT_A_SECOND } from "../timing/draft.ts";
 import { TICKS_PER_SECOND } from "../timing/ticks.ts";
-import { TICKS_PER_MS } from "./playhead.ts";
 
 /** Where a segment stands on the timeline. */
 export interface SegmentPlace {
@@ -32,10 +31,8 @@ export interface UntimedSpeech {
   readonly coming: ComingAudio | null;
 }
 
-/** A letter weighs 1, so that this is about as many characters of an alphabet, and six of Chinese. */
-const TYPICAL_WEIGHT_A_SECOND = 15;
-/** Complete segments of this length together say how fast the voice speaks. */
-const MIN_PACE_TICKS = 500 * TICKS_PER_MS;
+/** Of complete segments together. */
+const MIN_PACE_TICKS = MIN_PACE_SECONDS * TICKS_PER_SECOND;
 
 /** End in the spoken text of the last character that was over at `ticks`, as an estimate. */
 export function spokenEndAt(speech: UntimedSpeech, ticks: number): number {

@@ -13,7 +13,7 @@ export function isAudioTag(bracket: string): boolean {
   return AUDIO_TAG.test(bracket);
 }
 
-/** Whether an expressive model takes a whole bracket as a direction and does not say it: any that begins with a letter. */
+/** Whether a whole bracket begins with a letter: an expressive model takes each such bracket as a direction and does not say it. */
 export function isDirection(bracket: string): boolean {
   return DIRECTION.test(bracket);
 }

@@ -22,6 +22,11 @@ export function charactersOf(text: string): string[] {
   return text.length === 1 ? [text] : Array.from(GRAPHEMES.segment(text), ({ segment }) => segment);
 }
 
+/** Speech of this length says how fast the voice speaks; before, it is taken to speak as most do. */
+export const MIN_PACE_SECONDS = 0.5;
+/** How much text most voices say: a letter weighs 1, so as many characters of an alphabet, and about six of Chinese. */
+export const TYPICAL_WEIGHT_A_SECOND = 15;
+
 /** How long a text takes to say, against other texts: for want of anything better. */
 export function speechWeight(text: string): number {
   let weight = 0;

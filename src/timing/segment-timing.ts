@@ -8,7 +8,14 @@ import type { Timing } from "../protocol/vocabulary.ts";
 import type { Alignment } from "./alignment.ts";
 import { type AlignmentEntry, AlignmentReader } from "./alignment-entries.ts";
 import { AlignmentWalk, type Placed } from "./alignment-walk.ts";
-import { charactersOf, type Draft, isTimed, speechWeight } from "./draft.ts";
+import {
+  charactersOf,
+  type Draft,
+  isTimed,
+  MIN_PACE_SECONDS,
+  speechWeight,
+  TYPICAL_WEIGHT_A_SECOND,
+} from "./draft.ts";
 import { HeardText } from "./heard-text.ts";
 import { NEAR_SECONDS } from "./pace-evidence.ts";
 import { Pauses } from "./pauses.ts";
@@ -37,9 +44,6 @@ export interface ChunkFacts {
 
 /** Rounding on the wire: repairs below it leave the label as it is. */
 const EXACT_SECONDS = 0.0015;
-/** Speech of this length says how fast the voice speaks; before, it is taken to speak as most do. */
-const MIN_RATE_SECONDS = 0.5;
-const TYPICAL_CHARACTERS_A_SECOND = 15;
 /** Times this near to where a gap in them began go on from there. */
 const LATE_SECONDS = 0.05;
 /** Characters that were moved and are no further apart than this meet: no one hears what lies between. */
@@ -143,8 +147,8 @@ export class SegmentTiming {
     const gap = this.#gap;
     if (gap === null || entries.length === 0) return this.#walk.push(entries);
     this.#gap = null;
-    const isRateKnown = gap.fromSeconds > MIN_RATE_SECONDS && gap.textFrom > 0;
-    const perSecond = isRateKnown ? gap.textFrom / gap.fromSeconds : TYPICAL_CHARACTERS_A_SECOND;
+    const isRateKnown = gap.fromSeconds > MIN_PACE_SECONDS && gap.textFrom > 0;
+    const perSecond = isRateKnown ? gap.textFrom / gap.fromSeconds : TYPICAL_WEIGHT_A_SECOND;
     const first = entries.find((entry) => !Number.isNaN(entry.startSeconds))?.startSeconds ?? Number.NaN;
     // What begins where the gap began is what was missing, late, and no text lies before it.
     if (Math.abs(first - gap.fromSeconds) <= LATE_SECONDS) return this.#walk.pushBehindGap(entries, 0);

@@ -7,7 +7,7 @@ import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 
 const LETTER = JSON.stringify({ type: "text", text: "a", utterance_id: "u" });
 
-it("a hundred thousand one-letter tokens: frames of others leave between them, and who sends on is closed", async () => {
+it("a hundred thousand one-letter tokens: who sends on is told and closed, and others hear all of theirs", async () => {
   await using upstream = await startFakeUpstream(speaking({ msPerChar: 50 }));
   await using gateway = await gatewayAt(upstream.url);
   await using listener = await TestClient.connect(

@@ -329,7 +329,7 @@ describe("resume where the answer behind had come, too", () => {
   const SECOND = "delta echo foxtrot. ";
 
   /** Two segments, both answered, with the playhead somewhere in the first. */
-  function stageTwo(cutMs: number) {
+  function stageTwo(cutMs: number, secondChars = SECOND.length) {
     const rig = stage();
     for (const text of [FIRST, SECOND]) {
       rig.send({ type: "text", text, voice_id: VOICE, utterance_id: "u" });
@@ -338,7 +338,7 @@ describe("resume where the answer behind had come, too", () => {
     rig.send({ type: "end", utterance_id: "u" });
     rig.answer(0);
     rig.clock.advance(20);
-    rig.answer(1);
+    rig.answer(1, { chars: secondChars });
     rig.clock.advance(cutMs - 20);
     expect(rig.asked()).toEqual([FIRST, SECOND]);
     return rig;
@@ -399,16 +399,7 @@ describe("resume where the answer behind had come, too", () => {
   });
 
   it("asks again for one that had come in part only", () => {
-    const rig = stage();
-    for (const text of [FIRST, SECOND]) {
-      rig.send({ type: "text", text, voice_id: VOICE, utterance_id: "u" });
-      rig.send({ type: "flush", utterance_id: "u" });
-    }
-    rig.send({ type: "end", utterance_id: "u" });
-    rig.answer(0);
-    rig.clock.advance(20);
-    rig.answer(1, { chars: 8 });
-    rig.clock.advance(400);
+    const rig = stageTwo(420, 8);
     rig.send({ type: "interrupt" });
     rig.send({ type: "resume" });
     rig.hearOut();
