@@ -211,9 +211,9 @@ function withoutUndefined<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;
 }
 
-/** Out of Node's pool: a buffer of its own for each event would cost more than its JSON. */
-export function encodeEvent(event: Event): Uint8Array {
-  return Buffer.from(JSON.stringify(event));
+/** As it stands on the wire, in JSON. */
+export function encodeEvent(event: Event): string {
+  return JSON.stringify(event);
 }
 
 /** An error as it stands in `error`, in `utterance.done` and in HTTP answers. */

@@ -5,6 +5,7 @@ import { encodeEvent } from "../protocol/native.ts";
 import type { EventKind, OffsetUnit } from "../protocol/vocabulary.ts";
 import { CodePointOffsets } from "../text/offsets.ts";
 import { msOfTicks } from "../timing/ticks.ts";
+import { EventBytes } from "./event-bytes.ts";
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -28,6 +29,7 @@ export type EventBuilder = (
 
 export class EventWriter {
   readonly #append: (entry: LogEntry) => void;
+  readonly #bytes = new EventBytes();
   #seq = 0;
 
   constructor(append: (entry: LogEntry) => void) {
@@ -41,7 +43,7 @@ export class EventWriter {
 
   write(place: EventPlace, build: EventBuilder): void {
     this.#seq += 1;
-    this.#append(new WrittenEvent(this.#seq, place, build));
+    this.#append(new WrittenEvent(this.#seq, place, { build, store: this.#bytes }));
   }
 }
 
@@ -54,13 +56,18 @@ class WrittenEvent implements LogEntry {
   readonly utteranceId: string | null;
   readonly nextTicks: number | null;
   isWithdrawn = false;
+  readonly #store: EventBytes;
   readonly #text: string;
   /** Let go with the first bytes: it holds more than they do, for as long as they are kept. */
   #build: EventBuilder | null;
   #utf16: Uint8Array = NO_BYTES;
   #cp: Uint8Array | null = null;
 
-  constructor(seq: number, place: EventPlace, build: EventBuilder) {
+  constructor(
+    seq: number,
+    place: EventPlace,
+    { build, store }: { readonly build: EventBuilder; readonly store: EventBytes },
+  ) {
     this.seq = seq;
     this.positionTicks = place.positionTicks;
     this.kind = place.kind;
@@ -70,16 +77,17 @@ class WrittenEvent implements LogEntry {
     // As it is now: it may still grow, and offsets in code points are those of what had come.
     this.#text = place.utterance?.text ?? "";
     this.#build = build;
+    this.#store = store;
   }
 
   bytes(offsets: OffsetUnit): Uint8Array {
     if (this.#build !== null) {
       const base = { seq: this.seq, at_ms: msOfTicks(this.positionTicks) };
-      this.#utf16 = encodeEvent(this.#build(base, offsetReader("utf16", this.#text)));
+      this.#utf16 = this.#store.write(encodeEvent(this.#build(base, offsetReader("utf16", this.#text))));
       this.#build = null;
     }
     if (offsets === "utf16") return this.#utf16;
-    this.#cp ??= inCodePoints(this.#utf16, this.#text);
+    this.#cp ??= this.#store.write(encodeEvent(inCodePoints(this.#utf16, this.#text)));
     return this.#cp;
   }
 }
@@ -87,13 +95,13 @@ class WrittenEvent implements LogEntry {
 const decoder = new TextDecoder();
 
 /** The same event with its offsets counted in code points. `start`, `end` and `kept_end` are offsets wherever they stand; times end in `_ms`. */
-function inCodePoints(bytes: Uint8Array, text: string): Uint8Array {
+function inCodePoints(bytes: Uint8Array, text: string): Event {
   const offset = offsetReader("cp", text);
   const isOffset = (key: string): boolean => key === "start" || key === "end" || key === "kept_end";
   const event: unknown = JSON.parse(decoder.decode(bytes), (key, value: unknown) =>
     isOffset(key) && typeof value === "number" ? offset(value) : value,
   );
-  return encodeEvent(event as Event);
+  return event as Event;
 }
 
 /** Turns UTF-16 offsets of a text into the unit that a listener asked for. */
