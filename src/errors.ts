@@ -66,6 +66,12 @@ export const ERRORS = {
     429,
     true,
   ),
+  inbox_full: row(
+    "The connection sends faster than it is handled: more waits than the limit stated in hello",
+    4429,
+    429,
+    true,
+  ),
   slow_consumer: row(
     "The listener reads too slowly: more events wait than its outbox may hold",
     4408,

@@ -4,8 +4,10 @@ import { createOpusPool } from "./audio/opus-pool.ts";
 import { Calls } from "./calls/calls.ts";
 import type { Config } from "./config.ts";
 import { type AudioSocketServer, startAudioSocket } from "./edge/audiosocket.ts";
+import { inboxBytes } from "./edge/inbox.ts";
 import { RtpPorts, readPortRange } from "./edge/rtp-routes.ts";
 import { startEdge } from "./edge/server.ts";
+import { Turns } from "./edge/turns.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import { Pacer } from "./fanout/pacer.ts";
 import { BlockPool } from "./kit/block-pool.ts";
@@ -53,6 +55,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const counters = createCounters();
   const rtpPortRange = readPortRange(config.rtpPorts);
   const pacer = new Pacer(clock);
+  const turns = new Turns({ clock, counters, between: () => pacer.catchUp() });
   const blocks = new BlockPool();
   const upstream = createUpstream({
     baseUrl: options.upstreamBaseUrl,
@@ -144,12 +147,14 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     idleSeconds: config.idleSeconds,
     clock,
     counters,
-    onMessage: () => pacer.catchUp(),
+    turns,
+    maxInboxBytes: tuning.limits.inbox_bytes,
     pageFolder: options.pageFolder ?? fileURLToPath(new URL("./page", import.meta.url)),
     forward: (request, handlers) => upstream.forward(request, handlers),
     server: SERVER,
     metrics: createExposition(counters, {
       sessions: () => sessions.count,
+      inboxBytes: () => turns.waitingBytes,
       waitingAudioBytes: () => blocks.lentBytes,
       upstreamOpen: () => upstream.stats().open,
       upstreamQueued: () => upstream.stats().queued,
@@ -209,6 +214,7 @@ function tuningOf(config: Config): SessionTuning {
   return {
     limits: {
       message_bytes: config.maxMessageBytes,
+      inbox_bytes: inboxBytes(config),
       text_chars: config.maxTextChars,
       dialogue_inputs: 100,
       queued_utterances: config.maxQueuedUtterances,

@@ -111,6 +111,11 @@ export class Call implements DeskCall {
     }
   }
 
+  /** Ends the call for this error. Idempotent, as every end. */
+  refuse(error: GatewayError): void {
+    this.#fail(error);
+  }
+
   /** The socket has taken what it was behind with. */
   drained(): void {
     if (this.#seated !== null) this.#seated.session.drained(this.#seated.member);

@@ -14,29 +14,35 @@ import type { Calls } from "../calls/calls.ts";
 import { GatewayError } from "../errors.ts";
 import { CARRIERS, type CarrierHello, type CarrierName } from "../protocol/carrier/carrier.ts";
 import { DIALECTS } from "../protocol/carrier/index.ts";
+import type { Bytes } from "./backlog.ts";
 import { admitCarrier, type CarrierAuth, type Knock, knockOf } from "./carrier-auth.ts";
 import { type CarrierKnown, dialectFinder } from "./carrier-dialect.ts";
 import { CarrierLine } from "./carrier-line.ts";
 import { Reply } from "./http.ts";
+import { Inbox, type Receiver } from "./inbox.ts";
 import { decoded } from "./live-socket.ts";
+import type { Turns } from "./turns.ts";
 import { acceptUpgrade, socketLimits } from "./websocket.ts";
 
 export interface CarrierSocketOptions extends CarrierAuth {
   readonly calls: Calls;
   readonly maxOutboxBytes: number;
   readonly idleSeconds: number;
-  /** Before each message: one socket may bring thousands in a row. */
-  readonly onMessage: () => void;
+  /** Of those that bring many messages at once. */
+  readonly turns: Turns;
 }
 
 interface CarrierData extends CarrierKnown {
   readonly hello: CarrierHello;
   line: CarrierLine<CarrierData> | null;
   call: Call | null;
+  inbox: Inbox<CarrierData> | null;
 }
 
 /** No carrier sends more in one message; a little more is still read, so that it is answered with an error. */
 const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
+/** A minute and more of a caller's voice in frames of 20 ms: a connection that was held up brings all of it at once. */
+const MAX_INBOX_BYTES = 2 * MAX_MESSAGE_BYTES;
 /** What one batch may add on top of a full outbox: 300 ms of 48 kHz in base64, generously. */
 const BATCH_SLACK_BYTES = 256 * 1024;
 /** What a token or a signature stands in is for the door only: it is not handed on. */
@@ -63,7 +69,8 @@ function carrierSocket(
   options: CarrierSocketOptions,
   carrierIn: (req: HttpRequest) => CarrierName | null,
 ): WebSocketBehavior<CarrierData> {
-  const decoder = new TextDecoder();
+  const receiver = carrierReceiver();
+  const { turns } = options;
   return {
     ...socketLimits({
       hardMessageBytes: MAX_MESSAGE_BYTES,
@@ -74,25 +81,42 @@ function carrierSocket(
     open: (socket) => {
       const data = socket.getUserData();
       data.line = new CarrierLine(socket);
+      data.inbox = new Inbox({ turns, receiver, connection: data });
       data.call = options.calls.take({
         line: data.line,
         hello: data.hello,
         dialectOf: dialectFinder(data, options),
       });
     },
-    message: (socket, message, isBinary) => {
-      options.onMessage();
-      // The library has checked that text is UTF-8.
-      socket.getUserData().call?.receive(isBinary ? new Uint8Array(message) : decoder.decode(message));
-    },
+    message: (socket, message, isBinary) => socket.getUserData().inbox?.take(message, isBinary),
     drain: (socket) => socket.getUserData().call?.drained(),
-    close: (socket) => {
-      const data = socket.getUserData();
-      data.line?.markClosed();
+    close: (socket, code) => {
+      const { line, inbox } = socket.getUserData();
+      line?.markClosed();
+      // Keys, the caller's last words and why the call has ended are for others.
+      inbox?.close(code, { wantsRest: line?.isEnded === false });
+    },
+  };
+}
+
+function carrierReceiver(): Receiver<CarrierData> {
+  const decoder = new TextDecoder();
+  return {
+    maxInboxBytes: MAX_INBOX_BYTES,
+    handle: ({ call }, message, isBinary) => {
+      // The library has checked that text is UTF-8.
+      call?.receive(isBinary ? bytesOf(message) : decoder.decode(message));
+    },
+    refuse: ({ call }, error) => call?.refuse(error),
+    closed: (data) => {
       data.call?.closed();
       data.call = null;
     },
   };
+}
+
+function bytesOf(message: Bytes): Uint8Array {
+  return message instanceof Uint8Array ? message : new Uint8Array(message);
 }
 
 function answerUpgrade(
@@ -112,7 +136,7 @@ function answerUpgrade(
     const { isSigned } = admitCarrier(knock, options);
     const subprotocol = subprotocolFor(carrier, req.getHeader("sec-websocket-protocol"));
     const hello = helloOf(knock);
-    const data: CarrierData = { hello, subprotocol, carrier, isSigned, line: null, call: null };
+    const data: CarrierData = { hello, subprotocol, carrier, isSigned, line: null, call: null, inbox: null };
     acceptUpgrade(res, req, { context, data, subprotocol });
   } catch (thrown) {
     new Reply(res).fail(thrown);

@@ -7,7 +7,9 @@ import { GatewayError } from "../errors.ts";
 import { type JambonzTtsAddress, parseJambonzAddress } from "../protocol/carrier/jambonz-tts.ts";
 import { admitCarrier, type CarrierAuth, knockOf } from "./carrier-auth.ts";
 import { Reply } from "./http.ts";
+import { inboxBytes } from "./inbox.ts";
 import { MessageSockets } from "./message-sockets.ts";
+import type { Turns } from "./turns.ts";
 import type { VoiceNames } from "./voice-names.ts";
 
 export interface JambonzSocketsOptions
@@ -19,7 +21,7 @@ export interface JambonzSocketsOptions
   /** Model that speaks; "" = the upstream's default. */
   readonly defaultModel: string;
   /** See MessageSocketsOptions. */
-  readonly onMessage?: () => void;
+  readonly turns: Turns;
   /** Each socket belongs to a call that is there already: as many as there may be calls, and none while they drain (503). */
   readonly calls: Calls;
   readonly voices: VoiceNames;
@@ -43,8 +45,9 @@ export function mountJambonzSockets(
   const sockets = new MessageSockets({
     maxMessageBytes: MAX_MESSAGE_BYTES,
     maxBackpressureBytes: MAX_OUTBOX_BYTES + MESSAGE_SLACK_BYTES,
+    maxInboxBytes: inboxBytes({ maxMessageBytes: MAX_MESSAGE_BYTES, maxTextChars: MAX_TEXT_CHARS }),
     idleSeconds: options.idleSeconds,
-    onMessage: options.onMessage,
+    turns: options.turns,
   });
   const deps = depsOf(options);
   const behavior = sockets.behavior<JambonzTtsAddress>({

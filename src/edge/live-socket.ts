@@ -1,14 +1,18 @@
-/** `/live/{session}`: the native protocol on a WebSocket. Messages are read at once: their memory is lent. */
+/** `/live/{session}`: the native protocol on a WebSocket. */
 import type { WebSocketBehavior } from "uWebSockets.js";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Counters } from "../metrics/counters.ts";
+import type { Command } from "../protocol/commands.ts";
 import { errorBody, parseCommand } from "../protocol/native.ts";
 import { handleCommand } from "../session/commands.ts";
+import type { Member } from "../session/member.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { parseSettings, type SettingsDefaults } from "../session/settings.ts";
+import { Inbox, type Receiver } from "./inbox.ts";
 import { MAX_REFUSALS_A_SECOND, Refusals } from "./refusals.ts";
+import type { Turns } from "./turns.ts";
 import { type SocketData, UwsSink } from "./uws-sink.ts";
 import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits, textReader } from "./websocket.ts";
 
@@ -21,8 +25,10 @@ export interface LiveSocketOptions {
   readonly idleSeconds: number;
   readonly clock: Clock;
   readonly counters: Counters;
-  /** Before each message: one socket may bring thousands in a row, and nothing else comes to its turn between them. */
-  readonly onMessage: () => void;
+  /** Of those that bring many messages at once. */
+  readonly turns: Turns;
+  /** See inboxBytes. */
+  readonly maxInboxBytes: number;
 }
 
 /** The connection ended without a close frame (RFC 6455 section 7.4.1). */
@@ -33,7 +39,8 @@ const FIRST_OWN_CODE = 4000;
 const BATCH_SLACK_BYTES = 8 * 1024 * 1024;
 
 export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<SocketData> {
-  const textOf = textReader(options.maxMessageBytes);
+  const receiver = liveReceiver(options);
+  const { turns } = options;
   return {
     ...socketLimits({
       hardMessageBytes: options.maxMessageBytes * HARD_MESSAGE_FACTOR,
@@ -45,6 +52,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
         sessionId: decoded(req.getParameter(0) ?? ""),
         query: req.getQuery() ?? "",
         sink: null,
+        inbox: null,
         member: null,
         refusals: new Refusals(),
       };
@@ -54,6 +62,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       const data = socket.getUserData();
       const sink = new UwsSink(socket);
       data.sink = sink;
+      data.inbox = new Inbox({ turns, receiver, connection: data });
       try {
         const joining = parseSettings(new URLSearchParams(data.query), options.defaults);
         const mustExist = joining.settings.role === "listener" && !joining.mayWait;
@@ -67,30 +76,30 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
         refuse(sink, report(thrown, options.log));
       }
     },
-    message: (socket, message, isBinary) => {
-      options.onMessage();
-      const { member, sink, refusals } = socket.getUserData();
-      if (member === null || sink?.isClosed !== false) return;
+    message: (socket, message, isBinary) => socket.getUserData().inbox?.take(message, isBinary),
+    drain: (socket) => {
+      const { member } = socket.getUserData();
+      member?.session.drained(member);
+    },
+    close: (socket, code) => {
+      const { sink, inbox } = socket.getUserData();
+      sink?.markClosed();
+      inbox?.close(code, { wantsRest: sink?.isEnded === false });
+    },
+  };
+}
+
+function liveReceiver(options: LiveSocketOptions): Receiver<SocketData> {
+  const textOf = textReader(options.maxMessageBytes);
+  return {
+    maxInboxBytes: options.maxInboxBytes,
+    handle: ({ member, sink, refusals }, message, isBinary) => {
+      if (member === null || sink?.isEnded !== false) return;
       let utteranceId: string | undefined;
       try {
-        const { command, ignored: unknown } = parseCommand(textOf(message, isBinary));
+        const { command, ignored } = parseCommand(textOf(message, isBinary));
         utteranceId = "utterance_id" in command ? command.utterance_id : undefined;
-        const ignored = unknown.map((field) => field.slice(0, 64));
-        const fresh = ignored.filter(
-          (field) => !member.warnedFields.has(field) && member.warnedFields.size < 64,
-        );
-        for (const field of fresh) member.warnedFields.add(field);
-        if (fresh.length > 0) {
-          member.send({
-            type: "warning",
-            ...member.session.base(),
-            code: "ignored_field",
-            message: `Fields of ${command.type} that this gateway does not know: ${fresh.join(", ")}`.slice(
-              0,
-              500,
-            ),
-          });
-        }
+        warnOfIgnored(member, command.type, ignored);
         handleCommand(member, command);
       } catch (thrown) {
         const error = report(thrown, options.log);
@@ -106,18 +115,32 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
         }
       }
     },
-    drain: (socket) => {
-      const { member } = socket.getUserData();
-      member?.session.drained(member);
+    refuse: ({ sink }, error) => {
+      if (sink !== null) refuse(sink, error);
     },
-    close: (socket, code) => {
-      const data = socket.getUserData();
-      data.sink?.markClosed();
+    closed: (data, code) => {
       const { member } = data;
       data.member = null;
       member?.session.leave(member, { isFinal: isGoodBye(code) });
     },
   };
+}
+
+/** Once each, and not without end. */
+function warnOfIgnored(member: Member, type: Command["type"], ignored: readonly string[]): void {
+  const { warnedFields } = member;
+  const fresh = ignored
+    .map((field) => field.slice(0, 64))
+    .filter((field) => !warnedFields.has(field) && warnedFields.size < 64);
+  for (const field of fresh) warnedFields.add(field);
+  if (fresh.length === 0) return;
+  const what = `Fields of ${type} that this gateway does not know: ${fresh.join(", ")}`;
+  member.send({
+    type: "warning",
+    ...member.session.base(),
+    code: "ignored_field",
+    message: what.slice(0, 500),
+  });
 }
 
 /** A client that says good-bye does not come back; one whose connection broke, or that the gateway cut off, may. */

@@ -2,12 +2,16 @@
 import type { HttpRequest, HttpResponse, WebSocketBehavior } from "uWebSockets.js";
 import type { SocketPort, VendorSocket } from "../contexts/ports.ts";
 import { ERRORS } from "../errors.ts";
+import { Inbox, type Receiver } from "./inbox.ts";
+import type { Turns } from "./turns.ts";
 import { UwsPort } from "./uws-port.ts";
 import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits, textReader } from "./websocket.ts";
 
 export interface MessageSocketsOptions {
-  /** Before each message: one socket may bring thousands in a row. */
-  readonly onMessage?: (() => void) | undefined;
+  /** Of those that bring many messages at once. */
+  readonly turns: Turns;
+  /** See inboxBytes. */
+  readonly maxInboxBytes: number;
   /** A longer message is refused by the state. */
   readonly maxMessageBytes: number;
   /** See SocketLimits. */
@@ -27,6 +31,7 @@ interface SocketData<R> {
   readonly request: R;
   port: UwsPort<SocketData<R>> | null;
   socket: VendorSocket | null;
+  inbox: Inbox<SocketData<R>> | null;
 }
 
 /** All sockets of one surface, of any of its addresses. */
@@ -58,24 +63,43 @@ export class MessageSockets {
   /** Of one address. */
   behavior<R>({ accept, open }: MessageSocketHandlers<R>): WebSocketBehavior<SocketData<R>> {
     const { maxMessageBytes } = this.#options;
-    const textOf = textReader(maxMessageBytes);
+    const receiver = this.#receiver<R>();
     return {
       ...socketLimits({ ...this.#options, hardMessageBytes: maxMessageBytes * HARD_MESSAGE_FACTOR }),
       upgrade: (res, req, context) => {
         const request = accept(res, req);
         if (request === null) return;
-        acceptUpgrade<SocketData<R>>(res, req, { context, data: { request, port: null, socket: null } });
+        const data: SocketData<R> = { request, port: null, socket: null, inbox: null };
+        acceptUpgrade(res, req, { context, data });
       },
       open: (ws) => {
         const data = ws.getUserData();
         const port = new UwsPort(ws);
         data.port = port;
         this.#ports.add(port);
+        data.inbox = new Inbox({ turns: this.#options.turns, receiver, connection: data });
         data.socket = open(data.request, port);
       },
-      message: (ws, message, isBinary) => {
-        this.#options.onMessage?.();
-        const { socket } = ws.getUserData();
+      message: (ws, message, isBinary) => ws.getUserData().inbox?.take(message, isBinary),
+      drain: (ws) => ws.getUserData().socket?.drained(),
+      close: (ws, code) => {
+        const { port, inbox } = ws.getUserData();
+        if (port !== null) {
+          port.markClosed();
+          this.#ports.delete(port);
+        }
+        // Nobody else hears what is said here: it would be asked of the upstream only to be ended at once.
+        inbox?.close(code, { wantsRest: false });
+      },
+    };
+  }
+
+  #receiver<R>(): Receiver<SocketData<R>> {
+    const { maxMessageBytes, maxInboxBytes } = this.#options;
+    const textOf = textReader(maxMessageBytes);
+    return {
+      maxInboxBytes,
+      handle: ({ socket }, message, isBinary) => {
         let text: string;
         try {
           text = textOf(message, isBinary);
@@ -85,15 +109,8 @@ export class MessageSockets {
         }
         socket?.receive(text);
       },
-      drain: (ws) => ws.getUserData().socket?.drained(),
-      close: (ws) => {
-        const { port, socket } = ws.getUserData();
-        if (port !== null) {
-          port.markClosed();
-          this.#ports.delete(port);
-        }
-        socket?.closed();
-      },
+      refuse: ({ socket }, error) => socket?.refuse(error),
+      closed: ({ socket }) => socket?.closed(),
     };
   }
 }

@@ -98,6 +98,7 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
         vendorSockets.close();
         jambonzTts.close();
         app.close();
+        options.turns.close();
       }
       isClosed = true;
       isListening = false;

@@ -16,6 +16,7 @@ function sendResult(answer: number): SendResult {
 class UwsSocket<T> {
   protected readonly ws: WebSocket<T>;
   #isClosed = false;
+  #isEnded = false;
 
   constructor(ws: WebSocket<T>) {
     this.ws = ws;
@@ -25,6 +26,11 @@ class UwsSocket<T> {
     return this.#isClosed;
   }
 
+  /** Whether we have ended it: what its client still says is not wanted. False where the client has closed it. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
   /** Bytes accepted but not yet taken by the operating system. */
   bufferedBytes(): number {
     return this.#isClosed ? 0 : this.ws.getBufferedAmount();
@@ -32,6 +38,7 @@ class UwsSocket<T> {
 
   /** Runs the close handler before it returns: callers must be ready for that. */
   end(closeCode: number, reason: string): void {
+    this.#isEnded = true;
     if (!this.#isClosed) this.ws.end(closeCode, reason);
   }
 

@@ -1,6 +1,7 @@
 /** A client's WebSocket as the fan-out sees it; the only place that sends. */
 import type { Message, SendResult, Sink } from "../fanout/sink.ts";
 import type { Member } from "../session/member.ts";
+import type { Inbox } from "./inbox.ts";
 import type { Refusals } from "./refusals.ts";
 import { UwsBatchSocket } from "./uws-port.ts";
 
@@ -9,6 +10,7 @@ export interface SocketData {
   readonly sessionId: string;
   readonly query: string;
   sink: UwsSink | null;
+  inbox: Inbox<SocketData> | null;
   member: Member | null;
   readonly refusals: Refusals;
 }

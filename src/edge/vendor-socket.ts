@@ -23,8 +23,10 @@ import {
   type SocketSettings,
 } from "../protocol/elevenlabs/socket-settings.ts";
 import { Reply } from "./http.ts";
+import { inboxBytes } from "./inbox.ts";
 import { decoded } from "./live-socket.ts";
 import { MessageSockets } from "./message-sockets.ts";
+import type { Turns } from "./turns.ts";
 
 export interface VendorSocketOptions extends Pick<SocketDeps, "upstream" | "clock" | "counters" | "log"> {
   readonly maxMessageBytes: number;
@@ -32,7 +34,7 @@ export interface VendorSocketOptions extends Pick<SocketDeps, "upstream" | "cloc
   /** Without a word or a pong for so long a client is gone, seconds. */
   readonly idleSeconds: number;
   /** See MessageSocketsOptions. */
-  readonly onMessage?: () => void;
+  readonly turns: Turns;
   /** Most sockets at once; more are refused with 429. */
   readonly maxSockets: number;
   /** See SocketTuning; 0: no limit. */
@@ -74,10 +76,12 @@ interface VendorRequest {
 
 /** Mounts the sockets; every other WebSocket below /v1 is refused with 403, as the vendor does. */
 export function routeVendorSockets(app: TemplatedApp, options: VendorSocketOptions): VendorSockets {
-  const { maxMessageBytes, idleSeconds, onMessage } = options;
+  const { maxMessageBytes, idleSeconds, turns } = options;
   const deps = depsOf(options);
   const maxBackpressureBytes = deps.tuning.maxOutboxBytes + MESSAGE_SLACK_BYTES;
-  const sockets = new MessageSockets({ maxMessageBytes, maxBackpressureBytes, idleSeconds, onMessage });
+  const maxInboxBytes = inboxBytes({ maxMessageBytes, maxTextChars: deps.tuning.maxTextChars });
+  const bounds = { maxMessageBytes, maxBackpressureBytes, maxInboxBytes };
+  const sockets = new MessageSockets({ ...bounds, idleSeconds, turns });
   const isFull = () => sockets.isClosed || sockets.count >= options.maxSockets;
   for (const [path, kind, isMulti] of ROUTES) {
     const behavior = sockets.behavior<VendorRequest>({

@@ -1,6 +1,7 @@
 /** What the gateway's WebSockets have in common: their limits, the upgrade, and how a text message is read. */
 import type { HttpRequest, HttpResponse, us_socket_context_t, WebSocketBehavior } from "uWebSockets.js";
 import { GatewayError } from "../errors.ts";
+import type { Bytes } from "./backlog.ts";
 
 /** Messages over the limit are still read up to so many times of it, so that they can be answered with an error. */
 export const HARD_MESSAGE_FACTOR = 8;
@@ -42,7 +43,7 @@ export function acceptUpgrade<T>(res: HttpResponse, req: HttpRequest, upgrade: U
 }
 
 /** Reads messages where JSON text is expected. What it returns throws binary_not_allowed and message_too_large. */
-export function textReader(maxBytes: number): (message: ArrayBuffer, isBinary: boolean) => string {
+export function textReader(maxBytes: number): (message: Bytes, isBinary: boolean) => string {
   const decoder = new TextDecoder();
   return (message, isBinary) => {
     if (isBinary) {

@@ -15,6 +15,10 @@ export interface Counters {
   connectionsClosed: number;
   /** Connections closed because they went on sending what was refused. */
   connectionsFlooding: number;
+  /** Messages that waited for their turn, because their connection brought many at once. */
+  messagesWaited: number;
+  /** Connections closed because more of their messages waited than may. */
+  inboxesFull: number;
   utterancesDone: number;
   utterancesInterrupted: number;
   utterancesFailed: number;
@@ -52,6 +56,8 @@ export function createCounters(): Counters {
     connectionsOpened: 0,
     connectionsClosed: 0,
     connectionsFlooding: 0,
+    messagesWaited: 0,
+    inboxesFull: 0,
     utterancesDone: 0,
     utterancesInterrupted: 0,
     utterancesFailed: 0,

@@ -42,6 +42,14 @@ const COUNTERS: Record<
     name: "voicewire_connections_flooding_total",
     help: "Connections closed because they went on sending what was refused",
   },
+  messagesWaited: {
+    name: "voicewire_messages_waited_total",
+    help: "Messages that waited for their turn, because their connection brought many at once",
+  },
+  inboxesFull: {
+    name: "voicewire_inboxes_full_total",
+    help: "Connections closed because they sent faster than they are handled",
+  },
   lateWakes: { name: "voicewire_late_wakes_total", help: "Pacer wakes more than 5 ms late" },
   utterancesCancelled: {
     name: "voicewire_utterances_cancelled_total",
@@ -65,6 +73,8 @@ const COUNTERS: Record<
 
 export interface Gauges {
   readonly sessions: () => number;
+  /** Of messages that wait for their turn. */
+  readonly inboxBytes: () => number;
   /** Memory lent to G.711 and PCM of live sessions that has come and was not taken; Opus is not counted. */
   readonly waitingAudioBytes: () => number;
   readonly upstreamOpen: () => number;
@@ -89,6 +99,11 @@ export function createExposition(counters: Counters, gauges: Gauges): () => Prom
     });
   }
   addGauge(registry, { name: "voicewire_sessions", help: "Sessions open now", read: gauges.sessions });
+  addGauge(registry, {
+    name: "voicewire_inbox_bytes",
+    help: "Bytes of messages that wait for their turn",
+    read: gauges.inboxBytes,
+  });
   addGauge(registry, {
     name: "voicewire_waiting_audio_bytes",
     help: "Memory of audio (G.711 and PCM of live sessions) that has come from the upstream and was not taken",

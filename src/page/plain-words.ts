@@ -36,6 +36,10 @@ const BY_CODE: Readonly<Record<string, PlainError>> = {
     "This tab sent far more than the gateway takes.",
     "Wait a moment, then try again with less at once.",
   ),
+  inbox_full: say(
+    "This tab sent more at once than the gateway keeps.",
+    "Wait a moment, then try again with less at once.",
+  ),
   slow_consumer: say(
     "This connection is too slow to keep up.",
     "It joins again by itself; a better network helps.",

@@ -54,6 +54,8 @@ export interface Limits {
   readonly text_chars: number;
   readonly dialogue_inputs: number;
   readonly queued_utterances: number;
+  /** What may wait of a connection that brings many messages at once. */
+  readonly inbox_bytes: number;
   readonly listeners: number;
   readonly lead_ms: number;
   readonly outbox_bytes: number;

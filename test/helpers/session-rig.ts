@@ -66,6 +66,7 @@ export const TEST_TUNING: SessionTuning = {
     text_chars: 1000,
     dialogue_inputs: 10,
     queued_utterances: 4,
+    inbox_bytes: 1_048_576,
     listeners: 3,
     lead_ms: 10_000,
     outbox_bytes: 65_536,

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import WebSocket from "ws";
 import { type Config, SETTINGS } from "../../src/config.ts";
 import { type Gateway, startGateway } from "../../src/gateway.ts";
+import { type Clock, systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { Event } from "../../src/protocol/events.ts";
 
@@ -19,12 +20,14 @@ export async function gatewayAt(
   upstreamBaseUrl: string,
   overrides: Partial<Config> = {},
   upstreamKey = "test-key",
+  clock: Clock = systemClock,
 ): Promise<TestGateway> {
   const gateway = await startGateway({
     // A voice, so that a scripted upstream is asked for speech only and not for its list of voices.
     config: { ...DEFAULTS, port: 0, voice: "test-voice", ...overrides },
     upstreamBaseUrl,
     upstreamKey,
+    clock,
     log: silentLog,
     pageFolder: new URL("../../dist/page", import.meta.url).pathname,
   });

@@ -62,6 +62,7 @@ export function greeting(where: {
       text_chars: 1e4,
       dialogue_inputs: 10,
       queued_utterances: 64,
+      inbox_bytes: 1e6,
       listeners: 10,
       lead_ms: 1e4,
       outbox_bytes: 1e6,

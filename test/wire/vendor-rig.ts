@@ -5,6 +5,7 @@ import { once } from "node:events";
 import WebSocket from "ws";
 import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "../../src/edge/openai-speech.ts";
 import { routeProxy } from "../../src/edge/proxy.ts";
+import { Turns } from "../../src/edge/turns.ts";
 import {
   routeVendorSockets,
   type VendorSocketOptions,
@@ -52,6 +53,7 @@ export async function startVendorApp(
     maxOutboxBytes: 262_144,
     idleSeconds: 30,
     maxSockets: 100,
+    turns: new Turns({ clock: systemClock, counters, between: () => undefined }),
     ...sockets,
     tuning: { timingHoldMs: 10_000, ...tuning },
   });

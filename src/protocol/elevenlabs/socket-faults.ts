@@ -30,6 +30,7 @@ const WORDS: Partial<Readonly<Record<ErrorCode, string>>> = {
   message_too_large: "invalid_input_message",
   invalid_text: "invalid_input_message",
   queue_full: "invalid_input_message",
+  inbox_full: "invalid_input_message",
   text_too_long: "max_character_limit_exceeded",
   unknown_voice: "voice_id_does_not_exist",
   upstream_unauthorized: "invalid_api_key",

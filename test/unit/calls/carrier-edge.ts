@@ -3,8 +3,9 @@ import { Calls } from "../../../src/calls/calls.ts";
 import type { CarrierAuth } from "../../../src/edge/carrier-auth.ts";
 import { RtpPorts } from "../../../src/edge/rtp-routes.ts";
 import { type Edge, startEdge } from "../../../src/edge/server.ts";
+import { Turns } from "../../../src/edge/turns.ts";
 import { Pacer } from "../../../src/fanout/pacer.ts";
-import { systemClock } from "../../../src/kit/clock.ts";
+import { type Clock, systemClock } from "../../../src/kit/clock.ts";
 import { silentLog } from "../../../src/kit/log.ts";
 import { createRig } from "../../helpers/session-rig.ts";
 
@@ -19,12 +20,14 @@ export interface CarrierEdge extends AsyncDisposable {
 
 export interface CarrierEdgeOptions extends Partial<CarrierAuth> {
   readonly maxCalls?: number;
+  /** By which it is measured what a connection takes at once; default the real one. */
+  readonly turnsClock?: Clock;
 }
 
 export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promise<CarrierEdge> {
   const rig = createRig();
   const { sessions } = rig;
-  const { maxCalls = 100, ...auth } = options;
+  const { maxCalls = 100, turnsClock = systemClock, ...auth } = options;
   const carrierAuth = { twilioAuthToken: "", carrierToken: "", publicUrl: "", ...auth };
   const shared = { log: silentLog, clock: systemClock, host: "127.0.0.1", maxMessageBytes: 65_536 };
   const calls = new Calls({ ...shared, sessions, maxCalls });
@@ -43,7 +46,8 @@ export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promis
     maxOutboxBytes: 65_536,
     idleSeconds: 120,
     counters: rig.counters,
-    onMessage: () => undefined,
+    turns: new Turns({ clock: turnsClock, counters: rig.counters, between: () => undefined }),
+    maxInboxBytes: 1_048_576,
     pageFolder: "/nowhere",
     server: "voicewire/test",
     forward: () => {

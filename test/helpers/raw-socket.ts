@@ -1,0 +1,55 @@
+/** A WebSocket client that writes many messages as one piece, as a client does whose writes have been held up. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+
+/** Opcodes of RFC 6455, with the bit of a whole message. */
+const TEXT = 0x81;
+const CLOSE = 0x88;
+/** Clients mask; with zeros the bytes are as they were. */
+const MASK = Buffer.alloc(4);
+
+export class RawSocket implements AsyncDisposable {
+  readonly #socket: Socket;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    // What it is told is not looked at.
+    socket.resume();
+    socket.on("error", () => undefined);
+  }
+
+  static async connect(url: string): Promise<RawSocket> {
+    const { hostname, port, pathname, search } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    socket.write(
+      `GET ${pathname}${search} HTTP/1.1\r\nHost: ${hostname}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+    );
+    await once(socket, "data");
+    return new RawSocket(socket);
+  }
+
+  /** Each of at most 125 bytes; in one write. */
+  send(messages: readonly object[]): void {
+    this.#socket.write(Buffer.concat(messages.map((message) => frame(TEXT, JSON.stringify(message)))));
+  }
+
+  /** Says good-bye, behind all that it has sent. */
+  close(): void {
+    this.#socket.end(frame(CLOSE, "\u0003\u00e8"));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#socket.closed) return;
+    const closed = once(this.#socket, "close");
+    this.#socket.destroy();
+    await closed;
+  }
+}
+
+/** `payload`: of characters up to U+00FF, one byte each. */
+function frame(opcode: number, payload: string): Buffer {
+  const bytes = Buffer.from(payload, "latin1");
+  if (bytes.length > 125) throw new RangeError(`Message of ${bytes.length} bytes, expected at most 125`);
+  return Buffer.concat([Buffer.from([opcode, 0x80 | bytes.length]), MASK, bytes]);
+}
