@@ -63,9 +63,6 @@ export class Inbox<C> implements Waiting {
     this.#connection = connection;
   }
 
-  get bytes(): number {
-    return this.#backlog?.bytes ?? 0;
-  }
   get isWaiting(): boolean {
     return this.#backlog !== null;
   }
@@ -109,6 +106,7 @@ export class Inbox<C> implements Waiting {
       turns.between();
       const message = this.#backlog?.shift();
       if (message !== undefined && message !== null) {
+        turns.waits(-Backlog.sizeOf(message.bytes));
         this.#receiver.handle(this.#connection, message.bytes, message.isBinary);
       }
       // Handling it may have ended the connection, and with it the backlog.
@@ -119,6 +117,7 @@ export class Inbox<C> implements Waiting {
   }
 
   drop(): void {
+    if (this.#backlog !== null) this.#turns.waits(-this.#backlog.bytes);
     this.#backlog = null;
     this.#turns.remove(this);
     this.#tellClosed();
@@ -127,14 +126,20 @@ export class Inbox<C> implements Waiting {
   #keep(backlog: Backlog, message: Bytes, isBinary: boolean): void {
     const { counters } = this.#turns;
     const { maxInboxBytes } = this.#receiver;
-    if (backlog.bytes + Backlog.sizeOf(message) <= maxInboxBytes) {
+    const bytes = Backlog.sizeOf(message);
+    const isOwn = backlog.bytes + bytes > maxInboxBytes;
+    if (!isOwn && this.#turns.hasRoomFor(bytes)) {
       backlog.push(message, isBinary);
+      this.#turns.waits(bytes);
       counters.messagesWaited += 1;
       return;
     }
     counters.inboxesFull += 1;
     this.drop();
-    this.#receiver.refuse(this.#connection, inboxFull(maxInboxBytes));
+    this.#receiver.refuse(
+      this.#connection,
+      inboxFull(isOwn ? `${maxInboxBytes} bytes of it` : "the gateway holds of all connections"),
+    );
   }
 
   #tellClosed(): void {
@@ -145,10 +150,10 @@ export class Inbox<C> implements Waiting {
   }
 }
 
-function inboxFull(maxBytes: number): GatewayError {
+function inboxFull(held: string): GatewayError {
   return new GatewayError(
     "inbox_full",
-    `Connection is closed: it sends faster than it is handled, and more than ${maxBytes} bytes wait; wait for the answers, and for \`resumed\` after \`paused\``,
+    `Connection is closed: it sends faster than it is handled, and more than ${held} wait; wait for the answers, and for \`resumed\` after \`paused\``,
     { retryAfterMs: 1000 },
   );
 }

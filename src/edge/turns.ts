@@ -17,10 +17,11 @@ const ROUND_MS = 6;
 /** So long one of several connections is handled before the next one is, ms. */
 const SLICE_MS = 1;
 
+/** Most that waits of all connections together, bytes. */
+const MAX_WAITING_BYTES = 128 * 1024 * 1024;
+
 /** A connection whose messages wait. */
 export interface Waiting {
-  /** Bytes that wait. */
-  readonly bytes: number;
   /** Handles the next message, and more of them until `endMs`. Returns the time, ms. */
   work(endMs: number): number;
   /** Whether messages wait still. */
@@ -36,6 +37,8 @@ export interface TurnsOptions {
   readonly between: () => void;
   /** Calls once, when all sockets have been read that had something; default setImmediate. */
   readonly later?: (round: () => void) => void;
+  /** Bound on what waits of all connections together, bytes; default 128 MB. */
+  readonly maxWaitingBytes?: number;
 }
 
 /** All connections of a gateway whose messages wait. */
@@ -44,12 +47,16 @@ export class Turns {
   readonly between: () => void;
   readonly #clock: Clock;
   readonly #later: (round: () => void) => void;
+  readonly #maxWaitingBytes: number;
   /** In the order in which they come to their turn. */
   readonly #waiting = new Set<Waiting>();
+  #waitingBytes = 0;
   #isRoundDue = false;
 
-  constructor({ clock, counters, between, later = setImmediate }: TurnsOptions) {
+  constructor(options: TurnsOptions) {
+    const { clock, counters, between, later = setImmediate, maxWaitingBytes = MAX_WAITING_BYTES } = options;
     this.#clock = clock;
+    this.#maxWaitingBytes = maxWaitingBytes;
     this.counters = counters;
     this.between = between;
     this.#later = later;
@@ -57,9 +64,17 @@ export class Turns {
 
   /** Bytes of all messages that wait. */
   get waitingBytes(): number {
-    let bytes = 0;
-    for (const waiting of this.#waiting) bytes += waiting.bytes;
-    return bytes;
+    return this.#waitingBytes;
+  }
+
+  /** Whether so many bytes more may wait: many connections, each within its bound, are bounded together. */
+  hasRoomFor(bytes: number): boolean {
+    return this.#waitingBytes + bytes <= this.#maxWaitingBytes;
+  }
+
+  /** So many bytes more wait, or so many less. */
+  waits(bytes: number): void {
+    this.#waitingBytes += bytes;
   }
 
   /** How much one connection may handle at once, ms: the more wait, the less, or a hundred of them would be as bad as none waiting. */

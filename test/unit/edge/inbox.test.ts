@@ -13,8 +13,14 @@ interface Connection {
   readonly fatal?: string;
 }
 
-function rig(options: { readonly maxInboxBytes?: number; readonly costMs?: number } = {}) {
-  const { maxInboxBytes = 1000, costMs = 1 } = options;
+interface RigOptions {
+  readonly maxInboxBytes?: number;
+  readonly maxWaitingBytes?: number;
+  readonly costMs?: number;
+}
+
+function rig(options: RigOptions = {}) {
+  const { maxInboxBytes = 1000, maxWaitingBytes, costMs = 1 } = options;
   const clock = new FakeClock();
   const counters = createCounters();
   const rounds: (() => void)[] = [];
@@ -27,6 +33,7 @@ function rig(options: { readonly maxInboxBytes?: number; readonly costMs?: numbe
       turnsOfOthers += 1;
     },
     later: (round) => rounds.push(round),
+    ...(maxWaitingBytes === undefined ? {} : { maxWaitingBytes }),
   });
   const handled: Bytes[] = [];
   const connect = (connection: Connection) => {
@@ -233,6 +240,24 @@ describe("the bound", () => {
     expect(stage.counters.inboxesFull).toBe(1);
     stage.round();
     expect(stage.said).toHaveLength(7);
+  });
+
+  it("is also one of all connections together, which many could fill: it ends the one that goes on", () => {
+    const { connect, said, round, turns } = rig({ maxWaitingBytes: 40 });
+    const [a, b] = [connect({ name: "a" }), connect({ name: "b" })];
+    bring(a, 9);
+    bring(b, 7);
+    expect(turns.waitingBytes).toBe(40);
+    bring(b, 1, 8);
+    expect(said.slice(-2)).toEqual(["b inbox_full", "b closed 4429"]);
+    // Its part is free again.
+    expect(turns.waitingBytes).toBe(20);
+    bring(a, 3, 10);
+    expect(turns.waitingBytes).toBe(38);
+    round();
+    round();
+    expect(turns.waitingBytes).toBe(0);
+    expect(said.filter((line) => line.startsWith("a"))).toEqual(numbered("a", 1, 12));
   });
 
   it("holds the longest text letter by letter, the longest messages, and never less than a read brings", () => {
