@@ -12,7 +12,7 @@ runBench(async (bench) => {
   bench.method(
     `${interruptions} utterances of four sentences in eight languages, each interrupted once 0.3 to 4.5 s after it began, ${SESSIONS} at once, in real time. A simulated`,
     "player begins 40 to 250 ms after its first frame and stops when the receipt comes; with acks it tells its position every 100 ms, without",
-    "it says nothing. Words heard by the receipt (`heard.end`) minus words that had begun in what was played, by the engine's own word events.",
+    "it says nothing. Words heard by the receipt (`heard.end`) minus words that were over in what was played, by the engine's own word events.",
   );
   await using service = await bench.start<NoCommands>("service", { distUrl: bench.options.distUrl });
   await using proxy = await TruthProxy.start(`http://127.0.0.1:${service.port}`, () => "");

@@ -46,7 +46,7 @@ export const ERRORS = {
   nothing_to_cancel: row("No utterance waits that could be cancelled", 4409, 409, false),
   nothing_to_resume: row("No utterance was interrupted that could go on", 4409, 409, false),
   resume_expired: row(
-    "The interrupted utterance can't go on: its audio is gone, or was not timed; speak the unheard_text of its receipt",
+    "The interrupted utterance can't go on: its audio is gone; speak the unheard_text of its receipt",
     4409,
     410,
     false,

@@ -78,9 +78,9 @@ async function interruptOnce(plan: PlayoutPlan, seed: number): Promise<Interrupt
   const [receipt] = client.eventsOf("interrupted");
   const responses = plan.proxy.take(seed);
   if (done.outcome !== "interrupted" || receipt === undefined) return null;
-  const starts = wordStarts(spoken.text, responses, client.audio);
-  const told = starts.filter(({ offset }) => offset < receipt.heard.end).length;
-  const played = starts.filter(({ sample }) => sample < playedSamples).length;
+  const words = writtenWords(spoken.text, responses, client.audio);
+  const told = words.filter(({ offset }) => offset < receipt.heard.end).length;
+  const played = words.filter(({ endSample }) => endSample <= playedSamples).length;
   return {
     wordError: told - played,
     errorMs: receipt.heard.ms - playedSamples / SAMPLES_PER_MS,
@@ -129,13 +129,16 @@ class Player {
   }
 }
 
-/** Where in the text each word begins, and at which sample of what was heard: written words, by the engine's events. */
-function wordStarts(
+/** The last letter or digit of a text. */
+const LAST_LETTER = /[\p{L}\p{N}](?=[^\p{L}\p{N}]*$)/u;
+
+/** Where in the text each word begins, and at which sample of what was heard it is over: written words, by the engine. */
+function writtenWords(
   text: string,
   responses: ReturnType<TruthProxy["take"]>,
   audio: Buffer,
-): { offset: number; sample: number }[] {
-  const starts: { offset: number; sample: number }[] = [];
+): { offset: number; endSample: number }[] {
+  const written: { offset: number; endSample: number }[] = [];
   let [textFrom, searchFrom] = [0, 0];
   for (const response of responses) {
     const textStart = text.indexOf(response.text, textFrom);
@@ -144,11 +147,13 @@ function wordStarts(
     if (textStart < 0 || placement === null) break;
     textFrom = textStart + response.text.length;
     searchFrom = placement.origin + placement.to;
-    for (const word of response.words) {
-      const offset = textStart + word.offset;
-      if (starts.some((other) => other.offset === offset)) continue;
-      starts.push({ offset, sample: placement.origin + word.startMs * SAMPLES_PER_MS });
+    const offsets = [...new Set(response.words.map((word) => word.offset))].sort((a, b) => a - b);
+    for (const [i, offset] of offsets.entries()) {
+      const last = offset + (LAST_LETTER.exec(response.text.slice(offset, offsets[i + 1]))?.index ?? 0);
+      const endMs = response.characters.find((character) => character.offset === last)?.endMs;
+      const endSample = placement.origin + (endMs ?? Number.POSITIVE_INFINITY) * SAMPLES_PER_MS;
+      written.push({ offset: textStart + offset, endSample });
     }
   }
-  return starts;
+  return written;
 }

@@ -170,6 +170,10 @@ export interface UtteranceResumedEvent extends EventBase {
   readonly start_ms: number;
   /** End of the text that is spoken from kept audio; what follows is asked of the upstream. */
   readonly kept_end: number;
+  /** How `start` is known. */
+  readonly timing: Timing;
+  /** Where nothing was timed: how far from `start` the text that is heard at `start_ms` may be, ms. */
+  readonly bound_ms?: number;
 }
 
 export interface CharactersEvent extends EventBase {

@@ -8,7 +8,7 @@ import type {
   SpeakCommand,
   TextCommand,
 } from "../protocol/commands.ts";
-import { findBadText } from "../text/check.ts";
+import { beginsWithHalf, divideHalf, findBadText } from "../text/check.ts";
 import type { Member } from "./member.ts";
 import type { Session } from "./session.ts";
 import { reconfigure } from "./settings.ts";
@@ -132,16 +132,22 @@ function admit(session: Session, command: SpeakCommand | TextCommand | DialogueC
 function addText(member: Member, command: TextCommand): void {
   const { session } = member;
   const open = findOpen(member, command.utterance_id);
-  checkText(command.text, { field: "text", max: session.limits.text_chars - (open?.text.length ?? 0) });
+  const isJoined = open !== null && (command.text === "" || beginsWithHalf(command.text));
+  // A token stream may be divided between the halves of a pair: the first one waits for the second.
+  const { whole, half } = divideHalf(`${isJoined ? open.heldHalf : ""}${command.text}`);
+  checkText(whole, { field: "text", max: session.limits.text_chars - (open?.text.length ?? 0) });
   if (open !== null) {
-    open.append(command.text, session.nowMs());
+    if (!isJoined) warnOfHalf(member, open);
+    open.heldHalf = half;
+    open.append(whole, session.nowMs());
     session.speakers.noteSpeaker(member, open);
     session.textChanged();
     session.speakers.noteText(member, open);
     return;
   }
   const utterance = Utterance.ofTokens(admit(session, command), { ...member.textOptions, ...command });
-  utterance.append(command.text, session.nowMs());
+  utterance.append(whole, session.nowMs());
+  utterance.heldHalf = half;
   for (const id of member.openIds) if (session.queue.findAny(id) === undefined) member.openIds.delete(id);
   member.openIds.add(utterance.id);
   member.currentId = utterance.id;
@@ -189,6 +195,8 @@ function closeText(member: Member, command: { type: "flush" | "end"; utterance_i
   if (command.type === "flush") open.flush(member.session.nowMs());
   else {
     open.endText(member.session.nowMs());
+    warnOfHalf(member, open);
+    open.heldHalf = "";
     warnOfMarkup(member, open);
     member.openIds.delete(open.id);
     if (member.currentId === open.id) member.currentId = null;
@@ -237,6 +245,17 @@ function warnOfMarkup(member: Member, utterance: Utterance): void {
     ...member.session.base(),
     code: "unbalanced_markup",
     message: `Text of ${utterance.id} has markup without its other half: ${names.join(", ")}`,
+  });
+}
+
+/** Half a character whose other half has not come: it is left out. */
+function warnOfHalf(member: Member, { id, heldHalf, text }: Utterance): void {
+  if (heldHalf === "") return;
+  member.send({
+    type: "warning",
+    ...member.session.base(),
+    code: "half_character",
+    message: `Text of ${id} has half a surrogate pair at index ${text.length}, which is left out`,
   });
 }
 

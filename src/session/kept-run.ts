@@ -62,7 +62,7 @@ export interface CutSpeech {
   readonly segment: TimedSegment;
   readonly sourceFormat: string;
   readonly audio: Uint8Array;
-  /** Of the segment, on the timeline that was cut. */
+  /** Of the segment, on the timeline that was cut; none: nothing of it was timed. */
   readonly characters: readonly SpokenTime[];
   readonly normalized: readonly NormalizedTime[];
   readonly voices: readonly VoiceStretch[];
@@ -81,11 +81,14 @@ export function keptRunOf(cut: CutSpeech): KeptRun {
   const seconds = (ticks: number): number => Math.max(0, ticks - cut.fromTicks) / TICKS_PER_SECOND;
   const chunk: SynthesisChunk = {
     audio: cut.audio,
-    alignment: {
-      characters: cut.characters.map((time) => cut.text.slice(time.start, time.end)),
-      character_start_times_seconds: cut.characters.map((time) => seconds(time.startTicks)),
-      character_end_times_seconds: cut.characters.map((time) => seconds(time.endTicks)),
-    },
+    alignment:
+      cut.characters.length === 0
+        ? null
+        : {
+            characters: cut.characters.map((time) => cut.text.slice(time.start, time.end)),
+            character_start_times_seconds: cut.characters.map((time) => seconds(time.startTicks)),
+            character_end_times_seconds: cut.characters.map((time) => seconds(time.endTicks)),
+          },
     normalizedAlignment:
       cut.normalized.length === 0
         ? null

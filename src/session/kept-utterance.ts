@@ -1,21 +1,18 @@
 /** The utterance that was interrupted last, for `resume`: kept for a time, and only the latest. */
 import { GatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
-import type { KeptSpeech } from "./kept-speech.ts";
+import type { KeptSpeech } from "./keep-cut.ts";
 import type { Utterance } from "./utterance.ts";
 
 /** Ids of interrupted utterances that are gone. */
 const REMEMBERED_IDS = 64;
-
-/** What of an interrupted utterance is missing. `times`: nothing of it was timed, so that its words are not known. */
-type Missing = "audio" | "times";
 
 export class KeptUtterance {
   readonly #clock: Clock;
   readonly #lifeMs: number;
   #kept: KeptSpeech | null = null;
   /** The latest ones that were interrupted and can't go on, oldest first. */
-  readonly #gone = new Map<string, Missing>();
+  readonly #gone = new Set<string>();
   /** The one that was heard and interrupted last, and did not go on since. */
   #latestId: string | null = null;
   #timer: Timer | null = null;
@@ -31,9 +28,9 @@ export class KeptUtterance {
   }
 
   /** Keeps it, in place of what was kept before; true where it can go on. */
-  keep({ id, timing }: Utterance, kept: KeptSpeech | null): boolean {
+  keep({ id }: Utterance, kept: KeptSpeech | null): boolean {
     this.#drop();
-    this.noteGone(id, kept === null && timing === "none" ? "times" : "audio");
+    this.noteGone(id);
     this.#latestId = id;
     if (kept === null || this.#lifeMs === 0) return false;
     this.#kept = kept;
@@ -42,10 +39,10 @@ export class KeptUtterance {
   }
 
   /** It was interrupted and nothing of it is kept. */
-  noteGone(utteranceId: string, missing: Missing = "audio"): void {
+  noteGone(utteranceId: string): void {
     this.#gone.delete(utteranceId);
-    this.#gone.set(utteranceId, missing);
-    for (const oldest of this.#gone.keys()) {
+    this.#gone.add(utteranceId);
+    for (const oldest of this.#gone) {
       if (this.#gone.size <= REMEMBERED_IDS) break;
       this.#gone.delete(oldest);
     }
@@ -62,13 +59,11 @@ export class KeptUtterance {
     }
     if (id === undefined ? this.#latestId !== null : this.#gone.has(id)) {
       const what = id ?? "the interrupted utterance";
-      const why =
-        this.#gone.get(id ?? this.#latestId ?? "") === "times"
-          ? `Nothing of ${what} was timed, so the word in which it was cut is not known`
-          : `Audio of ${what} is gone`;
-      throw new GatewayError("resume_expired", `${why}: speak the unheard_text of its receipt instead`, {
-        field: "utterance_id",
-      });
+      throw new GatewayError(
+        "resume_expired",
+        `Audio of ${what} is gone: speak the unheard_text of its receipt instead`,
+        { field: "utterance_id" },
+      );
     }
     throw new GatewayError("nothing_to_resume", "Nothing to resume: no utterance was interrupted");
   }

@@ -16,9 +16,13 @@ export interface Cut {
   readonly characters: readonly HeardCharacter[];
   /** Client's offset of an end in the spoken text. */
   readonly clientEnd: (spoken: number) => number;
+  /** The last place up to one in the spoken text where a word may begin. */
+  readonly placeBefore: (spoken: number) => number;
   readonly startTicks: number | null;
   /** Heard before it was cut and resumed. */
   readonly heardBeforeTicks: number;
+  /** Offset in the spoken text up to which that is. */
+  readonly resumedStart: number;
   /** Used to estimate where nothing was timed. */
   readonly untimed: UntimedSpeech;
 }
@@ -35,14 +39,14 @@ const LONGEST_PAUSE_TICKS = 1000 * TICKS_PER_MS;
 
 export type Receipt = Heard & { readonly unheardText: string };
 
-/** The end of the last character that was over when the cut came. */
+/** The end of the last word that was over when the cut came: one of which a part was heard is not, and is said again. */
 export function receiptOf(cut: Cut, place: HeardPlace): Receipt {
   const startTicks = cut.startTicks ?? place.ticks;
   const heardTicks = Math.max(0, place.ticks - startTicks);
   // It waits to go on: what was heard before it was cut.
   const isWaiting = cut.startTicks === null;
-  const spokenEnd = isWaiting ? (cut.characters.at(-1)?.end ?? 0) : spokenHeardEnd(cut, place.ticks);
-  const end = cut.clientEnd(spokenEnd);
+  const heardTo = isWaiting ? 0 : cut.placeBefore(spokenHeardEnd(cut, place.ticks));
+  const end = cut.clientEnd(Math.max(cut.resumedStart, heardTo));
   return {
     text: cut.text.slice(0, end),
     end,
@@ -53,7 +57,7 @@ export function receiptOf(cut: Cut, place: HeardPlace): Receipt {
   };
 }
 
-/** By the times of the text; behind the last one in the segment that is heard, by the share of its audio. */
+/** The end of the last character that was over. By the times of the text; behind the last one in the segment that is heard, by the share of its audio. */
 function spokenHeardEnd({ characters, untimed }: Cut, atTicks: number): number {
   const timedEnd = heardEnd(characters, atTicks);
   const { places } = untimed;

@@ -11,6 +11,7 @@ import type { EventWriter } from "./event-writer.ts";
 import { FeedEvents } from "./feed-events.ts";
 import { FeedTiming } from "./feed-timing.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
+import { RestartPlaces } from "./restart-places.ts";
 import { beginsWithBreak, lastBreakTicks, seamTextOf } from "./seam-text.ts";
 import type { TimedSegment } from "./segment-queue.ts";
 import type { Run } from "./segment-run.ts";
@@ -234,13 +235,12 @@ export class SegmentFeed {
     this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
     if (this.#source.receivedTicks === 0) return null;
     if (!this.#isLeadTrimmed) this.#trimLead();
-    const { spoken } = this.utterance;
+    const places = new RestartPlaces(this.utterance);
     return this.#events.words.endOf({
       edgeTicks: this.#edgeTicks,
       receivedTicks: this.#edgeTicks + this.bufferedTicks + this.#source.fillableTicks(WORD_END_TICKS),
       timedTicks: this.#events.ticksAt(this.#timing?.timedToSeconds ?? 0),
-      // Two places of the spoken text that are one in the client's: a replaced stretch goes over it.
-      mayEndAt: (end) => spoken.clientRange(end - 1, end).end <= spoken.clientRange(end, end + 1).start,
+      mayEndAt: (end) => places.before(end) === end,
     });
   }
 

@@ -8,7 +8,8 @@
 import { type GatewayError, toGatewayError } from "../errors.ts";
 import type { Audience } from "./audience.ts";
 import type { EventWriter } from "./event-writer.ts";
-import { type KeptSpeech, keepSpeech } from "./kept-speech.ts";
+import type { KeptSpeech } from "./keep-cut.ts";
+import { keepSpeech } from "./kept-speech.ts";
 import type { MadeAudio } from "./made-audio.ts";
 import type { Marks } from "./marks.ts";
 import { PlayedOut } from "./played-out.ts";
@@ -237,6 +238,7 @@ export class Speech {
       edgeTicks: utterance.endTicks ?? this.edgeTicks,
       recent: this.#edge.recent,
       feed,
+      coming: this.coming,
       behind: [...this.#requests.runsOf(utterance), ...utterance.keptRuns].filter((run) => run !== feed?.run),
       nowMs: this.#options.deps.clock.nowMs(),
     });
@@ -254,8 +256,8 @@ export class Speech {
   #removeWaiting(utterance: Utterance): KeptSpeech {
     this.remove(utterance);
     utterance.rewind(this.#options.deps.clock.nowMs());
-    const { keptRuns: runs, resumedStart: spokenStart } = utterance;
-    return { utterance, runs, spokenStart, fromTicks: 0, rest: [] };
+    const { keptRuns: runs, resumedStart: spokenStart, resumedBy } = utterance;
+    return { utterance, runs, spokenStart, fromTicks: 0, rest: [], ...resumedBy };
   }
 
   /** After a cut: the timeline goes on at `edgeTicks`; these utterances are said anew, before all others. */

@@ -20,6 +20,7 @@ export function writeStarted(writer: EventWriter, utterance: Utterance, spokenSt
   if (utterance.isResumed) {
     const start = utterance.spoken.clientRange(spokenStart, spokenStart + 1).start;
     const keptEnd = Math.max(start, utterance.spoken.clientEnd(utterance.keptEnd));
+    const { timing, boundMs } = utterance.resumedBy;
     writer.write({ positionTicks, kind: null, utterance }, (base, offset) => ({
       type: "utterance.resumed",
       ...base,
@@ -27,6 +28,8 @@ export function writeStarted(writer: EventWriter, utterance: Utterance, spokenSt
       start: offset(start),
       start_ms: msOfTicks(positionTicks),
       kept_end: offset(keptEnd),
+      timing,
+      ...(boundMs === null ? {} : { bound_ms: boundMs }),
     }));
     return;
   }

@@ -13,8 +13,8 @@ import { type Segment, Segmenter, type SegmenterOptions } from "../text/segmente
 import { SpokenText } from "../text/spoken-text.ts";
 import { TokenPace } from "../text/token-pace.ts";
 import type { CueTracks } from "./cue-tracks.ts";
+import type { KeptSpeech } from "./keep-cut.ts";
 import type { KeptRun } from "./kept-run.ts";
-import type { KeptSpeech } from "./kept-speech.ts";
 import { SegmentQueue, type TimedSegment } from "./segment-queue.ts";
 import type { RequestTemplate } from "./speech-request.ts";
 import type { SegmentPlace } from "./text-share.ts";
@@ -78,6 +78,8 @@ export class Utterance {
   /** End of the spoken text that kept audio says. */
   keptEnd = 0;
   isTextEnded = false;
+  /** First half of a surrogate pair whose other half comes with the next text; "" = none. */
+  heldHalf = "";
   /** Since when no text has come. */
   idleFromMs: number;
   readonly priority: number;
@@ -94,6 +96,8 @@ export class Utterance {
   isResumed = false;
   /** Offset in the spoken text where it went on last; what is before was heard. */
   resumedStart = 0;
+  /** How that place is known. */
+  resumedBy: Pick<KeptSpeech, "timing" | "boundMs"> = { timing: "exact", boundMs: null };
   #resumedRuns: readonly KeptRun[] = [];
   /** Characters and words of what is being heard, rising; those long heard are forgotten. */
   characters: SpokenTime[] = [];
@@ -333,6 +337,7 @@ export class Utterance {
     this.keptRuns = [...kept.runs];
     this.#resumedRuns = kept.runs;
     this.resumedStart = kept.spokenStart;
+    this.resumedBy = { timing: kept.timing, boundMs: kept.boundMs };
     this.keptEnd = kept.runs.at(-1)?.segment.end ?? 0;
     this.isResumed = true;
     this.idleFromMs = nowMs;

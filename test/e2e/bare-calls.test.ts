@@ -108,8 +108,9 @@ function nameOf(uuid: string): Buffer {
 }
 
 const wordsIn = (characters: number): number =>
-  WORDS.slice(0, characters)
+  WORDS.slice(0, characters + 1)
     .split(" ")
+    .slice(0, characters < WORDS.length ? -1 : undefined)
     .filter((word) => word !== "").length;
 
 /** Whether every sample of speech stands in what came, in order; a machine that is held up may put silence between. */

@@ -35,10 +35,11 @@ function dial(
   });
 }
 
-/** How many words of `WORDS` have begun when so many characters were said. */
+/** How many words of `WORDS` are over when so many characters were said. */
 const wordsIn = (characters: number): number =>
-  WORDS.slice(0, characters)
+  WORDS.slice(0, characters + 1)
     .split(" ")
+    .slice(0, characters < WORDS.length ? -1 : undefined)
     .filter((word) => word !== "").length;
 
 describe("a call", { timeout: PATIENT_MS }, () => {

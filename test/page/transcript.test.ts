@@ -156,7 +156,7 @@ describe("Transcript", () => {
     transcript.started("b", 120);
     transcript.words(wordsOf("b", "four", 120, ["four"]));
     transcript.done(done("b", 120, 220));
-    const place = { start: 4, start_ms: 220, kept_end: 13 };
+    const place = { start: 4, start_ms: 220, kept_end: 13, timing: "exact" } as const;
     const utterance = transcript.resumed({ type: "utterance.resumed", ...base, utterance_id: "a", ...place });
     expect(utterance).toMatchObject({ state: "speaking", receipt: null, isOver: false });
     const again = wordsOf("a", text, 120, ["one", "two", "three"]).words.slice(1);

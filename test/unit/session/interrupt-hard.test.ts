@@ -1,6 +1,7 @@
 /** `interrupt` at its edges: what leaves after it, what it resets, and what exactly it meant. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { wordSpans } from "../../../src/text/words.ts";
 import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
 import { SlowEncoder } from "../../helpers/slow-encoder.ts";
 import { CHAR_MS, heardOf, letterAt, lettersOf, read, spell, stage, VOICE } from "./spelling.ts";
@@ -283,7 +284,7 @@ describe("after an interruption", () => {
 });
 
 describe("the receipt", () => {
-  it("says how much was heard, wherever the cut: text, offset and ms agree and add up to the text", () => {
+  it("says how much was heard, wherever the cut: whole words; text, offset and ms agree and add up to the text", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 1490 }),
@@ -304,7 +305,9 @@ describe("the receipt", () => {
           expect(heard?.end).toBe(heard?.text.length);
           expect(heard?.ms).toBeCloseTo(cutMs, 3);
           expect(heard).toMatchObject({ source: "estimate", bound_ms: 240 });
-          expect([...(heard?.text ?? "")].length).toBe(Math.floor((cutMs + 1e-6) / ms));
+          const over = [...text].slice(0, Math.floor((cutMs + 1e-6) / ms)).join("").length;
+          const cutWord = wordSpans(text).find(({ start, end }) => start < over && over < end);
+          expect(heard?.end).toBe(cutWord?.start ?? over);
           expect(receipt?.at_ms).toBeCloseTo(cutMs, 3);
         },
       ),
@@ -404,7 +407,10 @@ describe("keep_ms", () => {
     rig.clock.advance(0.5);
     const [receipt] = rig.sink.eventsOf("interrupted");
     expect(receipt?.heard.ms).toBeCloseTo(420 + keepMs, 3);
-    expect(receipt?.heard.end).toBe(Math.floor((420 + keepMs) / 50));
+    const over = Math.floor((420 + keepMs) / 50);
+    expect(receipt?.heard.end).toBe(
+      wordSpans(TEXT).find(({ start, end }) => start < over && over < end)?.start ?? over,
+    );
     rig.clock.advance(3000);
     expect(rig.outcomes()).toEqual(["u/interrupted"]);
   });
@@ -421,7 +427,7 @@ describe("keep_ms", () => {
     rig.hearOut(5000);
     // "golf" (200 ms) was heard whole by then.
     expect(rig.outcomes()).toEqual(["u/done", "v/interrupted", "later/done"]);
-    expect(rig.sink.eventsOf("interrupted")[0]?.heard.text).toBe("hot");
+    expect(rig.sink.eventsOf("interrupted")[0]?.heard).toMatchObject({ text: "", ms: 150 });
     expect(heardOf(rig.sink).map(({ audio }) => read(audio))[1]).toBe("indiajuliet");
   });
 
@@ -504,7 +510,7 @@ describe("an interruption while", () => {
     rig.clock.advance(3000);
     rig.send({ type: "interrupt" });
     const [receipt] = rig.sink.eventsOf("interrupted");
-    expect(receipt?.heard).toMatchObject({ text: TEXT.slice(0, 8), end: 8 });
+    expect(receipt?.heard).toMatchObject({ text: TEXT.slice(0, 6), end: 6 });
     expect(receipt?.heard.ms).toBeCloseTo(440, 3);
   });
 

@@ -82,6 +82,7 @@ function cutAt(cutMs: number, wordMs = 300) {
     edgeTicks,
     recent,
     feed: null,
+    coming: null,
     behind: [],
     nowMs: 0,
   });
@@ -137,6 +138,37 @@ describe("keepSpeech() of Opus", () => {
   });
 });
 
+describe("keepSpeech() of Opus without times", () => {
+  it("keeps the packets from about the word of the cut on, and says how far off that may be", () => {
+    const utterance = Utterance.ofText(
+      { id: "u", acceptedMs: 0, textDefaults: {} },
+      { type: "speak", text: TEXT, voice_id: "v" },
+    );
+    utterance.takeSegment();
+    utterance.sourceFormat = FORMAT;
+    utterance.startTicks = 0;
+    utterance.places.push({ start: 0, end: TEXT.length, startTicks: 0, endTicks: 1000 * TICKS_PER_MS });
+    const recent = new RecentAudio();
+    const slice = sourceOf(oggOf(packets)).take(1000 * TICKS_PER_MS);
+    if (slice === undefined) throw new Error("No audio");
+    recent.push(0, slice);
+    const edgeTicks = slice.ticks;
+    const cutTicks = 500 * TICKS_PER_MS;
+    const cut = { utterance, cutTicks, edgeTicks, recent, feed: null, coming: null, behind: [], nowMs: 0 };
+    const kept = keepSpeech(cut);
+    expect(kept).toMatchObject({ spokenStart: 6, rest: [], timing: "estimated" });
+    expect(kept?.boundMs).toBeGreaterThan(0);
+    const bytes = kept?.runs[0]?.take()?.audio ?? new Uint8Array(0);
+    const first = (kept?.fromTicks ?? 0) / TICKS_PER_MS / PACKET_MS;
+    expect(first).toBeGreaterThan(0);
+    expect(first).toBeLessThan(25);
+    const raw = sourceOf(bytes)
+      .take(1000 * TICKS_PER_MS)
+      ?.raw();
+    expect(raw?.map((packet) => [...packet])).toEqual(packets.slice(first).map((packet) => [...packet]));
+  });
+});
+
 describe("keepSpeech() of what was not pushed", () => {
   it("is a copy, be it of one piece: its memory is used for what is said next", () => {
     const utterance = Utterance.ofText(
@@ -166,6 +198,7 @@ describe("keepSpeech() of what was not pushed", () => {
       edgeTicks: 500 * TICKS_PER_MS,
       recent,
       feed: null,
+      coming: null,
       behind: [],
       nowMs: 0,
     });

@@ -153,7 +153,7 @@ describe("replace", () => {
     rig.clock.advance(420);
     rig.speak("foxtrot", "new", { replace: "all" });
     expect(rig.sink.eventsOf("interrupted")).toMatchObject([
-      { utterance_id: "now", heard: { text: "alpha br" } },
+      { utterance_id: "now", heard: { text: "alpha " } },
       { utterance_id: "one", heard: { text: "" }, unheard_text: "delta" },
     ]);
     expect(rig.sink.eventsOf("utterance.queued").at(-1)).toMatchObject({ utterance_id: "new", ahead: 0 });

@@ -10,6 +10,8 @@ const base = {
   characters,
   startTicks: ms(1000),
   clientEnd: (spoken: number) => spoken,
+  placeBefore: (spoken: number) => spoken,
+  resumedStart: 0,
   heardBeforeTicks: 0,
   untimed: { spoken: text, places: [], coming: null },
 };

@@ -228,11 +228,11 @@ describe("Session.queue.interrupt()", () => {
     clock.advance(5000);
     expect(sink.frames.length).toBe(sentBefore);
     const [interrupted] = sink.eventsOf("interrupted");
-    expect(interrupted?.heard).toMatchObject({ text: "Hell", end: 4, source: "estimate" });
+    expect(interrupted?.heard).toMatchObject({ text: "", end: 0, source: "estimate" });
     expect(interrupted?.heard.ms).toBeCloseTo(1300, 0);
-    expect(interrupted?.unheard_text).toBe("o world");
+    expect(interrupted?.unheard_text).toBe("Hello world");
     expect(interrupted?.next_ms).toBe(sentBefore * 20);
-    expect(sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "interrupted", characters_spoken: 4 }]);
+    expect(sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "interrupted", characters_spoken: 0 }]);
     expect(requests).toHaveLength(1);
     expect(join("role=listener&format=ulaw_8000").sink.eventsOf("hello")[0]?.audio?.start_ms).toBe(
       sentBefore * 20,

@@ -1,4 +1,4 @@
-/** Receipts and `resume` where nothing was timed: how much of the text was heard is told by the share of the audio. */
+/** Receipts where nothing was timed: how much of the text was heard is told by the share of the audio. */
 import { describe, expect, it } from "vitest";
 import { TICKS_PER_MS } from "../../../src/session/playhead.ts";
 import { type SegmentPlace, spokenEndAt } from "../../../src/session/text-share.ts";
@@ -6,7 +6,6 @@ import { CHAR_MS, stage, VOICE } from "./spelling.ts";
 
 const TEXT = "alpha bravo charlie delta echo foxtrot golf hotel india juliet";
 const ms = (count: number): number => count * TICKS_PER_MS;
-const code = (expected: string) => expect.objectContaining({ code: expected });
 
 describe("spokenEndAt()", () => {
   const segment = (start: number, end: number, startMs: number, endMs: number | null): SegmentPlace => ({
@@ -78,19 +77,6 @@ describe("a cut where nothing was timed", () => {
     const [receipt] = rig.sink.eventsOf("interrupted");
     const heardChars = (receipt?.heard.ms ?? 0) / CHAR_MS;
     expect(heardChars).toBeGreaterThan(TEXT.length + 10);
-    expect(Math.abs((receipt?.heard.end ?? 0) - heardChars)).toBeLessThan(6);
-  });
-
-  it("can't be resumed, and says why", () => {
-    const rig = stage("format=ulaw_8000&events=none");
-    rig.speak(TEXT, "u");
-    rig.answer(0, { chars: 40 });
-    rig.clock.advance(820);
-    rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")[0]).toMatchObject({ resumable: false });
-    for (const resume of [{ type: "resume" }, { type: "resume", utterance_id: "u" }]) {
-      expect(() => rig.send(resume)).toThrow(code("resume_expired"));
-      expect(() => rig.send(resume)).toThrow(/was timed.*unheard_text/);
-    }
+    expect(Math.abs((receipt?.heard.end ?? 0) - heardChars)).toBeLessThan(12);
   });
 });

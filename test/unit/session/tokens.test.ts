@@ -42,10 +42,10 @@ function asked({ request }: FakeRequest) {
   return { ...request, nextText: undefined };
 }
 
-/** Pieces of a text cut at any code unit that is not inside a surrogate pair. */
+/** Pieces of a text cut at any code unit, between the halves of a surrogate pair too. */
 function splitAt(text: string, cuts: readonly number[]): string[] {
   const places = [...new Set(cuts.map((cut) => cut % (text.length + 1)))]
-    .filter((at) => at > 0 && at < text.length && !/[\udc00-\udfff]/.test(text.charAt(at)))
+    .filter((at) => at > 0 && at < text.length)
     .sort((a, b) => a - b);
   return [0, ...places].map((from, index) => text.slice(from, places[index] ?? text.length));
 }
@@ -173,7 +173,8 @@ describe("tokens", () => {
   it.each([
     ["a NUL", "a\u0000b"],
     ["another control character", "a\u0007b"],
-    ["half a surrogate pair", "a\ud83d"],
+    ["half a surrogate pair", "a\ud83db"],
+    ["the second half of one alone", "\ude00"],
   ])("refuses %s and goes on with the utterance", (_name, bad) => {
     const rig = createRig(NO_STALLS);
     const { send } = rig.join("format=ulaw_8000");
@@ -185,6 +186,35 @@ describe("tokens", () => {
     send({ type: "end" });
     new Answering(rig).run(1000, 100);
     expect(texts(rig).join("")).toBe("Fine. Still fine.");
+  });
+
+  it.each([
+    ["at the text's end", ["Fine \ud83d"], "Fine "],
+    ["before other text", ["Fine \ud83d", "still."], "Fine still."],
+    ["before another half", ["Fine \ud83d", "\ud83d", "\ude00!"], "Fine \u{1f600}!"],
+  ])("leaves out half a surrogate pair %s, by name", (_name, pieces, whole) => {
+    const { rig, sink } = say(pieces);
+    expect(texts(rig).join("")).toBe(whole);
+    expect(sink.eventsOf("warning")).toMatchObject([
+      { code: "half_character", message: expect.stringContaining("index 5") },
+    ]);
+  });
+
+  it("keeps half a surrogate pair for the next text over a flush and an empty one", () => {
+    const rig = createRig(NO_STALLS);
+    const { send, sink } = rig.join("format=ulaw_8000&offsets=cp");
+    send({ type: "text", text: "\ud83d", voice_id: VOICE });
+    send({ type: "flush" });
+    send({ type: "text", text: "" });
+    send({ type: "text", text: "\ude00 Fine." });
+    send({ type: "end" });
+    new Answering(rig).run(1000, 100);
+    expect(texts(rig).join("")).toBe("\u{1f600} Fine.");
+    expect(sink.eventsOf("warning")).toEqual([]);
+    expect(wordsOf(sink).map(({ start, end }) => [start, end])).toEqual([
+      [0, 1],
+      [2, 6],
+    ]);
   });
 
   it.each<[string, unknown]>([

@@ -1,0 +1,107 @@
+/** A cut, what of the utterance is kept there, and what both ways of finding the place where it goes on have in common. */
+import type { Timing } from "../protocol/vocabulary.ts";
+import type { Segment } from "../text/segmenter.ts";
+import type { SynthesisChunk } from "../upstream/types.ts";
+import { placeBehind } from "./kept-audio.ts";
+import { KeptRun } from "./kept-run.ts";
+import type { PlacedSlice, RecentAudio } from "./recent-audio.ts";
+import { restOf } from "./rest-text.ts";
+import { RestartPlaces } from "./restart-places.ts";
+import type { SegmentFeed } from "./segment-feed.ts";
+import type { TimedSegment } from "./segment-queue.ts";
+import type { Run } from "./segment-run.ts";
+import { newTimes } from "./segment-times.ts";
+import type { ComingAudio } from "./text-share.ts";
+import type { Utterance } from "./utterance.ts";
+
+/** Before the first word, where nothing else is spoken: its first consonant; ms. */
+export const LEAD_IN_MS = 40;
+/** Larger than any rest of a response that is held back; an upstream that ignores that is not kept. */
+export const MAX_KEPT_BYTES = 4 * 1024 * 1024;
+
+export interface KeepCut {
+  readonly utterance: Utterance;
+  /** Where it was cut, and where its pushed audio ends. */
+  readonly cutTicks: number;
+  readonly edgeTicks: number;
+  readonly recent: RecentAudio;
+  /** The one that is being pushed, if it is this utterance's. */
+  readonly feed: SegmentFeed | null;
+  /** The audio that had come of that. */
+  readonly coming: ComingAudio | null;
+  /** What was asked for behind it; what has come of that is taken from it. */
+  readonly behind: readonly Run[];
+  readonly nowMs: number;
+}
+
+export interface KeptSpeech {
+  readonly utterance: Utterance;
+  /** What is spoken first, in its order: nothing where no whole word of it has come. */
+  readonly runs: readonly KeptRun[];
+  /** Offset in the spoken text where it goes on. */
+  readonly spokenStart: number;
+  /** Where on the former timeline it goes on. */
+  readonly fromTicks: number;
+  /** Text that was asked for and did not come. */
+  readonly rest: readonly Segment[];
+  /** How that place in the text is known. */
+  readonly timing: Timing;
+  /** How far the audio there may be from the text, ms, where that goes by the share of the audio; else null. */
+  readonly boundMs: number | null;
+}
+
+/** A cut with all that is taken from the feed for it. */
+export interface OpenedCut extends KeepCut {
+  readonly isFeedComplete: boolean;
+  /** Its own audio, pushed or not, rising. */
+  readonly placed: readonly PlacedSlice[];
+  /** Where that ends. */
+  readonly haveTicks: number;
+  /** The text asked for behind the feed. */
+  readonly segments: readonly Segment[];
+  readonly places: RestartPlaces;
+}
+
+export function openCut(cut: KeepCut): OpenedCut {
+  const { utterance, feed, edgeTicks } = cut;
+  const isFeedComplete = feed === null || feed.isWhole;
+  const slices = feed?.takeRest() ?? [];
+  // Others may have been pushed right before it and right behind.
+  const startTicks = utterance.startTicks ?? 0;
+  const own = cut.recent
+    .since(startTicks)
+    .filter((recent) => recent.startTicks >= startTicks && recent.startTicks < edgeTicks);
+  const placed = [...own, ...placeBehind(slices, edgeTicks)];
+  const haveTicks = placed.reduce((end, { startTicks, slice }) => Math.max(end, startTicks + slice.ticks), 0);
+  const segments = cut.behind.map(({ segment: { text, start, end } }) => ({ text, start, end }));
+  return { ...cut, isFeedComplete, placed, haveTicks, segments, places: new RestartPlaces(utterance) };
+}
+
+/** Answers that stand behind and have come whole, the first ones in a row; what is left has to be asked for again. */
+export function keepBehind(cut: KeepCut): KeptRun[] {
+  const kept: KeptRun[] = [];
+  for (const run of cut.behind) {
+    if (!run.isComplete || run.error !== null || run.waitingBytes > MAX_KEPT_BYTES) break;
+    const chunks: SynthesisChunk[] = [];
+    // The memory of what is taken is used again.
+    for (let chunk = run.take(); chunk !== undefined; chunk = run.take()) {
+      chunks.push({ ...chunk, audio: new Uint8Array(chunk.audio) });
+    }
+    const { sourceFormat, timing, wantsTiming, requestId } = run;
+    const segment = timedAt(cut, run.segment);
+    kept.push(new KeptRun({ segment, sourceFormat, timing, wantsTiming, requestId, chunks }));
+  }
+  return kept;
+}
+
+/** Text that is said from kept audio: it has arrived and is cut now. */
+export function timedAt({ utterance, nowMs }: KeepCut, { text, start, end }: Segment): TimedSegment {
+  const times = newTimes(utterance.spoken.clientRange(start, end), { arrivedMs: nowMs, cutMs: nowMs });
+  return { text, start, end, times };
+}
+
+/** The text of the segment that was being spoken from `spokenStart` on, then the segments behind it. */
+export function withRest({ feed, utterance, segments }: OpenedCut, spokenStart: number): Segment[] {
+  const rest = feed === null ? null : restOf(utterance, feed.segment, spokenStart);
+  return rest === null ? [...segments] : [rest, ...segments];
+}

@@ -1,0 +1,259 @@
+/**
+ * What is kept where nothing was timed. The audio goes on in a pause before the cut, so that nothing of it is lost and no
+ * word begins in its middle; which word comes there is told by the share of the audio of its segment. Where that has not
+ * all come, nobody knows what its end says, so that all of the text from the cut on is asked for anew.
+ *
+ *   text    |alpha bravo, charlie delta|      by the share of the audio the cut is in "charlie"
+ *   sound   |##### #####    ####### #|#       the last pause before the cut
+ *   kept    |              |charlie delta|
+ */
+import { PauseFinder } from "../audio/pause-finder.ts";
+import { sampledFormatOf } from "../audio/silence.ts";
+import type { WordSpan } from "../text/unspaced.ts";
+import { Pauses } from "../timing/pauses.ts";
+import { msOfTicks, TICKS_PER_SECOND } from "../timing/ticks.ts";
+import { type HeardWord, timesOfWords } from "./heard-words.ts";
+import {
+  type KeptSpeech,
+  keepBehind,
+  LEAD_IN_MS,
+  MAX_KEPT_BYTES,
+  type OpenedCut,
+  timedAt,
+  withRest,
+} from "./keep-cut.ts";
+import { cutOut } from "./kept-audio.ts";
+import { keptRunOf } from "./kept-run.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
+import { isSaid } from "./rest-text.ts";
+import { SoundFinder } from "./sound-finder.ts";
+import {
+  placeAt,
+  type SegmentPlace,
+  shareBoundTicks,
+  spokenEndAt,
+  ticksOfOffsets,
+  type UntimedSpeech,
+} from "./text-share.ts";
+
+/** So far before the cut a pause is looked for: less than what is kept of what was heard. */
+const REACH_TICKS = 1500 * TICKS_PER_MS;
+/** A pause that the cut is in is looked at so far. */
+const AHEAD_TICKS = 500 * TICKS_PER_MS;
+/** Where there is no pause, a silence so near to where the word is expected is most likely before it. */
+const NEAR_TICKS = 60 * TICKS_PER_MS;
+const LEAD_IN_TICKS = LEAD_IN_MS * TICKS_PER_MS;
+/** Behind a mark a pause is expected: a word that follows one may be so much further from it. */
+const MARK_TICKS = 150 * TICKS_PER_MS;
+const MARK = /[\p{Terminal_Punctuation}…–—\n]/u;
+
+/** Ticks of the timeline. */
+interface Silence {
+  readonly startTicks: number;
+  readonly endTicks: number;
+}
+
+/** Where speech goes on. */
+interface Restart {
+  /** Offset in the spoken text. */
+  readonly spokenStart: number;
+  readonly fromTicks: number;
+}
+
+/** null where it can't go on: the audio is gone, or nothing is left to say. */
+export function keepByEstimate(cut: OpenedCut, speech: UntimedSpeech): KeptSpeech | null {
+  const { utterance, isFeedComplete, cutTicks } = cut;
+  const place = placeAt(speech.places, cutTicks);
+  if (place === undefined) return null;
+  const isOpen = !isFeedComplete && place === speech.places.at(-1);
+  const kept = isOpen ? askedAnew(cut, speech, place) : fromAudio(cut, speech, place);
+  if (kept === null || (kept.runs.length + kept.rest.length === 0 && utterance.isExhausted)) return null;
+  const boundMs = msOfTicks(shareBoundTicks(speech, place, Math.min(cutTicks, kept.fromTicks)));
+  return { ...kept, boundMs };
+}
+
+type Kept = Omit<KeptSpeech, "boundMs">;
+
+/** Not all audio of the segment has come. */
+function askedAnew(cut: OpenedCut, speech: UntimedSpeech, place: SegmentPlace): Kept {
+  const { utterance, cutTicks, places } = cut;
+  // Something of it was still to come: the last word at least.
+  const lastWord = place.start + (places.wordsOf(place).words.at(-1)?.start ?? 0);
+  const spokenStart = places.before(Math.min(spokenEndAt(speech, cutTicks), lastWord));
+  const [ticks = cutTicks] = ticksOfOffsets(speech, place, [spokenStart]);
+  const rest = withRest(cut, spokenStart);
+  return {
+    utterance,
+    runs: [],
+    spokenStart,
+    fromTicks: Math.min(cutTicks, ticks),
+    rest,
+    timing: "estimated",
+  };
+}
+
+/** All audio of the segment is here. */
+function fromAudio(cut: OpenedCut, speech: UntimedSpeech, place: SegmentPlace): Kept | null {
+  const { utterance, feed, isFeedComplete, cutTicks, placed, segments } = cut;
+  const haveFromTicks = placed[0]?.startTicks ?? Number.POSITIVE_INFINITY;
+  const last = speech.places.at(-1) ?? place;
+  const untilTicks = isFeedComplete ? cut.haveTicks : last.startTicks;
+  const spokenEnd = isFeedComplete ? (feed?.segment.end ?? last.end) : last.start;
+  const restart = findRestart(cut, speech, place);
+  const { spokenStart } = restart;
+  const fromTicks = Math.max(restart.fromTicks, Math.min(haveFromTicks, cutTicks));
+  const text = utterance.spoken.spoken.slice(spokenStart, spokenEnd);
+  const audio = isSaid(text) ? cutOut(placed, { fromTicks, untilTicks }) : null;
+  const isGone = isSaid(text) && (audio === null || haveFromTicks > fromTicks);
+  if (isGone || (audio?.bytes.byteLength ?? 0) > MAX_KEPT_BYTES) return null;
+  const run =
+    audio === null
+      ? null
+      : keptRunOf({
+          segment: timedAt(cut, { text, start: spokenStart, end: spokenEnd }),
+          sourceFormat: utterance.sourceFormat,
+          audio: audio.bytes,
+          characters: [],
+          normalized: [],
+          voices: [],
+          inputsBefore: utterance.inputsBefore(spokenStart),
+          fromTicks: audio.startTicks,
+          text: utterance.spoken.spoken,
+          timing: "estimated",
+        });
+  const behind = isFeedComplete ? keepBehind(cut) : [];
+  return {
+    utterance,
+    runs: run === null ? behind : [run, ...behind],
+    spokenStart,
+    fromTicks: audio?.startTicks ?? cutTicks,
+    rest: isFeedComplete ? segments.slice(behind.length) : withRest(cut, last.start),
+    timing: "estimated",
+  };
+}
+
+/** The last pause up to the cut, and the word that most likely follows it; else the word of the cut, where that is heard. */
+function findRestart(cut: OpenedCut, speech: UntimedSpeech, place: SegmentPlace): Restart {
+  const { cutTicks } = cut;
+  const words = wordsOf(cut, speech, place);
+  const behind = words.findIndex((word) => word.endTicks > cutTicks);
+  // By what is known it was all said; where something sounds yet, that is the last word.
+  const index = behind < 0 && soundsBehind(cut, place) ? words.length - 1 : behind;
+  const next = words[index];
+  if (next === undefined) return { spokenStart: place.end, fromTicks: place.endTicks ?? cutTicks };
+  const { pauses, silences } = silencesBefore(cut, place);
+  const pause = pauses.at(-1);
+  if (pause === undefined) {
+    const fromTicks = Math.min(cutTicks, next.startTicks);
+    const distance = ({ endTicks }: Silence): number => Math.abs(endTicks - fromTicks);
+    const [nearest] = silences
+      .filter((silence) => distance(silence) <= NEAR_TICKS)
+      .sort((a, b) => distance(a) - distance(b));
+    const before = words[index - 1]?.endTicks ?? place.startTicks;
+    const gap = nearest ?? { startTicks: Math.min(before, fromTicks), endTicks: fromTicks };
+    return { spokenStart: next.start, fromTicks: leadIn(gap) };
+  }
+  let best = { spokenStart: next.start, cost: Number.POSITIVE_INFINITY };
+  for (const word of words.slice(0, index + 1)) {
+    const cost = Math.abs(word.startTicks - pause.endTicks) - (word.isMarked ? MARK_TICKS : 0);
+    if (cost < best.cost) best = { spokenStart: word.start, cost };
+  }
+  return { spokenStart: best.spokenStart, fromTicks: leadIn(pause) };
+}
+
+/** A word, or several that are said as one: what stands for a piece of the client's text, an element that stays whole. */
+interface PlacedWord extends HeardWord {
+  /** Offset in the spoken text; of an element where it begins one. */
+  readonly start: number;
+  /** A mark stands before it, or nothing. */
+  readonly isMarked: boolean;
+}
+
+/** When the words of a segment are heard: by what sounds, as far as that is kept, else by the share of the audio. */
+function wordsOf(cut: OpenedCut, speech: UntimedSpeech, place: SegmentPlace): readonly PlacedWord[] {
+  const { spoken } = speech;
+  const { words } = cut.places.wordsOf(place);
+  const inText = words.map(({ start, end }) => ({ start: place.start + start, end: place.start + end }));
+  const shares = ticksOfOffsets(
+    speech,
+    place,
+    inText.flatMap(({ start, end }) => [start, end]),
+  );
+  const byShare = inText.map((_, index) => ({
+    startTicks: shares[2 * index] ?? 0,
+    endTicks: shares[2 * index + 1] ?? 0,
+  }));
+  const heard = heardWords(cut, speech, { place, words: inText, byShare });
+  const placed: PlacedWord[] = [];
+  for (const [index, word] of inText.entries()) {
+    const { startTicks, endTicks } = heard[index] ?? { startTicks: 0, endTicks: 0 };
+    const start = cut.places.before(word.start);
+    const isMarked = index === 0 || MARK.test(spoken.slice(inText[index - 1]?.end ?? 0, start));
+    const last = placed.at(-1);
+    if (last?.start === start) placed[placed.length - 1] = { ...last, endTicks };
+    else placed.push({ start, startTicks, endTicks, isMarked });
+  }
+  return placed;
+}
+
+/** Where the audio that is kept begins in the text is told by the share, unless that is the segment's beginning. */
+function heardWords(
+  { utterance, placed, cutTicks, haveTicks }: OpenedCut,
+  { spoken }: UntimedSpeech,
+  at: {
+    readonly place: SegmentPlace;
+    readonly words: readonly WordSpan[];
+    readonly byShare: readonly HeardWord[];
+  },
+): readonly HeardWord[] {
+  const { place, words, byShare } = at;
+  const format = utterance.sourceFormat;
+  const endTicks = place.endTicks ?? haveTicks;
+  if (sampledFormatOf(format) === null) return byShare;
+  const audio = cutOut(placed, { fromTicks: place.startTicks, untilTicks: endTicks });
+  if (audio === null || audio.startTicks > cutTicks) return byShare;
+  const first = byShare.findIndex(({ startTicks }) => startTicks >= audio.startTicks);
+  if (first < 0) return byShare;
+  const textStart = first === 0 ? place.start : (words[first]?.start ?? place.end);
+  const behind = words
+    .slice(first)
+    .map(({ start, end }) => ({ start: start - textStart, end: end - textStart }));
+  const text = spoken.slice(textStart, place.end);
+  return [...byShare.slice(0, first), ...timesOfWords({ text, words: behind, audio, endTicks, format })];
+}
+
+/** Silences that begin before the cut, rising; pauses are those that are too long to be part of a word. */
+function silencesBefore(
+  { utterance, cutTicks, placed }: OpenedCut,
+  place: SegmentPlace,
+): { readonly pauses: readonly Silence[]; readonly silences: readonly Silence[] } {
+  const format = utterance.sourceFormat;
+  const fromTicks = Math.max(place.startTicks, cutTicks - REACH_TICKS);
+  const untilTicks = Math.min(place.endTicks ?? Number.POSITIVE_INFINITY, cutTicks + AHEAD_TICKS);
+  const audio = sampledFormatOf(format) === null ? null : cutOut(placed, { fromTicks, untilTicks });
+  if (audio === null) return { pauses: [], silences: [] };
+  const found = new PauseFinder(format).push(audio.bytes);
+  const pauses = new Pauses();
+  pauses.add(found);
+  const ticksAt = (seconds: number): number => audio.startTicks + Math.round(seconds * TICKS_PER_SECOND);
+  const onTimeline = (silences: ReturnType<PauseFinder["push"]>): readonly Silence[] =>
+    silences
+      .map(({ startSeconds, endSeconds }) => ({
+        startTicks: ticksAt(startSeconds),
+        endTicks: ticksAt(endSeconds),
+      }))
+      .filter(({ startTicks }) => startTicks <= cutTicks);
+  const seconds = (untilTicks - audio.startTicks) / TICKS_PER_SECOND;
+  return { pauses: onTimeline(pauses.within(0, seconds)), silences: onTimeline(found) };
+}
+
+/** Whether anything of the segment sounds behind the cut. Compressed audio is taken for sound. */
+function soundsBehind({ utterance, cutTicks, placed }: OpenedCut, place: SegmentPlace): boolean {
+  const untilTicks = place.endTicks ?? Number.POSITIVE_INFINITY;
+  const audio = cutOut(placed, { fromTicks: cutTicks, untilTicks });
+  return audio !== null && new SoundFinder(utterance.sourceFormat).push(audio.bytes) !== null;
+}
+
+function leadIn({ startTicks, endTicks }: Silence): number {
+  return Math.max(startTicks, endTicks - LEAD_IN_TICKS);
+}

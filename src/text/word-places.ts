@@ -1,0 +1,80 @@
+/**
+ * Where in a text speech may begin anew: not inside a word, a tag (`<break time="1s"/>`, `[laughs]`), or an element that
+ * means nothing when it is cut (`<sub alias="...">WHO</sub>`).
+ */
+import { CodePointReader } from "./code-points.ts";
+import { TagGate } from "./markup.ts";
+import type { WordSpan } from "./unspaced.ts";
+import { Wholes } from "./wholes.ts";
+import { WordScanner } from "./words.ts";
+
+/** An element that is longer is text like any other, UTF-16 units. */
+const MAX_ELEMENT_CHARS = 800;
+const MARKUP_START = /[<[]/;
+
+export interface WordPlacesOptions {
+  /** UTF-16 offsets, rising, that no word reaches across: where inputs of a dialogue meet. */
+  readonly joints?: readonly number[];
+  /** Whether `[laughs]` is no word, as for a model that acts on it. */
+  readonly hasDirections?: boolean;
+}
+
+/** Offsets are UTF-16, into the text given. */
+export class WordPlaces {
+  /** Rising. */
+  readonly words: readonly WordSpan[];
+  readonly #wholes = new Wholes(MAX_ELEMENT_CHARS);
+
+  constructor(text: string, { joints = [], hasDirections = false }: WordPlacesOptions = {}) {
+    this.words = wordsOf(text, joints, hasDirections);
+    if (MARKUP_START.test(text)) this.#findWholes(text, hasDirections);
+  }
+
+  /** The last place up to `at` where nothing is cut. */
+  before(at: number): number {
+    const word = this.words[this.#firstBehind(at)];
+    return this.#wholes.placeBefore(word === undefined ? at : Math.min(at, word.start));
+  }
+
+  /** The words of which something is behind `at`. */
+  wordsBehind(at: number): readonly WordSpan[] {
+    return this.words.slice(this.#firstBehind(at));
+  }
+
+  /** Index of the first word that ends behind `at`. */
+  #firstBehind(at: number): number {
+    let [low, high] = [0, this.words.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.words[middle]?.end ?? 0) <= at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #findWholes(text: string, hasBracketTags: boolean): void {
+    const wholes = this.#wholes;
+    const gate = new TagGate(
+      { character: () => undefined, tag: (start, end) => wholes.tag(text.slice(start, end), start, end) },
+      { hasBracketTags },
+    );
+    const reader = new CodePointReader((codePoint, index) => gate.step(codePoint, index));
+    reader.push(text);
+    reader.end();
+    gate.finish();
+    // What is not closed is text like any other.
+    wholes.advance(text.length + MAX_ELEMENT_CHARS + 1);
+  }
+}
+
+function wordsOf(text: string, joints: readonly number[], hasDirections: boolean): WordSpan[] {
+  const scanner = new WordScanner(0, hasDirections);
+  const words: WordSpan[] = [];
+  let from = 0;
+  for (const joint of [...joints, text.length]) {
+    if (joint < from || joint > text.length) continue;
+    words.push(...scanner.push(text.slice(from, joint)), ...scanner.endWord());
+    from = joint;
+  }
+  return words.map(({ start, end }) => ({ start, end }));
+}
