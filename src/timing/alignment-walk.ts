@@ -3,6 +3,7 @@
  * text. Upstreams leave characters out, add some, spell them otherwise, or begin again; the walk finds its way back.
  */
 import type { AlignmentEntry } from "./alignment-entries.ts";
+import { RepeatedEntries } from "./repeated-entries.ts";
 
 /** A stretch of text, from where the last one ended. */
 export interface Placed {
@@ -28,9 +29,13 @@ const NEAR_ANCHOR = 2;
 /** Code units by which the text is found again behind a gap, the surer ones first, and as many as that takes. */
 const GAP_PROBES = [24, 12, 6];
 const MIN_GAP_PROBE = 3;
+/** Nothing is missing between times that are no further apart. */
+const NO_GAP_SECONDS = 0.02;
 /** Code units by which a second pass over the same text is recognized. */
 const RESTART_PROBE = 24;
 const MIN_RESTART_PROBE = 8;
+/** An entry that says nothing. */
+const NO_TEXT = { text: "", startSeconds: Number.NaN, endSeconds: Number.NaN };
 
 export class AlignmentWalk {
   readonly #text: string;
@@ -38,8 +43,12 @@ export class AlignmentWalk {
   /** In a second pass over text already placed: where it is. null = not in one. */
   #repeatAt: number | null = null;
   #lastStart = 0;
+  #lastEnd = 0;
   #waiting: AlignmentEntry[] = [];
   #hasExtra = false;
+  /** Behind a gap the text may go on elsewhere. */
+  #isUnsure = false;
+  readonly #repeated = new RepeatedEntries();
   /** Text offset of every upstream character so far. */
   readonly #offsets: number[] = [];
 
@@ -57,22 +66,52 @@ export class AlignmentWalk {
     return this.#offsets[index] ?? (index < this.#offsets.length ? 0 : this.#at);
   }
 
+  /** Whether the text goes on with these entries. */
+  readsOn(entries: readonly AlignmentEntry[]): boolean {
+    const probe = textOf(entries, RESTART_PROBE).trimStart();
+    return probe !== "" && this.#text.startsWith(probe, afterSpace(this.#text, this.#at));
+  }
+
   push(entries: readonly AlignmentEntry[]): Placed[] {
-    if (this.#waiting.length === 0) this.#meetChunk(entries);
-    return this.#walk([...this.#waiting, ...entries], false);
+    const isClear = this.#waiting.length === 0;
+    const rest = this.#passRepeated(entries);
+    if (this.#isUnsure && textOf(rest, MIN_GAP_PROBE).length >= MIN_GAP_PROBE && this.readsOn(rest))
+      this.#isUnsure = false;
+    if (isClear) this.#meetChunk(rest);
+    return this.#walk([...this.#waiting, ...rest], false);
   }
 
   /** As `push`, where some text before it was spoken without any timing: about `missingChars` of it. */
   pushBehindGap(entries: readonly AlignmentEntry[], missingChars: number): Placed[] {
     const placed = this.#walk(this.#waiting, true);
-    this.#meetChunk(entries);
-    if (this.#repeatAt === null) this.#crossGap(entries, missingChars, placed);
-    return [...placed, ...this.#walk(entries, false)];
+    const rest = this.#passRepeated(entries);
+    this.#meetChunk(rest);
+    if (this.#repeatAt === null) this.#isUnsure = !this.#crossGap(rest, missingChars, placed);
+    return [...placed, ...this.#walk(rest, false)];
   }
 
   /** Nothing follows: judges what waited. */
   finish(): Placed[] {
     return this.#walk(this.#waiting, true);
+  }
+
+  /** What is left of a chunk behind the entries that came before: those stand where they stood. */
+  #passRepeated(entries: readonly AlignmentEntry[]): readonly AlignmentEntry[] {
+    const count = this.#repeated.meet(
+      entries,
+      (from) => this.#waiting.length === 0 && this.readsOn(entries.slice(from)),
+    );
+    if (count === 0) return entries;
+    const repeated = entries.slice(0, count);
+    // Where those before them are not placed yet nothing but their number counts.
+    if (this.#waiting.length > 0) {
+      for (const entry of repeated) this.#waiting.push({ ...entry, ...NO_TEXT });
+      return entries.slice(count);
+    }
+    // Each one that is noted moves the end of the list by as much as the next one stands further on.
+    const characters = repeated.reduce((sum, entry) => sum + entry.count, 0);
+    for (const entry of repeated) this.#note(entry, this.#offsets.at(-characters) ?? this.#at);
+    return entries.slice(count);
   }
 
   #walk(entries: readonly AlignmentEntry[], isLast: boolean): Placed[] {
@@ -96,7 +135,7 @@ export class AlignmentWalk {
     const goesBack = first !== undefined && first.startSeconds < this.#lastStart;
     const probe = textOf(entries, RESTART_PROBE).trimStart();
     if (this.#at === 0 || probe === "") return;
-    const isNext = this.#text.startsWith(probe, afterSpace(this.#text, this.#at));
+    const isNext = this.readsOn(entries);
     if (isNext && !goesBack) this.#repeatAt = null;
     else if (!isNext && goesBack) this.#repeatAt = this.#findEarlier(probe, ANCHOR) ?? this.#repeatAt;
   }
@@ -112,7 +151,7 @@ export class AlignmentWalk {
     if (skipped >= 0) {
       if (skipped > 0) this.#place(this.#at + skipped, null, true, placed);
       this.#note(entry, this.#at);
-      this.#place(this.#at + entry.text.length, entry, !this.#hasExtra, placed);
+      this.#place(this.#at + entry.text.length, entry, !this.#hasExtra && !this.#isUnsure, placed);
       this.#hasExtra = false;
       return true;
     }
@@ -143,22 +182,32 @@ export class AlignmentWalk {
     return next > this.#at && !isSpace && this.#text.startsWith(characters, next) ? next - this.#at : -1;
   }
 
-  /** Goes on where the text reads like these entries, as near as may be to where they are expected. */
-  #crossGap(entries: readonly AlignmentEntry[], missingChars: number, placed: Placed[]): void {
+  /**
+   * Goes on where the text reads like these entries, as near as may be to where they are expected. Returns whether that is
+   * sure: it reads so nowhere else near, or nothing is missing.
+   */
+  #crossGap(entries: readonly AlignmentEntry[], missingChars: number, placed: Placed[]): boolean {
+    const isNone = missingChars === 0 || this.#goesOn(entries);
     const expected = this.#at + missingChars;
     const until = expected + missingChars + MAX_SKIPPED_TEXT;
     for (const length of GAP_PROBES) {
       const probe = textOf(entries, length).trimEnd();
-      if (probe.trim().length < MIN_GAP_PROBE) return;
-      let best = -1;
+      // Too little to look for: where it is next in the text, and nowhere else near, it is most likely right.
+      if (probe.trim().length < MIN_GAP_PROBE) {
+        const again = this.#text.indexOf(probe, afterSpace(this.#text, this.#at) + 1);
+        return isNone || (this.readsOn(entries) && (again < 0 || again > until));
+      }
+      let [best, count] = [-1, 0];
       for (let at = this.#text.indexOf(probe, this.#at); at >= 0 && at <= until; ) {
         if (best < 0 || Math.abs(at - expected) < Math.abs(best - expected)) best = at;
+        count += 1;
         at = this.#text.indexOf(probe, at + 1);
       }
       if (best < 0) continue;
       if (best > this.#at) this.#place(best, null, false, placed);
-      return;
+      return count === 1 || isNone;
     }
+    return isNone;
   }
 
   /** The entries and the text differ here. Returns how many entries are dealt with. */
@@ -195,9 +244,16 @@ export class AlignmentWalk {
     return found >= 0 ? found : null;
   }
 
+  /** Whether these begin when those before them ended. */
+  #goesOn(entries: readonly AlignmentEntry[]): boolean {
+    const first = entries.find((entry) => !Number.isNaN(entry.startSeconds))?.startSeconds ?? Number.NaN;
+    return Math.abs(first - this.#lastEnd) <= NO_GAP_SECONDS;
+  }
+
   #note(entry: AlignmentEntry, at: number): void {
     for (let i = 0; i < entry.count; i++) this.#offsets.push(at);
     if (!Number.isNaN(entry.startSeconds)) this.#lastStart = entry.startSeconds;
+    if (!Number.isNaN(entry.endSeconds)) this.#lastEnd = entry.endSeconds;
   }
 
   #place(

@@ -9,12 +9,24 @@ export interface Draft {
   startSeconds: number;
   endSeconds: number;
   timing: Timing;
+  /** The upstream did not say where it ends. */
+  isEndGuessed?: boolean;
 }
 
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
 
 export function isTimed(draft: Draft): boolean {
   return !Number.isNaN(draft.startSeconds) && !Number.isNaN(draft.endSeconds);
+}
+
+/** Their times are a guess. */
+export function weaken(drafts: readonly Draft[]): void {
+  for (const draft of drafts) draft.timing = "estimated";
+}
+
+/** The last one that takes time: a mark on a letter takes none. */
+export function lastSounding(drafts: readonly Draft[]): Draft | undefined {
+  return drafts.findLast((draft) => draft.endSeconds > draft.startSeconds) ?? drafts.at(-1);
 }
 
 /** The characters of a stretch: graphemes, so that none is cut. */

@@ -3,12 +3,16 @@
 /** Where a chunk begins and ends by its times, and where its audio lies in the response. */
 export interface ChunkEnds {
   readonly timesFromSeconds: number;
+  /** Where its first character ends by its times. */
+  readonly firstToSeconds: number;
+  /** Where its last character begins by its times. */
+  readonly lastFromSeconds: number;
   readonly timesSeconds: number;
   readonly audioFromSeconds: number;
   readonly audioSeconds: number;
 }
 
-interface PaceRange {
+export interface PaceRange {
   readonly low: number;
   readonly high: number;
 }
@@ -18,19 +22,31 @@ export const NEAR_SECONDS = 0.005;
 /** Times on the wire are rounded to this. */
 const ROUNDING_SECONDS = 0.0001;
 /** A pace nearer to 1 than this is sound. */
-const SOUND = 0.02;
+export const SOUND = 0.02;
 /** What an encoder held back of a short chunk tells a pace that is wrong: so far may it lead astray, and no further. */
 const MOST_AHEAD_SECONDS = 0.02;
 /** How far a chunk's times may end before its audio: silence. */
 const EARLY_SECONDS = 0.1;
 /** How far they may end behind it: what is left of a word that goes on in the next chunk. */
 const LATE_SECONDS = 0.8;
+/** How far from where a character begins audio that is cut there may end: a resampler holds some back. */
+const CUT_SECONDS = 0.002;
+/** Less audio than this says nothing of where it cuts its text. */
+const MIN_CUT_SECONDS = 0.1;
 /** And how far they mostly do. */
 const LIKELY_LATE_SECONDS = 0.6;
 
 /** The chunk's times end with its audio. */
 export function keepsToAudio({ timesSeconds, audioSeconds }: ChunkEnds): boolean {
   return Math.abs(timesSeconds - audioSeconds) <= NEAR_SECONDS;
+}
+
+/** The chunk's audio ends in its last character, or with it. */
+export function endsInLast(
+  chunk: Pick<ChunkEnds, "lastFromSeconds" | "timesSeconds" | "audioSeconds">,
+): boolean {
+  const { lastFromSeconds, timesSeconds, audioSeconds } = chunk;
+  return lastFromSeconds <= audioSeconds + NEAR_SECONDS && timesSeconds >= audioSeconds - NEAR_SECONDS;
 }
 
 export function isSoundPace(pace: number): boolean {
@@ -56,9 +72,17 @@ export function endAtOnePace(first: ChunkEnds, second: ChunkEnds): boolean {
  * an encoder must have held back for that is little.
  */
 export function paceOfBoth(first: ChunkEnds, second: ChunkEnds): number {
-  const slope = (second.timesSeconds - first.timesSeconds) / (second.audioSeconds - first.audioSeconds);
-  const heldSeconds = second.timesSeconds / slope - second.audioSeconds;
-  return Math.abs(heldSeconds) <= NEAR_SECONDS ? slope : second.timesSeconds / second.audioSeconds;
+  const isLittle = heldBack(first, second) <= NEAR_SECONDS;
+  return isLittle ? slopeOf(first, second) : second.timesSeconds / second.audioSeconds;
+}
+
+/** What an encoder must have held back, either way, if two chunks end at one pace. Seconds. */
+export function heldBack(first: ChunkEnds, second: ChunkEnds): number {
+  return Math.abs(second.timesSeconds / slopeOf(first, second) - second.audioSeconds);
+}
+
+function slopeOf(first: ChunkEnds, second: ChunkEnds): number {
+  return (second.timesSeconds - first.timesSeconds) / (second.audioSeconds - first.audioSeconds);
 }
 
 /** Whether the chunks may well be at the pace of their audio. */
@@ -75,6 +99,31 @@ export function paceRange(chunks: readonly ChunkEnds[]): PaceRange {
     high = Math.min(high, most(timesSeconds, audioSeconds), most(timesFromSeconds, audioFromSeconds));
   }
   return { low, high };
+}
+
+/** Where audio is cut without regard to words, a chunk's ends in its last character: that has begun by then. */
+export function lowestPace({ lastFromSeconds, audioSeconds }: ChunkEnds): number {
+  return audioSeconds < MIN_CUT_SECONDS ? ANY_PACE.low : lastFromSeconds / (audioSeconds + CUT_SECONDS);
+}
+
+/** And the next one's first character has not. */
+export function highestPace({ timesFromSeconds, audioFromSeconds }: ChunkEnds): number {
+  return paceAt(timesFromSeconds, audioFromSeconds);
+}
+
+/** Or has not ended, where a character goes with the audio that it ends in: a pace above this is none in any case. */
+export function highestSurePace({ firstToSeconds, audioFromSeconds }: ChunkEnds): number {
+  return paceAt(firstToSeconds, audioFromSeconds);
+}
+
+function paceAt(timesSeconds: number, audioSeconds: number): number {
+  return audioSeconds < MIN_CUT_SECONDS ? ANY_PACE.high : timesSeconds / (audioSeconds - CUT_SECONDS);
+}
+
+export const ANY_PACE: PaceRange = { low: 0, high: Number.POSITIVE_INFINITY };
+
+export function common(one: PaceRange, other: PaceRange): PaceRange {
+  return { low: Math.max(one.low, other.low), high: Math.min(one.high, other.high) };
 }
 
 function most(timesSeconds: number, audioSeconds: number): number {

@@ -3,17 +3,26 @@
  * may run ahead of their audio with good reason: two chunks have to end at the same multiple of their audio's end, and
  * what comes between them has to fit. A chunk whose last word goes on in the next one ends late and proves nothing.
  */
-import type { Draft } from "./draft.ts";
+import { type Draft, lastSounding, weaken } from "./draft.ts";
 import {
+  ANY_PACE,
   type ChunkEnds,
+  common,
   endAtOnePace,
+  endsInLast,
+  heldBack,
+  highestPace,
+  highestSurePace,
   isSoundPace,
   isWithin,
   keepsToAudio,
+  lowestPace,
   mayBeSound,
   NEAR_SECONDS,
+  type PaceRange,
   paceOfBoth,
   paceRange,
+  SOUND,
 } from "./pace-evidence.ts";
 import { weaker } from "./timed.ts";
 
@@ -29,15 +38,28 @@ const DOUBTFUL_SECONDS = 0.1;
 const REST_SECONDS = 0.25;
 /** Silence behind the last word is mostly no longer than this. */
 const TAIL_SECONDS = 0.5;
+/** Shorter pieces of audio end where times end by chance too often. */
+const PIECE_SECONDS = 0.1;
+/** Where a pace is known to lie is narrow when no more than this apart; so narrow that it is as good as known. */
+const NARROW = 0.08;
+/** A pace that may be off by so little over all audio so far is known. Seconds. */
+const TOLERANCE_SECONDS = 0.02;
+/** Two ends at one pace are hardly by chance where an encoder holds back no more than this. Seconds. */
+const CLEAR_SECONDS = 0.0016;
+/** So many times as long as the first audio is what shows that a lag or silence is none. */
+const MIN_GROWTH = 3;
+/** Ends at one pace that are no chance, though others are not. */
+const MANY_ENDS = 3;
 /** Ends that are waited for: where the times may be sound, and where something is wrong with them. */
 const MAX_DOUBTED = 3;
 const MAX_WRONG = 10;
 
 /**
  * `new`: nothing is known. `doubtful`: nothing is told until more has come. `unproven`: told as it is, and still looked
- * at. `sound`: the times keep to their audio, or are late, or of another kind. `scaled`: their pace is known.
+ * at. `rough`: about known, and still looked at. `sound`: the times keep to their audio, or are late, or of another kind.
+ * `scaled`: their pace is known.
  */
-type State = "new" | "doubtful" | "unproven" | "sound" | "scaled";
+type State = "new" | "doubtful" | "unproven" | "rough" | "sound" | "scaled";
 
 interface KnownPace {
   /** The first and the last chunk that it is known by. */
@@ -52,12 +74,20 @@ export class Pace {
   #known: KnownPace | null = null;
   /** Ends from which the pace is not known yet: the last ones. */
   #ends: ChunkEnds[] = [];
+  /** Where the pace lies if audio ends in its last character, by all chunks that have a next one; empty: it does not. */
+  #cutBefore: PaceRange = ANY_PACE;
+  /** The highest pace in any case, also where characters go with the audio that they end in. */
+  #highestSure = Number.POSITIVE_INFINITY;
+  /** The least that the last chunk allows: what comes next may show that its audio goes on. */
+  #lowest = 0;
   /** What may have to be scaled still. */
   #doubted: Draft[] = [];
   /** Of the chunk before. */
   #before: ChunkEnds | null = null;
-  /** Whether all chunks so far kept to their audio. */
+  /** Whether the audio of all chunks so far ended in their last character, or with it. */
   #isAnchored = false;
+  /** End of the first audio that was looked at once the times were taken for sound. */
+  #firstSeconds = 0;
   /** End of times that reach beyond their audio, while they are doubted. */
   #beyondSeconds = 0;
 
@@ -66,46 +96,123 @@ export class Pace {
     return this.#state === "doubtful" || this.#beyondSeconds > 0;
   }
 
+  /** Whether times that were met may still be divided. */
+  get isUnknown(): boolean {
+    return this.#state === "doubtful";
+  }
+
   /** What the times of a chunk are divided by, as far as is known; 1 = they are as they are. */
   get pace(): number {
-    return this.#state === "scaled" ? (this.#known?.pace ?? 1) : 1;
+    if (this.#state !== "rough" && this.#state !== "scaled") return 1;
+    return this.#known?.pace ?? Math.sqrt(this.#cut.low * this.#cut.high);
+  }
+
+  get #cut(): PaceRange {
+    return common(this.#cutBefore, { low: this.#lowest, high: Number.POSITIVE_INFINITY });
   }
 
   /**
-   * A chunk whose times go on from those before it; they may be changed. Returns by how much those of the chunks before
-   * were divided just now; 1 = they were not.
+   * A chunk whose times go on from those before it; they may be changed, now or later. `fromSeconds`: where its own times
+   * begin, for some in the run may have come earlier.
    */
-  meet(run: readonly Draft[], audio: ChunkSpan): number {
+  meet(run: readonly Draft[], audio: ChunkSpan, fromSeconds: number): void {
     const chunk = {
-      timesFromSeconds: run[0]?.startSeconds ?? 0,
+      timesFromSeconds: fromSeconds,
+      firstToSeconds: run.find((draft) => draft.startSeconds >= fromSeconds)?.endSeconds ?? fromSeconds,
+      lastFromSeconds: run.at(-1)?.startSeconds ?? 0,
       timesSeconds: run.at(-1)?.endSeconds ?? 0,
       audioFromSeconds: audio.startSeconds,
       audioSeconds: audio.endSeconds,
     };
-    this.#meetBeyond(chunk);
+    const isMeasured = run.at(-1)?.isEndGuessed !== true;
+    this.#meetBeyond(run, audio.endSeconds, isMeasured);
+    if (!isMeasured) {
+      this.#passUnmeasured(run);
+      return;
+    }
     const before = this.#before;
     this.#before = chunk;
-    if (this.#isSound()) return 1;
-    const hadDoubt = this.#state === "doubtful";
-    // Audio that came since without times was the rest of a word of the chunk before: its times end there as well.
-    const isRest = before !== null && audio.startSeconds > before.audioSeconds + NEAR_SECONDS;
-    if (isRest && this.#known === null) this.#judge({ ...before, audioSeconds: audio.startSeconds });
+    if (before !== null) this.#meetCut(before, chunk);
+    this.#lowest = lowestPace(chunk);
+    if (this.#isSound() && !this.#isRefuted(chunk)) {
+      if (this.#isDubious(chunk)) weaken(run);
+      return;
+    }
     this.#doubted.push(...run);
     if (!this.#isSound()) this.#judge(chunk);
-    if (this.#state === "doubtful") return 1;
-    const doubted = this.#doubted.splice(0);
-    // Times that can't be those of their audio are no better than a guess.
-    if (this.#state === "unproven" && !mayBeSound(this.#ends)) weaken(doubted);
-    if (this.#state !== "scaled") return 1;
-    divide(doubted, this.pace);
-    return hadDoubt ? this.pace : 1;
+    if (!this.isUnknown) this.#release();
   }
 
-  /** A chunk without times; `audioSeconds`: end of its audio, if known. */
-  pass(audioSeconds = Number.POSITIVE_INFINITY): void {
-    if (audioSeconds > this.#beyondSeconds - DOUBTFUL_SECONDS) this.#beyondSeconds = 0;
-    const measuredSeconds = this.#before?.audioSeconds ?? 0;
-    if (this.#state === "doubtful" && audioSeconds > measuredSeconds + REST_SECONDS) this.finish();
+  #release(): void {
+    const doubted = this.#doubted.splice(0);
+    // Times that can't be those of their audio, and those of a pace that is not quite known, are no better than a guess.
+    if (this.#state === "rough" || (this.#state === "unproven" && !this.#isLikelySound())) weaken(doubted);
+    if (this.#state !== "sound") divide(doubted, this.pace);
+  }
+
+  /** One chunk may have kept to its audio by chance: what is cut in characters all along says what the pace is. */
+  #isRefuted(chunk: ChunkEnds): boolean {
+    this.#firstSeconds ||= chunk.audioSeconds;
+    if (chunk.audioSeconds < this.#firstSeconds * MIN_GROWTH || !this.#isCutOtherwise()) return false;
+    this.#state = "rough";
+    return true;
+  }
+
+  /** Where the times end is not known: so they say nothing of their pace. */
+  #passUnmeasured(run: readonly Draft[]): void {
+    if (this.#isSound()) return;
+    if (this.#state === "doubtful") {
+      this.#doubted.push(...run);
+      return;
+    }
+    if (this.#state !== "scaled") weaken(run);
+    divide(run, this.pace);
+  }
+
+  /** Taken for sound, but not as if audio ended in its last character: by more than matters. */
+  #isDubious({ audioSeconds }: ChunkEnds): boolean {
+    const { low, high } = this.#cut;
+    const offSeconds = Math.max(low - 1, 1 - this.#highestSure) * audioSeconds;
+    return low <= high && offSeconds > TOLERANCE_SECONDS;
+  }
+
+  /** Whether audio seems to end in its last character all along, but at another pace than its own. */
+  #isCutOtherwise(): boolean {
+    const { low, high } = this.#cut;
+    const isNarrow = low <= high && high <= low * (1 + NARROW);
+    return isNarrow && (low > 1 + SOUND || (this.#highestSure < 1 && high < 1 - SOUND));
+  }
+
+  /** What two chunks say of where audio is cut. */
+  #meetCut(before: ChunkEnds, chunk: ChunkEnds): void {
+    const muteSeconds = chunk.audioFromSeconds - before.audioSeconds;
+    // Audio that came since without times was the rest of the chunk before, whose times end there as well; or its times
+    // are missing.
+    const isRest =
+      muteSeconds > NEAR_SECONDS && chunk.timesFromSeconds - before.timesSeconds < muteSeconds / 2;
+    const end = isRest ? { ...before, audioSeconds: chunk.audioFromSeconds } : before;
+    this.#cutBefore = common(this.#cutBefore, { low: lowestPace(end), high: highestPace(chunk) });
+    this.#highestSure = Math.min(this.#highestSure, highestSurePace(chunk));
+    if (isRest && this.#known === null && !this.#isSound()) this.#judge(end);
+  }
+
+  /** A chunk without times; `audio`: where its audio lies, if known. */
+  pass(audio: ChunkSpan | null = null): void {
+    const endSeconds = audio?.endSeconds ?? Number.POSITIVE_INFINITY;
+    if (endSeconds > this.#beyondSeconds - DOUBTFUL_SECONDS) this.#beyondSeconds = 0;
+    const before = this.#before;
+    if (this.#state !== "doubtful" || before === null || audio === null) return;
+    const rest = { ...before, audioSeconds: endSeconds };
+    // The rest of a chunk's audio ends with its times.
+    if (keepsToAudio(rest) && endSeconds - audio.startSeconds >= PIECE_SECONDS) {
+      this.#judge(rest);
+      if (!this.isUnknown) this.#release();
+      return;
+    }
+    const isPiece = before.audioSeconds - before.audioFromSeconds < PIECE_SECONDS;
+    const mayBeRest = endSeconds < before.timesSeconds;
+    if (mayBeRest && !isPiece) return;
+    if (endSeconds > before.audioSeconds + REST_SECONDS) this.#giveUp(mayBeRest);
   }
 
   /** A chunk whose times are of another kind: they have no pace, and those before have none either. */
@@ -115,14 +222,32 @@ export class Pace {
     this.#doubted = [];
   }
 
-  /** Nothing follows that could say more: what was doubted stands, or is divided by the pace that was known before. */
-  finish(): void {
+  /** There is more audio, and nothing waits any longer for what may never come. `mayBeRest`: of what is timed already. */
+  #giveUp(mayBeRest: boolean): void {
+    const doubted = this.#doubted.splice(0);
+    this.#state = this.#known === null ? "unproven" : "scaled";
+    const isLikely = mayBeRest || (this.#ends.length > 1 && this.#isLikelySound());
+    if (this.#known === null && !isLikely) weaken(doubted);
+    divide(doubted, this.pace);
+  }
+
+  /**
+   * Nothing follows that could say more: what was doubted stands, or is divided by the pace that was known before.
+   * `audioSeconds`: all of the response.
+   */
+  finish(audioSeconds: number): void {
     this.#beyondSeconds = 0;
     if (this.#state !== "doubtful") return;
     const doubted = this.#doubted.splice(0);
     this.#state = this.#known === null ? "sound" : "scaled";
-    if (this.#known !== null) divide(doubted, this.pace);
-    else if (this.#isEarly()) weaken(doubted);
+    if (this.#before !== null) this.#lowest = lowestPace({ ...this.#before, audioSeconds });
+    const { low, high } = this.#cut;
+    const isCut = low <= high && Number.isFinite(high);
+    const isDoubtful = this.#known === null && isCut && !isWithin(1, { low, high });
+    const isOther = isDoubtful && (low > 1 || this.#highestSure < 1);
+    const last = doubted.at(-1)?.endSeconds ?? 0;
+    divide(doubted, isOther ? Math.min(Math.max(last / audioSeconds, low), high) : this.pace);
+    if (isDoubtful || (this.#known === null && this.#isEarly())) weaken(doubted);
   }
 
   /** Times that end behind their audio may be ahead of it; those that end before it are wrong, if it isn't silence. */
@@ -132,14 +257,25 @@ export class Pace {
     return tailSeconds > TAIL_SECONDS || paceRange(this.#ends.slice(0, -1)).high < 1;
   }
 
+  /** Whether what is not known of the pace leaves room for the audio's own. */
+  #isLikelySound(): boolean {
+    const { low, high } = this.#cut;
+    return mayBeSound(this.#ends) && (low > high || isWithin(1, { low, high }));
+  }
+
   #isSound(): boolean {
     return this.#state === "sound";
   }
 
-  #meetBeyond(chunk: ChunkEnds): void {
-    const isBeyond = this.#isAnchored && chunk.timesSeconds > chunk.audioSeconds + DOUBTFUL_SECONDS;
-    this.#beyondSeconds = isBeyond ? chunk.timesSeconds : 0;
-    this.#isAnchored = keepsToAudio(chunk) && (this.#isAnchored || this.#state === "new");
+  #meetBeyond(run: readonly Draft[], audioSeconds: number, isMeasured: boolean): void {
+    const timesSeconds = run.at(-1)?.endSeconds ?? 0;
+    const endSeconds = timesSeconds / this.pace;
+    const lastFromSeconds = (lastSounding(run)?.startSeconds ?? 0) / this.pace;
+    const isBeyond = lastFromSeconds > audioSeconds && endSeconds > audioSeconds + DOUBTFUL_SECONDS;
+    this.#beyondSeconds = this.#isAnchored && isBeyond ? endSeconds : 0;
+    if (!isMeasured) return;
+    const isInLast = endsInLast({ lastFromSeconds, timesSeconds: endSeconds, audioSeconds });
+    this.#isAnchored = isInLast && (this.#isAnchored || this.#state === "new");
   }
 
   #judge(chunk: ChunkEnds): void {
@@ -150,16 +286,19 @@ export class Pace {
     this.#known = this.#findPace(chunk);
     if (this.#known !== null) this.#state = "scaled";
     else if (!keepsToAudio(chunk)) this.#doubt(chunk);
+    else if (this.#isCutOtherwise()) this.#doubt(chunk);
     // So little audio has no pace yet.
     else if (isSoundPace(chunk.timesSeconds / chunk.audioSeconds)) this.#state = "sound";
   }
 
   /** The pace is known: a chunk that doesn't keep to it is doubted, and two of them end it. */
   #holdTo({ first, last, pace }: KnownPace, chunk: ChunkEnds): void {
+    this.#note(chunk);
     const isSame = endAtOnePace(last, chunk);
-    if (isSame) this.#known = { first, last: chunk, pace: paceOfBoth(first, chunk) };
+    const known = isSame ? { first, last: chunk, pace: paceOfBoth(first, chunk) } : { first, last, pace };
+    this.#known = known;
     const isWell = isSame || (isWithin(pace, paceRange([chunk])) && !keepsToAudio(chunk));
-    if (isWell) this.#state = "scaled";
+    if (isWell) this.#state = this.#isNoChance(known, this.#ends) ? "scaled" : "rough";
     else this.#state = this.#state === "doubtful" ? "sound" : "doubtful";
   }
 
@@ -167,31 +306,51 @@ export class Pace {
     const range = paceRange([...this.#ends, chunk]);
     for (const first of this.#ends.toReversed()) {
       if (!endAtOnePace(first, chunk)) continue;
-      const pace = paceOfBoth(first, chunk);
-      if (!isSoundPace(pace) && isWithin(pace, range)) return { first, last: chunk, pace };
+      const known = { first, last: chunk, pace: paceOfBoth(first, chunk) };
+      if (isSoundPace(known.pace) || !isWithin(known.pace, range)) continue;
+      if (this.#isNoChance(known, [...this.#ends, chunk])) return known;
     }
     return null;
   }
 
+  /** Where audio ends anywhere in a character, some chunks end at one pace by chance. */
+  #isNoChance({ first, last, pace }: KnownPace, ends: readonly ChunkEnds[]): boolean {
+    const { low, high } = this.#cut;
+    if (low > high) return true;
+    if (!isWithin(pace, { low, high })) return false;
+    const all = new Set(ends.map(({ timesSeconds }) => timesSeconds)).size;
+    const isAtPace = (end: ChunkEnds) => Math.abs(end.timesSeconds / pace - end.audioSeconds) <= NEAR_SECONDS;
+    const hits = new Set(ends.filter(isAtPace).map(({ timesSeconds }) => timesSeconds)).size;
+    if (hits >= MANY_ENDS) return true;
+    if ((high / low - 1) * last.audioSeconds <= TOLERANCE_SECONDS) return true;
+    return hits === all && heldBack(first, last) <= CLEAR_SECONDS;
+  }
+
   #doubt(chunk: ChunkEnds): void {
-    this.#ends = [...this.#ends, chunk].slice(-MAX_WRONG);
+    this.#note(chunk);
     const range = paceRange(this.#ends);
     const count = this.#ends.length;
     const isEnough = count >= (mayBeSound(this.#ends) ? MAX_DOUBTED : MAX_WRONG);
+    const { low, high } = this.#cut;
+    const isNarrow = low <= high && high <= low * (1 + NARROW);
+    const isOther = low > 1 || this.#highestSure < 1;
+    const isSound = low <= 1 && high >= 1 && low >= 1 - NARROW / 2 && high <= 1 + NARROW / 2;
     if (range.low > range.high) this.#state = "sound";
-    else if (isEnough || this.#state === "unproven") this.#state = "unproven";
+    else if (isNarrow && isOther && count >= MAX_DOUBTED) this.#state = "rough";
+    else if (isSound || isEnough || this.#state === "unproven") this.#state = "unproven";
     else this.#state = "doubtful";
+  }
+
+  #note(chunk: ChunkEnds): void {
+    this.#ends = [...this.#ends, chunk].slice(-MAX_WRONG);
   }
 }
 
 function divide(drafts: readonly Draft[], pace: number): void {
+  if (pace === 1) return;
   for (const draft of drafts) {
     draft.startSeconds /= pace;
     draft.endSeconds /= pace;
     draft.timing = weaker(draft.timing, "scaled");
   }
-}
-
-function weaken(drafts: readonly Draft[]): void {
-  for (const draft of drafts) draft.timing = weaker(draft.timing, "estimated");
 }

@@ -3,9 +3,9 @@
  * vendor's SDK says so), clocks that restart, overlaps, jumps of single characters, negative and missing numbers.
  */
 import type { Placed } from "./alignment-walk.ts";
-import { type Draft, isTimed } from "./draft.ts";
+import { type Draft, isTimed, lastSounding, weaken } from "./draft.ts";
 import { type ChunkSpan, Pace } from "./pace.ts";
-import { NEAR_SECONDS } from "./pace-evidence.ts";
+import { endsInLast, NEAR_SECONDS } from "./pace-evidence.ts";
 import { weaker } from "./timed.ts";
 
 /** A clock that restarts does so near zero; leading silence is no longer than this. */
@@ -23,9 +23,12 @@ const TYPICAL_CHARACTER_SECONDS = 0.06;
 
 export class ResponseClock {
   #lastEnd = 0;
+  #isEndGuessed = false;
   /** By how much all audio is late, as the first chunk that counts from itself shows: an encoder holds some back. */
   #heldSeconds: number | null = null;
   readonly #pace = new Pace();
+  /** Whose pace is doubted: they are placed once it is known, for where they go depends on it. */
+  #doubted: { readonly run: readonly Draft[]; readonly audio: ChunkSpan }[] = [];
 
   /** Whether the next chunk may show that the times of this one are others. */
   get isInDoubt(): boolean {
@@ -34,26 +37,42 @@ export class ResponseClock {
 
   /**
    * The times of one chunk on the response's clock; NaN where they are unknown. `audio`: where the chunk's audio lies
-   * in the response, if known: the origin of times that count from the chunk, and the measure of their pace.
+   * in the response, if known: the origin of times that count from the chunk, and the measure of their pace;
+   * `fromSeconds`: where its times begin, if some of those placed came with a chunk before.
    */
-  place(placed: readonly Placed[], audio: ChunkSpan | null = null): Draft[] {
+  place(placed: readonly Placed[], audio: ChunkSpan | null = null, fromSeconds = 0): Draft[] {
     const drafts = placed.map(toDraft);
     fillHalfKnown(drafts, audio);
     dropOutliers(drafts);
+    dropTimeless(drafts);
     const runs = splitAtRestarts(drafts);
     const [run] = runs;
     const isOne = run !== undefined && runs.length === 1 && audio !== null;
-    const isCounted = isOne && this.#countsFromChunk(run, this.#lastEnd * this.#pace.pace, audio);
-    if (isOne && !isCounted) this.#lastEnd /= this.#pace.meet(run, audio);
-    else if (run === undefined) this.#pace.pass(audio?.endSeconds);
+    const isCounted = isOne && this.#countsFromChunk(run, this.#timesEnd, audio);
+    const isPaced = isOne && !isCounted;
+    if (isPaced) {
+      this.#doubted.push({ run, audio });
+      this.#pace.meet(run, audio, Math.max(fromSeconds, run[0]?.startSeconds ?? 0));
+    } else if (run === undefined) this.#pace.pass(audio);
     else this.#pace.passOther();
-    for (const each of runs) this.#placeRun(each, audio);
+    if (!this.#pace.isUnknown) this.#placeDoubted();
+    if (!isPaced) for (const each of runs) this.#placeRun(each, audio);
     return drafts;
   }
 
-  /** The response is complete: what was doubted stands. */
-  finish(): void {
-    this.#pace.finish();
+  /** The response is complete: what was doubted stands. `audioSeconds`: length of its audio. */
+  finish(audioSeconds: number): void {
+    this.#pace.finish(audioSeconds);
+    this.#placeDoubted();
+  }
+
+  /** End of the times so far, as the upstream counts them. */
+  get #timesEnd(): number {
+    return this.#doubted.at(-1)?.run.at(-1)?.endSeconds ?? this.#lastEnd * this.#pace.pace;
+  }
+
+  #placeDoubted(): void {
+    for (const { run, audio } of this.#doubted.splice(0)) this.#placeRun(run, audio);
   }
 
   /**
@@ -77,17 +96,25 @@ export class ResponseClock {
     if (first < this.#lastEnd - TOLERANCE_SECONDS) {
       if (audio !== null && this.#countsFromChunk(run, this.#lastEnd, audio)) {
         this.#heldSeconds ??= heldBack(this.#lastEnd - first - audio.startSeconds);
+        // Times of a clock of their own that don't end with their audio may run at any pace.
+        const lastFromSeconds = lastSounding(run)?.startSeconds ?? first;
+        const audioSeconds = audio.endSeconds - audio.startSeconds;
+        if (!endsInLast({ lastFromSeconds, timesSeconds: last, audioSeconds })) weaken(run);
         shift(run, audio.startSeconds + this.#heldSeconds);
       } else if (isRestart(first, this.#lastEnd)) {
         const from = Math.max(this.#lastEnd, audio?.startSeconds ?? 0);
         shift(run, from);
         if (audio !== null) squeezeInto(run, from, audio.endSeconds);
       } else if (last > this.#lastEnd + TOLERANCE_SECONDS) {
-        // Overlaps what was said already and ends behind it: squeezed into what is new.
+        // Overlaps what was said already and ends behind it: squeezed into what is new. What was a guess may be wrong.
+        if (this.#isEndGuessed) weaken(run);
         scale(run, { from: first, to: this.#lastEnd, factor: (last - this.#lastEnd) / (last - first) });
       } else shift(run, this.#lastEnd - first);
     }
-    this.#lastEnd = Math.max(this.#lastEnd, run.at(-1)?.endSeconds ?? 0);
+    const end = run.at(-1);
+    if (end === undefined || end.endSeconds < this.#lastEnd) return;
+    this.#lastEnd = end.endSeconds;
+    this.#isEndGuessed = end.timing === "estimated";
   }
 }
 
@@ -121,6 +148,18 @@ function heldBack(seconds: number): number {
   return seconds > 0 && seconds <= NEAR_SECONDS ? seconds : 0;
 }
 
+/** Characters that take no time at all have none: what was negative, say, was cut off at zero. */
+function dropTimeless(drafts: readonly Draft[]): void {
+  if (drafts.some((draft) => draft.endSeconds > draft.startSeconds)) return;
+  const timed = drafts.filter(isTimed);
+  if (timed.length < 2) return;
+  for (const draft of timed) {
+    draft.startSeconds = Number.NaN;
+    draft.endSeconds = Number.NaN;
+    draft.timing = "estimated";
+  }
+}
+
 function isRestart(seconds: number, lastSeconds: number): boolean {
   return seconds < RESTART_BELOW_SECONDS && lastSeconds > RESTART_AFTER_SECONDS;
 }
@@ -143,6 +182,7 @@ function fillHalfKnown(drafts: readonly Draft[], audio: ChunkSpan | null): void 
     if (hasStart && hasEnd && draft.endSeconds >= draft.startSeconds) continue;
     if (!hasStart && !hasEnd) continue;
     draft.timing = "estimated";
+    draft.isEndGuessed = hasStart;
     if (hasStart) draft.endSeconds = guessEnd(draft.startSeconds, drafts[i + 1], audio);
     else draft.startSeconds = guessStart(draft.endSeconds, drafts[i - 1], audio);
   }

@@ -17,6 +17,8 @@ import {
   TYPICAL_WEIGHT_A_SECOND,
 } from "./draft.ts";
 import { HeardText } from "./heard-text.ts";
+import { LateTimes } from "./late-times.ts";
+import type { ChunkSpan } from "./pace.ts";
 import { NEAR_SECONDS } from "./pace-evidence.ts";
 import { Pauses } from "./pauses.ts";
 import { ResponseClock, scale } from "./response-clock.ts";
@@ -59,6 +61,7 @@ export class SegmentTiming {
   readonly #reader = new AlignmentReader();
   readonly #walk: AlignmentWalk;
   readonly #clock = new ResponseClock();
+  readonly #late = new LateTimes();
   readonly #pauses = new Pauses();
   readonly #sounds = new Sounds();
   /** In the order of the text, without holes: not emitted yet. */
@@ -91,18 +94,19 @@ export class SegmentTiming {
     facts: ChunkFacts = {},
   ): TimedCharacters | null {
     if (this.#isFinished) return null;
-    const startSeconds = this.#audioSeconds ?? 0;
+    const fromSeconds = this.#audioSeconds ?? 0;
     this.#audioSeconds = facts.audioSeconds ?? this.#audioSeconds;
-    const endSeconds = this.#audioSeconds;
     if (facts.pauses !== undefined) this.#pauses.add(facts.pauses);
     if (facts.sound) this.#sounds.add(facts.sound);
     const source = hasCharacters(alignment) ? alignment : normalized;
     const entries = source === null ? [] : this.#withinBudget(this.#reader.read(source));
-    const span = endSeconds === undefined || endSeconds <= 0 ? null : { startSeconds, endSeconds };
-    if (entries.length === 0 && endSeconds !== undefined && endSeconds > startSeconds) {
-      this.#gap ??= { fromSeconds: startSeconds, textFrom: this.#walk.at };
+    const span = this.#spanOf(entries, fromSeconds);
+    if (entries.length === 0 && span !== null && span.endSeconds > span.startSeconds) {
+      this.#gap ??= { fromSeconds: span.startSeconds, textFrom: this.#walk.at };
     }
-    const drafts = this.#clock.place(this.#walkOn(entries, startSeconds), span);
+    const times = timesOf(entries);
+    const placed = this.#walkOn(entries, span?.startSeconds ?? 0);
+    const drafts = this.#clock.place(placed, span, times?.startSeconds);
     if (drafts.length > 0) this.#drafts = this.#drafts.concat(drafts);
     // What is spread between times that are doubted would not change with them.
     if (this.#clock.isInDoubt) return null;
@@ -118,7 +122,7 @@ export class SegmentTiming {
     if (this.#isFinished) return null;
     this.#isFinished = true;
     this.#drafts = this.#drafts.concat(this.#clock.place(this.#walk.finish()));
-    this.#clock.finish();
+    this.#clock.finish(audioSeconds);
     if (!(audioSeconds > 0)) return null;
     const last = this.#drafts.at(-1);
     if (last !== undefined && this.#isEndOpen(last))
@@ -142,6 +146,16 @@ export class SegmentTiming {
     return this.#textStart + this.#walk.offsetOf(characterIndex);
   }
 
+  /** The audio that a chunk's times are of; null where that is not known. `fromSeconds`: where its own begins. */
+  #spanOf(entries: readonly AlignmentEntry[], fromSeconds: number): ChunkSpan | null {
+    const endSeconds = this.#audioSeconds;
+    if (endSeconds === undefined || endSeconds <= 0) return null;
+    const own = { startSeconds: fromSeconds, endSeconds };
+    const times = timesOf(entries);
+    const first = times && { ...times, isTextStart: this.#walk.at === 0 && this.#walk.readsOn(entries) };
+    return this.#late.spanOf(endSeconds > fromSeconds ? own : null, first) ?? own;
+  }
+
   /** Audio without timing was somewhere in the text: how far it went is told by how fast the text was spoken before. */
   #walkOn(entries: readonly AlignmentEntry[], startSeconds: number): Placed[] {
     const gap = this.#gap;
@@ -152,6 +166,12 @@ export class SegmentTiming {
     const first = entries.find((entry) => !Number.isNaN(entry.startSeconds))?.startSeconds ?? Number.NaN;
     // What begins where the gap began is what was missing, late, and no text lies before it.
     if (Math.abs(first - gap.fromSeconds) <= LATE_SECONDS) return this.#walk.pushBehindGap(entries, 0);
+    const silent = this.#pauses.within(gap.fromSeconds, startSeconds);
+    const silentSeconds = silent.reduce((sum, pause) => sum + pause.endSeconds - pause.startSeconds, 0);
+    // Nor is any spoken in silence.
+    if (silentSeconds >= startSeconds - gap.fromSeconds - LATE_SECONDS) {
+      return this.#walk.pushBehindGap(entries, 0);
+    }
     return this.#walk.pushBehindGap(entries, Math.round((startSeconds - gap.fromSeconds) * perSecond));
   }
 
@@ -326,6 +346,15 @@ function divide(draft: Draft, parts: readonly string[]): Part[] {
       endSeconds: startSeconds + ((endSeconds - startSeconds) * said) / total,
     };
   });
+}
+
+/** Where the times of a chunk begin and end; null: it has none. */
+function timesOf(entries: readonly AlignmentEntry[]): { startSeconds: number; endSeconds: number } | null {
+  const first = entries.find((entry) => !Number.isNaN(entry.startSeconds));
+  const last = entries.findLast((entry) => !Number.isNaN(entry.startSeconds));
+  if (first === undefined || last === undefined) return null;
+  const endSeconds = Number.isNaN(last.endSeconds) ? last.startSeconds : last.endSeconds;
+  return { startSeconds: first.startSeconds, endSeconds };
 }
 
 function hasCharacters(alignment: Alignment | null): alignment is Alignment {

@@ -72,13 +72,13 @@ describe("a pace that is not that of the audio", () => {
     expect(told.every((one) => one === null || one.timing === "exact")).toBe(true);
   });
 
-  it("one chunk alone proves nothing: it is told as it is when more audio comes", () => {
+  it("one chunk alone proves nothing: it is told as it is, as an estimate, when more audio comes", () => {
     const [first] = scaledChunks(1.1);
     if (first === undefined) throw new Error("No chunk");
     const told = run("abcdef", [first, { alignment: null, audioSeconds: 0.6 }], 0.6);
     expect(told[0]).toBeNull();
     expect(startsOf(told[1] ?? null)).toBe("a0.00 b0.11 c0.22");
-    expect(told[1]?.timing).toBe("exact");
+    expect(told[1]?.timing).toBe("estimated");
   });
 
   /** Five times 0.3 s; each character 0.1 s as it is heard, but the chunks' texts end where `lengths` say. */
@@ -226,6 +226,38 @@ describe("times that count from their chunk", () => {
       expect(starts).toHaveLength(16);
       for (const [index, seconds] of starts.entries()) expect(seconds).toBeCloseTo(index / 10, 6);
     }
+  });
+
+  it("are an estimate where they don't end with their audio", () => {
+    for (const [step, label] of [
+      [0.1, "scaled"],
+      [0.12, "estimated"],
+      [0.08, "estimated"],
+    ] as const) {
+      const timing = new SegmentTiming({ text: "abcdefghijklmnopqrst", textStart: 0 });
+      timing.push(alignmentOf("abcdefghij"), null, { audioSeconds: 1 });
+      const told =
+        timing.push(alignmentOf("klmnopqrst", 0, step), null, { audioSeconds: 2 }) ?? timing.finish(2);
+      expect(told?.timing).toBe(label);
+    }
+  });
+
+  it("that are all cut off at zero are none", () => {
+    const none = {
+      ...alignmentOf("klm"),
+      character_start_times_seconds: [0, 0, 0],
+      character_end_times_seconds: [0, 0, 0],
+    };
+    const chunks = [
+      { alignment: alignmentOf("abcdefghij"), audioSeconds: 1 },
+      { alignment: none, audioSeconds: 1.3 },
+      { alignment: alignmentOf("nop", 1.3), audioSeconds: 1.6 },
+    ];
+    const told = run("abcdefghijklmnop", chunks, 1.6);
+    const starts = told.flatMap((one) => one?.startSeconds ?? []);
+    for (const [index, seconds] of starts.entries())
+      expect(Math.abs(seconds - index / 10)).toBeLessThanOrEqual(0.05);
+    expect(told.find((one) => one !== null && one.end > 10)?.timing).toBe("estimated");
   });
 
   it("stay within their chunk's audio, where they run at another pace besides", () => {

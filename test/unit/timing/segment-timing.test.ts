@@ -287,7 +287,7 @@ describe("SegmentTiming with bad times", () => {
 
   it("takes times that come late for those of the text that stands first, though it reads the same further on", () => {
     const timing = new SegmentTiming({ text: "Yes we can. Yes we did", textStart: 0 });
-    timing.push(null, null, { audioSeconds: 0.8 });
+    timing.push(null, null, { audioSeconds: 0.7 });
     const late = timing.push(alignmentOf("Yes we ", 0), null, { audioSeconds: 1.5 });
     expect(late).toMatchObject({ start: 0, end: 7, timing: "exact" });
   });
