@@ -50,6 +50,13 @@ export interface KeptSpeech {
   readonly boundMs: number | null;
 }
 
+/** What can go on. */
+export interface KeptCut {
+  readonly utterance: Utterance;
+  /** Asked for when it goes on: most never do, and where nothing was timed the word of the cut is listened for, some milliseconds long. */
+  readonly speech: () => KeptSpeech;
+}
+
 /** A cut with all that is taken from the feed for it. */
 export interface OpenedCut extends KeepCut {
   readonly isFeedComplete: boolean;

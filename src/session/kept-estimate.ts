@@ -14,6 +14,7 @@ import { Pauses } from "../timing/pauses.ts";
 import { msOfTicks, TICKS_PER_SECOND } from "../timing/ticks.ts";
 import { type HeardWord, timesOfWords } from "./heard-words.ts";
 import {
+  type KeptCut,
   type KeptSpeech,
   keepBehind,
   LEAD_IN_MS,
@@ -23,8 +24,9 @@ import {
   withRest,
 } from "./keep-cut.ts";
 import { cutOut } from "./kept-audio.ts";
-import { keptRunOf } from "./kept-run.ts";
+import { type KeptRun, keptRunOf } from "./kept-run.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
+import type { PlacedSlice } from "./recent-audio.ts";
 import { isSaid } from "./rest-text.ts";
 import { SoundFinder } from "./sound-finder.ts";
 import {
@@ -61,21 +63,47 @@ interface Restart {
 }
 
 /** null where it can't go on: the audio is gone, or nothing is left to say. */
-export function keepByEstimate(cut: OpenedCut, speech: UntimedSpeech): KeptSpeech | null {
-  const { utterance, isFeedComplete, cutTicks } = cut;
+export function keepByEstimate(opened: OpenedCut, speech: UntimedSpeech): KeptCut | null {
+  const { utterance, isFeedComplete, cutTicks } = opened;
   const place = placeAt(speech.places, cutTicks);
   if (place === undefined) return null;
+  const cut = { ...opened, placed: ownCopies(opened) };
+  const behind = isFeedComplete ? keepBehind(cut) : [];
+  const at = { speech, place, behind };
   const isOpen = !isFeedComplete && place === speech.places.at(-1);
-  const kept = isOpen ? askedAnew(cut, speech, place) : fromAudio(cut, speech, place);
-  if (kept === null || (kept.runs.length + kept.rest.length === 0 && utterance.isExhausted)) return null;
-  const boundMs = msOfTicks(shareBoundTicks(speech, place, Math.min(cutTicks, kept.fromTicks)));
-  return { ...kept, boundMs };
+  const asGuessed = isOpen ? askedAnew(cut, at) : fromAudio(cut, at, wordsByShare(cut, at));
+  const isLeft = ({ runs, rest }: Kept): boolean => runs.length + rest.length > 0 || !utterance.isExhausted;
+  if (asGuessed === null || !isLeft(asGuessed)) return null;
+  const keep = (): KeptSpeech => {
+    const asHeard = isOpen ? null : fromAudio(cut, at, heardWords(cut, at));
+    const kept = asHeard !== null && isLeft(asHeard) ? asHeard : asGuessed;
+    const boundMs = msOfTicks(shareBoundTicks(speech, place, Math.min(cutTicks, kept.fromTicks)));
+    return { ...kept, boundMs };
+  };
+  return { utterance, speech: keep };
+}
+
+/** Of what was pushed these are copies already; the memory of the rest is used again. */
+function ownCopies({ placed, edgeTicks }: OpenedCut): readonly PlacedSlice[] {
+  return placed.map((one) => {
+    if (one.startTicks < edgeTicks) return one;
+    const { format, ticks, raw } = one.slice;
+    const copies = raw().map((bytes) => new Uint8Array(bytes));
+    return { startTicks: one.startTicks, slice: { format, ticks, raw: () => copies } };
+  });
+}
+
+/** Where it was cut: the segment that was heard, and the answers behind it. */
+interface UntimedCut {
+  readonly speech: UntimedSpeech;
+  readonly place: SegmentPlace;
+  readonly behind: readonly KeptRun[];
 }
 
 type Kept = Omit<KeptSpeech, "boundMs">;
 
 /** Not all audio of the segment has come. */
-function askedAnew(cut: OpenedCut, speech: UntimedSpeech, place: SegmentPlace): Kept {
+function askedAnew(cut: OpenedCut, { speech, place }: UntimedCut): Kept {
   const { utterance, cutTicks, places } = cut;
   // Something of it was still to come: the last word at least.
   const lastWord = place.start + (places.wordsOf(place).words.at(-1)?.start ?? 0);
@@ -93,13 +121,14 @@ function askedAnew(cut: OpenedCut, speech: UntimedSpeech, place: SegmentPlace): 
 }
 
 /** All audio of the segment is here. */
-function fromAudio(cut: OpenedCut, speech: UntimedSpeech, place: SegmentPlace): Kept | null {
+function fromAudio(cut: OpenedCut, at: UntimedCut, times: readonly HeardWord[]): Kept | null {
+  const { speech, place, behind } = at;
   const { utterance, feed, isFeedComplete, cutTicks, placed, segments } = cut;
   const haveFromTicks = placed[0]?.startTicks ?? Number.POSITIVE_INFINITY;
   const last = speech.places.at(-1) ?? place;
   const untilTicks = isFeedComplete ? cut.haveTicks : last.startTicks;
   const spokenEnd = isFeedComplete ? (feed?.segment.end ?? last.end) : last.start;
-  const restart = findRestart(cut, speech, place);
+  const restart = findRestart(cut, place, placedWords(cut, at, times));
   const { spokenStart } = restart;
   const fromTicks = Math.max(restart.fromTicks, Math.min(haveFromTicks, cutTicks));
   const text = utterance.spoken.spoken.slice(spokenStart, spokenEnd);
@@ -121,7 +150,6 @@ function fromAudio(cut: OpenedCut, speech: UntimedSpeech, place: SegmentPlace): 
           text: utterance.spoken.spoken,
           timing: "estimated",
         });
-  const behind = isFeedComplete ? keepBehind(cut) : [];
   return {
     utterance,
     runs: run === null ? behind : [run, ...behind],
@@ -133,9 +161,8 @@ function fromAudio(cut: OpenedCut, speech: UntimedSpeech, place: SegmentPlace): 
 }
 
 /** The last pause up to the cut, and the word that most likely follows it; else the word of the cut, where that is heard. */
-function findRestart(cut: OpenedCut, speech: UntimedSpeech, place: SegmentPlace): Restart {
+function findRestart(cut: OpenedCut, place: SegmentPlace, words: readonly PlacedWord[]): Restart {
   const { cutTicks } = cut;
-  const words = wordsOf(cut, speech, place);
   const behind = words.findIndex((word) => word.endTicks > cutTicks);
   // By what is known it was all said; where something sounds yet, that is the last word.
   const index = behind < 0 && soundsBehind(cut, place) ? words.length - 1 : behind;
@@ -169,26 +196,18 @@ interface PlacedWord extends HeardWord {
   readonly isMarked: boolean;
 }
 
-/** When the words of a segment are heard: by what sounds, as far as that is kept, else by the share of the audio. */
-function wordsOf(cut: OpenedCut, speech: UntimedSpeech, place: SegmentPlace): readonly PlacedWord[] {
-  const { spoken } = speech;
-  const { words } = cut.places.wordsOf(place);
-  const inText = words.map(({ start, end }) => ({ start: place.start + start, end: place.start + end }));
-  const shares = ticksOfOffsets(
-    speech,
-    place,
-    inText.flatMap(({ start, end }) => [start, end]),
-  );
-  const byShare = inText.map((_, index) => ({
-    startTicks: shares[2 * index] ?? 0,
-    endTicks: shares[2 * index + 1] ?? 0,
-  }));
-  const heard = heardWords(cut, speech, { place, words: inText, byShare });
+/** The words of the cut's segment, `times` of each of them. */
+function placedWords(
+  cut: OpenedCut,
+  { speech, place }: UntimedCut,
+  times: readonly HeardWord[],
+): readonly PlacedWord[] {
+  const words = wordsOf(cut, place);
   const placed: PlacedWord[] = [];
-  for (const [index, word] of inText.entries()) {
-    const { startTicks, endTicks } = heard[index] ?? { startTicks: 0, endTicks: 0 };
+  for (const [index, word] of words.entries()) {
+    const { startTicks, endTicks } = times[index] ?? { startTicks: 0, endTicks: 0 };
     const start = cut.places.before(word.start);
-    const isMarked = index === 0 || MARK.test(spoken.slice(inText[index - 1]?.end ?? 0, start));
+    const isMarked = index === 0 || MARK.test(speech.spoken.slice(words[index - 1]?.end ?? 0, start));
     const last = placed.at(-1);
     if (last?.start === start) placed[placed.length - 1] = { ...last, endTicks };
     else placed.push({ start, startTicks, endTicks, isMarked });
@@ -196,17 +215,34 @@ function wordsOf(cut: OpenedCut, speech: UntimedSpeech, place: SegmentPlace): re
   return placed;
 }
 
-/** Where the audio that is kept begins in the text is told by the share, unless that is the segment's beginning. */
-function heardWords(
-  { utterance, placed, cutTicks, haveTicks }: OpenedCut,
-  { spoken }: UntimedSpeech,
-  at: {
-    readonly place: SegmentPlace;
-    readonly words: readonly WordSpan[];
-    readonly byShare: readonly HeardWord[];
-  },
-): readonly HeardWord[] {
-  const { place, words, byShare } = at;
+/** Of a segment, in the spoken text. */
+function wordsOf(cut: OpenedCut, place: SegmentPlace): readonly WordSpan[] {
+  const { words } = cut.places.wordsOf(place);
+  return words.map(({ start, end }) => ({ start: place.start + start, end: place.start + end }));
+}
+
+/** When they are heard, by the share of the audio. */
+function wordsByShare(cut: OpenedCut, { speech, place }: UntimedCut): readonly HeardWord[] {
+  const words = wordsOf(cut, place);
+  const shares = ticksOfOffsets(
+    speech,
+    place,
+    words.flatMap(({ start, end }) => [start, end]),
+  );
+  return words.map((_, index) => ({
+    startTicks: shares[2 * index] ?? 0,
+    endTicks: shares[2 * index + 1] ?? 0,
+  }));
+}
+
+/**
+ * By what sounds, as far as the audio is kept. Where that begins in the text is told by the share, unless it is the
+ * segment's beginning.
+ */
+function heardWords(cut: OpenedCut, at: UntimedCut): readonly HeardWord[] {
+  const { utterance, placed, cutTicks, haveTicks } = cut;
+  const { speech, place } = at;
+  const byShare = wordsByShare(cut, at);
   const format = utterance.sourceFormat;
   const endTicks = place.endTicks ?? haveTicks;
   if (sampledFormatOf(format) === null) return byShare;
@@ -214,11 +250,12 @@ function heardWords(
   if (audio === null || audio.startTicks > cutTicks) return byShare;
   const first = byShare.findIndex(({ startTicks }) => startTicks >= audio.startTicks);
   if (first < 0) return byShare;
+  const words = wordsOf(cut, place);
   const textStart = first === 0 ? place.start : (words[first]?.start ?? place.end);
   const behind = words
     .slice(first)
     .map(({ start, end }) => ({ start: start - textStart, end: end - textStart }));
-  const text = spoken.slice(textStart, place.end);
+  const text = speech.spoken.slice(textStart, place.end);
   return [...byShare.slice(0, first), ...timesOfWords({ text, words: behind, audio, endTicks, format })];
 }
 

@@ -5,6 +5,7 @@
  */
 import {
   type KeepCut,
+  type KeptCut,
   type KeptSpeech,
   keepBehind,
   LEAD_IN_MS,
@@ -25,11 +26,17 @@ import type { SpokenTime } from "./utterance.ts";
 const LEAD_IN_TICKS = LEAD_IN_MS * TICKS_PER_MS;
 
 /** null where it can't go on: the audio is gone, or nothing is left to say. */
-export function keepSpeech(keepCut: KeepCut): KeptSpeech | null {
+export function keepSpeech(keepCut: KeepCut): KeptCut | null {
   const cut = openCut(keepCut);
   const { utterance, cutTicks } = cut;
   const speech = { spoken: utterance.spoken.spoken, places: utterance.places, coming: cut.coming };
   if (isUntimedAt(speech, utterance.characters, cutTicks)) return keepByEstimate(cut, speech);
+  const kept = keepByWords(cut);
+  return kept === null ? null : { utterance, speech: () => kept };
+}
+
+function keepByWords(cut: OpenedCut): KeptSpeech | null {
+  const { utterance, cutTicks } = cut;
   const words = [...utterance.words].sort((a, b) => a.startTicks - b.startTicks);
   if (words.length === 0) return beforeFirstWord(cut);
   const first = words.findIndex((word) => word.endTicks > cutTicks);

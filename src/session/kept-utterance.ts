@@ -1,7 +1,7 @@
 /** The utterance that was interrupted last, for `resume`: kept for a time, and only the latest. */
 import { GatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
-import type { KeptSpeech } from "./keep-cut.ts";
+import type { KeptCut, KeptSpeech } from "./keep-cut.ts";
 import type { Utterance } from "./utterance.ts";
 
 /** Ids of interrupted utterances that are gone. */
@@ -10,7 +10,7 @@ const REMEMBERED_IDS = 64;
 export class KeptUtterance {
   readonly #clock: Clock;
   readonly #lifeMs: number;
-  #kept: KeptSpeech | null = null;
+  #kept: KeptCut | null = null;
   /** The latest ones that were interrupted and can't go on, oldest first. */
   readonly #gone = new Set<string>();
   /** The one that was heard and interrupted last, and did not go on since. */
@@ -28,7 +28,7 @@ export class KeptUtterance {
   }
 
   /** Keeps it, in place of what was kept before; true where it can go on. */
-  keep({ id }: Utterance, kept: KeptSpeech | null): boolean {
+  keep({ id }: Utterance, kept: KeptCut | null): boolean {
     this.#drop();
     this.noteGone(id);
     this.#latestId = id;
@@ -55,7 +55,7 @@ export class KeptUtterance {
       this.#drop();
       this.#gone.delete(kept.utterance.id);
       this.#latestId = null;
-      return kept;
+      return kept.speech();
     }
     if (id === undefined ? this.#latestId !== null : this.#gone.has(id)) {
       const what = id ?? "the interrupted utterance";

@@ -8,7 +8,7 @@
 import { type GatewayError, toGatewayError } from "../errors.ts";
 import type { Audience } from "./audience.ts";
 import type { EventWriter } from "./event-writer.ts";
-import type { KeptSpeech } from "./keep-cut.ts";
+import type { KeptCut, KeptSpeech } from "./keep-cut.ts";
 import { keepSpeech } from "./kept-speech.ts";
 import type { MadeAudio } from "./made-audio.ts";
 import type { Marks } from "./marks.ts";
@@ -229,7 +229,7 @@ export class Speech {
   }
 
   /** As `remove`, but what can be spoken later is kept; null where nothing can. */
-  removeKeeping(utterance: Utterance, cutTicks: number): KeptSpeech | null {
+  removeKeeping(utterance: Utterance, cutTicks: number): KeptCut | null {
     if (utterance.startTicks === null) return this.#removeWaiting(utterance);
     const feed = this.#feed?.utterance === utterance ? this.#feed : null;
     const kept = keepSpeech({
@@ -253,11 +253,12 @@ export class Speech {
   }
 
   /** One that waits to go on is cut again: nothing has changed. */
-  #removeWaiting(utterance: Utterance): KeptSpeech {
+  #removeWaiting(utterance: Utterance): KeptCut {
     this.remove(utterance);
     utterance.rewind(this.#options.deps.clock.nowMs());
     const { keptRuns: runs, resumedStart: spokenStart, resumedBy } = utterance;
-    return { utterance, runs, spokenStart, fromTicks: 0, rest: [], ...resumedBy };
+    const kept = { utterance, runs, spokenStart, fromTicks: 0, rest: [], ...resumedBy };
+    return { utterance, speech: () => kept };
   }
 
   /** After a cut: the timeline goes on at `edgeTicks`; these utterances are said anew, before all others. */

@@ -6,6 +6,7 @@ import { OpusEncoder } from "../../../src/audio/opus-encoder.ts";
 import { keepSpeech } from "../../../src/session/kept-speech.ts";
 import { TICKS_PER_MS } from "../../../src/session/playhead.ts";
 import { RecentAudio } from "../../../src/session/recent-audio.ts";
+import type { SegmentFeed } from "../../../src/session/segment-feed.ts";
 import { Source } from "../../../src/session/source.ts";
 import { Utterance } from "../../../src/session/utterance.ts";
 import { tone } from "../audio/helpers.ts";
@@ -85,7 +86,7 @@ function cutAt(cutMs: number, wordMs = 300) {
     coming: null,
     behind: [],
     nowMs: 0,
-  });
+  })?.speech();
   const run = kept?.runs[0];
   if (kept == null || run === undefined) throw new Error("Nothing was kept");
   return { kept, run };
@@ -155,7 +156,7 @@ describe("keepSpeech() of Opus without times", () => {
     const edgeTicks = slice.ticks;
     const cutTicks = 500 * TICKS_PER_MS;
     const cut = { utterance, cutTicks, edgeTicks, recent, feed: null, coming: null, behind: [], nowMs: 0 };
-    const kept = keepSpeech(cut);
+    const kept = keepSpeech(cut)?.speech();
     expect(kept).toMatchObject({ spokenStart: 6, rest: [], timing: "estimated" });
     expect(kept?.boundMs).toBeGreaterThan(0);
     const bytes = kept?.runs[0]?.take()?.audio ?? new Uint8Array(0);
@@ -170,7 +171,10 @@ describe("keepSpeech() of Opus without times", () => {
 });
 
 describe("keepSpeech() of what was not pushed", () => {
-  it("is a copy, be it of one piece: its memory is used for what is said next", () => {
+  it.each([
+    ["timed", 0],
+    ["untimed, found only when it goes on", 1],
+  ])("is a copy, be it of one piece: its memory is used for what is said next (%s)", (_, untimed) => {
     const utterance = Utterance.ofText(
       { id: "u", acceptedMs: 0, textDefaults: {} },
       { type: "speak", text: TEXT, voice_id: "v" },
@@ -179,9 +183,11 @@ describe("keepSpeech() of what was not pushed", () => {
     if (segment === undefined) throw new Error("No segment");
     utterance.sourceFormat = "ulaw_8000";
     utterance.startTicks = 0;
-    utterance.timing = "exact";
-    utterance.words.push({ start: 0, end: 19, startTicks: 0, endTicks: 500 * TICKS_PER_MS });
-    utterance.characters.push({ start: 0, end: 19, startTicks: 0, endTicks: 500 * TICKS_PER_MS });
+    if (untimed === 0) {
+      utterance.timing = "exact";
+      utterance.words.push({ start: 0, end: 19, startTicks: 0, endTicks: 500 * TICKS_PER_MS });
+      utterance.characters.push({ start: 0, end: 19, startTicks: 0, endTicks: 500 * TICKS_PER_MS });
+    } else utterance.places.push({ start: 0, end: 19, startTicks: 0, endTicks: 500 * TICKS_PER_MS });
     const memory = new Uint8Array(4000).fill(0x20);
     const slice = {
       format: "ulaw_8000",
@@ -195,15 +201,18 @@ describe("keepSpeech() of what was not pushed", () => {
     const kept = keepSpeech({
       utterance,
       cutTicks: 0,
-      edgeTicks: 500 * TICKS_PER_MS,
+      edgeTicks: untimed === 0 ? 500 * TICKS_PER_MS : 0,
       recent,
-      feed: null,
+      feed:
+        untimed === 0
+          ? null
+          : ({ isWhole: true, segment, takeRest: () => [slice] } as unknown as SegmentFeed),
       coming: null,
       behind: [],
       nowMs: 0,
     });
     expect(since).toHaveBeenCalled();
     memory.fill(0);
-    expect(kept?.runs[0]?.take()?.audio).toEqual(new Uint8Array(4000).fill(0x20));
+    expect(kept?.speech().runs[0]?.take()?.audio).toEqual(new Uint8Array(4000).fill(0x20));
   });
 });
