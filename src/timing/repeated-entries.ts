@@ -4,7 +4,8 @@
  */
 import type { AlignmentEntry } from "./alignment-entries.ts";
 
-/** Most entries that are remembered, and may come again. */
+/** So many entries are remembered, and may come again: as many as the last chunk has, within these. */
+const MIN_REPEATED = 32;
 const MAX_REPEATED = 128;
 /** Times on the wire are rounded to this. Seconds. */
 const SAME_SECONDS = 0.00011;
@@ -27,7 +28,8 @@ export class RepeatedEntries {
       const entry = entries[i];
       if (entry !== undefined) this.#last.push(entry);
     }
-    if (this.#last.length > 2 * MAX_REPEATED) this.#last = this.#last.slice(-MAX_REPEATED);
+    const remembered = Math.min(Math.max(MIN_REPEATED, entries.length), MAX_REPEATED);
+    if (this.#last.length > 2 * remembered) this.#last = this.#last.slice(-remembered);
     return count;
   }
 
