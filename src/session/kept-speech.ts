@@ -3,6 +3,7 @@
  * asking the upstream again: the audio from that word on, as far as it had come, and the text that is still to be
  * asked for.
  */
+import type { Timing } from "../protocol/vocabulary.ts";
 import {
   type KeepCut,
   type KeptCut,
@@ -21,7 +22,7 @@ import { keptRunOf } from "./kept-run.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import { restOf } from "./rest-text.ts";
 import { isUntimedAt } from "./text-share.ts";
-import type { SpokenTime } from "./utterance.ts";
+import type { SpokenTime, Utterance } from "./utterance.ts";
 
 const LEAD_IN_TICKS = LEAD_IN_MS * TICKS_PER_MS;
 
@@ -54,7 +55,7 @@ function fromWord(cut: OpenedCut, words: readonly SpokenTime[], first: number): 
   const last = isFeedComplete
     ? words.at(-1)
     : words.findLast((known) => known.endTicks <= haveTicks && places.before(known.end) === known.end);
-  const timing = utterance.timing === "none" ? "estimated" : utterance.timing;
+  const timing = timingOf(utterance);
   if (last === undefined || last.start < word.start) {
     const spokenStart = places.before(word.start);
     const rest = withRest(cut, spokenStart);
@@ -93,6 +94,11 @@ function fromWord(cut: OpenedCut, words: readonly SpokenTime[], first: number): 
   };
 }
 
+/** How its words are known. */
+function timingOf({ timing }: Utterance): Timing {
+  return timing === "none" ? "estimated" : timing;
+}
+
 /** The first word of what stands for the same piece of the client's text; the word itself where audio of that is gone. */
 function firstWithAudio(cut: OpenedCut, words: readonly SpokenTime[], first: number): number {
   const start = cut.places.before(words[first]?.start ?? 0);
@@ -129,6 +135,6 @@ function afterLastWord(cut: OpenedCut, words: readonly SpokenTime[]): KeptSpeech
   const rest = isFeedComplete ? cut.segments.slice(runs.length) : withRest(cut, end);
   if (runs.length + rest.length === 0 && utterance.isExhausted) return null;
   const spokenStart = runs[0]?.segment.start ?? rest[0]?.start ?? end;
-  const timing = utterance.timing === "none" ? "estimated" : utterance.timing;
+  const timing = timingOf(utterance);
   return { utterance, runs, spokenStart, fromTicks: cut.cutTicks, rest, timing, boundMs: null };
 }

@@ -36,11 +36,6 @@ export class WordPlaces {
     return this.#wholes.placeBefore(word === undefined ? at : Math.min(at, word.start));
   }
 
-  /** The words of which something is behind `at`. */
-  wordsBehind(at: number): readonly WordSpan[] {
-    return this.words.slice(this.#firstBehind(at));
-  }
-
   /** Index of the first word that ends behind `at`. */
   #firstBehind(at: number): number {
     let [low, high] = [0, this.words.length];

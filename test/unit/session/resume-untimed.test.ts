@@ -38,6 +38,19 @@ function untimed(
   return { ...rig, cutAt, resumed };
 }
 
+const PIECES = ["alpha bravo charlie. ", "delta echo foxtrot."];
+
+/** A text that comes, and is asked for, in two pieces. */
+function inPieces(query: string) {
+  const rig = stage(query);
+  for (const text of PIECES) {
+    rig.send({ type: "text", text, voice_id: VOICE, utterance_id: "u" });
+    rig.send({ type: "flush", utterance_id: "u" });
+  }
+  rig.send({ type: "end", utterance_id: "u" });
+  return rig;
+}
+
 describe("resume where nothing was timed and all audio is there", () => {
   it.each(["ulaw_8000", "pcm_16000"] as const)(
     "goes on from the word of the cut without asking again, in %s",
@@ -118,13 +131,7 @@ describe("resume where nothing was timed and all audio is there", () => {
   it.each(["format=ulaw_8000&events=none", "format=ulaw_8000&events=none&lead_ms=5000"])(
     "keeps the pieces behind, too (%s)",
     (query) => {
-      const rig = stage(query);
-      const pieces = ["alpha bravo charlie. ", "delta echo foxtrot."];
-      for (const text of pieces) {
-        rig.send({ type: "text", text, voice_id: VOICE, utterance_id: "u" });
-        rig.send({ type: "flush", utterance_id: "u" });
-      }
-      rig.send({ type: "end", utterance_id: "u" });
+      const rig = inPieces(query);
       rig.answer(0);
       rig.clock.advance(20);
       rig.answer(1);
@@ -133,20 +140,14 @@ describe("resume where nothing was timed and all audio is there", () => {
       rig.send({ type: "interrupt" });
       rig.send({ type: "resume" });
       rig.hearOut();
-      expect(rig.asked()).toEqual(pieces);
+      expect(rig.asked()).toEqual(PIECES);
       expect(heardLetters(rig.sink)[1]).toBe("bravocharliedeltaechofoxtrot");
-      expect(rig.sink.eventsOf("utterance.resumed")[0]?.kept_end).toBe(pieces.join("").length);
+      expect(rig.sink.eventsOf("utterance.resumed")[0]?.kept_end).toBe(PIECES.join("").length);
     },
   );
 
   it("asks for the piece behind again that had come in part only", () => {
-    const rig = stage("format=ulaw_8000&events=none&lead_ms=5000");
-    const pieces = ["alpha bravo charlie. ", "delta echo foxtrot."];
-    for (const text of pieces) {
-      rig.send({ type: "text", text, voice_id: VOICE, utterance_id: "u" });
-      rig.send({ type: "flush", utterance_id: "u" });
-    }
-    rig.send({ type: "end", utterance_id: "u" });
+    const rig = inPieces("format=ulaw_8000&events=none&lead_ms=5000");
     rig.answer(0);
     rig.clock.advance(20);
     rig.answer(1, { chars: 8 });
@@ -155,7 +156,7 @@ describe("resume where nothing was timed and all audio is there", () => {
     rig.send({ type: "interrupt" });
     rig.send({ type: "resume" });
     rig.hearOut();
-    expect(rig.asked()).toEqual([...pieces, pieces[1]]);
+    expect(rig.asked()).toEqual([...PIECES, PIECES[1]]);
     expect(heardLetters(rig.sink)[1]).toBe("bravocharliedeltaechofoxtrot");
   });
 });

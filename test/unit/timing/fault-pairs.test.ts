@@ -10,11 +10,11 @@ import { SoundMeter } from "../../../src/audio/sound-meter.ts";
 import { readHeader } from "../../../src/service/faults/fault.ts";
 import { faultyOpener } from "../../../src/service/faults/opener.ts";
 import { Engine } from "../../../src/service/voice/engine.ts";
-import { VoiceJob } from "../../../src/service/voice/job.ts";
-import type { JobChunk, JobSpec } from "../../../src/service/voice/messages.ts";
+import type { JobChunk } from "../../../src/service/voice/messages.ts";
 import { NEAR_SECONDS } from "../../../src/timing/pace-evidence.ts";
 import { SegmentTiming } from "../../../src/timing/segment-timing.ts";
 import type { TimedCharacters } from "../../../src/timing/timed.ts";
+import { JOB_DEFAULTS, sayJob } from "../../helpers/voice-job.ts";
 import { problemWith } from "./upstream-fixtures.ts";
 
 const FORMAT = "pcm_24000";
@@ -80,7 +80,8 @@ beforeAll(async () => {
   for (const [language, script] of Object.entries(SCRIPTS)) {
     const all = Array.from({ length: UTTERANCES }, (_, i) => {
       const text = textOf(script, i + 1);
-      const chunks = speak(engine, text, { language, seed: i + 1 });
+      const inputs = [{ text, voiceId: VOICE, languageCode: language }];
+      const chunks = sayJob(engine, { ...JOB_DEFAULTS, inputs, format: FORMAT, seed: i + 1 });
       return { text, chunks, starts: startsOf(chunks) };
     });
     speeches.set(language, all);
@@ -101,40 +102,6 @@ function textOf({ words, gap, stop }: Script, seed: number): string {
   return sentences.join(gap).trim();
 }
 
-function speak(
-  engine: Engine,
-  text: string,
-  { language, seed }: { readonly language: string; readonly seed: number },
-): JobChunk[] {
-  const chunks: JobChunk[] = [];
-  const spec: JobSpec = {
-    inputs: [{ text, voiceId: VOICE, languageCode: language }],
-    format: FORMAT,
-    wantsTiming: true,
-    wantsTruth: true,
-    normalizes: true,
-    audioTags: false,
-    speed: 1,
-    stability: 0.5,
-    style: 0,
-    seed,
-  };
-  const job = new VoiceJob({
-    spec,
-    engine,
-    encoder: {
-      push: (pcm) => new Uint8Array(pcm.buffer, pcm.byteOffset, pcm.byteLength),
-      flush: () => new Uint8Array(0),
-      close: () => undefined,
-    },
-    isCancelled: () => false,
-    emit: (chunk) => chunks.push(chunk),
-  });
-  while (job.step());
-  job.close();
-  return chunks;
-}
-
 function startsOf(chunks: readonly JobChunk[]): Map<number, number> {
   const starts = new Map<number, number>();
   let at = 0;
@@ -149,17 +116,6 @@ function startsOf(chunks: readonly JobChunk[]): Map<number, number> {
 
 function withFaults(chunks: readonly JobChunk[], header: string): JobChunk[] {
   const changed: JobChunk[] = [];
-  const spec: JobSpec = {
-    inputs: [],
-    format: FORMAT,
-    wantsTiming: true,
-    wantsTruth: true,
-    normalizes: true,
-    audioTags: false,
-    speed: 1,
-    stability: 0.5,
-    style: 0,
-  };
   const voices: Parameters<typeof faultyOpener>[0] = {
     open: (_spec, handlers) => {
       for (const chunk of chunks) handlers.chunk(chunk);
@@ -167,11 +123,14 @@ function withFaults(chunks: readonly JobChunk[], header: string): JobChunk[] {
       return { acknowledge: () => undefined, cancel: () => undefined };
     },
   };
-  faultyOpener(voices, readHeader(header)).open(spec, {
-    chunk: (chunk) => changed.push(chunk),
-    done: () => undefined,
-    failed: (error) => expect.fail(error.message),
-  });
+  faultyOpener(voices, readHeader(header)).open(
+    { ...JOB_DEFAULTS, format: FORMAT },
+    {
+      chunk: (chunk) => changed.push(chunk),
+      done: () => undefined,
+      failed: (error) => expect.fail(error.message),
+    },
+  );
   return changed;
 }
 

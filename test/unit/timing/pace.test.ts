@@ -1,34 +1,11 @@
 /** Times that run at another pace than their audio, that count from their chunk, or that reach beyond the audio. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Alignment } from "../../../src/timing/alignment.ts";
 import { SegmentTiming } from "../../../src/timing/segment-timing.ts";
 import type { TimedCharacters } from "../../../src/timing/timed.ts";
-import { alignmentOf, problemWith, startsOf } from "./upstream-fixtures.ts";
-
-interface Chunk {
-  readonly alignment: Alignment | null;
-  /** End of its audio in the response. */
-  readonly audioSeconds: number;
-}
-
-function run(text: string, chunks: readonly Chunk[], audioSeconds: number) {
-  const timing = new SegmentTiming({ text, textStart: 0 });
-  const told = chunks.map((chunk) =>
-    timing.push(chunk.alignment, null, { audioSeconds: chunk.audioSeconds }),
-  );
-  return [...told, timing.finish(audioSeconds)];
-}
+import { alignmentOf, type Chunk, problemWith, run, scaledChunks, startsOf } from "./upstream-fixtures.ts";
 
 const shown = (told: readonly (TimedCharacters | null)[]) => told.map(startsOf);
-
-/** "abc", "def", "ghi": 0.3 s each as they are heard, their times `factor` times that. */
-function scaledChunks(factor: number): Chunk[] {
-  return ["abc", "def", "ghi"].map((text, i) => ({
-    alignment: alignmentOf(text, 0.3 * i * factor, 0.1 * factor),
-    audioSeconds: 0.3 * (i + 1),
-  }));
-}
 
 describe("a pace that is not that of the audio", () => {
   it.each([0.1, 0.5, 0.9, 1.1, 1.2, 3, 10])(

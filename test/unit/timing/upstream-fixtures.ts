@@ -1,5 +1,6 @@
 /** Alignments as an upstream sends them, and the ways in which they go wrong. */
 import type { Alignment } from "../../../src/timing/alignment.ts";
+import { SegmentTiming } from "../../../src/timing/segment-timing.ts";
 import type { TimedCharacters } from "../../../src/timing/timed.ts";
 
 export const CHARACTER_SECONDS = 0.1;
@@ -17,6 +18,29 @@ export function alignmentOf(
     character_start_times_seconds: characters.map((_, index) => time(index)),
     character_end_times_seconds: characters.map((_, index) => time(index + 1)),
   };
+}
+
+export interface Chunk {
+  readonly alignment: Alignment | null;
+  /** End of its audio in the response. */
+  readonly audioSeconds: number;
+}
+
+/** A response of these chunks: what each of them tells, and its end. */
+export function run(text: string, chunks: readonly Chunk[], audioSeconds: number) {
+  const timing = new SegmentTiming({ text, textStart: 0 });
+  const told = chunks.map((chunk) =>
+    timing.push(chunk.alignment, null, { audioSeconds: chunk.audioSeconds }),
+  );
+  return [...told, timing.finish(audioSeconds)];
+}
+
+/** "abc", "def", "ghi": 0.3 s each as they are heard, their times `factor` times that. */
+export function scaledChunks(factor: number): Chunk[] {
+  return ["abc", "def", "ghi"].map((text, i) => ({
+    alignment: alignmentOf(text, 0.3 * i * factor, 0.1 * factor),
+    audioSeconds: 0.3 * (i + 1),
+  }));
 }
 
 /** "H0.00 e0.10": characters with their starts, for comparing at a glance. */

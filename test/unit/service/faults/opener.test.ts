@@ -3,21 +3,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Fault } from "../../../../src/service/faults/fault.ts";
 import { faultyOpener } from "../../../../src/service/faults/opener.ts";
 import type { JobOpener } from "../../../../src/service/http/delivery.ts";
-import type { JobChunk, JobSpec } from "../../../../src/service/voice/messages.ts";
+import type { JobChunk } from "../../../../src/service/voice/messages.ts";
 import type { JobHandlers } from "../../../../src/service/voice/pool.ts";
 import type { Alignment } from "../../../../src/timing/alignment.ts";
-
-const SPEC: JobSpec = {
-  inputs: [],
-  format: "ulaw_8000",
-  wantsTiming: true,
-  wantsTruth: true,
-  normalizes: true,
-  audioTags: false,
-  speed: 1,
-  stability: 0.5,
-  style: 0,
-};
+import { JOB_DEFAULTS } from "../../../helpers/voice-job.ts";
 
 const alignmentOf = (text: string, second: number): Alignment => ({
   characters: [...text],
@@ -81,7 +70,7 @@ function open(faults: readonly Fault[]) {
   };
   const recorder = new Recorder();
   const opener = faultyOpener(voices, faults);
-  const job = opener.open(SPEC, recorder);
+  const job = opener.open({ ...JOB_DEFAULTS, format: "ulaw_8000" }, recorder);
   if (inner === undefined) throw new Error("No job was opened");
   return { recorder, job, inner, calls, isPassedThrough: opener === voices };
 }

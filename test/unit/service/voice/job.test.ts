@@ -7,6 +7,7 @@ import { findLanguage, listLanguages } from "../../../../src/service/voice/langu
 import type { JobChunk, JobSpec } from "../../../../src/service/voice/messages.ts";
 import { VOICES } from "../../../../src/service/voice/voices.ts";
 import type { Alignment } from "../../../../src/timing/alignment.ts";
+import { JOB_DEFAULTS, sayJob } from "../../../helpers/voice-job.ts";
 
 const VOICE = "21m00Tcm4TlvDq8ikWAM";
 const BYTES_PER_SECOND = 32_000;
@@ -18,36 +19,13 @@ beforeAll(async () => {
 
 function spec(text: string, more: Partial<JobSpec> = {}): JobSpec {
   return {
+    ...JOB_DEFAULTS,
     inputs: [{ text, voiceId: VOICE, languageCode: null }],
-    format: "pcm_16000",
-    wantsTiming: true,
-    wantsTruth: true,
-    normalizes: true,
-    audioTags: false,
-    speed: 1,
-    stability: 0.5,
-    style: 0,
     ...more,
   };
 }
 
-function speak(jobSpec: JobSpec): JobChunk[] {
-  const chunks: JobChunk[] = [];
-  const job = new VoiceJob({
-    spec: jobSpec,
-    engine,
-    encoder: {
-      push: (pcm) => new Uint8Array(pcm.buffer, pcm.byteOffset, pcm.byteLength),
-      flush: () => new Uint8Array(0),
-      close: () => undefined,
-    },
-    isCancelled: () => false,
-    emit: (chunk) => chunks.push(chunk),
-  });
-  while (job.step());
-  job.close();
-  return chunks;
-}
+const speak = (jobSpec: JobSpec): JobChunk[] => sayJob(engine, jobSpec);
 
 function gather(chunks: readonly JobChunk[], key: "alignment" | "normalizedAlignment") {
   const parts = chunks.flatMap((chunk): readonly Alignment[] => {

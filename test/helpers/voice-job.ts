@@ -1,0 +1,36 @@
+/** Jobs of the embedded service's voice, said in this thread. */
+import type { Engine } from "../../src/service/voice/engine.ts";
+import { VoiceJob } from "../../src/service/voice/job.ts";
+import type { JobChunk, JobSpec } from "../../src/service/voice/messages.ts";
+
+/** Nothing, with its times and the truth about them: what a test does not say. */
+export const JOB_DEFAULTS: JobSpec = {
+  inputs: [],
+  format: "pcm_16000",
+  wantsTiming: true,
+  wantsTruth: true,
+  normalizes: true,
+  audioTags: false,
+  speed: 1,
+  stability: 0.5,
+  style: 0,
+};
+
+/** All that the voice says; PCM of `spec.format`'s rate, as it is made. */
+export function sayJob(engine: Engine, spec: JobSpec): JobChunk[] {
+  const chunks: JobChunk[] = [];
+  const job = new VoiceJob({
+    spec,
+    engine,
+    encoder: {
+      push: (pcm) => new Uint8Array(pcm.buffer, pcm.byteOffset, pcm.byteLength),
+      flush: () => new Uint8Array(0),
+      close: () => undefined,
+    },
+    isCancelled: () => false,
+    emit: (chunk) => chunks.push(chunk),
+  });
+  while (job.step());
+  job.close();
+  return chunks;
+}
