@@ -284,8 +284,10 @@ export class Pace {
       return;
     }
     this.#known = this.#findPace(chunk);
-    if (this.#known !== null) this.#state = "scaled";
-    else if (!keepsToAudio(chunk)) this.#doubt(chunk);
+    if (this.#known !== null) {
+      this.#note(chunk);
+      this.#state = "scaled";
+    } else if (!keepsToAudio(chunk)) this.#doubt(chunk);
     else if (this.#isCutOtherwise()) this.#doubt(chunk);
     // So little audio has no pace yet.
     else if (isSoundPace(chunk.timesSeconds / chunk.audioSeconds)) this.#state = "sound";
