@@ -66,7 +66,10 @@ function fromWord(cut: OpenedCut, words: readonly SpokenTime[], first: number): 
   const rest = isFeedComplete || feed === null ? null : restOf(utterance, feed.segment, last.end);
   // Punctuation behind the last word that has come is nothing to ask for: it goes with what is kept, or nobody tells it.
   const spokenEnd = rest?.start ?? feedEnd;
-  const untilTicks = rest === null ? haveTicks : last.endTicks;
+  const characters = utterance.characters.filter((time) => time.start >= word.start && time.end <= spokenEnd);
+  // With the audio of that: times that reach behind their audio would be taken for those of another pace.
+  const heldTicks = Math.max(last.endTicks, characters.at(-1)?.endTicks ?? 0);
+  const untilTicks = rest === null ? haveTicks : Math.min(haveTicks, heldTicks);
   const audio = cutOut(placed, { fromTicks, untilTicks });
   if (audio === null || audio.bytes.byteLength > MAX_KEPT_BYTES) return null;
   const text = utterance.spoken.spoken.slice(word.start, spokenEnd);
@@ -74,7 +77,11 @@ function fromWord(cut: OpenedCut, words: readonly SpokenTime[], first: number): 
     segment: timedAt(cut, { text, start: word.start, end: spokenEnd }),
     sourceFormat: utterance.sourceFormat,
     audio: audio.bytes,
-    characters: utterance.characters.filter((time) => time.start >= word.start && time.end <= spokenEnd),
+    characters: characters.map((time) => ({
+      ...time,
+      startTicks: Math.min(time.startTicks, untilTicks),
+      endTicks: Math.min(time.endTicks, untilTicks),
+    })),
     normalized: utterance.normalized.filter((time) => time.start >= word.start && time.start < spokenEnd),
     voices: utterance.voices.filter((voice) => voice.start < spokenEnd && voice.end > word.start),
     inputsBefore: utterance.inputsBefore(word.start),

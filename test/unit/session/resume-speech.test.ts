@@ -943,7 +943,11 @@ describe("any text, any chunks, any cuts", () => {
           );
         },
       ),
-      { numRuns: 150 },
+      {
+        numRuns: 150,
+        // What ends the piece before the one that was cut was kept without its audio.
+        examples: [["a\n\ncharlie a ", Array(2).fill({ afterMs: 1, waitMs: 0 }), 3, 1, true, false]],
+      },
     );
   });
 });
