@@ -111,6 +111,7 @@ export class SegmentTiming {
     // What is spread between times that are doubted would not change with them.
     if (this.#clock.isInDoubt) return null;
     this.#fillBetween();
+    this.#meetEnd(this.#audioSeconds ?? 0);
     return this.#emit(this.#countSettled());
   }
 
@@ -133,6 +134,7 @@ export class SegmentTiming {
       this.#drafts.push({ end: this.#text.length, startSeconds, endSeconds, timing: "exact" });
     }
     this.#fillBetween(Math.max(audioSeconds, this.#lastEnd));
+    this.#meetEnd(audioSeconds);
     return this.#emit(this.#drafts.length);
   }
 
@@ -246,6 +248,14 @@ export class SegmentTiming {
   #isEndOpen({ end, endSeconds, timing }: Draft): boolean {
     if (timing !== "estimated" || end < this.#text.length || this.#audioSeconds === undefined) return false;
     return Math.abs(this.#audioSeconds - endSeconds) <= JOIN_SECONDS;
+  }
+
+  /** The last character of the text ends with the audio where times are rounded, or samples are those of another rate. */
+  #meetEnd(audioSeconds: number): void {
+    const last = this.#drafts.at(-1);
+    if (last === undefined || last.end < this.#text.length) return;
+    const shortSeconds = audioSeconds - last.endSeconds;
+    if (shortSeconds > 0 && shortSeconds <= EXACT_SECONDS) last.endSeconds = audioSeconds;
   }
 
   /** The alignment is longer than the audio: what is left of it shrinks into what is left of that. */

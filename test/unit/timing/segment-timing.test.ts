@@ -83,6 +83,21 @@ describe("SegmentTiming with a sound alignment", () => {
     expect(startsOf(timing.push(null, null, { audioSeconds: 0.4 }))).toBe("l0.20 l0.30");
     expect(startsOf(timing.finish(0.5))).toBe("o0.40");
   });
+
+  it.each([
+    [0.3 + 1.4 / 24_000, 0.3 + 1.4 / 24_000],
+    [0.3014, 0.3014],
+    [0.302, 0.3],
+  ])("of %f s of audio the last character, which ends at 0.3, is told to end at %f", (audioSeconds, told) => {
+    const timing = new SegmentTiming({ text: "abc", textStart: 0 });
+    const timed = timing.push(alignmentOf("abc"), null, { audioSeconds });
+    expect(timed?.endSeconds.at(-1)).toBeCloseTo(told, 9);
+    expect(timed?.timing).toBe("exact");
+    const late = new SegmentTiming({ text: "abc", textStart: 0 });
+    late.push(alignmentOf("ab"), null, { audioSeconds: 0.2 });
+    expect(late.push(alignmentOf("c", 0.2), null, { audioSeconds: 0.28 })).toBeNull();
+    expect(late.finish(audioSeconds)?.endSeconds.at(-1)).toBeCloseTo(told, 9);
+  });
 });
 
 describe("SegmentTiming with characters that differ", () => {
