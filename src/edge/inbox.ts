@@ -56,6 +56,8 @@ export class Inbox<C> implements Waiting {
   #usedMs = 0;
   /** It is closed, and the receiver does not know. */
   #closeCode: number | null = null;
+  /** Told once nothing waits any more, behind the end of the connection. */
+  #followers: (() => void)[] = [];
 
   constructor({ turns, receiver, connection }: InboxOptions<C>) {
     this.#turns = turns;
@@ -92,6 +94,22 @@ export class Inbox<C> implements Waiting {
     if (!isFirst) this.#usedMs += turns.nowMs() - nowMs;
   }
 
+  /**
+   * Its messages come behind those of `before`, which wait: until these are handled, and its end is told if it has ended, all
+   * are kept. Then `ready` is called, unless this one has gone by then without a word.
+   */
+  follow(before: Inbox<C>, ready: () => void): void {
+    this.#backlog = new Backlog();
+    before.#followers.push(() => {
+      if (this.#backlog === null) return;
+      const isOfUse = this.#closeCode === null || this.#backlog.bytes > 0;
+      if (isOfUse) ready();
+      // Getting ready may have ended the connection, and with it the backlog.
+      if (this.#backlog?.bytes === 0) this.drop();
+      else if (this.isWaiting) this.#turns.add(this);
+    });
+  }
+
   /** The socket is gone. `wantsRest` false: nobody wants what waits, it is dropped; else it is handled, and then the end told. */
   close(code: number, { wantsRest }: { readonly wantsRest: boolean }): void {
     this.#closeCode = code;
@@ -121,6 +139,7 @@ export class Inbox<C> implements Waiting {
     this.#backlog = null;
     this.#turns.remove(this);
     this.#tellClosed();
+    for (const goOn of this.#followers.splice(0)) goOn();
   }
 
   #keep(backlog: Backlog, message: Bytes, isBinary: boolean): void {

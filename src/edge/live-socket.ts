@@ -9,9 +9,10 @@ import { errorBody, parseCommand } from "../protocol/native.ts";
 import { handleCommand } from "../session/commands.ts";
 import type { Member } from "../session/member.ts";
 import type { Sessions } from "../session/sessions.ts";
-import { parseSettings, type SettingsDefaults } from "../session/settings.ts";
+import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../session/settings.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
 import { MAX_REFUSALS_A_SECOND, Refusals } from "./refusals.ts";
+import { Returns } from "./returns.ts";
 import type { Turns } from "./turns.ts";
 import { type SocketData, UwsSink } from "./uws-sink.ts";
 import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits, textReader } from "./websocket.ts";
@@ -39,7 +40,8 @@ const FIRST_OWN_CODE = 4000;
 const BATCH_SLACK_BYTES = 8 * 1024 * 1024;
 
 export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<SocketData> {
-  const receiver = liveReceiver(options);
+  const returns = new Returns();
+  const receiver = liveReceiver(options, returns);
   const { turns } = options;
   return {
     ...socketLimits({
@@ -54,6 +56,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
         sink: null,
         inbox: null,
         member: null,
+        takesUp: null,
         refusals: new Refusals(),
       };
       acceptUpgrade(res, req, { context, data });
@@ -62,21 +65,28 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       const data = socket.getUserData();
       const sink = new UwsSink(socket);
       data.sink = sink;
-      data.inbox = new Inbox({ turns, receiver, connection: data });
+      const inbox = new Inbox({ turns, receiver, connection: data });
+      data.inbox = inbox;
       try {
         const joining = parseSettings(new URLSearchParams(data.query), options.defaults);
-        const mustExist = joining.settings.role === "listener" && !joining.mayWait;
-        const session = mustExist
-          ? options.sessions.get(data.sessionId)
-          : options.sessions.open(data.sessionId);
-        data.member = session.join(sink, joining);
-        // Greeting it may have closed it: its close handler did not know of the member yet.
-        if (sink.isClosed) session.leave(data.member);
+        const { resume, settings } = joining;
+        const before = resume === null || settings.role === "listener" ? null : returns.before(data, resume);
+        if (before === null) {
+          join(data, joining, options);
+          return;
+        }
+        data.takesUp = resume?.listenerId ?? null;
+        inbox.follow(before, () => join(data, joining, options));
+        returns.note(data);
       } catch (thrown) {
         refuse(sink, report(thrown, options.log));
       }
     },
-    message: (socket, message, isBinary) => socket.getUserData().inbox?.take(message, isBinary),
+    message: (socket, message, isBinary) => {
+      const data = socket.getUserData();
+      data.inbox?.take(message, isBinary);
+      returns.note(data);
+    },
     drain: (socket) => {
       const { member } = socket.getUserData();
       member?.session.drained(member);
@@ -89,7 +99,24 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
   };
 }
 
-function liveReceiver(options: LiveSocketOptions): Receiver<SocketData> {
+/** What the session does not allow is told, and the connection closed. */
+function join(data: SocketData, joining: ParsedSettings, { sessions, log }: LiveSocketOptions): void {
+  const { sink } = data;
+  if (sink === null) return;
+  // One that had to wait may have gone by now: its messages are handled, and then its inbox tells the end.
+  const isGone = sink.isClosed;
+  try {
+    const mustExist = joining.settings.role === "listener" && !joining.mayWait;
+    const session = mustExist ? sessions.get(data.sessionId) : sessions.open(data.sessionId);
+    data.member = session.join(sink, joining);
+    // Greeting it may have closed it: its close handler did not know of the member yet.
+    if (sink.isClosed && !isGone) session.leave(data.member);
+  } catch (thrown) {
+    refuse(sink, report(thrown, log));
+  }
+}
+
+function liveReceiver(options: LiveSocketOptions, returns: Returns): Receiver<SocketData> {
   const textOf = textReader(options.maxMessageBytes);
   return {
     maxInboxBytes: options.maxInboxBytes,
@@ -121,6 +148,7 @@ function liveReceiver(options: LiveSocketOptions): Receiver<SocketData> {
     closed: (data, code) => {
       const { member } = data;
       data.member = null;
+      returns.forget(data);
       member?.session.leave(member, { isFinal: isGoodBye(code) });
     },
   };

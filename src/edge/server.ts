@@ -97,8 +97,9 @@ export async function startEdge(options: EdgeOptions): Promise<Edge> {
       if (!isClosed) {
         vendorSockets.close();
         jambonzTts.close();
-        app.close();
+        // Before the sockets: a speaker that waits behind its old connection is in no session yet, and is told here.
         options.turns.close();
+        app.close();
       }
       isClosed = true;
       isListening = false;

@@ -12,6 +12,8 @@ export interface SocketData {
   sink: UwsSink | null;
   inbox: Inbox<SocketData> | null;
   member: Member | null;
+  /** The `listener_id` of the connection that it goes on with, as it says. */
+  takesUp: string | null;
   readonly refusals: Refusals;
 }
 

@@ -74,6 +74,46 @@ it("sixty thousand tokens and a good-bye: all of them are handled, in order, bef
   expect(metrics).toContain("voicewire_inboxes_full_total 0");
 });
 
+it("who comes back while its messages still wait goes on behind them, with one text", async () => {
+  await using upstream = await startFakeUpstream(speaking());
+  await using gateway = await gatewayAt(upstream.url, RAISED, "test-key", slowClock());
+  const speaker = "/live/room?role=speaker&format=none&events=none";
+  await using calm = await TestClient.connect(gateway, "/live/room?format=none&events=none");
+  const { epoch } = await calm.next("hello");
+  await using half = await RawSocket.connect(`${gateway.wsUrl}${speaker}`);
+  const letters = Array.from({ length: 30_000 }, (_, i) => String.fromCharCode(97 + (i % 26)));
+  // Without an id: it is the connection's own text.
+  half.send(letters.map((text) => ({ type: "text", text })));
+  await until("they wait", () => gateway.counters.messagesWaited > 100);
+  // Its end is not seen yet; and one that comes back is gone again before it is greeted.
+  const lost = await TestClient.connect(gateway, `${speaker}&resume=${epoch}:0::l2`);
+  lost.send({ type: "text", text: "1" });
+  lost.socket.close(4000);
+  await using back = await TestClient.connect(gateway, `${speaker}&resume=${epoch}:0::l2`);
+  back.send({ type: "text", text: "2" });
+  back.send({ type: "end" });
+  back.send({ type: "interrupt" });
+  const { heard, unheard_text } = await calm.next("interrupted");
+  const text = `${heard.text}${unheard_text}`;
+  expect(text.slice(-20)).toBe(`${letters.join("").slice(-18)}12`);
+  expect(text).toHaveLength(letters.length + 2);
+  expect(back.eventsOf("error")).toEqual([]);
+});
+
+it("who waits behind its old connection is told when the gateway closes, too", async () => {
+  await using upstream = await startFakeUpstream(speaking());
+  const gateway = await gatewayAt(upstream.url, RAISED, "test-key", slowClock());
+  const speaker = "/live/room?role=speaker&format=none&events=none";
+  await using half = await RawSocket.connect(`${gateway.wsUrl}${speaker}`);
+  half.send(Array.from({ length: 30_000 }, () => TOKEN));
+  await until("they wait", () => gateway.counters.messagesWaited > 100);
+  const back = await TestClient.connect(gateway, `${speaker}&resume=x:0::l1`);
+  back.send({ type: "ping" });
+  await gateway.close();
+  expect((await back.untilClosed()).code).toBe(ERRORS.draining.closeCode);
+  expect(back.events).toMatchObject([{ type: "error", code: "draining" }]);
+});
+
 it("who brings more than may wait is told and closed, and others are not", async () => {
   await using upstream = await startFakeUpstream(speaking());
   // The smallest bound there is: what two reads bring.

@@ -326,3 +326,72 @@ describe("the end of a connection", () => {
     expect(turns.waitingBytes).toBe(0);
   });
 });
+
+describe("a connection that follows on another", () => {
+  it("is ready once all of the other is handled and its end is told; what came meanwhile comes behind it", () => {
+    const { connect, said, round } = rig();
+    const [a, b] = [connect({ name: "a" }), connect({ name: "b" })];
+    bring(a, 12);
+    b.follow(a, () => said.push("b ready"));
+    bring(b, 3);
+    a.close(1006, { wantsRest: true });
+    round();
+    expect(said).toEqual(numbered("a", 1, 11));
+    round();
+    round();
+    expect(said).toEqual([...numbered("a", 1, 12), "a closed 1006", "b ready", ...numbered("b", 1, 3)]);
+    expect(b.isWaiting).toBe(false);
+  });
+
+  it("and has gone meanwhile: what it had said is handled, then its end; without a word it never was there", () => {
+    const { connect, said, round } = rig();
+    const [a, b, c] = [connect({ name: "a" }), connect({ name: "b" }), connect({ name: "c" })];
+    bring(a, 6);
+    b.follow(a, () => said.push("b ready"));
+    c.follow(a, () => said.push("c ready"));
+    bring(b, 2);
+    b.close(1006, { wantsRest: true });
+    c.close(1006, { wantsRest: true });
+    round();
+    round();
+    const ends = ["c closed 1006", "b1", "b2", "b closed 1006"];
+    expect(said).toEqual([...numbered("a", 1, 6), "b ready", ...ends]);
+  });
+
+  it("follows on one that follows itself", () => {
+    const { connect, said, round } = rig();
+    const [a, b, c] = [connect({ name: "a" }), connect({ name: "b" }), connect({ name: "c" })];
+    bring(a, 6);
+    b.follow(a, () => said.push("b ready"));
+    bring(b, 1);
+    c.follow(b, () => said.push("c ready"));
+    bring(c, 1);
+    b.close(1006, { wantsRest: true });
+    for (let i = 0; i < 3; i += 1) round();
+    expect(said).toEqual([...numbered("a", 1, 6), "b ready", "b1", "b closed 1006", "c ready", "c1"]);
+  });
+
+  it("and can't be: getting ready ends it", () => {
+    const { connect, said, round, turns } = rig();
+    const [a, b] = [connect({ name: "a" }), connect({ name: "b" })];
+    bring(a, 6);
+    b.follow(a, () => b.close(4429, { wantsRest: false }));
+    bring(b, 2);
+    round();
+    round();
+    expect(said).toEqual([...numbered("a", 1, 6), "b closed 4429"]);
+    expect(turns.waitingBytes).toBe(0);
+  });
+
+  it("has a bound, too", () => {
+    const { connect, said, turns } = rig({ maxInboxBytes: 20 });
+    const [a, b] = [connect({ name: "a" }), connect({ name: "b" })];
+    bring(a, 6);
+    b.follow(a, () => said.push("b ready"));
+    bring(b, 5);
+    expect(said.slice(-2)).toEqual(["b inbox_full", "b closed 4429"]);
+    turns.close();
+    expect(said.at(-1)).toBe("b closed 4429");
+    expect(turns.waitingBytes).toBe(0);
+  });
+});

@@ -1,0 +1,38 @@
+/**
+ * A speaker that comes back while messages of its connection before still wait for their turn: what it sends now belongs
+ * behind them, and so does its greeting, because only then it is known which of its texts are open.
+ */
+import type { ResumeToken } from "../session/listener-resume.ts";
+import type { Inbox } from "./inbox.ts";
+import type { SocketData } from "./uws-sink.ts";
+
+export class Returns {
+  /** Connections whose messages waited when it was looked at last; in the order in which that began. */
+  readonly #busy = new Set<SocketData>();
+
+  /** A message has come. */
+  note(data: SocketData): void {
+    if (data.inbox?.isWaiting) this.#busy.add(data);
+  }
+
+  forget(data: SocketData): void {
+    this.#busy.delete(data);
+  }
+
+  /** The inbox that a connection's own messages come behind; null: none waits. */
+  before({ sessionId }: SocketData, { listenerId }: ResumeToken): Inbox<SocketData> | null {
+    let found: Inbox<SocketData> | null = null;
+    for (const other of this.#busy) {
+      const { inbox, sink, member, takesUp } = other;
+      if (inbox?.isWaiting !== true) this.#busy.delete(other);
+      else if (other.sessionId === sessionId) {
+        // One that does not say who it was is the one that is away.
+        const isIt =
+          listenerId === null ? sink?.isClosed : member?.id === listenerId || takesUp === listenerId;
+        // Of several the last: it has come back before, and waits itself.
+        if (isIt) found = inbox;
+      }
+    }
+    return found;
+  }
+}
