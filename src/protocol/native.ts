@@ -23,6 +23,8 @@ import {
 /** Replacement rules of one utterance, and the length of each side. */
 const MAX_REPLACEMENTS = 256;
 const MAX_REPLACEMENT_CHARS = 200;
+/** What a text may hold: see text/check.ts. */
+const SPEAKABLE = /^(?:[\t\n\r]|[^\p{Cc}\p{Cs}])*$/u;
 
 const utteranceId = z
   .string()
@@ -55,11 +57,16 @@ const voiceOptions = {
   enable_logging: z.boolean().optional(),
 };
 
+/** Said in the middle of texts, which are refused with such characters of their own. */
+const replacementSide = z
+  .string()
+  .max(MAX_REPLACEMENT_CHARS)
+  .regex(SPEAKABLE, "it has half a surrogate pair or a control character, expected whole characters");
 export const replacements = z
   .array(
     z.object({
-      from: z.string().min(1).max(MAX_REPLACEMENT_CHARS),
-      to: z.string().max(MAX_REPLACEMENT_CHARS),
+      from: replacementSide.min(1),
+      to: replacementSide,
       ignore_case: z.boolean().optional(),
       whole_word: z.boolean().optional(),
     }),

@@ -37,6 +37,22 @@ describe("parseCommand()", () => {
     });
   });
 
+  it("refuses rules with what no text may hold: it would be said in the middle of one", () => {
+    const rule = (from: string, to: string) =>
+      JSON.stringify({ type: "speak", text: "a", replacements: [{ from, to }] });
+    for (const [bad, field] of [
+      [rule("a", "b\0"), "to"],
+      [rule("a", "\ud83d"), "to"],
+      [rule("\ude00", "b"), "from"],
+      [rule("\u0085", "b"), "from"],
+    ] as const) {
+      expect(() => parseCommand(bad)).toThrow(
+        expect.objectContaining({ code: "invalid_field", field: `replacements.0.${field}` }),
+      );
+    }
+    expect(parseCommand(rule("😀\n", "\t\r\n😀")).command.type).toBe("speak");
+  });
+
   it("answers any text with a command or a GatewayError, never with anything else", () => {
     const check = (text: string): void => {
       try {
