@@ -12,6 +12,7 @@ import { beginsWithHalf, divideHalf, findBadText } from "../text/check.ts";
 import type { Member } from "./member.ts";
 import type { Session } from "./session.ts";
 import { reconfigure } from "./settings.ts";
+import { warnOfEnd, warnOfHalf, warnOfMarkup } from "./text-warnings.ts";
 import { Utterance, type UtteranceOptions } from "./utterance.ts";
 
 /** Carries out a command of a connection. Throws; the caller answers with the error. */
@@ -195,9 +196,7 @@ function closeText(member: Member, command: { type: "flush" | "end"; utterance_i
   if (command.type === "flush") open.flush(member.session.nowMs());
   else {
     open.endText(member.session.nowMs());
-    warnOfHalf(member, open);
-    open.heldHalf = "";
-    warnOfMarkup(member, open);
+    warnOfEnd(member, open);
     member.openIds.delete(open.id);
     if (member.currentId === open.id) member.currentId = null;
   }
@@ -234,29 +233,6 @@ function acknowledge(member: Member, command: PlayedCommand): void {
     );
   }
   member.acknowledge(atMs, session.ackMoment());
-}
-
-/** Markup without its other half is spoken as it stands: the upstream decides what becomes of it. */
-function warnOfMarkup(member: Member, utterance: Utterance): void {
-  const names = utterance.unbalancedTags();
-  if (names.length === 0) return;
-  member.send({
-    type: "warning",
-    ...member.session.base(),
-    code: "unbalanced_markup",
-    message: `Text of ${utterance.id} has markup without its other half: ${names.join(", ")}`,
-  });
-}
-
-/** Half a character whose other half has not come: it is left out. */
-function warnOfHalf(member: Member, { id, heldHalf, text }: Utterance): void {
-  if (heldHalf === "") return;
-  member.send({
-    type: "warning",
-    ...member.session.base(),
-    code: "half_character",
-    message: `Text of ${id} has half a surrogate pair at index ${text.length}, which is left out`,
-  });
 }
 
 function configure(member: Member, command: ConfigureCommand): void {

@@ -105,6 +105,7 @@ export class Session {
       isListened,
       playheadTicks: () => this.#clock.playheadTicks,
       onTaken: (utterance) => this.speakers.tellRoom(utterance),
+      onIdled: (utterance) => this.speakers.idled(utterance),
       onOver: (utterance) => this.speakers.forget(utterance),
       onProgress: () => this.#clock.onProgress(),
     });

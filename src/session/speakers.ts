@@ -5,6 +5,7 @@ import type { SessionDeps } from "./ports.ts";
 import type { Session } from "./session.ts";
 import type { SessionClock } from "./session-clock.ts";
 import type { Speech } from "./speech.ts";
+import { warnOfEnd } from "./text-warnings.ts";
 import type { Utterance } from "./utterance.ts";
 
 /** A speaker that was told to pause goes on when this share of its credit is used up. */
@@ -66,6 +67,13 @@ export class Speakers {
       pending_chars: utterance.pendingChars,
       limit_chars,
     });
+  }
+
+  /** A text that nothing came of for long is taken to be complete: whoever was sending it is told what is missing in it. */
+  idled(utterance: Utterance): void {
+    for (const member of this.#options.members) {
+      if (member.openIds.delete(utterance.id)) warnOfEnd(member, utterance);
+    }
   }
 
   /** The utterance is over: nobody waits any more for room in it. */

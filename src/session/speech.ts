@@ -45,6 +45,8 @@ export interface SpeechOptions {
   readonly playheadTicks: () => number;
   /** There is room for more text of this utterance. */
   readonly onTaken: (utterance: Utterance) => void;
+  /** Its text was taken to be complete, because none came. */
+  readonly onIdled: (utterance: Utterance) => void;
   /** No more text is wanted for it. */
   readonly onOver: (utterance: Utterance) => void;
   /** An upstream has something new. */
@@ -96,6 +98,7 @@ export class Speech {
         this.openNext();
         options.onProgress();
       },
+      onIdled: options.onIdled,
       onSettled: options.onTaken,
     });
   }

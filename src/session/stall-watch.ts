@@ -29,6 +29,8 @@ export interface StallWatchOptions {
   readonly handMs: () => number;
   /** Something can be spoken now. */
   readonly onCut: () => void;
+  /** A text was taken to be complete. */
+  readonly onIdled: (utterance: Utterance) => void;
   /** Text that was held back is settled, and may have been taken out. */
   readonly onSettled: (utterance: Utterance) => void;
 }
@@ -84,6 +86,7 @@ export class StallWatch {
     const idleLeftMs = utterance.idleFromMs + this.#options.idleMs - nowMs;
     if (idleLeftMs <= 0) {
       utterance.endText(nowMs);
+      this.#options.onIdled(utterance);
       this.#options.onCut();
       return;
     }

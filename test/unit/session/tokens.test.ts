@@ -200,6 +200,17 @@ describe("tokens", () => {
     ]);
   });
 
+  it("tells what is missing in a text that a long silence ends, as where its speaker ends it", () => {
+    const rig = createRig({ textIdleMs: 2000 });
+    const { send, sink, member } = rig.join("format=ulaw_8000");
+    send({ type: "text", text: "<sub alias='x'>Fine \ud83d", voice_id: VOICE });
+    new Answering(rig).run(1000, 100);
+    expect(sink.eventsOf("warning")).toEqual([]);
+    new Answering(rig).run(2000, 100);
+    expect(sink.eventsOf("warning").map(({ code }) => code)).toEqual(["half_character", "unbalanced_markup"]);
+    expect(member.openIds.size).toBe(0);
+  });
+
   it("keeps half a surrogate pair for the next text over a flush and an empty one", () => {
     const rig = createRig(NO_STALLS);
     const { send, sink } = rig.join("format=ulaw_8000&offsets=cp");
