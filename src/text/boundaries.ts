@@ -80,6 +80,9 @@ export class BoundaryScanner {
   #lastSpoken: Kind = KIND.space;
   #unspacedEnd = 0;
   #isAfterMarker = false;
+  /** Ends of characters that make one picture with what must follow, the last of each: -1 = none. */
+  #joinerEnd = -1;
+  #flagHalfEnd = -1;
   /** Where the last `<` stood, and the last `</`. */
   #lessAt = -1;
   #closingAt = -1;
@@ -151,7 +154,7 @@ export class BoundaryScanner {
       if (rank !== null) return { rank, at: mark.at, spokenEnd: mark.spokenEnd, isParagraph: false };
     }
     const rank = this.#isAfterSpace ? this.#rankAfterSpace() : this.#rankInToken();
-    if (rank === null) return null;
+    if (rank === null || this.#joinerEnd === offset || this.#flagHalfEnd === offset) return null;
     return { rank, at: this.settledTo(offset), spokenEnd: this.#spokenEnd, isParagraph: this.#newlines > 1 };
   }
 
@@ -201,6 +204,7 @@ export class BoundaryScanner {
       // White space with a mark on it is one grapheme: no cut between them.
       if (this.#isAfterSpace) this.#mark = null;
       this.#isAfterSpace = false;
+      if (joinsPictures(codePoint)) this.#joinerEnd = index + unitsOf(codePoint);
     } else if (kind === KIND.space || kind === KIND.newline) {
       this.#space(kind);
     } else {
@@ -236,7 +240,7 @@ export class BoundaryScanner {
       LONE_DASH.test(this.#token) &&
       (this.#mark === null || !isSentenceMark(this.#mark))
     ) {
-      this.#mark = newMark("dash", "", false);
+      this.#mark = newMark("dash", "", null);
     }
   }
 
@@ -335,15 +339,18 @@ export class BoundaryScanner {
     if (this.#mark !== null && this.#mark.word !== null && (isSpoken(kind) || kind === KIND.quote)) {
       this.#mark.word = takeCharacter(this.#mark.word, codePoint);
     }
-    const isUnspaced = this.#lastSpoken === KIND.unspaced && this.#spokenEnd === index;
+    const behind = this.#spokenEnd === index ? this.#lastSpoken : null;
     if (isSpoken(kind)) {
       this.#spokenEnd = index + unitsOf(codePoint);
       this.#lastSpoken = kind;
+      if (kind === KIND.emoji && isFlagHalf(codePoint)) {
+        this.#flagHalfEnd = this.#flagHalfEnd === index ? -1 : this.#spokenEnd;
+      }
       if (kind === KIND.unspaced) this.#unspacedEnd = this.#spokenEnd;
     } else if (kind >= KIND.dot && kind <= KIND.ellipsis) {
-      this.#mark = markAfter(this.#mark, kind, this.#token, isUnspaced);
+      this.#mark = markAfter(this.#mark, kind, this.#token, behind);
     } else if (kind === KIND.close && this.#mark === null) {
-      this.#mark = newMark("clause", "", isUnspaced);
+      this.#mark = newMark("clause", "", behind);
     }
     this.#token = takeCharacter(this.#token, codePoint);
   }
@@ -351,6 +358,16 @@ export class BoundaryScanner {
   #emit(rank: BoundaryRank, at: number, spokenEnd = this.#spokenEnd): void {
     this.#report({ rank, at, spokenEnd, isParagraph: false });
   }
+}
+
+/** The joiner of pictures, and the letters of a flag's tag but for the one that ends it. */
+function joinsPictures(codePoint: number): boolean {
+  return codePoint === 0x200d || (codePoint >= 0xe0020 && codePoint < 0xe007f);
+}
+
+/** Two regional indicators are a flag. */
+function isFlagHalf(codePoint: number): boolean {
+  return codePoint >= 0x1f1e6 && codePoint <= 0x1f1ff;
 }
 
 function takeCharacter(token: string, codePoint: number): string {

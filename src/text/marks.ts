@@ -9,6 +9,8 @@ export interface Mark {
   readonly token: string;
   /** The mark follows a script without spaces: no space is needed behind it either. */
   readonly isUnspaced: boolean;
+  /** It stands right behind a digit. Of a long token, as texts without spaces are, only the beginning is known. */
+  readonly isAfterDigit: boolean;
   /** White space was seen behind it. */
   isSpaced: boolean;
   /** First character behind the white space; -1 = not seen yet. */
@@ -39,13 +41,16 @@ const MARKS: Partial<Record<Kind, Mark["kind"]>> = {
   [KIND.ellipsis]: "ellipsis",
 };
 
-export function newMark(kind: Mark["kind"], token: string, isUnspaced: boolean): Mark {
-  return { kind, token, isUnspaced, isSpaced: false, at: -1, spokenEnd: 0, word: null };
+/** `behind`: what the letter, digit or emoji right before it is; null = none stands there. */
+export function newMark(kind: Mark["kind"], token: string, behind: Kind | null): Mark {
+  const isUnspaced = behind === KIND.unspaced;
+  const isAfterDigit = behind === KIND.digit;
+  return { kind, token, isUnspaced, isAfterDigit, isSpaced: false, at: -1, spokenEnd: 0, word: null };
 }
 
 /** The mark that counts when one follows another: "..." is an ellipsis, "?!" and "?..." stay a stop. */
-export function markAfter(before: Mark | null, kind: Kind, token: string, isUnspaced: boolean): Mark {
-  const next = newMark(MARKS[kind] ?? "clause", token, isUnspaced);
+export function markAfter(before: Mark | null, kind: Kind, token: string, behind: Kind | null): Mark {
+  const next = newMark(MARKS[kind] ?? "clause", token, behind);
   if (before === null || !isSentenceMark(before)) return next;
   // "Yes. — No.": the dash opens what follows, and the sentence is still to be decided.
   if (before.isSpaced) return isSentenceMark(next) ? next : before;
@@ -91,7 +96,7 @@ export function rankAtEnd(mark: Mark): "sentence" | "clause" | null {
   if (mark.kind === "wideClause" || mark.kind === "dash" || mark.kind === "ellipsis") return "clause";
   if (mark.word !== null || (!mark.isSpaced && ADDRESS.test(mark.token))) return null;
   if (mark.kind === "stop") return "sentence";
-  if (!mark.isSpaced && /\p{N}$/u.test(mark.token)) return null;
+  if (!mark.isSpaced && mark.isAfterDigit) return null;
   if (mark.kind === "clause") return "clause";
   return stopMeaning(mark.token) === "end" ? "sentence" : null;
 }
