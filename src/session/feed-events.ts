@@ -121,7 +121,7 @@ export class FeedEvents {
   }
 
   /** The spoken text's own times, for receipts and for going on after a cut. */
-  noteSpoken(timed: TimedCharacters, best: Timing): void {
+  noteSpoken(timed: TimedCharacters): void {
     const utterance = this.#utterance;
     let start = timed.start;
     timed.characters.forEach((character, index) => {
@@ -136,7 +136,7 @@ export class FeedEvents {
       utterance.characters.push(time);
     });
     this.#visemes.noteCharacters(timed);
-    const timing = weaker(timed.timing, best);
+    const { timing } = timed;
     utterance.timing = utterance.timing === "none" ? timing : weaker(utterance.timing, timing);
   }
 
@@ -147,6 +147,7 @@ export class FeedEvents {
         end: word.end,
         startTicks: this.ticksAt(word.startSeconds),
         endTicks: this.ticksAt(word.endSeconds),
+        timing: word.timing,
       };
       this.#movable.add(time);
       this.words.note(time, word.timing);

@@ -7,7 +7,7 @@ import { type SoundFrames, SoundMeter } from "../audio/sound-meter.ts";
 import { WordScanner } from "../text/words.ts";
 import { ClientTimes } from "../timing/client-times.ts";
 import { SegmentTiming } from "../timing/segment-timing.ts";
-import type { TimedCharacters, TimedWord } from "../timing/timed.ts";
+import { type TimedCharacters, type TimedWord, weaker } from "../timing/timed.ts";
 import { WordTracker } from "../timing/word-tracker.ts";
 import type { SynthesisChunk } from "../upstream/types.ts";
 import type { FeedEvents } from "./feed-events.ts";
@@ -121,13 +121,16 @@ export class FeedTiming {
     this.#tell(timed, { isLast: false });
   }
 
-  #tell(timed: TimedCharacters | null, { isLast }: { readonly isLast: boolean }): void {
-    if (timed === null && !isLast) return;
-    const { segment } = this.#run;
+  #tell(given: TimedCharacters | null, { isLast }: { readonly isLast: boolean }): void {
+    if (given === null && !isLast) return;
+    const { segment, timing } = this.#run;
+    // What was kept at a cut is known no better than it was then.
+    const timed =
+      given === null || timing === "exact" ? given : { ...given, timing: weaker(given.timing, timing) };
     const normalized = this.#normalized?.settle(timed, isLast) ?? null;
     if (normalized !== null) this.#events.addNormalized(normalized, segment.start);
     const spoken = timed === null ? null : shifted(timed, segment.start);
-    if (spoken !== null) this.#events.noteSpoken(spoken, this.#run.timing);
+    if (spoken !== null) this.#events.noteSpoken(spoken);
     const characters = this.#clientTimes.characters(spoken, isLast);
     if (characters !== null) this.#events.addCharacters(characters);
     const words = timed === null ? [] : this.#words.push(timed);

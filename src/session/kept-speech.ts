@@ -4,6 +4,7 @@
  * asked for.
  */
 import type { Timing } from "../protocol/vocabulary.ts";
+import { weaker } from "../timing/timed.ts";
 import {
   type KeepCut,
   type KeptCut,
@@ -22,7 +23,7 @@ import { keptRunOf } from "./kept-run.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import { restOf } from "./rest-text.ts";
 import { isUntimedAt } from "./text-share.ts";
-import type { SpokenTime, Utterance } from "./utterance.ts";
+import type { SpokenTime, SpokenWord, Utterance } from "./utterance.ts";
 
 const LEAD_IN_TICKS = LEAD_IN_MS * TICKS_PER_MS;
 
@@ -45,7 +46,7 @@ function keepByWords(cut: OpenedCut): KeptSpeech | null {
 }
 
 /** `first`: of the words, the one in which it was cut. */
-function fromWord(cut: OpenedCut, words: readonly SpokenTime[], first: number): KeptSpeech | null {
+function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): KeptSpeech | null {
   const { utterance, feed, isFeedComplete, placed, haveTicks, segments, places } = cut;
   const begin = firstWithAudio(cut, words, first);
   const word = words[begin];
@@ -55,7 +56,7 @@ function fromWord(cut: OpenedCut, words: readonly SpokenTime[], first: number): 
   const last = isFeedComplete
     ? words.at(-1)
     : words.findLast((known) => known.endTicks <= haveTicks && places.before(known.end) === known.end);
-  const timing = timingOf(utterance);
+  const { timing } = word;
   if (last === undefined || last.start < word.start) {
     const spokenStart = places.before(word.start);
     const rest = withRest(cut, spokenStart);
@@ -87,7 +88,9 @@ function fromWord(cut: OpenedCut, words: readonly SpokenTime[], first: number): 
     inputsBefore: utterance.inputsBefore(word.start),
     fromTicks: audio.startTicks,
     text: utterance.spoken.spoken,
-    timing,
+    timing: words
+      .filter(({ start, end }) => start >= word.start && end <= spokenEnd)
+      .reduce<Timing>((weakest, kept) => weaker(weakest, kept.timing), timing),
   });
   const behind = rest === null ? keepBehind(cut) : [];
   return {

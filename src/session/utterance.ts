@@ -37,6 +37,11 @@ export interface SpokenTime extends Stretch {
   readonly end: number;
 }
 
+export interface SpokenWord extends SpokenTime {
+  /** How its times are known. */
+  readonly timing: Timing;
+}
+
 /** A character after the upstream's normalization. */
 export interface NormalizedTime extends Stretch {
   /** Offset in the spoken text of the character in which it is spoken. */
@@ -101,7 +106,7 @@ export class Utterance {
   #resumedRuns: readonly KeptRun[] = [];
   /** Characters and words of what is being heard, rising; those long heard are forgotten. */
   characters: SpokenTime[] = [];
-  words: SpokenTime[] = [];
+  words: SpokenWord[] = [];
   /** Segments whose audio was pushed, or is: where each stands; rising. */
   places: SegmentPlace[] = [];
   /** Of what is being heard, as far as somebody wants to know; by their times. */

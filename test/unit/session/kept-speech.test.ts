@@ -56,6 +56,7 @@ function cutAt(cutMs: number, wordMs = 300) {
       end: bounds[at + 1] ?? 0,
       startTicks: times[at] ?? 0,
       endTicks: times[at + 1] ?? 0,
+      timing: "exact" as const,
     };
     utterance.words.push(word);
     utterance.characters.push({ ...word });
@@ -155,7 +156,16 @@ describe("keepSpeech() of Opus without times", () => {
     recent.push(0, slice);
     const edgeTicks = slice.ticks;
     const cutTicks = 500 * TICKS_PER_MS;
-    const cut = { utterance, cutTicks, edgeTicks, recent, feed: null, coming: null, behind: [], nowMs: 0 };
+    const cut = {
+      utterance,
+      cutTicks,
+      edgeTicks,
+      recent,
+      feed: null,
+      coming: null,
+      behind: [],
+      nowMs: 0,
+    };
     const kept = keepSpeech(cut)?.speech();
     expect(kept).toMatchObject({ spokenStart: 6, rest: [], timing: "estimated" });
     expect(kept?.boundMs).toBeGreaterThan(0);
@@ -185,7 +195,13 @@ describe("keepSpeech() of what was not pushed", () => {
     utterance.startTicks = 0;
     if (untimed === 0) {
       utterance.timing = "exact";
-      utterance.words.push({ start: 0, end: 19, startTicks: 0, endTicks: 500 * TICKS_PER_MS });
+      utterance.words.push({
+        start: 0,
+        end: 19,
+        startTicks: 0,
+        endTicks: 500 * TICKS_PER_MS,
+        timing: "exact",
+      });
       utterance.characters.push({ start: 0, end: 19, startTicks: 0, endTicks: 500 * TICKS_PER_MS });
     } else utterance.places.push({ start: 0, end: 19, startTicks: 0, endTicks: 500 * TICKS_PER_MS });
     const memory = new Uint8Array(4000).fill(0x20);
