@@ -41,14 +41,15 @@ interface Told {
   readonly edgeTicks: number;
   readonly nextTicks: number | null;
   readonly isResumable: boolean;
-  /** Of the segment that was being pushed. */
+  /** Of its segment that was being pushed. */
   readonly coming: ComingAudio | null;
 }
 
 export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
   const { speech, audience, targets } = cut;
   const firstTicks = Math.min(...targets.map((target) => target.startTicks ?? Number.POSITIVE_INFINITY));
-  const { edgeTicks, coming } = speech;
+  const { edgeTicks } = speech;
+  const coming = new Map(targets.map((target) => [target, speech.comingOf(target)]));
   // The one that is heard can go on later; of those behind it nothing was heard, and their text is told.
   const heardOne = targets.find((target) => target.startTicks !== null);
   const keptOne = heardOne ?? targets.find((target) => target.isResumed);
@@ -76,7 +77,7 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
     tellCut(target, cut, {
       edgeTicks,
       nextTicks,
-      coming,
+      coming: coming.get(target) ?? null,
       isResumable: isResumable && target === keptOne,
     }),
   );

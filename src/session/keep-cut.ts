@@ -2,7 +2,7 @@
 import type { Timing } from "../protocol/vocabulary.ts";
 import type { Segment } from "../text/segmenter.ts";
 import type { SynthesisChunk } from "../upstream/types.ts";
-import { placeBehind } from "./kept-audio.ts";
+import { cutOut, placeBehind } from "./kept-audio.ts";
 import { KeptRun } from "./kept-run.ts";
 import type { PlacedSlice, RecentAudio } from "./recent-audio.ts";
 import { restOf } from "./rest-text.ts";
@@ -11,7 +11,8 @@ import type { SegmentFeed } from "./segment-feed.ts";
 import type { TimedSegment } from "./segment-queue.ts";
 import type { Run } from "./segment-run.ts";
 import { newTimes } from "./segment-times.ts";
-import type { ComingAudio } from "./text-share.ts";
+import { SoundFinder } from "./sound-finder.ts";
+import type { ComingAudio, SegmentPlace } from "./text-share.ts";
 import type { Utterance } from "./utterance.ts";
 
 /** Before the first word, where nothing else is spoken: its first consonant; ms. */
@@ -27,6 +28,8 @@ export interface KeepCut {
   readonly recent: RecentAudio;
   /** The one that is being pushed, if it is this utterance's. */
   readonly feed: SegmentFeed | null;
+  /** Text of which no more came, because the utterance has failed: what of its audio came was pushed. */
+  readonly failed: readonly Segment[];
   /** The audio that had come of that. */
   readonly coming: ComingAudio | null;
   /** What was asked for behind it; what has come of that is taken from it. */
@@ -58,20 +61,25 @@ export interface KeptCut {
 }
 
 /** A cut with all that is taken from the feed for it. */
-export interface OpenedCut extends KeepCut {
-  readonly isFeedComplete: boolean;
+export interface OpenedCut extends Omit<KeepCut, "feed" | "failed"> {
+  /** The one that is being pushed, or in which the utterance has failed. */
+  readonly open: Segment | null;
+  /** All audio of that has come. */
+  readonly isOpenComplete: boolean;
   /** Its own audio, pushed or not, rising. */
   readonly placed: readonly PlacedSlice[];
   /** Where that ends. */
   readonly haveTicks: number;
-  /** The text asked for behind the feed. */
+  /** The text asked for behind it. */
   readonly segments: readonly Segment[];
   readonly places: RestartPlaces;
 }
 
-export function openCut(cut: KeepCut): OpenedCut {
-  const { utterance, feed, edgeTicks } = cut;
-  const isFeedComplete = feed === null || feed.isWhole;
+export function openCut({ feed, failed, ...cut }: KeepCut): OpenedCut {
+  const { utterance, edgeTicks } = cut;
+  const [lost = null, ...behindLost] = failed;
+  const open = feed?.segment ?? lost;
+  const isOpenComplete = feed === null ? lost === null : feed.isWhole;
   const slices = feed?.takeRest() ?? [];
   // Others may have been pushed right before it and right behind.
   const startTicks = utterance.startTicks ?? 0;
@@ -80,12 +88,13 @@ export function openCut(cut: KeepCut): OpenedCut {
     .filter((recent) => recent.startTicks >= startTicks && recent.startTicks < edgeTicks);
   const placed = [...own, ...placeBehind(slices, edgeTicks)];
   const haveTicks = placed.reduce((end, { startTicks, slice }) => Math.max(end, startTicks + slice.ticks), 0);
-  const segments = cut.behind.map(({ segment: { text, start, end } }) => ({ text, start, end }));
-  return { ...cut, isFeedComplete, placed, haveTicks, segments, places: new RestartPlaces(utterance) };
+  const asked = cut.behind.map(({ segment }) => segment);
+  const segments = [...behindLost, ...asked].map(({ text, start, end }) => ({ text, start, end }));
+  return { ...cut, open, isOpenComplete, placed, haveTicks, segments, places: new RestartPlaces(utterance) };
 }
 
 /** Answers that stand behind and have come whole, the first ones in a row; what is left has to be asked for again. */
-export function keepBehind(cut: KeepCut): KeptRun[] {
+export function keepBehind(cut: OpenedCut): KeptRun[] {
   const kept: KeptRun[] = [];
   for (const run of cut.behind) {
     if (!run.isComplete || run.error !== null || run.waitingBytes > MAX_KEPT_BYTES) break;
@@ -102,13 +111,20 @@ export function keepBehind(cut: KeepCut): KeptRun[] {
 }
 
 /** Text that is said from kept audio: it has arrived and is cut now. */
-export function timedAt({ utterance, nowMs }: KeepCut, { text, start, end }: Segment): TimedSegment {
+export function timedAt({ utterance, nowMs }: OpenedCut, { text, start, end }: Segment): TimedSegment {
   const times = newTimes(utterance.spoken.clientRange(start, end), { arrivedMs: nowMs, cutMs: nowMs });
   return { text, start, end, times };
 }
 
 /** The text of the segment that was being spoken from `spokenStart` on, then the segments behind it. */
-export function withRest({ feed, utterance, segments }: OpenedCut, spokenStart: number): Segment[] {
-  const rest = feed === null ? null : restOf(utterance, feed.segment, spokenStart);
+export function withRest({ open, utterance, segments }: OpenedCut, spokenStart: number): Segment[] {
+  const rest = open === null ? null : restOf(utterance, open, spokenStart);
   return rest === null ? [...segments] : [rest, ...segments];
+}
+
+/** Whether anything of the segment sounds behind the cut. Compressed audio is taken for sound. */
+export function soundsBehind({ utterance, cutTicks, placed }: OpenedCut, place: SegmentPlace): boolean {
+  const untilTicks = place.endTicks ?? Number.POSITIVE_INFINITY;
+  const audio = cutOut(placed, { fromTicks: cutTicks, untilTicks });
+  return audio !== null && new SoundFinder(utterance.sourceFormat).push(audio.bytes) !== null;
 }

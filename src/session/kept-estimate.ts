@@ -20,6 +20,7 @@ import {
   LEAD_IN_MS,
   MAX_KEPT_BYTES,
   type OpenedCut,
+  soundsBehind,
   timedAt,
   withRest,
 } from "./keep-cut.ts";
@@ -28,7 +29,6 @@ import { type KeptRun, keptRunOf } from "./kept-run.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { PlacedSlice } from "./recent-audio.ts";
 import { isSaid } from "./rest-text.ts";
-import { SoundFinder } from "./sound-finder.ts";
 import {
   placeAt,
   type SegmentPlace,
@@ -64,13 +64,13 @@ interface Restart {
 
 /** null where it can't go on: the audio is gone, or nothing is left to say. */
 export function keepByEstimate(opened: OpenedCut, speech: UntimedSpeech): KeptCut | null {
-  const { utterance, isFeedComplete, cutTicks } = opened;
+  const { utterance, isOpenComplete, cutTicks } = opened;
   const place = placeAt(speech.places, cutTicks);
   if (place === undefined) return null;
   const cut = { ...opened, placed: ownCopies(opened) };
-  const behind = isFeedComplete ? keepBehind(cut) : [];
+  const behind = isOpenComplete ? keepBehind(cut) : [];
   const at = { speech, place, behind };
-  const isOpen = !isFeedComplete && place === speech.places.at(-1);
+  const isOpen = !isOpenComplete && place === speech.places.at(-1);
   const asGuessed = isOpen ? askedAnew(cut, at) : fromAudio(cut, at, wordsByShare(cut, at));
   const isLeft = ({ runs, rest }: Kept): boolean => runs.length + rest.length > 0 || !utterance.isExhausted;
   if (asGuessed === null || !isLeft(asGuessed)) return null;
@@ -123,11 +123,11 @@ function askedAnew(cut: OpenedCut, { speech, place }: UntimedCut): Kept {
 /** All audio of the segment is here. */
 function fromAudio(cut: OpenedCut, at: UntimedCut, times: readonly HeardWord[]): Kept | null {
   const { speech, place, behind } = at;
-  const { utterance, feed, isFeedComplete, cutTicks, placed, segments } = cut;
+  const { utterance, open, isOpenComplete, cutTicks, placed, segments } = cut;
   const haveFromTicks = placed[0]?.startTicks ?? Number.POSITIVE_INFINITY;
   const last = speech.places.at(-1) ?? place;
-  const untilTicks = isFeedComplete ? cut.haveTicks : last.startTicks;
-  const spokenEnd = isFeedComplete ? (feed?.segment.end ?? last.end) : last.start;
+  const untilTicks = isOpenComplete ? cut.haveTicks : last.startTicks;
+  const spokenEnd = isOpenComplete ? (open?.end ?? last.end) : last.start;
   const restart = findRestart(cut, place, placedWords(cut, at, times));
   const { spokenStart } = restart;
   const fromTicks = Math.max(restart.fromTicks, Math.min(haveFromTicks, cutTicks));
@@ -155,7 +155,7 @@ function fromAudio(cut: OpenedCut, at: UntimedCut, times: readonly HeardWord[]):
     runs: run === null ? behind : [run, ...behind],
     spokenStart,
     fromTicks: audio?.startTicks ?? cutTicks,
-    rest: isFeedComplete ? segments.slice(behind.length) : withRest(cut, last.start),
+    rest: isOpenComplete ? segments.slice(behind.length) : withRest(cut, last.start),
     timing: "estimated",
   };
 }
@@ -282,13 +282,6 @@ function silencesBefore(
       .filter(({ startTicks }) => startTicks <= cutTicks);
   const seconds = (untilTicks - audio.startTicks) / TICKS_PER_SECOND;
   return { pauses: onTimeline(pauses.within(0, seconds)), silences: onTimeline(found) };
-}
-
-/** Whether anything of the segment sounds behind the cut. Compressed audio is taken for sound. */
-function soundsBehind({ utterance, cutTicks, placed }: OpenedCut, place: SegmentPlace): boolean {
-  const untilTicks = place.endTicks ?? Number.POSITIVE_INFINITY;
-  const audio = cutOut(placed, { fromTicks: cutTicks, untilTicks });
-  return audio !== null && new SoundFinder(utterance.sourceFormat).push(audio.bytes) !== null;
 }
 
 function leadIn({ startTicks, endTicks }: Silence): number {

@@ -14,6 +14,7 @@ import {
   MAX_KEPT_BYTES,
   type OpenedCut,
   openCut,
+  soundsBehind,
   timedAt,
   withRest,
 } from "./keep-cut.ts";
@@ -22,7 +23,7 @@ import { keepByEstimate } from "./kept-estimate.ts";
 import { keptRunOf } from "./kept-run.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import { restOf } from "./rest-text.ts";
-import { isUntimedAt } from "./text-share.ts";
+import { isUntimedAt, placeAt } from "./text-share.ts";
 import type { SpokenTime, SpokenWord, Utterance } from "./utterance.ts";
 
 const LEAD_IN_TICKS = LEAD_IN_MS * TICKS_PER_MS;
@@ -42,18 +43,29 @@ function keepByWords(cut: OpenedCut): KeptSpeech | null {
   const words = [...utterance.words].sort((a, b) => a.startTicks - b.startTicks);
   if (words.length === 0) return beforeFirstWord(cut);
   const first = words.findIndex((word) => word.endTicks > cutTicks);
-  return first < 0 ? afterLastWord(cut, words) : fromWord(cut, words, first);
+  if (first >= 0) return fromWord(cut, words, first);
+  return isLastWordHeard(cut, words) ? afterLastWord(cut, words) : fromWord(cut, words, words.length - 1);
+}
+
+/** By its times it was; where these are an estimate and something sounds yet, that is the last word. */
+function isLastWordHeard(cut: OpenedCut, words: readonly SpokenWord[]): boolean {
+  const last = words.at(-1);
+  const place = placeAt(cut.utterance.places, last?.startTicks ?? 0);
+  if (last?.timing !== "estimated" || place === undefined) return true;
+  // Of a piece of which more is to come, all from its last word on is asked for anew anyway.
+  const endTicks = place.endTicks ?? (cut.isOpenComplete ? cut.haveTicks : 0);
+  return cut.cutTicks >= endTicks || !soundsBehind(cut, place);
 }
 
 /** `first`: of the words, the one in which it was cut. */
 function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): KeptSpeech | null {
-  const { utterance, feed, isFeedComplete, placed, haveTicks, segments, places } = cut;
+  const { utterance, open, isOpenComplete, placed, haveTicks, segments, places } = cut;
   const begin = firstWithAudio(cut, words, first);
   const word = words[begin];
   if (word === undefined) return null;
   const fromTicks = fromTicksOf(cut, words, begin);
   // The rest is asked for from where the client's text can be divided: a replacement as one.
-  const last = isFeedComplete
+  const last = isOpenComplete
     ? words.at(-1)
     : words.findLast((known) => known.endTicks <= haveTicks && places.before(known.end) === known.end);
   const { timing } = word;
@@ -63,10 +75,10 @@ function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): 
     return { utterance, runs: [], spokenStart, fromTicks, rest, timing, boundMs: null };
   }
   if ((placed[0]?.startTicks ?? Number.POSITIVE_INFINITY) > fromTicks) return null;
-  const feedEnd = feed?.segment.end ?? segments[0]?.start ?? utterance.characters.at(-1)?.end ?? last.end;
-  const rest = isFeedComplete || feed === null ? null : restOf(utterance, feed.segment, last.end);
+  const openEnd = open?.end ?? segments[0]?.start ?? utterance.characters.at(-1)?.end ?? last.end;
+  const rest = isOpenComplete || open === null ? null : restOf(utterance, open, last.end);
   // Punctuation behind the last word that has come is nothing to ask for: it goes with what is kept, or nobody tells it.
-  const spokenEnd = rest?.start ?? feedEnd;
+  const spokenEnd = rest?.start ?? openEnd;
   const characters = utterance.characters.filter((time) => time.start >= word.start && time.end <= spokenEnd);
   // With the audio of that: times that reach behind their audio would be taken for those of another pace.
   const heldTicks = Math.max(last.endTicks, characters.at(-1)?.endTicks ?? 0);
@@ -128,8 +140,8 @@ function fromTicksOf({ utterance }: OpenedCut, words: readonly SpokenTime[], ind
 
 /** Not even one word has come whole: it is asked for again. */
 function beforeFirstWord(cut: OpenedCut): KeptSpeech | null {
-  const { utterance, feed, cutTicks } = cut;
-  const spokenStart = feed?.segment.start;
+  const { utterance, open, cutTicks } = cut;
+  const spokenStart = open?.start;
   if (spokenStart === undefined) return null;
   const rest = withRest(cut, spokenStart);
   if (rest.length === 0 && utterance.isExhausted) return null;
@@ -139,10 +151,10 @@ function beforeFirstWord(cut: OpenedCut): KeptSpeech | null {
 
 /** All words that are known were heard: only text that was not asked for or has not come is left. */
 function afterLastWord(cut: OpenedCut, words: readonly SpokenTime[]): KeptSpeech | null {
-  const { utterance, isFeedComplete } = cut;
+  const { utterance, isOpenComplete } = cut;
   const end = cut.places.before(words.at(-1)?.end ?? 0);
-  const runs = isFeedComplete ? keepBehind(cut) : [];
-  const rest = isFeedComplete ? cut.segments.slice(runs.length) : withRest(cut, end);
+  const runs = isOpenComplete ? keepBehind(cut) : [];
+  const rest = isOpenComplete ? cut.segments.slice(runs.length) : withRest(cut, end);
   if (runs.length + rest.length === 0 && utterance.isExhausted) return null;
   const spokenStart = runs[0]?.segment.start ?? rest[0]?.start ?? end;
   const timing = timingOf(utterance);

@@ -6,6 +6,7 @@
  *   #played  [pushed, ...]                         all audio pushed, the playhead has not passed their end
  */
 import { type GatewayError, toGatewayError } from "../errors.ts";
+import type { Segment } from "../text/segmenter.ts";
 import type { Audience } from "./audience.ts";
 import type { EventWriter } from "./event-writer.ts";
 import type { KeptCut, KeptSpeech } from "./keep-cut.ts";
@@ -17,6 +18,7 @@ import { TICKS_PER_MS } from "./playhead.ts";
 import type { SessionDeps } from "./ports.ts";
 import { Requests } from "./requests.ts";
 import { SegmentFeed } from "./segment-feed.ts";
+import type { Run } from "./segment-run.ts";
 import { StallWatch } from "./stall-watch.ts";
 import { takeUp, tellTakenUp } from "./taking-up.ts";
 import type { ComingAudio } from "./text-share.ts";
@@ -122,9 +124,9 @@ export class Speech {
   get unsent(): UnsentSegments {
     return this.#edge.unsent;
   }
-  /** Of the segment that is being pushed: the audio that has come of it. */
-  get coming(): ComingAudio | null {
-    return this.#requests.coming;
+  /** Of the utterance's segment that is being pushed: the audio that has come of it. */
+  comingOf(utterance: Utterance): ComingAudio | null {
+    return this.#requests.first?.utterance === utterance ? this.#requests.coming : null;
   }
   /** Utterances that are not over for the listener. */
   get unplayed(): Utterance[] {
@@ -241,7 +243,8 @@ export class Speech {
       edgeTicks: utterance.endTicks ?? this.edgeTicks,
       recent: this.#edge.recent,
       feed,
-      coming: this.coming,
+      failed: utterance.failed,
+      coming: this.comingOf(utterance),
       behind: [...this.#requests.runsOf(utterance), ...utterance.keptRuns].filter((run) => run !== feed?.run),
       nowMs: this.#options.deps.clock.nowMs(),
     });
@@ -360,6 +363,8 @@ export class Speech {
       { utterance: utterance.id, code: error.code, detail: error.message },
       "Utterance failed",
     );
+    // What came of it may still be heard: where that is cut, `resume` asks for the rest again.
+    utterance.failed = this.#requests.runsOf(utterance).map((run) => this.#segmentOf(run));
     this.#abortRuns(utterance);
     writeError(this.#options.writer, { utterance, error, atTicks: this.edgeTicks });
     this.#finishUtterance(utterance, error);
@@ -373,6 +378,11 @@ export class Speech {
     utterance.endText(this.#options.deps.clock.nowMs());
     this.#edge.endUtterance(utterance);
     this.#played.add(utterance, error);
+  }
+
+  /** Of one that broke off and was taken up, without the rest, which is a segment of its own. */
+  #segmentOf(run: Run): Segment {
+    return this.#feed?.run === run ? this.#feed.segment : run.segment;
   }
 
   #abortRuns(utterance: Utterance): void {

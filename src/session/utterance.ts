@@ -114,6 +114,8 @@ export class Utterance {
   voices: VoiceStretch[] = [];
   cues: CueTracks | null = null;
   timing: Timing | "none" = "none";
+  /** Text of which no more comes because a request for it has failed. */
+  failed: readonly Segment[] = [];
   charactersSpoken = 0;
   /** Of all requests made for it, also those that were aborted and made again; null: the upstream has told of none. */
   charactersBilled: number | null = null;
@@ -356,6 +358,7 @@ export class Utterance {
     this.startTicks = null;
     this.endTicks = null;
     this.padTicks = 0;
+    this.failed = [];
     this.places = [];
     this.normalized = [];
     this.voices = [];

@@ -84,6 +84,7 @@ function cutAt(cutMs: number, wordMs = 300) {
     edgeTicks,
     recent,
     feed: null,
+    failed: [],
     coming: null,
     behind: [],
     nowMs: 0,
@@ -162,6 +163,7 @@ describe("keepSpeech() of Opus without times", () => {
       edgeTicks,
       recent,
       feed: null,
+      failed: [],
       coming: null,
       behind: [],
       nowMs: 0,
@@ -219,6 +221,7 @@ describe("keepSpeech() of what was not pushed", () => {
       cutTicks: 0,
       edgeTicks: untimed === 0 ? 500 * TICKS_PER_MS : 0,
       recent,
+      failed: [],
       feed:
         untimed === 0
           ? null
