@@ -210,7 +210,7 @@ function choice<const T extends string>(
 }
 
 function invalid(field: string, rest: string): GatewayError {
-  return new GatewayError("invalid_field", `Query ${field} is ${rest}`, { field });
+  return new GatewayError("invalid_field", `Setting ${field} is ${rest}`, { field });
 }
 
 function quoted(value: string): string {
