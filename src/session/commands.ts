@@ -172,6 +172,13 @@ function findOpen(member: Member, id: string | undefined): Utterance | null {
     );
   }
   const named = member.session.queue.findAny(id);
+  if (named !== undefined && named.failed !== null) {
+    throw new GatewayError(
+      "utterance_over",
+      `Utterance ${id} has failed: its text is dropped, expected a new utterance_id`,
+      { field: "utterance_id" },
+    );
+  }
   if (named?.isTextEnded) {
     throw new GatewayError(
       "text_after_end",

@@ -6,8 +6,7 @@ import type { EventWriter } from "./event-writer.ts";
 import type { KeptUtterance } from "./kept-utterance.ts";
 import type { ListenersHeard } from "./listeners-heard.ts";
 import type { SessionDeps } from "./ports.ts";
-import { type Cut, type HeardPlace, type Receipt, receiptOf } from "./receipts.ts";
-import { RestartPlaces } from "./restart-places.ts";
+import { cutOf, type HeardPlace, type Receipt, receiptOf } from "./receipts.ts";
 import type { Speech } from "./speech.ts";
 import type { ComingAudio } from "./text-share.ts";
 import type { Utterance } from "./utterance.ts";
@@ -104,17 +103,7 @@ function tellCut(utterance: Utterance, cut: Interruption, told: Told): Interrupt
   const { startTicks } = utterance;
   // Never behind the frames: what is told there would wait for audio that is not to come.
   const atTicks = Math.min(Math.max(place.ticks, startTicks ?? 0), told.nextTicks ?? told.edgeTicks);
-  const places = new RestartPlaces(utterance);
-  const facts: Cut = {
-    text: utterance.text,
-    characters: utterance.characters,
-    clientEnd: (spoken) => utterance.spoken.clientHeardEnd(spoken),
-    startTicks,
-    placeBefore: (spoken) => places.before(spoken),
-    heardBeforeTicks: utterance.heardBeforeTicks,
-    resumedStart: utterance.resumedStart,
-    untimed: { spoken: utterance.spoken.spoken, places: utterance.places, coming: told.coming },
-  };
+  const facts = cutOf(utterance, told.coming);
   const edgeTicks = utterance.endTicks ?? told.edgeTicks;
   const heardAt = (heard: HeardPlace): Receipt =>
     startTicks === null

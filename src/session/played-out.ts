@@ -3,6 +3,7 @@ import type { GatewayError } from "../errors.ts";
 import type { EventWriter } from "./event-writer.ts";
 import type { Marks } from "./marks.ts";
 import type { SessionDeps } from "./ports.ts";
+import { cutOf, receiptOf } from "./receipts.ts";
 import type { Utterance } from "./utterance.ts";
 import { writeFinished } from "./utterance-events.ts";
 
@@ -66,8 +67,14 @@ export class PlayedOut {
       outcome: error === null ? "done" : "failed",
       atTicks,
       error,
-      heardEnd: utterance.spokenClientEnd,
+      heardEnd: error === null ? utterance.text.length : heardEndOf(utterance, atTicks),
     });
     for (const name of utterance.marks) marks.note(name, atTicks);
   }
+}
+
+/** Of what failed: no more comes behind what was heard. */
+function heardEndOf(utterance: Utterance, atTicks: number): number {
+  const place = { ticks: atTicks, source: "estimate", boundMs: 0 } as const;
+  return receiptOf(cutOf(utterance, null), place).end;
 }

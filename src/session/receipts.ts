@@ -2,7 +2,9 @@
 import type { Heard } from "../protocol/events.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
-import { placeAt, spokenEndAt, type UntimedSpeech } from "./text-share.ts";
+import { RestartPlaces } from "./restart-places.ts";
+import { type ComingAudio, placeAt, spokenEndAt, type UntimedSpeech } from "./text-share.ts";
+import type { Utterance } from "./utterance.ts";
 
 /** A character of the spoken text: its end, and when it was over. */
 interface HeardCharacter {
@@ -25,6 +27,21 @@ export interface Cut {
   readonly resumedStart: number;
   /** Used to estimate where nothing was timed. */
   readonly untimed: UntimedSpeech;
+}
+
+/** `coming`: what has come of its segment that is being pushed; null: nothing more is to come. */
+export function cutOf(utterance: Utterance, coming: ComingAudio | null): Cut {
+  const places = new RestartPlaces(utterance);
+  return {
+    text: utterance.text,
+    characters: utterance.characters,
+    clientEnd: (spoken) => utterance.spoken.clientHeardEnd(spoken),
+    startTicks: utterance.startTicks,
+    placeBefore: (spoken) => places.before(spoken),
+    heardBeforeTicks: utterance.heardBeforeTicks,
+    resumedStart: utterance.resumedStart,
+    untimed: { spoken: utterance.spoken.spoken, places: utterance.places, coming },
+  };
 }
 
 /** Where a listener was when the cut came, and how that is known. */

@@ -243,7 +243,7 @@ export class Speech {
       edgeTicks: utterance.endTicks ?? this.edgeTicks,
       recent: this.#edge.recent,
       feed,
-      failed: utterance.failed,
+      failed: utterance.failed ?? [],
       coming: this.comingOf(utterance),
       behind: [...this.#requests.runsOf(utterance), ...utterance.keptRuns].filter((run) => run !== feed?.run),
       nowMs: this.#options.deps.clock.nowMs(),

@@ -114,8 +114,8 @@ export class Utterance {
   voices: VoiceStretch[] = [];
   cues: CueTracks | null = null;
   timing: Timing | "none" = "none";
-  /** Text of which no more comes because a request for it has failed. */
-  failed: readonly Segment[] = [];
+  /** Text of which no more comes because a request for it has failed; null: none has. */
+  failed: readonly Segment[] | null = null;
   charactersSpoken = 0;
   /** Of all requests made for it, also those that were aborted and made again; null: the upstream has told of none. */
   charactersBilled: number | null = null;
@@ -306,13 +306,6 @@ export class Utterance {
       : this.template.options.model_id;
   }
 
-  /** Client's text that was spoken up to the end of its audio. */
-  get spokenClientEnd(): number {
-    const endTicks = this.endTicks ?? 0;
-    const last = this.characters.findLast((character) => character.endTicks <= endTicks);
-    return this.#text.clientEnd(last?.end ?? 0);
-  }
-
   /** Forgets what was heard before `ticks`, but for what a cut there needs. */
   forgetBefore(ticks: number): void {
     if ((this.characters[256]?.endTicks ?? Number.POSITIVE_INFINITY) < ticks) {
@@ -358,7 +351,7 @@ export class Utterance {
     this.startTicks = null;
     this.endTicks = null;
     this.padTicks = 0;
-    this.failed = [];
+    this.failed = null;
     this.places = [];
     this.normalized = [];
     this.voices = [];
