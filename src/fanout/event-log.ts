@@ -28,6 +28,9 @@ export class EventLog {
   /** Index of `#entries[0]`. */
   #first = 0;
   #lastSeq = 0;
+  /** The furthest place of what was written and still stands. */
+  #furthestTicks = 0;
+  #lastBack = -1;
 
   /** `maxEntries`: bound; a listener further behind than this has lost events and must be closed. */
   constructor(maxEntries: number) {
@@ -42,7 +45,14 @@ export class EventLog {
     return this.#first + this.#entries.length;
   }
 
+  /** The last entry that belongs before one that was written earlier: what happens now, while audio is made ahead. */
+  get lastBack(): number {
+    return this.#lastBack;
+  }
+
   append(entry: LogEntry): void {
+    if (entry.positionTicks < this.#furthestTicks) this.#lastBack = this.next;
+    else this.#furthestTicks = entry.positionTicks;
     this.#entries.push(entry);
     this.#lastSeq = entry.seq;
     // Dropping one at a time from the front of an array is linear: wait until a quarter more has gathered.
@@ -68,7 +78,11 @@ export class EventLog {
 
   /** Marks the unsent future of these utterances as untrue. */
   withdraw(isUntrue: (entry: LogEntry) => boolean): void {
-    for (const entry of this.#entries) if (isUntrue(entry)) entry.isWithdrawn = true;
+    this.#furthestTicks = 0;
+    for (const entry of this.#entries) {
+      if (isUntrue(entry)) entry.isWithdrawn = true;
+      if (!entry.isWithdrawn) this.#furthestTicks = Math.max(this.#furthestTicks, entry.positionTicks);
+    }
   }
 
   /** The first entry that `isWanted`, or the end. */

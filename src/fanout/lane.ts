@@ -290,7 +290,13 @@ export class Lane {
     for (;;) {
       const bytes = this.#dueFrame(frame, limitTicks, stop.frame);
       const entry = event < stop.event ? this.#log.entry(event) : undefined;
-      if (entry !== undefined && this.#isDueEvent(entry, frame, bytes !== undefined, limitTicks)) {
+      const isFrameDue = bytes !== undefined;
+      if (
+        entry !== undefined &&
+        (this.#isDueEvent(entry, frame, isFrameDue, limitTicks) ||
+          (event < this.#log.lastBack &&
+            this.#hasDueBehind({ event, frame, isFrameDue, limitTicks, stopEvent: stop.event })))
+      ) {
         if (this.#wants(entry)) batch.push(eventMessage(entry, this.#offsets));
         event += 1;
       } else if (bytes !== undefined) {
@@ -301,6 +307,27 @@ export class Lane {
         return { frame, event };
       }
     }
+  }
+
+  /**
+   * Whether what is due stands behind this event, which is not: audio is made ahead for whoever has the longest lead, and its
+   * events are numbered then. A mark, or the end of an utterance, must not come as late to everybody else: it takes along what
+   * stands before it. Who catches up gets frames and events as they were.
+   */
+  #hasDueBehind(at: {
+    readonly event: number;
+    readonly frame: number;
+    readonly isFrameDue: boolean;
+    readonly limitTicks: number;
+    readonly stopEvent: number;
+  }): boolean {
+    if (at.limitTicks === Number.POSITIVE_INFINITY) return false;
+    for (let event = Math.min(this.#log.lastBack, at.stopEvent - 1); event > at.event; event -= 1) {
+      const entry = this.#log.entry(event);
+      if (entry === undefined || !this.#wants(entry)) continue;
+      if (this.#isDueEvent(entry, at.frame, at.isFrameDue, at.limitTicks)) return true;
+    }
+    return false;
   }
 
   #dueFrame(index: number, limitTicks: number, stopIndex: number): Uint8Array | undefined {

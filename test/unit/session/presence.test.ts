@@ -160,6 +160,37 @@ describe("what belongs to the present, while one takes all as it is made", () =>
     expect(alone.cancelMs).toBeLessThan(600);
     expect(delays([burst])).toEqual(alone);
   });
+
+  it("comes as soon beside one that is sent everything long before it is due, and so do a mark and the end before it", () => {
+    const early = "role=listener&format=pcm_16000&lead_ms=10000&events=none";
+    const { presenceMs, cancelMs } = delays([early]);
+    expect(presenceMs).toBeLessThan(600);
+    expect(cancelMs).toBeLessThan(600);
+  });
+
+  it("comes in the order of its numbers, with what was told of the sound that is still to come", () => {
+    const { join, clock, requests } = createRig({ limits: { ...TEST_TUNING.limits, listeners: 20 } });
+    const speaker = join("role=speaker&format=ulaw_8000&events=words,marks");
+    join("role=listener&format=ulaw_8000&lead_ms=10000&events=none");
+    for (const [index, text] of ["One.", "Two two two two two.", "Three three."].entries()) {
+      speaker.send({ type: "speak", text, voice_id: "v" });
+      if (index === 0) speaker.send({ type: "mark", name: "m" });
+      const request = requests[index];
+      request?.head();
+      const timing = { alignment: evenAlignment(text, 100) };
+      request?.chunk(new Uint8Array(text.length * 800).fill(index), timing);
+      request?.handlers.end();
+      clock.advance(5);
+    }
+    for (let passed = 0; passed < 500; passed += 5) clock.advance(5);
+    const told = speaker.sink.events.filter(({ type }) => /^(utterance.done|mark|words)$/.test(type));
+    expect(told.map(({ type }) => type)).toEqual(["words", "words", "words", "utterance.done", "mark"]);
+    const seqs = told.map(({ seq }) => seq);
+    expect(seqs).toEqual([...seqs].sort((a, b) => a - b));
+    for (let passed = 0; passed < 4000; passed += 5) clock.advance(5);
+    expect(speaker.sink.eventsOf("utterance.done")).toHaveLength(3);
+    expect(speaker.sink.eventsOf("words")).toHaveLength(3);
+  });
 });
 
 describe("Presence", () => {
