@@ -5,10 +5,11 @@
  *   kept     |slice|slice|slice|slice|   |slice|slice|   the hole is the silence between two utterances
  *   frames               |frame|frame|frame|frame|fra    from the one that holds the listener's place
  */
+import { AUDIO_FORMATS } from "../audio/formats.ts";
 import { opusPacketSamples48k } from "../audio/ogg-reader.ts";
 import { createOpusDecoder, type OpusDecoder } from "../audio/opus-decoder.ts";
 import { bytesPerSample, decodeSamples, sampledFormatOf } from "../audio/silence.ts";
-import { Rendition, type RenditionOptions } from "../fanout/rendition.ts";
+import { Rendition, type RenditionOptions, type RenditionShape } from "../fanout/rendition.ts";
 import { ticksPerSample } from "../timing/ticks.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { PlacedSlice, RecentAudio } from "./recent-audio.ts";
@@ -24,7 +25,10 @@ export interface MadeAudio {
   /** End of all audio pushed. */
   readonly edgeTicks: number;
   readonly recent: RecentAudio;
-  /** Where the utterance began that stands at the listener's place: its frames are counted from there. null: none does. */
+  /**
+   * Where the utterance began that stands at the listener's place, or at the oldest audio that is kept behind it: its frames
+   * are counted from there. null: none does.
+   */
   readonly utteranceTicks: number | null;
   /** Whether the utterance at the edge goes on; where not, its last frame is filled. */
   readonly isOpen: boolean;
@@ -39,7 +43,9 @@ export function renditionFrom(
   fromTicks: number,
   options: Omit<RenditionOptions, "startTicks">,
 ): Rendition {
-  const startTicks = startOf(made, fromTicks, options.frameMs * TICKS_PER_MS);
+  const frameTicks = options.frameMs * TICKS_PER_MS;
+  const firstTicks = startOf(made, fromTicks, frameTicks);
+  const startTicks = hasRunUp(made, firstTicks, options) ? firstTicks - frameTicks : firstTicks;
   let isSeated = false;
   const rendition = new Rendition({
     ...options,
@@ -63,18 +69,33 @@ export function renditionFrom(
 function startOf(made: MadeAudio, fromTicks: number, frameTicks: number): number {
   const oldestTicks = made.recent.startTicks;
   if (oldestTicks === null || fromTicks >= made.edgeTicks) return made.edgeTicks;
-  const placeTicks = Math.max(fromTicks, oldestTicks);
   // As for those who were there from the beginning: samples of all rates begin together with an utterance.
   const gridTicks = made.utteranceTicks ?? oldestTicks;
-  return gridTicks + Math.floor((placeTicks - gridTicks) / frameTicks) * frameTicks;
+  const frame = (Math.max(fromTicks, oldestTicks) - gridTicks) / frameTicks;
+  // A frame of which the beginning is gone would be silence there that nobody is told of: it counts as missed.
+  const wholeFrames = fromTicks < oldestTicks ? Math.ceil(frame) : Math.floor(frame);
+  return Math.min(made.edgeTicks, gridTicks + wholeFrames * frameTicks);
+}
+
+/**
+ * Whether a frame before the first is made as well: a resampler that begins in the middle of speech rises from silence, and
+ * whoever had this audio in other frames would hear that. An encoder's first frame stands alone: its decoder begins there too.
+ */
+function hasRunUp(made: MadeAudio, firstTicks: number, { format, frameMs }: RenditionShape): boolean {
+  if (AUDIO_FORMATS[format].codec === "opus" || firstTicks >= made.edgeTicks) return false;
+  const fromTicks = firstTicks - frameMs * TICKS_PER_MS;
+  return fromTicks >= Math.max(made.recent.startTicks ?? firstTicks, made.utteranceTicks ?? 0);
 }
 
 function pushKept(rendition: Rendition, startTicks: number, made: MadeAudio): void {
   const decoder = new KeptDecoder();
   let atTicks = startTicks;
+  const sampleTicks = ticksPerSample(AUDIO_FORMATS[rendition.format].sampleRate);
+  // Speech may end between two samples of this rate: what the resampler rounded up is no silence any more.
+  const samplesTo = (ticks: number): number => Math.round((ticks - startTicks) / sampleTicks);
   const padTo = (ticks: number): void => {
     if (ticks <= atTicks) return;
-    rendition.pushSilence(ticks - atTicks);
+    rendition.pushSilence((samplesTo(ticks) - samplesTo(atTicks)) * sampleTicks);
     rendition.startTalkspurt();
     atTicks = ticks;
   };

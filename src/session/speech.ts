@@ -113,10 +113,11 @@ export class Speech {
   madeAudio(fromTicks: number): MadeAudio {
     const begun = this.unplayed.filter(({ startTicks }) => startTicks !== null);
     const { recent, ticks: edgeTicks } = this.#edge;
+    const placeTicks = Math.max(fromTicks, recent.startTicks ?? 0);
     return {
       edgeTicks,
       recent,
-      utteranceTicks: begun.findLast(({ startTicks }) => (startTicks ?? 0) <= fromTicks)?.startTicks ?? null,
+      utteranceTicks: begun.findLast(({ startTicks }) => (startTicks ?? 0) <= placeTicks)?.startTicks ?? null,
       isOpen: this.#queue.some((utterance) => begun.includes(utterance)),
     };
   }

@@ -308,6 +308,26 @@ describe("a listener that comes back after more than keep_ms", () => {
     for (const { atMs, bytes } of first.frames) expect(bytes).toEqual(countingUlaw(20, atMs));
   });
 
+  it("gets no frame that begins with silence in place of what is gone", () => {
+    for (const frameMs of [20, 30, 50, 70, 100]) {
+      const query = `${ULAW}&frame_ms=${frameMs}`;
+      // Chunks of the upstream end where letters do: not where frames do.
+      const { rig, first, listeners } = stage([query, ULAW], 8000);
+      run(rig, 500);
+      first.cutOff();
+      run(rig, 5000);
+      first.comeBack();
+      const before = first.frames.length;
+      run(rig, 5000);
+      const [missed] = first.read().gaps;
+      const fresh = first.frames.slice(before);
+      expect(missed?.ms).toBe((missed?.frames ?? 0) * frameMs);
+      expect((first.hello.audio?.start_ms ?? 0) + (missed?.ms ?? 0)).toBe(mustHave(fresh[0]).atMs);
+      for (const { atMs, bytes } of fresh.slice(0, -1)) expect(bytes).toEqual(countingUlaw(frameMs, atMs));
+      expect(mustHave(listeners[1]).read().gaps).toEqual([]);
+    }
+  });
+
   it.each([
     ["is told before the gap", true],
     ["is among the events that are gone", false],

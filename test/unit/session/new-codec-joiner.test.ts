@@ -12,7 +12,7 @@ const TEXTS = ["The first is shorter than it.", "And the second goes on for a wh
 const PER_LETTER_MS = 37;
 const LENGTHS_MS = TEXTS.map((text) => text.length * PER_LETTER_MS);
 const ALL_MS = LENGTHS_MS.reduce((sum, ms) => sum + ms, 500);
-/** A resampler that begins in the middle rises in half its length. */
+/** Of Opus: what it is made of rises from silence. A rendition of samples is made from a frame before its first one on. */
 const RISE_MS = 5;
 /** Of the highest rate: whoever joins, the upstream is asked for that. */
 const BEST = "format=pcm_48000&frame_ms=40";
@@ -148,7 +148,8 @@ describe.each([
       const startMs = hello?.audio?.start_ms ?? 0;
       expect(startMs).toBeLessThanOrEqual(hello?.at_ms ?? 0);
       expect(startMs).toBeGreaterThan((hello?.at_ms ?? 0) - (hello?.audio?.frame_ms ?? 0));
-      const [got, wanted] = [late, steady].map((one) => audioFrom(one, startMs + RISE_MS));
+      const fromMs = startMs + (query.includes("opus") ? RISE_MS : 0);
+      const [got, wanted] = [late, steady].map((one) => audioFrom(one, fromMs));
       expect({ atMs, isSame: got?.equals(wanted ?? Buffer.alloc(0)) }).toEqual({ atMs, isSame: true });
     }
   });
@@ -190,8 +191,8 @@ describe("a joiner in a codec that nobody has", () => {
     const startMs = configured?.audio?.start_ms ?? 0;
     expect(startMs).toBe(600);
     await run(4000);
-    const got = Buffer.concat(changing.sink.frames.slice(before)).subarray(RISE_MS * 8);
-    expect(got.equals(audioFrom(steady, startMs + RISE_MS))).toBe(true);
+    const got = Buffer.concat(changing.sink.frames.slice(before));
+    expect(got.equals(audioFrom(steady, startMs))).toBe(true);
   });
 
   it("begins behind what was made where no audio is kept", async () => {
