@@ -76,6 +76,12 @@ export class RtpPacketizer {
     return packet;
   }
 
+  /** The last `packets` were sent to nobody: those that come instead of them have their numbers and times. */
+  takeBack(packets: number): void {
+    this.#sequence = (this.#sequence - packets) & 0xffff;
+    this.skip(-packets);
+  }
+
   /** Time that passes without packets: the timestamp moves on, the sequence does not (RFC 3550 section 5.1). */
   skip(frames: number): void {
     this.#timestamp = (this.#timestamp + frames * this.#samplesPerFrame) >>> 0;

@@ -152,11 +152,19 @@ export class Rendition {
 
   /**
    * Forgets what is half made and every frame from `heardTicks` on, of those still with an encoder all but what stands
-   * before `startTicks`; the next frame starts at `nextTicks`.
+   * before `startTicks`; the next frame starts at `nextTicks`. From `sentIndex` on frames were sent to nobody: packets that
+   * are never sent leave no hole, which their receiver would take for a loss and wait for.
    */
-  cut(place: { readonly startTicks: number; readonly heardTicks: number; readonly nextTicks: number }): void {
+  cut(place: {
+    readonly startTicks: number;
+    readonly heardTicks: number;
+    readonly nextTicks: number;
+    readonly sentIndex?: number;
+  }): void {
     const endIndex = Math.max(this.indexAt(place.heardTicks), this.#indexNear(place.startTicks));
     this.#maker.reset(Math.max(0, endIndex - this.#ring.next));
+    const keptIndex = Math.max(endIndex, place.sentIndex ?? this.#ring.next);
+    this.#rtp?.takeBack(Math.max(0, this.#ring.next - keptIndex));
     this.#ring.cutTo(endIndex);
     const next = Math.min(endIndex, this.#maker.framesPromised - this.#framesCut);
     this.#framesCut = this.#maker.framesPromised - next;

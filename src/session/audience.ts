@@ -14,7 +14,7 @@ import type { EventKind, ListenerSettings } from "../protocol/vocabulary.ts";
 import { type CueStyle, styleKey } from "../timing/cue-profiles.ts";
 import { type AudienceShape, shapeOf } from "./audience-shape.ts";
 import { styleOf } from "./cue-tracks.ts";
-import { type Reach, reachOf } from "./lane-reach.ts";
+import { type Reach, reachOf, sentIndexOf } from "./lane-reach.ts";
 import { type MadeAudio, renditionFrom } from "./made-audio.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import { isPassThrough, type Need } from "./route.ts";
@@ -267,7 +267,10 @@ export class Audience {
     const sentTicks = reach === null ? edgeTicks : Math.max(reach.mostTicks, this.#leftTicks);
     // Frames of what stands before the cut may still be with an encoder: they are sent when they come.
     const nextTicks = Math.max(sentTicks, startTicks);
-    for (const rendition of this.#renditions.values()) rendition.cut({ startTicks, heardTicks, nextTicks });
+    for (const rendition of this.#renditions.values()) {
+      const sentIndex = sentIndexOf(rendition, this.#lanes.values(), this.#leftTicks);
+      rendition.cut({ startTicks, heardTicks, nextTicks, sentIndex });
+    }
     for (const lane of this.#lanes.values()) {
       if (lane.rendition !== null) lane.jumpTo(lane.rendition.next, this.#options.tellGap);
     }

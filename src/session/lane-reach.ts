@@ -23,3 +23,10 @@ export function reachOf(
   }
   return leastTicks === Number.POSITIVE_INFINITY ? null : { leastTicks, mostTicks };
 }
+
+/** Behind the last frame of a rendition that anybody was sent: by its lanes, or, up to `leftTicks`, to those who have gone. */
+export function sentIndexOf(rendition: Rendition, lanes: Iterable<Lane>, leftTicks: number): number {
+  let sentIndex = rendition.indexAt(leftTicks);
+  for (const lane of lanes) if (lane.rendition === rendition) sentIndex = Math.max(sentIndex, lane.frame);
+  return sentIndex;
+}
