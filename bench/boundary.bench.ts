@@ -1,6 +1,8 @@
 /** From the token that completes a sentence to the upstream having the request for that sentence in hand. */
 import { Segmenter } from "../src/text/segmenter.ts";
-import { type Bench, type Contestant, runBench, speakMessage, speechText } from "./kit/bench.ts";
+import { type Bench, runBench, speakMessage, speechText } from "./kit/bench.ts";
+import type { GatewayOptions, NoCommands } from "./kit/commands.ts";
+import type { Fixture } from "./kit/fixture.ts";
 import { percentile } from "./kit/statistics.ts";
 
 const TARGET_P99_MS = 2;
@@ -20,10 +22,13 @@ const TOKENS = [
   ".",
   " Then",
 ];
-/** What the baseline is asked: it takes no tokens, and plays in real time. */
+/** What the baseline and the floor are asked: they take no tokens, and the baseline plays in real time. */
 const WHOLE = ["0.04s {key} The quick brown fox jumps over it today."];
 /** Rounds that are not counted: they open the connection and compile the way. */
 const WARM_UP = 50;
+
+/** Who stands between client and upstream: our gateway, the one that one writes by hand, or next to nothing. */
+type Between = "voicewire" | "baseline" | "floor";
 
 runBench(async (bench) => {
   const rounds = bench.pick(1000, 50);
@@ -32,12 +37,15 @@ runBench(async (bench) => {
     `One session, ${rounds} utterances one after the other (after ${WARM_UP} that are not counted), each in ${TOKENS.length} tokens. From just before the client writes the token that`,
     "completes the sentence to when the upstream fixture has read the whole request (CLOCK_MONOTONIC in both), the network's way included;",
     `alone, and beside ${bench.pick(BACKGROUND_SESSIONS, 10)} sessions that speak all the time. Baseline, alone: ws + fetch, which is sent the whole sentence at once and asks at once.`,
+    "Floor, alone: uWebSockets.js + undici with nothing between, asked in the same way: what the network's ways and three processes on the machine's cores take.",
     "In the gateway: what its own waterfall (`utterance.done`) says of the same requests, without the network and the two other processes.",
   );
   const background = bench.pick(BACKGROUND_SESSIONS, 10);
-  const baseline = await measure(bench, { contestant: "baseline", rounds, background: 0 });
-  const alone = await measure(bench, { contestant: "voicewire", rounds, background: 0 });
-  const beside = await measure(bench, { contestant: "voicewire", rounds, background });
+  const baseline = await measure(bench, { between: "baseline", rounds, background: 0 });
+  const floor = await measure(bench, { between: "floor", rounds, background: 0 });
+  const alone = await measure(bench, { between: "voicewire", rounds, background: 0 });
+  const beside = await measure(bench, { between: "voicewire", rounds, background });
+  reportFloor(bench, floor);
   report(bench, alone, { name: "alone", baseline });
   report(bench, beside, { name: `${background} live sessions`, baseline: null });
 });
@@ -60,12 +68,12 @@ interface Waits {
 
 async function measure(
   bench: Bench,
-  run: { readonly contestant: Contestant; readonly rounds: number; readonly background: number },
+  run: { readonly between: Between; readonly rounds: number; readonly background: number },
 ): Promise<Waits> {
-  const isBaseline = run.contestant === "baseline";
+  const isAskedWhole = run.between !== "voicewire";
   // A second of audio at a time: an utterance's whole response is one write.
   await using upstream = await bench.startUpstream({ speed: 10, chunkMs: 100 });
-  await using gateway = await bench.startGateway(run.contestant, upstream.port);
+  await using gateway = await startBetween(bench, run.between, upstream.port);
   await using load = await bench.startLoad();
   if (run.background > 0) {
     const message = speakMessage(speechText(BACKGROUND_UTTERANCE_SECONDS));
@@ -90,8 +98,8 @@ async function measure(
   const { samples, failed } = await load.ask("boundaries", {
     group: "speaker",
     rounds: run.rounds + WARM_UP,
-    tokens: isBaseline ? WHOLE : TOKENS,
-    isSpeak: isBaseline,
+    tokens: isAskedWhole ? WHOLE : TOKENS,
+    isSpeak: isAskedWhole,
     voiceId: "bench",
     pauseMs: 5,
     deadlineMs: 10_000,
@@ -109,6 +117,24 @@ async function measure(
     bench.note(`boundary: ${failed} utterances did not end in time, ${lost} requests were not seen`);
   if (waits.some((ms) => ms < 0)) throw new Error("A request came before its token: expected after it");
   return { waits, gateway: gatewayWaits, lost };
+}
+
+function startBetween(bench: Bench, between: Between, upstreamPort: number): Promise<Fixture<NoCommands>> {
+  if (between !== "floor") return bench.startGateway(between, upstreamPort);
+  const { distUrl } = bench.options;
+  const options: GatewayOptions = { upstreamUrl: `http://127.0.0.1:${upstreamPort}`, distUrl };
+  return bench.start<NoCommands>("direct", options);
+}
+
+function reportFloor(bench: Bench, { waits }: Waits): void {
+  bench.row({
+    figure: `boundary: text -> request upstream with uWebSockets.js + undici alone, p50 / p99 (n=${waits.length})`,
+    measured: shown(waits),
+    baseline: "",
+    ratio: "",
+    target: "",
+    isOk: null,
+  });
 }
 
 function report(
