@@ -104,6 +104,7 @@ export class Session {
       marks: this.#marks,
       isListened,
       playheadTicks: () => this.#clock.playheadTicks,
+      heardTicks: () => this.queue.heardTicks,
       onTaken: (utterance) => this.speakers.tellRoom(utterance),
       onIdled: (utterance) => this.speakers.idled(utterance),
       onOver: (utterance) => this.speakers.forget(utterance),

@@ -45,6 +45,8 @@ export interface SpeechOptions {
   readonly marks: Marks;
   readonly isListened: () => boolean;
   readonly playheadTicks: () => number;
+  /** Where the listener is that is furthest behind. */
+  readonly heardTicks: () => number;
   /** There is room for more text of this utterance. */
   readonly onTaken: (utterance: Utterance) => void;
   /** Its text was taken to be complete, because none came. */
@@ -223,7 +225,7 @@ export class Speech {
 
   /** Tells of every utterance that has been played when the playhead stands at `playheadTicks`. */
   tellPlayed(playheadTicks: number): void {
-    this.#edge.forgetHeard(this.#queue[0], playheadTicks);
+    this.#edge.forgetHeard(this.#queue[0], playheadTicks, this.#options.heardTicks);
     this.#played.tell(playheadTicks);
   }
 

@@ -19,6 +19,8 @@ import { writeStarted } from "./utterance-events.ts";
 
 /** Audio that was heard is kept this long: the word in which speech is cut may have begun before. */
 const RECENT_TICKS = 2000 * TICKS_PER_MS;
+/** Times of text are, too: a player that says where it is may be as far behind as the longest lead, before it has said so. */
+const RECENT_TEXT_TICKS = 12_000 * TICKS_PER_MS;
 
 export interface TimelineEdgeOptions {
   readonly deps: SessionDeps;
@@ -83,10 +85,10 @@ export class TimelineEdge {
     utterance.padTicks = this.ticks - utterance.endTicks;
   }
 
-  /** What was heard when the playhead stands there, and is not needed for a cut. */
-  forgetHeard(utterance: Utterance | undefined, playheadTicks: number): void {
+  /** What was heard when the playhead stands there, and is not needed for a cut. `heardTicks`: where the last listener is. */
+  forgetHeard(utterance: Utterance | undefined, playheadTicks: number, heardTicks: () => number): void {
     this.recent.forgetBefore(playheadTicks - RECENT_TICKS);
-    utterance?.forgetBefore(playheadTicks - RECENT_TICKS);
+    utterance?.forgetBefore(playheadTicks - RECENT_TEXT_TICKS, () => heardTicks() - RECENT_TICKS);
   }
 
   /** The audio was cut: what follows stands here. */

@@ -8,7 +8,7 @@ import type { Audience } from "./audience.ts";
 import type { EventWriter } from "./event-writer.ts";
 import { type InterruptReceipt, interruptSpeech } from "./interruption.ts";
 import { KeptUtterance } from "./kept-utterance.ts";
-import { whereHeard } from "./listeners-heard.ts";
+import { type ListenersHeard, whereHeard } from "./listeners-heard.ts";
 import type { Member } from "./member.ts";
 import type { SessionDeps } from "./ports.ts";
 import type { SessionClock } from "./session-clock.ts";
@@ -101,6 +101,25 @@ export class UtteranceQueue {
   /** Whether an utterance with this id was there and is over, as far as is remembered. */
   isOver(id: string): boolean {
     return this.#ids.has(id) && this.findAny(id) === undefined;
+  }
+
+  /** Where the listener is that is furthest behind, as far as that is known. One that gets all at once may be anywhere. */
+  get heardTicks(): number {
+    return this.#options.audience.shape.hasRealtime ? this.#whereHeard().place.ticks : 0;
+  }
+
+  #whereHeard(): ListenersHeard {
+    const { playheadTicks } = this.#clock;
+    const { edgeTicks } = this.#speech;
+    const { audience, members, deps } = this.#options;
+    return whereHeard({
+      members,
+      nowMs: deps.clock.nowMs(),
+      playheadTicks,
+      isStill: playheadTicks >= edgeTicks,
+      reach: audience.reach(edgeTicks),
+      minLeadMs: audience.shape.minLeadMs,
+    });
   }
 
   /** Takes no new utterance any more; what was accepted is spoken. */
@@ -226,14 +245,7 @@ export class UtteranceQueue {
       writer: this.#options.writer,
       deps: this.#options.deps,
       targets,
-      heard: whereHeard({
-        members: this.#options.members,
-        nowMs,
-        playheadTicks: this.#clock.playheadTicks,
-        isStill: this.#clock.playheadTicks >= this.#speech.edgeTicks,
-        reach: this.#options.audience.reach(this.#speech.edgeTicks),
-        minLeadMs: this.#options.audience.shape.minLeadMs,
-      }),
+      heard: this.#whereHeard(),
       kept: this.#kept,
       stopPlayhead: (ticks) => this.#clock.stopAt(ticks),
     });

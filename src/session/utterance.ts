@@ -13,6 +13,7 @@ import { type Segment, Segmenter, type SegmenterOptions } from "../text/segmente
 import { SpokenText } from "../text/spoken-text.ts";
 import { TokenPace } from "../text/token-pace.ts";
 import type { CueTracks } from "./cue-tracks.ts";
+import { HEARD_TOGETHER, isHeard, unheard } from "./heard-stretches.ts";
 import type { KeptSpeech } from "./keep-cut.ts";
 import type { KeptRun } from "./kept-run.ts";
 import { SegmentQueue, type TimedSegment } from "./segment-queue.ts";
@@ -306,17 +307,25 @@ export class Utterance {
       : this.template.options.model_id;
   }
 
-  /** Forgets what was heard before `ticks`, but for what a cut there needs. */
-  forgetBefore(ticks: number): void {
-    if ((this.characters[256]?.endTicks ?? Number.POSITIVE_INFINITY) < ticks) {
-      this.characters = this.characters.slice(255);
-    }
-    if ((this.words[64]?.endTicks ?? Number.POSITIVE_INFINITY) < ticks) this.words = this.words.slice(63);
-    if ((this.places[16]?.endTicks ?? Number.POSITIVE_INFINITY) < ticks) this.places = this.places.slice(15);
-    const isHeard = (stretch: Stretch | undefined): boolean =>
-      stretch !== undefined && stretch.endTicks < ticks;
-    if (isHeard(this.normalized[256])) this.normalized = this.normalized.slice(255);
-    if (isHeard(this.voices[16])) this.voices = this.voices.slice(15);
+  /**
+   * Forgets what a listener without delay has heard before `ticks`, and the one furthest behind before `heardTicks()`, but
+   * for what a cut there needs. Asked only when there is much to forget: that looks at every listener.
+   */
+  forgetBefore(ticks: number, heardTicks: () => number): void {
+    const few = HEARD_TOGETHER / 4;
+    const hasMuch =
+      isHeard(this.characters[HEARD_TOGETHER], ticks) ||
+      isHeard(this.normalized[HEARD_TOGETHER], ticks) ||
+      isHeard(this.words[few], ticks) ||
+      isHeard(this.places[few], ticks) ||
+      isHeard(this.voices[few], ticks);
+    if (!hasMuch) return;
+    const beforeTicks = Math.min(ticks, heardTicks());
+    this.characters = unheard(this.characters, beforeTicks);
+    this.words = unheard(this.words, beforeTicks);
+    this.places = unheard(this.places, beforeTicks);
+    this.normalized = unheard(this.normalized, beforeTicks);
+    this.voices = unheard(this.voices, beforeTicks);
   }
 
   /** Makes it ready to be said anew from the beginning, or from where it went on: nothing was heard since. */
