@@ -203,8 +203,12 @@ export class Utterance {
     this.#push(this.#text.append(text), nowMs);
   }
 
-  /** Speaks what is there without waiting for the end of a sentence. */
+  /** Speaks what is there without waiting for the end of a sentence; of markup that is open, what stands before it. */
   flush(nowMs: number): void {
+    if (this.#balance.isOpen) {
+      this.cutNow("word", nowMs);
+      return;
+    }
     this.#push(this.#text.flush(), nowMs);
     this.segments.add(this.#segmenter?.flush() ?? [], nowMs);
   }

@@ -3,7 +3,7 @@
  * other way round, tags without their `>`, and one bracket of a pair that may have been meant as an audio tag.
  */
 import { CodePointReader } from "./code-points.ts";
-import { TagGate } from "./markup.ts";
+import { MAX_BRACKET_TAG, TagGate } from "./markup.ts";
 import { readTag, type Tag, WHOLE_ELEMENTS } from "./tags.ts";
 
 /** `<break>` is not among them: vendors take it without a slash. */
@@ -41,6 +41,8 @@ export class TagBalance {
   /** Of each open bracket whether a letter follows, as in an audio tag; more than `MAX_DEPTH` are counted only. */
   #brackets: boolean[] = [];
   #deeperBrackets = 0;
+  /** Where the last bracket was opened. */
+  #bracketAt = 0;
   /** The character before, as long as no tag stands between. */
   #previous = 0;
   readonly #odd = new Set<string>();
@@ -51,6 +53,15 @@ export class TagBalance {
     const keepFrom = this.#gate.settledTo(this.#reader.offset);
     this.#text = this.#text.slice(keepFrom - this.#base);
     this.#base = keepFrom;
+  }
+
+  /** Whether the text so far ends inside a tag, or what may become one, or between two that belong together. */
+  get isOpen(): boolean {
+    const isInBracket = this.#previous === OPEN_BRACKET || this.#brackets.at(-1) === true;
+    const isShort = this.#reader.offset - this.#bracketAt <= MAX_BRACKET_TAG;
+    return (
+      this.#gate.isHolding || (isInBracket && isShort) || this.#open.some((name) => WHOLE_ELEMENTS.has(name))
+    );
   }
 
   /**
@@ -83,6 +94,7 @@ export class TagBalance {
     }
     if (codePoint === LESS) this.#begunTag(index);
     else if (codePoint === OPEN_BRACKET) {
+      this.#bracketAt = index;
       if (this.#brackets.length < MAX_DEPTH) this.#brackets.push(false);
       else this.#deeperBrackets += 1;
     } else if (codePoint === CLOSE_BRACKET) {

@@ -211,6 +211,37 @@ describe("tokens", () => {
     expect(member.openIds.size).toBe(0);
   });
 
+  it.each([
+    [
+      "a tag",
+      ["Hello there <bre", 'ak time="1s"/> my friend.'],
+      ["Hello there ", '<break time="1s"/> my friend.'],
+    ],
+    ["its first character", ["Hello there <", "break/> my friend."], ["Hello there ", "<break/> my friend."]],
+    ["an audio tag", ["Hello there [lau", "ghs] my friend."], ["Hello there ", "my friend."]],
+    [
+      "an element",
+      ["Hello <sub alias='doctor'>D", "r.</sub> Who."],
+      ["Hello ", "<sub alias='doctor'>Dr.</sub> Who."],
+    ],
+    ["no tag", ["Hello a <b", " or c"], ["Hello a ", "<b or c"]],
+    [
+      "a bracket that is none",
+      [`Hello [no${"te".repeat(40)}`, "s on"],
+      [`Hello [no${"te".repeat(40)}`, "s on"],
+    ],
+  ])("reads no half of %s that is open at a flush", (_name, [first = "", second = ""], pieces) => {
+    const rig = createRig(NO_STALLS);
+    const { send } = rig.join("format=ulaw_8000");
+    send({ type: "text", text: first, voice_id: VOICE });
+    send({ type: "flush" });
+    expect(texts(rig)).toEqual(pieces.slice(0, 1));
+    send({ type: "text", text: second });
+    send({ type: "end" });
+    new Answering(rig).run(3000, 100);
+    expect(texts(rig)).toEqual(pieces);
+  });
+
   it("keeps half a surrogate pair for the next text over a flush and an empty one", () => {
     const rig = createRig(NO_STALLS);
     const { send, sink } = rig.join("format=ulaw_8000&offsets=cp");
