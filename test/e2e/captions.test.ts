@@ -98,7 +98,7 @@ describe("cue_profile and cue_mode", () => {
     answering.run(3000);
     expect(linesOf(phone).slice(1)).toEqual([[text]]);
     expect(web.sink.eventsOf("cue")[0]).toMatchObject({ voice_id: "v" });
-    expect(() => rig.join("events=cues&cue_mode=paint-on")).toThrow(/Query cue_mode/);
+    expect(() => rig.join("events=cues&cue_mode=paint-on")).toThrow(/Setting cue_mode/);
     expect(() => web.send({ type: "configure", cue_profile: "cinema" })).toThrow(/cue_profile/);
   });
 });
