@@ -12,7 +12,9 @@ import type { SessionDeps } from "./ports.ts";
 import { restOf } from "./rest-text.ts";
 import type { SegmentFeed } from "./segment-feed.ts";
 import { mayPass } from "./segment-run.ts";
+import type { Utterance } from "./utterance.ts";
 import { writeTakenUp } from "./utterance-events.ts";
+import type { WholeEnd } from "./whole-words.ts";
 
 /**
  * Makes an end of the feed whose run failed. False where it can't go on: the failure would come again, nobody knows what
@@ -30,9 +32,16 @@ export function takeUp(feed: SegmentFeed, nowMs: number): boolean {
     return true;
   }
   if (!utterance.segments.mayTakeUp(run.segment, spokenEnd)) return false;
-  feed.endAt(end);
+  feed.endAt(withEnding(end, utterance, rest.start));
   utterance.segments.takeUp(run.segment, rest, nowMs);
   return true;
+}
+
+/** What only ends an input of a dialogue is not asked for anew: it goes with what is kept, or nobody tells it. */
+function withEnding(end: WholeEnd, { characters }: Utterance, spokenEnd: number): WholeEnd {
+  if (end.spokenEnd === null || end.ticks === null || spokenEnd === end.spokenEnd) return end;
+  const last = characters.findLast((time) => time.end <= spokenEnd);
+  return { spokenEnd, ticks: Math.max(end.ticks, last?.endTicks ?? 0) };
 }
 
 /** All that is kept of it was pushed: tells where the rest goes on, and why. Nothing where no text is left to come. */
