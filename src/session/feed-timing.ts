@@ -7,12 +7,14 @@ import { type SoundFrames, SoundMeter } from "../audio/sound-meter.ts";
 import { WordScanner } from "../text/words.ts";
 import { ClientTimes } from "../timing/client-times.ts";
 import { SegmentTiming } from "../timing/segment-timing.ts";
+import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../timing/timed.ts";
 import { WordTracker } from "../timing/word-tracker.ts";
 import type { SynthesisChunk } from "../upstream/types.ts";
 import type { FeedEvents } from "./feed-events.ts";
 import { NormalizedTimes } from "./normalized-times.ts";
 import type { Run } from "./segment-run.ts";
+import type { Source } from "./source.ts";
 import type { Utterance } from "./utterance.ts";
 
 interface ChunkTiming extends Omit<SynthesisChunk, "audio"> {
@@ -100,11 +102,12 @@ export class FeedTiming {
   }
 
   /** Everything has come: what has no time yet gets one, if it is an estimate. Idempotent. */
-  finish(audioSeconds: number): void {
+  finish({ receivedTicks, soundTicks }: Pick<Source, "receivedTicks" | "soundTicks">): void {
     if (this.#isFinished) return;
     this.#isFinished = true;
     this.readUpTo(Number.POSITIVE_INFINITY);
-    this.#tell(this.#timing.finish(audioSeconds), { isLast: true });
+    const [audioSeconds, soundSeconds] = [receivedTicks / TICKS_PER_SECOND, soundTicks / TICKS_PER_SECOND];
+    this.#tell(this.#timing.finish(audioSeconds, soundSeconds), { isLast: true });
   }
 
   #read({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses, sound }: ChunkTiming): void {

@@ -318,7 +318,7 @@ export class SegmentFeed {
 
   #finishTiming(): void {
     if (!this.isWhole) return;
-    this.#timing?.finish(this.#source.receivedTicks / TICKS_PER_SECOND);
+    this.#timing?.finish(this.#source);
   }
 
   /** Up to where the timing is read, seconds of the response: cues are made of all words that are there. */

@@ -126,6 +126,11 @@ export class Source {
     return this.#ticksOf(this.#samples?.trailingSilence ?? 0);
   }
 
+  /** Up to the last sound that was received; 0 where compressed audio is not looked into. */
+  get soundTicks(): number {
+    return this.#samples === null ? 0 : this.receivedTicks - this.trailingSilenceTicks;
+  }
+
   /** G.711 and PCM are copied; Opus is kept, and must not change until it is taken. */
   push(audio: Uint8Array): void {
     if (audio.byteLength === 0) return;

@@ -38,6 +38,8 @@ const DOUBTFUL_SECONDS = 0.1;
 const REST_SECONDS = 0.25;
 /** Silence behind the last word is mostly no longer than this. */
 const TAIL_SECONDS = 0.5;
+/** What sounds for longer behind the last time is no breath: the times are ahead of their audio. */
+const SOUNDING_SECONDS = 0.08;
 /** Shorter pieces of audio end where times end by chance too often. */
 const PIECE_SECONDS = 0.1;
 /** Where a pace is known to lie is narrow when no more than this apart; so narrow that it is as good as known. */
@@ -233,9 +235,9 @@ export class Pace {
 
   /**
    * Nothing follows that could say more: what was doubted stands, or is divided by the pace that was known before.
-   * `audioSeconds`: all of the response.
+   * `audioSeconds`: all of the response; `soundSeconds`: up to its last sound, 0 where that is not known.
    */
-  finish(audioSeconds: number): void {
+  finish(audioSeconds: number, soundSeconds = 0): void {
     this.#beyondSeconds = 0;
     if (this.#state !== "doubtful") return;
     const doubted = this.#doubted.splice(0);
@@ -247,14 +249,15 @@ export class Pace {
     const isOther = isDoubtful && (low > 1 || this.#highestSure < 1);
     const last = doubted.at(-1)?.endSeconds ?? 0;
     divide(doubted, isOther ? Math.min(Math.max(last / audioSeconds, low), high) : this.pace);
-    if (isDoubtful || (this.#known === null && this.#isEarly())) weaken(doubted);
+    if (isDoubtful || (this.#known === null && this.#isEarly(soundSeconds))) weaken(doubted);
   }
 
   /** Times that end behind their audio may be ahead of it; those that end before it are wrong, if it isn't silence. */
-  #isEarly(): boolean {
+  #isEarly(soundSeconds: number): boolean {
     const last = this.#ends.at(-1);
     const tailSeconds = last === undefined ? 0 : last.audioSeconds - last.timesSeconds;
-    return tailSeconds > TAIL_SECONDS || paceRange(this.#ends.slice(0, -1)).high < 1;
+    const isSounding = last !== undefined && soundSeconds - last.timesSeconds > SOUNDING_SECONDS;
+    return tailSeconds > TAIL_SECONDS || isSounding || paceRange(this.#ends.slice(0, -1)).high < 1;
   }
 
   /** Whether what is not known of the pace leaves room for the audio's own. */

@@ -60,9 +60,9 @@ export class ResponseClock {
     return drafts;
   }
 
-  /** The response is complete: what was doubted stands. `audioSeconds`: length of its audio. */
-  finish(audioSeconds: number): void {
-    this.#pace.finish(audioSeconds);
+  /** The response is complete: what was doubted stands. `audioSeconds`: length of its audio; `soundSeconds`: as `Pace.finish` has it. */
+  finish(audioSeconds: number, soundSeconds: number): void {
+    this.#pace.finish(audioSeconds, soundSeconds);
     this.#placeDoubted();
   }
 

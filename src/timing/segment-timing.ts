@@ -117,13 +117,14 @@ export class SegmentTiming {
 
   /**
    * The response is complete: the characters that waited or never got a time, or null. `audioSeconds`: its audio's real
-   * length; everything ends with it. Only for a response that ended well: it takes all of the text for spoken.
+   * length; everything ends with it. `soundSeconds`: up to its last sound, 0 where that is not known. Only for a response that
+   * ended well: it takes all of the text for spoken.
    */
-  finish(audioSeconds: number): TimedCharacters | null {
+  finish(audioSeconds: number, soundSeconds = 0): TimedCharacters | null {
     if (this.#isFinished) return null;
     this.#isFinished = true;
     this.#drafts = this.#drafts.concat(this.#clock.place(this.#walk.finish()));
-    this.#clock.finish(audioSeconds);
+    this.#clock.finish(audioSeconds, soundSeconds);
     if (!(audioSeconds > 0)) return null;
     const last = this.#drafts.at(-1);
     if (last !== undefined && this.#isEndOpen(last))

@@ -157,6 +157,16 @@ describe("a pace that is not that of the audio", () => {
     }
   });
 
+  it.each([
+    ["is silent", 0.3, "exact"],
+    ["sounds on", 0.45, "estimated"],
+    ["may do either", 0, "exact"],
+  ])("one chunk that ends before its audio, which %s there", (_, soundSeconds, label) => {
+    const timing = new SegmentTiming({ text: "abc", textStart: 0 });
+    expect(timing.push(alignmentOf("abc"), null, { audioSeconds: 0.5 })).toBeNull();
+    expect(timing.finish(0.5, soundSeconds)?.timing).toBe(label);
+  });
+
   it("a pace that ends is given up", () => {
     const later = [4, 5, 6].map((i) => ({
       alignment: alignmentOf("xyz", 0.3 * i),
