@@ -23,7 +23,7 @@ import {
 /** Replacement rules of one utterance, and the length of each side. */
 const MAX_REPLACEMENTS = 256;
 const MAX_REPLACEMENT_CHARS = 200;
-/** What a text may hold: see text/check.ts. */
+/** What a text may hold, as text/check.ts has it, of which this layer takes nothing. */
 const SPEAKABLE = /^(?:[\t\n\r]|[^\p{Cc}\p{Cs}])*$/u;
 
 const utteranceId = z

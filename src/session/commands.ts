@@ -164,18 +164,12 @@ function findOpen(member: Member, id: string | undefined): Utterance | null {
     const own = member.currentId === null ? undefined : member.session.queue.find(member.currentId);
     return own === undefined || own.isTextEnded ? null : own;
   }
-  if (member.session.queue.isOver(id)) {
+  const named = member.session.queue.findAny(id);
+  const hasFailed = named !== undefined && named.failed !== null;
+  if (hasFailed || member.session.queue.isOver(id)) {
     throw new GatewayError(
       "utterance_over",
       `Utterance ${id} is over: its text is dropped, expected a new utterance_id`,
-      { field: "utterance_id" },
-    );
-  }
-  const named = member.session.queue.findAny(id);
-  if (named !== undefined && named.failed !== null) {
-    throw new GatewayError(
-      "utterance_over",
-      `Utterance ${id} has failed: its text is dropped, expected a new utterance_id`,
       { field: "utterance_id" },
     );
   }

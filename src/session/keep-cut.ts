@@ -28,8 +28,6 @@ export interface KeepCut {
   readonly recent: RecentAudio;
   /** The one that is being pushed, if it is this utterance's. */
   readonly feed: SegmentFeed | null;
-  /** Text of which no more came, because the utterance has failed: what of its audio came was pushed. */
-  readonly failed: readonly Segment[];
   /** The audio that had come of that. */
   readonly coming: ComingAudio | null;
   /** What was asked for behind it; what has come of that is taken from it. */
@@ -61,7 +59,7 @@ export interface KeptCut {
 }
 
 /** A cut with all that is taken from the feed for it. */
-export interface OpenedCut extends Omit<KeepCut, "feed" | "failed"> {
+export interface OpenedCut extends Omit<KeepCut, "feed"> {
   /** The one that is being pushed, or in which the utterance has failed. */
   readonly open: Segment | null;
   /** All audio of that has come. */
@@ -75,9 +73,9 @@ export interface OpenedCut extends Omit<KeepCut, "feed" | "failed"> {
   readonly places: RestartPlaces;
 }
 
-export function openCut({ feed, failed, ...cut }: KeepCut): OpenedCut {
+export function openCut({ feed, ...cut }: KeepCut): OpenedCut {
   const { utterance, edgeTicks } = cut;
-  const [lost = null, ...behindLost] = failed;
+  const [lost = null, ...behindLost] = utterance.failed ?? [];
   const open = feed?.segment ?? lost;
   const isOpenComplete = feed === null ? lost === null : feed.isWhole;
   const slices = feed?.takeRest() ?? [];

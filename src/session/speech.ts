@@ -246,7 +246,6 @@ export class Speech {
       edgeTicks: utterance.endTicks ?? this.edgeTicks,
       recent: this.#edge.recent,
       feed,
-      failed: utterance.failed ?? [],
       coming: this.comingOf(utterance),
       behind: [...this.#requests.runsOf(utterance), ...utterance.keptRuns].filter((run) => run !== feed?.run),
       nowMs: this.#options.deps.clock.nowMs(),

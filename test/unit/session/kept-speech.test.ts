@@ -34,6 +34,9 @@ function oggOf(given: readonly Uint8Array[]): Uint8Array {
   return concatBytes([writer.header(), ...given.map((packet) => writer.push(packet, 960)), writer.finish()]);
 }
 
+/** Of a cut: nothing is being pushed, and nothing was asked for behind it. */
+const ALL_PUSHED = { feed: null, coming: null, behind: [], nowMs: 0 } as const;
+
 /** An utterance whose words take that long each from `START_MS` on, without any pause, all of it pushed. */
 function cutAt(cutMs: number, wordMs = 300) {
   const utterance = Utterance.ofText(
@@ -83,11 +86,7 @@ function cutAt(cutMs: number, wordMs = 300) {
     cutTicks: (START_MS + cutMs) * TICKS_PER_MS,
     edgeTicks,
     recent,
-    feed: null,
-    failed: [],
-    coming: null,
-    behind: [],
-    nowMs: 0,
+    ...ALL_PUSHED,
   })?.speech();
   const run = kept?.runs[0];
   if (kept == null || run === undefined) throw new Error("Nothing was kept");
@@ -163,7 +162,6 @@ describe("keepSpeech() of Opus without times", () => {
       edgeTicks,
       recent,
       feed: null,
-      failed: [],
       coming: null,
       behind: [],
       nowMs: 0,
@@ -221,14 +219,11 @@ describe("keepSpeech() of what was not pushed", () => {
       cutTicks: 0,
       edgeTicks: untimed === 0 ? 500 * TICKS_PER_MS : 0,
       recent,
-      failed: [],
+      ...ALL_PUSHED,
       feed:
         untimed === 0
           ? null
           : ({ isWhole: true, segment, takeRest: () => [slice] } as unknown as SegmentFeed),
-      coming: null,
-      behind: [],
-      nowMs: 0,
     });
     expect(since).toHaveBeenCalled();
     memory.fill(0);
