@@ -78,6 +78,8 @@ export class BoundaryScanner {
   #isAtStart = true;
   #spokenEnd = 0;
   #lastSpoken: Kind = KIND.space;
+  /** The letter, digit or emoji that ends at `#spokenEnd`. */
+  #lastCodePoint = 0;
   #unspacedEnd = 0;
   #isAfterMarker = false;
   /** Ends of characters that make one picture with what must follow, the last of each: -1 = none. */
@@ -138,6 +140,7 @@ export class BoundaryScanner {
     if (to === from) return 0;
     this.#spokenEnd = index + to - from;
     this.#lastSpoken = last;
+    this.#lastCodePoint = text.charCodeAt(to - 1);
     const missing = MAX_TOKEN - this.#token.length;
     if (missing > 0) this.#token += text.slice(from, Math.min(to, from + missing));
     return to - from;
@@ -339,10 +342,11 @@ export class BoundaryScanner {
     if (this.#mark !== null && this.#mark.word !== null && (isSpoken(kind) || kind === KIND.quote)) {
       this.#mark.word = takeCharacter(this.#mark.word, codePoint);
     }
-    const behind = this.#spokenEnd === index ? this.#lastSpoken : null;
+    const behind = this.#spokenEnd === index ? this.#lastCodePoint : null;
     if (isSpoken(kind)) {
       this.#spokenEnd = index + unitsOf(codePoint);
       this.#lastSpoken = kind;
+      this.#lastCodePoint = codePoint;
       if (kind === KIND.emoji && isFlagHalf(codePoint)) {
         this.#flagHalfEnd = this.#flagHalfEnd === index ? -1 : this.#spokenEnd;
       }

@@ -1,6 +1,6 @@
 /** The marks that may end a sentence or a clause, and what the first character behind them decides. */
 import { isMonth, startsSentences, stopMeaning } from "./abbreviations.ts";
-import { KIND, type Kind } from "./characters.ts";
+import { KIND, type Kind, kindOf } from "./characters.ts";
 
 /** A mark that may turn out to end a sentence or a clause, depending on what follows. */
 export interface Mark {
@@ -31,6 +31,7 @@ const ADDRESS = /:\/\/|^www\.|\S@|^(?:https?|ftps?|wss?|mailto|tel|sips?)$/iu;
 /** "3." may be the day of a month. */
 const DAY = /^\d{1,2}$/;
 
+const NUMBER = /\p{N}/u;
 const MARKS: Partial<Record<Kind, Mark["kind"]>> = {
   [KIND.dot]: "dot",
   [KIND.stop]: "stop",
@@ -41,15 +42,16 @@ const MARKS: Partial<Record<Kind, Mark["kind"]>> = {
   [KIND.ellipsis]: "ellipsis",
 };
 
-/** `behind`: what the letter, digit or emoji right before it is; null = none stands there. */
-export function newMark(kind: Mark["kind"], token: string, behind: Kind | null): Mark {
-  const isUnspaced = behind === KIND.unspaced;
-  const isAfterDigit = behind === KIND.digit;
+/** `behind`: the letter, digit or emoji right before it, a code point; null = none stands there. */
+export function newMark(kind: Mark["kind"], token: string, behind: number | null): Mark {
+  const isUnspaced = behind !== null && kindOf(behind) === KIND.unspaced;
+  // By the character: digits of scripts without spaces, such as Thai's, are of the kind of their letters.
+  const isAfterDigit = behind !== null && NUMBER.test(String.fromCodePoint(behind));
   return { kind, token, isUnspaced, isAfterDigit, isSpaced: false, at: -1, spokenEnd: 0, word: null };
 }
 
 /** The mark that counts when one follows another: "..." is an ellipsis, "?!" and "?..." stay a stop. */
-export function markAfter(before: Mark | null, kind: Kind, token: string, behind: Kind | null): Mark {
+export function markAfter(before: Mark | null, kind: Kind, token: string, behind: number | null): Mark {
   const next = newMark(MARKS[kind] ?? "clause", token, behind);
   if (before === null || !isSentenceMark(before)) return next;
   // "Yes. — No.": the dash opens what follows, and the sentence is still to be decided.

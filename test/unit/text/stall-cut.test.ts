@@ -53,6 +53,8 @@ describe("Segmenter.cutNow", () => {
     ["<sub alias='x'>Who.</sub>", Array(3).fill("<sub alias='x'>Who.</sub>")],
     ["你好，世界。", ["你好，世界。", "你好，世界。", "你好，世界。"]],
     ["今天天气很好我们去", [null, null, "今天天气很好"]],
+    ["ดี. ๓.", [null, "ดี. ", "ดี. "]],
+    ["สวัสดีครับวันนี้อากาศดีมากและเราจะไป๓.", [null, null, "สวัสดีครับวันนี้อากาศดีมาก"]],
     // A decimal that begins, behind more text without a space than is compared with lists.
     [`你好。${"今天天气很好".repeat(4)}是3.`, ["你好。", "你好。", `你好。${"今天天气很好".repeat(4)}`]],
     [`你好。${"今天天气很好".repeat(4)}是1,`, ["你好。", "你好。", `你好。${"今天天气很好".repeat(4)}`]],
