@@ -6,7 +6,9 @@ import type { Silence } from "../audio/pause-finder.ts";
 import { charactersOf, characterWeight } from "./draft.ts";
 import { type Letter, placeLetters } from "./letter-places.ts";
 import { SOUND_SHAPES, soundKindOf } from "./letter-sounds.ts";
-import { MAX_PLACES, matchPauses, type PausePlace } from "./pauses.ts";
+import { matchMarks } from "./mark-matching.ts";
+import { letterWeights, type Mark, marksOf } from "./pause-marks.ts";
+import { soundClock } from "./pauses.ts";
 import { partOf, type SoundTrack } from "./sounds.ts";
 
 /** A place in a text, and its time. */
@@ -27,11 +29,6 @@ const MIN_LETTER_SECONDS = 0.005;
 /** Share of the letters whose sound has to be known. */
 const MIN_KNOWN = 0.5;
 
-/** A mark that is followed by space, with the space; wide marks need none. Of a long run only so much is one: linear time. */
-const MARKS =
-  /[\p{Terminal_Punctuation}…–—]\p{P}{0,32}(?:\s+|$)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]+\s*|\s[-–—]\s+|\n+/gu;
-const STOP = /[\p{Sentence_Terminal}…\n]/u;
-
 export interface Hearing {
   /** The stretch of the response in which the text is spoken, seconds. */
   readonly from: number;
@@ -50,7 +47,7 @@ export class HeardText {
   readonly #knots: readonly Knot[];
 
   constructor(text: string, hearing: Hearing) {
-    const marks = [...text.matchAll(MARKS)].slice(0, MAX_PLACES);
+    const marks = marksOf(text);
     this.#weights = weightsOf(text, marks);
     const { sound } = hearing;
     const pauses = leaveTimeFor(text, hearing) ? hearing.pauses : [];
@@ -84,34 +81,35 @@ export class HeardText {
     return (this.#weights[to] ?? 0) - (this.#weights[from] ?? 0);
   }
 
-  #knotsAtPauses(
-    text: string,
-    { from, until, pauses }: Hearing,
-    marks: readonly RegExpExecArray[],
-  ): readonly Knot[] {
+  #knotsAtPauses(text: string, { from, until, pauses }: Hearing, marks: readonly Mark[]): readonly Knot[] {
     const [first, last] = [
       { offset: 0, seconds: from },
       { offset: text.length, seconds: until },
     ];
-    const perWeight = (until - from) / (this.#weight(0, text.length) || 1);
-    const places = marks.map((mark): PausePlace => {
-      const [start, end] = [mark.index, mark.index + mark[0].length];
-      const middle = this.#weight(0, start) + this.#weight(start, end) / 2;
-      return { start, end, seconds: from + middle * perWeight, isStop: STOP.test(mark[0]) };
-    });
     // Before the first word nothing is said, and behind the last one neither.
     const textEnd = text.trimEnd().length;
-    const isFinal = ({ end }: PausePlace): boolean => end >= textEnd;
-    const finalMark = places.find(isFinal);
+    const isFinal = ({ end }: Mark): boolean => end >= textEnd;
+    const finalMark = marks.find(isFinal);
     const trailSeconds = finalMark === undefined ? TRAIL_BEHIND_LETTER_SECONDS : TRAIL_SECONDS;
     const lead = pauses.find(({ startSeconds }) => startSeconds <= from);
     const trail = pauses.find((pause) => pause !== lead && pause.endSeconds >= until - trailSeconds);
-    const paused = matchPauses(
-      places.filter((place) => !isFinal(place)),
-      pauses.filter((pause) => pause !== lead && pause !== trail),
-    ).flatMap(([place, pause]) => [
-      { offset: place.start, seconds: pause.startSeconds },
-      { offset: place.end, seconds: pause.endSeconds },
+    const between = marks.filter((mark) => !isFinal(mark));
+    const inside = pauses.filter((pause) => pause !== lead && pause !== trail);
+    const weights = letterWeights(text, marks);
+    const soundBefore = soundClock(from, pauses);
+    const [soundSeconds, endWeight] = [soundBefore(until), weights[text.length] ?? 0];
+    const { pairs } = matchMarks(
+      {
+        marks: between.map(({ start, isStop }) => ({ weight: weights[start] ?? 0, isStop })),
+        pauses: inside.map(({ startSeconds }) => soundBefore(startSeconds)),
+        soundSeconds,
+        endWeight,
+      },
+      endWeight / soundSeconds,
+    );
+    const paused = pairs.flatMap(([mark, pause]) => [
+      { offset: between[mark]?.start ?? 0, seconds: inside[pause]?.startSeconds ?? from },
+      { offset: between[mark]?.end ?? 0, seconds: inside[pause]?.endSeconds ?? from },
     ]);
     const knots = [first, ...paused, last];
     if (lead !== undefined) knots.splice(1, 0, { offset: 0, seconds: lead.endSeconds });
@@ -157,9 +155,9 @@ function areMostKnown(letters: readonly Letter[]): boolean {
 }
 
 /** The last word before a mark takes longer than others of as many letters. */
-function weightsOf(text: string, marks: readonly RegExpExecArray[]): Float64Array {
+function weightsOf(text: string, marks: readonly Mark[]): Float64Array {
   const weights = new Float64Array(text.length + 1);
-  const finals = marks.map(({ index }) => ({ start: lastWordStart(text, index), end: index }));
+  const finals = marks.map(({ start }) => ({ start: lastWordStart(text, start), end: start }));
   let weight = 0;
   let next = 0;
   for (let at = 0; at < text.length; ) {

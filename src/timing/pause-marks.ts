@@ -1,0 +1,40 @@
+/** Marks in a text at which a voice may pause. */
+import { characterWeight } from "./draft.ts";
+
+/** More than that in one stretch are not matched: time grows with their product with that of the pauses. */
+const MAX_MARKS = 256;
+
+/** A mark with the space behind it; offsets in its text, UTF-16. */
+export interface Mark {
+  readonly start: number;
+  readonly end: number;
+  /** Of a sentence's end, not of a clause's. */
+  readonly isStop: boolean;
+}
+
+/** A mark that is followed by space, with the space; wide marks need none. Of a long run only so much is one: linear time. */
+const MARKS =
+  /[\p{Terminal_Punctuation}…–—]\p{P}{0,32}(?:\s+|$)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]+\s*|\s[-–—]\s+|\n+/gu;
+const STOP = /[\p{Sentence_Terminal}…\n]/u;
+
+/** Rising, and no more than can be matched. */
+export function marksOf(text: string): Mark[] {
+  return [...text.matchAll(MARKS)]
+    .slice(0, MAX_MARKS)
+    .map(({ index, 0: mark }) => ({ start: index, end: index + mark.length, isStop: STOP.test(mark) }));
+}
+
+/** Weight of the letters of a text before each offset: marks take their time in pauses. */
+export function letterWeights(text: string, marks: readonly Mark[]): Float64Array {
+  const weights = new Float64Array(text.length + 1);
+  let weight = 0;
+  let next = 0;
+  for (let at = 0; at < text.length; ) {
+    const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+    while (at >= (marks[next]?.end ?? Number.POSITIVE_INFINITY)) next += 1;
+    const isMark = at >= (marks[next]?.start ?? Number.POSITIVE_INFINITY);
+    if (!isMark) weight += characterWeight(character);
+    for (let unit = 0; unit < character.length; unit += 1) weights[++at] = weight;
+  }
+  return weights;
+}
