@@ -12,6 +12,7 @@ import { type TimedCharacters, type TimedWord, weaker } from "../timing/timed.ts
 import { WordTracker } from "../timing/word-tracker.ts";
 import type { SynthesisChunk } from "../upstream/types.ts";
 import type { FeedEvents } from "./feed-events.ts";
+import type { FeedLeavings } from "./feed-leavings.ts";
 import { NormalizedTimes } from "./normalized-times.ts";
 import type { Run } from "./segment-run.ts";
 import type { Source } from "./source.ts";
@@ -29,6 +30,7 @@ export class FeedTiming {
   readonly #run: Run;
   readonly #utterance: Utterance;
   readonly #events: FeedEvents;
+  readonly #leavings: FeedLeavings;
   readonly #pauseFinder: PauseFinder;
   readonly #soundMeter: SoundMeter;
   readonly #timing: SegmentTiming;
@@ -44,16 +46,21 @@ export class FeedTiming {
   /** With those of normalized alignments that came alone. */
   #readCharacters = 0;
 
-  constructor(run: Run, utterance: Utterance, events: FeedEvents) {
+  constructor(run: Run, utterance: Utterance, events: FeedEvents, leavings: FeedLeavings) {
     this.#run = run;
     this.#utterance = utterance;
     this.#events = events;
+    this.#leavings = leavings;
     const { segment } = run;
     // Offsets inside are the segment's own and shifted on the way out: the tracker then closes the last word of a
     // segment at its end, whatever text the client adds later.
     this.#pauseFinder = new PauseFinder(run.sourceFormat);
     this.#soundMeter = new SoundMeter(run.sourceFormat);
-    this.#timing = new SegmentTiming({ text: segment.text, textStart: 0 });
+    this.#timing = new SegmentTiming({
+      text: segment.text,
+      textStart: 0,
+      pace: leavings.paceOf(utterance.voiceIds),
+    });
     this.#words = new WordTracker({
       words: new WordScanner(0, utterance.isExpressive),
       text: segment.text,
@@ -88,6 +95,13 @@ export class FeedTiming {
     if (count > 0) this.#unread = this.#unread.slice(count);
   }
 
+  /** All that has come is read, and nobody can wait any longer for the times of what is spoken up to `seconds`: a guess is told. */
+  estimateUpTo(seconds: number): void {
+    const timed = this.#timing.estimateUpTo(seconds);
+    if (timed === null) return;
+    this.#tell(timed, { isLast: false });
+  }
+
   /** End of the times read so far, seconds of the response; 0 where none has come. */
   get timedToSeconds(): number {
     return this.#timing.timedToSeconds;
@@ -108,6 +122,8 @@ export class FeedTiming {
     this.readUpTo(Number.POSITIVE_INFINITY);
     const [audioSeconds, soundSeconds] = [receivedTicks / TICKS_PER_SECOND, soundTicks / TICKS_PER_SECOND];
     this.#tell(this.#timing.finish(audioSeconds, soundSeconds), { isLast: true });
+    const { voicePace } = this.#timing;
+    if (voicePace !== null) this.#leavings.notePace(this.#utterance.voiceIds, voicePace);
   }
 
   #read({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses, sound }: ChunkTiming): void {

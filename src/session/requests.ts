@@ -25,6 +25,8 @@ const CALM_AHEAD_MS = 250;
  * ever holds back of what is here (a second, and a quarter of `ahead-ms`), or it would never come to that.
  */
 const READ_ON_MS = 1250;
+/** Share of the audio that may be in hand under which one is read on whose times have not come. */
+const UNTIMED_SHARE = 0.9;
 const MAX_OPEN = 2;
 
 export interface OpenRun {
@@ -44,8 +46,8 @@ export interface RequestsOptions {
   readonly isListened: () => boolean;
   readonly playheadTicks: () => number;
   readonly edgeTicks: () => number;
-  /** Audio of a run that was taken and not pushed. */
-  readonly bufferedTicks: (run: Run) => number;
+  /** What was taken of a run and not pushed; null: nothing is taken of it yet. */
+  readonly feedOf: (run: Run) => { readonly bufferedTicks: number; readonly isUntimed: boolean } | null;
   /** Text of the utterance was asked for: there is room for more. */
   readonly onTaken: (utterance: Utterance) => void;
   /** An upstream has something new, or may be asked again. */
@@ -164,7 +166,7 @@ export class Requests {
   /** Lets upstreams send again that are not full, or have been mostly used up since they were. */
   readOn(): void {
     for (const open of this.#runs) {
-      if (this.#aheadMs(open) < this.#readOnMs) open.isFull = false;
+      if (this.#aheadMs(open) < this.#readOnMs(open)) open.isFull = false;
       if (!open.isFull) open.run.readOn?.();
     }
   }
@@ -175,22 +177,29 @@ export class Requests {
     this.#runs = [];
   }
 
-  get #readOnMs(): number {
-    return Math.min(READ_ON_MS, this.#options.deps.tuning.aheadMs / 2);
+  #readOnMs({ run }: OpenRun): number {
+    const { aheadMs } = this.#options.deps.tuning;
+    return this.#isUntimed(run) ? aheadMs * UNTIMED_SHARE : Math.min(READ_ON_MS, aheadMs / 2);
+  }
+
+  /** The more audio is there the better its times can be estimated. */
+  #isUntimed(run: Run): boolean {
+    return this.#options.feedOf(run)?.isUntimed === true;
   }
 
   /**
    * With more than so much in hand another read may bring more than there is to be. Silence that may be trimmed has to fit:
    * of a response that is nothing else yet no sound is taken.
    */
-  #fullMs({ run }: OpenRun): number {
+  #fullMs(open: OpenRun): number {
     const { aheadMs, seams } = this.#options.deps.tuning;
-    const readMs = READ_BYTES / bytesPerMs(run.sourceFormat);
-    return Math.max(aheadMs - readMs, Math.min(aheadMs, this.#readOnMs + seams.trimMs));
+    const readMs = READ_BYTES / bytesPerMs(open.run.sourceFormat);
+    return Math.max(aheadMs - readMs, Math.min(aheadMs, this.#readOnMs(open) + seams.trimMs));
   }
 
   #aheadMs({ run }: OpenRun): number {
-    return this.#options.bufferedTicks(run) / TICKS_PER_MS + run.waitingBytes / bytesPerMs(run.sourceFormat);
+    const bufferedTicks = this.#options.feedOf(run)?.bufferedTicks ?? 0;
+    return bufferedTicks / TICKS_PER_MS + run.waitingBytes / bytesPerMs(run.sourceFormat);
   }
 
   #isInBudget(): boolean {

@@ -9,6 +9,7 @@ import { isBlank } from "../text/characters.ts";
 import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import type { EventWriter } from "./event-writer.ts";
 import { FeedEvents } from "./feed-events.ts";
+import type { FeedLeavings } from "./feed-leavings.ts";
 import { FeedTiming } from "./feed-timing.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import { RestartPlaces } from "./restart-places.ts";
@@ -16,6 +17,7 @@ import { beginsWithBreak, lastBreakTicks, seamTextOf } from "./seam-text.ts";
 import type { TimedSegment } from "./segment-queue.ts";
 import type { Run } from "./segment-run.ts";
 import { type SilenceLimit, type Slice, Source } from "./source.ts";
+import { TIMED_AHEAD_TICKS, TimingReach } from "./timing-reach.ts";
 import type { Utterance } from "./utterance.ts";
 import type { WholeEnd } from "./whole-words.ts";
 
@@ -25,27 +27,17 @@ const KEEP_TAIL_TICKS = 60 * TICKS_PER_MS;
 /** Where a sound meets another without silence between, it rises and falls in this. */
 const FADE_TICKS = 3 * TICKS_PER_MS;
 
-/** Of a response that is not complete this much stays in hand: the end of a word is known only when it has come. */
-const TIMED_AHEAD_TICKS = 250 * TICKS_PER_MS;
-
 /** A word is whole without so much of its end: a resampler holds back as much, and times are rounded. */
 const WORD_END_TICKS = 10 * TICKS_PER_MS;
 
 /** Most audio that is held back because it may be part of a word: no word is longer. */
 const MAX_HELD_TICKS = 1000 * TICKS_PER_MS;
 
-/**
- * How far ahead of the audio pushed the response is taken, and its timing read: a slice with its surplus, and the rest of
- * a long word, which is known to be whole only when its last character has come, and is to be told before its first frame.
- * What is behind waits in the run, where it takes no more room than it needs.
- */
-const READ_AHEAD_TICKS = 1500 * TICKS_PER_MS;
-
 export interface SegmentFeedOptions {
   readonly run: Run;
   readonly utterance: Utterance;
-  /** What the feed before has left on closing. */
-  readonly store: Uint8Array | null;
+  /** Of the feeds before, and for those behind. */
+  readonly leavings: FeedLeavings;
   /** Where on the timeline the segment begins. */
   readonly baseTicks: number;
   readonly writer: EventWriter;
@@ -77,10 +69,12 @@ export class SegmentFeed {
   readonly utterance: Utterance;
   #segment: TimedSegment;
   #ending: Ending = "open";
+  readonly #leavings: FeedLeavings;
   readonly #source: Source;
   readonly #events: FeedEvents;
   /** null where nobody wants to know. */
   readonly #timing: FeedTiming | null;
+  readonly #reach: TimingReach;
   readonly #aheadTicks: number;
   readonly #trimTicks: number;
   readonly #isFollowed: () => boolean;
@@ -101,10 +95,13 @@ export class SegmentFeed {
     this.#aheadTicks = options.aheadTicks;
     this.#trimTicks = options.trimTicks;
     this.#isFollowed = options.isFollowed;
-    this.#source = new Source(run.sourceFormat, options.store);
+    this.#leavings = options.leavings;
+    this.#source = new Source(run.sourceFormat, this.#leavings.store);
     const { writer, baseTicks, wants } = options;
     this.#events = new FeedEvents({ utterance, writer, baseTicks, wants });
-    this.#timing = run.wantsTiming ? new FeedTiming(run, utterance, this.#events) : null;
+    const { aheadTicks, trimTicks } = options;
+    this.#timing = run.wantsTiming ? new FeedTiming(run, utterance, this.#events, this.#leavings) : null;
+    this.#reach = new TimingReach({ utterance, timing: this.#timing, aheadTicks, trimTicks });
   }
 
   /** Audio taken from the run and not pushed yet. */
@@ -154,14 +151,14 @@ export class SegmentFeed {
     if (slice === undefined) return undefined;
     this.#pushedTicks += slice.ticks;
     // A slice for a long lead may be longer than what was read ahead of it.
-    this.#timing?.readUpTo(this.#timedToSeconds);
+    this.#reach.read(this.#passedTicks);
     return slice;
   }
 
   /** Whether anything has come that is to be looked at now, or the end. */
   get hasUnread(): boolean {
     if (this.run.hasChunk) {
-      return this.bufferedTicks < (this.#isUntimed ? this.#aheadTicks : this.#lookaheadTicks);
+      return this.bufferedTicks < (this.isUntimed ? this.#untimedTicks : this.#reach.lookaheadTicks);
     }
     return this.run.isComplete && !this.#isTailTrimmed;
   }
@@ -173,11 +170,12 @@ export class SegmentFeed {
 
   /** False where there is nothing to take yet. */
   #look(): boolean {
-    this.#take(this.#lookaheadTicks);
-    this.#timing?.readUpTo(this.#timedToSeconds);
-    if (this.#isUntimed) {
-      this.#take(this.#aheadTicks);
-      this.#timing?.readUpTo(this.#timedToSeconds);
+    this.#take(this.#reach.lookaheadTicks);
+    this.#reach.read(this.#passedTicks);
+    if (this.isUntimed) {
+      this.#take(this.#untimedTicks);
+      this.#reach.read(this.#passedTicks);
+      if (!this.#isAll) this.#reach.estimate(this.#passedTicks, this.#source.receivedTicks);
     }
     if (!this.#isLeadTrimmed && !this.#trimLead()) return false;
     if (!this.#isTailTrimmed && this.run.isComplete && !this.run.hasChunk) {
@@ -311,9 +309,9 @@ export class SegmentFeed {
     }
   }
 
-  /** Returns memory that the next feed can be made with: what was taken is no longer good then. */
-  close(): Uint8Array | null {
-    return this.#source.close();
+  /** What was taken is no longer good once another feed is made. */
+  close(): void {
+    this.#leavings.store = this.#source.close();
   }
 
   #finishTiming(): void {
@@ -321,23 +319,19 @@ export class SegmentFeed {
     this.#timing?.finish(this.#source);
   }
 
-  /** Up to where the timing is read, seconds of the response: cues are made of all words that are there. */
-  get #timedToSeconds(): number {
-    if (this.utterance.cues !== null) return Number.POSITIVE_INFINITY;
-    return (this.#pushedTicks + this.#droppedLeadTicks + READ_AHEAD_TICKS) / TICKS_PER_SECOND;
+  /** No times have come for what is pushed next: with all audio that may be in hand they can be estimated. */
+  get isUntimed(): boolean {
+    return this.#reach.isUntimed(this.#passedTicks);
   }
 
-  get #lookaheadTicks(): number {
-    // Cues are made of all words that are there.
-    if (this.utterance.cues !== null) return this.#aheadTicks;
-    return Math.min(this.#aheadTicks, Math.max(READ_AHEAD_TICKS, this.#trimTicks));
+  /** So much of it is taken: all, where no more comes than is there. */
+  get #untimedTicks(): number {
+    return this.run.isComplete ? Number.POSITIVE_INFINITY : this.#aheadTicks;
   }
 
-  /** No times have come for what is pushed next: they may be behind, or be estimated when the end has come. */
-  get #isUntimed(): boolean {
-    if (this.#timing === null) return false;
-    const pushedTicks = this.#pushedTicks + this.#droppedLeadTicks;
-    return this.#timing.timedToSeconds * TICKS_PER_SECOND < pushedTicks + TIMED_AHEAD_TICKS;
+  /** Audio of the response that is pushed or dropped before what is here. */
+  get #passedTicks(): number {
+    return this.#pushedTicks + this.#droppedLeadTicks;
   }
 
   /** Takes from the run until so much is in hand. */
@@ -362,7 +356,7 @@ export class SegmentFeed {
   #trimLead(): boolean {
     // Not more than is taken ahead, or silence would be waited for that can't come.
     const trimTicks = beginsWithBreak(this.run.segment.text) ? 0 : this.#trimTicks;
-    const maxTicks = Math.min(trimTicks, this.#lookaheadTicks);
+    const maxTicks = Math.min(trimTicks, this.#reach.lookaheadTicks);
     const limit: SilenceLimit = { maxTicks, keepTicks: KEEP_LEAD_TICKS };
     const isAll = this.run.isComplete && !this.run.hasChunk;
     const dropped = this.#source.dropLeadingSilence(limit, isAll);

@@ -9,6 +9,7 @@ import { type GatewayError, toGatewayError } from "../errors.ts";
 import type { Segment } from "../text/segmenter.ts";
 import type { Audience } from "./audience.ts";
 import type { EventWriter } from "./event-writer.ts";
+import { FeedLeavings } from "./feed-leavings.ts";
 import type { KeptCut, KeptSpeech } from "./keep-cut.ts";
 import { keepSpeech } from "./kept-speech.ts";
 import type { MadeAudio } from "./made-audio.ts";
@@ -64,8 +65,7 @@ export class Speech {
   #queue: Utterance[] = [];
   readonly #played: PlayedOut;
   #feed: SegmentFeed | null = null;
-  /** Memory of the feed before, for the next. */
-  #spareStore: Uint8Array | null = null;
+  readonly #leavings = new FeedLeavings();
   readonly #edge: TimelineEdge;
 
   constructor(options: SpeechOptions) {
@@ -79,7 +79,7 @@ export class Speech {
       isListened: options.isListened,
       playheadTicks: options.playheadTicks,
       edgeTicks: () => this.edgeTicks,
-      bufferedTicks: (run) => (this.#feed?.run === run ? this.#feed.bufferedTicks : 0),
+      feedOf: (run) => (this.#feed?.run === run ? this.#feed : null),
       onTaken: options.onTaken,
       onProgress: () => {
         this.#takeUp();
@@ -317,7 +317,7 @@ export class Speech {
     this.#feed = new SegmentFeed({
       run,
       utterance,
-      store: this.#spareStore,
+      leavings: this.#leavings,
       baseTicks: this.edgeTicks,
       writer: this.#options.writer,
       aheadTicks: tuning.aheadMs * TICKS_PER_MS,
@@ -376,7 +376,7 @@ export class Speech {
   #finishUtterance(utterance: Utterance, error: GatewayError | null): void {
     this.#options.onOver(utterance);
     this.#queue = this.#queue.filter((queued) => queued !== utterance);
-    if (this.#queue.length === 0) this.#spareStore = null;
+    if (this.#queue.length === 0) this.#leavings.store = null;
     utterance.endText(this.#options.deps.clock.nowMs());
     this.#edge.endUtterance(utterance);
     this.#played.add(utterance, error);
@@ -393,7 +393,7 @@ export class Speech {
   }
 
   #closeFeed(): void {
-    if (this.#feed !== null) this.#spareStore = this.#feed.close();
+    this.#feed?.close();
     this.#feed = null;
   }
 }

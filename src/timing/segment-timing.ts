@@ -8,20 +8,16 @@ import type { Timing } from "../protocol/vocabulary.ts";
 import type { Alignment } from "./alignment.ts";
 import { type AlignmentEntry, AlignmentReader } from "./alignment-entries.ts";
 import { AlignmentWalk, type Placed } from "./alignment-walk.ts";
-import {
-  charactersOf,
-  type Draft,
-  isTimed,
-  MIN_PACE_SECONDS,
-  speechWeight,
-  TYPICAL_WEIGHT_A_SECOND,
-} from "./draft.ts";
+import { charactersOf, type Draft, isTimed, MIN_PACE_SECONDS, TYPICAL_WEIGHT_A_SECOND } from "./draft.ts";
 import { HeardText } from "./heard-text.ts";
 import { LateTimes } from "./late-times.ts";
+import { estimateOpen, USUAL_PACE, type VoicePace } from "./open-text.ts";
 import type { ChunkSpan } from "./pace.ts";
 import { NEAR_SECONDS } from "./pace-evidence.ts";
-import { Pauses } from "./pauses.ts";
+import { letterWeights, marksOf } from "./pause-marks.ts";
+import { Pauses, soundClock } from "./pauses.ts";
 import { ResponseClock, scale } from "./response-clock.ts";
+import { divide, draftsOf, EXACT_SECONDS, JOIN_SECONDS, settle } from "./settled.ts";
 import { Sounds } from "./sounds.ts";
 import { type TimedCharacters, weaker } from "./timed.ts";
 
@@ -30,6 +26,8 @@ export interface SegmentTimingOptions {
   readonly text: string;
   /** UTF-16 offset of that text in the client's text. */
   readonly textStart: number;
+  /** How the voice has spoken so far, if that is known. */
+  readonly pace?: VoicePace | null;
 }
 
 export interface ChunkFacts {
@@ -44,14 +42,17 @@ export interface ChunkFacts {
   readonly sound?: SoundFrames | null;
 }
 
-/** Rounding on the wire: repairs below it leave the label as it is. */
-const EXACT_SECONDS = 0.0015;
 /** Times this near to where a gap in them began go on from there. */
 const LATE_SECONDS = 0.05;
-/** Characters that were moved and are no further apart than this meet: no one hears what lies between. */
-const JOIN_SECONDS = 0.005;
 /** How far a character's end may be ahead of the audio received: what an encoder holds back (an Opus packet and more). */
 const AHEAD_SECONDS = 0.08;
+/** Less audio than this says too little of how far its text has come. */
+const MIN_OPEN_SECONDS = 2;
+/** More than this is not looked at: work grows with it. */
+const MAX_OPEN_SECONDS = 20;
+/** How far a voice that was heard may speak on at another pace; and how much more after so much sound. */
+const KNOWN_SPREAD = 0.07;
+const SPREAD_SECONDS = 0.1;
 /** What sums of such numbers may be off. */
 const FLOAT_SECONDS = 1e-9;
 
@@ -72,14 +73,18 @@ export class SegmentTiming {
   #lastTiming: Timing = "exact";
   #audioSeconds: number | undefined;
   #isFinished = false;
+  readonly #priorPace: VoicePace;
+  /** Of text without times that was found in its audio: the weight of its letters, and its sound. */
+  readonly #heard = { weight: 0, seconds: 0 };
   /** Audio that came without timing since the last timing: where it begins, in the response and in the text. */
   #gap: { readonly fromSeconds: number; readonly textFrom: number } | null = null;
   /** Entries that a response may still have: an upstream that never stops must not fill the memory. */
   #budget: number;
 
-  constructor({ text, textStart }: SegmentTimingOptions) {
+  constructor({ text, textStart, pace }: SegmentTimingOptions) {
     this.#text = text;
     this.#textStart = textStart;
+    this.#priorPace = pace ?? USUAL_PACE;
     this.#walk = new AlignmentWalk(text);
     this.#budget = 8 * text.length + 4096;
   }
@@ -107,7 +112,7 @@ export class SegmentTiming {
     const times = timesOf(entries);
     const placed = this.#walkOn(entries, span?.startSeconds ?? 0);
     const drafts = this.#clock.place(placed, span, times?.startSeconds);
-    if (drafts.length > 0) this.#drafts = this.#drafts.concat(drafts);
+    if (drafts.length > 0) this.#drafts = this.#drafts.concat(this.#withoutTold(drafts));
     // What is spread between times that are doubted would not change with them.
     if (this.#clock.isInDoubt) return null;
     this.#fillBetween();
@@ -123,20 +128,55 @@ export class SegmentTiming {
   finish(audioSeconds: number, soundSeconds = 0): TimedCharacters | null {
     if (this.#isFinished) return null;
     this.#isFinished = true;
-    this.#drafts = this.#drafts.concat(this.#clock.place(this.#walk.finish()));
+    this.#drafts = this.#drafts.concat(this.#withoutTold(this.#clock.place(this.#walk.finish())));
     this.#clock.finish(audioSeconds, soundSeconds);
     if (!(audioSeconds > 0)) return null;
     const last = this.#drafts.at(-1);
     if (last !== undefined && this.#isEndOpen(last))
       last.endSeconds = Math.max(last.endSeconds, audioSeconds);
     this.#squeezeTo(Math.max(audioSeconds, this.#lastEnd));
-    if (this.#walk.at < this.#text.length) {
+    if (this.#walk.at < this.#text.length && this.#emittedTo < this.#text.length) {
       const [startSeconds, endSeconds] = [Number.NaN, Number.NaN];
       this.#drafts.push({ end: this.#text.length, startSeconds, endSeconds, timing: "exact" });
     }
     this.#fillBetween(Math.max(audioSeconds, this.#lastEnd));
     this.#meetEnd(audioSeconds);
     return this.#emit(this.#drafts.length);
+  }
+
+  /**
+   * No times have come for what is spoken up to `neededSeconds`, and nobody can wait for them any longer: those that can be
+   * guessed from the audio that has come, as far as that is needed, or null. Times that come later for the same text count for
+   * nothing. Compressed audio: null.
+   */
+  estimateUpTo(neededSeconds: number): TimedCharacters | null {
+    const from = this.#lastEnd;
+    const until = Math.min(this.#audioSeconds ?? 0, from + MAX_OPEN_SECONDS);
+    if (this.#isFinished || this.#drafts.length > 0 || this.#clock.isInDoubt) return null;
+    if (until - from < MIN_OPEN_SECONDS || from >= neededSeconds) return null;
+    const [pauses, sound] = [this.#pauses.within(from, until), this.#sounds.within(from, until)];
+    if (sound === null) return null;
+    const text = this.#text.slice(this.#emittedTo);
+    const speech = {
+      fromSeconds: from,
+      untilSeconds: until,
+      pauses,
+      sound,
+      pace: this.voicePace ?? this.#priorPace,
+    };
+    const open = estimateOpen(text, speech, neededSeconds);
+    if (open === null) return null;
+    const textFrom = this.#emittedTo;
+    this.#learnPace(text.slice(0, open.end), from, open.heard.secondsAt(open.end));
+    this.#drafts = draftsOf([{ end: textFrom + open.end, timing: "exact" }], open.heard, { text, textFrom });
+    return this.#emit(this.#drafts.length);
+  }
+
+  /** How fast the voice speaks, as far as text without times tells; null: it does not. */
+  get voicePace(): VoicePace | null {
+    const { weight, seconds } = this.#heard;
+    if (seconds < MIN_PACE_SECONDS || weight === 0) return null;
+    return { weightASecond: weight / seconds, spread: KNOWN_SPREAD + SPREAD_SECONDS / seconds };
   }
 
   /** End of the times given so far, seconds of the response. */
@@ -209,22 +249,19 @@ export class SegmentTiming {
     const [{ textFrom, from }, until] = [gap, Math.max(gap.until, gap.from)];
     const text = this.#text.slice(textFrom, drafts.at(-1)?.end ?? textFrom);
     const [pauses, sound] = [this.#pauses.within(from, until), this.#sounds.within(from, until)];
-    const heard = new HeardText(text, { from, until, pauses, sound });
-    let at = 0;
-    return drafts.flatMap(({ end, timing }) =>
-      charactersOf(text.slice(at, end - textFrom)).map((character) => {
-        const startSeconds = heard.secondsAt(at);
-        at += character.length;
-        const isSpace = character.trim() === "";
-        return {
-          end: textFrom + at,
-          startSeconds,
-          endSeconds: heard.secondsAt(at),
-          // White space has nothing to be wrong about.
-          timing: isSpace ? timing : "estimated",
-        };
-      }),
-    );
+    if (sound !== null) this.#learnPace(text, from, until);
+    return draftsOf(drafts, new HeardText(text, { from, until, pauses, sound }), { text, textFrom });
+  }
+
+  #learnPace(text: string, fromSeconds: number, untilSeconds: number): void {
+    const soundBefore = soundClock(fromSeconds, this.#pauses.within(fromSeconds, untilSeconds));
+    this.#heard.weight += letterWeights(text, marksOf(text))[text.length] ?? 0;
+    this.#heard.seconds += soundBefore(untilSeconds);
+  }
+
+  /** What was estimated already is told. */
+  #withoutTold(drafts: Draft[]): Draft[] {
+    return drafts.filter(({ end }) => end > this.#emittedTo);
   }
 
   /**
@@ -314,49 +351,6 @@ export class SegmentTiming {
       timing,
     };
   }
-}
-
-/** Makes a draft rise from the one before it and end before the next starts; returns its label. */
-function settle(
-  draft: Draft,
-  before: { readonly end: number; readonly timing: Timing },
-  nextStart: number,
-): Timing {
-  // An end that was guessed at the end of the audio that had come is short of it by what an encoder held back.
-  const behindSeconds = before.timing === "exact" ? 0 : EXACT_SECONDS;
-  const joinSeconds = draft.timing === "exact" ? behindSeconds : JOIN_SECONDS;
-  const isJoined = draft.startSeconds - before.end <= joinSeconds;
-  const start = isJoined ? before.end : draft.startSeconds;
-  const end = Math.max(start, Math.min(draft.endSeconds, nextStart));
-  const moved = Math.max(Math.abs(start - draft.startSeconds), Math.abs(end - draft.endSeconds));
-  if (moved > EXACT_SECONDS) draft.timing = weaker(draft.timing, "scaled");
-  draft.startSeconds = start;
-  draft.endSeconds = end;
-  return draft.timing;
-}
-
-interface Part {
-  readonly text: string;
-  readonly startSeconds: number;
-  readonly endSeconds: number;
-}
-
-/** One draft's time over its characters. */
-function divide(draft: Draft, parts: readonly string[]): Part[] {
-  const [only] = parts;
-  const { startSeconds, endSeconds } = draft;
-  if (only !== undefined && parts.length === 1) return [{ text: only, startSeconds, endSeconds }];
-  const total = parts.reduce((sum, part) => sum + speechWeight(part), 0) || 1;
-  let said = 0;
-  return parts.map((text) => {
-    const start = startSeconds + ((endSeconds - startSeconds) * said) / total;
-    said += speechWeight(text);
-    return {
-      text,
-      startSeconds: start,
-      endSeconds: startSeconds + ((endSeconds - startSeconds) * said) / total,
-    };
-  });
 }
 
 /** Where the times of a chunk begin and end; null: it has none. */

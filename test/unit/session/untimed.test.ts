@@ -69,4 +69,63 @@ describe("a response without times", () => {
     rig.clock.advance(200);
     expect(rig.sink.eventsOf("words").flatMap((event) => event.words)[0]).toMatchObject({ text: "abc" });
   });
+
+  const SENTENCES = [
+    "Abc def ghi jkl.",
+    "Mno pqr stu.",
+    "Vwx yza bcd efg hij.",
+    "Klm nop qrs.",
+    "Tuv wxy zab cde.",
+  ];
+  const LONG_TEXT = [...SENTENCES, ...SENTENCES, ...SENTENCES].join(" ");
+  /** Each stop is a pause of 0.4 s. */
+  const LONG_SAID = LONG_TEXT.replaceAll(".", " ".repeat(7));
+
+  /** Sends the next 200 ms, and lets as much time pass. */
+  function sayOn(rig: ReturnType<typeof stage>, from: number, count: number): void {
+    const audio = spell(LONG_SAID);
+    for (let atMs = from * 200; atMs < (from + count) * 200; atMs += 200) {
+      rig.requests[0]?.handlers.chunk({
+        audio: audio.slice(atMs * 8, (atMs + 200) * 8),
+        alignment: null,
+        normalizedAlignment: null,
+        voiceSegments: [],
+      });
+    }
+  }
+
+  it.each([
+    ["comes faster than it is heard", 5, 800],
+    ["comes as it is heard", 1, 4500],
+  ])("that goes on is told on the way, where it %s", (_, chunksEach200Ms, mostLateMs) => {
+    const rig = stage("format=ulaw_8000&events=words", { aheadMs: 5000 });
+    rig.send({ type: "speak", text: LONG_TEXT, voice_id: VOICE, utterance_id: "u" });
+    rig.requests[0]?.head();
+    const chunks = Math.ceil((LONG_SAID.length * CHAR_MS) / 200);
+    // Never the whole of it.
+    const last = chunks - 10;
+    const latest: number[] = [];
+    let told = 0;
+    for (let sent = 0, passedMs = 0; passedMs < last * 200; passedMs += 200) {
+      const count = Math.min(chunksEach200Ms, last - sent);
+      sayOn(rig, sent, count);
+      sent += count;
+      rig.clock.advance(200);
+      const words = rig.sink.eventsOf("words").flatMap((event) => event.words);
+      for (const word of words.slice(told)) latest.push(passedMs - word.start_ms);
+      told = words.length;
+    }
+    const events = rig.sink.eventsOf("words");
+    expect(new Set(events.map((event) => event.timing))).toEqual(new Set(["estimated"]));
+    const words = events.flatMap((event) => event.words);
+    expect(words.length).toBeGreaterThan(40);
+    expect(Math.max(...latest)).toBeLessThanOrEqual(mostLateMs);
+    const [first] = words;
+    for (const word of words.filter(({ text }) => ["Mno", "Vwx", "Klm", "Tuv"].includes(text))) {
+      // Where its letters sound in what was said, which has more of them for each stop.
+      const stops = LONG_TEXT.slice(0, word.start).split(".").length - 1;
+      const trueMs = (word.start + 6 * stops) * CHAR_MS;
+      expect(Math.abs(word.start_ms - (first?.start_ms ?? 0) - trueMs)).toBeLessThan(60);
+    }
+  });
 });

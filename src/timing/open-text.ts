@@ -1,0 +1,164 @@
+/**
+ * The times of text that is spoken in audio whose end is not there yet: neither the voice's pace nor how far it has come in
+ * the text is known. Both are found together, as that with which its pauses fit the marks of the text best; up to the last
+ * such pause the text is then held to its sound as where both ends are known (heard-text.ts).
+ *
+ *   text    |Alpha bravo, charlie delta. Echo foxtrot golf hotel
+ *   sound   |##### ####    ####### ####      #### ###...           has come so far
+ *   told    |Alpha bravo, charlie delta.    |                      up to the last pause whose mark is known
+ */
+import type { Silence } from "../audio/pause-finder.ts";
+import { TYPICAL_WEIGHT_A_SECOND } from "./draft.ts";
+import { HeardText } from "./heard-text.ts";
+import { matchMarks } from "./mark-matching.ts";
+import { letterWeights, type Mark, marksOf } from "./pause-marks.ts";
+import { soundClock } from "./pauses.ts";
+import { partOf, type SoundTrack } from "./sounds.ts";
+
+/** What is taken for a voice's pace. */
+export interface VoicePace {
+  /** Of letters (draft.ts), for a second of sound. */
+  readonly weightASecond: number;
+  /** How far off it may be: of its logarithm. */
+  readonly spread: number;
+}
+
+/** Before anything was heard. Languages differ by more than voices do. */
+export const USUAL_PACE: VoicePace = { weightASecond: TYPICAL_WEIGHT_A_SECOND, spread: 0.25 };
+
+/** A stretch of a response that has sound and no times. */
+export interface OpenSpeech {
+  readonly fromSeconds: number;
+  /** End of the audio that has come. */
+  readonly untilSeconds: number;
+  /** Pauses in it, rising. */
+  readonly pauses: readonly Silence[];
+  readonly sound: SoundTrack;
+  readonly pace: VoicePace;
+}
+
+export interface OpenEstimate {
+  /** So much of the text is told: offset, UTF-16. */
+  readonly end: number;
+  readonly heard: HeardText;
+  /** Where the last pause in it ends that its text ends with, seconds; null: where it ends is a guess by the pace alone. */
+  readonly pausedSeconds: number | null;
+}
+
+/** Paces looked at, either way, and how far they reach, in spreads. */
+const PACES = 12;
+const MAX_SPREADS = 2.5;
+/** Where no pause tells, the last text is the least sure: it waits for more audio. */
+const UNSURE_SECONDS = 1.5;
+/** More marks and pauses than that are not looked at, as there are `PACES` ways to match them. */
+const MAX_PLACES = 48;
+
+/** A place in the text, and when it is spoken. Offset, UTF-16; seconds of the response. */
+interface SpokenPlace {
+  readonly offset: number;
+  readonly seconds: number;
+}
+
+/**
+ * What can be told of a text up to `neededSeconds` and the next pause behind it whose mark is known, or where there is none,
+ * about so far; null: nothing. The last word of the text waits for the end of the audio.
+ */
+export function estimateOpen(text: string, speech: OpenSpeech, neededSeconds: number): OpenEstimate | null {
+  const { pause, end } = findSpoken(text, speech);
+  const latestSeconds = speech.untilSeconds - UNSURE_SECONDS;
+  if (pause !== null && pause.seconds >= Math.min(neededSeconds, latestSeconds)) {
+    return { end: pause.offset, heard: hear(text, speech, pause), pausedSeconds: pause.seconds };
+  }
+  const heard = hear(text, speech, end);
+  let to = Math.min(end.offset, lastWordStart(text));
+  while (to > 0 && heard.secondsAt(to) > Math.min(neededSeconds, latestSeconds)) to -= 1;
+  // Up to the beginning of a word, where words have spaces between them.
+  const start = text.slice(0, to + 1).search(/\S*$/);
+  const told = start > 0 ? start : isSpaced(text) ? 0 : to;
+  return told > 0 ? { end: told, heard, pausedSeconds: null } : null;
+}
+
+function hear(text: string, speech: OpenSpeech, { offset, seconds }: SpokenPlace): HeardText {
+  const { fromSeconds: from, pauses, sound } = speech;
+  return new HeardText(text.slice(0, offset), {
+    from,
+    until: seconds,
+    pauses: pauses.filter(({ startSeconds }) => startSeconds < seconds),
+    sound: partOf(sound, from, seconds),
+  });
+}
+
+/** The last pause whose mark is known, behind both, null where none is; and about where the audio's end is in the text. */
+function findSpoken(
+  text: string,
+  speech: OpenSpeech,
+): { readonly pause: SpokenPlace | null; readonly end: SpokenPlace } {
+  const { fromSeconds, untilSeconds, pauses, pace } = speech;
+  const marks = marksOf(text);
+  const weights = letterWeights(text, marks);
+  const isLead = ({ startSeconds }: Silence): boolean => startSeconds <= fromSeconds;
+  // Silence that goes on may be any pause.
+  const heard = pauses
+    .filter((pause) => !isLead(pause) && pause.endSeconds < untilSeconds)
+    .slice(0, MAX_PLACES);
+  const places = marks.filter(({ end }) => end < text.length).slice(0, MAX_PLACES);
+  const soundBefore = soundClock(fromSeconds, pauses);
+  const soundSeconds = soundBefore(untilSeconds);
+  const { pair, weightASecond } = likeliest(
+    {
+      marks: places.map(({ start, isStop }) => ({ weight: weights[start] ?? 0, isStop })),
+      pauses: heard.map(({ startSeconds }) => soundBefore(startSeconds)),
+      soundSeconds,
+      endWeight: null,
+    },
+    pace,
+  );
+  const pause = pair === undefined ? null : placeOf(places[pair[0]], heard[pair[1]]);
+  const { offset, seconds } = pause ?? { offset: 0, seconds: fromSeconds };
+  const weight = (weights[offset] ?? 0) + (soundSeconds - soundBefore(seconds)) * weightASecond;
+  return { pause, end: { offset: offsetAt(weights, weight), seconds: untilSeconds } };
+}
+
+/** The last mark and pause that belong together at the likeliest pace. */
+function likeliest(
+  speech: Parameters<typeof matchMarks>[0],
+  pace: VoicePace,
+): { readonly pair: readonly [number, number] | undefined; readonly weightASecond: number } {
+  let best = { cost: Number.POSITIVE_INFINITY, weightASecond: pace.weightASecond, pairs: NO_PAIRS };
+  for (let step = -PACES; step <= PACES; step += 1) {
+    const spreads = (step * MAX_SPREADS) / PACES;
+    const weightASecond = pace.weightASecond * Math.exp(spreads * pace.spread);
+    const { cost, pairs } = matchMarks(speech, weightASecond);
+    const paceCost = (spreads * spreads) / 2;
+    if (cost + paceCost < best.cost) best = { cost: cost + paceCost, weightASecond, pairs };
+  }
+  return { pair: best.pairs.at(-1), weightASecond: best.weightASecond };
+}
+
+const NO_PAIRS: readonly (readonly [number, number])[] = [];
+
+function placeOf(mark: Mark | undefined, pause: Silence | undefined): SpokenPlace | null {
+  if (mark === undefined || pause === undefined) return null;
+  return { offset: mark.end, seconds: pause.endSeconds };
+}
+
+/** The last offset whose weight is no more than this. */
+function offsetAt(weights: Float64Array, weight: number): number {
+  let [low, high] = [0, weights.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((weights[middle] ?? 0) <= weight) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+function isSpaced(text: string): boolean {
+  return /\S\s+\S/.test(text);
+}
+
+/** Of a script without spaces the last character. */
+function lastWordStart(text: string): number {
+  const trimmed = text.trimEnd();
+  return isSpaced(text) ? trimmed.search(/\S+$/) : trimmed.length - 1;
+}

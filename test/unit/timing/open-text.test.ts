@@ -1,0 +1,181 @@
+/** Text without times in a response that goes on: estimated from what has come. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { percentile } from "../../../bench/kit/statistics.ts";
+import { createDice, speak } from "../../../bench/kit/truth-texts.ts";
+import { PauseFinder } from "../../../src/audio/pause-finder.ts";
+import { SoundMeter } from "../../../src/audio/sound-meter.ts";
+import { Engine } from "../../../src/service/voice/engine.ts";
+import type { JobChunk } from "../../../src/service/voice/messages.ts";
+import type { VoicePace } from "../../../src/timing/open-text.ts";
+import { SegmentTiming } from "../../../src/timing/segment-timing.ts";
+import type { TimedCharacters } from "../../../src/timing/timed.ts";
+import { JOB_DEFAULTS, sayJob } from "../../helpers/voice-job.ts";
+import { alignmentOf, problemWith } from "./upstream-fixtures.ts";
+
+const FORMAT = "pcm_24000";
+const BYTES_PER_SECOND = 48_000;
+const VOICE = "21m00Tcm4TlvDq8ikWAM";
+const SPEECHES = 12;
+
+interface Speech {
+  readonly text: string;
+  readonly chunks: readonly JobChunk[];
+  /** Seconds, by UTF-16 offset. */
+  readonly starts: ReadonlyMap<number, number>;
+}
+
+let engine: Engine;
+
+beforeAll(async () => {
+  engine = await Engine.load();
+});
+
+function say(text: string, language: string, seed: number): Speech {
+  const inputs = [{ text, voiceId: VOICE, languageCode: language }];
+  const chunks = sayJob(engine, { ...JOB_DEFAULTS, inputs, format: FORMAT, seed });
+  const starts = new Map<number, number>();
+  let at = 0;
+  for (const { timing } of chunks) {
+    for (const [i, character] of (timing?.alignment?.characters ?? []).entries()) {
+      starts.set(at, timing?.alignment?.character_start_times_seconds[i] ?? Number.NaN);
+      at += character.length;
+    }
+  }
+  return { text, chunks, starts };
+}
+
+interface Told extends TimedCharacters {
+  /** How far the audio was played when it was told, seconds. */
+  readonly playedSeconds: number;
+}
+
+/** Played as it comes once `aheadSeconds` of it are there, and asked for times a second before they are played. */
+function estimate({ text, chunks }: Speech, aheadSeconds: number, pace: VoicePace | null) {
+  const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
+  const timing = new SegmentTiming({ text, textStart: 0, pace });
+  const told: Told[] = [];
+  let [bytes, playedSeconds] = [0, 0];
+  const note = (timed: TimedCharacters | null): void => {
+    if (timed !== null) told.push({ ...timed, playedSeconds });
+  };
+  for (const { audio } of chunks) {
+    bytes += audio.length;
+    const audioSeconds = bytes / BYTES_PER_SECOND;
+    note(timing.push(null, null, { audioSeconds, pauses: pauses.push(audio), sound: sound.push(audio) }));
+    for (; audioSeconds - playedSeconds > aheadSeconds; playedSeconds += 0.1)
+      if (timing.timedToSeconds < playedSeconds + 0.25) note(timing.estimateUpTo(playedSeconds + 1));
+  }
+  note(timing.finish(bytes / BYTES_PER_SECOND));
+  return { told, timing, audioSeconds: bytes / BYTES_PER_SECOND };
+}
+
+/** Of word starts: how far from the truth, and how far behind what was played, seconds. */
+function wordsOf(told: readonly Told[], { text, starts }: Speech): { error: number; late: number }[] {
+  return told.flatMap(({ start, characters, startSeconds, playedSeconds }) => {
+    let at = start;
+    return characters.flatMap((character, i) => {
+      const [offset, seconds] = [at, starts.get(at)];
+      at += character.length;
+      const isStart = /\p{L}/u.test(character) && (offset === 0 || text[offset - 1] === " ");
+      if (!isStart || seconds === undefined) return [];
+      const error = Math.abs((startSeconds[i] ?? Number.NaN) - seconds);
+      return [{ error, late: Math.max(0, playedSeconds - seconds) }];
+    });
+  });
+}
+
+describe("SegmentTiming.estimateUpTo", () => {
+  it("tells words before they are played, about as well as where the end is known", () => {
+    const words: { error: number; late: number }[] = [];
+    const paces = new Map<string, VoicePace>();
+    for (let seed = 1; seed <= SPEECHES; seed += 1) {
+      const { text, language } = speak(createDice(seed * 77), 4);
+      const speech = say(text, language, seed);
+      const { told, timing, audioSeconds } = estimate(speech, 5, paces.get(language) ?? null);
+      expect(problemWith(told, { text, textStart: 0, audioSeconds })).toBe("");
+      expect(told.map(({ characters }) => characters.join("")).join("")).toBe(text);
+      expect(new Set(told.map((one) => one.timing))).toEqual(new Set(["estimated"]));
+      if (audioSeconds > 8) expect(told.length).toBeGreaterThan(2);
+      words.push(...wordsOf(told, speech));
+      if (timing.voicePace !== null) paces.set(language, timing.voicePace);
+    }
+    expect(words.length).toBeGreaterThan(250);
+    expect(Math.max(...words.map(({ late }) => late))).toBeLessThan(0.3);
+    const errors = words.map(({ error }) => error);
+    expect(percentile(errors, 0.5)).toBeLessThan(0.02);
+    expect(percentile(errors, 0.95)).toBeLessThan(0.15);
+  });
+
+  it("goes on near the truth again where a mark was taken for another's", () => {
+    const speech = say(
+      "One, two three four five six. Seven eight nine ten eleven twelve, and so on and on for a while. The end comes late.",
+      "en",
+      3,
+    );
+    // A voice that is taken to speak at half its pace.
+    const { told } = estimate(speech, 3, { weightASecond: 7, spread: 0.1 });
+    const errors = wordsOf(told, speech).map(({ error }) => error);
+    expect(Math.max(...errors)).toBeGreaterThan(0.5);
+    expect(errors.at(-1)).toBeLessThan(0.3);
+  });
+
+  it("waits where nothing can be told: too little audio, audio that is not looked into, one word, times on their way", () => {
+    const timing = new SegmentTiming({ text: "Alpha bravo charlie. Delta echo.", textStart: 0 });
+    expect(timing.estimateUpTo(1)).toBeNull();
+    timing.push(null, null, { audioSeconds: 5 });
+    expect(timing.estimateUpTo(1)).toBeNull();
+    const { chunks } = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India.", "en", 1);
+    const hear = (text: string): SegmentTiming => {
+      const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
+      const heard = new SegmentTiming({ text, textStart: 0 });
+      let bytes = 0;
+      for (const { audio } of chunks) {
+        bytes += audio.length;
+        const facts = { pauses: pauses.push(audio), sound: sound.push(audio) };
+        heard.push(null, null, { audioSeconds: bytes / BYTES_PER_SECOND, ...facts });
+      }
+      return heard;
+    };
+    const told = hear("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India.").estimateUpTo(0.5);
+    expect(told?.characters.join("")).toBe("Alpha bravo charlie. Delta echo foxtrot golf. ");
+    expect(hear("Alphabravocharlie").estimateUpTo(0.5)?.end ?? 0).toBeLessThan("Alphabravocharlie".length);
+    expect(hear("Alpha.").estimateUpTo(0.5)).toBeNull();
+    const doubted = hear("Alpha bravo charlie. Delta echo.");
+    // Twice as long as their audio: its pace is doubted.
+    doubted.push(alignmentOf("Alpha bravo charlie. Delta", 0, 0.6), null, { audioSeconds: 7 });
+    expect(doubted.estimateUpTo(2)).toBeNull();
+  });
+
+  it("times that come later count for what was not told, and for nothing else", () => {
+    const speech = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India juliet kilo.", "en", 1);
+    const { text, chunks, starts } = speech;
+    const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
+    const timing = new SegmentTiming({ text, textStart: 0 });
+    const told: (TimedCharacters | null)[] = [];
+    let bytes = 0;
+    for (const { audio } of chunks) {
+      bytes += audio.length;
+      const facts = { pauses: pauses.push(audio), sound: sound.push(audio) };
+      timing.push(null, null, { audioSeconds: bytes / BYTES_PER_SECOND, ...facts });
+    }
+    told.push(timing.estimateUpTo(0.5));
+    const toldEnd = told[0]?.end ?? 0;
+    expect(toldEnd).toBeGreaterThan(5);
+    for (const chunk of chunks) {
+      const { alignment = null } = chunk.timing ?? {};
+      told.push(timing.push(alignment, null, { audioSeconds: bytes / BYTES_PER_SECOND }));
+    }
+    const audioSeconds = bytes / BYTES_PER_SECOND;
+    told.push(timing.finish(audioSeconds));
+    expect(problemWith(told, { text, textStart: 0, audioSeconds })).toBe("");
+    expect(told.map((one) => one?.characters.join("") ?? "").join("")).toBe(text);
+    const late = told.filter((one) => one !== null && one.start >= toldEnd);
+    for (const one of late) {
+      let at = one?.start ?? 0;
+      for (const [i, character] of (one?.characters ?? []).entries()) {
+        if (at > toldEnd + 2) expect(one?.startSeconds[i]).toBeCloseTo(starts.get(at) ?? Number.NaN, 2);
+        at += character.length;
+      }
+    }
+  });
+});
