@@ -6,6 +6,7 @@ import { PauseFinder, type Silence } from "../audio/pause-finder.ts";
 import { type SoundFrames, SoundMeter } from "../audio/sound-meter.ts";
 import { WordScanner } from "../text/words.ts";
 import { ClientTimes } from "../timing/client-times.ts";
+import type { Needed } from "../timing/open-text.ts";
 import { SegmentTiming } from "../timing/segment-timing.ts";
 import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../timing/timed.ts";
@@ -95,9 +96,9 @@ export class FeedTiming {
     if (count > 0) this.#unread = this.#unread.slice(count);
   }
 
-  /** All that has come is read, and nobody can wait any longer for the times of what is spoken up to `seconds`: a guess is told. */
-  estimateUpTo(seconds: number): void {
-    const timed = this.#timing.estimateUpTo(seconds);
+  /** All that has come is read, and nobody can wait any longer for the times of what is spoken there: a guess is told. */
+  estimateUpTo(needed: Needed): void {
+    const timed = this.#timing.estimateUpTo(needed);
     if (timed === null) return;
     this.#tell(timed, { isLast: false });
   }

@@ -78,7 +78,7 @@ export function openCut({ feed, ...cut }: KeepCut): OpenedCut {
   const [lost = null, ...behindLost] = utterance.failed ?? [];
   const open = feed?.segment ?? lost;
   const isOpenComplete = feed === null ? lost === null : feed.isWhole;
-  const slices = feed?.takeRest() ?? [];
+  const slices = feed?.takeRest(cut.cutTicks) ?? [];
   // Others may have been pushed right before it and right behind.
   const startTicks = utterance.startTicks ?? 0;
   const own = cut.recent

@@ -294,13 +294,15 @@ export class SegmentFeed {
   }
 
   /**
-   * The speech is cut here: takes what has come and was not pushed, with its timing, so that it can be spoken later.
-   * The feed is over then; the slices are good until it is closed.
+   * The speech is cut there: takes what has come and was not pushed, with its timing, so that it can be spoken later, and
+   * tells what was heard and is told late. The feed is over then; the slices are good until it is closed.
    */
-  takeRest(): Slice[] {
+  takeRest(cutTicks: number): Slice[] {
     this.#take(Number.POSITIVE_INFINITY);
     this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
     if (this.isWhole) this.#finishTiming();
+    else this.#reach.estimateCut(cutTicks - this.#baseTicks + this.#droppedLeadTicks);
+    this.#events.tellUpTo(cutTicks);
     const slices: Slice[] = [];
     for (;;) {
       const slice = this.#source.take(TICKS_PER_SECOND);

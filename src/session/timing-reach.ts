@@ -73,6 +73,15 @@ export class TimingReach {
     const awaitedTicks = this.#wasInVain ? AWAITED_AGAIN_TICKS : AWAITED_TICKS;
     if (untimedTicks < Math.min(awaitedTicks, aheadTicks * AWAITED_SHARE)) return;
     this.#wasInVain = true;
-    timing.estimateUpTo((pushedTicks + ESTIMATED_AHEAD_TICKS) / TICKS_PER_SECOND);
+    timing.estimateUpTo({ neededSeconds: (pushedTicks + ESTIMATED_AHEAD_TICKS) / TICKS_PER_SECOND });
+  }
+
+  /** It is cut there: what was heard has to be told now, if only by a guess. */
+  estimateCut(ticks: number): void {
+    if (!this.isUntimed(ticks)) return;
+    this.#options.timing?.estimateUpTo({
+      neededSeconds: (ticks + TIMED_AHEAD_TICKS) / TICKS_PER_SECOND,
+      isLast: true,
+    });
   }
 }

@@ -37,6 +37,12 @@ export interface OpenSpeech {
   readonly pace: VoicePace;
 }
 
+export interface Needed {
+  readonly neededSeconds: number;
+  /** No more audio comes that could tell more. Default: it does. */
+  readonly isLast?: boolean;
+}
+
 export interface OpenEstimate {
   /** So much of the text is told: offset, UTF-16. */
   readonly end: number;
@@ -63,9 +69,13 @@ interface SpokenPlace {
  * What can be told of a text up to `neededSeconds` and the next pause behind it whose mark is known, or where there is none,
  * about so far; null: nothing. The last word of the text waits for the end of the audio.
  */
-export function estimateOpen(text: string, speech: OpenSpeech, neededSeconds: number): OpenEstimate | null {
+export function estimateOpen(
+  text: string,
+  speech: OpenSpeech,
+  { neededSeconds, isLast = false }: Needed,
+): OpenEstimate | null {
   const { pause, end } = findSpoken(text, speech);
-  const latestSeconds = speech.untilSeconds - UNSURE_SECONDS;
+  const latestSeconds = speech.untilSeconds - (isLast ? 0 : UNSURE_SECONDS);
   if (pause !== null && pause.seconds >= Math.min(neededSeconds, latestSeconds)) {
     return { end: pause.offset, heard: hear(text, speech, pause), pausedSeconds: pause.seconds };
   }

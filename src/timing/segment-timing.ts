@@ -11,7 +11,7 @@ import { AlignmentWalk, type Placed } from "./alignment-walk.ts";
 import { charactersOf, type Draft, isTimed, MIN_PACE_SECONDS, TYPICAL_WEIGHT_A_SECOND } from "./draft.ts";
 import { HeardText } from "./heard-text.ts";
 import { LateTimes } from "./late-times.ts";
-import { estimateOpen, USUAL_PACE, type VoicePace } from "./open-text.ts";
+import { estimateOpen, type Needed, USUAL_PACE, type VoicePace } from "./open-text.ts";
 import type { ChunkSpan } from "./pace.ts";
 import { NEAR_SECONDS } from "./pace-evidence.ts";
 import { letterWeights, marksOf } from "./pause-marks.ts";
@@ -149,11 +149,11 @@ export class SegmentTiming {
    * guessed from the audio that has come, as far as that is needed, or null. Times that come later for the same text count for
    * nothing. Compressed audio: null.
    */
-  estimateUpTo(neededSeconds: number): TimedCharacters | null {
+  estimateUpTo(needed: Needed): TimedCharacters | null {
     const from = this.#lastEnd;
     const until = Math.min(this.#audioSeconds ?? 0, from + MAX_OPEN_SECONDS);
     if (this.#isFinished || this.#drafts.length > 0 || this.#clock.isInDoubt) return null;
-    if (until - from < MIN_OPEN_SECONDS || from >= neededSeconds) return null;
+    if (until - from < MIN_OPEN_SECONDS || from >= needed.neededSeconds) return null;
     const [pauses, sound] = [this.#pauses.within(from, until), this.#sounds.within(from, until)];
     if (sound === null) return null;
     const text = this.#text.slice(this.#emittedTo);
@@ -164,7 +164,7 @@ export class SegmentTiming {
       sound,
       pace: this.voicePace ?? this.#priorPace,
     };
-    const open = estimateOpen(text, speech, neededSeconds);
+    const open = estimateOpen(text, speech, needed);
     if (open === null) return null;
     const textFrom = this.#emittedTo;
     this.#learnPace(text.slice(0, open.end), from, open.heard.secondsAt(open.end));

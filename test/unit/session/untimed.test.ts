@@ -128,4 +128,25 @@ describe("a response without times", () => {
       expect(Math.abs(word.start_ms - (first?.start_ms ?? 0) - trueMs)).toBeLessThan(60);
     }
   });
+
+  it("is cut before its times were guessed: what was heard is told first, and resume goes on there", () => {
+    const rig = stage("format=ulaw_8000&events=words", { aheadMs: 5000 });
+    rig.send({ type: "speak", text: LONG_TEXT, voice_id: VOICE, utterance_id: "u" });
+    rig.requests[0]?.head();
+    for (let sent = 0; sent < 17; sent += 1) {
+      sayOn(rig, sent, 1);
+      rig.clock.advance(200);
+    }
+    expect(rig.sink.eventsOf("words")).toEqual([]);
+    rig.send({ type: "interrupt" });
+    const events = rig.sink.sent.flatMap(({ event }) => (event === undefined ? [] : [event]));
+    const cutAt = events.findIndex(({ type }) => type === "interrupted");
+    const [cut] = rig.sink.eventsOf("interrupted");
+    const before = events.slice(0, cutAt).flatMap((event) => (event.type === "words" ? event.words : []));
+    const heard = before.filter((word) => word.end_ms <= (cut?.heard.ms ?? 0)).map(({ text }) => text);
+    expect(heard.slice(0, 7)).toEqual(["Abc", "def", "ghi", "jkl", "Mno", "pqr", "stu"]);
+    expect(cut?.heard.text.match(/[a-z]+/gi)).toEqual(heard);
+    rig.send({ type: "resume" });
+    expect(rig.asked().at(-1)?.trimStart()).toBe(LONG_TEXT.slice(cut?.heard.end).trimStart());
+  });
 });

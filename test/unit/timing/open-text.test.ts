@@ -63,7 +63,8 @@ function estimate({ text, chunks }: Speech, aheadSeconds: number, pace: VoicePac
     const audioSeconds = bytes / BYTES_PER_SECOND;
     note(timing.push(null, null, { audioSeconds, pauses: pauses.push(audio), sound: sound.push(audio) }));
     for (; audioSeconds - playedSeconds > aheadSeconds; playedSeconds += 0.1)
-      if (timing.timedToSeconds < playedSeconds + 0.25) note(timing.estimateUpTo(playedSeconds + 1));
+      if (timing.timedToSeconds < playedSeconds + 0.25)
+        note(timing.estimateUpTo({ neededSeconds: playedSeconds + 1 }));
   }
   note(timing.finish(bytes / BYTES_PER_SECOND));
   return { told, timing, audioSeconds: bytes / BYTES_PER_SECOND };
@@ -121,9 +122,9 @@ describe("SegmentTiming.estimateUpTo", () => {
 
   it("waits where nothing can be told: too little audio, audio that is not looked into, one word, times on their way", () => {
     const timing = new SegmentTiming({ text: "Alpha bravo charlie. Delta echo.", textStart: 0 });
-    expect(timing.estimateUpTo(1)).toBeNull();
+    expect(timing.estimateUpTo({ neededSeconds: 1 })).toBeNull();
     timing.push(null, null, { audioSeconds: 5 });
-    expect(timing.estimateUpTo(1)).toBeNull();
+    expect(timing.estimateUpTo({ neededSeconds: 1 })).toBeNull();
     const { chunks } = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India.", "en", 1);
     const hear = (text: string): SegmentTiming => {
       const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
@@ -136,14 +137,18 @@ describe("SegmentTiming.estimateUpTo", () => {
       }
       return heard;
     };
-    const told = hear("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India.").estimateUpTo(0.5);
+    const told = hear("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India.").estimateUpTo({
+      neededSeconds: 0.5,
+    });
     expect(told?.characters.join("")).toBe("Alpha bravo charlie. Delta echo foxtrot golf. ");
-    expect(hear("Alphabravocharlie").estimateUpTo(0.5)?.end ?? 0).toBeLessThan("Alphabravocharlie".length);
-    expect(hear("Alpha.").estimateUpTo(0.5)).toBeNull();
+    expect(hear("Alphabravocharlie").estimateUpTo({ neededSeconds: 0.5 })?.end ?? 0).toBeLessThan(
+      "Alphabravocharlie".length,
+    );
+    expect(hear("Alpha.").estimateUpTo({ neededSeconds: 0.5 })).toBeNull();
     const doubted = hear("Alpha bravo charlie. Delta echo.");
     // Twice as long as their audio: its pace is doubted.
     doubted.push(alignmentOf("Alpha bravo charlie. Delta", 0, 0.6), null, { audioSeconds: 7 });
-    expect(doubted.estimateUpTo(2)).toBeNull();
+    expect(doubted.estimateUpTo({ neededSeconds: 2 })).toBeNull();
   });
 
   it("times that come later count for what was not told, and for nothing else", () => {
@@ -158,7 +163,7 @@ describe("SegmentTiming.estimateUpTo", () => {
       const facts = { pauses: pauses.push(audio), sound: sound.push(audio) };
       timing.push(null, null, { audioSeconds: bytes / BYTES_PER_SECOND, ...facts });
     }
-    told.push(timing.estimateUpTo(0.5));
+    told.push(timing.estimateUpTo({ neededSeconds: 0.5 }));
     const toldEnd = told[0]?.end ?? 0;
     expect(toldEnd).toBeGreaterThan(5);
     for (const chunk of chunks) {
