@@ -5,7 +5,7 @@
 import type { Silence } from "../audio/pause-finder.ts";
 import { charactersOf, characterWeight } from "./draft.ts";
 import { type Letter, placeLetters } from "./letter-places.ts";
-import { SOUND_SHAPES, soundKindOf } from "./letter-sounds.ts";
+import { isBlank, SOUND_SHAPES, soundKindOf, soundShareOf } from "./letter-sounds.ts";
 import { matchMarks } from "./mark-matching.ts";
 import { letterWeights, type Mark, marksOf } from "./pause-marks.ts";
 import { soundClock } from "./pauses.ts";
@@ -125,12 +125,14 @@ export class HeardText {
     const track = until === undefined ? null : partOf(sound, from.seconds, until.seconds);
     if (until === undefined || track === null) return [];
     const letters: (Letter & { readonly start: number })[] = [];
-    let at = from.offset;
+    let [at, before] = [from.offset, ""];
     for (const character of charactersOf(text.slice(from.offset, until.offset))) {
       const start = at;
       at += character.length;
       const kind = soundKindOf(character);
-      letters.push({ kind, start, weight: this.#weight(start, at) * SOUND_SHAPES[kind].weight });
+      const share = soundShareOf(character, before);
+      before = character;
+      letters.push({ kind, start, weight: this.#weight(start, at) * SOUND_SHAPES[kind].weight * share });
     }
     const places = areMostKnown(letters) ? placeLetters(letters, track) : null;
     if (places === null) return [];
@@ -150,7 +152,7 @@ function leaveTimeFor(text: string, { from, until, pauses }: Hearing): boolean {
 
 /** Whether it is known how they sound: in some scripts a letter may be any sound. */
 function areMostKnown(letters: readonly Letter[]): boolean {
-  const said = letters.filter(({ kind }) => kind !== "gap");
+  const said = letters.filter(({ kind }) => !isBlank(kind));
   return said.length > 0 && said.filter(({ kind }) => kind !== "other").length >= MIN_KNOWN * said.length;
 }
 

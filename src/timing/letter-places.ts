@@ -3,7 +3,7 @@
  * letter it sounds, and each letter how unlike it lasts to what is expected (Viterbi's way through a chain whose states
  * last). For text without times only: an estimate that listens.
  */
-import { SOUND_SHAPES, type SoundKind } from "./letter-sounds.ts";
+import { isBlank, SOUND_SHAPES, type SoundKind } from "./letter-sounds.ts";
 import type { SoundTrack } from "./sounds.ts";
 
 export interface Letter {
@@ -15,10 +15,10 @@ export interface Letter {
 /** What a frame's sound counts for against how long letters last: neighbouring frames are not independent. */
 const SOUND_COST = 0.2;
 /** Of how a letter lasts: times the square of the logarithm of how many times what is expected. */
-const LENGTH_COST = 2;
+const LENGTH_COST = 1.5;
 /** Of a letter that is not heard at all; a blank costs nothing. */
-const UNHEARD_COST = 3;
-/** Of a frame that a blank lasts. */
+const UNHEARD_COST = 2.3;
+/** Of a frame that the space between two words lasts; where a mark stands silence is expected. */
 const BLANK_COST = 0.2;
 /** No sound costs more than this, in squared spreads. */
 const MAX_UNLIKE = 4;
@@ -26,7 +26,7 @@ const MAX_UNLIKE = 4;
 const MAX_TIMES = 4;
 const MAX_MORE = 2;
 /** Frames: less is as good as this. */
-const MIN_EXPECTED = 0.3;
+const MIN_EXPECTED = 0.4;
 /** How far, in frames, the end of a letter is looked for from where it is expected: work grows with it, not with the text. */
 const REACH = 50;
 /** Spread of a level that costs nothing more than others: a kind of sound that may be anything has to pay for that. */
@@ -118,10 +118,10 @@ function soundCosts(letters: readonly Letter[], track: SoundTrack): Map<SoundKin
     const sum = new Float64Array(track.levels.length + 1);
     const spreadCost = Math.log(shape.levelSpreadDb / USUAL_SPREAD_DB);
     for (const [i, level] of track.levels.entries()) {
-      // Nothing is too quiet for a blank.
-      const aboveDb = kind === "gap" ? Math.max(0, level - shape.levelDb) : level - shape.levelDb;
+      const aboveDb = level - shape.levelDb;
+      const unlikeDb = shape.mayBeSilent ? Math.max(0, aboveDb) : aboveDb;
       const unlike =
-        squared(aboveDb / shape.levelSpreadDb) +
+        squared(unlikeDb / shape.levelSpreadDb) +
         squared(((track.brightness[i] ?? 0) - shape.brightness) / shape.brightnessSpread);
       // What is not known fits all alike.
       sum[i + 1] = (sum[i] ?? 0) + (Number.isNaN(unlike) ? 0 : SOUND_COST * (unlike / 2 + spreadCost));
@@ -147,9 +147,9 @@ function lengthCostsOf(
   const likely = Math.max(weight * heardPerWeight, MIN_EXPECTED);
   // Of all frames, heard or not: together the letters have to be able to fill them. A pause has no usual length.
   const most = Math.ceil(MAX_TIMES * Math.max(weight * perWeight, MIN_EXPECTED)) + MAX_MORE;
-  const longest = Math.min(frames, kind === "gap" ? Math.max(2 * REACH, most) : most);
+  const longest = Math.min(frames, isBlank(kind) ? Math.max(2 * REACH, most) : most);
   return Float64Array.from({ length: longest + 1 }, (_, length) => {
-    if (kind === "gap") return length * BLANK_COST;
+    if (isBlank(kind)) return kind === "gap" ? length * BLANK_COST : 0;
     return length === 0 ? UNHEARD_COST : LENGTH_COST * Math.log(length / likely) ** 2;
   });
 }

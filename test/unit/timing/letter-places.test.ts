@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Letter, placeLetters } from "../../../src/timing/letter-places.ts";
-import { SOUND_SHAPES, type SoundKind, soundKindOf } from "../../../src/timing/letter-sounds.ts";
+import {
+  SOUND_SHAPES,
+  type SoundKind,
+  soundKindOf,
+  soundShareOf,
+} from "../../../src/timing/letter-sounds.ts";
 import type { SoundTrack } from "../../../src/timing/sounds.ts";
 
 const LIKE: Readonly<Record<SoundKind, readonly [levelDb: number, brightness: number]>> = {
@@ -11,6 +16,7 @@ const LIKE: Readonly<Record<SoundKind, readonly [levelDb: number, brightness: nu
   stop: [-30, 0.2],
   other: [-8, 0.2],
   gap: [-60, 0],
+  mark: [-60, 0],
 };
 
 function trackOf(sounds: readonly (readonly [kind: SoundKind, frames: number])[]): SoundTrack {
@@ -102,9 +108,30 @@ describe("placeLetters", () => {
 
   it("gives little time to a letter that is not heard", () => {
     const [, start = 0, end = 0] = placesOf("aha", trackOf([["vowel", 30]]));
-    expect(end - start).toBeLessThanOrEqual(5);
+    // A third of it would be 10.
+    expect(end - start).toBeLessThanOrEqual(6);
     expect(start).toBeGreaterThan(10);
     expect(end).toBeLessThan(20);
+  });
+
+  it("gives the quiet before a stop to the stop, not to the space before it, and that behind a mark to the mark", () => {
+    const closed = trackOf([
+      ["vowel", 9],
+      ["gap", 6],
+      ["stop", 2],
+      ["vowel", 9],
+    ]);
+    const [, space, stop] = placesOf("a ta", closed);
+    expect([space, stop]).toEqual([9, 9]);
+    const paused = trackOf([
+      ["vowel", 9],
+      ["gap", 11],
+      ["stop", 6],
+      ["vowel", 9],
+    ]);
+    const [, mark = 0, , behind = 0] = placesOf("a, ta", paused);
+    expect(mark).toBe(9);
+    expect(behind).toBeGreaterThanOrEqual(19);
   });
 
   it("goes by how long letters take where nothing is known of the sound", () => {
@@ -118,7 +145,7 @@ describe("placeLetters", () => {
   });
 
   it("always rises from the first frame to the last, whatever is said and heard", () => {
-    const kinds = fc.constantFrom<SoundKind>("vowel", "sonorant", "hiss", "stop", "other", "gap");
+    const kinds = fc.constantFrom<SoundKind>("vowel", "sonorant", "hiss", "stop", "other", "gap", "mark");
     fc.assert(
       fc.property(
         fc.array(fc.record({ kind: kinds, weight: fc.double({ min: 0.01, max: 5, noNaN: true }) }), {
@@ -157,9 +184,24 @@ describe("soundKindOf", () => {
     ["szfvhxßçčŠśźжцщχ", "hiss"],
     ["pbtdkgqcCбткπ", "stop"],
     ["字ภก5€क", "other"],
-    [" .,!?—\n", "gap"],
+    [" \n", "gap"],
+    [".,!?—", "mark"],
   ] as const)("%s: %s", (characters, kind) => {
     for (const character of characters)
       expect([character, soundKindOf(character)]).toEqual([character, kind]);
+  });
+});
+
+describe("soundShareOf", () => {
+  it.each([
+    ["l", "l", 0.3],
+    ["S", "h", 0.3],
+    ["c", "k", 0.3],
+    ["a", "h", 1],
+    ["", "h", 1],
+    [" ", "a", 1],
+    ["s", "t", 1],
+  ])("%s before %s: %d", (before, character, share) => {
+    expect(soundShareOf(character, before)).toBe(share);
   });
 });
