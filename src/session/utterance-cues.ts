@@ -1,5 +1,6 @@
 /** The cues of one utterance in one style, made of its words as they are timed and of its text as it grows. */
 import { BoundaryFinder } from "../text/boundaries.ts";
+import { ShownText } from "../text/shown-text.ts";
 import type { SpokenText } from "../text/spoken-text.ts";
 import { type CueStyle, cueNumbers } from "../timing/cue-profiles.ts";
 import { RollUp } from "../timing/cue-roll-up.ts";
@@ -24,13 +25,14 @@ export class UtteranceCues {
   #recent: { readonly startTicks: number; readonly endTicks: number; readonly build: EventBuilder }[] = [];
   readonly #text: SpokenText;
   #builder: CueBuilder;
-  /** Where in the client's text the builder's begins. */
-  #base: number;
-  /** Text up to here was given to the builder. */
+  /** What the builder was given: its offsets are those of this text. */
+  #shown: ShownText;
+  /** Where in the client's text the words are that were given to the builder, by where they are shown. */
+  readonly #clientRanges = new Map<number, { readonly start: number; readonly end: number }>();
+  /** Spoken text up to here was given to the builder. */
   #spokenTo: number;
-  #clientTo: number;
-  /** Client's ranges that were taken out, behind the words that were shown. */
-  #removed: { readonly start: number; readonly end: number }[] = [];
+  /** Voices whose end is not given to the builder yet. */
+  #voicesAhead: readonly VoicePart[] = [];
   /** When the last cue goes. */
   lastEndSeconds: number;
 
@@ -45,21 +47,14 @@ export class UtteranceCues {
     this.#rollUp = style.mode === "roll-up" ? new RollUp() : null;
     this.lastEndSeconds = notBeforeSeconds;
     this.#spokenTo = from;
-    this.#clientTo = text.clientEnd(from);
-    this.#base = this.#clientTo;
+    this.#shown = new ShownText(text.clientEnd(from));
     this.#builder = this.#newBuilder();
   }
 
   /** Words in order, with the client's offsets, in seconds of the timeline. */
   push(words: readonly TimedWord[]): Cue[] {
     this.#append();
-    const shown = words.map((word) => ({
-      ...word,
-      text: this.#shown(word),
-      start: word.start - this.#base,
-      end: word.end - this.#base,
-    }));
-    return this.#placed(this.#builder.push(shown));
+    return this.#placed(this.#builder.push(words.map((word) => this.#shownWord(word))));
   }
 
   /**
@@ -70,9 +65,7 @@ export class UtteranceCues {
     this.#append();
     const cues = this.#placed(this.#builder.flush(untilSeconds));
     this.#spokenTo = next;
-    this.#clientTo = this.#text.clientEnd(next);
-    this.#base = this.#clientTo;
-    this.#removed = [];
+    this.#shown = new ShownText(this.#text.clientEnd(next));
     this.#builder = this.#newBuilder();
     return cues;
   }
@@ -87,46 +80,38 @@ export class UtteranceCues {
     return this.#recent.find((cue) => cue.startTicks < ticks && ticks < cue.endTicks)?.build;
   }
 
-  /** A word without what was taken out inside it. */
-  #shown(word: TimedWord): string {
-    let shown = "";
-    let at = word.start;
-    for (const { start, end } of this.#removed) {
-      if (start < word.start || end > word.end) continue;
-      shown += this.#text.client.slice(at, start);
-      at = end;
-    }
-    if (at === word.start) return word.text;
-    this.#removed = this.#removed.filter(({ start }) => start >= word.end);
-    return shown + this.#text.client.slice(at, word.end);
+  /** A word where it is shown, without what was taken out inside it. */
+  #shownWord(word: TimedWord): TimedWord {
+    const { start, end } = this.#shown.wordAt(word.start, word.end);
+    this.#clientRanges.set(start, { start: word.start, end: word.end });
+    const isWhole = end - start === word.end - word.start;
+    return { ...word, start, end, text: isWhole ? word.text : this.#shown.text.slice(start, end) };
   }
 
   /** With the client's offsets. */
   #placed(cues: readonly Cue[]): Cue[] {
-    const by = this.#base;
     this.lastEndSeconds = cues.at(-1)?.endSeconds ?? this.lastEndSeconds;
-    const moved = <T extends { readonly start: number; readonly end: number }>(placed: T): T => ({
-      ...placed,
-      start: placed.start + by,
-      end: placed.end + by,
+    const placed = cues.map((cue) => {
+      const lines = cue.lines.map((line) => ({
+        ...line,
+        words: line.words.map((word) => ({ ...word, ...this.#clientRanges.get(word.start) })),
+      }));
+      const start = lines[0]?.words[0]?.start ?? cue.start;
+      const end = lines.at(-1)?.words.at(-1)?.end ?? cue.end;
+      return { ...cue, start, end, ...this.#voiceAt(start), lines };
     });
-    const placed = cues.map((cue) => ({
-      ...moved(cue),
-      ...this.#voiceAt(cue.start + by),
-      lines: cue.lines.map((line) => ({ ...line, words: line.words.map(moved) })),
-    }));
     const rollUp = this.#rollUp;
     return rollUp === null ? placed : placed.flatMap((cue) => rollUp.push(cue));
   }
 
   #newBuilder(): CueBuilder {
-    const builder = new CueBuilder({
+    this.#clientRanges.clear();
+    this.#voicesAhead = this.#voices.filter(({ end }) => end > this.#shown.clientEnd);
+    return new CueBuilder({
       breaks: new BoundaryFinder(),
       numbers: cueNumbers(this.#style),
       notBeforeSeconds: this.lastEndSeconds,
     });
-    for (const { end } of this.#voices) if (end > this.#base) builder.noteVoice(end - this.#base);
-    return builder;
   }
 
   /** Who says what stands there in the client's text. */
@@ -137,17 +122,14 @@ export class UtteranceCues {
     return { voice: { voiceId, ...(speaker === undefined ? {} : { speaker }) } };
   }
 
-  /** What was taken out of the text (Markdown signs) is not shown either. */
   #append(): void {
-    const { client, spoken } = this.#text;
+    const { spoken } = this.#text;
     for (const piece of this.#text.pieces(this.#spokenTo, spoken.length, true)) {
-      const isRemoved = piece.spokenStart === piece.spokenEnd;
-      const start = Math.max(piece.clientStart, this.#clientTo);
-      const shown = client.slice(start, piece.clientEnd);
-      if (isRemoved && shown !== "") this.#removed.push({ start, end: piece.clientEnd });
-      this.#builder.append(isRemoved ? " ".repeat(shown.length) : shown);
-      this.#clientTo = Math.max(this.#clientTo, piece.clientEnd);
+      this.#builder.append(this.#shown.append(piece, this.#text));
     }
     this.#spokenTo = spoken.length;
+    for (const { end } of this.#voicesAhead)
+      if (end <= this.#shown.clientEnd) this.#builder.noteVoice(this.#shown.wordAt(end, end).start);
+    this.#voicesAhead = this.#voicesAhead.filter(({ end }) => end > this.#shown.clientEnd);
   }
 }

@@ -27,6 +27,11 @@ const INVISIBLE = /[\p{M}\p{Cf}]/u;
 const EMOJI = /\p{Emoji_Presentation}/u;
 /** Between words a bracket with letters can only be a tag: the letters of any other are words. */
 const TAG = /<\/?[A-Za-z][^<>]*>|\[\p{L}[^[\]\n]*\]/gu;
+/** Marks that stand behind a word. */
+const CLOSER = /[\p{Pe}\p{Pf}]|(?!["'¿¡])\p{Po}/u;
+/** The space before a tag that a space or a mark follows: it would be double, or stand before the mark. */
+const SPACE_BEFORE_TAG = new RegExp(`[^\\S\\n]+(?=(?:${TAG.source})(?:\\s|${CLOSER.source}))`, "gu");
+const ONLY_CLOSERS = new RegExp(`^(?:${CLOSER.source})+$`, "u");
 const OPENER = /[\p{Ps}\p{Pi}"'¿¡]/u;
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
 
@@ -67,7 +72,7 @@ export interface Gap {
 
 /** Shares out the text between two words, without tags: marks close the word before, quotes and brackets open the next. */
 export function splitGap(text: string): Gap {
-  const gap = text.replace(TAG, "");
+  const gap = withoutTags(text);
   const line = gap.lastIndexOf("\n");
   if (line >= 0) {
     // What begins a line belongs to it: the bullet of a list.
@@ -85,12 +90,22 @@ export function splitGap(text: string): Gap {
   };
 }
 
+/** What is shown with the last word, of the text behind it: up to the next word, which was not spoken. */
+export function closingOf(text: string): string {
+  const rest = withoutTags(text);
+  const gap = /^[^\p{L}\p{N}\p{So}]*/u.exec(rest)?.[0] ?? "";
+  const { closing, opening } = splitGap(gap);
+  // Behind its own space (French), and with no word that it could open.
+  const isLast = gap.length === rest.length && ONLY_CLOSERS.test(opening);
+  return isLast && /^\s/u.test(rest) ? `${closing} ${opening}` : closing.trimEnd();
+}
+
 /** As `splitGap` where one voice ends at `at` and another begins: nothing goes over. */
 export function splitGapAt(text: string, at: number): Gap {
-  const before = text.slice(0, at).replace(TAG, "");
+  const before = withoutTags(text.slice(0, at));
   return {
     closing: joined(before, squash(before)),
-    opening: squash(text.slice(at).replace(TAG, "")),
+    opening: squash(withoutTags(text.slice(at))),
     hasSpace: true,
   };
 }
@@ -105,6 +120,10 @@ function splitUnspaced(gap: string): { closing: string; opening: string } {
 /** The closing marks with the space before them, if there is one: "word -" and "word,". */
 function joined(gap: string, closing: string): string {
   return closing !== "" && /^\s/u.test(gap) ? ` ${closing}` : closing;
+}
+
+function withoutTags(text: string): string {
+  return text.replace(SPACE_BEFORE_TAG, "").replace(TAG, "");
 }
 
 function squash(text: string): string {

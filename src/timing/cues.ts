@@ -6,6 +6,7 @@ import { bestCut, type CueLine, columnsOfLine, fitsTwoLines, layOut } from "./cu
 import { type CueNumbers, cueNumbers, scriptOf, type WideScript, wideNumbers } from "./cue-profiles.ts";
 import {
   type BreakRank,
+  closingOf,
   countWide,
   type Gap,
   newUnit,
@@ -107,9 +108,7 @@ export class CueBuilder {
   flush(untilSeconds = Number.POSITIVE_INFINITY): Cue[] {
     if (this.#open !== null) {
       // What was not spoken (an interruption) is not shown: only the marks up to the next word.
-      const rest = this.#text.slice(this.#open.word.end - this.#base);
-      const { closing } = splitGap(/^[^\p{L}\p{N}\p{So}]*/u.exec(rest)?.[0] ?? "");
-      this.#addUnit(closing.trimEnd(), "sentence");
+      this.#addUnit(closingOf(this.#text.slice(this.#open.word.end - this.#base)), "sentence");
       this.#open = null;
     }
     this.#close(this.#units.length, untilSeconds);

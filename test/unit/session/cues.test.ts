@@ -132,7 +132,7 @@ describe("cues", () => {
 
   it.each([
     ["around words", "So **very** good, is *it* not?", ["So very good, is it not?"]],
-    ["a heading", "# Title\n\nText", ["Title Text"]],
+    ["a heading", "# Title\n\nText", ["Title. Text"]],
     ["a link", "See [the manual](https://x.example) now", ["See the manual now"]],
   ])("show no Markdown signs %s", (_name, text, expected) => {
     const { send, sink, answering } = start();
@@ -143,6 +143,70 @@ describe("cues", () => {
     for (const word of wordsOfCues(sink)) {
       expect(text.slice(word.start, word.end).replaceAll("*", "")).toBe(word.text.replaceAll("*", ""));
     }
+  });
+
+  it.each([
+    ["a full stop behind emphasis, at the end", "This is **bold**.", ["This is bold."]],
+    ["marks behind emphasis, in the middle", "It is **bold**. *Why*? No.", ["It is bold. Why? No."]],
+    [
+      "a mark behind a link",
+      "Read the [guide](https://x.example/a), then stop.",
+      ["Read the guide, then stop."],
+    ],
+    ["brackets and quotes", 'So (**very**) "*good*", *he* said.', ['So (very) "good", he said.']],
+    ["emphasis that holds its mark", "**Note:** it is *late!* Go.", ["Note: it is late! Go."]],
+    ["part of a word", "**a**b and **c**, 2*3*4.", ["ab and c, 2*3*4."]],
+    [
+      "headings and lists, with the stops that are said",
+      "# Title\n\n- one\n- two\n\nEnd.",
+      ["Title. one. two. End."],
+    ],
+    ["a table, with the commas that are said", "| a | b |\n|---|---|\n| c | d |\n", ["a, b. c, d."]],
+    ["emoji", "Hi 😀! There 😀 you go 😀.", ["Hi! There you go."]],
+    ["code", "Set `x` to `1`.", ["Set x to 1."]],
+    ["Chinese", "这是**粗体**。看[指南](https://x.example),好。", ["这是粗体。看指南,好。"]],
+    ["Japanese", "これは**太字**です、*次*も。", ["これは太字です、次も。"]],
+    ["Arabic", "هذا **عريض**، نعم **هنا**؟", ["هذا عريض، نعم هنا؟"]],
+    ["Hindi", "यह **मोटा** है। *हाँ*।", ["यह मोटा है। हाँ।"]],
+    [
+      "French, with its own spaces",
+      "Est-ce **bien** ? Oui : « **non** » !",
+      ["Est-ce bien ? Oui : « non » !"],
+    ],
+  ])("of cleaned text read as if it had been written so: %s", (_name, text, expected) => {
+    const { send, sink, answering } = start();
+    send({ type: "speak", text, voice_id: VOICE, clean: ["markdown", "urls", "emoji", "code"] });
+    answering.run(8000);
+    expect([shown(sink.eventsOf("cue")).join(" ").replaceAll("|", " ")]).toEqual(expected);
+    const places = wordsOfCues(sink).map(({ start, end }) => [start, end]);
+    expect(places).toEqual(wordsOf(sink).map(({ start, end }) => [start, end]));
+  });
+
+  it("come the same however the text comes", () => {
+    const text = "# A title\n\nThis is **bold**. Read the [guide](https://x.example/a), *then* stop. **End**";
+    const shownOf = (pieces: readonly string[]): string => {
+      const { send, sink, answering } = start();
+      for (const piece of pieces) {
+        send({ type: "text", text: piece, voice_id: VOICE, clean: ["markdown"] });
+        answering.run(20);
+      }
+      send({ type: "end" });
+      answering.run(8000);
+      return shown(sink.eventsOf("cue")).join(" ").replaceAll("|", " ");
+    };
+    expect(shownOf([text])).toBe("A title. This is bold. Read the guide, then stop. End");
+    expect(shownOf([...text])).toBe("A title. This is bold. Read the guide, then stop. End");
+  });
+
+  it.each([
+    ["dropped for a model that would read it", "eleven_multilingual_v2"],
+    ["kept for a model that acts on it", "eleven_v3"],
+  ])("leave no space where an audio tag stood: %s", (_name, model_id) => {
+    const { send, sink, answering } = start();
+    const text = "Oh [laughs], you [sighs] did [gasps]. Well [laughs] [softly]!";
+    send({ type: "speak", text, voice_id: VOICE, model_id });
+    answering.run(8000);
+    expect(shown(sink.eventsOf("cue")).join(" ").replaceAll("|", " ")).toBe("Oh, you did. Well!");
   });
 
   it("show a word without what a rule takes out of it", () => {

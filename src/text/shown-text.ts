@@ -1,0 +1,68 @@
+/**
+ * A client's text as captions show it: what is taken out of it for speaking is not there, what is said in other words
+ * stands as the client wrote it, and marks stand as they are said (a full stop behind a heading). Offsets are UTF-16:
+ * the client's in the whole text, those of what is shown from where it begins.
+ */
+import type { MapPiece } from "./prepare/spoken-map.ts";
+
+/** `isSame`: both sides hold the same characters; else it is shown as a whole, or as nothing. */
+interface Stretch {
+  readonly shownStart: number;
+  readonly clientStart: number;
+  readonly clientEnd: number;
+  readonly isSame: boolean;
+}
+
+const WORDS = /[\p{L}\p{N}]/u;
+/** Cues leave them out themselves, with the space that belongs to them. */
+const AUDIO_TAGS = /^(?:\[\p{L}[^[\]\n]*\]\s*)+$/u;
+
+export class ShownText {
+  readonly #clientBase: number;
+  /** In order, without holes on either side. */
+  readonly #stretches: Stretch[] = [];
+  text = "";
+
+  /** `clientBase`: where in the client's text it begins. */
+  constructor(clientBase: number) {
+    this.#clientBase = clientBase;
+  }
+
+  /** Where in the client's text the next stretch begins. */
+  get clientEnd(): number {
+    return this.#stretches.at(-1)?.clientEnd ?? this.#clientBase;
+  }
+
+  /** Takes the next piece of both texts, of which a part may be there already; returns what is shown of it. */
+  append(piece: MapPiece, { client, spoken }: { readonly client: string; readonly spoken: string }): string {
+    const clientStart = this.clientEnd;
+    const clientEnd = Math.max(piece.clientEnd, clientStart);
+    const written = client.slice(clientStart, clientEnd);
+    const said = spoken.slice(piece.spokenStart, piece.spokenEnd);
+    const isSame = piece.isSame || WORDS.test(said) || (said === "" && AUDIO_TAGS.test(written));
+    const shown = isSame ? written : said;
+    const last = this.#stretches.at(-1);
+    if (last?.isSame && isSame) this.#stretches.splice(-1, 1, { ...last, clientEnd });
+    else this.#stretches.push({ shownStart: this.text.length, clientStart, clientEnd, isSame });
+    this.text += shown;
+    return shown;
+  }
+
+  /** Where a word stands that the client has at [start, end): without marks at its ends that are not shown. */
+  wordAt(start: number, end: number): { readonly start: number; readonly end: number } {
+    const from = this.#stretches.findLast(({ clientStart }) => clientStart <= start);
+    const to = this.#stretches.findLast(({ clientStart }) => clientStart < end);
+    const shownStart = from === undefined ? 0 : this.#placeIn(from, start, this.#endOf(from));
+    const shownEnd = to === undefined ? 0 : this.#placeIn(to, end, to.shownStart);
+    return { start: shownStart, end: Math.max(shownStart, shownEnd) };
+  }
+
+  /** `otherwise`: where neither side is the other. */
+  #placeIn({ shownStart, clientStart, isSame }: Stretch, client: number, otherwise: number): number {
+    return isSame ? shownStart + client - clientStart : otherwise;
+  }
+
+  #endOf(stretch: Stretch): number {
+    return this.#stretches[this.#stretches.indexOf(stretch) + 1]?.shownStart ?? this.text.length;
+  }
+}
