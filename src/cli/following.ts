@@ -77,6 +77,11 @@ export class Following {
     });
     connection.on("characters", (event) => this.#characters(event));
     connection.on("words", (event) => this.#words(event));
+    for (const type of ["cue", "interrupted", "utterance.done"] as const) {
+      connection.on(type, (event) => {
+        this.#options.outputs.caption(event, event.at_ms - connection.hello.settings.lead_ms);
+      });
+    }
     connection.on("interrupted", (event) => this.#interrupted(event));
     connection.on("gap", (event) => this.#gap(event));
     connection.on("utterance.started", ({ utterance_id }) => this.#spelled.begin(utterance_id));
@@ -90,6 +95,7 @@ export class Following {
   /** Leaves what was said on the screen. Idempotent. */
   stop(): void {
     this.#display.stop();
+    this.#options.outputs.endAt(this.#endMs);
   }
 
   #frame(frame: Uint8Array, atMs: number): void {
@@ -109,7 +115,6 @@ export class Following {
     const piece = this.#spelled.newOf(told);
     if (piece.text === "") return;
     this.#script.append(piece.text, piece);
-    this.#options.outputs.text(piece);
   }
 
   #words(event: WordsEvent): void {
@@ -121,22 +126,14 @@ export class Following {
         end_ms: word.end_ms + this.#shiftMs,
       });
     }
-    const { connection, outputs } = this.#options;
-    outputs.words(event, event.at_ms - connection.hello.settings.lead_ms);
   }
 
   #interrupted({ at_ms: atMs, next_ms: nextMs }: InterruptedEvent): void {
     if (nextMs === null) return;
-    this.#cut(atMs);
-    // The timeline itself goes on elsewhere: nothing was missed between, and nothing is filled in.
-    this.#options.outputs.skip(nextMs - this.#endMs);
-    this.#endMs = nextMs;
-  }
-
-  /** Nobody hears what was told of what is behind `atMs`. */
-  #cut(atMs: number): void {
     this.#script.cut(atMs + this.#shiftMs);
-    this.#options.outputs.cut(atMs);
+    // The timeline itself goes on elsewhere: nothing was missed between, and nothing is filled in.
+    this.#options.outputs.skip(nextMs - this.#endMs, this.#endMs);
+    this.#endMs = nextMs;
   }
 
   /** Its text stays, and the times of its words come anew. */
@@ -145,14 +142,12 @@ export class Following {
     if (told !== null) {
       this.#spelled.takenUp(told.utterance_id);
       this.#script.takenUp(told);
-      this.#options.outputs.takenUp(told);
     }
     this.#tell(event.message);
   }
 
   #breakLine(): void {
     if (this.#script.text !== "") this.#script.decorate("\n");
-    this.#options.outputs.line();
   }
 
   #gap({ ms, events }: GapEvent): void {
@@ -181,7 +176,8 @@ export class Following {
     const { outputs } = this.#options;
     const startMs = audio?.start_ms ?? 0;
     // The sound of what was told ahead of it does not come any more.
-    this.#cut(this.#endMs);
+    this.#script.cut(this.#endMs + this.#shiftMs);
+    outputs.endAt(this.#endMs);
     this.#frameMs = audio?.frame_ms ?? this.#frameMs;
     this.#shiftMs = this.#playout.receivedMs - startMs;
     this.#fromMs = startMs;

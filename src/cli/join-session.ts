@@ -76,6 +76,14 @@ export const JSON_EVENTS: readonly EventKind[] = [
   "presence",
 ];
 
+/** What caption files are made of; nothing where there are none. */
+export function captionEvents(plan: {
+  readonly vtt: string | undefined;
+  readonly srt: string | undefined;
+}): EventKind[] {
+  return plan.vtt === undefined && plan.srt === undefined ? [] : ["cues"];
+}
+
 /** Calls `handler` with every event of any type, for --json. */
 export function onEveryEvent(connection: Connection, handler: (event: Event) => void): void {
   handler(connection.hello);

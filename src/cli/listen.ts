@@ -5,7 +5,7 @@ import { EXIT } from "./exit.ts";
 import { Following } from "./following.ts";
 import type { CommandModule } from "./help.ts";
 import type { Io } from "./io.ts";
-import { JSON_EVENTS, joinSession } from "./join-session.ts";
+import { captionEvents, JSON_EVENTS, joinSession } from "./join-session.ts";
 import { LISTEN_FLAGS, type ListenPlan, planListen } from "./listen-plan.ts";
 import { type Outputs, prepareOutputs } from "./outputs.ts";
 
@@ -120,7 +120,7 @@ function join(plan: ListenPlan): Promise<Connection> {
       format: plan.format,
       frame_ms: plan.frameMs,
       policy: plan.policy,
-      events: plan.isJson ? JSON_EVENTS : ["characters", "words", "segments"],
+      events: plan.isJson ? JSON_EVENTS : ["characters", "words", "segments", ...captionEvents(plan)],
     },
     resume: plan.resume?.value,
     reconnect: plan.mayReconnect && {

@@ -2,15 +2,12 @@
 import { AUDIO_FORMATS, frameSamples } from "../audio/formats.ts";
 import { encodeAlaw, encodeUlaw } from "../audio/g711.ts";
 import { concealmentPacket } from "../audio/opus-packet.ts";
-import type { TakenUp } from "../client/taken-up.ts";
-import type { WordsEvent } from "../protocol/events.ts";
 import type { AudioFormat } from "../protocol/vocabulary.ts";
 import { type AudioFile, prepareAudioFile } from "./audio-file.ts";
-import { CaptionFiles } from "./caption-files.ts";
+import { type CaptionEvent, CaptionFiles } from "./caption-files.ts";
 import type { Io } from "./io.ts";
 import type { OutputFormat } from "./output-format.ts";
 import { type Player, startPlayer } from "./player.ts";
-import type { FedText } from "./text-feeder.ts";
 
 export interface OutputsPlan {
   readonly out: (OutputFormat & { readonly path: string }) | undefined;
@@ -23,7 +20,7 @@ export interface OutputsPlan {
 }
 
 export interface Outputs {
-  /** Timeline position of the first frame, ms: where the files begin. To be set before the first words. */
+  /** Timeline position of the first frame, ms: where the files begin. To be set before the first cue. */
   originMs: number;
   /** Rejects when a file can't be written any more (a full disk); never resolves. */
   readonly failed: Promise<never>;
@@ -32,18 +29,12 @@ export interface Outputs {
   frame(frame: Uint8Array, frameMs: number): void;
   /** `ms` of the timeline were missed: an audio file gets silence, so that what follows stands at its time. */
   gap(ms: number, frameMs: number): void;
-  /** More text of an utterance; comes before its words. */
-  text(piece: FedText): void;
-  /** The text that follows is another line: its captions begin anew. */
-  line(): void;
-  /** `heardMs`: what is before it on the timeline has been heard. */
-  words(event: WordsEvent, heardMs: number): void;
-  /** What was told of an utterance from an offset on comes anew. */
-  takenUp(told: TakenUp): void;
-  /** Speech was cut at `atMs`: nobody hears what was told of what is behind it. */
-  cut(atMs: number): void;
-  /** `ms` of the timeline are left out of all files. */
-  skip(ms: number): void;
+  /** A cue, or what cuts and settles cues. `heardMs`: what is before it on the timeline has been heard. */
+  caption(event: CaptionEvent, heardMs: number): void;
+  /** Of what was told, nothing behind `atMs` is heard here. */
+  endAt(atMs: number): void;
+  /** `ms` of the timeline from `fromMs` on are left out of all files. */
+  skip(ms: number, fromMs: number): void;
   /** Stops the sound at once; files keep what they have. */
   silence(): void;
   /** Completes the files and says what was written. Idempotent. */
@@ -121,7 +112,7 @@ class OpenOutputs implements Outputs {
     // A reader of stdout hears what comes as it comes: silence would only put it behind for good.
     if (this.#parts.audio === undefined || this.#plan.out?.path === "-") return;
     if (ms > MAX_FILLED_MS) {
-      this.skip(ms);
+      this.skip(ms, this.originMs + this.#audioMs);
       return;
     }
     const frame = silentFrame(this.#plan.format, frameMs);
@@ -135,28 +126,16 @@ class OpenOutputs implements Outputs {
     }
   }
 
-  text(piece: FedText): void {
-    this.#parts.captions.text(piece);
+  caption(event: CaptionEvent, heardMs: number): void {
+    this.#caption((captions) => captions.event(event, heardMs));
   }
 
-  line(): void {
-    this.#parts.captions.break();
+  endAt(atMs: number): void {
+    this.#caption((captions) => captions.endAt(atMs));
   }
 
-  words(event: WordsEvent, heardMs: number): void {
-    this.#caption((captions) => captions.words(event, heardMs));
-  }
-
-  takenUp(told: TakenUp): void {
-    this.#parts.captions.takenUp(told);
-  }
-
-  cut(atMs: number): void {
-    this.#caption((captions) => captions.cut(atMs));
-  }
-
-  skip(ms: number): void {
-    this.#parts.captions.skip(ms);
+  skip(ms: number, fromMs: number): void {
+    this.#caption((captions) => captions.skip(ms, fromMs));
   }
 
   silence(): void {

@@ -114,7 +114,7 @@ function feedDialogue(lines: readonly SpokenLine[], options: FeedOptions): void 
   let start = 0;
   for (const [index, line] of lines.entries()) {
     decorate(`${index === 0 ? "" : "\n"}${line.voice}: `);
-    show({ utteranceId, start, text: line.text, voice: { voiceId: line.voiceId, ...speakerOf(line) } });
+    show({ utteranceId, start, text: line.text });
     start += line.text.length;
   }
   connection

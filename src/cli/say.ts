@@ -7,7 +7,7 @@ import { EXIT, usageError } from "./exit.ts";
 import { openGateway } from "./gateway-target.ts";
 import type { CommandModule } from "./help.ts";
 import type { Io } from "./io.ts";
-import { JSON_EVENTS, joinSession } from "./join-session.ts";
+import { captionEvents, JSON_EVENTS, joinSession } from "./join-session.ts";
 import { prepareOutputs } from "./outputs.ts";
 import { parseRecording, playRecording, type Recording } from "./recording.ts";
 import { decoded, type SayingText } from "./say-feed.ts";
@@ -93,7 +93,7 @@ async function speak(io: Io, plan: SayPlan, target: SpeakTarget): Promise<number
       pace: plan.isBurst ? "burst" : "realtime",
       // A file must be whole; and what one person hears of their own speech must be too.
       policy: "lossless",
-      events: plan.isJson ? JSON_EVENTS : ["words"],
+      events: plan.isJson ? JSON_EVENTS : ["words", ...captionEvents(plan)],
     },
   });
   try {

@@ -49,6 +49,8 @@ export class Saying {
   /** It is cut by who runs it. */
   #isInterrupting = false;
   #endMs = 0;
+  /** End of the audio that has come, ms on the timeline. */
+  #receivedMs = 0;
   /** Called at each change of `#open` and `#paused`. */
   #wake: () => void = () => undefined;
   #fail: (error: Error) => void = () => undefined;
@@ -114,15 +116,21 @@ export class Saying {
     const { connection, outputs, plan, io } = this.#options;
     const frameMs = connection.audio?.frame_ms ?? 0;
     outputs.originMs = connection.audio?.start_ms ?? 0;
+    this.#receivedMs = outputs.originMs;
     if (plan.isJson) onEveryEvent(connection, (event) => io.stdout.write(`${JSON.stringify(event)}\n`));
     connection.onAudio((frame, { atMs }) => {
       this.#playout.frame(atMs + frameMs, frameMs);
+      this.#receivedMs = atMs + frameMs;
       outputs.frame(frame, frameMs);
     });
     connection.on("words", (event) => {
       for (const word of event.words) this.#script.time(event.utterance_id, word);
-      outputs.words(event, event.at_ms - connection.hello.settings.lead_ms);
     });
+    for (const type of ["cue", "interrupted", "utterance.done"] as const) {
+      // A burst runs ahead of those who listen in real time, and a cut is where they are: its cues wait for the end.
+      const leadMs = plan.isBurst ? Number.POSITIVE_INFINITY : connection.hello.settings.lead_ms;
+      connection.on(type, (event) => outputs.caption(event, event.at_ms - leadMs));
+    }
     connection.on("interrupted", (event) => this.#interrupted(event));
     connection.on("utterance.resumed", (event) => this.#goesOn(event.utterance_id));
     connection.on("utterance.started", (event) => {
@@ -141,7 +149,6 @@ export class Saying {
       const told = takenUp(event);
       if (told !== null) {
         this.#script.takenUp(told);
-        outputs.takenUp(told);
       }
       if (!plan.isQuiet) io.stderr.write(`voicewire: ${event.message}\n`);
     });
@@ -161,7 +168,9 @@ export class Saying {
   #interrupted(event: InterruptedEvent): void {
     if (event.next_ms !== null) {
       this.#script.cut(event.at_ms);
-      this.#options.outputs.cut(event.at_ms);
+      // The timeline goes on elsewhere, the audio file with the next frame.
+      this.#options.outputs.skip(event.next_ms - this.#receivedMs, this.#receivedMs);
+      this.#receivedMs = event.next_ms;
     }
     this.#cutByOthers(event);
   }
@@ -203,18 +212,16 @@ export class Saying {
 
   /** Resolves when all is said and, on a terminal, heard. */
   async #speak(text: SayingText): Promise<Ending> {
-    const { plan, connection, outputs } = this.#options;
+    const { plan, connection } = this.#options;
     await feed(text, {
       plan,
       connection,
       show: (piece) => {
         this.#open.add(piece.utteranceId);
         this.#script.append(piece.text, piece);
-        outputs.text(piece);
       },
       decorate: (decoration) => {
         this.#script.decorate(decoration);
-        outputs.line();
       },
       refused: this.#fail,
       room: () => this.#until(() => this.#open.size <= MAX_AHEAD && this.#paused.size === 0),

@@ -2,15 +2,11 @@
  * Turns text of any length, in any pieces, into `text` commands that a gateway takes: no piece larger than a
  * message may be, no utterance longer than its limit; a long text becomes several utterances, cut at a space.
  */
-import type { CueVoice } from "../timing/cues.ts";
-
 export interface FedText {
   readonly utteranceId: string;
   /** Offset of `text` in its utterance. */
   readonly start: number;
   readonly text: string;
-  /** Who says it, where captions are to tell. */
-  readonly voice?: CueVoice;
 }
 
 export interface FeederOptions {

@@ -1,7 +1,7 @@
 /** Captions as files: WebVTT (W3C, facts/protocols.md 6.1) and SubRip. Pure: cues in, text out. */
 import type { CueWord } from "../timing/cue-layout.ts";
 import type { Cue } from "../timing/cues.ts";
-import type { CueEvent } from "./events.ts";
+import type { CueEvent, Word } from "./events.ts";
 
 export interface VttOptions {
   /** Marks when each word is spoken (`<00:00:01.000>`), for players that light words up. */
@@ -45,16 +45,13 @@ export function srtCue(cue: Cue, number: number): string {
 export function cueOfEvent(event: CueEvent, originMs = 0): Cue {
   const seconds = (ms: number): number => Math.max(0, ms - originMs) / 1000;
   const lines = event.lines.map(({ text, words }) => {
-    let from = 0;
-    const placed = words.flatMap((word): CueWord[] => {
-      const at = text.indexOf(word.text, from);
-      // What was taken out of a word stands between: it has no place of its own.
-      if (at < 0) return [];
-      const before = /[\p{Ps}\p{Pi}"'¿¡]+$/u.exec(text.slice(from, at))?.[0].length ?? 0;
-      from = at + word.text.length;
+    const places = wordPlaces(text, words);
+    const placed = words.flatMap((word, index): CueWord[] => {
+      const at = places[index];
+      if (at === undefined) return [];
       const { start, end } = word;
       const times = { startSeconds: seconds(word.start_ms), endSeconds: seconds(word.end_ms) };
-      return [{ text: word.text, start, end, ...times, timing: "exact", at: at - before }];
+      return [{ text: word.text, start, end, ...times, timing: "exact", at }];
     });
     return { text, words: placed };
   });
@@ -67,6 +64,18 @@ export function cueOfEvent(event: CueEvent, originMs = 0): Cue {
     lines,
     voice: { voiceId, ...(speaker === undefined ? {} : { speaker }) },
   };
+}
+
+/** Where in a line the part of each of its words begins, opening marks included; undefined where it does not stand there. */
+export function wordPlaces(line: string, words: readonly Pick<Word, "text">[]): (number | undefined)[] {
+  let from = 0;
+  return words.map(({ text }) => {
+    const at = line.indexOf(text, from);
+    if (at < 0) return undefined;
+    const before = /[\p{Ps}\p{Pi}"'¿¡]+$/u.exec(line.slice(from, at))?.[0].length ?? 0;
+    from = at + text.length;
+    return at - before;
+  });
 }
 
 /** `01:02:03.004`; hours have two digits or more. */

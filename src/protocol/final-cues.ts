@@ -2,6 +2,7 @@
  * Which cues are settled: a cue is told ahead of its sound, and an interruption may still cut it. Events in, cues out
  * that nothing changes any more, in order.
  */
+import { wordPlaces } from "./captions.ts";
 import type { CueEvent, Event } from "./events.ts";
 
 /** Cues that wait to be settled; the oldest goes as it is. */
@@ -28,7 +29,12 @@ export class FinalCues {
   flush(heardMs = Number.POSITIVE_INFINITY): CueEvent[] {
     return this.#take(() => true)
       .filter((cue) => cue.start_ms < heardMs)
-      .map((cue) => (cue.end_ms > heardMs ? { ...cue, end_ms: heardMs } : cue));
+      .map((cue) => (cue.end_ms > heardMs ? cutCue(cue, heardMs) : cue));
+  }
+
+  /** Those that begin before `ms`, as they stand now: what may still come for them does not count. */
+  takeBefore(ms: number): CueEvent[] {
+    return this.#take((cue) => cue.start_ms < ms);
   }
 
   #add(cue: CueEvent): void {
@@ -39,13 +45,13 @@ export class FinalCues {
     if (this.#open.length > MAX_OPEN && first !== undefined) first.isFinal = true;
   }
 
-  /** All that is behind the cut is not said, or is said anew and told again; the cue that stands ends there. */
+  /** All that is behind the cut is not said, or is said anew and told again; the cue that stands ends there, with its words. */
   #cut(utteranceId: string, atMs: number): void {
     this.#open = this.#open
       .filter(({ cue }) => cue.start_ms < atMs)
       .map(({ cue, isFinal }) =>
         cue.utterance_id === utteranceId && cue.end_ms > atMs
-          ? { cue: { ...cue, end_ms: atMs }, isFinal: true }
+          ? { cue: cutCue(cue, atMs), isFinal: true }
           : { cue, isFinal },
       );
   }
@@ -58,4 +64,17 @@ export class FinalCues {
     const behind = this.#open.findIndex(({ cue, isFinal }) => !isFinal && !isOver(cue));
     return this.#open.splice(0, behind < 0 ? this.#open.length : behind).map(({ cue }) => cue);
   }
+}
+
+/** As far as it was heard up to `atMs`, behind its start: with the words that had begun. */
+export function cutCue(cue: CueEvent, atMs: number): CueEvent {
+  const lines = cue.lines.flatMap((line) => {
+    const count = line.words.findIndex((word) => word.start_ms >= atMs);
+    if (count < 0) return [line];
+    if (count === 0) return [];
+    const behind = wordPlaces(line.text, line.words)[count] ?? line.text.length;
+    return [{ text: line.text.slice(0, behind).trimEnd(), words: line.words.slice(0, count) }];
+  });
+  const end = lines.at(-1)?.words.at(-1)?.end ?? cue.end;
+  return { ...cue, end_ms: Math.min(cue.end_ms, atMs), end, lines: lines.length === 0 ? cue.lines : lines };
 }

@@ -129,6 +129,19 @@ describe.skipIf(missing !== undefined)(
       expect(srtText).toMatch(/^1\r?\n\d\d:\d\d:\d\d,\d{3} --> \d\d:\d\d:\d\d,\d{3}\r?\nHello there/);
     });
 
+    test("--vtt and --srt have cleaned text as the gateway's captions have it", async () => {
+      const [vtt, srt] = [folder.file("clean.vtt"), folder.file("clean.srt")];
+      const text = "This is **bold**. Read the [guide](https://x.example/a), then *stop*!";
+      const files = ["--vtt", vtt, "--srt", srt];
+      expect((await say("--clean", "markdown", ...files, text)).code).toBe(0);
+      for (const file of [vtt, srt]) {
+        const lines = readFileSync(file, "utf8")
+          .split("\n")
+          .filter((line) => line !== "" && !/-->|^\d+$|^WEBVTT$/.test(line));
+        expect(lines.join(" ").replace(/<[^>]*>/g, "")).toBe("This is bold. Read the guide, then stop!");
+      }
+    });
+
     test("--list-voices and --voice by name; an unknown one exits with 4 and suggests", async () => {
       const list = await say("--list-voices");
       const [name = ""] = list.stdout.toString().split(/\s/);

@@ -2,28 +2,23 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { CaptionFiles } from "../../../src/cli/caption-files.ts";
+import { type CaptionEvent, CaptionFiles } from "../../../src/cli/caption-files.ts";
+import type { InterruptedEvent, UtteranceDoneEvent } from "../../../src/protocol/events.ts";
 import { MemoryOutput } from "./memory-io.ts";
+import { cueEvent } from "./scripted-cues.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "voicewire-captions-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A words event of one word each 400 ms, 300 ms long. */
-function wordsOf(utteranceId: string, text: string, at: { ms: number; offset?: number }) {
-  const words = [...text.matchAll(/\w+/g)].map((match, index) => ({
-    text: match[0],
-    start_ms: at.ms + index * 400,
-    end_ms: at.ms + index * 400 + 300,
-    start: (at.offset ?? 0) + match.index,
-    end: (at.offset ?? 0) + match.index + match[0].length,
-  }));
-  return { type: "words", seq: 0, at_ms: at.ms, utterance_id: utteranceId, words, timing: "exact" } as const;
+/** All that was told before has been heard. */
+function tell(captions: CaptionFiles, event: CaptionEvent): void {
+  captions.event(event, event.at_ms);
 }
 
-/** All that was told before has been heard. */
-function tell(captions: CaptionFiles, event: ReturnType<typeof wordsOf>): void {
-  captions.words(event, event.at_ms);
-}
+const interrupted = (utterance_id: string, at_ms: number, next_ms: number | null) =>
+  ({ type: "interrupted", seq: 0, at_ms, utterance_id, next_ms }) as InterruptedEvent;
+const done = (utterance_id: string, at_ms: number) =>
+  ({ type: "utterance.done", seq: 0, at_ms, utterance_id }) as UtteranceDoneEvent;
 
 function cuesOf(srt: string): { time: string; text: string }[] {
   return srt
@@ -33,19 +28,23 @@ function cuesOf(srt: string): { time: string; text: string }[] {
     .map(([, time = "", ...lines]) => ({ time, text: lines.join(" ") }));
 }
 
+function srtFile(): { captions: CaptionFiles; cues: () => { time: string; text: string }[] } {
+  const stdout = new MemoryOutput();
+  const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
+  return { captions, cues: () => (stdout.text === "" ? [] : cuesOf(stdout.text)) };
+}
+
 describe("CaptionFiles", () => {
-  test("writes VTT and SRT with the text's punctuation, counted from the first frame", () => {
+  test("writes VTT and SRT with the times of words, counted from the first frame", () => {
     const stdout = new MemoryOutput();
     const vtt = join(folder, "a.vtt");
     const captions = new CaptionFiles({ vtt, srt: "-", stdout });
     captions.originMs = 60_000;
-    captions.text({ utteranceId: "u", start: 0, text: "Hello there, " });
-    captions.text({ utteranceId: "u", start: 13, text: "my friend!" });
-    tell(captions, wordsOf("u", "Hello there, my friend!", { ms: 61_000 }));
+    tell(captions, cueEvent("Hello there, my friend!", { startMs: 61_000, wordMs: 400, endMs: 63_000 }));
     captions.close();
     captions.close();
     expect(cuesOf(stdout.text)).toEqual([
-      { time: expect.stringMatching(/^00:00:01,000 --> 00:00:0[2-4]/), text: "Hello there, my friend!" },
+      { time: "00:00:01,000 --> 00:00:03,000", text: "Hello there, my friend!" },
     ]);
     expect(readFileSync(vtt, "utf8")).toContain(
       "Hello <00:00:01.400>there, <00:00:01.800>my <00:00:02.200>friend!",
@@ -53,130 +52,104 @@ describe("CaptionFiles", () => {
     expect(captions.count).toBe(1);
   });
 
-  test("names who says a line, where that is told, and nobody else", () => {
+  test("names who says it, where that is told, and nobody else", () => {
     const stdout = new MemoryOutput();
     const captions = new CaptionFiles({ vtt: "-", srt: undefined, stdout });
-    captions.text({
-      utteranceId: "d",
-      start: 0,
-      text: "How are you?",
-      voice: { voiceId: "a", speaker: "A & B" },
-    });
-    captions.break();
-    captions.text({ utteranceId: "d", start: 12, text: "Fine." });
-    tell(captions, wordsOf("d", "How are you?", { ms: 0 }));
-    tell(captions, wordsOf("d", "Fine.", { ms: 1200, offset: 12 }));
+    tell(captions, cueEvent("How are you?", { startMs: 0, speaker: "A & B" }));
+    tell(captions, cueEvent("Fine.", { startMs: 1200 }));
     captions.close();
-    expect(stdout.text).toContain("\n<v A &amp; B>How <00:00:00.400>are");
+    expect(stdout.text).toContain("\n<v A &amp; B>How <00:00:00.100>are");
     expect(stdout.text).toContain("\nFine.\n");
   });
 
-  test("gives utterances and lines of a dialogue cues of their own that do not overlap", () => {
-    const stdout = new MemoryOutput();
-    const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
-    captions.text({ utteranceId: "d", start: 0, text: "How are you?" });
-    captions.break();
-    captions.text({ utteranceId: "d", start: 12, text: "Fine." });
-    captions.text({ utteranceId: "e", start: 0, text: "Next." });
-    tell(captions, wordsOf("d", "How are you?", { ms: 0 }));
-    tell(captions, wordsOf("d", "Fine.", { ms: 1200, offset: 12 }));
-    tell(captions, wordsOf("e", "Next.", { ms: 1600 }));
-    tell(captions, wordsOf("stranger", "Not ours.", { ms: 2000 }));
-    captions.close();
-    const cues = cuesOf(stdout.text);
-    expect(cues.map((cue) => cue.text)).toEqual(["How are you?", "Fine.", "Next."]);
-    const bounds = cues.flatMap((cue) => cue.time.split(" --> "));
-    expect([...bounds].sort()).toEqual(bounds);
-  });
-
-  test("begins in the middle of an utterance where a listener joined late", () => {
-    const stdout = new MemoryOutput();
-    const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
-    captions.text({ utteranceId: "u", start: 100, text: "the end." });
-    tell(captions, wordsOf("u", "the end.", { ms: 500, offset: 100 }));
-    captions.close();
-    expect(cuesOf(stdout.text)[0]?.text).toBe("the end.");
-  });
-
-  test("has the words that were told anew once, at their new times", () => {
-    const stdout = new MemoryOutput();
-    const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
-    captions.text({ utteranceId: "u", start: 0, text: "One two. Three four. Five six." });
-    tell(captions, wordsOf("u", "One two.", { ms: 0 }));
-    tell(captions, wordsOf("u", "Three four.", { ms: 800, offset: 9 }));
-    captions.takenUp({ utterance_id: "other", start: 0 });
-    captions.takenUp({ utterance_id: "u", start: 14 });
-    tell(captions, wordsOf("u", "four. Five six.", { ms: 3000, offset: 15 }));
-    captions.close();
-    const text = cuesOf(stdout.text)
-      .map((cue) => cue.text)
-      .join(" ");
-    expect(text).toBe("One two. Three four. Five six.");
-    expect(cuesOf(stdout.text).at(-1)?.time).toMatch(/^00:00:03/);
+  test("has each cue as soon as nothing can cut it any more", () => {
+    const { captions, cues } = srtFile();
+    captions.event(cueEvent("One two.", { startMs: 0 }), -300);
+    captions.event(cueEvent("Three four.", { startMs: 200 }), 0);
+    expect(cues()).toEqual([]);
+    captions.event(cueEvent("Five six.", { startMs: 400 }), 200);
+    // Before it is closed: who is killed has them, and they do not pile up.
+    expect(cues().map(({ text }) => text)).toEqual(["One two."]);
+    captions.event(done("u1", 500), 300);
+    expect(cues().map(({ text }) => text)).toEqual(["One two.", "Three four.", "Five six."]);
   });
 
   test("another timeline that begins earlier: what came before is whole, and what comes is written", () => {
-    const stdout = new MemoryOutput();
-    const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
+    const { captions, cues } = srtFile();
     captions.originMs = 60_000;
-    captions.text({ utteranceId: "u", start: 0, text: "Said before." });
-    tell(captions, wordsOf("u", "Said before.", { ms: 61_000 }));
+    tell(captions, cueEvent("Said before.", { startMs: 61_000, endMs: 61_900 }));
     captions.originMs = -2000;
-    captions.text({ utteranceId: "v", start: 0, text: "This is a sentence to be read. Another." });
-    tell(captions, wordsOf("v", "This is a sentence to be read.", { ms: 0 }));
-    captions.words(wordsOf("v", "Another.", { ms: 2800, offset: 31 }), 4000);
-    captions.words({ ...wordsOf("v", "", { ms: 5000 }), words: [] }, 5000);
-    // Before it is closed: who is killed has them, and they do not pile up.
-    expect(cuesOf(stdout.text).map(({ text }) => text)).toEqual([
-      "Said before.",
-      "This is a sentence to be read.",
-    ]);
+    // It stood when we came, and begins behind what is there.
+    tell(captions, cueEvent("This is a sentence.", { startMs: -500, endMs: 1000 }));
+    tell(captions, cueEvent("Another.", { startMs: 1000, endMs: 2000 }));
     captions.close();
-    expect(cuesOf(stdout.text).map(({ time }) => time.slice(0, 12))).toEqual([
-      "00:00:01,000",
-      "00:00:02,000",
-      "00:00:04,800",
+    expect(cues()).toEqual([
+      { time: "00:00:01,000 --> 00:00:01,900", text: "Said before." },
+      { time: "00:00:01,900 --> 00:00:03,000", text: "This is a sentence." },
+      { time: "00:00:03,000 --> 00:00:04,000", text: "Another." },
     ]);
   });
 
-  test("skips what is left out of the audio: words that have come from behind it stand at its end", () => {
-    const stdout = new MemoryOutput();
-    const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
-    captions.text({ utteranceId: "u", start: 0, text: "Late." });
-    tell(captions, wordsOf("u", "Late.", { ms: 900_500 }));
-    captions.skip(900_000);
+  test("has a cue once that is told again", () => {
+    const { captions, cues } = srtFile();
+    const standing = cueEvent("It stands.", { startMs: 0, endMs: 2000 });
+    captions.event(standing, -300);
+    captions.event({ ...standing, seq: 7, at_ms: 900 }, 600);
+    captions.event(done("u1", 1000), 1000);
+    captions.event({ ...standing, seq: 9, at_ms: 1500 }, 1500);
     captions.close();
-    expect(cuesOf(stdout.text)).toEqual([{ time: expect.stringMatching(/^00:00:00,500/), text: "Late." }]);
+    expect(cues().map(({ text }) => text)).toEqual(["It stands."]);
+  });
+
+  test("skips what is left out of the audio: cues that have come from behind it stand at its end", () => {
+    const { captions, cues } = srtFile();
+    captions.event(cueEvent("Early.", { startMs: 100, endMs: 400 }), 0);
+    captions.event(cueEvent("Late.", { startMs: 900_500, endMs: 901_000 }), 0);
+    captions.skip(900_000, 400);
+    captions.close();
+    expect(cues()).toEqual([
+      { time: "00:00:00,100 --> 00:00:00,400", text: "Early." },
+      { time: "00:00:00,500 --> 00:00:01,000", text: "Late." },
+    ]);
   });
 
   test("interrupted: has the words that were heard, up to the cut, and those that come anew", () => {
-    const stdout = new MemoryOutput();
-    const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
-    captions.text({ utteranceId: "u", start: 0, text: "One, two, three, (four) five." });
-    captions.text({ utteranceId: "w", start: 0, text: "(Behind it.)" });
-    captions.words(wordsOf("u", "One, two, three, (four) five.", { ms: 0 }), -300);
-    captions.words(wordsOf("w", "(Behind it.)", { ms: 2000 }), 500);
-    captions.cut(500);
-    captions.words(wordsOf("u", "two, three, (four) five.", { ms: 1000, offset: 5 }), 700);
-    captions.words(wordsOf("w", "(Behind it.)", { ms: 3000 }), 2700);
+    const { captions, cues } = srtFile();
+    captions.event(cueEvent("One, two, (three) four.", { startMs: 0, wordMs: 300, endMs: 1900 }), -300);
+    captions.event(cueEvent("(Behind it.)", { startMs: 2000, utteranceId: "w" }), 500);
+    // Of one that had not begun nothing was cut.
+    captions.event(interrupted("x", 400, null), 100);
+    captions.event(interrupted("u1", 500, 900), 500);
+    captions.event(cueEvent("two, (three) four.", { startMs: 1000, start: 5 }), 700);
+    captions.event(cueEvent("(Behind it.)", { startMs: 3000, utteranceId: "w" }), 2700);
     captions.close();
-    expect(cuesOf(stdout.text)).toEqual([
+    expect(cues()).toEqual([
       { time: "00:00:00,000 --> 00:00:00,500", text: "One, two," },
-      { time: expect.stringMatching(/^00:00:01,000/), text: "two, three, (four) five." },
-      { time: expect.stringMatching(/^00:00:03,000/), text: "(Behind it.)" },
+      { time: "00:00:01,000 --> 00:00:01,300", text: "two, (three) four." },
+      { time: "00:00:03,000 --> 00:00:03,200", text: "(Behind it.)" },
     ]);
   });
 
   test("interrupted before a word of it was heard, has nothing of it", () => {
-    const stdout = new MemoryOutput();
-    const captions = new CaptionFiles({ vtt: undefined, srt: "-", stdout });
-    captions.text({ utteranceId: "u", start: 0, text: "One two." });
-    // They count as heard already, by another listener's player.
-    captions.words(wordsOf("u", "One two.", { ms: 1000 }), 1000);
-    captions.words({ ...wordsOf("u", "", { ms: 1000 }), words: [] }, 2000);
-    captions.cut(900);
+    const { captions, cues } = srtFile();
+    captions.event(cueEvent("One two.", { startMs: 1000 }), 700);
+    captions.event(interrupted("u1", 900, 1100), 900);
     captions.close();
-    expect(stdout.text).toBe("");
+    expect(cues()).toEqual([]);
+  });
+
+  test("ends with the audio: the words that were not heard are not there, a caption that is only read stays", () => {
+    const first = srtFile();
+    first.captions.event(cueEvent("One two three.", { startMs: 0, endMs: 2000 }), -300);
+    first.captions.endAt(150);
+    first.captions.close();
+    expect(first.cues()).toEqual([{ time: "00:00:00,000 --> 00:00:00,150", text: "One two" }]);
+    const second = srtFile();
+    second.captions.event(cueEvent("One two three.", { startMs: 0, endMs: 2000 }), -300);
+    second.captions.event(cueEvent("Never.", { startMs: 2100 }), 100);
+    second.captions.endAt(400);
+    second.captions.close();
+    expect(second.cues()).toEqual([{ time: "00:00:00,000 --> 00:00:02,000", text: "One two three." }]);
   });
 
   test("leaves valid files where nothing was said", () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { runCli } from "../../../src/cli/commands.ts";
 import { memoryIo } from "./memory-io.ts";
+import { cueEvent } from "./scripted-cues.ts";
 import { type Joined, ScriptedGateway } from "./scripted-gateway.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "voicewire-listen-"));
@@ -126,6 +127,8 @@ describe("voicewire listen", () => {
         });
         joined.event({ ...said(4, " three"), start: 7, end: 13 });
         joined.event({ ...words([["three", 8, 300]]), at_ms: 300 });
+        // Cues are made of words that are sure: none is void.
+        joined.event({ ...cueEvent("One two three", { startMs: 0, wordMs: 40 }) });
         joined.frames([6, 7]);
         joined.close(1000);
       },
@@ -175,15 +178,8 @@ describe("voicewire listen", () => {
         joined.hello(index === 0 ? { startMs: 5000 } : { epoch: "e2", startMs: 0, resumed: false });
         const startMs = index === 0 ? 5000 : 0;
         joined.event(said(1, index === 0 ? "Said before lost." : "Said since."));
-        joined.event({
-          ...words([
-            ["Said", 0, startMs],
-            [index === 0 ? "before" : "since", 5, startMs + 100],
-            // Of the first session its sound does not come any more.
-            ...(index === 0 ? ([["lost", 12, startMs + 200]] as const) : []),
-          ]),
-          at_ms: startMs,
-        });
+        // Of the first session the sound of the third word does not come any more.
+        joined.event({ ...cueEvent(index === 0 ? "Said before lost." : "Said since.", { startMs }) });
         joined.frames(frames(10, index + 1));
         if (index === 0) setTimeout(() => joined.drop(), 50);
         else joined.close(1000);
@@ -202,20 +198,11 @@ describe("voicewire listen", () => {
     const { samples, out } = await listen(
       (joined) => {
         joined.hello({ leadMs: 120 });
-        joined.event(said(1, "One two three four."));
-        joined.event(
-          words([
-            ["One", 0, 0],
-            ["two", 4, 100],
-          ]),
-        );
-        joined.event({ ...words([["three", 8, 200]]), at_ms: 200 });
+        joined.event({ ...cueEvent("One two three four.", { startMs: 0, endMs: 900 }) });
         joined.frames(frames(15, 1));
-        // Told a lead ahead: "two" has not been heard to its end, and what follows not at all.
-        joined.event({ ...words([["four", 14, 300]]), at_ms: 300 });
+        // "two" has not been heard to its end, and what follows not at all.
         joined.event({ type: "interrupted", utterance_id: "u1", at_ms: 180, next_ms: 360 });
-        joined.event({ ...said(5, "Next."), utterance_id: "u2" });
-        joined.event({ ...words([["Next", 0, 380]]), utterance_id: "u2", at_ms: 380 });
+        joined.event({ ...cueEvent("Next.", { startMs: 380, utteranceId: "u2" }) });
         joined.frames(frames(10, 2));
         joined.close(1000);
       },

@@ -9,6 +9,7 @@ import { parseCommand } from "../../../src/protocol/native.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { until } from "../../helpers/until.ts";
 import { memoryIo } from "./memory-io.ts";
+import { cueEvent } from "./scripted-cues.ts";
 import { type Joined, ScriptedGateway } from "./scripted-gateway.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "voicewire-say-"));
@@ -191,50 +192,59 @@ function speakingGateway(tell: (joined: Joined, utteranceId: string | undefined)
   });
 }
 
-/** A word of 400 ms. */
-function word(text: string, start: number, start_ms: number) {
-  return { text, start, end: start + text.length, start_ms, end_ms: start_ms + 400 };
+/** `voicewire say --srt -` of a text that the gateway speaks as `tell` tells it. */
+async function captionsOf(
+  text: string,
+  tell: (joined: Joined, utteranceId: string | undefined) => void,
+  ...flags: string[]
+): Promise<{ srt: string; gateway: ScriptedGateway }> {
+  await using gateway = await speakingGateway(tell);
+  const out = join(folder, "captions.pcm");
+  const io = memoryIo(["say", "--url", gateway.url, "--srt", "-", "--out", out, ...flags, text]);
+  expect(await runCli(io)).toBe(0);
+  return { srt: io.stdout.text, gateway };
 }
 
-test("--srt has the words that were told anew once, at their new times", async () => {
-  await using gateway = await speakingGateway((joined, utterance_id) => {
-    joined.event({ type: "words", utterance_id, words: [word("Hello", 0, 0), word("there", 6, 500)] });
-    joined.event({ type: "warning", code: "speech_taken_up", message: "", utterance_id, start: 5 });
-    joined.event({ type: "words", utterance_id, at_ms: 700, words: [word("there", 6, 700)] });
-    done(joined, utterance_id);
-  });
-  const io = memoryIo([
-    "say",
-    "--url",
-    gateway.url,
-    "--srt",
-    "-",
-    "--out",
-    join(folder, "a.pcm"),
-    "Hello there.",
-  ]);
-  expect(await runCli(io)).toBe(0);
-  expect(io.stdout.text).toMatch(/^1\n00:00:00,000 --> .*\nHello there\.\n\n$/);
+test("--srt has what viewers of the gateway's captions see, also of others in the session", async () => {
+  const { srt, gateway } = await captionsOf(
+    "This is **bold**.",
+    (joined, utteranceId) => {
+      joined.event({ ...cueEvent("Somebody else.", { startMs: 0, endMs: 900, utteranceId: "other" }) });
+      joined.event({
+        ...cueEvent("This is bold.", { startMs: 1000, endMs: 2000, utteranceId: `${utteranceId}` }),
+      });
+      done(joined, utteranceId);
+    },
+    "--clean",
+    "markdown",
+  );
+  expect(gateway.joined[0]?.query.get("events")).toBe("words,cues");
+  expect(srt).toBe(
+    "1\n00:00:00,000 --> 00:00:00,900\nSomebody else.\n\n2\n00:00:01,000 --> 00:00:02,000\nThis is bold.\n\n",
+  );
 });
 
-test("--srt has nothing of what somebody else has cut before it was heard", async () => {
-  await using gateway = await speakingGateway((joined, utterance_id) => {
-    joined.event({ type: "words", utterance_id, words: [word("Hello", 0, 0), word("there", 6, 1000)] });
+test("--srt has nothing of what somebody else has cut before it was heard, and fits the file behind it", async () => {
+  const { srt } = await captionsOf("Hello there.", (joined, utterance_id) => {
+    const utteranceId = `${utterance_id}`;
+    joined.event({ ...cueEvent("Hello there.", { startMs: 0, wordMs: 1000, utteranceId }) });
+    joined.frames([1, 1, 1, 1, 1]);
     joined.event({
       type: "interrupted",
       utterance_id,
-      at_ms: 500,
-      heard: { text: "Hello", end: 5, ms: 500, source: "estimate", bound_ms: 40 },
+      at_ms: 80,
+      heard: { text: "Hello", end: 5, ms: 80, source: "estimate", bound_ms: 40 },
       unheard_text: " there.",
-      resumable: false,
+      resumable: true,
       next_ms: 600,
     });
-    done(joined, utterance_id, "interrupted");
+    joined.event({ type: "utterance.resumed", utterance_id, start: 6, start_ms: 600, timing: "exact" });
+    joined.event({ ...cueEvent("there.", { startMs: 620, start: 6, utteranceId }) });
+    joined.frames([2, 2]);
+    done(joined, utterance_id);
   });
-  const out = join(folder, "cut.pcm");
-  const io = memoryIo(["say", "--url", gateway.url, "--srt", "-", "--out", out, "Hello there."]);
-  expect(await runCli(io)).toBe(0);
-  expect(io.stdout.text).toMatch(/^1\n00:00:00,000 --> 00:00:00,[45]\d\d\nHello\n\n$/);
+  // Behind the 100 ms that had come stands what follows at 600 ms.
+  expect(srt).toBe("1\n00:00:00,000 --> 00:00:00,080\nHello\n\n2\n00:00:00,120 --> 00:00:00,220\nthere.\n\n");
 });
 
 describe("voicewire say --dialogue", () => {

@@ -168,6 +168,37 @@ describe("FinalCues", () => {
     expect(settling.flush()).toEqual([]);
   });
 
+  it("have the words up to a cut, with their marks", () => {
+    const word = (text: string, start: number, start_ms: number) => ({
+      text,
+      start,
+      end: start + text.length,
+      start_ms,
+      end_ms: start_ms + 200,
+    });
+    const lines = [
+      { text: "Well, (then)", words: [word("Well", 0, 0), word("then", 7, 300)] },
+      { text: "we “go”.", words: [word("we", 13, 600), word("go", 17, 900)] },
+    ];
+    const cutAt = (atMs: number): unknown => {
+      const settling = new FinalCues();
+      settling.push({ ...cue("u", 0, 2000), end: 19, lines }, 0);
+      const [cut] = settling.push(interrupted("u", atMs, atMs + 100), atMs);
+      return (
+        cut && [
+          cut.end_ms,
+          cut.end,
+          cut.lines.map((line) => line.text),
+          cut.lines.map((line) => line.words.length),
+        ]
+      );
+    };
+    expect(cutAt(250)).toEqual([250, 4, ["Well,"], [1]]);
+    expect(cutAt(310)).toEqual([310, 11, ["Well, (then)"], [2]]);
+    expect(cutAt(700)).toEqual([700, 15, ["Well, (then)", "we"], [2, 1]]);
+    expect(cutAt(1200)).toEqual([1200, 19, ["Well, (then)", "we “go”."], [2, 2]]);
+  });
+
   it("make strict files, whatever text and names have", () => {
     const cues = [cueOfEvent(cue("u", 0, 1000)), cueOfEvent(cue("u", 1500, 2000), 1000)];
     expect(readStrictVtt(toVtt(cues))).toMatchObject([
