@@ -10,7 +10,7 @@ import { Composer, type Request } from "./composer.ts";
 import { GatewayLink, type LinkState } from "./gateway-link.ts";
 import { joinSession } from "./join.ts";
 import { Notices } from "./notices.ts";
-import { inPlainWords, waitingInPlainWords } from "./plain-words.ts";
+import { inPlainWords, waitingInPlainWords, warningInPlainWords } from "./plain-words.ts";
 import { Resumable } from "./resumable.ts";
 import type { Route } from "./route.ts";
 import { SoundSwitch } from "./sound-switch.ts";
@@ -43,6 +43,8 @@ export class App {
   #catalog: Catalog = { voices: [], models: [] };
   #epoch: string | null = null;
   #ackedMs = 0;
+  /** The latest joining was without what had been under way. */
+  #hasLost = false;
   /** We are to listen to a session that nobody has opened yet. */
   #isAwaited = false;
   /** The connection that our handlers are on: one that comes back has them still. */
@@ -132,6 +134,7 @@ export class App {
   #joined(connection: Connection): void {
     this.#isAwaited = false;
     this.#notices.clearAlert();
+    this.#giveUpLost(connection.hello);
     this.#sync(connection.hello);
     if (this.#catalog.voices.length === 0) this.#loadCatalog();
     if (connection === this.#attached) return;
@@ -176,8 +179,16 @@ export class App {
     connection.on("warning", (event) => {
       const told = takenUp(event);
       if (told !== null) this.#stage.touch(this.transcript.takenUp(told));
-      this.#notices.alert({ what: event.message, advice: "" });
+      // Where nothing was under way, joining anew is no news.
+      if (event.code !== "resume_refused" || this.#hasLost) this.#notices.alert(warningInPlainWords(event));
     });
+  }
+
+  /** A connection that goes on where it was is told how it went; any other one is not. */
+  #giveUpLost({ resumed }: HelloEvent): void {
+    const lost = resumed === true ? [] : this.transcript.giveUp(this.engine.positionMs);
+    for (const utterance of lost) this.#stage.touch(utterance);
+    this.#hasLost = lost.length > 0;
   }
 
   /** The same epoch goes on where it was; another one is another timeline. */

@@ -1,5 +1,5 @@
 /** The gateway's error codes as a person wants to read them: what happened, and what to do. */
-import type { ErrorBody } from "../protocol/events.ts";
+import type { ErrorBody, WarningEvent } from "../protocol/events.ts";
 
 export interface PlainError {
   readonly what: string;
@@ -118,6 +118,25 @@ export function inPlainWords(
     );
   }
   return say(`${error.message} (${error.code})`, TRY_AGAIN);
+}
+
+const WARNINGS: Readonly<Record<string, PlainError>> = {
+  resume_refused: say(
+    "The connection is back, but what was being said did not go on.",
+    "What is struck out was not heard here: speak it again to hear it.",
+  ),
+  nobody_listens: say("Nobody listens to this session yet.", "What is said waits until somebody does."),
+  speech_taken_up: say("The speech service broke off in the middle.", "It goes on by itself with the rest."),
+  half_character: say("The text had half a character, which is left out.", "Write that character again."),
+  unbalanced_markup: say(
+    "The text has a tag or a bracket without its other half.",
+    "It is spoken as it stands: mend the text if it was meant as one.",
+  ),
+};
+
+/** A warning, which stops nothing. */
+export function warningInPlainWords({ code, message }: Pick<WarningEvent, "code" | "message">): PlainError {
+  return WARNINGS[code] ?? say(message, "");
 }
 
 /** While it tries again; null where there is nothing wrong: a listener may be there before the speaker. */

@@ -43,7 +43,8 @@ export class Stage {
   draw(all: readonly Utterance[], lit: Lit | null): void {
     if (this.#changed.size > 0) this.#renderChanged(all);
     const view = lit === null ? null : (this.#views.get(lit.utterance) ?? null);
-    if (this.#latest !== null && this.#latest !== view)
+    // Of what was lost only what sounded was heard.
+    if (this.#latest !== null && this.#latest !== view && this.#latest.element.dataset.state !== "lost")
       mark(this.#latest, { pastCount: Number.POSITIVE_INFINITY, litIndex: -1 });
     this.#latest = view;
     if (lit === null || view === null) return;
@@ -86,15 +87,20 @@ export class Stage {
   }
 
   #render(utterance: Utterance, view: UtteranceView): void {
-    const { lines, text, receipt } = utterance;
+    const { lines, text, receipt, lostFrom } = utterance;
     view.spans = [];
     const children: Node[] = [];
     for (const line of lines) {
       if (lines.length > 1 && line.voiceId !== null) {
         children.push(make("p", { class: "who", text: this.#voiceName(line.voiceId) }));
       }
-      children.push(renderLine(utterance, line, view.spans));
+      children.push(
+        lostFrom === null
+          ? renderLine(utterance, line, view.spans)
+          : renderLostLine(text.slice(line.start, line.end), lostFrom - line.start),
+      );
     }
+    if (lostFrom !== null) children.push(make("p", { class: "receipt", text: lostText(lostFrom, text) }));
     if (receipt !== null) children.push(make("p", { class: "receipt", text: receiptText(receipt, text) }));
     if (utterance.state === "cancelled") {
       children.push(make("p", { class: "receipt", text: "Cancelled before it began." }));
@@ -149,6 +155,17 @@ function renderLine(utterance: Utterance, line: Line, spans: (WordSpan | undefin
   return paragraph;
 }
 
+/** Nothing of it lights any more. `heardEnd`: offset in the line, possibly before or behind it. */
+function renderLostLine(text: string, heardEnd: number): HTMLElement {
+  const at = Math.min(Math.max(heardEnd, 0), text.length);
+  const paragraph = make("p", { class: "line", attributes: { dir: "auto" } });
+  paragraph.append(
+    make("span", { class: "past", text: text.slice(0, at) }),
+    make("span", { class: "unheard", text: text.slice(at) }),
+  );
+  return paragraph;
+}
+
 interface Marks {
   readonly pastCount: number;
   readonly litIndex: number;
@@ -178,4 +195,10 @@ function receiptText(receipt: Receipt, text: string): string {
   const seconds = (receipt.heardMs / 1000).toFixed(2);
   const least = receipt.listeners > 1 ? `, the least of ${receipt.listeners} listeners` : "";
   return `Stopped. Heard ${receipt.heardEnd} of ${text.length} characters, ${seconds} s (${how}, ±${Math.round(receipt.boundMs)} ms${least}).`;
+}
+
+function lostText(lostFrom: number, text: string): string {
+  return lostFrom === 0
+    ? "Not heard: the connection was lost before it began."
+    : `Broken off: the connection was lost. Heard ${lostFrom} of ${text.length} characters.`;
 }

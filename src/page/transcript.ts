@@ -190,6 +190,16 @@ export class Transcript {
     return open;
   }
 
+  /** The connection is back without what was under way: whole words up to `positionMs` were heard here. Returns what changed. */
+  giveUp(positionMs: number): Utterance[] {
+    const lost = this.#utterances.filter(({ state, lostFrom }) => state === "lost" && lostFrom === null);
+    for (const utterance of lost) {
+      const heard = utterance.words.filter((word) => word.end_ms <= positionMs);
+      utterance.lostFrom = heard.reduce((end, word) => Math.max(end, word.end), 0);
+    }
+    return lost;
+  }
+
   /** A new timeline begins: positions of the old one must not light words any more. */
   forgetTimes(): void {
     for (const utterance of this.#utterances) {
@@ -201,7 +211,10 @@ export class Transcript {
 
   #of(event: { readonly utterance_id: string }): Utterance {
     const utterance = this.find(event.utterance_id) ?? this.#add(new Utterance(event.utterance_id, false));
-    if (utterance.state === "lost") utterance.state = "speaking";
+    if (utterance.state === "lost") {
+      utterance.state = "speaking";
+      utterance.lostFrom = null;
+    }
     return utterance;
   }
 

@@ -34,6 +34,8 @@ export class Utterance {
   /** No sound of it after this; unknown until it is over. */
   endMs: number | null = null;
   receipt: Receipt | null = null;
+  /** The connection did not come back to it: from this offset on it was not heard here. null = it may be. */
+  lostFrom: number | null = null;
   /** How many were before it when it was accepted. */
   ahead = 0;
   /** The text is ours and complete; otherwise it is put together from events. */

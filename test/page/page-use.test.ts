@@ -159,6 +159,42 @@ describe.skipIf(reason !== null)(`page in use${reason === null ? "" : ` (skipped
     expect(await page.locator(".word.past").count()).toBe(11);
   });
 
+  it("a gateway that starts anew in the middle of speech: what was not heard looks so, and is said in plain words", async () => {
+    const page = await open();
+    const text = "These words are spoken by a gateway that is killed before it has come to the end of them";
+    for (const spoken of [text, "This one waits"]) {
+      await page.fill("#text", spoken);
+      await page.click("#speak");
+    }
+    await page.waitForFunction(() => (window.voicewire?.playedMs ?? 0) > 500);
+    gateway.restart();
+    await page.waitForSelector(".unheard");
+    const [first = "", second] = await page.locator(".line .unheard").allTextContents();
+    const heard = await page.locator(".line .past").allTextContents();
+    expect(heard[0]).toMatch(/^These/);
+    expect(first).toMatch(/ the end of them$/);
+    expect((heard[0] ?? "") + first).toBe(text);
+    expect(second).toBe("This one waits");
+    expect(await page.locator(".receipt").allTextContents()).toEqual([
+      `Broken off: the connection was lost. Heard ${heard[0]?.length} of ${text.length} characters.`,
+      "Not heard: the connection was lost before it began.",
+    ]);
+    const alert = await page.locator("#alert:not([hidden])").textContent();
+    expect(alert).toContain("What is struck out was not heard here: speak it again");
+    expect(alert).not.toContain("RAW");
+    await page.fill("#text", "Again");
+    await page.click("#speak");
+    await page.waitForFunction(() => window.voicewire?.utterances.at(-1)?.state === "done");
+    await untilQuiet(page);
+    expect(await page.locator(".line .unheard").first().textContent()).toBe(first);
+    // Where nothing was being said, it is no news.
+    gateway.restart();
+    await page.waitForFunction(() => window.voicewire?.state !== "open");
+    await page.waitForFunction(() => window.voicewire?.state === "open");
+    await see(page);
+    expect(await page.locator("#alert").isVisible()).toBe(false);
+  });
+
   it("the session stands in the address and survives a reload", async () => {
     const page = await open();
     const { session } = await see(page);

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { ERRORS } from "../../src/errors.ts";
 import { Captions } from "../../src/page/captions.ts";
 import { voiceOf } from "../../src/page/catalog.ts";
-import { inPlainWords, waitingInPlainWords } from "../../src/page/plain-words.ts";
+import { inPlainWords, waitingInPlainWords, warningInPlainWords } from "../../src/page/plain-words.ts";
 import { Resumable } from "../../src/page/resumable.ts";
 import { listenerAddress, routeOf, sessionAddress } from "../../src/page/route.ts";
 import { SoundLatency } from "../../src/page/sound-latency.ts";
@@ -193,6 +193,27 @@ describe("inPlainWords()", () => {
     expect(inPlainWords({ code: "brand_new", message: "Something else" })?.what).toBe(
       "Something else (brand_new)",
     );
+  });
+});
+
+describe("warningInPlainWords()", () => {
+  it("has words and advice of its own for what a gateway warns a page of, and passes on what it does not know", () => {
+    const codes = [
+      "resume_refused",
+      "nobody_listens",
+      "speech_taken_up",
+      "half_character",
+      "unbalanced_markup",
+    ];
+    for (const code of codes) {
+      const plain = warningInPlainWords({ code, message: "RAW" });
+      expect(plain.what, code).not.toContain("RAW");
+      expect(plain.advice, code).not.toBe("");
+    }
+    expect(warningInPlainWords({ code: "brand_new", message: "Something" })).toEqual({
+      what: "Something",
+      advice: "",
+    });
   });
 });
 

@@ -58,6 +58,13 @@ export class ToneGateway {
     for (const socket of this.#sockets.clients) socket.terminate();
   }
 
+  /** As `dropAll`, and it has forgotten its sessions: as one that was killed and started again. */
+  restart(): void {
+    for (const session of this.sessions.values()) session.close();
+    this.sessions.clear();
+    this.dropAll();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const session of this.sessions.values()) session.close();
     this.dropAll();

@@ -67,8 +67,15 @@ export class ToneSession {
     const isListener = query.get("role") === "listener";
     this.#send(socket, {
       ...greeting({ session: this.id, epoch: this.#epoch, isListener, startMs, leadMs: LEAD_MS }),
-      ...(isResumed ? { resumed: true } : {}),
+      ...(query.has("resume") ? { resumed: isResumed } : {}),
     });
+    if (query.has("resume") && !isResumed) {
+      this.#send(socket, {
+        type: "warning",
+        code: "resume_refused",
+        message: "RAW: the epoch is another one",
+      });
+    }
     for (const entry of isResumed ? this.#log : []) {
       const isMissed = typeof entry.data === "string" ? entry.seq > Number(seq) : entry.atMs >= startMs;
       if (isMissed) socket.send(entry.data);

@@ -239,6 +239,26 @@ describe("Transcript", () => {
     expect(transcript.find("a")?.state).toBe("speaking");
   });
 
+  it("giveUp() tells how far what was lost was heard, until events of it come again", () => {
+    const transcript = new Transcript();
+    transcript.addOwn("a", [{ text: "one two three", voiceId: null }]);
+    transcript.started("a", 0);
+    transcript.words(wordsOf("a", "one two three", 0, ["one", "two", "three"]));
+    transcript.addOwn("b", [{ text: "waits", voiceId: null }]);
+    const middleOfThird = transcript.find("a")?.words[2]?.start_ms ?? 0;
+    expect(transcript.giveUp(middleOfThird)).toEqual([]);
+    transcript.loseTrack();
+    expect(transcript.giveUp(middleOfThird).map(({ id, lostFrom }) => [id, lostFrom])).toEqual([
+      ["a", 7],
+      ["b", 0],
+    ]);
+    transcript.forgetTimes();
+    expect(transcript.giveUp(0)).toEqual([]);
+    expect(transcript.find("a")?.lostFrom).toBe(7);
+    transcript.words(wordsOf("b", "waits", 0, ["waits"]));
+    expect(transcript.find("b")).toMatchObject({ state: "speaking", lostFrom: null });
+  });
+
   it("keeps the latest forty utterances", () => {
     const transcript = new Transcript();
     for (let index = 0; index < 60; index += 1)
