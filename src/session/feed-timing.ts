@@ -117,11 +117,11 @@ export class FeedTiming {
   }
 
   /** Everything has come: what has no time yet gets one, if it is an estimate. Idempotent. */
-  finish({ receivedTicks, soundTicks }: Pick<Source, "receivedTicks" | "soundTicks">): void {
+  finish({ speechTicks, soundTicks }: Pick<Source, "speechTicks" | "soundTicks">): void {
     if (this.#isFinished) return;
     this.#isFinished = true;
     this.readUpTo(Number.POSITIVE_INFINITY);
-    const [audioSeconds, soundSeconds] = [receivedTicks / TICKS_PER_SECOND, soundTicks / TICKS_PER_SECOND];
+    const [audioSeconds, soundSeconds] = [speechTicks / TICKS_PER_SECOND, soundTicks / TICKS_PER_SECOND];
     this.#tell(this.#timing.finish(audioSeconds, soundSeconds), { isLast: true });
     const { voicePace } = this.#timing;
     if (voicePace !== null) this.#leavings.notePace(this.#utterance.voiceIds, voicePace);

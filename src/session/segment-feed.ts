@@ -343,7 +343,7 @@ export class SegmentFeed {
       if (chunk === undefined) return;
       this.#source.push(chunk.audio);
       this.#events.preSkipTicks = this.#source.preSkipTicks;
-      this.#timing?.push(chunk, this.#source.receivedTicks / TICKS_PER_SECOND);
+      this.#timing?.push(chunk, this.#source.speechTicks / TICKS_PER_SECOND);
     }
   }
 

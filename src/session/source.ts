@@ -126,6 +126,16 @@ export class Source {
     return this.#ticksOf(this.#samples?.trailingSilence ?? 0);
   }
 
+  /** Length of the speech that was received: without what decoders of Opus skip at its start and cut off at its end. */
+  get speechTicks(): number {
+    if (this.#ogg === null) return this.receivedTicks;
+    const heardTicks = this.receivedTicks - this.preSkipTicks;
+    const { endSamples48k, links } = this.#ogg;
+    return endSamples48k === null || links > 1
+      ? heardTicks
+      : Math.min(heardTicks, this.#ticksOf(endSamples48k));
+  }
+
   /** Up to the last sound that was received; 0 where compressed audio is not looked into. */
   get soundTicks(): number {
     return this.#samples === null ? 0 : this.receivedTicks - this.trailingSilenceTicks;

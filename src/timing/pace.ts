@@ -242,6 +242,8 @@ export class Pace {
     if (this.#state !== "doubtful") return;
     const doubted = this.#doubted.splice(0);
     this.#state = this.#known === null ? "sound" : "scaled";
+    // Pages of Ogg hold audio back, so that all chunks seem to end early: in the end the times end with all of it.
+    if (this.#known === null && this.#endsWith(audioSeconds)) return;
     if (this.#before !== null) this.#lowest = lowestPace({ ...this.#before, audioSeconds });
     const { low, high } = this.#cut;
     const isCut = low <= high && Number.isFinite(high);
@@ -250,6 +252,11 @@ export class Pace {
     const last = doubted.at(-1)?.endSeconds ?? 0;
     divide(doubted, isOther ? Math.min(Math.max(last / audioSeconds, low), high) : this.pace);
     if (isDoubtful || (this.#known === null && this.#isEarly(soundSeconds))) weaken(doubted);
+  }
+
+  #endsWith(audioSeconds: number): boolean {
+    const timesSeconds = this.#before?.timesSeconds ?? 0;
+    return Math.abs(timesSeconds - audioSeconds) <= NEAR_SECONDS;
   }
 
   /** Times that end behind their audio may be ahead of it; those that end before it are wrong, if it isn't silence. */

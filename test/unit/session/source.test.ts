@@ -357,6 +357,16 @@ describe("Source of PCM that ends inside a sample", () => {
 });
 
 describe("Source of Opus", () => {
+  it("speechTicks is what is heard of it: without the pre-skip, and without what fills its last packet", () => {
+    const short = new OggOpusEncoder({ bitrateKbps: 64 });
+    const bytes = concatBytes([short.push(new Int16Array(5000)), short.flush()]);
+    short.close();
+    const source = new Source("opus_48000_64");
+    source.push(bytes);
+    expect(source.receivedTicks).toBe((6 * 960 * TICKS_PER_SECOND) / 48_000);
+    expect(source.speechTicks).toBe((5000 * TICKS_PER_SECOND) / 48_000);
+  });
+
   const encoder = new OggOpusEncoder({ bitrateKbps: 64 });
   const quiet = concatPcm([new Int16Array(9600), tone({ hz: 440, rate: 48_000, samples: 9600 })]);
   const ogg = concatBytes([encoder.push(quiet), encoder.push(new Int16Array(9600)), encoder.flush()]);

@@ -167,6 +167,18 @@ describe("a pace that is not that of the audio", () => {
     expect(timing.finish(0.5, soundSeconds)?.timing).toBe(label);
   });
 
+  it("audio that is held back in pages says nothing of the pace where the times end with all of it", () => {
+    const texts = ["abc", "defgh"];
+    const late = [
+      { alignment: alignmentOf("abc"), audioSeconds: 0.21 },
+      { alignment: alignmentOf("defgh", 0.3), audioSeconds: 0.71 },
+      { alignment: null, audioSeconds: 0.8 },
+    ];
+    const told = run(texts.join(""), late, 0.8);
+    expect(shown(told).join("")).toBe("a0.00 b0.10 c0.20 d0.30 e0.40 f0.50 g0.60 h0.70");
+    expect(told.findLast((one) => one !== null)?.timing).toBe("exact");
+  });
+
   it("a pace that ends is given up", () => {
     const later = [4, 5, 6].map((i) => ({
       alignment: alignmentOf("xyz", 0.3 * i),
