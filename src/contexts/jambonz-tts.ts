@@ -18,7 +18,8 @@ import { ContextSpeech } from "./context-speech.ts";
 import type { SocketDeps, SocketPort, VendorSocket } from "./ports.ts";
 import { RequestSlots } from "./request-slots.ts";
 import { SaidBefore } from "./said-before.ts";
-import { TextBuffer } from "./text-buffer.ts";
+import { sayable } from "./sayable.ts";
+import { isSpeakable, TextBuffer } from "./text-buffer.ts";
 
 export interface JambonzTtsOptions {
   readonly deps: SocketDeps;
@@ -138,10 +139,12 @@ export class JambonzTtsSocket implements VendorSocket {
     this.#restTimer?.cancel();
     this.#restTimer = null;
     if (this.#voiceId === null) return;
-    for (const text of this.#buffer.takeAll()) {
+    for (const written of this.#buffer.takeAll()) {
+      this.#last = "";
+      const text = sayable(written, this.#options.modelId);
+      if (!isSpeakable(text)) continue;
       this.#speech.say(this.#requestOf(this.#voiceId, text), text);
       this.#before.note(text);
-      this.#last = "";
     }
     this.#speech.pump();
   }

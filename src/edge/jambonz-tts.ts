@@ -3,6 +3,7 @@
  * WebSocket for each call (jambonz-sockets.ts). Both ask for the carrier token, where one is set.
  */
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
+import { sayable } from "../contexts/sayable.ts";
 import { isSpeakable } from "../contexts/text-buffer.ts";
 import { GatewayError } from "../errors.ts";
 import {
@@ -37,7 +38,8 @@ function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRout
     admitCarrier(knockOf(req, "jambonz"), options);
     const audio = jambonzAudio(req.getHeader("accept"));
     answer.start(async (body) => {
-      const { voice, language, text } = parseJambonzTts(body);
+      const { voice, language, text: written } = parseJambonzTts(body);
+      const text = sayable(written, options.defaultModel);
       if (!isSpeakable(text)) {
         const message = "Field 'text' has no words, expected something to say";
         throw new GatewayError("invalid_field", message, { field: "text" });

@@ -2,7 +2,8 @@
 import type { TemplatedApp } from "uWebSockets.js";
 import { FlacEncoder } from "../audio/flac.ts";
 import { PcmAligner } from "../audio/pcm.ts";
-import type { GatewayError } from "../errors.ts";
+import { sayable } from "../contexts/sayable.ts";
+import { GatewayError } from "../errors.ts";
 import {
   audioDelta,
   audioDone,
@@ -46,6 +47,12 @@ function tell(reply: Reply, error: GatewayError): void {
 
 function askedOf(request: OpenAiSpeechRequest, voiceId: string, defaultModel: string): AskedSpeech {
   const { input, speed, format, isSse } = request;
+  const modelId = request.modelId || defaultModel;
+  const text = sayable(input, modelId);
+  if (text.trim() === "") {
+    const message = "Field 'input' is not valid: it has audio tags only, expected something to say";
+    throw new GatewayError("invalid_field", message, { field: "input" });
+  }
   const { upstream: outputFormat, contentType } = FORMATS[format];
   const usage = (audioBytes: number) => estimateUsage(input.length, audioBytes / bytesPerMs(outputFormat));
   return {
@@ -60,9 +67,9 @@ function askedOf(request: OpenAiSpeechRequest, voiceId: string, defaultModel: st
       : null,
     speech: {
       voiceId,
-      text: input,
+      text,
       outputFormat,
-      modelId: request.modelId || defaultModel,
+      modelId,
       ...(speed === 1 ? {} : { voiceSettings: { speed } }),
     },
   };

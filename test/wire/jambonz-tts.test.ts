@@ -132,6 +132,14 @@ describe("by POST", () => {
     expect(upstream.requests.at(-1)?.json).toMatchObject({ text: 'Hello you <break time="1s"/>& me.' });
   });
 
+  it("audio tags, which the gateway's model would read aloud, are left out", async () => {
+    const answer = await post({ ...BODY, text: "Oh [laughs] you." }, { accept: "audio/l16;rate=16000" });
+    expect(answer.status).toBe(200);
+    await answer.arrayBuffer();
+    expect(upstream.requests.at(-1)?.json).toMatchObject({ text: "Oh you." });
+    expect((await post({ ...BODY, text: "[laughs]" }, {})).status).toBe(400);
+  });
+
   it("MP3 is what it gets otherwise, and it is speech (embedded service)", async () => {
     await using service = await startClient();
     await using other = await gatewayAt(service.service.url);
@@ -220,7 +228,8 @@ describe("by WebSocket", () => {
     const connect = { type: "connect", data: { sample_rate: 8000, base64_encoding: false } };
     expect(jambonz.texts).toEqual([connect]);
     jambonz.send(
-      { type: "stream", text: "Hello there." },
+      { type: "stream", text: "[cheerfully] Hello there." },
+      { type: "stream", text: "[laughs]." },
       { type: "stream", text: "How are" },
       { type: "flush" },
     );

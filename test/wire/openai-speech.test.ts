@@ -165,6 +165,27 @@ describe("what is asked of the upstream", () => {
     expect(spoken[0]?.headers["xi-api-key"]).toBe("gateway-key");
   });
 
+  it("audio tags go only to a model that acts on them: another one would read them aloud", async () => {
+    await using upstream = await startFakeUpstream();
+    await using app = await startVendorApp(upstream.url);
+    const textFor = async (body: object): Promise<unknown> => {
+      const answer = await post(app, { ...BODY, response_format: "pcm", ...body });
+      await answer.arrayBuffer();
+      expect(answer.status).toBe(200);
+      return upstream.requests.at(-1)?.json;
+    };
+    const input = "Oh [laughs] you said [1], [sighs] did you?";
+    expect(await textFor({ input })).toMatchObject({ text: "Oh you said [1], did you?" });
+    expect(await textFor({ input, model: "eleven_flash_v2_5" })).toMatchObject({
+      text: "Oh you said [1], did you?",
+    });
+    expect(await textFor({ input, model: "eleven_v3" })).toMatchObject({ text: input });
+    const asked = upstream.requests.length;
+    const refused = await post(app, { ...BODY, input: "[laughs]" });
+    expect([refused.status, ((await refused.json()) as OpenAiError).error.param]).toEqual([400, "input"]);
+    expect(upstream.requests.length).toBe(asked);
+  });
+
   it("what fails before its first audio is asked for again", async () => {
     await using upstream = await startFakeUpstream((one, index) =>
       index === 0 ? "reset" : speechAnswer(speechFor(one), { isTimed: false }),

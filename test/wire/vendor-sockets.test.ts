@@ -190,6 +190,16 @@ describe("stream-input", () => {
     });
   });
 
+  it("passes audio tags on, whatever the model: clients hold its timing against their own text", async () => {
+    await using upstream = await startFakeUpstream();
+    await using app = await startVendorApp(upstream.url);
+    await using client = await VendorClient.connect(app, SINGLE);
+    client.send({ text: " " }, { text: "Oh [laughs] you. " }, { text: "" });
+    await client.untilClosed();
+    expect(upstream.requests.map(textOf)).toEqual(["Oh [laughs] you. "]);
+    expect(charsOf(client.heard)).toBe("Oh [laughs] you. ");
+  });
+
   it("an end without text is a final message and a close, and nothing is asked of the upstream", async () => {
     await using upstream = await startFakeUpstream();
     await using app = await startVendorApp(upstream.url);
