@@ -42,6 +42,10 @@ export class OggOpusStream {
     this.#frameSamples = (options.frameMs * CLOCK_RATE) / 1000;
   }
 
+  /**
+   * Its pre-skip is that of packets made here: it is sent before any packet, and those of one stream may be made here
+   * and the upstream's own. What an upstream's header lets players skip stands on the timeline.
+   */
   header(): Uint8Array {
     return new OggOpusWriter({
       serial: this.#serial,

@@ -4,12 +4,15 @@ import { get, type IncomingMessage, request } from "node:http";
 import { MPEGDecoder } from "mpg123-decoder";
 import { OggOpusDecoder } from "ogg-opus-decoder";
 import { describe, expect, it } from "vitest";
+import { OggOpusWriter } from "../../src/audio/ogg.ts";
 import { readPage } from "../../src/audio/ogg-page.ts";
+import { OpusEncoder } from "../../src/audio/opus-encoder.ts";
 import { WavStripper } from "../../src/audio/wav.ts";
-import { type FakeUpstream, speechFor, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import type { FakeAnswer } from "../helpers/fake-answer.ts";
+import { type FakeUpstream, speaking, speechFor, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
-import { peakHz } from "../unit/audio/helpers.ts";
+import { peakHz, tone } from "../unit/audio/helpers.ts";
 
 const TEXT = "Hello there, general listener.";
 const TEXT_MS = TEXT.length * 60;
@@ -144,6 +147,30 @@ async function playWhole(path: string): Promise<{ player: Player; sent: Buffer }
   return { player, sent: sentBy(upstream) };
 }
 
+/** A second of speech as Ogg Opus, in one record with the times of "Hello". */
+function opusAnswer(pcm: Int16Array, preSkip: number): FakeAnswer {
+  const encoder = new OpusEncoder({ sampleRate: 48_000, bitrateKbps: 64, complexity: 5 });
+  const writer = new OggOpusWriter({ preSkip, inputSampleRate: 48_000 });
+  const padded = new Int16Array(Math.ceil((pcm.length + preSkip) / 960) * 960);
+  padded.set(pcm, preSkip - PRE_SKIP);
+  const parts = [writer.header()];
+  for (let at = 0; at < padded.length; at += 960) {
+    parts.push(writer.push(encoder.encode(padded.subarray(at, at + 960)), 960));
+  }
+  parts.push(writer.finish());
+  encoder.close();
+  const characters = [..."Hello"];
+  const record = {
+    audio_base64: Buffer.concat(parts).toString("base64"),
+    alignment: {
+      characters,
+      character_start_times_seconds: characters.map((_, index) => index / 5),
+      character_end_times_seconds: characters.map((_, index) => (index + 1) / 5),
+    },
+  };
+  return { headers: { "content-type": "application/json" }, body: [`${JSON.stringify(record)}\n`] };
+}
+
 describe("GET /live/{session}/audio.*", () => {
   it("audio.ogg is Ogg Opus from its headers to its end-of-stream page", async () => {
     const { player } = await playWhole("audio.ogg?wait=true&pace=burst");
@@ -264,6 +291,32 @@ describe("GET /live/{session}/audio.*", () => {
     expect(other).toEqual(one);
     const serials = players.map((player) => pagesOf(player.body)[0]?.serial);
     expect(serials[0]).not.toBe(serials[1]);
+  });
+
+  it("audio.ogg of the upstream's own packets: what their header lets players skip stays, on the timeline", async () => {
+    // As an encoder writes it that asks players to skip 80 ms: 73.5 ms of silence, and its lookahead.
+    const preSkip = 3840;
+    const pcm = tone({ rate: 48_000, hz: 440, samples: 48_000 });
+    await using upstream = await startFakeUpstream((one, index) =>
+      one.method === "POST" ? opusAnswer(pcm, preSkip) : speaking()(one, index),
+    );
+    await using gateway = await gatewayAt(upstream.url);
+    await using witness = await TestClient.connect(gateway, "/live/s?format=none&events=words");
+    await witness.next("hello");
+    const player = await Player.open(`${gateway.url}/live/s/audio.ogg?pace=burst`);
+    expect(await say(gateway.url, "s", "Hello")).toBe(202);
+    const { source_format } = await witness.next("utterance.started");
+    const [word] = (await witness.next("words")).words;
+    await witness.next("utterance.done");
+    await gateway.close();
+    await player.isOver();
+    expect(source_format).toMatch(/^opus_48000/);
+    expect(word?.start_ms).toBe(preSkip / 48);
+    // OpusHead is sent before it is known whose packets follow: its pre-skip is that of packets made here.
+    expect(player.body.readUInt16LE(player.body.indexOf("OpusHead") + 10)).toBe(PRE_SKIP);
+    const samples = await decodeOgg(player.body);
+    const first = samples.findIndex((sample) => Math.abs(sample) > 0.1);
+    expect(Math.abs(player.startMs + (PRE_SKIP + first) / 48 - preSkip / 48)).toBeLessThan(3);
   });
 
   it("a player that goes away is not made audio for any more", async () => {
