@@ -69,6 +69,18 @@ export const SPEECH = [
     about: "How long the audio of an interrupted utterance is kept for `resume`; 0 keeps none",
   },
   {
+    key: "resumeReachMs",
+    flag: "resume-reach-ms",
+    env: "VOICEWIRE_RESUME_REACH_MS",
+    kind: "integer",
+    default: 12_000,
+    min: 2000,
+    max: 60_000,
+    unit: "ms",
+    about:
+      "How far behind the playhead a listener that acknowledges may play and be resumed from where it was",
+  },
+  {
     key: "creditChars",
     flag: "credit-chars",
     env: "VOICEWIRE_CREDIT_CHARS",

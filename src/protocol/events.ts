@@ -66,6 +66,8 @@ export interface Limits {
   readonly keep_ms: number;
   /** An interrupted utterance can be resumed from its own audio this long. */
   readonly resume_ms: number;
+  /** So far behind the playhead a listener that acknowledges may play and be resumed from where it was. */
+  readonly resume_reach_ms: number;
   /** Speech asked of the upstream ahead of what is heard. */
   readonly speculate_ms: number;
   readonly speculate_chars: number;

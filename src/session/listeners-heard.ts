@@ -1,6 +1,6 @@
 /** Where the listeners are: by their own word where they said so lately, else by what they were sent. */
 import type { Reach } from "./lane-reach.ts";
-import type { Member } from "./member.ts";
+import type { Member, Moment } from "./member.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { HeardPlace } from "./receipts.ts";
 
@@ -53,6 +53,13 @@ export function whereHeard(facts: ListenerFacts): ListenersHeard {
   // Behind a stall the playhead is where the frames should be that are sent next.
   const ticks = Math.min(facts.playheadTicks, reach.leastTicks);
   return { place: { ticks, source: "estimate", boundMs }, listeners: [] };
+}
+
+/** How far behind the playhead the listener plays that is furthest behind by its own word; 0 where none has ever said. */
+export function furthestBehind(members: Iterable<Member>, moment: Moment): number {
+  let behindTicks = 0;
+  for (const member of members) behindTicks = Math.max(behindTicks, member.behindTicks(moment));
+  return behindTicks;
 }
 
 export function ticksOfMs(ms: number): number {

@@ -18,6 +18,11 @@ export interface AckMoment {
   readonly playheadTicks: number;
 }
 
+/** `isStill`: the audio ran dry. */
+export interface Moment extends AckMoment {
+  readonly isStill: boolean;
+}
+
 interface Ack extends AckMoment {
   readonly ticks: number;
   readonly source: "ack" | "mark";
@@ -98,20 +103,30 @@ export class Member {
     this.#ack = { ticks: atMs * TICKS_PER_MS, source, ...moment };
   }
 
-  /** Where this listener is by its own word, or null when it has not said so lately. `isStill`: the audio ran dry. */
-  acknowledged(
-    moment: AckMoment & { readonly isStill: boolean },
-  ): { readonly ticks: number; readonly source: "ack" | "mark" } | null {
+  /** Where this listener is by its own word, or null when it has not said so lately. */
+  acknowledged(moment: Moment): { readonly ticks: number; readonly source: "ack" | "mark" } | null {
     const ack = this.#ack;
     if (ack === null || moment.nowMs - ack.nowMs > ACK_LIFE_MS) return null;
+    return { ticks: this.#placeOf(ack, moment), source: ack.source };
+  }
+
+  /**
+   * How far behind the playhead it plays by its last word, however old that is: a player may say where it is only now and
+   * then, or when it is about to interrupt. 0 where it has never said.
+   */
+  behindTicks(moment: Moment): number {
+    return this.#ack === null ? 0 : moment.playheadTicks - this.#placeOf(this.#ack, moment);
+  }
+
+  #placeOf(ack: Ack, moment: Moment): number {
     const byClockTicks = ack.ticks + Math.max(0, moment.nowMs - ack.nowMs) * TICKS_PER_MS;
     // One that gets everything at once plays by a clock of its own.
-    if (this.settings.pace === "burst") return { ticks: byClockTicks, source: ack.source };
+    if (this.settings.pace === "burst") return byClockTicks;
     // A paced player keeps its distance to the playhead, also behind a silence: it waits for as much as before. Where the
     // playhead stands still it plays on until it has caught up.
     const atDistanceTicks = ack.ticks + Math.max(0, moment.playheadTicks - ack.playheadTicks);
     const caughtUpTicks = moment.isStill ? Math.min(byClockTicks, moment.playheadTicks) : 0;
-    return { ticks: Math.max(atDistanceTicks, caughtUpTicks), source: ack.source };
+    return Math.max(atDistanceTicks, caughtUpTicks);
   }
 
   end(error: GatewayError): void {

@@ -22,6 +22,8 @@ export interface SessionTuning {
   readonly graceMs: number;
   /** How long an interrupted utterance's audio is kept, ms. */
   readonly resumeMs: number;
+  /** Audio is kept so far behind the playhead where a listener says that it plays so late, ms. */
+  readonly resumeReachMs: number;
   /** Text waiting to be spoken at which a speaker is asked to pause, UTF-16 code units. */
   readonly creditChars: number;
   /** Longest wait for the rest of a sentence when tokens dry up, ms. */

@@ -27,16 +27,23 @@ interface Entry {
 }
 
 export class RecentAudio {
+  readonly #maxBytes: number;
   #entries: Entry[] = [];
   #ring = new Uint8Array(0);
   /** Bytes ever pushed. */
   #end = 0;
+
+  /** `maxBytes`: bound on what is kept; beyond it the oldest goes. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
 
   push(startTicks: number, { format, ticks, raw }: Slice): void {
     const pieces = raw();
     const offset = this.#end;
     let bytes = 0;
     for (const { byteLength } of pieces) bytes += byteLength;
+    this.#forgetOver(this.#maxBytes - bytes);
     this.#makeRoom(bytes);
     for (const piece of pieces) this.#append(piece);
     const lengths = pieces.length === 1 ? null : pieces.map(({ byteLength }) => byteLength);
@@ -68,6 +75,11 @@ export class RecentAudio {
       });
   }
 
+  /** Gives back memory that what is kept does not need any more. */
+  shrink(): void {
+    this.#resize(this.#used);
+  }
+
   clear(): void {
     this.#entries = [];
     this.#ring = new Uint8Array(0);
@@ -95,14 +107,28 @@ export class RecentAudio {
     return copy;
   }
 
+  /** The oldest, until no more than `bytes` are kept. */
+  #forgetOver(bytes: number): void {
+    if (this.#used <= bytes) return;
+    const first = this.#entries.findIndex((entry) => this.#end - entry.offset <= bytes);
+    this.#entries.splice(0, first < 0 ? this.#entries.length : first);
+  }
+
+  get #used(): number {
+    return this.#end - (this.#entries[0]?.offset ?? this.#end);
+  }
+
   /** So that `bytes` more fit without overwriting what is kept. */
   #makeRoom(bytes: number): void {
-    const first = this.#entries[0]?.offset ?? this.#end;
-    const used = this.#end - first;
-    if (used + bytes <= this.#ring.byteLength) return;
+    const needed = this.#used + bytes;
+    if (needed > this.#ring.byteLength) this.#resize(needed);
+  }
+
+  #resize(bytes: number): void {
+    const used = this.#used;
+    const first = this.#end - used;
     const kept = this.#copyOf(first, used);
-    const size = Math.ceil((used + bytes) / GRAIN_BYTES) * GRAIN_BYTES;
-    this.#ring = new Uint8Array(size);
+    this.#ring = new Uint8Array(Math.ceil(bytes / GRAIN_BYTES) * GRAIN_BYTES);
     // The same bytes stand elsewhere in a ring of another size: they are put in again.
     this.#end = first;
     this.#append(kept);

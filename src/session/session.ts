@@ -105,6 +105,7 @@ export class Session {
       isListened,
       playheadTicks: () => this.#clock.playheadTicks,
       heardTicks: () => this.queue.heardTicks,
+      behindTicks: () => this.queue.behindTicks,
       onTaken: (utterance) => this.speakers.tellRoom(utterance),
       onIdled: (utterance) => this.speakers.idled(utterance),
       onOver: (utterance) => this.speakers.forget(utterance),

@@ -7,8 +7,6 @@
  */
 import { type GatewayError, toGatewayError } from "../errors.ts";
 import type { Segment } from "../text/segmenter.ts";
-import type { Audience } from "./audience.ts";
-import type { EventWriter } from "./event-writer.ts";
 import { FeedLeavings } from "./feed-leavings.ts";
 import type { KeptCut, KeptSpeech } from "./keep-cut.ts";
 import { keepSpeech } from "./kept-speech.ts";
@@ -16,14 +14,13 @@ import type { MadeAudio } from "./made-audio.ts";
 import type { Marks } from "./marks.ts";
 import { PlayedOut } from "./played-out.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
-import type { SessionDeps } from "./ports.ts";
 import { Requests } from "./requests.ts";
 import { SegmentFeed } from "./segment-feed.ts";
 import type { Run } from "./segment-run.ts";
 import { StallWatch } from "./stall-watch.ts";
 import { takeUp, tellTakenUp } from "./taking-up.ts";
 import type { ComingAudio } from "./text-share.ts";
-import { TimelineEdge } from "./timeline-edge.ts";
+import { TimelineEdge, type TimelineEdgeOptions } from "./timeline-edge.ts";
 import type { UnsentSegments } from "./unsent-segments.ts";
 import type { Utterance } from "./utterance.ts";
 import { writeError } from "./utterance-events.ts";
@@ -39,15 +36,9 @@ export interface FeedLimits {
   readonly surplusTicks: number;
 }
 
-export interface SpeechOptions {
-  readonly deps: SessionDeps;
-  readonly audience: Audience;
-  readonly writer: EventWriter;
+export interface SpeechOptions extends TimelineEdgeOptions {
   readonly marks: Marks;
   readonly isListened: () => boolean;
-  readonly playheadTicks: () => number;
-  /** Where the listener is that is furthest behind. */
-  readonly heardTicks: () => number;
   /** There is room for more text of this utterance. */
   readonly onTaken: (utterance: Utterance) => void;
   /** Its text was taken to be complete, because none came. */
@@ -225,7 +216,7 @@ export class Speech {
 
   /** Tells of every utterance that has been played when the playhead stands at `playheadTicks`. */
   tellPlayed(playheadTicks: number): void {
-    this.#edge.forgetHeard(this.#queue[0], playheadTicks, this.#options.heardTicks);
+    this.#edge.forgetHeard(this.#queue[0], playheadTicks);
     this.#played.tell(playheadTicks);
   }
 

@@ -21,19 +21,33 @@ import { writeStarted } from "./utterance-events.ts";
 const RECENT_TICKS = 2000 * TICKS_PER_MS;
 /** Times of text are, too: a player that says where it is may be as far behind as the longest lead, before it has said so. */
 const RECENT_TEXT_TICKS = 12_000 * TICKS_PER_MS;
+/** PCM at 48 kHz for the default reach and the longest lead stays under this. */
+const MAX_RECENT_BYTES = 4 * 1024 * 1024;
+/** A player that is no further behind the playhead is not late: what is kept behind that has the word that it plays. */
+const LATE_TICKS = 500 * TICKS_PER_MS;
+/** How far behind listeners play is asked so often: that looks at each of them. */
+const ASK_EVERY_TICKS = 250 * TICKS_PER_MS;
 
 export interface TimelineEdgeOptions {
   readonly deps: SessionDeps;
   readonly audience: Audience;
   readonly writer: EventWriter;
   readonly playheadTicks: () => number;
+  /** Where the listener is that is furthest behind. */
+  readonly heardTicks: () => number;
+  /** How far behind the playhead a listener plays that has said so; 0 where none has. */
+  readonly behindTicks: () => number;
 }
 
 export class TimelineEdge {
   readonly #options: TimelineEdgeOptions;
   readonly #seam: Seam;
   #lastCues: CueTracks | null = null;
-  readonly recent = new RecentAudio();
+  readonly recent = new RecentAudio(MAX_RECENT_BYTES);
+  readonly #reachTicks: number;
+  /** How far behind the playhead audio is kept, and where that was asked last. */
+  #recentTicks = RECENT_TICKS;
+  #askedTicks = 0;
   readonly unsent = new UnsentSegments();
   /** Where it is. */
   ticks = 0;
@@ -41,6 +55,7 @@ export class TimelineEdge {
   constructor(options: TimelineEdgeOptions) {
     this.#options = options;
     this.#seam = new Seam(options.deps.tuning.seams);
+    this.#reachTicks = options.deps.tuning.resumeReachMs * TICKS_PER_MS;
   }
 
   push(slice: Slice): void {
@@ -85,10 +100,23 @@ export class TimelineEdge {
     utterance.padTicks = this.ticks - utterance.endTicks;
   }
 
-  /** What was heard when the playhead stands there, and is not needed for a cut. `heardTicks`: where the last listener is. */
-  forgetHeard(utterance: Utterance | undefined, playheadTicks: number, heardTicks: () => number): void {
-    this.recent.forgetBefore(playheadTicks - RECENT_TICKS);
-    utterance?.forgetBefore(playheadTicks - RECENT_TEXT_TICKS, () => heardTicks() - RECENT_TICKS);
+  /** What was heard when the playhead stands there, by the listener that is furthest behind, and is not needed for a cut. */
+  forgetHeard(utterance: Utterance | undefined, playheadTicks: number): void {
+    this.#lookBehind(playheadTicks);
+    this.recent.forgetBefore(playheadTicks - this.#recentTicks);
+    const textTicks = Math.max(RECENT_TEXT_TICKS, this.#recentTicks);
+    utterance?.forgetBefore(playheadTicks - textTicks, () => this.#options.heardTicks() - RECENT_TICKS);
+  }
+
+  /** Behind a listener that says that it plays late as much is kept as behind the playhead elsewhere. */
+  #lookBehind(playheadTicks: number): void {
+    if (Math.abs(playheadTicks - this.#askedTicks) < ASK_EVERY_TICKS) return;
+    this.#askedTicks = playheadTicks;
+    const wasLate = this.#recentTicks > RECENT_TICKS;
+    const behindTicks = Math.min(this.#options.behindTicks(), this.#reachTicks);
+    // The playhead moves on by as much before this is asked again.
+    this.#recentTicks = RECENT_TICKS + (behindTicks > LATE_TICKS ? behindTicks + ASK_EVERY_TICKS : 0);
+    if (wasLate && this.#recentTicks === RECENT_TICKS) this.recent.shrink();
   }
 
   /** The audio was cut: what follows stands here. */

@@ -8,8 +8,8 @@ import type { Audience } from "./audience.ts";
 import type { EventWriter } from "./event-writer.ts";
 import { type InterruptReceipt, interruptSpeech } from "./interruption.ts";
 import { KeptUtterance } from "./kept-utterance.ts";
-import { type ListenersHeard, whereHeard } from "./listeners-heard.ts";
-import type { Member } from "./member.ts";
+import { furthestBehind, type ListenersHeard, whereHeard } from "./listeners-heard.ts";
+import type { Member, Moment } from "./member.ts";
 import type { SessionDeps } from "./ports.ts";
 import type { SessionClock } from "./session-clock.ts";
 import type { Speech } from "./speech.ts";
@@ -108,15 +108,23 @@ export class UtteranceQueue {
     return this.#options.audience.shape.hasRealtime ? this.#whereHeard().place.ticks : 0;
   }
 
-  #whereHeard(): ListenersHeard {
+  /** How far behind the playhead a listener plays that has said so: what it is yet to hear may be cut, and go on from there. */
+  get behindTicks(): number {
+    return furthestBehind(this.#options.members, this.#moment);
+  }
+
+  get #moment(): Moment {
     const { playheadTicks } = this.#clock;
+    const isStill = playheadTicks >= this.#speech.edgeTicks;
+    return { nowMs: this.#options.deps.clock.nowMs(), playheadTicks, isStill };
+  }
+
+  #whereHeard(): ListenersHeard {
     const { edgeTicks } = this.#speech;
-    const { audience, members, deps } = this.#options;
+    const { audience, members } = this.#options;
     return whereHeard({
       members,
-      nowMs: deps.clock.nowMs(),
-      playheadTicks,
-      isStill: playheadTicks >= edgeTicks,
+      ...this.#moment,
       reach: audience.reach(edgeTicks),
       minLeadMs: audience.shape.minLeadMs,
     });

@@ -70,6 +70,7 @@ export function greeting(where: {
       credit_chars: 1e4,
       keep_ms: 1e4,
       resume_ms: 3e4,
+      resume_reach_ms: 12e3,
       speculate_ms: 1e4,
       speculate_chars: 1e3,
     },

@@ -64,7 +64,7 @@ function cutAt(cutMs: number, wordMs = 300) {
     utterance.words.push(word);
     utterance.characters.push({ ...word });
   }
-  const recent = new RecentAudio();
+  const recent = new RecentAudio(1 << 20);
   // Another one in another format was heard right before.
   const before = new Source("ulaw_8000");
   before.push(new Uint8Array(800));
@@ -150,7 +150,7 @@ describe("keepSpeech() of Opus without times", () => {
     utterance.sourceFormat = FORMAT;
     utterance.startTicks = 0;
     utterance.places.push({ start: 0, end: TEXT.length, startTicks: 0, endTicks: 1000 * TICKS_PER_MS });
-    const recent = new RecentAudio();
+    const recent = new RecentAudio(1 << 20);
     const slice = sourceOf(oggOf(packets)).take(1000 * TICKS_PER_MS);
     if (slice === undefined) throw new Error("No audio");
     recent.push(0, slice);
@@ -212,7 +212,7 @@ describe("keepSpeech() of what was not pushed", () => {
       raw: () => [memory],
       pcm: () => new Int16Array(),
     };
-    const recent = new RecentAudio();
+    const recent = new RecentAudio(1 << 20);
     const since = vi.spyOn(recent, "since").mockReturnValue([{ startTicks: 0, slice }]);
     const kept = keepSpeech({
       utterance,

@@ -14,7 +14,7 @@ const SECOND_MS = 500;
 
 /** Two utterances at 16 kHz; the first has `samples` of them. */
 function keptAudio(samples: number): RecentAudio {
-  const recent = new RecentAudio();
+  const recent = new RecentAudio(1 << 20);
   const push = (startMs: number, pcm: Int16Array): void => {
     const bytes = Uint8Array.from(encodeSamples("pcm", pcm));
     const ticks = pcm.length * ticksPerSample(RATE);

@@ -41,7 +41,7 @@ describe("RecentAudio", () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const recent = new RecentAudio();
+        const recent = new RecentAudio(1 << 20);
         const all: Pushed[] = [];
         let edge = 0;
         let forgotten = 0;
@@ -61,11 +61,35 @@ describe("RecentAudio", () => {
   });
 
   it("clear() forgets everything and can be pushed to again", () => {
-    const recent = new RecentAudio();
+    const recent = new RecentAudio(1 << 20);
     push(recent, 0, [5000], 1);
     recent.clear();
     expect(kept(recent, 0)).toEqual([]);
     const again = push(recent, 100, [3000], 2);
     expect(kept(recent, 0)).toEqual([again]);
+  });
+
+  it("keeps no more than its bound: the oldest goes, also where one slice is larger", () => {
+    const recent = new RecentAudio(1000);
+    for (let at = 0; at < 20; at += 1) push(recent, at * 100, [60, 40], at);
+    expect(recent.startTicks).toBe(1000);
+    expect(kept(recent, 0)).toHaveLength(10);
+    push(recent, 2000, [1500], 21);
+    expect(recent.startTicks).toBe(2000);
+    expect(kept(recent, 0)[0]?.pieces[0]).toEqual(new Array(1500).fill(21));
+  });
+
+  it("shrink() changes nothing of what is kept", () => {
+    const recent = new RecentAudio(1 << 20);
+    const all = Array.from({ length: 40 }, (_, at) => push(recent, at * 700, [400, 300], at));
+    recent.forgetBefore(35 * 700);
+    recent.shrink();
+    expect(kept(recent, 0)).toEqual(all.slice(35));
+    all.push(push(recent, 40 * 700, [9000], 40));
+    expect(kept(recent, 0)).toEqual(all.slice(35));
+    recent.forgetBefore(Number.POSITIVE_INFINITY);
+    recent.shrink();
+    push(recent, 60_000, [5], 41);
+    expect(kept(recent, 0)).toHaveLength(1);
   });
 });
