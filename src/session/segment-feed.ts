@@ -233,12 +233,13 @@ export class SegmentFeed {
     this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
     if (this.#source.receivedTicks === 0) return null;
     if (!this.#isLeadTrimmed) this.#trimLead();
-    const places = new RestartPlaces(this.utterance);
     return this.#events.words.endOf({
+      places: new RestartPlaces(this.utterance),
+      saidTo: Math.max(this.run.segment.start, this.utterance.characters.at(-1)?.end ?? 0),
       edgeTicks: this.#edgeTicks,
+      soundTicks: this.#edgeTicks + this.bufferedTicks - this.#source.trailingSilenceTicks,
       receivedTicks: this.#edgeTicks + this.bufferedTicks + this.#source.fillableTicks(WORD_END_TICKS),
       timedTicks: this.#events.ticksAt(this.#timing?.timedToSeconds ?? 0),
-      mayEndAt: (end) => places.before(end) === end,
     });
   }
 

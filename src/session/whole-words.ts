@@ -4,10 +4,15 @@
  */
 import type { Timing } from "../protocol/vocabulary.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
+import type { RestartPlaces } from "./restart-places.ts";
 import type { SpokenTime } from "./utterance.ts";
 
 /** Times are rounded. */
 const TOLERANCE_TICKS = 10 * TICKS_PER_MS;
+/** A letter of a voice of which no word is known yet: of a fast one. */
+const LETTER_TICKS = 40 * TICKS_PER_MS;
+/** Hardly any word is shorter, nor the end of one before a pause. */
+const MIN_WORD_TICKS = 150 * TICKS_PER_MS;
 /** Words behind the audio pushed are let go of when there are so many. */
 const MAX_WORDS = 128;
 
@@ -18,13 +23,17 @@ interface WholeWord {
 }
 
 export interface Response {
+  /** In the middle of a stretch that stands for another it may not end. */
+  readonly places: Pick<RestartPlaces, "before" | "leftOfWord">;
+  /** Offset in the spoken text up to which its characters have times. */
+  readonly saidTo: number;
   /** End of the audio pushed, and up to where a word may end to be here. */
   readonly edgeTicks: number;
   readonly receivedTicks: number;
+  /** End of the last sound that has come, pushed or not. */
+  readonly soundTicks: number;
   /** Up to where its characters have times. */
   readonly timedTicks: number;
-  /** Whether a place in the text may be an end: in the middle of a stretch that stands for another it may not. */
-  readonly mayEndAt: (spokenEnd: number) => boolean;
 }
 
 /** Where a response that broke off is whole. */
@@ -61,14 +70,30 @@ export class WholeWords {
    * Up to where all is whole and exactly timed, so that what follows can be said anew and nothing is said twice; null
    * where more was pushed than that and not only a part of the word that follows.
    */
-  endOf({ edgeTicks, receivedTicks, timedTicks, mayEndAt }: Response): WholeEnd | null {
-    const here = this.#words.filter(({ time }) => time.endTicks <= receivedTicks);
-    const index = here.findLastIndex(({ time, timing }) => timing === "exact" && mayEndAt(time.end));
+  endOf(response: Response): WholeEnd | null {
+    const { places, edgeTicks, soundTicks, timedTicks, saidTo } = response;
+    const here = this.#words.filter(({ time }) => time.endTicks <= response.receivedTicks);
+    const index = here.findLastIndex(
+      ({ time, timing }) => timing === "exact" && places.before(time.end) === time.end,
+    );
     const last = here[index];
     const next = here[index + 1];
+    if (last === undefined && this.#hasForgotten) return null;
+    const end = { spokenEnd: last?.time.end ?? null, ticks: last?.time.endTicks ?? null };
+    if (next !== undefined) return edgeTicks < next.time.endTicks ? end : null;
     const knownTicks = Math.max(last?.time.endTicks ?? 0, timedTicks) + TOLERANCE_TICKS;
-    const isSure = next === undefined ? edgeTicks <= knownTicks : edgeTicks < next.time.endTicks;
-    if (!isSure || (last === undefined && this.#hasForgotten)) return null;
-    return { spokenEnd: last?.time.end ?? null, ticks: last?.time.endTicks ?? null };
+    if (edgeTicks <= knownTicks) return end;
+    // Times may come a little behind their audio: what sounds there is no more than the word that follows takes.
+    const letters = places.leftOfWord(saidTo);
+    if (letters === 0) return end;
+    const wordTicks = Math.max(MIN_WORD_TICKS, letters * letterTicks(here));
+    return Math.min(edgeTicks, soundTicks) <= knownTicks + wordTicks ? end : null;
   }
+}
+
+/** How long the voice takes for a letter. */
+function letterTicks(words: readonly WholeWord[]): number {
+  const letters = words.reduce((sum, { time }) => sum + time.end - time.start, 0);
+  const ticks = words.reduce((sum, { time }) => sum + time.endTicks - time.startTicks, 0);
+  return letters === 0 ? LETTER_TICKS : ticks / letters;
 }

@@ -85,14 +85,21 @@ describe("WholeWords", () => {
     startTicks: ms(startMs),
     endTicks: ms(endMs),
   });
-  const anywhere = () => true;
+  const anywhere = { before: (end: number) => end, leftOfWord: () => 1 };
   function words(timing: "exact" | "scaled" = "exact"): WholeWords {
     const whole = new WholeWords();
     whole.note(word(0, 3, 0, 100), "exact");
     whole.note(word(4, 7, 120, 200), timing);
     return whole;
   }
-  const response = { edgeTicks: ms(50), receivedTicks: ms(250), timedTicks: ms(240), mayEndAt: anywhere };
+  const response = {
+    edgeTicks: ms(50),
+    receivedTicks: ms(250),
+    soundTicks: ms(500),
+    timedTicks: ms(240),
+    places: anywhere,
+    saidTo: 7,
+  };
 
   it("end with the last one whose audio is here", () => {
     expect(words().endTicks).toBe(ms(200));
@@ -104,7 +111,9 @@ describe("WholeWords", () => {
   it("end before one that is not exactly timed, or where no end may be", () => {
     const before = { spokenEnd: 3, ticks: ms(100) };
     expect(words("scaled").endOf(response)).toEqual(before);
-    expect(words().endOf({ ...response, mayEndAt: (end) => end !== 7 })).toEqual(before);
+    expect(
+      words().endOf({ ...response, places: { ...anywhere, before: (end) => (end === 7 ? 6 : end) } }),
+    ).toEqual(before);
     // A part of it was pushed: it is said anew. All of it: that would be said twice.
     expect(words("scaled").endOf({ ...response, edgeTicks: ms(199) })).toEqual(before);
     expect(words("scaled").endOf({ ...response, edgeTicks: ms(200) })).toBeNull();
@@ -112,19 +121,39 @@ describe("WholeWords", () => {
 
   it("have no known end where more was pushed than is timed", () => {
     expect(words().endOf({ ...response, edgeTicks: ms(245) })).toEqual({ spokenEnd: 7, ticks: ms(200) });
-    expect(words().endOf({ ...response, edgeTicks: ms(300) })).toBeNull();
-    expect(new WholeWords().endOf({ ...response, timedTicks: 0 })).toBeNull();
+    expect(words().endOf({ ...response, edgeTicks: ms(401) })).toBeNull();
+    expect(new WholeWords().endOf({ ...response, edgeTicks: ms(161), timedTicks: 0 })).toBeNull();
     expect(new WholeWords().endOf({ ...response, edgeTicks: 0, timedTicks: 0 })).toEqual({
       spokenEnd: null,
       ticks: null,
     });
   });
 
+  it("have one where what sounds there is silence, or no more than the word that follows, by the pace of the voice", () => {
+    const end = { spokenEnd: 7, ticks: ms(200) };
+    expect(words().endOf({ ...response, edgeTicks: ms(300), soundTicks: ms(245) })).toEqual(end);
+    // Of 30 ms a letter.
+    const eight = { ...response, places: { ...anywhere, leftOfWord: (at: number) => (at === 7 ? 8 : 0) } };
+    expect(words().endOf({ ...eight, edgeTicks: ms(490), soundTicks: ms(900) })).toEqual(end);
+    expect(words().endOf({ ...eight, edgeTicks: ms(491), soundTicks: ms(900) })).toBeNull();
+    expect(words().endOf({ ...eight, edgeTicks: ms(900), soundTicks: ms(490) })).toEqual(end);
+    // No word is left: it is the end of the last one.
+    const none = { ...response, places: { ...anywhere, leftOfWord: () => 0 } };
+    expect(words().endOf({ ...none, edgeTicks: ms(900), soundTicks: ms(900) })).toEqual(end);
+  });
+
   it("that were heard are let go of, and never taken for not said", () => {
     const whole = new WholeWords();
     for (let at = 0; at < 200; at += 1) whole.note(word(at, at + 1, at * 10, at * 10 + 10), "scaled");
     whole.forgetBefore(ms(2500));
-    const late = { edgeTicks: ms(1995), receivedTicks: ms(2000), timedTicks: ms(2000), mayEndAt: anywhere };
+    const late = {
+      edgeTicks: ms(1995),
+      receivedTicks: ms(2000),
+      timedTicks: ms(2000),
+      soundTicks: 0,
+      places: anywhere,
+      saidTo: 0,
+    };
     expect(whole.endTicks).toBe(ms(2000));
     expect(whole.endOf(late)).toBeNull();
   });

@@ -87,6 +87,25 @@ describe("what is not taken up", () => {
 });
 
 describe("what is taken up", () => {
+  it.each([
+    ["a part of the next word", "de", "abcde"],
+    ["all of the next word", "defg", "abcdefg"],
+    ["a pause", "          ", "abc"],
+  ])("where %s was heard that its timing did not tell of", (_, untimed, heardBefore) => {
+    const rig = stage("format=ulaw_8000&lead_ms=2000");
+    rig.speak(TEXT, "u");
+    rig.answer(0, { chars: 4, isOpen: true });
+    rig.requests[0]?.chunk(spell(untimed));
+    rig.clock.advance(100);
+    breakOff(rig, 0);
+    rig.hearOut();
+    expect(rig.outcomes()).toEqual(["u/done"]);
+    expect(rig.asked()).toEqual([TEXT, TEXT.slice(3)]);
+    expect(rig.sink.eventsOf("warning")).toMatchObject([{ code: "speech_taken_up", start: 3 }]);
+    expect(audioOf(rig.sink)).toBe(heardBefore + lettersOf(TEXT.slice(3)));
+    expectTrue(rig.sink, TEXT);
+  });
+
   it.each(["upstream_truncated", "upstream_timeout", "upstream_unreachable", "upstream_protocol"] as const)(
     "%s",
     (code) => {
