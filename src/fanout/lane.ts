@@ -55,6 +55,8 @@ export class Lane {
   #batch: Message[] = [];
   /** First event of the batch. */
   #batchEvent = 0;
+  /** Packets that cuts took from those in step here, and that others with a longer lead had been sent. */
+  #packetsLeftOut = 0;
 
   constructor(options: LaneOptions) {
     this.rendition = options.rendition;
@@ -190,8 +192,12 @@ export class Lane {
     return oldest;
   }
 
-  /** After an interruption: everybody goes on with the first frame behind the cut. */
-  jumpTo(frame: number, tellGap: GapTeller): void {
+  /**
+   * After an interruption: everybody goes on with the first frame behind the cut. `packetsLeftOut`: so many were sent to others
+   * and not here; they are no loss.
+   */
+  jumpTo(frame: number, packetsLeftOut: number, tellGap: GapTeller): void {
+    this.#packetsLeftOut += packetsLeftOut;
     this.#frame = frame;
     // What was left out is told before the cut is: from there on the frames are counted anew.
     for (const outbox of this.#inStep) this.#tellDropped(outbox, tellGap);
@@ -301,7 +307,10 @@ export class Lane {
         event += 1;
       } else if (bytes !== undefined) {
         // The view lives until the ring's next append; everything is sent before that.
-        batch.push({ bytes, isFrame: true });
+        batch.push({
+          bytes: this.rendition?.renumbered(bytes, this.#packetsLeftOut) ?? bytes,
+          isFrame: true,
+        });
         frame += 1;
       } else {
         return { frame, event };

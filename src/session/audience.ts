@@ -269,10 +269,11 @@ export class Audience {
     const nextTicks = Math.max(sentTicks, startTicks);
     for (const rendition of this.#renditions.values()) {
       const sentIndex = sentIndexOf(rendition, this.#lanes.values(), this.#leftTicks);
-      rendition.cut({ startTicks, heardTicks, nextTicks, sentIndex });
-    }
-    for (const lane of this.#lanes.values()) {
-      if (lane.rendition !== null) lane.jumpTo(lane.rendition.next, this.#options.tellGap);
+      const numberedIndex = rendition.cut({ startTicks, heardTicks, nextTicks, sentIndex });
+      for (const lane of this.#lanes.values()) {
+        if (lane.rendition !== rendition) continue;
+        lane.jumpTo(rendition.next, Math.max(0, numberedIndex - lane.frame), this.#options.tellGap);
+      }
     }
     return nextTicks;
   }

@@ -276,9 +276,9 @@ describe("Lane, policy captions", () => {
     slow.sink.buffered = 65_536 / 8 + 1;
     step(1);
     step(2);
-    lane.jumpTo(2, (_, gap) => gaps.push(gap));
+    lane.jumpTo(2, 0, (_, gap) => gaps.push(gap));
     expect(gaps).toEqual([{ frames: 2, ms: 40 }]);
-    lane.jumpTo(2, () => expect.unreachable());
+    lane.jumpTo(2, 0, () => expect.unreachable());
     expect(lane.frame).toBe(2);
   });
 });
