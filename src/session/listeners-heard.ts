@@ -29,30 +29,38 @@ export interface ListenerFacts {
 
 export function whereHeard(facts: ListenerFacts): ListenersHeard {
   const { reach } = facts;
-  const listeners = [...facts.members].flatMap((member) => {
+  const listeners: ListenersHeard["listeners"][number][] = [];
+  let isAnySilent = false;
+  for (const member of facts.members) {
     const ack = member.acknowledged(facts);
-    if (ack === null) return [];
-    const place = {
-      ticks: Math.min(ack.ticks, member.sentTicks(reach.mostTicks), reach.mostTicks),
-      source: ack.source,
-      boundMs: ACK_BOUND_MS,
-    };
-    return [{ listenerId: member.id, place }];
-  });
-  const [first] = listeners;
-  if (first !== undefined) {
-    const place = listeners.reduce(
-      (least, { place: other }) => (other.ticks < least.ticks ? other : least),
-      first.place,
-    );
-    return { place, listeners };
+    if (ack === null) isAnySilent ||= member.isListener && member.settings.format !== "none";
+    else {
+      const ticks = Math.min(ack.ticks, member.sentTicks(reach.mostTicks), reach.mostTicks);
+      listeners.push({
+        listenerId: member.id,
+        place: { ticks, source: ack.source, boundMs: ACK_BOUND_MS },
+      });
+    }
   }
-  const leadMs = Number.isFinite(facts.minLeadMs) ? facts.minLeadMs : 0;
+  const estimate = estimateOf(facts);
+  const [first] = listeners;
+  if (first === undefined) return { place: estimate, listeners };
+  const place = listeners.reduce(
+    (least, { place: other }) => (other.ticks < least.ticks ? other : least),
+    first.place,
+  );
+  // Who says nothing hears no more than the clock lets it: captions that are read ahead are not the sound of a call.
+  const isAhead = isAnySilent && place.ticks > estimate.ticks + ACK_BOUND_MS * TICKS_PER_MS;
+  return { place: isAhead ? estimate : place, listeners };
+}
+
+/** Of listeners that say nothing. */
+function estimateOf({ reach, playheadTicks, minLeadMs }: ListenerFacts): HeardPlace {
+  const leadMs = Number.isFinite(minLeadMs) ? minLeadMs : 0;
   // A listener starts to play at the first frame at the earliest and when its lead has come at the latest.
   const boundMs = leadMs + ACK_BOUND_MS;
   // Behind a stall the playhead is where the frames should be that are sent next.
-  const ticks = Math.min(facts.playheadTicks, reach.leastTicks);
-  return { place: { ticks, source: "estimate", boundMs }, listeners: [] };
+  return { ticks: Math.min(playheadTicks, reach.leastTicks), source: "estimate", boundMs };
 }
 
 /** How far behind the playhead the listener plays that is furthest behind by its own word; 0 where none has ever said. */

@@ -56,6 +56,39 @@ describe("receipts of several listeners", () => {
     expect(rig.sink.eventsOf("interrupted")[0]).not.toHaveProperty("listeners");
   });
 
+  it.each([
+    ["captions that are read ahead", "role=listener&format=none&events=words", 1000],
+    ["one that gets all at once", "role=listener&format=ulaw_8000&pace=burst", 1000],
+  ])("of %s do not decide what a player heard that says nothing", (_, query, atMs) => {
+    const rig = stage("format=ulaw_8000");
+    const ahead = rig.join(query);
+    rig.speak(TEXT, "u");
+    rig.answer(0);
+    rig.clock.advance(800);
+    ahead.send({ type: "played", at_ms: atMs });
+    expect(ahead.sink.eventsOf("error")).toEqual([]);
+    rig.send({ type: "interrupt" });
+    const [receipt] = rig.sink.eventsOf("interrupted");
+    expect(receipt?.heard).toMatchObject({ ms: 800, source: "estimate" });
+  });
+
+  it("of captions decide where nobody else is, or the player is not behind them", () => {
+    for (const [query, ms] of [
+      ["role=speaker&events=none", 980],
+      ["format=ulaw_8000", 400],
+    ] as const) {
+      const rig = stage(query);
+      const captions = rig.join("role=listener&format=none&events=words");
+      rig.speak(TEXT, "u");
+      rig.answer(0);
+      rig.clock.advance(800);
+      captions.send({ type: "played", at_ms: ms });
+      rig.send({ type: "interrupt" });
+      const [receipt] = rig.sink.eventsOf("interrupted");
+      expect(receipt?.heard).toMatchObject({ ms, source: "ack" });
+    }
+  });
+
   it("count no listener that has left", () => {
     const rig = stage();
     const gone = rig.join("format=ulaw_8000");
