@@ -31,10 +31,37 @@ const EARLY_SECONDS = 0.1;
 const LATE_SECONDS = 0.8;
 /** How far from where a character begins audio that is cut there may end: a resampler holds some back. */
 const CUT_SECONDS = 0.002;
+/** Times that end with their audio do so within this, without a pause. */
+const BEHIND_SECONDS = 0.05;
 /** Less audio than this says nothing of where it cuts its text. */
 const MIN_CUT_SECONDS = 0.1;
 /** And how far they mostly do. */
 const LIKELY_LATE_SECONDS = 0.6;
+
+/** Where the audio of two chunks that have times meets. */
+export interface Joint {
+  /** The first one, with the audio that came behind it without times, if that is its own. */
+  readonly end: ChunkEnds;
+  /** No times are missing between them. */
+  readonly goesOn: boolean;
+  /** Audio came without times, the rest of the first one's. */
+  readonly hasRest: boolean;
+}
+
+/** Audio between them was the rest of the first one's, whose times end there as well; or its times are missing. */
+export function jointOf(first: ChunkEnds, second: ChunkEnds): Joint {
+  const muteSeconds = second.audioFromSeconds - first.audioSeconds;
+  const isMute = muteSeconds > NEAR_SECONDS;
+  const goesOn = !isMute || second.timesFromSeconds - first.timesSeconds < muteSeconds / 2;
+  const end = goesOn ? { ...first, audioSeconds: second.audioFromSeconds } : first;
+  return { end, goesOn, hasRest: isMute && goesOn };
+}
+
+/** A chunk's times end so far before its audio, without a pause before the next one's, that they are not at its pace. */
+export function isBehind({ timesSeconds, audioSeconds }: ChunkEnds, next: ChunkEnds): boolean {
+  const isAtOnce = next.timesFromSeconds - timesSeconds <= NEAR_SECONDS;
+  return isAtOnce && audioSeconds - timesSeconds > BEHIND_SECONDS;
+}
 
 /** The chunk's times end with its audio. */
 export function keepsToAudio({ timesSeconds, audioSeconds }: ChunkEnds): boolean {

@@ -13,8 +13,10 @@ import {
   heldBack,
   highestPace,
   highestSurePace,
+  isBehind,
   isSoundPace,
   isWithin,
+  jointOf,
   keepsToAudio,
   lowestPace,
   mayBeSound,
@@ -34,8 +36,8 @@ export interface ChunkSpan {
 
 /** Times of a response that kept to its audio so far and that reach further beyond it than this are doubted. */
 const DOUBTFUL_SECONDS = 0.1;
-/** Audio without times that goes on for longer than this is more than the rest of the chunk before it. */
-const REST_SECONDS = 0.25;
+/** The slowest times that are waited for: a chunk's audio lasts no longer than its times divided by this. */
+const MIN_WAITED_PACE = 0.7;
 /** Silence behind the last word is mostly no longer than this. */
 const TAIL_SECONDS = 0.5;
 /** What sounds for longer behind the last time is no breath: the times are ahead of their audio. */
@@ -86,6 +88,8 @@ export class Pace {
   #doubted: Draft[] = [];
   /** Of the chunk before. */
   #before: ChunkEnds | null = null;
+  /** Times come with the first piece of their audio, and the rest of it follows: where they end is known by the next times. */
+  #isInPieces = false;
   /** Whether the audio of all chunks so far ended in their last character, or with it. */
   #isAnchored = false;
   /** End of the first audio that was looked at once the times were taken for sound. */
@@ -135,13 +139,14 @@ export class Pace {
     const before = this.#before;
     this.#before = chunk;
     if (before !== null) this.#meetCut(before, chunk);
-    this.#lowest = lowestPace(chunk);
+    this.#lowest = this.#isInPieces ? ANY_PACE.low : lowestPace(chunk);
     if (this.#isSound() && !this.#isRefuted(chunk)) {
       if (this.#isDubious(chunk)) weaken(run);
       return;
     }
     this.#doubted.push(...run);
-    if (!this.#isSound()) this.#judge(chunk);
+    // What is here of its audio may be its first piece.
+    if (!this.#isSound() && !this.#isInPieces) this.#judge(chunk);
     if (!this.isUnknown) this.#release();
   }
 
@@ -174,7 +179,9 @@ export class Pace {
   /** Taken for sound, but not as if audio ended in its last character: by more than matters. */
   #isDubious({ audioSeconds }: ChunkEnds): boolean {
     const { low, high } = this.#cut;
-    const offSeconds = Math.max(low - 1, 1 - this.#highestSure) * audioSeconds;
+    // The first piece of a chunk has its first character.
+    const most = this.#isInPieces ? high : this.#highestSure;
+    const offSeconds = Math.max(low - 1, 1 - most) * audioSeconds;
     return low <= high && offSeconds > TOLERANCE_SECONDS;
   }
 
@@ -187,15 +194,23 @@ export class Pace {
 
   /** What two chunks say of where audio is cut. */
   #meetCut(before: ChunkEnds, chunk: ChunkEnds): void {
-    const muteSeconds = chunk.audioFromSeconds - before.audioSeconds;
-    // Audio that came since without times was the rest of the chunk before, whose times end there as well; or its times
-    // are missing.
-    const isRest =
-      muteSeconds > NEAR_SECONDS && chunk.timesFromSeconds - before.timesSeconds < muteSeconds / 2;
-    const end = isRest ? { ...before, audioSeconds: chunk.audioFromSeconds } : before;
-    this.#cutBefore = common(this.#cutBefore, { low: lowestPace(end), high: highestPace(chunk) });
+    const joint = jointOf(before, chunk);
+    const wasInPieces = this.#isInPieces;
+    this.#isInPieces ||= joint.hasRest && before.timesSeconds > before.audioSeconds + NEAR_SECONDS;
+    // Of audio in pieces nobody knows where it ended, if times are missing as well.
+    const isLost = this.#isInPieces && !joint.goesOn;
+    const low = isLost ? ANY_PACE.low : lowestPace(joint.end);
+    this.#cutBefore = common(this.#cutBefore, { low, high: highestPace(chunk) });
     this.#highestSure = Math.min(this.#highestSure, highestSurePace(chunk));
-    if (isRest && this.#known === null && !this.#isSound()) this.#judge(end);
+    const isRestNew = joint.hasRest && (this.#isInPieces || this.#known === null);
+    const isNew = wasInPieces ? !isLost : isRestNew;
+    // Those before ended with their audio by chance.
+    if (this.#isSound() && joint.hasRest && isBehind(joint.end, chunk)) this.#state = "doubtful";
+    if (!isNew || this.#isSound()) return;
+    // Where its first piece ended was no end.
+    this.#ends = this.#ends.filter((each) => each !== before);
+    this.#judge(joint.end);
+    if (!this.isUnknown) this.#release();
   }
 
   /** A chunk without times; `audio`: where its audio lies, if known. */
@@ -205,16 +220,16 @@ export class Pace {
     const before = this.#before;
     if (this.#state !== "doubtful" || before === null || audio === null) return;
     const rest = { ...before, audioSeconds: endSeconds };
-    // The rest of a chunk's audio ends with its times.
-    if (keepsToAudio(rest) && endSeconds - audio.startSeconds >= PIECE_SECONDS) {
+    // The rest of a chunk's audio ends with its times; of several pieces one ends there by chance.
+    const isRest = !this.#isInPieces && audio.startSeconds - before.audioSeconds <= NEAR_SECONDS;
+    if (isRest && keepsToAudio(rest) && endSeconds - audio.startSeconds >= PIECE_SECONDS) {
       this.#judge(rest);
       if (!this.isUnknown) this.#release();
       return;
     }
-    const isPiece = before.audioSeconds - before.audioFromSeconds < PIECE_SECONDS;
-    const mayBeRest = endSeconds < before.timesSeconds;
-    if (mayBeRest && !isPiece) return;
-    if (endSeconds > before.audioSeconds + REST_SECONDS) this.#giveUp(mayBeRest);
+    const { timesFromSeconds, timesSeconds, audioFromSeconds } = before;
+    const restSeconds = (timesSeconds - timesFromSeconds) / MIN_WAITED_PACE + DOUBTFUL_SECONDS;
+    if (endSeconds > audioFromSeconds + restSeconds) this.#giveUp();
   }
 
   /** A chunk whose times are of another kind: they have no pace, and those before have none either. */
@@ -224,11 +239,11 @@ export class Pace {
     this.#doubted = [];
   }
 
-  /** There is more audio, and nothing waits any longer for what may never come. `mayBeRest`: of what is timed already. */
-  #giveUp(mayBeRest: boolean): void {
+  /** There is more audio, and nothing waits any longer for what may never come. */
+  #giveUp(): void {
     const doubted = this.#doubted.splice(0);
     this.#state = this.#known === null ? "unproven" : "scaled";
-    const isLikely = mayBeRest || (this.#ends.length > 1 && this.#isLikelySound());
+    const isLikely = this.#ends.length > 1 && this.#isLikelySound();
     if (this.#known === null && !isLikely) weaken(doubted);
     divide(doubted, this.pace);
   }
@@ -239,6 +254,10 @@ export class Pace {
    */
   finish(audioSeconds: number, soundSeconds = 0): void {
     this.#beyondSeconds = 0;
+    if (this.#isInPieces && this.#before !== null && this.#state === "doubtful") {
+      this.#judge({ ...this.#before, audioSeconds });
+      if (!this.isUnknown) this.#release();
+    }
     if (this.#state !== "doubtful") return;
     const doubted = this.#doubted.splice(0);
     this.#state = this.#known === null ? "sound" : "scaled";

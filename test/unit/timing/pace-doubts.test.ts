@@ -44,6 +44,56 @@ describe("a pace that is not that of the audio, and times besides that are late 
   });
 });
 
+describe("times that come with the first piece of their audio", () => {
+  const TEXT = "abcdefghijklmnopqrst";
+  const COUNTS = [3, 5, 4, 6, 2];
+
+  /** Each chunk's characters last 0.1 s; its audio comes in pieces of `pieceSeconds`, its times with the first of them. */
+  function inPieces(factor: number, pieceSeconds: number): Chunk[] {
+    let at = 0;
+    return COUNTS.flatMap((count) => {
+      const [from, to] = [0.1 * at, 0.1 * (at + count)];
+      const alignment = alignmentOf(TEXT.slice(at, at + count), from * factor, 0.1 * factor);
+      at += count;
+      return Array.from({ length: Math.ceil((to - from) / pieceSeconds - 1e-9) }, (_, i) => ({
+        alignment: i === 0 ? alignment : null,
+        audioSeconds: Math.min(to, from + (i + 1) * pieceSeconds),
+      }));
+    });
+  }
+
+  function check(factor: number, pieceSeconds: number, timing: string): void {
+    const told = run(TEXT, inPieces(factor, pieceSeconds), 2);
+    expect(problemWith(told, { text: TEXT, textStart: 0, audioSeconds: 2 })).toBe("");
+    const given = told.filter((one) => one !== null);
+    for (const one of given) {
+      for (const [i, seconds] of one.startSeconds.entries()) {
+        expect(Math.abs(seconds - (one.start + i) / 10), `${factor} ${pieceSeconds}`).toBeLessThan(0.01);
+      }
+    }
+    expect(given.map((one) => one.timing)).toEqual(given.map(() => timing));
+  }
+
+  const PIECES = [0.01, 0.02, 0.05, 0.08, 0.13, 0.2] as const;
+
+  it.each([0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.4])("%d of the pace: none is told at its own", (factor) => {
+    for (const pieceSeconds of PIECES) check(factor, pieceSeconds, "scaled");
+  });
+
+  it("at the pace of the audio: exact", () => {
+    for (const pieceSeconds of PIECES) check(1, pieceSeconds, "exact");
+  });
+
+  it("a first piece that ends with its times by chance: the pace is found when the rest has come", () => {
+    const told = run(TEXT, inPieces(0.7, 0.21), 2).filter((one) => one !== null);
+    expect(told[0]?.timing).toBe("exact");
+    for (const one of told.slice(1)) {
+      expect(one.timing).not.toBe("exact");
+      expect(Math.abs((one.startSeconds[0] ?? 0) - one.start / 10)).toBeLessThan(0.06);
+    }
+  });
+});
+
 describe("audio that is cut without regard to words", () => {
   /** A second a chunk; characters of 0.06 to 0.1 s go with the audio that they begin in. */
   function cutAnywhere(factor: number): {

@@ -77,11 +77,13 @@ describe("SegmentTiming with a sound alignment", () => {
   });
 
   it("holds characters back until their audio has come, where it is told how much there is", () => {
-    const timing = new SegmentTiming({ text: "Hello", textStart: 0 });
-    timing.push(alignmentOf("Hello"), null, { audioSeconds: 0.005 });
-    expect(startsOf(timing.push(null, null, { audioSeconds: 0.27 }))).toBe("H0.00 e0.10");
-    expect(startsOf(timing.push(null, null, { audioSeconds: 0.4 }))).toBe("l0.20 l0.30");
-    expect(startsOf(timing.finish(0.5))).toBe("o0.40");
+    const timing = new SegmentTiming({ text: "HiHello", textStart: 0 });
+    expect(startsOf(timing.push(alignmentOf("Hi"), null, { audioSeconds: 0.2 }))).toBe("H0.00 i0.10");
+    timing.push(alignmentOf("Hello", 0.2), null, { audioSeconds: 0.205 });
+    // Which of its own is the rest of that audio is not known before.
+    expect(startsOf(timing.push(null, null, { audioSeconds: 0.47 }))).toBe("");
+    expect(startsOf(timing.push(null, null, { audioSeconds: 0.61 }))).toBe("H0.20 e0.30 l0.40 l0.50");
+    expect(startsOf(timing.finish(0.7))).toBe("o0.60");
   });
 
   it.each([
