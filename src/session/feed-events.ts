@@ -91,6 +91,10 @@ export class FeedEvents {
   endAt(ticks: number): void {
     this.#endTicks = ticks;
     this.#movable.endAt(this.#baseTicks + ticks);
+    if (this.#cut === null) return;
+    // What was told of text behind the cut is void: it comes again.
+    const { toldEndTicks } = this.#utterance;
+    this.#utterance.toldEndTicks = Math.min(toldEndTicks, this.#baseTicks + ticks);
   }
 
   /** The response broke off: only what is before this place is told, and noted as spoken. */
@@ -333,6 +337,7 @@ export class FeedEvents {
   #toldMsAt(seconds: number): number {
     const ticks = this.ticksAt(seconds);
     this.toldEndTicks = Math.max(this.toldEndTicks, ticks - this.#baseTicks);
+    this.#utterance.toldEndTicks = Math.max(this.#utterance.toldEndTicks, ticks);
     return msOfTicks(ticks);
   }
 }

@@ -94,10 +94,18 @@ export class TimelineEdge {
 
   /** Its last audio is pushed: everybody's last frame is filled. */
   endUtterance(utterance: Utterance): void {
+    if (utterance.startTicks !== null) this.#fillTold(utterance);
     utterance.endTicks = this.ticks;
     if (utterance.startTicks === null) return;
     this.ticks = this.#options.audience.flush(this.ticks);
     utterance.padTicks = this.ticks - utterance.endTicks;
+  }
+
+  /** Its audio may have broken off inside a word that was told: that can't be taken back, so there is silence for it. */
+  #fillTold({ sourceFormat, toldEndTicks }: Utterance): void {
+    if (toldEndTicks <= this.ticks) return;
+    const slice = silenceSlice(sourceFormat, toldEndTicks - this.ticks);
+    if (slice.ticks > 0) this.push(slice);
   }
 
   /** What was heard when the playhead stands there, by the listener that is furthest behind, and is not needed for a cut. */

@@ -96,6 +96,8 @@ export class Utterance {
   /** Timeline bounds; null until its first, its last audio was pushed. */
   startTicks: number | null = null;
   endTicks: number | null = null;
+  /** Behind the last time that was told of it. */
+  toldEndTicks = 0;
   padTicks = 0;
   /** Heard before it was interrupted and resumed. */
   heardBeforeTicks = 0;
@@ -363,6 +365,7 @@ export class Utterance {
   #forgetPlace(): void {
     this.startTicks = null;
     this.endTicks = null;
+    this.toldEndTicks = 0;
     this.padTicks = 0;
     this.failed = null;
     this.places = [];

@@ -1,7 +1,8 @@
 /** What a client is told of an utterance whose request failed for good, while what had come of it is heard. */
 import { expect, it } from "vitest";
+import { evenAlignment } from "../../helpers/session-rig.ts";
 import { breakOff } from "./broken-speech.ts";
-import { spell, stage, VOICE } from "./spelling.ts";
+import { CHAR_MS, spell, stage, VOICE } from "./spelling.ts";
 
 const TEXT = "alpha bravo charlie delta echo";
 
@@ -42,4 +43,21 @@ it("refuses more of its text as that of one that is over, not as text behind its
   rig.clock.advance(5000);
   expect(rig.outcomes()).toEqual(["u/failed"]);
   expect(send("delta")).toThrow(isOver);
+});
+
+it("ends behind the last word that was told, though its audio broke off inside it", () => {
+  const rig = stage("format=ulaw_8000&events=words,characters&lead_ms=400");
+  rig.speak("alpha bravo charlie", "u");
+  const [request] = rig.requests;
+  request?.head();
+  request?.chunk(spell("alpha "), { alignment: evenAlignment("alpha ", CHAR_MS) });
+  // 60 ms of its last letter are still with an encoder, and never come.
+  const brokenOff = spell("bravo").subarray(0, 8 * (5 * CHAR_MS - 60));
+  request?.chunk(brokenOff, { alignment: evenAlignment("bravo", CHAR_MS, 6 * CHAR_MS) });
+  breakOff(rig, 0, "upstream_invalid");
+  rig.clock.advance(5000);
+  const ends = rig.sink.eventsOf("characters").flatMap((event) => event.end_ms);
+  const [done] = rig.sink.eventsOf("utterance.done");
+  expect(done?.outcome).toBe("failed");
+  expect(Math.max(...ends)).toBe(done?.end_ms);
 });
