@@ -1,16 +1,16 @@
 /**
  * The times of text that is spoken in audio whose end is not there yet: neither the voice's pace nor how far it has come in
- * the text is known. Both are found together, as that with which its pauses fit the marks of the text best; up to the last
- * such pause the text is then held to its sound as where both ends are known (heard-text.ts).
+ * the text is known. Both are found together, as that with which its pauses fit the marks of the text best; up to such a
+ * pause the text is then held to its sound as where both ends are known (heard-text.ts).
  *
  *   text    |Alpha bravo, charlie delta. Echo foxtrot golf hotel
  *   sound   |##### ####    ####### ####      #### ###...           has come so far
- *   told    |Alpha bravo, charlie delta.    |                      up to the last pause whose mark is known
+ *   told    |Alpha bravo, charlie delta.    |                      up to a pause whose mark is known
  */
 import type { Silence } from "../audio/pause-finder.ts";
 import { TYPICAL_WEIGHT_A_SECOND } from "./draft.ts";
 import { HeardText } from "./heard-text.ts";
-import { matchMarks } from "./mark-matching.ts";
+import { type Matched, matchMarks } from "./mark-matching.ts";
 import { letterWeights, type Mark, marksOf } from "./pause-marks.ts";
 import { soundClock } from "./pauses.ts";
 import { partOf, type SoundTrack } from "./sounds.ts";
@@ -47,8 +47,6 @@ export interface OpenEstimate {
   /** So much of the text is told: offset, UTF-16. */
   readonly end: number;
   readonly heard: HeardText;
-  /** Where the last pause in it ends that its text ends with, seconds; null: where it ends is a guess by the pace alone. */
-  readonly pausedSeconds: number | null;
 }
 
 /** Paces looked at, either way, and how far they reach, in spreads. */
@@ -74,18 +72,19 @@ export function estimateOpen(
   speech: OpenSpeech,
   { neededSeconds, isLast = false }: Needed,
 ): OpenEstimate | null {
-  const { pause, end } = findSpoken(text, speech);
+  const { pauses, end } = findSpoken(text, speech);
   const latestSeconds = speech.untilSeconds - (isLast ? 0 : UNSURE_SECONDS);
-  if (pause !== null && pause.seconds >= Math.min(neededSeconds, latestSeconds)) {
-    return { end: pause.offset, heard: hear(text, speech, pause), pausedSeconds: pause.seconds };
-  }
+  const toSeconds = Math.min(neededSeconds, latestSeconds);
+  // The next one is enough: of what is behind it more will be known.
+  const pause = pauses.find(({ seconds }) => seconds >= toSeconds);
+  if (pause !== undefined) return { end: pause.offset, heard: hear(text, speech, pause) };
   const heard = hear(text, speech, end);
   let to = Math.min(end.offset, lastWordStart(text));
-  while (to > 0 && heard.secondsAt(to) > Math.min(neededSeconds, latestSeconds)) to -= 1;
+  while (to > 0 && heard.secondsAt(to) > toSeconds) to -= 1;
   // Up to the beginning of a word, where words have spaces between them.
   const start = text.slice(0, to + 1).search(/\S*$/);
   const told = start > 0 ? start : isSpaced(text) ? 0 : to;
-  return told > 0 ? { end: told, heard, pausedSeconds: null } : null;
+  return told > 0 ? { end: told, heard } : null;
 }
 
 function hear(text: string, speech: OpenSpeech, { offset, seconds }: SpokenPlace): HeardText {
@@ -98,23 +97,23 @@ function hear(text: string, speech: OpenSpeech, { offset, seconds }: SpokenPlace
   });
 }
 
-/** The last pause whose mark is known, behind both, null where none is; and about where the audio's end is in the text. */
+/** The pauses whose marks are known, behind both, rising; and about where the audio's end is in the text. */
 function findSpoken(
   text: string,
   speech: OpenSpeech,
-): { readonly pause: SpokenPlace | null; readonly end: SpokenPlace } {
-  const { fromSeconds, untilSeconds, pauses, pace } = speech;
+): { readonly pauses: readonly SpokenPlace[]; readonly end: SpokenPlace } {
+  const { fromSeconds, untilSeconds, pace } = speech;
   const marks = marksOf(text);
   const weights = letterWeights(text, marks);
   const isLead = ({ startSeconds }: Silence): boolean => startSeconds <= fromSeconds;
   // Silence that goes on may be any pause.
-  const heard = pauses
+  const heard = speech.pauses
     .filter((pause) => !isLead(pause) && pause.endSeconds < untilSeconds)
     .slice(0, MAX_PLACES);
   const places = marks.filter(({ end }) => end < text.length).slice(0, MAX_PLACES);
-  const soundBefore = soundClock(fromSeconds, pauses);
+  const soundBefore = soundClock(fromSeconds, speech.pauses);
   const soundSeconds = soundBefore(untilSeconds);
-  const { pair, weightASecond } = likeliest(
+  const { pairs, weightASecond } = likeliest(
     {
       marks: places.map(({ start, isStop }) => ({ weight: weights[start] ?? 0, isStop })),
       pauses: heard.map(({ startSeconds }) => soundBefore(startSeconds)),
@@ -123,18 +122,19 @@ function findSpoken(
     },
     pace,
   );
-  const pause = pair === undefined ? null : placeOf(places[pair[0]], heard[pair[1]]);
-  const { offset, seconds } = pause ?? { offset: 0, seconds: fromSeconds };
+  const pauses = pairs.flatMap(([mark, pause]) => placeOf(places[mark], heard[pause]) ?? []);
+  const { offset, seconds } = pauses.at(-1) ?? { offset: 0, seconds: fromSeconds };
   const weight = (weights[offset] ?? 0) + (soundSeconds - soundBefore(seconds)) * weightASecond;
-  return { pause, end: { offset: offsetAt(weights, weight), seconds: untilSeconds } };
+  return { pauses, end: { offset: offsetAt(weights, weight), seconds: untilSeconds } };
 }
 
-/** The last mark and pause that belong together at the likeliest pace. */
+/** Marks and pauses that belong together at the likeliest pace. */
 function likeliest(
   speech: Parameters<typeof matchMarks>[0],
   pace: VoicePace,
-): { readonly pair: readonly [number, number] | undefined; readonly weightASecond: number } {
-  let best = { cost: Number.POSITIVE_INFINITY, weightASecond: pace.weightASecond, pairs: NO_PAIRS };
+): { readonly pairs: Matched["pairs"]; readonly weightASecond: number } {
+  const pairs: Matched["pairs"] = [];
+  let best = { cost: Number.POSITIVE_INFINITY, weightASecond: pace.weightASecond, pairs };
   for (let step = -PACES; step <= PACES; step += 1) {
     const spreads = (step * MAX_SPREADS) / PACES;
     const weightASecond = pace.weightASecond * Math.exp(spreads * pace.spread);
@@ -142,10 +142,8 @@ function likeliest(
     const paceCost = (spreads * spreads) / 2;
     if (cost + paceCost < best.cost) best = { cost: cost + paceCost, weightASecond, pairs };
   }
-  return { pair: best.pairs.at(-1), weightASecond: best.weightASecond };
+  return best;
 }
-
-const NO_PAIRS: readonly (readonly [number, number])[] = [];
 
 function placeOf(mark: Mark | undefined, pause: Silence | undefined): SpokenPlace | null {
   if (mark === undefined || pause === undefined) return null;

@@ -34,3 +34,16 @@ export function sayJob(engine: Engine, spec: JobSpec): JobChunk[] {
   job.close();
   return chunks;
 }
+
+/** When each character of a job's text begins, seconds, by its UTF-16 offset. */
+export function startsOf(chunks: readonly JobChunk[]): Map<number, number> {
+  const starts = new Map<number, number>();
+  let at = 0;
+  for (const { timing } of chunks) {
+    for (const [i, character] of (timing?.alignment?.characters ?? []).entries()) {
+      starts.set(at, timing?.alignment?.character_start_times_seconds[i] ?? Number.NaN);
+      at += character.length;
+    }
+  }
+  return starts;
+}

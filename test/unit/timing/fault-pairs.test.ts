@@ -14,7 +14,7 @@ import type { JobChunk } from "../../../src/service/voice/messages.ts";
 import { NEAR_SECONDS } from "../../../src/timing/pace-evidence.ts";
 import { SegmentTiming } from "../../../src/timing/segment-timing.ts";
 import type { TimedCharacters } from "../../../src/timing/timed.ts";
-import { JOB_DEFAULTS, sayJob } from "../../helpers/voice-job.ts";
+import { JOB_DEFAULTS, sayJob, startsOf } from "../../helpers/voice-job.ts";
 import { problemWith } from "./upstream-fixtures.ts";
 
 const FORMAT = "pcm_24000";
@@ -100,18 +100,6 @@ function textOf({ words, gap, stop }: Script, seed: number): string {
     return said.join(gap) + stop;
   });
   return sentences.join(gap).trim();
-}
-
-function startsOf(chunks: readonly JobChunk[]): Map<number, number> {
-  const starts = new Map<number, number>();
-  let at = 0;
-  for (const { timing } of chunks) {
-    for (const [i, character] of (timing?.alignment?.characters ?? []).entries()) {
-      starts.set(at, timing?.alignment?.character_start_times_seconds[i] ?? Number.NaN);
-      at += character.length;
-    }
-  }
-  return starts;
 }
 
 function withFaults(chunks: readonly JobChunk[], header: string): JobChunk[] {
