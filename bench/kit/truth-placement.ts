@@ -1,12 +1,11 @@
 /** Where an answer's audio really lies in what a listener got: found by its samples, whatever the events say. */
+import { SILENCE_LEVEL } from "../../src/audio/silence.ts";
 
 const BYTES_PER_SAMPLE = 2;
 /** Length of the stretch that is looked for, from the first sound on. */
 const NEEDLE_SAMPLES = 2400;
 /** At a seam the gateway lets sound rise and fall in a few milliseconds: that much at both ends may be changed. */
 const SEAM_SAMPLES = 240;
-/** Full scale is 32768; what is below is silence to the gateway, too (src/audio/silence.ts), and may be trimmed. */
-const SOUND_LEVEL = 100;
 
 export interface Placement {
   /** Of the answer's first sample in the listener's audio, as if it had come whole; in samples, may be negative. */
@@ -57,7 +56,7 @@ function soundOf(pcm: Buffer): [first: number, last: number] | null {
   let first = -1;
   let last = -1;
   for (let sample = 0; sample < pcm.length / BYTES_PER_SAMPLE; sample++) {
-    if (Math.abs(pcm.readInt16LE(sample * BYTES_PER_SAMPLE)) < SOUND_LEVEL) continue;
+    if (Math.abs(pcm.readInt16LE(sample * BYTES_PER_SAMPLE)) <= SILENCE_LEVEL) continue;
     if (first < 0) first = sample;
     last = sample;
   }
