@@ -188,6 +188,8 @@ export class AlignmentWalk {
    */
   #crossGap(entries: readonly AlignmentEntry[], missingChars: number, placed: Placed[]): boolean {
     const isNone = missingChars === 0 || this.#goesOn(entries);
+    // What was not timed is the rest of the audio before: the same words further on are others.
+    if (isNone && this.readsOn(entries)) return true;
     const expected = this.#at + missingChars;
     const until = expected + missingChars + MAX_SKIPPED_TEXT;
     for (const length of GAP_PROBES) {

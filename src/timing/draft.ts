@@ -1,5 +1,6 @@
 /** A stretch of text on its way to its times, and how times are spread over text that has none. */
 import type { Timing } from "../protocol/vocabulary.ts";
+import { weaker } from "./timed.ts";
 
 /** Owned by one SegmentTiming; changed in place until it is emitted. */
 export interface Draft {
@@ -22,6 +23,16 @@ export function isTimed(draft: Draft): boolean {
 /** Their times are a guess. */
 export function weaken(drafts: readonly Draft[]): void {
   for (const draft of drafts) draft.timing = "estimated";
+}
+
+/** Times at this pace become those of their audio. */
+export function divideTimes(drafts: readonly Draft[], pace: number): void {
+  if (pace === 1) return;
+  for (const draft of drafts) {
+    draft.startSeconds /= pace;
+    draft.endSeconds /= pace;
+    draft.timing = weaker(draft.timing, "scaled");
+  }
 }
 
 /** The last one that takes time: a mark on a letter takes none. */

@@ -29,14 +29,16 @@ const MOST_AHEAD_SECONDS = 0.02;
 const EARLY_SECONDS = 0.1;
 /** How far they may end behind it: what is left of a word that goes on in the next chunk. */
 const LATE_SECONDS = 0.8;
+/** And how far they mostly do. */
+const LIKELY_LATE_SECONDS = 0.6;
 /** How far from where a character begins audio that is cut there may end: a resampler holds some back. */
 const CUT_SECONDS = 0.002;
 /** Times that end with their audio do so within this, without a pause. */
 const BEHIND_SECONDS = 0.05;
 /** Less audio than this says nothing of where it cuts its text. */
 const MIN_CUT_SECONDS = 0.1;
-/** And how far they mostly do. */
-const LIKELY_LATE_SECONDS = 0.6;
+/** Paces that differ by more are not the same in any case. */
+const SURELY = 0.08;
 
 /** Where the audio of two chunks that have times meets. */
 export interface Joint {
@@ -141,6 +143,11 @@ export function highestPace({ timesFromSeconds, audioFromSeconds }: ChunkEnds): 
 /** Or has not ended, where a character goes with the audio that it ends in: a pace above this is none in any case. */
 export function highestSurePace({ firstToSeconds, audioFromSeconds }: ChunkEnds): number {
   return paceAt(firstToSeconds, audioFromSeconds);
+}
+
+/** No pace fits both where the chunk begins and where it ends: more of its audio is to come. */
+export function contradictsItself(chunk: ChunkEnds): boolean {
+  return lowestPace(chunk) > highestSurePace(chunk) * (1 + SURELY);
 }
 
 function paceAt(timesSeconds: number, audioSeconds: number): number {

@@ -3,11 +3,12 @@
  * may run ahead of their audio with good reason: two chunks have to end at the same multiple of their audio's end, and
  * what comes between them has to fit. A chunk whose last word goes on in the next one ends late and proves nothing.
  */
-import { type Draft, lastSounding, weaken } from "./draft.ts";
+import { type Draft, divideTimes, lastSounding, weaken } from "./draft.ts";
 import {
   ANY_PACE,
   type ChunkEnds,
   common,
+  contradictsItself,
   endAtOnePace,
   endsInLast,
   heldBack,
@@ -26,7 +27,6 @@ import {
   paceRange,
   SOUND,
 } from "./pace-evidence.ts";
-import { weaker } from "./timed.ts";
 
 /** Where a chunk's audio lies in the response. */
 export interface ChunkSpan {
@@ -138,6 +138,7 @@ export class Pace {
     }
     const before = this.#before;
     this.#before = chunk;
+    this.#meetBegin(chunk);
     if (before !== null) this.#meetCut(before, chunk);
     this.#lowest = this.#isInPieces ? ANY_PACE.low : lowestPace(chunk);
     if (this.#isSound() && !this.#isRefuted(chunk)) {
@@ -145,6 +146,11 @@ export class Pace {
       return;
     }
     this.#doubted.push(...run);
+    if (contradictsItself(chunk)) {
+      this.#isInPieces = true;
+      this.#lowest = ANY_PACE.low;
+      if (this.#state === "new") this.#state = "doubtful";
+    }
     // What is here of its audio may be its first piece.
     if (!this.#isSound() && !this.#isInPieces) this.#judge(chunk);
     if (!this.isUnknown) this.#release();
@@ -153,8 +159,9 @@ export class Pace {
   #release(): void {
     const doubted = this.#doubted.splice(0);
     // Times that can't be those of their audio, and those of a pace that is not quite known, are no better than a guess.
-    if (this.#state === "rough" || (this.#state === "unproven" && !this.#isLikelySound())) weaken(doubted);
-    if (this.#state !== "sound") divide(doubted, this.pace);
+    const isLikely = this.#ends.length > (this.#isInPieces ? 1 : 0) && this.#isLikelySound();
+    if (this.#state === "rough" || (this.#state === "unproven" && !isLikely)) weaken(doubted);
+    if (this.#state !== "sound") divideTimes(doubted, this.pace);
   }
 
   /** One chunk may have kept to its audio by chance: what is cut in characters all along says what the pace is. */
@@ -173,7 +180,7 @@ export class Pace {
       return;
     }
     if (this.#state !== "scaled") weaken(run);
-    divide(run, this.pace);
+    divideTimes(run, this.pace);
   }
 
   /** Taken for sound, but not as if audio ended in its last character: by more than matters. */
@@ -192,6 +199,12 @@ export class Pace {
     return isNarrow && (low > 1 + SOUND || (this.#highestSure < 1 && high < 1 - SOUND));
   }
 
+  /** What a chunk says of where audio is cut before it. */
+  #meetBegin(chunk: ChunkEnds): void {
+    this.#cutBefore = common(this.#cutBefore, { low: ANY_PACE.low, high: highestPace(chunk) });
+    this.#highestSure = Math.min(this.#highestSure, highestSurePace(chunk));
+  }
+
   /** What two chunks say of where audio is cut. */
   #meetCut(before: ChunkEnds, chunk: ChunkEnds): void {
     const joint = jointOf(before, chunk);
@@ -200,8 +213,7 @@ export class Pace {
     // Of audio in pieces nobody knows where it ended, if times are missing as well.
     const isLost = this.#isInPieces && !joint.goesOn;
     const low = isLost ? ANY_PACE.low : lowestPace(joint.end);
-    this.#cutBefore = common(this.#cutBefore, { low, high: highestPace(chunk) });
-    this.#highestSure = Math.min(this.#highestSure, highestSurePace(chunk));
+    this.#cutBefore = common(this.#cutBefore, { low, high: ANY_PACE.high });
     const isRestNew = joint.hasRest && (this.#isInPieces || this.#known === null);
     const isNew = wasInPieces ? !isLost : isRestNew;
     // Those before ended with their audio by chance.
@@ -221,7 +233,8 @@ export class Pace {
     if (this.#state !== "doubtful" || before === null || audio === null) return;
     const rest = { ...before, audioSeconds: endSeconds };
     // The rest of a chunk's audio ends with its times; of several pieces one ends there by chance.
-    const isRest = !this.#isInPieces && audio.startSeconds - before.audioSeconds <= NEAR_SECONDS;
+    const isOwn = audio.startSeconds - before.audioSeconds <= NEAR_SECONDS;
+    const isRest = isOwn && !this.#isInPieces && this.#highestSure >= 1;
     if (isRest && keepsToAudio(rest) && endSeconds - audio.startSeconds >= PIECE_SECONDS) {
       this.#judge(rest);
       if (!this.isUnknown) this.#release();
@@ -245,7 +258,7 @@ export class Pace {
     this.#state = this.#known === null ? "unproven" : "scaled";
     const isLikely = this.#ends.length > 1 && this.#isLikelySound();
     if (this.#known === null && !isLikely) weaken(doubted);
-    divide(doubted, this.pace);
+    divideTimes(doubted, this.pace);
   }
 
   /**
@@ -269,7 +282,7 @@ export class Pace {
     const isDoubtful = this.#known === null && isCut && !isWithin(1, { low, high });
     const isOther = isDoubtful && (low > 1 || this.#highestSure < 1);
     const last = doubted.at(-1)?.endSeconds ?? 0;
-    divide(doubted, isOther ? Math.min(Math.max(last / audioSeconds, low), high) : this.pace);
+    divideTimes(doubted, isOther ? Math.min(Math.max(last / audioSeconds, low), high) : this.pace);
     if (isDoubtful || (this.#known === null && this.#isEarly(soundSeconds))) weaken(doubted);
   }
 
@@ -374,14 +387,5 @@ export class Pace {
 
   #note(chunk: ChunkEnds): void {
     this.#ends = [...this.#ends, chunk].slice(-MAX_WRONG);
-  }
-}
-
-function divide(drafts: readonly Draft[], pace: number): void {
-  if (pace === 1) return;
-  for (const draft of drafts) {
-    draft.startSeconds /= pace;
-    draft.endSeconds /= pace;
-    draft.timing = weaker(draft.timing, "scaled");
   }
 }

@@ -97,12 +97,13 @@ export class ResponseClock {
       if (audio !== null && this.#countsFromChunk(run, this.#lastEnd, audio)) {
         this.#heldSeconds ??= heldBack(this.#lastEnd - first - audio.startSeconds);
         // Times of a clock of their own that don't end with their audio may run at any pace.
-        const lastFromSeconds = lastSounding(run)?.startSeconds ?? first;
-        const audioSeconds = audio.endSeconds - audio.startSeconds;
-        if (!endsInLast({ lastFromSeconds, timesSeconds: last, audioSeconds })) weaken(run);
+        if (!endsWith(run, audio)) weaken(run);
         shift(run, audio.startSeconds + this.#heldSeconds);
       } else if (isRestart(first, this.#lastEnd)) {
         const from = Math.max(this.#lastEnd, audio?.startSeconds ?? 0);
+        // What was told before reaches into its audio: which of the two is wrong is not known.
+        if (audio !== null && (from > audio.startSeconds + TOLERANCE_SECONDS || !endsWith(run, audio)))
+          weaken(run);
         shift(run, from);
         if (audio !== null) squeezeInto(run, from, audio.endSeconds);
       } else if (last > this.#lastEnd + TOLERANCE_SECONDS) {
@@ -116,6 +117,13 @@ export class ResponseClock {
     this.#lastEnd = end.endSeconds;
     this.#isEndGuessed = end.timing === "estimated";
   }
+}
+
+/** Whether times that count from their chunk end in its audio's last character, or with it. */
+function endsWith(run: readonly Draft[], audio: ChunkSpan): boolean {
+  const lastFromSeconds = lastSounding(run)?.startSeconds ?? 0;
+  const timesSeconds = run.at(-1)?.endSeconds ?? 0;
+  return endsInLast({ lastFromSeconds, timesSeconds, audioSeconds: audio.endSeconds - audio.startSeconds });
 }
 
 /** Moves times: `from` becomes `to`, and what follows is stretched by `factor`. */

@@ -8,7 +8,14 @@ import type { Timing } from "../protocol/vocabulary.ts";
 import type { Alignment } from "./alignment.ts";
 import { type AlignmentEntry, AlignmentReader } from "./alignment-entries.ts";
 import { AlignmentWalk, type Placed } from "./alignment-walk.ts";
-import { charactersOf, type Draft, isTimed, MIN_PACE_SECONDS, TYPICAL_WEIGHT_A_SECOND } from "./draft.ts";
+import {
+  charactersOf,
+  type Draft,
+  isTimed,
+  MIN_PACE_SECONDS,
+  TYPICAL_WEIGHT_A_SECOND,
+  weaken,
+} from "./draft.ts";
 import { HeardText } from "./heard-text.ts";
 import { LateTimes } from "./late-times.ts";
 import { estimateOpen, type Needed, USUAL_PACE, type VoicePace } from "./open-text.ts";
@@ -53,6 +60,7 @@ const MAX_OPEN_SECONDS = 20;
 /** How far a voice that was heard may speak on at another pace; and how much more after so much sound. */
 const KNOWN_SPREAD = 0.07;
 const SPREAD_SECONDS = 0.1;
+const ENDS_IN_LETTER = /[\p{L}\p{M}\p{N}]\s*$/u;
 /** What sums of such numbers may be off. */
 const FLOAT_SECONDS = 1e-9;
 
@@ -76,6 +84,8 @@ export class SegmentTiming {
   readonly #priorPace: VoicePace;
   /** Of text without times that was found in its audio: the weight of its letters, and its sound. */
   readonly #heard = { weight: 0, seconds: 0 };
+  /** Where in the text the last times that came begin. */
+  #lastTimesFrom = 0;
   /** Audio that came without timing since the last timing: where it begins, in the response and in the text. */
   #gap: { readonly fromSeconds: number; readonly textFrom: number } | null = null;
   /** Entries that a response may still have: an upstream that never stops must not fill the memory. */
@@ -110,6 +120,7 @@ export class SegmentTiming {
       this.#gap ??= { fromSeconds: span.startSeconds, textFrom: this.#walk.at };
     }
     const times = timesOf(entries);
+    if (entries.length > 0) this.#lastTimesFrom = this.#walk.at;
     const placed = this.#walkOn(entries, span?.startSeconds ?? 0);
     const drafts = this.#clock.place(placed, span, times?.startSeconds);
     if (drafts.length > 0) this.#drafts = this.#drafts.concat(this.#withoutTold(drafts));
@@ -117,7 +128,7 @@ export class SegmentTiming {
     if (this.#clock.isInDoubt) return null;
     this.#fillBetween();
     this.#meetEnd(this.#audioSeconds ?? 0);
-    return this.#emit(this.#countSettled());
+    return this.#emit(Math.min(this.#countSettled(), this.#countDue()));
   }
 
   /**
@@ -134,7 +145,7 @@ export class SegmentTiming {
     const last = this.#drafts.at(-1);
     if (last !== undefined && this.#isEndOpen(last))
       last.endSeconds = Math.max(last.endSeconds, audioSeconds);
-    this.#squeezeTo(Math.max(audioSeconds, this.#lastEnd));
+    this.#squeezeTo(Math.max(audioSeconds, this.#lastEnd), soundSeconds);
     if (this.#walk.at < this.#text.length && this.#emittedTo < this.#text.length) {
       const [startSeconds, endSeconds] = [Number.NaN, Number.NaN];
       this.#drafts.push({ end: this.#text.length, startSeconds, endSeconds, timing: "exact" });
@@ -146,13 +157,14 @@ export class SegmentTiming {
 
   /**
    * No times have come for what is spoken up to `neededSeconds`, and nobody can wait for them any longer: those that can be
-   * guessed from the audio that has come, as far as that is needed, or null. Times that come later for the same text count for
-   * nothing. Compressed audio: null.
+   * guessed from the audio that has come, as far as that is needed, or null; what waits for the end of the last times' audio
+   * is told as it is. Times that come later for the same text count for nothing. Compressed audio: null.
    */
   estimateUpTo(needed: Needed): TimedCharacters | null {
     const from = this.#lastEnd;
     const until = Math.min(this.#audioSeconds ?? 0, from + MAX_OPEN_SECONDS);
-    if (this.#isFinished || this.#drafts.length > 0 || this.#clock.isInDoubt) return null;
+    if (this.#isFinished || this.#clock.isInDoubt) return null;
+    if (this.#drafts.length > 0) return this.#emit(this.#countSettled());
     if (until - from < MIN_OPEN_SECONDS || from >= needed.neededSeconds) return null;
     const [pauses, sound] = [this.#pauses.within(from, until), this.#sounds.within(from, until)];
     if (sound === null) return null;
@@ -282,6 +294,18 @@ export class SegmentTiming {
     return unsettled < 0 ? this.#drafts.length : unsettled;
   }
 
+  /**
+   * Drafts from the front that are not better waited with. Where all text has its times, and they end far behind the audio
+   * received, there is more to come, or they are too long, and then all of the last chunk's are.
+   */
+  #countDue(): number {
+    const timedTo = this.#drafts.findLast(isTimed)?.endSeconds ?? 0;
+    const received = this.#audioSeconds ?? Number.POSITIVE_INFINITY;
+    if (this.#walk.at < this.#text.length || timedTo <= received + AHEAD_SECONDS) return this.#drafts.length;
+    const first = this.#drafts.findIndex(({ end }) => end > this.#lastTimesFrom);
+    return first < 0 ? this.#drafts.length : first;
+  }
+
   /** The last character of the text, its end guessed where the audio ends so far: some may still be with an encoder. */
   #isEndOpen({ end, endSeconds, timing }: Draft): boolean {
     if (timing !== "estimated" || end < this.#text.length || this.#audioSeconds === undefined) return false;
@@ -297,19 +321,28 @@ export class SegmentTiming {
   }
 
   /** The alignment is longer than the audio: what is left of it shrinks into what is left of that. */
-  #squeezeTo(endSeconds: number): void {
-    const timed = this.#drafts.filter(isTimed);
+  #squeezeTo(endSeconds: number, soundSeconds: number): void {
+    const all = this.#drafts.filter(isTimed);
+    const last = all.reduce((end, draft) => Math.max(end, draft.endSeconds), 0);
+    // Of several chunks' times mostly the last one's are too long.
+    const before = all.findLast(({ end }) => end <= this.#lastTimesFrom);
+    const isLastAlone = before === undefined || before.endSeconds <= endSeconds;
+    const timed = isLastAlone ? all.filter(({ end }) => end > this.#lastTimesFrom) : all;
     const first = timed[0]?.startSeconds ?? 0;
-    const last = timed.reduce((end, draft) => Math.max(end, draft.endSeconds), 0);
     if (last <= endSeconds + EXACT_SECONDS) {
-      for (const draft of timed) {
+      for (const draft of all) {
         draft.startSeconds = Math.min(draft.startSeconds, endSeconds);
         draft.endSeconds = Math.min(draft.endSeconds, endSeconds);
       }
       return;
     }
-    const to = first < endSeconds ? Math.max(first, this.#lastEnd) : this.#lastEnd;
-    const factor = last > first ? Math.max(endSeconds - to, 0) / (last - first) : 0;
+    const earliest = isLastAlone && before !== undefined ? before.endSeconds : this.#lastEnd;
+    const to = first < endSeconds ? Math.max(first, earliest) : earliest;
+    // The silence behind a mark is the mark's; a letter ends about with its sound.
+    const isLetter = ENDS_IN_LETTER.test(this.#text);
+    if (isLetter) weaken(timed);
+    const until = isLetter && soundSeconds > to ? Math.min(soundSeconds, endSeconds) : endSeconds;
+    const factor = last > first ? Math.max(until - to, 0) / (last - first) : 0;
     scale(timed, { from: first, to, factor });
   }
 

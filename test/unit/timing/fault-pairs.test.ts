@@ -1,11 +1,12 @@
 /**
- * Faults of an upstream's timing, two at a time and in several scripts: the embedded service's own voice and faults, in
+ * Faults of an upstream's timing, two at a time, or one where times come with the first piece of their audio, in several scripts: the embedded service's own voice and faults, in
  * this thread, timed as a session times them, against what the voice really said when. Where nothing better than a guess
  * can be known the label has to say so.
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { createDice } from "../../../bench/kit/truth-texts.ts";
 import { PauseFinder } from "../../../src/audio/pause-finder.ts";
+import { SILENCE_LEVEL } from "../../../src/audio/silence.ts";
 import { SoundMeter } from "../../../src/audio/sound-meter.ts";
 import { readHeader } from "../../../src/service/faults/fault.ts";
 import { faultyOpener } from "../../../src/service/faults/opener.ts";
@@ -63,6 +64,8 @@ const FAULTS: Readonly<Record<string, string>> = {
   late: "alignment_late chunks=2",
   "missing, every 2nd": "alignment_missing every=2",
 };
+/** What each chunk's audio is cut into, bytes. */
+const PIECES: readonly string[] = ["997", "1,7,999,20001"];
 /** Of a clock that begins anew with each chunk neither its pace nor whose audio it is of is known: left out. */
 const UNTOLD = new Set(["scaled", "late", "missing"]);
 
@@ -139,7 +142,15 @@ function timesOf(chunks: readonly JobChunk[], text: string): (TimedCharacters | 
     sound.skip(audio);
     return timing.push(alignment, normalizedAlignment, { audioSeconds });
   });
-  return [...told, timing.finish(bytes / BYTES_PER_SECOND)];
+  return [...told, timing.finish(bytes / BYTES_PER_SECOND, soundSecondsOf(chunks))];
+}
+
+/** Up to the last sound. */
+function soundSecondsOf(chunks: readonly JobChunk[]): number {
+  const audio = Buffer.concat(chunks.map((chunk) => chunk.audio));
+  let at = audio.length - 2;
+  while (at > 0 && Math.abs(audio.readInt16LE(at)) <= SILENCE_LEVEL) at -= 2;
+  return (at + 2) / BYTES_PER_SECOND;
 }
 
 /** How far letters are from the truth, seconds, that are told to be right. */
@@ -180,18 +191,37 @@ const pairs = Object.keys(FAULTS).flatMap((one) => {
 });
 
 describe.each(Object.keys(SCRIPTS))("%s: what is labelled exact or scaled is right", (language) => {
-  it.each(pairs)("%s; %s", (...names) => {
-    const header = names
-      .filter((name) => name !== "")
-      .map((name) => FAULTS[name])
-      .join("; ");
+  /** Share of the characters that are told as estimates. */
+  function expectTruth(names: readonly string[], faults: readonly string[]): number {
+    let [characters, estimated] = [0, 0];
     for (const { text, chunks, starts } of speeches.get(language) ?? []) {
       if (isByChance(chunks, names)) continue;
-      const sent = withFaults(chunks, header);
+      const sent = withFaults(chunks, faults.filter((fault) => fault !== "").join("; "));
       const told = timesOf(sent, text);
       const audioSeconds = sent.reduce((sum, { audio }) => sum + audio.length, 0) / BYTES_PER_SECOND;
       expect(problemWith(told, { text, textStart: 0, audioSeconds })).toBe("");
       expect(Math.max(0, ...errorsOf(told, starts)), text).toBeLessThanOrEqual(TARGET_SECONDS);
+      for (const one of told) {
+        characters += one?.characters.length ?? 0;
+        estimated += one?.timing === "estimated" ? one.characters.length : 0;
+      }
     }
+    return estimated / characters;
+  }
+
+  it.each(pairs)("%s; %s", (...names) => {
+    expectTruth(
+      names,
+      names.map((name) => FAULTS[name] ?? ""),
+    );
+  });
+
+  it.each(PIECES)("in pieces of %s bytes", (sizes) => {
+    const pieces = `chunks sizes=${sizes}`;
+    for (const [name, fault] of Object.entries(FAULTS)) expectTruth([name], [fault, pieces]);
+    // Nothing is wrong with these but that the last ones may be too long: where a last letter ends is a guess then.
+    expect(expectTruth([], [pieces])).toBe(0);
+    expect(expectTruth([], ["alignment_overlap characters=3", pieces])).toBe(0);
+    expect(expectTruth([], ["alignment_long seconds=1", pieces])).toBeLessThan(0.05);
   });
 });

@@ -308,7 +308,12 @@ describe("a last chunk that reaches beyond the audio", () => {
   it("waits, and shrinks into what is there", () => {
     const told = run("abcdef", [first, long, { alignment: null, audioSeconds: 0.61 }], 0.6);
     expect(shown(told)).toEqual(["a0.00 b0.10 c0.20", "", "", "d0.30 e0.40 f0.50"]);
-    expect(told[3]?.timing).toBe("scaled");
+    // Where in the last of the audio a letter ends is not known; a mark has all of it.
+    expect(told[3]?.timing).toBe("estimated");
+    const stop = { alignment: alignmentOf("de.", 0.3, 0.4), audioSeconds: 0.6 };
+    const marked = run("abcde.", [first, stop, { alignment: null, audioSeconds: 0.61 }], 0.6);
+    expect(shown(marked)).toEqual(["a0.00 b0.10 c0.20", "", "", "d0.30 e0.40 .0.50"]);
+    expect(marked[3]?.timing).toBe("scaled");
   });
 
   it("is told as it is when its audio comes after all", () => {

@@ -77,13 +77,54 @@ describe("SegmentTiming with a sound alignment", () => {
   });
 
   it("holds characters back until their audio has come, where it is told how much there is", () => {
-    const timing = new SegmentTiming({ text: "HiHello", textStart: 0 });
+    const timing = new SegmentTiming({ text: "HiHello you", textStart: 0 });
     expect(startsOf(timing.push(alignmentOf("Hi"), null, { audioSeconds: 0.2 }))).toBe("H0.00 i0.10");
-    timing.push(alignmentOf("Hello", 0.2), null, { audioSeconds: 0.205 });
+    timing.push(alignmentOf("Hello ", 0.2), null, { audioSeconds: 0.205 });
     // Which of its own is the rest of that audio is not known before.
     expect(startsOf(timing.push(null, null, { audioSeconds: 0.47 }))).toBe("");
-    expect(startsOf(timing.push(null, null, { audioSeconds: 0.61 }))).toBe("H0.20 e0.30 l0.40 l0.50");
-    expect(startsOf(timing.finish(0.7))).toBe("o0.60");
+    expect(startsOf(timing.push(null, null, { audioSeconds: 0.71 }))).toBe("H0.20 e0.30 l0.40 l0.50 o0.60");
+    expect(startsOf(timing.push(alignmentOf("you", 0.8), null, { audioSeconds: 1.1 }))).toBe(
+      " 0.70 y0.80 o0.90 u1.00",
+    );
+  });
+
+  it("finds text again where it goes on, though the same words come later, too, and audio came without times", () => {
+    const text = "la la la la la la la la la la.";
+    const timing = new SegmentTiming({ text, textStart: 0 });
+    const told: (TimedCharacters | null)[] = [];
+    for (let from = 0; from < text.length; from += 6) {
+      const [startSeconds, endSeconds] = [from / 10, (from + 6) / 10];
+      told.push(
+        timing.push(alignmentOf(text.slice(from, from + 6), startSeconds), null, {
+          audioSeconds: startSeconds + 0.1,
+        }),
+      );
+      for (const audioSeconds of [startSeconds + 0.3, endSeconds])
+        told.push(timing.push(null, null, { audioSeconds }));
+    }
+    told.push(timing.finish(text.length / 10));
+    expect(joined(told)).toBe(joined(runOf(text, [alignmentOf(text)], text.length / 10)));
+    expect(labels(told).every((label) => label === null || label === "exact")).toBe(true);
+  });
+
+  it("waits for the end of the last times, which may be too long, unless they are needed at once", () => {
+    const told = (audioSeconds: number) => {
+      const timing = new SegmentTiming({ text: "Hi you al.", textStart: 0 });
+      timing.push(alignmentOf("Hi "), null, { audioSeconds: 0.1 });
+      timing.push(null, null, { audioSeconds: 0.3 });
+      timing.push(alignmentOf("you ", 0.3), null, { audioSeconds: 0.4 });
+      timing.push(null, null, { audioSeconds: 0.7 });
+      expect(timing.push(alignmentOf("al.", 0.7), null, { audioSeconds: 0.8 })).toBeNull();
+      expect(timing.push(null, null, { audioSeconds: 0.85 })).toBeNull();
+      return { timing, all: timing.push(null, null, { audioSeconds }) };
+    };
+    expect(startsOf(told(1).all)).toBe("a0.70 l0.80 .0.90");
+    const long = told(0.91);
+    expect(long.all).toBeNull();
+    const end = long.timing.finish(0.91);
+    expect(startsOf(end)).toBe("a0.70 l0.77 .0.84");
+    expect(end?.timing).toBe("scaled");
+    expect(startsOf(told(0.9).timing.estimateUpTo({ neededSeconds: 0.9 }))).toBe("a0.70 l0.80");
   });
 
   it.each([
@@ -331,15 +372,23 @@ describe("SegmentTiming.finish()", () => {
   });
 
   it("shrinks what waited into the audio's real length", () => {
-    const timing = new SegmentTiming({ text: "Hello you", textStart: 0 });
+    const timing = new SegmentTiming({ text: "Hello me.", textStart: 0 });
     const all = [
-      timing.push(alignmentOf("Hello you", 0, 0.2), null, { audioSeconds: 0.5 }),
+      timing.push(alignmentOf("Hello me.", 0, 0.2), null, { audioSeconds: 0.5 }),
       timing.push(null, null, { audioSeconds: 1 }),
       timing.finish(1.2),
     ];
-    expect(problemWith(all, { text: "Hello you", textStart: 0, audioSeconds: 1.2 })).toBe("");
+    expect(problemWith(all, { text: "Hello me.", textStart: 0, audioSeconds: 1.2 })).toBe("");
     expect(all[2]?.endSeconds.at(-1)).toBeCloseTo(1.2, 9);
     expect(all[2]?.timing).toBe("scaled");
+  });
+
+  it("shrinks the times of a last letter up to the last sound, and calls it a guess", () => {
+    const timing = new SegmentTiming({ text: "Hello you", textStart: 0 });
+    timing.push(alignmentOf("Hello you", 0, 0.2), null, { audioSeconds: 1.2 });
+    const timed = timing.finish(1.2, 0.9);
+    expect(timed?.endSeconds.at(-1)).toBeCloseTo(0.9, 9);
+    expect(timed?.timing).toBe("estimated");
   });
 
   it("lets nothing end behind the audio, though it was there to an encoder's delay when it was timed", () => {
