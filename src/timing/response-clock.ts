@@ -49,7 +49,7 @@ export class ResponseClock {
     const [run] = runs;
     const isOne = run !== undefined && runs.length === 1 && audio !== null;
     const isCounted = isOne && this.#countsFromChunk(run, this.#timesEnd, audio);
-    const isPaced = isOne && !isCounted;
+    const isPaced = isOne && !isCounted && !this.#isAnew(run, this.#timesEnd, audio);
     if (isPaced) {
       this.#doubted.push({ run, audio });
       this.#pace.meet(run, audio, Math.max(fromSeconds, run[0]?.startSeconds ?? 0));
@@ -90,6 +90,16 @@ export class ResponseClock {
     return behindSeconds >= -TOLERANCE_SECONDS && (isClear || behindSeconds <= TOLERANCE_SECONDS);
   }
 
+  /** Times that go back, and end nearer to their audio's end if they count from its beginning. */
+  #isAnew(run: readonly Draft[], lastEnd: number, audio: ChunkSpan | null): boolean {
+    const first = run[0]?.startSeconds ?? 0;
+    const last = run.at(-1)?.endSeconds ?? first;
+    if (audio === null || first >= lastEnd - TOLERANCE_SECONDS || audio.startSeconds <= TOLERANCE_SECONDS)
+      return false;
+    const offSeconds = Math.abs(last - audio.endSeconds);
+    return Math.abs(last + audio.startSeconds - audio.endSeconds) < offSeconds;
+  }
+
   #placeRun(run: readonly Draft[], audio: ChunkSpan | null): void {
     const first = run[0]?.startSeconds ?? 0;
     const last = run.at(-1)?.endSeconds ?? first;
@@ -99,7 +109,7 @@ export class ResponseClock {
         // Times of a clock of their own that don't end with their audio may run at any pace.
         if (!endsWith(run, audio)) weaken(run);
         shift(run, audio.startSeconds + this.#heldSeconds);
-      } else if (isRestart(first, this.#lastEnd)) {
+      } else if (isRestart(first, this.#lastEnd) || this.#isAnew(run, this.#lastEnd, audio)) {
         const from = Math.max(this.#lastEnd, audio?.startSeconds ?? 0);
         // What was told before reaches into its audio: which of the two is wrong is not known.
         if (audio !== null && (from > audio.startSeconds + TOLERANCE_SECONDS || !endsWith(run, audio)))

@@ -33,6 +33,19 @@ describe("a pace that is not that of the audio, and times besides that are late 
     for (const one of told) if (one !== null && one.start < 4) expect(one.timing).toBe("estimated");
   });
 
+  it("a clock at another pace that begins anew early on is placed with its audio, as a guess", () => {
+    // 0.3, 0.4 and 0.5 s of audio.
+    const chunks = ["abc", "defg", "hijkl"].map((text, i) => ({
+      alignment: alignmentOf(text, 0, 0.11),
+      audioSeconds: [0.3, 0.7, 1.2][i] ?? 1.2,
+    }));
+    const told = run("abcdefghijkl", chunks, 1.2);
+    for (const [index, seconds] of starts(told).entries()) {
+      expect(Math.abs(seconds - index / 10)).toBeLessThan(0.071);
+    }
+    for (const one of told) if (one !== null && one.end > 3) expect(one.timing).toBe("estimated");
+  });
+
   it("a last chunk that is doubted stands where the known pace puts it", () => {
     const last = { alignment: alignmentOf("xyz", 0.9 * 0.8, 0.05 * 0.8), audioSeconds: 1.2 };
     const told = run("abcdefghixyz", [...scaledChunks(0.8), last], 1.2);
