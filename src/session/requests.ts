@@ -159,7 +159,9 @@ export class Requests {
     for (const open of this.#runs) {
       const aheadMs = this.#aheadMs(open);
       if (aheadMs > this.#fullMs(open)) open.isFull = true;
-      if (open.isFull || (!isAwaited && aheadMs > CALM_AHEAD_MS)) open.run.hold?.();
+      // Times that are behind their audio are waited for as audio is.
+      const isCalm = !isAwaited && aheadMs > CALM_AHEAD_MS && !this.#isUntimed(open.run);
+      if (open.isFull || isCalm) open.run.hold?.();
     }
   }
 

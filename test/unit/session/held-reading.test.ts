@@ -54,3 +54,32 @@ it("a response that was full is read on though its last word may not be whole, w
   listener.member.session.drained(listener.member);
   expect(request.isPaused).toBe(false);
 });
+
+it.each([
+  { name: "sent with it", lateChunks: 0, isRead: false },
+  { name: "a second behind it", lateChunks: 5, isRead: true },
+])("audio ahead of the listeners is read at once only where its times are behind it: $name", (setting) => {
+  const rig = createRig({ aheadMs: 5000 });
+  const listener = rig.join("role=both&format=ulaw_8000&events=words");
+  listener.send({ type: "speak", text: "Hello there and so on and on.", voice_id: "v" });
+  const [request] = rig.requests;
+  if (request === undefined) throw new Error("Nothing was asked of the upstream");
+  request.head();
+  const word = "Hello there and so on and on.";
+  for (let piece = 0; piece < 6; piece += 1) {
+    // What has come is looked at.
+    if (piece === 5) rig.clock.advance(200);
+    const timed = piece - setting.lateChunks;
+    const characters = timed < 0 ? [] : [...word.slice(timed * 4, timed * 4 + 4)];
+    const startOf = (index: number) => timed / 5 + index / 20;
+    request.chunk(new Uint8Array(200 * 8).fill(ULAW_SOUND), {
+      alignment: {
+        characters,
+        character_start_times_seconds: characters.map((_character, index) => startOf(index)),
+        character_end_times_seconds: characters.map((_character, index) => startOf(index + 1)),
+      },
+    });
+  }
+  // 1.2 s are here, and listeners are sent 200 ms.
+  expect(request.isPaused).toBe(!setting.isRead);
+});
