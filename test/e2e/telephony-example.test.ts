@@ -26,8 +26,9 @@ it("answers, stops at a key, tells what was heard, says goodbye and hangs up", {
     await using gateway = await gatewayAt(service.url, { voice: "" }, "gateway-key");
     const { code, said } = await simulate(gateway.wsUrl);
     expect(said).toMatch(/call started/);
-    expect(said).toMatch(/heard "Hello\. This is a voice[^"]*" \(\d+ ms, by mark\)/);
-    expect(said).toMatch(/heard "You have pressed[^"]*" \(\d+ ms, by mark\)/);
+    // How far it got until the key came is a matter of time.
+    expect(said).toMatch(/heard "Hello\.[^"]*" \(\d+ ms, by mark\)/);
+    expect(said).toMatch(/heard "You[^"]*" \(\d+ ms, by mark\)/);
     expect(said).toMatch(/heard \d{4} ms of speech; 2 times it was cut off/);
     expect(said).toMatch(/call ended/);
     expect(code).toBe(0);
