@@ -3,11 +3,11 @@
  * sound between them is, and where that says nothing, letters to how long they take against each other.
  */
 import type { Silence } from "../audio/pause-finder.ts";
-import { charactersOf, characterWeight } from "./draft.ts";
+import { charactersOf } from "./draft.ts";
 import { type Letter, placeLetters } from "./letter-places.ts";
 import { isBlank, SOUND_SHAPES, soundKindOf, soundShareOf } from "./letter-sounds.ts";
 import { matchMarks } from "./mark-matching.ts";
-import { letterWeights, type Mark, marksOf } from "./pause-marks.ts";
+import { letterWeights, type Mark, marksOf, weightsBefore } from "./pause-marks.ts";
 import { soundClock } from "./pauses.ts";
 import { partOf, type SoundTrack } from "./sounds.ts";
 
@@ -158,18 +158,8 @@ function areMostKnown(letters: readonly Letter[]): boolean {
 
 /** The last word before a mark takes longer than others of as many letters. */
 function weightsOf(text: string, marks: readonly Mark[]): Float64Array {
-  const weights = new Float64Array(text.length + 1);
   const finals = marks.map(({ start }) => ({ start: lastWordStart(text, start), end: start }));
-  let weight = 0;
-  let next = 0;
-  for (let at = 0; at < text.length; ) {
-    const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
-    while (at >= (finals[next]?.end ?? Number.POSITIVE_INFINITY)) next += 1;
-    const isFinal = at >= (finals[next]?.start ?? Number.POSITIVE_INFINITY);
-    weight += characterWeight(character) * (isFinal ? FINAL_FACTOR : 1);
-    for (let unit = 0; unit < character.length; unit += 1) weights[++at] = weight;
-  }
-  return weights;
+  return weightsBefore(text, finals, FINAL_FACTOR);
 }
 
 function lastWordStart(text: string, end: number): number {

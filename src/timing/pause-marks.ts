@@ -26,14 +26,23 @@ export function marksOf(text: string): Mark[] {
 
 /** Weight of the letters of a text before each offset: marks take their time in pauses. */
 export function letterWeights(text: string, marks: readonly Mark[]): Float64Array {
+  return weightsBefore(text, marks, 0);
+}
+
+/** Weight of a text before each offset; that of its characters in `stretches` (rising) counts `factor` times. */
+export function weightsBefore(
+  text: string,
+  stretches: readonly Pick<Mark, "start" | "end">[],
+  factor: number,
+): Float64Array {
   const weights = new Float64Array(text.length + 1);
   let weight = 0;
   let next = 0;
   for (let at = 0; at < text.length; ) {
     const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
-    while (at >= (marks[next]?.end ?? Number.POSITIVE_INFINITY)) next += 1;
-    const isMark = at >= (marks[next]?.start ?? Number.POSITIVE_INFINITY);
-    if (!isMark) weight += characterWeight(character);
+    while (at >= (stretches[next]?.end ?? Number.POSITIVE_INFINITY)) next += 1;
+    const isInside = at >= (stretches[next]?.start ?? Number.POSITIVE_INFINITY);
+    weight += characterWeight(character) * (isInside ? factor : 1);
     for (let unit = 0; unit < character.length; unit += 1) weights[++at] = weight;
   }
   return weights;
