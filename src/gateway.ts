@@ -156,6 +156,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       sessions: () => sessions.count,
       inboxBytes: () => turns.waitingBytes,
       waitingAudioBytes: () => blocks.lentBytes,
+      recentAudioBytes: () => sessions.recentAudioBytes,
       upstreamOpen: () => upstream.stats().open,
       upstreamQueued: () => upstream.stats().queued,
       upstreamRegions: () => upstream.regions(),

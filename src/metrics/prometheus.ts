@@ -77,6 +77,8 @@ export interface Gauges {
   readonly inboxBytes: () => number;
   /** Memory lent to G.711 and PCM of live sessions that has come and was not taken; Opus is not counted. */
   readonly waitingAudioBytes: () => number;
+  /** Memory of audio at and behind the playhead of live sessions, from which `resume` goes on. */
+  readonly recentAudioBytes: () => number;
   readonly upstreamOpen: () => number;
   readonly upstreamQueued: () => number;
   readonly upstreamRegions: () => readonly RegionFigures[];
@@ -108,6 +110,11 @@ export function createExposition(counters: Counters, gauges: Gauges): () => Prom
     name: "voicewire_waiting_audio_bytes",
     help: "Memory of audio (G.711 and PCM of live sessions) that has come from the upstream and was not taken",
     read: gauges.waitingAudioBytes,
+  });
+  addGauge(registry, {
+    name: "voicewire_recent_audio_bytes",
+    help: "Memory of audio that live sessions keep behind what is heard, for resume",
+    read: gauges.recentAudioBytes,
   });
   addGauge(registry, {
     name: "voicewire_upstream_open",

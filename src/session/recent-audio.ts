@@ -55,6 +55,11 @@ export class RecentAudio {
     return this.#entries[0]?.startTicks ?? null;
   }
 
+  /** Memory that it takes; what is kept of it is no more than its bound. */
+  get bytes(): number {
+    return this.#ring.byteLength;
+  }
+
   forgetBefore(ticks: number): void {
     const first = this.#entries.findIndex((entry) => entry.startTicks + entry.ticks > ticks);
     if (first > 0) this.#entries.splice(0, first);

@@ -149,6 +149,10 @@ export class Session {
   get isIdle(): boolean {
     return this.#speech.isIdle;
   }
+  /** Memory of the audio that is kept for `resume` while it is spoken. */
+  get recentAudioBytes(): number {
+    return this.#speech.recentAudioBytes;
+  }
   get isClosed(): boolean {
     return this.#isClosed;
   }

@@ -20,6 +20,12 @@ export class Sessions {
   get count(): number {
     return this.#byId.size;
   }
+  /** Memory of the audio that sessions keep for `resume` while it is spoken; added up when it is asked for. */
+  get recentAudioBytes(): number {
+    let bytes = 0;
+    for (const session of this.#byId.values()) bytes += session.recentAudioBytes;
+    return bytes;
+  }
   get isDraining(): boolean {
     return this.#isDraining;
   }

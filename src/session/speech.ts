@@ -114,6 +114,10 @@ export class Speech {
       isOpen: this.#queue.some((utterance) => begun.includes(utterance)),
     };
   }
+  /** Memory of the audio that is kept for `resume` while it is spoken. */
+  get recentAudioBytes(): number {
+    return this.#edge.recent.bytes;
+  }
   /** Segments of which no frame has left. */
   get unsent(): UnsentSegments {
     return this.#edge.unsent;

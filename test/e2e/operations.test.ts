@@ -55,6 +55,7 @@ it("lives, is ready, counts what it does, and is ready no more while it drains",
     expect(samples.get("voicewire_sessions_opened_total")).toBe(1);
     // The upstream has said it all, and more than is taken ahead of what is heard.
     expect(samples.get("voicewire_waiting_audio_bytes")).toBeGreaterThan(0);
+    expect(samples.get("voicewire_recent_audio_bytes")).toBeGreaterThan(0);
 
     const drained = gateway.drain();
     expect(await at("/readyz")).toMatchObject({ status: 503, body: '{"status":"draining"}' });

@@ -79,6 +79,20 @@ describe("RecentAudio", () => {
     expect(kept(recent, 0)[0]?.pieces[0]).toEqual(new Array(1500).fill(21));
   });
 
+  it("tells the memory that it takes: rising with what is kept, less once it shrinks, none when cleared", () => {
+    const recent = new RecentAudio(1 << 20);
+    expect(recent.bytes).toBe(0);
+    push(recent, 0, [40_000], 1);
+    expect(recent.bytes).toBeGreaterThanOrEqual(40_000);
+    expect(recent.bytes).toBeLessThan(48_000);
+    push(recent, 40_000, [10], 2);
+    recent.forgetBefore(40_000);
+    recent.shrink();
+    expect(recent.bytes).toBeLessThan(8000);
+    recent.clear();
+    expect(recent.bytes).toBe(0);
+  });
+
   it("shrink() changes nothing of what is kept", () => {
     const recent = new RecentAudio(1 << 20);
     const all = Array.from({ length: 40 }, (_, at) => push(recent, at * 700, [400, 300], at));

@@ -1,5 +1,6 @@
 /** Players that say that they are far behind what was made: cut, they go on from where they were, from the audio that is kept. */
 import { describe, expect, it } from "vitest";
+import { GatewayError } from "../../../src/errors.ts";
 import { CHAR_MS, heardOf, lettersOf, read, stage } from "./spelling.ts";
 
 /** 40 s of words that are all different. */
@@ -66,6 +67,20 @@ describe("a player that says that it is behind the playhead", () => {
     listen(rig, { ms: 24_000, behindMs: 6000, says: (nowMs) => nowMs === 24_000 });
     rig.send({ type: "interrupt" });
     expect(rig.sink.eventsOf("interrupted")).toMatchObject([{ resumable: false, heard: { source: "ack" } }]);
+  });
+
+  it("costs memory of the gateway that is told, until the session is over", () => {
+    const rig = stage();
+    expect(rig.sessions.recentAudioBytes).toBe(0);
+    listen(rig, { ms: 3000, behindMs: 200, says: twiceASecond });
+    // 8 bytes a millisecond: 2 s behind the playhead, 200 ms before it, and slices of a second.
+    expect(rig.sessions.recentAudioBytes).toBeGreaterThan(16_000);
+    expect(rig.sessions.recentAudioBytes).toBeLessThan(28_000);
+    const late = stage();
+    listen(late, { ms: 12_000, behindMs: 6000, says: twiceASecond });
+    expect(late.sessions.recentAudioBytes).toBeGreaterThan(64_000);
+    late.sessions.close(new GatewayError("draining", "Over"));
+    expect(late.sessions.recentAudioBytes).toBe(0);
   });
 
   it("and caught up is not kept for any longer", () => {

@@ -20,6 +20,7 @@ describe("the metrics of regions", () => {
       sessions: () => 0,
       inboxBytes: () => 0,
       waitingAudioBytes: () => 0,
+      recentAudioBytes: () => 0,
       upstreamOpen: () => 0,
       upstreamQueued: () => 0,
       upstreamRegions: () => regions,
