@@ -110,8 +110,10 @@ export class TimelineEdge {
 
   /** What was heard when the playhead stands there, by the listener that is furthest behind, and is not needed for a cut. */
   forgetHeard(utterance: Utterance | undefined, playheadTicks: number): void {
+    const wasTicks = this.#recentTicks;
     this.#lookBehind(playheadTicks);
     this.recent.forgetBefore(playheadTicks - this.#recentTicks);
+    if (wasTicks > RECENT_TICKS && this.#recentTicks === RECENT_TICKS) this.recent.shrink();
     const textTicks = Math.max(RECENT_TEXT_TICKS, this.#recentTicks);
     utterance?.forgetBefore(playheadTicks - textTicks, () => this.#options.heardTicks() - RECENT_TICKS);
   }
@@ -120,11 +122,9 @@ export class TimelineEdge {
   #lookBehind(playheadTicks: number): void {
     if (Math.abs(playheadTicks - this.#askedTicks) < ASK_EVERY_TICKS) return;
     this.#askedTicks = playheadTicks;
-    const wasLate = this.#recentTicks > RECENT_TICKS;
     const behindTicks = Math.min(this.#options.behindTicks(), this.#reachTicks);
     // The playhead moves on by as much before this is asked again.
     this.#recentTicks = RECENT_TICKS + (behindTicks > LATE_TICKS ? behindTicks + ASK_EVERY_TICKS : 0);
-    if (wasLate && this.#recentTicks === RECENT_TICKS) this.recent.shrink();
   }
 
   /** The audio was cut: what follows stands here. */

@@ -83,6 +83,16 @@ describe("a player that says that it is behind the playhead", () => {
     expect(late.sessions.recentAudioBytes).toBe(0);
   });
 
+  it("and caught up gives the memory back", () => {
+    const late = stage();
+    listen(late, { ms: 12_000, behindMs: 6000, says: twiceASecond });
+    for (let nowMs = 12_100; nowMs <= 16_000; nowMs += 100) {
+      late.clock.advance(100);
+      if (twiceASecond(nowMs)) late.send({ type: "played", at_ms: nowMs - 300 });
+    }
+    expect(late.sessions.recentAudioBytes).toBeLessThan(28_000);
+  });
+
   it("and caught up is not kept for any longer", () => {
     const rig = stage();
     listen(rig, { ms: 12_000, behindMs: 6000, says: twiceASecond });
