@@ -199,7 +199,9 @@ export class Attendance {
       maxOutboxBytes: deps.tuning.limits.outbox_bytes,
     });
     const made = speech.madeAudio(place.fromTicks);
-    return { lane: audience.seat(outbox, settings, { ...place, made }), outbox };
+    const lane = audience.seat(outbox, settings, { ...place, made });
+    if (settings.events.includes("cues")) speech.layOutCues();
+    return { lane, outbox };
   }
 
   /** A newcomer starts with what is being said and was not heard yet. */

@@ -33,13 +33,15 @@ export class CueTracks {
     this.#voices = voiceParts(utterance);
   }
 
-  /** One more style, from `spokenStart` in the spoken text on; nothing where it is there. */
-  add(style: CueStyle, spokenStart: number, notBeforeSeconds: number): void {
+  /** One more style, from `spokenStart` in the spoken text on; null where it is there already. */
+  add(style: CueStyle, spokenStart: number, notBeforeSeconds: number): UtteranceCues | null {
     const key = styleKey(style);
-    if (this.#tracks.has(key)) return;
+    if (this.#tracks.has(key)) return null;
     const { spoken } = this.#utterance;
     const options = { style, from: spokenStart, notBeforeSeconds, voices: this.#voices };
-    this.#tracks.set(key, new UtteranceCues(spoken, options));
+    const track = new UtteranceCues(spoken, options);
+    this.#tracks.set(key, track);
+    return track;
   }
 
   /** When the last cue of a style goes, seconds. */

@@ -54,7 +54,10 @@ export class FeedEvents {
   #pending: PendingEvent[] = [];
   /** Of characters, words, normalized characters and voices. */
   readonly #movable = new MovableStretches();
+  /** Words that were not whole yet when cues were made last. */
   #cueWords: TimedWord[] = [];
+  /** Once all its cues are made: where the text behind it begins, and how long the last one may stay. */
+  cuesEnd: { readonly next: number; readonly untilSeconds: number } | null = null;
   #droppedLeadTicks = 0;
   #endTicks = Number.POSITIVE_INFINITY;
   #cut: FeedCut | null = null;
@@ -218,7 +221,7 @@ export class FeedEvents {
     const [first] = words;
     if (first === undefined) return;
     const utterance_id = this.#utterance.id;
-    if (this.#utterance.cues !== null) this.#cueWords.push(...words);
+    this.#cueWords.push(...words);
     const timing = words.reduce<Timing>((worst, word) => weaker(worst, word.timing), "exact");
     this.#add("words", first.startSeconds, () => {
       const whole = words.filter((word) => word.start < this.#clientCut);
@@ -269,29 +272,33 @@ export class FeedEvents {
    */
   makeCues(seconds = Number.POSITIVE_INFINITY): void {
     const { cues } = this.#utterance;
-    if (cues === null || this.#cueWords.length === 0) return;
+    if (this.#cueWords.length === 0) return;
     const behind = this.#cueWords.findIndex((word) => word.endSeconds > seconds);
     const ready = this.#cueWords.splice(0, behind < 0 ? this.#cueWords.length : behind);
+    if (cues === null) return;
     const words = ready.map((word) => ({
       ...word,
       startSeconds: this.ticksAt(word.startSeconds) / TICKS_PER_SECOND,
       endSeconds: this.ticksAt(word.endSeconds) / TICKS_PER_SECOND,
     }));
-    for (const cue of cues.push(words)) this.#addCue(cue);
+    for (const cue of cues.push(words)) this.addCue(cue);
+  }
+
+  /** Client's offset up to which words went into the cues that were made, if there are any. */
+  get cuedTo(): number {
+    return this.#cueWords[0]?.start ?? Number.POSITIVE_INFINITY;
   }
 
   /** All words have come and the audio's end is known. Where nothing follows, the last cue may stay longer than that. */
   endCues(segment: Segment, isLast: boolean): void {
     this.makeCues();
     const endSeconds = (this.#baseTicks + this.#endTicks) / TICKS_PER_SECOND;
-    const cues = this.#utterance.cues?.endSegment(
-      segment.end,
-      isLast ? Number.POSITIVE_INFINITY : endSeconds,
-    );
-    for (const cue of cues ?? []) this.#addCue(cue);
+    const end = { next: segment.end, untilSeconds: isLast ? Number.POSITIVE_INFINITY : endSeconds };
+    this.cuesEnd = end;
+    for (const cue of this.#utterance.cues?.endSegment(end.next, end.untilSeconds) ?? []) this.addCue(cue);
   }
 
-  #addCue({ cue, style }: StyledCue): void {
+  addCue({ cue, style }: StyledCue): void {
     const startTicks = Math.round(cue.startSeconds * TICKS_PER_SECOND);
     const endTicks = Math.round(cue.endSeconds * TICKS_PER_SECOND);
     const build = cueBuilder(cue, this.#utterance.id);

@@ -71,7 +71,7 @@ export class SegmentFeed {
   #ending: Ending = "open";
   readonly #leavings: FeedLeavings;
   readonly #source: Source;
-  readonly #events: FeedEvents;
+  readonly events: FeedEvents;
   /** null where nobody wants to know. */
   readonly #timing: FeedTiming | null;
   readonly #reach: TimingReach;
@@ -98,9 +98,9 @@ export class SegmentFeed {
     this.#leavings = options.leavings;
     this.#source = new Source(run.sourceFormat, this.#leavings.store);
     const { writer, baseTicks, wants } = options;
-    this.#events = new FeedEvents({ utterance, writer, baseTicks, wants });
+    this.events = new FeedEvents({ utterance, writer, baseTicks, wants });
     const { aheadTicks, trimTicks } = options;
-    this.#timing = run.wantsTiming ? new FeedTiming(run, utterance, this.#events, this.#leavings) : null;
+    this.#timing = run.wantsTiming ? new FeedTiming(run, utterance, this.events, this.#leavings) : null;
     this.#reach = new TimingReach({ utterance, timing: this.#timing, aheadTicks, trimTicks });
   }
 
@@ -182,7 +182,7 @@ export class SegmentFeed {
       this.#finishTiming();
       this.#trimTail();
       this.#endCues();
-    } else this.#events.makeCues(this.#source.receivedTicks / TICKS_PER_SECOND);
+    } else this.events.makeCues(this.#source.receivedTicks / TICKS_PER_SECOND);
     return true;
   }
 
@@ -216,7 +216,7 @@ export class SegmentFeed {
     }
     const held = Math.min(MAX_HELD_TICKS, this.#aheadTicks / 4);
     // With the end of the word in hand it can still be made to fall to nothing.
-    const wholeTicks = this.#events.words.endTicks - FADE_TICKS - this.#edgeTicks;
+    const wholeTicks = this.events.words.endTicks - FADE_TICKS - this.#edgeTicks;
     return Math.max(wholeTicks, this.bufferedTicks - held);
   }
 
@@ -233,13 +233,13 @@ export class SegmentFeed {
     this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
     if (this.#source.receivedTicks === 0) return null;
     if (!this.#isLeadTrimmed) this.#trimLead();
-    return this.#events.words.endOf({
+    return this.events.words.endOf({
       places: new RestartPlaces(this.utterance),
       saidTo: Math.max(this.run.segment.start, this.utterance.characters.at(-1)?.end ?? 0),
       edgeTicks: this.#edgeTicks,
       soundTicks: this.#edgeTicks + this.bufferedTicks - this.#source.trailingSilenceTicks,
       receivedTicks: this.#edgeTicks + this.bufferedTicks + this.#source.fillableTicks(WORD_END_TICKS),
-      timedTicks: this.#events.ticksAt(this.#timing?.timedToSeconds ?? 0),
+      timedTicks: this.events.ticksAt(this.#timing?.timedToSeconds ?? 0),
     });
   }
 
@@ -259,7 +259,7 @@ export class SegmentFeed {
     const text = run.segment.text.slice(0, spokenEnd - run.segment.start);
     this.#segment = { ...run.segment, text, end: spokenEnd };
     this.#segment.times.end = Math.max(this.#segment.times.start, clientEnd);
-    this.#events.cutAt({ spokenEnd, clientEnd });
+    this.events.cutAt({ spokenEnd, clientEnd });
     this.#timing?.cut();
     // Where more was pushed, a little of what follows: to fall to nothing.
     const leastTicks = this.#pushedTicks > 0 ? FADE_TICKS : 0;
@@ -268,20 +268,20 @@ export class SegmentFeed {
     // What was told of the last word's end stays true.
     this.#source.addSilence(ticks - this.#edgeTicks - this.bufferedTicks);
     this.#pausedTicks = Math.max(0, this.#edgeTicks + this.bufferedTicks - ticks);
-    this.#events.endAt(this.#pushedTicks + this.bufferedTicks);
-    this.#events.endCues(this.#segment, false);
+    this.events.endAt(this.#pushedTicks + this.bufferedTicks);
+    this.events.endCues(this.#segment, false);
   }
 
   /** Writes the events that belong before `edgeTicks`, the end of the audio pushed. */
   tellUpTo(edgeTicks: number): void {
-    this.#events.tellUpTo(edgeTicks);
+    this.events.tellUpTo(edgeTicks);
   }
 
   /** All audio is pushed: tells what is left to tell. Throws when the audio ended inside a sample. */
   finish(): void {
     if (this.run.error === null) this.#source.finish();
     this.#finishTiming();
-    this.#events.tellAll(this.#pushedTicks);
+    this.events.tellAll(this.#pushedTicks);
     if (
       this.#pushedTicks + this.#droppedLeadTicks === 0 &&
       /[\p{L}\p{N}]/u.test(this.run.segment.text) &&
@@ -303,7 +303,7 @@ export class SegmentFeed {
     this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
     if (this.isWhole) this.#finishTiming();
     else this.#reach.estimateCut(cutTicks - this.#baseTicks + this.#droppedLeadTicks);
-    this.#events.tellUpTo(cutTicks);
+    this.events.tellUpTo(cutTicks);
     const slices: Slice[] = [];
     for (;;) {
       const slice = this.#source.take(TICKS_PER_SECOND);
@@ -343,7 +343,7 @@ export class SegmentFeed {
       const chunk = this.run.take();
       if (chunk === undefined) return;
       this.#source.push(chunk.audio);
-      this.#events.preSkipTicks = this.#source.preSkipTicks;
+      this.events.preSkipTicks = this.#source.preSkipTicks;
       this.#timing?.push(chunk, this.#source.speechTicks / TICKS_PER_SECOND);
     }
   }
@@ -366,7 +366,7 @@ export class SegmentFeed {
     if (dropped === null) return false;
     this.#isLeadTrimmed = true;
     this.#droppedLeadTicks = dropped;
-    this.#events.dropLead(dropped);
+    this.events.dropLead(dropped);
     if (this.#mayFade) this.#source.fadeIn(FADE_TICKS);
     return true;
   }
@@ -374,7 +374,7 @@ export class SegmentFeed {
   /** What was told already stays true: no character may end behind the audio. */
   #trimTail(): void {
     this.#isTailTrimmed = true;
-    const toldTicks = Math.max(0, this.#events.toldEndTicks - this.#pushedTicks);
+    const toldTicks = Math.max(0, this.events.toldEndTicks - this.#pushedTicks);
     const room = this.bufferedTicks - toldTicks;
     if (room > 0) {
       this.#droppedTailTicks = this.#source.dropTrailingSilence({
@@ -385,12 +385,12 @@ export class SegmentFeed {
     // Kept audio that ends where the upstream's did was not cut there.
     const isUncut = this.#trimTicks === 0 && this.utterance.isExhausted;
     if (this.#mayFade && !isUncut) this.#source.fadeOut(FADE_TICKS);
-    this.#events.endAt(this.#pushedTicks + this.bufferedTicks);
+    this.events.endAt(this.#pushedTicks + this.bufferedTicks);
   }
 
   #endCues(): void {
     const { utterance } = this;
     const hasMoreText = !utterance.isTextEnded || !isBlank(utterance.textBehind(this.#segment));
-    this.#events.endCues(this.#segment, !hasMoreText && !this.#isFollowed());
+    this.events.endCues(this.#segment, !hasMoreText && !this.#isFollowed());
   }
 }

@@ -94,7 +94,6 @@ export class Session {
       this.#audience.append(entry);
       this.#cueRecords.note(entry);
     });
-    if (captions.isAlways) this.captionsOf({ profile: "web", mode: "pop-on" });
     this.#marks = new Marks(this.#writer, deps.tuning.limits.marks);
     const isListened = (): boolean => deps.tuning.speaksToNobody || this.#attendance.isListened;
     this.#speech = new Speech({
@@ -135,6 +134,7 @@ export class Session {
       members: this.#attendance.members,
       onGone: (utterance) => this.speakers.forget(utterance),
     });
+    if (captions.isAlways) this.captionsOf({ profile: "web", mode: "pop-on" });
     deps.counters.sessionsOpened += 1;
   }
 
@@ -238,7 +238,9 @@ export class Session {
   /** The captions that are remembered in a style: from now on, where nobody has asked for them before. */
   captionsOf(style: CueStyle): CueRecord {
     this.#audience.keepCues(style);
-    return this.#cueRecords.of(style);
+    const record = this.#cueRecords.of(style);
+    this.#speech.layOutCues();
+    return record;
   }
 
   // ---- speaking ------------------------------------------------------------------------------------------------

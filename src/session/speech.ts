@@ -176,6 +176,11 @@ export class Speech {
     this.#stallWatch.look();
   }
 
+  /** Somebody asks for captions in the middle of what is said. */
+  layOutCues(): void {
+    this.#edge.layOutCues(this.unplayed, this.#feed);
+  }
+
   holdReading(isAwaited: boolean): void {
     this.#requests.holdReading(isAwaited);
   }

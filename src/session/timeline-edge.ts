@@ -6,6 +6,7 @@ import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import type { Audience } from "./audience.ts";
 import { CueTracks } from "./cue-tracks.ts";
 import type { EventWriter } from "./event-writer.ts";
+import { layOutLate } from "./late-cues.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { SessionDeps } from "./ports.ts";
 import { RecentAudio } from "./recent-audio.ts";
@@ -125,6 +126,20 @@ export class TimelineEdge {
     const behindTicks = Math.min(this.#options.behindTicks(), this.#reachTicks);
     // The playhead moves on by as much before this is asked again.
     this.#recentTicks = RECENT_TICKS + (behindTicks > LATE_TICKS ? behindTicks + ASK_EVERY_TICKS : 0);
+  }
+
+  /** Somebody asks for captions: what is made of `unplayed` and was not heard is laid out in the styles that are new. */
+  layOutCues(unplayed: readonly Utterance[], feed: SegmentFeed | null): void {
+    const { audience, writer, playheadTicks } = this.#options;
+    const [styles, heardTicks] = [audience.cueStyles, playheadTicks()];
+    for (const utterance of unplayed) {
+      if (utterance.startTicks === null) continue;
+      const events = feed?.utterance === utterance ? feed.events : null;
+      const isFollowed = utterance !== unplayed.at(-1);
+      layOutLate({ utterance, styles, events, heardTicks, isFollowed, writer });
+      this.#lastCues = utterance.cues ?? this.#lastCues;
+    }
+    feed?.tellUpTo(this.ticks);
   }
 
   /** The audio was cut: what follows stands here. */

@@ -1,7 +1,9 @@
 /** One that joins in the middle: it learns what is being said and the cue that stands, and is in step from there. */
 import { describe, expect, it } from "vitest";
+import type { CueEvent } from "../../../src/protocol/events.ts";
 import { countingUlaw, createRig, evenAlignment, TEST_TUNING } from "../../helpers/session-rig.ts";
 import { ScriptedListener } from "./scripted-listener.ts";
+import { Answering, SEAMS } from "./scripted-speech.ts";
 
 const TEXT = "The first sentence is here. The second one comes after it. The third one is the last of all.";
 const PER_LETTER_MS = 40;
@@ -73,6 +75,72 @@ describe("a late joiner", () => {
       const started = late.sink.eventsOf("utterance.started");
       expect(started).toHaveLength(1);
     }
+  });
+
+  it.each([
+    ["of a piece that has come whole", "words", 200, 1e6],
+    ["of a piece that is still coming", "words", 200, 400],
+    ["of pieces that others have been sent long before", "words", 8000, 1e6],
+    ["where nobody had asked for words", "characters", 200, 700],
+  ])(
+    "gets the cues that it would have got if they had been asked for before: %s",
+    (_name, events, leadMs, chunkMs) => {
+      const text = `${TEXT} And a [link](https://x.example) to a fourth, in «other» marks. VW is the fifth one here.`;
+      const perLetterMs = 30;
+      const stageOf = (kinds: string) => {
+        const rig = createRig({ aheadMs: 1000, graceMs: 60_000, seams: SEAMS });
+        rig.join(`format=ulaw_8000&events=${kinds}&lead_ms=${leadMs}`).send({
+          type: "speak",
+          text,
+          voice_id: "v",
+          clean: ["markdown"],
+          replacements: [{ from: "VW", to: "people's car" }],
+        });
+        return { rig, answering: new Answering(rig, { msPerChar: perLetterMs, leadMs: 120, chunkMs }) };
+      };
+      const all = stageOf("cues");
+      const watching = all.rig.join("format=none&events=cues");
+      all.answering.run(9000);
+      const cues = watching.sink.eventsOf("cue");
+      expect(cues.length).toBeGreaterThanOrEqual(5);
+      for (let atMs = 40; atMs < 5050; atMs += 130) {
+        const { rig, answering } = stageOf(events);
+        answering.run(atMs);
+        const late = rig.join("format=ulaw_8000&events=cues");
+        const joinedMs = late.sink.eventsOf("hello")[0]?.at_ms ?? 0;
+        answering.run(9000 - atMs);
+        const told = (cue: CueEvent) => ({ ...cue, seq: 0, at_ms: 0 });
+        const wanted = cues.filter((cue) => cue.end_ms > joinedMs).map(told);
+        expect({ atMs, cues: late.sink.eventsOf("cue").map(told) }).toEqual({ atMs, cues: wanted });
+      }
+    },
+  );
+
+  it("is a file of captions, too: it begins with the cue that stands", () => {
+    const { rig, say, first } = stage("words");
+    say("u");
+    run(rig, 1500);
+    const [member] = rig.sessions.open("s").members;
+    const record = member?.session.captionsOf({ profile: "web", mode: "roll-up" });
+    run(rig, SPEECH_MS);
+    const texts = record?.cues.map((cue) => cue.lines.at(-1)?.text);
+    expect(texts).toEqual(["The second one comes after it.", "The third one is the last of all."]);
+    expect(first.read().events.filter((event) => event.type === "cue")).toEqual([]);
+  });
+
+  it("gets captions from the next piece on where nobody had wanted to know any times", () => {
+    const rig = createRig({ aheadMs: 1000, graceMs: 60_000 });
+    const { send } = rig.join("format=ulaw_8000&events=none");
+    const answering = new Answering(rig, { msPerChar: 40 });
+    send({ type: "text", text: "Nobody has asked for the times of this one. ", voice_id: "v" });
+    send({ type: "flush" });
+    answering.run(500);
+    const late = rig.join("format=ulaw_8000&events=cues");
+    send({ type: "text", text: "This one comes with its captions." });
+    send({ type: "end" });
+    answering.run(6000);
+    const lines = late.sink.eventsOf("cue").flatMap((cue) => cue.lines.map((line) => line.text));
+    expect(lines).toEqual(["This one comes with its captions."]);
   });
 
   it("gets each cue once where others get all long before it is due, and cues are known late", () => {

@@ -1,0 +1,97 @@
+/**
+ * Captions of speech that is made already, in a style that somebody asks for only now: each piece that is not over is laid
+ * out of the words that are known of it, as if it had been asked for before. What was heard is not told any more.
+ */
+import { ClientTimes } from "../timing/client-times.ts";
+import { type CueStyle, styleKey } from "../timing/cue-profiles.ts";
+import type { Cue } from "../timing/cues.ts";
+import { TICKS_PER_SECOND } from "../timing/ticks.ts";
+import type { TimedWord } from "../timing/timed.ts";
+import { CueTracks, type StyledCue } from "./cue-tracks.ts";
+import type { EventWriter } from "./event-writer.ts";
+import { cueBuilder } from "./feed-builders.ts";
+import type { FeedEvents } from "./feed-events.ts";
+import type { SegmentPlace } from "./text-share.ts";
+import type { Utterance } from "./utterance.ts";
+
+export interface LateCues {
+  readonly utterance: Utterance;
+  /** Those that are there already are left as they are. */
+  readonly styles: readonly CueStyle[];
+  /** Of its piece that is being pushed; null: none is. */
+  readonly events: FeedEvents | null;
+  /** What ends before has been heard. */
+  readonly heardTicks: number;
+  /** Another utterance comes behind it. */
+  readonly isFollowed: boolean;
+  readonly writer: EventWriter;
+}
+
+/** Cues of the piece that is being pushed are left to its events to tell. */
+export function layOutLate({ utterance, styles, events, heardTicks, isFollowed, writer }: LateCues): void {
+  const places = utterance.places.filter((place) => endOf(utterance, place) > heardTicks);
+  const [first] = places;
+  if (first === undefined) return;
+  const cues = utterance.cues ?? new CueTracks(utterance);
+  utterance.cues = cues;
+  for (const style of styles) {
+    const from = knownFrom(utterance, first);
+    const track = cues.add(style, from, first.startTicks / TICKS_PER_SECOND);
+    if (track === null) continue;
+    const isToCome = ({ endSeconds }: Cue): boolean => endSeconds * TICKS_PER_SECOND > heardTicks;
+    const styled = (cue: Cue): StyledCue => ({ cue, style: styleKey(style) });
+    for (const place of places) {
+      const endTicks = endOf(utterance, place);
+      const start = Math.max(from, place.start);
+      if (Number.isFinite(endTicks)) {
+        const made = track.push(wordsOf(utterance, { ...place, start }, true));
+        // Where nothing follows, the last cue may stay longer than its sound.
+        const isLast = !isFollowed && utterance.endTicks !== null && place === places.at(-1);
+        const untilTicks = isLast ? Number.POSITIVE_INFINITY : endTicks;
+        made.push(...track.endSegment(place.end, untilTicks / TICKS_PER_SECOND));
+        for (const cue of made.filter(isToCome)) write(styled(cue), utterance, writer);
+      } else if (events !== null) {
+        const end = events.cuesEnd;
+        const words = wordsOf(utterance, { ...place, start }, end !== null);
+        const made = track.push(words.filter((word) => word.start < events.cuedTo));
+        if (end !== null) made.push(...track.endSegment(end.next, end.untilSeconds));
+        for (const cue of made.filter(isToCome)) events.addCue(styled(cue));
+      }
+    }
+  }
+}
+
+/** Where on the timeline a piece ends; infinite while it is being pushed. One that failed ends with its utterance. */
+function endOf({ endTicks }: Utterance, place: SegmentPlace): number {
+  return place.endTicks ?? endTicks ?? Number.POSITIVE_INFINITY;
+}
+
+/** Where the words begin that are known of a piece: those that were heard long ago are forgotten. */
+function knownFrom({ words, spoken }: Utterance, { start }: SegmentPlace): number {
+  const first = words.find((word) => word.start >= start)?.start ?? start;
+  return /[\p{L}\p{N}]/u.test(spoken.spoken.slice(start, first)) ? first : start;
+}
+
+/** With the client's offsets, in seconds of the timeline. `isAll`: no more are to come. */
+function wordsOf(utterance: Utterance, place: SegmentPlace, isAll: boolean): TimedWord[] {
+  const { spoken } = utterance.spoken;
+  const words = utterance.words
+    .filter(({ start }) => start >= place.start && start < place.end)
+    .map(({ start, end, startTicks, endTicks, timing }) => ({
+      text: spoken.slice(start, end),
+      start,
+      end,
+      startSeconds: startTicks / TICKS_PER_SECOND,
+      endSeconds: endTicks / TICKS_PER_SECOND,
+      timing,
+    }));
+  return new ClientTimes(utterance.spoken, place.start).words(words, isAll);
+}
+
+function write({ cue, style }: StyledCue, utterance: Utterance, writer: EventWriter): void {
+  const positionTicks = Math.round(cue.startSeconds * TICKS_PER_SECOND);
+  const endTicks = Math.round(cue.endSeconds * TICKS_PER_SECOND);
+  const build = cueBuilder(cue, utterance.id);
+  utterance.cues?.note(style, { startTicks: positionTicks, endTicks }, build);
+  writer.write({ positionTicks, kind: "cues", variant: style, utterance }, build);
+}
