@@ -2,10 +2,14 @@
 import type { GatewayError } from "../errors.ts";
 import type { EventWriter } from "./event-writer.ts";
 import type { Marks } from "./marks.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
 import type { SessionDeps } from "./ports.ts";
 import { cutOf, receiptOf } from "./receipts.ts";
 import type { Utterance } from "./utterance.ts";
 import { writeFinished } from "./utterance-events.ts";
+
+/** A player that is no further behind has as good as heard what the playhead has passed. */
+const LATE_TICKS = 500 * TICKS_PER_MS;
 
 interface Pushed {
   readonly utterance: Utterance;
@@ -16,10 +20,14 @@ export interface PlayedOutOptions {
   readonly deps: SessionDeps;
   readonly writer: EventWriter;
   readonly marks: Marks;
+  /** How far behind the playhead a listener plays that has said so; 0 where none has. */
+  readonly behindTicks: () => number;
 }
 
 export class PlayedOut {
   readonly #options: PlayedOutOptions;
+  /** The one that was told of last, where a player was late then by its own word: it may be cut yet, for that player. */
+  last: Utterance | null = null;
   /** In the order of the timeline. */
   #pushed: Pushed[] = [];
 
@@ -41,10 +49,12 @@ export class PlayedOut {
   /** All its audio is pushed: `endTicks` is set. `error`: why there is no more of it. */
   add(utterance: Utterance, error: GatewayError | null): void {
     this.#pushed.push({ utterance, error });
+    this.last = null;
   }
 
   remove(utterance: Utterance): void {
     this.#pushed = this.#pushed.filter((entry) => entry.utterance !== utterance);
+    if (this.last === utterance) this.last = null;
   }
 
   /** Tells of every utterance that has been played when the playhead stands at `playheadTicks`. */
@@ -70,6 +80,9 @@ export class PlayedOut {
       heardEnd: error === null ? utterance.text.length : heardEndOf(utterance, atTicks),
     });
     for (const name of utterance.marks) marks.note(name, atTicks);
+    // Where it is cut and goes on it is over twice; they have been echoed.
+    utterance.marks = [];
+    this.last = this.#options.behindTicks() > LATE_TICKS ? utterance : null;
   }
 }
 

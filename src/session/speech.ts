@@ -54,7 +54,7 @@ export class Speech {
   readonly #requests: Requests;
   readonly #stallWatch: StallWatch;
   #queue: Utterance[] = [];
-  readonly #played: PlayedOut;
+  readonly played: PlayedOut;
   #feed: SegmentFeed | null = null;
   readonly #leavings = new FeedLeavings();
   readonly #edge: TimelineEdge;
@@ -62,7 +62,7 @@ export class Speech {
   constructor(options: SpeechOptions) {
     this.#options = options;
     const { deps, audience } = options;
-    this.#played = new PlayedOut(options);
+    this.played = new PlayedOut(options);
     this.#edge = new TimelineEdge(options);
     this.#requests = new Requests({
       deps,
@@ -128,14 +128,14 @@ export class Speech {
   }
   /** Utterances that are not over for the listener. */
   get unplayed(): Utterance[] {
-    return [...this.#played.utterances, ...this.#queue];
+    return [...this.played.utterances, ...this.#queue];
   }
   /** Utterances of which nothing has been spoken. */
   get unbegun(): Utterance[] {
     return this.#queue.filter((utterance) => utterance.startTicks === null);
   }
   get isIdle(): boolean {
-    return this.#queue.length === 0 && this.#played.isEmpty;
+    return this.#queue.length === 0 && this.played.isEmpty;
   }
   /** Whether anything has come for what is being spoken that was not looked at, or is on its way. */
   get hasUnread(): boolean {
@@ -143,7 +143,7 @@ export class Speech {
   }
   /** Timeline position at which the next utterance will have been played; null when none waits for that. */
   get nextEndTicks(): number | null {
-    return this.#played.nextEndTicks;
+    return this.played.nextEndTicks;
   }
 
   /** Queues it before those of a lower priority that were not asked for yet; returns how many stand before it. */
@@ -226,13 +226,13 @@ export class Speech {
   /** Tells of every utterance that has been played when the playhead stands at `playheadTicks`. */
   tellPlayed(playheadTicks: number): void {
     this.#edge.forgetHeard(this.#queue[0], playheadTicks);
-    this.#played.tell(playheadTicks);
+    this.played.tell(playheadTicks);
   }
 
   /** Takes an utterance out; its requests are aborted. Its audio is the caller's to cut. */
   remove(utterance: Utterance): void {
     this.#queue = this.#queue.filter((queued) => queued !== utterance);
-    this.#played.remove(utterance);
+    this.played.remove(utterance);
     this.#abortRuns(utterance);
   }
 
@@ -379,7 +379,7 @@ export class Speech {
     if (this.#queue.length === 0) this.#leavings.store = null;
     utterance.endText(this.#options.deps.clock.nowMs());
     this.#edge.endUtterance(utterance);
-    this.#played.add(utterance, error);
+    this.played.add(utterance, error);
   }
 
   /** Of one that broke off and was taken up, without the rest, which is a segment of its own. */

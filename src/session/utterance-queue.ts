@@ -204,16 +204,30 @@ export class UtteranceQueue {
    */
   interrupt(utteranceId: string | undefined, keepMs = 0): InterruptReceipt[] | null {
     this.#speech.tellPlayed(this.#clock.playheadTicks);
-    const target = utteranceId === undefined ? undefined : this.#speech.find(utteranceId);
+    const cuttable = this.#cuttable;
+    const target = cuttable.find(({ id }) => id === utteranceId);
     if (utteranceId !== undefined && target === undefined) throw unknown(utteranceId, "interrupt");
-    if (this.#speech.isIdle) {
+    if (cuttable.length === 0) {
       this.#clock.advance();
       throw new GatewayError("nothing_to_interrupt", "Nothing to interrupt: nothing is speaking or queued");
     }
     const nowMs = this.#options.deps.clock.nowMs();
     // What is queued from now on is not meant.
-    const targets = target === undefined ? this.#speech.unplayed : [target];
+    const targets = target === undefined ? cuttable : [target];
     return this.#cutAt(nowMs + keepMs, targets);
+  }
+
+  /**
+   * Utterances that are not over for every listener: before those that are not played, where none of them has begun, the one
+   * that was played last, if a player says that it has not come to its end.
+   */
+  get #cuttable(): Utterance[] {
+    const { unplayed, played } = this.#speech;
+    const { last: lastPlayed } = played;
+    if (lastPlayed === null || unplayed.some(({ startTicks }) => startTicks !== null)) return unplayed;
+    const { ticks, source } = this.#whereHeard().place;
+    const isHeard = source === "estimate" || ticks >= (lastPlayed.endTicks ?? 0);
+    return isHeard || unplayed.includes(lastPlayed) ? unplayed : [lastPlayed, ...unplayed];
   }
 
   /** Idempotent. */
@@ -243,8 +257,8 @@ export class UtteranceQueue {
     this.#waitingCuts.forget(wanted);
     const nowMs = this.#options.deps.clock.nowMs();
     this.#speech.tellPlayed(this.#clock.playheadTicks);
-    const unplayed = new Set(this.#speech.unplayed);
-    const targets = wanted.filter((target) => unplayed.has(target));
+    const cuttable = new Set(this.#cuttable);
+    const targets = wanted.filter((target) => cuttable.has(target));
     const startTicks = firstStart(targets);
     if (startTicks !== null) this.#clock.sendBefore(startTicks);
     const receipts = interruptSpeech({
