@@ -19,6 +19,7 @@ import type { Run } from "./segment-run.ts";
 import { type SilenceLimit, type Slice, Source } from "./source.ts";
 import { TIMED_AHEAD_TICKS, TimingReach } from "./timing-reach.ts";
 import type { Utterance } from "./utterance.ts";
+import { findWholeEnd } from "./whole-end.ts";
 import type { WholeEnd } from "./whole-words.ts";
 
 /** Silence left before the first sound and behind the last: consonants begin and end below the level of silence. */
@@ -233,7 +234,7 @@ export class SegmentFeed {
     this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
     if (this.#source.receivedTicks === 0) return null;
     if (!this.#isLeadTrimmed) this.#trimLead();
-    return this.events.words.endOf({
+    return findWholeEnd(this.events, this.#timing, {
       places: new RestartPlaces(this.utterance),
       saidTo: Math.max(this.run.segment.start, this.utterance.characters.at(-1)?.end ?? 0),
       edgeTicks: this.#edgeTicks,
@@ -263,7 +264,8 @@ export class SegmentFeed {
     this.#timing?.cut();
     // Where more was pushed, a little of what follows: to fall to nothing.
     const leastTicks = this.#pushedTicks > 0 ? FADE_TICKS : 0;
-    this.#droppedTailTicks += this.#source.dropBehind(Math.max(leastTicks, ticks - this.#edgeTicks));
+    const keptTicks = ticks + (end.tailTicks ?? 0) - this.#edgeTicks;
+    this.#droppedTailTicks += this.#source.dropBehind(Math.max(leastTicks, keptTicks));
     this.#source.fadeOut(FADE_TICKS);
     // What was told of the last word's end stays true.
     this.#source.addSilence(ticks - this.#edgeTicks - this.bufferedTicks);

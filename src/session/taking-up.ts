@@ -18,7 +18,7 @@ import type { WholeEnd } from "./whole-words.ts";
 
 /**
  * Makes an end of the feed whose run failed. False where it can't go on: the failure would come again, nobody knows what
- * was said (no timing, or none that is exact), or it broke off from the same place too often. Throws what breaks the audio.
+ * was said (no timing, or guesses alone and no pause that is not pushed), or it broke off from the same place too often. Throws what breaks the audio.
  */
 export function takeUp(feed: SegmentFeed, nowMs: number): boolean {
   const { run, utterance } = feed;

@@ -42,6 +42,8 @@ export interface WholeEnd {
   readonly spokenEnd: number | null;
   /** Where on the timeline; null: at its beginning. */
   readonly ticks: number | null;
+  /** So much of the silence behind it is kept. Default: none. */
+  readonly tailTicks?: number;
 }
 
 export class WholeWords {
@@ -67,14 +69,15 @@ export class WholeWords {
   }
 
   /**
-   * Up to where all is whole and exactly timed, so that what follows can be said anew and nothing is said twice; null
-   * where more was pushed than that and not only a part of the word that follows.
+   * Up to where all is whole and its times are no guesses, so that what follows can be said anew and nothing is said twice;
+   * null where more was pushed than that and not only a part of the word that follows. Times that were mended are as good as
+   * the upstream's own, but for what a sound takes to rise.
    */
   endOf(response: Response): WholeEnd | null {
     const { places, edgeTicks, soundTicks, timedTicks, saidTo } = response;
     const here = this.#words.filter(({ time }) => time.endTicks <= response.receivedTicks);
     const index = here.findLastIndex(
-      ({ time, timing }) => timing === "exact" && places.before(time.end) === time.end,
+      ({ time, timing }) => timing !== "estimated" && places.before(time.end) === time.end,
     );
     const last = here[index];
     const next = here[index + 1];

@@ -52,3 +52,14 @@ function endsInHighHalf(text: string): boolean {
   const unit = text.charCodeAt(text.length - 1);
   return unit >= 0xd800 && unit <= 0xdbff;
 }
+
+/** Where the times of a chunk begin and end; null: it has none. */
+export function timesOf(
+  entries: readonly AlignmentEntry[],
+): { startSeconds: number; endSeconds: number } | null {
+  const first = entries.find((entry) => !Number.isNaN(entry.startSeconds));
+  const last = entries.findLast((entry) => !Number.isNaN(entry.startSeconds));
+  if (first === undefined || last === undefined) return null;
+  const endSeconds = Number.isNaN(last.endSeconds) ? last.startSeconds : last.endSeconds;
+  return { startSeconds: first.startSeconds, endSeconds };
+}

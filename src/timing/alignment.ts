@@ -16,3 +16,8 @@ export interface VoiceSegment {
   readonly character_end_index: number;
   readonly dialogue_input_index: number;
 }
+
+/** One without any says no more than none. */
+export function hasCharacters(alignment: Alignment | null): alignment is Alignment {
+  return alignment !== null && alignment.characters.length > 0;
+}

@@ -45,6 +45,11 @@ export function charactersOf(text: string): string[] {
   return text.length === 1 ? [text] : Array.from(GRAPHEMES.segment(text), ({ segment }) => segment);
 }
 
+/** How well the characters of a text are known that was timed as one: of several words, where each ends is a guess. */
+export function dividedTiming(text: string): Timing {
+  return /\S\s+\S/.test(text) ? "estimated" : "scaled";
+}
+
 /** Speech of this length says how fast the voice speaks; before, it is taken to speak as most do. */
 export const MIN_PACE_SECONDS = 0.5;
 /** How much text most voices say: a letter weighs 1, so as many characters of an alphabet, and about six of Chinese. */

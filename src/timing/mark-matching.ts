@@ -37,11 +37,17 @@ export interface Matched {
   /** The less the likelier. */
   readonly cost: number;
   /** Numbers of marks and pauses that belong together, rising. */
-  readonly pairs: readonly (readonly [mark: number, pause: number])[];
+  readonly pairs: readonly Pair[];
 }
 
-/** `weightASecond`: the pace. Time grows with the product of marks and pauses. */
-export function matchMarks(speech: Speech, weightASecond: number): Matched {
+/** A mark and a pause, by their numbers. */
+export type Pair = readonly [mark: number, pause: number];
+
+/**
+ * `weightASecond`: the pace. Time grows with the product of marks and pauses. `without`: the likeliest way that does not
+ * give this pause to this mark.
+ */
+export function matchMarks(speech: Speech, weightASecond: number, without?: Pair): Matched {
   const { soundSeconds, endWeight } = speech;
   // The first of each stands for where it all begins.
   const marks = [{ weight: 0, isStop: false }, ...speech.marks];
@@ -53,7 +59,8 @@ export function matchMarks(speech: Speech, weightASecond: number): Matched {
   let best = { cost: Number.POSITIVE_INFINITY, at: 0 };
   for (let at = 0; at < costs.length; at += 1) {
     const [mark, pause] = [Math.floor(at / width), at % width];
-    if (mark > 0 && pause > 0) meet(mark, pause);
+    const isBarred = without?.[0] === mark - 1 && without[1] === pause - 1;
+    if (mark > 0 && pause > 0 && !isBarred) meet(mark, pause);
     const cost = (costs[at] ?? 0) + costBehind(mark, pause);
     if (cost < best.cost) best = { cost, at };
   }

@@ -10,7 +10,7 @@
 import type { Silence } from "../audio/pause-finder.ts";
 import { TYPICAL_WEIGHT_A_SECOND } from "./draft.ts";
 import { HeardText } from "./heard-text.ts";
-import { type Matched, matchMarks } from "./mark-matching.ts";
+import { type Matched, matchMarks, type Pair } from "./mark-matching.ts";
 import { letterWeights, type Mark, marksOf } from "./pause-marks.ts";
 import { soundClock } from "./pauses.ts";
 import { partOf, type SoundTrack } from "./sounds.ts";
@@ -47,11 +47,26 @@ export interface OpenEstimate {
   /** So much of the text is told: offset, UTF-16. */
   readonly end: number;
   readonly heard: HeardText;
+  /** With which that ends; null: with a word, about there. */
+  readonly pause: MarkedPause | null;
+}
+
+/** A pause and the mark that it most likely stands for. Offsets into the text, UTF-16; seconds of the response. */
+export interface MarkedPause {
+  /** Where the mark begins, and behind it and the space that follows. */
+  readonly start: number;
+  readonly end: number;
+  readonly startSeconds: number;
+  readonly endSeconds: number;
+  /** How much less likely it is that it stands for another one, or for none: of the logarithm. It is work. */
+  readonly sureness: () => number;
 }
 
 /** Paces looked at, either way, and how far they reach, in spreads. */
 const PACES = 12;
 const MAX_SPREADS = 2.5;
+/** Less audio than this says too little of how far its text has come. */
+const MIN_SECONDS = 2;
 /** Where no pause tells, the last text is the least sure: it waits for more audio. */
 const UNSURE_SECONDS = 1.5;
 /** More marks and pauses than that are not looked at, as there are `PACES` ways to match them. */
@@ -72,19 +87,37 @@ export function estimateOpen(
   speech: OpenSpeech,
   { neededSeconds, isLast = false }: Needed,
 ): OpenEstimate | null {
-  const { pauses, end } = findSpoken(text, speech);
-  const latestSeconds = speech.untilSeconds - (isLast ? 0 : UNSURE_SECONDS);
+  const { fromSeconds, untilSeconds } = speech;
+  if (untilSeconds - fromSeconds < MIN_SECONDS || fromSeconds >= neededSeconds) return null;
+  const { pauses, end } = spokenIn(text, speech);
+  const latestSeconds = untilSeconds - (isLast ? 0 : UNSURE_SECONDS);
   const toSeconds = Math.min(neededSeconds, latestSeconds);
   // The next one is enough: of what is behind it more will be known.
-  const pause = pauses.find(({ seconds }) => seconds >= toSeconds);
-  if (pause !== undefined) return { end: pause.offset, heard: hear(text, speech, pause) };
+  const pause = pauses.find(({ endSeconds }) => endSeconds >= toSeconds);
+  if (pause !== undefined) return estimateTo(pause, text, speech);
   const heard = hear(text, speech, end);
   let to = Math.min(end.offset, lastWordStart(text));
   while (to > 0 && heard.secondsAt(to) > toSeconds) to -= 1;
   // Up to the beginning of a word, where words have spaces between them.
   const start = text.slice(0, to + 1).search(/\S*$/);
   const told = start > 0 ? start : isSpaced(text) ? 0 : to;
-  return told > 0 ? { end: told, heard } : null;
+  return told > 0 ? { end: told, heard, pause: null } : null;
+}
+
+/** The pauses whose marks are known, rising. */
+export function markedPauses(text: string, speech: OpenSpeech): readonly MarkedPause[] {
+  return spokenIn(text, speech).pauses;
+}
+
+/** The same pause in a text that has so much more before it. */
+export function movedBy(offset: number, pause: MarkedPause): MarkedPause {
+  return { ...pause, start: pause.start + offset, end: pause.end + offset };
+}
+
+/** What can be told of a text up to a pause of its own. */
+export function estimateTo(pause: MarkedPause, text: string, speech: OpenSpeech): OpenEstimate {
+  const { end, endSeconds } = pause;
+  return { end, heard: hear(text, speech, { offset: end, seconds: endSeconds }), pause };
 }
 
 function hear(text: string, speech: OpenSpeech, { offset, seconds }: SpokenPlace): HeardText {
@@ -97,11 +130,11 @@ function hear(text: string, speech: OpenSpeech, { offset, seconds }: SpokenPlace
   });
 }
 
-/** The pauses whose marks are known, behind both, rising; and about where the audio's end is in the text. */
-function findSpoken(
+/** The pauses whose marks are known, rising; and about where the audio's end is in the text. */
+function spokenIn(
   text: string,
   speech: OpenSpeech,
-): { readonly pauses: readonly SpokenPlace[]; readonly end: SpokenPlace } {
+): { readonly pauses: readonly MarkedPause[]; readonly end: SpokenPlace } {
   const { fromSeconds, untilSeconds, pace } = speech;
   const marks = marksOf(text);
   const weights = letterWeights(text, marks);
@@ -113,41 +146,49 @@ function findSpoken(
   const places = marks.filter(({ end }) => end < text.length).slice(0, MAX_PLACES);
   const soundBefore = soundClock(fromSeconds, speech.pauses);
   const soundSeconds = soundBefore(untilSeconds);
-  const { pairs, weightASecond } = likeliest(
-    {
-      marks: places.map(({ start, isStop }) => ({ weight: weights[start] ?? 0, isStop })),
-      pauses: heard.map(({ startSeconds }) => soundBefore(startSeconds)),
-      soundSeconds,
-      endWeight: null,
-    },
-    pace,
-  );
-  const pauses = pairs.flatMap(([mark, pause]) => placeOf(places[mark], heard[pause]) ?? []);
-  const { offset, seconds } = pauses.at(-1) ?? { offset: 0, seconds: fromSeconds };
-  const weight = (weights[offset] ?? 0) + (soundSeconds - soundBefore(seconds)) * weightASecond;
+  const given = {
+    marks: places.map(({ start, isStop }) => ({ weight: weights[start] ?? 0, isStop })),
+    pauses: heard.map(({ startSeconds }) => soundBefore(startSeconds)),
+    soundSeconds,
+    endWeight: null,
+  };
+  const { cost, pairs, weightASecond } = likeliest(given, pace);
+  const pauses = pairs.flatMap((pair) => {
+    const sureness = (): number => likeliest(given, pace, pair).cost - cost;
+    return markedPause(places[pair[0]], heard[pair[1]], sureness) ?? [];
+  });
+  const last = pauses.at(-1);
+  const lastSeconds = last?.endSeconds ?? fromSeconds;
+  const weight = (weights[last?.end ?? 0] ?? 0) + (soundSeconds - soundBefore(lastSeconds)) * weightASecond;
   return { pauses, end: { offset: offsetAt(weights, weight), seconds: untilSeconds } };
 }
 
-/** Marks and pauses that belong together at the likeliest pace. */
+/** Marks and pauses that belong together at the likeliest pace. `without`: as `matchMarks` has it. */
 function likeliest(
   speech: Parameters<typeof matchMarks>[0],
   pace: VoicePace,
-): { readonly pairs: Matched["pairs"]; readonly weightASecond: number } {
+  without?: Pair,
+): Matched & { readonly weightASecond: number } {
   const pairs: Matched["pairs"] = [];
   let best = { cost: Number.POSITIVE_INFINITY, weightASecond: pace.weightASecond, pairs };
   for (let step = -PACES; step <= PACES; step += 1) {
     const spreads = (step * MAX_SPREADS) / PACES;
     const weightASecond = pace.weightASecond * Math.exp(spreads * pace.spread);
-    const { cost, pairs } = matchMarks(speech, weightASecond);
-    const paceCost = (spreads * spreads) / 2;
-    if (cost + paceCost < best.cost) best = { cost: cost + paceCost, weightASecond, pairs };
+    const matched = matchMarks(speech, weightASecond, without);
+    const cost = matched.cost + (spreads * spreads) / 2;
+    if (cost < best.cost) best = { cost, weightASecond, pairs: matched.pairs };
   }
   return best;
 }
 
-function placeOf(mark: Mark | undefined, pause: Silence | undefined): SpokenPlace | null {
-  if (mark === undefined || pause === undefined) return null;
-  return { offset: mark.end, seconds: pause.endSeconds };
+function markedPause(
+  mark: Mark | undefined,
+  pause: Silence | undefined,
+  sureness: MarkedPause["sureness"],
+): MarkedPause | null {
+  return mark === undefined || pause === undefined
+    ? null
+    : { start: mark.start, end: mark.end, ...pause, sureness };
 }
 
 /** The last offset whose weight is no more than this. */

@@ -5,27 +5,36 @@
 import type { Silence } from "../audio/pause-finder.ts";
 import type { SoundFrames } from "../audio/sound-meter.ts";
 import type { Timing } from "../protocol/vocabulary.ts";
-import type { Alignment } from "./alignment.ts";
-import { type AlignmentEntry, AlignmentReader } from "./alignment-entries.ts";
+import { type Alignment, hasCharacters } from "./alignment.ts";
+import { type AlignmentEntry, AlignmentReader, timesOf } from "./alignment-entries.ts";
 import { AlignmentWalk, type Placed } from "./alignment-walk.ts";
 import {
   charactersOf,
   type Draft,
+  dividedTiming,
   isTimed,
   MIN_PACE_SECONDS,
   TYPICAL_WEIGHT_A_SECOND,
   weaken,
 } from "./draft.ts";
+import { HeardAudio } from "./heard-audio.ts";
 import { HeardText } from "./heard-text.ts";
 import { LateTimes } from "./late-times.ts";
-import { estimateOpen, type Needed, USUAL_PACE, type VoicePace } from "./open-text.ts";
+import {
+  estimateOpen,
+  estimateTo,
+  type MarkedPause,
+  markedPauses,
+  movedBy,
+  type Needed,
+  type OpenEstimate,
+  type OpenSpeech,
+  type VoicePace,
+} from "./open-text.ts";
 import type { ChunkSpan } from "./pace.ts";
 import { NEAR_SECONDS } from "./pace-evidence.ts";
-import { letterWeights, marksOf } from "./pause-marks.ts";
-import { Pauses, soundClock } from "./pauses.ts";
 import { ResponseClock, scale } from "./response-clock.ts";
 import { divide, draftsOf, EXACT_SECONDS, JOIN_SECONDS, settle } from "./settled.ts";
-import { Sounds } from "./sounds.ts";
 import { type TimedCharacters, weaker } from "./timed.ts";
 
 export interface SegmentTimingOptions {
@@ -53,13 +62,6 @@ export interface ChunkFacts {
 const LATE_SECONDS = 0.05;
 /** How far a character's end may be ahead of the audio received: what an encoder holds back (an Opus packet and more). */
 const AHEAD_SECONDS = 0.08;
-/** Less audio than this says too little of how far its text has come. */
-const MIN_OPEN_SECONDS = 2;
-/** More than this is not looked at: work grows with it. */
-const MAX_OPEN_SECONDS = 20;
-/** How far a voice that was heard may speak on at another pace; and how much more after so much sound. */
-const KNOWN_SPREAD = 0.07;
-const SPREAD_SECONDS = 0.1;
 const ENDS_IN_LETTER = /[\p{L}\p{M}\p{N}]\s*$/u;
 /** What sums of such numbers may be off. */
 const FLOAT_SECONDS = 1e-9;
@@ -71,8 +73,7 @@ export class SegmentTiming {
   readonly #walk: AlignmentWalk;
   readonly #clock = new ResponseClock();
   readonly #late = new LateTimes();
-  readonly #pauses = new Pauses();
-  readonly #sounds = new Sounds();
+  readonly #heard: HeardAudio;
   /** In the order of the text, without holes: not emitted yet. */
   #drafts: Draft[] = [];
   #emittedTo = 0;
@@ -81,9 +82,8 @@ export class SegmentTiming {
   #lastTiming: Timing = "exact";
   #audioSeconds: number | undefined;
   #isFinished = false;
-  readonly #priorPace: VoicePace;
-  /** Of text without times that was found in its audio: the weight of its letters, and its sound. */
-  readonly #heard = { weight: 0, seconds: 0 };
+  /** The last one that a guess ended with. */
+  #toldPause: MarkedPause | null = null;
   /** Where in the text the last times that came begin. */
   #lastTimesFrom = 0;
   /** Audio that came without timing since the last timing: where it begins, in the response and in the text. */
@@ -94,7 +94,7 @@ export class SegmentTiming {
   constructor({ text, textStart, pace }: SegmentTimingOptions) {
     this.#text = text;
     this.#textStart = textStart;
-    this.#priorPace = pace ?? USUAL_PACE;
+    this.#heard = new HeardAudio(pace ?? null);
     this.#walk = new AlignmentWalk(text);
     this.#budget = 8 * text.length + 4096;
   }
@@ -111,8 +111,7 @@ export class SegmentTiming {
     if (this.#isFinished) return null;
     const fromSeconds = this.#audioSeconds ?? 0;
     this.#audioSeconds = facts.audioSeconds ?? this.#audioSeconds;
-    if (facts.pauses !== undefined) this.#pauses.add(facts.pauses);
-    if (facts.sound) this.#sounds.add(facts.sound);
+    this.#heard.add(facts.pauses, facts.sound);
     const source = hasCharacters(alignment) ? alignment : normalized;
     const entries = source === null ? [] : this.#withinBudget(this.#reader.read(source));
     const span = this.#spanOf(entries, fromSeconds);
@@ -161,34 +160,56 @@ export class SegmentTiming {
    * is told as it is. Times that come later for the same text count for nothing. Compressed audio: null.
    */
   estimateUpTo(needed: Needed): TimedCharacters | null {
-    const from = this.#lastEnd;
-    const until = Math.min(this.#audioSeconds ?? 0, from + MAX_OPEN_SECONDS);
     if (this.#isFinished || this.#clock.isInDoubt) return null;
     if (this.#drafts.length > 0) return this.#emit(this.#countSettled());
-    if (until - from < MIN_OPEN_SECONDS || from >= needed.neededSeconds) return null;
-    const [pauses, sound] = [this.#pauses.within(from, until), this.#sounds.within(from, until)];
-    if (sound === null) return null;
-    const text = this.#text.slice(this.#emittedTo);
-    const speech = {
-      fromSeconds: from,
-      untilSeconds: until,
-      pauses,
-      sound,
-      pace: this.voicePace ?? this.#priorPace,
-    };
-    const open = estimateOpen(text, speech, needed);
+    return this.#tellOpen((text, speech) => estimateOpen(text, speech, needed));
+  }
+
+  /**
+   * No more comes, and times are waited for no longer: the pauses whose marks are known, rising; the last one that was
+   * told already, and those behind what was told, which are no surer than that. Offsets in the client's text.
+   */
+  markedPauses(): readonly MarkedPause[] {
+    const told = this.#toldPause;
+    const before = told === null ? [] : [told];
+    const speech = this.#openSpeech;
+    if (this.#isFinished || this.#clock.isInDoubt || this.#drafts.length > 0 || speech === null)
+      return before;
+    const toldSureness = told?.sureness ?? (() => Number.POSITIVE_INFINITY);
+    const behind = markedPauses(this.#text.slice(this.#emittedTo), speech).map((pause) => ({
+      ...movedBy(this.#textStart + this.#emittedTo, pause),
+      sureness: () => Math.min(pause.sureness(), toldSureness()),
+    }));
+    return before.concat(behind);
+  }
+
+  /** The text up to a pause of those that `markedPauses` gave; null where that was told already. */
+  estimateTo(pause: MarkedPause): TimedCharacters | null {
+    const from = this.#textStart + this.#emittedTo;
+    if (pause.end <= from) return null;
+    return this.#tellOpen((text, speech) => estimateTo(movedBy(-from, pause), text, speech));
+  }
+
+  /** `estimate`: of the text that is not told. */
+  #tellOpen(estimate: (text: string, speech: OpenSpeech) => OpenEstimate | null): TimedCharacters | null {
+    const [textFrom, speech] = [this.#emittedTo, this.#openSpeech];
+    const text = this.#text.slice(textFrom);
+    const open = speech === null ? null : estimate(text, speech);
     if (open === null) return null;
-    const textFrom = this.#emittedTo;
-    this.#learnPace(text.slice(0, open.end), from, open.heard.secondsAt(open.end));
-    this.#drafts = draftsOf([{ end: textFrom + open.end, timing: "exact" }], open.heard, { text, textFrom });
+    const { end, heard, pause } = open;
+    if (pause !== null) this.#toldPause = movedBy(this.#textStart + textFrom, pause);
+    this.#heard.learnPace(text.slice(0, end), this.#lastEnd, heard.secondsAt(end));
+    this.#drafts = draftsOf([{ end: textFrom + end, timing: "exact" }], heard, { text, textFrom });
     return this.#emit(this.#drafts.length);
+  }
+
+  get #openSpeech(): OpenSpeech | null {
+    return this.#heard.openSpeech(this.#lastEnd, this.#audioSeconds ?? 0);
   }
 
   /** How fast the voice speaks, as far as text without times tells; null: it does not. */
   get voicePace(): VoicePace | null {
-    const { weight, seconds } = this.#heard;
-    if (seconds < MIN_PACE_SECONDS || weight === 0) return null;
-    return { weightASecond: weight / seconds, spread: KNOWN_SPREAD + SPREAD_SECONDS / seconds };
+    return this.#heard.voicePace;
   }
 
   /** End of the times given so far, seconds of the response. */
@@ -221,8 +242,7 @@ export class SegmentTiming {
     const first = entries.find((entry) => !Number.isNaN(entry.startSeconds))?.startSeconds ?? Number.NaN;
     // What begins where the gap began is what was missing, late, and no text lies before it.
     if (Math.abs(first - gap.fromSeconds) <= LATE_SECONDS) return this.#walk.pushBehindGap(entries, 0);
-    const silent = this.#pauses.within(gap.fromSeconds, startSeconds);
-    const silentSeconds = silent.reduce((sum, pause) => sum + pause.endSeconds - pause.startSeconds, 0);
+    const silentSeconds = this.#heard.silentSeconds(gap.fromSeconds, startSeconds);
     // Nor is any spoken in silence.
     if (silentSeconds >= startSeconds - gap.fromSeconds - LATE_SECONDS) {
       return this.#walk.pushBehindGap(entries, 0);
@@ -260,15 +280,9 @@ export class SegmentTiming {
     if (drafts.length === 0) return [];
     const [{ textFrom, from }, until] = [gap, Math.max(gap.until, gap.from)];
     const text = this.#text.slice(textFrom, drafts.at(-1)?.end ?? textFrom);
-    const [pauses, sound] = [this.#pauses.within(from, until), this.#sounds.within(from, until)];
-    if (sound !== null) this.#learnPace(text, from, until);
+    const { pauses, sound } = this.#heard.within(from, until);
+    if (sound !== null) this.#heard.learnPace(text, from, until);
     return draftsOf(drafts, new HeardText(text, { from, until, pauses, sound }), { text, textFrom });
-  }
-
-  #learnPace(text: string, fromSeconds: number, untilSeconds: number): void {
-    const soundBefore = soundClock(fromSeconds, this.#pauses.within(fromSeconds, untilSeconds));
-    this.#heard.weight += letterWeights(text, marksOf(text))[text.length] ?? 0;
-    this.#heard.seconds += soundBefore(untilSeconds);
   }
 
   /** What was estimated already is told. */
@@ -363,7 +377,7 @@ export class SegmentTiming {
       timing = weaker(timing, settle(draft, before, nextStart));
       this.#lastTiming = draft.timing;
       const parts = charactersOf(this.#text.slice(this.#emittedTo, draft.end));
-      if (parts.length > 1) timing = weaker(timing, draft.timing === "exact" ? "scaled" : draft.timing);
+      if (parts.length > 1) timing = weaker(timing, weaker(draft.timing, dividedTiming(parts.join(""))));
       for (const part of divide(draft, parts)) {
         characters.push(part.text);
         startSeconds.push(part.startSeconds);
@@ -373,8 +387,7 @@ export class SegmentTiming {
       this.#lastEnd = draft.endSeconds;
     }
     this.#drafts = this.#drafts.slice(count);
-    this.#pauses.forgetBefore(this.#lastEnd);
-    this.#sounds.forgetBefore(this.#lastEnd);
+    this.#heard.forgetBefore(this.#lastEnd);
     return {
       start: this.#textStart + start,
       end: this.#textStart + this.#emittedTo,
@@ -384,17 +397,4 @@ export class SegmentTiming {
       timing,
     };
   }
-}
-
-/** Where the times of a chunk begin and end; null: it has none. */
-function timesOf(entries: readonly AlignmentEntry[]): { startSeconds: number; endSeconds: number } | null {
-  const first = entries.find((entry) => !Number.isNaN(entry.startSeconds));
-  const last = entries.findLast((entry) => !Number.isNaN(entry.startSeconds));
-  if (first === undefined || last === undefined) return null;
-  const endSeconds = Number.isNaN(last.endSeconds) ? last.startSeconds : last.endSeconds;
-  return { startSeconds: first.startSeconds, endSeconds };
-}
-
-function hasCharacters(alignment: Alignment | null): alignment is Alignment {
-  return alignment !== null && alignment.characters.length > 0;
 }

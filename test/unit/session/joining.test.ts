@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { concatBytes } from "../../../src/audio/bytes.ts";
 import { OggOpusWriter } from "../../../src/audio/ogg.ts";
+import type { Timing } from "../../../src/protocol/vocabulary.ts";
 import { TICKS_PER_MS } from "../../../src/session/playhead.ts";
 import { restOf } from "../../../src/session/rest-text.ts";
 import { Seam } from "../../../src/session/seam.ts";
@@ -86,7 +87,7 @@ describe("WholeWords", () => {
     endTicks: ms(endMs),
   });
   const anywhere = { before: (end: number) => end, leftOfWord: () => 1 };
-  function words(timing: "exact" | "scaled" = "exact"): WholeWords {
+  function words(timing: Timing = "exact"): WholeWords {
     const whole = new WholeWords();
     whole.note(word(0, 3, 0, 100), "exact");
     whole.note(word(4, 7, 120, 200), timing);
@@ -108,15 +109,19 @@ describe("WholeWords", () => {
     expect(words().endOf({ ...response, receivedTicks: ms(50) })).toEqual({ spokenEnd: null, ticks: null });
   });
 
-  it("end before one that is not exactly timed, or where no end may be", () => {
+  it("end with one whose times were mended, as with one that is exactly timed", () => {
+    expect(words("scaled").endOf(response)).toEqual({ spokenEnd: 7, ticks: ms(200) });
+  });
+
+  it("end before one whose times are a guess, or where no end may be", () => {
     const before = { spokenEnd: 3, ticks: ms(100) };
-    expect(words("scaled").endOf(response)).toEqual(before);
+    expect(words("estimated").endOf(response)).toEqual(before);
     expect(
       words().endOf({ ...response, places: { ...anywhere, before: (end) => (end === 7 ? 6 : end) } }),
     ).toEqual(before);
     // A part of it was pushed: it is said anew. All of it: that would be said twice.
-    expect(words("scaled").endOf({ ...response, edgeTicks: ms(199) })).toEqual(before);
-    expect(words("scaled").endOf({ ...response, edgeTicks: ms(200) })).toBeNull();
+    expect(words("estimated").endOf({ ...response, edgeTicks: ms(199) })).toEqual(before);
+    expect(words("estimated").endOf({ ...response, edgeTicks: ms(200) })).toBeNull();
   });
 
   it("have no known end where more was pushed than is timed", () => {
@@ -144,7 +149,7 @@ describe("WholeWords", () => {
 
   it("that were heard are let go of, and never taken for not said", () => {
     const whole = new WholeWords();
-    for (let at = 0; at < 200; at += 1) whole.note(word(at, at + 1, at * 10, at * 10 + 10), "scaled");
+    for (let at = 0; at < 200; at += 1) whole.note(word(at, at + 1, at * 10, at * 10 + 10), "estimated");
     whole.forgetBefore(ms(2500));
     const late = {
       edgeTicks: ms(1995),

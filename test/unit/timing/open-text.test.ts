@@ -176,3 +176,69 @@ describe("SegmentTiming.estimateUpTo", () => {
     }
   });
 });
+
+describe("SegmentTiming.markedPauses", () => {
+  const PROSE = [
+    "The quick brown fox jumps over the lazy dog. Then it sleeps, and nobody dares to wake it. When the sun goes down, the farmer walks home.",
+    "Your order has been shipped and will arrive on Tuesday. Is there anything else that I can help you with? Please hold the line while I look that up.",
+    "I found two flights: one leaves at nine, the other at noon. Which of them would you like? The first one is cheaper, although it takes longer.",
+    "We are sorry for the delay. Our team is working on it, and we hope to have good news soon. In the meantime, have a look at our help pages.",
+  ];
+
+  /** What comes of a speech up to a moment, guessed on the way where it comes faster than it is played, and is over there. */
+  function brokenOff({ text, chunks }: Speech, seconds: number, isPlayed: boolean): SegmentTiming {
+    const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
+    const timing = new SegmentTiming({ text, textStart: 0 });
+    let [bytes, playedSeconds] = [0, 0];
+    for (const { audio } of chunks) {
+      const left = Math.round((seconds * BYTES_PER_SECOND) / 2) * 2 - bytes;
+      const part = audio.subarray(0, Math.max(0, left));
+      bytes += part.length;
+      const audioSeconds = bytes / BYTES_PER_SECOND;
+      timing.push(null, null, { audioSeconds, pauses: pauses.push(part), sound: sound.push(part) });
+      for (; isPlayed && audioSeconds - playedSeconds > 4; playedSeconds += 0.1)
+        if (timing.timedToSeconds < playedSeconds + 0.25)
+          timing.estimateUpTo({ neededSeconds: playedSeconds + 1 });
+    }
+    return timing;
+  }
+
+  it.each([
+    ["nothing was told yet", false],
+    ["it was guessed on the way", true],
+  ])("are those of their marks, wherever it breaks off: %s", (_, isPlayed) => {
+    let [sure, known] = [0, 0];
+    for (const [seed, text] of PROSE.entries()) {
+      const speech = say(text, "en", seed);
+      for (let seconds = 1.5; seconds < 9; seconds += 0.75) {
+        const timing = brokenOff(speech, seconds, isPlayed);
+        const pauses = timing.markedPauses();
+        for (const { end, endSeconds, sureness } of pauses) {
+          // What follows may be a quotation mark.
+          const trueSeconds = speech.starts.get(end) ?? Number.NaN;
+          known += 1;
+          if (sureness() < 2) continue;
+          sure += 1;
+          expect(Math.abs(endSeconds - trueSeconds)).toBeLessThan(0.06);
+        }
+        const last = pauses.at(-1);
+        if (last === undefined) continue;
+        // The text before it is told up to it, once.
+        const toldTo = timing.timedToSeconds;
+        const told = timing.estimateTo(last);
+        expect(told?.end ?? last.end).toBe(last.end);
+        expect(told === null ? toldTo : (told.endSeconds.at(-1) ?? 0)).toBeCloseTo(last.endSeconds, 3);
+        expect(timing.estimateTo(last)).toBeNull();
+      }
+    }
+    expect(known).toBeGreaterThan(40);
+    expect(sure).toBeGreaterThan(0.9 * known);
+  });
+
+  it("are not sure where the marks are not where the voice pauses", () => {
+    const { chunks, starts } = say(PROSE[0] ?? "", "en", 1);
+    const text = (PROSE[0] ?? "").replaceAll(/[.,]/g, "").replace("fox", "fox.").replace("wake", "wake,");
+    const timing = brokenOff({ text, chunks, starts }, 6, false);
+    for (const pause of timing.markedPauses()) expect(pause.sureness()).toBeLessThan(4);
+  });
+});

@@ -74,6 +74,9 @@ describe("SegmentTiming with a sound alignment", () => {
     const words = runOf("Hi you", [alignmentOf(["Hi", " ", "you"])], 0.3);
     expect(joined(words)).toBe("H0.00 i0.05  0.10 y0.20 o0.23 u0.27");
     expect(labels(words)[0]).toBe("scaled");
+    // Where the first of them ends nobody has said.
+    const both = runOf("Hi you", [alignmentOf(["Hi you"])], 0.1);
+    expect(labels(both)[0]).toBe("estimated");
   });
 
   it("holds characters back until their audio has come, where it is told how much there is", () => {

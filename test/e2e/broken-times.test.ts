@@ -1,0 +1,103 @@
+/**
+ * The embedded service breaks off where its times are missing or at a wrong pace: what is kept of its speech ends in the audio
+ * itself where the text ends that is told for it, and the rest of the text is asked for. So all of it is heard once.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { TruthProxy } from "../../bench/kit/truth-proxy.ts";
+import type { Word } from "../../src/protocol/events.ts";
+import { type RunningService, startService } from "../../src/service/service.ts";
+import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
+
+const TEXT =
+  "The quick brown fox jumps over the lazy dog. Then it sleeps, and nobody dares to wake it. When the sun goes down, the farmer walks home.";
+const QUERY = "?format=ulaw_8000&events=words";
+const BYTES_PER_MS = 8;
+/** A stretch of what is heard that is looked for in what the service said; before it, sound rises. */
+const NEEDLE_FROM_MS = 40;
+const NEEDLE_MS = 100;
+/** What paces that are mended are off, with the end of the speech that falls to nothing. */
+const MAX_ERROR_MS = 20;
+
+let service: RunningService;
+let proxy: TruthProxy;
+let gateway: TestGateway;
+/** Of the next request alone. */
+let fault = "";
+
+beforeAll(async () => {
+  service = await startService({ host: "127.0.0.1", port: 0 });
+  proxy = await TruthProxy.start(service.url, () => {
+    const once = fault;
+    fault = "";
+    return once;
+  });
+  gateway = await gatewayAt(`http://127.0.0.1:${proxy.port}`, { voice: "" });
+});
+
+afterAll(async () => {
+  await gateway?.close();
+  await proxy?.[Symbol.asyncDispose]();
+  await service?.close();
+});
+
+/** Begins to say the text, with faults in its first request. */
+async function speakWith(faults: string, seed: number): Promise<TestClient> {
+  fault = faults;
+  const client = await TestClient.connect(gateway, `/live/broken-${seed}${QUERY}`);
+  client.send({ type: "speak", text: TEXT, language_code: "en", seed });
+  await client.next("utterance.started");
+  return client;
+}
+
+/** Up to where what is heard is what the service said in a response, ms of that. */
+function keptMs(heard: Buffer, said: Buffer): number {
+  const from = NEEDLE_FROM_MS * BYTES_PER_MS;
+  const at = said.indexOf(heard.subarray(from, from + NEEDLE_MS * BYTES_PER_MS));
+  expect(at).toBeGreaterThanOrEqual(0);
+  let length = 0;
+  while (at + length < said.length && heard[from + length] === said[at + length]) length += 1;
+  return (at + length) / BYTES_PER_MS;
+}
+
+/** As a client keeps them: what was told of the text that is said anew is void. */
+function wordsOf(client: TestClient, spokenEnd: number): readonly Word[] {
+  const cut = client.events.findIndex((event) => event.type === "warning");
+  return client.events.flatMap((event, index) =>
+    event.type === "words" ? event.words.filter((word) => index > cut || word.start < spokenEnd) : [],
+  );
+}
+
+describe.each([
+  ["missing", "alignment_missing", 100],
+  ["at a wrong pace", "alignment_scaled factor=1.1", 200],
+])("a service that breaks off where its times are %s", (_, kind, firstSeed) => {
+  it("is heard whole, and nothing of it twice", { timeout: 60_000 }, async () => {
+    const clients: TestClient[] = [];
+    for (const bytes of [60_000, 72_000, 84_000]) {
+      clients.push(await speakWith(`${kind}; truncated after_bytes=${bytes}`, firstSeed + clients.length));
+    }
+    for (const [index, client] of clients.entries()) {
+      await client.until(() => client.eventsOf("utterance.done").length > 0, 30_000);
+      expect(client.eventsOf("utterance.done")).toMatchObject([
+        { outcome: "done", characters_spoken: TEXT.length },
+      ]);
+      const [warning] = client.eventsOf("warning");
+      expect(warning).toMatchObject({ code: "speech_taken_up" });
+      const start = warning?.start ?? 0;
+      expect(TEXT.slice(0, start)).toMatch(/\w$/);
+      expect(TEXT.slice(start)).toMatch(/^\W/);
+      const [said] = proxy.take(firstSeed + index);
+      expect(said?.text).toBe(TEXT);
+      const kept = keptMs(client.audio, said?.audio ?? Buffer.alloc(0));
+      const before = said?.characters.findLast(({ offset }) => offset < start);
+      const behind = said?.characters.find(({ offset }) => offset > start && /\w/.test(TEXT[offset] ?? ""));
+      expect(kept).toBeGreaterThan((before?.endMs ?? Number.NaN) - MAX_ERROR_MS);
+      expect(kept).toBeLessThan((behind?.startMs ?? Number.POSITIVE_INFINITY) + MAX_ERROR_MS);
+      const words = wordsOf(client, start);
+      expect(words.map(({ text }) => text)).toEqual(TEXT.match(/\w+/g));
+      const times = words.flatMap((word) => [word.start_ms, word.end_ms]);
+      expect(times).toEqual([...times].sort((a, b) => a - b));
+      await client[Symbol.asyncDispose]();
+    }
+  });
+});
