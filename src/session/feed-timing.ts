@@ -7,6 +7,7 @@ import { type SoundFrames, SoundMeter } from "../audio/sound-meter.ts";
 import { WordScanner } from "../text/words.ts";
 import { ClientTimes } from "../timing/client-times.ts";
 import { type MarkedPause, movedBy, type Needed } from "../timing/open-text.ts";
+import { hasDoubtfulStop } from "../timing/pause-marks.ts";
 import { SegmentTiming } from "../timing/segment-timing.ts";
 import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../timing/timed.ts";
@@ -103,8 +104,12 @@ export class FeedTiming {
     this.#tell(timed, { isLast: false });
   }
 
-  /** Pauses of a response that broke off, as `SegmentTiming.markedPauses` has them: offsets in the spoken text. */
+  /**
+   * Pauses of a response that broke off, as `SegmentTiming.markedPauses` has them: offsets in the spoken text. None where it
+   * depends on the voice which stops have one.
+   */
   markedPauses(): readonly MarkedPause[] {
+    if (hasDoubtfulStop(this.#run.segment.text)) return [];
     return this.#timing.markedPauses().map((pause) => movedBy(this.#run.segment.start, pause));
   }
 

@@ -15,13 +15,26 @@ export interface Mark {
 /** A mark that is followed by space, with the space; wide marks need none. Of a long run only so much is one: linear time. */
 const MARKS =
   /[\p{Terminal_Punctuation}…–—]\p{P}{0,32}(?:\s+|$)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]+\s*|\s[-–—]\s+|\n+/gu;
+const SMALL = /^\p{Ll}/u;
 const STOP = /[\p{Sentence_Terminal}…\n]/u;
 
 /** Rising, and no more than can be matched. */
 export function marksOf(text: string): Mark[] {
-  return [...text.matchAll(MARKS)]
-    .slice(0, MAX_MARKS)
-    .map(({ index, 0: mark }) => ({ start: index, end: index + mark.length, isStop: STOP.test(mark) }));
+  return [...text.matchAll(MARKS)].slice(0, MAX_MARKS).map(({ index, 0: mark }) => {
+    const end = index + mark.length;
+    return { start: index, end, isStop: STOP.test(mark) && !isDoubtful(mark, text, end) };
+  });
+}
+
+/** Whether the text has stops that may be none. */
+export function hasDoubtfulStop(text: string): boolean {
+  const marks = [...text.matchAll(MARKS)];
+  return marks.some(({ index, 0: mark }) => STOP.test(mark) && isDoubtful(mark, text, index + mark.length));
+}
+
+/** A stop before a small letter may be an abbreviation's: some voices pause there, others don't. */
+function isDoubtful(stop: string, text: string, end: number): boolean {
+  return !stop.includes("\n") && SMALL.test(text.slice(end, end + 2));
 }
 
 /** Weight of the letters of a text before each offset: marks take their time in pauses. */
