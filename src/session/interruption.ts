@@ -38,6 +38,8 @@ export interface InterruptReceipt {
 
 interface Told {
   readonly edgeTicks: number;
+  /** Where the first one begins that has begun; 0 where none has. */
+  readonly startTicks: number;
   readonly nextTicks: number | null;
   readonly isResumable: boolean;
   /** Of its segment that was being pushed. */
@@ -75,6 +77,7 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
   const receipts = targets.map((target) =>
     tellCut(target, cut, {
       edgeTicks,
+      startTicks: startTicks ?? 0,
       nextTicks,
       coming: coming.get(target) ?? null,
       isResumable: isResumable && target === keptOne,
@@ -101,8 +104,10 @@ function withdrawFuture(utterances: readonly Utterance[], cut: Interruption): vo
 function tellCut(utterance: Utterance, cut: Interruption, told: Told): InterruptReceipt {
   const { place } = cut.heard;
   const { startTicks } = utterance;
-  // Never behind the frames: what is told there would wait for audio that is not to come.
-  const atTicks = Math.min(Math.max(place.ticks, startTicks ?? 0), told.nextTicks ?? told.edgeTicks);
+  // Never behind the frames: what is told there would wait for audio that is not to come. Nor before what else is cut, or
+  // that would be told with it, ahead of frames that are still with an encoder.
+  const fromTicks = Math.max(place.ticks, startTicks ?? told.startTicks);
+  const atTicks = Math.min(fromTicks, told.nextTicks ?? told.edgeTicks);
   const facts = cutOf(utterance, told.coming);
   const edgeTicks = utterance.endTicks ?? told.edgeTicks;
   const heardAt = (heard: HeardPlace): Receipt =>

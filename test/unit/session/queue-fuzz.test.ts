@@ -35,6 +35,15 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("cancel"), of: fc.option(id) }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("wait"), ms: fc.integer({ min: 0, max: 700 }) }) },
 );
+/** The one that has not begun was told as cut before the one that has, with all that stands before it. */
+const CUT_OF_QUEUED: Step[] = [
+  { do: "speak", words: 4 },
+  { do: "wait", ms: 601 },
+  { do: "speak", words: 1 },
+  { do: "stall", ms: 82 },
+  { do: "speak", words: 1 },
+  { do: "keep", of: null, ms: 67 },
+];
 const steps = fc.array(step, { maxLength: 30 }) as fc.Arbitrary<Step[]>;
 
 type Step = { do: string; words?: number; of?: number | null; ms?: number };
@@ -87,7 +96,7 @@ describe("any mix of commands", () => {
           check(opus.sink, { frameMs, texts, isStrict, format: "pcm_24000" });
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 300, examples: [[CUT_OF_QUEUED, [0, 0, 20], 5, 4]] },
     );
   });
 });
