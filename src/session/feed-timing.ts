@@ -7,7 +7,7 @@ import { type SoundFrames, SoundMeter } from "../audio/sound-meter.ts";
 import { WordScanner } from "../text/words.ts";
 import { ClientTimes } from "../timing/client-times.ts";
 import { type MarkedPause, movedBy, type Needed } from "../timing/open-text.ts";
-import { hasDoubtfulStop } from "../timing/pause-marks.ts";
+import { marksOf } from "../timing/pause-marks.ts";
 import { SegmentTiming } from "../timing/segment-timing.ts";
 import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../timing/timed.ts";
@@ -109,7 +109,7 @@ export class FeedTiming {
    * depends on the voice which stops have one.
    */
   markedPauses(): readonly MarkedPause[] {
-    if (hasDoubtfulStop(this.#run.segment.text)) return [];
+    if (marksOf(this.#run.segment.text).some(({ isDoubtful }) => isDoubtful)) return [];
     return this.#timing.markedPauses().map((pause) => movedBy(this.#run.segment.start, pause));
   }
 

@@ -71,7 +71,7 @@ export class WholeWords {
   /**
    * Up to where all is whole and its times are no guesses, so that what follows can be said anew and nothing is said twice;
    * null where more was pushed than that and not only a part of the word that follows. Times that were mended are as good as
-   * the upstream's own, but for what a sound takes to rise.
+   * the upstream's own.
    */
   endOf(response: Response): WholeEnd | null {
     const { places, edgeTicks, soundTicks, timedTicks, saidTo } = response;

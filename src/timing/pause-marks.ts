@@ -10,6 +10,8 @@ export interface Mark {
   readonly end: number;
   /** Of a sentence's end, not of a clause's. */
   readonly isStop: boolean;
+  /** A stop before a small letter may be an abbreviation's: some voices pause there, others don't. It counts as a clause's. */
+  readonly isDoubtful: boolean;
 }
 
 /** A mark that is followed by space, with the space; wide marks need none. Of a long run only so much is one: linear time. */
@@ -22,19 +24,10 @@ const STOP = /[\p{Sentence_Terminal}…\n]/u;
 export function marksOf(text: string): Mark[] {
   return [...text.matchAll(MARKS)].slice(0, MAX_MARKS).map(({ index, 0: mark }) => {
     const end = index + mark.length;
-    return { start: index, end, isStop: STOP.test(mark) && !isDoubtful(mark, text, end) };
+    const isEnd = STOP.test(mark);
+    const isDoubtful = isEnd && !mark.includes("\n") && SMALL.test(text.slice(end, end + 2));
+    return { start: index, end, isStop: isEnd && !isDoubtful, isDoubtful };
   });
-}
-
-/** Whether the text has stops that may be none. */
-export function hasDoubtfulStop(text: string): boolean {
-  const marks = [...text.matchAll(MARKS)];
-  return marks.some(({ index, 0: mark }) => STOP.test(mark) && isDoubtful(mark, text, index + mark.length));
-}
-
-/** A stop before a small letter may be an abbreviation's: some voices pause there, others don't. */
-function isDoubtful(stop: string, text: string, end: number): boolean {
-  return !stop.includes("\n") && SMALL.test(text.slice(end, end + 2));
 }
 
 /** Weight of the letters of a text before each offset: marks take their time in pauses. */
