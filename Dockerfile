@@ -15,6 +15,7 @@ COPY --from=build /app/dist ./dist
 COPY package.json LICENSE NOTICE ./
 USER node
 EXPOSE 8080
+# /metrics are on an operations port inside the container. To scrape from outside: VOICEWIRE_OPS_HOST=0.0.0.0, VOICEWIRE_OPS_PORT=9090.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:'+(process.env.VOICEWIRE_PORT||8080)+'/healthz').then(r=>process.exit(r.ok?0:1),()=>process.exit(1))"]
 # One thread that collects garbage beside the event loop, as in dist/main.js.

@@ -1,6 +1,6 @@
 /** R3: a tenth of the listeners stops reading: what the others notice, and what the server holds for those that stopped. */
 import { type Bench, measureWindow, runBench, speakMessage, speechText } from "./kit/bench.ts";
-import type { GridSummary, LoadCommands } from "./kit/commands.ts";
+import type { GatewayCommands, GridSummary, LoadCommands } from "./kit/commands.ts";
 import type { Fixture } from "./kit/fixture.ts";
 import { megabytes } from "./kit/memory.ts";
 import { wait } from "./kit/monotonic.ts";
@@ -102,10 +102,10 @@ async function measure(
   const before = await gateway.memory();
   await wait(size.fillSeconds * 900);
   await load.ask("anchor", { group: "healthy" });
-  const sentBefore = await sentFrames(gateway.port);
+  const sentBefore = await sentFrames(gateway);
   const { seconds } = size;
   const window = await measureWindow({ serverPid: gateway.pid, load, group: "healthy", seconds });
-  const sent = (await sentFrames(gateway.port)) - sentBefore;
+  const sent = (await sentFrames(gateway)) - sentBefore;
   const lateness = await load.ask("lateness", { group: "healthy" });
   const grid = await load.ask("grid", { group: "healthy" });
   const troubled = await load.ask("counters", { group: "troubled" });
@@ -151,8 +151,8 @@ async function openAll(load: Fixture<LoadCommands>, port: number, form: Form): P
     throw new Error(`Listeners can't connect: ${troubled.failed + healthy.failed} failed, expected none`);
 }
 
-async function sentFrames(port: number): Promise<number> {
-  const response = await fetch(`http://127.0.0.1:${port}/metrics`);
+async function sentFrames(gateway: Fixture<GatewayCommands>): Promise<number> {
+  const response = await fetch(`${await gateway.ask("opsUrl", undefined)}/metrics`);
   const value = /^voicewire_frames_sent_total (\d+)/m.exec(await response.text())?.[1];
   if (value === undefined) throw new Error("Metrics have no voicewire_frames_sent_total: expected a number");
   return Number(value);

@@ -17,6 +17,12 @@ export const SETTINGS = [
   ...SPEECH,
 ] as const satisfies readonly Setting[];
 
-type ValueOf<S> = S extends { kind: "integer" } ? number : S extends { kind: "boolean" } ? boolean : string;
+type ValueOf<S> = S extends { kind: "integer" }
+  ? number
+  : S extends { kind: "optionalPort" }
+    ? number | "off"
+    : S extends { kind: "boolean" }
+      ? boolean
+      : string;
 /** The resolved settings: one property a row. */
 export type Config = { readonly [S in (typeof SETTINGS)[number] as S["key"]]: ValueOf<S> };

@@ -30,6 +30,12 @@ export const ERRORS = {
   invalid_text: row("The text has lone surrogates or control characters", 4400, 400, false),
   unknown_format: row("The audio format is not one that listeners can ask for", 4400, 400, false),
   unknown_event: row("An event name in events= is not known", 4400, 400, false),
+  invalid_path: row(
+    "The path has dot segments, empty segments, encoded slashes, control characters or broken percent encoding",
+    4400,
+    400,
+    false,
+  ),
   not_found: row("There is nothing at this path", 4404, 404, false),
   unknown_session: row("No session has this id", 4404, 404, true),
   unknown_utterance: row("No queued or speaking utterance has this id", 4404, 404, false),
@@ -60,6 +66,7 @@ export const ERRORS = {
   queue_full: row("The session's queue of utterances is full", 4429, 429, true),
   session_limit: row("The gateway holds as many sessions as it may", 4429, 503, true),
   listener_limit: row("The session holds as many listeners as it may", 4429, 503, true),
+  upload_limit: row("The client's address has as many uploads under way as it may", 4429, 429, true),
   too_many_refusals: row(
     "The connection goes on sending what is refused: more than 5000 messages in a second",
     4429,

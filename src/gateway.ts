@@ -5,6 +5,10 @@ import { Calls } from "./calls/calls.ts";
 import type { Config } from "./config.ts";
 import { type AudioSocketServer, startAudioSocket } from "./edge/audiosocket.ts";
 import { inboxBytes } from "./edge/inbox.ts";
+import type { Listener } from "./edge/listen.ts";
+import { startOperations, type UpstreamState } from "./edge/operations.ts";
+import { PassedPaths } from "./edge/proxy-paths.ts";
+import { readPeerList } from "./edge/rtp-networks.ts";
 import { RtpPorts, readPortRange } from "./edge/rtp-routes.ts";
 import { startEdge } from "./edge/server.ts";
 import { Turns } from "./edge/turns.ts";
@@ -22,7 +26,7 @@ import { createUpstream, type UpstreamClient } from "./upstream/client.ts";
 import { PhraseCache } from "./upstream/phrase-cache.ts";
 import { VERSION } from "./version.ts";
 
-/** How the gateway names itself in `hello` and /healthz. */
+/** How the gateway names itself in `hello`, and in /healthz of the operations port. */
 const SERVER = `voicewire/${VERSION}`;
 /** Longest lead a client may ask for, ms. */
 const MAX_LEAD_MS = 10_000;
@@ -32,6 +36,10 @@ export interface GatewayOptions {
   /** Base URL of the speech service, resolved from the settings; several in order of preference. */
   readonly upstreamBaseUrl: string | readonly string[];
   readonly upstreamKey: string;
+  /** Clients may ask the upstream to fail, by `x-voicewire-fault`: for the embedded service. Default false. */
+  readonly passesFaults?: boolean;
+  /** The embedded speech service, where that is the upstream. */
+  readonly service?: { readonly hangs: number } | undefined;
   readonly log: Logger;
   /** Folder of the built page; the one beside the compiled code where not given. */
   readonly pageFolder?: string;
@@ -41,6 +49,8 @@ export interface GatewayOptions {
 export interface Gateway {
   readonly port: number;
   readonly url: string;
+  /** Of the operations port; null where there is none. */
+  readonly opsUrl: string | null;
   readonly counters: Counters;
   /** Takes nothing new, waits for speech to end (at most `drainMs`), then closes. */
   drain(): Promise<void>;
@@ -54,6 +64,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const clock = options.clock ?? systemClock;
   const counters = createCounters();
   const rtpPortRange = readPortRange(config.rtpPorts);
+  const rtpPeers = readPeerList(config.rtpPeers);
+  const passedPaths = new PassedPaths(config.proxyPaths);
   const pacer = new Pacer(clock);
   const turns = new Turns({ clock, counters, between: () => pacer.catchUp() });
   const blocks = new BlockPool();
@@ -115,9 +127,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     host,
     maxMessageBytes,
     rtpPorts: rtpPortRange,
+    peers: rtpPeers,
+    allowsListenOnly: config.rtpListenOnly,
   });
   let audioSocket: AudioSocketServer | null = null;
+  let operations: Listener | null = null;
   const closeParts = async (): Promise<void> => {
+    operations?.close();
     rtpPorts.close();
     audioSocket?.close();
     pacer.close();
@@ -150,22 +166,41 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     turns,
     maxInboxBytes: tuning.limits.inbox_bytes,
     pageFolder: options.pageFolder ?? fileURLToPath(new URL("./page", import.meta.url)),
+    passesFaults: options.passesFaults ?? false,
+    passedPaths,
     forward: (request, handlers) => upstream.forward(request, handlers),
-    server: SERVER,
-    metrics: createExposition(counters, {
-      sessions: () => sessions.count,
-      inboxBytes: () => turns.waitingBytes,
-      waitingAudioBytes: () => blocks.lentBytes,
-      recentAudioBytes: () => sessions.recentAudioBytes,
-      upstreamOpen: () => upstream.stats().open,
-      upstreamQueued: () => upstream.stats().queued,
-      upstreamRegions: () => upstream.regions(),
-      phrases: () => phrases?.stats() ?? null,
-    }),
+    maxUploadsPerClient: config.maxUploadsPerClient,
   }).catch(async (thrown: unknown) => {
     await closeParts();
     throw thrown;
   });
+  const failed = async (thrown: unknown): Promise<never> => {
+    edge.stopListening();
+    edge.close();
+    await closeParts();
+    throw thrown;
+  };
+  if (config.opsPort !== "off") {
+    operations = await startOperations({
+      host: config.opsHost,
+      port: config.opsPort,
+      sessions,
+      server: SERVER,
+      metrics: createExposition(counters, {
+        sessions: () => sessions.count,
+        inboxBytes: () => turns.waitingBytes,
+        waitingAudioBytes: () => blocks.lentBytes,
+        recentAudioBytes: () => sessions.recentAudioBytes,
+        upstreamOpen: () => upstream.stats().open,
+        upstreamQueued: () => upstream.stats().queued,
+        upstreamRegions: () => upstream.regions(),
+        phrases: () => phrases?.stats() ?? null,
+        serviceHangs: () => options.service?.hangs ?? null,
+      }),
+      upstream: () => upstreamState(upstream),
+      callStats: calls.stats,
+    }).catch(failed);
+  }
   if (config.audiosocketPort > 0) {
     audioSocket = await startAudioSocket({
       calls,
@@ -174,12 +209,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       log,
       host,
       port: config.audiosocketPort,
-    }).catch(async (thrown: unknown) => {
-      edge.stopListening();
-      edge.close();
-      await closeParts();
-      throw thrown;
-    });
+    }).catch(failed);
   }
   // The first request should not pay for the connection; a service that is not up yet is no reason to stop.
   Promise.all([upstream.warm(), voice()]).catch((thrown: unknown) => {
@@ -199,7 +229,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
   return {
     port: edge.port,
-    url: `http://${config.host === "0.0.0.0" ? "127.0.0.1" : config.host}:${edge.port}`,
+    url: urlOf({ host, port: edge.port }),
+    opsUrl: operations === null ? null : urlOf({ host: config.opsHost, port: operations.port }),
     counters,
     drain: async () => {
       edge.stopListening();
@@ -209,6 +240,18 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     },
     close,
   };
+}
+
+/** "Every interface" is no address to go to. */
+function urlOf({ host, port }: { readonly host: string; readonly port: number }): string {
+  const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+}
+
+function upstreamState(upstream: UpstreamClient): UpstreamState {
+  const { open, queued } = upstream.stats();
+  const regions = upstream.regions().map(({ name, isHealthy }) => ({ name, healthy: isHealthy }));
+  return { open, queued, regions };
 }
 
 function tuningOf(config: Config): SessionTuning {

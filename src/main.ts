@@ -83,6 +83,10 @@ function parent(send: (message: unknown) => unknown): Parent {
     send: (message) => {
       if (process.connected) send(message);
     },
+    // Node keeps what has come until somebody listens.
+    onMessage: (listener) => {
+      process.on("message", listener);
+    },
     onGone: (listener) => {
       // The event does not come again for a parent that died while our modules were loading.
       if (process.connected) process.once("disconnect", listener);

@@ -1,9 +1,9 @@
 /** What every bench starts with: its options, the processes it needs, and the rows that it reports to the runner. */
 import { readFileSync } from "node:fs";
 import type {
+  GatewayCommands,
   GatewayOptions,
   LoadCommands,
-  NoCommands,
   UpstreamCommands,
   UpstreamOptions,
 } from "./commands.ts";
@@ -94,15 +94,15 @@ export class Bench {
     return this.start<LoadCommands>("load", {});
   }
 
-  startGateway(contestant: Contestant, upstreamPort: number): Promise<Fixture<NoCommands>> {
+  startGateway(contestant: Contestant, upstreamPort: number): Promise<Fixture<GatewayCommands>> {
     const { againstUrl, distUrl } = this.options;
     const options: GatewayOptions = {
       upstreamUrl: `http://127.0.0.1:${upstreamPort}`,
       distUrl: contestant === "against" ? (againstUrl ?? distUrl) : distUrl,
     };
     return contestant === "baseline"
-      ? this.start<NoCommands>("baseline", options)
-      : this.start<NoCommands>("gateway", options, nodeFlagsOf(options.distUrl));
+      ? this.start<GatewayCommands>("baseline", options)
+      : this.start<GatewayCommands>("gateway", options, nodeFlagsOf(options.distUrl));
   }
 
   /** Runs `measure` with a CPU profile of the fixture if profiles were asked for. */

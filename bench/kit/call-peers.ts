@@ -6,6 +6,8 @@ import { monotonicMs } from "./monotonic.ts";
 
 const BYTES_PER_FRAME = 160;
 const SAMPLES_PER_MS = 8;
+/** A phone that sends nothing for 30 s loses its call. */
+const KEEP_ALIVE_MS = 10_000;
 /** How a message of audio begins on the wire. */
 const MEDIA = '{"event":"media"';
 
@@ -178,6 +180,7 @@ export class RtpEar {
   /** Interarrival jitter as RFC 3550 section 6.4.1 counts it, ms. */
   jitterMs = 0;
   readonly #socket: Socket;
+  #signOfLife: NodeJS.Timeout | null = null;
   #last: { readonly atMs: number; readonly sequence: number; readonly timestamp: number } | null = null;
 
   private constructor(socket: Socket) {
@@ -193,6 +196,8 @@ export class RtpEar {
     const body = JSON.stringify({ session, remote });
     const answer = await fetch(`http://127.0.0.1:${port}/carrier/rtp`, { method: "POST", body });
     if (answer.status !== 201) throw new Error(`RTP port was refused with ${answer.status}, expected 201`);
+    const taken = (await answer.json()) as { readonly port: number };
+    ear.#keepAlive(taken.port);
     return ear;
   }
 
@@ -206,7 +211,18 @@ export class RtpEar {
   }
 
   close(): void {
+    if (this.#signOfLife !== null) clearInterval(this.#signOfLife);
     this.#socket.close();
+  }
+
+  /** Who never sends is sent to for 5 s and no longer. */
+  #keepAlive(port: number): void {
+    // PCMU without a payload.
+    const packet = Buffer.alloc(12);
+    packet.writeUInt8(0x80);
+    const send = (): void => this.#socket.send(packet, port, "127.0.0.1");
+    send();
+    this.#signOfLife = setInterval(send, KEEP_ALIVE_MS);
   }
 
   #take(packet: Buffer): void {

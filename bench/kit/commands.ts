@@ -45,6 +45,11 @@ export interface GatewayOptions {
   readonly distUrl: string;
 }
 
+export interface GatewayCommands {
+  /** Where its /metrics are. The baseline has none. */
+  opsUrl(): string | null;
+}
+
 /** The fan-out without a gateway around it. */
 export interface FanoutOptions {
   readonly framesPerBatch: number;

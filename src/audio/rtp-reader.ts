@@ -13,12 +13,18 @@ export interface RtpPacket {
 const HEADER_BYTES = 12;
 const VERSION = 2;
 
-/** null: not RTP, or cut short. */
+/** Payload types that are RTCP on the port of RTP: its packet types 200-204 without their highest bit (RFC 5761 section 4). */
+const RTCP_FIRST = 72;
+const RTCP_LAST = 76;
+
+/** null: not RTP (RTCP is none), or cut short. */
 export function parseRtp(packet: Uint8Array): RtpPacket | null {
   if (packet.length < HEADER_BYTES) return null;
   const view = new DataView(packet.buffer, packet.byteOffset, packet.byteLength);
   const first = view.getUint8(0);
   if (first >> 6 !== VERSION) return null;
+  const payloadType = view.getUint8(1) & 0x7f;
+  if (payloadType >= RTCP_FIRST && payloadType <= RTCP_LAST) return null;
   let start = HEADER_BYTES + (first & 0x0f) * 4;
   if ((first & 0x10) !== 0) {
     if (start + 4 > packet.length) return null;
@@ -28,7 +34,7 @@ export function parseRtp(packet: Uint8Array): RtpPacket | null {
   const end = packet.length - padding;
   if (start > end || ((first & 0x20) !== 0 && padding === 0)) return null;
   return {
-    payloadType: view.getUint8(1) & 0x7f,
+    payloadType,
     hasMarker: (view.getUint8(1) & 0x80) !== 0,
     sequence: view.getUint16(2),
     timestamp: view.getUint32(4),

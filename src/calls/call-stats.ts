@@ -20,6 +20,8 @@ export interface CarrierCounts {
   refused: number;
   /** Frames of the caller's voice that a speaker was too slow for. */
   callerDropped: number;
+  /** RTP packets from other addresses than the peer's. */
+  strangers: number;
 }
 
 const METRICS: readonly {
@@ -49,6 +51,11 @@ const METRICS: readonly {
     "Frames of callers' voices that speakers were too slow for",
     (counts) => counts.callerDropped,
   ),
+  counter(
+    "call_strangers_total",
+    "RTP packets dropped because they are not from the peer; once the peer is known the system drops most of them uncounted",
+    (counts) => counts.strangers,
+  ),
 ];
 
 function counter(name: string, help: string, read: (counts: CarrierCounts) => number) {
@@ -71,6 +78,7 @@ export class CallStats {
         odd: 0,
         refused: 0,
         callerDropped: 0,
+        strangers: 0,
       };
       this.#byCarrier.set(carrier, counts);
     }

@@ -122,8 +122,8 @@ export class Call implements DeskCall {
   }
 
   /** The socket is gone. Idempotent, as every end. */
-  closed(): void {
-    this.#finish({ closeCode: null, reason: "connection closed" });
+  closed(reason = "connection closed"): void {
+    this.#finish({ closeCode: null, reason });
   }
 
   hangUp(): void {

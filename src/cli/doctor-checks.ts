@@ -46,6 +46,7 @@ export const CHECKS: readonly Check[] = [
   { name: "voice", run: checkVoicePackage },
   { name: "page", run: checkPage },
   { name: "port", run: checkPort },
+  { name: "ops", run: checkOpsPort },
   { name: "upstream", run: checkUpstream },
 ];
 
@@ -75,7 +76,7 @@ export function describeSettings(settings: ResolvedSettings): CheckResult {
 async function checkServer({ config }: CheckContext): Promise<CheckResult> {
   const { startGateway } = await import("../gateway.ts");
   const gateway = await startGateway({
-    config: { ...config, host: "127.0.0.1", port: 0, logLevel: "silent" },
+    config: { ...config, host: "127.0.0.1", port: 0, opsHost: "127.0.0.1", opsPort: 0, logLevel: "silent" },
     // Nothing is said, so nothing is asked of it.
     upstreamBaseUrl: "http://127.0.0.1:9",
     upstreamKey: "",
@@ -131,6 +132,21 @@ async function checkPort({ config }: CheckContext): Promise<CheckResult> {
   return { status: "fail", detail, fix: portAdvice(failure) };
 }
 
+/** Where /metrics is. */
+async function checkOpsPort({ config }: CheckContext): Promise<CheckResult> {
+  const { opsHost: host, opsPort: port } = config;
+  if (port === "off") return { status: "ok", detail: "off: there are no metrics" };
+  if (port === 0) return { status: "ok", detail: `${host}:0: a free port, which serve prints at its start` };
+  const failure = await listenFailure({ host, port });
+  if (failure === undefined)
+    return { status: "ok", detail: `http://${host}:${port}/metrics, once serve runs` };
+  if (await isGateway(`http://127.0.0.1:${port}`)) {
+    return { status: "ok", detail: `${host}:${port}: a voicewire gateway runs there` };
+  }
+  const detail = `${host}:${port} can't be listened on (${failure})`;
+  return { status: "fail", detail, fix: portAdvice(failure, "ops-port") };
+}
+
 /** Asks every region for the voices: reachable, and with a key that is taken. The embedded service is started for that. */
 async function checkUpstream(context: CheckContext): Promise<CheckResult> {
   const { io, config } = context;
@@ -141,6 +157,7 @@ async function checkUpstream(context: CheckContext): Promise<CheckResult> {
       config: { ...config, logLevel: "silent" },
       log: silentLog,
       clock: io.clock,
+      env: io.env,
     });
     try {
       const { baseUrl, key } = upstream;

@@ -1,22 +1,25 @@
 /**
  * Runs the embedded speech service as a child process and keeps it running: it is GPL-3.0 and does heavy work, so it
- * has a process of its own. When it dies it is started again on the same port, so that its base URL stays valid.
+ * has a process of its own. When it dies it is started again on the same port, so that its base URL stays valid. When it
+ * hangs it is killed, and started again as if it had died.
  */
 import { fork } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { ERRORS, type ErrorCode, GatewayError } from "../errors.ts";
+import { GatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import { workerUrl } from "../kit/worker-url.ts";
-
-/** What the child tells its parent, once. */
-export type ServiceReport =
-  | { readonly type: "listening"; readonly url: string; readonly port: number }
-  | { readonly type: "failed"; readonly code: ErrorCode; readonly message: string };
+import { childEnvironment } from "./child-environment.ts";
+import { HangWatch } from "./hang-watch.ts";
+import type { Io } from "./io.ts";
+import { isReport, type ParentMessage, type ServiceReport } from "./service-messages.ts";
 
 /** The part of a child process that is used here; `end` is told once, whatever ended it. */
 export interface ServiceChild {
   readonly pid: number | undefined;
+  /** Does nothing once the child has ended. */
+  send(message: ParentMessage): void;
   onReport(listener: (report: ServiceReport) => void): void;
   onEnd(listener: (reason: string) => void): void;
   kill(signal: "SIGTERM" | "SIGKILL"): void;
@@ -24,9 +27,13 @@ export interface ServiceChild {
 
 export interface EmbeddedService {
   readonly url: string;
+  /** What it asks for in `xi-api-key`: made anew for each supervisor, and known to nobody else. */
+  readonly key: string;
   readonly pid: number | undefined;
   /** How often it was started again. */
   readonly restarts: number;
+  /** How often it was killed because it did not answer. */
+  readonly hangs: number;
   /** Ends the child and does not start it again; resolves when it has ended. Idempotent. */
   stop(): Promise<void>;
 }
@@ -34,12 +41,15 @@ export interface EmbeddedService {
 export interface EmbeddedOptions {
   readonly log: Logger;
   readonly clock: Clock;
+  /** The child gets it without its secrets. */
+  readonly env: Io["env"];
   /** Starts `voicewire service` with these arguments; the default forks this program. */
   readonly start?: (args: readonly string[]) => ServiceChild;
   /** More arguments for `voicewire service`. */
   readonly args?: readonly string[];
 }
 
+const KEY_BYTES = 32;
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
 /** A child that lived this long was healthy: the next restart is quick again. */
@@ -57,11 +67,14 @@ export async function startEmbeddedService(options: EmbeddedOptions): Promise<Em
 class Supervisor implements EmbeddedService {
   readonly #options: EmbeddedOptions;
   readonly #startChild: (args: readonly string[]) => ServiceChild;
+  readonly key = randomBytes(KEY_BYTES).toString("hex");
   #child: ServiceChild | undefined;
   #url = "";
   /** 0 until the first child has told which port it got. */
   #port = 0;
   #restarts = 0;
+  #hangs = 0;
+  #watch: HangWatch | undefined;
   #backoffMs = FIRST_BACKOFF_MS;
   #startedAtMs = 0;
   #restartTimer: Timer | undefined;
@@ -69,7 +82,7 @@ class Supervisor implements EmbeddedService {
 
   constructor(options: EmbeddedOptions) {
     this.#options = options;
-    this.#startChild = options.start ?? forkService;
+    this.#startChild = options.start ?? ((args) => forkService(args, childEnvironment(options.env)));
   }
 
   get url(): string {
@@ -80,6 +93,9 @@ class Supervisor implements EmbeddedService {
   }
   get restarts(): number {
     return this.#restarts;
+  }
+  get hangs(): number {
+    return this.#hangs;
   }
 
   /** The first start: its failure is the caller's to report. */
@@ -94,6 +110,7 @@ class Supervisor implements EmbeddedService {
 
   async #end(): Promise<void> {
     this.#restartTimer?.cancel();
+    this.#watch?.stop();
     const child = this.#child;
     if (child === undefined) return;
     await new Promise<void>((resolve) => {
@@ -112,12 +129,18 @@ class Supervisor implements EmbeddedService {
     const { clock, args = [] } = this.#options;
     const child = this.#startChild(["service", "--parent", "--port", String(this.#port), ...args]);
     this.#child = child;
+    // Not by argument or environment: other users can see the one, and children of the child inherit the other.
+    child.send({ type: "key", key: this.key });
     this.#startedAtMs = clock.nowMs();
     return new Promise<void>((resolve, reject) => {
       let isListening = false;
       let failure: GatewayError | undefined;
       const deadline = clock.at(clock.nowMs() + START_DEADLINE_MS, () => child.kill("SIGKILL"));
       child.onReport((report) => {
+        if (report.type === "pong") {
+          this.#watch?.answered();
+          return;
+        }
         deadline.cancel();
         if (report.type === "failed") {
           failure = new GatewayError(report.code, report.message);
@@ -126,14 +149,29 @@ class Supervisor implements EmbeddedService {
         isListening = true;
         this.#url = report.url;
         this.#port = report.port;
+        this.#watch = this.#watchOver(child);
         resolve();
       });
       child.onEnd((reason) => {
         deadline.cancel();
+        this.#watch?.stop();
         if (this.#child === child) this.#child = undefined;
         if (isListening) this.#childEnded(reason);
         else reject(failure ?? new GatewayError("upstream_unreachable", startFailure(reason)));
       });
+    });
+  }
+
+  #watchOver(child: ServiceChild): HangWatch {
+    const { clock, log } = this.#options;
+    return new HangWatch({
+      clock,
+      ping: () => child.send({ type: "ping" }),
+      onHang: () => {
+        this.#hangs++;
+        log.error({ pid: child.pid }, "Embedded speech service does not answer; killing it");
+        child.kill("SIGKILL");
+      },
     });
   }
 
@@ -161,35 +199,18 @@ function startFailure(reason: string): string {
   return `Embedded speech service did not start: ${reason}, expected it to report its port`;
 }
 
-/** Whether an IPC message is a report: some other program could be at the other end. */
-function isReport(message: unknown): message is ServiceReport {
-  if (typeof message !== "object" || message === null || !("type" in message)) return false;
-  if (message.type === "listening") {
-    return (
-      "url" in message &&
-      typeof message.url === "string" &&
-      "port" in message &&
-      typeof message.port === "number"
-    );
-  }
-  return (
-    message.type === "failed" &&
-    "code" in message &&
-    typeof message.code === "string" &&
-    Object.hasOwn(ERRORS, message.code) &&
-    "message" in message &&
-    typeof message.message === "string"
-  );
-}
-
 /** Flags that the child gets, too (docs/architecture.md, Pacing): its marking threads are on the same cores. */
 const MEMORY_FLAG = /^--(?:v8-pool-size|heap-growing-percent)=/;
 
 /** This program again, as `voicewire service`, with an IPC channel; its log goes where ours goes. */
-function forkService(args: readonly string[]): ServiceChild {
+function forkService(args: readonly string[], env: NodeJS.ProcessEnv): ServiceChild {
   const main = fileURLToPath(workerUrl("../main.ts", import.meta.url));
   const execArgv = process.execArgv.filter((flag) => MEMORY_FLAG.test(flag));
-  const child = fork(main, [...args], { stdio: ["ignore", "ignore", "inherit", "ipc"], execArgv });
+  const child = fork(main, [...args], {
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+    execArgv,
+    env,
+  });
   const endListeners: ((reason: string) => void)[] = [];
   let ended: string | undefined;
   const end = (reason: string) => {
@@ -201,6 +222,10 @@ function forkService(args: readonly string[]): ServiceChild {
   child.once("exit", (code, signal) => end(signal === null ? `exit code ${code}` : `signal ${signal}`));
   return {
     pid: child.pid,
+    send: (message) => {
+      // A message that does not arrive needs no handling: the end of the child is reported by `onEnd`.
+      if (child.connected) child.send(message, () => undefined);
+    },
     onReport: (listener) => {
       child.on("message", (message: unknown) => {
         if (isReport(message)) listener(message);

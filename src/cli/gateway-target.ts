@@ -38,7 +38,7 @@ export function localGatewayUrl(config: Config): string {
 export async function isGateway(baseUrl: string): Promise<boolean> {
   try {
     const response = await fetch(`${baseUrl}/healthz`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
-    return response.ok && (await response.text()).includes('"server":"voicewire/');
+    return response.ok && (await response.text()).includes('"server":"voicewire"');
   } catch {
     // Nothing there, or nothing that answers in time: the answer is no.
     return false;
@@ -47,14 +47,15 @@ export async function isGateway(baseUrl: string): Promise<boolean> {
 
 /** On a free port of the loopback interface, silent, with the upstream that the settings name. */
 async function startOwn(io: Io, settings: Config): Promise<GatewayTarget> {
-  const config: Config = { ...settings, host: "127.0.0.1", port: 0, logLevel: "silent" };
+  const config: Config = { ...settings, host: "127.0.0.1", port: 0, opsPort: "off", logLevel: "silent" };
   const { startGateway } = await import("../gateway.ts");
-  const upstream = await openUpstream({ config, log: silentLog, clock: io.clock });
+  const upstream = await openUpstream({ config, log: silentLog, clock: io.clock, env: io.env });
   try {
     const gateway = await startGateway({
       config,
       upstreamBaseUrl: upstream.baseUrl,
       upstreamKey: upstream.key,
+      service: upstream.service,
       log: silentLog,
     });
     return {

@@ -26,6 +26,8 @@ export type SignalName = "SIGINT" | "SIGTERM";
 /** The process that forked this one, when it did so with an IPC channel. */
 export interface Parent {
   send(message: unknown): void;
+  /** Each message of the parent, from the first one on. */
+  onMessage(listener: (message: unknown) => void): void;
   /** The parent died or let go of the channel. */
   onGone(listener: () => void): void;
 }

@@ -16,8 +16,10 @@ export function listenFailure({ host, port }: Address): Promise<string | undefin
 }
 
 /** What to do about it. */
-export function portAdvice(failure: string): string {
-  if (failure === "EADDRNOTAVAIL" || failure === "ENOTFOUND") return "set host to an address of this machine";
-  if (failure === "EACCES") return "choose a port from 1024 on with --port";
-  return "end the program that has it, or choose another with --port (0 picks a free one)";
+export function portAdvice(failure: string, flag: "port" | "ops-port" = "port"): string {
+  const host = flag === "port" ? "host" : "ops-host";
+  if (failure === "EADDRNOTAVAIL" || failure === "ENOTFOUND")
+    return `set ${host} to an address of this machine`;
+  if (failure === "EACCES") return `choose a port from 1024 on with --${flag}`;
+  return `end the program that has it, or choose another with --${flag} (0 picks a free one)`;
 }

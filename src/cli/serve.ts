@@ -43,21 +43,23 @@ async function runServe(io: Io, args: readonly string[]): Promise<number> {
   const { config } = settingsOf(io, parsed);
   const log = createLog(io, config.logLevel);
   chooseUpstream(config);
-  await checkPort(config);
+  await checkPorts(config);
   // Loaded only now: the help and wrong settings are answered even where the server's binary does not load.
   const { startGateway } = await import("../gateway.ts");
   // From here on a signal ends us in order; before, the default (die at once) is right.
   const signals = new SignalQueue(io);
   try {
-    const upstream = await openUpstream({ config, log, clock: io.clock });
+    const upstream = await openUpstream({ config, log, clock: io.clock, env: io.env });
     try {
       const gateway = await startGateway({
         config,
         upstreamBaseUrl: upstream.baseUrl,
         upstreamKey: upstream.key,
+        passesFaults: upstream.service !== undefined,
+        service: upstream.service,
         log,
       });
-      announce(io, { host: config.host, port: gateway.port, label: upstream.label });
+      announce(io, { url: gateway.url, opsUrl: gateway.opsUrl, label: upstream.label });
       try {
         await shutDown(gateway, { signals, log, drainMs: config.drainMs });
       } finally {
@@ -73,33 +75,39 @@ async function runServe(io: Io, args: readonly string[]): Promise<number> {
 }
 
 /** Asked before the service is started: the answer to the commonest mistake should not take seconds. */
-async function checkPort({ host, port }: Config): Promise<void> {
+async function checkPorts({ host, port, opsHost, opsPort }: Config): Promise<void> {
+  await checkPort({ host, port, flag: "port" });
+  if (opsPort !== "off") await checkPort({ host: opsHost, port: opsPort, flag: "ops-port" });
+}
+
+async function checkPort({ host, port, flag }: PortToCheck): Promise<void> {
   const failure = port === 0 ? undefined : await listenFailure({ host, port });
   if (failure === undefined) return;
   throw new GatewayError(
     "port_in_use",
-    `Can't listen on ${host}:${port} (${failure}), expected a free port; ${portAdvice(failure)}`,
+    `Can't listen on ${host}:${port} (${flag}: ${failure}), expected a free port; ${portAdvice(failure, flag)}`,
+    { field: flag },
   );
 }
 
-/** The page's address and one line to try, on stdout; everything later is the log's, on stderr. */
+interface PortToCheck {
+  readonly host: string;
+  readonly port: number;
+  readonly flag: "port" | "ops-port";
+}
+
+/** The addresses and one line to try, on stdout; everything later is the log's, on stderr. */
 function announce(
   io: Io,
-  at: { readonly host: string; readonly port: number; readonly label: string },
+  { url, opsUrl, label }: { readonly url: string; readonly opsUrl: string | null; readonly label: string },
 ): void {
-  const host = reachableHost(at.host);
-  const url = `http://${host.includes(":") ? `[${host}]` : host}:${at.port}`;
-  const flag = at.port === 8080 && host === "127.0.0.1" ? "" : ` --url ${url}`;
+  const flag = url === "http://127.0.0.1:8080" ? "" : ` --url ${url}`;
   io.stdout.write(
-    `voicewire speaks with ${at.label}\n` +
+    `voicewire speaks with ${label}\n` +
       `  Page  ${url}/\n` +
+      (opsUrl === null ? "" : `  Ops   ${opsUrl}/metrics\n`) +
       `  Try   npx voicewire say${flag} "Hello there, it is a fine day."\n`,
   );
-}
-
-/** "Every interface" is no address to open in a browser. */
-function reachableHost(host: string): string {
-  return host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
 }
 
 interface Drainable {

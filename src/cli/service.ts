@@ -1,11 +1,11 @@
 /** `voicewire service`: the embedded speech service alone, on a port of its own; also the child that serve starts. */
 import { toGatewayError } from "../errors.ts";
-import type { ServiceReport } from "./embedded.ts";
-import { EXIT } from "./exit.ts";
+import { EXIT, usageError } from "./exit.ts";
 import { choiceFlag, type Flag, integerFlag, type ParsedArguments, parseArguments } from "./flags.ts";
 import type { CommandModule } from "./help.ts";
-import type { Io } from "./io.ts";
+import type { Io, Parent } from "./io.ts";
 import { createLog } from "./log.ts";
+import { isParentMessage, type ServiceReport } from "./service-messages.ts";
 
 const DEFAULT_PORT = 8090;
 const LOG_LEVELS = ["silent", "error", "warn", "info", "debug"] as const;
@@ -32,6 +32,10 @@ const FLAGS: readonly Flag[] = [
   {
     name: "webhooks-allow-private",
     about: "Let webhooks call private addresses, and by http: for receivers on your own network",
+  },
+  {
+    name: "faults",
+    about: "For tests: obey x-voicewire-fault, and answer under /service (docs/faults.md)",
   },
   { name: "log-level", value: "CHOICE", about: `${LOG_LEVELS.join("|")}; default info` },
   { name: "parent", about: "Report the port over IPC and end with the parent", isHidden: true },
@@ -62,20 +66,27 @@ export const service: CommandModule = {
 
 async function runService(io: Io, args: readonly string[]): Promise<number> {
   const parsed = parseArguments(args, FLAGS);
-  if (!parsed.has("parent")) return await runUntilSignal(io, parsed);
+  if (!parsed.has("parent")) return await runUntilSignal(io, parsed, null);
+  const { parent } = io;
+  if (parent === undefined) {
+    throw usageError("Flag --parent: there is no IPC channel, expected to be forked by a gateway", "parent");
+  }
   try {
-    return await runUntilSignal(io, parsed);
+    return await runUntilSignal(io, parsed, parent);
   } catch (thrown) {
     const { code, message } = toGatewayError(thrown);
-    io.parent?.send({ type: "failed", code, message } satisfies ServiceReport);
+    parent.send({ type: "failed", code, message } satisfies ServiceReport);
     return EXIT.other;
   }
 }
 
-async function runUntilSignal(io: Io, parsed: ParsedArguments): Promise<number> {
-  const isChild = parsed.has("parent");
+/** `parent`: the gateway whose child this is; null where it runs alone. */
+async function runUntilSignal(io: Io, parsed: ParsedArguments, parent: Parent | null): Promise<number> {
   // Before anything slow: a parent that dies while we start would not be noticed any more.
-  const ended = endOf(io, isChild);
+  const ended = endOf(io, parent);
+  const gatewayKey =
+    parent === null ? undefined : await Promise.race([listenTo(parent), ended.then(() => undefined)]);
+  if (parent !== null && gatewayKey === undefined) return EXIT.ok;
   const { startService } = await import("../service/service.ts");
   const voiceWorkers = integerFlag(parsed, "voice-workers", { min: 1, max: 64, fallback: 0 });
   const key = parsed.text("key");
@@ -86,10 +97,12 @@ async function runUntilSignal(io: Io, parsed: ParsedArguments): Promise<number> 
     port: integerFlag(parsed, "port", { min: 0, max: 65_535, fallback: DEFAULT_PORT }),
     ...(voiceWorkers === 0 ? {} : { voiceWorkers }),
     ...(key === undefined ? {} : { key }),
+    ...(gatewayKey === undefined ? {} : { gatewayKey }),
     ...(tier === undefined ? {} : { tier }),
     ...(dataFolder === undefined ? {} : { dataFolder }),
     webhooksAllowPrivate: parsed.has("webhooks-allow-private"),
-    log: createLog(io, choiceFlag(parsed, "log-level", LOG_LEVELS) ?? (isChild ? "warn" : "info")),
+    faults: parsed.has("faults"),
+    log: createLog(io, choiceFlag(parsed, "log-level", LOG_LEVELS) ?? (parent === null ? "info" : "warn")),
   });
   const running = await Promise.race([starting, ended.then(() => undefined)]);
   if (running === undefined) {
@@ -97,23 +110,39 @@ async function runUntilSignal(io: Io, parsed: ParsedArguments): Promise<number> 
     starting.then((late) => late.close()).catch(() => undefined);
     return EXIT.ok;
   }
-  if (isChild)
-    io.parent?.send({ type: "listening", url: running.url, port: running.port } satisfies ServiceReport);
-  else io.stdout.write(`Speech service on ${running.url}\nTry: curl -s ${running.url}/v1/voices\n`);
+  if (parent === null) {
+    io.stdout.write(`Speech service on ${running.url}\nTry: curl -s ${running.url}/v1/voices\n`);
+  } else {
+    parent.send({ type: "listening", url: running.url, port: running.port } satisfies ServiceReport);
+  }
   await ended;
   await running.close();
   return EXIT.ok;
 }
 
 /**
+ * Resolves with the key that the parent sends. From then on its pings are answered on the event loop that the requests
+ * are answered on: while that is blocked, the parent gets no pong.
+ */
+function listenTo(parent: Parent): Promise<string> {
+  return new Promise((resolve) => {
+    parent.onMessage((message) => {
+      if (!isParentMessage(message)) return;
+      if (message.type === "key") resolve(message.key);
+      else parent.send({ type: "pong" } satisfies ServiceReport);
+    });
+  });
+}
+
+/**
  * Resolves at SIGTERM, SIGINT or the parent's end. A child leaves SIGINT to its parent: Ctrl+C goes to both, and the
  * parent has speech to drain first.
  */
-function endOf(io: Io, isChild: boolean): Promise<void> {
+function endOf(io: Io, parent: Parent | null): Promise<void> {
   return new Promise((resolve) => {
-    io.parent?.onGone(resolve);
+    parent?.onGone(resolve);
     const unlisten = io.onSignal((signal) => {
-      if (isChild && signal === "SIGINT") return;
+      if (parent !== null && signal === "SIGINT") return;
       unlisten();
       resolve();
     });

@@ -131,16 +131,10 @@ function check(row: Setting, raw: unknown, source: string): string | number | bo
 
 function convert(row: Setting, raw: unknown): string | number | boolean | undefined {
   switch (row.kind) {
-    case "integer": {
-      const isText = typeof raw === "string" && /^[+-]?\d+$/.test(raw.trim());
-      const number = isText ? Number(raw) : raw;
-      const isInRange =
-        typeof number === "number" &&
-        Number.isSafeInteger(number) &&
-        number >= (row.min ?? Number.MIN_SAFE_INTEGER) &&
-        number <= (row.max ?? Number.MAX_SAFE_INTEGER);
-      return isInRange ? number : undefined;
-    }
+    case "integer":
+      return integerIn(raw, row);
+    case "optionalPort":
+      return raw === "off" ? raw : integerIn(raw, { min: 0, max: 65_535 });
     case "boolean":
       if (typeof raw === "boolean") return raw;
       if (raw === "true" || raw === "1" || raw === "yes" || raw === "on") return true;
@@ -156,11 +150,24 @@ function convert(row: Setting, raw: unknown): string | number | boolean | undefi
   }
 }
 
+function integerIn(raw: unknown, { min, max }: Pick<Setting, "min" | "max">): number | undefined {
+  const isText = typeof raw === "string" && /^[+-]?\d+$/.test(raw.trim());
+  const number = isText ? Number(raw) : raw;
+  const isInRange =
+    typeof number === "number" &&
+    Number.isSafeInteger(number) &&
+    number >= (min ?? Number.MIN_SAFE_INTEGER) &&
+    number <= (max ?? Number.MAX_SAFE_INTEGER);
+  return isInRange ? number : undefined;
+}
+
 /** What is allowed, in words: for errors, the help and docs/configuration.md. */
 export function describeRange(row: Setting): string {
   switch (row.kind) {
     case "integer":
       return `an integer from ${row.min ?? "any"} to ${row.max ?? "any"}`;
+    case "optionalPort":
+      return "`off` or an integer from 0 to 65535";
     case "boolean":
       return "true or false";
     case "choice":
@@ -177,6 +184,7 @@ function describeDefault(row: Setting): string {
 }
 
 function placeholder(row: Setting): string {
+  if (row.kind === "optionalPort") return "PORT";
   if (row.kind === "integer") return row.unit === "ms" ? "MS" : "N";
   return row.kind === "choice" ? "CHOICE" : "TEXT";
 }

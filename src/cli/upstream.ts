@@ -6,6 +6,7 @@ import type { Logger } from "../kit/log.ts";
 import { regionNames, regionUrl } from "../upstream/vendor-regions.ts";
 import { type EmbeddedOptions, type EmbeddedService, startEmbeddedService } from "./embedded.ts";
 import { usageError } from "./exit.ts";
+import type { Io } from "./io.ts";
 
 export type UpstreamTarget =
   | { readonly kind: "embedded" }
@@ -76,6 +77,7 @@ export interface OpenUpstreamOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly clock: Clock;
+  readonly env: Io["env"];
   readonly start?: EmbeddedOptions["start"];
 }
 
@@ -92,18 +94,26 @@ export async function openUpstream(options: OpenUpstreamOptions): Promise<OpenUp
     };
   }
   const service = await startOrExplain(options);
-  return { baseUrl: service.url, key: "", label: "the embedded voice", service, stop: () => service.stop() };
+  return {
+    baseUrl: service.url,
+    key: service.key,
+    label: "the embedded voice",
+    service,
+    stop: () => service.stop(),
+  };
 }
 
 async function startOrExplain(options: OpenUpstreamOptions): Promise<EmbeddedService> {
-  const { log, clock, config, start } = options;
+  const { log, clock, env, config, start } = options;
   try {
     return await startEmbeddedService({
       log,
       clock,
+      env,
       args: [
         ...["--log-level", config.logLevel === "info" ? "warn" : config.logLevel],
         ...(config.dataFolder === "" ? [] : ["--data", config.dataFolder]),
+        ...(config.faults ? ["--faults"] : []),
       ],
       ...(start === undefined ? {} : { start }),
     });

@@ -22,6 +22,22 @@ export const SERVER = [
     about: "Port to listen on; 0 picks a free one",
   },
   {
+    key: "opsHost",
+    flag: "ops-host",
+    env: "VOICEWIRE_OPS_HOST",
+    kind: "string",
+    default: "127.0.0.1",
+    about: "Address of the operations port: /metrics, and /healthz and /readyz with details",
+  },
+  {
+    key: "opsPort",
+    flag: "ops-port",
+    env: "VOICEWIRE_OPS_PORT",
+    kind: "optionalPort",
+    default: 0,
+    about: "The operations port; 0 picks a free one, which `serve` prints; off = none",
+  },
+  {
     key: "publicUrl",
     flag: "public-url",
     env: "VOICEWIRE_PUBLIC_URL",
@@ -37,6 +53,15 @@ export const SERVER = [
     default: "",
     about:
       "Folder in which the embedded service keeps history, voices and webhooks; without it only while it runs",
+  },
+  {
+    key: "faults",
+    flag: "faults",
+    env: "VOICEWIRE_FAULTS",
+    kind: "boolean",
+    default: false,
+    about:
+      "For tests: the embedded service fails where a request's x-voicewire-fault says so (docs/faults.md)",
   },
   {
     key: "maxSessions",
@@ -59,6 +84,18 @@ export const SERVER = [
     max: 1_000_000,
     unit: "connections",
     about: "Most connections on one session",
+  },
+  {
+    key: "maxUploadsPerClient",
+    flag: "max-uploads-per-client",
+    env: "VOICEWIRE_MAX_UPLOADS_PER_CLIENT",
+    kind: "integer",
+    default: 4,
+    min: 1,
+    max: 10_000,
+    unit: "count",
+    about:
+      "Most uploads of one client address at once under /v1 and /v2; raise it behind a reverse proxy, whose address all clients share",
   },
   {
     key: "maxMessageBytes",

@@ -5,7 +5,8 @@ export interface Setting {
   /** Long flag without the dashes. */
   readonly flag: string;
   readonly env: string;
-  readonly kind: "string" | "integer" | "boolean" | "choice";
+  /** `optionalPort`: a port, or the word `off`. */
+  readonly kind: "string" | "integer" | "boolean" | "choice" | "optionalPort";
   readonly default: string | number | boolean;
   /** Inclusive, integers only. */
   readonly min?: number;

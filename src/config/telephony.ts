@@ -51,4 +51,21 @@ export const TELEPHONY = [
     about:
       "UDP ports for RTP calls, e.g. 10000-10100, of which the even ones are used; empty takes any that is free",
   },
+  {
+    key: "rtpPeers",
+    flag: "rtp-peers",
+    env: "VOICEWIRE_RTP_PEERS",
+    kind: "string",
+    default: "private",
+    about:
+      "Networks that RTP peers may be in, e.g. 10.0.0.0/8,192.0.2.7; `private`: the private networks that this machine is in; `none`: nobody",
+  },
+  {
+    key: "rtpListenOnly",
+    flag: "rtp-listen-only",
+    env: "VOICEWIRE_RTP_LISTEN_ONLY",
+    kind: "boolean",
+    default: false,
+    about: "Allow RTP calls with listen_only, which send for ever to a peer that never sends",
+  },
 ] as const satisfies readonly Setting[];

@@ -99,6 +99,15 @@ export const UPSTREAM = [
       "Longest wait for the first audio of a request that has left; then it is given up and asked for again, with twice the wait; 0 = no limit",
   },
   {
+    key: "proxyPaths",
+    flag: "proxy-paths",
+    env: "VOICEWIRE_PROXY_PATHS",
+    kind: "string",
+    default: "",
+    about:
+      "Requests that are passed upstream besides docs/endpoints.md: `METHOD /path` with commas; {id} is one segment, * at the end all below",
+  },
+  {
     key: "phraseCacheMb",
     flag: "phrase-cache-mb",
     env: "VOICEWIRE_PHRASE_CACHE_MB",

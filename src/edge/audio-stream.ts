@@ -2,7 +2,7 @@
  * `GET /live/{session}/audio.ogg` (`.wav`, `.pcm`, `.ulaw`, `.mp3`): a session's audio as one endless file, for any
  * player. The response is a listener like any other: seated by the session, subject to its limits and to its policy.
  */
-import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { CONTAINERS, type ContainerName, createLiveContainer } from "../audio/live-container.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { systemClock } from "../kit/clock.ts";
@@ -14,6 +14,7 @@ import { type AudioRequest, parseAudioRequest } from "./audio-request.ts";
 import { Reply } from "./http.ts";
 import { HttpAudioSink } from "./http-sink.ts";
 import { decoded } from "./live-socket.ts";
+import type { Routes } from "./routes.ts";
 import { SilenceFiller } from "./silence-filler.ts";
 
 /**
@@ -28,7 +29,7 @@ export interface AudioStreamOptions {
   readonly idleSeconds: number;
 }
 
-export function routeAudio(app: TemplatedApp, options: AudioStreamOptions): void {
+export function routeAudio(app: Routes, options: AudioStreamOptions): void {
   const mp3Streams = new Places(MAX_MP3_STREAMS);
   for (const name of CONTAINERS) {
     const path = `/live/:session/audio.${name}`;

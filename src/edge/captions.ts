@@ -2,7 +2,7 @@
  * `GET /live/{session}/captions` (server-sent events), `captions.vtt` and `captions.srt`: a session's captions for pages,
  * players and tools. Who follows them is a listener like any other: seated by the session and subject to its limits.
  */
-import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Sink } from "../fanout/sink.ts";
 import { systemClock } from "../kit/clock.ts";
@@ -22,6 +22,7 @@ import {
 import { Reply } from "./http.ts";
 import { decoded } from "./live-socket.ts";
 import { ResponseWriter, type ResponseWriterOptions } from "./response-writer.ts";
+import type { Routes } from "./routes.ts";
 
 export interface CaptionsOptions {
   readonly sessions: Sessions;
@@ -44,7 +45,7 @@ const FILE_TYPES: Readonly<Record<CaptionFileName, string>> = {
   srt: "application/x-subrip; charset=utf-8",
 };
 
-export function routeCaptions(app: TemplatedApp, options: CaptionsOptions): void {
+export function routeCaptions(app: Routes, options: CaptionsOptions): void {
   const events = "/live/:session/captions";
   app.get(events, (res, req) => answering(res, () => answerEvents(res, callOf(req), options)));
   app.head(events, (res, req) => {

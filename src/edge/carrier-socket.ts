@@ -2,13 +2,7 @@
  * `/carrier/{name}` and `/carrier`: carriers' WebSockets, each a phone call. Which carrier speaks says the path, else
  * its first messages. Whoever may not connect is refused with a status before the upgrade.
  */
-import type {
-  HttpRequest,
-  HttpResponse,
-  TemplatedApp,
-  us_socket_context_t,
-  WebSocketBehavior,
-} from "uWebSockets.js";
+import type { HttpRequest, HttpResponse, us_socket_context_t, WebSocketBehavior } from "uWebSockets.js";
 import type { Call } from "../calls/call.ts";
 import type { Calls } from "../calls/calls.ts";
 import { GatewayError } from "../errors.ts";
@@ -21,6 +15,7 @@ import { CarrierLine } from "./carrier-line.ts";
 import { Reply } from "./http.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
 import { decoded } from "./live-socket.ts";
+import type { Routes } from "./routes.ts";
 import type { Turns } from "./turns.ts";
 import { acceptUpgrade, socketLimits } from "./websocket.ts";
 
@@ -53,7 +48,7 @@ const SECRET_HEADERS: readonly string[] = [
   "x-twilio-signature",
 ];
 
-export function routeCarriers(app: TemplatedApp, options: CarrierSocketOptions): void {
+export function routeCarriers(app: Routes, options: CarrierSocketOptions): void {
   app.ws(
     "/carrier/:name",
     carrierSocket(options, (req) => carrierOf(req.getParameter(0) ?? "")),

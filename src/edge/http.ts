@@ -8,15 +8,20 @@ export interface Answer {
   readonly contentType: string;
   readonly body: Uint8Array | string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The connection takes no further request. */
+  readonly closes?: boolean;
 }
 
 /** One request's response; writing after the client has gone is silently nothing. */
 export class Reply {
   readonly #res: HttpResponse;
+  readonly #readers: "any-origin" | "same-origin";
   #isOver = false;
 
-  constructor(res: HttpResponse) {
+  /** `readers`: whose scripts may read it in a browser. */
+  constructor(res: HttpResponse, readers: "any-origin" | "same-origin" = "any-origin") {
     this.#res = res;
+    this.#readers = readers;
     res.onAborted(() => {
       this.#isOver = true;
     });
@@ -29,8 +34,8 @@ export class Reply {
       this.#res.writeStatus(String(answer.status));
       this.#res.writeHeader("content-type", answer.contentType);
       for (const [name, value] of Object.entries(answer.headers ?? {})) this.#res.writeHeader(name, value);
-      this.#res.writeHeader("access-control-allow-origin", "*");
-      this.#res.end(answer.body);
+      if (this.#readers === "any-origin") this.#res.writeHeader("access-control-allow-origin", "*");
+      this.#res.end(answer.body, answer.closes);
     });
   }
 
@@ -39,15 +44,23 @@ export class Reply {
   }
 
   fail(thrown: unknown): void {
-    const error = toGatewayError(thrown);
-    const wait = error.retryAfterMs;
-    this.send({
-      status: ERRORS[error.code].httpStatus,
-      contentType: "application/json",
-      body: JSON.stringify({ error: errorBody(error) }),
-      ...(wait === undefined ? {} : { headers: { "retry-after": String(Math.ceil(wait / 1000)) } }),
-    });
+    this.send(failure(thrown));
   }
+
+  failAndClose(thrown: unknown): void {
+    this.send({ ...failure(thrown), closes: true });
+  }
+}
+
+function failure(thrown: unknown): Answer {
+  const error = toGatewayError(thrown);
+  const wait = error.retryAfterMs;
+  return {
+    status: ERRORS[error.code].httpStatus,
+    contentType: "application/json",
+    body: JSON.stringify({ error: errorBody(error) }),
+    ...(wait === undefined ? {} : { headers: { "retry-after": String(Math.ceil(wait / 1000)) } }),
+  };
 }
 
 /** The whole request body as text. Rejects with message_too_large; never settles when the client goes away. */

@@ -1,5 +1,5 @@
 /** `/carrier/jambonz/tts` as a WebSocket: the sockets of jambonz's streaming speech, one for each call. */
-import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import type { Calls } from "../calls/calls.ts";
 import { JambonzTtsSocket } from "../contexts/jambonz-tts.ts";
 import type { SocketDeps } from "../contexts/ports.ts";
@@ -9,6 +9,7 @@ import { admitCarrier, type CarrierAuth, knockOf } from "./carrier-auth.ts";
 import { Reply } from "./http.ts";
 import { inboxBytes } from "./inbox.ts";
 import { MessageSockets } from "./message-sockets.ts";
+import type { Routes } from "./routes.ts";
 import type { Turns } from "./turns.ts";
 import type { VoiceNames } from "./voice-names.ts";
 
@@ -38,7 +39,7 @@ const MAX_REQUESTS = 2;
 
 /** Mounts them; what it returns is closed with the gateway. */
 export function mountJambonzSockets(
-  app: TemplatedApp,
+  app: Routes,
   path: string,
   options: JambonzSocketsOptions,
 ): MessageSockets {

@@ -2,7 +2,7 @@
  * `/carrier/jambonz/tts`: the gateway as a custom speech vendor of jambonz, by POST for each text (here) and by a
  * WebSocket for each call (jambonz-sockets.ts). Both ask for the carrier token, where one is set.
  */
-import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { sayable } from "../contexts/sayable.ts";
 import { isSpeakable } from "../contexts/text-buffer.ts";
 import { GatewayError } from "../errors.ts";
@@ -15,6 +15,7 @@ import {
 import { admitCarrier, knockOf } from "./carrier-auth.ts";
 import { type JambonzSocketsOptions, mountJambonzSockets } from "./jambonz-sockets.ts";
 import type { MessageSockets } from "./message-sockets.ts";
+import type { Routes } from "./routes.ts";
 import { type AskedSpeech, SpeechAnswer, type SpeechAnswerDeps } from "./speech-answer.ts";
 import { type Encoder, PLAIN, wavEncoder } from "./spoken-body.ts";
 
@@ -23,7 +24,7 @@ export interface JambonzTtsRouteOptions extends JambonzSocketsOptions, SpeechAns
 const PATH = "/carrier/jambonz/tts";
 
 /** What it returns are the sockets, to be closed with the gateway. */
-export function routeJambonzTts(app: TemplatedApp, options: JambonzTtsRouteOptions): MessageSockets {
+export function routeJambonzTts(app: Routes, options: JambonzTtsRouteOptions): MessageSockets {
   app.post(PATH, (res, req) => answerPost(res, req, options));
   return mountJambonzSockets(app, PATH, options);
 }

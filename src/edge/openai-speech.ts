@@ -1,5 +1,4 @@
 /** `POST /v1/audio/speech`: OpenAI's shape, spoken by the upstream, streamed as it comes. */
-import type { TemplatedApp } from "uWebSockets.js";
 import { FlacEncoder } from "../audio/flac.ts";
 import { PcmAligner } from "../audio/pcm.ts";
 import { sayable } from "../contexts/sayable.ts";
@@ -16,6 +15,7 @@ import {
 } from "../protocol/openai.ts";
 import { bytesPerMs } from "../session/source.ts";
 import type { Reply } from "./http.ts";
+import type { Routes } from "./routes.ts";
 import { type AskedSpeech, SpeechAnswer, type SpeechAnswerDeps } from "./speech-answer.ts";
 import { type Encoder, PLAIN, wavEncoder } from "./spoken-body.ts";
 import type { VoiceNames } from "./voice-names.ts";
@@ -29,7 +29,7 @@ export interface OpenAiSpeechOptions extends SpeechAnswerDeps {
 const PATH = "/v1/audio/speech";
 const PCM_RATE = 24_000;
 
-export function routeOpenAiSpeech(app: TemplatedApp, options: OpenAiSpeechOptions): void {
+export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): void {
   const { voices } = options;
   app.post(PATH, (res) => {
     const answer = new SpeechAnswer(res, { deps: options, name: PATH, tell });

@@ -20,6 +20,11 @@ export function isWholeJson(headers: Headers): boolean {
   return type === "application/json" && length <= MAX_WHOLE_BYTES;
 }
 
+/** Whether the body may have files: the speech service keeps them on its disk until it has answered. */
+export function isForm(headers: Headers): boolean {
+  return /^multipart\/form-data(?:;|\s|$)/i.test(headerOf(headers, "content-type") ?? "");
+}
+
 /** Requests of one group share the upstream's limit: the model where it is known, else the kind; "" = no generation. */
 export function groupOf(method: string, path: string, json: string | null): string {
   const kind = method === "POST" ? GENERATION.exec(path.split("?")[0] ?? "")?.[1] : undefined;

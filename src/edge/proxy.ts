@@ -1,17 +1,21 @@
 /**
- * The vendor's interface on the gateway's own port: /v1/... and /v2/... go upstream with the key added, bodies as they come;
- * so does /openapi.json, which describes it.
+ * The vendor's interface on the gateway's own port: the listed paths below /v1 and /v2 go upstream with the key added, bodies
+ * as they come; so does /openapi.json, which describes it.
  *
  *   client --upload--> UploadBody --reads--> upstream      a full one pauses the client's socket
  *   client <--writes-- uWebSockets.js <--data-- upstream   a full one pauses the upstream's
  */
 
-import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { STATUS_CODES } from "node:http";
 import type { Readable } from "node:stream";
 import { GatewayError, toGatewayError } from "../errors.ts";
+import { ClientLimit } from "../kit/client-limit.ts";
 import { Reply, readBody } from "./http.ts";
-import { groupOf, isWholeJson, MAX_WHOLE_BYTES, UploadBody } from "./proxy-body.ts";
+import { groupOf, isForm, isWholeJson, MAX_WHOLE_BYTES, UploadBody } from "./proxy-body.ts";
+import { headersForClient, headersForUpstream } from "./proxy-headers.ts";
+import type { PassedPaths } from "./proxy-paths.ts";
+import type { Routes } from "./routes.ts";
 
 /** As upstream/forward.ts has them. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
@@ -41,9 +45,12 @@ interface News {
   readonly pieces: Uint8Array[];
 }
 
-export type ProxyMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS";
+export type ProxyMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 export interface ProxyOptions {
+  readonly passedPaths: PassedPaths;
+  /** `x-voicewire-fault` goes upstream: only where that is a service for tests. */
+  readonly passesFaults: boolean;
   readonly forward: (
     request: {
       readonly method: ProxyMethod;
@@ -54,28 +61,50 @@ export interface ProxyOptions {
     },
     handlers: ProxyHandlers,
   ) => Proxied;
+  /** Forms of one client (clientOf in kit/client-limit.ts) at once. The service behind us sees our address only. */
+  readonly maxUploadsPerClient: number;
 }
 
 const NOTHING = new Uint8Array(0);
-const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
 const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 /** The server writes these itself. */
 const SERVERS_OWN: ReadonlySet<string> = new Set(["content-length", "date"]);
 
-export function routeProxy(app: TemplatedApp, options: ProxyOptions): void {
+export function routeProxy(app: Routes, options: ProxyOptions): void {
+  const { maxUploadsPerClient } = options;
+  const uploads = new ClientLimit({ maxTotal: Number.POSITIVE_INFINITY, maxPerClient: maxUploadsPerClient });
   const answer = (res: HttpResponse, req: HttpRequest): void => {
     const method = req.getMethod().toUpperCase();
     if (!isMethod(method)) {
       new Reply(res).fail(new GatewayError("not_found", `No such method here: ${method.slice(0, 40)}`));
       return;
     }
-    const query = req.getQuery();
-    const path = query ? `${req.getUrl()}?${query}` : req.getUrl();
+    const path = req.getUrl();
+    const query = req.getQuery() ?? "";
+    try {
+      options.passedPaths.check({ method, path, query });
+    } catch (thrown) {
+      new Reply(res).fail(thrown);
+      return;
+    }
     const headers: [string, string][] = [];
     req.forEach((name, value) => {
       headers.push([name, value]);
     });
-    new ProxyAnswer(res, { method, path, headers }, options);
+    const target = query === "" ? path : `${path}?${query}`;
+    const request = { method, path: target, headers: headersForUpstream(headers, options) };
+    if (!isForm(headers)) {
+      new ProxyAnswer(res, request, options);
+      return;
+    }
+    const leave = uploads.acquire(Buffer.from(res.getRemoteAddressAsText()).toString());
+    if (leave === null) {
+      const message = `Your address has ${maxUploadsPerClient} uploads under way: try again when one of them is done`;
+      new Reply(res).fail(new GatewayError("upload_limit", message));
+      return;
+    }
+    new ProxyAnswer(res, request, { ...options, onEnd: leave });
   };
   app.any("/v1/*", answer);
   app.any("/v2/*", answer);
@@ -92,24 +121,29 @@ interface ProxyRequest {
   readonly headers: HeaderList;
 }
 
+interface AnswerOptions extends Pick<ProxyOptions, "forward"> {
+  /** The upstream has answered or failed, or the client has gone. Called once or more. */
+  readonly onEnd?: () => void;
+}
+
 class ProxyAnswer {
   readonly #res: HttpResponse;
   readonly #request: ProxyRequest;
-  readonly #options: ProxyOptions;
+  readonly #options: AnswerOptions;
   #proxied: Proxied | null = null;
   #upload: UploadBody | null = null;
   #hasNoBody: boolean;
   #isOver = false;
   /** Of the answer, where its head said; null: in chunks. */
   #length: number | null = null;
-  #hasHead = false;
+  #isHeadWritten = false;
   /** What has come in this turn of the event loop; null: nothing has. It is written at the end of the turn, in one go. */
   #news: News | null = null;
   /** What the socket did not take, and where in the body it begins. */
   #left: { readonly bytes: Uint8Array; readonly offset: number } | null = null;
   #isEnded = false;
 
-  constructor(res: HttpResponse, request: ProxyRequest, options: ProxyOptions) {
+  constructor(res: HttpResponse, request: ProxyRequest, options: AnswerOptions) {
     this.#res = res;
     this.#request = request;
     this.#options = options;
@@ -145,12 +179,11 @@ class ProxyAnswer {
 
   #onHead(status: number, headers: HeaderList): void {
     if (this.#isOver) return;
-    this.#hasHead = true;
     this.#hasNoBody = this.#hasNoBody || status === 204 || status === 304;
     const length = headers.find(([name]) => name === "content-length")?.[1];
     this.#length = length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : null;
     this.#res.onWritable((offset) => this.#onWritable(offset));
-    this.#note().head = { status, headers };
+    this.#note().head = { status, headers: headersForClient(headers) };
     this.#upload?.goOn();
   }
 
@@ -187,6 +220,7 @@ class ProxyAnswer {
   }
 
   #writeHead({ status, headers }: Head): void {
+    this.#isHeadWritten = true;
     this.#res.writeStatus(`${status} ${STATUS_CODES[status] ?? ""}`.trim());
     for (const [name, value] of headers) if (!SERVERS_OWN.has(name)) this.#res.writeHeader(name, value);
   }
@@ -227,6 +261,7 @@ class ProxyAnswer {
   }
 
   #onEnd(): void {
+    this.#options.onEnd?.();
     this.#isEnded = true;
     // What is left goes first.
     if (this.#left === null) this.#note();
@@ -245,13 +280,15 @@ class ProxyAnswer {
   }
 
   #onError(error: GatewayError): void {
+    this.#options.onEnd?.();
     if (this.#isOver) return;
     this.#isOver = true;
-    if (this.#hasHead) this.#res.close();
+    if (this.#isHeadWritten) this.#res.close();
     else new Reply(this.#res).fail(error);
   }
 
   #giveUp(): void {
+    this.#options.onEnd?.();
     if (this.#isOver && this.#isEnded) return;
     this.#isOver = true;
     if (this.#upload !== null) this.#upload.isOver = true;

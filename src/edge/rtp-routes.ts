@@ -4,20 +4,22 @@
  */
 
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
-import { randomUUID } from "node:crypto";
+import { randomInt, randomUUID } from "node:crypto";
+import { networkInterfaces } from "node:os";
 import { rtpPayloadType } from "../audio/rtp.ts";
 import type { Calls } from "../calls/calls.ts";
 import { GatewayError } from "../errors.ts";
 import type { Pacer } from "../fanout/pacer.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
-import { readRtpRequest } from "../protocol/carrier/rtp-request.ts";
+import { type RtpRequest, readRtpRequest } from "../protocol/carrier/rtp-request.ts";
 import { checkId } from "../session/sessions.ts";
 import { admitCarrier, type CarrierAuth, knockOf } from "./carrier-auth.ts";
 import { Reply, readBody } from "./http.ts";
 import { decoded } from "./live-socket.ts";
-import { reachablePeer } from "./rtp-peer.ts";
-import { RtpPort } from "./rtp-port.ts";
+import { type PeerList, PeerRule } from "./rtp-networks.ts";
+import { type RtpPeer, reachablePeer } from "./rtp-peer.ts";
+import { type RtpCall, RtpPort } from "./rtp-port.ts";
 
 export interface PortRange {
   readonly from: number;
@@ -32,6 +34,10 @@ export interface RtpOptions extends CarrierAuth {
   readonly host: string;
   /** UDP ports to choose from, both inclusive; null: whichever is free. */
   readonly rtpPorts: PortRange | null;
+  /** Who may be a peer. */
+  readonly peers: PeerList;
+  /** Whether a call may ask for a peer that never sends. */
+  readonly allowsListenOnly: boolean;
   readonly maxMessageBytes: number;
 }
 
@@ -42,7 +48,8 @@ const MAX_TRIES = 64;
 export class RtpPorts {
   readonly #options: RtpOptions;
   readonly #open = new Map<string, RtpPort>();
-  #nextPort = 0;
+  /** UDP ports of the range that calls have, or are being tried for. */
+  readonly #taken = new Set<number>();
 
   constructor(options: RtpOptions) {
     this.#options = options;
@@ -87,53 +94,99 @@ export class RtpPorts {
   }
 
   async #take(body: string) {
-    const { calls, pacer, clock, log, host } = this.#options;
     const request = readRtpRequest(body);
     const session = checkId(request.session);
-    const peer = request.peer === null ? null : reachablePeer(request.peer, host);
-    calls.mustHaveRoom();
+    const rule = this.#peerRule();
+    const peer = this.#checkedPeer(request, rule);
+    this.#options.calls.mustHaveRoom();
     this.#mustHaveRoom();
-    const callId = randomUUID();
-    const { text, voiceId } = request;
+    const { text, voiceId, format, isListenOnly, dtmfPayloadType } = request;
     const parameters = {
       session,
       ...(text === undefined ? {} : { text }),
       ...(voiceId === undefined ? {} : { voice_id: voiceId }),
     };
-    for (let tries = 1; ; tries += 1) {
+    const callId = randomUUID();
+    const call = { callId, parameters, format, peer, isListenOnly, eventType: dtmfPayloadType };
+    const { port, number } = await this.#bound(call, rule);
+    return {
+      call_id: callId,
+      session,
+      host: this.#options.host,
+      port: number,
+      format,
+      payload_type: rtpPayloadType(format),
+      dtmf_payload_type: dtmfPayloadType,
+      ssrc: port.ssrc,
+    };
+  }
+
+  /** Throws invalid_field where nobody may be a peer. */
+  #peerRule(): PeerRule {
+    const { peers, host } = this.#options;
+    if (peers.isNobody) {
+      throw new GatewayError(
+        "invalid_field",
+        "Field remote can't be used: the setting rtp-peers is none, so nobody may be an RTP peer; expected networks in rtp-peers",
+        { field: "remote" },
+      );
+    }
+    const own = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
+    return new PeerRule({ list: peers, host, own });
+  }
+
+  /** Throws invalid_field. */
+  #checkedPeer({ peer, isListenOnly }: RtpRequest, rule: PeerRule): RtpPeer | null {
+    const { host, allowsListenOnly } = this.#options;
+    if (isListenOnly && !allowsListenOnly) {
+      throw new GatewayError(
+        "invalid_field",
+        "Field listen_only can't be used: the setting rtp-listen-only is off; expected a peer that sends, or rtp-listen-only on",
+        { field: "listen_only" },
+      );
+    }
+    if (peer === null) return null;
+    const reachable = reachablePeer(peer, host);
+    const reason = rule.refusal(reachable.address);
+    if (reason === null) return reachable;
+    throw new GatewayError("invalid_field", `Field remote can't be used: ${reason}`, { field: "remote" });
+  }
+
+  /** A port that listens, and its number. Rejects with port_in_use where none is free, and with what `RtpPort.bind` does. */
+  async #bound(call: RtpCall, rule: PeerRule) {
+    const { calls, pacer, clock, log, host } = this.#options;
+    let tries = 0;
+    let cause: unknown;
+    for (const wanted of this.#portsToTry()) {
+      if (tries === MAX_TRIES) break;
+      tries += 1;
       const port = new RtpPort({
-        call: {
-          callId,
-          parameters,
-          format: request.format,
-          peer,
-          eventType: request.dtmfPayloadType,
-        },
+        call,
         calls,
         pacer,
         clock,
         log,
         host,
-        onClosed: () => this.#open.delete(callId),
+        rule,
+        onClosed: () => {
+          this.#open.delete(call.callId);
+          this.#taken.delete(wanted);
+        },
       });
-      this.#open.set(callId, port);
+      this.#open.set(call.callId, port);
+      this.#taken.add(wanted);
       try {
-        const number = await port.bind(this.#portToTry());
-        return {
-          call_id: callId,
-          session,
-          host,
-          port: number,
-          format: request.format,
-          payload_type: rtpPayloadType(request.format),
-          dtmf_payload_type: request.dtmfPayloadType,
-          ssrc: port.ssrc,
-        };
+        return { port, number: await port.bind(wanted) };
       } catch (thrown) {
-        const isTaken = thrown instanceof GatewayError && thrown.code === "port_in_use";
-        if (!isTaken || tries >= Math.min(MAX_TRIES, this.#rangeSize())) throw thrown;
+        if (!(thrown instanceof GatewayError && thrown.code === "port_in_use")) throw thrown;
+        cause = thrown;
       }
     }
+    throw new GatewayError(
+      "port_in_use",
+      `No UDP port of ${host} can be taken for RTP: ${tries} were tried, expected a free one in the setting rtp-ports`,
+      { cause },
+    );
   }
 
   /** Ports that wait for their peer are no calls yet, and bounded all the same. */
@@ -145,21 +198,23 @@ export class RtpPorts {
     });
   }
 
-  /** Of a range one after the other, even ones only (RFC 3550 section 11). */
-  #portToTry(): number {
+  /**
+   * Even ones of the range (RFC 3550 section 11) that no call has, from a random one on: strangers send to a port that they
+   * can guess. 0 where the system may choose.
+   */
+  *#portsToTry(): Generator<number> {
     const { rtpPorts } = this.#options;
-    if (rtpPorts === null) return 0;
+    if (rtpPorts === null) {
+      yield 0;
+      return;
+    }
     const first = rtpPorts.from + (rtpPorts.from % 2);
-    const port = first + 2 * (this.#nextPort % this.#rangeSize());
-    this.#nextPort += 1;
-    return port;
-  }
-
-  #rangeSize(): number {
-    const { rtpPorts } = this.#options;
-    if (rtpPorts === null) return 1;
-    const first = rtpPorts.from + (rtpPorts.from % 2);
-    return Math.max(1, Math.floor((rtpPorts.to - first) / 2) + 1);
+    const size = Math.max(1, Math.floor((rtpPorts.to - first) / 2) + 1);
+    const start = randomInt(size);
+    for (let step = 0; step < size; step += 1) {
+      const port = first + 2 * ((start + step) % size);
+      if (!this.#taken.has(port)) yield port;
+    }
   }
 }
 

@@ -1,13 +1,5 @@
-/** All that listens on the gateway's port: the live sockets, their HTTP twins, the page and operations. */
-import {
-  App,
-  type HttpRequest,
-  type HttpResponse,
-  type TemplatedApp,
-  type us_listen_socket,
-  us_listen_socket_close,
-  us_socket_local_port,
-} from "uWebSockets.js";
+/** All that listens on the gateway's public port: the live sockets, their HTTP twins, the proxy and the page. */
+import { App, type HttpRequest, type HttpResponse } from "uWebSockets.js";
 import type { Calls } from "../calls/calls.ts";
 import { GatewayError } from "../errors.ts";
 import { parseCommand } from "../protocol/native.ts";
@@ -18,16 +10,15 @@ import type { CarrierAuth } from "./carrier-auth.ts";
 import { routeCarriers } from "./carrier-socket.ts";
 import { Reply, readBody } from "./http.ts";
 import { routeJambonzTts } from "./jambonz-tts.ts";
+import { type Listener, listen } from "./listen.ts";
 import { decoded, type LiveSocketOptions, liveSocket } from "./live-socket.ts";
 import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "./openai-speech.ts";
+import { readiness } from "./operations.ts";
 import { loadPage } from "./page.ts";
 import { type ProxyOptions, routeProxy } from "./proxy.ts";
-import type { RtpPorts } from "./rtp-routes.ts";
+import { CheckedRoutes, type Routes } from "./routes.ts";
 import { routeVendorSockets, type VendorSocketOptions } from "./vendor-socket.ts";
 import { VoiceNames, type VoiceNamesOptions } from "./voice-names.ts";
-
-/** Listen option of uSockets: without it two programs share a port on Linux and neither notices. */
-const EXCLUSIVE_PORT = 1;
 
 export type VendorOptions = Pick<
   VendorSocketOptions,
@@ -41,10 +32,6 @@ export interface EdgeOptions extends LiveSocketOptions, ProxyOptions {
   readonly port: number;
   /** Folder of the built page. */
   readonly pageFolder: string;
-  /** Name and version, told by /healthz. */
-  readonly server: string;
-  /** Prometheus text. */
-  readonly metrics: () => Promise<string>;
   /** All phone calls of the gateway, those of other ports as well. */
   readonly calls: Calls;
   /** Whom carriers' sockets are taken from. */
@@ -52,85 +39,45 @@ export interface EdgeOptions extends LiveSocketOptions, ProxyOptions {
   /** What the vendor's and OpenAI's surfaces need, which speak to the upstream themselves. */
   readonly vendor: VendorOptions;
   /** RTP ports of calls. */
-  readonly rtpPorts: RtpPorts;
-}
-
-export interface Edge {
-  readonly port: number;
-  /** Takes no new connections; open ones live on. Idempotent. */
-  stopListening(): void;
-  /** Closes every socket. Idempotent. */
-  close(): void;
+  readonly rtpPorts: { route(app: Routes): void };
 }
 
 /** Listens. Rejects with port_in_use. */
-export async function startEdge(options: EdgeOptions): Promise<Edge> {
+export async function startEdge(options: EdgeOptions): Promise<Listener> {
   const app = App();
-  app.ws("/live/:session", liveSocket(options));
-  routeCarriers(app, { ...options, ...options.carrierAuth });
+  const routes = new CheckedRoutes(app);
+  routes.ws("/live/:session", liveSocket(options));
+  routeCarriers(routes, { ...options, ...options.carrierAuth });
   const voices = new VoiceNames(options.vendor);
   const speech = { ...options, ...options.vendor, voices };
-  const jambonzTts = routeJambonzTts(app, { ...speech, ...options.carrierAuth });
-  options.rtpPorts.route(app);
-  routeCommands(app, options);
-  routeAudio(app, options);
-  routeCaptions(app, options);
-  const vendorSockets = routeVendorSockets(app, { ...options, ...options.vendor });
-  routeOpenAiSpeech(app, speech);
-  routeProxy(app, options);
-  routeOperations(app, options);
-  routePage(app, options.pageFolder);
-  app.any("/*", (res, req) => {
+  const jambonzTts = routeJambonzTts(routes, { ...speech, ...options.carrierAuth });
+  options.rtpPorts.route(routes);
+  routeCommands(routes, options);
+  routeAudio(routes, options);
+  routeCaptions(routes, options);
+  const vendorSockets = routeVendorSockets(routes, { ...options, ...options.vendor });
+  routeOpenAiSpeech(routes, speech);
+  routeProxy(routes, options);
+  routeHealth(routes, options);
+  routePage(routes, options.pageFolder);
+  routes.any("/*", (res, req) => {
     const where = `${req.getMethod().toUpperCase()} ${req.getUrl()}`;
     new Reply(res).fail(new GatewayError("not_found", `No such path: ${where.slice(0, 200)}`));
   });
-  const socket = await listen(app, options);
-  let isListening = true;
-  let isClosed = false;
+  const listener = await listen(app, { host: options.host, port: options.port, flag: "port" });
   return {
-    port: us_socket_local_port(socket),
-    stopListening: () => {
-      if (isListening) us_listen_socket_close(socket);
-      isListening = false;
-    },
+    ...listener,
     close: () => {
-      if (!isClosed) {
-        vendorSockets.close();
-        jambonzTts.close();
-        // Before the sockets: a speaker that waits behind its old connection is in no session yet, and is told here.
-        options.turns.close();
-        app.close();
-      }
-      isClosed = true;
-      isListening = false;
+      vendorSockets.close();
+      jambonzTts.close();
+      // Before the sockets: a speaker that waits behind its old connection is in no session yet, and is told here.
+      options.turns.close();
+      listener.close();
     },
   };
 }
 
-/** The library's typings leave out the variant with both a host and options. */
-interface ExclusiveListener {
-  listen(host: string, port: number, options: number, done: (socket: us_listen_socket | false) => void): void;
-}
-
-function listen(app: TemplatedApp, options: EdgeOptions): Promise<us_listen_socket> {
-  return new Promise((resolve, reject) => {
-    const listener: ExclusiveListener = app as unknown as ExclusiveListener;
-    listener.listen(options.host, options.port, EXCLUSIVE_PORT, (socket) => {
-      if (socket !== false) resolve(socket);
-      else {
-        const where = `${options.host}:${options.port}`;
-        reject(
-          new GatewayError(
-            "port_in_use",
-            `Can't listen on ${where}: another program has it, or the address is not this machine's`,
-          ),
-        );
-      }
-    });
-  });
-}
-
-function routeCommands(app: TemplatedApp, options: EdgeOptions): void {
+function routeCommands(app: Routes, options: EdgeOptions): void {
   app.post("/live/:session/speak", (res, req) => {
     answerCommand(res, { req, options, type: "speak" });
   });
@@ -201,27 +148,21 @@ function withType(body: string, type: string): string {
   return JSON.stringify({ ...value, type });
 }
 
-function routeOperations(app: TemplatedApp, options: EdgeOptions): void {
-  app.get("/healthz", (res) => new Reply(res).json(200, { status: "ok", server: options.server }));
+/** For load balancers, which ask where their callers are: without version or details. */
+function routeHealth(app: Routes, { sessions }: EdgeOptions): void {
+  app.get("/healthz", (res) => new Reply(res).json(200, { status: "ok", server: "voicewire" }));
   app.get("/readyz", (res) => {
-    const isDraining = options.sessions.isDraining;
-    new Reply(res).json(isDraining ? 503 : 200, { status: isDraining ? "draining" : "ready" });
+    const { status, body } = readiness(sessions);
+    new Reply(res).json(status, body);
   });
-  app.get("/metrics", (res) => {
-    const reply = new Reply(res);
-    options.metrics().then(
-      (body) =>
-        reply.send({
-          status: 200,
-          contentType: "text/plain; version=0.0.4; charset=utf-8",
-          body: `${body}\n${options.calls.stats.render()}`,
-        }),
-      (thrown: unknown) => reply.fail(thrown),
-    );
+  app.any("/metrics", (res) => {
+    const where =
+      "Metrics are on the operations port (settings ops-host and ops-port), which serve prints at its start";
+    new Reply(res).fail(new GatewayError("not_found", where));
   });
 }
 
-function routePage(app: TemplatedApp, folder: string): void {
+function routePage(app: Routes, folder: string): void {
   const answers = loadPage(folder);
   for (const [path, answer] of answers) app.get(path, (res) => new Reply(res).send(answer));
   if (answers.size > 0) return;

@@ -2,7 +2,7 @@
  * The vendor's WebSockets (contract B) on the gateway's own port, spoken over its plain HTTP upstream. What they say is
  * in contexts/; here are their addresses, the handshake and the wire.
  */
-import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { SET_A } from "../audio/formats.ts";
 import { DialogueSocket } from "../contexts/dialogue-socket.ts";
 import type { KeyCheck, SocketDeps, SocketTuning } from "../contexts/ports.ts";
@@ -26,6 +26,7 @@ import { Reply } from "./http.ts";
 import { inboxBytes } from "./inbox.ts";
 import { decoded } from "./live-socket.ts";
 import { MessageSockets } from "./message-sockets.ts";
+import type { Routes } from "./routes.ts";
 import type { Turns } from "./turns.ts";
 
 export interface VendorSocketOptions extends Pick<SocketDeps, "upstream" | "clock" | "counters" | "log"> {
@@ -75,7 +76,7 @@ interface VendorRequest {
 }
 
 /** Mounts the sockets; every other WebSocket below /v1 is refused with 403, as the vendor does. */
-export function routeVendorSockets(app: TemplatedApp, options: VendorSocketOptions): VendorSockets {
+export function routeVendorSockets(app: Routes, options: VendorSocketOptions): VendorSockets {
   const { maxMessageBytes, idleSeconds, turns } = options;
   const deps = depsOf(options);
   const maxBackpressureBytes = deps.tuning.maxOutboxBytes + MESSAGE_SLACK_BYTES;

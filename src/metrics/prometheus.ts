@@ -84,6 +84,8 @@ export interface Gauges {
   readonly upstreamRegions: () => readonly RegionFigures[];
   /** null where no phrases are kept. */
   readonly phrases: () => PhraseFigures | null;
+  /** null where the gateway runs no speech service of its own. */
+  readonly serviceHangs: () => number | null;
 }
 
 /** Returns a function that renders the current values. */
@@ -128,7 +130,21 @@ export function createExposition(counters: Counters, gauges: Gauges): () => Prom
   });
   addRegionMetrics(registry, gauges.upstreamRegions);
   addPhraseMetrics(registry, gauges.phrases);
+  addServiceMetrics(registry, gauges.serviceHangs);
   return async () => `${await registry.metrics()}\n${counters.stages.render()}`;
+}
+
+function addServiceMetrics(registry: Registry, readHangs: () => number | null): void {
+  if (readHangs() === null) return;
+  new Counter({
+    name: "voicewire_service_hangs_total",
+    help: "Times that the embedded speech service was killed because it did not answer",
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(readHangs() ?? 0);
+    },
+  });
 }
 
 function addGauge(registry: Registry, gauge: { name: string; help: string; read: () => number }): void {

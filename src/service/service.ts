@@ -1,13 +1,16 @@
 /**
  * The embedded speech service: the interface of facts/service-interface.md over HTTP, with a real voice behind it.
- * GET /service/stats (not part of the interface) tells what it has done; /service/faults makes it fail on request.
+ * For tests it fails on request, and tells under /service what it has done: with the option `faults` only.
  */
 import { GatewayError } from "../errors.ts";
 import { type Logger, silentLog } from "../kit/log.ts";
 import { FaultBoard } from "./faults/board.ts";
+import type { ServiceContext } from "./http/context.ts";
 import { createServer } from "./http/server.ts";
 import { registerStats } from "./http/stats.ts";
 import { ConcurrencyGate, findTier, TIERS } from "./http/tiers.ts";
+import { TemporaryFiles } from "./media/temporary-file.ts";
+import { Uploads } from "./media/upload.ts";
 import { openStore } from "./store/store.ts";
 import { requireVoicePackage } from "./voice/package.ts";
 import { VoicePool, type VoiceStats } from "./voice/pool.ts";
@@ -21,12 +24,16 @@ export interface ServiceOptions {
   readonly voiceWorkers?: number;
   /** The only API key that is accepted; without it any key and none are. */
   readonly key?: string;
+  /** Of the gateway whose child this is: every request must have it, whatever it asks for, and pages get no CORS headers. */
+  readonly gatewayKey?: string;
   /** Whose plan is played (TIERS): output formats, concurrency; default "enterprise", which allows everything. */
   readonly tier?: string;
   /** Where history, samples and webhooks are kept; default: a temporary folder, removed on closing. */
   readonly dataFolder?: string;
   /** Webhooks may also call private addresses, and by http; default: only public ones, by https. */
   readonly webhooksAllowPrivate?: boolean;
+  /** Scripted faults and everything under /service (docs/faults.md); default: there is none of it. */
+  readonly faults?: boolean;
   readonly log?: Logger;
 }
 
@@ -50,16 +57,34 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   }
   requireVoicePackage();
   const log = options.log ?? silentLog;
-  const store = await openStore({ folder: options.dataFolder ?? null });
+  const store = await openStore({ folder: options.dataFolder ?? null, log });
   const webhooks = new Webhooks(store.database, {
     log,
     allowPrivate: options.webhooksAllowPrivate ?? false,
   });
   const voices = new VoicePool({ workers: options.voiceWorkers ?? 1, log });
   const gate = new ConcurrencyGate(tier);
-  const context = { voices, key: options.key, tier, gate, faults: new FaultBoard(), store, webhooks, log };
+  const temporaryFiles = new TemporaryFiles();
+  // Who has the key is a server or a gateway: its one address stands for many clients. Anybody else is one client.
+  const standsForMany = options.key !== undefined || options.gatewayKey !== undefined;
+  const context: ServiceContext = {
+    voices,
+    key: options.key,
+    gatewayKey: options.gatewayKey,
+    tier,
+    gate,
+    faults: options.faults === true ? new FaultBoard() : null,
+    store,
+    temporaryFiles,
+    uploads: new Uploads(
+      temporaryFiles,
+      standsForMany ? { maxUploadsPerClient: Number.POSITIVE_INFINITY } : {},
+    ),
+    webhooks,
+    log,
+  };
   const app = createServer(context, log);
-  registerStats(app, context, voices);
+  if (context.faults !== null) registerStats(app, context, voices);
   // The port is taken first, so that a taken one is told at once; who comes meanwhile waits for the voice.
   let started: Promise<void> | undefined;
   app.addHook("onRequest", async () => started);

@@ -10,6 +10,7 @@ import { FailoverForward } from "./failover-forward.ts";
 import { FailoverSpeech } from "./failover-speech.ts";
 import type { FetchedBody } from "./fetch-body.ts";
 import type { Forwarded, ForwardHandlers, ForwardRequest } from "./forward.ts";
+import { isFilteredKey } from "./key-filter.ts";
 import { Region, type RegionStats } from "./region.ts";
 import { mayMove, RegionSet } from "./region-set.ts";
 import type { Synthesis, SynthesisHandlers, SynthesisRequest, Upstream } from "./types.ts";
@@ -38,7 +39,7 @@ export interface UpstreamOptions {
    * healthy region is asked, ms. Default 4 s.
    */
   readonly failoverMs?: number;
-  /** Told when a region goes down and when it is back. */
+  /** Hears when a region goes down and when it is back, and why a request failed below HTTP. */
   readonly log?: Logger;
   readonly clock?: Clock;
   /**
@@ -104,6 +105,10 @@ class RegionalUpstream implements UpstreamClient {
     this.#hasSeveral = urls.length > 1;
     this.#failoverMs = Math.min(failoverMs, timeoutMs);
     this.#timeoutMs = timeoutMs;
+    const log = options.log ?? silentLog;
+    if (options.key !== "" && !isFilteredKey(options.key)) {
+      log.warn({}, "Setting upstream-key is shorter than 16 characters: answers are not searched for it");
+    }
     const regions = new RegionSet();
     const names = regionNames(urls);
     const all = urls.map(
@@ -118,7 +123,7 @@ class RegionalUpstream implements UpstreamClient {
           patienceMs,
           clock: options.clock ?? systemClock,
           onRead: options.onRead ?? (() => undefined),
-          log: options.log ?? silentLog,
+          log,
           onDown: (region) => regions.onDown(region),
         }),
     );

@@ -3,6 +3,7 @@ import type { Dispatcher } from "undici";
 import type { ErrorCode, GatewayError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Connections } from "./connections.ts";
+import type { FaultLog } from "./fault-log.ts";
 import type { Governor, Wanted } from "./governor.ts";
 import type { ResponseHeaders } from "./headers.ts";
 
@@ -35,7 +36,8 @@ export interface ExchangeOptions {
   readonly headersMs: number;
   /** Longest wait for the first piece of the body from there, ms. */
   readonly firstPieceMs: number;
-  readonly origin: string;
+  /** Hears what went wrong below HTTP. */
+  readonly faults: FaultLog;
   /** Behind each piece that was read, and behind each that was held and is handed on. Must not throw. */
   readonly onRead: () => void;
   /** The connection and the permit are free again; called once. */

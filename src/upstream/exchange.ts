@@ -185,7 +185,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#handHeld();
     const isFirstEnd = this.#close();
     this.#leave();
-    if (isFirstEnd) this.#tell(transportError(thrown, { origin: this.#options.origin, progress }));
+    if (isFirstEnd) this.#tell(transportError(thrown, { faults: this.#options.faults, progress }));
   }
 
   // ---- inside ----------------------------------------------------------------------------------------------------

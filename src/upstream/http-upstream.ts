@@ -5,11 +5,13 @@
 import type { Readable } from "node:stream";
 import { type ErrorCode, GatewayError, toGatewayError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
+import { type Logger, logWith } from "../kit/log.ts";
 import { checkedKey, parseBaseUrl } from "./base-url.ts";
 import type { UpstreamStats } from "./client.ts";
 import { Connections } from "./connections.ts";
 import { Exchange } from "./exchange.ts";
 import type { ExchangeReceiver } from "./exchange-options.ts";
+import { FaultLog } from "./fault-log.ts";
 import { isUpstreamFault } from "./faults.ts";
 import { BodyCollector, type FetchedBody } from "./fetch-body.ts";
 import {
@@ -33,6 +35,7 @@ export interface HttpUpstreamOptions {
   readonly maxQueued: number;
   readonly timeoutMs: number;
   readonly patienceMs: number;
+  readonly log: Logger;
   readonly clock: Clock;
   /** As UpstreamOptions.onRead. */
   readonly onRead: () => void;
@@ -70,7 +73,7 @@ export class HttpUpstream {
   readonly #timeoutMs: number;
   readonly #patienceMs: number;
   readonly #key: string;
-  readonly #origin: string;
+  readonly #faults: FaultLog;
   readonly #prefix: string;
   readonly #getHeaders: readonly string[];
   readonly #postHeaders: readonly string[];
@@ -82,7 +85,7 @@ export class HttpUpstream {
   /** Throws invalid_config. */
   constructor(options: HttpUpstreamOptions) {
     const url = parseBaseUrl(options.baseUrl);
-    this.#origin = url.origin;
+    this.#faults = new FaultLog(logWith(options.log, { upstream: url.origin }), options.clock);
     this.#prefix = url.pathname.replace(/\/+$/, "");
     this.#key = options.key;
     this.#getHeaders = options.key === "" ? [] : ["xi-api-key", checkedKey(options.key)];
@@ -131,8 +134,13 @@ export class HttpUpstream {
   ): Forwarded {
     const { body } = request;
     const isStream = typeof body !== "string" && body !== null;
-    const receiver = new ForwardReceiver(handlers, isStream && !keepsBody ? body : null);
     let exchange: Exchange | null = null;
+    const receiver = new ForwardReceiver(handlers, {
+      body: isStream && !keepsBody ? body : null,
+      key: this.#key,
+      giveUp: () => exchange?.abort(),
+      onWithheld: (reason) => this.#noteWithheld(request, reason),
+    });
     try {
       exchange = this.#begin({
         method: request.method,
@@ -182,7 +190,7 @@ export class HttpUpstream {
             resolve();
             return;
           }
-          const error = transportError(thrown, { origin: this.#origin, progress: "asking" });
+          const error = transportError(thrown, { faults: this.#faults, progress: "asking" });
           if (isUpstreamFault(error)) this.#onOutcome(error.code);
           reject(error);
         };
@@ -218,6 +226,11 @@ export class HttpUpstream {
     await this.#connections.destroy();
   }
 
+  #noteWithheld({ method, path }: ForwardRequest, reason: string): string {
+    const where = path.split("?")[0]?.slice(0, 200);
+    return this.#faults.note("Answer of the upstream was withheld", { cause: reason, method, path: where });
+  }
+
   #begin(wanted: WantedExchange): Exchange {
     const { method, path, body, receiver, headers, timeoutMs = this.#timeoutMs } = wanted;
     if (this.#isDraining) {
@@ -243,7 +256,7 @@ export class HttpUpstream {
       timeoutMs,
       headersMs: wanted.headersMs ?? timeoutMs,
       firstPieceMs: wanted.firstPieceMs ?? timeoutMs,
-      origin: this.#origin,
+      faults: this.#faults,
       onRead: this.#onRead,
       onReleased: () => this.#onReleased(exchange),
       onOutcome: wanted.onOutcome ?? this.#onOutcome,

@@ -1,7 +1,6 @@
 /** One of several upstreams that do the same work: it, its health, and the checks that find out when it is back. */
 import type { ErrorCode } from "../errors.ts";
 import type { Timer } from "../kit/clock.ts";
-import type { Logger } from "../kit/log.ts";
 import type { GroupLimit } from "./governor.ts";
 import { Health, type HealthChange } from "./health.ts";
 import { type CheckResult, checkHealth } from "./health-check.ts";
@@ -20,7 +19,6 @@ export interface RegionStats {
 
 export interface RegionOptions extends Omit<HttpUpstreamOptions, "onOutcome"> {
   readonly name: string;
-  readonly log: Logger;
   readonly onDown: (region: Region) => void;
 }
 

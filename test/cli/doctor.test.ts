@@ -41,7 +41,7 @@ describe.skipIf(missing !== undefined)(
       const { stdout, stderr } = await run(["doctor", "--port", "0"]);
       expect(stderr).toBe("");
       const lines = stdout.toString().split("\n");
-      for (const name of ["settings", "node", "server", "codecs", "voice", "port", "upstream"]) {
+      for (const name of ["settings", "node", "server", "codecs", "voice", "port", "ops", "upstream"]) {
         expect(lines.find((line) => line.includes(` ${name} `))).toMatch(/^(ok {2}|warn)/);
       }
       expect(lines.some((line) => / page /.test(line))).toBe(true);
@@ -89,6 +89,14 @@ describe.skipIf(missing !== undefined)(
         status: "fail",
         fix: expect.stringContaining("--port"),
       });
+      const args = ["doctor", "--json", "--port", "0", "--upstream-url", other.url, "--ops-port"];
+      const opsOf = async (value: string) =>
+        reportOf((await run([...args, value])).stdout).checks.find((check) => check.name === "ops");
+      expect(await opsOf(port)).toMatchObject({
+        status: "fail",
+        fix: expect.stringContaining("--ops-port"),
+      });
+      expect(await opsOf("off")).toMatchObject({ status: "ok", detail: expect.stringContaining("off") });
     });
   },
 );

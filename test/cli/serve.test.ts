@@ -1,6 +1,9 @@
+import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
+import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { createServer } from "node:net";
 import { describe, expect, test, vi } from "vitest";
+import { openTemporaryFiles } from "../service/temporary-parts.ts";
 import { LONG_TEXT, missingForSpeech, PATIENT, Program, run, serve, temporaryFolder } from "./program.ts";
 
 vi.setConfig(PATIENT);
@@ -15,6 +18,13 @@ async function servicePid(parent: number | undefined): Promise<number> {
   const children = childrenOf(parent).split(" ");
   expect(children).toHaveLength(1);
   return Number(children[0]);
+}
+
+/** What the gateway's metrics say of its service. */
+async function hangsOf(program: Program): Promise<number> {
+  const [metricsUrl = ""] = /http:\S+\/metrics/.exec(program.stdout.toString()) ?? [];
+  const metrics = await (await fetch(metricsUrl)).text();
+  return Number(/^voicewire_service_hangs_total (\d+)$/m.exec(metrics)?.[1] ?? Number.NaN);
 }
 
 function isAlive(pid: number): boolean {
@@ -53,6 +63,31 @@ describe.skipIf(missing !== undefined)(
       await until(() => !isAlive(pid));
     });
 
+    test("holds each client address to its uploads, and its own service not to those of one address", async () => {
+      const { program, url } = await serve(["--max-uploads-per-client", "5"]);
+      await using _ = program;
+      const pid = await servicePid(program.child.pid);
+      const sent: ClientRequest[] = [];
+      const begin = (localAddress: string) => {
+        const upload = request(`${url}/v1/audio-isolation`, {
+          method: "POST",
+          headers: { "content-type": "multipart/form-data; boundary=xyz" },
+          localAddress,
+          agent: false,
+        });
+        upload.on("error", () => undefined);
+        upload.write('--xyz\r\ncontent-disposition: form-data; name="audio"; filename="a"\r\n\r\nRIFF');
+        sent.push(upload);
+        return upload;
+      };
+      for (const address of ["127.0.0.1", "127.0.0.2"]) for (let at = 0; at < 5; at += 1) begin(address);
+      await until(() => openTemporaryFiles(pid) === 10);
+      const [answer] = (await once(begin("127.0.0.1"), "response")) as [IncomingMessage];
+      expect(answer.statusCode).toBe(429);
+      for (const upload of sent) upload.destroy();
+      await until(() => openTemporaryFiles(pid) === 0);
+    });
+
     test("a port in use exits with 3 and names it", async () => {
       const server = createServer();
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -63,6 +98,18 @@ describe.skipIf(missing !== undefined)(
       expect(code).toBe(3);
       expect(stderr).toContain(`127.0.0.1:${port}`);
       expect(stderr).not.toContain("    at ");
+    });
+
+    test("prints where its metrics are; an operations port in use exits with 3 and names its setting", async () => {
+      const { program } = await serve();
+      await using _ = program;
+      const opsUrl = /Ops {3}(http:\S+)\/metrics\n/.exec(program.stdout.toString())?.[1] ?? "";
+      expect(await (await fetch(`${opsUrl}/metrics`)).text()).toContain("voicewire_sessions 0\n");
+      const { port } = new URL(opsUrl);
+      const { code, stderr } = await run(["serve", "--port", "0", "--ops-port", port]);
+      expect(code).toBe(3);
+      expect(stderr).toContain(`127.0.0.1:${port} (ops-port: EADDRINUSE)`);
+      expect(stderr).toContain("choose another with --ops-port");
     });
 
     test("a bad value in the environment or the file exits with 2 and names setting, value and range", async () => {
@@ -95,6 +142,67 @@ describe.skipIf(missing !== undefined)(
       program.child.kill("SIGKILL");
       await until(() => !isAlive(after));
       speaking.child.kill("SIGKILL");
+    });
+
+    test("its service has no secret in its environment and its arguments", async () => {
+      const secrets = {
+        ELEVENLABS_API_KEY: "sk_1",
+        VOICEWIRE_TWILIO_AUTH_TOKEN: "tw_2",
+        Some_Secret: "so_3",
+      };
+      const { program } = await serve([], { ...secrets, VOICEWIRE_LOG_LEVEL: "warn" });
+      await using _ = program;
+      const pid = await servicePid(program.child.pid);
+      const environment = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+      expect(environment).toContain("VOICEWIRE_LOG_LEVEL=warn");
+      expect(environment.filter((one) => /_(?:key|token|secret)=/i.test(one))).toEqual([]);
+      const shown = [...environment, readFileSync(`/proc/${pid}/cmdline`, "utf8")].join("\n");
+      for (const secret of Object.values(secrets)) expect(shown).not.toContain(secret);
+    });
+
+    test("clients may send any key or none, and pages of every origin may read what the service answers", async () => {
+      const { program, url } = await serve();
+      await using _ = program;
+      for (const key of [{}, { "xi-api-key": "anything" }, { authorization: "Bearer anything" }]) {
+        const headers: Record<string, string> = { origin: "http://page.example", ...key };
+        const answer = await fetch(`${url}/v1/voices`, { headers });
+        expect(answer.status).toBe(200);
+        expect(Object.fromEntries(answer.headers)).toMatchObject({
+          "access-control-allow-origin": "*",
+          "access-control-expose-headers": expect.stringContaining("history-item-id, character-cost"),
+        });
+        await answer.arrayBuffer();
+      }
+    });
+
+    test.each([
+      [{}, 400],
+      [{ VOICEWIRE_FAULTS: "1" }, 503],
+    ])("a request's scripted fault, with the environment %j: %i", async (env, status) => {
+      const { program, url } = await serve([], env);
+      await using _ = program;
+      const answer = await fetch(`${url}/v1/text-to-speech/21m00Tcm4TlvDq8ikWAM`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-voicewire-fault": "status status=503" },
+        body: JSON.stringify({ text: "Hello." }),
+      });
+      expect(answer.status).toBe(status);
+    });
+
+    test("a service that hangs is killed and comes back on its port, and the gateway speaks again", async () => {
+      const { program, url } = await serve(["--log-level", "info"]);
+      await using _ = program;
+      expect(await hangsOf(program)).toBe(0);
+      const before = await servicePid(program.child.pid);
+      process.kill(before, "SIGSTOP");
+      await program.until(() => program.stderr.includes("does not answer; killing it"));
+      await program.until(() => program.stderr.includes("Embedded speech service is back"));
+      expect(isAlive(before)).toBe(false);
+      expect(await servicePid(program.child.pid)).not.toBe(before);
+      expect(await hangsOf(program)).toBe(1);
+      const again = await run(["say", "--url", url, "Back again."]);
+      expect(again).toMatchObject({ code: 0, stderr: "" });
+      expect(again.stdout.toString()).toBe("Back again.\n");
     });
 
     // Seen once: the child listened for its parent's end only when it was up, so that a serve that was killed while it

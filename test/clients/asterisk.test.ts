@@ -85,6 +85,16 @@ describe.skipIf(installation === null)(`Asterisk ${name}`, { timeout: PATIENT_MS
     });
   });
 
+  it("RTP, externalMedia: a caller who hangs up leaves the session, as Asterisk closes its port", async () => {
+    await using talk = await Talk.begin(rig, rtp);
+    await rig.asterisk.hangUp(talk.channel);
+    expect(await talk.application.next("call", 2)).toMatchObject({
+      state: "ended",
+      carrier: "rtp",
+      reason: "peer unreachable",
+    });
+  });
+
   describe.each([...websockets, ...audioSockets])("%s", (_, way) => {
     it("hangs up when the application does", async () => {
       await using talk = await Talk.begin(rig, way);

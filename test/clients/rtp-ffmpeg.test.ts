@@ -1,8 +1,11 @@
-/** ffmpeg as the telephone: it takes our RTP by an SDP file, and what it decodes is what the upstream said. */
+/**
+ * ffmpeg as the telephone: it takes our RTP by an SDP file, and what it decodes is what the upstream said. It sends no RTP
+ * itself, so it is called with `listen_only`.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { decodeSamples } from "../../src/audio/silence.ts";
 import { hasProgram, PATIENT, temporaryFolder } from "../cli/program.ts";
@@ -27,6 +30,12 @@ async function freeRtpPort(): Promise<number> {
     if (port % 2 === 0) return port;
   }
   throw new Error("No even port is free");
+}
+
+/** Whether a program listens there: a call to a port that is closed ends at once. */
+function isOpen(port: number): boolean {
+  const hex = port.toString(16).toUpperCase().padStart(4, "0");
+  return new RegExp(`^ *\\d+: [0-9A-F]+:${hex} `, "m").test(readFileSync("/proc/net/udp", "utf8"));
 }
 
 /** Receives by SDP and decodes to 16-bit samples at 8 kHz. */
@@ -90,7 +99,7 @@ describe.skipIf(!hasProgram("ffmpeg"))("RTP to ffmpeg (skipped where it is not i
 
   beforeAll(async () => {
     upstream = await startFakeUpstream(speaking({ msPerChar: MS_PER_CHARACTER }));
-    gateway = await gatewayAt(upstream.url, { trimMs: 0 });
+    gateway = await gatewayAt(upstream.url, { trimMs: 0, rtpListenOnly: true });
   });
   afterAll(async () => {
     await gateway?.close();
@@ -106,7 +115,8 @@ describe.skipIf(!hasProgram("ffmpeg"))("RTP to ffmpeg (skipped where it is not i
     const session = `ffmpeg-${law}`;
     await using controller = await TestClient.connect(gateway, `/live/${session}?role=speaker&events=call`);
     await using phone = await FfmpegPhone.start(type, folder.file(`${law}.sdp`));
-    const body = JSON.stringify({ session, format, remote: `127.0.0.1:${phone.port}` });
+    await until("it listens", () => isOpen(phone.port), { deadlineMs: 60_000 });
+    const body = JSON.stringify({ session, format, remote: `127.0.0.1:${phone.port}`, listen_only: true });
     const taken = await fetch(`${gateway.url}/carrier/rtp`, { method: "POST", body });
     expect(taken.status).toBe(201);
     const { call_id } = (await taken.json()) as { call_id: string };

@@ -1,10 +1,8 @@
 /** Calls without a WebSocket, over real sockets: Asterisk's AudioSocket (TCP) and RTP (UDP), each against a peer of ours. */
-import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RtpPacketizer } from "../../src/audio/rtp.ts";
-import { parseRtp, type RtpPacket } from "../../src/audio/rtp-reader.ts";
 import {
   type AudioSocketEvent,
   AudioSocketReader,
@@ -14,6 +12,7 @@ import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { ndjsonSpeech } from "../helpers/tone-speech.ts";
 import { until } from "../helpers/until.ts";
+import { RtpPhone } from "../kit/rtp-phone.ts";
 
 const MS_PER_CHARACTER = 60;
 const WORDS = "alpha bravo charlie delta echo foxtrot golf hotel india juliett";
@@ -221,57 +220,14 @@ async function take(body: object): Promise<{ status: number; taken: Taken }> {
   return { status: response.status, taken: (await response.json()) as Taken };
 }
 
-/** A telephone with a UDP port. */
-class FakePhone implements AsyncDisposable {
-  readonly packets: RtpPacket[] = [];
-  readonly socket: UdpSocket = createSocket("udp4");
-  readonly #own = new RtpPacketizer({
-    payloadType: 0,
-    samplesPerFrame: 160,
-    ssrc: 99,
-    sequence: 65_534,
-    timestamp: 5,
-  });
-
-  static async open(): Promise<FakePhone> {
-    const phone = new FakePhone();
-    phone.socket.on("message", (bytes) => {
-      const packet = parseRtp(new Uint8Array(bytes));
-      if (packet !== null) phone.packets.push(packet);
-    });
-    phone.socket.bind(0, "127.0.0.1");
-    await once(phone.socket, "listening");
-    return phone;
-  }
-
-  get address(): string {
-    return `127.0.0.1:${this.socket.address().port}`;
-  }
-  /** From the first packet that is not silence. */
-  get speech(): Buffer {
-    const first = this.packets.findIndex(({ payload }) => payload.some((byte) => byte !== 0xff));
-    return first < 0
-      ? Buffer.alloc(0)
-      : Buffer.concat(this.packets.slice(first).map(({ payload }) => payload));
-  }
-
-  say(port: number, value: number): void {
-    this.socket.send(this.#own.wrap(new Uint8Array(160).fill(value), false), port, "127.0.0.1");
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.socket.close();
-    await once(this.socket, "close");
-  }
-}
-
 describe("RTP", { timeout: PATIENT_MS }, () => {
   it("sends a whole text with right numbers, timestamps and marker to the phone that is named", async () => {
     await using controller = await bridge("rtp-named");
-    await using phone = await FakePhone.open();
+    await using phone = await RtpPhone.open();
     const { status, taken } = await take({ session: "rtp-named", remote: phone.address });
     expect(status).toBe(201);
     expect(await controller.next("call")).toMatchObject({ carrier: "rtp", call_id: taken.call_id });
+    phone.say(taken.port, 1);
     await until("silence comes first", () => phone.packets.length > 5);
     controller.send({ type: "speak", text: WORDS });
     await controller.next("utterance.done");
@@ -302,13 +258,13 @@ describe("RTP", { timeout: PATIENT_MS }, () => {
 
   it("takes the first that sends for its peer, hears it, and nobody else", async () => {
     await using controller = await bridge("rtp-first", "&caller=ulaw_8000");
-    await using phone = await FakePhone.open();
-    await using stranger = await FakePhone.open();
+    await using phone = await RtpPhone.open();
+    await using stranger = await RtpPhone.open();
     const { taken } = await take({ session: "rtp-first" });
     phone.say(taken.port, 1);
     await controller.next("call");
     stranger.say(taken.port, 66);
-    phone.socket.send("no RTP at all", taken.port, "127.0.0.1");
+    phone.send(taken.port, "no RTP at all");
     for (const value of [2, 3, 4]) phone.say(taken.port, value);
     await controller.until(() => controller.frames.length >= 4);
     expect(controller.frames.map((frame) => frame[0])).toEqual([1, 2, 3, 4]);
@@ -318,7 +274,7 @@ describe("RTP", { timeout: PATIENT_MS }, () => {
 
   it("tells of keys", async () => {
     await using controller = await bridge("rtp-keys");
-    await using phone = await FakePhone.open();
+    await using phone = await RtpPhone.open();
     const { taken } = await take({ session: "rtp-keys", remote: phone.address });
     const keys = new RtpPacketizer({
       payloadType: 101,
@@ -332,11 +288,7 @@ describe("RTP", { timeout: PATIENT_MS }, () => {
       [0x8a, 800],
       [0x8a, 800],
     ] as const) {
-      phone.socket.send(
-        keys.wrap(Uint8Array.of(11, flags, duration >> 8, duration & 255), false),
-        taken.port,
-        "127.0.0.1",
-      );
+      phone.send(taken.port, keys.wrap(Uint8Array.of(11, flags, duration >> 8, duration & 255), false));
     }
     expect(await controller.next("dtmf")).toMatchObject({
       digit: "#",
@@ -346,11 +298,45 @@ describe("RTP", { timeout: PATIENT_MS }, () => {
     expect(controller.eventsOf("dtmf")).toHaveLength(1);
   });
 
+  it("ends at once when the phone's port is closed, and says why", async () => {
+    await using controller = await bridge("rtp-closed");
+    const phone = await RtpPhone.open();
+    const { taken } = await take({ session: "rtp-closed", remote: phone.address });
+    await until("it is sent to", () => phone.packets.length > 0);
+    await phone.close();
+    expect(await controller.next("call", 2)).toMatchObject({
+      call_id: taken.call_id,
+      state: "ended",
+      reason: "peer unreachable",
+    });
+    const gone = await fetch(`${gateway.url}/carrier/rtp/${taken.call_id}`, { method: "DELETE" });
+    expect(gone.status).toBe(404);
+  });
+
+  it("takes nobody outside rtp-peers for its peer, and counts the packets", async () => {
+    await using other = await gatewayAt(upstream.url, { rtpPeers: "10.0.0.0/8" });
+    await using phone = await RtpPhone.open();
+    const answer = await fetch(`${other.url}/carrier/rtp`, {
+      method: "POST",
+      body: JSON.stringify({ session: "s" }),
+    });
+    const { port } = (await answer.json()) as Taken;
+    for (const value of [1, 2, 3]) phone.say(port, value);
+    let metrics = "";
+    while (!metrics.includes('voicewire_call_strangers_total{carrier="rtp"} 3\n')) {
+      metrics = await (await fetch(`${other.opsUrl}/metrics`)).text();
+    }
+    expect(metrics).toContain('voicewire_calls_total{carrier="rtp"} 0\n');
+    expect(phone.packets).toEqual([]);
+  });
+
   it.each([
     ["no session", {}],
     ["a remote without a port", { session: "s", remote: "127.0.0.1" }],
     ["a remote that is no address", { session: "s", remote: "example.com:4000" }],
     ["another format", { session: "s", format: "pcm_8000" }],
+    ["a remote that is no peer of ours", { session: "s", remote: "224.0.0.1:4000" }],
+    ["listen_only where the setting is off", { session: "s", remote: "127.0.0.1:4000", listen_only: true }],
     ["a field that is not known", { session: "s", colour: "red" }],
   ])("refuses %s", async (_, body) => {
     const { status, taken } = await take(body);
@@ -369,16 +355,38 @@ describe("RTP", { timeout: PATIENT_MS }, () => {
     },
   );
 
+  it.each(["all", "10.0.0.0/33", ""])("refuses %j as rtp-peers", async (rtpPeers) => {
+    await expect(gatewayAt(upstream.url, { rtpPeers })).rejects.toMatchObject({ code: "invalid_config" });
+  });
+
+  it("takes ports of its range at random, each once", async () => {
+    await using other = await gatewayAt(upstream.url, { rtpPorts: "43000-43999" });
+    const ports: number[] = [];
+    for (let calls = 0; calls < 12; calls += 1) {
+      const body = JSON.stringify({ session: "s" });
+      const response = await fetch(`${other.url}/carrier/rtp`, { method: "POST", body });
+      ports.push(((await response.json()) as Taken).port);
+    }
+    expect(ports.every((port) => port >= 43_000 && port <= 43_999 && port % 2 === 0)).toBe(true);
+    expect(new Set(ports).size).toBe(12);
+    // By chance once in 12! times.
+    expect(ports).not.toEqual(ports.toSorted((a, b) => a - b));
+  });
+
   it("takes even ports of its range, and says when there is none left", async () => {
     await using other = await gatewayAt(upstream.url, { rtpPorts: "42001-42004" });
     const taken = await Promise.all(
       [1, 2, 3].map(async () => {
         const body = JSON.stringify({ session: "s" });
         const response = await fetch(`${other.url}/carrier/rtp`, { method: "POST", body });
-        return (await response.json()) as { port?: number; error?: { code: string } };
+        return (await response.json()) as { call_id?: string; port?: number; error?: { code: string } };
       }),
     );
     expect(taken.flatMap(({ port }) => port ?? []).sort()).toEqual([42_002, 42_004]);
     expect(taken.flatMap(({ error }) => error?.code ?? [])).toEqual(["port_in_use"]);
+    const [given] = taken.filter(({ port }) => port !== undefined);
+    await fetch(`${other.url}/carrier/rtp/${given?.call_id}`, { method: "DELETE" });
+    const again = await fetch(`${other.url}/carrier/rtp`, { method: "POST", body: '{"session":"s"}' });
+    expect(await again.json()).toMatchObject({ port: given?.port });
   });
 });

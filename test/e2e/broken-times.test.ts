@@ -25,7 +25,7 @@ let gateway: TestGateway;
 let fault = "";
 
 beforeAll(async () => {
-  service = await startService({ host: "127.0.0.1", port: 0 });
+  service = await startService({ host: "127.0.0.1", port: 0, faults: true });
   proxy = await TruthProxy.start(service.url, () => {
     const once = fault;
     fault = "";

@@ -3,7 +3,9 @@ import { once } from "node:events";
 import { Agent, get, type IncomingMessage } from "node:http";
 import { expect, it, vi } from "vitest";
 import { Pacer } from "../../src/fanout/pacer.ts";
+import { VERSION } from "../../src/version.ts";
 import { startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { freePort } from "../helpers/free-port.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 
 async function ask(url: string, agent: Agent): Promise<{ status: number; type: string; body: string }> {
@@ -30,22 +32,23 @@ function samplesOf(text: string): Map<string, number> {
 it("lives, is ready, counts what it does, and is ready no more while it drains", async () => {
   await using upstream = await startFakeUpstream();
   await using gateway = await gatewayAt(upstream.url);
-  // One connection for all: while it drains, no other is taken.
+  // One connection for all: while it drains, the public port takes no other.
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const at = (path: string) => ask(`${gateway.url}${path}`, agent);
+  const atOps = (path: string) => ask(`${gateway.opsUrl}${path}`, new Agent());
   try {
-    const health = await at("/healthz");
-    expect(health.status).toBe(200);
-    expect(JSON.parse(health.body)).toMatchObject({
-      status: "ok",
-      server: expect.stringMatching(/^voicewire/),
-    });
+    expect(await at("/healthz")).toMatchObject({ status: 200, body: '{"status":"ok","server":"voicewire"}' });
     expect(await at("/readyz")).toMatchObject({ status: 200, body: '{"status":"ready"}' });
+    const health = await atOps("/healthz");
+    expect([health.status, JSON.parse(health.body)]).toEqual([
+      200,
+      { status: "ok", server: `voicewire/${VERSION}` },
+    ]);
 
     await using client = await TestClient.connect(gateway, "/live/s?format=ulaw_8000");
     client.send({ type: "speak", text: "Hello there, general listener, who has time." });
     await client.next("utterance.started");
-    const metrics = await at("/metrics");
+    const metrics = await atOps("/metrics");
     expect(metrics).toMatchObject({
       status: 200,
       type: expect.stringMatching(/^text\/plain; version=0\.0\.4/),
@@ -60,11 +63,60 @@ it("lives, is ready, counts what it does, and is ready no more while it drains",
     const drained = gateway.drain();
     expect(await at("/readyz")).toMatchObject({ status: 503, body: '{"status":"draining"}' });
     expect((await at("/healthz")).status).toBe(200);
+    const readiness = await atOps("/readyz");
+    expect([readiness.status, JSON.parse(readiness.body)]).toEqual([
+      503,
+      {
+        status: "draining",
+        server: `voicewire/${VERSION}`,
+        sessions: 1,
+        upstream: {
+          open: expect.any(Number),
+          queued: 0,
+          regions: [{ name: new URL(upstream.url).host, healthy: true }],
+        },
+      },
+    ]);
     await drained;
     expect(client.eventsOf("utterance.done")).toMatchObject([{ outcome: "done" }]);
   } finally {
     agent.destroy();
   }
+});
+
+it("the public port has no metrics and says where they are; the operations port has nothing for other origins", async () => {
+  await using upstream = await startFakeUpstream();
+  await using gateway = await gatewayAt(upstream.url);
+  const refused = await fetch(`${gateway.url}/metrics`);
+  expect([refused.status, await refused.text()]).toEqual([404, expect.stringContaining("ops-port")]);
+  for (const [path, status] of [["metrics", 200] as const, ["live/s/audio.wav", 404] as const]) {
+    const answer = await fetch(`${gateway.opsUrl}/${path}`, { headers: { origin: "http://evil.example" } });
+    expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([status, null]);
+    await answer.arrayBuffer();
+  }
+});
+
+it("the operations port may be fixed or off, is closed with the gateway, and stops the start where it is taken", async () => {
+  await using upstream = await startFakeUpstream();
+  const without = await gatewayAt(upstream.url, { opsPort: "off" });
+  expect(without.opsUrl).toBeNull();
+  await Promise.all([without.close(), without.close(), without.drain()]);
+  const opsPort = await freePort();
+  const first = await gatewayAt(upstream.url, { opsPort });
+  expect(first.opsUrl).toBe(`http://127.0.0.1:${opsPort}`);
+  await expect(gatewayAt(upstream.url, { opsPort })).rejects.toMatchObject({
+    code: "port_in_use",
+    message: expect.stringContaining(`127.0.0.1:${opsPort} (ops-port)`),
+  });
+  expect((await fetch(`${first.opsUrl}/readyz`)).status).toBe(200);
+  const port = await freePort();
+  const both = gatewayAt(upstream.url, { port, opsPort: port });
+  await expect(both).rejects.toMatchObject({ message: expect.stringContaining("(ops-port)") });
+  await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow();
+  await Promise.all([first.close(), first.close()]);
+  await expect(fetch(`${first.opsUrl}/readyz`)).rejects.toThrow();
+  await using again = await gatewayAt(upstream.url, { opsPort });
+  expect((await fetch(`${again.opsUrl}/readyz`)).status).toBe(200);
 });
 
 it("the pacer catches up behind each piece of speech that is read", async () => {

@@ -24,7 +24,7 @@ it("says a phrase again from memory: same audio, same words, nothing billed", as
   expect(first?.billed).toBeGreaterThan(0);
   expect(second?.billed).toBe(0);
   const asked = upstream.requests.length;
-  const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
   expect(metrics).toContain(`voicewire_phrases_total{outcome="hit"} ${asked}`);
   expect(metrics).toContain(`voicewire_phrases_total{outcome="miss"} ${asked}`);
   expect(metrics).toContain(`voicewire_phrases ${asked}`);
@@ -39,5 +39,5 @@ it("keeps nothing unless it is told to", async () => {
     await client.next("utterance.done");
   }
   expect(upstream.requests).toHaveLength(2);
-  expect(await (await fetch(`${gateway.url}/metrics`)).text()).not.toContain("voicewire_phrases");
+  expect(await (await fetch(`${gateway.opsUrl}/metrics`)).text()).not.toContain("voicewire_phrases");
 });

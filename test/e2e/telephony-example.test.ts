@@ -32,7 +32,7 @@ it("answers, stops at a key, tells what was heard, says goodbye and hangs up", {
     expect(said).toMatch(/heard \d{4} ms of speech; 2 times it was cut off/);
     expect(said).toMatch(/call ended/);
     expect(code).toBe(0);
-    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
     expect(metrics).toContain('voicewire_call_odd_messages_total{carrier="twilio"} 0');
   } finally {
     await service.close();

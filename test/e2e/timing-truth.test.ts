@@ -25,7 +25,7 @@ let gateway: TestGateway;
 const kindOf = (seed: number): string => [...KINDS, UNKNOWABLE][seed % (KINDS.length + 1)] ?? "none";
 
 beforeAll(async () => {
-  service = await startService({ host: "127.0.0.1", port: 0 });
+  service = await startService({ host: "127.0.0.1", port: 0, faults: true });
   // Seeds above are those of the interruptions.
   const faultOf = (seed: number) => (seed < 1000 ? (TIMING_FAULTS[kindOf(seed)] ?? "") : "");
   proxy = await TruthProxy.start(service.url, faultOf);

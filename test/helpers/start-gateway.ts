@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import WebSocket from "ws";
 import { type Config, SETTINGS } from "../../src/config.ts";
-import { type Gateway, startGateway } from "../../src/gateway.ts";
+import { type Gateway, type GatewayOptions, startGateway } from "../../src/gateway.ts";
 import { type Clock, systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { Event } from "../../src/protocol/events.ts";
@@ -21,6 +21,7 @@ export async function gatewayAt(
   overrides: Partial<Config> = {},
   upstreamKey = "test-key",
   clock: Clock = systemClock,
+  options: Partial<GatewayOptions> = {},
 ): Promise<TestGateway> {
   const gateway = await startGateway({
     // A voice, so that a scripted upstream is asked for speech only and not for its list of voices.
@@ -30,6 +31,7 @@ export async function gatewayAt(
     clock,
     log: silentLog,
     pageFolder: new URL("../../dist/page", import.meta.url).pathname,
+    ...options,
   });
   return {
     ...gateway,

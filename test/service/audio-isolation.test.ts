@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,6 +17,8 @@ import {
 } from "../unit/service/media/helpers.ts";
 import { startClient, VOICE } from "./client.ts";
 import { type Mounted, mount } from "./mounted.ts";
+import { openTemporaryFiles } from "./temporary-parts.ts";
+import { WorkerCrash } from "./worker-crash.ts";
 
 interface Item {
   readonly id: string;
@@ -357,17 +359,6 @@ describe("the history of isolations", () => {
   });
 });
 
-/** Descriptors of nameless temporary files and of unfinished media. */
-function openTemporaryFiles(): number {
-  return readdirSync("/proc/self/fd").filter((fd) => {
-    try {
-      return /voicewire-[\w-]+ \(deleted\)$/.test(readlinkSync(join("/proc/self/fd", fd)));
-    } catch {
-      return false;
-    }
-  }).length;
-}
-
 /** Media that are being written, of all stores. */
 function unfinishedMedia(): number {
   const shelves = readdirSync(folder).map((name) => join(folder, name, "media", "tmp"));
@@ -417,7 +408,31 @@ describe("large uploads and clients that leave", () => {
       await new Promise((resolve) => sent.once("close", resolve));
       await until(() => openTemporaryFiles() === 0);
       await until(() => unfinishedMedia() === 0);
+      await until(() => mounted.temporaryFiles.bytes === 0);
       expect((await list()).items.length).toBe(count);
     },
   );
+});
+
+describe("temporary files of an isolation", () => {
+  it("are given back when the thread that isolates crashes", async () => {
+    await using own = await mount({}, registerAudioIsolation);
+    using crash = new WorkerCrash();
+    const audio = wavOf(testSound(60, 16_000));
+    const answering = post(WHOLE, formOf(audio), {}, own);
+    // The upload is there, and the first of the answer.
+    await until(() => own.temporaryFiles.bytes > audio.length);
+    await crash.now();
+    expect((await answering).status).toBe(500);
+    await until(() => own.temporaryFiles.bytes === 0);
+  });
+
+  it("refuse an answer with 429 that they have no room for, and free the upload", async () => {
+    const audio = shortWav();
+    await using own = await mount({ maxTemporaryBytes: audio.length + 100 }, registerAudioIsolation);
+    const answer = await post(WHOLE, formOf(audio), {}, own);
+    expect(answer.status).toBe(429);
+    expect(await answer.json()).toMatchObject({ detail: { code: "system_busy" } });
+    await until(() => own.temporaryFiles.bytes === 0);
+  });
 });

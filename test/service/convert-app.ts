@@ -11,10 +11,11 @@ import { registerVoiceSamples } from "../../src/service/http/voice-samples.ts";
 import { openStore } from "../../src/service/store/store.ts";
 import { VoicePool } from "../../src/service/voice/pool.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
+import { type TemporaryPartsOptions, temporaryParts } from "./temporary-parts.ts";
 
 export async function startConvertApp(
   folder: string,
-  options: { readonly tier?: Tier; readonly key?: string } = {},
+  options: { readonly tier?: Tier; readonly key?: string } & TemporaryPartsOptions = {},
 ) {
   const tier = options.tier ?? "enterprise";
   const voices = new VoicePool({ workers: 1, log: silentLog });
@@ -28,6 +29,7 @@ export async function startConvertApp(
     gate: new ConcurrencyGate(tier),
     faults: new FaultBoard(),
     store,
+    ...temporaryParts(options),
     log: silentLog,
   };
   const app = createServer(context, silentLog);

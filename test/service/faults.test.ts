@@ -11,7 +11,7 @@ const BODY = { text: "Every word of this is said as it stands, one after the oth
 let client: Client;
 
 beforeAll(async () => {
-  client = await startClient();
+  client = await startClient({ faults: true });
 });
 afterEach(async () => {
   await fetch(client.service.url + FAULTS, { method: "DELETE" });
@@ -144,8 +144,28 @@ describe("by the control endpoint", () => {
     expect((await client.post(PLAIN, BODY)).status).toBe(500);
   });
 
+  it("a service that was started without them refuses the header and has nothing under /service", async () => {
+    await using other = await startClient();
+    const refused = await other.post(PLAIN, BODY, fault("latency ms=1"));
+    expect(refused.status).toBe(400);
+    expect(JSON.parse(refused.body.toString())).toMatchObject({
+      detail: {
+        code: "invalid_parameters",
+        message: expect.stringContaining("scripted faults are off here, start the service with --faults"),
+      },
+    });
+    for (const path of [FAULTS, "/service/stats", "/service/webhooks"]) {
+      expect([path, (await other.get(path)).status]).toEqual([path, 404]);
+    }
+    const trigger = await other.post("/service/webhooks/trigger", { event: "flows" });
+    expect(trigger.status).toBe(404);
+    const { paths } = JSON.parse((await other.get("/openapi.json")).body.toString()) as { paths: object };
+    expect(Object.keys(paths).filter((path) => path.startsWith("/service"))).toEqual([]);
+    expect((await other.post(PLAIN, BODY)).status).toBe(200);
+  });
+
   it("asks for the key where there is one", async () => {
-    await using other = await startClient({ key: "secret" });
+    await using other = await startClient({ key: "secret", faults: true });
     expect((await other.get(FAULTS)).status).toBe(401);
     expect((await other.get(FAULTS, { "xi-api-key": "secret" })).status).toBe(200);
   });

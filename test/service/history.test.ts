@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { unzipSync } from "fflate";
 import { MPEGDecoder } from "mpg123-decoder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { registerHistoryAudio } from "../../src/service/http/history-audio.ts";
 import { type Client, linesOf, OTHER_VOICE, startClient, VOICE } from "./client.ts";
+import { mount } from "./mounted.ts";
 
 interface Item {
   readonly history_item_id: string;
@@ -238,5 +240,38 @@ describe("history", () => {
     expect(await refused("source=Dubbing")).toMatchObject(entry("literal_error", "source"));
     expect(await refused("start_after_history_item_id=nobody")).toMatchObject({ status: 400 });
     expect(await refused("date_after_unix=20&date_before_unix=20")).toMatchObject({ status: 400 });
+  });
+});
+
+describe("a download as WAV", () => {
+  it("is refused with 429 when the temporary files have no room for its samples", async () => {
+    await using mounted = await mount({ maxTemporaryBytes: 1_000_000 }, registerHistoryAudio);
+    const { store, temporaryFiles, url } = mounted;
+    const item = {
+      requestId: "r",
+      voiceId: "v",
+      voiceName: "V",
+      voiceCategory: "premade",
+      modelId: "m",
+      text: "Long",
+      dateUnix: 1000,
+      characters: 4,
+      contentType: "audio/basic",
+      outputFormat: "ulaw_8000",
+      source: "TTS",
+      settings: null,
+      alignmentsJson: null,
+      dialogue: null,
+    } as const;
+    // Twice as much as PCM: more than is held in memory.
+    const { id } = store.history.add(item, await store.media.put(Buffer.alloc(2_200_000)));
+    const answer = await fetch(`${url}/v1/history/download`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ history_item_ids: [id], output_format: "wav" }),
+    });
+    expect(answer.status).toBe(429);
+    expect(await answer.json()).toMatchObject({ detail: { code: "system_busy" } });
+    expect(temporaryFiles.bytes).toBe(0);
   });
 });

@@ -1,7 +1,7 @@
-/** Uploads of 200 MB into a service in a process of its own: its memory stays flat, and nothing of them is left behind. */
+/** Uploads of 96 MB and more into a service in a process of its own: its memory stays flat, and nothing of them is left. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readlinkSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
@@ -11,10 +11,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { wavHeader } from "../../src/audio/wav.ts";
 import { until } from "../helpers/until.ts";
 import { VOICE } from "./client.ts";
+import { openTemporaryFiles } from "./temporary-parts.ts";
 
 const BUILT = pathToFileURL(join(import.meta.dirname, "../../dist/service/service.js")).href;
 const MEGABYTE = 1024 * 1024;
-const UPLOAD_BYTES = 200 * MEGABYTE;
+const UPLOAD_BYTES = 96 * MEGABYTE;
 const MAX_GROWTH_BYTES = 64 * MEGABYTE;
 const BOUNDARY = "voicewire-test";
 const CONVERT = `/v1/speech-to-speech/${VOICE}?output_format=pcm_16000`;
@@ -64,21 +65,7 @@ async function peakBytes(): Promise<number> {
   return message.peakBytes;
 }
 
-/** Of the temporary files that the service holds: they have no name, only a handle. */
-function openUploads(): number {
-  const handles = `/proc/${child.pid}/fd`;
-  const isUpload = (handle: string): boolean => {
-    try {
-      const target = readlinkSync(join(handles, handle));
-      return target.startsWith(join(files, "voicewire-")) && target.endsWith(" (deleted)");
-    } catch (thrown) {
-      // Closed between both calls.
-      if (thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT") return false;
-      throw thrown;
-    }
-  };
-  return readdirSync(handles).filter(isUpload).length;
-}
+const openUploads = (): number => openTemporaryFiles(child.pid ?? 0);
 
 interface Sound {
   readonly header: Uint8Array;
@@ -86,10 +73,10 @@ interface Sound {
   readonly bytes: number;
 }
 
-/** A WAV file of 16 kHz: 200 MB of it are nearly two hours. */
+/** A WAV file of 8 kHz: 96 MB of it are more than an hour and a half. */
 function silence(seconds: number): Sound {
-  const bytes = seconds * 32_000;
-  return { header: wavHeader({ sampleRate: 16_000, dataBytes: bytes }), fill: 0, bytes };
+  const bytes = seconds * 16_000;
+  return { header: wavHeader({ sampleRate: 8000, dataBytes: bytes }), fill: 0, bytes };
 }
 
 function noAudio(bytes: number): Sound {
@@ -142,9 +129,9 @@ function send(path: string, sound: Sound, untilBytes = Number.POSITIVE_INFINITY)
   return { request: sending, written: writing, answer };
 }
 
-describe("an upload of 200 MB", { timeout: 90_000 }, () => {
+describe("an upload of 96 MB", { timeout: 90_000 }, () => {
   it.each([
-    ["for conversion, longer than an hour", CONVERT, silence(UPLOAD_BYTES / 32_000), "audio_too_long"],
+    ["for conversion, longer than an hour", CONVERT, silence(UPLOAD_BYTES / 16_000), "audio_too_long"],
     ["for conversion that is no audio", CONVERT, noAudio(UPLOAD_BYTES), "invalid_audio_format"],
     ["for isolation that is no audio", "/v1/audio-isolation", noAudio(UPLOAD_BYTES), "invalid_audio_format"],
   ])(
@@ -163,7 +150,7 @@ describe("an upload of 200 MB", { timeout: 90_000 }, () => {
     "%s: its file is gone when its client leaves in the middle, and others are served",
     async (path) => {
       const startBytes = await peakBytes();
-      const sent = send(path, silence(UPLOAD_BYTES / 32_000), UPLOAD_BYTES / 2);
+      const sent = send(path, silence(UPLOAD_BYTES / 16_000), UPLOAD_BYTES / 2);
       sent.request.on("error", () => undefined);
       await sent.written;
       await until("the upload's file", () => openUploads() > 0);
@@ -173,4 +160,35 @@ describe("an upload of 200 MB", { timeout: 90_000 }, () => {
       expect((await send(path, silence(1)).answer).status).toBe(200);
     },
   );
+});
+
+describe("an upload over the service's own limits", { timeout: 90_000 }, () => {
+  const tooLarge = (body: Buffer) => {
+    const { code, message } = JSON.parse(body.toString()).detail;
+    return `${code}: ${message}`;
+  };
+
+  it.each([CONVERT, "/v1/audio-isolation", "/v1/voices/add"])(
+    "%s: a file of 101 MB is refused on its way, in flat memory, and is gone",
+    async (path) => {
+      const startBytes = await peakBytes();
+      const sent = send(path, noAudio(101 * MEGABYTE));
+      const { status, body } = await sent.answer;
+      sent.request.destroy();
+      expect(status).toBe(400);
+      expect(tooLarge(body)).toBe(
+        "request_too_large: A file is larger than 100 MB: send a shorter recording, or a compressed one.",
+      );
+      expect((await peakBytes()) - startBytes).toBeLessThan(MAX_GROWTH_BYTES);
+      await until("the file's end", () => openUploads() === 0);
+    },
+  );
+
+  it("a form that says that it is larger than 250 MB is refused before it is read", async () => {
+    const sent = send(CONVERT, noAudio(251 * MEGABYTE), 0);
+    const { status, body } = await sent.answer;
+    sent.request.destroy();
+    expect(status).toBe(400);
+    expect(tooLarge(body)).toBe("request_too_large: The form is larger than 250 MB: send less at once.");
+  });
 });

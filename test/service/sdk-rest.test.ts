@@ -22,7 +22,7 @@ let started: Sdk;
 let speech: Buffer;
 let speechSeconds: number;
 beforeAll(async () => {
-  started = await startSdk({ key: KEY });
+  started = await startSdk({ key: KEY, faults: true });
   speech = await bytesOf(
     await started.sdk.textToSpeech.convert(VOICE, { text: TEXT, outputFormat: "wav_16000" }),
   );

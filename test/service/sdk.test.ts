@@ -16,7 +16,7 @@ const INPUTS = [
 
 let started: Sdk;
 beforeAll(async () => {
-  started = await startSdk({ key: KEY });
+  started = await startSdk({ key: KEY, faults: true });
 });
 afterAll(() => started[Symbol.asyncDispose]());
 

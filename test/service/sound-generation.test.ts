@@ -15,6 +15,7 @@ import { ConcurrencyGate, type Tier } from "../../src/service/http/tiers.ts";
 import { openStore, type Store } from "../../src/service/store/store.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
 import { decode, loudness } from "./client.ts";
+import { temporaryParts } from "./temporary-parts.ts";
 
 const PATH = "/v1/sound-generation";
 const KEY = "the-right-key";
@@ -38,6 +39,7 @@ async function start(options: { readonly tier?: Tier; readonly key?: string } = 
     gate: new ConcurrencyGate(tier),
     faults: new FaultBoard(),
     store,
+    ...temporaryParts(),
     webhooks: new Webhooks(store.database, { log: silentLog, allowPrivate: false }),
     log: silentLog,
   };

@@ -6,6 +6,7 @@ import { encodeWavFile } from "../../src/audio/encode.ts";
 import { medianPitch, trackPitch } from "../../src/service/convert/pitch-tracker.ts";
 import { correlationOf, floatsOf, loudnessOf, rms, samplesOf } from "../unit/service/convert/measures.ts";
 import { startConvertApp } from "./convert-app.ts";
+import { WorkerCrash } from "./worker-crash.ts";
 
 const MALE = "pNInz6obpgDQGcFmaJgB";
 const FEMALE = "21m00Tcm4TlvDq8ikWAM";
@@ -18,7 +19,8 @@ const spoken = new Map<string, Int16Array>();
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "voicewire-test-"));
-  app = await startConvertApp(folder);
+  // One test sends more at once than one client may.
+  app = await startConvertApp(folder, { uploadLimits: { maxUploadsPerClient: 22 } });
   for (const voice of [MALE, FEMALE]) spoken.set(voice, await say(voice));
 });
 afterAll(async () => {
@@ -226,6 +228,31 @@ describe("speech to speech", { timeout: 90_000 }, () => {
     controller.abort();
     await expect.poll(() => app.workshop.load).toEqual({ seats: 0, threads: 0 });
     expect((await fetch(`${app.url}/v1/history/${id}`)).status).toBe(404);
+  });
+
+  it("gives its temporary bytes back when the thread that converts crashes", async () => {
+    using crash = new WorkerCrash();
+    const answering = post(`${FEMALE}?output_format=pcm_48000`, form(wavFile(speechOf(MALE))));
+    await expect.poll(() => crash.started).toBeGreaterThan(0);
+    expect(app.context.temporaryFiles.bytes).toBeGreaterThan(2 * speechOf(MALE).byteLength);
+    await crash.now();
+    expect((await answering).status).toBe(500);
+    await expect.poll(() => app.context.temporaryFiles.bytes).toBe(0);
+  });
+
+  it("is refused with 429 when its samples find no room among the temporary files, and frees the upload", async () => {
+    const speech = speechOf(MALE);
+    const own = await mkdtemp(join(folder, "small-"));
+    const maxTemporaryBytes = speech.byteLength * 1.5;
+    const small = await startConvertApp(own, { maxTemporaryBytes });
+    try {
+      const url = `${small.url}/v1/speech-to-speech/${FEMALE}`;
+      const answer = await fetch(url, { method: "POST", body: form(wavFile(speech)) });
+      expect([answer.status, (await refused(answer)).code]).toEqual([429, "system_busy"]);
+      await expect.poll(() => small.context.temporaryFiles.bytes).toBe(0);
+    } finally {
+      await small.close();
+    }
   });
 
   it("works for two at a time, lets sixteen wait and refuses more", async () => {

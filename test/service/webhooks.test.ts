@@ -13,6 +13,7 @@ import { openStore, type Store } from "../../src/service/store/store.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
 import { Receiver } from "../unit/service/webhooks/receiver.ts";
 import { errorOf, sdkFor } from "./sdk-client.ts";
+import { temporaryParts } from "./temporary-parts.ts";
 
 const KEY = "a-key";
 
@@ -36,6 +37,7 @@ async function open(allowPrivate: boolean): Promise<void> {
     gate: new ConcurrencyGate("enterprise"),
     faults: new FaultBoard(),
     store,
+    ...temporaryParts(),
     webhooks,
     log: silentLog,
   } as const;

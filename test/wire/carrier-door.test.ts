@@ -219,12 +219,12 @@ describe("a carrier at the door", () => {
   it("the metrics tell of calls beside the rest", async () => {
     await using edge = await startCarrierEdge();
     const { socket } = await knock(`${edge.wsUrl}/carrier/vonage`);
-    const before = await (await fetch(`${edge.url}/metrics`)).text();
+    const before = await (await fetch(`${edge.opsUrl}/metrics`)).text();
     expect(before).toContain("other_total 1\n");
     expect(before).toContain('voicewire_calls{carrier="unknown"} 1\n');
     socket.terminate();
     await expect
-      .poll(async () => (await fetch(`${edge.url}/metrics`)).text())
+      .poll(async () => (await fetch(`${edge.opsUrl}/metrics`)).text())
       .toContain('voicewire_calls{carrier="unknown"} 0\n');
   });
 });

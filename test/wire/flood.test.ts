@@ -29,6 +29,6 @@ it("a hundred thousand one-letter tokens: who sends on is told and closed, and o
   expect(told.filter(({ code: own }) => own === "text_too_long")).toHaveLength(MAX_REFUSALS_A_SECOND + 1);
   // What was accepted is spoken, and the listener of another session hears all of its own.
   await listener.next("utterance.done");
-  const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
   expect(metrics).toContain("voicewire_connections_flooding_total 1");
 });

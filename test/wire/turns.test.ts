@@ -69,7 +69,7 @@ it("sixty thousand tokens and a good-bye: all of them are handled, in order, bef
   );
   expect(order).toEqual(["interrupted", "presence"]);
   expect(gateway.counters.messagesWaited).toBeGreaterThan(50_000);
-  const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
   expect(metrics).toContain("voicewire_inbox_bytes 0");
   expect(metrics).toContain("voicewire_inboxes_full_total 0");
 });
@@ -127,7 +127,7 @@ it("who brings more than may wait is told and closed, and others are not", async
   expect(flooder.events.at(-1)).toMatchObject({ type: "error", code: "inbox_full", retry_after_ms: 1000 });
   calm.send({ type: "ping", id: "still there" });
   expect(await calm.next("pong")).toMatchObject({ id: "still there" });
-  const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+  const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
   expect(metrics).toContain("voicewire_inboxes_full_total 1");
 });
 

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import WebSocket from "ws";
 import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "../../src/edge/openai-speech.ts";
 import { routeProxy } from "../../src/edge/proxy.ts";
+import { PassedPaths } from "../../src/edge/proxy-paths.ts";
 import { Turns } from "../../src/edge/turns.ts";
 import {
   routeVendorSockets,
@@ -64,7 +65,12 @@ export async function startVendorApp(
     idleSeconds: 30,
     defaultModel,
   });
-  routeProxy(app, { forward: (request, handlers) => upstream.forward(request, handlers) });
+  routeProxy(app, {
+    passesFaults: false,
+    passedPaths: new PassedPaths(""),
+    forward: (request, handlers) => upstream.forward(request, handlers),
+    maxUploadsPerClient: 4,
+  });
   let listener: us_listen_socket | undefined;
   const port = await new Promise<number>((resolve, reject) => {
     app.listen("127.0.0.1", 0, (socket) => {

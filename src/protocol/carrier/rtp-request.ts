@@ -8,6 +8,8 @@ export interface RtpRequest {
   readonly session: string;
   /** Where to send to; null: to the first that sends. */
   readonly peer: { readonly address: string; readonly port: number } | null;
+  /** The peer never sends: it is sent to all the same. Only with a peer that is named. */
+  readonly isListenOnly: boolean;
   readonly format: "ulaw_8000" | "alaw_8000";
   /** Payload type of telephone events (RFC 4733), 96-127. */
   readonly dtmfPayloadType: number;
@@ -19,6 +21,7 @@ export interface RtpRequest {
 const REQUEST = z.strictObject({
   session: z.string().min(1).max(64),
   remote: z.string().max(80).optional(),
+  listen_only: z.boolean().default(false),
   format: z.enum(["ulaw_8000", "alaw_8000"]).default("ulaw_8000"),
   dtmf_payload_type: z.int().min(96).max(127).default(101),
   text: z.string().max(10_000).optional(),
@@ -27,11 +30,19 @@ const REQUEST = z.strictObject({
 
 /** Throws malformed_json, invalid_field. */
 export function readRtpRequest(body: string): RtpRequest {
-  const { remote, format, session, dtmf_payload_type, text, voice_id } = checked(body);
+  const { remote, listen_only, format, session, dtmf_payload_type, text, voice_id } = checked(body);
+  if (listen_only && remote === undefined) {
+    throw new GatewayError(
+      "invalid_field",
+      "Field listen_only can't be used: expected remote beside it, as a peer that never sends can't be found out",
+      { field: "listen_only" },
+    );
+  }
   return {
     session,
     format,
     peer: remote === undefined ? null : peerOf(remote),
+    isListenOnly: listen_only,
     dtmfPayloadType: dtmf_payload_type,
     ...(text === undefined ? {} : { text }),
     ...(voice_id === undefined ? {} : { voiceId: voice_id }),

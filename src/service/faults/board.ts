@@ -1,5 +1,5 @@
 /** Which request gets which faults: those of its own header, else those of the setting. */
-import { type Fault, type FaultSetting, readHeader } from "./fault.ts";
+import { type Fault, type FaultSetting, faultsAreOff, readHeader } from "./fault.ts";
 
 export interface RequestFaults {
   readonly faults: readonly Fault[];
@@ -15,6 +15,16 @@ interface Active {
   left: number;
   /** How often each fault with `times` may still come. */
   readonly timesLeft: Map<Fault, number>;
+}
+
+/** As `FaultBoard.next`; without a board (null) a request that asks for faults is refused: Refusal 400. */
+export function nextFaults(
+  board: FaultBoard | null,
+  header: string | readonly string[] | undefined,
+): RequestFaults {
+  if (board !== null) return board.next(header);
+  if (header !== undefined) throw faultsAreOff();
+  return NO_FAULTS;
 }
 
 export class FaultBoard {

@@ -119,6 +119,10 @@ function readOne(part: string): Fault {
   return parsed.data;
 }
 
+export function faultsAreOff(): Refusal {
+  return badHeader("scripted faults are off here, start the service with --faults");
+}
+
 function badHeader(what: string): Refusal {
   return Refusal.of({
     type: "validation_error",

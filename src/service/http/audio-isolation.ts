@@ -6,8 +6,7 @@ import type { FileFormat } from "../media/decode-upload.ts";
 import type { Denoised } from "../media/denoise-messages.ts";
 import { DenoisePool } from "../media/denoise-pool.ts";
 import { MP3_RATE, mp3InfoFrame } from "../media/mp3-info.ts";
-import { TemporaryFile } from "../media/temporary-file.ts";
-import { registerUploads, type UploadedFile } from "../media/upload.ts";
+import type { UploadedFile } from "../media/upload.ts";
 import type { NewIsolation } from "../store/isolations.ts";
 import type { MediaWriter } from "../store/media.ts";
 import type { ServiceContext } from "./context.ts";
@@ -38,7 +37,7 @@ export function registerAudioIsolation(app: FastifyInstance, context: ServiceCon
   const isolations = new Isolations(context);
   app.addHook("onClose", () => isolations.close());
   app.register(async (scope) => {
-    await registerUploads(scope);
+    await context.uploads.register(scope);
     route(scope, context, ISOLATE, ({ reply, body }) => {
       const { audio, file_format: fileFormat, preview_b64: previewBase64 = null } = body;
       requirePreviewLength(previewBase64);
@@ -99,7 +98,7 @@ class Isolations {
 
   async sendWhole(exchange: Exchange): Promise<void> {
     const { reply } = exchange;
-    const file = await TemporaryFile.create();
+    const file = await this.#context.temporaryFiles.create();
     try {
       const result = await eachOf(this.#isolate(exchange), (bytes) => file.write(bytes));
       const info = mp3InfoFrame(result);

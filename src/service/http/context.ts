@@ -3,9 +3,11 @@ import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../kit/log.ts";
 import type { FaultBoard } from "../faults/board.ts";
+import type { TemporaryFiles } from "../media/temporary-file.ts";
+import type { Uploads } from "../media/upload.ts";
 import type { Store } from "../store/store.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
-import { requireKey } from "./auth.ts";
+import { type Credentials, requireKey } from "./auth.ts";
 import type { JobOpener } from "./delivery.ts";
 import type { ConcurrencyGate, Tier } from "./tiers.ts";
 
@@ -13,19 +15,30 @@ export interface ServiceContext {
   readonly voices: JobOpener;
   /** undefined where no key is asked for. */
   readonly key: string | undefined;
+  /** In the child of a gateway: its key, without which nothing is answered. */
+  readonly gatewayKey?: string | undefined;
   readonly tier: Tier;
   readonly gate: ConcurrencyGate;
-  readonly faults: FaultBoard;
+  /** null: nobody may make requests fail, and there is nothing under /service. */
+  readonly faults: FaultBoard | null;
   readonly store: Store;
+  readonly temporaryFiles: TemporaryFiles;
+  readonly uploads: Uploads;
   readonly webhooks: Webhooks;
   readonly log: Logger;
 }
 
 export function authorize(context: ServiceContext, request: FastifyRequest): void {
-  requireKey(context.key, {
-    "xi-api-key": request.headers["xi-api-key"],
-    authorization: request.headers.authorization,
-  });
+  requireKey(context.key, credentialsOf(request));
+}
+
+/** Before anything of a request is looked at. Throws the refusal of a request that is not the gateway's. */
+export function requireGateway({ gatewayKey }: ServiceContext, request: FastifyRequest): void {
+  requireKey(gatewayKey, credentialsOf(request));
+}
+
+function credentialsOf({ headers }: FastifyRequest): Credentials {
+  return { "xi-api-key": headers["xi-api-key"], authorization: headers.authorization };
 }
 
 export const TRACE_HEADER = "x-trace-id";
@@ -36,8 +49,12 @@ export function traceIdOf(reply: FastifyReply): string {
   return typeof existing === "string" ? existing : randomBytes(16).toString("hex");
 }
 
-/** On every answer (contract A11). */
-export const CORS_HEADERS: Readonly<Record<string, string>> = {
+/** On every answer (contract A11). The child of a gateway has none: no page has any business with it. */
+export function corsHeaders({ gatewayKey }: ServiceContext): Readonly<Record<string, string>> {
+  return gatewayKey === undefined ? CORS_HEADERS : {};
+}
+
+const CORS_HEADERS: Readonly<Record<string, string>> = {
   "access-control-allow-origin": "*",
   "access-control-allow-headers": "*",
   "access-control-allow-methods": "POST, PATCH, OPTIONS, DELETE, GET, PUT",

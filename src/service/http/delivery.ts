@@ -6,6 +6,7 @@ import type { OutgoingHttpHeaders } from "node:http";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import { wavHeader } from "../../audio/wav.ts";
 import { GatewayError } from "../../errors.ts";
+import type { TemporaryFiles } from "../media/temporary-file.ts";
 import type { JobChunk, JobSpec } from "../voice/messages.ts";
 import type { Job, JobHandlers } from "../voice/pool.ts";
 import { asRefusal } from "./failure.ts";
@@ -32,6 +33,8 @@ export interface Outlet {
 
 export interface Delivery {
   readonly opener: JobOpener;
+  /** Where a long answer is held until it is whole. */
+  readonly temporaryFiles: TemporaryFiles;
   readonly spec: JobSpec;
   readonly isDialogue: boolean;
   /** Whether the client asked for timing; the job may be asked for it without. */
@@ -70,7 +73,7 @@ function timedLine(chunk: JobChunk, delivery: Delivery): string {
 /** Answers with the whole file, or with one JSON object. Throws Refusal while nothing has been sent. */
 export async function deliverWhole(delivery: Delivery): Promise<void> {
   const { wantsTiming } = delivery;
-  const spool = new Spool();
+  const spool = new Spool(delivery.temporaryFiles);
   const timing = new GatheredTiming();
   try {
     await run(delivery, {

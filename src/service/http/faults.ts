@@ -1,5 +1,5 @@
 /**
- * /service/faults (not part of the interface; docs/faults.md): PUT sets the faults of the speech requests that follow,
+ * /service/faults (not part of the interface; with --faults only; docs/faults.md): PUT sets the faults of the speech requests that follow,
  * GET shows them, DELETE ends them.
  */
 import type { FastifyInstance } from "fastify";
@@ -41,16 +41,18 @@ const PUT = operation({
 });
 const DELETE = operation({ ...COMMON, method: "DELETE", id: "clear_faults", summary: "Ends them" });
 
-/** GET, PUT and DELETE /service/faults. */
+/** GET, PUT and DELETE /service/faults, where there are faults. */
 export function registerFaults(app: FastifyInstance, context: ServiceContext): void {
-  route(app, context, GET, async () => context.faults.describe());
+  const { faults } = context;
+  if (faults === null) return;
+  route(app, context, GET, async () => faults.describe());
   route(app, context, PUT, async ({ request }) => {
     // The server reads bodies as bytes.
-    context.faults.set(readSetting(request.body as Uint8Array | undefined));
-    return context.faults.describe();
+    faults.set(readSetting(request.body as Uint8Array | undefined));
+    return faults.describe();
   });
   route(app, context, DELETE, async () => {
-    context.faults.clear();
-    return context.faults.describe();
+    faults.clear();
+    return faults.describe();
   });
 }

@@ -6,7 +6,6 @@ import { parseUpstreamFormat, SET_B } from "../../audio/formats.ts";
 import { wavHeader } from "../../audio/wav.ts";
 import { transcode } from "../media/transcode.ts";
 import type { HistoryItem } from "../store/history.ts";
-import type { MediaStore } from "../store/media.ts";
 import { bytes, DOWNLOAD_REFUSED } from "./answers.ts";
 import type { ServiceContext } from "./context.ts";
 import { HISTORY_ITEM_ID, requireItem } from "./history-item.ts";
@@ -55,7 +54,7 @@ const DOWNLOAD = operation({
       output_format: optional(text({ later: { enum: ["wav"] } }), "As it was made, unless it is to be WAV."),
     },
   },
-  refusals: [404],
+  refusals: [404, 429],
   answer: bytes(
     [...new Set([...SET_B.map(audioTypeOf), "application/zip"])],
     "The file of one item, or a zip of several.",
@@ -82,7 +81,7 @@ export function registerHistoryAudio(app: FastifyInstance, context: ServiceConte
     const items = ids.map((id) => requireItem(context, id));
     const [only] = items;
     if (only !== undefined && items.length === 1) {
-      const file = audioFileOf(context.store.media, only, format === "wav");
+      const file = audioFileOf(context, only, format === "wav");
       return reply
         .type(file.contentType)
         .header("content-disposition", `attachment; filename="${only.id}.${file.extension}"`)
@@ -91,7 +90,7 @@ export function registerHistoryAudio(app: FastifyInstance, context: ServiceConte
     return reply
       .type("application/zip")
       .header("content-disposition", 'attachment; filename="history.zip"')
-      .send(Readable.from(zipOf(context.store.media, items, format === "wav")));
+      .send(Readable.from(zipOf(context, items, format === "wav")));
   });
 }
 
@@ -112,25 +111,28 @@ function isMpeg(item: HistoryItem): boolean {
 }
 
 /** As it was made, or as a WAV file. */
-function audioFileOf(media: MediaStore, item: HistoryItem, isWav: boolean): AudioFile {
+function audioFileOf(context: ServiceContext, item: HistoryItem, isWav: boolean): AudioFile {
   const codec = parseUpstreamFormat(item.outputFormat)?.codec ?? "mp3";
   if (isWav || codec === "wav")
-    return { extension: "wav", contentType: "audio/wav", bytes: wavOf(media, item) };
+    return { extension: "wav", contentType: "audio/wav", bytes: wavOf(context, item) };
   const extension = codec === "opus" ? "ogg" : codec;
-  return { extension, contentType: item.contentType, bytes: media.stream(item.media.hash) };
+  return { extension, contentType: item.contentType, bytes: context.store.media.stream(item.media.hash) };
 }
 
 /** With its real length in the header, which is known only when all is decoded. */
-async function* wavOf(media: MediaStore, item: HistoryItem): AsyncGenerator<Uint8Array> {
+async function* wavOf(
+  { store, temporaryFiles }: ServiceContext,
+  item: HistoryItem,
+): AsyncGenerator<Uint8Array> {
   const sampleRate = parseUpstreamFormat(item.outputFormat)?.sampleRate ?? 44_100;
   const isPcm = /^(?:pcm|wav)_/.test(item.outputFormat);
-  const source = media.stream(item.media.hash);
+  const source = store.media.stream(item.media.hash);
   if (isPcm) {
     yield wavHeader({ sampleRate, dataBytes: item.media.bytes });
     yield* source;
     return;
   }
-  const spool = new Spool();
+  const spool = new Spool(temporaryFiles);
   try {
     const to = pcmFormatNear(sampleRate);
     for await (const bytes of transcode(source, { from: item.outputFormat, to })) await spool.write(bytes);
@@ -148,7 +150,7 @@ function pcmFormatNear(sampleRate: number): string {
 
 /** Files as they are: sound does not get smaller by zipping it. Read one after the other, no faster than the client. */
 async function* zipOf(
-  media: MediaStore,
+  context: ServiceContext,
   items: readonly HistoryItem[],
   isWav: boolean,
 ): AsyncGenerator<Uint8Array> {
@@ -168,7 +170,7 @@ async function* zipOf(
     return taken;
   };
   for (const item of items) {
-    const file = audioFileOf(media, item, isWav);
+    const file = audioFileOf(context, item, isWav);
     const entry = new ZipPassThrough(`${fileNameOf(item)}.${file.extension}`);
     entry.mtime = item.dateUnix * 1000;
     zip.add(entry);

@@ -12,7 +12,7 @@ export const MAX_PREVIEW_LENGTH = 98_304;
 const AUDIO = {
   audio: required(
     file(),
-    "The recording, in any format that the service decodes; its name is the item's title.",
+    "The recording, in any format that the service decodes, of at most 100 MB; its name is the item's title.",
   ),
   file_format: withDefault(literal(FILE_FORMATS), "other", "pcm_s16le_16: raw samples, 16 kHz, mono."),
 } as const;

@@ -3,7 +3,6 @@
  * takes is read, then the key is looked at, then its handler is called) and described in the OpenAPI document.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { readUpload } from "../media/upload.ts";
 import type { Answer, RefusalStatus } from "./answers.ts";
 import { jsonSource } from "./body.ts";
 import { authorize, type ServiceContext } from "./context.ts";
@@ -94,7 +93,7 @@ declare module "fastify" {
 }
 
 /**
- * Registers it; a form's operation in a scope of registerUploads. In the interface's order: what is not of the shape is
+ * Registers it; a form's operation in a scope of Uploads.register. In the interface's order: what is not of the shape is
  * refused with 422 before the key is looked at, and a stranger's files are not kept meanwhile. Files are freed when the
  * handler is done.
  */
@@ -123,7 +122,7 @@ export function route<P extends Shape, Q extends Shape, B extends Shape>(
         return handle({ request, reply, beganMs, ...values });
       }
       const stranger = refusalOf(() => requireKey(request));
-      const upload = await readUpload(request, { keepsFiles: stranger === null });
+      const upload = await context.uploads.read(request, reply, { stranger });
       try {
         const values = readRequest(declared, request, (shape) => formSource(upload, shape));
         if (stranger !== null) throw stranger;

@@ -3,12 +3,13 @@ import { randomBytes } from "node:crypto";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from "fastify";
 import type { Logger } from "../../kit/log.ts";
 import { registerAudioIsolation } from "./audio-isolation.ts";
-import { CORS_HEADERS, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
+import { corsHeaders, requireGateway, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { registerFaults } from "./faults.ts";
 import { registerHistory } from "./history.ts";
 import { registerModels } from "./models.ts";
 import { registerOpenApi } from "./openapi.ts";
 import { Refusal } from "./refusal.ts";
+import { RequestTimeout, SERVER_LIMITS, type ServerLimits } from "./server-limits.ts";
 import { registerSoundGeneration } from "./sound-generation.ts";
 import { registerSpeechToSpeech } from "./speech-to-speech.ts";
 import { registerTextToDialogue } from "./text-to-dialogue.ts";
@@ -45,8 +46,17 @@ const SECTIONS = [
 ] as const;
 
 /** Not yet listening. */
-export function createServer(context: ServiceContext, log: Logger): FastifyInstance {
+export function createServer(
+  context: ServiceContext,
+  log: Logger,
+  limits: ServerLimits = SERVER_LIMITS,
+): FastifyInstance {
+  const commonHeaders = corsHeaders(context);
+  const withCommonHeaders = (reply: FastifyReply): FastifyReply =>
+    reply.headers({ ...commonHeaders, [TRACE_HEADER]: randomBytes(16).toString("hex") });
+  const timeout = new RequestTimeout(limits);
   const app = Fastify({
+    ...timeout.options,
     logger: false,
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,
@@ -60,6 +70,7 @@ export function createServer(context: ServiceContext, log: Logger): FastifyInsta
       );
     },
   });
+  timeout.watch(app);
   const paths: RegExp[] = [];
   app.addHook("onRoute", (route) => {
     paths.push(new RegExp(`^${route.url.replace(/:\w+/g, "[^/]+")}$`));
@@ -69,6 +80,7 @@ export function createServer(context: ServiceContext, log: Logger): FastifyInsta
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   app.addHook("onRequest", async (request, reply) => {
     withCommonHeaders(reply);
+    requireGateway(context, request);
     if (request.method === "OPTIONS") await reply.code(200).type("text/plain").send("OK");
   });
   app.setErrorHandler((thrown: FastifyError, _request, reply) => {
@@ -82,10 +94,6 @@ export function createServer(context: ServiceContext, log: Logger): FastifyInsta
   });
   for (const register of SECTIONS) register(app, context);
   return app;
-}
-
-function withCommonHeaders(reply: FastifyReply): FastifyReply {
-  return reply.headers({ ...CORS_HEADERS, [TRACE_HEADER]: randomBytes(16).toString("hex") });
 }
 
 function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {

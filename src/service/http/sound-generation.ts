@@ -6,7 +6,7 @@ import { deliverSound } from "../sound/delivery.ts";
 import type { SoundSpec } from "../sound/plan.ts";
 import { SoundQueue } from "../sound/queue.ts";
 import { audioOf, SOUND_HEADERS } from "./answers.ts";
-import { CORS_HEADERS, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
+import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { boolean, number, text } from "./kinds.ts";
 import { findModel } from "./models-catalogue.ts";
 import { operation, route } from "./operation.ts";
@@ -70,7 +70,7 @@ export function registerSoundGeneration(app: FastifyInstance, context: ServiceCo
     const place = queue.enter();
     if (place === undefined) throw Refusal.busy();
     const headers = {
-      ...CORS_HEADERS,
+      ...corsHeaders(context),
       [TRACE_HEADER]: traceIdOf(reply),
       "content-type": audioTypeOf(outputFormat),
       "request-id": randomBytes(10).toString("hex"),

@@ -2,9 +2,10 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { delayOrRefuse, withFaults } from "../faults/apply.ts";
+import { nextFaults } from "../faults/board.ts";
 import { FAULT_HEADER } from "../faults/fault.ts";
 import { type NewHistoryItem, newHistoryId } from "../store/history.ts";
-import { CORS_HEADERS, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
+import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { type Delivery, deliverStream, deliverWhole } from "./delivery.ts";
 import { findKnownVoice, type KnownVoice } from "./known-voice.ts";
 import { audioTypeOf } from "./output-format.ts";
@@ -22,7 +23,7 @@ export async function speak(
 ): Promise<void> {
   const { request, reply } = exchange;
   const { shape, kind } = options;
-  const { faults, ...asked } = context.faults.next(request.headers[FAULT_HEADER]);
+  const { faults, ...asked } = nextFaults(context.faults, request.headers[FAULT_HEADER]);
   const wantsTruth = asked.wantsTruth || request.headers[TRUTH_HEADER] === "1";
   const findVoice = (id: string): KnownVoice | undefined => findKnownVoice(context, id);
   const { spec, model, cost } = acceptSpeech(shape, { kind, tier: context.tier, wantsTruth, findVoice });
@@ -38,13 +39,14 @@ export async function speak(
       : recordingOpener(context.voices, { store: context.store, log: context.log, item });
   const delivery: Delivery = {
     ...withFaults(faults, { voices, response: reply.raw }),
+    temporaryFiles: context.temporaryFiles,
     // What is kept is kept with its timing.
     spec: item === null ? spec : { ...spec, wantsTiming: true },
     isDialogue: kind.isDialogue,
     wantsTiming: kind.wantsTiming,
     outputFormat: shape.outputFormat,
     headers: () => ({
-      ...CORS_HEADERS,
+      ...corsHeaders(context),
       [TRACE_HEADER]: traceIdOf(reply),
       "content-type": kind.wantsTiming ? "application/json" : audioTypeOf(shape.outputFormat),
       ...speechHeaders({ admission, cost, beganMs: exchange.beganMs, requestId, historyItemId }),

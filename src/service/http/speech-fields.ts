@@ -151,7 +151,10 @@ export function modelField(fallback: string, judge: (model: Model) => boolean) {
 
 /** Headers of scripted faults and of true word times: docs/faults.md. */
 export const FAULT_HEADERS: Readonly<Record<string, JsonSchema>> = {
-  "x-voicewire-fault": { type: "string", description: "Scripted faults of this request: docs/faults.md." },
+  "x-voicewire-fault": {
+    type: "string",
+    description: "Scripted faults of this request, with --faults: docs/faults.md.",
+  },
 };
 export const TIMING_HEADERS: Readonly<Record<string, JsonSchema>> = {
   ...FAULT_HEADERS,

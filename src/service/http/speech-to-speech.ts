@@ -10,12 +10,13 @@ import { conversionOpener, conversionSpec } from "../convert/conversion.ts";
 import { type ConversionTarget, findTarget } from "../convert/conversion-target.ts";
 import { type Workshop, workshopOf } from "../convert/workshop.ts";
 import { delayOrRefuse, withFaults } from "../faults/apply.ts";
+import { nextFaults } from "../faults/board.ts";
 import { FAULT_HEADER } from "../faults/fault.ts";
 import { type DecodedUpload, decodeOnce } from "../media/decode-once.ts";
 import { FILE_FORMATS, type FileFormat } from "../media/decode-upload.ts";
-import { registerUploads, type UploadedFile } from "../media/upload.ts";
+import type { UploadedFile } from "../media/upload.ts";
 import { type NewHistoryItem, newHistoryId } from "../store/history.ts";
-import { CORS_HEADERS, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
+import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { deliverStream, deliverWhole } from "./delivery.ts";
 import { asRefusal } from "./failure.ts";
 import { file } from "./form.ts";
@@ -46,7 +47,7 @@ const CHARACTERS_A_MINUTE = 1000;
 const FORM = {
   audio: required(
     file(),
-    "The recording, in any format that the service decodes; its name and type do not matter.",
+    "The recording, in any format that the service decodes, of at most 100 MB; its name and type do not matter.",
   ),
   model_id: modelField("eleven_english_sts_v2", (model) => model.canConvert),
   voice_settings: optional(jsonText(CONVERSION_SETTINGS), "JSON; kept with the item, changes nothing here."),
@@ -78,7 +79,7 @@ interface Exchange {
 export function registerSpeechToSpeech(app: FastifyInstance, context: ServiceContext): void {
   const workshop = workshopOf(app, context.voices);
   app.register(async (scope) => {
-    await registerUploads(scope);
+    await context.uploads.register(scope);
     for (const isStream of [false, true]) {
       route(scope, context, declaration(isStream), (call) =>
         convert({ context, workshop }, call, { asked: requestOf(call, isStream), file: call.body.audio }),
@@ -128,7 +129,7 @@ async function convert(
   { asked, file }: { readonly asked: ConversionRequest; readonly file: UploadedFile },
 ): Promise<void> {
   const { request, reply } = exchange;
-  const { faults } = context.faults.next(request.headers[FAULT_HEADER]);
+  const { faults } = nextFaults(context.faults, request.headers[FAULT_HEADER]);
   const model = acceptConversion(asked, context);
   const target = findTarget(context, workshop, asked.voiceId);
   if (target === undefined) throw Refusal.notFound("voice", asked.voiceId);
@@ -141,7 +142,11 @@ async function convert(
   try {
     leaveSeat = await workshop.enter(client.signal);
     // All of it is decoded once before: what it costs, and that none of it is broken, is known before the answer begins.
-    const decoded = await decodeOnce(file, { fileFormat: asked.fileFormat, signal: client.signal });
+    const decoded = await decodeOnce(file, {
+      fileFormat: asked.fileFormat,
+      temporaryFiles: context.temporaryFiles,
+      signal: client.signal,
+    });
     sound = decoded;
     const cost = Math.ceil((decoded.seconds * CHARACTERS_A_MINUTE) / 60);
     const profile = await target.profile();
@@ -165,12 +170,13 @@ async function convert(
         : recordingOpener(converting, { ...context, item: { ...itemOf(asked, facts), id: historyItemId } });
     await (asked.isStream ? deliverStream : deliverWhole)({
       ...withFaults(faults, { voices, response: reply.raw }),
+      temporaryFiles: context.temporaryFiles,
       spec: conversionSpec(asked.outputFormat),
       isDialogue: false,
       wantsTiming: false,
       outputFormat: asked.outputFormat,
       headers: () => ({
-        ...CORS_HEADERS,
+        ...corsHeaders(context),
         [TRACE_HEADER]: traceIdOf(reply),
         "content-type": audioTypeOf(asked.outputFormat),
         "request-id": requestId,

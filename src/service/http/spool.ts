@@ -2,25 +2,23 @@
  * Holds a whole response until its length is known: in memory while it is small, in a temporary file when it is not,
  * so that many long responses at once stay bounded.
  */
-import { randomUUID } from "node:crypto";
-import { type FileHandle, open, unlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import type { TemporaryFile, TemporaryFiles } from "../media/temporary-file.ts";
 
 const MEMORY_BYTES = 4_194_304;
-const READ_BYTES = 65_536;
 
 export class Spool {
+  readonly #temporaryFiles: TemporaryFiles;
   readonly #memoryBytes: number;
   #chunks: Uint8Array[] = [];
   #size = 0;
-  #file: FileHandle | undefined;
+  #file: TemporaryFile | undefined;
   /** Writes run one after another. */
   #tail: Promise<void> = Promise.resolve();
   #isClosed = false;
 
   /** `memoryBytes`: how much is held before the file is made. */
-  constructor(options: { readonly memoryBytes?: number } = {}) {
+  constructor(temporaryFiles: TemporaryFiles, options: { readonly memoryBytes?: number } = {}) {
+    this.#temporaryFiles = temporaryFiles;
     this.#memoryBytes = options.memoryBytes ?? MEMORY_BYTES;
   }
 
@@ -29,32 +27,17 @@ export class Spool {
     return this.#size;
   }
 
-  /** Resolves when the bytes are held. */
+  /** Resolves when the bytes are held. Rejects as TemporaryFile.write does. */
   write(bytes: Uint8Array): Promise<void> {
     this.#size += bytes.length;
     this.#tail = this.#tail.then(() => this.#hold(bytes));
     return this.#tail;
   }
 
-  /** All that was written, once. */
+  /** All that was written, once. Rejects where it is closed meanwhile. */
   async *read(): AsyncGenerator<Uint8Array> {
     await this.#tail;
-    if (this.#file === undefined) {
-      yield* this.#chunks;
-      return;
-    }
-    for (let position = 0; position < this.#size && !this.#isClosed; ) {
-      const { bytesRead, buffer } = await this.#file.read(
-        new Uint8Array(READ_BYTES),
-        0,
-        READ_BYTES,
-        position,
-      );
-      if (bytesRead === 0)
-        throw new RangeError("Cannot read the spool: the file is shorter than what was written");
-      position += bytesRead;
-      yield buffer.subarray(0, bytesRead);
-    }
+    yield* this.#file === undefined ? this.#chunks : this.#file.read();
   }
 
   /** Frees memory and file. Idempotent. */
@@ -68,16 +51,10 @@ export class Spool {
 
   async #hold(bytes: Uint8Array): Promise<void> {
     if (this.#isClosed) return;
-    if (this.#file === undefined) {
-      this.#chunks.push(bytes);
-      if (this.#size <= this.#memoryBytes) return;
-      const path = join(tmpdir(), `voicewire-${randomUUID()}`);
-      this.#file = await open(path, "wx+", 0o600);
-      // Without a name the file goes away with the handle, whatever ends the process.
-      await unlink(path);
-      for (const chunk of this.#chunks.splice(0)) await this.#file.writeFile(chunk);
-      return;
-    }
-    await this.#file.writeFile(bytes);
+    if (this.#file !== undefined) return await this.#file.write(bytes);
+    this.#chunks.push(bytes);
+    if (this.#size <= this.#memoryBytes) return;
+    this.#file = await this.#temporaryFiles.create();
+    for (const chunk of this.#chunks.splice(0)) await this.#file.write(chunk);
   }
 }

@@ -1,4 +1,4 @@
-/** GET /service/stats (not part of the interface): what the voices have done; needs no key. */
+/** GET /service/stats (not part of the interface; with --faults only): what the voices have done; needs no key. */
 import type { FastifyInstance } from "fastify";
 import type { VoiceStats } from "../voice/pool.ts";
 import { json } from "./answers.ts";
@@ -22,8 +22,9 @@ const GET = operation({
       synthesized_seconds: NUMBER,
       workers: INTEGER,
       worker_restarts: INTEGER,
+      temporary_bytes: INTEGER,
     }),
-    "Counters.",
+    "Counters; temporary_bytes are those of temporary files now.",
   ),
 });
 
@@ -32,5 +33,8 @@ export function registerStats(
   context: ServiceContext,
   voices: { readonly stats: VoiceStats },
 ): void {
-  route(app, context, GET, async () => voices.stats);
+  route(app, context, GET, async () => ({
+    ...voices.stats,
+    temporary_bytes: context.temporaryFiles.bytes,
+  }));
 }

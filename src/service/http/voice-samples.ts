@@ -8,7 +8,6 @@ import { clientSignal } from "../convert/client-signal.ts";
 import { keepSamples, measureSamples, nearestVoice } from "../convert/sample-intake.ts";
 import { soundOf } from "../convert/stored-voice.ts";
 import { type Workshop, workshopOf } from "../convert/workshop.ts";
-import { registerUploads } from "../media/upload.ts";
 import type { Sample, StoredVoice } from "../store/voices.ts";
 import { findVoice } from "../voice/voices.ts";
 import { bytes, json, STATUS_OK } from "./answers.ts";
@@ -36,7 +35,10 @@ const FORM = {
     text({ later: { minLength: 1, maxLength: MAX_NAME_LENGTH } }),
     "What it is called; not blank.",
   ),
-  files: required(files(), "Recordings of the voice, in any format that the service decodes."),
+  files: required(
+    files(),
+    "Recordings of the voice, in any format that the service decodes: at most 8, of 100 MB each.",
+  ),
   description: optional(text({ later: { maxLength: MAX_DESCRIPTION_LENGTH } }), "Kept as it is."),
   labels: optional(
     jsonText(textMap()),
@@ -93,7 +95,7 @@ const SAMPLE_AUDIO = operation({
 export function registerVoiceSamples(app: FastifyInstance, context: ServiceContext): void {
   const workshop = workshopOf(app, context.voices);
   app.register(async (scope) => {
-    await registerUploads(scope);
+    await context.uploads.register(scope);
     route(scope, context, ADD, async ({ body, reply }) => {
       const client = clientSignal(reply.raw);
       try {

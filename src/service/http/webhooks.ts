@@ -1,6 +1,6 @@
 /**
  * Section "Workspace webhooks" (service-interface.md 2.6, 4.10, 6; contract A9). Not part of the interface: POST
- * /service/webhooks/trigger makes an event happen, GET /service/webhooks tells how deliveries stand.
+ * /service/webhooks/trigger makes an event happen, GET /service/webhooks tells how deliveries stand (with --faults only).
  */
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
@@ -51,6 +51,12 @@ export function registerWebhooks(app: FastifyInstance, context: ServiceContext):
     if (!webhooks.delete(id)) throw Refusal.notFound("webhook", id);
     return { status: "ok" };
   });
+  if (context.faults !== null) registerTrials(app, context);
+}
+
+/** What tests of webhooks need, and a service in use does not. */
+function registerTrials(app: FastifyInstance, context: ServiceContext): void {
+  const { webhooks } = context;
   route(app, context, TRIGGER, async ({ body }) => {
     const { event, type = typesOf(event)[0] } = body;
     const given = body.data ?? sampleDataOf(type, randomBytes(10).toString("hex"));

@@ -4,7 +4,7 @@
  */
 import { type DecodeOptions, decodeUpload } from "./decode-upload.ts";
 import type { PcmPiece } from "./pieces.ts";
-import { TemporaryFile } from "./temporary-file.ts";
+import type { TemporaryFile, TemporaryFiles } from "./temporary-file.ts";
 
 /** Of samples that are kept: 23 minutes at 48 kHz. */
 const MAX_KEPT_BYTES = 134_217_728;
@@ -22,17 +22,19 @@ export interface DecodedUpload {
 }
 
 export interface DecodeOnceOptions extends DecodeOptions {
+  /** Where the samples are kept. */
+  readonly temporaryFiles: TemporaryFiles;
   readonly signal: AbortSignal;
   /** Default 128 MB. */
   readonly maxKeptBytes?: number;
 }
 
-/** Rejects as decodeUpload does, and with the signal's reason once it is aborted; nothing is left of it then. */
+/** Rejects as decodeUpload and TemporaryFile.write do, and with the signal's reason once it is aborted; nothing is left of it then. */
 export async function decodeOnce(
   file: { read(): AsyncIterable<Uint8Array> },
-  { signal, maxKeptBytes = MAX_KEPT_BYTES, ...options }: DecodeOnceOptions,
+  { temporaryFiles, signal, maxKeptBytes = MAX_KEPT_BYTES, ...options }: DecodeOnceOptions,
 ): Promise<DecodedUpload> {
-  const kept = new KeptSamples(await TemporaryFile.create(), maxKeptBytes);
+  const kept = new KeptSamples(await temporaryFiles.create(), maxKeptBytes);
   let seconds = 0;
   try {
     for await (const piece of decodeUpload(file, options)) {

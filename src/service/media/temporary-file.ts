@@ -1,22 +1,34 @@
-/** Bytes in a file without a name: written once from front to end, read as often as wanted, gone with the handle. */
+/**
+ * Bytes in files without a name: written once from front to end, read as often as wanted, gone with the handle. All files of
+ * one service together have a bound: what is over it is refused, and the disk never fills up.
+ */
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Refusal } from "../http/refusal.ts";
 
 const READ_BYTES = 65_536;
+/** 2 GB. */
+const MAX_BYTES = 2_147_483_648;
 
-export class TemporaryFile {
-  readonly #handle: FileHandle;
+/** The temporary files of one service: uploads, decoded samples, long answers. */
+export class TemporaryFiles {
+  readonly maxBytes: number;
   #bytes = 0;
-  #closing: Promise<void> | undefined;
 
-  private constructor(handle: FileHandle) {
-    this.#handle = handle;
+  /** `maxBytes`: of all files together; default 2 GB. */
+  constructor({ maxBytes = MAX_BYTES }: { readonly maxBytes?: number } = {}) {
+    this.maxBytes = maxBytes;
   }
 
-  /** Rejects with the system's error where the file can't be made. */
-  static async create(): Promise<TemporaryFile> {
+  /** Bytes on the disk now. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The caller closes it. Rejects with the system's error where the file can't be made. */
+  async create(): Promise<TemporaryFile> {
     const path = join(tmpdir(), `voicewire-${randomUUID()}`);
     const handle = await open(path, "wx+", 0o600);
     try {
@@ -26,7 +38,41 @@ export class TemporaryFile {
       await handle.close();
       throw thrown;
     }
-    return new TemporaryFile(handle);
+    return new TemporaryFile(handle, {
+      reserve: (bytes) => this.#reserve(bytes),
+      release: (bytes) => {
+        this.#bytes -= bytes;
+      },
+    });
+  }
+
+  #reserve(bytes: number): void {
+    if (this.#bytes + bytes > this.maxBytes) {
+      throw Refusal.busy("The temporary storage for audio is full, try again later.");
+    }
+    this.#bytes += bytes;
+  }
+}
+
+/** Where a file's bytes are counted. */
+interface Account {
+  /** Throws Refusal 429 where there is no room for so many more. */
+  reserve(bytes: number): void;
+  release(bytes: number): void;
+}
+
+export class TemporaryFile {
+  readonly #handle: FileHandle;
+  readonly #account: Account;
+  #bytes = 0;
+  /** Counted before they are written: more than `#bytes` where a write failed. */
+  #reservedBytes = 0;
+  #closing: Promise<void> | undefined;
+
+  /** Made by TemporaryFiles.create. */
+  constructor(handle: FileHandle, account: Account) {
+    this.#handle = handle;
+    this.#account = account;
   }
 
   /** Bytes written. */
@@ -34,8 +80,14 @@ export class TemporaryFile {
     return this.#bytes;
   }
 
-  /** One at a time: wait for the one before. */
+  /**
+   * One at a time: wait for the one before. Rejects with Refusal 429 `system_busy` where all temporary files together have
+   * no room for it, and where the file was closed meanwhile.
+   */
   async write(bytes: Uint8Array): Promise<void> {
+    if (this.#closing !== undefined) throw new Error("Cannot write to the temporary file: it is closed");
+    this.#account.reserve(bytes.byteLength);
+    this.#reservedBytes += bytes.byteLength;
     await this.#handle.writeFile(bytes);
     this.#bytes += bytes.byteLength;
   }
@@ -55,9 +107,10 @@ export class TemporaryFile {
     }
   }
 
-  /** Idempotent. */
+  /** Gives its bytes back. Idempotent. */
   close(): Promise<void> {
-    this.#closing ??= this.#handle.close();
+    // The handle closes when what is being written and read is done: until then the bytes are on the disk.
+    this.#closing ??= this.#handle.close().finally(() => this.#account.release(this.#reservedBytes));
     return this.#closing;
   }
 }

@@ -7,8 +7,11 @@ import { MIGRATIONS } from "./migrations.ts";
 export type Cell = string | number | null | Buffer | ArrayBuffer;
 export type Row = Readonly<Record<string, Cell>>;
 
-/** How long a statement waits for another process that writes, ms. */
-const BUSY_MS = 5000;
+/**
+ * How long a statement waits for another process that writes, ms. The event loop waits with it: well below the 5 s after
+ * which a gateway takes its service for hung (cli/hang-watch.ts).
+ */
+const BUSY_MS = 2000;
 
 /** Everything is synchronous: a statement takes some microseconds, less than handing it to a thread would. */
 export class StoreDatabase {

@@ -6,8 +6,9 @@
  */
 import { createHash, type Hash, randomUUID } from "node:crypto";
 import { createReadStream, type ReadStream, unlinkSync } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, readFile, rename, stat, unlink } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, readFile, rename, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { keepPrivate } from "./privacy.ts";
 
 /** A file without a row, or unfinished, is somebody's who is still at it, or is left over; after this it is left over. */
 const LEFT_OVER_MS = 3_600_000;
@@ -34,7 +35,7 @@ export class MediaStore {
     this.#isReferenced = isReferenced;
   }
 
-  /** `isReferenced`: whether any row names the file. Removes what is left over from a crash. */
+  /** `isReferenced`: whether any row names the file. Removes what is left over from a crash, and makes the rest private. */
   static async open(folder: string, isReferenced: (hash: string) => boolean): Promise<MediaStore> {
     await mkdir(join(folder, "tmp"), { recursive: true, mode: 0o700 });
     const store = new MediaStore(folder, isReferenced);
@@ -110,11 +111,13 @@ export class MediaStore {
 
   async #sweep(): Promise<void> {
     const before = Date.now() - LEFT_OVER_MS;
+    await keepPrivate(this.#folder);
     for (const shelf of await readdir(this.#folder)) {
+      await keepPrivate(join(this.#folder, shelf));
       for (const name of await readdir(join(this.#folder, shelf))) {
         const path = join(this.#folder, shelf, name);
+        const facts = await keepPrivate(path);
         if (shelf !== "tmp" && this.#isReferenced(name)) continue;
-        const facts = await stat(path).catch(() => null);
         if (facts !== null && facts.mtimeMs < before) await unlink(path);
       }
     }

@@ -9,10 +9,12 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GatewayError } from "../../errors.ts";
+import { type Logger, silentLog } from "../../kit/log.ts";
 import { StoreDatabase } from "./database.ts";
 import { HistoryStore } from "./history.ts";
 import { IsolationStore } from "./isolations.ts";
 import { MediaStore } from "./media.ts";
+import { checkFolder, keepPrivate, makePrivateFile } from "./privacy.ts";
 import { Retention, type RetentionLimits } from "./retention.ts";
 import { VoiceStore } from "./voices.ts";
 
@@ -31,8 +33,11 @@ export interface StoreOptions {
   readonly folder: string | null;
   /** Default: 30 days, 1 GB; of what is temporary 256 MB. */
   readonly limits?: RetentionLimits;
+  /** Gets a warning where others may look into the folder. */
+  readonly log?: Logger;
 }
 
+const DATABASE = "voicewire.db";
 const KEEP_DAYS = 30;
 const KEEP_BYTES = 1024 ** 3;
 const KEEP_TEMPORARY_BYTES = 256 * 1024 ** 2;
@@ -41,9 +46,14 @@ const RETENTION_EVERY_MS = 60_000;
 
 /** Throws GatewayError "invalid_config" where the folder can't be used. */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const folder = await prepareFolder(options.folder);
-  const database = new StoreDatabase(join(folder, "voicewire.db"));
-  const media = await MediaStore.open(join(folder, "media"), (hash) => isReferenced(database, hash));
+  const folder = await prepareFolder(options);
+  const database = new StoreDatabase(join(folder, DATABASE));
+  const media = await MediaStore.open(join(folder, "media"), (hash) => isReferenced(database, hash)).catch(
+    (thrown: unknown) => {
+      database.close();
+      throw unusable(folder, thrown);
+    },
+  );
   const history = new HistoryStore(database, media);
   const isolations = new IsolationStore(database, media);
   const retention = new Retention({ database, history, isolations }, limitsOf(options));
@@ -70,17 +80,25 @@ function limitsOf({ folder, limits }: StoreOptions): RetentionLimits {
   return limits ?? { keepDays: KEEP_DAYS, keepBytes: folder === null ? KEEP_TEMPORARY_BYTES : KEEP_BYTES };
 }
 
-async function prepareFolder(folder: string | null): Promise<string> {
+/** With the database's files private in it, before the database is opened. */
+async function prepareFolder({ folder, log = silentLog }: StoreOptions): Promise<string> {
   try {
-    if (folder === null) return await mkdtemp(join(tmpdir(), "voicewire-"));
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    return folder;
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new GatewayError("invalid_config", `Cannot use the folder ${folder ?? tmpdir()}: ${reason}`, {
-      cause,
-    });
+    const path = folder ?? (await mkdtemp(join(tmpdir(), "voicewire-")));
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    await checkFolder(path, log);
+    // SQLite gives the files beside the database the database's mode, but leaves those that are there as they are.
+    await makePrivateFile(join(path, DATABASE));
+    for (const beside of ["-wal", "-shm"]) await keepPrivate(join(path, `${DATABASE}${beside}`));
+    return path;
+  } catch (thrown) {
+    throw unusable(folder ?? tmpdir(), thrown);
   }
+}
+
+function unusable(folder: string, cause: unknown): GatewayError {
+  if (cause instanceof GatewayError) return cause;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new GatewayError("invalid_config", `Cannot use the folder ${folder}: ${reason}`, { cause });
 }
 
 async function closeStore(database: StoreDatabase, temporary: string | null): Promise<void> {

@@ -68,7 +68,7 @@ export class Rig implements AsyncDisposable {
 
   /** Of all calls of this carrier so far. */
   async marksOf({ carrier }: { readonly carrier: string }): Promise<Marks> {
-    const lines = (await (await fetch(`${this.gateway.url}/metrics`)).text()).split("\n");
+    const lines = (await (await fetch(`${this.gateway.opsUrl}/metrics`)).text()).split("\n");
     const count = (name: string): number =>
       Number(lines.find((line) => line.startsWith(`${name}{carrier="${carrier}"} `))?.split(" ")[1]);
     return { asked: count("voicewire_call_marks_total"), played: count("voicewire_call_marks_played_total") };

@@ -141,8 +141,6 @@ export class Talk implements AsyncDisposable {
   /** From Asterisk's side. Idempotent. */
   async end(): Promise<void> {
     await this.#rig.asterisk.hangUp(this.channel);
-    // RTP has no good-bye.
-    if (this.#way.carrier === "rtp") this.application.send({ type: "hangup" });
     await this.#rig.untilNoChannels();
     await until("the call is over", () => this.isOver, PATIENCE);
   }

@@ -10,6 +10,7 @@ import { ConcurrencyGate } from "../../../src/service/http/tiers.ts";
 import { openStore } from "../../../src/service/store/store.ts";
 import { Webhooks } from "../../../src/service/webhooks/webhooks.ts";
 import { type Client, startClient, VOICE } from "../client.ts";
+import { temporaryParts } from "../temporary-parts.ts";
 import { answerFaults } from "./check.ts";
 import {
   bodyOf,
@@ -31,7 +32,7 @@ let document: OpenApiDocument;
 let endpoints: Endpoint[];
 let sender: Sender;
 beforeAll(async () => {
-  client = await startClient({ key: KEY });
+  client = await startClient({ key: KEY, faults: true });
   document = await fetchDocument(client.service.url);
   endpoints = endpointsOf(document);
   sender = await Sender.start(client, KEY);
@@ -91,6 +92,7 @@ describe("the document", () => {
       gate: new ConcurrencyGate("enterprise"),
       faults: new FaultBoard(),
       store,
+      ...temporaryParts(),
       webhooks: new Webhooks(store.database, { log: silentLog, allowPrivate: false }),
       log: silentLog,
     };

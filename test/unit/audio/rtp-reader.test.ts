@@ -48,6 +48,7 @@ describe("parseRtp", () => {
     ["nothing", []],
     ["half a header", [0x80, 0, 0, 1]],
     ["another version", [0x40, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2]],
+    ["RTCP on the same port", [0x80, 200, 0, 6, 0, 0, 0, 9, 1, 1, 1, 1, 2, 2, 2, 2]],
     ["more sources than bytes", [0x8f, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2]],
     ["an extension cut short", [0x90, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2]],
     ["an extension longer than the packet", [0x90, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 9]],

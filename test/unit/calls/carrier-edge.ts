@@ -1,8 +1,12 @@
 /** The gateway's port with nothing behind it but sessions on a fake clock: for what happens before a call begins. */
 import { Calls } from "../../../src/calls/calls.ts";
 import type { CarrierAuth } from "../../../src/edge/carrier-auth.ts";
+import type { Listener } from "../../../src/edge/listen.ts";
+import { startOperations } from "../../../src/edge/operations.ts";
+import { PassedPaths } from "../../../src/edge/proxy-paths.ts";
+import { readPeerList } from "../../../src/edge/rtp-networks.ts";
 import { RtpPorts } from "../../../src/edge/rtp-routes.ts";
-import { type Edge, startEdge } from "../../../src/edge/server.ts";
+import { startEdge } from "../../../src/edge/server.ts";
 import { Turns } from "../../../src/edge/turns.ts";
 import { Pacer } from "../../../src/fanout/pacer.ts";
 import { type Clock, systemClock } from "../../../src/kit/clock.ts";
@@ -10,7 +14,9 @@ import { silentLog } from "../../../src/kit/log.ts";
 import { createRig } from "../../helpers/session-rig.ts";
 
 export interface CarrierEdge extends AsyncDisposable {
-  readonly edge: Edge;
+  readonly edge: Listener;
+  /** Of the operations port. */
+  readonly opsUrl: string;
   readonly wsUrl: string;
   readonly url: string;
   readonly sessions: ReturnType<typeof createRig>["sessions"];
@@ -20,6 +26,9 @@ export interface CarrierEdge extends AsyncDisposable {
 
 export interface CarrierEdgeOptions extends Partial<CarrierAuth> {
   readonly maxCalls?: number;
+  /** The settings of the same names. */
+  readonly rtpPeers?: string;
+  readonly rtpListenOnly?: boolean;
   /** By which it is measured what a connection takes at once; default the real one. */
   readonly turnsClock?: Clock;
 }
@@ -27,7 +36,13 @@ export interface CarrierEdgeOptions extends Partial<CarrierAuth> {
 export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promise<CarrierEdge> {
   const rig = createRig();
   const { sessions } = rig;
-  const { maxCalls = 100, turnsClock = systemClock, ...auth } = options;
+  const {
+    maxCalls = 100,
+    rtpPeers = "private",
+    rtpListenOnly = false,
+    turnsClock = systemClock,
+    ...auth
+  } = options;
   const carrierAuth = { twilioAuthToken: "", carrierToken: "", publicUrl: "", ...auth };
   const shared = { log: silentLog, clock: systemClock, host: "127.0.0.1", maxMessageBytes: 65_536 };
   const calls = new Calls({ ...shared, sessions, maxCalls });
@@ -37,6 +52,8 @@ export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promis
     calls,
     pacer: new Pacer(systemClock),
     rtpPorts: null,
+    peers: readPeerList(rtpPeers),
+    allowsListenOnly: rtpListenOnly,
   });
   const edge = await startEdge({
     sessions,
@@ -49,11 +66,12 @@ export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promis
     turns: new Turns({ clock: turnsClock, counters: rig.counters, between: () => undefined }),
     maxInboxBytes: 1_048_576,
     pageFolder: "/nowhere",
-    server: "voicewire/test",
+    passesFaults: false,
+    passedPaths: new PassedPaths(""),
     forward: () => {
       throw new Error("Nothing is forwarded in this test");
     },
-    metrics: () => Promise.resolve("other_total 1"),
+    maxUploadsPerClient: 4,
     calls,
     carrierAuth,
     rtpPorts,
@@ -71,8 +89,18 @@ export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promis
       defaultModel: "",
     },
   });
+  const operations = await startOperations({
+    sessions,
+    host: "127.0.0.1",
+    port: 0,
+    server: "voicewire/test",
+    metrics: () => Promise.resolve("other_total 1"),
+    upstream: () => ({ open: 0, queued: 0, regions: [] }),
+    callStats: calls.stats,
+  });
   return {
     edge,
+    opsUrl: `http://127.0.0.1:${operations.port}`,
     wsUrl: `ws://127.0.0.1:${edge.port}`,
     url: `http://127.0.0.1:${edge.port}`,
     sessions,
@@ -81,6 +109,7 @@ export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promis
     [Symbol.asyncDispose]: () => {
       rtpPorts.close();
       edge.close();
+      operations.close();
       return Promise.resolve();
     },
   };

@@ -1,27 +1,34 @@
 /** Calls over RTP that can't begin: what is answered, and that nothing stays open. */
-import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import WebSocket from "ws";
-import { RtpPacketizer } from "../../../src/audio/rtp.ts";
 import { reachablePeer } from "../../../src/edge/rtp-peer.ts";
 import { until } from "../../helpers/until.ts";
+import { RtpPhone } from "../../kit/rtp-phone.ts";
 import { startCarrierEdge } from "./carrier-edge.ts";
+
+/** Is there, and takes what comes: nothing answers for its port. */
+let phone: RtpPhone;
+beforeAll(async () => {
+  phone = await RtpPhone.open();
+});
+afterAll(() => phone.close());
 
 /** Asks for a port; the peer is named where nothing else is said. */
 function take(
   gateway: { readonly url: string },
   session: string,
-  peer: { readonly remote?: string } = { remote: "127.0.0.1:9" },
+  peer: { readonly remote?: string; readonly listen_only?: boolean } = { remote: phone.address },
 ): Promise<Response> {
   return fetch(`${gateway.url}/carrier/rtp`, { method: "POST", body: JSON.stringify({ session, ...peer }) });
 }
 
 describe("POST /carrier/rtp for a session that can't be", () => {
   it.each([
-    ["named", { remote: "127.0.0.1:9" }],
-    ["not named", {}],
-  ])("is refused where the peer is %s, and no port is taken", async (_, peer) => {
+    ["named", true],
+    ["not named", false],
+  ])("is refused where the peer is %s, and no port is taken", async (_, isNamed) => {
+    const peer = isNamed ? { remote: phone.address } : {};
     await using gateway = await startCarrierEdge({ maxCalls: 1 });
     const refused = await take(gateway, "not a session", peer);
     expect(refused.status).toBe(400);
@@ -79,6 +86,86 @@ describe("POST /carrier/rtp with a peer that is named", () => {
   });
 });
 
+describe("POST /carrier/rtp with a peer that packets may not go to", () => {
+  it.each([
+    ["224.0.0.1:4000", "224.0.0.1 is a multicast address"],
+    ["255.255.255.255:4000", "255.255.255.255 is a broadcast address"],
+    ["127.255.255.255:4000", "127.255.255.255 is a broadcast address of this machine's networks"],
+    ["0.0.0.0:4000", "0.0.0.0 is the unspecified address"],
+    ["169.254.169.254:80", "169.254.169.254 is a link-local address"],
+    ["192.0.2.7:4000", "192.0.2.7 is outside the networks of the setting rtp-peers"],
+  ])("%s is refused, and no port is taken", async (remote, reason) => {
+    await using gateway = await startCarrierEdge();
+    const refused = await take(gateway, "s", { remote });
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({
+      error: {
+        code: "invalid_field",
+        field: "remote",
+        message: expect.stringContaining(`Field remote can't be used: ${reason}`),
+      },
+    });
+    expect([gateway.rtpPorts.count, gateway.sessions.count]).toEqual([0, 0]);
+  });
+
+  it("one that no packet can get to from the gateway's host is refused with the system's reason", async () => {
+    await using gateway = await startCarrierEdge({ rtpPeers: "192.0.2.0/24" });
+    const refused = await take(gateway, "s", { remote: "192.0.2.7:4000" });
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({
+      error: {
+        code: "invalid_field",
+        field: "remote",
+        message: expect.stringMatching(/RTP leaves from 127\.0\.0\.1, which can't reach it \(E[A-Z]+\)/),
+      },
+    });
+    expect([gateway.rtpPorts.count, gateway.sessions.count]).toEqual([0, 0]);
+  });
+
+  it("nobody is one where rtp-peers is none, named or not", async () => {
+    await using gateway = await startCarrierEdge({ rtpPeers: "none" });
+    for (const peer of [{ remote: phone.address }, {}]) {
+      const refused = await take(gateway, "s", peer);
+      expect(refused.status).toBe(400);
+      expect(await refused.json()).toMatchObject({
+        error: {
+          code: "invalid_field",
+          field: "remote",
+          message: expect.stringContaining("rtp-peers is none"),
+        },
+      });
+    }
+    expect(gateway.rtpPorts.count).toBe(0);
+  });
+});
+
+describe("POST /carrier/rtp with listen_only", () => {
+  it("is refused where rtp-listen-only is off, and taken where it is on", async () => {
+    await using gateway = await startCarrierEdge();
+    const asked = { remote: phone.address, listen_only: true };
+    const refused = await take(gateway, "s", asked);
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({
+      error: {
+        code: "invalid_field",
+        field: "listen_only",
+        message: expect.stringContaining("rtp-listen-only"),
+      },
+    });
+    expect(gateway.rtpPorts.count).toBe(0);
+    expect((await take(gateway, "s", { ...asked, listen_only: false })).status).toBe(201);
+    await using open = await startCarrierEdge({ rtpListenOnly: true });
+    expect((await take(open, "s", asked)).status).toBe(201);
+  });
+
+  it("is refused without a peer that is named", async () => {
+    await using gateway = await startCarrierEdge({ rtpListenOnly: true });
+    const refused = await take(gateway, "s", { listen_only: true });
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ error: { code: "invalid_field", field: "listen_only" } });
+  });
+});
+
 describe("POST /carrier/rtp with a peer of another IP version than the gateway's host", () => {
   it("is refused, and no port is taken", async () => {
     await using gateway = await startCarrierEdge({ maxCalls: 1 });
@@ -111,19 +198,10 @@ describe("a call that begins with its peer's first packet", () => {
     expect(answer.status).toBe(201);
     const other = new WebSocket(`${gateway.wsUrl}/carrier/twilio`);
     await once(other, "open");
-    const phone = createSocket("udp4");
-    const packets = new RtpPacketizer({
-      payloadType: 0,
-      samplesPerFrame: 160,
-      ssrc: 1,
-      sequence: 1,
-      timestamp: 1,
-    });
     await until("the port is given back, or the call begins", () => {
-      phone.send(packets.wrap(new Uint8Array(160), false), taken.port, "127.0.0.1");
+      phone.say(taken.port, 1);
       return gateway.rtpPorts.count === 0 || gateway.sessions.count > 0;
     });
-    phone.close();
     other.terminate();
     expect([gateway.rtpPorts.count, gateway.sessions.count]).toEqual([0, 0]);
     expect(gateway.calls.stats.of("rtp").refused).toBe(1);

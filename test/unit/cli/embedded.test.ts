@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type ServiceChild, type ServiceReport, startEmbeddedService } from "../../../src/cli/embedded.ts";
+import { type ServiceChild, startEmbeddedService } from "../../../src/cli/embedded.ts";
+import type { ParentMessage, ServiceReport } from "../../../src/cli/service-messages.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { silentLog } from "../../../src/kit/log.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
@@ -9,11 +10,30 @@ class FakeChild implements ServiceChild {
   readonly pid = 1;
   readonly args: readonly string[];
   readonly killed: string[] = [];
+  readonly keys: string[] = [];
+  pings = 0;
+  #isHanging = false;
   #report: ((report: ServiceReport) => void) | undefined;
   readonly #endListeners: ((reason: string) => void)[] = [];
 
   constructor(args: readonly string[]) {
     this.args = args;
+  }
+  send(message: ParentMessage): void {
+    if (message.type === "key") {
+      this.keys.push(message.key);
+      return;
+    }
+    this.pings++;
+    if (!this.#isHanging) this.#report?.({ type: "pong" });
+  }
+  hang(): void {
+    this.#isHanging = true;
+  }
+  /** Goes on with what has come meanwhile. */
+  wake(): void {
+    this.#isHanging = false;
+    this.#report?.({ type: "pong" });
   }
   onReport(listener: (report: ServiceReport) => void): void {
     this.#report = listener;
@@ -43,6 +63,7 @@ function setUp() {
   const log = { ...silentLog, error: (_: object, message: string) => messages.push(message) };
   const starting = startEmbeddedService({
     clock,
+    env: {},
     log: { ...log, info: (_: object, message: string) => messages.push(message) },
     start: (args) => {
       const child = new FakeChild(args);
@@ -66,7 +87,12 @@ describe("startEmbeddedService()", () => {
     const { child, starting, clock } = setUp();
     expect(child(0).args).toEqual(["service", "--parent", "--port", "0"]);
     child(0).listening();
-    expect((await starting).url).toBe("http://127.0.0.1:4321");
+    const service = await starting;
+    expect(service.url).toBe("http://127.0.0.1:4321");
+    // Left: the timer of the next ping.
+    expect(clock.pending).toBe(1);
+    child(0).end("signal SIGTERM");
+    await service.stop();
     expect(clock.pending).toBe(0);
   });
 
@@ -144,5 +170,106 @@ describe("startEmbeddedService()", () => {
     await service.stop();
     clock.advance(60_000);
     expect(children).toHaveLength(1);
+  });
+
+  test("hands each child the key over IPC, another one for each supervisor", async () => {
+    const { child, starting, clock } = setUp();
+    child(0).listening();
+    const service = await starting;
+    expect(service.key).toMatch(/^[0-9a-f]{64}$/);
+    child(0).end("gone");
+    clock.advance(100);
+    for (const index of [0, 1]) {
+      expect(child(index).keys).toEqual([service.key]);
+      expect(child(index).args.join(" ")).not.toContain(service.key);
+    }
+    const other = setUp();
+    expect(other.child(0).keys).not.toEqual([service.key]);
+  });
+
+  describe("a child that hangs", () => {
+    async function listening() {
+      const rig = setUp();
+      rig.child(0).listening();
+      const service = await rig.starting;
+      rig.clock.advance(1_000);
+      return { ...rig, service };
+    }
+
+    test("is killed after 5 s without an answer, and started again on the same port", async () => {
+      const { child, clock, messages, service } = await listening();
+      clock.advance(60_000);
+      expect(child(0).killed).toEqual([]);
+      child(0).hang();
+      clock.advance(5_999);
+      expect(child(0).killed).toEqual([]);
+      clock.advance(1);
+      expect(child(0).killed).toEqual(["SIGKILL"]);
+      expect(service.hangs).toBe(1);
+      expect(messages[0]).toBe("Embedded speech service does not answer; killing it");
+      clock.advance(100);
+      expect(child(1).args).toEqual(["service", "--parent", "--port", "4321"]);
+      child(1).listening();
+      clock.advance(60_000);
+      expect(child(1).killed).toEqual([]);
+      expect(service.hangs).toBe(1);
+    });
+
+    test("is left alone when it answers in time after all", async () => {
+      const { child, clock, service } = await listening();
+      for (let round = 0; round < 10; round++) {
+        child(0).hang();
+        clock.advance(4_500);
+        child(0).wake();
+        clock.advance(1_000);
+      }
+      expect(child(0).killed).toEqual([]);
+      expect(service.hangs).toBe(0);
+    });
+
+    test("a gateway that slept or stood still does not kill a child whose answers it could not read", async () => {
+      const { child, clock, service } = await listening();
+      // The answers wait unread: to the gateway it looks as if there were none.
+      child(0).hang();
+      clock.stall(3_600_000);
+      clock.advance(0);
+      for (let round = 0; round < 10; round++) {
+        clock.stall(5_000);
+        clock.advance(0);
+      }
+      expect(child(0).killed).toEqual([]);
+      child(0).wake();
+      clock.advance(60_000);
+      expect(service.hangs).toBe(0);
+    });
+
+    test("is killed even when the gateway stands still now and then: only its time awake counts", async () => {
+      const { child, clock, service } = await listening();
+      child(0).hang();
+      for (let round = 0; round < 5; round++) {
+        expect(child(0).killed).toEqual([]);
+        clock.stall(5_000);
+        clock.advance(0);
+        clock.advance(1_000);
+      }
+      expect(service.hangs).toBe(1);
+    });
+
+    test("is not pinged before it listens, nor once it is stopped", async () => {
+      const { child, clock, starting } = setUp();
+      child(0).hang();
+      clock.advance(30_000);
+      expect(child(0).pings).toBe(0);
+      child(0).listening();
+      const service = await starting;
+      const stopped = service.stop();
+      const before = child(0).pings;
+      clock.advance(1_999);
+      expect(child(0).pings).toBe(before);
+      child(0).end("signal SIGTERM");
+      await stopped;
+      expect(clock.pending).toBe(0);
+      expect(service.hangs).toBe(0);
+    });
   });
 });

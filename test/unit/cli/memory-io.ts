@@ -35,6 +35,8 @@ export interface MemoryIo extends Io {
   readonly signalListeners: number;
   /** What was told to the parent, where there is one. */
   readonly reports: unknown[];
+  /** Sends a message as the parent. */
+  fromParent(message: unknown): void;
   /** Ends the parent. */
   parentGone(): void;
 }
@@ -50,6 +52,7 @@ export interface MemoryIoOptions {
 export function memoryIo(argv: readonly string[], options: MemoryIoOptions = {}): MemoryIo {
   const listeners = new Set<(signal: SignalName) => void>();
   const goneListeners: (() => void)[] = [];
+  const messageListeners: ((message: unknown) => void)[] = [];
   const reports: unknown[] = [];
   return {
     argv,
@@ -68,6 +71,9 @@ export function memoryIo(argv: readonly string[], options: MemoryIoOptions = {})
       return listeners.size;
     },
     reports,
+    fromParent: (message) => {
+      for (const listener of messageListeners) listener(message);
+    },
     parentGone: () => {
       for (const listener of goneListeners) listener();
     },
@@ -75,6 +81,9 @@ export function memoryIo(argv: readonly string[], options: MemoryIoOptions = {})
       ? {
           send: (message) => {
             reports.push(message);
+          },
+          onMessage: (listener) => {
+            messageListeners.push(listener);
           },
           onGone: (listener) => {
             goneListeners.push(listener);

@@ -5,13 +5,15 @@ import { GatewayError } from "../../../src/errors.ts";
 
 interface Given {
   readonly flags?: Record<string, string>;
+  readonly switches?: Record<string, boolean>;
   readonly env?: Record<string, string>;
   readonly file?: string;
 }
 
-function resolve({ flags = {}, env = {}, file }: Given = {}) {
+function resolve({ flags = {}, switches = {}, env = {}, file }: Given = {}) {
   return resolveSettings({
     flags: new Map(Object.entries(flags)),
+    switches: new Map(Object.entries(switches)),
     env,
     readFile: (path) => {
       if (file === undefined) throw new Error(`ENOENT: no such file or directory, open '${path}'`);
@@ -41,6 +43,17 @@ describe("resolveSettings()", () => {
       expect(origins.get(row.key)).toBe("default");
     }
     expect(Object.keys(config)).toHaveLength(ROWS.length);
+  });
+
+  test("takes a switch as a flag, from the environment and from a file", () => {
+    expect(resolve({ switches: { "rtp-listen-only": true } }).config.rtpListenOnly).toBe(true);
+    expect(resolve({ env: { VOICEWIRE_RTP_LISTEN_ONLY: "true" } }).config.rtpListenOnly).toBe(true);
+    const file = '{"rtpListenOnly":true,"rtpPeers":"10.0.0.0/8"}';
+    const { config } = resolve({ env: { VOICEWIRE_CONFIG: "f" }, file });
+    expect([config.rtpListenOnly, config.rtpPeers]).toEqual([true, "10.0.0.0/8"]);
+    expect(failure({ env: { VOICEWIRE_RTP_LISTEN_ONLY: "maybe" } }).message).toContain(
+      "expected true or false",
+    );
   });
 
   test("prefers flag to environment to file to default", () => {
@@ -89,6 +102,17 @@ describe("resolveSettings()", () => {
       }
     },
   );
+
+  test("ops-port is a port, from text or JSON, or off", () => {
+    expect(resolve({ flags: { "ops-port": "off" } }).config.opsPort).toBe("off");
+    expect(resolve({ env: { VOICEWIRE_OPS_PORT: "65535" } }).config.opsPort).toBe(65_535);
+    const file = (opsPort: unknown) => ({ flags: { config: "f" }, file: JSON.stringify({ opsPort }) });
+    expect(resolve(file(9090)).config.opsPort).toBe(9090);
+    expect(resolve(file("off")).config.opsPort).toBe("off");
+    for (const wrong of ["no", "-1", "65536", 80.5, false]) {
+      expect(failure(file(wrong)).message).toContain("expected `off` or an integer from 0 to 65535");
+    }
+  });
 
   test.each([
     [{ flags: { port: "http" } }, 'Setting port (flag --port): "http", expected an integer from 0 to 65535'],

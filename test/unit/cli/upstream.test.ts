@@ -42,8 +42,10 @@ describe("openUpstream()", () => {
       config: configOf({}),
       log: silentLog,
       clock: systemClock,
+      env: {},
       start: () => ({
         pid: undefined,
+        send: () => undefined,
         onReport: (listener) => listener({ type: "failed", code, message: "It is so" }),
         onEnd: (listener) => queueMicrotask(() => listener("exit code 1")),
         kill: () => undefined,
@@ -62,11 +64,40 @@ describe("openUpstream()", () => {
     await expect(failing("port_in_use")).rejects.toMatchObject({ code: "port_in_use", message: "It is so" });
   });
 
+  test.each([
+    [{}, ["--log-level", "warn"]],
+    [
+      { VOICEWIRE_DATA: "kept", VOICEWIRE_FAULTS: "1" },
+      ["--log-level", "warn", "--data", "kept", "--faults"],
+    ],
+  ])("hands the service's settings on: %j", async (env, expected) => {
+    let given: readonly string[] = [];
+    const starting = openUpstream({
+      config: configOf(env),
+      log: silentLog,
+      clock: systemClock,
+      env: {},
+      start: (args) => {
+        given = args;
+        return {
+          pid: undefined,
+          send: () => undefined,
+          onReport: (listener) => listener({ type: "failed", code: "internal", message: "Enough" }),
+          onEnd: (listener) => queueMicrotask(() => listener("exit code 1")),
+          kill: () => undefined,
+        };
+      },
+    });
+    await expect(starting).rejects.toThrow("Enough");
+    expect(given.slice(4)).toEqual(expected);
+  });
+
   test("starts nothing for a remote upstream", async () => {
     const upstream = await openUpstream({
       config: configOf({ VOICEWIRE_UPSTREAM_URL: "http://127.0.0.1:9", VOICEWIRE_UPSTREAM_KEY: "k" }),
       log: silentLog,
       clock: systemClock,
+      env: {},
       start: () => {
         throw new Error("Expected no child");
       },

@@ -3,6 +3,7 @@
 import type { AddressInfo } from "node:net";
 import { createServer, type Server, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
+import { silentLog } from "../../../src/kit/log.ts";
 import type { SynthesisRequest } from "../../../src/upstream/types.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import {
@@ -213,17 +214,27 @@ describe("a refusal", () => {
 });
 
 describe("a connection that fails", () => {
-  it("when nobody listens is upstream_unreachable and names where", async () => {
+  it("when nobody listens is upstream_unreachable; where the upstream is stands in the log, under the same id", async () => {
     const server = await startFakeUpstream();
     await server.close();
-    await using client = clientOf(server.url);
+    const lines: object[] = [];
+    const log = { ...silentLog, warn: (fields: object) => lines.push(fields) };
+    await using client = clientOf(server.url, { log });
     const recorder = new Recorder();
     client.open(SPEECH, recorder);
     const error = await recorder.failed();
     expect(error.code).toBe("upstream_unreachable");
-    expect(error.message).toBe(
-      `The upstream can't be reached: ECONNREFUSED at ${server.url}, expected an answer`,
-    );
+    const { host, port } = new URL(server.url);
+    expect(error.message).not.toMatch(new RegExp(`${host}|${port}|127|ECONN`));
+    const [, id] = /error id ([0-9a-f]{8}) in the gateway's log/.exec(error.message) ?? [];
+    expect(lines.filter((fields) => "error_id" in fields)).toEqual([
+      {
+        upstream: server.url,
+        error_id: id,
+        cause: "upstream_unreachable ECONNREFUSED",
+        detail: expect.stringContaining("ECONNREFUSED"),
+      },
+    ]);
     expect(recorder.calls).toEqual(["error upstream_unreachable"]);
     expect(client.stats().open).toBe(0);
   });

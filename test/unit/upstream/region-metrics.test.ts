@@ -25,6 +25,7 @@ describe("the metrics of regions", () => {
       upstreamQueued: () => 0,
       upstreamRegions: () => regions,
       phrases: () => null,
+      serviceHangs: () => null,
     });
     const lines = async () =>
       (await render()).split("\n").filter((line) => /^voicewire_upstream_(region|limit)/.test(line));

@@ -27,7 +27,7 @@ describe("a gateway over two regions", () => {
       expect(client.frames.length).toBeGreaterThan(0);
       const passed = await fetch(`${gateway.url}/v1/models`);
       expect(passed.status).toBe(200);
-      const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+      const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
       const [failing, working] = [new URL(first.url).host, new URL(second.url).host];
       expect(metrics).toContain(`voicewire_upstream_region_failovers_total{region="${failing}"} 1\n`);
       expect(metrics).toContain(`voicewire_upstream_region_healthy{region="${failing}"} 0\n`);

@@ -1,10 +1,15 @@
 /** Failures below HTTP that loopback can't be made to show, by their codes. */
 import { describe, expect, it } from "vitest";
+import { silentLog } from "../../../src/kit/log.ts";
+import { FaultLog } from "../../../src/upstream/fault-log.ts";
 import { type Progress, transportError } from "../../../src/upstream/transport-error.ts";
+import { FakeClock } from "../../helpers/fake-clock.ts";
+
+const faults = new FaultLog(silentLog, new FakeClock());
 
 function codeOf(code: string, progress: Progress, name = "Error"): string {
   const thrown = Object.assign(new Error("words of the library"), { code, name });
-  return transportError(thrown, { origin: "http://host", progress }).code;
+  return transportError(thrown, { faults, progress }).code;
 }
 
 describe("transportError()", () => {
@@ -30,15 +35,13 @@ describe("transportError()", () => {
   it("does not keep a parser error, which carries the bytes it choked on", () => {
     for (const message of ["(Invalid EOF state)", "(Invalid character in chunk size)"]) {
       const thrown = Object.assign(new Error(message), { name: "HTTPParserError", data: "SecretWords" });
-      const error = transportError(thrown, { origin: "http://host", progress: "answering" });
+      const error = transportError(thrown, { faults, progress: "answering" });
       expect(error.cause).toBeUndefined();
     }
   });
 
   it("is internal where this program is at fault", () => {
     expect(codeOf("UND_ERR_INVALID_ARG", "asking")).toBe("internal");
-    expect(transportError(new TypeError("x"), { origin: "http://host", progress: "asking" }).code).toBe(
-      "internal",
-    );
+    expect(transportError(new TypeError("x"), { faults, progress: "asking" }).code).toBe("internal");
   });
 });

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { childEnvironment } from "../../../src/cli/child-environment.ts";
+import { SETTINGS, type Setting } from "../../../src/config.ts";
+
+test("childEnvironment(): leaves out what is named like a secret, in any case, and keeps the rest", () => {
+  const secrets = {
+    ELEVENLABS_API_KEY: "k",
+    TWILIO_AUTH_TOKEN: "t",
+    AWS_SECRET_ACCESS_KEY: "s",
+    client_secret: "c",
+    My_Token: "m",
+  };
+  const others = {
+    PATH: "/bin",
+    TMPDIR: "/tmp",
+    NODE_EXTRA_CA_CERTS: "ca.pem",
+    KEYBOARD: "qwerty",
+    TOKEN_FILE: "f",
+    VOICEWIRE_PORT: "1",
+  };
+  expect(childEnvironment({ ...secrets, ...others })).toEqual(others);
+});
+
+test("childEnvironment(): leaves out each setting that is a secret", () => {
+  const settings: readonly Setting[] = SETTINGS;
+  const environment = Object.fromEntries(settings.map(({ env }) => [env, "value"]));
+  const secrets = settings.filter(({ isSecret }) => isSecret === true).map(({ env }) => env);
+  expect(secrets).toContain("VOICEWIRE_UPSTREAM_KEY");
+  const kept = Object.keys(childEnvironment(environment));
+  expect(kept).toEqual(Object.keys(environment).filter((name) => !secrets.includes(name)));
+});
