@@ -7,7 +7,7 @@ import { GatewayError } from "../errors.ts";
 import { cueOfEvent, srtCue, VTT_HEADER, vttCue } from "../protocol/captions.ts";
 import type { CueEvent, InterruptedEvent, UtteranceDoneEvent } from "../protocol/events.ts";
 import { cutCue, FinalCues } from "../protocol/final-cues.ts";
-import type { Cue } from "../timing/cues.ts";
+import type { Cue } from "../timing/cues/cue-builder.ts";
 import type { Output } from "./io.ts";
 
 export interface CaptionFilesOptions {

@@ -1,6 +1,7 @@
 /** Captions as files: WebVTT (W3C, facts/protocols.md 6.1) and SubRip. Pure: cues in, text out. */
-import type { CueWord } from "../timing/cue-layout.ts";
-import type { Cue } from "../timing/cues.ts";
+
+import type { Cue } from "../timing/cues/cue-builder.ts";
+import type { CueWord } from "../timing/cues/cue-layout.ts";
 import type { CueEvent, Word } from "./events.ts";
 
 export interface VttOptions {

@@ -4,7 +4,7 @@ import { Outbox } from "../fanout/outbox.ts";
 import type { Sink } from "../fanout/sink.ts";
 import type { Timer } from "../kit/clock.ts";
 import { type ListenerSettings, PROTOCOL_VERSION } from "../protocol/vocabulary.ts";
-import { styleKey } from "../timing/cue-profiles.ts";
+import { styleKey } from "../timing/cues/cue-profiles.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 import type { Audience, Seat, SeatPlace } from "./audience.ts";
 import { styleOf } from "./cue-tracks.ts";

@@ -11,7 +11,7 @@ import { type Rendition, renditionKey } from "../fanout/rendition.ts";
 import type { Counters } from "../metrics/counters.ts";
 import type { AudioDescription } from "../protocol/events.ts";
 import type { EventKind, ListenerSettings } from "../protocol/vocabulary.ts";
-import { type CueStyle, styleKey } from "../timing/cue-profiles.ts";
+import { type CueStyle, styleKey } from "../timing/cues/cue-profiles.ts";
 import { type AudienceShape, shapeOf } from "./audience-shape.ts";
 import { styleOf } from "./cue-tracks.ts";
 import { type Reach, reachOf, sentIndexOf } from "./lane-reach.ts";

@@ -2,7 +2,7 @@
 import type { LogEntry } from "../fanout/event-log.ts";
 import type { CueEvent, Event } from "../protocol/events.ts";
 import { FinalCues } from "../protocol/final-cues.ts";
-import { type CueStyle, styleKey } from "../timing/cue-profiles.ts";
+import { type CueStyle, styleKey } from "../timing/cues/cue-profiles.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 import type { CaptionTuning } from "./ports.ts";
 

@@ -1,7 +1,7 @@
 /** The cues of one utterance in every style that somebody wants, and who says them. */
 import type { CueMode, CueProfile } from "../protocol/vocabulary.ts";
-import { type CueStyle, styleKey } from "../timing/cue-profiles.ts";
-import type { Cue } from "../timing/cues.ts";
+import type { Cue } from "../timing/cues/cue-builder.ts";
+import { type CueStyle, styleKey } from "../timing/cues/cue-profiles.ts";
 import type { TimedWord } from "../timing/timed.ts";
 import type { EventBuilder } from "./event-writer.ts";
 import type { Utterance } from "./utterance.ts";

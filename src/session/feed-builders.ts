@@ -1,6 +1,6 @@
 /** Parts of a segment's events that need nothing but what they are made of. */
 import type { Word } from "../protocol/events.ts";
-import type { Cue } from "../timing/cues.ts";
+import type { Cue } from "../timing/cues/cue-builder.ts";
 import { msOfTicks, TICKS_PER_SECOND } from "../timing/ticks.ts";
 import type { TimedCharacters } from "../timing/timed.ts";
 import type { EventBuilder } from "./event-writer.ts";

@@ -1,5 +1,5 @@
 /** What the feed of a segment leaves to those behind it. */
-import type { VoicePace } from "../timing/open-text.ts";
+import type { VoicePace } from "../timing/estimate/open-text.ts";
 
 /** A dialogue's voices are one. */
 const MAX_VOICES = 32;

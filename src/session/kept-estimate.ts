@@ -10,7 +10,7 @@
 import { PauseFinder } from "../audio/pause-finder.ts";
 import { sampledFormatOf } from "../audio/silence.ts";
 import type { WordSpan } from "../text/unspaced.ts";
-import { Pauses } from "../timing/pauses.ts";
+import { Pauses } from "../timing/estimate/pauses.ts";
 import { msOfTicks, TICKS_PER_SECOND } from "../timing/ticks.ts";
 import { type HeardWord, timesOfWords } from "./heard-words.ts";
 import {

@@ -3,8 +3,8 @@
  * out of the words that are known of it, as if it had been asked for before. What was heard is not told any more.
  */
 import { ClientTimes } from "../timing/client-times.ts";
-import { type CueStyle, styleKey } from "../timing/cue-profiles.ts";
-import type { Cue } from "../timing/cues.ts";
+import type { Cue } from "../timing/cues/cue-builder.ts";
+import { type CueStyle, styleKey } from "../timing/cues/cue-profiles.ts";
 import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import type { TimedWord } from "../timing/timed.ts";
 import { CueTracks, type StyledCue } from "./cue-tracks.ts";

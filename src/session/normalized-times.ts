@@ -8,7 +8,7 @@
  */
 import type { Timing } from "../protocol/vocabulary.ts";
 import type { Alignment } from "../timing/alignment.ts";
-import { type AlignmentEntry, AlignmentReader } from "../timing/alignment-entries.ts";
+import { type AlignmentEntry, AlignmentReader } from "../timing/alignment-reader.ts";
 import { type TimedCharacters, weaker } from "../timing/timed.ts";
 
 export interface NormalizedCharacters {

@@ -14,7 +14,7 @@ import type { Sink } from "../fanout/sink.ts";
 import { logWith } from "../kit/log.ts";
 import { errorBody } from "../protocol/native.ts";
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
-import type { CueStyle } from "../timing/cue-profiles.ts";
+import type { CueStyle } from "../timing/cues/cue-profiles.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 import { Attendance, type Joining } from "./attendance.ts";
 import { Audience } from "./audience.ts";

@@ -2,9 +2,9 @@
 import { BoundaryFinder } from "../text/boundaries.ts";
 import { ShownText } from "../text/shown-text.ts";
 import type { SpokenText } from "../text/spoken-text.ts";
-import { type CueStyle, cueNumbers } from "../timing/cue-profiles.ts";
-import { RollUp } from "../timing/cue-roll-up.ts";
-import { type Cue, CueBuilder } from "../timing/cues.ts";
+import { type Cue, CueBuilder } from "../timing/cues/cue-builder.ts";
+import { type CueStyle, cueNumbers } from "../timing/cues/cue-profiles.ts";
+import { RollUp } from "../timing/cues/cue-roll-up.ts";
 import type { TimedWord } from "../timing/timed.ts";
 import type { EventBuilder } from "./event-writer.ts";
 import type { VoicePart } from "./voice-parts.ts";

@@ -1,5 +1,5 @@
 /** Who says which part of an utterance's text. */
-import type { CueVoice } from "../timing/cues.ts";
+import type { CueVoice } from "../timing/cues/cue-builder.ts";
 import type { Utterance } from "./utterance.ts";
 
 export interface VoicePart extends CueVoice {

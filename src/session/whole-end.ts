@@ -7,7 +7,7 @@
  *   pushed   |##### #|
  *   spoken   |Alpha bravo, charlie delta|. Echo foxtrot|   kept up to a pause; the rest is another segment
  */
-import type { MarkedPause } from "../timing/open-text.ts";
+import type { MarkedPause } from "../timing/estimate/open-text.ts";
 import type { FeedEvents } from "./feed-events.ts";
 import type { FeedTiming } from "./feed-timing.ts";
 import { TICKS_PER_MS } from "./playhead.ts";

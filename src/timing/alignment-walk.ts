@@ -2,8 +2,8 @@
  * Walks the characters that an upstream timed along the text that it was sent, so that every time gets a place in the
  * text. Upstreams leave characters out, add some, spell them otherwise, or begin again; the walk finds its way back.
  */
-import type { AlignmentEntry } from "./alignment-entries.ts";
-import { RepeatedEntries } from "./repeated-entries.ts";
+import type { AlignmentEntry } from "./alignment-reader.ts";
+import { RepeatedEntries } from "./repair/repeated-entries.ts";
 
 /** A stretch of text, from where the last one ended. */
 export interface Placed {

@@ -6,7 +6,7 @@ import type { Silence } from "../audio/pause-finder.ts";
 import type { SoundFrames } from "../audio/sound-meter.ts";
 import type { Timing } from "../protocol/vocabulary.ts";
 import { type Alignment, hasCharacters } from "./alignment.ts";
-import { type AlignmentEntry, AlignmentReader, timesOf } from "./alignment-entries.ts";
+import { type AlignmentEntry, AlignmentReader, timesOf } from "./alignment-reader.ts";
 import { AlignmentWalk, type Placed } from "./alignment-walk.ts";
 import {
   charactersOf,
@@ -17,9 +17,8 @@ import {
   TYPICAL_WEIGHT_A_SECOND,
   weaken,
 } from "./draft.ts";
-import { HeardAudio } from "./heard-audio.ts";
-import { HeardText } from "./heard-text.ts";
-import { LateTimes } from "./late-times.ts";
+import { HeardText } from "./estimate/aligned-text.ts";
+import { HeardAudio } from "./estimate/audio-features.ts";
 import {
   estimateOpen,
   estimateTo,
@@ -30,10 +29,11 @@ import {
   type OpenEstimate,
   type OpenSpeech,
   type VoicePace,
-} from "./open-text.ts";
-import type { ChunkSpan } from "./pace.ts";
-import { NEAR_SECONDS } from "./pace-evidence.ts";
-import { ResponseClock, scale } from "./response-clock.ts";
+} from "./estimate/open-text.ts";
+import type { ChunkSpan } from "./repair/clock-drift.ts";
+import { NEAR_SECONDS } from "./repair/drift-evidence.ts";
+import { LateTimes } from "./repair/late-times.ts";
+import { ResponseClock, scale } from "./repair/response-clock.ts";
 import { divide, draftsOf, EXACT_SECONDS, JOIN_SECONDS, settle } from "./settled.ts";
 import { type TimedCharacters, weaker } from "./timed.ts";
 

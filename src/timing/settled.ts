@@ -1,7 +1,7 @@
 /** From drafts to what is told: characters where they are heard, times that rise, and one time for each character. */
 import type { Timing } from "../protocol/vocabulary.ts";
 import { charactersOf, type Draft, speechWeight } from "./draft.ts";
-import type { HeardText } from "./heard-text.ts";
+import type { HeardText } from "./estimate/aligned-text.ts";
 import { weaker } from "./timed.ts";
 
 /** Characters that were moved and are no further apart than this meet: no one hears what lies between. */

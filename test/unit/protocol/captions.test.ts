@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { srtCue, srtTimestamp, toSrt, toVtt, vttCue, vttTimestamp } from "../../../src/protocol/captions.ts";
-import type { Cue } from "../../../src/timing/cues.ts";
+import type { Cue } from "../../../src/timing/cues/cue-builder.ts";
 
 /** A cue whose words are the parts of its lines that begin behind spaces, spread evenly over its time. */
 function cue(startSeconds: number, endSeconds: number, ...texts: string[]): Cue {

@@ -1,0 +1,280 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { PauseFinder, type Silence } from "../../../../src/audio/pause-finder.ts";
+import { bytesOf } from "../../../../src/audio/pcm.ts";
+import { SoundMeter } from "../../../../src/audio/sound-meter.ts";
+import { HeardText } from "../../../../src/timing/estimate/aligned-text.ts";
+import { Sounds, type SoundTrack } from "../../../../src/timing/estimate/feature-track.ts";
+import { Pauses } from "../../../../src/timing/estimate/pauses.ts";
+
+const pause = (startSeconds: number, endSeconds: number): Silence => ({ startSeconds, endSeconds });
+
+/** From 0.5 s on; NaN = not known. */
+const soundOf = (levels: readonly number[]): SoundTrack => ({
+  fromSeconds: 0.5,
+  untilSeconds: 0.5 + levels.length / 100,
+  levels: Float64Array.from(levels),
+  brightness: Float64Array.from(levels, (level) => Math.abs(level % 1)),
+});
+
+describe("HeardText: pauses", () => {
+  const TEXT = "One two, three. Four five.";
+  const at = (part: string): number => TEXT.indexOf(part);
+
+  it("holds marks to the pauses: sound before, sound behind, and the mark in between", () => {
+    const heard = new HeardText(TEXT, {
+      from: 0,
+      until: 3,
+      pauses: [pause(0.5, 0.7), pause(1.5, 2)],
+      sound: null,
+    });
+    expect(heard.secondsAt(0)).toBe(0);
+    expect(heard.secondsAt(at(", three"))).toBe(0.5);
+    expect(heard.secondsAt(at("three"))).toBe(0.7);
+    expect(heard.secondsAt(at(". Four"))).toBe(1.5);
+    expect(heard.secondsAt(at("Four"))).toBe(2);
+    expect(heard.secondsAt(TEXT.length)).toBe(3);
+  });
+
+  it("begins behind the silence before the first word, and ends before that behind the last", () => {
+    const heard = new HeardText(TEXT, {
+      from: 0,
+      until: 3,
+      pauses: [pause(0, 0.3), pause(2.5, 3)],
+      sound: null,
+    });
+    expect(heard.secondsAt(0)).toBe(0.3);
+    expect(heard.secondsAt(TEXT.length - 1)).toBe(2.5);
+    expect(heard.secondsAt(TEXT.length)).toBe(3);
+  });
+
+  it("ends before the silence behind the last word where no mark follows it, but for the last character", () => {
+    const text = "one two three four";
+    const spoken = new HeardText(text, { from: 0, until: 1.2, pauses: [], sound: null });
+    for (const [end, said] of [
+      ["", 17],
+      [" ", 18],
+    ] as const) {
+      const at = { from: 0, until: 2.2, sound: null };
+      const heard = new HeardText(text + end, { ...at, pauses: [pause(1.2, 2.2)] });
+      for (let offset = 0; offset <= said; offset += 1)
+        expect(heard.secondsAt(offset)).toBeCloseTo(spoken.secondsAt(offset), 6);
+      expect(heard.secondsAt(text.length + end.length)).toBe(2.2);
+    }
+  });
+
+  it("leaves a silence that a letter may come behind to the mark before that letter", () => {
+    const heard = new HeardText("end. N", { from: 0, until: 1, pauses: [pause(0.4, 0.96)], sound: null });
+    expect([heard.secondsAt(3), heard.secondsAt(5)]).toEqual([0.4, 0.96]);
+  });
+
+  it("leaves no sound to nothing where there are marks alone", () => {
+    for (const text of [". ", " "]) {
+      const heard = new HeardText(text, { from: 0, until: 1, pauses: [pause(0.4, 1)], sound: null });
+      expect(heard.secondsAt(0)).toBe(0);
+    }
+  });
+
+  it("spreads over all of it what is said so quietly that it is taken for silence", () => {
+    const text = "One two, three.";
+    const at = { from: 0.5, until: 2.5, sound: null };
+    const plain = new HeardText(text, { ...at, pauses: [] });
+    for (const pauses of [[pause(0.5, 2.5)], [pause(0.5, 1), pause(1.02, 2.5)]]) {
+      const heard = new HeardText(text, { ...at, pauses });
+      for (let offset = 0; offset <= text.length; offset += 1)
+        expect(heard.secondsAt(offset)).toBe(plain.secondsAt(offset));
+    }
+  });
+
+  it("takes time that grows with the text, whatever marks it has", () => {
+    const startMs = performance.now();
+    const text = `${"!".repeat(60_000)}x`;
+    expect(new HeardText(text, { from: 0, until: 1, pauses: [], sound: null }).secondsAt(0)).toBe(0);
+    expect(performance.now() - startMs).toBeLessThan(1500);
+  });
+
+  it("takes one pause for the stop, not for the comma, where it stands there", () => {
+    const heard = new HeardText(TEXT, { from: 0, until: 3, pauses: [pause(1.6, 2)], sound: null });
+    expect(heard.secondsAt(at(". Four"))).toBe(1.6);
+    expect(heard.secondsAt(at("Four"))).toBe(2);
+  });
+
+  it("leaves out a pause that no mark stands for", () => {
+    const text = "one two three four five six";
+    const heard = new HeardText(text, { from: 0, until: 3, pauses: [pause(1.4, 1.6)], sound: null });
+    const plain = new HeardText(text, { from: 0, until: 3, pauses: [], sound: null });
+    for (let offset = 0; offset <= text.length; offset += 1)
+      expect(heard.secondsAt(offset)).toBe(plain.secondsAt(offset));
+  });
+
+  it("knows marks that no space follows: 一二三。四五六。", () => {
+    const text = "一二三。四五六。";
+    const heard = new HeardText(text, { from: 0, until: 2, pauses: [pause(0.6, 1.2)], sound: null });
+    expect(heard.secondsAt(3)).toBe(0.6);
+    expect(heard.secondsAt(4)).toBe(1.2);
+  });
+
+  it("does not take the point of a number for a stop", () => {
+    const text = "It costs 3.50 there. Yes.";
+    const heard = new HeardText(text, { from: 0, until: 3, pauses: [pause(2, 2.4)], sound: null });
+    expect(heard.secondsAt(text.indexOf(". Yes"))).toBe(2);
+  });
+
+  it("lets the last word before a mark last longer", () => {
+    const heard = new HeardText("aaaa bbbb.", { from: 0, until: 1, pauses: [], sound: null });
+    const [first, last] = [heard.secondsAt(4) - heard.secondsAt(0), heard.secondsAt(9) - heard.secondsAt(5)];
+    expect(last).toBeGreaterThan(first * 1.2);
+  });
+
+  it("rises from one end to the other, whatever the text and the pauses", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom("a", "b", " ", ".", ",", "。", "字", "😀", "\n", "-", "5") }),
+        fc.array(
+          fc.tuple(fc.double({ min: 0, max: 5, noNaN: true }), fc.double({ min: 0.1, max: 1, noNaN: true })),
+        ),
+        fc.boolean(),
+        fc.array(fc.double({ min: -80, max: 5 }), { minLength: 1, maxLength: 500 }),
+        (text, raw, isHeard, levels) => {
+          const pauses = new Pauses();
+          let end = 0;
+          const silences: Silence[] = [];
+          for (const [gap, length] of raw) {
+            silences.push(pause(end + gap, end + gap + length));
+            end += gap + length;
+          }
+          pauses.add(silences);
+          const [from, until] = [0.5, 4];
+          const sound = isHeard ? soundOf(levels) : null;
+          const heard = new HeardText(text, { from, until, pauses: pauses.within(from, until), sound });
+          let before = from;
+          for (let offset = 0; offset <= text.length; offset += 1) {
+            const seconds = heard.secondsAt(offset);
+            expect(seconds).toBeGreaterThanOrEqual(before);
+            expect(seconds).toBeLessThanOrEqual(until);
+            before = seconds;
+          }
+          if (text !== "") expect(before).toBe(until);
+        },
+      ),
+      {
+        examples: [
+          ["😀", [], false, [0]],
+          ["。😀a", [], true, Array.from({ length: 9 }, () => 0)],
+          ["a\n ", [[0.7, 0.5]], false, [0]],
+        ],
+      },
+    );
+  });
+});
+
+describe("HeardText: sound", () => {
+  const RATE = 16_000;
+  type Sound = "hum" | "murmur" | "hiss" | "closure" | "silence";
+  const LOUDNESS: Readonly<Record<Sound, number>> = {
+    hum: 9000,
+    murmur: 3500,
+    hiss: 2000,
+    closure: 150,
+    silence: 0,
+  };
+  const SOUNDS: Readonly<Record<string, Sound>> = {
+    ...{ a: "hum", e: "hum", o: "hum", m: "murmur", n: "murmur", s: "hiss", f: "hiss" },
+    ...{ t: "closure", k: "closure", " ": "silence", ".": "silence" },
+  };
+
+  /** Letters and how long each of them sounds, ms. */
+  function speech(letters: readonly (readonly [character: string, ms: number])[]) {
+    const samples: number[] = [];
+    const startSeconds = letters.map(([character, ms]) => {
+      const start = samples.length / RATE;
+      const sound = SOUNDS[character] ?? "silence";
+      for (let n = 0; n < (ms * RATE) / 1000; n += 1) {
+        const wave =
+          sound === "hiss" ? ((n * 7919) % 200) / 100 - 1 : Math.sin((2 * Math.PI * 140 * n) / RATE);
+        samples.push(LOUDNESS[sound] * wave);
+      }
+      return start;
+    });
+    const audio = bytesOf(Int16Array.from(samples));
+    const [sounds, meter] = [new Sounds(), new SoundMeter("pcm_16000")];
+    const frames = meter.push(audio);
+    if (frames !== null) sounds.add(frames);
+    const pauses = new Pauses();
+    pauses.add(new PauseFinder("pcm_16000").push(audio));
+    const until = samples.length / RATE;
+    return {
+      text: letters.map(([character]) => character).join(""),
+      startSeconds,
+      hearing: { from: 0, until, pauses: pauses.within(0, until), sound: sounds.within(0, until) },
+    };
+  }
+
+  const furthest = (heard: HeardText, startSeconds: readonly number[]): number =>
+    Math.max(...startSeconds.map((seconds, offset) => Math.abs(heard.secondsAt(offset) - seconds)));
+
+  it("finds each letter of words that are said slowly and fast in turn", () => {
+    const { text, startSeconds, hearing } = speech([
+      ...([
+        ["s", 60],
+        ["a", 60],
+        ["t", 40],
+        [" ", 0],
+        ["m", 140],
+        ["o", 220],
+        ["s", 180],
+        ["e", 200],
+      ] as const),
+      ...([
+        [" ", 0],
+        ["t", 50],
+        ["o", 60],
+        ["f", 50],
+        ["a", 50],
+        [".", 0],
+      ] as const),
+    ]);
+    expect(furthest(new HeardText(text, hearing), startSeconds)).toBeLessThan(0.03);
+    expect(furthest(new HeardText(text, { ...hearing, sound: null }), startSeconds)).toBeGreaterThan(0.1);
+  });
+
+  it("finds them between pauses, too", () => {
+    const { text, startSeconds, hearing } = speech([
+      ...([
+        ["s", 50],
+        ["o", 250],
+        [".", 300],
+        [" ", 0],
+        ["s", 150],
+        ["e", 70],
+        ["f", 140],
+        ["o", 90],
+      ] as const),
+      ...([[".", 200]] as const),
+    ]);
+    expect(furthest(new HeardText(text, hearing), startSeconds.slice(0, -1))).toBeLessThan(0.04);
+  });
+
+  it("leaves scripts alone whose letters it does not know", () => {
+    const { hearing } = speech([
+      ["s", 300],
+      ["a", 100],
+      ["t", 50],
+      ["a", 550],
+    ]);
+    const [heard, deaf] = [hearing, { ...hearing, sound: null }].map(
+      (each) => new HeardText("一二三四", each),
+    );
+    for (let offset = 0; offset <= 4; offset += 1)
+      expect(heard?.secondsAt(offset)).toBe(deaf?.secondsAt(offset));
+  });
+
+  it("a silence behind the last mark is its own; without one, sound is not left without text", () => {
+    const text = "Aa, bb.";
+    const at = { from: 0, until: 2, sound: null };
+    const trailed = new HeardText(text, { ...at, pauses: [pause(0.6, 0.8), pause(1.7, 2)] });
+    expect([trailed.secondsAt(2), trailed.secondsAt(4), trailed.secondsAt(6)]).toEqual([0.6, 0.8, 1.7]);
+    const open = new HeardText(text, { ...at, pauses: [pause(1.6, 1.8)] });
+    expect(open.secondsAt(6)).not.toBe(1.6);
+  });
+});

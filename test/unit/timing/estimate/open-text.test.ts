@@ -1,0 +1,244 @@
+/** Text without times in a response that goes on: estimated from what has come. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { percentile } from "../../../../bench/kit/statistics.ts";
+import { createDice, speak } from "../../../../bench/kit/truth-texts.ts";
+import { PauseFinder } from "../../../../src/audio/pause-finder.ts";
+import { SoundMeter } from "../../../../src/audio/sound-meter.ts";
+import { Engine } from "../../../../src/service/voice/engine.ts";
+import type { JobChunk } from "../../../../src/service/voice/messages.ts";
+import type { VoicePace } from "../../../../src/timing/estimate/open-text.ts";
+import { SegmentTiming } from "../../../../src/timing/segment-timing.ts";
+import type { TimedCharacters } from "../../../../src/timing/timed.ts";
+import { JOB_DEFAULTS, sayJob, startsOf } from "../../../helpers/voice-job.ts";
+import { alignmentOf, problemWith } from "../upstream-fixtures.ts";
+
+const FORMAT = "pcm_24000";
+const BYTES_PER_SECOND = 48_000;
+const VOICE = "21m00Tcm4TlvDq8ikWAM";
+const SPEECHES = 12;
+
+interface Speech {
+  readonly text: string;
+  readonly chunks: readonly JobChunk[];
+  /** Seconds, by UTF-16 offset. */
+  readonly starts: ReadonlyMap<number, number>;
+}
+
+let engine: Engine;
+
+beforeAll(async () => {
+  engine = await Engine.load();
+});
+
+function say(text: string, language: string, seed: number): Speech {
+  const inputs = [{ text, voiceId: VOICE, languageCode: language }];
+  const chunks = sayJob(engine, { ...JOB_DEFAULTS, inputs, format: FORMAT, seed });
+  return { text, chunks, starts: startsOf(chunks) };
+}
+
+interface Told extends TimedCharacters {
+  /** How far the audio was played when it was told, seconds. */
+  readonly playedSeconds: number;
+}
+
+/** Played as it comes once `aheadSeconds` of it are there, and asked for times a second before they are played. */
+function estimate({ text, chunks }: Speech, aheadSeconds: number, pace: VoicePace | null) {
+  const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
+  const timing = new SegmentTiming({ text, textStart: 0, pace });
+  const told: Told[] = [];
+  let [bytes, playedSeconds] = [0, 0];
+  const note = (timed: TimedCharacters | null): void => {
+    if (timed !== null) told.push({ ...timed, playedSeconds });
+  };
+  for (const { audio } of chunks) {
+    bytes += audio.length;
+    const audioSeconds = bytes / BYTES_PER_SECOND;
+    note(timing.push(null, null, { audioSeconds, pauses: pauses.push(audio), sound: sound.push(audio) }));
+    for (; audioSeconds - playedSeconds > aheadSeconds; playedSeconds += 0.1)
+      if (timing.timedToSeconds < playedSeconds + 0.25)
+        note(timing.estimateUpTo({ neededSeconds: playedSeconds + 1 }));
+  }
+  note(timing.finish(bytes / BYTES_PER_SECOND));
+  return { told, timing, audioSeconds: bytes / BYTES_PER_SECOND };
+}
+
+/** Of word starts: how far from the truth, and how far behind what was played, seconds. */
+function wordsOf(told: readonly Told[], { text, starts }: Speech): { error: number; late: number }[] {
+  return told.flatMap(({ start, characters, startSeconds, playedSeconds }) => {
+    let at = start;
+    return characters.flatMap((character, i) => {
+      const [offset, seconds] = [at, starts.get(at)];
+      at += character.length;
+      const isStart = /\p{L}/u.test(character) && (offset === 0 || text[offset - 1] === " ");
+      if (!isStart || seconds === undefined) return [];
+      const error = Math.abs((startSeconds[i] ?? Number.NaN) - seconds);
+      return [{ error, late: Math.max(0, playedSeconds - seconds) }];
+    });
+  });
+}
+
+describe("SegmentTiming.estimateUpTo", () => {
+  it("tells words before they are played, about as well as where the end is known", () => {
+    const words: { error: number; late: number }[] = [];
+    const paces = new Map<string, VoicePace>();
+    for (let seed = 1; seed <= SPEECHES; seed += 1) {
+      const { text, language } = speak(createDice(seed * 77), 4);
+      const speech = say(text, language, seed);
+      const { told, timing, audioSeconds } = estimate(speech, 5, paces.get(language) ?? null);
+      expect(problemWith(told, { text, textStart: 0, audioSeconds })).toBe("");
+      expect(told.map(({ characters }) => characters.join("")).join("")).toBe(text);
+      expect(new Set(told.map((one) => one.timing))).toEqual(new Set(["estimated"]));
+      if (audioSeconds > 8) expect(told.length).toBeGreaterThan(2);
+      words.push(...wordsOf(told, speech));
+      if (timing.voicePace !== null) paces.set(language, timing.voicePace);
+    }
+    expect(words.length).toBeGreaterThan(250);
+    expect(Math.max(...words.map(({ late }) => late))).toBeLessThan(0.3);
+    const errors = words.map(({ error }) => error);
+    expect(percentile(errors, 0.5)).toBeLessThan(0.02);
+    expect(percentile(errors, 0.95)).toBeLessThan(0.15);
+  });
+
+  it("goes on near the truth again where a mark was taken for another's", () => {
+    const speech = say(
+      "One, two three four five six. Seven eight nine ten eleven twelve, and so on and on for a while. The end comes late.",
+      "en",
+      3,
+    );
+    // A voice that is taken to speak at half its pace.
+    const { told } = estimate(speech, 3, { weightASecond: 7, spread: 0.1 });
+    const errors = wordsOf(told, speech).map(({ error }) => error);
+    expect(Math.max(...errors)).toBeGreaterThan(0.5);
+    expect(errors.at(-1)).toBeLessThan(0.3);
+  });
+
+  it("waits where nothing can be told: too little audio, audio that is not looked into, one word, times on their way", () => {
+    const timing = new SegmentTiming({ text: "Alpha bravo charlie. Delta echo.", textStart: 0 });
+    expect(timing.estimateUpTo({ neededSeconds: 1 })).toBeNull();
+    timing.push(null, null, { audioSeconds: 5 });
+    expect(timing.estimateUpTo({ neededSeconds: 1 })).toBeNull();
+    const { chunks } = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India.", "en", 1);
+    const hear = (text: string): SegmentTiming => {
+      const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
+      const heard = new SegmentTiming({ text, textStart: 0 });
+      let bytes = 0;
+      for (const { audio } of chunks) {
+        bytes += audio.length;
+        const facts = { pauses: pauses.push(audio), sound: sound.push(audio) };
+        heard.push(null, null, { audioSeconds: bytes / BYTES_PER_SECOND, ...facts });
+      }
+      return heard;
+    };
+    const told = hear("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India.").estimateUpTo({
+      neededSeconds: 0.5,
+    });
+    expect(told?.characters.join("")).toBe("Alpha bravo charlie. ");
+    expect(hear("Alphabravocharlie").estimateUpTo({ neededSeconds: 0.5 })?.end ?? 0).toBeLessThan(
+      "Alphabravocharlie".length,
+    );
+    expect(hear("Alpha.").estimateUpTo({ neededSeconds: 0.5 })).toBeNull();
+    const doubted = hear("Alpha bravo charlie. Delta echo.");
+    // Twice as long as their audio: its pace is doubted.
+    doubted.push(alignmentOf("Alpha bravo charlie. Delta", 0, 0.6), null, { audioSeconds: 7 });
+    expect(doubted.estimateUpTo({ neededSeconds: 2 })).toBeNull();
+  });
+
+  it("times that come later count for what was not told, and for nothing else", () => {
+    const speech = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India juliet kilo.", "en", 1);
+    const { text, chunks, starts } = speech;
+    const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
+    const timing = new SegmentTiming({ text, textStart: 0 });
+    const told: (TimedCharacters | null)[] = [];
+    let bytes = 0;
+    for (const { audio } of chunks) {
+      bytes += audio.length;
+      const facts = { pauses: pauses.push(audio), sound: sound.push(audio) };
+      timing.push(null, null, { audioSeconds: bytes / BYTES_PER_SECOND, ...facts });
+    }
+    told.push(timing.estimateUpTo({ neededSeconds: 0.5 }));
+    const toldEnd = told[0]?.end ?? 0;
+    expect(toldEnd).toBeGreaterThan(5);
+    for (const chunk of chunks) {
+      const { alignment = null } = chunk.timing ?? {};
+      told.push(timing.push(alignment, null, { audioSeconds: bytes / BYTES_PER_SECOND }));
+    }
+    const audioSeconds = bytes / BYTES_PER_SECOND;
+    told.push(timing.finish(audioSeconds));
+    expect(problemWith(told, { text, textStart: 0, audioSeconds })).toBe("");
+    expect(told.map((one) => one?.characters.join("") ?? "").join("")).toBe(text);
+    const late = told.filter((one) => one !== null && one.start >= toldEnd);
+    for (const one of late) {
+      let at = one?.start ?? 0;
+      for (const [i, character] of (one?.characters ?? []).entries()) {
+        if (at > toldEnd + 2) expect(one?.startSeconds[i]).toBeCloseTo(starts.get(at) ?? Number.NaN, 2);
+        at += character.length;
+      }
+    }
+  });
+});
+
+describe("SegmentTiming.markedPauses", () => {
+  const PROSE = [
+    "The quick brown fox jumps over the lazy dog. Then it sleeps, and nobody dares to wake it. When the sun goes down, the farmer walks home.",
+    "Your order has been shipped and will arrive on Tuesday. Is there anything else that I can help you with? Please hold the line while I look that up.",
+    "I found two flights: one leaves at nine, the other at noon. Which of them would you like? The first one is cheaper, although it takes longer.",
+    "We are sorry for the delay. Our team is working on it, and we hope to have good news soon. In the meantime, have a look at our help pages.",
+  ];
+
+  /** What comes of a speech up to a moment, guessed on the way where it comes faster than it is played, and is over there. */
+  function brokenOff({ text, chunks }: Speech, seconds: number, isPlayed: boolean): SegmentTiming {
+    const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
+    const timing = new SegmentTiming({ text, textStart: 0 });
+    let [bytes, playedSeconds] = [0, 0];
+    for (const { audio } of chunks) {
+      const left = Math.round((seconds * BYTES_PER_SECOND) / 2) * 2 - bytes;
+      const part = audio.subarray(0, Math.max(0, left));
+      bytes += part.length;
+      const audioSeconds = bytes / BYTES_PER_SECOND;
+      timing.push(null, null, { audioSeconds, pauses: pauses.push(part), sound: sound.push(part) });
+      for (; isPlayed && audioSeconds - playedSeconds > 4; playedSeconds += 0.1)
+        if (timing.timedToSeconds < playedSeconds + 0.25)
+          timing.estimateUpTo({ neededSeconds: playedSeconds + 1 });
+    }
+    return timing;
+  }
+
+  it.each([
+    ["nothing was told yet", false],
+    ["it was guessed on the way", true],
+  ])("are those of their marks, wherever it breaks off: %s", (_, isPlayed) => {
+    let [sure, known] = [0, 0];
+    for (const [seed, text] of PROSE.entries()) {
+      const speech = say(text, "en", seed);
+      for (let seconds = 1.5; seconds < 9; seconds += 0.75) {
+        const timing = brokenOff(speech, seconds, isPlayed);
+        const pauses = timing.markedPauses();
+        for (const { end, endSeconds, sureness } of pauses) {
+          // What follows may be a quotation mark.
+          const trueSeconds = speech.starts.get(end) ?? Number.NaN;
+          known += 1;
+          if (sureness() < 2) continue;
+          sure += 1;
+          expect(Math.abs(endSeconds - trueSeconds)).toBeLessThan(0.06);
+        }
+        const last = pauses.at(-1);
+        if (last === undefined) continue;
+        // The text before it is told up to it, once.
+        const toldTo = timing.timedToSeconds;
+        const told = timing.estimateTo(last);
+        expect(told?.end ?? last.end).toBe(last.end);
+        expect(told === null ? toldTo : (told.endSeconds.at(-1) ?? 0)).toBeCloseTo(last.endSeconds, 3);
+        expect(timing.estimateTo(last)).toBeNull();
+      }
+    }
+    expect(known).toBeGreaterThan(40);
+    expect(sure).toBeGreaterThan(0.9 * known);
+  });
+
+  it("are not sure where the marks are not where the voice pauses", () => {
+    const { chunks, starts } = say(PROSE[0] ?? "", "en", 1);
+    const text = (PROSE[0] ?? "").replaceAll(/[.,]/g, "").replace("fox", "fox.").replace("wake", "wake,");
+    const timing = brokenOff({ text, chunks, starts }, 6, false);
+    for (const pause of timing.markedPauses()) expect(pause.sureness()).toBeLessThan(4);
+  });
+});
