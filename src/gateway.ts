@@ -286,7 +286,7 @@ function tuningOf(config: Config): SessionTuning {
     speculateMs: config.speculateMs,
     speculateChars: config.speculateChars,
     speaksToNobody: config.nobodyListens === "speak",
-    seams: {
+    splices: {
       trimMs: config.trimMs,
       pauseClauseMs: config.pauseClauseMs,
       pauseSentenceMs: config.pauseSentenceMs,

@@ -4,8 +4,8 @@
  */
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { AudioMessage } from "../protocol/elevenlabs/server-messages.ts";
-import { SegmentRun } from "../session/segment-run.ts";
-import { newTimes } from "../session/segment-times.ts";
+import { newTimes } from "../session/synthesis/segment-times.ts";
+import { UpstreamAttempt } from "../session/synthesis/upstream-attempt.ts";
 import type { SynthesisRequest } from "../upstream/types.ts";
 import { Generation } from "./generation.ts";
 import { createJoinedAudio } from "./joined-audio.ts";
@@ -41,7 +41,7 @@ const HOLD_BYTES = 262_144;
 const READ_ON_BYTES = 65_536;
 
 interface Started {
-  readonly run: SegmentRun;
+  readonly run: UpstreamAttempt;
   /** Gives its place back. */
   readonly release: () => void;
 }
@@ -151,7 +151,7 @@ export class ContextSpeech {
     const { upstream, clock, counters, tuning } = this.#options.deps;
     const nowMs = clock.nowMs();
     const range = { start: 0, end: text.length };
-    const run = new SegmentRun({
+    const run = new UpstreamAttempt({
       upstream,
       clock,
       counters,
@@ -191,7 +191,7 @@ export class ContextSpeech {
     return true;
   }
 
-  #generationOf(step: Said, run: SegmentRun): Generation {
+  #generationOf(step: Said, run: UpstreamAttempt): Generation {
     const { deps, isSynced, isAbsolute } = this.#options;
     return new Generation({
       run,
@@ -235,6 +235,6 @@ export class ContextSpeech {
 }
 
 /** Whether the next request may be open beside it. Behind one that has failed nothing is said. */
-function maySpeakBehind(run: SegmentRun): boolean {
+function maySpeakBehind(run: UpstreamAttempt): boolean {
   return run.error === null && (run.segment.times.firstByteMs > 0 || run.isComplete);
 }

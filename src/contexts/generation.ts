@@ -10,11 +10,11 @@
 import type { Clock, Timer } from "../kit/clock.ts";
 import { FrameTiming } from "../protocol/elevenlabs/frame-timing.ts";
 import type { AudioMessage } from "../protocol/elevenlabs/server-messages.ts";
-import type { SegmentRun } from "../session/segment-run.ts";
+import type { UpstreamAttempt } from "../session/synthesis/upstream-attempt.ts";
 import type { JoinedAudio } from "./joined-audio.ts";
 
 export interface GenerationOptions {
-  readonly run: SegmentRun;
+  readonly run: UpstreamAttempt;
   readonly join: JoinedAudio;
   readonly clock: Clock;
   readonly isSynced: boolean;

@@ -117,7 +117,7 @@ function answerCommand(
         session.textChanged();
         reply.json(202, { session: session.id, utterance_id: utterance.id, ahead });
       } else if (command.type === "interrupt") {
-        const receipts = session.queue.interrupt(command.utterance_id, command.keep_ms);
+        const receipts = session.utterances.interrupt(command.utterance_id, command.keep_ms);
         reply.json(receipts === null ? 202 : 200, { session: session.id, interrupted: receipts ?? [] });
       }
     })

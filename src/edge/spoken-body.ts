@@ -3,8 +3,8 @@ import type { HttpResponse } from "uWebSockets.js";
 import { UNKNOWN_DATA_BYTES, wavHeader } from "../audio/wav.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Logger } from "../kit/log.ts";
-import { SegmentRun, type SegmentRunOptions } from "../session/segment-run.ts";
-import { newTimes } from "../session/segment-times.ts";
+import { newTimes } from "../session/synthesis/segment-times.ts";
+import { UpstreamAttempt, type UpstreamAttemptOptions } from "../session/synthesis/upstream-attempt.ts";
 import { ResponseWriter } from "./response-writer.ts";
 
 /** The upstream's bytes as the format wants them. */
@@ -23,12 +23,12 @@ export interface BodyEvents {
 }
 
 export interface SpokenBodyOptions
-  extends Pick<SegmentRunOptions, "upstream" | "clock" | "counters" | "firstAudioMs"> {
+  extends Pick<UpstreamAttemptOptions, "upstream" | "clock" | "counters" | "firstAudioMs"> {
   readonly res: HttpResponse;
   readonly log: Logger;
   /** A client that takes nothing for so long is gone. */
   readonly idleSeconds: number;
-  readonly request: Extract<SegmentRunOptions["request"], { readonly kind: "speech" }>;
+  readonly request: Extract<UpstreamAttemptOptions["request"], { readonly kind: "speech" }>;
   readonly contentType: string;
   readonly encoder: Encoder;
   /** null: the body is the audio, and one that fails is cut. */
@@ -62,7 +62,7 @@ export function wavEncoder(sampleRate: number): Encoder {
 export class SpokenBody {
   readonly #options: SpokenBodyOptions;
   readonly #body: ResponseWriter;
-  readonly #run: SegmentRun;
+  readonly #run: UpstreamAttempt;
   #isPumping = false;
   #audioBytes = 0;
 
@@ -78,7 +78,7 @@ export class SpokenBody {
       onDrained: () => this.#pump(),
       onClosed: () => this.#run.abort(),
     });
-    this.#run = new SegmentRun({
+    this.#run = new UpstreamAttempt({
       upstream,
       clock,
       counters,

@@ -9,16 +9,16 @@ import { msOfTicks } from "../timing/ticks.ts";
 import type { Audience, Seat, SeatPlace } from "./audience.ts";
 import { styleOf } from "./cue-tracks.ts";
 import { type EventWriter, offsetReader } from "./event-writer.ts";
+import { startedEvent } from "./events/utterance-events.ts";
 import { type ResumeToken, resumeRefusal } from "./listener-resume.ts";
 import { ticksOfMs } from "./listeners-heard.ts";
 import { Member } from "./member.ts";
-import { TICKS_PER_MS } from "./playhead.ts";
+import type { PlaybackClock } from "./playback/playback-clock.ts";
+import type { PlaybackQueue } from "./playback/playback-queue.ts";
+import { TICKS_PER_MS } from "./playback/playhead.ts";
 import type { SessionDeps } from "./ports.ts";
 import { Presence } from "./presence.ts";
 import type { Session } from "./session.ts";
-import type { SessionClock } from "./session-clock.ts";
-import type { Speech } from "./speech.ts";
-import { startedEvent } from "./utterance-events.ts";
 
 /** Times are told in whole microseconds: a place is the start of a frame that begins so little behind it. */
 const ROUNDING_TICKS = TICKS_PER_MS / 1000;
@@ -34,9 +34,9 @@ export interface AttendanceOptions {
   readonly session: Session;
   readonly deps: SessionDeps;
   readonly audience: Audience;
-  readonly speech: Speech;
+  readonly queue: PlaybackQueue;
   readonly writer: EventWriter;
-  readonly clock: SessionClock;
+  readonly clock: PlaybackClock;
 }
 
 /** Where a connection begins. */
@@ -192,23 +192,23 @@ export class Attendance {
   }
 
   #seat(sink: Sink, settings: ListenerSettings, place: Place): Seat {
-    const { deps, audience, speech } = this.#options;
+    const { deps, audience, queue } = this.#options;
     const outbox = new Outbox({
       sink,
       policy: settings.policy,
       maxOutboxBytes: deps.tuning.limits.outbox_bytes,
     });
-    const made = speech.madeAudio(place.fromTicks);
+    const made = queue.renderedAudio(place.fromTicks);
     const lane = audience.seat(outbox, settings, { ...place, made });
-    if (settings.events.includes("cues")) speech.layOutCues();
+    if (settings.events.includes("cues")) queue.layOutCues();
     return { lane, outbox };
   }
 
   /** A newcomer starts with what is being said and was not heard yet. */
   #placeNow(): Place {
-    const { clock, audience, speech } = this.#options;
+    const { clock, audience, queue } = this.#options;
     const fromTicks = clock.playheadTicks;
-    const ids = new Set(speech.unplayed.map((utterance) => utterance.id));
+    const ids = new Set(queue.unplayed.map((utterance) => utterance.id));
     const event = audience.log.indexWhere(
       (entry) => entry.positionTicks >= fromTicks && entry.utteranceId !== null && ids.has(entry.utteranceId),
     );
@@ -227,9 +227,9 @@ export class Attendance {
   }
 
   #refusalOf(resume: ResumeToken): string | null {
-    const { session, writer, speech } = this.#options;
+    const { session, writer, queue } = this.#options;
     const { epoch } = session;
-    return resumeRefusal(resume, { epoch, seq: writer.seq, sentMs: msOfTicks(speech.edgeTicks) });
+    return resumeRefusal(resume, { epoch, seq: writer.seq, sentMs: msOfTicks(queue.writeTicks) });
   }
 
   /** What is gone of that which the connection missed. */
@@ -285,9 +285,9 @@ export class Attendance {
 
   /** A late joiner learns what is being said, and the cue that stands. */
   #tellRunning(member: Member): void {
-    const { clock, speech, session, audience } = this.#options;
+    const { clock, queue, session, audience } = this.#options;
     const { playheadTicks } = clock;
-    for (const utterance of speech.unplayed) {
+    for (const utterance of queue.unplayed) {
       if (utterance.startTicks === null || utterance.startTicks >= playheadTicks) continue;
       member.send(startedEvent(session.base(), utterance));
       const style = styleOf(member.settings);

@@ -15,8 +15,8 @@ import { type CueStyle, styleKey } from "../timing/cues/cue-profiles.ts";
 import { type AudienceShape, shapeOf } from "./audience-shape.ts";
 import { styleOf } from "./cue-tracks.ts";
 import { type Reach, reachOf, sentIndexOf } from "./lane-reach.ts";
-import { type MadeAudio, renditionFrom } from "./made-audio.ts";
-import { TICKS_PER_MS } from "./playhead.ts";
+import { TICKS_PER_MS } from "./playback/playhead.ts";
+import { type RenderedAudio, renditionFrom } from "./rendered-audio.ts";
 import { isPassThrough, type Need } from "./route.ts";
 import type { Slice } from "./source.ts";
 
@@ -40,7 +40,7 @@ export interface SeatPlace {
   /** Where its audio begins, if that is kept. */
   readonly fromTicks: number;
   /** What a new rendition is made from. */
-  readonly made: MadeAudio;
+  readonly made: RenderedAudio;
   /** First entry of the log that the listener gets. */
   readonly event: number;
   /** What it was sent already of what is before this place and may not get twice; `frames`: both. */
@@ -233,8 +233,8 @@ export class Audience {
   }
 
   /** Fills everybody's audio with silence up to where an utterance starts; returns that position. */
-  alignEnds(edgeTicks: number): number {
-    let startTicks = edgeTicks;
+  alignEnds(writeTicks: number): number {
+    let startTicks = writeTicks;
     for (const rendition of this.#renditions.values()) startTicks = Math.max(startTicks, rendition.endTicks);
     for (const rendition of this.#renditions.values()) {
       rendition.padTo(startTicks);
@@ -244,8 +244,8 @@ export class Audience {
   }
 
   /** Pads every rendition's last frame; returns the position behind the longest of them. */
-  flush(edgeTicks: number): number {
-    let endTicks = edgeTicks;
+  flush(writeTicks: number): number {
+    let endTicks = writeTicks;
     for (const rendition of this.#renditions.values()) {
       rendition.flush();
       endTicks = Math.max(endTicks, rendition.endTicks);
@@ -258,13 +258,13 @@ export class Audience {
    * comes back gets it; returns where the next frames stand for everybody: behind all that anybody was ever sent.
    */
   cut(place: {
-    readonly edgeTicks: number;
+    readonly writeTicks: number;
     readonly startTicks: number;
     readonly heardTicks: number;
   }): number {
-    const { edgeTicks, startTicks, heardTicks } = place;
+    const { writeTicks, startTicks, heardTicks } = place;
     const reach = reachOf(this.#lanes.values());
-    const sentTicks = reach === null ? edgeTicks : Math.max(reach.mostTicks, this.#leftTicks);
+    const sentTicks = reach === null ? writeTicks : Math.max(reach.mostTicks, this.#leftTicks);
     // Frames of what stands before the cut may still be with an encoder: they are sent when they come.
     const nextTicks = Math.max(sentTicks, startTicks);
     for (const rendition of this.#renditions.values()) {
@@ -285,10 +285,10 @@ export class Audience {
     this.#options.counters.eventsMade += 1;
   }
 
-  /** Puts in order what is due at `playheadTicks` with audio made up to `edgeTicks`; `send` has to follow. */
-  collect(playheadTicks: number, edgeTicks: number): void {
+  /** Puts in order what is due at `playheadTicks` with audio made up to `writeTicks`; `send` has to follow. */
+  collect(playheadTicks: number, writeTicks: number): void {
     for (const lane of this.#lanes.values()) {
-      lane.collect(lane.pace === "burst" ? edgeTicks : playheadTicks + lane.leadMs * TICKS_PER_MS);
+      lane.collect(lane.pace === "burst" ? writeTicks : playheadTicks + lane.leadMs * TICKS_PER_MS);
     }
   }
 

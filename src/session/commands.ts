@@ -10,10 +10,10 @@ import type {
 } from "../protocol/commands.ts";
 import { beginsWithHalf, divideHalf, findBadText } from "../text/check.ts";
 import type { Member } from "./member.ts";
+import { Utterance, type UtteranceOptions } from "./playback/utterance.ts";
 import type { Session } from "./session.ts";
 import { reconfigure } from "./settings.ts";
-import { warnOfEnd, warnOfHalf, warnOfMarkup } from "./text-warnings.ts";
-import { Utterance, type UtteranceOptions } from "./utterance.ts";
+import { warnOfEnd, warnOfHalf, warnOfMarkup } from "./text-input/text-warnings.ts";
 
 /** Carries out a command of a connection. Throws; the caller answers with the error. */
 export function handleCommand(member: Member, command: Command): void {
@@ -42,15 +42,15 @@ export function handleCommand(member: Member, command: Command): void {
       return;
     case "interrupt":
       member.mustSpeak();
-      session.queue.interrupt(command.utterance_id, command.keep_ms);
+      session.utterances.interrupt(command.utterance_id, command.keep_ms);
       return;
     case "cancel":
       member.mustSpeak();
-      session.queue.cancel(command.utterance_id);
+      session.utterances.cancel(command.utterance_id);
       return;
     case "resume":
       member.mustSpeak();
-      session.queue.resume(command.utterance_id);
+      session.utterances.resume(command.utterance_id);
       return;
     case "mark":
       member.mustSpeak();
@@ -94,7 +94,7 @@ export function speak(session: Session, command: SpeakCommand): { utterance: Utt
     });
   }
   const utterance = Utterance.ofText(admit(session, command), command);
-  return { utterance, ahead: session.queue.enqueue(utterance) };
+  return { utterance, ahead: session.utterances.enqueue(utterance) };
 }
 
 export function converse(
@@ -115,15 +115,15 @@ export function converse(
     left -= input.text.length;
   });
   const utterance = Utterance.ofDialogue(admit(session, command), command);
-  return { utterance, ahead: session.queue.enqueue(utterance) };
+  return { utterance, ahead: session.utterances.enqueue(utterance) };
 }
 
 /** Room in the queue for an utterance: what it replaces goes first. Throws utterance_id_taken, queue_full, draining. */
 function admit(session: Session, command: SpeakCommand | TextCommand | DialogueCommand): UtteranceOptions {
-  if (command.utterance_id !== undefined) session.queue.mustBeFree(command.utterance_id);
-  if (command.replace !== undefined) session.queue.replace(command.replace);
+  if (command.utterance_id !== undefined) session.utterances.mustBeFree(command.utterance_id);
+  if (command.replace !== undefined) session.utterances.replace(command.replace);
   return {
-    id: session.queue.admit(command.utterance_id),
+    id: session.utterances.admit(command.utterance_id),
     acceptedMs: session.nowMs(),
     textDefaults: session.textDefaults,
     defaultModel: session.defaultModel,
@@ -149,10 +149,11 @@ function addText(member: Member, command: TextCommand): void {
   const utterance = Utterance.ofTokens(admit(session, command), { ...member.textOptions, ...command });
   utterance.append(whole, session.nowMs());
   utterance.heldHalf = half;
-  for (const id of member.openIds) if (session.queue.findAny(id) === undefined) member.openIds.delete(id);
+  for (const id of member.openIds)
+    if (session.utterances.findAny(id) === undefined) member.openIds.delete(id);
   member.openIds.add(utterance.id);
   member.currentId = utterance.id;
-  const ahead = session.queue.enqueue(utterance);
+  const ahead = session.utterances.enqueue(utterance);
   member.send({ type: "utterance.queued", ...session.base(), utterance_id: utterance.id, ahead });
   session.textChanged();
   session.speakers.noteText(member, utterance);
@@ -161,12 +162,12 @@ function addText(member: Member, command: TextCommand): void {
 /** The utterance that text goes on; null when the text begins a new one. Throws text_after_end, utterance_over. */
 function findOpen(member: Member, id: string | undefined): Utterance | null {
   if (id === undefined) {
-    const own = member.currentId === null ? undefined : member.session.queue.find(member.currentId);
+    const own = member.currentId === null ? undefined : member.session.utterances.find(member.currentId);
     return own === undefined || own.isTextEnded ? null : own;
   }
-  const named = member.session.queue.findAny(id);
+  const named = member.session.utterances.findAny(id);
   const hasFailed = named !== undefined && named.failed !== null;
-  if (hasFailed || member.session.queue.isOver(id)) {
+  if (hasFailed || member.session.utterances.isOver(id)) {
     throw new GatewayError(
       "utterance_over",
       `Utterance ${id} is over: its text is dropped, expected a new utterance_id`,

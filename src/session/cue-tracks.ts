@@ -4,7 +4,7 @@ import type { Cue } from "../timing/cues/cue-builder.ts";
 import { type CueStyle, styleKey } from "../timing/cues/cue-profiles.ts";
 import type { TimedWord } from "../timing/timed.ts";
 import type { EventBuilder } from "./event-writer.ts";
-import type { Utterance } from "./utterance.ts";
+import type { Utterance } from "./playback/utterance.ts";
 import { UtteranceCues } from "./utterance-cues.ts";
 import { type VoicePart, voiceParts } from "./voice-parts.ts";
 

@@ -9,17 +9,17 @@ import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 import type { TimedWord } from "../timing/timed.ts";
 import { CueTracks, type StyledCue } from "./cue-tracks.ts";
 import type { EventWriter } from "./event-writer.ts";
-import { cueBuilder } from "./feed-builders.ts";
-import type { FeedEvents } from "./feed-events.ts";
-import type { SegmentPlace } from "./text-share.ts";
-import type { Utterance } from "./utterance.ts";
+import { cueBuilder } from "./events/event-builders.ts";
+import type { SegmentEvents } from "./events/segment-events.ts";
+import type { SegmentSpan } from "./heard-share.ts";
+import type { Utterance } from "./playback/utterance.ts";
 
 export interface LateCues {
   readonly utterance: Utterance;
   /** Those that are there already are left as they are. */
   readonly styles: readonly CueStyle[];
   /** Of its piece that is being pushed; null: none is. */
-  readonly events: FeedEvents | null;
+  readonly events: SegmentEvents | null;
   /** What ends before has been heard. */
   readonly heardTicks: number;
   /** Another utterance comes behind it. */
@@ -62,18 +62,18 @@ export function layOutLate({ utterance, styles, events, heardTicks, isFollowed, 
 }
 
 /** Where on the timeline a piece ends; infinite while it is being pushed. One that failed ends with its utterance. */
-function endOf({ endTicks }: Utterance, place: SegmentPlace): number {
+function endOf({ endTicks }: Utterance, place: SegmentSpan): number {
   return place.endTicks ?? endTicks ?? Number.POSITIVE_INFINITY;
 }
 
 /** Where the words begin that are known of a piece: those that were heard long ago are forgotten. */
-function knownFrom({ words, spoken }: Utterance, { start }: SegmentPlace): number {
+function knownFrom({ words, spoken }: Utterance, { start }: SegmentSpan): number {
   const first = words.find((word) => word.start >= start)?.start ?? start;
   return /[\p{L}\p{N}]/u.test(spoken.spoken.slice(start, first)) ? first : start;
 }
 
 /** With the client's offsets, in seconds of the timeline. `isAll`: no more are to come. */
-function wordsOf(utterance: Utterance, place: SegmentPlace, isAll: boolean): TimedWord[] {
+function wordsOf(utterance: Utterance, place: SegmentSpan, isAll: boolean): TimedWord[] {
   const { spoken } = utterance.spoken;
   const words = utterance.words
     .filter(({ start }) => start >= place.start && start < place.end)

@@ -1,7 +1,7 @@
 /** Where the listeners are: by their own word where they said so lately, else by what they were sent. */
 import type { Reach } from "./lane-reach.ts";
 import type { Member, Moment } from "./member.ts";
-import { TICKS_PER_MS } from "./playhead.ts";
+import { TICKS_PER_MS } from "./playback/playhead.ts";
 import type { HeardPlace } from "./receipts.ts";
 
 /** What a player rounds to and the way of its word to us, ms. */

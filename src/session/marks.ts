@@ -1,8 +1,8 @@
 /** Named points of the timeline: echoed when they are played, and known by name to who acknowledges them. */
 import { GatewayError } from "../errors.ts";
 import type { EventWriter } from "./event-writer.ts";
-import type { Utterance } from "./utterance.ts";
-import { writeMark } from "./utterance-events.ts";
+import { writeMark } from "./events/utterance-events.ts";
+import type { Utterance } from "./playback/utterance.ts";
 
 export class Marks {
   readonly #writer: EventWriter;

@@ -6,7 +6,7 @@ import type { Sink } from "../fanout/sink.ts";
 import type { TextOptions } from "../protocol/commands.ts";
 import type { Event } from "../protocol/events.ts";
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
-import { TICKS_PER_MS } from "./playhead.ts";
+import { TICKS_PER_MS } from "./playback/playhead.ts";
 import type { Session } from "./session.ts";
 
 /** An acknowledgement older than this says nothing of where the listener is now, ms. */

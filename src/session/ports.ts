@@ -37,7 +37,7 @@ export interface SessionTuning {
   readonly firstAudioMs: number;
   /** Whether to speak on where nobody listens. */
   readonly speaksToNobody: boolean;
-  readonly seams: SeamTuning;
+  readonly splices: SpliceTuning;
   /** How texts are made ready where a client does not say. */
   readonly textDefaults: Required<TextOptions>;
   readonly opusBitrateKbps: string;
@@ -57,7 +57,7 @@ export interface CaptionTuning {
 }
 
 /** How segments of an utterance are joined; ms. */
-export interface SeamTuning {
+export interface SpliceTuning {
   /** Most silence taken off each end of an upstream response; 0 = none. */
   readonly trimMs: number;
   readonly pauseClauseMs: number;

@@ -1,10 +1,10 @@
 /** What a listener really heard of an utterance when it was cut: text, offset, milliseconds, and how we know. */
 import type { Heard } from "../protocol/events.ts";
 import { msOfTicks } from "../timing/ticks.ts";
-import { TICKS_PER_MS } from "./playhead.ts";
+import { type ComingAudio, placeAt, spokenEndAt, type UntimedSpeech } from "./heard-share.ts";
+import { TICKS_PER_MS } from "./playback/playhead.ts";
+import type { Utterance } from "./playback/utterance.ts";
 import { RestartPlaces } from "./restart-places.ts";
-import { type ComingAudio, placeAt, spokenEndAt, type UntimedSpeech } from "./text-share.ts";
-import type { Utterance } from "./utterance.ts";
 
 /** A character of the spoken text: its end, and when it was over. */
 interface HeardCharacter {

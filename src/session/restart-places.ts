@@ -4,13 +4,13 @@
  * spoken as it would have been.
  */
 import { WordPlaces } from "../text/word-places.ts";
-import type { SegmentPlace } from "./text-share.ts";
-import type { Utterance } from "./utterance.ts";
+import type { SegmentSpan } from "./heard-share.ts";
+import type { Utterance } from "./playback/utterance.ts";
 
 export class RestartPlaces {
   readonly #utterance: Utterance;
   /** Of the segments that were asked about: words are those that its events tell. */
-  readonly #words = new Map<SegmentPlace, WordPlaces>();
+  readonly #words = new Map<SegmentSpan, WordPlaces>();
 
   constructor(utterance: Utterance) {
     this.#utterance = utterance;
@@ -34,7 +34,7 @@ export class RestartPlaces {
   }
 
   /** Offsets from the segment's beginning. */
-  wordsOf(place: SegmentPlace): WordPlaces {
+  wordsOf(place: SegmentSpan): WordPlaces {
     const known = this.#words.get(place);
     if (known !== undefined) return known;
     const { spoken, joints, isExpressive } = this.#utterance;

@@ -1,8 +1,8 @@
 /**
- * One live speech stream with one timeline. It owns who is there (Attendance), what is said (Speech) and what makes it
- * move (SessionClock):
+ * One live speech stream with one timeline. It owns who is there (Attendance), what is said (PlaybackQueue) and what makes it
+ * move (PlaybackClock):
  *
- *   upstream --chunk--> Speech --slices, events--> Audience --batches--> sockets
+ *   upstream --chunk--> PlaybackQueue --slices, events--> Audience --batches--> sockets
  *                          ^ feed up to            ^ release up to
  *                          +---- playhead + lead --+---- pacer, or the chunk itself when audio is awaited
  *
@@ -22,12 +22,12 @@ import { type CueRecord, CueRecords } from "./cue-records.ts";
 import { EventWriter } from "./event-writer.ts";
 import { Marks } from "./marks.ts";
 import type { AckMoment, Member } from "./member.ts";
+import { PlaybackClock } from "./playback/playback-clock.ts";
+import { PlaybackQueue } from "./playback/playback-queue.ts";
+import { UtteranceCommands } from "./playback/utterance-commands.ts";
 import type { CaptionTuning, SessionDeps } from "./ports.ts";
-import { SessionClock } from "./session-clock.ts";
 import type { SettingsDefaults } from "./settings.ts";
-import { Speakers } from "./speakers.ts";
-import { Speech } from "./speech.ts";
-import { UtteranceQueue } from "./utterance-queue.ts";
+import { Speakers } from "./text-input/speakers.ts";
 
 export interface SessionOptions {
   readonly id: string;
@@ -55,15 +55,15 @@ export class Session {
   readonly id: string;
   readonly epoch: string;
   /** What is to be said. */
-  readonly queue: UtteranceQueue;
+  readonly utterances: UtteranceCommands;
   /** Whose texts are still coming. */
   readonly speakers: Speakers;
   readonly #deps: SessionDeps;
   readonly #onClose: (session: Session) => void;
   readonly #audience: Audience;
   readonly #writer: EventWriter;
-  readonly #speech: Speech;
-  readonly #clock: SessionClock;
+  readonly queue: PlaybackQueue;
+  readonly #clock: PlaybackClock;
   readonly #attendance: Attendance;
   readonly #marks: Marks;
   readonly #cueRecords: CueRecords;
@@ -96,39 +96,39 @@ export class Session {
     });
     this.#marks = new Marks(this.#writer, deps.tuning.limits.marks);
     const isListened = (): boolean => deps.tuning.speaksToNobody || this.#attendance.isListened;
-    this.#speech = new Speech({
+    this.queue = new PlaybackQueue({
       deps,
       audience: this.#audience,
       writer: this.#writer,
       marks: this.#marks,
       isListened,
       playheadTicks: () => this.#clock.playheadTicks,
-      heardTicks: () => this.queue.heardTicks,
-      behindTicks: () => this.queue.behindTicks,
+      heardTicks: () => this.utterances.heardTicks,
+      behindTicks: () => this.utterances.behindTicks,
       onTaken: (utterance) => this.speakers.tellRoom(utterance),
       onIdled: (utterance) => this.speakers.idled(utterance),
       onOver: (utterance) => this.speakers.forget(utterance),
       onProgress: () => this.#clock.onProgress(),
     });
-    this.#clock = new SessionClock({
+    this.#clock = new PlaybackClock({
       clock: deps.clock,
       pacer: deps.pacer,
       counters: deps.counters,
       audience: this.#audience,
-      speech: this.#speech,
+      queue: this.queue,
       aheadMs: deps.tuning.aheadMs,
       isListened,
     });
     const parts = {
       deps,
       audience: this.#audience,
-      speech: this.#speech,
+      queue: this.queue,
       writer: this.#writer,
       clock: this.#clock,
     };
     this.#attendance = new Attendance({ ...parts, session: this });
     this.speakers = new Speakers({ ...parts, session: this, members: this.#attendance.members });
-    this.queue = new UtteranceQueue({
+    this.utterances = new UtteranceCommands({
       ...parts,
       sessionId: options.id,
       members: this.#attendance.members,
@@ -147,11 +147,11 @@ export class Session {
     return this.#attendance.members;
   }
   get isIdle(): boolean {
-    return this.#speech.isIdle;
+    return this.queue.isIdle;
   }
   /** Memory of the audio that is kept for `resume` while it is spoken. */
   get recentAudioBytes(): number {
-    return this.#speech.recentAudioBytes;
+    return this.queue.recentAudioBytes;
   }
   get isClosed(): boolean {
     return this.#isClosed;
@@ -225,12 +225,12 @@ export class Session {
 
   /** How far on the timeline this connection has been sent audio, ms; without audio, how far there is any. */
   sentMs(member: Member): number {
-    return msOfTicks(member.sentTicks(this.#speech.edgeTicks));
+    return msOfTicks(member.sentTicks(this.queue.writeTicks));
   }
 
   /** Whether this connection was sent all that has begun to its end: what comes next is silence, or another utterance. */
   isSentOut(member: Member): boolean {
-    const last = this.#speech.unplayed.findLast((utterance) => utterance.startTicks !== null);
+    const last = this.queue.unplayed.findLast((utterance) => utterance.startTicks !== null);
     if (last === undefined) return true;
     return last.endTicks !== null && this.sentMs(member) >= msOfTicks(last.endTicks);
   }
@@ -239,7 +239,7 @@ export class Session {
   captionsOf(style: CueStyle): CueRecord {
     this.#audience.keepCues(style);
     const record = this.#cueRecords.of(style);
-    this.#speech.layOutCues();
+    this.queue.layOutCues();
     return record;
   }
 
@@ -247,13 +247,13 @@ export class Session {
 
   /** Text was added, flushed or ended: there may be something to request, or an end to tell. */
   textChanged(): void {
-    this.#speech.openNext();
+    this.queue.openNext();
     this.#clock.advance();
   }
 
   /** Echoed when everything queued so far has been played; at once when nothing is. Throws queue_full. */
   mark(name: string): void {
-    this.#marks.add(name, { last: this.#speech.unplayed.at(-1), atTicks: this.#clock.playheadTicks });
+    this.#marks.add(name, { last: this.queue.unplayed.at(-1), atTicks: this.#clock.playheadTicks });
     this.#clock.advance();
   }
 
@@ -267,9 +267,9 @@ export class Session {
   close(error: GatewayError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.queue.close();
+    this.utterances.close();
     this.#clock.close();
-    this.#speech.close();
+    this.queue.close();
     this.speakers.close();
     this.#attendance.close(error);
     this.#cueRecords.close();

@@ -78,7 +78,7 @@ export class Sessions {
   /** Takes nothing new and resolves when nobody speaks any more, at the latest after `deadlineMs`. */
   async drain(deadlineMs: number): Promise<void> {
     this.#isDraining = true;
-    for (const session of this.#byId.values()) session.queue.drain();
+    for (const session of this.#byId.values()) session.utterances.drain();
     const { clock } = this.#deps;
     const endMs = clock.nowMs() + deadlineMs;
     while ([...this.#byId.values()].some((session) => !session.isIdle) && clock.nowMs() < endMs) {

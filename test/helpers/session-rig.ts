@@ -92,7 +92,7 @@ export const TEST_TUNING: SessionTuning = {
   speculateChars: 600,
   speaksToNobody: false,
   // Scripted audio stays as it is scripted; the tests of seams turn this on.
-  seams: { trimMs: 0, pauseClauseMs: 0, pauseSentenceMs: 0, pauseParagraphMs: 0 },
+  splices: { trimMs: 0, pauseClauseMs: 0, pauseSentenceMs: 0, pauseParagraphMs: 0 },
   textDefaults: { clean: [], replacements: [] },
   opusBitrateKbps: "64",
   defaultModel: "",

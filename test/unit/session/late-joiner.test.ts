@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { CueEvent } from "../../../src/protocol/events.ts";
 import { countingUlaw, createRig, evenAlignment, TEST_TUNING } from "../../helpers/session-rig.ts";
 import { ScriptedListener } from "./scripted-listener.ts";
-import { Answering, SEAMS } from "./scripted-speech.ts";
+import { Answering, SPLICES } from "./scripted-speech.ts";
 
 const TEXT = "The first sentence is here. The second one comes after it. The third one is the last of all.";
 const PER_LETTER_MS = 40;
@@ -88,7 +88,7 @@ describe("a late joiner", () => {
       const text = `${TEXT} And a [link](https://x.example) to a fourth, in «other» marks. VW is the fifth one here.`;
       const perLetterMs = 30;
       const stageOf = (kinds: string) => {
-        const rig = createRig({ aheadMs: 1000, graceMs: 60_000, seams: SEAMS });
+        const rig = createRig({ aheadMs: 1000, graceMs: 60_000, splices: SPLICES });
         rig.join(`format=ulaw_8000&events=${kinds}&lead_ms=${leadMs}`).send({
           type: "speak",
           text,

@@ -157,7 +157,7 @@ describe.each([
 
 describe("a joiner in a codec that nobody has", () => {
   it.each([["format=opus_48000"], ["format=opus_48000", "format=opus_48000&pace=burst&events=none"]])(
-    "gets Opus that came from upstream decoded without a seam: %s",
+    "gets Opus that came from upstream decoded without a splice: %s",
     async (...listeners) => {
       const query = "format=pcm_48000";
       const steady = await fromTheBeginning(listeners, query, 1);

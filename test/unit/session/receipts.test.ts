@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { TICKS_PER_MS } from "../../../src/session/playhead.ts";
+import { TICKS_PER_MS } from "../../../src/session/playback/playhead.ts";
 import { receiptOf } from "../../../src/session/receipts.ts";
 
 const ms = (count: number): number => count * TICKS_PER_MS;

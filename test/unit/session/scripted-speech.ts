@@ -9,7 +9,7 @@ export const VOICE = "v";
 export type Rig = ReturnType<typeof createRig>;
 
 /** As the gateway's settings have it. */
-export const SEAMS = { trimMs: 500, pauseClauseMs: 120, pauseSentenceMs: 300, pauseParagraphMs: 500 };
+export const SPLICES = { trimMs: 500, pauseClauseMs: 120, pauseSentenceMs: 300, pauseParagraphMs: 500 };
 
 export interface Manner {
   /** Default 20. */

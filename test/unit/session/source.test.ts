@@ -267,14 +267,14 @@ describe.each(KINDS)("Source of $format", ({ format, codec, rate }) => {
       seamStep(join.slice(at - window, at), join.slice(at, at + window));
     const plain = joined(format, cut, 0);
     const smooth = joined(format, cut, 3 * MS);
-    const seam = cut.before.length;
+    const splice = cut.before.length;
     expect(smooth).toHaveLength(plain.length);
-    expect(step(plain, seam)).toBeGreaterThan(4);
-    expect(step(smooth, seam)).toBeLessThan(0.1);
+    expect(step(plain, splice)).toBeGreaterThan(4);
+    expect(step(smooth, splice)).toBeLessThan(0.1);
     // The fade itself is nowhere steeper than one and a half times the tone.
     expect(largestStep(smooth)).toBeLessThan(1.5 * largestStep(cut.before));
     if (rate >= 24_000) {
-      const gain = highBandDb(smooth, seam, rate) - highBandDb(plain, seam, rate);
+      const gain = highBandDb(smooth, splice, rate) - highBandDb(plain, splice, rate);
       expect(gain).toBeLessThan(-40);
     }
   });
@@ -314,15 +314,15 @@ function joined(format: string, { before, after }: Cut, fadeTicks: number): Int1
   return concatPcm([...drain(first, 20 * MS), ...drain(second, 20 * MS)].map((slice) => slice.pcm()));
 }
 
-/** Energy above 6 kHz of the 20 ms around a seam, dB. */
-function highBandDb(pcm: Int16Array, seam: number, rate: number): number {
+/** Energy above 6 kHz of the 20 ms around a splice, dB. */
+function highBandDb(pcm: Int16Array, splice: number, rate: number): number {
   const length = Math.round(rate / 50);
   let energy = 0;
   for (let bin = Math.ceil((6000 * length) / rate); bin < length / 2; bin += 1) {
     let [re, im] = [0, 0];
     for (let at = 0; at < length; at += 1) {
       const window = 0.5 - 0.5 * Math.cos((2 * Math.PI * (at + 0.5)) / length);
-      const sample = (pcm[seam - length / 2 + at] ?? 0) * window;
+      const sample = (pcm[splice - length / 2 + at] ?? 0) * window;
       re += sample * Math.cos((2 * Math.PI * bin * at) / length);
       im += sample * Math.sin((2 * Math.PI * bin * at) / length);
     }

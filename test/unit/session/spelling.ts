@@ -66,7 +66,7 @@ export function lettersOf(text: string): string {
 }
 
 /** A stretch of audio that was heard without a cut. */
-export interface Stretch {
+export interface Span {
   readonly startMs: number;
   readonly audio: Uint8Array;
 }
@@ -76,11 +76,11 @@ export function heardOf(
   sink: MemorySink,
   format: SpellingFormat = "ulaw_8000",
   frameMs = 20,
-): readonly Stretch[] {
+): readonly Span[] {
   const bytesPerMs = CODES[format].samplesPerMs * CODES[format].bytesPerSample;
   let startMs = sink.eventsOf("hello")[0]?.audio?.start_ms ?? 0;
   let frames: Uint8Array[] = [];
-  const stretches: Stretch[] = [];
+  const stretches: Span[] = [];
   const close = (atMs: number): void => {
     const bytes = Math.max(0, Math.round(atMs - startMs)) * bytesPerMs;
     stretches.push({ startMs, audio: Uint8Array.from(Buffer.concat(frames).subarray(0, bytes)) });
@@ -99,7 +99,7 @@ export function heardOf(
 
 /** The letter that sounds at a place of the timeline; "" is silence. */
 export function letterAt(
-  stretches: readonly Stretch[],
+  stretches: readonly Span[],
   atMs: number,
   format: SpellingFormat = "ulaw_8000",
 ): string {

@@ -1,0 +1,204 @@
+/**
+ * When the text of a segment is spoken, as its response says: alignment in, characters, words and voice segments out to
+ * the feed's events, at their places in the utterance.
+ */
+import { PauseFinder, type Silence } from "../../audio/pause-finder.ts";
+import { type SoundFrames, SoundMeter } from "../../audio/sound-meter.ts";
+import { WordScanner } from "../../text/words.ts";
+import { ClientTimes } from "../../timing/client-times.ts";
+import { type MarkedPause, movedBy, type Needed } from "../../timing/estimate/open-text.ts";
+import { marksOf } from "../../timing/estimate/punctuation.ts";
+import { SegmentTiming } from "../../timing/segment-timing.ts";
+import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
+import { type TimedCharacters, type TimedWord, weaker } from "../../timing/timed.ts";
+import { WordTracker } from "../../timing/word-tracker.ts";
+import type { SynthesisChunk } from "../../upstream/types.ts";
+import type { CarryOver } from "../playback/carry-over.ts";
+import type { Utterance } from "../playback/utterance.ts";
+import type { Source } from "../source.ts";
+import type { Attempt } from "../synthesis/upstream-attempt.ts";
+import { NormalizedTimes } from "./normalized-times.ts";
+import type { SegmentEvents } from "./segment-events.ts";
+
+interface ChunkTiming extends Omit<SynthesisChunk, "audio"> {
+  readonly audioSeconds: number;
+  readonly pauses: readonly Silence[];
+  readonly sound: SoundFrames | null;
+}
+
+const NO_PAUSES: readonly Silence[] = [];
+
+export class FeedTiming {
+  readonly #attempt: Attempt;
+  readonly #utterance: Utterance;
+  readonly #events: SegmentEvents;
+  readonly #carryOver: CarryOver;
+  readonly #pauseFinder: PauseFinder;
+  readonly #soundMeter: SoundMeter;
+  readonly #timing: SegmentTiming;
+  readonly #words: WordTracker;
+  readonly #clientTimes: ClientTimes;
+  /** null until somebody asks. */
+  #normalized: NormalizedTimes | null = null;
+  /** Timing that came and was not read: as arrays of numbers it takes the least memory. */
+  #unread: ChunkTiming[] = [];
+  #isFinished = false;
+  /** Characters that the response has timed so far. */
+  #timedCharacters = 0;
+  /** With those of normalized alignments that came alone. */
+  #readCharacters = 0;
+
+  constructor(attempt: Attempt, utterance: Utterance, events: SegmentEvents, carryOver: CarryOver) {
+    this.#attempt = attempt;
+    this.#utterance = utterance;
+    this.#events = events;
+    this.#carryOver = carryOver;
+    const { segment } = attempt;
+    // Offsets inside are the segment's own and shifted on the way out: the tracker then closes the last word of a
+    // segment at its end, whatever text the client adds later.
+    this.#pauseFinder = new PauseFinder(attempt.sourceFormat);
+    this.#soundMeter = new SoundMeter(attempt.sourceFormat);
+    this.#timing = new SegmentTiming({
+      text: segment.text,
+      textStart: 0,
+      pace: carryOver.paceOf(utterance.voiceIds),
+    });
+    this.#words = new WordTracker({
+      words: new WordScanner(0, utterance.isExpressive),
+      text: segment.text,
+      boundaries: utterance.joints.map((at) => at - segment.start).filter((at) => at > 0),
+    });
+    this.#words.endText();
+    this.#clientTimes = new ClientTimes(utterance.spoken, segment.start);
+  }
+
+  /** Takes what a chunk says of its timing. `audioSeconds`: length of all audio of the response with the chunk's. */
+  push(chunk: SynthesisChunk, audioSeconds: number): void {
+    const { audio, alignment, normalizedAlignment, voiceSegments } = chunk;
+    // What is heard is all that such a chunk tells; an alignment without characters tells no more than none.
+    const isMute = !alignment?.characters.length && !normalizedAlignment?.characters.length;
+    const pauses = isMute ? this.#pauseFinder.push(audio) : NO_PAUSES;
+    const sound = isMute ? this.#soundMeter.push(audio) : null;
+    if (!isMute) {
+      this.#pauseFinder.skip(audio);
+      this.#soundMeter.skip(audio);
+    }
+    this.#unread.push({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses, sound });
+  }
+
+  /** Reads on until it is known what is spoken up to `seconds` of the response, as far as that has come. */
+  readUpTo(seconds: number): void {
+    let count = 0;
+    for (const timing of this.#unread) {
+      if (this.#timing.timedToSeconds >= seconds) break;
+      this.#read(timing);
+      count += 1;
+    }
+    if (count > 0) this.#unread = this.#unread.slice(count);
+  }
+
+  /** All that has come is read, and nobody can wait any longer for the times of what is spoken there: a guess is told. */
+  estimateUpTo(needed: Needed): void {
+    const timed = this.#timing.estimateUpTo(needed);
+    if (timed === null) return;
+    this.#tell(timed, { isLast: false });
+  }
+
+  /**
+   * Pauses of a response that broke off, as `SegmentTiming.markedPauses` has them: offsets in the spoken text. None where it
+   * depends on the voice which stops have one.
+   */
+  markedPauses(): readonly MarkedPause[] {
+    if (marksOf(this.#attempt.segment.text).some(({ isDoubtful }) => isDoubtful)) return [];
+    return this.#timing.markedPauses().map((pause) => movedBy(this.#attempt.segment.start, pause));
+  }
+
+  /** What is spoken up to such a pause is told, if it was not. */
+  estimateTo(pause: MarkedPause): void {
+    this.#tell(this.#timing.estimateTo(movedBy(-this.#attempt.segment.start, pause)), { isLast: false });
+  }
+
+  /** End of the times read so far, seconds of the response; 0 where none has come. */
+  get timedToSeconds(): number {
+    return this.#timing.timedToSeconds;
+  }
+
+  /** The response broke off and is spoken up to where the events were cut: no more of it is timed. */
+  cut(): void {
+    this.#isFinished = true;
+    const characters = this.#clientTimes.characters(null, true);
+    if (characters !== null) this.#events.addCharacters(characters);
+    this.#events.addWords(this.#clientTimes.words([], true));
+  }
+
+  /** Everything has come: what has no time yet gets one, if it is an estimate. Idempotent. */
+  finish({ speechTicks, soundTicks }: Pick<Source, "speechTicks" | "soundTicks">): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    this.readUpTo(Number.POSITIVE_INFINITY);
+    const [audioSeconds, soundSeconds] = [speechTicks / TICKS_PER_SECOND, soundTicks / TICKS_PER_SECOND];
+    this.#tell(this.#timing.finish(audioSeconds, soundSeconds), { isLast: true });
+    const { voicePace } = this.#timing;
+    if (voicePace !== null) this.#carryOver.notePace(this.#utterance.voiceIds, voicePace);
+  }
+
+  #read({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses, sound }: ChunkTiming): void {
+    this.#timedCharacters += alignment?.characters.length ?? 0;
+    const timed = this.#timing.push(alignment, normalizedAlignment, { audioSeconds, pauses, sound });
+    for (const segment of voiceSegments) this.#tellVoiceSegment(segment);
+    const spoken = alignment?.characters.length ? alignment : normalizedAlignment;
+    if (normalizedAlignment !== null && spoken !== null && this.#events.wantsNormalized) {
+      const { text } = this.#attempt.segment;
+      this.#normalized ??= new NormalizedTimes(text, (index) => this.#timing.textOffsetOf(index));
+      this.#normalized.push(normalizedAlignment, spoken, this.#readCharacters);
+    }
+    this.#readCharacters += spoken?.characters.length ?? 0;
+    this.#tell(timed, { isLast: false });
+  }
+
+  #tell(given: TimedCharacters | null, { isLast }: { readonly isLast: boolean }): void {
+    if (given === null && !isLast) return;
+    const { segment, timing } = this.#attempt;
+    // What was kept at a cut is known no better than it was then.
+    const timed =
+      given === null || timing === "exact" ? given : { ...given, timing: weaker(given.timing, timing) };
+    const normalized = this.#normalized?.settle(timed, isLast) ?? null;
+    if (normalized !== null) this.#events.addNormalized(normalized, segment.start);
+    const spoken = timed === null ? null : shifted(timed, segment.start);
+    if (spoken !== null) this.#events.noteSpoken(spoken);
+    const characters = this.#clientTimes.characters(spoken, isLast);
+    if (characters !== null) this.#events.addCharacters(characters);
+    const words = timed === null ? [] : this.#words.push(timed);
+    if (isLast) words.push(...this.#words.finish());
+    const spokenWords = words.map((word) => shiftedWord(word, segment.start));
+    this.#events.noteSpokenWords(spokenWords);
+    this.#events.addWords(this.#clientTimes.words(spokenWords, isLast));
+  }
+
+  #offsetOf(characterIndex: number): number | undefined {
+    const offset =
+      characterIndex <= this.#timedCharacters ? this.#timing.textOffsetOf(characterIndex) : undefined;
+    return offset === undefined ? undefined : offset + this.#attempt.segment.start;
+  }
+
+  #tellVoiceSegment(segment: SynthesisChunk["voiceSegments"][number]): void {
+    // A segment may be told before its characters have come: until then it is the whole of its input.
+    const { joints } = this.#utterance;
+    const asked = this.#attempt.segment;
+    // The upstream counts the inputs that it was asked for: a dialogue that goes on has lost its first ones.
+    const dialogue_input_index = segment.dialogue_input_index + this.#utterance.inputsBefore(asked.start);
+    const inputStart = Math.max(asked.start, joints[dialogue_input_index - 1] ?? 0);
+    const inputEnd = joints[dialogue_input_index] ?? asked.end;
+    const start = Math.max(inputStart, this.#offsetOf(segment.character_start_index) ?? inputStart);
+    const end = Math.min(inputEnd, this.#offsetOf(segment.character_end_index) ?? inputEnd);
+    this.#events.addVoiceSegment({ ...segment, dialogue_input_index }, { start, end });
+  }
+}
+
+function shifted(timed: TimedCharacters, by: number): TimedCharacters {
+  return by === 0 ? timed : { ...timed, start: timed.start + by, end: timed.end + by };
+}
+
+function shiftedWord(word: TimedWord, by: number): TimedWord {
+  return by === 0 ? word : { ...word, start: word.start + by, end: word.end + by };
+}

@@ -1,0 +1,350 @@
+/**
+ * The events of one segment, kept until the audio that they tell of is pushed: only then it is known how much silence
+ * was trimmed before and behind it.
+ */
+import type { EventKind, Timing } from "../../protocol/vocabulary.ts";
+import type { Segment } from "../../text/segmenter.ts";
+import type { VoiceSegment } from "../../timing/alignment.ts";
+import { msOfTicks, TICKS_PER_SECOND } from "../../timing/ticks.ts";
+import { type TimedCharacters, type TimedWord, weaker } from "../../timing/timed.ts";
+import type { StyledCue } from "../cue-tracks.ts";
+import type { EventBuilder, EventWriter } from "../event-writer.ts";
+import type { SpokenTime, Utterance } from "../playback/utterance.ts";
+import { WholeWords } from "../playback/whole-words.ts";
+import { charactersBefore, cueBuilder } from "./event-builders.ts";
+import { MovableSpans } from "./movable-spans.ts";
+import type { NormalizedCharacters } from "./normalized-times.ts";
+import { SegmentSpans } from "./segment-spans.ts";
+import { VisemeEvents, type VisemeKind } from "./viseme-events.ts";
+
+type Kind = "characters" | "normalized" | "words" | "segments" | "cues" | VisemeKind;
+
+interface PendingEvent {
+  /** Where it belongs: seconds of the response; cues: ticks of the timeline. */
+  readonly seconds: number;
+  readonly kind: Kind;
+  /** Of cues: the style. */
+  readonly variant?: string;
+  /** Made when it is told: by then the times are final. null where a cut has left nothing of it. */
+  readonly build: () => EventBuilder | null;
+}
+
+/** Where a response that broke off ends: what is behind comes with another one. */
+export interface SegmentCut {
+  /** Offset in the spoken text, and in the client's. */
+  readonly spokenEnd: number;
+  readonly clientEnd: number;
+}
+
+export interface SegmentEventsOptions {
+  readonly utterance: Utterance;
+  readonly writer: EventWriter;
+  /** Where on the timeline the segment begins. */
+  readonly baseTicks: number;
+  /** Whether anybody has ever asked for this kind of event. */
+  readonly wants: (kind: EventKind) => boolean;
+}
+
+export class SegmentEvents {
+  readonly #utterance: Utterance;
+  readonly #writer: EventWriter;
+  readonly #baseTicks: number;
+  readonly #wants: (kind: EventKind) => boolean;
+  /** By place; those of one place in the order they came. */
+  #pending: PendingEvent[] = [];
+  /** Of characters, words, normalized characters and voices. */
+  readonly #movable = new MovableSpans();
+  /** Words that were not whole yet when cues were made last. */
+  #cueWords: TimedWord[] = [];
+  /** Once all its cues are made: where the text behind it begins, and how long the last one may stay. */
+  cuesEnd: { readonly next: number; readonly untilSeconds: number } | null = null;
+  #droppedLeadTicks = 0;
+  #endTicks = Number.POSITIVE_INFINITY;
+  #cut: SegmentCut | null = null;
+  readonly #visemes: VisemeEvents;
+  readonly #stretches: SegmentSpans;
+  readonly words = new WholeWords();
+  /** What decoders skip at the start, ticks. */
+  preSkipTicks = 0;
+  /** Behind the last time that was told, ticks from the segment's beginning. */
+  toldEndTicks = 0;
+
+  constructor(options: SegmentEventsOptions) {
+    this.#utterance = options.utterance;
+    this.#writer = options.writer;
+    this.#baseTicks = options.baseTicks;
+    this.#wants = options.wants;
+    this.#stretches = new SegmentSpans(options.utterance, this.#movable, (seconds) => this.ticksAt(seconds));
+    this.#visemes = new VisemeEvents({
+      utterance: options.utterance,
+      wants: options.wants,
+      ticksAt: (seconds) => this.ticksAt(seconds),
+      spokenCut: () => this.#cut?.spokenEnd ?? Number.POSITIVE_INFINITY,
+      add: (kind, seconds, build) => this.#add(kind, seconds, build),
+    });
+  }
+
+  /** Silence was taken off the beginning. Before anything is told. */
+  dropLead(ticks: number): void {
+    this.#droppedLeadTicks = ticks;
+    this.#movable.dropLead(this.#baseTicks, ticks);
+  }
+
+  /** The segment's audio ends here, ticks from its beginning. */
+  endAt(ticks: number): void {
+    this.#endTicks = ticks;
+    this.#movable.endAt(this.#baseTicks + ticks);
+    if (this.#cut === null) return;
+    // What was told of text behind the cut is void: it comes again.
+    const { toldEndTicks } = this.#utterance;
+    this.#utterance.toldEndTicks = Math.min(toldEndTicks, this.#baseTicks + ticks);
+  }
+
+  /** The response broke off: only what is before this place is told, and noted as spoken. */
+  cutAt(cut: SegmentCut): void {
+    this.#cut = cut;
+    this.#stretches.cutAt(cut);
+    const utterance = this.#utterance;
+    const isBefore = (time: SpokenTime): boolean => time.start < cut.spokenEnd;
+    utterance.characters = utterance.characters.filter(isBefore);
+    utterance.words = utterance.words.filter(isBefore);
+    this.#cueWords = this.#cueWords.filter((word) => word.start < cut.clientEnd);
+  }
+
+  tellUpTo(writeTicks: number): void {
+    this.words.forgetBefore(writeTicks);
+    this.#movable.forgetBefore(writeTicks);
+    while (this.#pending[0] !== undefined && this.ticksAt(this.#pending[0].seconds) < writeTicks) {
+      this.#tellFirst(Number.POSITIVE_INFINITY);
+    }
+  }
+
+  /** Nothing is behind the audio: an event there would wait for a frame that never comes, and all others behind it. */
+  tellAll(pushedTicks: number): void {
+    this.endAt(Math.min(this.#endTicks, pushedTicks));
+    this.makeCues();
+    this.#visemes.close(this.#baseTicks + this.#endTicks);
+    while (this.#pending.length > 0) this.#tellFirst(this.#baseTicks + pushedTicks);
+  }
+
+  /** The spoken text's own times, for receipts and for going on after a cut. */
+  noteSpoken(timed: TimedCharacters): void {
+    const utterance = this.#utterance;
+    let start = timed.start;
+    timed.characters.forEach((character, index) => {
+      const time = {
+        start,
+        end: start + character.length,
+        startTicks: this.ticksAt(timed.startSeconds[index] ?? 0),
+        endTicks: this.ticksAt(timed.endSeconds[index] ?? 0),
+      };
+      start = time.end;
+      this.#movable.add(time);
+      utterance.characters.push(time);
+    });
+    this.#visemes.noteCharacters(timed);
+    const { timing } = timed;
+    utterance.timing = utterance.timing === "none" ? timing : weaker(utterance.timing, timing);
+  }
+
+  noteSpokenWords(words: readonly TimedWord[]): void {
+    for (const word of words) {
+      const time = {
+        start: word.start,
+        end: word.end,
+        startTicks: this.ticksAt(word.startSeconds),
+        endTicks: this.ticksAt(word.endSeconds),
+        timing: word.timing,
+      };
+      this.#movable.add(time);
+      this.words.note(time, word.timing);
+      this.#utterance.words.push(time);
+    }
+    this.#visemes.noteWords(words);
+  }
+
+  addCharacters(given: TimedCharacters): void {
+    const utterance_id = this.#utterance.id;
+    this.#add("characters", given.startSeconds[0] ?? 0, () => {
+      const timed = charactersBefore(given, this.#clientCut);
+      if (timed.characters.length === 0) return null;
+      const start_ms = timed.startSeconds.map((seconds) => this.#msAt(seconds));
+      const end_ms = timed.endSeconds.map((seconds) => this.#toldMsAt(seconds));
+      return (base, offset) => ({
+        type: "characters",
+        ...base,
+        utterance_id,
+        start: offset(timed.start),
+        end: offset(timed.end),
+        characters: timed.characters,
+        start_ms,
+        end_ms,
+        timing: timed.timing,
+      });
+    });
+  }
+
+  /** Few ask for it, and for each chunk it is as much as the characters. */
+  get wantsNormalized(): boolean {
+    return this.#wants("normalized");
+  }
+
+  /** `segmentStart`: what their offsets count from. */
+  addNormalized(timed: NormalizedCharacters, segmentStart: number): void {
+    const utterance_id = this.#utterance.id;
+    const { characters, startSeconds, endSeconds, timing } = timed;
+    const starts = timed.spokenStarts.map((start) => segmentStart + start);
+    characters.forEach((text, index) => {
+      const [from, until] = [startSeconds[index] ?? 0, endSeconds[index] ?? 0];
+      this.#stretches.noteNormalized(text, starts[index] ?? segmentStart, from, until);
+    });
+    this.#add("normalized", startSeconds[0] ?? 0, () => {
+      const spokenCut = this.#cut?.spokenEnd ?? Number.POSITIVE_INFINITY;
+      const behind = starts.findIndex((start) => start >= spokenCut);
+      const told = behind < 0 ? characters : characters.slice(0, behind);
+      if (told.length === 0) return null;
+      const start_ms = startSeconds.slice(0, told.length).map((seconds) => this.#msAt(seconds));
+      const end_ms = endSeconds.slice(0, told.length).map((seconds) => this.#msAt(seconds));
+      return (base) => ({
+        type: "normalized",
+        ...base,
+        utterance_id,
+        characters: told,
+        start_ms,
+        end_ms,
+        timing,
+      });
+    });
+  }
+
+  addWords(words: readonly TimedWord[]): void {
+    const [first] = words;
+    if (first === undefined) return;
+    const utterance_id = this.#utterance.id;
+    this.#cueWords.push(...words);
+    const timing = words.reduce<Timing>((worst, word) => weaker(worst, word.timing), "exact");
+    this.#add("words", first.startSeconds, () => {
+      const whole = words.filter((word) => word.start < this.#clientCut);
+      if (whole.length === 0) return null;
+      const placed = whole.map((word) => ({
+        text: word.text,
+        start_ms: this.#msAt(word.startSeconds),
+        end_ms: this.#toldMsAt(word.endSeconds),
+        start: word.start,
+        end: word.end,
+      }));
+      return (base, offset) => ({
+        type: "words",
+        ...base,
+        utterance_id,
+        words: placed.map((word) => ({ ...word, start: offset(word.start), end: offset(word.end) })),
+        timing,
+      });
+    });
+  }
+
+  addVoiceSegment(segment: VoiceSegment, text: { readonly start: number; readonly end: number }): void {
+    const utterance_id = this.#utterance.id;
+    const seconds = Number.isFinite(segment.start_time_seconds) ? Math.max(0, segment.start_time_seconds) : 0;
+    this.#stretches.noteVoice(segment, text);
+    this.#add("segments", seconds, () => {
+      if (text.start >= this.#clientCut) return null;
+      const end = Math.min(text.end, this.#clientCut);
+      const start_ms = this.#msAt(segment.start_time_seconds);
+      const end_ms = this.#msAt(segment.end_time_seconds);
+      return (base, offset) => ({
+        type: "segment",
+        ...base,
+        utterance_id,
+        voice_id: segment.voice_id,
+        dialogue_input_index: segment.dialogue_input_index,
+        start_ms,
+        end_ms,
+        start: offset(text.start),
+        end: offset(end),
+      });
+    });
+  }
+
+  /**
+   * Cues of the words that end before `seconds` of the response: those behind may come with another one. Not before it
+   * is known what was trimmed at the beginning.
+   */
+  makeCues(seconds = Number.POSITIVE_INFINITY): void {
+    const { cues } = this.#utterance;
+    if (this.#cueWords.length === 0) return;
+    const behind = this.#cueWords.findIndex((word) => word.endSeconds > seconds);
+    const ready = this.#cueWords.splice(0, behind < 0 ? this.#cueWords.length : behind);
+    if (cues === null) return;
+    const words = ready.map((word) => ({
+      ...word,
+      startSeconds: this.ticksAt(word.startSeconds) / TICKS_PER_SECOND,
+      endSeconds: this.ticksAt(word.endSeconds) / TICKS_PER_SECOND,
+    }));
+    for (const cue of cues.push(words)) this.addCue(cue);
+  }
+
+  /** Client's offset up to which words went into the cues that were made, if there are any. */
+  get cuedTo(): number {
+    return this.#cueWords[0]?.start ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** All words have come and the audio's end is known. Where nothing follows, the last cue may stay longer than that. */
+  endCues(segment: Segment, isLast: boolean): void {
+    this.makeCues();
+    const endSeconds = (this.#baseTicks + this.#endTicks) / TICKS_PER_SECOND;
+    const end = { next: segment.end, untilSeconds: isLast ? Number.POSITIVE_INFINITY : endSeconds };
+    this.cuesEnd = end;
+    for (const cue of this.#utterance.cues?.endSegment(end.next, end.untilSeconds) ?? []) this.addCue(cue);
+  }
+
+  addCue({ cue, style }: StyledCue): void {
+    const startTicks = Math.round(cue.startSeconds * TICKS_PER_SECOND);
+    const endTicks = Math.round(cue.endSeconds * TICKS_PER_SECOND);
+    const build = cueBuilder(cue, this.#utterance.id);
+    this.#utterance.cues?.note(style, { startTicks, endTicks }, build);
+    // Back to seconds of the response, as the others are.
+    const ticks = startTicks - this.#baseTicks + this.#droppedLeadTicks - this.preSkipTicks;
+    this.#add("cues", Math.max(0, ticks) / TICKS_PER_SECOND, () => build, style);
+  }
+
+  #add(kind: Kind, seconds: number, build: PendingEvent["build"], variant?: string): void {
+    let index = this.#pending.length;
+    while (index > 0 && (this.#pending[index - 1]?.seconds ?? 0) > seconds) index -= 1;
+    const event = { seconds, kind, build };
+    this.#pending.splice(index, 0, variant === undefined ? event : { ...event, variant });
+  }
+
+  #tellFirst(limitTicks: number): void {
+    const event = this.#pending.shift();
+    if (event === undefined) return;
+    const build = event.build();
+    if (build === null) return;
+    const positionTicks = Math.min(this.ticksAt(event.seconds), limitTicks);
+    const { kind, variant } = event;
+    const place = { positionTicks, kind, utterance: this.#utterance };
+    this.#writer.write(variant === undefined ? place : { ...place, variant }, build);
+  }
+
+  /** Client's offset from which on nothing is told. */
+  get #clientCut(): number {
+    return this.#cut?.clientEnd ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Where on the timeline a moment of the response is. */
+  ticksAt(seconds: number): number {
+    const ticks = this.preSkipTicks + Math.round(seconds * TICKS_PER_SECOND) - this.#droppedLeadTicks;
+    return this.#baseTicks + Math.max(0, Math.min(ticks, this.#endTicks));
+  }
+
+  #msAt(seconds: number): number {
+    return msOfTicks(this.ticksAt(seconds));
+  }
+
+  #toldMsAt(seconds: number): number {
+    const ticks = this.ticksAt(seconds);
+    this.toldEndTicks = Math.max(this.toldEndTicks, ticks - this.#baseTicks);
+    this.#utterance.toldEndTicks = Math.max(this.#utterance.toldEndTicks, ticks);
+    return msOfTicks(ticks);
+  }
+}

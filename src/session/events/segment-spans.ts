@@ -1,0 +1,57 @@
+/**
+ * What of a segment is told by its time alone, noted on its utterance so that it can be told again where that goes on
+ * after a cut: the upstream's normalized characters, and the stretches of a dialogue's voices.
+ */
+import type { VoiceSegment } from "../../timing/alignment.ts";
+import type { Span, Utterance } from "../playback/utterance.ts";
+import type { MovableSpans } from "./movable-spans.ts";
+import type { SegmentCut } from "./segment-events.ts";
+
+export class SegmentSpans {
+  readonly #utterance: Utterance;
+  readonly #ticksAt: (seconds: number) => number;
+  readonly #movable: MovableSpans;
+
+  /**
+   * `ticksAt`: where on the timeline a moment of the response is, as far as is known; `movable`: where all is noted
+   * that moves with the silence that is trimmed.
+   */
+  constructor(utterance: Utterance, movable: MovableSpans, ticksAt: (seconds: number) => number) {
+    this.#utterance = utterance;
+    this.#movable = movable;
+    this.#ticksAt = ticksAt;
+  }
+
+  /** `start`: offset in the spoken text. */
+  noteNormalized(text: string, start: number, startSeconds: number, endSeconds: number): void {
+    const stretch = { text, start, ...this.#placeOf(startSeconds, endSeconds) };
+    this.#utterance.normalized.push(stretch);
+    this.#movable.add(stretch);
+  }
+
+  /** `text`: offsets of what the voice says; a dialogue's spoken text is the client's. */
+  noteVoice(segment: VoiceSegment, text: { readonly start: number; readonly end: number }): void {
+    const stretch = {
+      voiceId: segment.voice_id,
+      inputIndex: segment.dialogue_input_index,
+      ...text,
+      ...this.#placeOf(segment.start_time_seconds, segment.end_time_seconds),
+    };
+    this.#utterance.voices.push(stretch);
+    this.#movable.add(stretch);
+  }
+
+  /** The response broke off: what is behind comes with another one. */
+  cutAt({ spokenEnd }: SegmentCut): void {
+    const utterance = this.#utterance;
+    utterance.normalized = utterance.normalized.filter((stretch) => stretch.start < spokenEnd);
+    utterance.voices = utterance.voices.filter((stretch) => stretch.start < spokenEnd);
+    for (const stretch of utterance.voices) stretch.end = Math.min(stretch.end, spokenEnd);
+  }
+
+  #placeOf(startSeconds: number, endSeconds: number): Span {
+    const startTicks = this.#ticksAt(Number.isFinite(startSeconds) ? startSeconds : 0);
+    const endTicks = Number.isFinite(endSeconds) ? this.#ticksAt(endSeconds) : startTicks;
+    return { startTicks, endTicks: Math.max(startTicks, endTicks) };
+  }
+}

@@ -1,0 +1,196 @@
+/** The events that tell of an utterance's life, written from its state. */
+import type { GatewayError } from "../../errors.ts";
+import type {
+  InterruptedEvent,
+  SegmentWaterfall,
+  UtteranceDoneEvent,
+  UtteranceStartedEvent,
+} from "../../protocol/events.ts";
+import { errorBody } from "../../protocol/native.ts";
+import { msOfTicks } from "../../timing/ticks.ts";
+import type { EventWriter } from "../event-writer.ts";
+import type { Utterance } from "../playback/utterance.ts";
+import type { SessionDeps } from "../ports.ts";
+import type { Receipt } from "../receipts.ts";
+import { waterfallOf } from "../synthesis/segment-times.ts";
+
+/** `spokenStart`: where in the spoken text it begins, or goes on. */
+export function writeStarted(writer: EventWriter, utterance: Utterance, spokenStart: number): void {
+  const positionTicks = utterance.startTicks ?? 0;
+  if (utterance.isResumed) {
+    const start = utterance.spoken.clientRange(spokenStart, spokenStart + 1).start;
+    const keptEnd = Math.max(start, utterance.spoken.clientEnd(utterance.keptEnd));
+    const { timing, boundMs } = utterance.resumedBy;
+    writer.write({ positionTicks, kind: null, utterance }, (base, offset) => ({
+      type: "utterance.resumed",
+      ...base,
+      utterance_id: utterance.id,
+      start: offset(start),
+      start_ms: msOfTicks(positionTicks),
+      kept_end: offset(keptEnd),
+      timing,
+      ...(boundMs === null ? {} : { bound_ms: boundMs }),
+    }));
+    return;
+  }
+  writer.write({ positionTicks, kind: null, utterance }, (base) => startedEvent(base, utterance));
+}
+
+/** Also told to a listener that joins while the utterance is being heard. */
+export function startedEvent(
+  base: { readonly seq: number; readonly at_ms: number },
+  utterance: Utterance,
+): UtteranceStartedEvent {
+  return {
+    type: "utterance.started",
+    ...base,
+    utterance_id: utterance.id,
+    voice_ids: utterance.voiceIds,
+    ...(utterance.modelId === undefined ? {} : { model_id: utterance.modelId }),
+    start_ms: msOfTicks(utterance.startTicks ?? 0),
+    source_format: utterance.sourceFormat,
+  };
+}
+
+export function writeError(
+  writer: EventWriter,
+  told: { readonly utterance: Utterance; readonly error: GatewayError; readonly atTicks: number },
+): void {
+  writer.write({ positionTicks: told.atTicks, kind: null, utterance: told.utterance }, (base) => ({
+    type: "error",
+    ...base,
+    ...errorBody(told.error),
+    utterance_id: told.utterance.id,
+  }));
+}
+
+/** Its upstream's response broke off, and what is behind `spokenEnd` is said anew from `atTicks` on. */
+export function writeTakenUp(
+  writer: EventWriter,
+  told: {
+    readonly utterance: Utterance;
+    readonly cause: GatewayError;
+    readonly spokenEnd: number;
+    readonly atTicks: number;
+  },
+): void {
+  const { utterance, cause, spokenEnd, atTicks } = told;
+  const start = utterance.spoken.clientEnd(spokenEnd);
+  writer.write({ positionTicks: atTicks, kind: null, utterance }, (base, offset) => ({
+    type: "warning",
+    ...base,
+    code: "speech_taken_up",
+    message: "The upstream's speech broke off: it goes on behind the last whole word",
+    utterance_id: utterance.id,
+    start: offset(start),
+    cause: errorBody(cause),
+  }));
+}
+
+export interface Finish {
+  readonly utterance: Utterance;
+  readonly outcome: UtteranceDoneEvent["outcome"];
+  /** Where the listeners are when it is told. */
+  readonly atTicks: number;
+  readonly error: GatewayError | null;
+  /** Characters of the text that were heard; told where not all were. */
+  readonly heardEnd: number;
+}
+
+/** `utterance.done`, and the marks that waited for the utterance to be played. */
+export function writeFinished(
+  writer: EventWriter,
+  { counters, log }: Pick<SessionDeps, "counters" | "log">,
+  finish: Finish,
+): void {
+  const { utterance, error } = finish;
+  const startTicks = utterance.startTicks ?? finish.atTicks;
+  const segments = segmentWaterfalls(utterance);
+  const latency = segments[0] === undefined ? null : withoutRange(segments[0]);
+  countStages(utterance, counters);
+  log.debug({ utterance: utterance.id, outcome: finish.outcome, latency, segments }, "Utterance over");
+  writer.write({ positionTicks: finish.atTicks, kind: null, utterance }, (base, offset) => ({
+    type: "utterance.done",
+    ...base,
+    utterance_id: utterance.id,
+    outcome: finish.outcome,
+    start_ms: msOfTicks(startTicks),
+    end_ms: msOfTicks(finish.atTicks),
+    pad_ms: finish.outcome === "interrupted" ? 0 : msOfTicks(utterance.padTicks),
+    characters_billed: utterance.charactersBilled,
+    characters_spoken: finish.outcome === "done" ? utterance.charactersSpoken : finish.heardEnd,
+    timing: utterance.timing,
+    latency,
+    segments: segments.map((segment) => ({
+      ...segment,
+      start: offset(segment.start),
+      end: offset(segment.end),
+    })),
+    ...(error === null ? {} : { error: errorBody(error) }),
+  }));
+  if (finish.outcome === "interrupted" || finish.outcome === "cancelled") return;
+  for (const name of utterance.marks) writeMark(writer, { name, atTicks: finish.atTicks });
+}
+
+function segmentWaterfalls(utterance: Utterance): SegmentWaterfall[] {
+  return utterance.segments.times.flatMap((times) => {
+    const waterfall = waterfallOf(times);
+    return waterfall === null ? [] : [{ ...waterfall, start: times.start, end: times.end }];
+  });
+}
+
+/** Each segment once: an utterance that was cut and went on is over twice, and tells its first segments twice. */
+function countStages(utterance: Utterance, { stages }: SessionDeps["counters"]): void {
+  for (const times of utterance.segments.times) {
+    const waterfall = times.isCounted ? null : waterfallOf(times);
+    if (waterfall === null) continue;
+    stages.observe(waterfall);
+    times.isCounted = true;
+  }
+}
+
+function withoutRange({ start: _start, end: _end, ...waterfall }: SegmentWaterfall) {
+  return waterfall;
+}
+
+export function writeMark(
+  writer: EventWriter,
+  mark: { readonly name: string; readonly atTicks: number },
+): void {
+  writer.write({ positionTicks: mark.atTicks, kind: "marks", utterance: null }, (base) => ({
+    type: "mark",
+    ...base,
+    name: mark.name,
+    source: "estimate",
+  }));
+}
+
+export function writeInterrupted(
+  writer: EventWriter,
+  cut: {
+    readonly utterance: Utterance;
+    readonly receipt: Receipt;
+    readonly atTicks: number;
+    /** null: no audio was cut. */
+    readonly nextTicks: number | null;
+    /** Where listeners differ. */
+    readonly listeners: NonNullable<InterruptedEvent["listeners"]>;
+    readonly isResumable: boolean;
+  },
+): void {
+  const { unheardText, ...heard } = cut.receipt;
+  const { listeners, nextTicks } = cut;
+  const place = { positionTicks: cut.atTicks, kind: null, utterance: cut.utterance, nextTicks };
+  writer.write(place, (base, offset) => ({
+    type: "interrupted",
+    ...base,
+    utterance_id: cut.utterance.id,
+    heard: { ...heard, end: offset(heard.end) },
+    unheard_text: unheardText,
+    ...(listeners.length === 0
+      ? {}
+      : { listeners: listeners.map((listener) => ({ ...listener, end: offset(listener.end) })) }),
+    resumable: cut.isResumable,
+    next_ms: nextTicks === null ? null : msOfTicks(nextTicks),
+  }));
+}

@@ -1,0 +1,73 @@
+/** The `viseme` events of one segment, in every set that somebody has asked for: where nobody has, nothing is made. */
+import { VISEME_KINDS, type VisemeSet } from "../../protocol/vocabulary.ts";
+import type { TimedCharacters, TimedWord } from "../../timing/timed.ts";
+import type { EventBuilder } from "../event-writer.ts";
+import type { Utterance } from "../playback/utterance.ts";
+import { VisemeTrack } from "./viseme-track.ts";
+
+export type VisemeKind = (typeof VISEME_KINDS)[VisemeSet];
+
+const SETS = Object.entries(VISEME_KINDS) as [VisemeSet, VisemeKind][];
+
+export interface VisemeEventsOptions {
+  readonly utterance: Utterance;
+  readonly wants: (kind: VisemeKind) => boolean;
+  /** Where on the timeline a moment of the response is. */
+  readonly ticksAt: (seconds: number) => number;
+  /** Offset in the spoken text from which on nothing is told: the response broke off there. */
+  readonly spokenCut: () => number;
+  /** Takes an event that is made when audio up to `seconds` of the response is there. */
+  readonly add: (kind: VisemeKind, seconds: number, build: () => EventBuilder | null) => void;
+}
+
+export class VisemeEvents {
+  readonly #options: VisemeEventsOptions;
+  /** null until somebody asks. */
+  #track: VisemeTrack | null = null;
+
+  constructor(options: VisemeEventsOptions) {
+    this.#options = options;
+  }
+
+  /** When letters of the spoken text are said; before the words that have them. */
+  noteCharacters(timed: TimedCharacters): void {
+    this.#wantedTrack()?.noteCharacters(timed);
+  }
+
+  /** Words of the spoken text, in order. */
+  noteWords(words: readonly TimedWord[]): void {
+    const [first] = words;
+    const track = first === undefined ? null : this.#wantedTrack();
+    if (first === undefined || track === null) return;
+    const batch = track.noteWords(words);
+    const { wants, add, spokenCut } = this.#options;
+    for (const [set, kind] of SETS) {
+      if (wants(kind)) add(kind, first.startSeconds, () => track.builder(batch, set, spokenCut()));
+    }
+  }
+
+  /** The pause behind the last word, once it is known where the audio ends. */
+  close(endTicks: number): void {
+    const track = this.#track;
+    const last = track?.lastWord;
+    if (track === null || last === undefined) return;
+    const { wants, add } = this.#options;
+    for (const [set, kind] of SETS) {
+      if (wants(kind)) add(kind, last.endSeconds, () => track.closing(set, endTicks));
+    }
+  }
+
+  #wantedTrack(): VisemeTrack | null {
+    const { utterance, wants, ticksAt } = this.#options;
+    if (!SETS.some(([, kind]) => wants(kind))) return null;
+    const { id, template, spoken } = utterance;
+    const { language_code } = template.kind === "dialogue" ? template.command : template.options;
+    this.#track ??= new VisemeTrack({
+      utteranceId: id,
+      language: language_code,
+      text: () => spoken.spoken,
+      ticksAt,
+    });
+    return this.#track;
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * How far in the text a moment of the audio is, where nothing was timed: by the share of the audio of its segment. How
+ * long a segment is whose audio has not all come is told by the pace of those that are complete, else by the pace at
+ * which most voices speak.
+ */
+import { charactersOf, MIN_PACE_SECONDS, speechWeight, TYPICAL_WEIGHT_A_SECOND } from "../timing/draft.ts";
+import { TICKS_PER_SECOND } from "../timing/ticks.ts";
+
+/** Where a segment stands on the timeline. */
+export interface SegmentSpan {
+  /** Offsets in the spoken text. */
+  readonly start: number;
+  end: number;
+  readonly startTicks: number;
+  /** null until its last audio was pushed. */
+  endTicks: number | null;
+}
+
+/** Audio that has come of the segment that is being pushed. */
+export interface ComingAudio {
+  /** Where on the timeline it will end. */
+  readonly endTicks: number;
+  /** Nothing more of the segment comes. */
+  readonly isWhole: boolean;
+}
+
+export interface UntimedSpeech {
+  readonly spoken: string;
+  /** Rising. */
+  readonly places: readonly SegmentSpan[];
+  readonly coming: ComingAudio | null;
+}
+
+/** Of complete segments together. */
+const MIN_PACE_TICKS = MIN_PACE_SECONDS * TICKS_PER_SECOND;
+
+/** So much faster or slower a voice may speak than most, or a part of a text (numbers, above all) than the rest of it. */
+const PACE_ERROR = 0.5;
+/** A word. */
+const MIN_BOUND_TICKS = 0.3 * TICKS_PER_SECOND;
+
+/** End in the spoken text of the last character that was over at `ticks`, as an estimate. */
+export function spokenEndAt(speech: UntimedSpeech, ticks: number): number {
+  const { spoken, places } = speech;
+  const place = placeAt(places, ticks);
+  if (place === undefined) return places[0]?.start ?? 0;
+  const text = spoken.slice(place.start, place.end);
+  const lengthTicks = lengthOf(speech, place);
+  const heardTicks = ticks - place.startTicks;
+  if (heardTicks >= lengthTicks) return place.end;
+  const heardWeight = (speechWeight(text) * heardTicks) / lengthTicks;
+  let [end, weight] = [place.start, 0];
+  for (const character of charactersOf(text)) {
+    weight += speechWeight(character);
+    if (weight > heardWeight) break;
+    end += character.length;
+  }
+  return end;
+}
+
+/** Where on the timeline offsets of a segment's text are, which rise, as an estimate. */
+export function ticksOfOffsets(
+  speech: UntimedSpeech,
+  place: SegmentSpan,
+  offsets: readonly number[],
+): readonly number[] {
+  const { spoken } = speech;
+  const ticksAWeight = lengthOf(speech, place) / (speechWeight(spoken.slice(place.start, place.end)) || 1);
+  let [at, weight] = [place.start, 0];
+  return offsets.map((offset) => {
+    weight += speechWeight(spoken.slice(at, offset));
+    at = offset;
+    return place.startTicks + Math.round(weight * ticksAWeight);
+  });
+}
+
+/** How far off such an estimate may be at `ticks`: the less, the nearer a place is that is known. */
+export function shareBoundTicks({ coming }: UntimedSpeech, place: SegmentSpan, ticks: number): number {
+  const endTicks = place.endTicks ?? (coming?.isWhole === true ? coming.endTicks : null);
+  const fromStart = Math.max(0, ticks - place.startTicks);
+  const fromKnown = endTicks === null ? fromStart : Math.min(fromStart, Math.max(0, endTicks - ticks));
+  return Math.max(MIN_BOUND_TICKS, PACE_ERROR * fromKnown);
+}
+
+/** Whether nothing of the segment that is heard at `ticks` has a time. */
+export function isUntimedAt(
+  { places }: UntimedSpeech,
+  characters: readonly { readonly end: number }[],
+  ticks: number,
+): boolean {
+  const place = placeAt(places, ticks);
+  return place !== undefined && !characters.some(({ end }) => end > place.start && end <= place.end);
+}
+
+/** The segment that is heard at `ticks`, or was heard last. */
+export function placeAt(places: readonly SegmentSpan[], ticks: number): SegmentSpan | undefined {
+  return places.findLast((place) => place.startTicks <= ticks);
+}
+
+function lengthOf(speech: UntimedSpeech, place: SegmentSpan): number {
+  return place.endTicks === null ? openLengthTicks(speech, place) : place.endTicks - place.startTicks;
+}
+
+/** At least what has come of it. */
+function openLengthTicks({ spoken, places, coming }: UntimedSpeech, place: SegmentSpan): number {
+  const text = spoken.slice(place.start, place.end);
+  const comeTicks = coming === null ? 0 : coming.endTicks - place.startTicks;
+  if (coming?.isWhole === true) return comeTicks;
+  return Math.max(comeTicks, speechWeight(text) / weightATick(spoken, places));
+}
+
+function weightATick(spoken: string, places: readonly SegmentSpan[]): number {
+  let [ticks, weight] = [0, 0];
+  for (const { start, end, startTicks, endTicks } of places) {
+    if (endTicks === null) continue;
+    ticks += endTicks - startTicks;
+    weight += speechWeight(spoken.slice(start, end));
+  }
+  const isPaceKnown = ticks >= MIN_PACE_TICKS && weight > 0;
+  return isPaceKnown ? weight / ticks : TYPICAL_WEIGHT_A_SECOND / TICKS_PER_SECOND;
+}

@@ -1,0 +1,157 @@
+/** Cutting speech: what was heard is told, what was not sent is forgotten, what was not meant is said anew. */
+import type { LogEntry } from "../../fanout/event-log.ts";
+import type { Heard } from "../../protocol/events.ts";
+import type { Audience } from "../audience.ts";
+import type { EventWriter } from "../event-writer.ts";
+import { writeFinished, writeInterrupted } from "../events/utterance-events.ts";
+import type { ComingAudio } from "../heard-share.ts";
+import type { ListenersHeard } from "../listeners-heard.ts";
+import type { SessionDeps } from "../ports.ts";
+import { cutOf, type HeardPlace, type Receipt, receiptOf } from "../receipts.ts";
+import type { KeptUtterance } from "../resume/kept-utterance.ts";
+import type { PlaybackQueue } from "./playback-queue.ts";
+import type { Utterance } from "./utterance.ts";
+
+/** Receipts of single listeners in one event. */
+const MAX_TOLD_LISTENERS = 16;
+
+export interface Interruption {
+  readonly queue: PlaybackQueue;
+  readonly audience: Audience;
+  readonly writer: EventWriter;
+  readonly deps: SessionDeps;
+  /** In the order in which they are spoken; none of them is over. */
+  readonly targets: readonly Utterance[];
+  /** Where the listeners are. */
+  readonly heard: ListenersHeard;
+  readonly kept: KeptUtterance;
+  readonly stopPlayhead: (ticks: number) => void;
+}
+
+/** What POST /interrupt answers with; the same is in the `interrupted` event. */
+export interface InterruptReceipt {
+  readonly utterance_id: string;
+  readonly heard: Heard;
+  readonly unheard_text: string;
+  readonly resumable: boolean;
+}
+
+interface Told {
+  readonly writeTicks: number;
+  /** Where the first one begins that has begun; 0 where none has. */
+  readonly startTicks: number;
+  readonly nextTicks: number | null;
+  readonly isResumable: boolean;
+  /** Of its segment that was being pushed. */
+  readonly coming: ComingAudio | null;
+}
+
+export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
+  const { queue, audience, targets } = cut;
+  const firstTicks = Math.min(...targets.map((target) => target.startTicks ?? Number.POSITIVE_INFINITY));
+  const { writeTicks } = queue;
+  const coming = new Map(targets.map((target) => [target, queue.comingOf(target)]));
+  // The one that is heard can go on later; of those behind it nothing was heard, and their text is told.
+  const heardOne = targets.find((target) => target.startTicks !== null);
+  const keptOne = heardOne ?? targets.find((target) => target.isResumed);
+  const startTicks = heardOne?.startTicks ?? null;
+  const heardTicks = Math.max(cut.heard.place.ticks, startTicks ?? 0);
+  const nextTicks = startTicks === null ? null : audience.cut({ writeTicks, startTicks, heardTicks });
+  // What was made and never sent, as part of a frame, was not heard.
+  const isResumable = keptOne !== undefined && keep(keptOne, cut, nextTicks ?? writeTicks);
+  for (const target of targets) {
+    if (target === keptOne) continue;
+    queue.remove(target);
+    cut.kept.noteGone(target.id);
+  }
+  // Utterances that were made behind the cut go with its audio and are said again from their beginning.
+  const others =
+    heardOne === undefined
+      ? []
+      : queue.unplayed.filter((utterance) => (utterance.startTicks ?? -1) >= firstTicks);
+  if (nextTicks !== null) {
+    withdrawFuture([...targets, ...others], cut);
+    queue.restart(nextTicks, others);
+    cut.stopPlayhead(nextTicks);
+  }
+  const receipts = targets.map((target) =>
+    tellCut(target, cut, {
+      writeTicks,
+      startTicks: startTicks ?? 0,
+      nextTicks,
+      coming: coming.get(target) ?? null,
+      isResumable: isResumable && target === keptOne,
+    }),
+  );
+  queue.openNext();
+  return receipts;
+}
+
+/** True where it can be resumed. */
+function keep(utterance: Utterance, cut: Interruption, sentTicks: number): boolean {
+  const cutTicks = Math.min(Math.max(cut.heard.place.ticks, utterance.startTicks ?? 0), sentTicks);
+  return cut.kept.keep(utterance, cut.queue.removeKeeping(utterance, cutTicks));
+}
+
+function withdrawFuture(utterances: readonly Utterance[], cut: Interruption): void {
+  const ids = new Set(utterances.map((utterance) => utterance.id));
+  cut.audience.log.withdraw(
+    (entry: LogEntry) =>
+      entry.utteranceId !== null && ids.has(entry.utteranceId) && entry.positionTicks > cut.heard.place.ticks,
+  );
+}
+
+function tellCut(utterance: Utterance, cut: Interruption, told: Told): InterruptReceipt {
+  const { place } = cut.heard;
+  const { startTicks } = utterance;
+  // Never behind the frames: what is told there would wait for audio that is not to come. Nor before what else is cut, or
+  // that would be told with it, ahead of frames that are still with an encoder.
+  const fromTicks = Math.max(place.ticks, startTicks ?? told.startTicks);
+  const atTicks = Math.min(fromTicks, told.nextTicks ?? told.writeTicks);
+  const facts = cutOf(utterance, told.coming);
+  const writeTicks = utterance.endTicks ?? told.writeTicks;
+  const heardAt = (heard: HeardPlace): Receipt =>
+    startTicks === null
+      ? receiptOf(facts, { ...heard, ticks: 0, boundMs: 0 })
+      : receiptOf(facts, {
+          ...heard,
+          ticks: Math.max(startTicks, Math.min(heard.ticks, writeTicks)),
+        });
+  const receipt = heardAt({ ...place, ticks: atTicks });
+  cut.deps.counters.utterancesInterrupted += 1;
+  writeInterrupted(cut.writer, {
+    utterance,
+    receipt,
+    atTicks,
+    nextTicks: startTicks === null ? null : told.nextTicks,
+    listeners: startTicks === null ? [] : listenersThatDiffer(cut.heard, heardAt),
+    isResumable: told.isResumable,
+  });
+  writeFinished(cut.writer, cut.deps, {
+    utterance,
+    outcome: "interrupted",
+    atTicks,
+    error: null,
+    heardEnd: receipt.end,
+  });
+  const { unheardText, ...heard } = receipt;
+  return {
+    utterance_id: utterance.id,
+    heard,
+    unheard_text: unheardText,
+    resumable: told.isResumable,
+  };
+}
+
+/** Each listener's own receipt, where not all have heard the same. */
+function listenersThatDiffer(heard: ListenersHeard, heardAt: (place: HeardPlace) => Receipt) {
+  const receipts = heard.listeners.map(({ listenerId, place }) => {
+    const { unheardText: _, ...own } = heardAt(place);
+    return { listener_id: listenerId, ...own };
+  });
+  const isSame = receipts.every((receipt) => receipt.end === receipts[0]?.end);
+  if (isSame) return [];
+  if (receipts.length <= MAX_TOLD_LISTENERS) return receipts;
+  // Those that have heard least: by them the utterance is told.
+  return receipts.sort((a, b) => a.end - b.end).slice(0, MAX_TOLD_LISTENERS);
+}

@@ -1,0 +1,289 @@
+/**
+ * What makes a session move: players audio up to playhead + lead, sends what is due, and says when to wake. It is called by
+ * a chunk from upstream, a drained socket, a command, or the pacer; everything it does is synchronous.
+ *
+ *   advance() = make (player, tell, collect, ask for the next wake) + send
+ *   a wake of the pacer makes for all sessions first and then sends for all
+ */
+import type { PacedEntry, Pacer } from "../../fanout/pacer.ts";
+import type { Clock, Timer } from "../../kit/clock.ts";
+import type { Counters } from "../../metrics/counters.ts";
+import type { Audience } from "../audience.ts";
+import type { PlaybackQueue } from "./playback-queue.ts";
+import { Playhead, TICKS_PER_MS } from "./playhead.ts";
+
+/** A wake of the pacer later than this is counted, ms. */
+const LATE_WAKE_MS = 5;
+/** Wakes of all sessions fall on multiples of this, ms. */
+const WAKE_GRID_MS = 20;
+
+/** With so much to play, listeners don't notice when encoded frames are gathered for `GATHER_MS`. */
+const CALM_HELD_MS = 100;
+const GATHER_MS = 8;
+
+/** Made ahead at least, where anybody is there: events alone have no frames and may have no lead. */
+const MIN_MADE_MS = 20;
+/**
+ * Where audio has to be made, so much more of the same speech is made in one go: a thousand sessions find nothing of
+ * theirs in the processor's caches, and what a wake costs is finding it again, not the bytes.
+ */
+const SURPLUS_MS = 300;
+
+/** Nobody paces a burst listener: with less than this to play it is sent words in parts. */
+const MIN_BURST_AHEAD_MS = 100;
+
+/** What nobody needs any more is let go of so often. */
+const TRIM_EVERY_MS = 250;
+
+export interface PlaybackClockOptions {
+  readonly clock: Clock;
+  readonly pacer: Pacer;
+  readonly counters: Counters;
+  readonly audience: Audience;
+  readonly queue: PlaybackQueue;
+  readonly aheadMs: number;
+  /** Whether speech would be heard; where not, it waits. */
+  readonly isListened: () => boolean;
+}
+
+export class PlaybackClock {
+  readonly #options: PlaybackClockOptions;
+  readonly #playhead = new Playhead();
+  readonly #burstHead = new Playhead();
+  readonly #paced: PacedEntry;
+  #nextBatchMs = 0;
+  /** When it was last made, less had come than listeners should be sent. */
+  #isShort = true;
+  #nextTrimMs = 0;
+  /** When it was last made or sent. */
+  #wokenMs = 0;
+  #isAdvancing = false;
+  #isReleaseDue = false;
+  #releaseTimer: Timer | null = null;
+  #isClosed = false;
+
+  constructor(options: PlaybackClockOptions) {
+    this.#options = options;
+    this.#paced = options.pacer.register({ tick: (nowMs) => this.#tick(nowMs), send: () => this.#send() });
+  }
+
+  /** Where a listener without delay is now. */
+  get playheadTicks(): number {
+    return this.#playhead.at(this.#options.clock.nowMs(), this.#options.queue.writeTicks);
+  }
+
+  /** When the playhead will pass (or passed) a position, clock ms. */
+  msAt(ticks: number): number {
+    return this.#playhead.msAt(ticks);
+  }
+
+  /** The audio was cut: the timeline goes on at `ticks` when there is audio again. */
+  stopAt(ticks: number): void {
+    this.#playhead.stop(ticks);
+  }
+
+  /** Sends what stands before `ticks`, where a batch or a stall has held it back: it is no part of what is cut there. */
+  sendBefore(ticks: number): void {
+    this.#options.audience.collectBefore(ticks);
+    this.#send();
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#isClosed = true;
+    this.#releaseTimer?.cancel();
+    this.#paced.cancel();
+  }
+
+  /** Audio or an end has come from upstream: act now if a listener waits for it, else the pacer will. */
+  onProgress(): void {
+    const isAwaited = this.#isAudioAwaited;
+    if (isAwaited) this.advance();
+    this.#options.queue.holdReading(isAwaited && this.#isAudioAwaited);
+  }
+
+  /** Whether listeners should have been sent more than has been made. */
+  get #isAudioAwaited(): boolean {
+    return this.#isShort || !this.#playhead.isRunning || !this.#options.audience.shape.hasRealtime;
+  }
+
+  #tick(nowMs: number): void {
+    if (this.#isClosed) return;
+    if (nowMs - this.#nextBatchMs > LATE_WAKE_MS && this.#nextBatchMs > 0)
+      this.#options.counters.lateWakes += 1;
+    if (this.#isCalm(nowMs)) {
+      this.#release(nowMs);
+      this.#schedule(nowMs);
+    } else this.#make(nowMs);
+  }
+
+  /** Enough is made, nothing ends and nothing has come that may have to be told: what is due only has to be sent. */
+  #isCalm(nowMs: number): boolean {
+    if (this.#isAudioAwaited || this.#isAdvancing) return false;
+    const { queue, audience } = this.#options;
+    if (queue.hasUnread) return false;
+    const playheadTicks = this.#playhead.at(nowMs, queue.writeTicks);
+    if (queue.writeTicks < playheadTicks + (this.#madeMs + this.#encodedMs) * TICKS_PER_MS) return false;
+    return (queue.nextEndTicks ?? Number.POSITIVE_INFINITY) > playheadTicks && !audience.isEmpty;
+  }
+
+  /** How far ahead of the playhead audio has to be made. A frame that starts inside the lead has to be whole. */
+  get #madeMs(): number {
+    const { isEmpty, shape } = this.#options.audience;
+    return isEmpty ? 0 : Math.max(MIN_MADE_MS, shape.maxLeadMs + shape.maxFrameMs);
+  }
+
+  /**
+   * Made earlier still where an encoder's thread has to make frames of it: those of the next batch, or a part of each batch
+   * would leave with this wake, and the rest when it comes back: twice the system calls. Not for the first frames.
+   */
+  get #encodedMs(): number {
+    return this.#playhead.isRunning && this.#options.audience.shape.isEncodedElsewhere ? this.#batchMs() : 0;
+  }
+
+  /** Makes and sends everything that is due. */
+  advance(nowMs: number = this.#options.clock.nowMs()): void {
+    this.#make(nowMs);
+    this.#send();
+  }
+
+  /** Feeds, tells and collects everything that is due, and asks for the next wake; `#send` has to follow at once. */
+  #make(nowMs: number): void {
+    if (this.#isAdvancing || this.#isClosed) return;
+    this.#isAdvancing = true;
+    const queue = this.#options.queue;
+    if (this.#options.audience.shape.hasRealtime || this.#options.audience.isEmpty) this.#advancePaced(nowMs);
+    else this.#advanceBurst();
+    queue.tellPlayed(this.#playhead.at(nowMs, queue.writeTicks));
+    this.#collect(nowMs);
+    queue.openNext();
+    queue.readOn();
+    this.#isAdvancing = false;
+    this.#schedule(nowMs);
+  }
+
+  #advancePaced(nowMs: number): void {
+    const queue = this.#options.queue;
+    const startTicks = queue.writeTicks;
+    const playheadTicks = this.#playhead.at(nowMs, startTicks);
+    const isListened = this.#options.isListened();
+    const madeTicks = playheadTicks + this.#madeMs * TICKS_PER_MS;
+    const limitTicks = this.#options.audience.losslessLimitTicks();
+    const neededTicks = Math.min(madeTicks, limitTicks);
+    const untilTicks = Math.min(madeTicks + this.#encodedMs * TICKS_PER_MS, limitTicks);
+    const surplusTicks = SURPLUS_MS * TICKS_PER_MS;
+    const wasRendered = isListened && queue.render({ untilTicks, neededTicks, surplusTicks });
+    this.#isShort = queue.writeTicks < neededTicks;
+    if (!this.#playhead.isRunning) {
+      if (wasRendered) this.#playhead.start(startTicks, nowMs);
+      else this.#playhead.stop(queue.writeTicks);
+    } else if (playheadTicks >= startTicks) {
+      if (wasRendered) this.#playhead.start(startTicks, nowMs);
+      else {
+        const isDry = isListened && !queue.isIdle && queue.nextEndTicks === null;
+        if (isDry) this.#options.counters.underruns += 1;
+        this.#playhead.stop(startTicks);
+      }
+    }
+  }
+
+  /** Nobody listens in real time: make and send as fast as the listeners take it. */
+  #advanceBurst(): void {
+    const stepTicks = this.#options.aheadMs * TICKS_PER_MS;
+    for (;;) {
+      if (!this.#options.isListened()) return;
+      const writeTicks = this.#options.queue.writeTicks;
+      const untilTicks = Math.min(writeTicks + stepTicks / 4, this.#options.audience.losslessLimitTicks());
+      const neededTicks = this.#burstHeadTicks(writeTicks) + MIN_BURST_AHEAD_MS * TICKS_PER_MS;
+      const wasRendered = this.#options.queue.render({ untilTicks, neededTicks, surplusTicks: 0 });
+      this.#playhead.stop(this.#options.queue.writeTicks);
+      this.#collect(this.#options.clock.nowMs());
+      this.#send();
+      if (!wasRendered) return;
+    }
+  }
+
+  /** Where a listener is that plays what it gets in one go from the first frame on; where it ran dry, it begins anew. */
+  #burstHeadTicks(writeTicks: number): number {
+    const head = this.#burstHead;
+    const nowMs = this.#options.clock.nowMs();
+    if (!head.isRunning || head.at(nowMs, writeTicks) >= writeTicks) head.start(writeTicks, nowMs);
+    return head.at(nowMs, writeTicks);
+  }
+
+  #collect(nowMs: number): void {
+    this.#release(nowMs);
+    const { audience, queue } = this.#options;
+    // What is made as fast as it is taken has to make room as fast.
+    if (nowMs < this.#nextTrimMs && audience.shape.hasRealtime) return;
+    this.#nextTrimMs = nowMs + TRIM_EVERY_MS;
+    audience.trim(this.#playhead.at(nowMs, queue.writeTicks));
+  }
+
+  #release(nowMs: number): void {
+    const { writeTicks } = this.#options.queue;
+    this.#options.audience.collect(this.#playhead.at(nowMs, writeTicks), writeTicks);
+  }
+
+  #send(): void {
+    if (this.#isClosed) return;
+    const { audience, queue, clock } = this.#options;
+    if (audience.send() > 0 && !queue.unsent.isEmpty) {
+      queue.unsent.noteSent(audience.sentTicks, clock.nowMs());
+    }
+  }
+
+  /** Of the grid on which sessions wake, or none would keep its place in the batch. */
+  #batchMs(): number {
+    const steps = Math.floor(this.#options.audience.shape.minLeadMs / 3 / WAKE_GRID_MS);
+    return Math.min(100, Math.max(1, steps) * WAKE_GRID_MS);
+  }
+
+  #schedule(nowMs: number): void {
+    this.#wokenMs = nowMs;
+    if (!this.#playhead.isRunning) {
+      this.#nextBatchMs = 0;
+      return;
+    }
+    const batchMs = this.#batchMs();
+    // On the grid of the last wake, so that lateness does not add up; missed wakes are skipped, not made up for. Behind a
+    // stall, too: sessions that all began anew with it would wake together from then on, and each wait for all others.
+    if (this.#nextBatchMs <= nowMs) {
+      const isFresh = this.#nextBatchMs === 0;
+      const missed = Math.floor((nowMs - this.#nextBatchMs) / batchMs);
+      const nextMs = isFresh ? nowMs + batchMs : this.#nextBatchMs + (missed + 1) * batchMs;
+      // Sessions wake together, early rather than late: one after the other they find the caches warm and the readers
+      // awake, which costs half of what waking for each alone does.
+      this.#nextBatchMs = Math.max(Math.floor(nextMs / WAKE_GRID_MS) * WAKE_GRID_MS, Math.ceil(nowMs) + 1);
+    }
+    const endTicks = this.#options.queue.nextEndTicks;
+    const endMs = endTicks === null ? Number.POSITIVE_INFINITY : this.#playhead.msAt(endTicks);
+    this.#paced.wakeAt(Math.min(this.#nextBatchMs, Math.max(endMs, nowMs)));
+  }
+
+  /**
+   * Frames came back from an encoder: send them with the others that come in this turn, or, where all that wait for such
+   * frames have enough to play meanwhile, in this wake: a batch in several pieces costs each listener several system calls.
+   */
+  releaseSoon(): void {
+    if (this.#isReleaseDue) return;
+    this.#isReleaseDue = true;
+    const { clock, audience } = this.#options;
+    const heldTicks = audience.encodedSentTicks - this.playheadTicks;
+    if (heldTicks < CALM_HELD_MS * TICKS_PER_MS) queueMicrotask(() => this.#sendEncoded(clock.nowMs()));
+    else {
+      // What falls due since the last wake has the next one: alone it would cost as much as all of that.
+      const wokenMs = this.#wokenMs;
+      this.#releaseTimer = clock.at(clock.nowMs() + GATHER_MS, () => this.#sendEncoded(wokenMs));
+    }
+  }
+
+  /** Sends what was due at `dueMs`. */
+  #sendEncoded(dueMs: number): void {
+    this.#isReleaseDue = false;
+    this.#releaseTimer = null;
+    if (this.#isClosed) return;
+    this.#collect(dueMs);
+    this.#send();
+  }
+}

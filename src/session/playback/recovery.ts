@@ -1,0 +1,58 @@
+/**
+ * A response that broke off after some of it was taken: what of it is whole is spoken, and the rest of its text is asked
+ * for anew, so that no word is lost and none is said twice.
+ *
+ *   asked    |the quick brown fox jumps|
+ *   came     |the quick brown f|            broke off
+ *   spoken   |the quick brown|fox jumps|    kept up to the last whole word; the rest is another segment
+ */
+
+import type { EventWriter } from "../event-writer.ts";
+import { writeTakenUp } from "../events/utterance-events.ts";
+import type { SessionDeps } from "../ports.ts";
+import { restOf } from "../remainder.ts";
+import { mayPass } from "../synthesis/upstream-attempt.ts";
+import type { SegmentPlayer } from "./segment-player.ts";
+import type { Utterance } from "./utterance.ts";
+import type { WholeEnd } from "./whole-words.ts";
+
+/**
+ * Makes an end of the player whose attempt failed. False where it can't go on: the failure would come again, nobody knows what
+ * was said (no timing, or guesses alone and no pause that is not pushed), or it broke off from the same place too often. Throws what breaks the audio.
+ */
+export function takeUp(player: SegmentPlayer, nowMs: number): boolean {
+  const { attempt, utterance } = player;
+  if (attempt.error === null || !mayPass(attempt.error)) return false;
+  const end = player.findWholeEnd();
+  if (end === null) return false;
+  const spokenEnd = end.spokenEnd ?? attempt.segment.start;
+  const rest = restOf(utterance, attempt.segment, spokenEnd);
+  if (rest === null) {
+    player.endWhole();
+    return true;
+  }
+  if (!utterance.segments.mayTakeUp(attempt.segment, spokenEnd)) return false;
+  player.endAt(withEnding(end, utterance, rest.start));
+  utterance.segments.takeUp(attempt.segment, rest, nowMs);
+  return true;
+}
+
+/** What only ends an input of a dialogue is not asked for anew: it goes with what is kept, or nobody tells it. */
+function withEnding(end: WholeEnd, { characters }: Utterance, spokenEnd: number): WholeEnd {
+  if (end.spokenEnd === null || end.ticks === null || spokenEnd === end.spokenEnd) return end;
+  const last = characters.findLast((time) => time.end <= spokenEnd);
+  return { spokenEnd, ticks: Math.max(end.ticks, last?.endTicks ?? 0) };
+}
+
+/** All that is kept of it was pushed: tells where the rest goes on, and why. Nothing where no text is left to come. */
+export function tellTakenUp(
+  { utterance, segment, attempt }: SegmentPlayer,
+  at: { readonly deps: SessionDeps; readonly writer: EventWriter; readonly atTicks: number },
+): void {
+  if (attempt.error === null || segment.end === attempt.segment.end) return;
+  const { deps, writer, atTicks } = at;
+  const { code, message } = attempt.error;
+  deps.counters.speechTakenUp += 1;
+  deps.log.warn({ utterance: utterance.id, code, detail: message }, "Speech broke off and was taken up");
+  writeTakenUp(writer, { utterance, cause: attempt.error, spokenEnd: segment.end, atTicks });
+}

@@ -1,0 +1,400 @@
+/**
+ * The segment that is being pushed to the listeners now: takes its attempt's chunks one by one, trims the silence at both
+ * ends, and turns audio into slices and alignment into events on the session's timeline, never further than it is
+ * asked to.
+ */
+import { GatewayError } from "../../errors.ts";
+import type { EventKind } from "../../protocol/vocabulary.ts";
+import { isBlank } from "../../text/characters.ts";
+import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
+import type { EventWriter } from "../event-writer.ts";
+import { FeedTiming } from "../events/feed-timing.ts";
+import { SegmentEvents } from "../events/segment-events.ts";
+import { TIMED_AHEAD_TICKS, TimingReach } from "../events/timing-reach.ts";
+import { RestartPlaces } from "../restart-places.ts";
+import { type SilenceLimit, type Slice, Source } from "../source.ts";
+import type { Attempt } from "../synthesis/upstream-attempt.ts";
+import type { CarryOver } from "./carry-over.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
+import type { TimedSegment } from "./segment-queue.ts";
+import { beginsWithBreak, lastBreakTicks, spliceTextOf } from "./splice-text.ts";
+import type { Utterance } from "./utterance.ts";
+import { findWholeEnd } from "./whole-end.ts";
+import type { WholeEnd } from "./whole-words.ts";
+
+/** Silence left before the first sound and behind the last: consonants begin and end below the level of silence. */
+const KEEP_LEAD_TICKS = 20 * TICKS_PER_MS;
+const KEEP_TAIL_TICKS = 60 * TICKS_PER_MS;
+/** Where a sound meets another without silence between, it rises and falls in this. */
+const FADE_TICKS = 3 * TICKS_PER_MS;
+
+/** A word is whole without so much of its end: a resampler holds back as much, and times are rounded. */
+const WORD_END_TICKS = 10 * TICKS_PER_MS;
+
+/** Most audio that is held back because it may be part of a word: no word is longer. */
+const MAX_HELD_TICKS = 1000 * TICKS_PER_MS;
+
+export interface SegmentPlayerOptions {
+  readonly attempt: Attempt;
+  readonly utterance: Utterance;
+  /** Of the players before, and for those behind. */
+  readonly carryOver: CarryOver;
+  /** Where on the timeline the segment begins. */
+  readonly baseTicks: number;
+  readonly writer: EventWriter;
+  /** Most audio in hand: how far ahead of what is pushed anything of the response may be taken from its attempt. */
+  readonly aheadTicks: number;
+  /** Most silence taken off each end. */
+  readonly trimTicks: number;
+  /** Whether anybody has ever asked for this kind of event. */
+  readonly wants: (kind: EventKind) => boolean;
+  /** Whether another utterance waits for the end of this one. */
+  readonly isFollowed: () => boolean;
+}
+
+/** How much of the audio that is here is wanted, ticks. */
+export interface Wanted {
+  /** At most. */
+  readonly maxTicks: number;
+  /** So much of it at once, though it ends in the middle of a word: listeners have nothing else. */
+  readonly neededTicks: number;
+  /** So much more where the timing of what follows is known. */
+  readonly surplusTicks: number;
+}
+
+/** What a response that broke off has come to: no end was made of it yet; all its text is there; the rest is to come. */
+type Ending = "open" | "whole" | "cut";
+
+export class SegmentPlayer {
+  readonly attempt: Attempt;
+  readonly utterance: Utterance;
+  #segment: TimedSegment;
+  #ending: Ending = "open";
+  readonly #carryOver: CarryOver;
+  readonly #source: Source;
+  readonly events: SegmentEvents;
+  /** null where nobody wants to know. */
+  readonly #timing: FeedTiming | null;
+  readonly #reach: TimingReach;
+  readonly #aheadTicks: number;
+  readonly #trimTicks: number;
+  readonly #isFollowed: () => boolean;
+  readonly #baseTicks: number;
+  #pushedTicks = 0;
+  #droppedLeadTicks = 0;
+  #droppedTailTicks = 0;
+  #pausedTicks = 0;
+  #isLeadTrimmed = false;
+  #isTailTrimmed = false;
+
+  constructor(options: SegmentPlayerOptions) {
+    const { attempt, utterance } = options;
+    this.attempt = attempt;
+    this.utterance = utterance;
+    this.#segment = attempt.segment;
+    this.#baseTicks = options.baseTicks;
+    this.#aheadTicks = options.aheadTicks;
+    this.#trimTicks = options.trimTicks;
+    this.#isFollowed = options.isFollowed;
+    this.#carryOver = options.carryOver;
+    this.#source = new Source(attempt.sourceFormat, this.#carryOver.store);
+    const { writer, baseTicks, wants } = options;
+    this.events = new SegmentEvents({ utterance, writer, baseTicks, wants });
+    const { aheadTicks, trimTicks } = options;
+    this.#timing = attempt.wantsTiming
+      ? new FeedTiming(attempt, utterance, this.events, this.#carryOver)
+      : null;
+    this.#reach = new TimingReach({ utterance, timing: this.#timing, aheadTicks, trimTicks });
+  }
+
+  /** Audio taken from the attempt and not pushed yet. */
+  get bufferedTicks(): number {
+    return this.#source.receivedTicks - this.#droppedLeadTicks - this.#droppedTailTicks - this.#pushedTicks;
+  }
+
+  /** What is spoken of it: all that was asked for, unless the response broke off. */
+  get segment(): TimedSegment {
+    return this.#segment;
+  }
+
+  /** All of `segment` has come: the response did not break off, or an end was made of what is here. */
+  get isWhole(): boolean {
+    return this.attempt.isComplete && (this.attempt.error === null || this.#ending !== "open");
+  }
+
+  /** The segment with the punctuation behind it: it asks for the pause that follows. */
+  get spliceText(): string {
+    return spliceTextOf(this.attempt.segment.text, this.#segment.text.length);
+  }
+
+  /** Nothing left to push and nothing will come. */
+  get isOver(): boolean {
+    return this.attempt.isComplete && !this.attempt.hasChunk && !this.#source.hasAudio;
+  }
+
+  /**
+   * Silence at the end of what was pushed, without a break that the text asks for there; where it broke off, all that was
+   * heard behind the last whole word.
+   */
+  get trailingSilenceTicks(): number {
+    const breakTicks = lastBreakTicks(this.#segment.text) ?? 0;
+    return Math.max(this.#pausedTicks, this.#source.trailingSilenceTicks - breakTicks);
+  }
+
+  /**
+   * The next slice, or undefined when there is none now: while more is to come it ends with a whole word, unless all of it
+   * is needed, so that nothing is said twice where the response breaks off. Throws what breaks the audio.
+   */
+  next(wanted: Wanted): Slice | undefined {
+    if (!this.#look()) return undefined;
+    const freeTicks = Math.min(this.#endTicks, Math.max(wanted.neededTicks, this.#wholeTicks()));
+    const ticks = Math.min(wanted.maxTicks, freeTicks) + this.#surplus(wanted, freeTicks);
+    if (ticks <= 0) return undefined;
+    const slice = this.#source.take(ticks);
+    if (slice === undefined) return undefined;
+    this.#pushedTicks += slice.ticks;
+    // A slice for a long lead may be longer than what was read ahead of it.
+    this.#reach.read(this.#passedTicks);
+    return slice;
+  }
+
+  /** Whether anything has come that is to be looked at now, or the end. */
+  get hasUnread(): boolean {
+    if (this.attempt.hasChunk) {
+      return this.bufferedTicks < (this.isUntimed ? this.#untimedTicks : this.#reach.lookaheadTicks);
+    }
+    return this.attempt.isComplete && !this.#isTailTrimmed;
+  }
+
+  /** Reads what has come, so that it is told in time, and takes nothing. Throws what breaks the audio. */
+  look(): void {
+    if (this.hasUnread) this.#look();
+  }
+
+  /** False where there is nothing to take yet. */
+  #look(): boolean {
+    this.#take(this.#reach.lookaheadTicks);
+    this.#reach.read(this.#passedTicks);
+    if (this.isUntimed) {
+      this.#take(this.#untimedTicks);
+      this.#reach.read(this.#passedTicks);
+      if (!this.#isAll) this.#reach.estimate(this.#passedTicks, this.#source.receivedTicks);
+    }
+    if (!this.#isLeadTrimmed && !this.#trimLead()) return false;
+    if (!this.#isTailTrimmed && this.attempt.isComplete && !this.attempt.hasChunk) {
+      this.#finishTiming();
+      this.#trimTail();
+      this.#endCues();
+    } else this.events.makeCues(this.#source.receivedTicks / TICKS_PER_SECOND);
+    return true;
+  }
+
+  get #isAll(): boolean {
+    return this.attempt.isComplete && !this.attempt.hasChunk;
+  }
+
+  /** In one go or not at all, unless it is the rest. */
+  #surplus({ maxTicks, surplusTicks }: Wanted, freeTicks: number): number {
+    const isAll = this.#isAll;
+    const ahead = this.bufferedTicks - maxTicks;
+    const spare = isAll ? ahead : Math.min(ahead - TIMED_AHEAD_TICKS, freeTicks - maxTicks);
+    return spare >= surplusTicks ? surplusTicks : isAll ? Math.max(0, spare) : 0;
+  }
+
+  /** From the audio pushed to where the response's end may begin, which is to fall to nothing; all of it once that is known. */
+  get #endTicks(): number {
+    if (this.#isAll || !this.#mayFade) return Number.POSITIVE_INFINITY;
+    return this.bufferedTicks - this.#source.fillableTicks(FADE_TICKS);
+  }
+
+  /**
+   * From the audio pushed to the end of the last word that has come whole; where no timing comes, to the last sound: the
+   * silence behind it may be the end, and be trimmed.
+   */
+  #wholeTicks(): number {
+    if (this.#isAll) return Number.POSITIVE_INFINITY;
+    const timing = this.#timing;
+    if (timing === null || timing.timedToSeconds === 0) {
+      return this.bufferedTicks - Math.min(this.#source.trailingSilenceTicks, this.#trimTicks);
+    }
+    const held = Math.min(MAX_HELD_TICKS, this.#aheadTicks / 4);
+    // With the end of the word in hand it can still be made to fall to nothing.
+    const wholeTicks = this.events.words.endTicks - FADE_TICKS - this.#writeTicks;
+    return Math.max(wholeTicks, this.bufferedTicks - held);
+  }
+
+  /** End of the audio pushed, on the timeline. */
+  get #writeTicks(): number {
+    return this.#baseTicks + this.#pushedTicks;
+  }
+
+  // ---- a response that broke off ---------------------------------------------------------------------------------
+
+  /** Takes all that has come; up to where it is whole, or null where that is not known or no audio came. Throws what breaks the audio. */
+  findWholeEnd(): WholeEnd | null {
+    this.#take(Number.POSITIVE_INFINITY);
+    this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
+    if (this.#source.receivedTicks === 0) return null;
+    if (!this.#isLeadTrimmed) this.#trimLead();
+    return findWholeEnd(this.events, this.#timing, {
+      places: new RestartPlaces(this.utterance),
+      saidTo: Math.max(this.attempt.segment.start, this.utterance.characters.at(-1)?.end ?? 0),
+      writeTicks: this.#writeTicks,
+      soundTicks: this.#writeTicks + this.bufferedTicks - this.#source.trailingSilenceTicks,
+      receivedTicks: this.#writeTicks + this.bufferedTicks + this.#source.fillableTicks(WORD_END_TICKS),
+      timedTicks: this.events.ticksAt(this.#timing?.timedToSeconds ?? 0),
+    });
+  }
+
+  /** All that is to be said of it is here: it ends as if it had ended well. */
+  endWhole(): void {
+    this.#ending = "whole";
+  }
+
+  /** It ends here, and what is behind comes with another response. Of what was pushed already nothing is taken back. */
+  endAt(end: WholeEnd): void {
+    this.#ending = "cut";
+    this.#isTailTrimmed = true;
+    const { attempt, utterance } = this;
+    const spokenEnd = end.spokenEnd ?? attempt.segment.start;
+    const ticks = end.ticks ?? this.#baseTicks;
+    const clientEnd = utterance.spoken.clientEnd(spokenEnd);
+    const text = attempt.segment.text.slice(0, spokenEnd - attempt.segment.start);
+    this.#segment = { ...attempt.segment, text, end: spokenEnd };
+    this.#segment.times.end = Math.max(this.#segment.times.start, clientEnd);
+    this.events.cutAt({ spokenEnd, clientEnd });
+    this.#timing?.cut();
+    // Where more was pushed, a little of what follows: to fall to nothing.
+    const leastTicks = this.#pushedTicks > 0 ? FADE_TICKS : 0;
+    const keptTicks = ticks + (end.tailTicks ?? 0) - this.#writeTicks;
+    this.#droppedTailTicks += this.#source.dropBehind(Math.max(leastTicks, keptTicks));
+    this.#source.fadeOut(FADE_TICKS);
+    // What was told of the last word's end stays true.
+    this.#source.addSilence(ticks - this.#writeTicks - this.bufferedTicks);
+    this.#pausedTicks = Math.max(0, this.#writeTicks + this.bufferedTicks - ticks);
+    this.events.endAt(this.#pushedTicks + this.bufferedTicks);
+    this.events.endCues(this.#segment, false);
+  }
+
+  /** Writes the events that belong before `writeTicks`, the end of the audio pushed. */
+  tellUpTo(writeTicks: number): void {
+    this.events.tellUpTo(writeTicks);
+  }
+
+  /** All audio is pushed: tells what is left to tell. Throws when the audio ended inside a sample. */
+  finish(): void {
+    if (this.attempt.error === null) this.#source.finish();
+    this.#finishTiming();
+    this.events.tellAll(this.#pushedTicks);
+    if (
+      this.#pushedTicks + this.#droppedLeadTicks === 0 &&
+      /[\p{L}\p{N}]/u.test(this.attempt.segment.text) &&
+      this.attempt.error === null
+    ) {
+      throw new GatewayError(
+        "upstream_truncated",
+        "Upstream ended the speech early: it sent no audio at all",
+      );
+    }
+  }
+
+  /**
+   * The speech is cut there: takes what has come and was not pushed, with its timing, so that it can be spoken later, and
+   * tells what was heard and is told late. The player is over then; the slices are good until it is closed.
+   */
+  takeRest(cutTicks: number): Slice[] {
+    this.#take(Number.POSITIVE_INFINITY);
+    this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
+    if (this.isWhole) this.#finishTiming();
+    else this.#reach.estimateCut(cutTicks - this.#baseTicks + this.#droppedLeadTicks);
+    this.events.tellUpTo(cutTicks);
+    const slices: Slice[] = [];
+    for (;;) {
+      const slice = this.#source.take(TICKS_PER_SECOND);
+      if (slice === undefined) return slices;
+      slices.push(slice);
+    }
+  }
+
+  /** What was taken is no longer good once another player is made. */
+  close(): void {
+    this.#carryOver.store = this.#source.close();
+  }
+
+  #finishTiming(): void {
+    if (!this.isWhole) return;
+    this.#timing?.finish(this.#source);
+  }
+
+  /** No times have come for what is pushed next: with all audio that may be in hand they can be estimated. */
+  get isUntimed(): boolean {
+    return this.#reach.isUntimed(this.#passedTicks);
+  }
+
+  /** So much of it is taken: all, where no more comes than is there. */
+  get #untimedTicks(): number {
+    return this.attempt.isComplete ? Number.POSITIVE_INFINITY : this.#aheadTicks;
+  }
+
+  /** Audio of the response that is pushed or dropped before what is here. */
+  get #passedTicks(): number {
+    return this.#pushedTicks + this.#droppedLeadTicks;
+  }
+
+  /** Takes from the attempt until so much is in hand. */
+  #take(ticks: number): void {
+    while (this.bufferedTicks < ticks || !this.#source.hasAudio) {
+      const chunk = this.attempt.take();
+      if (chunk === undefined) return;
+      this.#source.push(chunk.audio);
+      this.events.preSkipTicks = this.#source.preSkipTicks;
+      this.#timing?.push(chunk, this.#source.speechTicks / TICKS_PER_SECOND);
+    }
+  }
+
+  /** Without trimming an upstream's audio stays as it is, but for what was cut here or goes on behind a cut. */
+  get #mayFade(): boolean {
+    const { segment } = this.attempt;
+    const isKept = this.utterance.isResumed && segment.start < this.utterance.keptEnd;
+    return this.#trimTicks > 0 || isKept || segment.isRest === true;
+  }
+
+  /** False while all that came is silent and may all have to go. */
+  #trimLead(): boolean {
+    // Not more than is taken ahead, or silence would be waited for that can't come.
+    const trimTicks = beginsWithBreak(this.attempt.segment.text) ? 0 : this.#trimTicks;
+    const maxTicks = Math.min(trimTicks, this.#reach.lookaheadTicks);
+    const limit: SilenceLimit = { maxTicks, keepTicks: KEEP_LEAD_TICKS };
+    const isAll = this.attempt.isComplete && !this.attempt.hasChunk;
+    const dropped = this.#source.dropLeadingSilence(limit, isAll);
+    if (dropped === null) return false;
+    this.#isLeadTrimmed = true;
+    this.#droppedLeadTicks = dropped;
+    this.events.dropLead(dropped);
+    if (this.#mayFade) this.#source.fadeIn(FADE_TICKS);
+    return true;
+  }
+
+  /** What was told already stays true: no character may end behind the audio. */
+  #trimTail(): void {
+    this.#isTailTrimmed = true;
+    const toldTicks = Math.max(0, this.events.toldEndTicks - this.#pushedTicks);
+    const room = this.bufferedTicks - toldTicks;
+    if (room > 0) {
+      this.#droppedTailTicks = this.#source.dropTrailingSilence({
+        maxTicks: lastBreakTicks(this.attempt.segment.text) === null ? Math.min(this.#trimTicks, room) : 0,
+        keepTicks: KEEP_TAIL_TICKS,
+      });
+    }
+    // Kept audio that ends where the upstream's did was not cut there.
+    const isUncut = this.#trimTicks === 0 && this.utterance.isExhausted;
+    if (this.#mayFade && !isUncut) this.#source.fadeOut(FADE_TICKS);
+    this.events.endAt(this.#pushedTicks + this.bufferedTicks);
+  }
+
+  #endCues(): void {
+    const { utterance } = this;
+    const hasMoreText = !utterance.isTextEnded || !isBlank(utterance.textBehind(this.#segment));
+    this.events.endCues(this.#segment, !hasMoreText && !this.#isFollowed());
+  }
+}

@@ -1,0 +1,107 @@
+/** The segments of one utterance that are to be asked of the upstream, and those that were, in case they are asked again. */
+import type { Segment } from "../../text/segmenter.ts";
+import type { SpokenText } from "../../text/spoken-text.ts";
+import { ArrivalTimes, newTimes, type SegmentTimes } from "../synthesis/segment-times.ts";
+
+/** How often text is taken up from one and the same place before its failure is the utterance's. */
+const MAX_STUCK = 3;
+/** Segments whose latency is told. */
+const MAX_TOLD_SEGMENTS = 64;
+
+/** A segment with what is known of its making. */
+export interface TimedSegment extends Segment {
+  readonly times: SegmentTimes;
+  /** The rest of one whose response broke off. */
+  readonly isRest?: true;
+}
+
+export class SegmentQueue {
+  readonly #text: SpokenText;
+  readonly #acceptedMs: number;
+  readonly #arrivals = new ArrivalTimes();
+  #waiting: TimedSegment[] = [];
+  /** Segments that were taken, to be put back if all is to be said anew. */
+  #taken: TimedSegment[] = [];
+  #stuckCount = 0;
+  /** Of each segment whose request was made, the first ones. */
+  times: SegmentTimes[] = [];
+
+  /** `acceptedMs`: clock time of the command. */
+  constructor(text: SpokenText, acceptedMs: number) {
+    this.#text = text;
+    this.#acceptedMs = acceptedMs;
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0;
+  }
+  /** Offset in the spoken text of what waits; undefined where nothing does. */
+  get start(): number | undefined {
+    return this.#waiting[0]?.start;
+  }
+
+  /** All the spoken text that there is has come by now. */
+  noteArrival(nowMs: number): void {
+    this.#arrivals.note(this.#text.spoken.length, nowMs);
+  }
+
+  add(segments: readonly Segment[], nowMs: number): void {
+    for (const segment of segments) this.#waiting.push(this.#timed(segment, nowMs));
+  }
+
+  take(): TimedSegment | undefined {
+    const segment = this.#waiting.shift();
+    if (segment === undefined) return undefined;
+    this.#taken.push(segment);
+    if (this.times.length < MAX_TOLD_SEGMENTS) this.times.push(segment.times);
+    return segment;
+  }
+
+  /** Whether a response that broke off may be asked for anew from `end` on: not again and again from one place. */
+  mayTakeUp(segment: Segment, end: number): boolean {
+    return end > segment.start || this.#stuckCount < MAX_STUCK;
+  }
+
+  /** A response broke off: the rest of its segment is said before all others. */
+  takeUp(segment: TimedSegment, rest: Segment, nowMs: number): void {
+    const isStuck = rest.start <= segment.start;
+    this.#stuckCount = isStuck ? this.#stuckCount + 1 : 0;
+    const arrivedMs = isStuck ? segment.times.arrivedMs : nowMs;
+    const times = newTimes(this.#text.clientRange(rest.start, rest.end), { arrivedMs, cutMs: nowMs });
+    this.times = this.times.filter((own) => !isStuck || own !== segment.times);
+    this.#waiting.unshift({ ...rest, times, isRest: true });
+  }
+
+  /** What was taken is all to be asked for again: nothing of it was heard. */
+  rewind(nowMs: number): void {
+    const taken = this.#taken.splice(0);
+    // What was asked for in part is asked for in one again.
+    const again = taken.filter(
+      (segment, index) => !taken.slice(0, index).some((other) => isPart(segment, other)),
+    );
+    this.#waiting = this.#waiting.filter((segment) => !taken.some((other) => isPart(segment, other)));
+    this.#stuckCount = 0;
+    this.#putBack(again, nowMs);
+    this.times = this.times.filter((times) => !taken.some((segment) => segment.times === times));
+  }
+
+  /** Goes on with `rest`, before all that waits: what was taken before is heard, or kept elsewhere. */
+  goOn(rest: readonly Segment[], nowMs: number): void {
+    this.#putBack(rest, nowMs);
+    this.#taken = [];
+  }
+
+  #putBack(segments: readonly Segment[], nowMs: number): void {
+    this.#waiting.unshift(...segments.map((segment) => this.#timed(segment, nowMs)));
+  }
+
+  #timed({ text, start, end }: Segment, nowMs: number): TimedSegment {
+    const arrivedMs = this.#arrivals.at(start) ?? this.#acceptedMs;
+    const times = newTimes(this.#text.clientRange(start, end), { arrivedMs, cutMs: nowMs });
+    return { text, start, end, times };
+  }
+}
+
+function isPart(segment: Segment, whole: Segment): boolean {
+  return segment.start >= whole.start && segment.end <= whole.end;
+}

@@ -1,0 +1,29 @@
+/** What the ends of a segment's text say about its splices: a `<break time="1s"/>` there is no silence to be trimmed. */
+import { TICKS_PER_MS } from "./playhead.ts";
+
+const FIRST = /^[^\p{L}\p{N}<]*<break\b[^<>]*>/iu;
+const LAST = /<break\b([^<>]*)>[^\p{L}\p{N}<]*$/iu;
+const TIME = /\btime\s*=\s*["']\s*(\d+(?:\.\d+)?)\s*(ms|s)\s*["']/iu;
+/** A tag is no longer than that; only the ends of a text are looked at. */
+const MAX_TAG_CHARS = 256;
+
+export function beginsWithBreak(text: string): boolean {
+  return FIRST.test(text.slice(0, MAX_TAG_CHARS));
+}
+
+/**
+ * Of a segment of which `spokenChars` are spoken: these and the punctuation behind, which asks for the pause that follows; a
+ * break at the end comes besides.
+ */
+export function spliceTextOf(text: string, spokenChars: number): string {
+  const end = spokenChars + text.slice(spokenChars).search(/[\p{L}\p{N}]|$/u);
+  return text.slice(0, end).replace(/(?:<break\b[^<>]*>\s*)+$/iu, "");
+}
+
+/** The length of the break that a text ends with, ticks: 0 where it tells none; null where it ends with no break. */
+export function lastBreakTicks(text: string): number | null {
+  const [, attributes] = LAST.exec(text.slice(-MAX_TAG_CHARS)) ?? [];
+  if (attributes === undefined) return null;
+  const [, count = "0", unit] = TIME.exec(attributes) ?? [];
+  return Number(count) * (unit?.toLowerCase() === "s" ? 1000 : 1) * TICKS_PER_MS;
+}

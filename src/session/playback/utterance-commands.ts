@@ -1,0 +1,289 @@
+/**
+ * What is to be said on one session, in its order, and the commands that change it: cancel, replace, interrupt, go on.
+ * The utterances themselves stand in PlaybackQueue; here is who may come in, and what happens when something is cut.
+ */
+import { GatewayError } from "../../errors.ts";
+import type { Replace } from "../../protocol/vocabulary.ts";
+import type { Audience } from "../audience.ts";
+import type { EventWriter } from "../event-writer.ts";
+import { writeFinished } from "../events/utterance-events.ts";
+import { furthestBehind, type ListenersHeard, whereHeard } from "../listeners-heard.ts";
+import type { Member, Moment } from "../member.ts";
+import type { SessionDeps } from "../ports.ts";
+import { KeptUtterance } from "../resume/kept-utterance.ts";
+import { type InterruptReceipt, interruptSpeech } from "./interrupt.ts";
+import type { PlaybackClock } from "./playback-clock.ts";
+import type { PlaybackQueue } from "./playback-queue.ts";
+import type { Utterance } from "./utterance.ts";
+import { UtteranceIds } from "./utterance-ids.ts";
+import { WaitingCuts } from "./waiting-cuts.ts";
+
+export interface UtteranceCommandsOptions {
+  readonly sessionId: string;
+  readonly deps: SessionDeps;
+  readonly audience: Audience;
+  readonly queue: PlaybackQueue;
+  readonly writer: EventWriter;
+  readonly clock: PlaybackClock;
+  /** Who may have heard something of what is cut. */
+  readonly members: Iterable<Member>;
+  /** Cut, or taken out of the queue. */
+  readonly onGone: (utterance: Utterance) => void;
+}
+
+export class UtteranceCommands {
+  readonly #options: UtteranceCommandsOptions;
+  readonly #queue: PlaybackQueue;
+  readonly #clock: PlaybackClock;
+  readonly #ids = new UtteranceIds();
+  readonly #kept: KeptUtterance;
+  /** With what each is to cut. */
+  readonly #waitingCuts: WaitingCuts;
+  #isDraining = false;
+  #isClosed = false;
+
+  constructor(options: UtteranceCommandsOptions) {
+    const { deps } = options;
+    this.#options = options;
+    this.#queue = options.queue;
+    this.#clock = options.clock;
+    this.#kept = new KeptUtterance(deps.clock, deps.tuning.resumeMs);
+    this.#waitingCuts = new WaitingCuts(deps.clock);
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** A fresh id, or the client's own if no other utterance has it. Throws utterance_id_taken, queue_full, draining. */
+  admit(wantedId: string | undefined): string {
+    const { limits } = this.#options.deps.tuning;
+    if (this.#isClosed)
+      throw new GatewayError("session_closed", `Session is closed: ${this.#options.sessionId}`);
+    if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");
+    if (this.#waitingCount >= limits.queued_utterances) {
+      throw new GatewayError(
+        "queue_full",
+        `Queue is full: ${limits.queued_utterances} utterances wait, which is the limit`,
+        { retryAfterMs: 1000 },
+      );
+    }
+    return this.#ids.take(wantedId, (id) => this.#queue.find(id) !== undefined);
+  }
+
+  /** Utterances that wait for another one. The first of a queue that has not begun waits for its audio only. */
+  get #waitingCount(): number {
+    const isSpeaking = this.#queue.unplayed.some((utterance) => utterance.startTicks !== null);
+    const unbegunCount = this.#queue.unbegun.length;
+    return isSpeaking ? unbegunCount : unbegunCount - 1;
+  }
+
+  /** Throws utterance_id_taken. */
+  mustBeFree(id: string): void {
+    this.#ids.mustBeFree(id, (taken) => this.#queue.find(taken) !== undefined);
+  }
+
+  /** Queues an utterance by its priority; returns how many stand before it. */
+  enqueue(utterance: Utterance): number {
+    return this.#queue.add(utterance);
+  }
+
+  /** An utterance that is queued or speaking. */
+  find(id: string): Utterance | undefined {
+    return this.#queue.find(id);
+  }
+
+  /** An utterance that is not over, or one that was interrupted and may go on. */
+  findAny(id: string): Utterance | undefined {
+    return this.#queue.find(id) ?? this.#kept.find(id);
+  }
+
+  /** Whether an utterance with this id was there and is over, as far as is remembered. */
+  isOver(id: string): boolean {
+    return this.#ids.has(id) && this.findAny(id) === undefined;
+  }
+
+  /** Where the listener is that is furthest behind, as far as that is known. One that gets all at once may be anywhere. */
+  get heardTicks(): number {
+    return this.#options.audience.shape.hasRealtime ? this.#whereHeard().place.ticks : 0;
+  }
+
+  /** How far behind the playhead a listener plays that has said so: what it is yet to hear may be cut, and go on from there. */
+  get behindTicks(): number {
+    return furthestBehind(this.#options.members, this.#moment);
+  }
+
+  get #moment(): Moment {
+    const { playheadTicks } = this.#clock;
+    const isStill = playheadTicks >= this.#queue.writeTicks;
+    return { nowMs: this.#options.deps.clock.nowMs(), playheadTicks, isStill };
+  }
+
+  #whereHeard(): ListenersHeard {
+    const { writeTicks } = this.#queue;
+    const { audience, members } = this.#options;
+    return whereHeard({
+      members,
+      ...this.#moment,
+      reach: audience.reach(writeTicks),
+      minLeadMs: audience.shape.minLeadMs,
+    });
+  }
+
+  /** Takes no new utterance any more; what was accepted is spoken. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  /**
+   * Takes utterances out of the queue that have not begun: one, or all.
+   * Throws nothing_to_cancel, unknown_utterance.
+   */
+  cancel(utteranceId: string | undefined): void {
+    if (utteranceId !== undefined && this.#queue.find(utteranceId) === undefined)
+      throw unknown(utteranceId, "cancel");
+    const targets = this.#queue.unbegun.filter(
+      (utterance) => utteranceId === undefined || utterance.id === utteranceId,
+    );
+    if (targets.length === 0) {
+      throw new GatewayError(
+        "nothing_to_cancel",
+        utteranceId === undefined
+          ? "Nothing to cancel: no utterance waits"
+          : `Utterance ${utteranceId} is being spoken: interrupt it instead`,
+      );
+    }
+    const atTicks = this.#clock.playheadTicks;
+    for (const utterance of targets) {
+      this.#queue.remove(utterance);
+      this.#options.deps.counters.utterancesCancelled += 1;
+      this.#options.onGone(utterance);
+      writeFinished(this.#options.writer, this.#options.deps, {
+        utterance,
+        outcome: "cancelled",
+        atTicks,
+        error: null,
+        heardEnd: utterance.spoken.clientEnd(utterance.characters.at(-1)?.end ?? 0),
+      });
+    }
+    this.#queue.openNext();
+    this.#clock.advance();
+  }
+
+  /** Makes room for an utterance that takes the place of others. */
+  replace(what: Replace): void {
+    if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");
+    this.#queue.tellPlayed(this.#clock.playheadTicks);
+    if (what === "all" && !this.#queue.isIdle) this.interrupt(undefined);
+    else if (what === "queued" && this.#queue.unbegun.length > 0) this.cancel(undefined);
+  }
+
+  /**
+   * Goes on with the utterance that was interrupted last, from the word in which it was cut.
+   * Throws nothing_to_resume, resume_expired, draining.
+   */
+  resume(utteranceId: string | undefined): void {
+    if (utteranceId !== undefined && this.#queue.find(utteranceId) !== undefined) {
+      throw new GatewayError(
+        "nothing_to_resume",
+        `Utterance ${utteranceId} was not interrupted: it is queued or speaking`,
+        { field: "utterance_id" },
+      );
+    }
+    if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: nothing goes on");
+    const kept = this.#kept.take(utteranceId);
+    this.#options.deps.counters.utterancesResumed += 1;
+    this.#queue.resume(kept, this.#options.deps.clock.nowMs());
+    this.#clock.advance();
+  }
+
+  /**
+   * Cuts the speech, after `keepMs` more of it, and answers every listener with a receipt. Returns the receipts,
+   * or null where the cut comes later.
+   * Throws nothing_to_interrupt, unknown_utterance, queue_full.
+   */
+  interrupt(utteranceId: string | undefined, keepMs = 0): InterruptReceipt[] | null {
+    this.#queue.tellPlayed(this.#clock.playheadTicks);
+    const cuttable = this.#cuttable;
+    const target = cuttable.find(({ id }) => id === utteranceId);
+    if (utteranceId !== undefined && target === undefined) throw unknown(utteranceId, "interrupt");
+    if (cuttable.length === 0) {
+      this.#clock.advance();
+      throw new GatewayError("nothing_to_interrupt", "Nothing to interrupt: nothing is speaking or queued");
+    }
+    const nowMs = this.#options.deps.clock.nowMs();
+    // What is queued from now on is not meant.
+    const targets = target === undefined ? cuttable : [target];
+    return this.#cutAt(nowMs + keepMs, targets);
+  }
+
+  /**
+   * Utterances that are not over for every listener: before those that are not played, where none of them has begun, the one
+   * that was played last, if a player says that it has not come to its end.
+   */
+  get #cuttable(): Utterance[] {
+    const { unplayed, played } = this.#queue;
+    const { last: lastPlayed } = played;
+    if (lastPlayed === null || unplayed.some(({ startTicks }) => startTicks !== null)) return unplayed;
+    const { ticks, source } = this.#whereHeard().place;
+    const isHeard = source === "estimate" || ticks >= (lastPlayed.endTicks ?? 0);
+    return isHeard || unplayed.includes(lastPlayed) ? unplayed : [lastPlayed, ...unplayed];
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#isClosed = true;
+    this.#waitingCuts.close();
+    this.#kept.close();
+  }
+
+  /**
+   * Cuts at `atMs`, or when the turn of what is made and not heard yet comes: the one before is heard out. It may have been
+   * made while its cut waited, so the turn is looked at anew each time.
+   */
+  #cutAt(atMs: number, targets: readonly Utterance[]): InterruptReceipt[] | null {
+    if (this.#isClosed) return [];
+    const nowMs = this.#options.deps.clock.nowMs();
+    const startTicks = firstStart(targets);
+    const turnMs =
+      startTicks !== null && this.#options.audience.shape.hasRealtime ? this.#clock.msAt(startTicks) : nowMs;
+    const cutMs = Math.max(atMs, turnMs);
+    if (cutMs - nowMs < 1) return this.#cut(targets);
+    this.#waitingCuts.add(cutMs, targets, (left) => this.#cutAt(cutMs, left));
+    return null;
+  }
+
+  #cut(wanted: readonly Utterance[]): InterruptReceipt[] {
+    this.#waitingCuts.forget(wanted);
+    const nowMs = this.#options.deps.clock.nowMs();
+    this.#queue.tellPlayed(this.#clock.playheadTicks);
+    const cuttable = new Set(this.#cuttable);
+    const targets = wanted.filter((target) => cuttable.has(target));
+    const startTicks = firstStart(targets);
+    if (startTicks !== null) this.#clock.sendBefore(startTicks);
+    const receipts = interruptSpeech({
+      queue: this.#queue,
+      audience: this.#options.audience,
+      writer: this.#options.writer,
+      deps: this.#options.deps,
+      targets,
+      heard: this.#whereHeard(),
+      kept: this.#kept,
+      stopPlayhead: (ticks) => this.#clock.stopAt(ticks),
+    });
+    for (const target of wanted) this.#options.onGone(target);
+    this.#clock.advance(nowMs);
+    return receipts;
+  }
+}
+
+/** Where the first of those that are made begins. */
+function firstStart(targets: readonly Utterance[]): number | null {
+  return targets.find((target) => target.startTicks !== null)?.startTicks ?? null;
+}
+
+function unknown(utteranceId: string, what: string): GatewayError {
+  return new GatewayError("unknown_utterance", `No such utterance to ${what}: ${utteranceId}`, {
+    field: "utterance_id",
+  });
+}

@@ -1,0 +1,102 @@
+/**
+ * The words of a response whose last character has its time, where they end on the timeline, and so up to where the
+ * response is whole if it breaks off.
+ */
+import type { Timing } from "../../protocol/vocabulary.ts";
+import type { RestartPlaces } from "../restart-places.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
+import type { SpokenTime } from "./utterance.ts";
+
+/** Times are rounded. */
+const TOLERANCE_TICKS = 10 * TICKS_PER_MS;
+/** A letter of a voice of which no word is known yet: of a fast one. */
+const LETTER_TICKS = 40 * TICKS_PER_MS;
+/** Hardly any word is shorter, nor the end of one before a pause. */
+const MIN_WORD_TICKS = 150 * TICKS_PER_MS;
+/** Words behind the audio pushed are let go of when there are so many. */
+const MAX_WORDS = 128;
+
+interface WholeWord {
+  /** The utterance's own: it moves with the silence that is trimmed. */
+  readonly time: SpokenTime;
+  readonly timing: Timing;
+}
+
+export interface Response {
+  /** In the middle of a stretch that stands for another it may not end. */
+  readonly places: Pick<RestartPlaces, "before" | "leftOfWord">;
+  /** Offset in the spoken text up to which its characters have times. */
+  readonly saidTo: number;
+  /** End of the audio pushed, and up to where a word may end to be here. */
+  readonly writeTicks: number;
+  readonly receivedTicks: number;
+  /** End of the last sound that has come, pushed or not. */
+  readonly soundTicks: number;
+  /** Up to where its characters have times. */
+  readonly timedTicks: number;
+}
+
+/** Where a response that broke off is whole. */
+export interface WholeEnd {
+  /** Offset in the spoken text; null: at the beginning of the response's own. */
+  readonly spokenEnd: number | null;
+  /** Where on the timeline; null: at its beginning. */
+  readonly ticks: number | null;
+  /** So much of the silence behind it is kept. Default: none. */
+  readonly tailTicks?: number;
+}
+
+export class WholeWords {
+  #words: WholeWord[] = [];
+  #hasForgotten = false;
+
+  note(time: SpokenTime, timing: Timing): void {
+    this.#words.push({ time, timing });
+  }
+
+  /** End of the last word, ticks of the timeline; 0 where there is none. */
+  get endTicks(): number {
+    return this.#words.at(-1)?.time.endTicks ?? 0;
+  }
+
+  /** What ends before is pushed and stays as it is. */
+  forgetBefore(ticks: number): void {
+    if (this.#words.length <= MAX_WORDS) return;
+    const last = this.#words.at(-1);
+    const count = this.#words.length;
+    this.#words = this.#words.filter((word) => word.time.endTicks > ticks || word === last);
+    this.#hasForgotten ||= this.#words.length < count;
+  }
+
+  /**
+   * Up to where all is whole and its times are no guesses, so that what follows can be said anew and nothing is said twice;
+   * null where more was pushed than that and not only a part of the word that follows. Times that were mended are as good as
+   * the upstream's own.
+   */
+  endOf(response: Response): WholeEnd | null {
+    const { places, writeTicks, soundTicks, timedTicks, saidTo } = response;
+    const here = this.#words.filter(({ time }) => time.endTicks <= response.receivedTicks);
+    const index = here.findLastIndex(
+      ({ time, timing }) => timing !== "estimated" && places.before(time.end) === time.end,
+    );
+    const last = here[index];
+    const next = here[index + 1];
+    if (last === undefined && this.#hasForgotten) return null;
+    const end = { spokenEnd: last?.time.end ?? null, ticks: last?.time.endTicks ?? null };
+    if (next !== undefined) return writeTicks < next.time.endTicks ? end : null;
+    const knownTicks = Math.max(last?.time.endTicks ?? 0, timedTicks) + TOLERANCE_TICKS;
+    if (writeTicks <= knownTicks) return end;
+    // Times may come a little behind their audio: what sounds there is no more than the word that follows takes.
+    const letters = places.leftOfWord(saidTo);
+    if (letters === 0) return end;
+    const wordTicks = Math.max(MIN_WORD_TICKS, letters * letterTicks(here));
+    return Math.min(writeTicks, soundTicks) <= knownTicks + wordTicks ? end : null;
+  }
+}
+
+/** How long the voice takes for a letter. */
+function letterTicks(words: readonly WholeWord[]): number {
+  const letters = words.reduce((sum, { time }) => sum + time.end - time.start, 0);
+  const ticks = words.reduce((sum, { time }) => sum + time.endTicks - time.startTicks, 0);
+  return letters === 0 ? LETTER_TICKS : ticks / letters;
+}

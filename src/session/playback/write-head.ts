@@ -1,0 +1,175 @@
+/**
+ * The end of all audio pushed so far, and what happens there: slices are pushed, utterances and segments begin and end,
+ * and segments of one utterance are joined.
+ */
+import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
+import type { Audience } from "../audience.ts";
+import { CueTracks } from "../cue-tracks.ts";
+import type { EventWriter } from "../event-writer.ts";
+import { writeStarted } from "../events/utterance-events.ts";
+import { layOutLate } from "../late-cues.ts";
+import type { SessionDeps } from "../ports.ts";
+import { ResumeBuffer } from "../resume/resume-buffer.ts";
+import { type Slice, silenceSlice } from "../source.ts";
+import type { Attempt } from "../synthesis/upstream-attempt.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
+import type { SegmentPlayer } from "./segment-player.ts";
+import { Splice } from "./splice.ts";
+import { UnsentSegments } from "./unsent-segments.ts";
+import type { Utterance } from "./utterance.ts";
+
+/** Audio that was heard is kept this long: the word in which speech is cut may have begun before. */
+const RECENT_TICKS = 2000 * TICKS_PER_MS;
+/** Times of text are, too: a player that says where it is may be as far behind as the longest lead, before it has said so. */
+const RECENT_TEXT_TICKS = 12_000 * TICKS_PER_MS;
+/** PCM at 48 kHz for the default reach and the longest lead stays under this. */
+const MAX_RECENT_BYTES = 4 * 1024 * 1024;
+/** A player that is no further behind the playhead is not late: what is kept behind that has the word that it plays. */
+const LATE_TICKS = 500 * TICKS_PER_MS;
+/** How far behind listeners play is asked so often: that looks at each of them. */
+const ASK_EVERY_TICKS = 250 * TICKS_PER_MS;
+
+export interface WriteHeadOptions {
+  readonly deps: SessionDeps;
+  readonly audience: Audience;
+  readonly writer: EventWriter;
+  readonly playheadTicks: () => number;
+  /** Where the listener is that is furthest behind. */
+  readonly heardTicks: () => number;
+  /** How far behind the playhead a listener plays that has said so; 0 where none has. */
+  readonly behindTicks: () => number;
+}
+
+export class WriteHead {
+  readonly #options: WriteHeadOptions;
+  readonly #splice: Splice;
+  #lastCues: CueTracks | null = null;
+  readonly recent = new ResumeBuffer(MAX_RECENT_BYTES);
+  readonly #reachTicks: number;
+  /** How far behind the playhead audio is kept, and where that was asked last. */
+  #recentTicks = RECENT_TICKS;
+  #askedTicks = 0;
+  readonly unsent = new UnsentSegments();
+  /** Where it is. */
+  ticks = 0;
+
+  constructor(options: WriteHeadOptions) {
+    this.#options = options;
+    this.#splice = new Splice(options.deps.tuning.splices);
+    this.#reachTicks = options.deps.tuning.resumeReachMs * TICKS_PER_MS;
+  }
+
+  push(slice: Slice): void {
+    const { audience, deps } = this.#options;
+    audience.push(slice);
+    if (deps.tuning.resumeMs > 0) this.recent.push(this.ticks, slice);
+    this.ticks += slice.ticks;
+  }
+
+  /** Its first audio has come; `spokenStart`: where in the spoken text it begins, or goes on. */
+  startUtterance(utterance: Utterance, spokenStart: number): void {
+    this.ticks = this.#options.audience.alignEnds(this.ticks);
+    utterance.startTicks = this.ticks;
+    this.#splice.forget();
+    writeStarted(this.#options.writer, utterance, spokenStart);
+  }
+
+  /** The next segment begins here, behind the pause that the one before asks for. */
+  startSegment(utterance: Utterance, { segment, sourceFormat }: Attempt): void {
+    this.#pause(utterance, sourceFormat);
+    this.#noteCues(utterance, segment.start);
+    segment.times.startTicks = this.ticks;
+    const { start, end } = segment;
+    utterance.places.push({ start, end, startTicks: this.ticks, endTicks: null });
+    this.unsent.add(segment.times);
+  }
+
+  endSegment({ utterance, segment, spliceText, trailingSilenceTicks }: SegmentPlayer): void {
+    const place = utterance.places.at(-1);
+    if (place !== undefined) {
+      place.end = segment.end;
+      place.endTicks = this.ticks;
+    }
+    this.#splice.note({ utterance, text: spliceText, silenceTicks: trailingSilenceTicks });
+  }
+
+  /** Its last audio is pushed: everybody's last frame is filled. */
+  endUtterance(utterance: Utterance): void {
+    if (utterance.startTicks !== null) this.#fillTold(utterance);
+    utterance.endTicks = this.ticks;
+    if (utterance.startTicks === null) return;
+    this.ticks = this.#options.audience.flush(this.ticks);
+    utterance.padTicks = this.ticks - utterance.endTicks;
+  }
+
+  /** Its audio may have broken off inside a word that was told: that can't be taken back, so there is silence for it. */
+  #fillTold({ sourceFormat, toldEndTicks }: Utterance): void {
+    if (toldEndTicks <= this.ticks) return;
+    const slice = silenceSlice(sourceFormat, toldEndTicks - this.ticks);
+    if (slice.ticks > 0) this.push(slice);
+  }
+
+  /** What was heard when the playhead stands there, by the listener that is furthest behind, and is not needed for a cut. */
+  forgetHeard(utterance: Utterance | undefined, playheadTicks: number): void {
+    const wasTicks = this.#recentTicks;
+    this.#lookBehind(playheadTicks);
+    this.recent.forgetBefore(playheadTicks - this.#recentTicks);
+    if (wasTicks > RECENT_TICKS && this.#recentTicks === RECENT_TICKS) this.recent.shrink();
+    const textTicks = Math.max(RECENT_TEXT_TICKS, this.#recentTicks);
+    utterance?.forgetBefore(playheadTicks - textTicks, () => this.#options.heardTicks() - RECENT_TICKS);
+  }
+
+  /** Behind a listener that says that it plays late as much is kept as behind the playhead elsewhere. */
+  #lookBehind(playheadTicks: number): void {
+    if (Math.abs(playheadTicks - this.#askedTicks) < ASK_EVERY_TICKS) return;
+    this.#askedTicks = playheadTicks;
+    const behindTicks = Math.min(this.#options.behindTicks(), this.#reachTicks);
+    // The playhead moves on by as much before this is asked again.
+    this.#recentTicks = RECENT_TICKS + (behindTicks > LATE_TICKS ? behindTicks + ASK_EVERY_TICKS : 0);
+  }
+
+  /** Somebody asks for captions: what is made of `unplayed` and was not heard is laid out in the styles that are new. */
+  layOutCues(unplayed: readonly Utterance[], player: SegmentPlayer | null): void {
+    const { audience, writer, playheadTicks } = this.#options;
+    const [styles, heardTicks] = [audience.cueStyles, playheadTicks()];
+    for (const utterance of unplayed) {
+      if (utterance.startTicks === null) continue;
+      const events = player?.utterance === utterance ? player.events : null;
+      const isFollowed = utterance !== unplayed.at(-1);
+      layOutLate({ utterance, styles, events, heardTicks, isFollowed, writer });
+      this.#lastCues = utterance.cues ?? this.#lastCues;
+    }
+    player?.tellUpTo(this.ticks);
+  }
+
+  /** The audio was cut: what follows stands here. */
+  cutTo(ticks: number): void {
+    this.ticks = ticks;
+    this.recent.clear();
+    this.#lastCues = null;
+    this.#splice.forget();
+    this.unsent.clear();
+  }
+
+  /** The silence that punctuation asks for between two segments, less what the upstream has left of its own. */
+  #pause(utterance: Utterance, format: string): void {
+    const ticks = this.#splice.takePause(utterance);
+    // Where listeners are waiting already, the pause has been. Those that take it as it comes are not waiting.
+    const { audience, playheadTicks } = this.#options;
+    if (ticks === 0 || (audience.shape.hasRealtime && this.ticks <= playheadTicks())) return;
+    const slice = silenceSlice(format, ticks);
+    if (slice.ticks > 0) this.push(slice);
+  }
+
+  #noteCues(utterance: Utterance, spokenStart: number): void {
+    const styles = this.#options.audience.cueStyles;
+    if (styles.length === 0) return;
+    const before = this.#lastCues;
+    utterance.cues ??= new CueTracks(utterance);
+    for (const style of styles) {
+      const notBefore = before === utterance.cues ? 0 : (before?.endSecondsOf(style) ?? 0);
+      utterance.cues.add(style, spokenStart, Math.max(this.ticks / TICKS_PER_SECOND, notBefore));
+    }
+    this.#lastCues = utterance.cues;
+  }
+}

@@ -1,0 +1,300 @@
+/**
+ * What a session has asked of the upstream: at most two requests, in the order in which they are spoken. The next one
+ * leaves when the one before has been answered in full, somebody listens, and no more is unheard than the speculation
+ * budget allows.
+ */
+import { type GatewayError, toGatewayError } from "../../errors.ts";
+import type { StitchBy } from "../../upstream/stitching.ts";
+import { READ_BYTES } from "../../upstream/types.ts";
+import type { Audience } from "../audience.ts";
+import type { ComingAudio } from "../heard-share.ts";
+import { TICKS_PER_MS } from "../playback/playhead.ts";
+import type { TimedSegment } from "../playback/segment-queue.ts";
+import type { Utterance } from "../playback/utterance.ts";
+import type { SessionDeps } from "../ports.ts";
+import { chooseSourceFormat } from "../route.ts";
+import { bytesPerMs, keepsBytes } from "../source.ts";
+import { type Asked, Speculation } from "./speculation.ts";
+import { speechRequest } from "./speech-request.ts";
+import { type Attempt, UpstreamAttempt } from "./upstream-attempt.ts";
+
+/** Audio in hand, ms, with which a wake is not waited for: the timing of what is sent next is among it. */
+const CALM_AHEAD_MS = 250;
+/**
+ * A request that was full is read on when less than this is left: one read is seconds of telephone sound. More than a player
+ * ever holds back of what is here (a second, and a quarter of `ahead-ms`), or it would never come to that.
+ */
+const READ_ON_MS = 1250;
+/** Share of the audio that may be in hand under which one is read on whose times have not come. */
+const UNTIMED_SHARE = 0.9;
+const MAX_OPEN = 2;
+
+export interface OpenAttempt {
+  readonly attempt: Attempt;
+  readonly utterance: Utterance;
+  readonly asked: Asked;
+  /** Over its bound, and not used up since. */
+  isFull: boolean;
+  /** It broke off, and what is left of its text is asked for anew. */
+  isTakenUp: boolean;
+}
+
+export interface RequestSchedulerOptions {
+  readonly deps: SessionDeps;
+  readonly audience: Audience;
+  /** Whether speech would be heard. */
+  readonly isListened: () => boolean;
+  readonly playheadTicks: () => number;
+  readonly writeTicks: () => number;
+  /** What was taken of a attempt and not pushed; null: nothing is taken of it yet. */
+  readonly playerOf: (
+    attempt: Attempt,
+  ) => { readonly bufferedTicks: number; readonly isUntimed: boolean } | null;
+  /** Text of the utterance was asked for: there is room for more. */
+  readonly onTaken: (utterance: Utterance) => void;
+  /** An upstream has something new, or may be asked again. */
+  readonly onProgress: () => void;
+  readonly onNoVoice: (error: GatewayError) => void;
+}
+
+export class RequestScheduler {
+  readonly #options: RequestSchedulerOptions;
+  readonly #speculation = new Speculation();
+  #attempts: OpenAttempt[] = [];
+  #defaultVoice: string | null = null;
+  #isAskingVoice = false;
+  #isClosed = false;
+  /** Utterances whose upstream refused what it was told of the text around: the rest of them is asked for without. */
+  readonly #stitchBy = new WeakMap<Utterance, StitchBy>();
+
+  constructor(options: RequestSchedulerOptions) {
+    this.#options = options;
+  }
+
+  /** The oldest request that is not over. */
+  get first(): OpenAttempt | undefined {
+    return this.#attempts[0];
+  }
+
+  /** Whether a further request may be made as far as those before it are concerned. */
+  get hasRoom(): boolean {
+    const last = this.#attempts.at(-1);
+    // Behind one that broke off stands what is left of its own text, and that is not known at once.
+    return (
+      this.#attempts.length < MAX_OPEN &&
+      (last === undefined || (last.attempt.isComplete && (last.attempt.error === null || last.isTakenUp)))
+    );
+  }
+
+  /** Whether an answer is coming that is to be read on. */
+  get isReading(): boolean {
+    for (const { attempt, isFull } of this.#attempts) if (!isFull && !attempt.isComplete) return true;
+    return false;
+  }
+
+  /** Speech in hand that a listener without delay has not heard, ms. */
+  get unheardMs(): number {
+    const { writeTicks, playheadTicks } = this.#options;
+    let ms = (writeTicks() - playheadTicks()) / TICKS_PER_MS;
+    for (const open of this.#attempts) ms += this.#aheadMs(open);
+    return ms;
+  }
+
+  /** What has come of the oldest request, as its place on the timeline. */
+  get coming(): ComingAudio | null {
+    const open = this.first;
+    if (open === undefined) return null;
+    const endTicks = this.#options.writeTicks() + this.#aheadMs(open) * TICKS_PER_MS;
+    return { endTicks, isWhole: open.attempt.isComplete && open.attempt.error === null };
+  }
+
+  /** Asks for the next segment of the first utterance that has one, if it is time. */
+  openNext(queue: readonly Utterance[]): void {
+    if (this.#isClosed || !this.hasRoom || !this.#options.isListened() || !this.#isInBudget()) return;
+    for (const utterance of queue) {
+      if (utterance.hasSegment) {
+        this.#open(utterance);
+        return;
+      }
+      if (!utterance.isExhausted) return;
+    }
+  }
+
+  /** The oldest request has been spoken: it is over. */
+  shift(): void {
+    this.#attempts.shift();
+  }
+
+  /** Whether anything of the utterance has been asked for and is not over. */
+  hasAny(utterance: Utterance): boolean {
+    return this.#attempts.some((open) => open.utterance === utterance);
+  }
+
+  /** Whether a request behind the oldest one is the utterance's too. */
+  isFurther(utterance: Utterance): boolean {
+    return this.#attempts[1]?.utterance === utterance;
+  }
+
+  /** What was asked for the utterance and is not over, in its order. */
+  attemptsOf(utterance: Utterance): Attempt[] {
+    return this.#attempts.filter((open) => open.utterance === utterance).map(({ attempt }) => attempt);
+  }
+
+  /** Aborts the utterance's requests; returns their segments. */
+  abort(utterance: Utterance): TimedSegment[] {
+    const aborted = this.#attempts.filter((open) => open.utterance === utterance);
+    if (aborted.length === 0) return [];
+    this.#attempts = this.#attempts.filter((open) => open.utterance !== utterance);
+    for (const { attempt, asked } of aborted) {
+      attempt.abort();
+      this.#speculation.withdraw(asked);
+    }
+    return aborted.map(({ attempt }) => attempt.segment);
+  }
+
+  /**
+   * Stops reading from upstreams that are far enough ahead: a full second request, or (where the listeners do not wait
+   * for it) more than a little audio in hand. What comes meanwhile gathers in the kernel and is read in one go at the
+   * next wake: a system call each wake, not one for each piece that an upstream sends.
+   */
+  holdReading(isAwaited: boolean): void {
+    for (const open of this.#attempts) {
+      const aheadMs = this.#aheadMs(open);
+      if (aheadMs > this.#fullMs(open)) open.isFull = true;
+      // Times that are behind their audio are waited for as audio is.
+      const isCalm = !isAwaited && aheadMs > CALM_AHEAD_MS && !this.#isUntimed(open.attempt);
+      if (open.isFull || isCalm) open.attempt.hold?.();
+    }
+  }
+
+  /** Lets upstreams send again that are not full, or have been mostly used up since they were. */
+  readOn(): void {
+    for (const open of this.#attempts) {
+      if (this.#aheadMs(open) < this.#readOnMs(open)) open.isFull = false;
+      if (!open.isFull) open.attempt.readOn?.();
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const { attempt } of this.#attempts) attempt.abort();
+    this.#attempts = [];
+  }
+
+  #readOnMs({ attempt }: OpenAttempt): number {
+    const { aheadMs } = this.#options.deps.tuning;
+    return this.#isUntimed(attempt) ? aheadMs * UNTIMED_SHARE : Math.min(READ_ON_MS, aheadMs / 2);
+  }
+
+  /** The more audio is there the better its times can be estimated. */
+  #isUntimed(attempt: Attempt): boolean {
+    return this.#options.playerOf(attempt)?.isUntimed === true;
+  }
+
+  /**
+   * With more than so much in hand another read may bring more than there is to be. Silence that may be trimmed has to fit:
+   * of a response that is nothing else yet no sound is taken.
+   */
+  #fullMs(open: OpenAttempt): number {
+    const { aheadMs, splices } = this.#options.deps.tuning;
+    const readMs = READ_BYTES / bytesPerMs(open.attempt.sourceFormat);
+    return Math.max(aheadMs - readMs, Math.min(aheadMs, this.#readOnMs(open) + splices.trimMs));
+  }
+
+  #aheadMs({ attempt }: OpenAttempt): number {
+    const bufferedTicks = this.#options.playerOf(attempt)?.bufferedTicks ?? 0;
+    return bufferedTicks / TICKS_PER_MS + attempt.waitingBytes / bytesPerMs(attempt.sourceFormat);
+  }
+
+  #isInBudget(): boolean {
+    const { speculateMs, speculateChars } = this.#options.deps.tuning;
+    const unheardMs = this.unheardMs;
+    if (unheardMs <= 0) return true;
+    return (
+      unheardMs <= speculateMs &&
+      this.#speculation.unheardChars(this.#options.playheadTicks()) <= speculateChars
+    );
+  }
+
+  #open(utterance: Utterance): void {
+    const kept = utterance.replays.shift();
+    if (kept !== undefined) {
+      this.#add(kept, utterance);
+      return;
+    }
+    if (!utterance.namesVoice && this.#defaultVoice === null) {
+      this.#askDefaultVoice();
+      return;
+    }
+    const segment = utterance.takeSegment();
+    if (segment === undefined) return;
+    this.#options.onTaken(utterance);
+    this.#add(this.#request(utterance, segment), utterance);
+  }
+
+  #add(attempt: Attempt, utterance: Utterance): void {
+    const asked = this.#speculation.ask(attempt.segment.text.length);
+    this.#attempts.push({ attempt, utterance, isFull: false, isTakenUp: false, asked });
+    // What was kept is there at once.
+    if (attempt.isComplete) queueMicrotask(this.#options.onProgress);
+  }
+
+  #request(utterance: Utterance, segment: TimedSegment): UpstreamAttempt {
+    const { deps, audience } = this.#options;
+    if (utterance.sourceFormat === "") {
+      utterance.sourceFormat = chooseSourceFormat(audience.needs(), deps.tuning.opusBitrateKbps);
+    }
+    if (!utterance.namesVoice) utterance.voiceIds = [this.#defaultVoice ?? ""];
+    const choice = {
+      outputFormat: utterance.sourceFormat,
+      wantsTiming: audience.wantsTiming,
+      voiceId: utterance.voiceIds[0] ?? "",
+      modelId: deps.tuning.defaultModel,
+    };
+    const around = {
+      before: utterance.spoken.spoken.slice(0, segment.start),
+      behind: utterance.textBehind(segment),
+      requestIds: [...utterance.requestIds, ...this.#unspokenIds(utterance)],
+    };
+    const stitchedBy = (by: StitchBy) =>
+      speechRequest(utterance.template, segment, { choice, neighbours: { ...around, by } });
+    return new UpstreamAttempt({
+      upstream: deps.upstream,
+      request: stitchedBy(this.#stitchBy.get(utterance) ?? "ids"),
+      restitched: (by) => {
+        this.#stitchBy.set(utterance, by);
+        return stitchedBy(by);
+      },
+      segment,
+      clock: deps.clock,
+      counters: deps.counters,
+      firstAudioMs: deps.tuning.firstAudioMs,
+      ...(keepsBytes(utterance.sourceFormat) ? {} : { blocks: deps.blocks }),
+      onBilled: (characters) => utterance.noteBilled(characters),
+      onProgress: this.#options.onProgress,
+    });
+  }
+
+  /** Ids of its requests that were answered and are still being spoken: what is asked for next follows on them. */
+  #unspokenIds(utterance: Utterance): string[] {
+    const own = this.#attempts.filter((open) => open.utterance === utterance);
+    return own.flatMap(({ attempt }) =>
+      attempt.isComplete && attempt.error === null && attempt.requestId !== null ? [attempt.requestId] : [],
+    );
+  }
+
+  #askDefaultVoice(): void {
+    if (this.#isAskingVoice) return;
+    this.#isAskingVoice = true;
+    const settle = (use: () => void): void => {
+      this.#isAskingVoice = false;
+      if (this.#isClosed) return;
+      use();
+      this.#options.onProgress();
+    };
+    this.#options.deps.defaultVoice().then(
+      (voice) => settle(() => (this.#defaultVoice = voice)),
+      (thrown: unknown) => settle(() => this.#options.onNoVoice(toGatewayError(thrown))),
+    );
+  }
+}

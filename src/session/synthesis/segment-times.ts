@@ -1,0 +1,98 @@
+/** When each stage of a segment was reached, and the waterfall that these make. */
+import type { Waterfall } from "../../protocol/events.ts";
+
+/** Clock ms; 0 = not reached. `start`, `end`: client's offsets. */
+export interface SegmentTimes {
+  readonly start: number;
+  /** Nearer where the response broke off. */
+  end: number;
+  readonly arrivedMs: number;
+  readonly cutMs: number;
+  openedMs: number;
+  sentMs: number;
+  headersMs: number;
+  firstByteMs: number;
+  firstSoundMs: number;
+  firstFrameMs: number;
+  leadingSilenceMs: number | null;
+  /** Where it begins on the timeline, once its audio is pushed. */
+  startTicks: number | null;
+  /** Its waterfall is in the histograms. */
+  isCounted: boolean;
+}
+
+export function newTimes(
+  range: { readonly start: number; readonly end: number },
+  since: { readonly arrivedMs: number; readonly cutMs: number },
+): SegmentTimes {
+  // Not by spreading: V8 gives each such object a hidden class of its own.
+  return {
+    start: range.start,
+    end: range.end,
+    arrivedMs: since.arrivedMs,
+    cutMs: since.cutMs,
+    openedMs: 0,
+    sentMs: 0,
+    headersMs: 0,
+    firstByteMs: 0,
+    firstSoundMs: 0,
+    firstFrameMs: 0,
+    leadingSilenceMs: null,
+    startTicks: null,
+    isCounted: false,
+  };
+}
+
+/** The stages in whole microseconds, so that they sum to the total; null where no frame was sent. */
+export function waterfallOf(times: SegmentTimes): Waterfall | null {
+  if (times.firstByteMs === 0 || times.firstFrameMs === 0) return null;
+  const reached = [
+    times.arrivedMs,
+    times.cutMs,
+    times.openedMs,
+    times.sentMs,
+    times.headersMs,
+    times.firstByteMs,
+    // All silence, or a codec that is not looked into: its first byte stands for its first sound.
+    times.firstSoundMs === 0 ? times.firstByteMs : Math.min(times.firstSoundMs, times.firstFrameMs),
+    times.firstFrameMs,
+  ];
+  // A stage that was passed over takes no time, and the next one counts from the same place.
+  let last = 0;
+  const micros = reached.slice(1).map((ms) => {
+    const at = Math.max(last, Math.round((ms - times.arrivedMs) * 1000));
+    const us = at - last;
+    last = at;
+    return us;
+  });
+  const stage = (index: number): number => (micros[index] ?? 0) / 1000;
+  return {
+    text_ms: stage(0),
+    queued_ms: stage(1),
+    connected_ms: stage(2),
+    headers_ms: stage(3),
+    first_byte_ms: stage(4),
+    first_sound_ms: stage(5),
+    first_frame_ms: stage(6),
+    total_ms: micros.reduce((sum, us) => sum + us, 0) / 1000,
+    leading_silence_ms: times.leadingSilenceMs,
+  };
+}
+
+/** When the text up to each offset had come: one entry a push, those of cut text forgotten. */
+export class ArrivalTimes {
+  #entries: { readonly end: number; readonly atMs: number }[] = [];
+
+  note(end: number, atMs: number): void {
+    const last = this.#entries.at(-1);
+    if (last === undefined || end > last.end) this.#entries.push({ end, atMs });
+  }
+
+  /** When the character at `offset` came; asked in rising order: what is before is forgotten. */
+  at(offset: number): number | undefined {
+    const index = this.#entries.findIndex((entry) => entry.end > offset);
+    if (index < 0) return this.#entries.at(-1)?.atMs;
+    if (index > 0) this.#entries = this.#entries.slice(index);
+    return this.#entries[0]?.atMs;
+  }
+}

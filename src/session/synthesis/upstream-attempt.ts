@@ -1,0 +1,284 @@
+/**
+ * One upstream request for one segment, and what has come of it and was not taken yet. Its owner holds it back and lets
+ * it read on (`hold`, `readOn`): a held request stops reading, its kernel buffer fills and the upstream waits.
+ *
+ * While nothing of it was taken, a retryable failure is tried again, and what came is forgotten; after that the response
+ * has broken off, and its owner makes of it what can be made (playback/recovery.ts). No audio within `firstAudioMs` is such a
+ * failure too.
+ */
+import { GatewayError } from "../../errors.ts";
+import type { BlockPool } from "../../kit/block-pool.ts";
+import type { Clock, Timer } from "../../kit/clock.ts";
+import type { Counters } from "../../metrics/counters.ts";
+import type { Timing } from "../../protocol/vocabulary.ts";
+import { type StitchBy, stitchInstead } from "../../upstream/stitching.ts";
+import type {
+  Synthesis,
+  SynthesisChunk,
+  SynthesisHead,
+  SynthesisRequest,
+  Upstream,
+} from "../../upstream/types.ts";
+import type { TimedSegment } from "../playback/segment-queue.ts";
+import { SoundFinder } from "./sound-finder.ts";
+import { WaitingChunks } from "./waiting-chunks.ts";
+
+/** Waits before the second, third, ... try, ms: long enough for a speech service to be started anew. */
+const RETRY_DELAYS_MS = [100, 300, 900, 1500];
+
+/** Speech for one segment, wherever it comes from: an upstream, or audio that was kept when it was interrupted. */
+export interface Attempt {
+  readonly segment: TimedSegment;
+  readonly sourceFormat: string;
+  /** Everything has come (or it failed). */
+  readonly isComplete: boolean;
+  readonly error: GatewayError | null;
+  readonly hasChunk: boolean;
+  readonly waitingBytes: number;
+  readonly requestId: string | null;
+  /** Whether its text is to be timed, by estimate where nothing else comes. */
+  readonly wantsTiming: boolean;
+  /** The best that its timing can be called. */
+  readonly timing: Timing;
+  /** Where reading can wait. */
+  hold?(): void;
+  readOn?(): void;
+  take(): SynthesisChunk | undefined;
+  abort(): void;
+}
+
+export interface UpstreamAttemptOptions {
+  readonly upstream: Upstream;
+  readonly request: SynthesisRequest;
+  /** The same speech with less said of the text around, where the upstream refuses it. Default: it is not asked for so. */
+  readonly restitched?: (by: StitchBy) => SynthesisRequest;
+  readonly segment: TimedSegment;
+  readonly clock: Clock;
+  readonly counters: Counters;
+  /** Longest wait for audio once the request has left, ms, twice as long with each further try; 0: no limit. */
+  readonly firstAudioMs: number;
+  /**
+   * Where audio waits: for one who is done with what `take` returned at its next call. Default: what comes is kept as it is,
+   * and is the taker's to keep.
+   */
+  readonly blocks?: BlockPool;
+  /** The upstream has said what a try costs, characters; also of one whose audio is not spoken. */
+  readonly onBilled?: (characters: number) => void;
+  /** Something new can be taken, or the attempt ended or failed. */
+  readonly onProgress: () => void;
+}
+
+export class UpstreamAttempt implements Attempt {
+  readonly segment: TimedSegment;
+  readonly sourceFormat: string;
+  readonly timing = "exact";
+  readonly wantsTiming: boolean;
+  #sound: SoundFinder;
+  readonly #options: UpstreamAttemptOptions;
+  #request: SynthesisRequest;
+  #synthesis: Synthesis | null = null;
+  #retryTimer: Timer | null = null;
+  #lateTimer: Timer | null = null;
+  #tries = 0;
+  #isTaken = false;
+  readonly #chunks: WaitingChunks;
+  #isHeld = false;
+  #isEnded = false;
+  #error: GatewayError | null = null;
+  requestId: string | null = null;
+
+  constructor(options: UpstreamAttemptOptions) {
+    this.#options = options;
+    this.#request = options.request;
+    this.segment = options.segment;
+    this.sourceFormat = options.request.outputFormat;
+    this.wantsTiming = options.request.wantsTiming;
+    this.#sound = new SoundFinder(this.sourceFormat);
+    this.#chunks = new WaitingChunks({ pool: options.blocks ?? null, mayDivide: !this.wantsTiming });
+    this.segment.times.openedMs = options.clock.nowMs();
+    this.#open();
+  }
+
+  /** The upstream has said everything (or failed): the next segment may be requested. */
+  get isComplete(): boolean {
+    return this.#isEnded || this.#error !== null;
+  }
+  get error(): GatewayError | null {
+    return this.#error;
+  }
+  get hasChunk(): boolean {
+    return !this.#chunks.isEmpty;
+  }
+
+  /** Bytes of audio that came and were not taken. */
+  get waitingBytes(): number {
+    return this.#chunks.audioBytes;
+  }
+
+  /** UTF-16 code units of text that are timed by what came and was not taken; counted at each call. */
+  get waitingTimedChars(): number {
+    return this.#chunks.timedChars;
+  }
+
+  /** Reads nothing more from the upstream until `readOn`. Idempotent. */
+  hold(): void {
+    if (this.#isHeld) return;
+    this.#isHeld = true;
+    this.#synthesis?.pause();
+  }
+
+  /** Idempotent. */
+  readOn(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#synthesis?.resume();
+  }
+
+  /** The oldest chunk not taken yet, or undefined. */
+  take(): SynthesisChunk | undefined {
+    const chunk = this.#chunks.take();
+    if (chunk !== undefined) this.#isTaken = true;
+    return chunk;
+  }
+
+  /** Stops the upstream and forgets what came. Idempotent. */
+  abort(): void {
+    this.#retryTimer?.cancel();
+    this.#retryTimer = null;
+    this.#stopWaiting();
+    this.#synthesis?.abort();
+    this.#synthesis = null;
+    this.#chunks.clear();
+    this.#isEnded = true;
+  }
+
+  #open(): void {
+    const { clock, counters } = this.#options;
+    this.#tries += 1;
+    const { times } = this.segment;
+    times.sentMs = clock.nowMs();
+    counters.upstreamRequests += 1;
+    this.#synthesis = this.#options.upstream.open(this.#request, {
+      requestSent: () => {
+        times.sentMs = clock.nowMs();
+        this.#awaitAudio();
+      },
+      requestTurnedAway: () => this.#stopWaiting(),
+      head: (head) => this.#onHead(head),
+      chunk: (chunk) => this.#onChunk(chunk),
+      end: () => this.#onEnd(),
+      error: (error) => this.#onError(error),
+    });
+    if (this.#isHeld) this.#synthesis.pause();
+  }
+
+  /** Counts from when the request left: before, it waited for its turn. */
+  #awaitAudio(): void {
+    this.#stopWaiting();
+    const { clock, firstAudioMs } = this.#options;
+    if (firstAudioMs === 0 || this.segment.times.firstByteMs > 0) return;
+    const waitMs = firstAudioMs * 2 ** (this.#tries - 1);
+    this.#lateTimer = clock.at(clock.nowMs() + waitMs, () => this.#onLate(waitMs));
+  }
+
+  #onLate(waitMs: number): void {
+    this.#lateTimer = null;
+    // Nothing can come while it is not read.
+    if (this.#isHeld) {
+      this.#awaitAudio();
+      return;
+    }
+    this.#synthesis?.abort();
+    this.#options.counters.upstreamLateFirstAudio += 1;
+    this.#onError(
+      new GatewayError("upstream_timeout", `The upstream sent no audio within ${waitMs} ms of the request`),
+    );
+  }
+
+  #stopWaiting(): void {
+    this.#lateTimer?.cancel();
+    this.#lateTimer = null;
+  }
+
+  #onHead(head: SynthesisHead): void {
+    this.segment.times.headersMs = this.#options.clock.nowMs();
+    this.requestId = head.requestId ?? null;
+    if (head.characterCost !== undefined) this.#options.onBilled?.(head.characterCost);
+  }
+
+  #onChunk(chunk: SynthesisChunk): void {
+    if (chunk.audio.byteLength > 0) this.#noteAudio(chunk.audio);
+    this.#chunks.push(chunk);
+    this.#options.onProgress();
+  }
+
+  #noteAudio(audio: Uint8Array): void {
+    const { times } = this.segment;
+    if (times.firstSoundMs > 0) return;
+    const nowMs = this.#options.clock.nowMs();
+    if (times.firstByteMs === 0) {
+      times.firstByteMs = nowMs;
+      this.#stopWaiting();
+    }
+    const silenceMs = this.#sound.push(audio);
+    if (silenceMs === null) return;
+    times.firstSoundMs = nowMs;
+    times.leadingSilenceMs = this.#sound.isLooking ? silenceMs : null;
+  }
+
+  #onEnd(): void {
+    this.#stopWaiting();
+    this.#isEnded = true;
+    this.#synthesis = null;
+    this.#options.onProgress();
+  }
+
+  #onError(error: GatewayError): void {
+    this.#stopWaiting();
+    this.#synthesis = null;
+    const { clock, counters } = this.#options;
+    counters.upstreamErrors += 1;
+    const delayMs = this.#isTaken ? undefined : this.#delayBeforeNext(error);
+    if (delayMs === undefined) {
+      this.#error = error;
+      this.#options.onProgress();
+      return;
+    }
+    counters.upstreamRetries += 1;
+    this.#forget();
+    const waitMs = Math.max(delayMs, Math.min(error.retryAfterMs ?? 0, 5000));
+    this.#retryTimer = clock.at(clock.nowMs() + waitMs, () => this.#open());
+  }
+
+  /** How long to wait before it is asked for again, ms; undefined: it is not. A refusal of context is answered at once. */
+  #delayBeforeNext(error: GatewayError): number | undefined {
+    const { restitched } = this.#options;
+    const instead = restitched === undefined ? null : stitchInstead(this.#request, error);
+    if (restitched !== undefined && instead !== null) {
+      this.#request = restitched(instead);
+      if (!mayPass(error)) return 0;
+    }
+    return mayPass(error) ? RETRY_DELAYS_MS[this.#tries - 1] : undefined;
+  }
+
+  /** What came of this try is not spoken. */
+  #forget(): void {
+    this.#chunks.clear();
+    this.#isHeld = false;
+    this.#sound = new SoundFinder(this.sourceFormat);
+    this.requestId = null;
+    const { times } = this.segment;
+    times.headersMs = 0;
+    times.firstByteMs = 0;
+    times.firstSoundMs = 0;
+    times.leadingSilenceMs = null;
+  }
+}
+
+/**
+ * Whether the same request may do better. Who is turned away for too many requests was asked for again until patience was
+ * over (upstream/governor.ts).
+ */
+export function mayPass(error: GatewayError): boolean {
+  return error.isRetryable && error.code !== "upstream_rate_limited";
+}

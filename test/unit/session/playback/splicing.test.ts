@@ -1,0 +1,247 @@
+/** Where segments meet and end: the pause between them, the waterfall of those not sent, words that are whole, sources cut short. */
+import { describe, expect, it } from "vitest";
+import { concatBytes } from "../../../../src/audio/bytes.ts";
+import { OggOpusWriter } from "../../../../src/audio/ogg.ts";
+import type { Timing } from "../../../../src/protocol/vocabulary.ts";
+import { TICKS_PER_MS } from "../../../../src/session/playback/playhead.ts";
+import { Splice } from "../../../../src/session/playback/splice.ts";
+import { UnsentSegments } from "../../../../src/session/playback/unsent-segments.ts";
+import { Utterance } from "../../../../src/session/playback/utterance.ts";
+import { WholeWords } from "../../../../src/session/playback/whole-words.ts";
+import { restOf } from "../../../../src/session/remainder.ts";
+import { Source } from "../../../../src/session/source.ts";
+import { newTimes } from "../../../../src/session/synthesis/segment-times.ts";
+import { SPLICES } from "../scripted-speech.ts";
+
+const ms = (count: number): number => count * TICKS_PER_MS;
+
+function utteranceOf(text: string): Utterance {
+  return Utterance.ofText(
+    { id: "u", acceptedMs: 0, textDefaults: {} },
+    { type: "speak", text, voice_id: "v" },
+  );
+}
+
+describe("Splice", () => {
+  const [one, other] = [utteranceOf("One. Two."), utteranceOf("Other.")];
+
+  it.each([
+    ["One. ", 0, 280],
+    ["One. ", 100, 180],
+    ["One. ", 262, 0],
+    ["One, ", 0, 100],
+    ["One ", 0, 0],
+    ["One.\n\n", 60, 420],
+  ])("behind %j with %i ms of silence: %i ms are missing", (text, silenceMs, missingMs) => {
+    const splice = new Splice(SPLICES);
+    splice.note({ utterance: one, text, silenceTicks: ms(silenceMs) });
+    expect(splice.takePause(one)).toBe(ms(missingMs));
+    expect(splice.takePause(one)).toBe(0);
+  });
+
+  it("is none between utterances, and none that was forgotten", () => {
+    const splice = new Splice(SPLICES);
+    expect(splice.takePause(one)).toBe(0);
+    splice.note({ utterance: one, text: "One. ", silenceTicks: 0 });
+    expect(splice.takePause(other)).toBe(0);
+    splice.note({ utterance: one, text: "One. ", silenceTicks: 0 });
+    splice.forget();
+    expect(splice.takePause(one)).toBe(0);
+  });
+});
+
+describe("UnsentSegments", () => {
+  function segment(startMs: number) {
+    const times = newTimes({ start: 0, end: 1 }, { arrivedMs: 0, cutMs: 0 });
+    times.startTicks = ms(startMs);
+    return times;
+  }
+
+  it("notes the first frame of each that begins before what was sent, once", () => {
+    const unsent = new UnsentSegments();
+    const [first, second, third] = [segment(0), segment(100), segment(200)];
+    for (const times of [first, second, third]) unsent.add(times);
+    unsent.noteSent(ms(100), 7);
+    expect([first, second].map((times) => times.firstFrameMs)).toEqual([7, 0]);
+    unsent.noteSent(ms(300), 9);
+    expect([first, second, third].map((times) => times.firstFrameMs)).toEqual([7, 9, 9]);
+    expect(unsent.isEmpty).toBe(true);
+  });
+
+  it("forgets what a cut has taken away", () => {
+    const unsent = new UnsentSegments();
+    const first = segment(0);
+    unsent.add(first);
+    expect(unsent.isEmpty).toBe(false);
+    unsent.clear();
+    unsent.noteSent(ms(100), 7);
+    expect(first.firstFrameMs).toBe(0);
+  });
+});
+
+describe("WholeWords", () => {
+  const word = (start: number, end: number, startMs: number, endMs: number) => ({
+    start,
+    end,
+    startTicks: ms(startMs),
+    endTicks: ms(endMs),
+  });
+  const anywhere = { before: (end: number) => end, leftOfWord: () => 1 };
+  function words(timing: Timing = "exact"): WholeWords {
+    const whole = new WholeWords();
+    whole.note(word(0, 3, 0, 100), "exact");
+    whole.note(word(4, 7, 120, 200), timing);
+    return whole;
+  }
+  const response = {
+    writeTicks: ms(50),
+    receivedTicks: ms(250),
+    soundTicks: ms(500),
+    timedTicks: ms(240),
+    places: anywhere,
+    saidTo: 7,
+  };
+
+  it("end with the last one whose audio is here", () => {
+    expect(words().endTicks).toBe(ms(200));
+    expect(words().endOf(response)).toEqual({ spokenEnd: 7, ticks: ms(200) });
+    expect(words().endOf({ ...response, receivedTicks: ms(199) })).toEqual({ spokenEnd: 3, ticks: ms(100) });
+    expect(words().endOf({ ...response, receivedTicks: ms(50) })).toEqual({ spokenEnd: null, ticks: null });
+  });
+
+  it("end with one whose times were mended, as with one that is exactly timed", () => {
+    expect(words("scaled").endOf(response)).toEqual({ spokenEnd: 7, ticks: ms(200) });
+  });
+
+  it("end before one whose times are a guess, or where no end may be", () => {
+    const before = { spokenEnd: 3, ticks: ms(100) };
+    expect(words("estimated").endOf(response)).toEqual(before);
+    expect(
+      words().endOf({ ...response, places: { ...anywhere, before: (end) => (end === 7 ? 6 : end) } }),
+    ).toEqual(before);
+    // A part of it was pushed: it is said anew. All of it: that would be said twice.
+    expect(words("estimated").endOf({ ...response, writeTicks: ms(199) })).toEqual(before);
+    expect(words("estimated").endOf({ ...response, writeTicks: ms(200) })).toBeNull();
+  });
+
+  it("have no known end where more was pushed than is timed", () => {
+    expect(words().endOf({ ...response, writeTicks: ms(245) })).toEqual({ spokenEnd: 7, ticks: ms(200) });
+    expect(words().endOf({ ...response, writeTicks: ms(401) })).toBeNull();
+    expect(new WholeWords().endOf({ ...response, writeTicks: ms(161), timedTicks: 0 })).toBeNull();
+    expect(new WholeWords().endOf({ ...response, writeTicks: 0, timedTicks: 0 })).toEqual({
+      spokenEnd: null,
+      ticks: null,
+    });
+  });
+
+  it("have one where what sounds there is silence, or no more than the word that follows, by the pace of the voice", () => {
+    const end = { spokenEnd: 7, ticks: ms(200) };
+    expect(words().endOf({ ...response, writeTicks: ms(300), soundTicks: ms(245) })).toEqual(end);
+    // Of 30 ms a letter.
+    const eight = { ...response, places: { ...anywhere, leftOfWord: (at: number) => (at === 7 ? 8 : 0) } };
+    expect(words().endOf({ ...eight, writeTicks: ms(490), soundTicks: ms(900) })).toEqual(end);
+    expect(words().endOf({ ...eight, writeTicks: ms(491), soundTicks: ms(900) })).toBeNull();
+    expect(words().endOf({ ...eight, writeTicks: ms(900), soundTicks: ms(490) })).toEqual(end);
+    // No word is left: it is the end of the last one.
+    const none = { ...response, places: { ...anywhere, leftOfWord: () => 0 } };
+    expect(words().endOf({ ...none, writeTicks: ms(900), soundTicks: ms(900) })).toEqual(end);
+  });
+
+  it("that were heard are let go of, and never taken for not said", () => {
+    const whole = new WholeWords();
+    for (let at = 0; at < 200; at += 1) whole.note(word(at, at + 1, at * 10, at * 10 + 10), "estimated");
+    whole.forgetBefore(ms(2500));
+    const late = {
+      writeTicks: ms(1995),
+      receivedTicks: ms(2000),
+      timedTicks: ms(2000),
+      soundTicks: 0,
+      places: anywhere,
+      saidTo: 0,
+    };
+    expect(whole.endTicks).toBe(ms(2000));
+    expect(whole.endOf(late)).toBeNull();
+  });
+});
+
+describe("restOf()", () => {
+  const segment = { text: "abc, def. ", start: 5, end: 15 };
+
+  it.each([
+    [5, { text: "abc, def. ", start: 5, end: 15 }],
+    [8, { text: ", def. ", start: 8, end: 15 }],
+    [13, null],
+    [15, null],
+    [20, null],
+  ])("from %i on", (from, rest) => {
+    expect(restOf(utteranceOf("xxxx abc, def. "), segment, from)).toEqual(rest);
+  });
+
+  it("of a dialogue begins with the next input where this one has only punctuation left", () => {
+    const inputs = [
+      { text: "abc!", voice_id: "a" },
+      { text: "def", voice_id: "b" },
+    ];
+    const dialogue = Utterance.ofDialogue(
+      { id: "u", acceptedMs: 0, textDefaults: {} },
+      { type: "dialogue", inputs },
+    );
+    const whole = { text: "abc!def", start: 0, end: 7 };
+    expect(restOf(dialogue, whole, 3)).toEqual({ text: "def", start: 4, end: 7 });
+  });
+});
+
+describe("Source.dropBehind()", () => {
+  const tone = Uint8Array.from({ length: 800 }, () => 0x10);
+
+  it.each([
+    [0, 0],
+    [-5, 0],
+    [10, 80],
+    [100, 800],
+    [500, 800],
+  ])("keeps %i ms of G.711: %i bytes", (keptMs, bytes) => {
+    const source = new Source("ulaw_8000");
+    source.push(tone);
+    expect(source.dropBehind(ms(keptMs))).toBe(ms((800 - bytes) / 8));
+    expect(source.take(ms(1000))?.raw()[0]?.byteLength).toBe(bytes === 0 ? undefined : bytes);
+    expect(source.hasAudio).toBe(false);
+  });
+
+  it("rounds up to a sample, and leaves no half of one", () => {
+    const source = new Source("pcm_8000");
+    source.push(new Uint8Array(161).fill(0x20));
+    source.dropBehind(ms(1) + 1);
+    expect(source.take(ms(1000))?.raw()[0]?.byteLength).toBe(18);
+    source.finish();
+  });
+
+  it("counts the silence at the end of what is kept, and silence that is added", () => {
+    const source = new Source("ulaw_8000");
+    source.push(concatBytes([tone, new Uint8Array(800).fill(0xff), tone]));
+    source.dropBehind(ms(150));
+    expect(source.trailingSilenceTicks).toBe(ms(50));
+    source.addSilence(ms(10));
+    expect(source.trailingSilenceTicks).toBe(ms(60));
+    source.addSilence(-1);
+    expect(source.take(ms(1000))?.ticks).toBe(ms(160));
+  });
+
+  it("keeps whole packets of Opus, and adds no silence", () => {
+    const writer = new OggOpusWriter({ preSkip: 0, inputSampleRate: 48_000 });
+    const packets = Array.from({ length: 5 }, (_, at) => Uint8Array.of(0xf8, 0xff, at));
+    const source = new Source("opus_48000_64");
+    source.push(
+      concatBytes([writer.header(), ...packets.map((packet) => writer.push(packet, 960)), writer.finish()]),
+    );
+    expect(source.fillableTicks(ms(10))).toBe(0);
+    expect(source.dropBehind(ms(41))).toBe(ms(40));
+    source.addSilence(ms(10));
+    expect(
+      source
+        .take(ms(1000))
+        ?.raw()
+        .map((packet) => packet[2]),
+    ).toEqual([0, 1, 2]);
+  });
+});
