@@ -165,6 +165,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     counters,
     turns,
     maxInboxBytes: tuning.limits.inbox_bytes,
+    version: VERSION,
     pageFolder: options.pageFolder ?? fileURLToPath(new URL("./page", import.meta.url)),
     passesFaults: options.passesFaults ?? false,
     passedPaths,

@@ -2,6 +2,7 @@
 import { App, type HttpRequest, type HttpResponse } from "uWebSockets.js";
 import type { Calls } from "../calls/calls.ts";
 import { GatewayError } from "../errors.ts";
+import { asyncApi } from "../protocol/asyncapi.ts";
 import { parseCommand } from "../protocol/native.ts";
 import { speak } from "../session/commands.ts";
 import { routeAudio } from "./audio-stream.ts";
@@ -32,6 +33,8 @@ export interface EdgeOptions extends LiveSocketOptions, ProxyOptions {
   readonly port: number;
   /** Folder of the built page. */
   readonly pageFolder: string;
+  /** Of the program. */
+  readonly version: string;
   /** All phone calls of the gateway, those of other ports as well. */
   readonly calls: Calls;
   /** Whom carriers' sockets are taken from. */
@@ -59,6 +62,7 @@ export async function startEdge(options: EdgeOptions): Promise<Listener> {
   routeOpenAiSpeech(routes, speech);
   routeProxy(routes, options);
   routeHealth(routes, options);
+  routeDescription(routes, options.version);
   routePage(routes, options.pageFolder);
   routes.any("/*", (res, req) => {
     const where = `${req.getMethod().toUpperCase()} ${req.getUrl()}`;
@@ -159,6 +163,14 @@ function routeHealth(app: Routes, { sessions }: EdgeOptions): void {
     const where =
       "Metrics are on the operations port (settings ops-host and ops-port), which serve prints at its start";
     new Reply(res).fail(new GatewayError("not_found", where));
+  });
+}
+
+/** Describes the native socket, as /openapi.json does the speech service. */
+function routeDescription(app: Routes, version: string): void {
+  const document = JSON.stringify(asyncApi(version));
+  app.get("/asyncapi.json", (res) => {
+    new Reply(res).send({ status: 200, contentType: "application/json", body: document });
   });
 }
 

@@ -1,390 +1,335 @@
-/** What the gateway tells: every event, as it goes to a client. `native.ts` writes them; docs/protocol.md explains them. */
-import type {
-  AudioFormat,
-  ListenerSettings,
+/**
+ * Every event that the gateway emits, as it goes to a client: one schema per event. The types of the program, the
+ * AsyncAPI document and the checks of the tests all come from here. docs/protocol.md explains the events.
+ */
+import { z } from "zod";
+import {
+  CALLER_FORMATS,
+  CUE_MODES,
+  CUE_PROFILES,
+  EVENT_KINDS,
+  FRAMINGS,
+  LISTENER_FORMATS,
+  OFFSET_UNITS,
+  PACES,
+  POLICIES,
   PROTOCOL_VERSION,
-  Timing,
-  Viseme,
-  VisemeSet,
+  ROLES,
+  TIMINGS,
+  VISEME_KINDS,
 } from "./vocabulary.ts";
 
-interface EventBase {
-  /** Rises by one with each event of the session; events to one connection only repeat the latest. */
-  readonly seq: number;
-  /** Where on the timeline this event belongs, ms. */
-  readonly at_ms: number;
-}
+const count = z.number().int().min(0);
+const ms = z.number();
+const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 
-/** How the binary messages that follow are to be read; null with format=none. */
-export interface AudioDescription {
-  readonly codec: "ulaw" | "alaw" | "opus" | "pcm_s16le";
-  readonly sample_rate: number;
-  readonly channels: 1;
-  readonly frame_ms: number;
-  /** Samples a frame, at `sample_rate`. */
-  readonly frame_samples: number;
-  /** Bytes a message without any RTP header; null where frames vary in size (Opus). */
-  readonly frame_bytes: number | null;
-  /** Timeline position of the first frame that this connection will get. */
-  readonly start_ms: number;
-}
+const seq = count.describe(
+  "Rises by one with each event of the session. Events for one connection repeat the latest number.",
+);
+const at_ms = ms.describe("Position of the event on the session's timeline");
+const utterance_id = z.string().describe("The utterance");
+const start = count.describe("Start offset in the client's text");
+const end = count.describe("End offset in the client's text, exclusive");
+const start_ms = ms.describe("Start on the timeline");
+const end_ms = ms.describe("End on the timeline");
+const timing = z.enum(TIMINGS).describe("How the times are known");
+const listener_id = z.string().describe("The connection, as receipts and presence name it");
 
-export interface HelloEvent extends EventBase {
-  readonly type: "hello";
-  readonly protocol: typeof PROTOCOL_VERSION;
-  /** Name and version of the gateway. */
-  readonly server: string;
-  readonly session: string;
-  readonly epoch: string;
-  /** Of this connection, as receipts and presence name it. */
-  readonly listener_id: string;
-  /** Only where the connection asked to resume: whether it gets what it missed (a `warning` says why not). */
-  readonly resumed?: boolean;
-  readonly settings: ListenerSettings;
-  readonly audio: AudioDescription | null;
-  readonly limits: Limits;
-  /** Query keys and values that were not understood. */
-  readonly ignored: readonly string[];
-}
+/** An object that may hold these fields and no other; what it emits is never changed. */
+const exactly = <S extends z.core.$ZodLooseShape>(shape: S) => z.strictObject(shape).readonly();
+const event = <T extends string, S extends z.core.$ZodLooseShape>(type: T, description: string, shape: S) =>
+  z
+    .strictObject({ type: z.literal(type), seq, at_ms, ...shape })
+    .readonly()
+    .meta({ title: type, description });
 
-/** Every limit that a client can run into. */
-export interface Limits {
-  readonly message_bytes: number;
-  /** UTF-16 code units of one utterance. */
-  readonly text_chars: number;
-  readonly dialogue_inputs: number;
-  readonly queued_utterances: number;
-  /** What may wait of a connection that brings many messages at once. */
-  readonly inbox_bytes: number;
-  readonly listeners: number;
-  readonly lead_ms: number;
-  readonly outbox_bytes: number;
-  readonly marks: number;
-  /** Text of one utterance that waits to be spoken (UTF-16 code units) at which its speaker gets `paused`. */
-  readonly credit_chars: number;
-  /** Frames and events are kept this long for listeners that come back. */
-  readonly keep_ms: number;
-  /** An interrupted utterance can be resumed from its own audio this long. */
-  readonly resume_ms: number;
-  /** So far behind the playhead a listener that acknowledges may play and be resumed from where it was. */
-  readonly resume_reach_ms: number;
-  /** Speech asked of the upstream ahead of what is heard. */
-  readonly speculate_ms: number;
-  readonly speculate_chars: number;
-}
+const audioDescription = exactly({
+  codec: z.enum(["ulaw", "alaw", "opus", "pcm_s16le"]),
+  sample_rate: count.describe("Samples per second"),
+  channels: z.literal(1),
+  frame_ms: ms,
+  frame_samples: count.describe("Samples per frame, at sample_rate"),
+  frame_bytes: count
+    .nullable()
+    .describe("Bytes per message without an RTP header; null where frames vary in size (Opus)"),
+  start_ms: ms.describe("Position of the first frame that this connection will get"),
+}).describe("How to read the binary messages that follow; null with format=none");
 
-export interface ConfiguredEvent extends EventBase {
-  readonly type: "configured";
-  readonly settings: ListenerSettings;
-  readonly audio: AudioDescription | null;
-  readonly ignored: readonly string[];
-}
+const listenerSettings = exactly({
+  role: z.enum(ROLES),
+  format: z.enum(LISTENER_FORMATS),
+  frame_ms: ms.describe("10 to 100, a multiple of 10; Opus: 10, 20, 40 or 60"),
+  framing: z.enum(FRAMINGS),
+  pace: z.enum(PACES),
+  lead_ms: ms.describe("How far ahead of playout frames are sent, 0 to 10000"),
+  policy: z.enum(POLICIES),
+  events: list(z.enum(EVENT_KINDS)),
+  offsets: z.enum(OFFSET_UNITS),
+  cue_profile: z.enum(CUE_PROFILES).exactOptional().describe("With events=cues only"),
+  cue_mode: z.enum(CUE_MODES).exactOptional().describe("With events=cues only"),
+  caller: z
+    .enum(CALLER_FORMATS)
+    .exactOptional()
+    .describe("Format of the caller's voice, for a speaker that takes it"),
+}).describe("The settings of this connection, defaults filled in");
 
-/** To the speaker only: the utterance was accepted. */
-export interface UtteranceQueuedEvent extends EventBase {
-  readonly type: "utterance.queued";
-  readonly utterance_id: string;
-  /** Utterances before it that are queued or speaking. */
-  readonly ahead: number;
-}
+const limits = exactly({
+  message_bytes: count.describe("One message to the gateway"),
+  inbox_bytes: count.describe("Messages of a connection that wait to be handled"),
+  text_chars: count.describe("Text of one utterance, UTF-16 code units"),
+  dialogue_inputs: count,
+  queued_utterances: count,
+  listeners: count,
+  lead_ms: ms,
+  outbox_bytes: count,
+  marks: count,
+  credit_chars: count.describe("Waiting text of one utterance at which its speaker gets `paused`"),
+  keep_ms: ms.describe("Frames and events are kept this long for listeners that come back"),
+  resume_ms: ms.describe("An interrupted utterance can be resumed from its own audio this long"),
+  resume_reach_ms: ms.describe("How far behind the playhead a listener that acknowledges may be resumed"),
+  speculate_ms: ms.describe("Speech that is asked of the upstream ahead of what is played"),
+  speculate_chars: count.describe("Text that is asked of the upstream ahead of what is played"),
+}).describe("Every limit that a client can run into");
 
-export interface UtteranceStartedEvent extends EventBase {
-  readonly type: "utterance.started";
-  readonly utterance_id: string;
-  readonly voice_ids: readonly string[];
-  readonly model_id?: string;
-  readonly start_ms: number;
-  /** The upstream's output_format, and whether it is passed through untouched. */
-  readonly source_format: string;
-}
+const errorFields = {
+  code: z.string(),
+  message: z.string(),
+  retryable: z.boolean().describe("Whether the same request may succeed later"),
+  retry_after_ms: ms.exactOptional(),
+  field: z.string().exactOptional().describe("The field that is at fault"),
+};
+const errorBody = exactly(errorFields);
 
-/** Stages from the first character of a text to the first frame of its speech; they sum to the total. */
-export interface Waterfall {
-  /** First character in -> the text is cut and ready to be spoken. */
-  readonly text_ms: number;
-  /** Cut -> its request was given to the upstream client (its turn in the queue, the speculation budget). */
-  readonly queued_ms: number;
-  /** Given -> the request was written to a connected socket. */
-  readonly connected_ms: number;
-  /** Written -> response headers. */
-  readonly headers_ms: number;
-  /** Headers -> first audio byte. */
-  readonly first_byte_ms: number;
-  /** First audio byte -> the first sample that is not silence has come. */
-  readonly first_sound_ms: number;
-  /** First sound -> first frame handed to a socket; for a segment behind others mostly waiting for them to be spoken. */
-  readonly first_frame_ms: number;
-  /** The sum of the stages. */
-  readonly total_ms: number;
-  /** Silence before the first sound in the upstream's audio; null where all was silence, or where it was not looked at. */
-  readonly leading_silence_ms: number | null;
-}
+const waterfallFields = {
+  text_ms: ms.describe("First character in, until the text was cut for speaking"),
+  queued_ms: ms.describe("Until its request was given to the upstream client"),
+  connected_ms: ms.describe("Until the request was written to a connected socket"),
+  headers_ms: ms.describe("Until the response headers"),
+  first_byte_ms: ms.describe("Until the first byte of audio"),
+  first_sound_ms: ms.describe("Until the first sample that is not silence"),
+  first_frame_ms: ms.describe("Until the first frame was handed to a socket"),
+  total_ms: ms.describe("Sum of the stages"),
+  leading_silence_ms: ms
+    .nullable()
+    .describe("Silence before the first sound; null where it was not looked at"),
+};
+const waterfall = exactly(waterfallFields);
+const segmentWaterfall = exactly({ ...waterfallFields, start, end });
 
-/** The waterfall of one segment; `start`, `end`: its place in the client's text. */
-export interface SegmentWaterfall extends Waterfall {
-  readonly start: number;
-  readonly end: number;
-}
+const credit = {
+  utterance_id,
+  pending_chars: count.describe("UTF-16 code units that wait to be spoken"),
+  limit_chars: count,
+};
 
-export interface UtteranceDoneEvent extends EventBase {
-  readonly type: "utterance.done";
-  readonly utterance_id: string;
-  /** `cancelled`: taken out of the queue before it began. */
-  readonly outcome: "done" | "interrupted" | "cancelled" | "failed";
-  readonly start_ms: number;
-  /** End of the speech itself. */
-  readonly end_ms: number;
-  /** Silence after `end_ms` that fills the last frame. */
-  readonly pad_ms: number;
-  /** What the upstream has said all requests for it cost, spoken or not; null where it did not say. */
-  readonly characters_billed: number | null;
-  /** Characters (UTF-16) of the client's text that were sent upstream; where it was cut or failed, that were heard. */
-  readonly characters_spoken: number;
-  readonly timing: Timing | "none";
-  /** Of the first segment: what the listener waited for. */
-  readonly latency: Waterfall | null;
-  /** Of every segment that was heard, the first 64. */
-  readonly segments: readonly SegmentWaterfall[];
-  readonly error?: ErrorBody;
-}
+const word = exactly({ text: z.string(), start_ms, end_ms, start, end });
 
-/** To the speaker: the text runs ahead of the speech; send no more of it until `resumed`. */
-export interface PausedEvent extends CreditEvent {
-  readonly type: "paused";
-}
-/** To the speaker: there is room for more text. */
-export interface ResumedEvent extends CreditEvent {
-  readonly type: "resumed";
-}
-interface CreditEvent extends EventBase {
-  readonly utterance_id: string;
-  /** UTF-16 code units that wait to be spoken. */
-  readonly pending_chars: number;
-  readonly limit_chars: number;
-}
+const heardFields = {
+  text: z.string().describe("The text that was played"),
+  end: count.describe("Offset in the client's text up to which it was played"),
+  ms: ms.describe("How much of the utterance was played"),
+  source: z.enum(["mark", "ack", "estimate"]).describe("How that is known"),
+  bound_ms: ms.describe("The truth is no further away than this"),
+};
 
-/** An interrupted utterance goes on. */
-export interface UtteranceResumedEvent extends EventBase {
-  readonly type: "utterance.resumed";
-  readonly utterance_id: string;
-  /** Offset in the text, and place on the timeline, where it goes on. */
-  readonly start: number;
-  readonly start_ms: number;
-  /** End of the text that is spoken from kept audio; what follows is asked of the upstream. */
-  readonly kept_end: number;
-  /** How `start` is known. */
-  readonly timing: Timing;
-  /** Where nothing was timed: how far from `start` the text that is heard at `start_ms` may be, ms. */
-  readonly bound_ms?: number;
-}
+/** Event type -> its schema. */
+export const EVENTS = {
+  hello: event("hello", "The first message of a connection", {
+    protocol: z.literal(PROTOCOL_VERSION),
+    server: z.string().describe("Name and version of the gateway"),
+    session: z.string(),
+    epoch: z.string().describe("This life of the session"),
+    listener_id,
+    resumed: z
+      .boolean()
+      .exactOptional()
+      .describe("After `resume`: whether this connection gets what it missed"),
+    settings: listenerSettings,
+    audio: audioDescription.nullable(),
+    limits,
+    ignored: list(z.string()).describe("Query keys that the gateway does not know"),
+  }),
+  configured: event("configured", "Answer to `configure`", {
+    settings: listenerSettings,
+    audio: audioDescription.nullable(),
+    ignored: list(z.string()),
+  }),
+  "utterance.queued": event("utterance.queued", "To the speaker: the utterance was accepted", {
+    utterance_id,
+    ahead: count.describe("Utterances before it that are queued or speaking"),
+  }),
+  "utterance.started": event("utterance.started", "The utterance begins", {
+    utterance_id,
+    voice_ids: list(z.string()),
+    model_id: z.string().exactOptional(),
+    start_ms,
+    source_format: z.string().describe("The upstream's output_format"),
+  }),
+  "utterance.done": event("utterance.done", "The utterance has been played, or is over", {
+    utterance_id,
+    outcome: z.enum(["done", "interrupted", "cancelled", "failed"]),
+    start_ms,
+    end_ms: ms.describe("End of the speech itself"),
+    pad_ms: ms.describe("Silence after end_ms that fills the last frame"),
+    characters_billed: count
+      .nullable()
+      .describe("What the upstream said its requests cost; null where it did not say"),
+    characters_spoken: count.describe(
+      "Characters (UTF-16) sent upstream; those played where it was cut or failed",
+    ),
+    timing: z.enum([...TIMINGS, "none"]),
+    latency: waterfall.nullable().describe("Stages of the first segment"),
+    segments: list(segmentWaterfall).describe("Stages of each segment that was played, the first 64"),
+    error: errorBody.exactOptional(),
+  }),
+  paused: event("paused", "To the speaker: send no more text of this utterance until `resumed`", credit),
+  resumed: event("resumed", "To the speaker: there is room for more text", credit),
+  "utterance.resumed": event("utterance.resumed", "An interrupted utterance goes on", {
+    utterance_id,
+    start,
+    start_ms,
+    kept_end: count.describe(
+      "The text up to here is spoken from kept audio; the rest is asked of the upstream",
+    ),
+    timing,
+    bound_ms: ms.exactOptional().describe("How far from `start` the text at start_ms may be"),
+  }),
+  characters: event("characters", "Times of characters", {
+    utterance_id,
+    start,
+    end,
+    characters: list(z.string()),
+    start_ms: list(ms),
+    end_ms: list(ms),
+    timing,
+  }),
+  normalized: event("normalized", "Times of characters after the upstream's text normalization", {
+    utterance_id,
+    characters: list(z.string()),
+    start_ms: list(ms),
+    end_ms: list(ms),
+    timing,
+  }),
+  words: event("words", "Times of words", { utterance_id, words: list(word), timing }),
+  viseme: event("viseme", "Mouth shapes as parallel arrays, in order, never overlapping", {
+    utterance_id,
+    set: z.enum(Object.keys(VISEME_KINDS) as [keyof typeof VISEME_KINDS]),
+    visemes: list(z.union([z.string(), z.number()])),
+    vtimes_ms: list(ms),
+    vdurations_ms: list(ms),
+    weights: list(z.record(z.string(), z.number()).readonly())
+      .exactOptional()
+      .describe("Blendshape weights of each shape, 0 to 1 (set arkit only)"),
+    timing,
+  }),
+  segment: event("segment", "A stretch of one voice", {
+    utterance_id,
+    voice_id: z.string(),
+    dialogue_input_index: count,
+    start_ms,
+    end_ms,
+    start,
+    end,
+  }),
+  cue: event("cue", "A caption", {
+    utterance_id,
+    start_ms,
+    end_ms,
+    start,
+    end,
+    voice_id: z.string().exactOptional(),
+    speaker: z
+      .string()
+      .exactOptional()
+      .describe("In a dialogue: the name that its input gave, or Speaker 1, Speaker 2"),
+    lines: list(exactly({ text: z.string(), words: list(word) })).describe("One or two lines"),
+  }),
+  presence: event("presence", "Who is there, after somebody came or left", {
+    joined: listener_id.exactOptional(),
+    left: listener_id.exactOptional(),
+    listeners: count,
+    speakers: count,
+  }),
+  call: event("call", "A phone call joined the session, or left it", {
+    state: z.enum(["started", "ended"]),
+    call_id: z.string(),
+    carrier: z.string(),
+    listener_id,
+    from: z.string().exactOptional(),
+    to: z.string().exactOptional(),
+    parameters: z.record(z.string(), z.string()).readonly(),
+    caller_format: z
+      .enum(LISTENER_FORMATS)
+      .exclude(["none"])
+      .nullable()
+      .describe("Format of the caller's voice; null where none is sent"),
+    reason: z.string().exactOptional().describe("Of `ended`"),
+  }),
+  dtmf: event("dtmf", "The caller pressed a key", {
+    call_id: z.string(),
+    digit: z.string().describe("One of 0-9, *, #, A-D"),
+    duration_ms: ms.exactOptional(),
+  }),
+  mark: event("mark", "A mark has been played", { name: z.string(), source: z.enum(["estimate", "ack"]) }),
+  interrupted: event("interrupted", "The receipt of an interruption", {
+    utterance_id,
+    heard: exactly(heardFields).describe("Of the listener that has played least, where they differ"),
+    unheard_text: z.string(),
+    listeners: list(exactly({ ...heardFields, listener_id }))
+      .exactOptional()
+      .describe("Each listener's own receipt, where they differ; at most 16"),
+    resumable: z.boolean(),
+    next_ms: ms.nullable().describe("Position of the next audio frame; null where no audio was cut"),
+  }),
+  gap: event("gap", "What this connection missed", {
+    frames: count,
+    ms,
+    events: count.exactOptional().describe("Missed events that are gone"),
+  }),
+  pong: event("pong", "Answer to `ping`", { id: z.union([z.string(), z.number()]).exactOptional() }),
+  error: event("error", "Something was refused or failed", {
+    ...errorFields,
+    utterance_id: utterance_id.exactOptional(),
+  }),
+  warning: event("warning", "Something is not as you may expect; nothing was refused", {
+    code: z.string(),
+    message: z.string(),
+    utterance_id: utterance_id.exactOptional(),
+    start: start.exactOptional(),
+    cause: errorBody.exactOptional(),
+  }),
+} as const;
 
-export interface CharactersEvent extends EventBase {
-  readonly type: "characters";
-  readonly utterance_id: string;
-  readonly start: number;
-  readonly end: number;
-  readonly characters: readonly string[];
-  readonly start_ms: readonly number[];
-  readonly end_ms: readonly number[];
-  readonly timing: Timing;
-}
+type EventOf<T extends keyof typeof EVENTS> = z.infer<(typeof EVENTS)[T]>;
+/** Any event. */
+export type Event = { [T in keyof typeof EVENTS]: EventOf<T> }[keyof typeof EVENTS];
+export type HelloEvent = EventOf<"hello">;
+export type ConfiguredEvent = EventOf<"configured">;
+export type UtteranceQueuedEvent = EventOf<"utterance.queued">;
+export type UtteranceStartedEvent = EventOf<"utterance.started">;
+export type UtteranceDoneEvent = EventOf<"utterance.done">;
+export type UtteranceResumedEvent = EventOf<"utterance.resumed">;
+export type CharactersEvent = EventOf<"characters">;
+export type WordsEvent = EventOf<"words">;
+export type VisemeEvent = EventOf<"viseme">;
+export type SegmentEvent = EventOf<"segment">;
+export type CueEvent = EventOf<"cue">;
+export type PresenceEvent = EventOf<"presence">;
+export type CallEvent = EventOf<"call">;
+export type DtmfEvent = EventOf<"dtmf">;
+export type InterruptedEvent = EventOf<"interrupted">;
+export type GapEvent = EventOf<"gap">;
+export type PongEvent = EventOf<"pong">;
+export type ErrorEvent = EventOf<"error">;
+export type WarningEvent = EventOf<"warning">;
 
-export interface Word {
-  readonly text: string;
-  readonly start_ms: number;
-  readonly end_ms: number;
-  readonly start: number;
-  readonly end: number;
-}
-export interface WordsEvent extends EventBase {
-  readonly type: "words";
-  readonly utterance_id: string;
-  readonly words: readonly Word[];
-  readonly timing: Timing;
-}
-
-/** Mouth shapes of words and of the pauses between them, as parallel arrays: in order, never overlapping. */
-export interface VisemeEvent extends EventBase {
-  readonly type: "viseme";
-  readonly utterance_id: string;
-  readonly set: VisemeSet;
-  readonly visemes: readonly Viseme[];
-  /** Where on the timeline each begins, and how long it lasts. */
-  readonly vtimes_ms: readonly number[];
-  readonly vdurations_ms: readonly number[];
-  /** Of the set `arkit`: blendshape weights of each, 0 to 1; what is not named is 0. */
-  readonly weights?: readonly Readonly<Record<string, number>>[];
-  /** How the times of their words were come by; where they change within a word is told from its spelling. */
-  readonly timing: Timing;
-}
-
-export interface SegmentEvent extends EventBase {
-  readonly type: "segment";
-  readonly utterance_id: string;
-  readonly voice_id: string;
-  readonly dialogue_input_index: number;
-  readonly start_ms: number;
-  readonly end_ms: number;
-  readonly start: number;
-  readonly end: number;
-}
-
-/** Characters after the upstream's text normalization ("twelve" for "12"), where it sent them. */
-export interface NormalizedEvent extends EventBase {
-  readonly type: "normalized";
-  readonly utterance_id: string;
-  readonly characters: readonly string[];
-  readonly start_ms: readonly number[];
-  readonly end_ms: readonly number[];
-  readonly timing: Timing;
-}
-
-export interface CueEvent extends EventBase {
-  readonly type: "cue";
-  readonly utterance_id: string;
-  readonly start_ms: number;
-  readonly end_ms: number;
-  readonly start: number;
-  readonly end: number;
-  /** Who says it: a cue has words of one voice only. */
-  readonly voice_id?: string;
-  /** Of a dialogue: the name that its input gave, else "Speaker 1", "Speaker 2" in the order of the voices. */
-  readonly speaker?: string;
-  /**
-   * One or two lines to show, with their words. Where cues roll up, the upper one is the line before once more: `start`
-   * and `end` are the lower one's.
-   */
-  readonly lines: readonly { readonly text: string; readonly words: readonly Word[] }[];
-}
-
-/** Who is there, after somebody came or left. */
-export interface PresenceEvent extends EventBase {
-  readonly type: "presence";
-  readonly joined?: string;
-  readonly left?: string;
-  /** Connections that hear or follow, and connections that may speak (`both` counts in both). */
-  readonly listeners: number;
-  readonly speakers: number;
-}
-
-/** A phone call has joined the session, or has left it. To who is there at once, to who joins later once. */
-export interface CallEvent extends EventBase {
-  readonly type: "call";
-  readonly state: "started" | "ended";
-  /** The carrier's. */
-  readonly call_id: string;
-  readonly carrier: string;
-  /** The call among the listeners, as receipts and presence name it. */
-  readonly listener_id: string;
-  readonly from?: string;
-  readonly to?: string;
-  /** What the application has handed to the carrier to be passed on. */
-  readonly parameters: Readonly<Record<string, string>>;
-  /** What the carrier sends of the caller's voice; null where it sends none. */
-  readonly caller_format: AudioFormat | null;
-  /** Of `ended`, in the carrier's words or ours. */
-  readonly reason?: string;
-}
-
-/** The caller has pressed a key. */
-export interface DtmfEvent extends EventBase {
-  readonly type: "dtmf";
-  readonly call_id: string;
-  /** One of 0-9, *, #, A-D. */
-  readonly digit: string;
-  readonly duration_ms?: number;
-}
-
-export interface MarkEvent extends EventBase {
-  readonly type: "mark";
-  readonly name: string;
-  readonly source: "estimate" | "ack";
-}
-
-/** What was heard of an utterance, and how that is known. */
-export interface Heard {
-  readonly text: string;
-  readonly end: number;
-  readonly ms: number;
-  readonly source: "mark" | "ack" | "estimate";
-  /** The truth is no further away than this. */
-  readonly bound_ms: number;
-}
-
-export interface InterruptedEvent extends EventBase {
-  readonly type: "interrupted";
-  readonly utterance_id: string;
-  /** By the listener that has heard least, where they differ. */
-  readonly heard: Heard;
-  readonly unheard_text: string;
-  /** Listeners that told what they have played, where they differ: each with its own receipt. At most 16. */
-  readonly listeners?: readonly (Heard & { readonly listener_id: string })[];
-  /** Whether `resume` can go on from audio that is kept, for `limits.resume_ms`. */
-  readonly resumable: boolean;
-  /**
-   * Where the next audio frame stands on the timeline: frames beyond `at_ms` that were sent are to be dropped. null when
-   * no audio was cut because the utterance had not begun.
-   */
-  readonly next_ms: number | null;
-}
-
-export interface GapEvent extends EventBase {
-  readonly type: "gap";
-  readonly frames: number;
-  readonly ms: number;
-  /** Events that a resumed connection missed and that are gone. */
-  readonly events?: number;
-}
-
-export interface PongEvent extends EventBase {
-  readonly type: "pong";
-  readonly id?: string | number;
-}
-
-export interface ErrorBody {
-  readonly code: string;
-  readonly message: string;
-  readonly retryable: boolean;
-  readonly retry_after_ms?: number;
-  readonly field?: string;
-}
-export interface ErrorEvent extends EventBase, ErrorBody {
-  readonly type: "error";
-  readonly utterance_id?: string;
-}
-export interface WarningEvent extends EventBase {
-  readonly type: "warning";
-  readonly code: string;
-  readonly message: string;
-  /** `speech_taken_up` only, which everybody gets: the utterance whose upstream broke off and was asked anew. */
-  readonly utterance_id?: string;
-  /** Offset from which on the text comes from another response: times told for what is behind it are void. */
-  readonly start?: number;
-  /** Why it broke off. */
-  readonly cause?: ErrorBody;
-}
-
-export type Event =
-  | HelloEvent
-  | ConfiguredEvent
-  | UtteranceQueuedEvent
-  | UtteranceStartedEvent
-  | UtteranceDoneEvent
-  | CharactersEvent
-  | WordsEvent
-  | VisemeEvent
-  | SegmentEvent
-  | NormalizedEvent
-  | CueEvent
-  | PresenceEvent
-  | CallEvent
-  | DtmfEvent
-  | PausedEvent
-  | ResumedEvent
-  | UtteranceResumedEvent
-  | MarkEvent
-  | InterruptedEvent
-  | GapEvent
-  | PongEvent
-  | ErrorEvent
-  | WarningEvent;
+export type AudioDescription = z.infer<typeof audioDescription>;
+export type Limits = z.infer<typeof limits>;
+/** Stages from the first character of a text to the first frame of its speech. */
+export type Waterfall = z.infer<typeof waterfall>;
+/** The stages of one segment, with its offsets in the client's text. */
+export type SegmentWaterfall = z.infer<typeof segmentWaterfall>;
+export type Word = z.infer<typeof word>;
+/** What was played of an utterance, and how that is known. */
+export type Heard = EventOf<"interrupted">["heard"];
+export type ErrorBody = z.infer<typeof errorBody>;

@@ -81,7 +81,8 @@ const queueOptions = {
   replace: z.enum(REPLACES).optional(),
 };
 
-const COMMANDS = {
+/** Command type -> its schema. */
+export const COMMANDS = {
   speak: z.object({
     type: z.literal("speak"),
     text: z.string(),

@@ -6,6 +6,7 @@ import { type Gateway, type GatewayOptions, startGateway } from "../../src/gatew
 import { type Clock, systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { Event } from "../../src/protocol/events.ts";
+import { checkedEvent } from "./checked-event.ts";
 
 export const DEFAULTS = Object.fromEntries(
   SETTINGS.map((setting) => [setting.key, setting.default]),
@@ -50,7 +51,7 @@ export class TestClient implements AsyncDisposable {
   private constructor(socket: WebSocket) {
     this.socket = socket;
     socket.on("message", (data: Buffer, isBinary) => {
-      this.messages.push(isBinary ? { frame: data } : { event: JSON.parse(data.toString()) as Event });
+      this.messages.push(isBinary ? { frame: data } : { event: checkedEvent(data.toString()) });
       for (const wake of this.#waiters) wake();
     });
     socket.on("close", (code, reason) => {

@@ -66,6 +66,7 @@ export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promis
     turns: new Turns({ clock: turnsClock, counters: rig.counters, between: () => undefined }),
     maxInboxBytes: 1_048_576,
     pageFolder: "/nowhere",
+    version: "0.0.0",
     passesFaults: false,
     passedPaths: new PassedPaths(""),
     forward: () => {
