@@ -19,5 +19,5 @@ EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:'+(process.env.VOICEWIRE_PORT||8080)+'/healthz').then(r=>process.exit(r.ok?0:1),()=>process.exit(1))"]
 # One thread that collects garbage beside the event loop, as in dist/main.js.
-ENTRYPOINT ["node", "--v8-pool-size=1", "--heap-growing-percent=100", "dist/main.js"]
+ENTRYPOINT ["node", "--v8-pool-size=1", "dist/main.js"]
 CMD ["serve"]

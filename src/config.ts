@@ -23,6 +23,8 @@ type ValueOf<S> = S extends { kind: "integer" }
     ? number | "off"
     : S extends { kind: "boolean" }
       ? boolean
-      : string;
+      : S extends { kind: "choice"; choices: readonly (infer C extends string)[] }
+        ? C
+        : string;
 /** The resolved settings: one property a row. */
 export type Config = { readonly [S in (typeof SETTINGS)[number] as S["key"]]: ValueOf<S> };

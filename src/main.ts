@@ -1,15 +1,16 @@
-#!/usr/bin/env -S node --v8-pool-size=1 --heap-growing-percent=100
+#!/usr/bin/env -S node --v8-pool-size=1
 /**
  * The process edge: turns `process` into an Io, runs the command line, turns its answer into an exit code. The only
  * file that touches `process`, apart from the entry files of workers.
  *
- * Its flags: one thread marks garbage beside the event loop instead of four, which take the event loop's own core where
- * there are few, so that every session's frames are up to 0.3 s late; and the whole heap is walked when it has doubled,
- * not whenever it has grown by a tenth (bench p4, docs/architecture.md).
+ * Its flag: one thread marks garbage beside the event loop instead of four, which take the event loop's own core where
+ * there are few, so that every session's frames are up to 0.3 s late (bench p4, docs/architecture.md). Node makes these
+ * threads before any program runs.
  */
 import { runCli } from "./cli/commands.ts";
 import type { Input, Io, Output, Parent, SignalName } from "./cli/io.ts";
 import { systemClock } from "./kit/clock.ts";
+import { setHeapGrowth } from "./kit/heap-growth.ts";
 
 for (const fault of ["uncaughtException", "unhandledRejection"] as const) {
   process.on(fault, (thrown: unknown) => {
@@ -22,6 +23,7 @@ for (const fault of ["uncaughtException", "unhandledRejection"] as const) {
   });
 }
 
+setHeapGrowth();
 const code = await runCli(processIo());
 // What a command has left open (a keep-alive socket, a paused stdin) must not hold the process.
 process.stdout.write("", () => process.exit(code));

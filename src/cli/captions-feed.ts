@@ -1,5 +1,5 @@
 /** Cues of a session at their time: to files once nothing can cut them any more, to live services as they are spoken. */
-import type { Connection } from "../client/connect.ts";
+import type { Connection } from "../client/index.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import { cueOfEvent, srtCue, VTT_HEADER, vttCue } from "../protocol/captions.ts";
 import type { CueEvent, Event } from "../protocol/events.ts";

@@ -1,5 +1,5 @@
 /** `voicewire captions`: follows a session and puts its captions into files, OBS, Zoom and YouTube. */
-import { type Connection, VoicewireError } from "../client/connect.ts";
+import { type Connection, VoicewireError } from "../client/index.ts";
 import { CaptionsFeed } from "./captions-feed.ts";
 import { ObsTarget } from "./captions-obs.ts";
 import { CAPTIONS_FLAGS, type CaptionsPlan, planCaptions } from "./captions-plan.ts";

@@ -11,7 +11,7 @@ import { type Flag, type ParsedArguments, parseArguments } from "./flags.ts";
 import { settingsOf } from "./from-io.ts";
 import type { CommandModule } from "./help.ts";
 import { type Io, mayStyle } from "./io.ts";
-import { CONFIG_FLAG, resolveSettings, settingFlags } from "./settings.ts";
+import { CONFIG_FLAG, settingFlags, settingsFrom } from "./settings.ts";
 
 const FLAGS: readonly Flag[] = [
   { name: "json", about: "The results as one JSON object" },
@@ -68,7 +68,7 @@ function contextOf(io: Io, parsed: ParsedArguments, report: (result: NamedResult
   } catch (thrown) {
     const fix = "correct it, see docs/configuration.md; the checks below use the defaults";
     report({ name: "settings", status: "fail", detail: messageOf(thrown), fix });
-    return { io, config: resolveSettings({ flags: new Map(), env: {}, readFile: () => "{}" }).config };
+    return { io, config: settingsFrom({ flags: new Map(), env: {}, readFile: () => "{}" }).config };
   }
 }
 

@@ -199,16 +199,15 @@ function startFailure(reason: string): string {
   return `Embedded speech service did not start: ${reason}, expected it to report its port`;
 }
 
-/** Flags that the child gets, too (docs/architecture.md, Pacing): its marking threads are on the same cores. */
-const MEMORY_FLAG = /^--(?:v8-pool-size|heap-growing-percent)=/;
+/** One thread of its own marks garbage: it has the gateway's cores (docs/architecture.md, Pacing). */
+const NODE_FLAGS = ["--v8-pool-size=1"];
 
 /** This program again, as `voicewire service`, with an IPC channel; its log goes where ours goes. */
 function forkService(args: readonly string[], env: NodeJS.ProcessEnv): ServiceChild {
   const main = fileURLToPath(workerUrl("../main.ts", import.meta.url));
-  const execArgv = process.execArgv.filter((flag) => MEMORY_FLAG.test(flag));
   const child = fork(main, [...args], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
-    execArgv,
+    execArgv: NODE_FLAGS,
     env,
   });
   const endListeners: ((reason: string) => void)[] = [];

@@ -2,7 +2,7 @@
  * One run of `voicewire listen`: takes what a connection hands out to the screen and the files. The connection may
  * have been broken and joined again in between: it hands out nothing twice, and tells what is gone.
  */
-import type { Connection, ReconnectedEvent, ReconnectingEvent } from "../client/connect.ts";
+import type { Connection, ReconnectedEvent, ReconnectingEvent } from "../client/index.ts";
 import { takenUp } from "../client/taken-up.ts";
 import type {
   AudioDescription,

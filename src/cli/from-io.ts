@@ -2,10 +2,10 @@
 import { readFileSync } from "node:fs";
 import type { ParsedArguments } from "./flags.ts";
 import type { Io } from "./io.ts";
-import { type ResolvedSettings, resolveSettings } from "./settings.ts";
+import { type ResolvedSettings, settingsFrom } from "./settings.ts";
 
 export function settingsOf(io: Io, parsed: ParsedArguments): ResolvedSettings {
-  return resolveSettings({
+  return settingsFrom({
     flags: parsed.values,
     switches: parsed.switches,
     env: io.env,

@@ -7,7 +7,7 @@ import {
   connect,
   type ReconnectOptions,
   VoicewireError,
-} from "../client/connect.ts";
+} from "../client/index.ts";
 import type { EventType } from "../client/listeners.ts";
 import { GatewayError } from "../errors.ts";
 import type { Event } from "../protocol/events.ts";

@@ -1,5 +1,5 @@
 /** `voicewire listen`: follows a session; audio to a file or stdout, captions to the terminal or to files. */
-import { type Connection, VoicewireError } from "../client/connect.ts";
+import { type Connection, VoicewireError } from "../client/index.ts";
 import { GatewayError } from "../errors.ts";
 import { EXIT } from "./exit.ts";
 import { Following } from "./following.ts";

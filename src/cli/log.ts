@@ -4,7 +4,7 @@ import type { Logger } from "../kit/log.ts";
 import { type Io, mayStyle, type Output } from "./io.ts";
 
 /** Logs to stderr, so that stdout stays for results. `level` is one of the setting's choices. */
-export function createLog(io: Io, level: string): Logger {
+export function createLog(io: Pick<Io, "stderr" | "env">, level: string): Logger {
   const isForPeople = io.stderr.isTty;
   const destination = {
     write: (line: string) => io.stderr.write(isForPeople ? readable(line, io.stderr, io.env) : line),

@@ -1,5 +1,5 @@
 /** Sends what `voicewire say` speaks: a whole text as one command, tokens as they come, a dialogue at once. */
-import type { Connection } from "../client/connect.ts";
+import type { Connection } from "../client/index.ts";
 import type { QueueOptions, TextOptions, VoiceOptions } from "../protocol/commands.ts";
 import { usageError } from "./exit.ts";
 import type { SayPlan } from "./say-plan.ts";

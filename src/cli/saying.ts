@@ -1,5 +1,5 @@
 /** One run of `voicewire say`: feeds the text, follows the words and the audio, and ends in one of four ways. */
-import { type Connection, VoicewireError } from "../client/connect.ts";
+import { type Connection, VoicewireError } from "../client/index.ts";
 import { takenUp } from "../client/taken-up.ts";
 import type { Timer } from "../kit/clock.ts";
 import type { InterruptedEvent, UtteranceDoneEvent, Waterfall } from "../protocol/events.ts";

@@ -1,6 +1,4 @@
 /** `voicewire serve`: the gateway with its upstream, until a signal; drains first, closes at the second signal. */
-import type { Config } from "../config.ts";
-import { GatewayError } from "../errors.ts";
 import type { Logger } from "../kit/log.ts";
 import { EXIT, usageError } from "./exit.ts";
 import { type Flag, parseArguments } from "./flags.ts";
@@ -8,9 +6,8 @@ import { settingsOf } from "./from-io.ts";
 import type { CommandModule } from "./help.ts";
 import type { Io, SignalName } from "./io.ts";
 import { createLog } from "./log.ts";
-import { listenFailure, portAdvice } from "./port-check.ts";
 import { CONFIG_FLAG, settingFlags } from "./settings.ts";
-import { chooseUpstream, openUpstream } from "./upstream.ts";
+import { type Started, startWithUpstream } from "./start.ts";
 
 const FLAGS: readonly Flag[] = [...settingFlags(), CONFIG_FLAG];
 
@@ -42,31 +39,15 @@ async function runServe(io: Io, args: readonly string[]): Promise<number> {
   if (surplus !== undefined) throw usageError(`Argument "${surplus}": serve takes flags only`, surplus);
   const { config } = settingsOf(io, parsed);
   const log = createLog(io, config.logLevel);
-  chooseUpstream(config);
-  await checkPorts(config);
-  // Loaded only now: the help and wrong settings are answered even where the server's binary does not load.
-  const { startGateway } = await import("../gateway.ts");
   // From here on a signal ends us in order; before, the default (die at once) is right.
   const signals = new SignalQueue(io);
   try {
-    const upstream = await openUpstream({ config, log, clock: io.clock, env: io.env });
+    const gateway = await startWithUpstream({ config, log, clock: io.clock, env: io.env });
     try {
-      const gateway = await startGateway({
-        config,
-        upstreamBaseUrl: upstream.baseUrl,
-        upstreamKey: upstream.key,
-        passesFaults: upstream.service !== undefined,
-        service: upstream.service,
-        log,
-      });
-      announce(io, { url: gateway.url, opsUrl: gateway.opsUrl, label: upstream.label });
-      try {
-        await shutDown(gateway, { signals, log, drainMs: config.drainMs });
-      } finally {
-        await gateway.close();
-      }
+      announce(io, gateway);
+      await shutDown(gateway, { signals, log, drainMs: config.drainMs });
     } finally {
-      await upstream.stop();
+      await gateway.close();
     }
   } finally {
     signals.close();
@@ -74,33 +55,8 @@ async function runServe(io: Io, args: readonly string[]): Promise<number> {
   return EXIT.ok;
 }
 
-/** Asked before the service is started: the answer to the commonest mistake should not take seconds. */
-async function checkPorts({ host, port, opsHost, opsPort }: Config): Promise<void> {
-  await checkPort({ host, port, flag: "port" });
-  if (opsPort !== "off") await checkPort({ host: opsHost, port: opsPort, flag: "ops-port" });
-}
-
-async function checkPort({ host, port, flag }: PortToCheck): Promise<void> {
-  const failure = port === 0 ? undefined : await listenFailure({ host, port });
-  if (failure === undefined) return;
-  throw new GatewayError(
-    "port_in_use",
-    `Can't listen on ${host}:${port} (${flag}: ${failure}), expected a free port; ${portAdvice(failure, flag)}`,
-    { field: flag },
-  );
-}
-
-interface PortToCheck {
-  readonly host: string;
-  readonly port: number;
-  readonly flag: "port" | "ops-port";
-}
-
 /** The addresses and one line to try, on stdout; everything later is the log's, on stderr. */
-function announce(
-  io: Io,
-  { url, opsUrl, label }: { readonly url: string; readonly opsUrl: string | null; readonly label: string },
-): void {
+function announce(io: Io, { url, opsUrl, label }: Started): void {
   const flag = url === "http://127.0.0.1:8080" ? "" : ` --url ${url}`;
   io.stdout.write(
     `voicewire speaks with ${label}\n` +
@@ -110,13 +66,9 @@ function announce(
   );
 }
 
-interface Drainable {
-  drain(): Promise<void>;
-}
-
 /** Waits for the first signal, then drains until that is done, a second signal comes or the deadline passes. */
 async function shutDown(
-  gateway: Drainable,
+  gateway: Pick<Started, "drain">,
   {
     signals,
     log,

@@ -1,6 +1,7 @@
 /**
- * Resolves the table of config.ts: flag, then environment, then JSON file, then default. An error names the
- * setting, where its value came from, the value (never a secret one) and what is allowed.
+ * Resolves the table of config.ts, for the command line and for programs that embed the gateway: flag, then a program's
+ * option, then environment, then JSON file, then default. An error names the setting, where its value came from, the value
+ * (never a secret one) and what is allowed.
  */
 import { type Config, SETTINGS, type Setting } from "../config.ts";
 import { GatewayError } from "../errors.ts";
@@ -8,16 +9,18 @@ import type { Flag } from "./flags.ts";
 import { didYouMean } from "./suggest.ts";
 
 /** Where a setting's value came from. */
-export type Origin = "flag" | "environment" | "file" | "default";
+export type Origin = "flag" | "option" | "environment" | "file" | "default";
 
 export interface SettingsSources {
   /** Values of flags, by flag name. */
-  readonly flags: ReadonlyMap<string, string>;
+  readonly flags?: ReadonlyMap<string, string>;
   /** Switches that were given, by flag name: for boolean settings. */
   readonly switches?: ReadonlyMap<string, boolean>;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Reads the file of `--config` or VOICEWIRE_CONFIG; its error's message is shown. */
-  readFile(path: string): string;
+  /** What a program gives, by the settings' keys; undefined counts as not given. */
+  readonly options?: Readonly<Record<string, unknown>>;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Reads the file of `--config` or VOICEWIRE_CONFIG; its error's message is shown. Without it none is read. */
+  readFile?(path: string): string;
 }
 
 export interface ResolvedSettings {
@@ -52,9 +55,11 @@ export function settingFlags(only?: readonly string[]): Flag[] {
 }
 
 /** Throws `invalid_config` at the first value that is out of range, of the wrong type or of an unknown name. */
-export function resolveSettings(sources: SettingsSources): ResolvedSettings {
-  const file = nonEmpty(sources.flags.get(CONFIG_FLAG.name)) ?? nonEmpty(sources.env.VOICEWIRE_CONFIG);
-  const fromFile = file === undefined ? {} : readSettingsFile(file, sources);
+export function settingsFrom(sources: SettingsSources): ResolvedSettings {
+  const { options = {}, readFile } = sources;
+  checkNames(options, "Option");
+  const file = nonEmpty(sources.flags?.get(CONFIG_FLAG.name)) ?? nonEmpty(sources.env?.VOICEWIRE_CONFIG);
+  const fromFile = file === undefined || readFile === undefined ? {} : readSettingsFile(file, readFile);
   const values: Record<string, string | number | boolean> = {};
   const origins = new Map<string, Origin>();
   for (const row of SETTINGS as readonly Setting[]) {
@@ -76,12 +81,14 @@ interface FileValues {
 function resolveRow(row: Setting, sources: SettingsSources, { fromFile, file }: FileValues) {
   // A command's own switch may have the name of a setting that is none.
   const switched = row.kind === "boolean" ? sources.switches?.get(row.flag) : undefined;
-  const flagged = sources.flags.get(row.flag) ?? switched;
+  const flagged = sources.flags?.get(row.flag) ?? switched;
   if (flagged !== undefined)
     return { value: check(row, flagged, `flag --${row.flag}`), origin: "flag" as const };
+  const option = sources.options?.[row.key];
+  if (option !== undefined) return { value: check(row, option, "option"), origin: "option" as const };
   // An empty variable counts as unset: container files write `NAME=` for "no value".
   for (const name of [row.env, ...(FOREIGN_ENV[row.key] ?? [])]) {
-    const text = nonEmpty(sources.env[name]);
+    const text = nonEmpty(sources.env?.[name]);
     if (text !== undefined) return { value: check(row, text, name), origin: "environment" as const };
   }
   if (Object.hasOwn(fromFile, row.key)) {
@@ -90,10 +97,10 @@ function resolveRow(row: Setting, sources: SettingsSources, { fromFile, file }: 
   return { value: row.default, origin: "default" as const };
 }
 
-function readSettingsFile(path: string, sources: SettingsSources): Record<string, unknown> {
+function readSettingsFile(path: string, readFile: (path: string) => string): Record<string, unknown> {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(sources.readFile(path));
+    parsed = JSON.parse(readFile(path));
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new GatewayError("invalid_config", `Settings file "${path}" can't be used: ${reason}`, {
@@ -106,15 +113,18 @@ function readSettingsFile(path: string, sources: SettingsSources): Record<string
       field: CONFIG_FLAG.name,
     });
   }
+  checkNames(parsed, `Settings file "${path}"`);
+  return parsed as Record<string, unknown>;
+}
+
+/** `source` in words, for the error. */
+function checkNames(values: object, source: string): void {
   const keys = SETTINGS.map((row) => row.key);
-  for (const key of Object.keys(parsed)) {
+  for (const key of Object.keys(values)) {
     if (keys.some((known) => known === key)) continue;
     const hint = didYouMean(key, keys);
-    throw new GatewayError("invalid_config", `Settings file "${path}": unknown setting "${key}"${hint}`, {
-      field: key,
-    });
+    throw new GatewayError("invalid_config", `${source}: unknown setting "${key}"${hint}`, { field: key });
   }
-  return parsed as Record<string, unknown>;
 }
 
 /** `raw` as a value of the row's kind. Text (flag, environment) and JSON values are both taken. */

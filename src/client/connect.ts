@@ -13,14 +13,6 @@ import { openSocket } from "./open-socket.ts";
 import type { ReconnectOptions } from "./reconnector.ts";
 import type { WebSocketConstructor } from "./socket.ts";
 
-export type { ConnectionSettings } from "./address.ts";
-export { VoicewireError } from "./client-error.ts";
-export type { AudioHandler, Connection, DialogueFields, SpeakFields, TextOptions } from "./connection.ts";
-export type { FramePosition } from "./frame-clock.ts";
-export type { ReconnectedEvent, ReconnectingEvent } from "./listeners.ts";
-export type { ReconnectOptions } from "./reconnector.ts";
-export type { SocketEnd, WebSocketConstructor, WebSocketLike } from "./socket.ts";
-
 interface SharedOptions {
   /** The class to use; default: the global one of browsers and of Node from 22 on. */
   readonly WebSocket?: WebSocketConstructor;

@@ -1,6 +1,6 @@
 /** The page as a whole: ties the connection, the sound and what is shown together. */
-import type { Connection } from "../client/connect.ts";
-import { takenUp } from "../client/taken-up.ts";
+import type { Connection } from "../client/index.ts";
+import { takenUp } from "../client/index.ts";
 import type { ErrorBody, HelloEvent, UtteranceDoneEvent } from "../protocol/events.ts";
 import { AudioEngine } from "./audio-engine.ts";
 import { CaptionBar } from "./caption-bar.ts";

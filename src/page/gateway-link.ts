@@ -3,8 +3,8 @@
  * back. A connection that broke and comes back is the same one.
  */
 import { backoffMs } from "../client/backoff.ts";
-import type { Connection } from "../client/connect.ts";
-import { VoicewireError } from "../client/connect.ts";
+import type { Connection } from "../client/index.ts";
+import { VoicewireError } from "../client/index.ts";
 
 export type LinkState =
   | { readonly kind: "connecting"; readonly attempt: number }

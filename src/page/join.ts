@@ -1,5 +1,5 @@
 /** What the page asks the gateway for: Opus in frames of 20 ms, and everything that can be shown beside it. */
-import { type Connection, connect } from "../client/connect.ts";
+import { type Connection, connect } from "../client/index.ts";
 import type { Route } from "./route.ts";
 
 export function joinSession({ session, isListener }: Route): Promise<Connection> {

@@ -1,5 +1,5 @@
 /** Sends what the form asks for, whole or token by token, and stops it again. */
-import type { Connection, TextOptions } from "../client/connect.ts";
+import type { Connection, TextOptions } from "../client/index.ts";
 import type { AudioEngine } from "./audio-engine.ts";
 import type { Request } from "./composer.ts";
 import type { TimedToken } from "./streams.ts";

@@ -2,7 +2,7 @@
  * What has been and will be said in the session, word by word on its timeline. A speaker knows its own texts; a
  * listener puts them together from the characters and words that come with the sound.
  */
-import type { TakenUp } from "../client/taken-up.ts";
+import type { TakenUp } from "../client/index.ts";
 import type {
   CharactersEvent,
   InterruptedEvent,

@@ -1,15 +1,18 @@
 /** A gateway that can't start leaves nothing running. */
 import { expect, it } from "vitest";
+import type { Config } from "../../src/config.ts";
 import { startGateway } from "../../src/gateway.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { DEFAULTS } from "../helpers/start-gateway.ts";
 
+/** No encoder takes it. */
+const NO_RATE = "0" as string as Config["opusBitrateKbps"];
+
 it("encoders that can't start end the upstream's checks, too", async () => {
   const clock = new FakeClock();
   const starting = startGateway({
-    // No encoder takes such a rate.
-    config: { ...DEFAULTS, port: 0, opusBitrateKbps: "0" },
+    config: { ...DEFAULTS, port: 0, opusBitrateKbps: NO_RATE },
     // Of several regions each is checked from the beginning on.
     upstreamBaseUrl: ["http://127.0.0.1:9", "http://127.0.0.1:10"],
     upstreamKey: "",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { resolveSettings, settingFlags } from "../../../src/cli/settings.ts";
+import { settingFlags, settingsFrom } from "../../../src/cli/settings.ts";
 import { SETTINGS, type Setting } from "../../../src/config.ts";
 import { GatewayError } from "../../../src/errors.ts";
 
@@ -11,7 +11,7 @@ interface Given {
 }
 
 function resolve({ flags = {}, switches = {}, env = {}, file }: Given = {}) {
-  return resolveSettings({
+  return settingsFrom({
     flags: new Map(Object.entries(flags)),
     switches: new Map(Object.entries(switches)),
     env,
@@ -29,13 +29,13 @@ function failure(given: Given): GatewayError {
     if (error instanceof GatewayError) return error;
     throw error;
   }
-  throw new Error("Expected resolveSettings to throw");
+  throw new Error("Expected settingsFrom to throw");
 }
 
 const ROWS: readonly Setting[] = SETTINGS;
 const INTEGERS = ROWS.filter((row) => row.kind === "integer");
 
-describe("resolveSettings()", () => {
+describe("settingsFrom()", () => {
   test("gives every row of the table its default", () => {
     const { config, origins } = resolve();
     for (const row of ROWS) {
@@ -74,6 +74,18 @@ describe("resolveSettings()", () => {
       "file",
       "default",
     ]);
+  });
+
+  test("takes a program's options by key, refuses what the table does not have, and reads no environment unasked", () => {
+    const { config, origins } = settingsFrom({ options: { port: 0, logLevel: "warn", host: undefined } });
+    expect([config.port, config.logLevel, config.host]).toEqual([0, "warn", "127.0.0.1"]);
+    expect(["port", "host"].map((key) => origins.get(key))).toEqual(["option", "default"]);
+    expect(() => settingsFrom({ options: { prot: 0 } })).toThrow(
+      'unknown setting "prot"; did you mean "port"?',
+    );
+    expect(() => settingsFrom({ options: { upstreamUrl: "ftp://x" } })).toThrow(
+      "Setting upstreamUrl (option)",
+    );
   });
 
   test("reads the vendor's own key variable after ours, and an empty variable as unset", () => {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { resolveSettings } from "../../../src/cli/settings.ts";
+import { settingsFrom } from "../../../src/cli/settings.ts";
 import { chooseUpstream, openUpstream } from "../../../src/cli/upstream.ts";
 import type { ErrorCode } from "../../../src/errors.ts";
 import { systemClock } from "../../../src/kit/clock.ts";
 import { silentLog } from "../../../src/kit/log.ts";
 
 function configOf(env: Record<string, string>) {
-  return resolveSettings({ flags: new Map(), env, readFile: () => "{}" }).config;
+  return settingsFrom({ flags: new Map(), env, readFile: () => "{}" }).config;
 }
 
 describe("chooseUpstream()", () => {

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import WebSocket from "ws";
-import { type Connection, connect, type VoicewireError } from "../../../src/client/connect.ts";
+import { type Connection, connect, type VoicewireError } from "../../../src/client/index.ts";
 import type { Event } from "../../../src/protocol/events.ts";
 import { ScriptedServer } from "./scripted-server.ts";
 

@@ -8,7 +8,7 @@ import {
   type ReconnectedEvent,
   type ReconnectOptions,
   type VoicewireError,
-} from "../../../src/client/connect.ts";
+} from "../../../src/client/index.ts";
 import { ScriptedServer } from "./scripted-server.ts";
 
 let server: ScriptedServer;

@@ -1,0 +1,62 @@
+/**
+ * What a program gets that imports `voicewire`: the gateway inside its own process (docs/embedding.md).
+ *
+ *   const gateway = await startGateway({ port: 0 });
+ *   console.log(gateway.url);
+ *   await gateway.drain();
+ */
+import { createLog } from "./cli/log.ts";
+import { settingsFrom } from "./cli/settings.ts";
+import { startWithUpstream } from "./cli/start.ts";
+import type { Config } from "./config.ts";
+import { systemClock } from "./kit/clock.ts";
+import type { Logger } from "./kit/log.ts";
+
+export { type ErrorCode, GatewayError } from "./errors.ts";
+export { setHeapGrowth } from "./kit/heap-growth.ts";
+export type { Config, Logger };
+
+/** The settings of docs/configuration.md by their keys, each with its default; the environment is not read. */
+export interface GatewayOptions extends Partial<Config> {
+  /** Where to log, e.g. a pino logger; default: JSON lines on stderr from `logLevel` on. */
+  readonly log?: Logger;
+}
+
+export interface Gateway {
+  /** Where it is reached, without a slash at its end. */
+  readonly url: string;
+  readonly port: number;
+  /** Of the operations port (`/metrics`); null where `opsPort` is "off". */
+  readonly opsUrl: string | null;
+  /** Takes nothing new, waits for speech to end (at most `drainMs`), then closes. */
+  drain(): Promise<void>;
+  /** Ends everything now. Both may be called in any order, any number of times. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a gateway; without `upstreamUrl` or `upstreamRegion` it speaks with the embedded service, as a child process.
+ * Rejects with GatewayError: `invalid_config`, `port_in_use`, `voice_package_missing`, `upstream_unreachable`, `encoder_failed`.
+ */
+export async function startGateway({ log, ...options }: GatewayOptions = {}): Promise<Gateway> {
+  const { config } = settingsFrom({ options });
+  const { env } = process;
+  const { url, port, opsUrl, drain, close } = await startWithUpstream({
+    config,
+    log: log ?? createLog({ stderr: stderr(), env }, config.logLevel),
+    clock: systemClock,
+    env,
+  });
+  return { url, port, opsUrl, drain, close };
+}
+
+function stderr(): Parameters<typeof createLog>[0]["stderr"] {
+  return {
+    isTty: false,
+    columns: () => 80,
+    write: (data) => {
+      process.stderr.write(data);
+    },
+    onBroken: () => undefined,
+  };
+}
