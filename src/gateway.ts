@@ -5,7 +5,7 @@ import { Calls } from "./calls/calls.ts";
 import type { Config } from "./config.ts";
 import { type AudioSocketServer, startAudioSocket } from "./edge/audiosocket.ts";
 import { inboxBytes } from "./edge/inbox.ts";
-import type { Listener } from "./edge/listen.ts";
+import type { ListeningPort } from "./edge/listen.ts";
 import { startOperations, type UpstreamState } from "./edge/operations.ts";
 import { PassedPaths } from "./edge/proxy-paths.ts";
 import { readPeerList } from "./edge/rtp-networks.ts";
@@ -131,7 +131,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     allowsListenOnly: config.rtpListenOnly,
   });
   let audioSocket: AudioSocketServer | null = null;
-  let operations: Listener | null = null;
+  let operations: ListeningPort | null = null;
   const closeParts = async (): Promise<void> => {
     operations?.close();
     rtpPorts.close();

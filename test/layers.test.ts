@@ -32,8 +32,6 @@ const ALLOWED: Record<string, readonly string[]> = {
     "fanout",
     "upstream",
     "session",
-    // Where frames stand on the timeline is counted once, for browsers and for carriers.
-    "client",
   ],
   contexts: ["kit", "errors.ts", "audio", "timing", "protocol", "metrics", "text", "upstream", "session"],
   edge: ["kit", "errors.ts", "session", "calls", "contexts", "protocol", "metrics", "audio"],
@@ -108,7 +106,35 @@ function onlyTypes(clause: string): boolean {
 
 const roomOf = (path: string): string => path.split("/")[0] ?? path;
 
+/** Who reads JSON, and from whom; folders whose trade it is: the upstream's client, the embedded service, clients of ours. */
+const READS_JSON: Record<string, string> = {
+  "version.ts": "package.json",
+  "gateway.ts": "the upstream's list of voices",
+  "edge/proxy-body.ts": "requests and answers that are passed on",
+  "edge/server.ts": "bodies of HTTP commands",
+  "protocol/native.ts": "commands",
+  "protocol/openai.ts": "requests",
+  "session/text-defaults.ts": "the file of replacements",
+};
+const READS_JSON_FOLDERS = [
+  "upstream",
+  "service",
+  "cli",
+  "client",
+  "page",
+  "protocol/carrier",
+  "protocol/elevenlabs",
+];
+
 describe("layers", () => {
+  it("nobody reads JSON but what comes from outside: events go to listeners as they are", () => {
+    const readers = files.filter((file) => readFileSync(join(SRC, file), "utf8").includes("JSON.parse("));
+    const inner = readers.filter(
+      (file) => !READS_JSON_FOLDERS.some((folder) => file.startsWith(`${folder}/`)),
+    );
+    expect(inner.sort()).toEqual(Object.keys(READS_JSON).sort());
+  });
+
   it("no file imports against the layer table", () => {
     const wrong = imports
       .filter((edge) => edge.target.endsWith(".ts"))

@@ -1,8 +1,9 @@
 /** A listener's socket of the soak: counts, holds nothing, and stops reading when told to. */
-import type { Message, SendResult, Sink } from "../../src/fanout/sink.ts";
+import type { Delivery, Listener, SendResult } from "../../src/fanout/listener.ts";
 import type { Event } from "../../src/protocol/events.ts";
+import type { OffsetUnit } from "../../src/protocol/vocabulary.ts";
 
-export class SoakSink implements Sink {
+export class SoakSink implements Listener {
   /** Called with each event; null = events are only counted. */
   readonly #onEvent: ((event: Event) => void) | null;
   readonly #decoder = new TextDecoder();
@@ -18,8 +19,10 @@ export class SoakSink implements Sink {
     this.#onEvent = onEvent;
   }
 
-  sendAll(messages: readonly Message[]): SendResult {
-    for (const { bytes, isFrame } of messages) {
+  deliver(batch: readonly Delivery[], offsets: OffsetUnit): SendResult {
+    for (const item of batch) {
+      const isFrame = item instanceof Uint8Array;
+      const bytes = isFrame ? item : item.json(offsets);
       this.#waitingBytes += bytes.length;
       if (isFrame) this.frames += 1;
       else this.#take(bytes);
@@ -27,10 +30,10 @@ export class SoakSink implements Sink {
     return this.#outcome();
   }
 
-  sendText(text: string): SendResult {
-    this.#waitingBytes += text.length;
+  notify(event: Event): SendResult {
+    this.#waitingBytes += JSON.stringify(event).length;
     this.events += 1;
-    this.#onEvent?.(JSON.parse(text) as Event);
+    this.#onEvent?.(event);
     return this.#outcome();
   }
 

@@ -22,8 +22,8 @@ import type { Member } from "../session/member.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { type CallFacts, factsOf, parameterOf, sessionIdOf } from "./call-facts.ts";
-import { type CallLine, CallSink } from "./call-sink.ts";
 import type { CallStats, CarrierCounts, CarrierLabel } from "./call-stats.ts";
+import { type CallLine, CarrierListener } from "./carrier-listener.ts";
 import type { Desk, DeskCall } from "./desk.ts";
 
 /** How long a connection may be without a call, ms. */
@@ -58,7 +58,7 @@ interface Speaking {
 interface Seated {
   readonly session: Session;
   readonly member: Member;
-  readonly sink: CallSink;
+  readonly listener: CarrierListener;
   readonly desk: Desk;
 }
 
@@ -184,16 +184,16 @@ export class Call implements DeskCall {
         this.#played(seated, event.name);
         return;
       case "hold":
-        seated.sink.hold();
+        seated.listener.hold();
         return;
       case "goOn":
-        seated.sink.goOn();
+        seated.listener.goOn();
         return;
     }
   }
 
-  #played({ session, member, sink }: Seated, name: string): void {
-    const atMs = sink.played(name);
+  #played({ session, member, listener }: Seated, name: string): void {
+    const atMs = listener.played(name);
     if (atMs !== null) member.acknowledge(atMs, session.ackMoment(), "mark");
   }
 
@@ -205,7 +205,7 @@ export class Call implements DeskCall {
     this.#startTimer.cancel();
     const session = sessions.open(sessionIdOf(dialect, call, this.#options.hello));
     let member: Member | null = null;
-    const sink = new CallSink({
+    const listener = new CarrierListener({
       codec,
       line: this.#options.line,
       clock,
@@ -216,7 +216,7 @@ export class Call implements DeskCall {
       onEnd: (closeCode, reason) => this.#finish({ closeCode, reason }),
       onRoom: () => this.drained(),
     });
-    member = session.join(sink, {
+    member = session.join(listener, {
       settings: {
         role: "listener",
         format: call.format,
@@ -236,7 +236,7 @@ export class Call implements DeskCall {
       return;
     }
     const desk = this.#deps.deskOf(session);
-    this.#seated = { session, member, sink, desk };
+    this.#seated = { session, member, listener, desk };
     this.#facts = factsOf(dialect, call, member.id);
     counts.started += 1;
     log.info({ carrier: dialect.name, session: session.id }, "Call began");
@@ -278,7 +278,7 @@ export class Call implements DeskCall {
     this.#deps.stats.of(this.#label).closed += 1;
     const seated = this.#seated;
     this.#seated = null;
-    seated?.sink.close();
+    seated?.listener.close();
     if (end.closeCode !== null) {
       const words = this.#speaking?.codec.hangUp() ?? [];
       if (words.length > 0) this.#options.line.send(words);

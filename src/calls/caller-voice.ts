@@ -3,7 +3,7 @@ import { AUDIO_FORMATS } from "../audio/formats.ts";
 import { createFrameMaker, type FrameMaker } from "../audio/frame-maker.ts";
 import { decodeAlaw, decodeUlaw } from "../audio/g711.ts";
 import { PcmAligner } from "../audio/pcm.ts";
-import type { Sink } from "../fanout/sink.ts";
+import type { Listener } from "../fanout/listener.ts";
 import type { AudioFormat, CallerFormat } from "../protocol/vocabulary.ts";
 
 /** Length of the frames that speakers get, ms. */
@@ -63,7 +63,7 @@ function decoderOf(format: HeardFormat): Decoder {
 }
 
 export interface CallerFeedOptions {
-  readonly sink: Sink;
+  readonly listener: Listener;
   /** Frames that were left out before the next one. */
   readonly tellGap: (gap: { readonly frames: number; readonly ms: number }) => void;
 }
@@ -108,13 +108,13 @@ export class CallerFeed {
   }
 
   get #hasRoom(): boolean {
-    return this.#options.sink.bufferedBytes() < BEHIND_BYTES;
+    return this.#options.listener.bufferedBytes() < BEHIND_BYTES;
   }
 
   #send(frame: Uint8Array): void {
     const frames = this.#untold;
     this.#untold = 0;
     if (frames > 0) this.#options.tellGap({ frames, ms: frames * CALLER_FRAME_MS });
-    this.#options.sink.sendAll([{ bytes: frame, isFrame: true }]);
+    this.#options.listener.deliver([frame], "utf16");
   }
 }

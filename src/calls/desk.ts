@@ -117,7 +117,7 @@ export class Desk implements CallDesk {
     if (member.settings.caller === undefined) return;
     const tellGap = (gap: { readonly frames: number; readonly ms: number }): void =>
       member.send({ type: "gap", ...this.#session.base(), ...gap });
-    this.#feeds.set(member, new CallerFeed({ sink: member.sink, tellGap }));
+    this.#feeds.set(member, new CallerFeed({ listener: member.listener, tellGap }));
   }
 
   #addVoice(call: DeskCall, formats: { readonly from: HeardFormat; readonly to: CallerFormat }): void {

@@ -10,9 +10,9 @@ import type { Member } from "../session/member.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { SettingsDefaults } from "../session/settings.ts";
+import { AudioListener } from "./audio-listener.ts";
 import { type AudioRequest, parseAudioRequest } from "./audio-request.ts";
 import { Reply } from "./http.ts";
-import { HttpAudioSink } from "./http-sink.ts";
 import { decoded } from "./live-socket.ts";
 import type { Routes } from "./routes.ts";
 import { SilenceFiller } from "./silence-filler.ts";
@@ -83,7 +83,7 @@ class AudioResponse {
   readonly #options: AudioStreamOptions & { readonly mp3Streams: Places };
   /** Gives back what the response has taken. */
   #release: () => void = () => undefined;
-  #sink: HttpAudioSink | null = null;
+  #listener: AudioListener | null = null;
   #isAborted = false;
 
   constructor(res: HttpResponse, options: AudioStreamOptions & { readonly mp3Streams: Places }) {
@@ -91,7 +91,7 @@ class AudioResponse {
     this.#options = options;
     res.onAborted(() => {
       this.#isAborted = true;
-      this.#sink?.markAborted();
+      this.#listener?.markAborted();
     });
   }
 
@@ -119,7 +119,7 @@ class AudioResponse {
   ): void {
     const { settings } = request.joining;
     let member: Member | null = null;
-    const sink = new HttpAudioSink({
+    const listener = new AudioListener({
       res: this.#res,
       container,
       clock: systemClock,
@@ -140,18 +140,18 @@ class AudioResponse {
           clock: systemClock,
           frameMs: request.frameMs,
           leadMs: settings.lead_ms,
-          isBlocked: () => sink.isBlocked,
-          send: (frames) => sink.sendSilence(frames),
+          isBlocked: () => listener.isBlocked,
+          send: (frames) => listener.sendSilence(frames),
         })
       : null;
-    member = session.join(sink, request.joining);
-    if (sink.isClosed) {
+    member = session.join(listener, request.joining);
+    if (listener.isClosed) {
       session.leave(member);
       throw new GatewayError("session_closed", `Session ended: ${session.id}`);
     }
-    this.#sink = sink;
-    sink.open(headersOf(request));
-    if (!sink.isClosed) filler?.start();
+    this.#listener = listener;
+    listener.open(headersOf(request));
+    if (!listener.isClosed) filler?.start();
   }
 }
 

@@ -4,13 +4,13 @@
  */
 import { createServer, type Server, type Socket } from "node:net";
 import type { Call } from "../calls/call.ts";
-import type { CallLine } from "../calls/call-sink.ts";
 import type { Calls } from "../calls/calls.ts";
+import type { CallLine } from "../calls/carrier-listener.ts";
 import { NEWS, PACED_LEAD_MS, PACED_MARK_MS, PacedCodec } from "../calls/paced-codec.ts";
 import type { PacedFrame } from "../calls/paced-player.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
+import type { SendResult } from "../fanout/listener.ts";
 import type { Pacer } from "../fanout/pacer.ts";
-import type { SendResult } from "../fanout/sink.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import {

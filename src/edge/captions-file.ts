@@ -1,5 +1,5 @@
 /** Captions as a file: what a session remembers of them, at once or as it grows. */
-import type { Sink } from "../fanout/sink.ts";
+import type { Listener } from "../fanout/listener.ts";
 import { cueOfEvent, srtCue, VTT_HEADER, vttCue } from "../protocol/captions.ts";
 import type { CueEvent } from "../protocol/events.ts";
 import type { FileRequest } from "./captions-request.ts";
@@ -36,9 +36,9 @@ export class CaptionWriter {
 }
 
 /** A seat for who reads a growing file: its cues and its end come from what is remembered, so events are passed over. */
-export const FILE_SINK: Sink = {
-  sendAll: () => "sent",
-  sendText: () => "sent",
+export const FILE_LISTENER: Listener = {
+  deliver: () => "sent",
+  notify: () => "sent",
   bufferedBytes: () => 0,
   end: () => undefined,
 };

@@ -4,14 +4,14 @@
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { GatewayError, toGatewayError } from "../errors.ts";
-import type { Sink } from "../fanout/sink.ts";
+import type { Listener } from "../fanout/listener.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { Member } from "../session/member.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { ParsedSettings, SettingsDefaults } from "../session/settings.ts";
-import { EventStreamSink } from "./captions-events.ts";
-import { CaptionWriter, FILE_SINK } from "./captions-file.ts";
+import { CaptionWriter, FILE_LISTENER } from "./captions-file.ts";
+import { CaptionsListener } from "./captions-listener.ts";
 import {
   CAPTION_FILES,
   type CaptionFileName,
@@ -99,12 +99,12 @@ function answerEvents(res: HttpResponse, call: Call, options: CaptionsOptions): 
       if (member !== null) session.drained(member);
     },
     onClosed: () => {
-      sink.stop();
+      listener.stop();
       if (member !== null) session.leave(member);
     },
   });
-  const sink = new EventStreamSink(body, { epoch: session.epoch, clock: systemClock });
-  member = seat(session, sink, { body, joining, stop: () => sink.stop() });
+  const listener = new CaptionsListener(body, { epoch: session.epoch, clock: systemClock });
+  member = seat(session, listener, { body, joining, stop: () => listener.stop() });
   body.open({ "content-type": EVENTS_TYPE, ...SHARED_HEADERS, ...CROSS_ORIGIN });
 }
 
@@ -146,7 +146,7 @@ function growFile(res: HttpResponse, { request, session, options }: Growing): vo
   });
   const writer = new CaptionWriter(request);
   body.write(writer.header);
-  member = seat(session, FILE_SINK, { body, joining: request.joining, stop: () => undefined });
+  member = seat(session, FILE_LISTENER, { body, joining: request.joining, stop: () => undefined });
   body.open({ "content-type": FILE_TYPES[request.name], ...SHARED_HEADERS, ...CROSS_ORIGIN });
   unfollow = session.captionsOf(request.style).follow({
     cues: (cues) => {
@@ -172,12 +172,12 @@ function bodyOf(
 /** Throws what joining throws, and session_closed. */
 function seat(
   session: Session,
-  sink: Sink,
+  listener: Listener,
   { body, joining, stop }: { body: ResponseWriter; joining: ParsedSettings; stop: () => void },
 ): Member {
   let member: Member;
   try {
-    member = session.join(sink, joining);
+    member = session.join(listener, joining);
   } catch (thrown) {
     stop();
     throw thrown;

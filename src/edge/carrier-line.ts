@@ -1,6 +1,6 @@
 /** A carrier's WebSocket as a call sees it. */
-import type { CallLine } from "../calls/call-sink.ts";
-import type { SendResult } from "../fanout/sink.ts";
+import type { CallLine } from "../calls/carrier-listener.ts";
+import type { SendResult } from "../fanout/listener.ts";
 import type { Wire } from "../protocol/carrier/carrier.ts";
 import { UwsBatchSocket } from "./uws-port.ts";
 

@@ -17,7 +17,7 @@ export interface Address {
   readonly flag: "port" | "ops-port";
 }
 
-export interface Listener {
+export interface ListeningPort {
   readonly port: number;
   /** Takes no new connections; open ones live on. Idempotent. */
   stopListening(): void;
@@ -31,7 +31,7 @@ interface ExclusiveListener {
 }
 
 /** Rejects with port_in_use. */
-export function listen(app: TemplatedApp, { host, port, flag }: Address): Promise<Listener> {
+export function listen(app: TemplatedApp, { host, port, flag }: Address): Promise<ListeningPort> {
   return new Promise((resolve, reject) => {
     const listener: ExclusiveListener = app as unknown as ExclusiveListener;
     listener.listen(host, port, EXCLUSIVE_PORT, (socket) => {

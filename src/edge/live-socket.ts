@@ -13,8 +13,8 @@ import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../se
 import { Inbox, type Receiver } from "./inbox.ts";
 import { MAX_REFUSALS_A_SECOND, Refusals } from "./refusals.ts";
 import { Returns } from "./returns.ts";
+import { type SocketData, SocketListener } from "./socket-listener.ts";
 import type { Turns } from "./turns.ts";
-import { type SocketData, UwsSink } from "./uws-sink.ts";
 import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits, textReader } from "./websocket.ts";
 
 export interface LiveSocketOptions {
@@ -53,7 +53,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       const data: SocketData = {
         sessionId: decoded(req.getParameter(0) ?? ""),
         query: req.getQuery() ?? "",
-        sink: null,
+        listener: null,
         inbox: null,
         member: null,
         takesUp: null,
@@ -63,8 +63,8 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
     },
     open: (socket) => {
       const data = socket.getUserData();
-      const sink = new UwsSink(socket);
-      data.sink = sink;
+      const listener = new SocketListener(socket);
+      data.listener = listener;
       const inbox = new Inbox({ turns, receiver, connection: data });
       data.inbox = inbox;
       try {
@@ -79,7 +79,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
         inbox.follow(before, () => join(data, joining, options));
         returns.note(data);
       } catch (thrown) {
-        refuse(sink, report(thrown, options.log));
+        refuse(listener, report(thrown, options.log));
       }
     },
     message: (socket, message, isBinary) => {
@@ -92,27 +92,27 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       member?.session.drained(member);
     },
     close: (socket, code) => {
-      const { sink, inbox } = socket.getUserData();
-      sink?.markClosed();
-      inbox?.close(code, { wantsRest: sink?.isEnded === false });
+      const { listener, inbox } = socket.getUserData();
+      listener?.markClosed();
+      inbox?.close(code, { wantsRest: listener?.isEnded === false });
     },
   };
 }
 
 /** What the session does not allow is told, and the connection closed. */
 function join(data: SocketData, joining: ParsedSettings, { sessions, log }: LiveSocketOptions): void {
-  const { sink } = data;
-  if (sink === null) return;
+  const { listener } = data;
+  if (listener === null) return;
   // One that had to wait may have gone by now: its messages are handled, and then its inbox tells the end.
-  const isGone = sink.isClosed;
+  const isGone = listener.isClosed;
   try {
     const mustExist = joining.settings.role === "listener" && !joining.mayWait;
     const session = mustExist ? sessions.get(data.sessionId) : sessions.open(data.sessionId);
-    data.member = session.join(sink, joining);
+    data.member = session.join(listener, joining);
     // Greeting it may have closed it: its close handler did not know of the member yet.
-    if (sink.isClosed && !isGone) session.leave(data.member);
+    if (listener.isClosed && !isGone) session.leave(data.member);
   } catch (thrown) {
-    refuse(sink, report(thrown, log));
+    refuse(listener, report(thrown, log));
   }
 }
 
@@ -120,8 +120,8 @@ function liveReceiver(options: LiveSocketOptions, returns: Returns): Receiver<So
   const textOf = textReader(options.maxMessageBytes);
   return {
     maxInboxBytes: options.maxInboxBytes,
-    handle: ({ member, sink, refusals }, message, isBinary) => {
-      if (member === null || sink?.isEnded !== false) return;
+    handle: ({ member, listener, refusals }, message, isBinary) => {
+      if (member === null || listener?.isEnded !== false) return;
       let utteranceId: string | undefined;
       try {
         const { command, ignored } = parseCommand(textOf(message, isBinary));
@@ -138,12 +138,12 @@ function liveReceiver(options: LiveSocketOptions, returns: Returns): Receiver<So
         });
         if (refusals.note(options.clock.nowMs())) {
           options.counters.connectionsFlooding += 1;
-          refuse(sink, tooManyRefusals());
+          refuse(listener, tooManyRefusals());
         }
       }
     },
-    refuse: ({ sink }, error) => {
-      if (sink !== null) refuse(sink, error);
+    refuse: ({ listener }, error) => {
+      if (listener !== null) refuse(listener, error);
     },
     closed: (data, code) => {
       const { member } = data;
@@ -184,9 +184,9 @@ function tooManyRefusals(): GatewayError {
   );
 }
 
-function refuse(sink: UwsSink, error: GatewayError): void {
-  sink.sendText(JSON.stringify({ type: "error", seq: 0, at_ms: 0, ...errorBody(error) }));
-  sink.end(error.closeCode, error.code);
+function refuse(listener: SocketListener, error: GatewayError): void {
+  listener.notify({ type: "error", seq: 0, at_ms: 0, ...errorBody(error) });
+  listener.end(error.closeCode, error.code);
 }
 
 /** The error as the client sees it; faults of our own are logged with their stack. */

@@ -7,7 +7,7 @@ import type { CallStats } from "../calls/call-stats.ts";
 import { GatewayError } from "../errors.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { Reply } from "./http.ts";
-import { type Listener, listen } from "./listen.ts";
+import { type ListeningPort, listen } from "./listen.ts";
 import { CheckedRoutes } from "./routes.ts";
 
 export interface UpstreamState {
@@ -31,7 +31,7 @@ export interface OperationsOptions {
 }
 
 /** Listens. Rejects with port_in_use. */
-export async function startOperations(options: OperationsOptions): Promise<Listener> {
+export async function startOperations(options: OperationsOptions): Promise<ListeningPort> {
   const { host, port, server, sessions } = options;
   const app = App();
   const routes = new CheckedRoutes(app);

@@ -4,7 +4,7 @@
  */
 import type { ResumeToken } from "../session/listener-resume.ts";
 import type { Inbox } from "./inbox.ts";
-import type { SocketData } from "./uws-sink.ts";
+import type { SocketData } from "./socket-listener.ts";
 
 export class Returns {
   /** Connections whose messages waited when it was looked at last; in the order in which that began. */
@@ -23,12 +23,12 @@ export class Returns {
   before({ sessionId }: SocketData, { listenerId }: ResumeToken): Inbox<SocketData> | null {
     let found: Inbox<SocketData> | null = null;
     for (const other of this.#busy) {
-      const { inbox, sink, member, takesUp } = other;
+      const { inbox, listener, member, takesUp } = other;
       if (inbox?.isWaiting !== true) this.#busy.delete(other);
       else if (other.sessionId === sessionId) {
         // One that does not say who it was is the one that is away.
         const isIt =
-          listenerId === null ? sink?.isClosed : member?.id === listenerId || takesUp === listenerId;
+          listenerId === null ? listener?.isClosed : member?.id === listenerId || takesUp === listenerId;
         // Of several the last: it has come back before, and waits itself.
         if (isIt) found = inbox;
       }

@@ -11,7 +11,7 @@ import type { CarrierAuth } from "./carrier-auth.ts";
 import { routeCarriers } from "./carrier-socket.ts";
 import { Reply, readBody } from "./http.ts";
 import { routeJambonzTts } from "./jambonz-tts.ts";
-import { type Listener, listen } from "./listen.ts";
+import { type ListeningPort, listen } from "./listen.ts";
 import { decoded, type LiveSocketOptions, liveSocket } from "./live-socket.ts";
 import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "./openai-speech.ts";
 import { readiness } from "./operations.ts";
@@ -46,7 +46,7 @@ export interface EdgeOptions extends LiveSocketOptions, ProxyOptions {
 }
 
 /** Listens. Rejects with port_in_use. */
-export async function startEdge(options: EdgeOptions): Promise<Listener> {
+export async function startEdge(options: EdgeOptions): Promise<ListeningPort> {
   const app = App();
   const routes = new CheckedRoutes(app);
   routes.ws("/live/:session", liveSocket(options));

@@ -1,6 +1,6 @@
 /** WebSockets of the server library as the states behind them see them. */
 import type { WebSocket } from "uWebSockets.js";
-import type { SendResult } from "../fanout/sink.ts";
+import type { SendResult } from "../fanout/listener.ts";
 
 /** What the library's `send` answers; anything else is "buffered, and the socket is behind". */
 const SENT = 1;

@@ -1,30 +1,9 @@
-/**
- * The events of one session that some listener may still have to get, oldest first, bounded in bytes.
- * An entry is serialized once, at its first sending, and shared by all listeners; the code-point variant is made
- * only if somebody asked for `offsets=cp`.
- */
-import type { EventKind } from "../protocol/vocabulary.ts";
-
-export interface LogEntry {
-  readonly seq: number;
-  /** Timeline position this event belongs to; it leaves with the frame that contains it. */
-  readonly positionTicks: number;
-  /** Which `events=` name selects it; null goes to everybody. */
-  readonly kind: EventKind | null;
-  /** Of a kind that comes in several forms, each for those that chose it: which one. */
-  readonly variant?: string | null;
-  readonly utteranceId: string | null;
-  /** The event as UTF-8 JSON. */
-  bytes(offsets: "utf16" | "cp"): Uint8Array;
-  /** An interruption's: where on the timeline the next frame stands. */
-  readonly nextTicks?: number | null;
-  /** Set when an interruption made the event untrue before it was sent. */
-  isWithdrawn: boolean;
-}
+/** The events of one session that some listener may still have to get, oldest first, bounded in number. */
+import type { LoggedEvent } from "./logged-event.ts";
 
 export class EventLog {
   readonly #maxEntries: number;
-  #entries: LogEntry[] = [];
+  #entries: LoggedEvent[] = [];
   /** Index of `#entries[0]`. */
   #first = 0;
   #lastSeq = 0;
@@ -50,7 +29,7 @@ export class EventLog {
     return this.#lastBack;
   }
 
-  append(entry: LogEntry): void {
+  append(entry: LoggedEvent): void {
     if (entry.positionTicks < this.#furthestTicks) this.#lastBack = this.next;
     else this.#furthestTicks = entry.positionTicks;
     this.#entries.push(entry);
@@ -63,7 +42,7 @@ export class EventLog {
     }
   }
 
-  entry(index: number): LogEntry | undefined {
+  entry(index: number): LoggedEvent | undefined {
     return this.#entries[index - this.#first];
   }
 
@@ -77,7 +56,7 @@ export class EventLog {
   }
 
   /** Marks the unsent future of these utterances as untrue. */
-  withdraw(isUntrue: (entry: LogEntry) => boolean): void {
+  withdraw(isUntrue: (entry: LoggedEvent) => boolean): void {
     this.#furthestTicks = 0;
     for (const entry of this.#entries) {
       if (isUntrue(entry)) entry.isWithdrawn = true;
@@ -86,13 +65,13 @@ export class EventLog {
   }
 
   /** The first entry that `isWanted`, or the end. */
-  indexWhere(isWanted: (entry: LogEntry) => boolean): number {
+  indexWhere(isWanted: (entry: LoggedEvent) => boolean): number {
     const offset = this.#entries.findIndex(isWanted);
     return offset < 0 ? this.next : this.#first + offset;
   }
 
   /** Whether any entry from `index` on `isMeant`. */
-  hasBehind(index: number, isMeant: (entry: LogEntry) => boolean): boolean {
+  hasBehind(index: number, isMeant: (entry: LoggedEvent) => boolean): boolean {
     return this.#entries.slice(Math.max(0, index - this.#first)).some(isMeant);
   }
 

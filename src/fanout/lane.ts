@@ -6,17 +6,17 @@
  * never later than the sound it tells of.
  */
 import { GatewayError } from "../errors.ts";
-import type { EventKind, OffsetUnit, Pace } from "../protocol/vocabulary.ts";
-import type { EventLog, LogEntry } from "./event-log.ts";
+import type { EventKind, Pace } from "../protocol/vocabulary.ts";
+import type { EventLog } from "./event-log.ts";
+import type { Delivery } from "./listener.ts";
+import type { LoggedEvent } from "./logged-event.ts";
 import type { Behind, Outbox } from "./outbox.ts";
 import type { Rendition } from "./rendition.ts";
-import type { Message } from "./sink.ts";
 
 export interface LaneShape {
   readonly pace: Pace;
   readonly leadMs: number;
   readonly events: readonly EventKind[];
-  readonly offsets: OffsetUnit;
   /** Which form its listeners chose of what comes in several; without it they get none of them. */
   readonly variant?: string;
 }
@@ -47,12 +47,11 @@ export class Lane {
   readonly #behind = new Set<Outbox>();
   readonly wantsTiming: boolean;
   readonly #kinds: ReadonlySet<EventKind>;
-  readonly #offsets: OffsetUnit;
   readonly #variant: string | null;
   readonly #log: EventLog;
   #frame: number;
   #event: number;
-  #batch: Message[] = [];
+  #batch: Delivery[] = [];
   /** First event of the batch. */
   #batchEvent = 0;
   /** Packets that cuts took from those in step here, and that others with a longer lead had been sent. */
@@ -64,7 +63,6 @@ export class Lane {
     this.leadMs = options.leadMs;
     this.#kinds = new Set(options.events);
     this.wantsTiming = options.events.some((kind) => kind !== "marks" && kind !== "presence");
-    this.#offsets = options.offsets;
     this.#variant = options.variant ?? null;
     this.#log = options.log;
     this.#frame = options.frame;
@@ -145,8 +143,8 @@ export class Lane {
   }
 
   /** Audio goes first where captions matter more: the socket is left for events until it has room again. */
-  #sendEvents(outbox: Outbox, batch: readonly Message[], frames: number): void {
-    const events = batch.filter((message) => !message.isFrame);
+  #sendEvents(outbox: Outbox, batch: readonly Delivery[], frames: number): void {
+    const events = batch.filter((item) => !(item instanceof Uint8Array));
     outbox.dropFrames(frames);
     if (events.length > 0 && outbox.sendBatch(events, 0)) {
       this.fallBehind(outbox, { frame: this.#frame, event: this.#event, isJoining: false });
@@ -232,10 +230,10 @@ export class Lane {
     if (behind === null && this.size > 1) return;
     const from = behind?.event ?? this.#event;
     const { end } = this.#log.before(from, ticks);
-    const batch: Message[] = [];
+    const batch: Delivery[] = [];
     for (let event = from; event < end; event += 1) {
       const entry = this.#log.entry(event);
-      if (entry !== undefined && this.#wants(entry)) batch.push(eventMessage(entry, this.#offsets));
+      if (entry !== undefined && this.#wants(entry)) batch.push(entry);
     }
     if (behind === null) this.#event = end;
     else behind.event = end;
@@ -244,11 +242,11 @@ export class Lane {
 
   /** Every event that it missed, and only then the gap: a cut among them has moved the count of frames itself. */
   #catchUpEvents(outbox: Outbox, behind: Behind, tellGap: GapTeller): void {
-    const batch: Message[] = [];
+    const batch: Delivery[] = [];
     const stop = Math.min(this.#event, behind.event + CATCH_UP_EVENTS);
     for (; behind.event < stop; behind.event += 1) {
       const entry = this.#log.entry(behind.event);
-      if (entry !== undefined && this.#wants(entry)) batch.push(eventMessage(entry, this.#offsets));
+      if (entry !== undefined && this.#wants(entry)) batch.push(entry);
     }
     if (outbox.sendBatch(batch, 0) || behind.event < this.#event) return;
     this.#skip(outbox, { behind, toFrame: this.#frame, tellGap });
@@ -261,7 +259,7 @@ export class Lane {
   }
 
   #catchUpStep(outbox: Outbox, behind: Behind): void {
-    const batch: Message[] = [];
+    const batch: Delivery[] = [];
     const stopFrame = Math.min(this.#frame, behind.frame + this.#stepFrames(outbox, behind.frame));
     const reached = this.#collect(behind, Number.POSITIVE_INFINITY, batch, {
       frame: stopFrame,
@@ -271,7 +269,7 @@ export class Lane {
     // The lane has sent these already, so nothing is left to wait for.
     for (; isDone && reached.event < this.#event; reached.event += 1) {
       const entry = this.#log.entry(reached.event);
-      if (entry !== undefined && this.#wants(entry)) batch.push(eventMessage(entry, this.#offsets));
+      if (entry !== undefined && this.#wants(entry)) batch.push(entry);
     }
     behind.frame = reached.frame;
     behind.event = reached.event;
@@ -289,7 +287,7 @@ export class Lane {
   #collect(
     from: { frame: number; event: number },
     limitTicks: number,
-    batch: Message[],
+    batch: Delivery[],
     stop: { frame: number; event: number } = { frame: Number.POSITIVE_INFINITY, event: this.#log.next },
   ): { frame: number; event: number } {
     let { frame, event } = from;
@@ -303,14 +301,11 @@ export class Lane {
           (event < this.#log.lastBack &&
             this.#hasDueBehind({ event, frame, isFrameDue, limitTicks, stopEvent: stop.event })))
       ) {
-        if (this.#wants(entry)) batch.push(eventMessage(entry, this.#offsets));
+        if (this.#wants(entry)) batch.push(entry);
         event += 1;
       } else if (bytes !== undefined) {
         // The view lives until the ring's next append; everything is sent before that.
-        batch.push({
-          bytes: this.rendition?.renumbered(bytes, this.#packetsLeftOut) ?? bytes,
-          isFrame: true,
-        });
+        batch.push(this.rendition?.renumbered(bytes, this.#packetsLeftOut) ?? bytes);
         frame += 1;
       } else {
         return { frame, event };
@@ -344,7 +339,7 @@ export class Lane {
     return this.rendition.startTicksOf(index) <= limitTicks ? this.rendition.frame(index) : undefined;
   }
 
-  #isDueEvent(entry: LogEntry, frame: number, isFrameDue: boolean, limitTicks: number): boolean {
+  #isDueEvent(entry: LoggedEvent, frame: number, isFrameDue: boolean, limitTicks: number): boolean {
     if (entry.isWithdrawn) return true;
     if (this.rendition === null) return entry.positionTicks <= limitTicks;
     const start = this.rendition.startTicksOf(frame);
@@ -354,22 +349,17 @@ export class Lane {
     return entry.positionTicks <= start || this.rendition.endTicks <= start;
   }
 
-  #wants(entry: LogEntry): boolean {
+  #wants(entry: LoggedEvent): boolean {
     if (entry.isWithdrawn) return false;
     if (entry.kind === null) return true;
-    const variant = entry.variant ?? null;
-    return this.#kinds.has(entry.kind) && (variant === null || variant === this.#variant);
+    return this.#kinds.has(entry.kind) && (entry.variant === null || entry.variant === this.#variant);
   }
 }
 
-function framesOf(batch: readonly Message[]): number {
+function framesOf(batch: readonly Delivery[]): number {
   let frames = 0;
-  for (const message of batch) if (message.isFrame) frames += 1;
+  for (const item of batch) if (item instanceof Uint8Array) frames += 1;
   return frames;
-}
-
-function eventMessage(entry: LogEntry, offsets: OffsetUnit): Message {
-  return { bytes: entry.bytes(offsets), isFrame: false };
 }
 
 function tooSlow(): GatewayError {

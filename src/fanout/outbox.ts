@@ -8,12 +8,14 @@
  *   behind, and an event it needs has left the log --> closed with slow_consumer
  */
 import { GatewayError } from "../errors.ts";
-import type { Policy } from "../protocol/vocabulary.ts";
-import type { Message, Sink } from "./sink.ts";
+import type { Event } from "../protocol/events.ts";
+import type { OffsetUnit, Policy } from "../protocol/vocabulary.ts";
+import type { Delivery, Listener } from "./listener.ts";
 
 export interface OutboxOptions {
-  readonly sink: Sink;
+  readonly listener: Listener;
   readonly policy: Policy;
+  readonly offsets: OffsetUnit;
   readonly maxOutboxBytes: number;
 }
 
@@ -25,7 +27,8 @@ export interface Behind {
 }
 
 export class Outbox {
-  readonly #sink: Sink;
+  readonly #listener: Listener;
+  readonly #offsets: OffsetUnit;
   readonly #maxOutboxBytes: number;
   readonly policy: Policy;
   /** Own cursors while behind; null in step with the lane. */
@@ -37,26 +40,27 @@ export class Outbox {
   #isClosed = false;
 
   constructor(options: OutboxOptions) {
-    this.#sink = options.sink;
+    this.#listener = options.listener;
+    this.#offsets = options.offsets;
     this.policy = options.policy;
     this.#maxOutboxBytes = options.maxOutboxBytes;
   }
 
   /** Sends a batch, `frames` of it audio; true when the socket is too full to go on. */
-  sendBatch(batch: readonly Message[], frames: number): boolean {
+  sendBatch(batch: readonly Delivery[], frames: number): boolean {
     if (this.#isClosed) return false;
     this.framesSent += frames;
-    const result = this.#sink.sendAll(batch);
+    const result = this.#listener.deliver(batch, this.#offsets);
     if (result === "sent") return false;
     if (result === "dropped") this.end(outboxFull());
-    return !this.#isClosed && this.#sink.bufferedBytes() > this.#maxOutboxBytes / 2;
+    return !this.#isClosed && this.#listener.bufferedBytes() > this.#maxOutboxBytes / 2;
   }
 
   /** Whether audio has to stand back so that events get through (policy `captions`). */
   get isShort(): boolean {
     if (this.policy !== "captions") return false;
     // Once audio was left out it stays out until the socket has drained and the gap is told.
-    return this.#untoldFrames > 0 || this.#sink.bufferedBytes() > this.#maxOutboxBytes / 8;
+    return this.#untoldFrames > 0 || this.#listener.bufferedBytes() > this.#maxOutboxBytes / 8;
   }
 
   /** These frames are not sent. */
@@ -72,10 +76,10 @@ export class Outbox {
     return frames;
   }
 
-  /** A message to this listener alone (hello, error, pong, gap). */
-  sendText(json: string): void {
+  /** An event to this listener alone (hello, error, pong, gap). */
+  notify(event: Event): void {
     if (this.#isClosed) return;
-    if (this.#sink.sendText(json) === "dropped") this.end(outboxFull());
+    if (this.#listener.notify(event) === "dropped") this.end(outboxFull());
   }
 
   /** Bytes to send at most before the socket is looked at again. */
@@ -85,13 +89,13 @@ export class Outbox {
 
   /** Whether a drained socket has enough room to go on. */
   hasRoom(): boolean {
-    return !this.#isClosed && this.#sink.bufferedBytes() < this.#maxOutboxBytes / 4;
+    return !this.#isClosed && this.#listener.bufferedBytes() < this.#maxOutboxBytes / 4;
   }
 
   end(error: GatewayError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#sink.end(error.closeCode, error.code);
+    this.#listener.end(error.closeCode, error.code);
   }
 }
 

@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { ERRORS, GatewayError } from "../errors.ts";
 import type { Command } from "./commands.ts";
-import type { ErrorBody, Event } from "./events.ts";
+import type { ErrorBody, Event, Word } from "./events.ts";
 import {
   CLEANINGS,
   CUE_MODES,
@@ -222,6 +222,44 @@ function withoutUndefined<T extends object>(value: T): T {
 /** As it stands on the wire, in JSON. */
 export function encodeEvent(event: Event): string {
   return JSON.stringify(event);
+}
+
+/** The same event with every offset into the client's text changed by `offset`. */
+export function mapOffsets(event: Event, offset: (utf16: number) => number): Event {
+  const ranged = <T extends { readonly start: number; readonly end: number }>(range: T): T => ({
+    ...range,
+    start: offset(range.start),
+    end: offset(range.end),
+  });
+  const wordsOf = (words: readonly Word[]): Word[] => words.map(ranged);
+  switch (event.type) {
+    case "characters":
+    case "segment":
+      return ranged(event);
+    case "words":
+      return { ...event, words: wordsOf(event.words) };
+    case "cue":
+      return {
+        ...ranged(event),
+        lines: event.lines.map((line) => ({ ...line, words: wordsOf(line.words) })),
+      };
+    case "utterance.resumed":
+      return { ...event, start: offset(event.start), kept_end: offset(event.kept_end) };
+    case "utterance.done":
+      return { ...event, segments: event.segments.map(ranged) };
+    case "interrupted":
+      return {
+        ...event,
+        heard: { ...event.heard, end: offset(event.heard.end) },
+        ...(event.listeners === undefined
+          ? {}
+          : { listeners: event.listeners.map((heard) => ({ ...heard, end: offset(heard.end) })) }),
+      };
+    case "warning":
+      return event.start === undefined ? event : { ...event, start: offset(event.start) };
+    default:
+      return event;
+  }
 }
 
 /** An error as it stands in `error`, in `utterance.done` and in HTTP answers. */

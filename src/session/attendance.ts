@@ -1,14 +1,15 @@
 /** Who is at a session: seats connections, greets them, gives back what they missed, and knows when nobody is left. */
 import { GatewayError } from "../errors.ts";
+import type { Listener } from "../fanout/listener.ts";
+import { inOffsets } from "../fanout/logged-event.ts";
 import { Outbox } from "../fanout/outbox.ts";
-import type { Sink } from "../fanout/sink.ts";
 import type { Timer } from "../kit/clock.ts";
 import { type ListenerSettings, PROTOCOL_VERSION } from "../protocol/vocabulary.ts";
 import { styleKey } from "../timing/cues/cue-profiles.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 import type { Audience, Seat, SeatPlace } from "./audience.ts";
 import { styleOf } from "./cue-tracks.ts";
-import { type EventWriter, offsetReader } from "./event-writer.ts";
+import type { EventWriter } from "./event-writer.ts";
 import { startedEvent } from "./events/utterance-events.ts";
 import { type ResumeToken, resumeRefusal } from "./listener-resume.ts";
 import { ticksOfMs } from "./listeners-heard.ts";
@@ -93,7 +94,7 @@ export class Attendance {
   }
 
   /** Throws listener_limit, encoder_failed. */
-  join(sink: Sink, joining: Joining): Member {
+  join(listener: Listener, joining: Joining): Member {
     const { session, deps, audience, clock } = this.#options;
     const { limits } = deps.tuning;
     if (this.members.size >= limits.listeners) {
@@ -109,9 +110,9 @@ export class Attendance {
     const member = new Member({
       id: `l${this.#nextId++}`,
       session,
-      sink,
+      listener,
       settings,
-      seat: this.#seat(sink, settings, place),
+      seat: this.#seat(listener, settings, place),
     });
     this.members.add(member);
     deps.counters.connectionsOpened += 1;
@@ -168,7 +169,7 @@ export class Attendance {
     const { lane, outbox } = member.seat;
     const event = outbox.behind?.event ?? lane.event;
     const fromTicks = this.#options.clock.playheadTicks;
-    const seat = this.#seat(member.sink, settings, { event, fromTicks, has: "events" });
+    const seat = this.#seat(member.listener, settings, { event, fromTicks, has: "events" });
     this.#options.audience.unseat(member.seat, null);
     member.seat = seat;
     member.settings = settings;
@@ -191,11 +192,12 @@ export class Attendance {
     return count;
   }
 
-  #seat(sink: Sink, settings: ListenerSettings, place: Place): Seat {
+  #seat(listener: Listener, settings: ListenerSettings, place: Place): Seat {
     const { deps, audience, queue } = this.#options;
     const outbox = new Outbox({
-      sink,
+      listener,
       policy: settings.policy,
+      offsets: settings.offsets,
       maxOutboxBytes: deps.tuning.limits.outbox_bytes,
     });
     const made = queue.renderedAudio(place.fromTicks);
@@ -295,7 +297,7 @@ export class Attendance {
         ? utterance.cues?.at(playheadTicks, style)
         : undefined;
       if (cue !== undefined && !this.#hasCueToCome(member, utterance.id)) {
-        member.send(cue(session.base(), offsetReader(member.settings.offsets, utterance.text)));
+        member.send(inOffsets(member.settings.offsets, cue(session.base()), utterance.text));
       }
     }
     audience.catchUp(member.seat);

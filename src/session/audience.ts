@@ -4,8 +4,9 @@
  */
 import type { OpusPool } from "../audio/opus-pool.ts";
 import type { GatewayError } from "../errors.ts";
-import { EventLog, type LogEntry } from "../fanout/event-log.ts";
+import { EventLog } from "../fanout/event-log.ts";
 import { type GapTeller, Lane } from "../fanout/lane.ts";
+import type { LoggedEvent } from "../fanout/logged-event.ts";
 import type { Outbox } from "../fanout/outbox.ts";
 import { type Rendition, renditionKey } from "../fanout/rendition.ts";
 import type { Counters } from "../metrics/counters.ts";
@@ -152,7 +153,6 @@ export class Audience {
         pace: settings.pace,
         leadMs: settings.lead_ms,
         events: settings.events,
-        offsets: settings.offsets,
         ...(settings.events.includes("cues") ? { variant: styleKey(styleOf(settings)) } : {}),
         frame,
         event,
@@ -280,7 +280,7 @@ export class Audience {
 
   // ---- out -----------------------------------------------------------------------------------------------------
 
-  append(entry: LogEntry): void {
+  append(entry: LoggedEvent): void {
     this.log.append(entry);
     this.#options.counters.eventsMade += 1;
   }
@@ -388,5 +388,5 @@ function laneKey(settings: ListenerSettings): string {
   const audio =
     settings.format === "none" ? "none" : `${settings.format}/${settings.frame_ms}/${settings.framing}`;
   const style = settings.events.includes("cues") ? styleKey(styleOf(settings)) : "";
-  return `${audio}|${settings.pace}|${settings.pace === "burst" ? 0 : settings.lead_ms}|${events}|${settings.offsets}|${style}`;
+  return `${audio}|${settings.pace}|${settings.pace === "burst" ? 0 : settings.lead_ms}|${events}|${style}`;
 }

@@ -1,5 +1,5 @@
 /** The cues that a session remembers for files: as they were heard, so many and for so long. */
-import type { LogEntry } from "../fanout/event-log.ts";
+import type { LoggedEvent } from "../fanout/logged-event.ts";
 import type { CueEvent, Event } from "../protocol/events.ts";
 import { FinalCues } from "../protocol/final-cues.ts";
 import { type CueStyle, styleKey } from "../timing/cues/cue-profiles.ts";
@@ -16,7 +16,6 @@ export class CueRecords {
   readonly #tuning: CaptionTuning;
   readonly #playheadTicks: () => number;
   readonly #byStyle = new Map<string, CueRecord>();
-  readonly #decoder = new TextDecoder();
 
   constructor(tuning: CaptionTuning, playheadTicks: () => number) {
     this.#tuning = tuning;
@@ -31,13 +30,12 @@ export class CueRecords {
     return record;
   }
 
-  /** An event of the session's log: cues, and what cuts and settles them. */
-  note(entry: LogEntry): void {
-    if (this.#byStyle.size === 0 || (entry.kind !== null && entry.kind !== "cues")) return;
-    const event = JSON.parse(this.#decoder.decode(entry.bytes("utf16"))) as Event;
+  /** An event that was just logged: cues, and what cuts and settles them. */
+  note({ kind, variant, event }: LoggedEvent): void {
+    if (this.#byStyle.size === 0 || event === null || (kind !== null && kind !== "cues")) return;
     const playheadMs = msOfTicks(this.#playheadTicks());
     for (const [key, record] of this.#byStyle) {
-      if (entry.kind === null || entry.variant === key) record.note(event, playheadMs);
+      if (kind === null || variant === key) record.note(event, playheadMs);
     }
   }
 

@@ -1,8 +1,8 @@
 /** One connection of a session: its settings, its seat among the listeners, and what it says. */
 import { GatewayError } from "../errors.ts";
 import type { Lane } from "../fanout/lane.ts";
+import type { Listener } from "../fanout/listener.ts";
 import type { Outbox } from "../fanout/outbox.ts";
-import type { Sink } from "../fanout/sink.ts";
 import type { TextOptions } from "../protocol/commands.ts";
 import type { Event } from "../protocol/events.ts";
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
@@ -31,7 +31,7 @@ interface Ack extends AckMoment {
 export interface MemberOptions {
   readonly id: string;
   readonly session: Session;
-  readonly sink: Sink;
+  readonly listener: Listener;
   readonly settings: ListenerSettings;
   readonly seat: { readonly lane: Lane; readonly outbox: Outbox };
 }
@@ -40,7 +40,7 @@ export class Member {
   /** As receipts and presence name it. */
   readonly id: string;
   readonly session: Session;
-  readonly sink: Sink;
+  readonly listener: Listener;
   settings: ListenerSettings;
   seat: { readonly lane: Lane; readonly outbox: Outbox };
   /** Utterances whose text it has begun and not ended; by id, because an utterance may be said anew. */
@@ -61,7 +61,7 @@ export class Member {
     this.id = options.id;
     this.session = options.session;
     this.textOptions = options.session.textDefaults;
-    this.sink = options.sink;
+    this.listener = options.listener;
     this.settings = options.settings;
     this.seat = options.seat;
   }
@@ -71,7 +71,7 @@ export class Member {
    * that of one still to come: a connection that comes back with it would miss what is between.
    */
   send(event: Event): void {
-    this.seat.outbox.sendText(JSON.stringify({ ...event, seq: this.session.toldSeq(this) }));
+    this.seat.outbox.notify({ ...event, seq: this.session.toldSeq(this) });
   }
 
   /** Throws not_a_speaker for a connection that joined to listen. */

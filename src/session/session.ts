@@ -9,8 +9,8 @@
  * Everything here is synchronous; it is called by a chunk from upstream, a drained socket, a command, or the pacer.
  */
 import type { GatewayError } from "../errors.ts";
+import type { Listener } from "../fanout/listener.ts";
 import type { Rendition } from "../fanout/rendition.ts";
-import type { Sink } from "../fanout/sink.ts";
 import { logWith } from "../kit/log.ts";
 import { errorBody } from "../protocol/native.ts";
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
@@ -85,7 +85,7 @@ export class Session {
       tellGap: (outbox, gap, event) => {
         deps.counters.framesDropped += gap.frames;
         const seq = this.#audience.log.seqBefore(event);
-        outbox.sendText(JSON.stringify({ type: "gap", ...this.base(), seq, ...gap }));
+        outbox.notify({ type: "gap", ...this.base(), seq, ...gap });
       },
     });
     const captions = deps.tuning.captions ?? CAPTIONS;
@@ -187,8 +187,8 @@ export class Session {
   // ---- connections ---------------------------------------------------------------------------------------------
 
   /** Seats a connection and greets it. Throws listener_limit, encoder_failed. */
-  join(sink: Sink, joining: Joining): Member {
-    const member = this.#attendance.join(sink, joining);
+  join(listener: Listener, joining: Joining): Member {
+    const member = this.#attendance.join(listener, joining);
     this.calls?.joined(member);
     return member;
   }

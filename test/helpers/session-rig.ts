@@ -16,7 +16,7 @@ import { parseSettings } from "../../src/session/settings.ts";
 import type { Alignment, VoiceSegment } from "../../src/timing/alignment.ts";
 import type { Synthesis, SynthesisHandlers, SynthesisRequest, Upstream } from "../../src/upstream/types.ts";
 import { FakeClock } from "./fake-clock.ts";
-import { MemorySink } from "./memory-sink.ts";
+import { MemoryListener } from "./memory-listener.ts";
 
 export class FakeRequest implements Synthesis {
   readonly request: SynthesisRequest;
@@ -129,7 +129,7 @@ export function createRig(
     2,
   );
   const join = (query: string, id = "s") => {
-    const sink = new MemorySink();
+    const sink = new MemoryListener();
     const joining = parseSettings(new URLSearchParams(query), { leadMs: 200, maxLeadMs: 10_000 });
     const member = sessions.open(id).join(sink, joining);
     return { sink, member, send: (message: object) => send(member, message) };

@@ -2,12 +2,13 @@
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
 import { describe, expect, it } from "vitest";
 import { routeCaptions } from "../../src/edge/captions.ts";
-import { EventStreamSink } from "../../src/edge/captions-events.ts";
+import { CaptionsListener } from "../../src/edge/captions-listener.ts";
 import { ResponseWriter } from "../../src/edge/response-writer.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { Outbox } from "../../src/fanout/outbox.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FakeResponse } from "../helpers/fake-response.ts";
+import { logged } from "../helpers/logged.ts";
 import { createRig } from "../helpers/session-rig.ts";
 import { Answering, VOICE } from "../unit/session/scripted-speech.ts";
 
@@ -59,18 +60,20 @@ describe("a client that does not read", () => {
 
   it("is told the code where it is closed, and no comment comes afterwards", () => {
     const { clock, socket, body } = open();
-    const sink = new EventStreamSink(body, { epoch: "e", clock });
-    const outbox = new Outbox({ sink, policy: "live", maxOutboxBytes: 400 });
+    const listener = new CaptionsListener(body, { epoch: "e", clock });
+    const outbox = new Outbox({ listener, policy: "live", offsets: "utf16", maxOutboxBytes: 400 });
     body.open({});
     clock.advance(15_000);
     expect(socket.text.endsWith("\n\n:\n\n")).toBe(true);
     socket.room = 0;
-    const bytes = new TextEncoder().encode('{"type":"words","seq":7,"at_ms":1}');
+    const words = logged({ type: "words", seq: 7, at_ms: 1, utterance_id: "u", words: [], timing: "exact" });
     let sent = 0;
-    while (!outbox.sendBatch([{ bytes, isFrame: false }], 0) && sent < 100) sent += 1;
+    while (!outbox.sendBatch([words], 0) && sent < 100) sent += 1;
     expect(sent).toBeLessThan(10);
     outbox.end(new GatewayError("slow_consumer", "Listener reads too slowly"));
-    expect(socket.text).toContain('id: e:7\nevent: words\ndata: {"type":"words","seq":7,"at_ms":1}\n\n');
+    expect(socket.text).toContain(
+      'id: e:7\nevent: words\ndata: {"type":"words","seq":7,"at_ms":1,"utterance_id":"u","words":[],"timing":"exact"}\n\n',
+    );
     expect(
       socket.text.endsWith(
         'event: closed\ndata: {"type":"closed","code":"slow_consumer","close_code":4408}\n\n',

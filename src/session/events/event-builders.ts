@@ -7,7 +7,7 @@ import type { EventBuilder } from "../event-writer.ts";
 
 /** A `cue` event. */
 export function cueBuilder(cue: Cue, utterance_id: string): EventBuilder {
-  return (base, offset) => ({
+  return (base) => ({
     type: "cue",
     ...base,
     utterance_id,
@@ -15,8 +15,8 @@ export function cueBuilder(cue: Cue, utterance_id: string): EventBuilder {
     ...(cue.voice?.speaker === undefined ? {} : { speaker: cue.voice.speaker }),
     start_ms: msAtSeconds(cue.startSeconds),
     end_ms: msAtSeconds(cue.endSeconds),
-    start: offset(cue.start),
-    end: offset(cue.end),
+    start: cue.start,
+    end: cue.end,
     lines: cue.lines.map((line) => ({
       text: line.text,
       words: line.words.map(
@@ -24,8 +24,8 @@ export function cueBuilder(cue: Cue, utterance_id: string): EventBuilder {
           text: word.text,
           start_ms: msAtSeconds(word.startSeconds),
           end_ms: msAtSeconds(word.endSeconds),
-          start: offset(word.start),
-          end: offset(word.end),
+          start: word.start,
+          end: word.end,
         }),
       ),
     })),

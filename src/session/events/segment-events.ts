@@ -170,12 +170,12 @@ export class SegmentEvents {
       if (timed.characters.length === 0) return null;
       const start_ms = timed.startSeconds.map((seconds) => this.#msAt(seconds));
       const end_ms = timed.endSeconds.map((seconds) => this.#toldMsAt(seconds));
-      return (base, offset) => ({
+      return (base) => ({
         type: "characters",
         ...base,
         utterance_id,
-        start: offset(timed.start),
-        end: offset(timed.end),
+        start: timed.start,
+        end: timed.end,
         characters: timed.characters,
         start_ms,
         end_ms,
@@ -233,11 +233,11 @@ export class SegmentEvents {
         start: word.start,
         end: word.end,
       }));
-      return (base, offset) => ({
+      return (base) => ({
         type: "words",
         ...base,
         utterance_id,
-        words: placed.map((word) => ({ ...word, start: offset(word.start), end: offset(word.end) })),
+        words: placed,
         timing,
       });
     });
@@ -252,7 +252,7 @@ export class SegmentEvents {
       const end = Math.min(text.end, this.#clientCut);
       const start_ms = this.#msAt(segment.start_time_seconds);
       const end_ms = this.#msAt(segment.end_time_seconds);
-      return (base, offset) => ({
+      return (base) => ({
         type: "segment",
         ...base,
         utterance_id,
@@ -260,8 +260,8 @@ export class SegmentEvents {
         dialogue_input_index: segment.dialogue_input_index,
         start_ms,
         end_ms,
-        start: offset(text.start),
-        end: offset(end),
+        start: text.start,
+        end,
       });
     });
   }

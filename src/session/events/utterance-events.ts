@@ -21,13 +21,13 @@ export function writeStarted(writer: EventWriter, utterance: Utterance, spokenSt
     const start = utterance.spoken.clientRange(spokenStart, spokenStart + 1).start;
     const keptEnd = Math.max(start, utterance.spoken.clientEnd(utterance.keptEnd));
     const { timing, boundMs } = utterance.resumedBy;
-    writer.write({ positionTicks, kind: null, utterance }, (base, offset) => ({
+    writer.write({ positionTicks, kind: null, utterance }, (base) => ({
       type: "utterance.resumed",
       ...base,
       utterance_id: utterance.id,
-      start: offset(start),
+      start,
       start_ms: msOfTicks(positionTicks),
-      kept_end: offset(keptEnd),
+      kept_end: keptEnd,
       timing,
       ...(boundMs === null ? {} : { bound_ms: boundMs }),
     }));
@@ -76,13 +76,13 @@ export function writeTakenUp(
 ): void {
   const { utterance, cause, spokenEnd, atTicks } = told;
   const start = utterance.spoken.clientEnd(spokenEnd);
-  writer.write({ positionTicks: atTicks, kind: null, utterance }, (base, offset) => ({
+  writer.write({ positionTicks: atTicks, kind: null, utterance }, (base) => ({
     type: "warning",
     ...base,
     code: "speech_taken_up",
     message: "The upstream's speech broke off: it goes on behind the last whole word",
     utterance_id: utterance.id,
-    start: offset(start),
+    start,
     cause: errorBody(cause),
   }));
 }
@@ -109,7 +109,7 @@ export function writeFinished(
   const latency = segments[0] === undefined ? null : withoutRange(segments[0]);
   countStages(utterance, counters);
   log.debug({ utterance: utterance.id, outcome: finish.outcome, latency, segments }, "Utterance over");
-  writer.write({ positionTicks: finish.atTicks, kind: null, utterance }, (base, offset) => ({
+  writer.write({ positionTicks: finish.atTicks, kind: null, utterance }, (base) => ({
     type: "utterance.done",
     ...base,
     utterance_id: utterance.id,
@@ -121,11 +121,7 @@ export function writeFinished(
     characters_spoken: finish.outcome === "done" ? utterance.charactersSpoken : finish.heardEnd,
     timing: utterance.timing,
     latency,
-    segments: segments.map((segment) => ({
-      ...segment,
-      start: offset(segment.start),
-      end: offset(segment.end),
-    })),
+    segments,
     ...(error === null ? {} : { error: errorBody(error) }),
   }));
   if (finish.outcome === "interrupted" || finish.outcome === "cancelled") return;
@@ -181,15 +177,13 @@ export function writeInterrupted(
   const { unheardText, ...heard } = cut.receipt;
   const { listeners, nextTicks } = cut;
   const place = { positionTicks: cut.atTicks, kind: null, utterance: cut.utterance, nextTicks };
-  writer.write(place, (base, offset) => ({
+  writer.write(place, (base) => ({
     type: "interrupted",
     ...base,
     utterance_id: cut.utterance.id,
-    heard: { ...heard, end: offset(heard.end) },
+    heard,
     unheard_text: unheardText,
-    ...(listeners.length === 0
-      ? {}
-      : { listeners: listeners.map((listener) => ({ ...listener, end: offset(listener.end) })) }),
+    ...(listeners.length === 0 ? {} : { listeners }),
     resumable: cut.isResumable,
     next_ms: nextTicks === null ? null : msOfTicks(nextTicks),
   }));

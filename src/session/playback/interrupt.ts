@@ -1,5 +1,5 @@
 /** Cutting speech: what was heard is told, what was not sent is forgotten, what was not meant is said anew. */
-import type { LogEntry } from "../../fanout/event-log.ts";
+import type { LoggedEvent } from "../../fanout/logged-event.ts";
 import type { Heard } from "../../protocol/events.ts";
 import type { Audience } from "../audience.ts";
 import type { EventWriter } from "../event-writer.ts";
@@ -96,7 +96,7 @@ function keep(utterance: Utterance, cut: Interruption, sentTicks: number): boole
 function withdrawFuture(utterances: readonly Utterance[], cut: Interruption): void {
   const ids = new Set(utterances.map((utterance) => utterance.id));
   cut.audience.log.withdraw(
-    (entry: LogEntry) =>
+    (entry: LoggedEvent) =>
       entry.utteranceId !== null && ids.has(entry.utteranceId) && entry.positionTicks > cut.heard.place.ticks,
   );
 }

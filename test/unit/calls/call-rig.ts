@@ -1,7 +1,8 @@
 /** Calls over lines in memory on a real session with a fake clock and a scripted upstream. */
-import type { CallLine } from "../../../src/calls/call-sink.ts";
+
 import { Calls } from "../../../src/calls/calls.ts";
-import type { SendResult } from "../../../src/fanout/sink.ts";
+import type { CallLine } from "../../../src/calls/carrier-listener.ts";
+import type { SendResult } from "../../../src/fanout/listener.ts";
 import { type Logger, silentLog } from "../../../src/kit/log.ts";
 import type { CallStart, CarrierDialect, Wire } from "../../../src/protocol/carrier/carrier.ts";
 import type { SessionTuning } from "../../../src/session/ports.ts";

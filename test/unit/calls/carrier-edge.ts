@@ -1,7 +1,7 @@
 /** The gateway's port with nothing behind it but sessions on a fake clock: for what happens before a call begins. */
 import { Calls } from "../../../src/calls/calls.ts";
 import type { CarrierAuth } from "../../../src/edge/carrier-auth.ts";
-import type { Listener } from "../../../src/edge/listen.ts";
+import type { ListeningPort } from "../../../src/edge/listen.ts";
 import { startOperations } from "../../../src/edge/operations.ts";
 import { PassedPaths } from "../../../src/edge/proxy-paths.ts";
 import { readPeerList } from "../../../src/edge/rtp-networks.ts";
@@ -14,7 +14,7 @@ import { silentLog } from "../../../src/kit/log.ts";
 import { createRig } from "../../helpers/session-rig.ts";
 
 export interface CarrierEdge extends AsyncDisposable {
-  readonly edge: Listener;
+  readonly edge: ListeningPort;
   /** Of the operations port. */
   readonly opsUrl: string;
   readonly wsUrl: string;

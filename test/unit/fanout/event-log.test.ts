@@ -1,14 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { EventLog, type LogEntry } from "../../../src/fanout/event-log.ts";
+import { EventLog } from "../../../src/fanout/event-log.ts";
+import type { LoggedEvent } from "../../../src/fanout/logged-event.ts";
+import { logged, MARK } from "../../helpers/logged.ts";
 
-const entry = (seq: number, positionTicks = seq): LogEntry => ({
-  seq,
-  positionTicks,
-  kind: null,
-  utteranceId: null,
-  bytes: () => new Uint8Array([seq]),
-  isWithdrawn: false,
-});
+const entry = (seq: number, positionTicks = seq): LoggedEvent => logged({ ...MARK, seq }, { positionTicks });
 
 function logOf(count: number, maxEntries = 1000): EventLog {
   const log = new EventLog(maxEntries);
@@ -82,11 +77,11 @@ describe("EventLog, for listeners that come back", () => {
 
   it("before() stops at the first event beyond a place and knows where the last true cut has moved the frames", () => {
     const log = new EventLog(1000);
-    const cut = (seq: number, positionTicks: number, nextTicks: number, isWithdrawn = false): LogEntry => ({
-      ...entry(seq, positionTicks),
-      nextTicks,
-      isWithdrawn,
-    });
+    const cut = (seq: number, positionTicks: number, nextTicks: number, isWithdrawn = false): LoggedEvent => {
+      const cut = logged({ ...MARK, seq }, { positionTicks, nextTicks });
+      cut.isWithdrawn = isWithdrawn;
+      return cut;
+    };
     for (const one of [entry(1, 10), cut(2, 15, 30), cut(3, 90, 99, true), cut(4, 40, 50), entry(5, 60)])
       log.append(one);
     expect(log.before(0, 59)).toEqual({ end: 4, nextTicks: 50 });

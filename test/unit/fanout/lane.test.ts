@@ -5,8 +5,10 @@ import { EventLog } from "../../../src/fanout/event-log.ts";
 import { Lane } from "../../../src/fanout/lane.ts";
 import { Outbox } from "../../../src/fanout/outbox.ts";
 import { Rendition } from "../../../src/fanout/rendition.ts";
+import type { Event } from "../../../src/protocol/events.ts";
 import type { EventKind, Policy } from "../../../src/protocol/vocabulary.ts";
-import { MemorySink } from "../../helpers/memory-sink.ts";
+import { logged } from "../../helpers/logged.ts";
+import { MemoryListener } from "../../helpers/memory-listener.ts";
 
 const TICKS_PER_MS = 14_112;
 
@@ -30,26 +32,18 @@ function createLane(options: { events?: EventKind[]; maxRingBytes?: number } = {
     pace: "realtime",
     leadMs: 0,
     events: options.events ?? ["words"],
-    offsets: "utf16",
     frame: 0,
     event: 0,
   });
   let seq = 0;
   const tell = (atMs: number, kind: EventKind | null = "words"): void => {
     seq += 1;
-    const bytes = new TextEncoder().encode(JSON.stringify({ type: "words", seq, at_ms: atMs }));
-    log.append({
-      seq,
-      positionTicks: atMs * TICKS_PER_MS,
-      kind,
-      utteranceId: null,
-      isWithdrawn: false,
-      bytes: () => bytes,
-    });
+    const event: Event = { type: "words", seq, at_ms: atMs, utterance_id: "u", words: [], timing: "exact" };
+    log.append(logged(event, { positionTicks: atMs * TICKS_PER_MS, kind }));
   };
   const listen = (policy: Policy = "live") => {
-    const sink = new MemorySink();
-    const outbox = new Outbox({ sink, policy, maxOutboxBytes: 65_536 });
+    const sink = new MemoryListener();
+    const outbox = new Outbox({ listener: sink, policy, offsets: "utf16", maxOutboxBytes: 65_536 });
     lane.add(outbox);
     return { sink, outbox };
   };
@@ -70,7 +64,7 @@ function createLane(options: { events?: EventKind[]; maxRingBytes?: number } = {
 }
 
 /** What came, frames as "f", events as their time. */
-const shape = (sink: MemorySink): (string | number)[] =>
+const shape = (sink: MemoryListener): (string | number)[] =>
   sink.sent.map((item) => (item.frame === undefined ? (item.event?.at_ms ?? -1) : "f"));
 
 describe("Lane.collect() and send()", () => {

@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { type ErrorCode, GatewayError } from "../../../src/errors.ts";
 import type { Word } from "../../../src/protocol/events.ts";
-import type { MemorySink } from "../../helpers/memory-sink.ts";
+import type { MemoryListener } from "../../helpers/memory-listener.ts";
 import { heardOf, letterAt, read, type stage } from "./spelling.ts";
 
 export const TEXT = "abc defg, hij klmno pq.";
@@ -12,7 +12,7 @@ export const BROKE = (code: ErrorCode = "upstream_truncated") =>
 export type Stage = ReturnType<typeof stage>;
 
 /** Words as a client keeps them: what a `speech_taken_up` makes void is dropped. */
-export function wordsOf(sink: MemorySink): Word[] {
+export function wordsOf(sink: MemoryListener): Word[] {
   let words: Word[] = [];
   for (const event of sink.events) {
     if (event.type === "words") words.push(...event.words);
@@ -25,7 +25,7 @@ export function wordsOf(sink: MemorySink): Word[] {
 }
 
 /** Characters as a client keeps them. */
-export function charactersOf(sink: MemorySink): { readonly start: number; readonly text: string }[] {
+export function charactersOf(sink: MemoryListener): { readonly start: number; readonly text: string }[] {
   let characters: { readonly start: number; readonly text: string }[] = [];
   for (const event of sink.events) {
     if (event.type === "characters") {
@@ -43,14 +43,14 @@ export function charactersOf(sink: MemorySink): { readonly start: number; readon
   return characters;
 }
 
-export function audioOf(sink: MemorySink): string {
+export function audioOf(sink: MemoryListener): string {
   return heardOf(sink)
     .map((stretch) => read(stretch.audio))
     .join("");
 }
 
 /** Each word stands in the text where it says, and sounds where it says. */
-export function expectTrue(sink: MemorySink, text: string): void {
+export function expectTrue(sink: MemoryListener, text: string): void {
   const words = wordsOf(sink);
   expect(words.map((word) => word.text)).toEqual(text.match(/[a-z]+/g));
   const starts = words.map((word) => word.start);
@@ -70,7 +70,7 @@ export function breakOff(rig: Stage, index: number, code?: ErrorCode): void {
 }
 
 /** What was heard of a text where parts of words may be heard before the whole word. */
-export function expectHeard(sink: MemorySink, text: string): void {
+export function expectHeard(sink: MemoryListener, text: string): void {
   const words = text.match(/[a-z]+/g) ?? [];
   const isHeard = new RegExp(`^${words.map((word) => `(?:${partsOf(word)})*${word}`).join("")}$`);
   expect(audioOf(sink)).toMatch(isHeard);

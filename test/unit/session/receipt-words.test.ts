@@ -1,10 +1,10 @@
 /** A receipt divides the text between words: one that was cut in half is told as not heard, and is what goes on. */
 import { describe, expect, it } from "vitest";
-import type { MemorySink } from "../../helpers/memory-sink.ts";
+import type { MemoryListener } from "../../helpers/memory-listener.ts";
 import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
 import { CHAR_MS, heardOf, lettersOf, read, stage, VOICE } from "./spelling.ts";
 
-function heardLetters(sink: MemorySink): string[] {
+function heardLetters(sink: MemoryListener): string[] {
   return heardOf(sink).map(({ audio }) => read(audio));
 }
 

@@ -1,13 +1,13 @@
 /** Stalls, repeats and losses that a review found: each test says what the user saw, and fails without its fix. */
 import { describe, expect, it } from "vitest";
 import type { Alignment } from "../../../src/timing/alignment.ts";
-import type { MemorySink } from "../../helpers/memory-sink.ts";
+import type { MemoryListener } from "../../helpers/memory-listener.ts";
 import { countingUlaw, createRig, evenAlignment, type FakeRequest } from "../../helpers/session-rig.ts";
 
 const VOICE = "v";
 type Rig = ReturnType<typeof createRig>;
 
-const outcomes = (sink: MemorySink): string[] =>
+const outcomes = (sink: MemoryListener): string[] =>
   sink.eventsOf("utterance.done").map((event) => `${event.utterance_id}/${event.outcome}`);
 
 function requestOf(rig: Rig, index: number): FakeRequest {

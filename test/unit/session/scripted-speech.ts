@@ -2,7 +2,7 @@
 import { decodeSamples, encodeSamples, type SampleCodec } from "../../../src/audio/silence.ts";
 import type { Alignment } from "../../../src/timing/alignment.ts";
 import type { SpeechRequest } from "../../../src/upstream/types.ts";
-import type { MemorySink } from "../../helpers/memory-sink.ts";
+import type { MemoryListener } from "../../helpers/memory-listener.ts";
 import type { createRig, FakeRequest } from "../../helpers/session-rig.ts";
 
 export const VOICE = "v";
@@ -135,12 +135,12 @@ export class Answering {
   }
 }
 
-export function wordsOf(sink: MemorySink) {
+export function wordsOf(sink: MemoryListener) {
   return sink.eventsOf("words").flatMap((event) => event.words);
 }
 
 /** Everything heard, as samples. */
-export function heard(sink: MemorySink, codec: SampleCodec): Int16Array {
+export function heard(sink: MemoryListener, codec: SampleCodec): Int16Array {
   return decodeSamples(codec, Buffer.concat(sink.frames));
 }
 

@@ -4,7 +4,7 @@
  */
 import type { OpusPool } from "../../../src/audio/opus-pool.ts";
 import type { SessionTuning } from "../../../src/session/ports.ts";
-import type { MemorySink } from "../../helpers/memory-sink.ts";
+import type { MemoryListener } from "../../helpers/memory-listener.ts";
 import { createRig, evenAlignment, type FakeRequest } from "../../helpers/session-rig.ts";
 
 export const VOICE = "voice-1";
@@ -73,7 +73,7 @@ export interface Span {
 
 /** What a listener has heard who drops what `interrupted` says is to be dropped. Cuts on whole samples. */
 export function heardOf(
-  sink: MemorySink,
+  sink: MemoryListener,
   format: SpellingFormat = "ulaw_8000",
   frameMs = 20,
 ): readonly Span[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CueEvent } from "../../../../src/protocol/events.ts";
-import type { MemorySink } from "../../../helpers/memory-sink.ts";
+import type { MemoryListener } from "../../../helpers/memory-listener.ts";
 import { countingUlaw, createRig, evenAlignment } from "../../../helpers/session-rig.ts";
 import { Answering, type Manner, requestAt, SPLICES, toneOf, VOICE, wordsOf } from "../scripted-speech.ts";
 
@@ -11,7 +11,7 @@ function start(tuning: Parameters<typeof createRig>[0] = {}, query = QUERY, mann
   return { rig, ...rig.join(query), answering: new Answering(rig, { msPerChar: 40, ...manner }) };
 }
 
-function wordsOfCues(sink: MemorySink) {
+function wordsOfCues(sink: MemoryListener) {
   return sink.eventsOf("cue").flatMap((cue) => cue.lines.flatMap((line) => line.words));
 }
 

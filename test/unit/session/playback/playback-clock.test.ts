@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { MemorySink } from "../../../helpers/memory-sink.ts";
+import type { MemoryListener } from "../../../helpers/memory-listener.ts";
 import { countingUlaw, createRig, evenAlignment } from "../../../helpers/session-rig.ts";
 import { SlowEncoder } from "../../../helpers/slow-encoder.ts";
 
@@ -19,7 +19,7 @@ function setUp({ leadMs, batchMs }: { readonly leadMs: number; readonly batchMs:
   /** Where in the batch each sends in the next `ms`. */
   const phases = (ms: number): number[][] => {
     const found = sinks.map(() => new Set<number>());
-    const counts = sinks.map((sink: MemorySink) => sink.frames.length);
+    const counts = sinks.map((sink: MemoryListener) => sink.frames.length);
     for (let passed = 0; passed < ms; passed += 1) {
       clock.advance(1);
       for (const [index, sink] of sinks.entries()) {

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../../src/errors.ts";
-import type { MemorySink } from "../../../helpers/memory-sink.ts";
+import type { MemoryListener } from "../../../helpers/memory-listener.ts";
 import { TEST_TUNING } from "../../../helpers/session-rig.ts";
 import { SlowEncoder } from "../../../helpers/slow-encoder.ts";
 import { heardOf, read, type SpellingFormat, stage } from "../spelling.ts";
@@ -156,7 +156,7 @@ async function play(
 
 /** What one listener was told and heard of the texts. */
 function check(
-  sink: MemorySink,
+  sink: MemoryListener,
   of: {
     readonly frameMs: number;
     readonly texts: readonly string[];

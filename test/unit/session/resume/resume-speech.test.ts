@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { WordScanner } from "../../../../src/text/words.ts";
-import type { MemorySink } from "../../../helpers/memory-sink.ts";
+import type { MemoryListener } from "../../../helpers/memory-listener.ts";
 import { heardOf, letterAt, lettersOf, read, type SpellingFormat, spell, stage, VOICE } from "../spelling.ts";
 
 const TEXT = "alpha bravo charlie delta echo";
@@ -10,12 +10,12 @@ const SPLICES = { trimMs: 300, pauseClauseMs: 100, pauseSentenceMs: 250, pausePa
 const code = (expected: string) => expect.objectContaining({ code: expected });
 
 /** What was heard, each stretch between cuts as its letters. */
-function heardLetters(sink: MemorySink, format: SpellingFormat = "ulaw_8000"): string[] {
+function heardLetters(sink: MemoryListener, format: SpellingFormat = "ulaw_8000"): string[] {
   return heardOf(sink, format).map(({ audio }) => read(audio, format));
 }
 
 /** Words told after the latest `utterance.resumed`. */
-function wordsSinceResume(sink: MemorySink) {
+function wordsSinceResume(sink: MemoryListener) {
   const from = Math.max(
     0,
     sink.events.findLastIndex((event) => event.type === "utterance.resumed"),

@@ -2,12 +2,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { wordSpans } from "../../../../src/text/words.ts";
-import type { MemorySink } from "../../../helpers/memory-sink.ts";
+import type { MemoryListener } from "../../../helpers/memory-listener.ts";
 import { CHAR_MS, heardOf, lettersOf, read, type SpellingFormat, spell, stage, VOICE } from "../spelling.ts";
 
 const TEXT = "alpha bravo charlie delta echo foxtrot golf hotel india juliet";
 
-function heardLetters(sink: MemorySink, format: SpellingFormat = "ulaw_8000"): string[] {
+function heardLetters(sink: MemoryListener, format: SpellingFormat = "ulaw_8000"): string[] {
   return heardOf(sink, format).map(({ audio }) => read(audio, format));
 }
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { GatewayError } from "../../../../src/errors.ts";
-import type { MemorySink } from "../../../helpers/memory-sink.ts";
+import type { MemoryListener } from "../../../helpers/memory-listener.ts";
 import { countingUlaw, createRig, type FakeRequest, TEST_TUNING } from "../../../helpers/session-rig.ts";
 import { Answering, requestAt, texts, VOICE, wordsOf } from "../scripted-speech.ts";
 
@@ -23,7 +23,7 @@ function say(tokens: readonly string[], command: object = {}) {
   return { rig, sink, send };
 }
 
-function told(sink: MemorySink) {
+function told(sink: MemoryListener) {
   return {
     words: wordsOf(sink).map(({ text, start, end, start_ms, end_ms }) => [
       text,

@@ -1,17 +1,30 @@
 /** What a carrier holds up, to the wire, as Asterisk does it: how it goes on, and what ends that. */
 import { describe, expect, it } from "vitest";
-import { CallSink } from "../../../src/calls/call-sink.ts";
 import { CallStats } from "../../../src/calls/call-stats.ts";
-import type { SendResult } from "../../../src/fanout/sink.ts";
+import { CarrierListener } from "../../../src/calls/carrier-listener.ts";
+import type { SendResult } from "../../../src/fanout/listener.ts";
 import { asterisk } from "../../../src/protocol/carrier/asterisk.ts";
 import type { Wire } from "../../../src/protocol/carrier/carrier.ts";
+import type { Event } from "../../../src/protocol/events.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
+import { logged } from "../../helpers/logged.ts";
 import { MemoryLine } from "./call-rig.ts";
 
 /** Bytes of a millisecond of µ-law. */
 const BYTES_PER_MS = 8;
 /** How often a piece goes out, ms. */
 const STEP_MS = 100;
+
+const INTERRUPTED: Event = {
+  type: "interrupted",
+  seq: 1,
+  at_ms: 0,
+  utterance_id: "u",
+  heard: { text: "", end: 0, ms: 0, source: "estimate", bound_ms: 0 },
+  unheard_text: "",
+  resumable: false,
+  next_ms: 0,
+};
 
 class FullLine extends MemoryLine {
   override send(messages: readonly Wire[]): SendResult {
@@ -20,7 +33,7 @@ class FullLine extends MemoryLine {
   }
 }
 
-/** `frameMs` and `markMs` as the sink is told; a frame is `f` and its number. */
+/** `frameMs` and `markMs` as the listener is told; a frame is `f` and its number. */
 function createStage({ frameMs = 20, markMs = 0, line = new MemoryLine() } = {}) {
   const clock = new FakeClock();
   const codec = asterisk.open({ query: new Map(), headers: new Map() });
@@ -29,7 +42,7 @@ function createStage({ frameMs = 20, markMs = 0, line = new MemoryLine() } = {})
   );
   const ends: [number, string][] = [];
   let rooms = 0;
-  const sink = new CallSink({
+  const listener = new CarrierListener({
     codec,
     line,
     clock,
@@ -51,7 +64,7 @@ function createStage({ frameMs = 20, markMs = 0, line = new MemoryLine() } = {})
   return {
     clock,
     line,
-    sink,
+    listener,
     ends,
     get rooms() {
       return rooms;
@@ -64,13 +77,12 @@ function createStage({ frameMs = 20, markMs = 0, line = new MemoryLine() } = {})
     speak(count: number): SendResult {
       const batch = Array.from({ length: count }, () => {
         frames += 1;
-        return { bytes: new Uint8Array(frameMs * BYTES_PER_MS).fill(frames), isFrame: true };
+        return new Uint8Array(frameMs * BYTES_PER_MS).fill(frames);
       });
-      return sink.sendAll(batch);
+      return listener.deliver(batch);
     },
     cut(): void {
-      const bytes = new TextEncoder().encode('{"type":"interrupted","next_ms":0}');
-      sink.sendAll([{ bytes, isFrame: false }]);
+      listener.deliver([logged(INTERRUPTED)]);
     },
   };
 }
@@ -81,9 +93,9 @@ const framesTo = (last: number, first = 1): string[] =>
 describe("what a carrier held up", () => {
   it("goes out a frame a message, ten frames in 100 ms, to the last and no further", () => {
     const stage = createStage();
-    stage.sink.hold();
+    stage.listener.hold();
     stage.speak(25);
-    stage.sink.goOn();
+    stage.listener.goOn();
     expect(stage.sent).toEqual(framesTo(10));
     stage.clock.advance(STEP_MS - 1);
     expect(stage.sent).toEqual(framesTo(10));
@@ -93,7 +105,7 @@ describe("what a carrier held up", () => {
     expect(stage.sent).toEqual(framesTo(25));
     stage.clock.advance(10 * STEP_MS);
     expect(stage.sent).toEqual(framesTo(25));
-    expect(stage.sink.bufferedBytes()).toBe(0);
+    expect(stage.listener.bufferedBytes()).toBe(0);
   });
 
   it.each([
@@ -102,9 +114,9 @@ describe("what a carrier held up", () => {
     [100, 2],
   ])("leaves at twice real time with frames of %i ms too", (frameMs, piece) => {
     const stage = createStage({ frameMs });
-    stage.sink.hold();
+    stage.listener.hold();
     stage.speak(50);
-    stage.sink.goOn();
+    stage.listener.goOn();
     expect(stage.sent).toHaveLength(piece);
     stage.clock.advance(STEP_MS);
     expect(stage.sent).toHaveLength(2 * piece);
@@ -112,9 +124,9 @@ describe("what a carrier held up", () => {
 
   it("is followed by what comes meanwhile, and then all goes at once again", () => {
     const stage = createStage();
-    stage.sink.hold();
+    stage.listener.hold();
     stage.speak(12);
-    stage.sink.goOn();
+    stage.listener.goOn();
     expect(stage.speak(3)).toBe("buffered");
     expect(stage.sent).toEqual(framesTo(10));
     stage.clock.advance(STEP_MS);
@@ -125,9 +137,9 @@ describe("what a carrier held up", () => {
 
   it("keeps the marks where they stand", () => {
     const stage = createStage({ markMs: 200 });
-    stage.sink.hold();
+    stage.listener.hold();
     stage.speak(12);
-    stage.sink.goOn();
+    stage.listener.goOn();
     stage.speak(1);
     stage.clock.advance(2 * STEP_MS);
     const words = [
@@ -141,13 +153,13 @@ describe("what a carrier held up", () => {
 
   it("waits again from the next hold on, and goes on where it was", () => {
     const stage = createStage();
-    stage.sink.hold();
+    stage.listener.hold();
     stage.speak(30);
-    stage.sink.goOn();
-    stage.sink.hold();
+    stage.listener.goOn();
+    stage.listener.hold();
     stage.clock.advance(10 * STEP_MS);
     expect(stage.sent).toEqual(framesTo(10));
-    stage.sink.goOn();
+    stage.listener.goOn();
     expect(stage.sent).toEqual(framesTo(20));
     stage.clock.advance(STEP_MS);
     expect(stage.sent).toEqual(framesTo(30));
@@ -155,23 +167,23 @@ describe("what a carrier held up", () => {
 
   it("goes no faster for being told twice to go on", () => {
     const stage = createStage();
-    stage.sink.hold();
+    stage.listener.hold();
     stage.speak(40);
-    stage.sink.goOn();
-    stage.sink.goOn();
+    stage.listener.goOn();
+    stage.listener.goOn();
     stage.clock.advance(STEP_MS);
     expect(stage.sent).toEqual(framesTo(20));
   });
 
   it("counts as held back until it has left, and says each time that there is more room", () => {
     const stage = createStage();
-    stage.sink.hold();
+    stage.listener.hold();
     stage.speak(25);
-    expect(stage.sink.bufferedBytes()).toBe(25 * 160);
+    expect(stage.listener.bufferedBytes()).toBe(25 * 160);
     const left: number[] = [];
-    stage.sink.goOn();
+    stage.listener.goOn();
     for (const _ of [1, 2, 3]) {
-      left.push(stage.sink.bufferedBytes() / 160);
+      left.push(stage.listener.bufferedBytes() / 160);
       expect(stage.rooms).toBe(left.length);
       stage.clock.advance(STEP_MS);
     }
@@ -181,12 +193,12 @@ describe("what a carrier held up", () => {
 
   it("is gone with a cut, and what comes next goes at once", () => {
     const stage = createStage();
-    stage.sink.hold();
+    stage.listener.hold();
     stage.speak(30);
-    stage.sink.goOn();
+    stage.listener.goOn();
     stage.cut();
     expect(stage.clock.pending).toBe(0);
-    expect(stage.sink.bufferedBytes()).toBe(0);
+    expect(stage.listener.bufferedBytes()).toBe(0);
     stage.speak(1);
     stage.clock.advance(10 * STEP_MS);
     expect(stage.sent).toEqual([...framesTo(10), "FLUSH_MEDIA", "f31"]);
@@ -194,40 +206,40 @@ describe("what a carrier held up", () => {
 
   it("is paced anew after a cut and another hold", () => {
     const stage = createStage();
-    stage.sink.hold();
+    stage.listener.hold();
     stage.speak(30);
-    stage.sink.goOn();
+    stage.listener.goOn();
     stage.cut();
-    stage.sink.hold();
+    stage.listener.hold();
     stage.speak(30);
     stage.clock.advance(10 * STEP_MS);
     expect(stage.sent).toEqual([...framesTo(10), "FLUSH_MEDIA"]);
-    stage.sink.goOn();
+    stage.listener.goOn();
     expect(stage.sent).toEqual([...framesTo(10), "FLUSH_MEDIA", ...framesTo(40, 31)]);
   });
 
   it("is gone with the call, and no timer is left", () => {
     const stage = createStage();
-    stage.sink.hold();
+    stage.listener.hold();
     stage.speak(30);
-    stage.sink.goOn();
+    stage.listener.goOn();
     expect(stage.clock.pending).toBe(1);
-    stage.sink.close();
+    stage.listener.close();
     expect(stage.clock.pending).toBe(0);
     stage.clock.advance(10 * STEP_MS);
-    stage.sink.goOn();
+    stage.listener.goOn();
     expect(stage.sent).toEqual(framesTo(10));
   });
 
   it("waits for a connection that is behind", () => {
     const stage = createStage();
-    stage.sink.hold();
+    stage.listener.hold();
     stage.speak(20);
-    stage.sink.goOn();
+    stage.listener.goOn();
     stage.line.buffered = 1;
     stage.clock.advance(5 * STEP_MS);
     expect(stage.sent).toEqual(framesTo(10));
-    expect(stage.sink.bufferedBytes()).toBe(10 * 160 + 1);
+    expect(stage.listener.bufferedBytes()).toBe(10 * 160 + 1);
     stage.line.buffered = 0;
     stage.clock.advance(STEP_MS);
     expect(stage.sent).toEqual(framesTo(20));
@@ -235,9 +247,9 @@ describe("what a carrier held up", () => {
 
   it("ends a call whose connection does not take it", () => {
     const stage = createStage({ line: new FullLine() });
-    stage.sink.hold();
+    stage.listener.hold();
     stage.speak(30);
-    stage.sink.goOn();
+    stage.listener.goOn();
     expect(stage.ends).toEqual([[4408, "slow_consumer"]]);
     expect(stage.clock.pending).toBe(0);
   });

@@ -1,5 +1,6 @@
 /** What a call is sent and when: cuts, marks, what a carrier holds up, what it is too slow for. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { speak as say } from "../../../src/session/commands.ts";
 import { countingUlaw, evenAlignment, TEST_TUNING } from "../../helpers/session-rig.ts";
 import { type CallRigOptions, createCallRig } from "./call-rig.ts";
 import { type TinyOptions, tinyDialect } from "./tiny-dialect.ts";
@@ -29,6 +30,35 @@ function createStage(options: TinyOptions = {}, rigOptions: CallRigOptions = {})
   const played = (name: string | undefined): void => phone.say({ on: "played", name });
   return { ...rig, speaker, phone, speak, answer, played };
 }
+
+describe("events", () => {
+  it("reach a call as they are: where nobody has a socket, no JSON of them is made or read", () => {
+    const rig = createCallRig();
+    const phone = rig.dial(tinyDialect());
+    phone.start();
+    const session = rig.sessions.get("s");
+    const cues: unknown[] = [];
+    session
+      .captionsOf({ profile: "web", mode: "pop-on" })
+      .follow({ cues: (settled) => cues.push(...settled), end: () => undefined });
+    const [made, read] = [vi.spyOn(JSON, "stringify"), vi.spyOn(JSON, "parse")];
+    try {
+      say(session, { type: "speak", text: TEXT, voice_id: "v" });
+      session.textChanged();
+      rig.requests[0]?.head();
+      rig.requests[0]?.chunk(countingUlaw(TEXT_MS), { alignment: evenAlignment(TEXT, MS_PER_CHARACTER) });
+      rig.requests[0]?.handlers.end();
+      rig.clock.advance(1000);
+      session.utterances.interrupt(undefined);
+      expect(phone.line.sent.at(-1)).toBe("clear");
+      expect(cues).toHaveLength(1);
+      expect([made.mock.calls, read.mock.calls]).toEqual([[], []]);
+    } finally {
+      made.mockRestore();
+      read.mockRestore();
+    }
+  });
+});
 
 describe("an interruption", () => {
   it("clears in the very call that interrupts, once for all utterances that it cuts", () => {

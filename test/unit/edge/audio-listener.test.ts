@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { createLiveContainer } from "../../../src/audio/live-container.ts";
-import { HttpAudioSink } from "../../../src/edge/http-sink.ts";
+import { AudioListener } from "../../../src/edge/audio-listener.ts";
+import type { Event } from "../../../src/protocol/events.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { FakeResponse } from "../../helpers/fake-response.ts";
+import { logged } from "../../helpers/logged.ts";
 
-const frame = (byte: number) => ({ bytes: new Uint8Array(160).fill(byte), isFrame: true });
-const event = (value: object) => ({ bytes: new TextEncoder().encode(JSON.stringify(value)), isFrame: false });
+const frame = (byte: number) => new Uint8Array(160).fill(byte);
+const event = (value: object) => logged({ seq: 1, at_ms: 0, ...value } as Event);
 
 async function rig(name: "ulaw" | "ogg" | "wav" | "mp3" = "ulaw", isFilled = false) {
   const res = new FakeResponse();
@@ -13,7 +15,7 @@ async function rig(name: "ulaw" | "ogg" | "wav" | "mp3" = "ulaw", isFilled = fal
   const seen = { frames: 0, drained: 0, closed: 0 };
   const format =
     name === "ogg" ? "opus_48000" : name === "wav" ? "pcm_8000" : name === "mp3" ? "pcm_24000" : "ulaw_8000";
-  const sink = new HttpAudioSink({
+  const sink = new AudioListener({
     res: res.res,
     container: await createLiveContainer({ name, format, frameMs: 20 }),
     clock,
@@ -32,18 +34,18 @@ async function rig(name: "ulaw" | "ogg" | "wav" | "mp3" = "ulaw", isFilled = fal
   return { res, clock, seen, sink };
 }
 
-describe("HttpAudioSink", () => {
+describe("AudioListener", () => {
   it("holds what comes before it is opened: nothing is written, then the head and all of it in order", async () => {
     const { res, sink, seen } = await rig();
-    sink.sendText(JSON.stringify({ type: "hello", audio: { start_ms: 1240 } }));
-    expect(sink.sendAll([frame(1), event({ type: "utterance.started" }), frame(2)])).toBe("buffered");
+    sink.notify({ seq: 0, at_ms: 0, type: "hello", audio: { start_ms: 1240 } } as Event);
+    expect(sink.deliver([frame(1), event({ type: "utterance.started" }), frame(2)])).toBe("buffered");
     expect(sink.bufferedBytes()).toBe(320);
     expect([res.status, res.written.length]).toEqual(["", 0]);
     sink.open({ "content-type": "audio/basic" });
     expect(res.status).toBe("200 OK");
     expect(res.headers).toEqual({ "content-type": "audio/basic", "voicewire-start-ms": "1240" });
     expect(res.body.equals(Buffer.concat([Buffer.alloc(160, 1), Buffer.alloc(160, 2)]))).toBe(true);
-    expect(sink.sendAll([frame(3)])).toBe("sent");
+    expect(sink.deliver([frame(3)])).toBe("sent");
     expect(sink.bufferedBytes()).toBe(0);
     expect(seen).toEqual({ frames: 3, drained: 1, closed: 0 });
   });
@@ -52,7 +54,7 @@ describe("HttpAudioSink", () => {
     const { res, sink } = await rig();
     // A Buffer's `slice` is a view.
     for (const bytes of [new Uint8Array(160), Buffer.alloc(160)]) {
-      sink.sendAll([{ bytes: bytes.fill(7), isFrame: true }]);
+      sink.deliver([bytes.fill(7)]);
       bytes.fill(9);
     }
     sink.open({});
@@ -79,20 +81,20 @@ describe("HttpAudioSink", () => {
     "tells where the body of %s begins on the timeline, opening silence counted",
     async (name, startMs) => {
       const { res, sink } = await rig(name);
-      sink.sendText(JSON.stringify({ type: "hello", audio: { start_ms: 720 } }));
+      sink.notify({ seq: 0, at_ms: 0, type: "hello", audio: { start_ms: 720 } } as Event);
       sink.open({});
       expect(res.headers["voicewire-start-ms"]).toBe(startMs);
     },
   );
 
   it("puts no silence behind frames that an MP3 encoder still holds: the head goes with the next ones", async () => {
-    const pcm = { bytes: new Uint8Array(960), isFrame: true };
+    const pcm = new Uint8Array(960);
     const { res, sink } = await rig("mp3");
-    sink.sendAll([pcm]);
+    sink.deliver([pcm]);
     sink.open({});
     expect(res.body).toHaveLength(0);
     expect(res.headers["voicewire-start-ms"]).toBe("-46.042");
-    sink.sendAll([pcm, pcm, pcm, pcm]);
+    sink.deliver([pcm, pcm, pcm, pcm]);
     expect(res.body.length).toBeGreaterThan(0);
   });
 
@@ -100,9 +102,9 @@ describe("HttpAudioSink", () => {
     const { res, sink, seen } = await rig();
     sink.open({});
     res.room = 100;
-    expect(sink.sendAll([frame(1)])).toBe("buffered");
-    expect(sink.sendAll([frame(2)])).toBe("buffered");
-    expect(sink.sendAll([frame(3)])).toBe("buffered");
+    expect(sink.deliver([frame(1)])).toBe("buffered");
+    expect(sink.deliver([frame(2)])).toBe("buffered");
+    expect(sink.deliver([frame(3)])).toBe("buffered");
     expect(sink.bufferedBytes()).toBe(480);
     expect(res.body).toHaveLength(320);
     const drainedBefore = seen.drained;
@@ -117,11 +119,11 @@ describe("HttpAudioSink", () => {
     const { res, sink } = await rig();
     sink.open({ "content-type": "audio/basic" });
     res.room = 0;
-    for (const byte of [1, 2, 3, 4]) sink.sendAll([frame(byte)]);
+    for (const byte of [1, 2, 3, 4]) sink.deliver([frame(byte)]);
     expect(sink.bufferedBytes()).toBe(640);
     res.drain();
     expect(sink.bufferedBytes()).toBe(0);
-    expect(sink.sendAll([frame(5)])).toBe("sent");
+    expect(sink.deliver([frame(5)])).toBe("sent");
     expect([...res.body.subarray(-800)].filter((_, i) => i % 160 === 0)).toEqual([1, 2, 3, 4, 5]);
   });
 
@@ -129,36 +131,36 @@ describe("HttpAudioSink", () => {
     const { res, sink, clock, seen } = await rig();
     sink.open({});
     res.room = 0;
-    sink.sendAll([frame(1)]);
+    sink.deliver([frame(1)]);
     clock.advance(29_000);
     expect([res.state, res.resumes]).toEqual(["open", 7]);
     clock.advance(1000);
     expect([res.state, seen.closed, clock.pending]).toEqual(["closed", 1, 0]);
-    expect(sink.sendAll([frame(2)])).toBe("sent");
+    expect(sink.deliver([frame(2)])).toBe("sent");
     expect(sink.bufferedBytes()).toBe(0);
   });
 
   it("gets the end of a last word out of an MP3 encoder, but not while another utterance goes on", async () => {
-    const pcm = { bytes: new Uint8Array(960), isFrame: true };
+    const pcm = new Uint8Array(960);
     const done = event({ type: "utterance.done", outcome: "done" });
     const { res, sink, clock } = await rig("mp3");
     sink.open({});
-    sink.sendAll([pcm, done, pcm]);
+    sink.deliver([pcm, done, pcm]);
     clock.advance(1000);
-    sink.sendAll([done]);
+    sink.deliver([done]);
     clock.advance(200);
     const before = res.body.length;
-    sink.sendAll([pcm]);
+    sink.deliver([pcm]);
     clock.advance(1000);
     // A frame of 20 ms is less than the encoder's own.
     expect(res.body.length - before).toBeLessThan(400);
     const unsettled = res.body.length;
-    sink.sendAll([done]);
+    sink.deliver([done]);
     clock.advance(250);
     expect(res.body.length - unsettled).toBeGreaterThan(800);
     const filled = await rig("mp3", true);
     filled.sink.open({});
-    filled.sink.sendAll([done]);
+    filled.sink.deliver([done]);
     expect(filled.clock.pending).toBe(0);
   });
 
@@ -166,11 +168,11 @@ describe("HttpAudioSink", () => {
     const { res, sink, seen } = await rig("ogg");
     sink.open({});
     const before = res.body.length;
-    sink.sendText(JSON.stringify({ type: "gap", frames: 10, ms: 200 }));
+    sink.notify({ seq: 0, at_ms: 0, type: "gap", frames: 10, ms: 200 } as Event);
     // One page: header, ten segments of one byte.
     expect(res.body.length - before).toBe(27 + 10 + 10);
     expect(res.body.readBigInt64LE(before + 6)).toBe(9600n);
-    sink.sendText(JSON.stringify({ type: "gap", frames: 0, events: 3 }));
+    sink.notify({ seq: 0, at_ms: 0, type: "gap", frames: 0, events: 3 } as Event);
     expect(res.body.length - before).toBe(47);
     expect(seen.frames).toBe(10);
   });
@@ -200,9 +202,9 @@ describe("HttpAudioSink", () => {
     aborted.sink.open({});
     const before = aborted.res.body.length;
     aborted.sink.markAborted();
-    aborted.sink.sendAll([frame(1)]);
+    aborted.sink.deliver([frame(1)]);
     aborted.sink.sendSilence(3);
-    aborted.sink.sendText('{"type":"gap","frames":1}');
+    aborted.sink.notify({ type: "gap", seq: 0, at_ms: 0, frames: 1, ms: 20 });
     aborted.sink.end(1001);
     aborted.res.drain(100);
     expect([aborted.res.body.length, aborted.res.state, aborted.seen.closed]).toEqual([before, "open", 1]);

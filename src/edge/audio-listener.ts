@@ -1,13 +1,14 @@
 /**
- * A listener over plain HTTP as the fan-out sees it: frames become the body of one endless response. Until `open`
+ * A player over plain HTTP as a listener: frames become the body of one endless response. Until `open`
  * everything is held, so that a session may be joined before a status is written.
  */
 import type { LiveContainer } from "../audio/live-container.ts";
-import type { Message, SendResult, Sink } from "../fanout/sink.ts";
+import type { Delivery, Listener, SendResult } from "../fanout/listener.ts";
 import type { Timer } from "../kit/clock.ts";
+import type { Event } from "../protocol/events.ts";
 import { ResponseWriter, type ResponseWriterOptions } from "./response-writer.ts";
 
-export interface HttpSinkOptions extends ResponseWriterOptions {
+export interface AudioListenerOptions extends ResponseWriterOptions {
   readonly container: LiveContainer;
   /** Silence follows speech in any case: no encoder has to be settled with some. */
   readonly isFilled: boolean;
@@ -19,18 +20,16 @@ export interface HttpSinkOptions extends ResponseWriterOptions {
 const QUIET_MS = 250;
 /** WebSocket close codes of an ordinary end. */
 const ORDINARY_ENDS: readonly number[] = [1000, 1001];
-/** How the session's events begin on the wire. */
-const DONE_PREFIX = new TextEncoder().encode('{"type":"utterance.done"');
 
-export class HttpAudioSink implements Sink {
-  readonly #options: HttpSinkOptions;
+export class AudioListener implements Listener {
+  readonly #options: AudioListenerOptions;
   readonly #body: ResponseWriter;
   #settleTimer: Timer | null = null;
   /** Timeline position of the first frame, ms; known once the session was joined. */
   #startMs = 0;
   #hasFrames = false;
 
-  constructor(options: HttpSinkOptions) {
+  constructor(options: AudioListenerOptions) {
     this.#options = options;
     this.#body = new ResponseWriter({
       ...options,
@@ -66,25 +65,25 @@ export class HttpAudioSink implements Sink {
     if (!body.isBlocked) onDrained();
   }
 
-  sendAll(messages: readonly Message[]): SendResult {
+  deliver(batch: readonly Delivery[]): SendResult {
     if (this.#body.isClosed) return "sent";
     const frames: Uint8Array[] = [];
     let isSpeechOver = false;
-    for (const { bytes, isFrame } of messages) {
-      if (isFrame) frames.push(bytes);
-      isSpeechOver = !isFrame && (isSpeechOver || isDoneEvent(bytes));
+    for (const item of batch) {
+      const isFrame = item instanceof Uint8Array;
+      if (isFrame) frames.push(item);
+      isSpeechOver = !isFrame && (isSpeechOver || item.type === "utterance.done");
     }
     if (frames.length > 0) this.#sendFrames(frames);
     if (isSpeechOver) this.#settleSoon();
     return this.bufferedBytes() === 0 ? "sent" : "buffered";
   }
 
-  /** Messages to this listener alone: `hello` says where the audio starts, `gap` what is missing. */
-  sendText(text: string): SendResult {
+  /** `hello` says where the audio starts, `gap` what is missing. */
+  notify(event: Event): SendResult {
     if (this.#body.isClosed) return "sent";
-    const event = JSON.parse(text) as { type?: string; frames?: number; audio?: { start_ms: number } | null };
     if (event.type === "hello") this.#startMs = event.audio?.start_ms ?? 0;
-    if (event.type === "gap" && event.frames !== undefined && event.frames > 0) {
+    if (event.type === "gap" && event.frames > 0) {
       this.#options.onFrames(event.frames);
       this.#body.write(this.#options.container.missing(event.frames));
     }
@@ -129,8 +128,4 @@ export class HttpAudioSink implements Sink {
     this.#settleTimer?.cancel();
     this.#settleTimer = clock.at(clock.nowMs() + QUIET_MS, () => this.#body.write(container.settle()));
   }
-}
-
-function isDoneEvent(bytes: Uint8Array): boolean {
-  return DONE_PREFIX.every((byte, index) => bytes[index] === byte);
 }

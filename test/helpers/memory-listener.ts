@@ -1,6 +1,8 @@
-/** A socket in memory: what was sent, and how full it says it is. */
-import type { Message, SendResult, Sink } from "../../src/fanout/sink.ts";
+/** A client's socket in memory: what was sent, read back from the wire, and how full it says it is. */
+import type { Delivery, Listener, SendResult } from "../../src/fanout/listener.ts";
 import type { Event } from "../../src/protocol/events.ts";
+import { encodeEvent } from "../../src/protocol/native.ts";
+import type { OffsetUnit } from "../../src/protocol/vocabulary.ts";
 
 export interface Sent {
   readonly frame?: Uint8Array;
@@ -9,7 +11,7 @@ export interface Sent {
   readonly cork: number;
 }
 
-export class MemorySink implements Sink {
+export class MemoryListener implements Listener {
   readonly sent: Sent[] = [];
   /** Bytes that wait; raise it to make the socket full. */
   buffered = 0;
@@ -17,20 +19,20 @@ export class MemorySink implements Sink {
   ended: { code: number; reason: string } | null = null;
   #corks = 0;
 
-  sendAll(messages: readonly Message[]): SendResult {
+  deliver(batch: readonly Delivery[], offsets: OffsetUnit): SendResult {
     this.#corks += 1;
     let worst: SendResult = "sent";
-    for (const message of messages) {
+    for (const item of batch) {
       this.beforeSend();
-      if (message.isFrame) this.sent.push({ frame: Uint8Array.from(message.bytes), cork: this.#corks });
-      else this.#keep(new TextDecoder().decode(message.bytes));
+      if (item instanceof Uint8Array) this.sent.push({ frame: Uint8Array.from(item), cork: this.#corks });
+      else this.#keep(new TextDecoder().decode(item.json(offsets)));
       if (this.isFull) worst = "buffered";
     }
     return worst;
   }
 
-  sendText(text: string): SendResult {
-    this.#keep(text);
+  notify(event: Event): SendResult {
+    this.#keep(encodeEvent(event));
     return this.isFull ? "buffered" : "sent";
   }
 

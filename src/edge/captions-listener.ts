@@ -2,8 +2,11 @@
  * A listener that gets its events as server-sent events (WHATWG HTML 9.2): each with its place (`id`), so that a browser
  * that comes back says where it was.
  */
-import type { Message, SendResult, Sink } from "../fanout/sink.ts";
+import type { Delivery, Listener, SendResult } from "../fanout/listener.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
+import type { Event } from "../protocol/events.ts";
+import { encodeEvent } from "../protocol/native.ts";
+import type { OffsetUnit } from "../protocol/vocabulary.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
 /** A comment comes so often, ms: proxies close what is silent for longer. */
@@ -11,14 +14,12 @@ const KEEP_ALIVE_MS = 15_000;
 /** After so long a browser comes back, ms: well within what a session keeps for it. */
 const RETRY_MS = 1000;
 
-/** How every event begins on the wire. */
-const HEAD = /^\{"type":"([a-z._]+)","seq":(\d+)/;
+const MESSAGE_END = Buffer.from("\n\n");
 
-export class EventStreamSink implements Sink {
+export class CaptionsListener implements Listener {
   readonly #body: ResponseWriter;
   readonly #epoch: string;
   readonly #clock: Clock;
-  readonly #decoder = new TextDecoder();
   #keepAlive: Timer | null = null;
 
   constructor(body: ResponseWriter, { epoch, clock }: { readonly epoch: string; readonly clock: Clock }) {
@@ -29,15 +30,16 @@ export class EventStreamSink implements Sink {
     this.#keepAliveSoon();
   }
 
-  sendAll(messages: readonly Message[]): SendResult {
-    let text = "";
-    for (const { bytes, isFrame } of messages)
-      if (!isFrame) text += this.#eventOf(this.#decoder.decode(bytes));
-    return this.#write(text);
+  deliver(batch: readonly Delivery[], offsets: OffsetUnit): SendResult {
+    const parts: Uint8Array[] = [];
+    for (const item of batch) {
+      if (!(item instanceof Uint8Array)) parts.push(this.#headOf(item), item.json(offsets), MESSAGE_END);
+    }
+    return this.#write(Buffer.concat(parts));
   }
 
-  sendText(json: string): SendResult {
-    return this.#write(this.#eventOf(json));
+  notify(event: Event): SendResult {
+    return this.#write(Buffer.concat([this.#headOf(event), Buffer.from(encodeEvent(event)), MESSAGE_END]));
   }
 
   bufferedBytes(): number {
@@ -57,16 +59,16 @@ export class EventStreamSink implements Sink {
     this.#keepAlive = null;
   }
 
-  #write(text: string): SendResult {
-    this.#body.write(text);
+  #write(bytes: Uint8Array): SendResult {
+    this.#body.write(bytes);
     return this.#body.bufferedBytes === 0 ? "sent" : "buffered";
   }
 
-  #eventOf(json: string): string {
-    const [, type = "message", seq = "0"] = HEAD.exec(json) ?? [];
+  /** All that stands before an event's JSON. */
+  #headOf({ type, seq }: { readonly type: string; readonly seq: number }): Uint8Array {
     // `error` is what a browser calls the loss of its connection.
     const name = type === "error" ? "session.error" : type;
-    return `id: ${this.#epoch}:${seq}\nevent: ${name}\ndata: ${json}\n\n`;
+    return Buffer.from(`id: ${this.#epoch}:${seq}\nevent: ${name}\ndata: `);
   }
 
   #keepAliveSoon(): void {

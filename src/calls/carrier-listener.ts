@@ -4,15 +4,12 @@
  *
  *   frames, every markMs a mark --> the carrier's queue --> played
  *                                   ^ clear empties it       `--> mark comes back: acknowledged at its place
- *
- * Where frames stand on the timeline is counted as every client counts it (FrameClock).
  */
-import { FrameClock } from "../client/frame-clock.ts";
 import { GatewayError } from "../errors.ts";
-import type { Message, SendResult, Sink } from "../fanout/sink.ts";
+import type { Delivery, Listener, SendResult } from "../fanout/listener.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { CarrierCodec, Wire } from "../protocol/carrier/carrier.ts";
-import type { AudioDescription } from "../protocol/events.ts";
+import type { Event, InterruptedEvent } from "../protocol/events.ts";
 import type { CarrierCounts } from "./call-stats.ts";
 
 /** The connection's side: one socket, without the server library behind it. */
@@ -25,7 +22,7 @@ export interface CallLine {
   end(closeCode: number, reason: string): void;
 }
 
-export interface CallSinkOptions {
+export interface CarrierListenerOptions {
   readonly codec: CarrierCodec;
   readonly line: CallLine;
   readonly clock: Clock;
@@ -56,20 +53,15 @@ const RELEASE_EVERY_MS = 100;
  */
 const RELEASE_SPEED = 2;
 
-const decoder = new TextDecoder();
-const encoder = new TextEncoder();
-/** How the events that matter here begin on the wire. */
-const INTERRUPTED = encoder.encode('{"type":"interrupted"');
-const DONE = encoder.encode('{"type":"utterance.done"');
-
-export class CallSink implements Sink {
-  readonly #options: CallSinkOptions;
-  readonly #clock = new FrameClock();
+export class CarrierListener implements Listener {
+  readonly #options: CarrierListenerOptions;
   /** Where on the timeline each mark stands that has not come back, ms; in the order sent. */
   readonly #marks = new Map<string, number>();
   #lastMark = 0;
   /** Audio sent since the last mark, ms; null: none since the audio began anew. */
   #unmarkedMs: number | null = null;
+  /** Where on the timeline the next frame stands, ms: frames follow each other but where an event says otherwise. */
+  #nextMs = 0;
   /** End of the audio sent, ms on the timeline. */
   #endMs = 0;
   /** Sent since the last flush. */
@@ -84,28 +76,28 @@ export class CallSink implements Sink {
   #settleTimer: Timer | null = null;
   #isClosed = false;
 
-  constructor(options: CallSinkOptions) {
+  constructor(options: CarrierListenerOptions) {
     this.#options = options;
   }
 
-  sendAll(messages: readonly Message[]): SendResult {
+  deliver(batch: readonly Delivery[]): SendResult {
     if (this.#isClosed) return "sent";
     let wires: Wire[] = [];
     let frames: Uint8Array[] = [];
-    for (const { bytes, isFrame } of messages) {
-      if (isFrame) {
-        frames.push(bytes);
+    for (const item of batch) {
+      if (item instanceof Uint8Array) {
+        frames.push(item);
         if (!this.#noteFrame()) continue;
         wires.push(...this.#audio(frames));
         frames = [];
         this.#mark(wires);
-      } else if (beginsWith(bytes, INTERRUPTED)) {
-        const clear = this.#cut(bytes);
+      } else if (item.event?.type === "interrupted") {
+        const clear = this.#cut(item.event);
         if (clear === null) continue;
         // What stands before the cut in this batch was never sent: it need not be.
         frames = [];
         wires = [...clear];
-      } else if (beginsWith(bytes, DONE)) {
+      } else if (item.type === "utterance.done") {
         wires.push(...this.#audio(frames));
         frames = [];
         this.#finish(wires);
@@ -117,12 +109,11 @@ export class CallSink implements Sink {
     return this.#send(wires);
   }
 
-  /** Messages to this listener alone: `hello` says where its audio starts, `gap` what it missed. */
-  sendText(text: string): SendResult {
-    const event = JSON.parse(text) as { type: string; frames?: number; audio?: AudioDescription | null };
-    if (event.type === "hello") this.#clock.restart(event.audio ?? null);
+  /** `hello` says where its audio starts, `gap` what it missed. */
+  notify(event: Event): SendResult {
+    if (event.type === "hello") this.#nextMs = event.audio?.start_ms ?? 0;
     if (event.type === "gap") {
-      this.#clock.skip({ frames: event.frames ?? 0 });
+      this.#nextMs += event.frames * this.#options.frameMs;
       // What comes next does not join on: where it begins has to be known anew.
       this.#unmarkedMs = null;
     }
@@ -172,8 +163,8 @@ export class CallSink implements Sink {
   /** Counts a frame; true where a mark is due behind it. */
   #noteFrame(): boolean {
     const { markMs, frameMs } = this.#options;
-    const place = this.#clock.next();
-    if (place !== null) this.#endMs = place.atMs + frameMs;
+    this.#nextMs += frameMs;
+    this.#endMs = this.#nextMs;
     this.#isMidway = true;
     this.#isAnySent = true;
     // The first one soon: where a carrier begins to play is what the estimate knows least.
@@ -225,11 +216,10 @@ export class CallSink implements Sink {
   }
 
   /** The messages that throw away what was not played; null where nothing was sent that could be. */
-  #cut(bytes: Uint8Array): readonly Wire[] | null {
-    const { next_ms } = JSON.parse(decoder.decode(bytes)) as { next_ms: number | null };
+  #cut({ next_ms }: InterruptedEvent): readonly Wire[] | null {
     // Of an utterance that had not begun no audio was cut.
     if (next_ms === null) return null;
-    this.#clock.moveTo(next_ms);
+    this.#nextMs = next_ms;
     this.#endMs = next_ms;
     // Several utterances may be cut at once, each with its event.
     if (!this.#isAnySent) return null;
@@ -285,8 +275,4 @@ export class CallSink implements Sink {
     this.#held = null;
     this.#heldBytes = 0;
   }
-}
-
-function beginsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {
-  return prefix.every((byte, index) => bytes[index] === byte);
 }

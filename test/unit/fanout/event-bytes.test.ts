@@ -1,7 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LogEntry } from "../../../src/fanout/event-log.ts";
-import { EventBytes } from "../../../src/session/event-bytes.ts";
-import { EventWriter } from "../../../src/session/event-writer.ts";
+import { EventBytes } from "../../../src/fanout/event-bytes.ts";
 
 const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
@@ -32,22 +30,5 @@ describe("the bytes of events", () => {
     const long = store.write("long ".repeat(1000));
     expect(long.buffer.byteLength).toBe(5000);
     expect(store.write("short again").buffer).toBe(short.buffer);
-  });
-
-  it("are those of the log's entries, in either unit of offsets", () => {
-    const entries: LogEntry[] = [];
-    const writer = new EventWriter((entry) => entries.push(entry));
-    for (let index = 0; index < 2; index += 1) {
-      writer.write({ positionTicks: 0, kind: null, utterance: { id: "u1", text: "😀 mark" } }, (base) => ({
-        type: "mark",
-        ...base,
-        name: "é",
-        source: "estimate",
-      }));
-    }
-    const [first, second] = entries.map((entry) => entry.bytes("utf16"));
-    expect(JSON.parse(textOf(first ?? new Uint8Array(0)))).toMatchObject({ seq: 1, name: "é" });
-    expect(second?.buffer).toBe(first?.buffer);
-    expect(entries[0]?.bytes("cp").buffer).toBe(first?.buffer);
   });
 });

@@ -1,0 +1,91 @@
+/**
+ * One event of a session's log: what it says, and its JSON once a listener wants that. The JSON is made once in each unit
+ * of offsets and shared by all listeners.
+ */
+import type { Event } from "../protocol/events.ts";
+import { encodeEvent, mapOffsets } from "../protocol/native.ts";
+import type { EventKind, OffsetUnit } from "../protocol/vocabulary.ts";
+import { CodePointOffsets } from "../text/offsets.ts";
+import type { EventBytes } from "./event-bytes.ts";
+
+export interface LoggedEventOptions {
+  /** With offsets in UTF-16 code units. */
+  readonly event: Event;
+  readonly positionTicks: number;
+  readonly kind: EventKind | null;
+  readonly variant?: string;
+  /** The utterance it is about, with its text as it is now. */
+  readonly utterance: { readonly id: string; readonly text: string } | null;
+  readonly nextTicks?: number | null;
+  /** Where its JSON is kept. */
+  readonly store: EventBytes;
+}
+
+const HIGH_HALF = /[\ud800-\udbff]/;
+
+/** Thousands are kept at a time: one object each. */
+export class LoggedEvent {
+  readonly seq: number;
+  readonly type: Event["type"];
+  /** Timeline position this event belongs to; it leaves with the frame that contains it. */
+  readonly positionTicks: number;
+  /** Which `events=` name selects it; null goes to everybody. */
+  readonly kind: EventKind | null;
+  /** Of a kind that comes in several forms, each for those that chose it: which one. */
+  readonly variant: string | null;
+  readonly utteranceId: string | null;
+  /** An interruption's: where on the timeline the next frame stands. */
+  readonly nextTicks: number | null;
+  /** Set when an interruption made the event untrue before it was sent. */
+  isWithdrawn = false;
+  readonly #text: string;
+  readonly #store: EventBytes;
+  #event: Event | null;
+  #utf16: Uint8Array | null = null;
+  #codePoints: Uint8Array | null = null;
+
+  constructor(options: LoggedEventOptions) {
+    this.seq = options.event.seq;
+    this.type = options.event.type;
+    this.positionTicks = options.positionTicks;
+    this.kind = options.kind;
+    this.variant = options.variant ?? null;
+    this.utteranceId = options.utterance?.id ?? null;
+    this.nextTicks = options.nextTicks ?? null;
+    this.#text = options.utterance?.text ?? "";
+    this.#store = options.store;
+    this.#event = options.event;
+  }
+
+  /**
+   * What it says, with offsets in UTF-16 code units. Always there of events that everybody gets; of the kinds that a listener
+   * chooses only until their JSON is made, because a thousand sessions keep seconds of words, which take less as JSON.
+   */
+  get event(): Event | null {
+    return this.#event;
+  }
+
+  /** As UTF-8 JSON, with offsets in the unit given. */
+  json(offsets: OffsetUnit): Uint8Array {
+    return (offsets === "utf16" ? this.#utf16 : this.#codePoints) ?? this.#encode(offsets);
+  }
+
+  #encode(offsets: OffsetUnit): Uint8Array {
+    const event = this.#event;
+    if (event === null) throw new TypeError("Event is gone: its JSON was made in both units");
+    // Without surrogate pairs both units are the same.
+    const isSame = this.#text === "" || !HIGH_HALF.test(this.#text);
+    const bytes = this.#store.write(encodeEvent(isSame ? event : inOffsets(offsets, event, this.#text)));
+    if (isSame || offsets === "utf16") this.#utf16 = bytes;
+    if (isSame || offsets === "cp") this.#codePoints = bytes;
+    if (this.kind !== null && this.#utf16 !== null && this.#codePoints !== null) this.#event = null;
+    return bytes;
+  }
+}
+
+/** An event about `text`, whose offsets count UTF-16 code units, in the unit that a listener asked for. */
+export function inOffsets(unit: OffsetUnit, event: Event, text: string): Event {
+  if (unit === "utf16") return event;
+  const offsets = new CodePointOffsets(text);
+  return mapOffsets(event, (utf16) => offsets.codePointsOf(utf16));
+}
