@@ -18,7 +18,7 @@ function examplesOf(chapter: string): Map<string, string[]> {
       .filter((section) => section.startsWith("`"))
       .map((section) => [
         /^`([^`]+)`/.exec(section)?.[1] ?? "",
-        [...section.matchAll(/```json\n([^]+?)\n```/g)].map(([, json = ""]) => json),
+        [...section.matchAll(/```json\n([\s\S]+?)\n```/g)].map(([, json = ""]) => json),
       ]),
   );
 }

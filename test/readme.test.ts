@@ -1,9 +1,10 @@
-/** Holds the README's table of surfaces against the files, and every link and command of the documents against what there is. */
+/** Holds the table of surfaces of docs/README.md against the files, and every link and command of the documents against what there is. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 
 const ROOT = join(import.meta.dirname, "..");
+const SURFACES_PAGE = "docs/README.md";
 const HEAD = "| surface | example | tests | proved with |";
 const LINK = /\[[^\]]*\]\(([^()\s]+)\)/g;
 const CODE = /`([^`]+)`/g;
@@ -18,10 +19,11 @@ interface Surface {
   readonly proof: string;
 }
 
-const SURFACES: readonly Surface[] = (read("README.md").split(HEAD)[1] ?? "")
+const SURFACES: readonly Surface[] = (read(SURFACES_PAGE).split(HEAD)[1] ?? "")
   .split("\n")
   .slice(2)
   .join("\n")
+  .trimEnd()
   .split("\n\n", 1)
   .flatMap((table) => table.split("\n"))
   .map((row) => {
@@ -89,7 +91,9 @@ const linksIn = (text: string): string[] =>
 
 const DOCUMENTS = [
   "README.md",
+  "CONTRIBUTING.md",
   "src/README.md",
+  "test/README.md",
   "bench/README.md",
   ...["docs", "examples"].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true })
@@ -98,7 +102,7 @@ const DOCUMENTS = [
   ),
 ];
 
-describe("the README's table of surfaces", () => {
+describe("the table of surfaces", () => {
   it("is there", () => {
     expect(SURFACES.length).toBeGreaterThan(15);
   });
@@ -111,7 +115,7 @@ describe("the README's table of surfaces", () => {
 
     it("has an example, or a section with a command or a program", () => {
       const files = pathsIn(example).filter((path) => path.startsWith("examples/"));
-      const sections = linksIn(example).map((link) => target("README.md", link)?.section ?? "");
+      const sections = linksIn(example).map((link) => target(SURFACES_PAGE, link)?.section ?? "");
       expect(files.length + sections.length).toBeGreaterThan(0);
       for (const section of sections) expect(section).toMatch(/^```(?:sh|js|ts)?$/m);
     });
