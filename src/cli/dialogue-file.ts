@@ -44,7 +44,7 @@ function fromLines(content: string, file: string): DialogueLine[] {
   for (const [index, raw] of content.split(/\r?\n/).entries()) {
     const line = raw.trim();
     if (line === "") continue;
-    const match = /^([^:]{1,64}):\s+(.+)$/u.exec(line);
+    const match = /^([^:]{1,64}):\s+(\S.*)$/u.exec(line);
     const last = lines.at(-1);
     if (match?.[1] !== undefined && match[2] !== undefined)
       lines.push({ voice: match[1].trim(), text: match[2] });

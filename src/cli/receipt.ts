@@ -31,7 +31,7 @@ function clipped(text: string): string {
 }
 
 function oneLine(text: string): string {
-  return safeText(text).replace(/\s*\n\s*/g, " ");
+  return safeText(text).replace(/(?<!\s)\s*\n\s*/g, " ");
 }
 
 const STAGES: readonly (readonly [string, keyof Waterfall])[] = [

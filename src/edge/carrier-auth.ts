@@ -69,7 +69,7 @@ export function notSigned(): GatewayError {
 /** As the carrier was told it. */
 function urlOf({ path, query, headers }: Knock, publicUrl: string): string {
   const base = publicUrl === "" ? (headers.get("host") ?? "") : publicUrl;
-  const origin = base.replace(/^(?:wss?|https?):\/\//, "").replace(/\/+$/, "");
+  const origin = base.replace(/^(?:wss?|https?):\/\//, "").replace(/(?<!\/)\/+$/, "");
   return `wss://${origin}${path}${query === "" ? "" : `?${query}`}`;
 }
 

@@ -10,6 +10,8 @@ export interface VttOptions {
 }
 
 export const VTT_HEADER = "WEBVTT\n\n";
+/** The lookbehind keeps a long run from being looked at anew from each of its characters. */
+const OPENERS = /(?<![\p{Ps}\p{Pi}"'¿¡])[\p{Ps}\p{Pi}"'¿¡]+$/u;
 
 /** A whole WebVTT file. */
 export function toVtt(cues: readonly Cue[], options: VttOptions = {}): string {
@@ -73,7 +75,7 @@ export function wordPlaces(line: string, words: readonly Pick<Word, "text">[]): 
   return words.map(({ text }) => {
     const at = line.indexOf(text, from);
     if (at < 0) return undefined;
-    const before = /[\p{Ps}\p{Pi}"'¿¡]+$/u.exec(line.slice(from, at))?.[0].length ?? 0;
+    const before = OPENERS.exec(line.slice(from, at))?.[0].length ?? 0;
     from = at + text.length;
     return at - before;
   });

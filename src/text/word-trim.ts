@@ -12,7 +12,7 @@ const SEPARATOR = /[\u2014\u2015\u2e3a\u2e3b\u2026]+|-{2,}|\.{2,}/gu;
 const SEPARATOR_SIGN = /[\u2014\u2015\u2e3a\u2e3b\u2026]|--|\.\./;
 const ADDRESS_SIGN = /[@/]|^www\./i;
 /** What looks like an address keeps all that is inside it. */
-const ADDRESS = /:\/\/|^www\.|^\S+@\S+\.\S/iu;
+const ADDRESS = /:\/\/|^www\.|^\S[^\s@]*@\S[^\s.]*\.\S/iu;
 /** An address is known by how it begins; a bound keeps a megabyte without spaces linear. */
 const ADDRESS_PROBE = 256;
 /** Longest word that is compared with the abbreviations. */

@@ -163,6 +163,9 @@ describe("by POST", () => {
       "invalid_field",
     ]);
     expect(await codeOf(await post({ ...BODY, text: "a".repeat(5001) }))).toEqual([413, "text_too_long"]);
+    // Read as markup it would be empty.
+    const unread = { ...BODY, type: "ssml", text: `${"<?".repeat(32_000)}?>` };
+    expect(await codeOf(await post(unread))).toEqual([413, "text_too_long"]);
     expect(await codeOf(await post({ ...BODY, text: "a".repeat(70_000) }))).toEqual([
       413,
       "message_too_large",

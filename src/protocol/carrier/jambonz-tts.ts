@@ -37,27 +37,33 @@ const HTTP_RATES: readonly number[] = [8000, 16_000, 24_000, 32_000, 48_000];
 const PCM_RATES = [8000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000] as const;
 const DEFAULT_RATE = 16_000;
 const MAX_NAME_CHARS = 512;
-/** No model takes less (contract E6). */
+/** No model takes less. */
 const MAX_TEXT_CHARS = 5000;
+/** SSML with its tags and entities, UTF-16 code units: what is longer is not looked at. */
+const MAX_SSML_CHARS = 4 * MAX_TEXT_CHARS;
 
 /**
  * Throws GatewayError "carrier_protocol" for JSON that is not jambonz's, "text_too_long" over 5000 characters (UTF-16
- * code units, of what is spoken).
+ * code units, of what is spoken) and for SSML over 20,000.
  */
 export function parseJambonzTts(json: string): JambonzTtsRequest {
   const fields = readFields("jambonz", json);
   const type = fields.optionalText("type") ?? "text";
   if (type !== "text" && type !== "ssml") throw protocolError("jambonz", "type is neither text nor ssml");
   const given = fields.text("text");
+  if (type === "ssml") checkLength(given, MAX_SSML_CHARS);
   const text = type === "ssml" ? speakableSsml(given) : given;
-  if (text.length > MAX_TEXT_CHARS) {
-    throw new GatewayError(
-      "text_too_long",
-      `Field 'text' is too long: ${text.length} characters, expected at most ${MAX_TEXT_CHARS}`,
-      { field: "text" },
-    );
-  }
+  checkLength(text, MAX_TEXT_CHARS);
   return { voice: fields.id("voice"), language: fields.optionalId("language") ?? "", text };
+}
+
+function checkLength({ length }: string, maxChars: number): void {
+  if (length <= maxChars) return;
+  throw new GatewayError(
+    "text_too_long",
+    `Field 'text' is too long: ${length} characters, expected at most ${maxChars}`,
+    { field: "text" },
+  );
 }
 
 /**
@@ -121,7 +127,8 @@ export function upstreamLanguage(language: string, modelId: string): string | un
 
 /** Whether a sentence ends here, as jambonz cuts them. */
 export function endsSentence(text: string): boolean {
-  return /(?:[.!?؟۔。！？…]["'”’»)\]]*\s*|\n\s*)$/u.test(text);
+  const said = text.trimEnd();
+  return text.includes("\n", said.length) || /[.!?؟۔。！？…]["'”’»)\]]*$/u.test(said);
 }
 
 /**
@@ -137,19 +144,60 @@ export function jointOf(before: string, next: string): "" | " " {
 const UNSPACED =
   /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}。！？、]/u;
 
-/** The tags that the upstream speaks by (contract B1). */
+/** The tags that the upstream speaks by. */
 const KEPT_TAG = /^<\/?(?:break|phoneme)\b/i;
 /** Elements that end a stretch of speech: words on either side are two. */
 const BLOCK_TAG = /^<\/?(?:speak|p|s|voice|audio)\b/i;
-const MARKUP = /<\?[^>]*\?>|<!--[\s\S]*?-->|<\/?[a-z][^<>]*>/gi;
+const TAG = /<\/?[a-z][^<>]*>/iy;
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
 /** SSML without what the upstream would read aloud: other tags and the document around it go, entities are read. */
 export function speakableSsml(ssml: string): string {
-  return ssml
-    .replace(MARKUP, (tag) => (KEPT_TAG.test(tag) ? tag : BLOCK_TAG.test(tag) ? " " : ""))
+  return replaceMarkup(ssml, (tag) => (KEPT_TAG.test(tag) ? tag : BLOCK_TAG.test(tag) ? " " : ""))
     .replace(/&(?:#(x?)([0-9a-f]{1,6})|(amp|lt|gt|quot|apos));/gi, readEntity)
     .trim();
+}
+
+/** Replaces tags, comments and processing instructions. Each of them is looked for once: time is linear in the text. */
+function replaceMarkup(text: string, replace: (markup: string) => string): string {
+  const bracket = finder(text, ">");
+  const commentEnd = finder(text, "-->");
+  let replaced = "";
+  let from = 0;
+  for (let at = text.indexOf("<"); at >= 0; at = text.indexOf("<", Math.max(at + 1, from))) {
+    const end = markupEnd(text, at, { bracket, commentEnd });
+    if (end < 0) continue;
+    replaced += text.slice(from, at) + replace(text.slice(at, end));
+    from = end;
+  }
+  return replaced + text.slice(from);
+}
+
+/** Where the markup ends that begins at `at`; -1 = none begins there. */
+function markupEnd(text: string, at: number, next: Record<"bracket" | "commentEnd", Finder>): number {
+  if (text[at + 1] === "?") {
+    const bracket = next.bracket(at + 2);
+    return bracket > at + 2 && text[bracket - 1] === "?" ? bracket + 1 : -1;
+  }
+  if (text.startsWith("!--", at + 1)) {
+    const end = next.commentEnd(at + 4);
+    return end < 0 ? -1 : end + 3;
+  }
+  TAG.lastIndex = at;
+  return TAG.test(text) ? TAG.lastIndex : -1;
+}
+
+/** The first place at or behind `from`; -1 = none. Calls come with `from` rising. */
+type Finder = (from: number) => number;
+
+function finder(text: string, wanted: string): Finder {
+  let found = 0;
+  let isFresh = false;
+  return (from) => {
+    if (!isFresh || (found >= 0 && found < from)) found = text.indexOf(wanted, from);
+    isFresh = true;
+    return found;
+  };
 }
 
 function readEntity(

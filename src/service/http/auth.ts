@@ -15,7 +15,7 @@ export function requireKey(key: string | undefined, headers: Credentials): void 
     if (isEqual(given, key)) return;
     throw wrongKey(given);
   }
-  const bearer = /^Bearer\s+(.+)$/i.exec(headers.authorization ?? "")?.[1];
+  const bearer = /^Bearer\s+(\S.*)$/i.exec(headers.authorization ?? "")?.[1];
   if (bearer !== undefined && isEqual(bearer, key)) return;
   if (headers.authorization !== undefined) {
     throw unauthorized("invalid_authorization_header", "Invalid authorization header");

@@ -7,7 +7,9 @@ import { isRecord, type Reading, type Schema } from "./schema.ts";
 const TRUE_WORDS: ReadonlySet<unknown> = new Set([true, 1, "true", "1", "t", "y", "yes", "on"]);
 const FALSE_WORDS: ReadonlySet<unknown> = new Set([false, 0, "false", "0", "f", "n", "no", "off"]);
 const INTEGER_TEXT = /^\s*[-+]?\d+(?:\.0+)?\s*$/;
-const NUMBER_TEXT = /^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$/;
+const NUMBER_TEXT = /^\s*[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?\s*$/;
+/** A longer text is no number: no double needs more. */
+const MAX_NUMBER_CHARS = 64;
 /** Characters of a wrong JSON text, and of a wrong map's key, that the answer repeats. */
 const MAX_SHOWN = 200;
 const MAX_SHOWN_KEY = 64;
@@ -77,7 +79,7 @@ export function integer(options: NumberOptions = {}): Schema<number> {
       const isWhole =
         typeof value === "number"
           ? Number.isInteger(value)
-          : typeof value === "string" && INTEGER_TEXT.test(value);
+          : typeof value === "string" && isNumberText(value, INTEGER_TEXT);
       if (isWhole || typeof value === "boolean") return within(Number(value), value, at, options.range);
       const msg = "Input should be a valid integer";
       if (typeof value === "number") {
@@ -95,7 +97,7 @@ export function integer(options: NumberOptions = {}): Schema<number> {
 export function number(options: NumberOptions = {}): Schema<number> {
   return {
     read: (value, at) => {
-      const isNumeric = typeof value === "string" && NUMBER_TEXT.test(value);
+      const isNumeric = typeof value === "string" && isNumberText(value, NUMBER_TEXT);
       if (typeof value === "number" || typeof value === "boolean" || isNumeric) {
         return within(Number(value), value, at, options.range);
       }
@@ -106,6 +108,10 @@ export function number(options: NumberOptions = {}): Schema<number> {
     },
     json: described({ ...NUMBER, ...bounds(options.range) }, options),
   };
+}
+
+function isNumberText(text: string, form: RegExp): boolean {
+  return text.length <= MAX_NUMBER_CHARS && form.test(text);
 }
 
 /** One of some words, as pydantic's Literal. */

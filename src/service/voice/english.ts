@@ -12,9 +12,13 @@ export interface Replacement {
   readonly text: string;
 }
 
+/** What a rule sees around its stretch, UTF-16 code units: an address or a sentence's end is told by less. */
+const CONTEXT_CHARS = 200;
+
 interface Found {
   readonly groups: Readonly<Record<string, string | undefined>>;
   readonly text: string;
+  /** Up to CONTEXT_CHARS of what stands before it, and behind. */
   readonly before: string;
   readonly after: string;
 }
@@ -124,13 +128,14 @@ function fraction(groups: Found["groups"]): string | undefined {
 
 /** "St." is a saint before a name and a street after one; "Dr." a doctor or a drive. */
 function saintOrStreet(found: Found): string | undefined {
-  const isAddress = /\d+\s+(?:\p{Lu}[\p{L}'-]*\s+)+$/u.test(found.before);
+  const isAddress = /(?<!\d)\d+\s+(?:\p{Lu}[\p{L}'-]*\s+)+$/u.test(found.before);
   const isBeforeName = /^\s+\p{Lu}/u.test(found.after);
   const isTitle = isBeforeName && !isAddress;
   const written = found.groups.word ?? "";
   if (written === "St") {
     if (isTitle) return "Saint";
-    return /\p{Lu}[\p{L}'-]*\s+$/u.test(found.before) ? withFullStop("Street", found) : undefined;
+    const [lastWord = ""] = /(?<![\p{L}'-])[\p{L}'-]+\s+$/u.exec(found.before) ?? [];
+    return /\p{Lu}/u.test(lastWord) ? withFullStop("Street", found) : undefined;
   }
   if (isTitle) return TITLES[written];
   return written === "Dr" && isAddress ? withFullStop("Drive", found) : undefined;
@@ -230,22 +235,26 @@ function number(digits: string): string {
   return /^(?:1[1-9]|20)\d\d$/.test(digits) ? year(digits) : cardinal(digits);
 }
 
-/** The replacements for `text`, in order, none overlapping; time linear in the text for texts of a sentence's size. */
+/** The replacements for `text`, in order, none overlapping; time linear in the text. */
 export function normalizeEnglish(text: string): Replacement[] {
-  const claimed: Replacement[] = [];
+  const replacements: Replacement[] = [];
+  /** 1 = has a replacement, by UTF-16 code unit. */
+  const claimed = new Uint8Array(text.length);
   for (const { pattern, say } of RULES) {
     for (const match of text.matchAll(pattern)) {
       const start = match.index;
       const end = start + match[0].length;
-      if (claimed.some((other) => start < other.end && other.start < end)) continue;
+      if (claimed.subarray(start, end).includes(1)) continue;
       const words = say({
         groups: match.groups ?? {},
         text: match[0],
-        before: text.slice(0, start),
-        after: text.slice(end),
+        before: text.slice(Math.max(0, start - CONTEXT_CHARS), start),
+        after: text.slice(end, end + CONTEXT_CHARS),
       });
-      if (words !== undefined && words !== match[0]) claimed.push({ start, end, text: words });
+      if (words === undefined || words === match[0]) continue;
+      replacements.push({ start, end, text: words });
+      claimed.fill(1, start, end);
     }
   }
-  return claimed.sort((a, b) => a.start - b.start);
+  return replacements.sort((a, b) => a.start - b.start);
 }

@@ -39,7 +39,7 @@ export function findMarkup(text: string, options: { readonly audioTags: boolean 
 
 function breakMs(tag: string): number {
   if (!/^<break\b/i.test(tag)) return 0;
-  const time = /\btime\s*=\s*["']?\s*(\d+(?:\.\d+)?)\s*(ms|s)/i.exec(tag);
+  const time = /\btime\s*=\s*(?:["']\s*)?(\d+(?:\.\d+)?)\s*(ms|s)/i.exec(tag);
   if (time !== null) {
     const ms = Number(time[1]) * (time[2]?.toLowerCase() === "ms" ? 1 : 1000);
     return Math.min(MAX_BREAK_MS, ms);

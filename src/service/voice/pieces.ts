@@ -127,7 +127,7 @@ function boundaryPauseMs(
 
 /** Whether the point at `at` ends a sentence and not an abbreviation or an initial. */
 function endsSentence(text: string, start: number, at: number): boolean {
-  const word = /[^\s("'“‘]*$/u.exec(text.slice(Math.max(start, at - 20), at))?.[0] ?? "";
+  const word = /(?<![^\s("'“‘])[^\s("'“‘]*$/u.exec(text.slice(Math.max(start, at - 20), at))?.[0] ?? "";
   if (/^\p{Lu}$/u.test(word) || /^(?:\p{Lu}\.)+\p{Lu}$/u.test(word)) return false;
   if (NO_SENTENCE_END.has(word.toLowerCase())) return false;
   return !/^\s+\p{Ll}/u.test(text.slice(at + 1, at + 8));

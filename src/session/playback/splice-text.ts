@@ -3,6 +3,7 @@ import { TICKS_PER_MS } from "./playhead.ts";
 
 const FIRST = /^[^\p{L}\p{N}<]*<break\b[^<>]*>/iu;
 const LAST = /<break\b([^<>]*)>[^\p{L}\p{N}<]*$/iu;
+const BREAK = /^<break\b[^<>]*>$/iu;
 const TIME = /\btime\s*=\s*["']\s*(\d+(?:\.\d+)?)\s*(ms|s)\s*["']/iu;
 /** A tag is no longer than that; only the ends of a text are looked at. */
 const MAX_TAG_CHARS = 256;
@@ -17,7 +18,16 @@ export function beginsWithBreak(text: string): boolean {
  */
 export function spliceTextOf(text: string, spokenChars: number): string {
   const end = spokenChars + text.slice(spokenChars).search(/[\p{L}\p{N}]|$/u);
-  return text.slice(0, end).replace(/(?:<break\b[^<>]*>\s*)+$/iu, "");
+  return withoutLastBreaks(text.slice(0, end));
+}
+
+function withoutLastBreaks(text: string): string {
+  for (let end = text.length; ; ) {
+    const tagEnd = text.slice(0, end).trimEnd().length;
+    const tagStart = text.lastIndexOf("<", tagEnd - 1);
+    if (tagStart < 0 || !BREAK.test(text.slice(tagStart, tagEnd))) return text.slice(0, end);
+    end = tagStart;
+  }
 }
 
 /** The length of the break that a text ends with, ticks: 0 where it tells none; null where it ends with no break. */

@@ -125,7 +125,7 @@ function hostOf(url: string): string {
     .slice(authority.lastIndexOf("@") + 1)
     .replace(/:[0-9]*$/, "")
     .replace(/^www\./i, "");
-  return /[\p{L}\p{N}]/u.test(host) ? dotted(host.replace(/^\.+|\.+$/g, "")) : "";
+  return /[\p{L}\p{N}]/u.test(host) ? dotted(host.replace(/^\.+|(?<!\.)\.+$/g, "")) : "";
 }
 
 function dotted(name: string): string {
@@ -138,7 +138,7 @@ function mailAt(view: View, start: number): Address | number {
   const end = skip(DOMAIN, window, at + 1);
   const isOpen = end >= view.text.length || (view.text[end] === "." && end + 1 >= view.text.length);
   if (isOpen && !view.isFinal) return atEnd(view);
-  const domain = window.slice(at + 1, end).replace(/-+$/, "");
+  const domain = window.slice(at + 1, end).replace(/(?<!-)-+$/, "");
   if (!MAIL_DOMAIN.test(domain)) return NO_MATCH;
   const spoken = `${dotted(window.slice(start, at))} at ${dotted(domain)}`;
   return { end: at + 1 + domain.length, spoken, isCut: false };

@@ -29,8 +29,14 @@ const EMOJI = /\p{Emoji_Presentation}/u;
 const TAG = /<\/?[A-Za-z][^<>]*>|\[\p{L}[^[\]\n]*\]/gu;
 /** Marks that stand behind a word. */
 const CLOSER = /[\p{Pe}\p{Pf}]|(?!["'¿¡])\p{Po}/u;
-/** The space before a tag that a space or a mark follows: it would be double, or stand before the mark. */
-const SPACE_BEFORE_TAG = new RegExp(`[^\\S\\n]+(?=(?:${TAG.source})(?:\\s|${CLOSER.source}))`, "gu");
+/**
+ * The space before a tag that a space or a mark follows: it would be double, or stand before the mark. The lookbehind
+ * keeps a long run of blanks from being looked at anew from each of them.
+ */
+const SPACE_BEFORE_TAG = new RegExp(
+  `(?<![^\\S\\n])[^\\S\\n]+(?=(?:${TAG.source})(?:\\s|${CLOSER.source}))`,
+  "gu",
+);
 const ONLY_CLOSERS = new RegExp(`^(?:${CLOSER.source})+$`, "u");
 const OPENER = /[\p{Ps}\p{Pi}"'¿¡]/u;
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });

@@ -163,6 +163,6 @@ function weightsOf(text: string, marks: readonly Mark[]): Float64Array {
 }
 
 function lastWordStart(text: string, end: number): number {
-  const start = text.slice(Math.max(0, end - MAX_FINAL_CHARS), end).search(/\S+$/);
+  const start = text.slice(Math.max(0, end - MAX_FINAL_CHARS), end).search(/(?<!\S)\S+$/);
   return start < 0 ? end : Math.max(0, end - MAX_FINAL_CHARS) + start;
 }

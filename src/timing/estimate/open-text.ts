@@ -99,7 +99,7 @@ export function estimateOpen(
   let to = Math.min(end.offset, lastWordStart(text));
   while (to > 0 && heard.secondsAt(to) > toSeconds) to -= 1;
   // Up to the beginning of a word, where words have spaces between them.
-  const start = text.slice(0, to + 1).search(/\S*$/);
+  const start = text.slice(0, to + 1).search(/(?<!\S)\S*$/);
   const told = start > 0 ? start : isSpaced(text) ? 0 : to;
   return told > 0 ? { end: told, heard, pause: null } : null;
 }
@@ -209,5 +209,5 @@ function isSpaced(text: string): boolean {
 /** Of a script without spaces the last character. */
 function lastWordStart(text: string): number {
   const trimmed = text.trimEnd();
-  return isSpaced(text) ? trimmed.search(/\S+$/) : trimmed.length - 1;
+  return isSpaced(text) ? trimmed.search(/(?<!\S)\S+$/) : trimmed.length - 1;
 }

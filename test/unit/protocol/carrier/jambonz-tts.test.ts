@@ -1,4 +1,5 @@
 /** What jambonz sends to a custom speech vendor, and what it is answered. */
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../../src/errors.ts";
 import {
@@ -50,6 +51,12 @@ describe("a request", () => {
     expect(parse({ type: "ssml", text }).text).toHaveLength(5000);
     expect(codeOf(() => parse({ type: "text", text }))).toBe("text_too_long");
   });
+
+  it("of SSML is at most 20,000 characters long with its markup, and a longer one is not read", () => {
+    const commented = (chars: number) => `Hi<!--${"-".repeat(chars - 9)}-->`;
+    expect(parse({ type: "ssml", text: commented(20_000) }).text).toBe("Hi");
+    expect(codeOf(() => parse({ type: "ssml", text: commented(20_001) }))).toBe("text_too_long");
+  });
 });
 
 describe("SSML", () => {
@@ -71,6 +78,25 @@ describe("SSML", () => {
     ["<speak>1 < 2 and 3 > 2</speak>", "1 < 2 and 3 > 2"],
   ])("%s", (ssml, spoken) => {
     expect(speakableSsml(ssml)).toBe(spoken);
+  });
+
+  it("that is no markup, or not closed, is text", () => {
+    for (const ssml of ["<?>", "<? a > b", "<!-->", "<!-- a", "<!--->", "< p>", "<p", "<1>", "</>", "<"])
+      expect(speakableSsml(ssml)).toBe(ssml);
+    for (const ssml of ["<??>", "<!---->", "<!-- <p> -->", "<?<p?>", "</p>"])
+      expect(speakableSsml(ssml)).toBe("");
+  });
+
+  it("is read as by one pattern for all markup", () => {
+    const markup = /<\?[^>]*\?>|<!--[\s\S]*?-->|<\/?[a-z][^<>]*>/gi;
+    const part = fc.constantFrom("<", "<?", "?>", "?", ">", "<!--", "-->", "-", "/", "emphasis", "b", " ");
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 30 }), (parts) => {
+        const ssml = parts.join("");
+        expect(speakableSsml(ssml)).toBe(ssml.replace(markup, "").trim());
+      }),
+      { numRuns: 2000 },
+    );
   });
 });
 
@@ -143,6 +169,8 @@ it("sentences end where jambonz ends them", () => {
     expect([text, endsSentence(text)]).toEqual([text, true]);
   for (const text of ["Hello", "Hello, ", "3.5", "(so"])
     expect([text, endsSentence(text)]).toEqual([text, false]);
+  expect(endsSentence("\n".repeat(20_000))).toBe(true);
+  expect(endsSentence(`${"\n".repeat(20_000)}a`)).toBe(false);
 });
 
 it("a blank stands between two texts where words would run together", () => {

@@ -56,6 +56,14 @@ describe("kinds of values", () => {
     expect(read(boolean(), []).faults[0]?.type).toBe("bool_type");
   });
 
+  it("a text of more than 64 characters is no number", () => {
+    const zeros = "0".repeat(62);
+    expect(read(number(), `${zeros}.5`).value).toBe(0.5);
+    expect(read(number(), `0${zeros}.5`).faults[0]?.type).toBe("float_parsing");
+    expect(read(integer(), `${zeros}15`).value).toBe(15);
+    expect(read(integer(), `0${zeros}15`).faults[0]?.type).toBe("int_parsing");
+  });
+
   it("integer() coerces whole numbers and refuses the rest", () => {
     for (const given of [5, "5", 5.0, "5.0"]) expect(read(integer(), given).value).toBe(5);
     expect(read(integer(), true).value).toBe(1);

@@ -83,6 +83,21 @@ describe("normalizeEnglish()", () => {
   });
 });
 
+describe("a long text of abbreviations", () => {
+  it("is read like a short one", () => {
+    const words = (count: number) =>
+      normalizeEnglish("5 Main St. and ".repeat(count)).map(({ text }) => text);
+    expect(words(1)).toEqual(["five", "Street"]);
+    expect(words(3000)).toEqual(Array.from({ length: 3000 }, () => words(1)).flat());
+  });
+
+  it("has an address and a name told apart by what stands near", () => {
+    const words = (text: string) => normalizeEnglish(text).map((replacement) => replacement.text);
+    expect(words(`5 ${"Main ".repeat(60)}St. Anna`)).toEqual(["five", "Saint"]);
+    expect(words("5 Main St. Anna")).toEqual(["five", "Street"]);
+  });
+});
+
 describe("numbers in English words", () => {
   it("cardinal() covers zero to the trillions and spells what is longer", () => {
     expect(cardinal("0")).toBe("zero");

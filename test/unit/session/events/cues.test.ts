@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { CueEvent } from "../../../../src/protocol/events.ts";
 import type { MemoryListener } from "../../../helpers/memory-listener.ts";
-import { countingUlaw, createRig, evenAlignment } from "../../../helpers/session-rig.ts";
+import { countingUlaw, createRig, evenAlignment, TEST_TUNING } from "../../../helpers/session-rig.ts";
 import { Answering, type Manner, requestAt, SPLICES, toneOf, VOICE, wordsOf } from "../scripted-speech.ts";
 
 const QUERY = "format=ulaw_8000&events=cues,words";
@@ -40,6 +40,15 @@ describe("cues", () => {
       expect(cue.start_ms).toBeLessThanOrEqual(cue.lines[0]?.words[0]?.start_ms ?? 0);
     });
     expect(shown(cues).join(" ").replaceAll("|", " ")).toBe(TEXT);
+  });
+
+  it("show a long run of blanks between two words as one, also around a tag", () => {
+    const limits = { ...TEST_TUNING.limits, text_chars: 10_000 };
+    const { send, sink, answering } = start({ limits }, QUERY, { msPerChar: 1 });
+    const blanks = " ".repeat(4980);
+    send({ type: "speak", text: `a${blanks}<i> b${blanks}</i>!`, voice_id: VOICE });
+    answering.run(15_000);
+    expect(shown(sink.eventsOf("cue")).join(" ")).toBe("a b!");
   });
 
   it("come with events=cues only", () => {
