@@ -21,10 +21,10 @@ import { speak } from "../session/commands.ts";
 import type { Member } from "../session/member.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
+import type { BridgedCall, CallBridge } from "./call-bridge.ts";
 import { type CallFacts, factsOf, parameterOf, sessionIdOf } from "./call-facts.ts";
 import type { CallStats, CarrierCounts, CarrierLabel } from "./call-stats.ts";
 import { type CallLine, CarrierListener } from "./carrier-listener.ts";
-import type { Desk, DeskCall } from "./desk.ts";
 
 /** How long a connection may be without a call, ms. */
 const START_MS = 10_000;
@@ -45,8 +45,8 @@ export interface CallDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly stats: CallStats;
-  deskOf(session: Session): Desk;
-  leaveDesk(session: Session, call: Call, reason: string | undefined): void;
+  bridgeOf(session: Session): CallBridge;
+  leaveBridge(session: Session, call: Call, reason: string | undefined): void;
 }
 
 interface Speaking {
@@ -59,10 +59,10 @@ interface Seated {
   readonly session: Session;
   readonly member: Member;
   readonly listener: CarrierListener;
-  readonly desk: Desk;
+  readonly bridge: CallBridge;
 }
 
-export class Call implements DeskCall {
+export class Call implements BridgedCall {
   readonly #options: CallOptions;
   readonly #deps: CallDeps;
   readonly #startTimer: Timer;
@@ -175,10 +175,10 @@ export class Call implements DeskCall {
     if (seated === null) return;
     switch (event.kind) {
       case "media":
-        seated.desk.hear(this, event.audio);
+        seated.bridge.hear(this, event.audio);
         return;
       case "dtmf":
-        seated.desk.dialled(this, event);
+        seated.bridge.dialled(this, event);
         return;
       case "played":
         this.#played(seated, event.name);
@@ -235,12 +235,12 @@ export class Call implements DeskCall {
       session.leave(member);
       return;
     }
-    const desk = this.#deps.deskOf(session);
-    this.#seated = { session, member, listener, desk };
+    const bridge = this.#deps.bridgeOf(session);
+    this.#seated = { session, member, listener, bridge };
     this.#facts = factsOf(dialect, call, member.id);
     counts.started += 1;
     log.info({ carrier: dialect.name, session: session.id }, "Call began");
-    desk.add(this);
+    bridge.add(this);
     this.#greet(session, call);
   }
 
@@ -286,7 +286,7 @@ export class Call implements DeskCall {
     }
     if (seated === null) return;
     seated.session.leave(seated.member);
-    this.#deps.leaveDesk(seated.session, this, end.reason);
+    this.#deps.leaveBridge(seated.session, this, end.reason);
     this.#deps.log.info({ carrier: this.#label, session: seated.session.id }, "Call ended");
   }
 }

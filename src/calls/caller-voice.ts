@@ -65,7 +65,7 @@ function decoderOf(format: HeardFormat): Decoder {
 export interface CallerFeedOptions {
   readonly listener: Listener;
   /** Frames that were left out before the next one. */
-  readonly tellGap: (gap: { readonly frames: number; readonly ms: number }) => void;
+  readonly emitGap: (gap: { readonly frames: number; readonly ms: number }) => void;
 }
 
 /** The way of callers' voices to one speaker: what it is too slow for is left out, the oldest first, and told. */
@@ -114,7 +114,7 @@ export class CallerFeed {
   #send(frame: Uint8Array): void {
     const frames = this.#untold;
     this.#untold = 0;
-    if (frames > 0) this.#options.tellGap({ frames, ms: frames * CALLER_FRAME_MS });
+    if (frames > 0) this.#options.emitGap({ frames, ms: frames * CALLER_FRAME_MS });
     this.#options.listener.deliver([frame], "utf16");
   }
 }

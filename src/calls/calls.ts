@@ -1,12 +1,12 @@
-/** All phone calls of a gateway: how many there may be, and the desk of each session that has some. */
+/** All phone calls of a gateway: how many there may be, and the bridge of each session that has calls. */
 import { GatewayError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { Call, type CallOptions } from "./call.ts";
+import { CallBridge } from "./call-bridge.ts";
 import { CallStats } from "./call-stats.ts";
-import { Desk } from "./desk.ts";
 
 export interface CallsOptions {
   readonly sessions: Sessions;
@@ -18,7 +18,7 @@ export interface CallsOptions {
 
 export class Calls {
   readonly #options: CallsOptions;
-  readonly #desks = new Map<Session, Desk>();
+  readonly #bridges = new Map<Session, CallBridge>();
   readonly stats = new CallStats();
 
   constructor(options: CallsOptions) {
@@ -53,28 +53,28 @@ export class Calls {
       clock,
       log,
       stats: this.stats,
-      deskOf: (session) => this.#deskOf(session),
-      leaveDesk: (session, call, reason) => this.#leaveDesk(session, call, reason),
+      bridgeOf: (session) => this.#bridgeOf(session),
+      leaveBridge: (session, call, reason) => this.#leaveBridge(session, call, reason),
     });
   }
 
-  #deskOf(session: Session): Desk {
-    let desk = this.#desks.get(session);
-    if (desk === undefined) {
-      desk = new Desk(session);
-      this.#desks.set(session, desk);
-      session.calls = desk;
+  #bridgeOf(session: Session): CallBridge {
+    let bridge = this.#bridges.get(session);
+    if (bridge === undefined) {
+      bridge = new CallBridge(session);
+      this.#bridges.set(session, bridge);
+      session.calls = bridge;
     }
-    return desk;
+    return bridge;
   }
 
-  #leaveDesk(session: Session, call: Call, reason: string | undefined): void {
-    const desk = this.#desks.get(session);
-    if (desk === undefined) return;
-    desk.remove(call, reason);
-    if (!desk.isEmpty) return;
-    desk.close();
-    this.#desks.delete(session);
+  #leaveBridge(session: Session, call: Call, reason: string | undefined): void {
+    const bridge = this.#bridges.get(session);
+    if (bridge === undefined) return;
+    bridge.remove(call, reason);
+    if (!bridge.isEmpty) return;
+    bridge.close();
+    this.#bridges.delete(session);
     session.calls = null;
   }
 }

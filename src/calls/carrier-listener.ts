@@ -133,7 +133,7 @@ export class CarrierListener implements Listener {
     return atMs;
   }
 
-  /** The carrier's buffer is full: what comes waits here, as far as the outbox lets it. */
+  /** The carrier's buffer is full: what comes waits here, as far as the send queue lets it. */
   hold(): void {
     this.#held ??= [];
     this.#stopRelease();

@@ -38,7 +38,7 @@ interface CarrierData extends CarrierKnown {
 const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
 /** A minute and more of a caller's voice in frames of 20 ms: a connection that was held up brings all of it at once. */
 const MAX_INBOX_BYTES = 2 * MAX_MESSAGE_BYTES;
-/** What one batch may add on top of a full outbox: 300 ms of 48 kHz in base64, generously. */
+/** What one batch may add on top of a full send queue: 300 ms of 48 kHz in base64, generously. */
 const BATCH_SLACK_BYTES = 256 * 1024;
 /** What a token or a signature stands in is for the door only: it is not handed on. */
 const SECRET_HEADERS: readonly string[] = [

@@ -30,7 +30,7 @@ export interface JambonzSocketsOptions
 
 /** Two seconds at 16 kHz: more than that in front of a slow client could not be taken back when it interrupts. */
 const MAX_OUTBOX_BYTES = 65_536;
-/** What one message may add to a full outbox. */
+/** What one message may add to a full send queue. */
 const MESSAGE_SLACK_BYTES = 1024 * 1024;
 /** The longest text that may wait, in UTF-8. */
 const MAX_MESSAGE_BYTES = 65_536;

@@ -36,7 +36,7 @@ export interface LiveSocketOptions {
 const ABNORMAL_CLOSURE = 1006;
 /** Codes of applications begin here (RFC 6455 7.4.2): those of the gateway's errors. */
 const FIRST_OWN_CODE = 4000;
-/** What one batch may add on top of a full outbox: a second of 48 kHz PCM with its events, generously. */
+/** What one batch may add on top of a full send queue: a second of 48 kHz PCM with its events, generously. */
 const BATCH_SLACK_BYTES = 8 * 1024 * 1024;
 
 export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<SocketData> {

@@ -57,7 +57,7 @@ const MAX_CONTEXTS = 5;
 const MAX_TEXT_CHARS = 100_000;
 const MAX_REQUESTS = 6;
 const TIMING_HOLD_MS = 150;
-/** What one message may add to a full outbox: a second of 48 kHz PCM as base64 with its timing, generously. */
+/** What one message may add to a full send queue: a second of 48 kHz PCM as base64 with its timing, generously. */
 const MESSAGE_SLACK_BYTES = 8 * 1024 * 1024;
 
 /** Address, kind, and whether it has contexts. */

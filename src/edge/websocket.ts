@@ -9,13 +9,13 @@ export const HARD_MESSAGE_FACTOR = 8;
 export interface SocketLimits {
   /** A message beyond it closes the socket without a word. */
   readonly hardMessageBytes: number;
-  /** What may wait for a client, counting what one batch or message may add to a full outbox. */
+  /** What may wait for a client, counting what one batch or message may add to a full send queue. */
   readonly maxBackpressureBytes: number;
   /** Without a word or a pong for so long a client is gone, seconds. */
   readonly idleSeconds: number;
 }
 
-/** A full outbox is the state's to handle: the library closes nothing because of it. */
+/** A full send queue is the state's to handle: the library closes nothing because of it. */
 export function socketLimits({ hardMessageBytes, maxBackpressureBytes, idleSeconds }: SocketLimits) {
   return {
     maxPayloadLength: hardMessageBytes,

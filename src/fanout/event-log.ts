@@ -88,7 +88,7 @@ export class EventLog {
   }
 
   /**
-   * Of the events from `index` on: the first that is not told before a place of the timeline, and where the last
+   * Of the events from `index` on: the first that does not belong before a place of the timeline, and where the last
    * interruption among those before it has moved the frames to.
    */
   before(index: number, ticks: number): { readonly end: number; readonly nextTicks: number | null } {

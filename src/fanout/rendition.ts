@@ -1,6 +1,6 @@
 /**
  * One codec + frame length + framing of a session's audio: encoded once, whoever listens. It knows where on the
- * timeline each of its frames stands; lanes take the frames out.
+ * timeline each of its frames stands; delivery groups take the frames out.
  */
 import { AUDIO_FORMATS, frameSamples } from "../audio/formats.ts";
 import { createFrameMaker, type FrameMaker } from "../audio/frame-maker.ts";

@@ -2,7 +2,7 @@
 import { GatewayError } from "../errors.ts";
 import type { Listener } from "../fanout/listener.ts";
 import { inOffsets } from "../fanout/logged-event.ts";
-import { Outbox } from "../fanout/outbox.ts";
+import { SendQueue } from "../fanout/send-queue.ts";
 import type { Timer } from "../kit/clock.ts";
 import { type ListenerSettings, PROTOCOL_VERSION } from "../protocol/vocabulary.ts";
 import { styleKey } from "../timing/cues/cue-profiles.ts";
@@ -119,7 +119,7 @@ export class Attendance {
     this.#graceTimer?.cancel();
     this.#graceTimer = null;
     const lost = isResumed ? this.#lostBy(member, resume, place) : NOTHING_LOST;
-    const audio = audience.describe(member.seat.lane, member.seat.outbox);
+    const audio = audience.describe(member.seat.group, member.seat.sendQueue);
     member.send({
       type: "hello",
       ...session.base(),
@@ -166,8 +166,8 @@ export class Attendance {
 
   /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */
   reseat(member: Member, settings: ListenerSettings): void {
-    const { lane, outbox } = member.seat;
-    const event = outbox.behind?.event ?? lane.event;
+    const { group, sendQueue } = member.seat;
+    const event = sendQueue.behind?.event ?? group.event;
     const fromTicks = this.#options.clock.playheadTicks;
     const seat = this.#seat(member.listener, settings, { event, fromTicks, has: "events" });
     this.#options.audience.unseat(member.seat, null);
@@ -194,16 +194,16 @@ export class Attendance {
 
   #seat(listener: Listener, settings: ListenerSettings, place: Place): Seat {
     const { deps, audience, queue } = this.#options;
-    const outbox = new Outbox({
+    const sendQueue = new SendQueue({
       listener,
       policy: settings.policy,
       offsets: settings.offsets,
       maxOutboxBytes: deps.tuning.limits.outbox_bytes,
     });
     const made = queue.renderedAudio(place.fromTicks);
-    const lane = audience.seat(outbox, settings, { ...place, made });
+    const group = audience.seat(sendQueue, settings, { ...place, made });
     if (settings.events.includes("cues")) queue.layOutCues();
-    return { lane, outbox };
+    return { group, sendQueue };
   }
 
   /** A newcomer starts with what is being said and was not heard yet. */
@@ -237,11 +237,11 @@ export class Attendance {
   /** What is gone of that which the connection missed. */
   #lostBy(member: Member, resume: ResumeToken, place: Place): Lost {
     const { log } = this.#options.audience;
-    const { lane, outbox } = member.seat;
+    const { group, sendQueue } = member.seat;
     const events = log.after(resume.seq).lost;
-    const { rendition } = lane;
+    const { rendition } = group;
     if (rendition === null) return { ...NOTHING_LOST, events };
-    const first = outbox.behind?.frame ?? lane.frame;
+    const first = sendQueue.behind?.frame ?? group.frame;
     // Frames stand on a grid: the first one may hold some of what the connection has.
     const skipped = rendition.countBetween(place.fromTicks, first);
     // What an interruption took away was not missed.
@@ -254,10 +254,10 @@ export class Attendance {
   /** The events before the gap come before it: a cut among them moves the count of frames. */
   #tellLost(member: Member, { skippedMs, frames, ms, events }: Lost): void {
     const { deps, session } = this.#options;
-    const { lane, outbox } = member.seat;
+    const { group, sendQueue } = member.seat;
     deps.counters.listenersResumed += 1;
-    if (skippedMs > 0 && lane.rendition !== null) {
-      lane.replay(outbox, lane.rendition.startTicksOf(outbox.behind?.frame ?? lane.frame));
+    if (skippedMs > 0 && group.rendition !== null) {
+      group.replay(sendQueue, group.rendition.startTicksOf(sendQueue.behind?.frame ?? group.frame));
     }
     if (frames === 0 && events === 0) return;
     deps.counters.framesDropped += frames;
@@ -306,10 +306,10 @@ export class Attendance {
   /** Whether the cue that stands was written, behind what others were told already, and comes with the events that follow. */
   #hasCueToCome(member: Member, utteranceId: string): boolean {
     const { audience, clock } = this.#options;
-    const { lane, outbox } = member.seat;
+    const { group, sendQueue } = member.seat;
     const variant = styleKey(styleOf(member.settings));
     return audience.log.hasBehind(
-      lane.untoldEvent(outbox),
+      group.undeliveredEvent(sendQueue),
       (entry) =>
         entry.kind === "cues" &&
         entry.variant === variant &&

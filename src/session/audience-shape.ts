@@ -1,5 +1,5 @@
-/** What an audience asks of the session as a whole; the same until a lane or a rendition comes or goes. */
-import type { Lane } from "../fanout/lane.ts";
+/** What an audience asks of the session as a whole; the same until a delivery group or a rendition comes or goes. */
+import type { DeliveryGroup } from "../fanout/delivery-group.ts";
 import type { Rendition } from "../fanout/rendition.ts";
 
 export interface AudienceShape {
@@ -17,18 +17,18 @@ export interface AudienceShape {
 
 /** `aheadMs`: how far ahead audio is made where all take it as it comes. */
 export function shapeOf(
-  lanes: Iterable<Lane>,
+  groups: Iterable<DeliveryGroup>,
   renditions: Iterable<Rendition>,
   aheadMs: number,
 ): AudienceShape {
   let maxLeadMs = 0;
   let minLeadMs = Number.POSITIVE_INFINITY;
   let hasRealtime = false;
-  for (const lane of lanes) {
-    if (lane.pace === "burst") continue;
+  for (const group of groups) {
+    if (group.pace === "burst") continue;
     hasRealtime = true;
-    maxLeadMs = Math.max(maxLeadMs, lane.leadMs);
-    minLeadMs = Math.min(minLeadMs, lane.leadMs);
+    maxLeadMs = Math.max(maxLeadMs, group.leadMs);
+    minLeadMs = Math.min(minLeadMs, group.leadMs);
   }
   // Where somebody listens in real time nothing is made for the others' sake: what happens now would be told behind the
   // events of all that.

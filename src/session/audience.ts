@@ -1,21 +1,21 @@
 /**
- * Who listens to a session and in what: renditions (encoded once), lanes (listeners in step) and the event log.
+ * Who listens to a session and in what: renditions (encoded once), delivery groups (listeners in lockstep) and the event log.
  * The session pushes audio and events in; a release sends what is due to everybody.
  */
 import type { OpusPool } from "../audio/opus-pool.ts";
 import type { GatewayError } from "../errors.ts";
+import { DeliveryGroup, type EmitGap } from "../fanout/delivery-group.ts";
 import { EventLog } from "../fanout/event-log.ts";
-import { type GapTeller, Lane } from "../fanout/lane.ts";
 import type { LoggedEvent } from "../fanout/logged-event.ts";
-import type { Outbox } from "../fanout/outbox.ts";
 import { type Rendition, renditionKey } from "../fanout/rendition.ts";
+import type { SendQueue } from "../fanout/send-queue.ts";
 import type { Counters } from "../metrics/counters.ts";
 import type { AudioDescription } from "../protocol/events.ts";
 import type { EventKind, ListenerSettings } from "../protocol/vocabulary.ts";
 import { type CueStyle, styleKey } from "../timing/cues/cue-profiles.ts";
 import { type AudienceShape, shapeOf } from "./audience-shape.ts";
 import { styleOf } from "./cue-tracks.ts";
-import { type Reach, reachOf, sentIndexOf } from "./lane-reach.ts";
+import { type DeliveredRange, deliveredRangeOf, sentIndexOf } from "./delivered-range.ts";
 import { TICKS_PER_MS } from "./playback/playhead.ts";
 import { type RenderedAudio, renditionFrom } from "./rendered-audio.ts";
 import { isPassThrough, type Need } from "./route.ts";
@@ -34,7 +34,7 @@ export interface AudienceOptions {
   readonly onLateFrame: () => void;
   /** Of listeners to this rendition. */
   readonly onError: (error: GatewayError, rendition: Rendition) => void;
-  readonly tellGap: GapTeller;
+  readonly emitGap: EmitGap;
 }
 
 export interface SeatPlace {
@@ -49,8 +49,8 @@ export interface SeatPlace {
 }
 
 export interface Seat {
-  readonly lane: Lane;
-  readonly outbox: Outbox;
+  readonly group: DeliveryGroup;
+  readonly sendQueue: SendQueue;
 }
 
 /** A rendition with nobody left: whoever comes back soon finds its frames. */
@@ -62,15 +62,15 @@ interface Idle {
 export class Audience {
   readonly #options: AudienceOptions;
   readonly #renditions = new Map<string, Rendition>();
-  readonly #lanes = new Map<string, Lane>();
+  readonly #groups = new Map<string, DeliveryGroup>();
   readonly #idle = new Map<string, Idle>();
   readonly log = new EventLog(MAX_LOGGED_EVENTS);
   /** How far those were sent audio who have gone: what they have of it stays true when they come back. */
   #leftTicks = 0;
-  #ownLanes = 0;
+  #ownGroups = 0;
   readonly #wantedKinds = new Set<EventKind>();
-  /** Styles of cues that a lane wants, by lane. */
-  readonly #laneStyles = new Map<Lane, CueStyle>();
+  /** Styles of cues that a group wants, by group. */
+  readonly #groupStyles = new Map<DeliveryGroup, CueStyle>();
   /** Styles of cues that are made in any case: they are kept for files. */
   readonly #keptStyles = new Map<string, CueStyle>();
   /** null once it is not true any more. */
@@ -87,7 +87,7 @@ export class Audience {
 
   /** Whether any listener asked for this kind of event. */
   wants(kind: EventKind): boolean {
-    for (const lane of this.#lanes.values()) if (lane.wants(kind)) return true;
+    for (const group of this.#groups.values()) if (group.wants(kind)) return true;
     return false;
   }
 
@@ -98,9 +98,9 @@ export class Audience {
 
   /** Every style in which cues are to be made. */
   get cueStyles(): readonly CueStyle[] {
-    if (this.#laneStyles.size + this.#keptStyles.size === 0) return [];
+    if (this.#groupStyles.size + this.#keptStyles.size === 0) return [];
     const styles = new Map(this.#keptStyles);
-    for (const style of this.#laneStyles.values()) styles.set(styleKey(style), style);
+    for (const style of this.#groupStyles.values()) styles.set(styleKey(style), style);
     return [...styles.values()];
   }
 
@@ -110,44 +110,44 @@ export class Audience {
   }
 
   get isEmpty(): boolean {
-    return this.#lanes.size === 0;
+    return this.#groups.size === 0;
   }
 
   get wantsTiming(): boolean {
     if (this.#keptStyles.size > 0) return true;
-    for (const lane of this.#lanes.values()) if (lane.wantsTiming) return true;
+    for (const group of this.#groups.values()) if (group.wantsTiming) return true;
     return false;
   }
 
   /** What all that listen ask for together. */
   get shape(): AudienceShape {
-    this.#shape ??= shapeOf(this.#lanes.values(), this.#renditions.values(), this.#options.aheadMs);
+    this.#shape ??= shapeOf(this.#groups.values(), this.#renditions.values(), this.#options.aheadMs);
     return this.#shape;
   }
 
   /**
-   * Seats a listener: in step with others of its kind, or in a lane of its own. Where the lane is ahead of where it is
-   * to begin, it catches up.
+   * Seats a listener: in lockstep with others of its kind, or in a group of its own. Where the group is ahead of where it
+   * is to begin, it catches up.
    */
-  seat(outbox: Outbox, settings: ListenerSettings, at: SeatPlace): Lane {
+  seat(sendQueue: SendQueue, settings: ListenerSettings, at: SeatPlace): DeliveryGroup {
     const rendition = settings.format === "none" ? null : this.#rendition(settings, at);
     for (const kind of settings.events) this.#wantedKinds.add(kind);
-    let key = laneKey(settings);
-    let lane = this.#lanes.get(key);
+    let key = groupKey(settings);
+    let group = this.#groups.get(key);
     const frame = rendition?.indexAt(at.fromTicks) ?? 0;
     const { event } = at;
     const isAhead =
-      lane !== undefined &&
-      ((at.has !== "nothing" && event > lane.event) ||
-        (at.has === "frames" && rendition !== null && frame > lane.frame));
+      group !== undefined &&
+      ((at.has !== "nothing" && event > group.event) ||
+        (at.has === "frames" && rendition !== null && frame > group.frame));
     if (isAhead) {
-      // It comes with more than the others of its kind have been sent: in their lane it would get that twice.
-      this.#ownLanes += 1;
-      key = `${key}|${this.#ownLanes}`;
-      lane = undefined;
+      // It comes with more than the others of its kind have been sent: in their group it would get that twice.
+      this.#ownGroups += 1;
+      key = `${key}|${this.#ownGroups}`;
+      group = undefined;
     }
-    if (lane === undefined) {
-      lane = new Lane({
+    if (group === undefined) {
+      group = new DeliveryGroup({
         rendition,
         log: this.log,
         pace: settings.pace,
@@ -157,42 +157,42 @@ export class Audience {
         frame,
         event,
       });
-      this.#lanes.set(key, lane);
-      if (settings.events.includes("cues")) this.#laneStyles.set(lane, styleOf(settings));
+      this.#groups.set(key, group);
+      if (settings.events.includes("cues")) this.#groupStyles.set(group, styleOf(settings));
       this.#shape = null;
-    } else if (frame < lane.frame || event < lane.event) {
-      outbox.behind = {
-        frame: Math.min(frame, lane.frame),
-        event: Math.min(event, lane.event),
+    } else if (frame < group.frame || event < group.event) {
+      sendQueue.behind = {
+        frame: Math.min(frame, group.frame),
+        event: Math.min(event, group.event),
         isJoining: true,
       };
     }
-    lane.add(outbox);
-    return lane;
+    group.add(sendQueue);
+    return group;
   }
 
   /** What the listener's next frames are, and where they stand. */
-  describe(lane: Lane, outbox: Outbox): AudioDescription | null {
-    return lane.rendition?.describe(outbox.behind?.frame ?? lane.frame) ?? null;
+  describe(group: DeliveryGroup, sendQueue: SendQueue): AudioDescription | null {
+    return group.rendition?.describe(sendQueue.behind?.frame ?? group.frame) ?? null;
   }
 
   /**
-   * The listener has gone; a lane that served only it goes with it. A rendition that served only it goes too, or is kept
+   * The listener has gone; a group that served only it goes with it. A rendition that served only it goes too, or is kept
    * for a while where it may come back for the frames that it missed (`keptFromTicks`, the playhead).
    */
   unseat(seat: Seat, keptFromTicks: number | null): void {
-    const { lane: left } = seat;
+    const { group: left } = seat;
     if (left.rendition !== null) {
       this.#leftTicks = Math.max(this.#leftTicks, left.rendition.startTicksOf(left.frame));
     }
-    left.delete(seat.outbox);
+    left.delete(seat.sendQueue);
     if (left.size > 0) return;
-    for (const [key, lane] of this.#lanes) if (lane === seat.lane) this.#lanes.delete(key);
-    this.#laneStyles.delete(left);
+    for (const [key, group] of this.#groups) if (group === seat.group) this.#groups.delete(key);
+    this.#groupStyles.delete(left);
     this.#shape = null;
     for (const [key, rendition] of this.#renditions) {
-      if (rendition !== seat.lane.rendition) continue;
-      if ([...this.#lanes.values()].some((lane) => lane.rendition === rendition)) continue;
+      if (rendition !== seat.group.rendition) continue;
+      if ([...this.#groups.values()].some((group) => group.rendition === rendition)) continue;
       if (keptFromTicks === null) this.#closeRendition(key, rendition);
       else {
         this.#idle.set(key, { rendition, sinceTicks: keptFromTicks });
@@ -210,14 +210,14 @@ export class Audience {
   }
 
   /** The number of the last event that the listener was told. */
-  toldSeq({ lane, outbox }: Seat): number {
-    return this.log.seqBefore(lane.untoldEvent(outbox));
+  deliveredSeq({ group, sendQueue }: Seat): number {
+    return this.log.seqBefore(group.undeliveredEvent(sendQueue));
   }
 
   catchUp(seat: Seat): void {
-    const sentBefore = seat.outbox.framesSent;
-    seat.lane.catchUp(seat.outbox, this.#options.tellGap);
-    this.#options.counters.framesSent += seat.outbox.framesSent - sentBefore;
+    const sentBefore = seat.sendQueue.framesSent;
+    seat.group.catchUp(seat.sendQueue, this.#options.emitGap);
+    this.#options.counters.framesSent += seat.sendQueue.framesSent - sentBefore;
   }
 
   // ---- audio in ------------------------------------------------------------------------------------------------
@@ -263,16 +263,16 @@ export class Audience {
     readonly heardTicks: number;
   }): number {
     const { writeTicks, startTicks, heardTicks } = place;
-    const reach = reachOf(this.#lanes.values());
-    const sentTicks = reach === null ? writeTicks : Math.max(reach.mostTicks, this.#leftTicks);
+    const delivered = deliveredRangeOf(this.#groups.values());
+    const sentTicks = delivered === null ? writeTicks : Math.max(delivered.mostTicks, this.#leftTicks);
     // Frames of what stands before the cut may still be with an encoder: they are sent when they come.
     const nextTicks = Math.max(sentTicks, startTicks);
     for (const rendition of this.#renditions.values()) {
-      const sentIndex = sentIndexOf(rendition, this.#lanes.values(), this.#leftTicks);
+      const sentIndex = sentIndexOf(rendition, this.#groups.values(), this.#leftTicks);
       const numberedIndex = rendition.cut({ startTicks, heardTicks, nextTicks, sentIndex });
-      for (const lane of this.#lanes.values()) {
-        if (lane.rendition !== rendition) continue;
-        lane.jumpTo(rendition.next, Math.max(0, numberedIndex - lane.frame), this.#options.tellGap);
+      for (const group of this.#groups.values()) {
+        if (group.rendition !== rendition) continue;
+        group.jumpTo(rendition.next, Math.max(0, numberedIndex - group.frame), this.#options.emitGap);
       }
     }
     return nextTicks;
@@ -287,47 +287,49 @@ export class Audience {
 
   /** Puts in order what is due at `playheadTicks` with audio made up to `writeTicks`; `send` has to follow. */
   collect(playheadTicks: number, writeTicks: number): void {
-    for (const lane of this.#lanes.values()) {
-      lane.collect(lane.pace === "burst" ? writeTicks : playheadTicks + lane.leadMs * TICKS_PER_MS);
+    for (const group of this.#groups.values()) {
+      group.collect(group.pace === "burst" ? writeTicks : playheadTicks + group.leadMs * TICKS_PER_MS);
     }
   }
 
   /** Puts in order what stands before `ticks`, due or not; `send` has to follow. */
   collectBefore(ticks: number): void {
-    for (const lane of this.#lanes.values()) lane.collect(ticks - 1);
+    for (const group of this.#groups.values()) group.collect(ticks - 1);
   }
 
   /** Sends what was collected; returns the frames sent. */
   send(): number {
     let sent = 0;
-    for (const lane of this.#lanes.values()) sent += lane.send();
+    for (const group of this.#groups.values()) sent += group.send();
     this.#options.counters.framesSent += sent;
     return sent;
   }
 
   /** How far the listener that is furthest has been sent audio. */
   get sentTicks(): number {
-    return reachOf(this.#lanes.values())?.mostTicks ?? 0;
+    return deliveredRangeOf(this.#groups.values())?.mostTicks ?? 0;
   }
 
   /** How far the listener of frames from an encoder's thread that is furthest behind has been sent them. */
   get encodedSentTicks(): number {
-    return reachOf(this.#lanes.values(), (rendition) => rendition.isEncodedElsewhere)?.leastTicks ?? 0;
+    return (
+      deliveredRangeOf(this.#groups.values(), (rendition) => rendition.isEncodedElsewhere)?.leastTicks ?? 0
+    );
   }
 
-  /** How far the lanes with frames were sent theirs; the end of the audio made, `madeTicks`, where nobody gets frames. */
-  reach(madeTicks: number): Reach {
-    return reachOf(this.#lanes.values()) ?? { leastTicks: madeTicks, mostTicks: madeTicks };
+  /** What the groups with frames were sent of them; `madeTicks`, the end of the audio made, where nobody gets frames. */
+  delivered(madeTicks: number): DeliveredRange {
+    return deliveredRangeOf(this.#groups.values()) ?? { leastTicks: madeTicks, mostTicks: madeTicks };
   }
 
   /** How far audio may be made before a lossless listener that is behind loses some. */
   losslessLimitTicks(): number {
     let limit = Number.POSITIVE_INFINITY;
     const windowTicks = (this.#options.aheadMs + this.#options.keepMs) * TICKS_PER_MS;
-    for (const lane of this.#lanes.values()) {
-      if (lane.rendition === null) continue;
-      const oldest = lane.oldestNeededFrame();
-      if (oldest < lane.frame) limit = Math.min(limit, lane.rendition.startTicksOf(oldest) + windowTicks);
+    for (const group of this.#groups.values()) {
+      if (group.rendition === null) continue;
+      const oldest = group.oldestNeededFrame();
+      if (oldest < group.frame) limit = Math.min(limit, group.rendition.startTicksOf(oldest) + windowTicks);
     }
     return limit;
   }
@@ -336,8 +338,8 @@ export class Audience {
     for (const rendition of this.#renditions.values()) rendition.close();
     this.#renditions.clear();
     this.#idle.clear();
-    this.#lanes.clear();
-    this.#laneStyles.clear();
+    this.#groups.clear();
+    this.#groupStyles.clear();
     this.#shape = null;
   }
 
@@ -372,18 +374,18 @@ export class Audience {
     }
     for (const rendition of this.#renditions.values()) {
       let oldest = rendition.indexAt(keptTicks);
-      for (const lane of this.#lanes.values()) {
-        if (lane.rendition === rendition) oldest = Math.min(oldest, lane.oldestNeededFrame());
+      for (const group of this.#groups.values()) {
+        if (group.rendition === rendition) oldest = Math.min(oldest, group.oldestNeededFrame());
       }
       rendition.trim(oldest);
     }
     let oldestEvent = this.log.indexAt(keptTicks);
-    for (const lane of this.#lanes.values()) oldestEvent = Math.min(oldestEvent, lane.oldestNeededEvent());
+    for (const group of this.#groups.values()) oldestEvent = Math.min(oldestEvent, group.oldestNeededEvent());
     this.log.trim(oldestEvent);
   }
 }
 
-function laneKey(settings: ListenerSettings): string {
+function groupKey(settings: ListenerSettings): string {
   const events = [...settings.events].sort().join(",");
   const audio =
     settings.format === "none" ? "none" : `${settings.format}/${settings.frame_ms}/${settings.framing}`;

@@ -207,7 +207,7 @@ function closeText(member: Member, command: { type: "flush" | "end"; utterance_i
 
 function acknowledge(member: Member, command: PlayedCommand): void {
   const { session } = member;
-  const latestSeq = session.toldSeq(member);
+  const latestSeq = session.deliveredSeq(member);
   if (command.seq !== undefined && command.seq > latestSeq) {
     throw new GatewayError(
       "invalid_field",

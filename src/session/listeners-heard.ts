@@ -1,5 +1,5 @@
 /** Where the listeners are: by their own word where they said so lately, else by what they were sent. */
-import type { Reach } from "./lane-reach.ts";
+import type { DeliveredRange } from "./delivered-range.ts";
 import type { Member, Moment } from "./member.ts";
 import { TICKS_PER_MS } from "./playback/playhead.ts";
 import type { HeardPlace } from "./receipts.ts";
@@ -21,21 +21,21 @@ export interface ListenerFacts {
   readonly playheadTicks: number;
   /** Whether the audio ran dry: the playhead stands still. */
   readonly isStill: boolean;
-  /** How far frames were sent (Audience.reach): nobody has heard more. */
-  readonly reach: Reach;
+  /** How far frames were sent (Audience.delivered): nobody has heard more. */
+  readonly delivered: DeliveredRange;
   /** The shortest lead of a paced listener, ms; infinite without one. */
   readonly minLeadMs: number;
 }
 
 export function whereHeard(facts: ListenerFacts): ListenersHeard {
-  const { reach } = facts;
+  const { delivered } = facts;
   const listeners: ListenersHeard["listeners"][number][] = [];
   let isAnySilent = false;
   for (const member of facts.members) {
     const ack = member.acknowledged(facts);
     if (ack === null) isAnySilent ||= member.isListener && member.settings.format !== "none";
     else {
-      const ticks = Math.min(ack.ticks, member.sentTicks(reach.mostTicks), reach.mostTicks);
+      const ticks = Math.min(ack.ticks, member.sentTicks(delivered.mostTicks), delivered.mostTicks);
       listeners.push({
         listenerId: member.id,
         place: { ticks, source: ack.source, boundMs: ACK_BOUND_MS },
@@ -55,12 +55,12 @@ export function whereHeard(facts: ListenerFacts): ListenersHeard {
 }
 
 /** Of listeners that say nothing. */
-function estimateOf({ reach, playheadTicks, minLeadMs }: ListenerFacts): HeardPlace {
+function estimateOf({ delivered, playheadTicks, minLeadMs }: ListenerFacts): HeardPlace {
   const leadMs = Number.isFinite(minLeadMs) ? minLeadMs : 0;
   // A listener starts to play at the first frame at the earliest and when its lead has come at the latest.
   const boundMs = leadMs + ACK_BOUND_MS;
   // Behind a stall the playhead is where the frames should be that are sent next.
-  return { ticks: Math.min(playheadTicks, reach.leastTicks), source: "estimate", boundMs };
+  return { ticks: Math.min(playheadTicks, delivered.leastTicks), source: "estimate", boundMs };
 }
 
 /** How far behind the playhead the listener plays that is furthest behind by its own word; 0 where none has ever said. */

@@ -1,8 +1,8 @@
 /** One connection of a session: its settings, its seat among the listeners, and what it says. */
 import { GatewayError } from "../errors.ts";
-import type { Lane } from "../fanout/lane.ts";
+import type { DeliveryGroup } from "../fanout/delivery-group.ts";
 import type { Listener } from "../fanout/listener.ts";
-import type { Outbox } from "../fanout/outbox.ts";
+import type { SendQueue } from "../fanout/send-queue.ts";
 import type { TextOptions } from "../protocol/commands.ts";
 import type { Event } from "../protocol/events.ts";
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
@@ -33,7 +33,7 @@ export interface MemberOptions {
   readonly session: Session;
   readonly listener: Listener;
   readonly settings: ListenerSettings;
-  readonly seat: { readonly lane: Lane; readonly outbox: Outbox };
+  readonly seat: { readonly group: DeliveryGroup; readonly sendQueue: SendQueue };
 }
 
 export class Member {
@@ -42,7 +42,7 @@ export class Member {
   readonly session: Session;
   readonly listener: Listener;
   settings: ListenerSettings;
-  seat: { readonly lane: Lane; readonly outbox: Outbox };
+  seat: { readonly group: DeliveryGroup; readonly sendQueue: SendQueue };
   /** Utterances whose text it has begun and not ended; by id, because an utterance may be said anew. */
   readonly openIds = new Set<string>();
   /** The one that its `text` without an id goes to. */
@@ -71,7 +71,7 @@ export class Member {
    * that of one still to come: a connection that comes back with it would miss what is between.
    */
   send(event: Event): void {
-    this.seat.outbox.notify({ ...event, seq: this.session.toldSeq(this) });
+    this.seat.sendQueue.notify({ ...event, seq: this.session.deliveredSeq(this) });
   }
 
   /** Throws not_a_speaker for a connection that joined to listen. */
@@ -94,8 +94,8 @@ export class Member {
 
   /** End of what it was sent; `madeTicks`, the end of the audio made, for one that gets no frames. */
   sentTicks(madeTicks: number): number {
-    const { lane, outbox } = this.seat;
-    return lane.rendition?.startTicksOf(outbox.behind?.frame ?? lane.frame) ?? madeTicks;
+    const { group, sendQueue } = this.seat;
+    return group.rendition?.startTicksOf(sendQueue.behind?.frame ?? group.frame) ?? madeTicks;
   }
 
   /** It has played the timeline up to `atMs`. */
@@ -130,6 +130,6 @@ export class Member {
   }
 
   end(error: GatewayError): void {
-    this.seat.outbox.end(error);
+    this.seat.sendQueue.end(error);
   }
 }

@@ -38,7 +38,7 @@ export interface SessionOptions {
 }
 
 /** What the phone calls of a session have to be told; `calls/` brings it with the first call. */
-export interface CallDesk {
+export interface SessionCalls {
   joined(member: Member): void;
   drained(member: Member): void;
   left(member: Member): void;
@@ -51,7 +51,7 @@ const CAPTIONS: CaptionTuning = { isAlways: false, maxCues: 2000, keepMs: 3_600_
 
 export class Session {
   /** null while no call is here. */
-  calls: CallDesk | null = null;
+  calls: SessionCalls | null = null;
   readonly id: string;
   readonly epoch: string;
   /** What is to be said. */
@@ -82,10 +82,10 @@ export class Session {
       keepMs: deps.tuning.keepMs,
       onLateFrame: () => this.#clock.releaseSoon(),
       onError: (error, rendition) => this.#onEncoderError(error, rendition),
-      tellGap: (outbox, gap, event) => {
+      emitGap: (sendQueue, gap, event) => {
         deps.counters.framesDropped += gap.frames;
         const seq = this.#audience.log.seqBefore(event);
-        outbox.notify({ type: "gap", ...this.base(), seq, ...gap });
+        sendQueue.notify({ type: "gap", ...this.base(), seq, ...gap });
       },
     });
     const captions = deps.tuning.captions ?? CAPTIONS;
@@ -208,12 +208,12 @@ export class Session {
   }
 
   /** The number of the last event that this connection was told. */
-  toldSeq(member: Member): number {
-    return this.#audience.toldSeq(member.seat);
+  deliveredSeq(member: Member): number {
+    return this.#audience.deliveredSeq(member.seat);
   }
 
   describeAudio(member: Member) {
-    return this.#audience.describe(member.seat.lane, member.seat.outbox);
+    return this.#audience.describe(member.seat.group, member.seat.sendQueue);
   }
 
   /** The connection's socket has taken what it was behind with. */
@@ -280,7 +280,7 @@ export class Session {
   #onEncoderError(error: GatewayError, rendition: Rendition): void {
     this.#deps.log.error({ code: error.code, detail: error.message }, "Encoder failed");
     for (const member of this.#attendance.members) {
-      if (member.seat.lane.rendition !== rendition) continue;
+      if (member.seat.group.rendition !== rendition) continue;
       member.send({ type: "error", ...this.base(), ...errorBody(error) });
     }
   }

@@ -5,7 +5,7 @@ import { routeCaptions } from "../../src/edge/captions.ts";
 import { CaptionsListener } from "../../src/edge/captions-listener.ts";
 import { ResponseWriter } from "../../src/edge/response-writer.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { Outbox } from "../../src/fanout/outbox.ts";
+import { SendQueue } from "../../src/fanout/send-queue.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FakeResponse } from "../helpers/fake-response.ts";
 import { logged } from "../helpers/logged.ts";
@@ -61,16 +61,16 @@ describe("a client that does not read", () => {
   it("is told the code where it is closed, and no comment comes afterwards", () => {
     const { clock, socket, body } = open();
     const listener = new CaptionsListener(body, { epoch: "e", clock });
-    const outbox = new Outbox({ listener, policy: "live", offsets: "utf16", maxOutboxBytes: 400 });
+    const sendQueue = new SendQueue({ listener, policy: "live", offsets: "utf16", maxOutboxBytes: 400 });
     body.open({});
     clock.advance(15_000);
     expect(socket.text.endsWith("\n\n:\n\n")).toBe(true);
     socket.room = 0;
     const words = logged({ type: "words", seq: 7, at_ms: 1, utterance_id: "u", words: [], timing: "exact" });
     let sent = 0;
-    while (!outbox.sendBatch([words], 0) && sent < 100) sent += 1;
+    while (!sendQueue.sendBatch([words], 0) && sent < 100) sent += 1;
     expect(sent).toBeLessThan(10);
-    outbox.end(new GatewayError("slow_consumer", "Listener reads too slowly"));
+    sendQueue.end(new GatewayError("slow_consumer", "Listener reads too slowly"));
     expect(socket.text).toContain(
       'id: e:7\nevent: words\ndata: {"type":"words","seq":7,"at_ms":1,"utterance_id":"u","words":[],"timing":"exact"}\n\n',
     );

@@ -125,7 +125,7 @@ export class UtteranceCommands {
     return whereHeard({
       members,
       ...this.#moment,
-      reach: audience.reach(writeTicks),
+      delivered: audience.delivered(writeTicks),
       minLeadMs: audience.shape.minLeadMs,
     });
   }

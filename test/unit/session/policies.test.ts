@@ -5,7 +5,7 @@ import { ScriptedListener } from "./scripted-listener.ts";
 
 const TEXT = "Hello my very good friend of old";
 const SPEECH_MS = 3200;
-/** More than an eighth of the outbox and less than half of it: short, and not behind. */
+/** More than an eighth of the send queue and less than half of it: short, and not behind. */
 const SHORT_BYTES = 12_000;
 type Rig = ReturnType<typeof createRig>;
 
@@ -138,9 +138,9 @@ describe("policy captions", () => {
     expect(slow.frames).toHaveLength(before);
     expect(slow.gaps).toEqual([]);
     expect(healthy.frames.length).toBeGreaterThan(before + 40);
-    const toldSeq = slow.seqs.at(-1);
+    const deliveredSeq = slow.seqs.at(-1);
     drained(slow);
-    expect(slow.read().gaps).toMatchObject([{ frames: healthy.frames.length - before, seq: toldSeq }]);
+    expect(slow.read().gaps).toMatchObject([{ frames: healthy.frames.length - before, seq: deliveredSeq }]);
     run(rig, 4000);
     slow.read();
     healthy.read();
@@ -229,7 +229,7 @@ describe("a policy changed by configure", () => {
     expect(slow.seqs).toEqual(healthy.read().seqs);
   });
 
-  it("joining the lane of others that were sent less repeats no event", () => {
+  it("joining the group of others that were sent less repeats no event", () => {
     const { rig, speaker, slow } = stage("live");
     const ahead = new ScriptedListener(rig, "role=listener&format=ulaw_8000&lead_ms=1500");
     say(rig, speaker);

@@ -1,19 +1,19 @@
 /**
- * The listeners of one session that get the very same messages at the same time: same rendition, pace, lead and
- * choice of events. A release puts the due frames and events in order once and hands the batch to each of them.
+ * Listeners of one session in lockstep: they share a rendition, a pace, a lead and a choice of events, and get the same
+ * frames and events at the same time. A release orders the due frames and events once and hands that batch to each of them.
  *
- * Order on the socket: events by `seq`; an event leaves before the frame that contains its position, so that it is
- * never later than the sound it tells of.
+ * The order: events by `seq`; an event leaves before the frame that contains its position, so it is never later than
+ * its sound.
  */
 import { GatewayError } from "../errors.ts";
 import type { EventKind, Pace } from "../protocol/vocabulary.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Delivery } from "./listener.ts";
 import type { LoggedEvent } from "./logged-event.ts";
-import type { Behind, Outbox } from "./outbox.ts";
 import type { Rendition } from "./rendition.ts";
+import type { Behind, SendQueue } from "./send-queue.ts";
 
-export interface LaneShape {
+export interface DeliveryShape {
   readonly pace: Pace;
   readonly leadMs: number;
   readonly events: readonly EventKind[];
@@ -21,30 +21,30 @@ export interface LaneShape {
   readonly variant?: string;
 }
 
-export interface LaneOptions extends LaneShape {
+export interface DeliveryGroupOptions extends DeliveryShape {
   /** null = events only. */
   readonly rendition: Rendition | null;
   readonly log: EventLog;
-  /** Where the lane starts: frame and event index. */
+  /** Where the group starts: index of its first frame and event. */
   readonly frame: number;
   readonly event: number;
 }
 
-/** A `gap` told to one listener that was told the events before `event`; the session writes it. */
-export type GapTeller = (outbox: Outbox, gap: { frames: number; ms: number }, event: number) => void;
+/** Sends a `gap` to one listener that has the events before `event`; the session writes it. */
+export type EmitGap = (sendQueue: SendQueue, gap: { frames: number; ms: number }, event: number) => void;
 
 /** Frames sent to a listener that catches up before its socket is looked at again. */
 const CATCH_UP_FRAMES = 64;
 /** Events sent to it before its socket is looked at again. */
 const CATCH_UP_EVENTS = 64;
 
-export class Lane {
+export class DeliveryGroup {
   readonly rendition: Rendition | null;
   readonly pace: Pace;
   readonly leadMs: number;
   /** Apart, so that what is done for laggards costs nothing where there are none. */
-  readonly #inStep = new Set<Outbox>();
-  readonly #behind = new Set<Outbox>();
+  readonly #inLockstep = new Set<SendQueue>();
+  readonly #behind = new Set<SendQueue>();
   readonly wantsTiming: boolean;
   readonly #kinds: ReadonlySet<EventKind>;
   readonly #variant: string | null;
@@ -54,10 +54,10 @@ export class Lane {
   #batch: Delivery[] = [];
   /** First event of the batch. */
   #batchEvent = 0;
-  /** Packets that cuts took from those in step here, and that others with a longer lead had been sent. */
+  /** Packets that cuts took from the listeners here, and that others with a longer lead had been sent. */
   #packetsLeftOut = 0;
 
-  constructor(options: LaneOptions) {
+  constructor(options: DeliveryGroupOptions) {
     this.rendition = options.rendition;
     this.pace = options.pace;
     this.leadMs = options.leadMs;
@@ -69,7 +69,7 @@ export class Lane {
     this.#event = options.event;
   }
 
-  /** Next frame and event of the listeners in step. */
+  /** Next frame and event of the listeners in lockstep. */
   get frame(): number {
     return this.#frame;
   }
@@ -88,31 +88,31 @@ export class Lane {
     this.#event = reached.event;
   }
 
-  /** Sends what was collected to every listener in step; returns how many frames left for how many listeners in all. */
+  /** Sends what was collected to every listener in lockstep; returns how many frames left for how many listeners in all. */
   send(): number {
     const batch = this.#batch;
     if (batch.length === 0) return 0;
     // A socket that closes while it is sent to comes back here: it must find nothing to send twice.
     this.#batch = [];
-    for (const outbox of this.#behind) {
-      if (outbox.behind !== null && outbox.behind.event < this.#log.first) outbox.end(tooSlow());
+    for (const sendQueue of this.#behind) {
+      if (sendQueue.behind !== null && sendQueue.behind.event < this.#log.first) sendQueue.end(tooSlow());
     }
     const frames = framesOf(batch);
-    let sent = this.#inStep.size * frames;
-    for (const outbox of this.#inStep) {
-      if (outbox.isShort) {
-        this.#sendEvents(outbox, batch, frames);
+    let sent = this.#inLockstep.size * frames;
+    for (const sendQueue of this.#inLockstep) {
+      if (sendQueue.isShort) {
+        this.#sendEvents(sendQueue, batch, frames);
         sent -= frames;
-      } else if (outbox.sendBatch(batch, frames)) {
-        this.fallBehind(outbox, { frame: this.#frame, event: this.#event, isJoining: false });
+      } else if (sendQueue.sendBatch(batch, frames)) {
+        this.fallBehind(sendQueue, { frame: this.#frame, event: this.#event, isJoining: false });
       }
     }
     return sent;
   }
 
-  /** First event that was not handed to this listener yet. */
-  untoldEvent(outbox: Outbox): number {
-    return outbox.behind?.event ?? (this.#batch.length > 0 ? this.#batchEvent : this.#event);
+  /** First event that this listener was not sent yet. */
+  undeliveredEvent(sendQueue: SendQueue): number {
+    return sendQueue.behind?.event ?? (this.#batch.length > 0 ? this.#batchEvent : this.#event);
   }
 
   /** Whether its listeners asked for this kind of event. */
@@ -121,62 +121,62 @@ export class Lane {
   }
 
   get size(): number {
-    return this.#inStep.size + this.#behind.size;
+    return this.#inLockstep.size + this.#behind.size;
   }
 
-  /** Takes a listener in, in step or behind. */
-  add(outbox: Outbox): void {
-    if (outbox.behind === null) this.#inStep.add(outbox);
-    else this.#behind.add(outbox);
+  /** Takes a listener in, in lockstep or behind. */
+  add(sendQueue: SendQueue): void {
+    if (sendQueue.behind === null) this.#inLockstep.add(sendQueue);
+    else this.#behind.add(sendQueue);
   }
 
-  delete(outbox: Outbox): void {
-    this.#inStep.delete(outbox);
-    this.#behind.delete(outbox);
+  delete(sendQueue: SendQueue): void {
+    this.#inLockstep.delete(sendQueue);
+    this.#behind.delete(sendQueue);
   }
 
   /** The listener goes on by cursors of its own. */
-  fallBehind(outbox: Outbox, behind: Behind): void {
-    outbox.behind = behind;
+  fallBehind(sendQueue: SendQueue, behind: Behind): void {
+    sendQueue.behind = behind;
     // It may have left while it was sent to.
-    if (this.#inStep.delete(outbox)) this.#behind.add(outbox);
+    if (this.#inLockstep.delete(sendQueue)) this.#behind.add(sendQueue);
   }
 
   /** Audio goes first where captions matter more: the socket is left for events until it has room again. */
-  #sendEvents(outbox: Outbox, batch: readonly Delivery[], frames: number): void {
+  #sendEvents(sendQueue: SendQueue, batch: readonly Delivery[], frames: number): void {
     const events = batch.filter((item) => !(item instanceof Uint8Array));
-    outbox.dropFrames(frames);
-    if (events.length > 0 && outbox.sendBatch(events, 0)) {
-      this.fallBehind(outbox, { frame: this.#frame, event: this.#event, isJoining: false });
+    sendQueue.dropFrames(frames);
+    if (events.length > 0 && sendQueue.sendBatch(events, 0)) {
+      this.fallBehind(sendQueue, { frame: this.#frame, event: this.#event, isJoining: false });
     }
   }
 
   /** A listener's socket has drained: send what it missed, or say what it lost. */
-  catchUp(outbox: Outbox, tellGap: GapTeller): void {
-    this.#tellDropped(outbox, tellGap);
-    const behind = outbox.behind;
+  catchUp(sendQueue: SendQueue, emitGap: EmitGap): void {
+    this.#emitDropped(sendQueue, emitGap);
+    const behind = sendQueue.behind;
     if (behind === null) return;
     if (behind.event < this.#log.first) {
-      outbox.end(tooSlow());
+      sendQueue.end(tooSlow());
       return;
     }
-    const mayWait = outbox.policy === "lossless" || behind.isJoining;
+    const mayWait = sendQueue.policy === "lossless" || behind.isJoining;
     if (mayWait && this.rendition !== null && this.rendition.first > behind.frame) {
-      this.replay(outbox, this.rendition.startTicksOf(this.rendition.first));
-      this.#skip(outbox, { behind, toFrame: this.rendition.first, tellGap });
+      this.replay(sendQueue, this.rendition.startTicksOf(this.rendition.first));
+      this.#skip(sendQueue, { behind, toFrame: this.rendition.first, emitGap });
     }
-    while (outbox.behind === behind && outbox.hasRoom()) {
-      if (mayWait) this.#catchUpStep(outbox, behind);
-      else this.#catchUpEvents(outbox, behind, tellGap);
+    while (sendQueue.behind === behind && sendQueue.hasRoom()) {
+      if (mayWait) this.#catchUpStep(sendQueue, behind);
+      else this.#catchUpEvents(sendQueue, behind, emitGap);
     }
   }
 
   /** The oldest frame that a lossless listener still needs. */
   oldestNeededFrame(): number {
     let oldest = this.#frame;
-    for (const outbox of this.#behind) {
-      if (outbox.policy === "lossless" && outbox.behind !== null)
-        oldest = Math.min(oldest, outbox.behind.frame);
+    for (const sendQueue of this.#behind) {
+      if (sendQueue.policy === "lossless" && sendQueue.behind !== null)
+        oldest = Math.min(oldest, sendQueue.behind.frame);
     }
     return oldest;
   }
@@ -184,8 +184,8 @@ export class Lane {
   /** The oldest event that anybody here still needs. */
   oldestNeededEvent(): number {
     let oldest = this.#event;
-    for (const outbox of this.#behind) {
-      if (outbox.behind !== null) oldest = Math.min(oldest, outbox.behind.event);
+    for (const sendQueue of this.#behind) {
+      if (sendQueue.behind !== null) oldest = Math.min(oldest, sendQueue.behind.event);
     }
     return oldest;
   }
@@ -194,39 +194,43 @@ export class Lane {
    * After an interruption: everybody goes on with the first frame behind the cut. `packetsLeftOut`: so many were sent to others
    * and not here; they are no loss.
    */
-  jumpTo(frame: number, packetsLeftOut: number, tellGap: GapTeller): void {
+  jumpTo(frame: number, packetsLeftOut: number, emitGap: EmitGap): void {
     this.#packetsLeftOut += packetsLeftOut;
     this.#frame = frame;
-    // What was left out is told before the cut is: from there on the frames are counted anew.
-    for (const outbox of this.#inStep) this.#tellDropped(outbox, tellGap);
-    for (const outbox of this.#behind) {
-      this.#tellDropped(outbox, tellGap);
-      if (outbox.behind !== null) outbox.behind.frame = frame;
+    // The gap comes before the cut: from the cut on, frames are counted from another place.
+    for (const sendQueue of this.#inLockstep) this.#emitDropped(sendQueue, emitGap);
+    for (const sendQueue of this.#behind) {
+      this.#emitDropped(sendQueue, emitGap);
+      if (sendQueue.behind !== null) sendQueue.behind.frame = frame;
     }
   }
 
-  /** What was left out for the sake of events. */
-  #tellDropped(outbox: Outbox, tellGap: GapTeller): void {
-    const frames = outbox.takeDropped();
+  /** Reports the frames that were left out for the sake of events. */
+  #emitDropped(sendQueue: SendQueue, emitGap: EmitGap): void {
+    const frames = sendQueue.takeDropped();
     if (frames === 0) return;
-    tellGap(outbox, { frames, ms: frames * (this.rendition?.frameMs ?? 0) }, this.untoldEvent(outbox));
+    emitGap(
+      sendQueue,
+      { frames, ms: frames * (this.rendition?.frameMs ?? 0) },
+      this.undeliveredEvent(sendQueue),
+    );
   }
 
   /** Gives up the frames before `toFrame` and says so. */
-  #skip(outbox: Outbox, skip: { behind: Behind; toFrame: number; tellGap: GapTeller }): void {
+  #skip(sendQueue: SendQueue, skip: { behind: Behind; toFrame: number; emitGap: EmitGap }): void {
     const frames = skip.toFrame - skip.behind.frame;
     if (frames <= 0 || this.rendition === null) return;
-    outbox.framesDropped += frames;
+    sendQueue.framesDropped += frames;
     skip.behind.frame = skip.toFrame;
-    skip.tellGap(outbox, { frames, ms: frames * this.rendition.frameMs }, skip.behind.event);
+    skip.emitGap(sendQueue, { frames, ms: frames * this.rendition.frameMs }, skip.behind.event);
   }
 
   /**
    * Sends a listener that is on its own the events before a place of the timeline, ahead of the gap that ends there: a cut
    * among them moves the count of frames, and the gap counts on from it.
    */
-  replay(outbox: Outbox, ticks: number): void {
-    const { behind } = outbox;
+  replay(sendQueue: SendQueue, ticks: number): void {
+    const { behind } = sendQueue;
     if (behind === null && this.size > 1) return;
     const from = behind?.event ?? this.#event;
     const { end } = this.#log.before(from, ticks);
@@ -237,50 +241,50 @@ export class Lane {
     }
     if (behind === null) this.#event = end;
     else behind.event = end;
-    outbox.sendBatch(batch, 0);
+    sendQueue.sendBatch(batch, 0);
   }
 
   /** Every event that it missed, and only then the gap: a cut among them has moved the count of frames itself. */
-  #catchUpEvents(outbox: Outbox, behind: Behind, tellGap: GapTeller): void {
+  #catchUpEvents(sendQueue: SendQueue, behind: Behind, emitGap: EmitGap): void {
     const batch: Delivery[] = [];
     const stop = Math.min(this.#event, behind.event + CATCH_UP_EVENTS);
     for (; behind.event < stop; behind.event += 1) {
       const entry = this.#log.entry(behind.event);
       if (entry !== undefined && this.#wants(entry)) batch.push(entry);
     }
-    if (outbox.sendBatch(batch, 0) || behind.event < this.#event) return;
-    this.#skip(outbox, { behind, toFrame: this.#frame, tellGap });
-    this.#rejoin(outbox);
+    if (sendQueue.sendBatch(batch, 0) || behind.event < this.#event) return;
+    this.#skip(sendQueue, { behind, toFrame: this.#frame, emitGap });
+    this.#rejoin(sendQueue);
   }
 
-  #rejoin(outbox: Outbox): void {
-    outbox.behind = null;
-    if (this.#behind.delete(outbox)) this.#inStep.add(outbox);
+  #rejoin(sendQueue: SendQueue): void {
+    sendQueue.behind = null;
+    if (this.#behind.delete(sendQueue)) this.#inLockstep.add(sendQueue);
   }
 
-  #catchUpStep(outbox: Outbox, behind: Behind): void {
+  #catchUpStep(sendQueue: SendQueue, behind: Behind): void {
     const batch: Delivery[] = [];
-    const stopFrame = Math.min(this.#frame, behind.frame + this.#stepFrames(outbox, behind.frame));
+    const stopFrame = Math.min(this.#frame, behind.frame + this.#stepFrames(sendQueue, behind.frame));
     const reached = this.#collect(behind, Number.POSITIVE_INFINITY, batch, {
       frame: stopFrame,
       event: this.#event,
     });
     const isDone = reached.frame >= this.#frame;
-    // The lane has sent these already, so nothing is left to wait for.
+    // The group has sent these already, so nothing is left to wait for.
     for (; isDone && reached.event < this.#event; reached.event += 1) {
       const entry = this.#log.entry(reached.event);
       if (entry !== undefined && this.#wants(entry)) batch.push(entry);
     }
     behind.frame = reached.frame;
     behind.event = reached.event;
-    const isFull = outbox.sendBatch(batch, framesOf(batch));
-    if (isDone && !isFull) this.#rejoin(outbox);
+    const isFull = sendQueue.sendBatch(batch, framesOf(batch));
+    if (isDone && !isFull) this.#rejoin(sendQueue);
   }
 
-  /** Frames that fit into a quarter of the outbox. */
-  #stepFrames(outbox: Outbox, frame: number): number {
+  /** Frames that fit into a quarter of the send queue. */
+  #stepFrames(sendQueue: SendQueue, frame: number): number {
     const bytes = this.rendition?.frame(frame)?.byteLength ?? 1;
-    return Math.max(1, Math.min(CATCH_UP_FRAMES, Math.floor(outbox.stepBytes / bytes)));
+    return Math.max(1, Math.min(CATCH_UP_FRAMES, Math.floor(sendQueue.stepBytes / bytes)));
   }
 
   /** Puts due frames and events in order into `batch`; returns the cursors behind them. */

@@ -1,10 +1,10 @@
 /**
- * One listener's way out. In step with its lane it costs a cork and the sends; behind (its socket is full) it
- * keeps cursors of its own into the frames and the events and catches up when the socket drains:
+ * What one listener is sent, and where it stands. In lockstep with its group it costs one delivery a batch. Behind (its
+ * socket is full) it keeps cursors of its own into the frames and the events, and catches up when the socket drains:
  *
- *   in step --socket holds outboxBytes/2--> behind --drained, `lossless`: sends the frames it missed-------> in step
- *                                             \------drained, others: a `gap` instead; every event it missed-> in step
- *   `captions`: before it falls behind its audio is left out, so that events get through; told when it drains
+ *   lockstep --socket holds maxOutboxBytes/2--> behind --drained, `lossless`: gets the frames it missed---------> lockstep
+ *                                                 \------drained, others: a `gap`, and every event it missed----> lockstep
+ *   `captions`: before it falls behind its audio is left out, so that events get through; a `gap` when it drains
  *   behind, and an event it needs has left the log --> closed with slow_consumer
  */
 import { GatewayError } from "../errors.ts";
@@ -12,7 +12,7 @@ import type { Event } from "../protocol/events.ts";
 import type { OffsetUnit, Policy } from "../protocol/vocabulary.ts";
 import type { Delivery, Listener } from "./listener.ts";
 
-export interface OutboxOptions {
+export interface SendQueueOptions {
   readonly listener: Listener;
   readonly policy: Policy;
   readonly offsets: OffsetUnit;
@@ -22,24 +22,24 @@ export interface OutboxOptions {
 export interface Behind {
   frame: number;
   event: number;
-  /** Behind because it came late, not because it reads slowly: it gets the frames before the lane's as well. */
+  /** Behind because it joined late, not because it reads slowly: it gets the frames before the group's as well. */
   readonly isJoining: boolean;
 }
 
-export class Outbox {
+export class SendQueue {
   readonly #listener: Listener;
   readonly #offsets: OffsetUnit;
   readonly #maxOutboxBytes: number;
   readonly policy: Policy;
-  /** Own cursors while behind; null in step with the lane. */
+  /** Own cursors while behind; null in lockstep with the group. */
   behind: Behind | null = null;
   framesSent = 0;
   framesDropped = 0;
-  /** Frames left out since the last gap was told. */
-  #untoldFrames = 0;
+  /** Frames left out since the last `gap`. */
+  #unreportedFrames = 0;
   #isClosed = false;
 
-  constructor(options: OutboxOptions) {
+  constructor(options: SendQueueOptions) {
     this.#listener = options.listener;
     this.#offsets = options.offsets;
     this.policy = options.policy;
@@ -52,34 +52,34 @@ export class Outbox {
     this.framesSent += frames;
     const result = this.#listener.deliver(batch, this.#offsets);
     if (result === "sent") return false;
-    if (result === "dropped") this.end(outboxFull());
+    if (result === "dropped") this.end(queueFull());
     return !this.#isClosed && this.#listener.bufferedBytes() > this.#maxOutboxBytes / 2;
   }
 
   /** Whether audio has to stand back so that events get through (policy `captions`). */
   get isShort(): boolean {
     if (this.policy !== "captions") return false;
-    // Once audio was left out it stays out until the socket has drained and the gap is told.
-    return this.#untoldFrames > 0 || this.#listener.bufferedBytes() > this.#maxOutboxBytes / 8;
+    // Once audio was left out it stays out until the socket has drained and the `gap` is sent.
+    return this.#unreportedFrames > 0 || this.#listener.bufferedBytes() > this.#maxOutboxBytes / 8;
   }
 
   /** These frames are not sent. */
   dropFrames(frames: number): void {
-    this.#untoldFrames += frames;
+    this.#unreportedFrames += frames;
     this.framesDropped += frames;
   }
 
-  /** Frames left out and not told of yet. */
+  /** Frames left out that no `gap` has reported yet. */
   takeDropped(): number {
-    const frames = this.#untoldFrames;
-    this.#untoldFrames = 0;
+    const frames = this.#unreportedFrames;
+    this.#unreportedFrames = 0;
     return frames;
   }
 
   /** An event to this listener alone (hello, error, pong, gap). */
   notify(event: Event): void {
     if (this.#isClosed) return;
-    if (this.#listener.notify(event) === "dropped") this.end(outboxFull());
+    if (this.#listener.notify(event) === "dropped") this.end(queueFull());
   }
 
   /** Bytes to send at most before the socket is looked at again. */
@@ -99,6 +99,6 @@ export class Outbox {
   }
 }
 
-function outboxFull(): GatewayError {
-  return new GatewayError("slow_consumer", "Listener reads too slowly: its outbox is full");
+function queueFull(): GatewayError {
+  return new GatewayError("slow_consumer", "Listener reads too slowly: its sendQueue is full");
 }

@@ -1,10 +1,10 @@
 /** Lanes without a session: frames and events in order, in step and behind. */
 import { describe, expect, it } from "vitest";
 import type { OpusPool } from "../../../src/audio/opus-pool.ts";
+import { DeliveryGroup } from "../../../src/fanout/delivery-group.ts";
 import { EventLog } from "../../../src/fanout/event-log.ts";
-import { Lane } from "../../../src/fanout/lane.ts";
-import { Outbox } from "../../../src/fanout/outbox.ts";
 import { Rendition } from "../../../src/fanout/rendition.ts";
+import { SendQueue } from "../../../src/fanout/send-queue.ts";
 import type { Event } from "../../../src/protocol/events.ts";
 import type { EventKind, Policy } from "../../../src/protocol/vocabulary.ts";
 import { logged } from "../../helpers/logged.ts";
@@ -12,7 +12,7 @@ import { MemoryListener } from "../../helpers/memory-listener.ts";
 
 const TICKS_PER_MS = 14_112;
 
-function createLane(options: { events?: EventKind[]; maxRingBytes?: number } = {}) {
+function createGroup(options: { events?: EventKind[]; maxRingBytes?: number } = {}) {
   const rendition = new Rendition({
     format: "ulaw_8000",
     frameMs: 20,
@@ -26,7 +26,7 @@ function createLane(options: { events?: EventKind[]; maxRingBytes?: number } = {
     },
   });
   const log = new EventLog(100);
-  const lane = new Lane({
+  const group = new DeliveryGroup({
     rendition,
     log,
     pace: "realtime",
@@ -43,22 +43,22 @@ function createLane(options: { events?: EventKind[]; maxRingBytes?: number } = {
   };
   const listen = (policy: Policy = "live") => {
     const sink = new MemoryListener();
-    const outbox = new Outbox({ listener: sink, policy, offsets: "utf16", maxOutboxBytes: 65_536 });
-    lane.add(outbox);
-    return { sink, outbox };
+    const sendQueue = new SendQueue({ listener: sink, policy, offsets: "utf16", maxOutboxBytes: 65_536 });
+    group.add(sendQueue);
+    return { sink, sendQueue };
   };
   const pushFrames = (count: number): void =>
     rendition.pushPassThrough(new Uint8Array(count * 160).fill(count));
   return {
     rendition,
     log,
-    lane,
+    group,
     tell,
     listen,
     pushFrames,
     release: (ms: number): number => {
-      lane.collect(ms * TICKS_PER_MS);
-      return lane.send();
+      group.collect(ms * TICKS_PER_MS);
+      return group.send();
     },
   };
 }
@@ -67,9 +67,9 @@ function createLane(options: { events?: EventKind[]; maxRingBytes?: number } = {
 const shape = (sink: MemoryListener): (string | number)[] =>
   sink.sent.map((item) => (item.frame === undefined ? (item.event?.at_ms ?? -1) : "f"));
 
-describe("Lane.collect() and send()", () => {
+describe("DeliveryGroup.collect() and send()", () => {
   it("puts an event before the frame that contains it and sends a batch in one cork", () => {
-    const { lane: _lane, tell, listen, pushFrames, release } = createLane();
+    const { group: _group, tell, listen, pushFrames, release } = createGroup();
     const { sink } = listen();
     pushFrames(4);
     tell(0);
@@ -81,7 +81,7 @@ describe("Lane.collect() and send()", () => {
   });
 
   it("holds frames and events back that start beyond the limit", () => {
-    const { tell, listen, pushFrames, release } = createLane();
+    const { tell, listen, pushFrames, release } = createGroup();
     const { sink } = listen();
     pushFrames(5);
     tell(70);
@@ -92,7 +92,7 @@ describe("Lane.collect() and send()", () => {
   });
 
   it("leaves out kinds that were not asked for and what was withdrawn", () => {
-    const { log, tell, listen, pushFrames, release } = createLane({ events: ["marks"] });
+    const { log, tell, listen, pushFrames, release } = createGroup({ events: ["marks"] });
     const { sink } = listen();
     tell(0, "words");
     tell(1, "marks");
@@ -105,7 +105,7 @@ describe("Lane.collect() and send()", () => {
   });
 
   it("gives every listener in step the same messages", () => {
-    const { tell, listen, pushFrames, release } = createLane();
+    const { tell, listen, pushFrames, release } = createGroup();
     const listeners = [listen(), listen(), listen()];
     tell(0);
     pushFrames(3);
@@ -114,9 +114,9 @@ describe("Lane.collect() and send()", () => {
   });
 });
 
-describe("Lane.catchUp()", () => {
+describe("DeliveryGroup.catchUp()", () => {
   it("a lossless listener gets exactly what it missed, in the same order", () => {
-    const { lane, tell, listen, pushFrames, release } = createLane();
+    const { group, tell, listen, pushFrames, release } = createGroup();
     const healthy = listen();
     const slow = listen("lossless");
     slow.sink.isFull = true;
@@ -126,16 +126,16 @@ describe("Lane.catchUp()", () => {
       release(index * 100 + 80);
     }
     expect(slow.sink.frames.length).toBe(5);
-    expect(lane.oldestNeededFrame()).toBe(5);
+    expect(group.oldestNeededFrame()).toBe(5);
     slow.sink.isFull = false;
-    lane.catchUp(slow.outbox, () => expect.unreachable());
-    expect(slow.outbox.behind).toBeNull();
+    group.catchUp(slow.sendQueue, () => expect.unreachable());
+    expect(slow.sendQueue.behind).toBeNull();
     expect(shape(slow.sink)).toEqual(shape(healthy.sink));
     expect(Buffer.concat(slow.sink.frames)).toEqual(Buffer.concat(healthy.sink.frames));
   });
 
   it("a live listener is told the gap, gets every event and is in step again", () => {
-    const { lane, tell, listen, pushFrames, release } = createLane();
+    const { group, tell, listen, pushFrames, release } = createGroup();
     const slow = listen("live");
     slow.sink.isFull = true;
     for (let index = 0; index < 10; index += 1) {
@@ -145,7 +145,7 @@ describe("Lane.catchUp()", () => {
     }
     slow.sink.isFull = false;
     const gaps: object[] = [];
-    lane.catchUp(slow.outbox, (_outbox, gap) => gaps.push(gap));
+    group.catchUp(slow.sendQueue, (_outbox, gap) => gaps.push(gap));
     expect(gaps).toEqual([{ frames: 9, ms: 180 }]);
     expect(shape(slow.sink)).toEqual([0, "f", 20, 40, 60, 80, 100, 120, 140, 160, 180]);
     pushFrames(1);
@@ -154,7 +154,7 @@ describe("Lane.catchUp()", () => {
   });
 
   it("a live listener gets the events that it missed before it is told the gap", () => {
-    const { lane, tell, listen, pushFrames, release } = createLane();
+    const { group, tell, listen, pushFrames, release } = createGroup();
     const slow = listen("live");
     slow.sink.isFull = true;
     for (let index = 0; index < 10; index += 1) {
@@ -164,12 +164,12 @@ describe("Lane.catchUp()", () => {
     }
     slow.sink.isFull = false;
     const toldBefore: number[] = [];
-    lane.catchUp(slow.outbox, () => toldBefore.push(slow.sink.events.length));
+    group.catchUp(slow.sendQueue, () => toldBefore.push(slow.sink.events.length));
     expect(toldBefore).toEqual([10]);
   });
 
   it("stops again when the socket fills up again, and loses nothing by it", () => {
-    const { lane, listen, pushFrames, release } = createLane();
+    const { group, listen, pushFrames, release } = createGroup();
     const slow = listen("lossless");
     slow.sink.isFull = true;
     for (let index = 0; index < 500; index += 1) {
@@ -182,16 +182,16 @@ describe("Lane.catchUp()", () => {
       sends += 1;
       if (sends === 100) slow.sink.isFull = true;
     };
-    lane.catchUp(slow.outbox, () => expect.unreachable());
-    expect(slow.outbox.behind).not.toBeNull();
+    group.catchUp(slow.sendQueue, () => expect.unreachable());
+    expect(slow.sendQueue.behind).not.toBeNull();
     slow.sink.isFull = false;
-    lane.catchUp(slow.outbox, () => expect.unreachable());
-    expect(slow.outbox.behind).toBeNull();
+    group.catchUp(slow.sendQueue, () => expect.unreachable());
+    expect(slow.sendQueue.behind).toBeNull();
     expect(slow.sink.frames).toHaveLength(500);
   });
 
   it("closes a listener whose events are gone", () => {
-    const { tell, listen, pushFrames, release } = createLane();
+    const { tell, listen, pushFrames, release } = createGroup();
     const slow = listen("live");
     pushFrames(20);
     tell(0);
@@ -205,9 +205,9 @@ describe("Lane.catchUp()", () => {
   });
 });
 
-describe("Lane, policy captions", () => {
+describe("DeliveryGroup, policy captions", () => {
   function squeezed() {
-    const made = createLane();
+    const made = createGroup();
     const slow = made.listen("captions");
     const healthy = made.listen("captions");
     const gaps: object[] = [];
@@ -222,7 +222,7 @@ describe("Lane, policy captions", () => {
       healthy,
       gaps,
       step,
-      drain: () => made.lane.catchUp(slow.outbox, (_, gap) => gaps.push(gap)),
+      drain: () => made.group.catchUp(slow.sendQueue, (_, gap) => gaps.push(gap)),
     };
   }
 
@@ -242,7 +242,7 @@ describe("Lane, policy captions", () => {
     drain();
     expect(gaps).toHaveLength(1);
     expect(slow.sink.frames).toHaveLength(2);
-    expect(slow.outbox.framesSent + slow.outbox.framesDropped).toBe(rendition.next);
+    expect(slow.sendQueue.framesSent + slow.sendQueue.framesDropped).toBe(rendition.next);
     expect(healthy.sink.frames).toHaveLength(8);
   });
 
@@ -254,52 +254,52 @@ describe("Lane, policy captions", () => {
     slow.sink.isFull = true;
     step(2);
     for (let index = 3; index < 9; index += 1) step(index);
-    expect(slow.outbox.behind).not.toBeNull();
+    expect(slow.sendQueue.behind).not.toBeNull();
     slow.sink.isFull = false;
     slow.sink.buffered = 0;
     drain();
-    expect(slow.outbox.behind).toBeNull();
+    expect(slow.sendQueue.behind).toBeNull();
     expect(gaps.reduce<number>((sum, gap) => sum + (gap as { frames: number }).frames, 0)).toBe(8);
-    expect(slow.outbox.framesSent + slow.outbox.framesDropped).toBe(rendition.next);
+    expect(slow.sendQueue.framesSent + slow.sendQueue.framesDropped).toBe(rendition.next);
     expect(slow.sink.events).toEqual(healthy.sink.events);
   });
 
   it("a cut tells what was left out before it", () => {
-    const { lane, slow, gaps, step } = squeezed();
+    const { group, slow, gaps, step } = squeezed();
     step(0);
     slow.sink.buffered = 65_536 / 8 + 1;
     step(1);
     step(2);
-    lane.jumpTo(2, 0, (_, gap) => gaps.push(gap));
+    group.jumpTo(2, 0, (_, gap) => gaps.push(gap));
     expect(gaps).toEqual([{ frames: 2, ms: 40 }]);
-    lane.jumpTo(2, 0, () => expect.unreachable());
-    expect(lane.frame).toBe(2);
+    group.jumpTo(2, 0, () => expect.unreachable());
+    expect(group.frame).toBe(2);
   });
 });
 
-describe("Lane.untoldEvent()", () => {
+describe("DeliveryGroup.undeliveredEvent()", () => {
   it("is behind what was sent, not behind what was only collected", () => {
-    const { lane, tell, listen, pushFrames } = createLane();
-    const { outbox } = listen();
+    const { group, tell, listen, pushFrames } = createGroup();
+    const { sendQueue } = listen();
     tell(0);
     pushFrames(1);
-    lane.collect(0);
-    expect(lane.untoldEvent(outbox)).toBe(0);
-    lane.send();
-    expect(lane.untoldEvent(outbox)).toBe(1);
-    outbox.behind = { frame: 0, event: 0, isJoining: true };
-    expect(lane.untoldEvent(outbox)).toBe(0);
+    group.collect(0);
+    expect(group.undeliveredEvent(sendQueue)).toBe(0);
+    group.send();
+    expect(group.undeliveredEvent(sendQueue)).toBe(1);
+    sendQueue.behind = { frame: 0, event: 0, isJoining: true };
+    expect(group.undeliveredEvent(sendQueue)).toBe(0);
   });
 });
 
-describe("Lane.replay()", () => {
+describe("DeliveryGroup.replay()", () => {
   it("sends what belongs before a place to one that is on its own, and each event once", () => {
-    const { lane, tell, listen, pushFrames, release } = createLane();
-    const { sink, outbox } = listen();
+    const { group, tell, listen, pushFrames, release } = createGroup();
+    const { sink, sendQueue } = listen();
     tell(0);
     tell(30);
     tell(100);
-    lane.replay(outbox, 50 * TICKS_PER_MS);
+    group.replay(sendQueue, 50 * TICKS_PER_MS);
     expect(shape(sink)).toEqual([0, 30]);
     pushFrames(8);
     release(1000);
@@ -307,11 +307,11 @@ describe("Lane.replay()", () => {
   });
 
   it("leaves one in step with others alone", () => {
-    const { lane, tell, listen } = createLane();
-    const { sink, outbox } = listen();
+    const { group, tell, listen } = createGroup();
+    const { sink, sendQueue } = listen();
     listen();
     tell(0);
-    lane.replay(outbox, 50 * TICKS_PER_MS);
+    group.replay(sendQueue, 50 * TICKS_PER_MS);
     expect(sink.sent).toEqual([]);
   });
 });

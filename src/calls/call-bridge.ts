@@ -6,28 +6,28 @@ import { GatewayError } from "../errors.ts";
 import type { CallEvent, DtmfEvent } from "../protocol/events.ts";
 import type { CallerFormat, EventKind } from "../protocol/vocabulary.ts";
 import type { Member } from "../session/member.ts";
-import type { CallDesk, Session } from "../session/session.ts";
+import type { Session, SessionCalls } from "../session/session.ts";
 import type { CallFacts } from "./call-facts.ts";
 import { CallerFeed, CallerVoice, type HeardFormat } from "./caller-voice.ts";
 
 type WithoutBase<E> = Omit<E, "seq" | "at_ms">;
-/** A call at the desk. */
-export interface DeskCall {
+/** A call, as the bridge meets it. */
+export interface BridgedCall {
   readonly facts: CallFacts;
   hangUp(): void;
   /** Frames of the caller's voice that a speaker was too slow for. */
   noteDropped(frames: number): void;
 }
 
-export class Desk implements CallDesk {
+export class CallBridge implements SessionCalls {
   readonly #session: Session;
   /** In the order of coming. */
-  readonly #calls = new Set<DeskCall>();
+  readonly #calls = new Set<BridgedCall>();
   /** Who hears callers. */
   readonly #feeds = new Map<Member, CallerFeed>();
   /** The voice of the call that is heard, in each format asked for. */
   readonly #voices = new Map<CallerFormat, CallerVoice>();
-  #heard: DeskCall | null = null;
+  #heard: BridgedCall | null = null;
 
   constructor(session: Session) {
     this.#session = session;
@@ -38,13 +38,13 @@ export class Desk implements CallDesk {
     return this.#calls.size === 0;
   }
 
-  add(call: DeskCall): void {
+  add(call: BridgedCall): void {
     this.#calls.add(call);
     this.#tell("call", { type: "call", state: "started", ...call.facts });
   }
 
   /** Idempotent. */
-  remove(call: DeskCall, reason: string | undefined): void {
+  remove(call: BridgedCall, reason: string | undefined): void {
     if (!this.#calls.delete(call)) return;
     if (this.#heard === call) this.#forgetVoices();
     this.#tell("call", {
@@ -55,7 +55,7 @@ export class Desk implements CallDesk {
     });
   }
 
-  dialled(call: DeskCall, key: { readonly digit: string; readonly durationMs?: number }): void {
+  dialled(call: BridgedCall, key: { readonly digit: string; readonly durationMs?: number }): void {
     this.#tell("dtmf", {
       type: "dtmf",
       call_id: call.facts.call_id,
@@ -65,7 +65,7 @@ export class Desk implements CallDesk {
   }
 
   /** A piece of what the caller says. Frames carry no name: of several calls the first is heard. */
-  hear(call: DeskCall, audio: Uint8Array): void {
+  hear(call: BridgedCall, audio: Uint8Array): void {
     if (this.#feeds.size === 0) return;
     const [first] = this.#calls;
     const format = call.facts.caller_format;
@@ -115,12 +115,12 @@ export class Desk implements CallDesk {
 
   #listen(member: Member): void {
     if (member.settings.caller === undefined) return;
-    const tellGap = (gap: { readonly frames: number; readonly ms: number }): void =>
+    const emitGap = (gap: { readonly frames: number; readonly ms: number }): void =>
       member.send({ type: "gap", ...this.#session.base(), ...gap });
-    this.#feeds.set(member, new CallerFeed({ listener: member.listener, tellGap }));
+    this.#feeds.set(member, new CallerFeed({ listener: member.listener, emitGap }));
   }
 
-  #addVoice(call: DeskCall, formats: { readonly from: HeardFormat; readonly to: CallerFormat }): void {
+  #addVoice(call: BridgedCall, formats: { readonly from: HeardFormat; readonly to: CallerFormat }): void {
     const voice = new CallerVoice(formats.from, formats.to, (frame) => {
       for (const [{ settings }, feed] of this.#feeds) {
         if (settings.caller === formats.to) call.noteDropped(feed.push(frame));

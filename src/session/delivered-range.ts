@@ -1,0 +1,36 @@
+/** How far on the timeline delivery groups were sent their frames. */
+import type { DeliveryGroup } from "../fanout/delivery-group.ts";
+import type { Rendition } from "../fanout/rendition.ts";
+
+export interface DeliveredRange {
+  /** Of the group that is furthest behind, and of the one that is furthest ahead. */
+  readonly leastTicks: number;
+  readonly mostTicks: number;
+}
+
+/** null where no group has frames, or none whose rendition `isMeant`. */
+export function deliveredRangeOf(
+  groups: Iterable<DeliveryGroup>,
+  isMeant: (rendition: Rendition) => boolean = () => true,
+): DeliveredRange | null {
+  let leastTicks = Number.POSITIVE_INFINITY;
+  let mostTicks = 0;
+  for (const { rendition, frame } of groups) {
+    if (rendition === null || !isMeant(rendition)) continue;
+    const ticks = rendition.startTicksOf(frame);
+    leastTicks = Math.min(leastTicks, ticks);
+    mostTicks = Math.max(mostTicks, ticks);
+  }
+  return leastTicks === Number.POSITIVE_INFINITY ? null : { leastTicks, mostTicks };
+}
+
+/** Behind the last frame of a rendition that anybody was sent: by its groups, or, up to `leftTicks`, to those who have gone. */
+export function sentIndexOf(
+  rendition: Rendition,
+  groups: Iterable<DeliveryGroup>,
+  leftTicks: number,
+): number {
+  let sentIndex = rendition.indexAt(leftTicks);
+  for (const group of groups) if (group.rendition === rendition) sentIndex = Math.max(sentIndex, group.frame);
+  return sentIndex;
+}
