@@ -40,5 +40,5 @@ process.exitCode = await run({
   names: benches.map((path) => path.slice(here.length + 1, -".bench.ts".length)),
   args: process.argv.slice(2),
   outFolder,
-  resultsFile: join(here, "results.md"),
+  resultsFolder: here,
 });

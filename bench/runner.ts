@@ -1,6 +1,6 @@
 /** Runs the benches one after the other, each in a process of its own, and prints what they report. */
 import { fork } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import type { BenchOptions, Report, Row } from "./kit/bench.ts";
 import { machineBlock } from "./kit/machine.ts";
 import { ndjsonRows } from "./kit/ndjson-rows.ts";
-import { renderResults, renderTable, type Section } from "./kit/results.ts";
+import { type Run, renderResults, renderTable, type Section } from "./kit/results.ts";
 
 /** A bench that takes longer hangs: the longest takes about six minutes. */
 const BENCH_DEADLINE_MS = 25 * 60_000;
@@ -22,7 +22,8 @@ export interface RunnerInput {
   readonly names: readonly string[];
   readonly args: readonly string[];
   readonly outFolder: string;
-  readonly resultsFile: string;
+  /** Where results.json and results.md are. */
+  readonly resultsFolder: string;
 }
 
 const USAGE = `Usage: npm run bench -- [NAME...] [--short] [--rounds N] [--minutes N] [--write] [--against DIST] [--profile FOLDER]`;
@@ -58,10 +59,25 @@ export async function run(input: RunnerInput): Promise<number> {
   console.log(`\n${renderTable(sections)}`);
   if (isWriting && options.isShort) console.error("Results not written: a short run measures nothing");
   else if (isWriting) {
-    writeFileSync(input.resultsFile, renderResults({ machine, sections, args: input.args }));
-    console.log(`\nWritten: ${input.resultsFile}`);
+    const kept = input.args.filter((argument) => argument !== "--write");
+    writeResults(
+      input,
+      sections.map((section) => ({ ...section, machine, args: kept })),
+    );
+    console.log(`\nWritten: ${join(input.resultsFolder, "results.md")}`);
   }
   return failures === 0 ? 0 : 1;
+}
+
+/** Puts these runs in place of earlier ones of the same benches. What did not run stays. */
+function writeResults(input: RunnerInput, runs: readonly Run[]): void {
+  const file = join(input.resultsFolder, "results.json");
+  const earlier = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Run[]) : [];
+  const all = input.names.flatMap(
+    (name) => runs.find((run) => run.name === name) ?? earlier.find((run) => run.name === name) ?? [],
+  );
+  writeFileSync(file, `${JSON.stringify(all, null, 2)}\n`);
+  writeFileSync(join(input.resultsFolder, "results.md"), renderResults(all));
 }
 
 interface Parsed {

@@ -95,6 +95,7 @@ const DOCUMENTS = [
   "src/README.md",
   "test/README.md",
   "bench/README.md",
+  "bench/bounds.md",
   ...["docs", "examples"].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true })
       .map((name) => join(folder, String(name)))

@@ -91,7 +91,7 @@ describe("receipts against a player", () => {
       });
       expect(results.length).toBeGreaterThan(6);
       const errors = results.map(({ wordError }) => Math.abs(wordError)).toSorted((a, b) => b - a);
-      // Two of 200 are off by two words with acks (bench/results-engine.md, T2): a player on a busy machine acknowledges late.
+      // Two of 200 are off by two words with acks (bench/bounds.md): a player on a busy machine acknowledges late.
       expect(errors[0]).toBeLessThanOrEqual(2);
       expect(errors[1]).toBeLessThanOrEqual(maxWords);
       if (!hasAcks) expect(new Set(results.map(({ source }) => source))).toEqual(new Set(["estimate"]));
