@@ -128,7 +128,12 @@ async function duringSpeech(session, query, ms, action = () => undefined) {
   await new Promise((resolve) => socket.on("open", resolve));
   socket.send(JSON.stringify({ type: "speak", text: TEXT.repeat(4) }));
   let frames = 0;
-  await new Promise((resolve) => socket.on("message", () => (frames += 1) > 20 && resolve()));
+  await new Promise((resolve) =>
+    socket.on("message", () => {
+      frames += 1;
+      if (frames > 20) resolve();
+    }),
+  );
   await inspector.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
   await ranSince();
   action(socket);
