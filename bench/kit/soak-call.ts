@@ -3,7 +3,7 @@ import type { Event } from "../../src/protocol/events.ts";
 import type { Member } from "../../src/session/member.ts";
 import type { Random } from "./random.ts";
 import { type Engine, SOAK_DEFAULTS } from "./soak-engine.ts";
-import { SoakSink } from "./soak-sink.ts";
+import { SoakListener } from "./soak-listener.ts";
 import { type SoakTally, UtteranceBook } from "./soak-tally.ts";
 
 const WORDS =
@@ -42,7 +42,7 @@ const LISTENING = [
 
 interface Listener {
   readonly member: Member;
-  readonly sink: SoakSink;
+  readonly socket: SoakListener;
 }
 
 interface Plan {
@@ -184,14 +184,14 @@ export class SoakCall {
     if (this.#listeners.size < MAX_LISTENERS && random.chance(CHANCE.join))
       this.#listeners.add(this.#join(random.pick(LISTENING), null));
     for (const listener of [...this.#listeners]) {
-      const { sink, member } = listener;
-      if (sink.isStalled && random.chance(CHANCE.readOn)) {
-        sink.readOn();
+      const { socket, member } = listener;
+      if (socket.isStalled && random.chance(CHANCE.readOn)) {
+        socket.readOn();
         member.session.drained(member);
       } else if (random.chance(CHANCE.leave)) this.#leave(listener);
-      else if (!sink.isStalled && random.chance(CHANCE.stall)) {
+      else if (!socket.isStalled && random.chance(CHANCE.stall)) {
         tally.stalls += 1;
-        sink.stall();
+        socket.stall();
       } else if (random.chance(CHANCE.reconfigure)) {
         const format = random.pick(["ulaw_8000", "ulaw_8000", "pcm_24000"]);
         this.#sendAs(listener, { type: "configure", format, frame_ms: 20 });
@@ -212,23 +212,23 @@ export class SoakCall {
 
   #join(query: string, onEvent: ((event: Event) => void) | null): Listener {
     const { engine, id, tally } = this.#options;
-    const sink = new SoakSink(onEvent);
+    const socket = new SoakListener(onEvent);
     const joining = engine.modules.parseSettings(new URLSearchParams(query), SOAK_DEFAULTS);
     tally.joins += 1;
-    const member = engine.sessions.open(id).join(sink, joining);
-    const listener: Listener = { member, sink };
-    sink.onEnd = () => this.#leave(listener);
+    const member = engine.sessions.open(id).join(socket, joining);
+    const listener: Listener = { member, socket };
+    socket.onEnd = () => this.#leave(listener);
     return listener;
   }
 
   #leave(listener: Listener): void {
     const { tally } = this.#options;
-    const { member, sink } = listener;
+    const { member, socket } = listener;
     this.#listeners.delete(listener);
-    if (sink.onEnd === null) return;
-    sink.onEnd = null;
-    tally.frames += sink.frames;
-    tally.events += sink.events;
+    if (socket.onEnd === null) return;
+    socket.onEnd = null;
+    tally.frames += socket.frames;
+    tally.events += socket.events;
     member.session.leave(member);
   }
 

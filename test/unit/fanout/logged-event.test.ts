@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { EventBytes } from "../../../src/fanout/event-bytes.ts";
-import type { Event, Word } from "../../../src/protocol/events.ts";
+import { EVENTS, type Event, type Word } from "../../../src/protocol/events.ts";
+import { checkedEvent } from "../../helpers/checked-event.ts";
 import { logged, MARK } from "../../helpers/logged.ts";
 
 const read = (bytes: Uint8Array): unknown => JSON.parse(new TextDecoder().decode(bytes));
@@ -93,6 +95,14 @@ describe("LoggedEvent.json()", () => {
     expect(read(entry.json("utf16"))).toEqual(event);
     expect(read(entry.json("cp"))).toEqual(inCodePoints(event));
     expect(new TextDecoder().decode(entry.json("cp"))).toBe(JSON.stringify(inCodePoints(event)));
+  });
+
+  it("has a case above for every event whose schema has offsets", () => {
+    const withOffsets = Object.entries(EVENTS).filter(([, schema]) =>
+      /"(start|end|kept_end)":/.test(JSON.stringify(z.toJSONSchema(schema))),
+    );
+    expect(WITH_OFFSETS.map(({ type }) => type).sort()).toEqual(withOffsets.map(([type]) => type).sort());
+    for (const event of WITH_OFFSETS) checkedEvent(JSON.stringify(event));
   });
 
   it("is made once for all listeners that want one unit, and once for both where there is no difference", () => {

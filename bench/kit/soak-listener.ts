@@ -3,7 +3,7 @@ import type { Delivery, Listener, SendResult } from "../../src/fanout/listener.t
 import type { Event } from "../../src/protocol/events.ts";
 import type { OffsetUnit } from "../../src/protocol/vocabulary.ts";
 
-export class SoakSink implements Listener {
+export class SoakListener implements Listener {
   /** Called with each event; null = events are only counted. */
   readonly #onEvent: ((event: Event) => void) | null;
   readonly #decoder = new TextDecoder();
