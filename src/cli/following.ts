@@ -3,7 +3,7 @@
  * have been broken and joined again in between: it hands out nothing twice, and tells what is gone.
  */
 import type { Connection, ReconnectedEvent, ReconnectingEvent } from "../client/index.ts";
-import { takenUp } from "../client/taken-up.ts";
+import { recovered } from "../client/recovery.ts";
 import type {
   AudioDescription,
   CharactersEvent,
@@ -138,10 +138,10 @@ export class Following {
 
   /** Its text stays, and the times of its words come anew. */
   #warning(event: WarningEvent): void {
-    const told = takenUp(event);
+    const told = recovered(event);
     if (told !== null) {
-      this.#spelled.takenUp(told.utterance_id);
-      this.#script.takenUp(told);
+      this.#spelled.recovered(told.utterance_id);
+      this.#script.recovered(told);
     }
     this.#tell(event.message);
   }
@@ -230,7 +230,7 @@ class Spelled {
     this.#againTo = 0;
   }
 
-  takenUp(utteranceId: string): void {
+  recovered(utteranceId: string): void {
     if (utteranceId === this.#utteranceId) this.#againTo = this.#end;
   }
 

@@ -1,6 +1,6 @@
 /** One run of `voicewire say`: feeds the text, follows the words and the audio, and ends in one of four ways. */
 import { type Connection, VoicewireError } from "../client/index.ts";
-import { takenUp } from "../client/taken-up.ts";
+import { recovered } from "../client/recovery.ts";
 import type { Timer } from "../kit/clock.ts";
 import type { InterruptedEvent, UtteranceDoneEvent, Waterfall } from "../protocol/events.ts";
 import { EXIT } from "./exit.ts";
@@ -146,9 +146,9 @@ export class Saying {
       void this.#latenciesTold(ids).then(() => this.#fail(new VoicewireError(event)));
     });
     connection.on("warning", (event) => {
-      const told = takenUp(event);
+      const told = recovered(event);
       if (told !== null) {
-        this.#script.takenUp(told);
+        this.#script.recovered(told);
       }
       if (!plan.isQuiet) io.stderr.write(`voicewire: ${event.message}\n`);
     });

@@ -3,7 +3,7 @@
  * Text arrives before its timing (tokens as they are typed), words arrive by offsets into their utterance's text.
  */
 
-import type { TakenUp } from "../client/taken-up.ts";
+import type { Recovered } from "../client/recovery.ts";
 import type { Word } from "../protocol/events.ts";
 import { safeText } from "./terminal-text.ts";
 
@@ -83,7 +83,7 @@ export class Script {
   }
 
   /** Forgets the times of an utterance's words from an offset on: they come anew. The text stays. */
-  takenUp({ utterance_id: utteranceId, start }: TakenUp): void {
+  recovered({ utterance_id: utteranceId, start }: Recovered): void {
     const isVoid = (word: TimedSpan): boolean => word.utteranceId === utteranceId && word.offset >= start;
     const first = this.#words.findIndex(isVoid);
     if (first < 0) return;

@@ -13,5 +13,5 @@ export type { AudioHandler, Connection, DialogueFields, SpeakFields, TextOptions
 export type { FramePosition } from "./frame-clock.ts";
 export type { EventOf, EventType, ReconnectedEvent, ReconnectingEvent, Unsubscribe } from "./listeners.ts";
 export type { ReconnectOptions } from "./reconnector.ts";
+export { type Recovered, recovered } from "./recovery.ts";
 export type { SocketEnd, WebSocketConstructor, WebSocketLike } from "./socket.ts";
-export { type TakenUp, takenUp } from "./taken-up.ts";

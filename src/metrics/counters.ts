@@ -27,7 +27,7 @@ export interface Counters {
   /** Requests given up because their first audio was too late. */
   upstreamLateFirstAudio: number;
   /** Responses that broke off and whose rest was asked for anew. */
-  speechTakenUp: number;
+  speechRecovered: number;
   upstreamErrors: number;
   /** Times that a listener waited because the audio ran dry mid-utterance. */
   underruns: number;
@@ -64,7 +64,7 @@ export function createCounters(): Counters {
     upstreamRequests: 0,
     upstreamRetries: 0,
     upstreamLateFirstAudio: 0,
-    speechTakenUp: 0,
+    speechRecovered: 0,
     upstreamErrors: 0,
     underruns: 0,
     lateWakes: 0,

@@ -29,8 +29,8 @@ const COUNTERS: Record<
     name: "voicewire_upstream_late_first_audio_total",
     help: "Requests given up because their first audio was too late",
   },
-  speechTakenUp: {
-    name: "voicewire_speech_taken_up_total",
+  speechRecovered: {
+    name: "voicewire_speech_recovered_total",
     help: "Responses that broke off and whose rest was asked for anew",
   },
   upstreamErrors: { name: "voicewire_upstream_errors_total", help: "Requests that the upstream failed" },

@@ -1,6 +1,6 @@
 /** The page as a whole: ties the connection, the sound and what is shown together. */
 import type { Connection } from "../client/index.ts";
-import { takenUp } from "../client/index.ts";
+import { recovered } from "../client/index.ts";
 import type { ErrorBody, HelloEvent, UtteranceDoneEvent } from "../protocol/events.ts";
 import { AudioEngine } from "./audio-engine.ts";
 import { CaptionBar } from "./caption-bar.ts";
@@ -177,8 +177,8 @@ export class App {
     connection.on("utterance.done", (event) => this.#done(event));
     connection.on("error", (event) => this.#showError(event));
     connection.on("warning", (event) => {
-      const told = takenUp(event);
-      if (told !== null) this.#stage.touch(this.transcript.takenUp(told));
+      const told = recovered(event);
+      if (told !== null) this.#stage.touch(this.transcript.recovered(told));
       // Where nothing was under way, joining anew is no news.
       if (event.code !== "resume_refused" || this.#hasLost) this.#notices.alert(warningInPlainWords(event));
     });

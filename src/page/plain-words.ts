@@ -128,7 +128,7 @@ const WARNINGS: Readonly<Record<string, PlainError>> = {
     "What is struck out was not heard here: speak it again to hear it.",
   ),
   nobody_listens: say("Nobody listens to this session yet.", "What is said waits until somebody does."),
-  speech_taken_up: say("The speech service broke off in the middle.", "It goes on by itself with the rest."),
+  speech_recovered: say("The speech service broke off in the middle.", "It goes on by itself with the rest."),
   half_character: say("The text had half a character, which is left out.", "Write that character again."),
   unbalanced_markup: say(
     "The text has a tag or a bracket without its other half.",

@@ -2,7 +2,7 @@
  * What has been and will be said in the session, word by word on its timeline. A speaker knows its own texts; a
  * listener puts them together from the characters and words that come with the sound.
  */
-import type { TakenUp } from "../client/index.ts";
+import type { Recovered } from "../client/index.ts";
 import type {
   CharactersEvent,
   InterruptedEvent,
@@ -129,7 +129,7 @@ export class Transcript {
   }
 
   /** Its upstream broke off: its words from there on come again, at other times. */
-  takenUp(event: TakenUp): Utterance {
+  recovered(event: Recovered): Utterance {
     const utterance = this.#of(event);
     utterance.words = utterance.words.filter((word) => word.start < event.start);
     return utterance;

@@ -192,7 +192,6 @@ export const EVENTS = {
       "The text up to here is spoken from kept audio; the rest is asked of the upstream",
     ),
     timing,
-    bound_ms: ms.exactOptional().describe("How far from `start` the text at start_ms may be"),
   }),
   characters: event("characters", "Times of characters", {
     utterance_id,

@@ -34,11 +34,6 @@ export interface UntimedSpeech {
 /** Of complete segments together. */
 const MIN_PACE_TICKS = MIN_PACE_SECONDS * TICKS_PER_SECOND;
 
-/** So much faster or slower a voice may speak than most, or a part of a text (numbers, above all) than the rest of it. */
-const PACE_ERROR = 0.5;
-/** A word. */
-const MIN_BOUND_TICKS = 0.3 * TICKS_PER_SECOND;
-
 /** End in the spoken text of the last character that was over at `ticks`, as an estimate. */
 export function spokenEndAt(speech: UntimedSpeech, ticks: number): number {
   const { spoken, places } = speech;
@@ -58,33 +53,9 @@ export function spokenEndAt(speech: UntimedSpeech, ticks: number): number {
   return end;
 }
 
-/** Where on the timeline offsets of a segment's text are, which rise, as an estimate. */
-export function ticksOfOffsets(
-  speech: UntimedSpeech,
-  place: SegmentSpan,
-  offsets: readonly number[],
-): readonly number[] {
-  const { spoken } = speech;
-  const ticksAWeight = lengthOf(speech, place) / (speechWeight(spoken.slice(place.start, place.end)) || 1);
-  let [at, weight] = [place.start, 0];
-  return offsets.map((offset) => {
-    weight += speechWeight(spoken.slice(at, offset));
-    at = offset;
-    return place.startTicks + Math.round(weight * ticksAWeight);
-  });
-}
-
-/** How far off such an estimate may be at `ticks`: the less, the nearer a place is that is known. */
-export function shareBoundTicks({ coming }: UntimedSpeech, place: SegmentSpan, ticks: number): number {
-  const endTicks = place.endTicks ?? (coming?.isWhole === true ? coming.endTicks : null);
-  const fromStart = Math.max(0, ticks - place.startTicks);
-  const fromKnown = endTicks === null ? fromStart : Math.min(fromStart, Math.max(0, endTicks - ticks));
-  return Math.max(MIN_BOUND_TICKS, PACE_ERROR * fromKnown);
-}
-
 /** Whether nothing of the segment that is heard at `ticks` has a time. */
 export function isUntimedAt(
-  { places }: UntimedSpeech,
+  places: UntimedSpeech["places"],
   characters: readonly { readonly end: number }[],
   ticks: number,
 ): boolean {

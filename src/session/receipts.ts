@@ -60,10 +60,7 @@ export type Receipt = Heard & { readonly unheardText: string };
 export function receiptOf(cut: Cut, place: HeardPlace): Receipt {
   const startTicks = cut.startTicks ?? place.ticks;
   const heardTicks = Math.max(0, place.ticks - startTicks);
-  // It waits to go on: what was heard before it was cut.
-  const isWaiting = cut.startTicks === null;
-  const heardTo = isWaiting ? 0 : cut.placeBefore(spokenHeardEnd(cut, place.ticks));
-  const end = cut.clientEnd(Math.max(cut.resumedStart, heardTo));
+  const end = cut.clientEnd(heardSpokenEnd(cut, place.ticks));
   return {
     text: cut.text.slice(0, end),
     end,
@@ -72,6 +69,12 @@ export function receiptOf(cut: Cut, place: HeardPlace): Receipt {
     bound_ms: place.boundMs,
     unheardText: cut.text.slice(end),
   };
+}
+
+/** Where in the spoken text that is. Of one that waits to go on: what was heard before it was cut. */
+export function heardSpokenEnd(cut: Cut, atTicks: number): number {
+  const heardTo = cut.startTicks === null ? 0 : cut.placeBefore(spokenHeardEnd(cut, atTicks));
+  return Math.max(cut.resumedStart, heardTo);
 }
 
 /** The end of the last character that was over. By the times of the text; behind the last one in the segment that is heard, by the share of its audio. */

@@ -5,12 +5,12 @@ import type { Utterance } from "./playback/utterance.ts";
 const SPOKEN = /[\p{L}\p{N}]/u;
 
 /** Whether anything of the text is spoken. */
-export function isSaid(text: string): boolean {
+function isSaid(text: string): boolean {
   return SPOKEN.test(text);
 }
 
 /** The text of the segment from `spokenStart` on; null where nothing of it is spoken. */
-export function restOf(utterance: Utterance, segment: Segment, spokenStart: number): Segment | null {
+export function remainderOf(utterance: Utterance, segment: Segment, spokenStart: number): Segment | null {
   if (spokenStart >= segment.end) return null;
   let start = Math.max(segment.start, spokenStart);
   // What only ends an input of a dialogue is nothing to ask for.

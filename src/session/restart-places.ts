@@ -24,15 +24,6 @@ export class RestartPlaces {
     return next === at ? at : this.before(next);
   }
 
-  /** Characters from `at` to the end of the word that stands there, or else of the next one; 0 where none is left. */
-  leftOfWord(at: number): number {
-    const place = this.#utterance.places.findLast(({ start }) => start <= at);
-    if (place === undefined) return 0;
-    const from = at - place.start;
-    const word = this.wordsOf(place).words.find(({ end }) => end > from);
-    return word === undefined ? 0 : word.end - Math.max(from, word.start);
-  }
-
   /** Offsets from the segment's beginning. */
   wordsOf(place: SegmentSpan): WordPlaces {
     const known = this.#words.get(place);

@@ -1,6 +1,7 @@
 /**
- * The embedded service breaks off where its times are missing or at a wrong pace: what is kept of its speech ends in the audio
- * itself where the text ends that is told for it, and the rest of the text is asked for. So all of it is heard once.
+ * The embedded service breaks off. Where its times are at a wrong pace, what is kept of its speech ends in the audio itself
+ * where the text ends that is told for it, and the rest of the text is asked for: all of it is heard once. Where it has sent
+ * no times, what came is heard and the utterance fails.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TruthProxy } from "../../bench/kit/truth-proxy.ts";
@@ -67,10 +68,22 @@ function wordsOf(client: TestClient, spokenEnd: number): readonly Word[] {
   );
 }
 
-describe.each([
-  ["missing", "alignment_missing", 100],
-  ["at a wrong pace", "alignment_scaled factor=1.1", 200],
-])("a service that breaks off where its times are %s", (_, kind, firstSeed) => {
+describe("a service that breaks off where its times are missing", () => {
+  it("is heard as far as it came, and fails", { timeout: 60_000 }, async () => {
+    const client = await speakWith("alignment_missing; truncated after_bytes=72000", 100);
+    await client.until(() => client.eventsOf("utterance.done").length > 0, 30_000);
+    expect(client.eventsOf("utterance.done")).toMatchObject([
+      { outcome: "failed", error: { code: "upstream_truncated", retryable: true } },
+    ]);
+    expect(client.eventsOf("warning")).toEqual([]);
+    const [said] = proxy.take(100);
+    expect(keptMs(client.audio, said?.audio ?? Buffer.alloc(0))).toBeGreaterThan(5000);
+    await client[Symbol.asyncDispose]();
+  });
+});
+
+describe("a service that breaks off where its times are at a wrong pace", () => {
+  const [kind, firstSeed] = ["alignment_scaled factor=1.1", 200];
   it("is heard whole, and nothing of it twice", { timeout: 60_000 }, async () => {
     const clients: TestClient[] = [];
     for (const bytes of [60_000, 72_000, 84_000]) {
@@ -82,7 +95,7 @@ describe.each([
         { outcome: "done", characters_spoken: TEXT.length },
       ]);
       const [warning] = client.eventsOf("warning");
-      expect(warning).toMatchObject({ code: "speech_taken_up" });
+      expect(warning).toMatchObject({ code: "speech_recovered" });
       const start = warning?.start ?? 0;
       expect(TEXT.slice(0, start)).toMatch(/\w$/);
       expect(TEXT.slice(start)).toMatch(/^\W/);

@@ -201,7 +201,7 @@ describe("warningInPlainWords()", () => {
     const codes = [
       "resume_refused",
       "nobody_listens",
-      "speech_taken_up",
+      "speech_recovered",
       "half_character",
       "unbalanced_markup",
     ];

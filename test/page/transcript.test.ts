@@ -75,13 +75,13 @@ describe("Transcript", () => {
     expect(transcript.litAt(400)?.isSounding).toBe(false);
   });
 
-  it("takenUp() drops the words from there on, of that utterance only, until they are told again", () => {
+  it("recovered() drops the words from there on, of that utterance only, until they are told again", () => {
     const transcript = new Transcript();
     for (const id of ["a", "b"]) transcript.addOwn(id, [{ text: "one two three", voiceId: null }]);
     transcript.started("a", 1000);
     transcript.words(wordsOf("a", "one two three", 1000, ["one", "two", "three"]));
     transcript.words(wordsOf("b", "one two three", 5000, ["one", "two"]));
-    transcript.takenUp({ utterance_id: "a", start: 3 });
+    transcript.recovered({ utterance_id: "a", start: 3 });
     expect(transcript.litAt(1250)?.word.text).toBe("one");
     expect(transcript.find("b")?.words).toHaveLength(2);
     // Later than before: without the warning the old ones would stand in its way.

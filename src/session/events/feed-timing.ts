@@ -6,8 +6,7 @@ import { PauseFinder, type Silence } from "../../audio/pause-finder.ts";
 import { type SoundFrames, SoundMeter } from "../../audio/sound-meter.ts";
 import { WordScanner } from "../../text/words.ts";
 import { ClientTimes } from "../../timing/client-times.ts";
-import { type MarkedPause, movedBy, type Needed } from "../../timing/estimate/open-text.ts";
-import { marksOf } from "../../timing/estimate/punctuation.ts";
+import type { Needed } from "../../timing/estimate/open-text.ts";
 import { SegmentTiming } from "../../timing/segment-timing.ts";
 import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../../timing/timed.ts";
@@ -102,20 +101,6 @@ export class FeedTiming {
     const timed = this.#timing.estimateUpTo(needed);
     if (timed === null) return;
     this.#tell(timed, { isLast: false });
-  }
-
-  /**
-   * Pauses of a response that broke off, as `SegmentTiming.markedPauses` has them: offsets in the spoken text. None where it
-   * depends on the voice which stops have one.
-   */
-  markedPauses(): readonly MarkedPause[] {
-    if (marksOf(this.#attempt.segment.text).some(({ isDoubtful }) => isDoubtful)) return [];
-    return this.#timing.markedPauses().map((pause) => movedBy(this.#attempt.segment.start, pause));
-  }
-
-  /** What is spoken up to such a pause is told, if it was not. */
-  estimateTo(pause: MarkedPause): void {
-    this.#tell(this.#timing.estimateTo(movedBy(-this.#attempt.segment.start, pause)), { isLast: false });
   }
 
   /** End of the times read so far, seconds of the response; 0 where none has come. */

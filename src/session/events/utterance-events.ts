@@ -20,7 +20,7 @@ export function writeStarted(writer: EventWriter, utterance: Utterance, spokenSt
   if (utterance.isResumed) {
     const start = utterance.spoken.clientRange(spokenStart, spokenStart + 1).start;
     const keptEnd = Math.max(start, utterance.spoken.clientEnd(utterance.keptEnd));
-    const { timing, boundMs } = utterance.resumedBy;
+    const { resumedTiming: timing } = utterance;
     writer.write({ positionTicks, kind: null, utterance }, (base) => ({
       type: "utterance.resumed",
       ...base,
@@ -29,7 +29,6 @@ export function writeStarted(writer: EventWriter, utterance: Utterance, spokenSt
       start_ms: msOfTicks(positionTicks),
       kept_end: keptEnd,
       timing,
-      ...(boundMs === null ? {} : { bound_ms: boundMs }),
     }));
     return;
   }
@@ -65,7 +64,7 @@ export function writeError(
 }
 
 /** Its upstream's response broke off, and what is behind `spokenEnd` is said anew from `atTicks` on. */
-export function writeTakenUp(
+export function writeRecovered(
   writer: EventWriter,
   told: {
     readonly utterance: Utterance;
@@ -79,7 +78,7 @@ export function writeTakenUp(
   writer.write({ positionTicks: atTicks, kind: null, utterance }, (base) => ({
     type: "warning",
     ...base,
-    code: "speech_taken_up",
+    code: "speech_recovered",
     message: "The upstream's speech broke off: it goes on behind the last whole word",
     utterance_id: utterance.id,
     start,

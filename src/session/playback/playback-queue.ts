@@ -11,15 +11,15 @@ import { writeError } from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { Marks } from "../marks.ts";
 import type { RenderedAudio } from "../rendered-audio.ts";
-import { keepSpeech } from "../resume/resume-point.ts";
-import type { KeptCut, KeptSpeech } from "../resume/snapshot.ts";
+import { takeSnapshot } from "../resume/resume-point.ts";
+import type { Snapshot } from "../resume/snapshot.ts";
 import { RequestScheduler } from "../synthesis/request-scheduler.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
 import { TextStall } from "../text-input/text-stall.ts";
 import { CarryOver } from "./carry-over.ts";
 import { PlayedOut } from "./played-out.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
-import { takeUp, tellTakenUp } from "./recovery.ts";
+import { emitRecovered, recover } from "./recovery.ts";
 import { SegmentPlayer } from "./segment-player.ts";
 import type { UnsentSegments } from "./unsent-segments.ts";
 import type { Utterance } from "./utterance.ts";
@@ -73,7 +73,7 @@ export class PlaybackQueue {
       playerOf: (attempt) => (this.#player?.attempt === attempt ? this.#player : null),
       onTaken: options.onTaken,
       onProgress: () => {
-        this.#takeUp();
+        this.#recover();
         this.openNext();
         options.onProgress();
       },
@@ -158,7 +158,7 @@ export class PlaybackQueue {
   }
 
   /** Puts an utterance that was cut before all others that have not begun. */
-  resume(kept: KeptSpeech, nowMs: number): void {
+  resume(kept: Snapshot, nowMs: number): void {
     this.#putBackUnbegun();
     kept.utterance.resume(kept, nowMs);
     const begun = this.#queue.filter((other) => other.startTicks !== null).length;
@@ -237,10 +237,10 @@ export class PlaybackQueue {
   }
 
   /** As `remove`, but what can be spoken later is kept; null where nothing can. */
-  removeKeeping(utterance: Utterance, cutTicks: number): KeptCut | null {
+  removeKeeping(utterance: Utterance, cutTicks: number): Snapshot | null {
     if (utterance.startTicks === null) return this.#removeWaiting(utterance);
     const player = this.#player?.utterance === utterance ? this.#player : null;
-    const kept = keepSpeech({
+    const kept = takeSnapshot({
       utterance,
       cutTicks,
       writeTicks: utterance.endTicks ?? this.writeTicks,
@@ -263,12 +263,11 @@ export class PlaybackQueue {
   }
 
   /** One that waits to go on is cut again: nothing has changed. */
-  #removeWaiting(utterance: Utterance): KeptCut {
+  #removeWaiting(utterance: Utterance): Snapshot {
     this.remove(utterance);
     utterance.rewind(this.#options.deps.clock.nowMs());
-    const { replays: attempts, resumedStart: spokenStart, resumedBy } = utterance;
-    const kept = { utterance, attempts, spokenStart, fromTicks: 0, rest: [], ...resumedBy };
-    return { utterance, speech: () => kept };
+    const { replays, resumedStart: spokenStart, resumedTiming: timing } = utterance;
+    return { utterance, replays, spokenStart, fromTicks: 0, rest: [], timing };
   }
 
   /** After a cut: the timeline goes on at `writeTicks`; these utterances are said anew, before all others. */
@@ -327,7 +326,7 @@ export class PlaybackQueue {
       wants: (kind) => this.#options.audience.wasWanted(kind),
       isFollowed: () => this.#queue.length > 1,
     });
-    this.#takeUp();
+    this.#recover();
     return this.#player;
   }
 
@@ -339,7 +338,7 @@ export class PlaybackQueue {
     }
     const isLastOfUtterance = utterance.isExhausted && !this.#requests.isFurther(utterance);
     player.finish();
-    if (attempt.error !== null) tellTakenUp(player, { ...this.#options, atTicks: this.writeTicks });
+    if (attempt.error !== null) emitRecovered(player, { ...this.#options, atTicks: this.writeTicks });
     else if (attempt.requestId !== null) utterance.noteRequest(attempt.requestId);
     this.#edge.endSegment(player);
     this.#closePlayer();
@@ -351,7 +350,7 @@ export class PlaybackQueue {
   }
 
   /** A response that broke off: its rest is asked for at once, before what is here has been heard. */
-  #takeUp(): void {
+  #recover(): void {
     const player = this.#player;
     const open = this.#requests.first;
     if (
@@ -362,7 +361,7 @@ export class PlaybackQueue {
     )
       return;
     try {
-      open.isTakenUp = takeUp(player, this.#options.deps.clock.nowMs());
+      open.isRecovered = recover(player, this.#options.deps.clock.nowMs());
     } catch (thrown) {
       this.#fail(player.utterance, toGatewayError(thrown));
     }
@@ -390,7 +389,7 @@ export class PlaybackQueue {
     this.played.add(utterance, error);
   }
 
-  /** Of one that broke off and was taken up, without the rest, which is a segment of its own. */
+  /** Of one that broke off and was recovered, without the rest, which is a segment of its own. */
   #segmentOf(attempt: Attempt): Segment {
     return this.#player?.attempt === attempt ? this.#player.segment : attempt.segment;
   }

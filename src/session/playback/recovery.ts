@@ -1,6 +1,6 @@
 /**
- * A response that broke off after some of it was taken: what of it is whole is spoken, and the rest of its text is asked
- * for anew, so that no word is lost and none is said twice.
+ * A response that broke off after some of it was taken: it is spoken up to the last word whose time is known, and the rest
+ * of its text is asked for again. Where no time is known, or more was heard than the times tell, the utterance fails.
  *
  *   asked    |the quick brown fox jumps|
  *   came     |the quick brown f|            broke off
@@ -8,32 +8,32 @@
  */
 
 import type { EventWriter } from "../event-writer.ts";
-import { writeTakenUp } from "../events/utterance-events.ts";
+import { writeRecovered } from "../events/utterance-events.ts";
 import type { SessionDeps } from "../ports.ts";
-import { restOf } from "../remainder.ts";
+import { remainderOf } from "../remainder.ts";
 import { mayPass } from "../synthesis/upstream-attempt.ts";
 import type { SegmentPlayer } from "./segment-player.ts";
 import type { Utterance } from "./utterance.ts";
 import type { WholeEnd } from "./whole-words.ts";
 
 /**
- * Makes an end of the player whose attempt failed. False where it can't go on: the failure would come again, nobody knows what
- * was said (no timing, or guesses alone and no pause that is not pushed), or it broke off from the same place too often. Throws what breaks the audio.
+ * Makes an end of the player whose attempt failed. False where it can't go on: the failure would come again, no time is
+ * known, or it broke off from the same place too often. Throws what breaks the audio.
  */
-export function takeUp(player: SegmentPlayer, nowMs: number): boolean {
+export function recover(player: SegmentPlayer, nowMs: number): boolean {
   const { attempt, utterance } = player;
   if (attempt.error === null || !mayPass(attempt.error)) return false;
   const end = player.findWholeEnd();
   if (end === null) return false;
   const spokenEnd = end.spokenEnd ?? attempt.segment.start;
-  const rest = restOf(utterance, attempt.segment, spokenEnd);
+  const rest = remainderOf(utterance, attempt.segment, spokenEnd);
   if (rest === null) {
     player.endWhole();
     return true;
   }
-  if (!utterance.segments.mayTakeUp(attempt.segment, spokenEnd)) return false;
+  if (!utterance.segments.mayRecover(attempt.segment, spokenEnd)) return false;
   player.endAt(withEnding(end, utterance, rest.start));
-  utterance.segments.takeUp(attempt.segment, rest, nowMs);
+  utterance.segments.recover(attempt.segment, rest, nowMs);
   return true;
 }
 
@@ -45,14 +45,14 @@ function withEnding(end: WholeEnd, { characters }: Utterance, spokenEnd: number)
 }
 
 /** All that is kept of it was pushed: tells where the rest goes on, and why. Nothing where no text is left to come. */
-export function tellTakenUp(
+export function emitRecovered(
   { utterance, segment, attempt }: SegmentPlayer,
   at: { readonly deps: SessionDeps; readonly writer: EventWriter; readonly atTicks: number },
 ): void {
   if (attempt.error === null || segment.end === attempt.segment.end) return;
   const { deps, writer, atTicks } = at;
   const { code, message } = attempt.error;
-  deps.counters.speechTakenUp += 1;
-  deps.log.warn({ utterance: utterance.id, code, detail: message }, "Speech broke off and was taken up");
-  writeTakenUp(writer, { utterance, cause: attempt.error, spokenEnd: segment.end, atTicks });
+  deps.counters.speechRecovered += 1;
+  deps.log.warn({ utterance: utterance.id, code, detail: message }, "Speech broke off and was recovered");
+  writeRecovered(writer, { utterance, cause: attempt.error, spokenEnd: segment.end, atTicks });
 }

@@ -11,6 +11,7 @@ import type { EventWriter } from "../event-writer.ts";
 import { FeedTiming } from "../events/feed-timing.ts";
 import { SegmentEvents } from "../events/segment-events.ts";
 import { TIMED_AHEAD_TICKS, TimingReach } from "../events/timing-reach.ts";
+import { remainderOf } from "../remainder.ts";
 import { RestartPlaces } from "../restart-places.ts";
 import { type SilenceLimit, type Slice, Source } from "../source.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
@@ -19,7 +20,6 @@ import { TICKS_PER_MS } from "./playhead.ts";
 import type { TimedSegment } from "./segment-queue.ts";
 import { beginsWithBreak, lastBreakTicks, spliceTextOf } from "./splice-text.ts";
 import type { Utterance } from "./utterance.ts";
-import { findWholeEnd } from "./whole-end.ts";
 import type { WholeEnd } from "./whole-words.ts";
 
 /** Silence left before the first sound and behind the last: consonants begin and end below the level of silence. */
@@ -236,13 +236,14 @@ export class SegmentPlayer {
     this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
     if (this.#source.receivedTicks === 0) return null;
     if (!this.#isLeadTrimmed) this.#trimLead();
-    return findWholeEnd(this.events, this.#timing, {
+    const timedToSeconds = this.#timing?.timedToSeconds ?? 0;
+    return this.events.words.endOf({
       places: new RestartPlaces(this.utterance),
-      saidTo: Math.max(this.attempt.segment.start, this.utterance.characters.at(-1)?.end ?? 0),
+      hasTextBehind: (spokenEnd) => remainderOf(this.utterance, this.attempt.segment, spokenEnd) !== null,
       writeTicks: this.#writeTicks,
       soundTicks: this.#writeTicks + this.bufferedTicks - this.#source.trailingSilenceTicks,
       receivedTicks: this.#writeTicks + this.bufferedTicks + this.#source.fillableTicks(WORD_END_TICKS),
-      timedTicks: this.events.ticksAt(this.#timing?.timedToSeconds ?? 0),
+      timedTicks: timedToSeconds === 0 ? null : this.events.ticksAt(timedToSeconds),
     });
   }
 
@@ -266,7 +267,7 @@ export class SegmentPlayer {
     this.#timing?.cut();
     // Where more was pushed, a little of what follows: to fall to nothing.
     const leastTicks = this.#pushedTicks > 0 ? FADE_TICKS : 0;
-    const keptTicks = ticks + (end.tailTicks ?? 0) - this.#writeTicks;
+    const keptTicks = ticks - this.#writeTicks;
     this.#droppedTailTicks += this.#source.dropBehind(Math.max(leastTicks, keptTicks));
     this.#source.fadeOut(FADE_TICKS);
     // What was told of the last word's end stays true.

@@ -3,7 +3,7 @@ import type { Segment } from "../../text/segmenter.ts";
 import type { SpokenText } from "../../text/spoken-text.ts";
 import { ArrivalTimes, newTimes, type SegmentTimes } from "../synthesis/segment-times.ts";
 
-/** How often text is taken up from one and the same place before its failure is the utterance's. */
+/** How often text is recovered from one and the same place before its failure is the utterance's. */
 const MAX_STUCK = 3;
 /** Segments whose latency is told. */
 const MAX_TOLD_SEGMENTS = 64;
@@ -58,12 +58,12 @@ export class SegmentQueue {
   }
 
   /** Whether a response that broke off may be asked for anew from `end` on: not again and again from one place. */
-  mayTakeUp(segment: Segment, end: number): boolean {
+  mayRecover(segment: Segment, end: number): boolean {
     return end > segment.start || this.#stuckCount < MAX_STUCK;
   }
 
   /** A response broke off: the rest of its segment is said before all others. */
-  takeUp(segment: TimedSegment, rest: Segment, nowMs: number): void {
+  recover(segment: TimedSegment, rest: Segment, nowMs: number): void {
     const isStuck = rest.start <= segment.start;
     this.#stuckCount = isStuck ? this.#stuckCount + 1 : 0;
     const arrivedMs = isStuck ? segment.times.arrivedMs : nowMs;

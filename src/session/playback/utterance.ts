@@ -15,7 +15,7 @@ import { TokenPace } from "../../text/token-pace.ts";
 import type { CueTracks } from "../cue-tracks.ts";
 import type { SegmentSpan } from "../heard-share.ts";
 import type { ReplayAttempt } from "../resume/replay-attempt.ts";
-import type { KeptSpeech } from "../resume/snapshot.ts";
+import type { Snapshot } from "../resume/snapshot.ts";
 import type { RequestTemplate } from "../synthesis/speech-request.ts";
 import { HEARD_TOGETHER, isHeard, unheard } from "./heard-stretches.ts";
 import { SegmentQueue, type TimedSegment } from "./segment-queue.ts";
@@ -105,7 +105,7 @@ export class Utterance {
   /** Offset in the spoken text where it went on last; what is before was heard. */
   resumedStart = 0;
   /** How that place is known. */
-  resumedBy: Pick<KeptSpeech, "timing" | "boundMs"> = { timing: "exact", boundMs: null };
+  resumedTiming: Timing = "exact";
   #resumedReplays: readonly ReplayAttempt[] = [];
   /** Characters and words of what is being heard, rising; those long heard are forgotten. */
   characters: SpokenTime[] = [];
@@ -347,13 +347,13 @@ export class Utterance {
   }
 
   /** Makes it ready to go on with what was kept when it was cut. */
-  resume(kept: KeptSpeech, nowMs: number): void {
+  resume(kept: Snapshot, nowMs: number): void {
     this.segments.goOn(kept.rest, nowMs);
-    this.replays = [...kept.attempts];
-    this.#resumedReplays = kept.attempts;
+    this.replays = [...kept.replays];
+    this.#resumedReplays = kept.replays;
     this.resumedStart = kept.spokenStart;
-    this.resumedBy = { timing: kept.timing, boundMs: kept.boundMs };
-    this.keptEnd = kept.attempts.at(-1)?.segment.end ?? 0;
+    this.resumedTiming = kept.timing;
+    this.keptEnd = kept.replays.at(-1)?.segment.end ?? 0;
     this.isResumed = true;
     this.idleFromMs = nowMs;
     this.heardBeforeTicks += Math.max(0, kept.fromTicks - (this.startTicks ?? kept.fromTicks));

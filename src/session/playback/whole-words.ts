@@ -9,10 +9,8 @@ import type { SpokenTime } from "./utterance.ts";
 
 /** Times are rounded. */
 const TOLERANCE_TICKS = 10 * TICKS_PER_MS;
-/** A letter of a voice of which no word is known yet: of a fast one. */
-const LETTER_TICKS = 40 * TICKS_PER_MS;
-/** Hardly any word is shorter, nor the end of one before a pause. */
-const MIN_WORD_TICKS = 150 * TICKS_PER_MS;
+/** Times may come a little behind their audio: so much sound that has no times yet, about a word, may be said again. */
+const LATE_TICKS = 300 * TICKS_PER_MS;
 /** Words behind the audio pushed are let go of when there are so many. */
 const MAX_WORDS = 128;
 
@@ -24,16 +22,16 @@ interface WholeWord {
 
 export interface Response {
   /** In the middle of a stretch that stands for another it may not end. */
-  readonly places: Pick<RestartPlaces, "before" | "leftOfWord">;
-  /** Offset in the spoken text up to which its characters have times. */
-  readonly saidTo: number;
+  readonly places: Pick<RestartPlaces, "before">;
+  /** Whether any of its text behind an offset in the spoken text is still to be said. */
+  readonly hasTextBehind: (spokenEnd: number) => boolean;
   /** End of the audio pushed, and up to where a word may end to be here. */
   readonly writeTicks: number;
   readonly receivedTicks: number;
   /** End of the last sound that has come, pushed or not. */
   readonly soundTicks: number;
-  /** Up to where its characters have times. */
-  readonly timedTicks: number;
+  /** Up to where its characters have times; null: none has. */
+  readonly timedTicks: number | null;
 }
 
 /** Where a response that broke off is whole. */
@@ -42,8 +40,6 @@ export interface WholeEnd {
   readonly spokenEnd: number | null;
   /** Where on the timeline; null: at its beginning. */
   readonly ticks: number | null;
-  /** So much of the silence behind it is kept. Default: none. */
-  readonly tailTicks?: number;
 }
 
 export class WholeWords {
@@ -69,12 +65,11 @@ export class WholeWords {
   }
 
   /**
-   * Up to where all is whole and its times are no guesses, so that what follows can be said anew and nothing is said twice;
-   * null where more was pushed than that and not only a part of the word that follows. Times that were mended are as good as
-   * the upstream's own.
+   * The last word whose time is known (`exact` or `scaled`), so that what follows can be asked for again and nothing is said
+   * twice; null where more was pushed than that and a part of the word that follows.
    */
   endOf(response: Response): WholeEnd | null {
-    const { places, writeTicks, soundTicks, timedTicks, saidTo } = response;
+    const { places, writeTicks, soundTicks, timedTicks } = response;
     const here = this.#words.filter(({ time }) => time.endTicks <= response.receivedTicks);
     const index = here.findLastIndex(
       ({ time, timing }) => timing !== "estimated" && places.before(time.end) === time.end,
@@ -84,19 +79,10 @@ export class WholeWords {
     if (last === undefined && this.#hasForgotten) return null;
     const end = { spokenEnd: last?.time.end ?? null, ticks: last?.time.endTicks ?? null };
     if (next !== undefined) return writeTicks < next.time.endTicks ? end : null;
-    const knownTicks = Math.max(last?.time.endTicks ?? 0, timedTicks) + TOLERANCE_TICKS;
-    if (writeTicks <= knownTicks) return end;
-    // Times may come a little behind their audio: what sounds there is no more than the word that follows takes.
-    const letters = places.leftOfWord(saidTo);
-    if (letters === 0) return end;
-    const wordTicks = Math.max(MIN_WORD_TICKS, letters * letterTicks(here));
-    return Math.min(writeTicks, soundTicks) <= knownTicks + wordTicks ? end : null;
+    if (last !== undefined && !response.hasTextBehind(last.time.end)) return end;
+    const knownTicks = Math.max(last?.time.endTicks ?? 0, timedTicks ?? 0) + TOLERANCE_TICKS;
+    const lateTicks = timedTicks === null ? 0 : LATE_TICKS;
+    if (writeTicks <= knownTicks || Math.min(writeTicks, soundTicks) <= knownTicks + lateTicks) return end;
+    return null;
   }
-}
-
-/** How long the voice takes for a letter. */
-function letterTicks(words: readonly WholeWord[]): number {
-  const letters = words.reduce((sum, { time }) => sum + time.end - time.start, 0);
-  const ticks = words.reduce((sum, { time }) => sum + time.endTicks - time.startTicks, 0);
-  return letters === 0 ? LETTER_TICKS : ticks / letters;
 }

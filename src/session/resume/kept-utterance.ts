@@ -2,7 +2,7 @@
 import { GatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Utterance } from "../playback/utterance.ts";
-import type { KeptCut, KeptSpeech } from "./snapshot.ts";
+import type { Snapshot } from "./snapshot.ts";
 
 /** Ids of interrupted utterances that are gone. */
 const REMEMBERED_IDS = 64;
@@ -10,7 +10,7 @@ const REMEMBERED_IDS = 64;
 export class KeptUtterance {
   readonly #clock: Clock;
   readonly #lifeMs: number;
-  #kept: KeptCut | null = null;
+  #kept: Snapshot | null = null;
   /** The latest ones that were interrupted and can't go on, oldest first. */
   readonly #gone = new Set<string>();
   /** The one that was heard and interrupted last, and did not go on since. */
@@ -28,7 +28,7 @@ export class KeptUtterance {
   }
 
   /** Keeps it, in place of what was kept before; true where it can go on. */
-  keep({ id }: Utterance, kept: KeptCut | null): boolean {
+  keep({ id }: Utterance, kept: Snapshot | null): boolean {
     this.#drop();
     this.noteGone(id);
     this.#latestId = id;
@@ -49,13 +49,13 @@ export class KeptUtterance {
   }
 
   /** Throws nothing_to_resume, resume_expired. */
-  take(id: string | undefined): KeptSpeech {
+  take(id: string | undefined): Snapshot {
     const kept = this.#kept;
     if (kept !== null && (id === undefined || kept.utterance.id === id)) {
       this.#drop();
       this.#gone.delete(kept.utterance.id);
       this.#latestId = null;
-      return kept.speech();
+      return kept;
     }
     if (id === undefined ? this.#latestId !== null : this.#gone.has(id)) {
       const what = id ?? "the interrupted utterance";

@@ -1,92 +1,92 @@
 /**
- * What is kept of an utterance when it is cut, so that `resume` can go on from the word in which it was cut without
- * asking the upstream again: the audio from that word on, as far as it had come, and the text that is still to be
- * asked for.
+ * Where `resume` goes on, decided when speech is cut: with the word in which it was cut, where the time of that word is known.
+ * The audio from that word on is kept, as far as it had come, up to the last word whose time is known; the text behind it is
+ * asked for again. Where the time of the word is an estimate or has not come, nothing says where in the audio the text is:
+ * all text that the receipt calls unheard is asked for again.
  */
 import type { Timing } from "../../protocol/vocabulary.ts";
 import { weaker } from "../../timing/timed.ts";
-import { isUntimedAt, placeAt } from "../heard-share.ts";
+import { isUntimedAt } from "../heard-share.ts";
 import { TICKS_PER_MS } from "../playback/playhead.ts";
 import type { SpokenTime, SpokenWord, Utterance } from "../playback/utterance.ts";
-import { restOf } from "../remainder.ts";
+import { cutOf, heardSpokenEnd } from "../receipts.ts";
 import { cutOut } from "./audio-cut.ts";
-import { keepByEstimate } from "./kept-estimate.ts";
 import { replayOf } from "./replay-attempt.ts";
 import {
-  type KeepCut,
-  type KeptCut,
-  type KeptSpeech,
-  keepBehind,
-  LEAD_IN_MS,
+  type CutPoint,
   MAX_KEPT_BYTES,
   type OpenedCut,
   openCut,
-  soundsBehind,
+  replaysBehind,
+  type Snapshot,
+  textFrom,
   timedAt,
-  withRest,
 } from "./snapshot.ts";
 
-const LEAD_IN_TICKS = LEAD_IN_MS * TICKS_PER_MS;
+/** Before the first word, where nothing else is spoken: its first consonant. */
+const LEAD_IN_TICKS = 40 * TICKS_PER_MS;
 
 /** null where it can't go on: the audio is gone, or nothing is left to say. */
-export function keepSpeech(keepCut: KeepCut): KeptCut | null {
-  const cut = openCut(keepCut);
-  const { utterance, cutTicks } = cut;
-  const speech = { spoken: utterance.spoken.spoken, places: utterance.places, coming: cut.coming };
-  if (isUntimedAt(speech, utterance.characters, cutTicks)) return keepByEstimate(cut, speech);
-  const kept = keepByWords(cut);
-  return kept === null ? null : { utterance, speech: () => kept };
-}
-
-function keepByWords(cut: OpenedCut): KeptSpeech | null {
+export function takeSnapshot(point: CutPoint): Snapshot | null {
+  const cut = openCut(point);
   const { utterance, cutTicks } = cut;
   const words = [...utterance.words].sort((a, b) => a.startTicks - b.startTicks);
-  if (words.length === 0) return beforeFirstWord(cut);
-  const first = words.findIndex((word) => word.endTicks > cutTicks);
-  if (first >= 0) return fromWord(cut, words, first);
-  return isLastWordHeard(cut, words) ? afterLastWord(cut, words) : fromWord(cut, words, words.length - 1);
+  const index = words.findIndex((word) => word.endTicks > cutTicks);
+  const word = words[index] ?? words.at(-1);
+  const isUntimed = isUntimedAt(utterance.places, utterance.characters, cutTicks);
+  if (isUntimed || word === undefined || !isKnown(word)) {
+    return fromReceipt(cut, isUntimed ? "estimated" : timingOf(utterance));
+  }
+  return index < 0 ? afterLastWord(cut, word) : fromWord(cut, words, index);
 }
 
-/** By its times it was; where these are an estimate and something sounds yet, that is the last word. */
-function isLastWordHeard(cut: OpenedCut, words: readonly SpokenWord[]): boolean {
-  const last = words.at(-1);
-  const place = placeAt(cut.utterance.places, last?.startTicks ?? 0);
-  if (last?.timing !== "estimated" || place === undefined) return true;
-  // Of a piece of which more is to come, all from its last word on is asked for anew anyway.
-  const endTicks = place.endTicks ?? (cut.isOpenComplete ? cut.haveTicks : 0);
-  return cut.cutTicks >= endTicks || !soundsBehind(cut, place);
+function isKnown({ timing }: SpokenWord): boolean {
+  return timing !== "estimated";
+}
+
+/** No time is known there: the text that the receipt calls unheard is asked for again. */
+function fromReceipt(cut: OpenedCut, timing: Timing): Snapshot | null {
+  const { utterance, cutTicks, coming } = cut;
+  const heardEnd = heardSpokenEnd(cutOf(utterance, coming), cutTicks);
+  const rest = textFrom(cut, heardEnd);
+  if (rest.length === 0 && utterance.isExhausted) return null;
+  const spokenStart = rest[0]?.start ?? heardEnd;
+  return { utterance, replays: [], spokenStart, fromTicks: cutTicks, rest, timing };
 }
 
 /** `first`: of the words, the one in which it was cut. */
-function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): KeptSpeech | null {
+function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): Snapshot | null {
   const { utterance, open, isOpenComplete, placed, haveTicks, segments, places } = cut;
   const begin = firstWithAudio(cut, words, first);
   const word = words[begin];
   if (word === undefined) return null;
   const fromTicks = fromTicksOf(cut, words, begin);
+  const { timing } = word;
   // The rest is asked for from where the client's text can be divided: a replacement as one.
   const last = isOpenComplete
     ? words.at(-1)
-    : words.findLast((known) => known.endTicks <= haveTicks && places.before(known.end) === known.end);
-  const { timing } = word;
+    : words.findLast(
+        (known) => isKnown(known) && known.endTicks <= haveTicks && places.before(known.end) === known.end,
+      );
   if (last === undefined || last.start < word.start) {
     const spokenStart = places.before(word.start);
-    const rest = withRest(cut, spokenStart);
-    return { utterance, attempts: [], spokenStart, fromTicks, rest, timing, boundMs: null };
+    return { utterance, replays: [], spokenStart, fromTicks, rest: textFrom(cut, spokenStart), timing };
   }
   if ((placed[0]?.startTicks ?? Number.POSITIVE_INFINITY) > fromTicks) return null;
   const openEnd = open?.end ?? segments[0]?.start ?? utterance.characters.at(-1)?.end ?? last.end;
-  const rest = isOpenComplete || open === null ? null : restOf(utterance, open, last.end);
+  const behind = isOpenComplete ? replaysBehind(cut) : [];
+  const rest = isOpenComplete ? segments.slice(behind.length) : textFrom(cut, last.end);
   // Punctuation behind the last word that has come is nothing to ask for: it goes with what is kept, or nobody tells it.
-  const spokenEnd = rest?.start ?? openEnd;
+  const spokenEnd = isOpenComplete ? openEnd : Math.min(openEnd, rest[0]?.start ?? openEnd);
   const characters = utterance.characters.filter((time) => time.start >= word.start && time.end <= spokenEnd);
   // With the audio of that: times that reach behind their audio would be taken for those of another pace.
   const heldTicks = Math.max(last.endTicks, characters.at(-1)?.endTicks ?? 0);
-  const untilTicks = rest === null ? haveTicks : Math.min(haveTicks, heldTicks);
+  const isAll = spokenEnd === openEnd;
+  const untilTicks = isAll ? haveTicks : Math.min(haveTicks, heldTicks);
   const audio = cutOut(placed, { fromTicks, untilTicks });
   if (audio === null || audio.bytes.byteLength > MAX_KEPT_BYTES) return null;
   const text = utterance.spoken.spoken.slice(word.start, spokenEnd);
-  const attempt = replayOf({
+  const replay = replayOf({
     segment: timedAt(cut, { text, start: word.start, end: spokenEnd }),
     sourceFormat: utterance.sourceFormat,
     audio: audio.bytes,
@@ -104,15 +104,13 @@ function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): 
       .filter(({ start, end }) => start >= word.start && end <= spokenEnd)
       .reduce<Timing>((weakest, kept) => weaker(weakest, kept.timing), timing),
   });
-  const behind = rest === null ? keepBehind(cut) : [];
   return {
     utterance,
-    attempts: [attempt, ...behind],
+    replays: [replay, ...behind],
     spokenStart: word.start,
     fromTicks: audio.startTicks,
-    rest: rest === null ? segments.slice(behind.length) : [rest, ...segments],
+    rest,
     timing,
-    boundMs: null,
   };
 }
 
@@ -138,25 +136,13 @@ function fromTicksOf({ utterance }: OpenedCut, words: readonly SpokenTime[], ind
   );
 }
 
-/** Not even one word has come whole: it is asked for again. */
-function beforeFirstWord(cut: OpenedCut): KeptSpeech | null {
-  const { utterance, open, cutTicks } = cut;
-  const spokenStart = open?.start;
-  if (spokenStart === undefined) return null;
-  const rest = withRest(cut, spokenStart);
-  if (rest.length === 0 && utterance.isExhausted) return null;
-  const fromTicks = utterance.startTicks ?? cutTicks;
-  return { utterance, attempts: [], spokenStart, fromTicks, rest, timing: "exact", boundMs: null };
-}
-
 /** All words that are known were heard: only text that was not asked for or has not come is left. */
-function afterLastWord(cut: OpenedCut, words: readonly SpokenTime[]): KeptSpeech | null {
+function afterLastWord(cut: OpenedCut, last: SpokenTime): Snapshot | null {
   const { utterance, isOpenComplete } = cut;
-  const end = cut.places.before(words.at(-1)?.end ?? 0);
-  const attempts = isOpenComplete ? keepBehind(cut) : [];
-  const rest = isOpenComplete ? cut.segments.slice(attempts.length) : withRest(cut, end);
-  if (attempts.length + rest.length === 0 && utterance.isExhausted) return null;
-  const spokenStart = attempts[0]?.segment.start ?? rest[0]?.start ?? end;
-  const timing = timingOf(utterance);
-  return { utterance, attempts, spokenStart, fromTicks: cut.cutTicks, rest, timing, boundMs: null };
+  const end = cut.places.before(last.end);
+  const replays = isOpenComplete ? replaysBehind(cut) : [];
+  const rest = isOpenComplete ? cut.segments.slice(replays.length) : textFrom(cut, end);
+  if (replays.length + rest.length === 0 && utterance.isExhausted) return null;
+  const spokenStart = replays[0]?.segment.start ?? rest[0]?.start ?? end;
+  return { utterance, replays, spokenStart, fromTicks: cut.cutTicks, rest, timing: timingOf(utterance) };
 }

@@ -1,26 +1,37 @@
-/** A cut, what of the utterance is kept there, and what both ways of finding the place where it goes on have in common. */
+/** What is kept of an utterance when it is interrupted, and what that is made of. */
 import type { Timing } from "../../protocol/vocabulary.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
-import type { ComingAudio, SegmentSpan } from "../heard-share.ts";
+import type { ComingAudio } from "../heard-share.ts";
 import type { SegmentPlayer } from "../playback/segment-player.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
-import { restOf } from "../remainder.ts";
+import { remainderOf } from "../remainder.ts";
 import { RestartPlaces } from "../restart-places.ts";
 import { newTimes } from "../synthesis/segment-times.ts";
-import { SoundFinder } from "../synthesis/sound-finder.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
-import { cutOut, placeBehind } from "./audio-cut.ts";
+import { placeBehind } from "./audio-cut.ts";
 import { ReplayAttempt } from "./replay-attempt.ts";
 import type { PlacedSlice, ResumeBuffer } from "./resume-buffer.ts";
 
-/** Before the first word, where nothing else is spoken: its first consonant; ms. */
-export const LEAD_IN_MS = 40;
 /** Larger than any rest of a response that is held back; an upstream that ignores that is not kept. */
 export const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 
-export interface KeepCut {
+export interface Snapshot {
+  readonly utterance: Utterance;
+  /** Audio that had come, in its order: it is spoken first. Empty: all is asked for again. */
+  readonly replays: readonly ReplayAttempt[];
+  /** Offset in the spoken text where it goes on. */
+  readonly spokenStart: number;
+  /** Where on the former timeline it goes on. */
+  readonly fromTicks: number;
+  /** Text behind the replays that was asked for and did not come. */
+  readonly rest: readonly Segment[];
+  /** How that place in the text is known. */
+  readonly timing: Timing;
+}
+
+export interface CutPoint {
   readonly utterance: Utterance;
   /** Where it was cut, and where its pushed audio ends. */
   readonly cutTicks: number;
@@ -35,32 +46,9 @@ export interface KeepCut {
   readonly nowMs: number;
 }
 
-export interface KeptSpeech {
-  readonly utterance: Utterance;
-  /** What is spoken first, in its order: nothing where no whole word of it has come. */
-  readonly attempts: readonly ReplayAttempt[];
-  /** Offset in the spoken text where it goes on. */
-  readonly spokenStart: number;
-  /** Where on the former timeline it goes on. */
-  readonly fromTicks: number;
-  /** Text that was asked for and did not come. */
-  readonly rest: readonly Segment[];
-  /** How that place in the text is known. */
-  readonly timing: Timing;
-  /** How far the audio there may be from the text, ms, where that goes by the share of the audio; else null. */
-  readonly boundMs: number | null;
-}
-
-/** What can go on. */
-export interface KeptCut {
-  readonly utterance: Utterance;
-  /** Asked for when it goes on: most never do, and where nothing was timed the word of the cut is listened for, some milliseconds long. */
-  readonly speech: () => KeptSpeech;
-}
-
 /** A cut with all that is taken from the player for it. */
-export interface OpenedCut extends Omit<KeepCut, "player"> {
-  /** The one that is being pushed, or in which the utterance has failed. */
+export interface OpenedCut extends Omit<CutPoint, "player"> {
+  /** The segment that is being pushed, or in which the utterance has failed. */
   readonly open: Segment | null;
   /** All audio of that has come. */
   readonly isOpenComplete: boolean;
@@ -73,7 +61,7 @@ export interface OpenedCut extends Omit<KeepCut, "player"> {
   readonly places: RestartPlaces;
 }
 
-export function openCut({ player, ...cut }: KeepCut): OpenedCut {
+export function openCut({ player, ...cut }: CutPoint): OpenedCut {
   const { utterance, writeTicks } = cut;
   const [lost = null, ...behindLost] = utterance.failed ?? [];
   const open = player?.segment ?? lost;
@@ -92,7 +80,7 @@ export function openCut({ player, ...cut }: KeepCut): OpenedCut {
 }
 
 /** Answers that stand behind and have come whole, the first ones in a row; what is left has to be asked for again. */
-export function keepBehind(cut: OpenedCut): ReplayAttempt[] {
+export function replaysBehind(cut: OpenedCut): ReplayAttempt[] {
   const kept: ReplayAttempt[] = [];
   for (const attempt of cut.behind) {
     if (!attempt.isComplete || attempt.error !== null || attempt.waitingBytes > MAX_KEPT_BYTES) break;
@@ -114,15 +102,12 @@ export function timedAt({ utterance, nowMs }: OpenedCut, { text, start, end }: S
   return { text, start, end, times };
 }
 
-/** The text of the segment that was being spoken from `spokenStart` on, then the segments behind it. */
-export function withRest({ open, utterance, segments }: OpenedCut, spokenStart: number): Segment[] {
-  const rest = open === null ? null : restOf(utterance, open, spokenStart);
-  return rest === null ? [...segments] : [rest, ...segments];
-}
-
-/** Whether anything of the segment sounds behind the cut. Compressed audio is taken for sound. */
-export function soundsBehind({ utterance, cutTicks, placed }: OpenedCut, place: SegmentSpan): boolean {
-  const untilTicks = place.endTicks ?? Number.POSITIVE_INFINITY;
-  const audio = cutOut(placed, { fromTicks: cutTicks, untilTicks });
-  return audio !== null && new SoundFinder(utterance.sourceFormat).push(audio.bytes) !== null;
+/** All text from `spokenStart` on that was spoken or asked for, in its segments. */
+export function textFrom({ open, utterance, segments }: OpenedCut, spokenStart: number): Segment[] {
+  const { spoken } = utterance.spoken;
+  const begun = utterance.places
+    .filter(({ start }) => start !== open?.start)
+    .map(({ start, end }) => ({ text: spoken.slice(start, end), start, end }));
+  const spans = open === null ? begun : [...begun, open];
+  return [...spans.flatMap((segment) => remainderOf(utterance, segment, spokenStart) ?? []), ...segments];
 }

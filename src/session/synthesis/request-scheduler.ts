@@ -36,7 +36,7 @@ export interface OpenAttempt {
   /** Over its bound, and not used up since. */
   isFull: boolean;
   /** It broke off, and what is left of its text is asked for anew. */
-  isTakenUp: boolean;
+  isRecovered: boolean;
 }
 
 export interface RequestSchedulerOptions {
@@ -82,7 +82,7 @@ export class RequestScheduler {
     // Behind one that broke off stands what is left of its own text, and that is not known at once.
     return (
       this.#attempts.length < MAX_OPEN &&
-      (last === undefined || (last.attempt.isComplete && (last.attempt.error === null || last.isTakenUp)))
+      (last === undefined || (last.attempt.isComplete && (last.attempt.error === null || last.isRecovered)))
     );
   }
 
@@ -234,7 +234,7 @@ export class RequestScheduler {
 
   #add(attempt: Attempt, utterance: Utterance): void {
     const asked = this.#speculation.ask(attempt.segment.text.length);
-    this.#attempts.push({ attempt, utterance, isFull: false, isTakenUp: false, asked });
+    this.#attempts.push({ attempt, utterance, isFull: false, isRecovered: false, asked });
     // What was kept is there at once.
     if (attempt.isComplete) queueMicrotask(this.#options.onProgress);
   }

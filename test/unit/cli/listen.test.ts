@@ -120,7 +120,7 @@ describe("voicewire listen", () => {
         );
         joined.event({
           type: "warning",
-          code: "speech_taken_up",
+          code: "speech_recovered",
           message: "It broke off",
           utterance_id: "u1",
           start: 7,

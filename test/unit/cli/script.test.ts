@@ -40,7 +40,7 @@ describe("Script", () => {
     expect(script.spanAt(5000)).toEqual({ start: 19, end: 19 });
   });
 
-  test("takenUp() forgets words from an offset on, be they begun, until they are timed again", () => {
+  test("recovered() forgets words from an offset on, be they begun, until they are timed again", () => {
     const script = new Script();
     script.append("hm ", { utteranceId: "t", start: 0 });
     script.append("one two", { utteranceId: "u", start: 0 });
@@ -48,7 +48,7 @@ describe("Script", () => {
     script.time("u", word("one", { ms: 200, start: 0 }));
     script.time("u", word("two", { ms: 400, start: 4 }));
     expect(script.spanAt(450)).toMatchObject({ start: 7, end: 10 });
-    script.takenUp({ utterance_id: "u", start: 3 });
+    script.recovered({ utterance_id: "u", start: 3 });
     expect(script.spanAt(460)).toEqual({ start: 6, end: 6 });
     script.time("u", word("two", { ms: 600, start: 4 }));
     expect(script.spanAt(599)).toEqual({ start: 6, end: 6 });

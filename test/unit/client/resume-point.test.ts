@@ -40,13 +40,13 @@ describe("ResumePoint", () => {
 
   it("take() counts a warning about an utterance, which everybody gets, and no other warning", () => {
     const point = new ResumePoint(hello("e", 0));
-    const takenUp = (seq: number) => ({ ...event("warning", seq), utterance_id: "u", start: 3 }) as Event;
+    const recovered = (seq: number) => ({ ...event("warning", seq), utterance_id: "u", start: 3 }) as Event;
     point.take(event("words", 1));
-    expect(point.take(takenUp(2))).toBe(true);
+    expect(point.take(recovered(2))).toBe(true);
     expect(point.take(event("warning", 9))).toBe(true);
     expect(point.value(null)).toBe("e:2::l1");
     point.rejoin(hello("e", 5));
-    expect([1, 2, 3].map((seq) => point.take(takenUp(seq)))).toEqual([false, false, true]);
+    expect([1, 2, 3].map((seq) => point.take(recovered(seq)))).toEqual([false, false, true]);
     expect(point.take(event("warning", 1))).toBe(true);
   });
 

@@ -54,7 +54,7 @@ const WITH_OFFSETS: readonly Event[] = [
     end: 6,
     lines: [{ text: "one", words: [word] }],
   },
-  { type: "utterance.resumed", ...base, start: 3, start_ms: 3, kept_end: 6, timing: "exact", bound_ms: 3 },
+  { type: "utterance.resumed", ...base, start: 3, start_ms: 3, kept_end: 6, timing: "exact" },
   {
     type: "utterance.done",
     ...base,
@@ -77,7 +77,7 @@ const WITH_OFFSETS: readonly Event[] = [
     resumable: true,
     next_ms: 3,
   },
-  { type: "warning", ...base, code: "speech_taken_up", message: "", start: 6 },
+  { type: "warning", ...base, code: "speech_recovered", message: "", start: 6 },
 ];
 
 /** The rule of the protocol: `start`, `end` and `kept_end` are offsets wherever they stand. */

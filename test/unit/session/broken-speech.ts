@@ -1,4 +1,4 @@
-/** What a client makes of speech that broke off and was taken up, held against what was to be said. */
+/** What a client makes of speech that broke off and was recovered, held against what was to be said. */
 import { expect } from "vitest";
 import { type ErrorCode, GatewayError } from "../../../src/errors.ts";
 import type { Word } from "../../../src/protocol/events.ts";
@@ -11,7 +11,7 @@ export const BROKE = (code: ErrorCode = "upstream_truncated") =>
 
 export type Stage = ReturnType<typeof stage>;
 
-/** Words as a client keeps them: what a `speech_taken_up` makes void is dropped. */
+/** Words as a client keeps them: what a `speech_recovered` makes void is dropped. */
 export function wordsOf(sink: MemoryListener): Word[] {
   let words: Word[] = [];
   for (const event of sink.events) {

@@ -1,4 +1,4 @@
-/** Speech that breaks off where more than one text, one voice or one wish is at hand; and what is not taken up. */
+/** Speech that breaks off where more than one text, one voice or one wish is at hand; and what is not recovered. */
 import { describe, expect, it } from "vitest";
 import { seamStep } from "../../../../src/audio/seam.ts";
 import { audioOf, breakOff, charactersOf, expectTrue, type Stage, TEXT } from "../broken-speech.ts";
@@ -11,7 +11,7 @@ function broken(rig: Stage, chars: number, index = rig.requests.length - 1): voi
   breakOff(rig, index);
 }
 
-describe("what is not taken up", () => {
+describe("what is not recovered", () => {
   it("where nobody asked for timing: what came is heard, and it fails by name", () => {
     const rig = stage("format=ulaw_8000&events=none");
     rig.speak(TEXT, "u");
@@ -86,7 +86,7 @@ describe("what is not taken up", () => {
   });
 });
 
-describe("what is taken up", () => {
+describe("what is recovered", () => {
   it.each([
     ["a part of the next word", "de", "abcde"],
     ["all of the next word", "defg", "abcdefg"],
@@ -101,7 +101,7 @@ describe("what is taken up", () => {
     rig.hearOut();
     expect(rig.outcomes()).toEqual(["u/done"]);
     expect(rig.asked()).toEqual([TEXT, TEXT.slice(3)]);
-    expect(rig.sink.eventsOf("warning")).toMatchObject([{ code: "speech_taken_up", start: 3 }]);
+    expect(rig.sink.eventsOf("warning")).toMatchObject([{ code: "speech_recovered", start: 3 }]);
     expect(audioOf(rig.sink)).toBe(heardBefore + lettersOf(TEXT.slice(3)));
     expectTrue(rig.sink, TEXT);
   });
@@ -294,7 +294,7 @@ describe("what is taken up", () => {
   });
 });
 
-describe("an interrupt of what was taken up", () => {
+describe("an interrupt of what was recovered", () => {
   it.each([50, 250, 400, 600, 800, 1050])(
     "after %i ms: it goes on, and every word is heard once",
     (cutMs) => {
@@ -415,7 +415,7 @@ describe("the first audio", () => {
     expect(rig.sink.eventsOf("error")).toMatchObject([{ code: "upstream_timeout", retryable: true }]);
   });
 
-  it("is watched over where speech is taken up, too, and forgotten with an interrupt", () => {
+  it("is watched over where speech is recovered, too, and forgotten with an interrupt", () => {
     const rig = stage("format=ulaw_8000", late);
     rig.speak(TEXT, "u");
     sent(rig, 0);

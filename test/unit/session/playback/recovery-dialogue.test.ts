@@ -19,5 +19,5 @@ it("what ends an input is told with it, before the next one begins", () => {
   const ends = told.flatMap((event) => event.end_ms);
   for (const [index, startMs] of told.flatMap((event) => event.start_ms).entries())
     expect(startMs).toBeGreaterThanOrEqual(ends[index - 1] ?? 0);
-  expect(rig.sink.eventsOf("warning")).toMatchObject([{ code: "speech_taken_up", start: 9 }]);
+  expect(rig.sink.eventsOf("warning")).toMatchObject([{ code: "speech_recovered", start: 9 }]);
 });

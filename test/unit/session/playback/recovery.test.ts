@@ -28,13 +28,13 @@ describe("a response that breaks off", () => {
       expect(rig.asked()).toEqual([TEXT, ...rest]);
       expect(rig.sink.eventsOf("warning")).toMatchObject(
         rest.map(() => ({
-          code: "speech_taken_up",
+          code: "speech_recovered",
           utterance_id: "u",
           start: end,
           cause: { code: "upstream_truncated", retryable: true },
         })),
       );
-      expect(rig.counters.speechTakenUp).toBe(rest.length);
+      expect(rig.counters.speechRecovered).toBe(rest.length);
     },
   );
 

@@ -8,7 +8,7 @@ import { Splice } from "../../../../src/session/playback/splice.ts";
 import { UnsentSegments } from "../../../../src/session/playback/unsent-segments.ts";
 import { Utterance } from "../../../../src/session/playback/utterance.ts";
 import { WholeWords } from "../../../../src/session/playback/whole-words.ts";
-import { restOf } from "../../../../src/session/remainder.ts";
+import { remainderOf } from "../../../../src/session/remainder.ts";
 import { Source } from "../../../../src/session/source.ts";
 import { newTimes } from "../../../../src/session/synthesis/segment-times.ts";
 import { SPLICES } from "../scripted-speech.ts";
@@ -86,7 +86,7 @@ describe("WholeWords", () => {
     startTicks: ms(startMs),
     endTicks: ms(endMs),
   });
-  const anywhere = { before: (end: number) => end, leftOfWord: () => 1 };
+  const anywhere = { before: (end: number) => end };
   function words(timing: Timing = "exact"): WholeWords {
     const whole = new WholeWords();
     whole.note(word(0, 3, 0, 100), "exact");
@@ -99,7 +99,7 @@ describe("WholeWords", () => {
     soundTicks: ms(500),
     timedTicks: ms(240),
     places: anywhere,
-    saidTo: 7,
+    hasTextBehind: () => true,
   };
 
   it("end with the last one whose audio is here", () => {
@@ -116,9 +116,9 @@ describe("WholeWords", () => {
   it("end before one whose times are a guess, or where no end may be", () => {
     const before = { spokenEnd: 3, ticks: ms(100) };
     expect(words("estimated").endOf(response)).toEqual(before);
-    expect(
-      words().endOf({ ...response, places: { ...anywhere, before: (end) => (end === 7 ? 6 : end) } }),
-    ).toEqual(before);
+    expect(words().endOf({ ...response, places: { before: (end) => (end === 7 ? 6 : end) } })).toEqual(
+      before,
+    );
     // A part of it was pushed: it is said anew. All of it: that would be said twice.
     expect(words("estimated").endOf({ ...response, writeTicks: ms(199) })).toEqual(before);
     expect(words("estimated").endOf({ ...response, writeTicks: ms(200) })).toBeNull();
@@ -126,25 +126,20 @@ describe("WholeWords", () => {
 
   it("have no known end where more was pushed than is timed", () => {
     expect(words().endOf({ ...response, writeTicks: ms(245) })).toEqual({ spokenEnd: 7, ticks: ms(200) });
-    expect(words().endOf({ ...response, writeTicks: ms(401) })).toBeNull();
-    expect(new WholeWords().endOf({ ...response, writeTicks: ms(161), timedTicks: 0 })).toBeNull();
-    expect(new WholeWords().endOf({ ...response, writeTicks: 0, timedTicks: 0 })).toEqual({
+    expect(words().endOf({ ...response, writeTicks: ms(551), soundTicks: ms(900) })).toBeNull();
+    expect(new WholeWords().endOf({ ...response, writeTicks: ms(61), timedTicks: null })).toBeNull();
+    expect(new WholeWords().endOf({ ...response, writeTicks: 0, timedTicks: null })).toEqual({
       spokenEnd: null,
       ticks: null,
     });
   });
 
-  it("have one where what sounds there is silence, or no more than the word that follows, by the pace of the voice", () => {
+  it("have one where what sounds there is silence, or about a word, or no text is left", () => {
     const end = { spokenEnd: 7, ticks: ms(200) };
-    expect(words().endOf({ ...response, writeTicks: ms(300), soundTicks: ms(245) })).toEqual(end);
-    // Of 30 ms a letter.
-    const eight = { ...response, places: { ...anywhere, leftOfWord: (at: number) => (at === 7 ? 8 : 0) } };
-    expect(words().endOf({ ...eight, writeTicks: ms(490), soundTicks: ms(900) })).toEqual(end);
-    expect(words().endOf({ ...eight, writeTicks: ms(491), soundTicks: ms(900) })).toBeNull();
-    expect(words().endOf({ ...eight, writeTicks: ms(900), soundTicks: ms(490) })).toEqual(end);
-    // No word is left: it is the end of the last one.
-    const none = { ...response, places: { ...anywhere, leftOfWord: () => 0 } };
-    expect(words().endOf({ ...none, writeTicks: ms(900), soundTicks: ms(900) })).toEqual(end);
+    expect(words().endOf({ ...response, writeTicks: ms(900), soundTicks: ms(245) })).toEqual(end);
+    expect(words().endOf({ ...response, writeTicks: ms(550), soundTicks: ms(900) })).toEqual(end);
+    const all = { ...response, hasTextBehind: () => false };
+    expect(words().endOf({ ...all, writeTicks: ms(900), soundTicks: ms(900) })).toEqual(end);
   });
 
   it("that were heard are let go of, and never taken for not said", () => {
@@ -157,14 +152,14 @@ describe("WholeWords", () => {
       timedTicks: ms(2000),
       soundTicks: 0,
       places: anywhere,
-      saidTo: 0,
+      hasTextBehind: () => true,
     };
     expect(whole.endTicks).toBe(ms(2000));
     expect(whole.endOf(late)).toBeNull();
   });
 });
 
-describe("restOf()", () => {
+describe("remainderOf()", () => {
   const segment = { text: "abc, def. ", start: 5, end: 15 };
 
   it.each([
@@ -174,7 +169,7 @@ describe("restOf()", () => {
     [15, null],
     [20, null],
   ])("from %i on", (from, rest) => {
-    expect(restOf(utteranceOf("xxxx abc, def. "), segment, from)).toEqual(rest);
+    expect(remainderOf(utteranceOf("xxxx abc, def. "), segment, from)).toEqual(rest);
   });
 
   it("of a dialogue begins with the next input where this one has only punctuation left", () => {
@@ -187,7 +182,7 @@ describe("restOf()", () => {
       { type: "dialogue", inputs },
     );
     const whole = { text: "abc!def", start: 0, end: 7 };
-    expect(restOf(dialogue, whole, 3)).toEqual({ text: "def", start: 4, end: 7 });
+    expect(remainderOf(dialogue, whole, 3)).toEqual({ text: "def", start: 4, end: 7 });
   });
 });
 

@@ -45,20 +45,6 @@ function inPieces(): Stage {
 }
 
 describe("labels of what goes on from kept audio", () => {
-  it("are estimated where the upstream had told no times, however often it is cut", () => {
-    const rig = stage(QUERY);
-    rig.speak(TEXT, "u");
-    const [request] = rig.requests;
-    request?.head();
-    request?.chunk(spell(TEXT));
-    request?.handlers.end();
-    for (const cutMs of [420, 200]) {
-      cutAndGoOn(rig, cutMs);
-      rig.clock.advance(100);
-      expect(labelsOf(rig)).toEqual({ resumed: "estimated", told: ["estimated"] });
-    }
-  });
-
   it("are scaled where the upstream's times were of another pace", () => {
     const rig = stage(QUERY);
     rig.speak(TEXT, "u");

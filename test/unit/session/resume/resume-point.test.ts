@@ -4,10 +4,9 @@ import { concatBytes } from "../../../../src/audio/bytes.ts";
 import { OggOpusWriter } from "../../../../src/audio/ogg.ts";
 import { OpusEncoder } from "../../../../src/audio/opus-encoder.ts";
 import { TICKS_PER_MS } from "../../../../src/session/playback/playhead.ts";
-import type { SegmentPlayer } from "../../../../src/session/playback/segment-player.ts";
 import { Utterance } from "../../../../src/session/playback/utterance.ts";
 import { ResumeBuffer } from "../../../../src/session/resume/resume-buffer.ts";
-import { keepSpeech } from "../../../../src/session/resume/resume-point.ts";
+import { takeSnapshot } from "../../../../src/session/resume/resume-point.ts";
 import { Source } from "../../../../src/session/source.ts";
 import { tone } from "../../audio/helpers.ts";
 
@@ -81,19 +80,19 @@ function cutAt(cutMs: number, wordMs = 300) {
     recent.push(writeTicks, slice);
     writeTicks += slice.ticks;
   }
-  const kept = keepSpeech({
+  const kept = takeSnapshot({
     utterance,
     cutTicks: (START_MS + cutMs) * TICKS_PER_MS,
     writeTicks,
     recent,
     ...ALL_PUSHED,
-  })?.speech();
-  const run = kept?.attempts[0];
+  });
+  const run = kept?.replays[0];
   if (kept == null || run === undefined) throw new Error("Nothing was kept");
   return { kept, run };
 }
 
-describe("keepSpeech() of Opus", () => {
+describe("takeSnapshot() of Opus", () => {
   it.each([
     [0, 0, 0],
     [299, 0, 0],
@@ -140,70 +139,19 @@ describe("keepSpeech() of Opus", () => {
   });
 });
 
-describe("keepSpeech() of Opus without times", () => {
-  it("keeps the packets from about the word of the cut on, and says how far off that may be", () => {
+describe("takeSnapshot() of what was not pushed", () => {
+  it("is a copy, be it of one piece: its memory is used for what is said next", () => {
     const utterance = Utterance.ofText(
       { id: "u", acceptedMs: 0, textDefaults: {} },
       { type: "speak", text: TEXT, voice_id: "v" },
     );
     utterance.takeSegment();
-    utterance.sourceFormat = FORMAT;
-    utterance.startTicks = 0;
-    utterance.places.push({ start: 0, end: TEXT.length, startTicks: 0, endTicks: 1000 * TICKS_PER_MS });
-    const recent = new ResumeBuffer(1 << 20);
-    const slice = sourceOf(oggOf(packets)).take(1000 * TICKS_PER_MS);
-    if (slice === undefined) throw new Error("No audio");
-    recent.push(0, slice);
-    const writeTicks = slice.ticks;
-    const cutTicks = 500 * TICKS_PER_MS;
-    const cut = {
-      utterance,
-      cutTicks,
-      writeTicks,
-      recent,
-      player: null,
-      coming: null,
-      behind: [],
-      nowMs: 0,
-    };
-    const kept = keepSpeech(cut)?.speech();
-    expect(kept).toMatchObject({ spokenStart: 6, rest: [], timing: "estimated" });
-    expect(kept?.boundMs).toBeGreaterThan(0);
-    const bytes = kept?.attempts[0]?.take()?.audio ?? new Uint8Array(0);
-    const first = (kept?.fromTicks ?? 0) / TICKS_PER_MS / PACKET_MS;
-    expect(first).toBeGreaterThan(0);
-    expect(first).toBeLessThan(25);
-    const raw = sourceOf(bytes)
-      .take(1000 * TICKS_PER_MS)
-      ?.raw();
-    expect(raw?.map((packet) => [...packet])).toEqual(packets.slice(first).map((packet) => [...packet]));
-  });
-});
-
-describe("keepSpeech() of what was not pushed", () => {
-  it.each([
-    ["timed", 0],
-    ["untimed, found only when it goes on", 1],
-  ])("is a copy, be it of one piece: its memory is used for what is said next (%s)", (_, untimed) => {
-    const utterance = Utterance.ofText(
-      { id: "u", acceptedMs: 0, textDefaults: {} },
-      { type: "speak", text: TEXT, voice_id: "v" },
-    );
-    const segment = utterance.takeSegment();
-    if (segment === undefined) throw new Error("No segment");
     utterance.sourceFormat = "ulaw_8000";
     utterance.startTicks = 0;
-    if (untimed === 0) {
-      utterance.timing = "exact";
-      utterance.words.push({
-        start: 0,
-        end: 19,
-        startTicks: 0,
-        endTicks: 500 * TICKS_PER_MS,
-        timing: "exact",
-      });
-      utterance.characters.push({ start: 0, end: 19, startTicks: 0, endTicks: 500 * TICKS_PER_MS });
-    } else utterance.places.push({ start: 0, end: 19, startTicks: 0, endTicks: 500 * TICKS_PER_MS });
+    utterance.timing = "exact";
+    const time = { start: 0, end: 19, startTicks: 0, endTicks: 500 * TICKS_PER_MS };
+    utterance.words.push({ ...time, timing: "exact" });
+    utterance.characters.push(time);
     const memory = new Uint8Array(4000).fill(0x20);
     const slice = {
       format: "ulaw_8000",
@@ -214,19 +162,10 @@ describe("keepSpeech() of what was not pushed", () => {
     };
     const recent = new ResumeBuffer(1 << 20);
     const since = vi.spyOn(recent, "since").mockReturnValue([{ startTicks: 0, slice }]);
-    const kept = keepSpeech({
-      utterance,
-      cutTicks: 0,
-      writeTicks: untimed === 0 ? 500 * TICKS_PER_MS : 0,
-      recent,
-      ...ALL_PUSHED,
-      player:
-        untimed === 0
-          ? null
-          : ({ isWhole: true, segment, takeRest: () => [slice] } as unknown as SegmentPlayer),
-    });
+    const writeTicks = 500 * TICKS_PER_MS;
+    const kept = takeSnapshot({ utterance, cutTicks: 0, writeTicks, recent, ...ALL_PUSHED });
     expect(since).toHaveBeenCalled();
     memory.fill(0);
-    expect(kept?.speech().attempts[0]?.take()?.audio).toEqual(new Uint8Array(4000).fill(0x20));
+    expect(kept?.replays[0]?.take()?.audio).toEqual(new Uint8Array(4000).fill(0x20));
   });
 });

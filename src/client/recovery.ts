@@ -2,14 +2,14 @@
 import type { WarningEvent } from "../protocol/events.ts";
 
 /** What was told of the utterance's text from `start` on is void: words and characters from there on come anew. */
-export interface TakenUp {
+export interface Recovered {
   readonly utterance_id: string;
   /** Offset in its text, in the unit that the connection asked for. */
   readonly start: number;
 }
 
 /** What a `warning` makes void; null for one that makes nothing void (docs/protocol.md, "When the upstream breaks off"). */
-export function takenUp({ code, utterance_id, start }: WarningEvent): TakenUp | null {
-  if (code !== "speech_taken_up" || utterance_id === undefined || start === undefined) return null;
+export function recovered({ code, utterance_id, start }: WarningEvent): Recovered | null {
+  if (code !== "speech_recovered" || utterance_id === undefined || start === undefined) return null;
   return { utterance_id, start };
 }
