@@ -1,5 +1,4 @@
 /** A request's JSON body as an object, or the answers that FastAPI gives to a body that is none. */
-import { findJsonFault } from "./python-json.ts";
 import { Refusal, type ValidationEntry } from "./refusal.ts";
 import { allMissing, isRecord, type Shape } from "./schema.ts";
 
@@ -40,16 +39,15 @@ function parse(bytes: Uint8Array): unknown {
   }
   try {
     return JSON.parse(text);
-  } catch {
-    const { message, position } = findJsonFault(text);
-    throw Refusal.invalid([
-      {
-        type: "json_invalid",
-        loc: ["body", position],
-        msg: "JSON decode error",
-        input: {},
-        ctx: { error: message },
-      },
-    ]);
+  } catch (thrown) {
+    const offset = offsetOf(thrown);
+    const loc = offset === undefined ? ["body"] : ["body", offset];
+    throw Refusal.invalid([{ type: "json_invalid", loc, msg: "Body is not valid JSON", input: {} }]);
   }
+}
+
+/** UTF-16 units before the fault. Undefined where the engine's message has none; it may quote the body, so it is not passed on. */
+function offsetOf(thrown: unknown): number | undefined {
+  const found = thrown instanceof Error ? /at position (\d+)/.exec(thrown.message) : null;
+  return found === null ? undefined : Number(found[1]);
 }

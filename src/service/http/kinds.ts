@@ -1,6 +1,5 @@
 /** The kinds of values that requests are made of: see schema.ts. */
 import { BOOLEAN, INTEGER, type JsonSchema, listOf, mapOf, NUMBER, oneOf, STRING } from "./json-schema.ts";
-import { findJsonFault } from "./python-json.ts";
 import type { ValidationEntry } from "./refusal.ts";
 import { isRecord, type Reading, type Schema } from "./schema.ts";
 
@@ -209,9 +208,7 @@ export function jsonText<T>(content: Schema<T>): Schema<T> {
       try {
         parsed = JSON.parse(given);
       } catch {
-        const { message } = findJsonFault(given);
-        const msg = `Invalid JSON: ${message}`;
-        return fault(at, { type: "json_invalid", msg, input, ctx: { error: message } });
+        return fault(at, { type: "json_invalid", msg: "Value is not valid JSON", input });
       }
       if (parsed === null) return undefined;
       if (isRecord(parsed)) return content.read(parsed, at);
