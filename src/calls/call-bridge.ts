@@ -5,7 +5,7 @@
 import { GatewayError } from "../errors.ts";
 import type { CallEvent, DtmfEvent } from "../protocol/events.ts";
 import type { CallerFormat, EventKind } from "../protocol/vocabulary.ts";
-import type { Member } from "../session/member.ts";
+import type { Participant } from "../session/connections/participant.ts";
 import type { Session, SessionCalls } from "../session/session.ts";
 import type { CallFacts } from "./call-facts.ts";
 import { CallerFeed, CallerVoice, type HeardFormat } from "./caller-voice.ts";
@@ -24,14 +24,14 @@ export class CallBridge implements SessionCalls {
   /** In the order of coming. */
   readonly #calls = new Set<BridgedCall>();
   /** Who hears callers. */
-  readonly #feeds = new Map<Member, CallerFeed>();
+  readonly #feeds = new Map<Participant, CallerFeed>();
   /** The voice of the call that is heard, in each format asked for. */
   readonly #voices = new Map<CallerFormat, CallerVoice>();
   #heard: BridgedCall | null = null;
 
   constructor(session: Session) {
     this.#session = session;
-    for (const member of session.members) this.#listen(member);
+    for (const participant of session.participants) this.#listen(participant);
   }
 
   get isEmpty(): boolean {
@@ -79,26 +79,26 @@ export class CallBridge implements SessionCalls {
     for (const voice of this.#voices.values()) voice.push(audio);
   }
 
-  joined(member: Member): void {
-    this.#listen(member);
-    if (!member.settings.events.includes("call")) return;
+  joined(participant: Participant): void {
+    this.#listen(participant);
+    if (!participant.settings.events.includes("call")) return;
     for (const { facts } of this.#calls) {
-      member.send({ type: "call", ...this.#session.base(), state: "started", ...facts });
+      participant.send({ type: "call", ...this.#session.base(), state: "started", ...facts });
     }
   }
 
-  drained(member: Member): void {
-    this.#feeds.get(member)?.drain();
+  drained(participant: Participant): void {
+    this.#feeds.get(participant)?.drain();
   }
 
-  left(member: Member): void {
-    if (!this.#feeds.delete(member)) return;
+  left(participant: Participant): void {
+    if (!this.#feeds.delete(participant)) return;
     const isWanted = [...this.#feeds.keys()].some(
-      ({ settings }) => settings.caller === member.settings.caller,
+      ({ settings }) => settings.caller === participant.settings.caller,
     );
-    if (isWanted || member.settings.caller === undefined) return;
-    this.#voices.get(member.settings.caller)?.close();
-    this.#voices.delete(member.settings.caller);
+    if (isWanted || participant.settings.caller === undefined) return;
+    this.#voices.get(participant.settings.caller)?.close();
+    this.#voices.delete(participant.settings.caller);
   }
 
   hangUp(callId: string | undefined): void {
@@ -113,11 +113,11 @@ export class CallBridge implements SessionCalls {
     this.#feeds.clear();
   }
 
-  #listen(member: Member): void {
-    if (member.settings.caller === undefined) return;
+  #listen(participant: Participant): void {
+    if (participant.settings.caller === undefined) return;
     const emitGap = (gap: { readonly frames: number; readonly ms: number }): void =>
-      member.send({ type: "gap", ...this.#session.base(), ...gap });
-    this.#feeds.set(member, new CallerFeed({ listener: member.listener, emitGap }));
+      participant.send({ type: "gap", ...this.#session.base(), ...gap });
+    this.#feeds.set(participant, new CallerFeed({ listener: participant.listener, emitGap }));
   }
 
   #addVoice(call: BridgedCall, formats: { readonly from: HeardFormat; readonly to: CallerFormat }): void {
@@ -137,8 +137,8 @@ export class CallBridge implements SessionCalls {
 
   /** At once, and not in the timeline's order: a key that interrupts may not wait for speech that it interrupts. */
   #tell(kind: EventKind, event: WithoutBase<CallEvent> | WithoutBase<DtmfEvent>): void {
-    for (const member of this.#session.members) {
-      if (member.settings.events.includes(kind)) member.send({ ...event, ...this.#session.base() });
+    for (const participant of this.#session.participants) {
+      if (participant.settings.events.includes(kind)) participant.send({ ...event, ...this.#session.base() });
     }
   }
 }

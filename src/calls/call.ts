@@ -18,7 +18,7 @@ import type {
   Wire,
 } from "../protocol/carrier/carrier.ts";
 import { speak } from "../session/commands.ts";
-import type { Member } from "../session/member.ts";
+import type { Participant } from "../session/connections/participant.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { BridgedCall, CallBridge } from "./call-bridge.ts";
@@ -55,9 +55,9 @@ interface Speaking {
   readonly counts: CarrierCounts;
 }
 
-interface Seated {
+interface Joined {
   readonly session: Session;
-  readonly member: Member;
+  readonly participant: Participant;
   readonly listener: CarrierListener;
   readonly bridge: CallBridge;
 }
@@ -69,7 +69,7 @@ export class Call implements BridgedCall {
   #speaking: Speaking | null = null;
   /** What came before it was clear which carrier it is. */
   #unread: Wire[] = [];
-  #seated: Seated | null = null;
+  #joined: Joined | null = null;
   #facts: CallFacts | null = null;
   #label: CarrierLabel = "unknown";
   #refusal: GatewayError | null = null;
@@ -118,7 +118,7 @@ export class Call implements BridgedCall {
 
   /** The socket has taken what it was behind with. */
   drained(): void {
-    if (this.#seated !== null) this.#seated.session.drained(this.#seated.member);
+    if (this.#joined !== null) this.#joined.session.drained(this.#joined.participant);
   }
 
   /** The socket is gone. Idempotent, as every end. */
@@ -171,40 +171,40 @@ export class Call implements BridgedCall {
       this.#finish({ closeCode: ORDINARY_END, reason: event.reason ?? "stopped" });
       return;
     }
-    const seated = this.#seated;
-    if (seated === null) return;
+    const joined = this.#joined;
+    if (joined === null) return;
     switch (event.kind) {
       case "media":
-        seated.bridge.hear(this, event.audio);
+        joined.bridge.hear(this, event.audio);
         return;
       case "dtmf":
-        seated.bridge.dialled(this, event);
+        joined.bridge.dialled(this, event);
         return;
       case "played":
-        this.#played(seated, event.name);
+        this.#played(joined, event.name);
         return;
       case "hold":
-        seated.listener.hold();
+        joined.listener.hold();
         return;
       case "goOn":
-        seated.listener.goOn();
+        joined.listener.goOn();
         return;
     }
   }
 
-  #played({ session, member, listener }: Seated, name: string): void {
+  #played({ session, participant, listener }: Joined, name: string): void {
     const atMs = listener.played(name);
-    if (atMs !== null) member.acknowledge(atMs, session.ackMoment(), "mark");
+    if (atMs !== null) participant.acknowledge(atMs, session.ackMoment(), "mark");
   }
 
   /** Throws what joining a session throws. */
   #begin(speaking: Speaking, call: CallStart): void {
     const { dialect, codec, counts } = speaking;
     const { sessions, log, clock } = this.#deps;
-    if (this.#seated !== null) throw new GatewayError("carrier_protocol", "Carrier began a second call");
+    if (this.#joined !== null) throw new GatewayError("carrier_protocol", "Carrier began a second call");
     this.#startTimer.cancel();
     const session = sessions.open(sessionIdOf(dialect, call, this.#options.hello));
-    let member: Member | null = null;
+    let participant: Participant | null = null;
     const listener = new CarrierListener({
       codec,
       line: this.#options.line,
@@ -212,11 +212,11 @@ export class Call implements BridgedCall {
       markMs: dialect.markMs,
       frameMs: call.frameMs,
       counts,
-      isSentOut: () => member !== null && session.isSentOut(member),
+      isSentOut: () => participant !== null && session.isSentOut(participant),
       onEnd: (closeCode, reason) => this.#finish({ closeCode, reason }),
       onRoom: () => this.drained(),
     });
-    member = session.join(listener, {
+    participant = session.join(listener, {
       settings: {
         role: "listener",
         format: call.format,
@@ -230,14 +230,14 @@ export class Call implements BridgedCall {
       },
       ignored: [],
     });
-    // What it was greeted with may have closed it: the end did not know of the member yet.
+    // What it was greeted with may have closed it: the end did not know of the participant yet.
     if (this.#isOver) {
-      session.leave(member);
+      session.leave(participant);
       return;
     }
     const bridge = this.#deps.bridgeOf(session);
-    this.#seated = { session, member, listener, bridge };
-    this.#facts = factsOf(dialect, call, member.id);
+    this.#joined = { session, participant, listener, bridge };
+    this.#facts = factsOf(dialect, call, participant.id);
     counts.started += 1;
     log.info({ carrier: dialect.name, session: session.id }, "Call began");
     bridge.add(this);
@@ -276,17 +276,17 @@ export class Call implements BridgedCall {
     this.#startTimer.cancel();
     this.#unread = [];
     this.#deps.stats.of(this.#label).closed += 1;
-    const seated = this.#seated;
-    this.#seated = null;
-    seated?.listener.close();
+    const joined = this.#joined;
+    this.#joined = null;
+    joined?.listener.close();
     if (end.closeCode !== null) {
       const words = this.#speaking?.codec.hangUp() ?? [];
       if (words.length > 0) this.#options.line.send(words);
       this.#options.line.end(end.closeCode, end.reason);
     }
-    if (seated === null) return;
-    seated.session.leave(seated.member);
-    this.#deps.leaveBridge(seated.session, this, end.reason);
-    this.#deps.log.info({ carrier: this.#label, session: seated.session.id }, "Call ended");
+    if (joined === null) return;
+    joined.session.leave(joined.participant);
+    this.#deps.leaveBridge(joined.session, this, end.reason);
+    this.#deps.log.info({ carrier: this.#label, session: joined.session.id }, "Call ended");
   }
 }

@@ -1,12 +1,12 @@
 /**
  * `GET /live/{session}/audio.ogg` (`.wav`, `.pcm`, `.ulaw`, `.mp3`): a session's audio as one endless file, for any
- * player. The response is a listener like any other: seated by the session, subject to its limits and to its policy.
+ * player. The response is a listener like any other: the session takes it in, within its limits and by its policy.
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { CONTAINERS, type ContainerName, createLiveContainer } from "../audio/live-container.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { systemClock } from "../kit/clock.ts";
-import type { Member } from "../session/member.ts";
+import type { Participant } from "../session/connections/participant.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { SettingsDefaults } from "../session/settings.ts";
@@ -118,7 +118,7 @@ class AudioResponse {
     container: Awaited<ReturnType<typeof createLiveContainer>>,
   ): void {
     const { settings } = request.joining;
-    let member: Member | null = null;
+    let participant: Participant | null = null;
     const listener = new AudioListener({
       res: this.#res,
       container,
@@ -127,12 +127,12 @@ class AudioResponse {
       isFilled: request.wantsSilence,
       onFrames: (frames) => filler?.note(frames),
       onDrained: () => {
-        if (member !== null) session.drained(member);
+        if (participant !== null) session.drained(participant);
       },
       onClosed: () => {
         filler?.stop();
         this.#release();
-        if (member !== null) session.leave(member);
+        if (participant !== null) session.leave(participant);
       },
     });
     const filler = request.wantsSilence
@@ -144,9 +144,9 @@ class AudioResponse {
           send: (frames) => listener.sendSilence(frames),
         })
       : null;
-    member = session.join(listener, request.joining);
+    participant = session.join(listener, request.joining);
     if (listener.isClosed) {
-      session.leave(member);
+      session.leave(participant);
       throw new GatewayError("session_closed", `Session ended: ${session.id}`);
     }
     this.#listener = listener;
@@ -173,7 +173,7 @@ function headersOf(request: AudioRequest): Record<string, string> {
   };
 }
 
-/** The head of what GET would answer; nobody is seated and no session is opened. */
+/** The head of what GET would answer; nobody joins and no session is opened. */
 function answerHead(res: HttpResponse, name: ContainerName, call: Call, options: AudioStreamOptions): void {
   let status = 200;
   let headers: Record<string, string>;

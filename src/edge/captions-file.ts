@@ -35,7 +35,7 @@ export class CaptionWriter {
   }
 }
 
-/** A seat for who reads a growing file: its cues and its end come from what is remembered, so events are passed over. */
+/** For the reader of a growing file, whose cues and end come from what the session remembers: it needs no events. */
 export const FILE_LISTENER: Listener = {
   deliver: () => "sent",
   notify: () => "sent",

@@ -1,6 +1,6 @@
 /** The queries of the captions' addresses. */
 import { GatewayError } from "../errors.ts";
-import { styleOf } from "../session/cue-tracks.ts";
+import { styleOf } from "../session/captions/cue-tracks.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../session/settings.ts";
 
 export const CAPTION_FILES = ["vtt", "srt"] as const;

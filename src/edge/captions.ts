@@ -1,12 +1,12 @@
 /**
  * `GET /live/{session}/captions` (server-sent events), `captions.vtt` and `captions.srt`: a session's captions for pages,
- * players and tools. Who follows them is a listener like any other: seated by the session and subject to its limits.
+ * players and tools. Who follows them is a listener like any other: the session takes it in, within its limits.
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Listener } from "../fanout/listener.ts";
 import { systemClock } from "../kit/clock.ts";
-import type { Member } from "../session/member.ts";
+import type { Participant } from "../session/connections/participant.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { ParsedSettings, SettingsDefaults } from "../session/settings.ts";
@@ -93,18 +93,18 @@ function answerEvents(res: HttpResponse, call: Call, options: CaptionsOptions): 
   const { joining, style } = parseEventsRequest(call.query, { ...call, ...options });
   const session = sessionFor(call, joining, options);
   session.captionsOf(style);
-  let member: Member | null = null;
+  let participant: Participant | null = null;
   const body = bodyOf(res, options, {
     onDrained: () => {
-      if (member !== null) session.drained(member);
+      if (participant !== null) session.drained(participant);
     },
     onClosed: () => {
       listener.stop();
-      if (member !== null) session.leave(member);
+      if (participant !== null) session.leave(participant);
     },
   });
   const listener = new CaptionsListener(body, { epoch: session.epoch, clock: systemClock });
-  member = seat(session, listener, { body, joining, stop: () => listener.stop() });
+  participant = joinSession(session, listener, { body, joining, stop: () => listener.stop() });
   body.open({ "content-type": EVENTS_TYPE, ...SHARED_HEADERS, ...CROSS_ORIGIN });
 }
 
@@ -135,18 +135,22 @@ interface Growing {
 }
 
 function growFile(res: HttpResponse, { request, session, options }: Growing): void {
-  let member: Member | null = null;
+  let participant: Participant | null = null;
   let unfollow = (): void => undefined;
   const body = bodyOf(res, options, {
     onDrained: () => undefined,
     onClosed: () => {
       unfollow();
-      if (member !== null) session.leave(member);
+      if (participant !== null) session.leave(participant);
     },
   });
   const writer = new CaptionWriter(request);
   body.write(writer.header);
-  member = seat(session, FILE_LISTENER, { body, joining: request.joining, stop: () => undefined });
+  participant = joinSession(session, FILE_LISTENER, {
+    body,
+    joining: request.joining,
+    stop: () => undefined,
+  });
   body.open({ "content-type": FILE_TYPES[request.name], ...SHARED_HEADERS, ...CROSS_ORIGIN });
   unfollow = session.captionsOf(request.style).follow({
     cues: (cues) => {
@@ -170,20 +174,20 @@ function bodyOf(
 }
 
 /** Throws what joining throws, and session_closed. */
-function seat(
+function joinSession(
   session: Session,
   listener: Listener,
   { body, joining, stop }: { body: ResponseWriter; joining: ParsedSettings; stop: () => void },
-): Member {
-  let member: Member;
+): Participant {
+  let participant: Participant;
   try {
-    member = session.join(listener, joining);
+    participant = session.join(listener, joining);
   } catch (thrown) {
     stop();
     throw thrown;
   }
-  if (!body.isClosed) return member;
-  session.leave(member);
+  if (!body.isClosed) return participant;
+  session.leave(participant);
   throw new GatewayError("session_closed", `Session ended: ${session.id}`);
 }
 
@@ -196,7 +200,7 @@ function mustBeThere(call: Call, joining: ParsedSettings, { sessions }: Captions
   if (!joining.mayWait) sessions.get(call.sessionId);
 }
 
-/** The head of what GET would answer; nobody is seated and no session is opened. */
+/** The head of what GET would answer; nobody joins and no session is opened. */
 function answerHead(res: HttpResponse, contentType: string, check: () => void): void {
   let status = 200;
   let headers: Record<string, string> = { "content-type": contentType, ...SHARED_HEADERS };

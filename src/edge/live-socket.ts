@@ -7,7 +7,7 @@ import type { Counters } from "../metrics/counters.ts";
 import type { Command } from "../protocol/commands.ts";
 import { errorBody, parseCommand } from "../protocol/native.ts";
 import { handleCommand } from "../session/commands.ts";
-import type { Member } from "../session/member.ts";
+import type { Participant } from "../session/connections/participant.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../session/settings.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
@@ -55,7 +55,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
         query: req.getQuery() ?? "",
         listener: null,
         inbox: null,
-        member: null,
+        participant: null,
         takesUp: null,
         refusals: new Refusals(),
       };
@@ -88,8 +88,8 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       returns.note(data);
     },
     drain: (socket) => {
-      const { member } = socket.getUserData();
-      member?.session.drained(member);
+      const { participant } = socket.getUserData();
+      participant?.session.drained(participant);
     },
     close: (socket, code) => {
       const { listener, inbox } = socket.getUserData();
@@ -108,9 +108,9 @@ function join(data: SocketData, joining: ParsedSettings, { sessions, log }: Live
   try {
     const mustExist = joining.settings.role === "listener" && !joining.mayWait;
     const session = mustExist ? sessions.get(data.sessionId) : sessions.open(data.sessionId);
-    data.member = session.join(listener, joining);
-    // Greeting it may have closed it: its close handler did not know of the member yet.
-    if (listener.isClosed && !isGone) session.leave(data.member);
+    data.participant = session.join(listener, joining);
+    // Greeting it may have closed it: its close handler did not know of the participant yet.
+    if (listener.isClosed && !isGone) session.leave(data.participant);
   } catch (thrown) {
     refuse(listener, report(thrown, log));
   }
@@ -120,19 +120,19 @@ function liveReceiver(options: LiveSocketOptions, returns: Returns): Receiver<So
   const textOf = textReader(options.maxMessageBytes);
   return {
     maxInboxBytes: options.maxInboxBytes,
-    handle: ({ member, listener, refusals }, message, isBinary) => {
-      if (member === null || listener?.isEnded !== false) return;
+    handle: ({ participant, listener, refusals }, message, isBinary) => {
+      if (participant === null || listener?.isEnded !== false) return;
       let utteranceId: string | undefined;
       try {
         const { command, ignored } = parseCommand(textOf(message, isBinary));
         utteranceId = "utterance_id" in command ? command.utterance_id : undefined;
-        warnOfIgnored(member, command.type, ignored);
-        handleCommand(member, command);
+        warnOfIgnored(participant, command.type, ignored);
+        handleCommand(participant, command);
       } catch (thrown) {
         const error = report(thrown, options.log);
-        member.send({
+        participant.send({
           type: "error",
-          ...member.session.base(),
+          ...participant.session.base(),
           ...errorBody(error),
           ...(utteranceId === undefined ? {} : { utterance_id: utteranceId }),
         });
@@ -146,26 +146,26 @@ function liveReceiver(options: LiveSocketOptions, returns: Returns): Receiver<So
       if (listener !== null) refuse(listener, error);
     },
     closed: (data, code) => {
-      const { member } = data;
-      data.member = null;
+      const { participant } = data;
+      data.participant = null;
       returns.forget(data);
-      member?.session.leave(member, { isFinal: isGoodBye(code) });
+      participant?.session.leave(participant, { isFinal: isGoodBye(code) });
     },
   };
 }
 
 /** Once each, and not without end. */
-function warnOfIgnored(member: Member, type: Command["type"], ignored: readonly string[]): void {
-  const { warnedFields } = member;
+function warnOfIgnored(participant: Participant, type: Command["type"], ignored: readonly string[]): void {
+  const { warnedFields } = participant;
   const fresh = ignored
     .map((field) => field.slice(0, 64))
     .filter((field) => !warnedFields.has(field) && warnedFields.size < 64);
   for (const field of fresh) warnedFields.add(field);
   if (fresh.length === 0) return;
   const what = `Fields of ${type} that this gateway does not know: ${fresh.join(", ")}`;
-  member.send({
+  participant.send({
     type: "warning",
-    ...member.session.base(),
+    ...participant.session.base(),
     code: "ignored_field",
     message: what.slice(0, 500),
   });

@@ -2,7 +2,7 @@
  * A speaker that comes back while messages of its connection before still wait for their turn: what it sends now belongs
  * behind them, and so does its greeting, because only then it is known which of its texts are open.
  */
-import type { ResumeToken } from "../session/listener-resume.ts";
+import type { ResumeToken } from "../session/connections/resume-token.ts";
 import type { Inbox } from "./inbox.ts";
 import type { SocketData } from "./socket-listener.ts";
 
@@ -23,12 +23,12 @@ export class Returns {
   before({ sessionId }: SocketData, { listenerId }: ResumeToken): Inbox<SocketData> | null {
     let found: Inbox<SocketData> | null = null;
     for (const other of this.#busy) {
-      const { inbox, listener, member, takesUp } = other;
+      const { inbox, listener, participant, takesUp } = other;
       if (inbox?.isWaiting !== true) this.#busy.delete(other);
       else if (other.sessionId === sessionId) {
         // One that does not say who it was is the one that is away.
         const isIt =
-          listenerId === null ? listener?.isClosed : member?.id === listenerId || takesUp === listenerId;
+          listenerId === null ? listener?.isClosed : participant?.id === listenerId || takesUp === listenerId;
         // Of several the last: it has come back before, and waits itself.
         if (isIt) found = inbox;
       }

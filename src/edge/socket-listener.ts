@@ -3,7 +3,7 @@ import type { Delivery, Listener, SendResult } from "../fanout/listener.ts";
 import type { Event } from "../protocol/events.ts";
 import { encodeEvent } from "../protocol/native.ts";
 import type { OffsetUnit } from "../protocol/vocabulary.ts";
-import type { Member } from "../session/member.ts";
+import type { Participant } from "../session/connections/participant.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Refusals } from "./refusals.ts";
 import { UwsBatchSocket } from "./uws-port.ts";
@@ -14,7 +14,7 @@ export interface SocketData {
   readonly query: string;
   listener: SocketListener | null;
   inbox: Inbox<SocketData> | null;
-  member: Member | null;
+  participant: Participant | null;
   /** The `listener_id` of the connection that it goes on with, as it says. */
   takesUp: string | null;
   readonly refusals: Refusals;

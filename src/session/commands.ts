@@ -9,73 +9,73 @@ import type {
   TextCommand,
 } from "../protocol/commands.ts";
 import { beginsWithHalf, divideHalf, findBadText } from "../text/check.ts";
-import type { Member } from "./member.ts";
+import type { Participant } from "./connections/participant.ts";
 import { Utterance, type UtteranceOptions } from "./playback/utterance.ts";
 import type { Session } from "./session.ts";
 import { reconfigure } from "./settings.ts";
 import { warnOfEnd, warnOfHalf, warnOfMarkup } from "./text-input/text-warnings.ts";
 
 /** Carries out a command of a connection. Throws; the caller answers with the error. */
-export function handleCommand(member: Member, command: Command): void {
-  const { session } = member;
+export function handleCommand(participant: Participant, command: Command): void {
+  const { session } = participant;
   switch (command.type) {
     case "speak":
     case "dialogue": {
-      member.mustSpeak();
+      participant.mustSpeak();
       const { utterance, ahead } =
         command.type === "speak"
-          ? speak(session, { ...member.textOptions, ...command })
+          ? speak(session, { ...participant.textOptions, ...command })
           : converse(session, command);
-      member.send({ type: "utterance.queued", ...session.base(), utterance_id: utterance.id, ahead });
-      warnOfMarkup(member, utterance);
+      participant.send({ type: "utterance.queued", ...session.base(), utterance_id: utterance.id, ahead });
+      warnOfMarkup(participant, utterance);
       session.textChanged();
       return;
     }
     case "text":
-      member.mustSpeak();
-      addText(member, command);
+      participant.mustSpeak();
+      addText(participant, command);
       return;
     case "flush":
     case "end":
-      member.mustSpeak();
-      closeText(member, command);
+      participant.mustSpeak();
+      closeText(participant, command);
       return;
     case "interrupt":
-      member.mustSpeak();
+      participant.mustSpeak();
       session.utterances.interrupt(command.utterance_id, command.keep_ms);
       return;
     case "cancel":
-      member.mustSpeak();
+      participant.mustSpeak();
       session.utterances.cancel(command.utterance_id);
       return;
     case "resume":
-      member.mustSpeak();
+      participant.mustSpeak();
       session.utterances.resume(command.utterance_id);
       return;
     case "mark":
-      member.mustSpeak();
+      participant.mustSpeak();
       session.mark(command.name);
       return;
     case "played":
-      acknowledge(member, command);
+      acknowledge(participant, command);
       return;
     case "configure":
-      configure(member, command);
+      configure(participant, command);
       return;
     case "ping":
-      member.send({
+      participant.send({
         type: "pong",
         ...session.base(),
         ...(command.id === undefined ? {} : { id: command.id }),
       });
       return;
     case "hangup":
-      member.mustSpeak();
+      participant.mustSpeak();
       hangUp(session, command.call_id);
       return;
     case "close":
-      member.hasSaidGoodbye = true;
-      member.end(new GatewayError("session_closed", "Connection closed as asked"));
+      participant.hasSaidGoodbye = true;
+      participant.end(new GatewayError("session_closed", "Connection closed as asked"));
       return;
   }
 }
@@ -130,44 +130,45 @@ function admit(session: Session, command: SpeakCommand | TextCommand | DialogueC
   };
 }
 
-function addText(member: Member, command: TextCommand): void {
-  const { session } = member;
-  const open = findOpen(member, command.utterance_id);
+function addText(participant: Participant, command: TextCommand): void {
+  const { session } = participant;
+  const open = findOpen(participant, command.utterance_id);
   const isJoined = open !== null && (command.text === "" || beginsWithHalf(command.text));
   // A token stream may be divided between the halves of a pair: the first one waits for the second.
   const { whole, half } = divideHalf(`${isJoined ? open.heldHalf : ""}${command.text}`);
   checkText(whole, { field: "text", max: session.limits.text_chars - (open?.text.length ?? 0) });
   if (open !== null) {
-    if (!isJoined) warnOfHalf(member, open);
+    if (!isJoined) warnOfHalf(participant, open);
     open.heldHalf = half;
     open.append(whole, session.nowMs());
-    session.speakers.noteSpeaker(member, open);
+    session.speakers.noteSpeaker(participant, open);
     session.textChanged();
-    session.speakers.noteText(member, open);
+    session.speakers.noteText(participant, open);
     return;
   }
-  const utterance = Utterance.ofTokens(admit(session, command), { ...member.textOptions, ...command });
+  const utterance = Utterance.ofTokens(admit(session, command), { ...participant.textOptions, ...command });
   utterance.append(whole, session.nowMs());
   utterance.heldHalf = half;
-  for (const id of member.openIds)
-    if (session.utterances.findAny(id) === undefined) member.openIds.delete(id);
-  member.openIds.add(utterance.id);
-  member.currentId = utterance.id;
+  for (const id of participant.openIds)
+    if (session.utterances.findAny(id) === undefined) participant.openIds.delete(id);
+  participant.openIds.add(utterance.id);
+  participant.currentId = utterance.id;
   const ahead = session.utterances.enqueue(utterance);
-  member.send({ type: "utterance.queued", ...session.base(), utterance_id: utterance.id, ahead });
+  participant.send({ type: "utterance.queued", ...session.base(), utterance_id: utterance.id, ahead });
   session.textChanged();
-  session.speakers.noteText(member, utterance);
+  session.speakers.noteText(participant, utterance);
 }
 
 /** The utterance that text goes on; null when the text begins a new one. Throws text_after_end, utterance_over. */
-function findOpen(member: Member, id: string | undefined): Utterance | null {
+function findOpen(participant: Participant, id: string | undefined): Utterance | null {
   if (id === undefined) {
-    const own = member.currentId === null ? undefined : member.session.utterances.find(member.currentId);
+    const own =
+      participant.currentId === null ? undefined : participant.session.utterances.find(participant.currentId);
     return own === undefined || own.isTextEnded ? null : own;
   }
-  const named = member.session.utterances.findAny(id);
+  const named = participant.session.utterances.findAny(id);
   const hasFailed = named !== undefined && named.failed !== null;
-  if (hasFailed || member.session.utterances.isOver(id)) {
+  if (hasFailed || participant.session.utterances.isOver(id)) {
     throw new GatewayError(
       "utterance_over",
       `Utterance ${id} is over: its text is dropped, expected a new utterance_id`,
@@ -186,8 +187,11 @@ function findOpen(member: Member, id: string | undefined): Utterance | null {
   return named ?? null;
 }
 
-function closeText(member: Member, command: { type: "flush" | "end"; utterance_id?: string }): void {
-  const open = findOpen(member, command.utterance_id);
+function closeText(
+  participant: Participant,
+  command: { type: "flush" | "end"; utterance_id?: string },
+): void {
+  const open = findOpen(participant, command.utterance_id);
   if (open === null) {
     const which =
       command.utterance_id === undefined ? "no text is open" : `no text is open for ${command.utterance_id}`;
@@ -195,19 +199,19 @@ function closeText(member: Member, command: { type: "flush" | "end"; utterance_i
       field: "utterance_id",
     });
   }
-  if (command.type === "flush") open.flush(member.session.nowMs());
+  if (command.type === "flush") open.flush(participant.session.nowMs());
   else {
-    open.endText(member.session.nowMs());
-    warnOfEnd(member, open);
-    member.openIds.delete(open.id);
-    if (member.currentId === open.id) member.currentId = null;
+    open.endText(participant.session.nowMs());
+    warnOfEnd(participant, open);
+    participant.openIds.delete(open.id);
+    if (participant.currentId === open.id) participant.currentId = null;
   }
-  member.session.textChanged();
+  participant.session.textChanged();
 }
 
-function acknowledge(member: Member, command: PlayedCommand): void {
-  const { session } = member;
-  const latestSeq = session.deliveredSeq(member);
+function acknowledge(participant: Participant, command: PlayedCommand): void {
+  const { session } = participant;
+  const latestSeq = session.deliveredSeq(participant);
   if (command.seq !== undefined && command.seq > latestSeq) {
     throw new GatewayError(
       "invalid_field",
@@ -222,11 +226,11 @@ function acknowledge(member: Member, command: PlayedCommand): void {
         field: "mark",
       });
     }
-    member.acknowledge(markMs, session.ackMoment(), "mark");
+    participant.acknowledge(markMs, session.ackMoment(), "mark");
     return;
   }
   const atMs = command.at_ms ?? 0;
-  const latestMs = session.sentMs(member);
+  const latestMs = session.sentMs(participant);
   if (atMs > latestMs) {
     throw new GatewayError(
       "invalid_field",
@@ -234,30 +238,30 @@ function acknowledge(member: Member, command: PlayedCommand): void {
       { field: "at_ms" },
     );
   }
-  member.acknowledge(atMs, session.ackMoment());
+  participant.acknowledge(atMs, session.ackMoment());
 }
 
-function configure(member: Member, command: ConfigureCommand): void {
-  const { session } = member;
+function configure(participant: Participant, command: ConfigureCommand): void {
+  const { session } = participant;
   const { clean, replacements, ...change } = command;
   if (clean !== undefined || replacements !== undefined) {
-    member.textOptions = {
-      ...member.textOptions,
+    participant.textOptions = {
+      ...participant.textOptions,
       ...(clean === undefined ? {} : { clean }),
       ...(replacements === undefined ? {} : { replacements }),
     };
   }
-  const settings = reconfigure(member.settings, change, session.settingsDefaults);
+  const settings = reconfigure(participant.settings, change, session.settingsDefaults);
   // Text options alone are no reason to take a listener from its place.
-  if (Object.keys(change).length > 1) session.reseat(member, settings);
-  member.send({
+  if (Object.keys(change).length > 1) session.resubscribe(participant, settings);
+  participant.send({
     type: "configured",
     ...session.base(),
     settings,
-    audio: session.describeAudio(member),
+    audio: session.describeAudio(participant),
     ignored: [],
   });
-  session.drained(member);
+  session.drained(participant);
 }
 
 /** Throws text_too_long, invalid_text. */

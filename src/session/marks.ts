@@ -1,6 +1,6 @@
 /** Named points of the timeline: echoed when they are played, and known by name to who acknowledges them. */
 import { GatewayError } from "../errors.ts";
-import type { EventWriter } from "./event-writer.ts";
+import type { EventWriter } from "./events/event-writer.ts";
 import { writeMark } from "./events/utterance-events.ts";
 import type { Utterance } from "./playback/utterance.ts";
 

@@ -52,7 +52,7 @@ export function renditionFrom(
     startTicks,
     onError: (error) => {
       if (isSeated) options.onError(error);
-      // Who is to be told has no seat yet.
+      // The listener that it would be reported to has not joined yet.
       else queueMicrotask(() => options.onError(error));
     },
   });

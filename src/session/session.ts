@@ -1,8 +1,8 @@
 /**
- * One live speech stream with one timeline. It owns who is there (Attendance), what is said (PlaybackQueue) and what makes it
+ * One live speech stream with one timeline. It owns who is there (ConnectionRegistry), what is said (PlaybackQueue) and what makes it
  * move (PlaybackClock):
  *
- *   upstream --chunk--> PlaybackQueue --slices, events--> Audience --batches--> sockets
+ *   upstream --chunk--> PlaybackQueue --slices, events--> OutputRouter --batches--> sockets
  *                          ^ feed up to            ^ release up to
  *                          +---- playhead + lead --+---- pacer, or the chunk itself when audio is awaited
  *
@@ -16,12 +16,12 @@ import { errorBody } from "../protocol/native.ts";
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
 import type { CueStyle } from "../timing/cues/cue-profiles.ts";
 import { msOfTicks } from "../timing/ticks.ts";
-import { Attendance, type Joining } from "./attendance.ts";
-import { Audience } from "./audience.ts";
-import { type CueRecord, CueRecords } from "./cue-records.ts";
-import { EventWriter } from "./event-writer.ts";
+import { type CueRecord, CueRecords } from "./captions/cue-records.ts";
+import { ConnectionRegistry, type Joining } from "./connections/connection-registry.ts";
+import type { AckMoment, Participant } from "./connections/participant.ts";
+import { EventWriter } from "./events/event-writer.ts";
 import { Marks } from "./marks.ts";
-import type { AckMoment, Member } from "./member.ts";
+import { OutputRouter } from "./output/output-router.ts";
 import { PlaybackClock } from "./playback/playback-clock.ts";
 import { PlaybackQueue } from "./playback/playback-queue.ts";
 import { UtteranceCommands } from "./playback/utterance-commands.ts";
@@ -39,9 +39,9 @@ export interface SessionOptions {
 
 /** What the phone calls of a session have to be told; `calls/` brings it with the first call. */
 export interface SessionCalls {
-  joined(member: Member): void;
-  drained(member: Member): void;
-  left(member: Member): void;
+  joined(participant: Participant): void;
+  drained(participant: Participant): void;
+  left(participant: Participant): void;
   /** Throws unknown_call. */
   hangUp(callId: string | undefined): void;
 }
@@ -60,11 +60,11 @@ export class Session {
   readonly speakers: Speakers;
   readonly #deps: SessionDeps;
   readonly #onClose: (session: Session) => void;
-  readonly #audience: Audience;
+  readonly #output: OutputRouter;
   readonly #writer: EventWriter;
   readonly queue: PlaybackQueue;
   readonly #clock: PlaybackClock;
-  readonly #attendance: Attendance;
+  readonly #connections: ConnectionRegistry;
   readonly #marks: Marks;
   readonly #cueRecords: CueRecords;
   #isClosed = false;
@@ -75,7 +75,7 @@ export class Session {
     this.epoch = options.epoch;
     this.#deps = deps;
     this.#onClose = options.onClose;
-    this.#audience = new Audience({
+    this.#output = new OutputRouter({
       opusPool: deps.opusPool,
       counters: deps.counters,
       aheadMs: deps.tuning.aheadMs,
@@ -84,21 +84,21 @@ export class Session {
       onError: (error, rendition) => this.#onEncoderError(error, rendition),
       emitGap: (sendQueue, gap, event) => {
         deps.counters.framesDropped += gap.frames;
-        const seq = this.#audience.log.seqBefore(event);
+        const seq = this.#output.log.seqBefore(event);
         sendQueue.notify({ type: "gap", ...this.base(), seq, ...gap });
       },
     });
     const captions = deps.tuning.captions ?? CAPTIONS;
     this.#cueRecords = new CueRecords(captions, () => this.#clock.playheadTicks);
     this.#writer = new EventWriter((entry) => {
-      this.#audience.append(entry);
+      this.#output.append(entry);
       this.#cueRecords.note(entry);
     });
     this.#marks = new Marks(this.#writer, deps.tuning.limits.marks);
-    const isListened = (): boolean => deps.tuning.speaksToNobody || this.#attendance.isListened;
+    const isListened = (): boolean => deps.tuning.speaksToNobody || this.#connections.isListened;
     this.queue = new PlaybackQueue({
       deps,
-      audience: this.#audience,
+      output: this.#output,
       writer: this.#writer,
       marks: this.#marks,
       isListened,
@@ -114,24 +114,24 @@ export class Session {
       clock: deps.clock,
       pacer: deps.pacer,
       counters: deps.counters,
-      audience: this.#audience,
+      output: this.#output,
       queue: this.queue,
       aheadMs: deps.tuning.aheadMs,
       isListened,
     });
     const parts = {
       deps,
-      audience: this.#audience,
+      output: this.#output,
       queue: this.queue,
       writer: this.#writer,
       clock: this.#clock,
     };
-    this.#attendance = new Attendance({ ...parts, session: this });
-    this.speakers = new Speakers({ ...parts, session: this, members: this.#attendance.members });
+    this.#connections = new ConnectionRegistry({ ...parts, session: this });
+    this.speakers = new Speakers({ ...parts, session: this, participants: this.#connections.participants });
     this.utterances = new UtteranceCommands({
       ...parts,
       sessionId: options.id,
-      members: this.#attendance.members,
+      participants: this.#connections.participants,
       onGone: (utterance) => this.speakers.forget(utterance),
     });
     if (captions.isAlways) this.captionsOf({ profile: "web", mode: "pop-on" });
@@ -140,11 +140,11 @@ export class Session {
 
   /** Connections, speakers and listeners. */
   get connectionCount(): number {
-    return this.#attendance.members.size;
+    return this.#connections.participants.size;
   }
   /** Who is there, in the order of coming. */
-  get members(): Iterable<Member> {
-    return this.#attendance.members;
+  get participants(): Iterable<Participant> {
+    return this.#connections.participants;
   }
   get isIdle(): boolean {
     return this.queue.isIdle;
@@ -186,58 +186,58 @@ export class Session {
 
   // ---- connections ---------------------------------------------------------------------------------------------
 
-  /** Seats a connection and greets it. Throws listener_limit, encoder_failed. */
-  join(listener: Listener, joining: Joining): Member {
-    const member = this.#attendance.join(listener, joining);
-    this.calls?.joined(member);
-    return member;
+  /** Takes a connection in and greets it. Throws listener_limit, encoder_failed. */
+  join(listener: Listener, joining: Joining): Participant {
+    const participant = this.#connections.join(listener, joining);
+    this.calls?.joined(participant);
+    return participant;
   }
 
   /**
    * The connection has gone. Text that it left open waits for it as long as the session would (`grace-ms`), unless it
    * `isFinal`: its client has closed it and not lost it. Idempotent.
    */
-  leave(member: Member, how: { readonly isFinal?: boolean } = {}): void {
-    this.#attendance.leave(member, how);
-    this.calls?.left(member);
+  leave(participant: Participant, how: { readonly isFinal?: boolean } = {}): void {
+    this.#connections.leave(participant, how);
+    this.calls?.left(participant);
   }
 
   /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */
-  reseat(member: Member, settings: ListenerSettings): void {
-    this.#attendance.reseat(member, settings);
+  resubscribe(participant: Participant, settings: ListenerSettings): void {
+    this.#connections.resubscribe(participant, settings);
   }
 
   /** The number of the last event that this connection was told. */
-  deliveredSeq(member: Member): number {
-    return this.#audience.deliveredSeq(member.seat);
+  deliveredSeq(participant: Participant): number {
+    return this.#output.deliveredSeq(participant.subscription);
   }
 
-  describeAudio(member: Member) {
-    return this.#audience.describe(member.seat.group, member.seat.sendQueue);
+  describeAudio(participant: Participant) {
+    return this.#output.describe(participant.subscription);
   }
 
   /** The connection's socket has taken what it was behind with. */
-  drained(member: Member): void {
-    this.#audience.catchUp(member.seat);
-    this.calls?.drained(member);
+  drained(participant: Participant): void {
+    this.#output.catchUp(participant.subscription);
+    this.calls?.drained(participant);
     this.#clock.advance();
   }
 
   /** How far on the timeline this connection has been sent audio, ms; without audio, how far there is any. */
-  sentMs(member: Member): number {
-    return msOfTicks(member.sentTicks(this.queue.writeTicks));
+  sentMs(participant: Participant): number {
+    return msOfTicks(participant.sentTicks(this.queue.writeTicks));
   }
 
   /** Whether this connection was sent all that has begun to its end: what comes next is silence, or another utterance. */
-  isSentOut(member: Member): boolean {
+  isSentOut(participant: Participant): boolean {
     const last = this.queue.unplayed.findLast((utterance) => utterance.startTicks !== null);
     if (last === undefined) return true;
-    return last.endTicks !== null && this.sentMs(member) >= msOfTicks(last.endTicks);
+    return last.endTicks !== null && this.sentMs(participant) >= msOfTicks(last.endTicks);
   }
 
   /** The captions that are remembered in a style: from now on, where nobody has asked for them before. */
   captionsOf(style: CueStyle): CueRecord {
-    this.#audience.keepCues(style);
+    this.#output.keepCues(style);
     const record = this.#cueRecords.of(style);
     this.queue.layOutCues();
     return record;
@@ -271,7 +271,7 @@ export class Session {
     this.#clock.close();
     this.queue.close();
     this.speakers.close();
-    this.#attendance.close(error);
+    this.#connections.close(error);
     this.#cueRecords.close();
     this.#deps.counters.sessionsClosed += 1;
     this.#onClose(this);
@@ -279,9 +279,9 @@ export class Session {
 
   #onEncoderError(error: GatewayError, rendition: Rendition): void {
     this.#deps.log.error({ code: error.code, detail: error.message }, "Encoder failed");
-    for (const member of this.#attendance.members) {
-      if (member.seat.group.rendition !== rendition) continue;
-      member.send({ type: "error", ...this.base(), ...errorBody(error) });
+    for (const participant of this.#connections.participants) {
+      if (participant.subscription.group.rendition !== rendition) continue;
+      participant.send({ type: "error", ...this.base(), ...errorBody(error) });
     }
   }
 }

@@ -18,7 +18,7 @@ import {
   ROLES,
 } from "../protocol/vocabulary.ts";
 
-import { parseResume, type ResumeToken } from "./listener-resume.ts";
+import { parseResume, type ResumeToken } from "./connections/resume-token.ts";
 
 export interface SettingsDefaults {
   readonly leadMs: number;

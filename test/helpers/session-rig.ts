@@ -9,7 +9,7 @@ import { type Logger, silentLog } from "../../src/kit/log.ts";
 import { createCounters } from "../../src/metrics/counters.ts";
 import { parseCommand } from "../../src/protocol/native.ts";
 import { handleCommand } from "../../src/session/commands.ts";
-import type { Member } from "../../src/session/member.ts";
+import type { Participant } from "../../src/session/connections/participant.ts";
 import type { SessionTuning } from "../../src/session/ports.ts";
 import { Sessions } from "../../src/session/sessions.ts";
 import { parseSettings } from "../../src/session/settings.ts";
@@ -131,15 +131,15 @@ export function createRig(
   const join = (query: string, id = "s") => {
     const sink = new MemoryListener();
     const joining = parseSettings(new URLSearchParams(query), { leadMs: 200, maxLeadMs: 10_000 });
-    const member = sessions.open(id).join(sink, joining);
-    return { sink, member, send: (message: object) => send(member, message) };
+    const participant = sessions.open(id).join(sink, joining);
+    return { sink, participant, send: (message: object) => send(participant, message) };
   };
   return { clock, requests, counters, sessions, join };
 }
 
 /** As the edge does it: through the wire form and back, errors thrown. */
-function send(member: Member, message: object): void {
-  handleCommand(member, parseCommand(JSON.stringify(message)).command);
+function send(participant: Participant, message: object): void {
+  handleCommand(participant, parseCommand(JSON.stringify(message)).command);
 }
 
 /** `ms` of mu-law that counts up, so that any frame can be told from any other. */

@@ -37,7 +37,7 @@ export class ToneSession {
   readonly #epoch = Math.random().toString(36).slice(2);
   readonly #options: ToneSessionOptions;
   readonly #encoder = new OpusScript(48_000, 1, OpusScript.Application.AUDIO);
-  readonly #members = new Set<WebSocket>();
+  readonly #participants = new Set<WebSocket>();
   readonly #open = new Map<string, OpenText>();
   /** All that was sent, for those who come back. */
   readonly #log: { readonly seq: number; readonly atMs: number; readonly data: string | Uint8Array }[] = [];
@@ -55,9 +55,9 @@ export class ToneSession {
   }
 
   join(socket: WebSocket, query: URLSearchParams): void {
-    this.#members.add(socket);
+    this.#participants.add(socket);
     socket.on("close", () => {
-      this.#members.delete(socket);
+      this.#participants.delete(socket);
       this.#tellPresence();
     });
     socket.on("message", (data) => this.#take(socket, JSON.parse(String(data)) as Command));
@@ -171,7 +171,7 @@ export class ToneSession {
       this.#edgeMs = startMs + endMs - fromFrame * FRAME_MS;
       if (frame === undefined) continue;
       this.#log.push({ seq: this.#seq, atMs, data: frame });
-      for (const member of this.#members) member.send(frame);
+      for (const participant of this.#participants) participant.send(frame);
     }
     const isComplete = this.#open.get(unit.id)?.isEnded ?? true;
     if (isComplete && this.#current.next >= unit.frames.length && this.#edgeMs - startMs <= playedMs)
@@ -249,14 +249,14 @@ export class ToneSession {
   }
 
   #tellPresence(): void {
-    this.#toAll({ type: "presence", listeners: this.#members.size, speakers: 1 });
+    this.#toAll({ type: "presence", listeners: this.#participants.size, speakers: 1 });
   }
 
   #toAll(event: Record<string, unknown>): void {
     this.#seq += 1;
     const data = JSON.stringify({ seq: this.#seq, at_ms: this.#edgeMs, ...event });
     this.#log.push({ seq: this.#seq, atMs: this.#edgeMs, data });
-    for (const member of this.#members) member.send(data);
+    for (const participant of this.#participants) participant.send(data);
   }
 
   #send(socket: WebSocket, event: Record<string, unknown> | Omit<Event, "seq" | "at_ms">): void {

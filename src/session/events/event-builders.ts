@@ -3,7 +3,7 @@ import type { Word } from "../../protocol/events.ts";
 import type { Cue } from "../../timing/cues/cue-builder.ts";
 import { msOfTicks, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import type { TimedCharacters } from "../../timing/timed.ts";
-import type { EventBuilder } from "../event-writer.ts";
+import type { EventBuilder } from "./event-writer.ts";
 
 /** A `cue` event. */
 export function cueBuilder(cue: Cue, utterance_id: string): EventBuilder {

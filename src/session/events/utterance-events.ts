@@ -8,11 +8,11 @@ import type {
 } from "../../protocol/events.ts";
 import { errorBody } from "../../protocol/native.ts";
 import { msOfTicks } from "../../timing/ticks.ts";
-import type { EventWriter } from "../event-writer.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { SessionDeps } from "../ports.ts";
 import type { Receipt } from "../receipts.ts";
 import { waterfallOf } from "../synthesis/segment-times.ts";
+import type { EventWriter } from "./event-writer.ts";
 
 /** `spokenStart`: where in the spoken text it begins, or goes on. */
 export function writeStarted(writer: EventWriter, utterance: Utterance, spokenStart: number): void {

@@ -1,8 +1,8 @@
 /** The `viseme` events of one segment, in every set that somebody has asked for: where nobody has, nothing is made. */
 import { VISEME_KINDS, type VisemeSet } from "../../protocol/vocabulary.ts";
 import type { TimedCharacters, TimedWord } from "../../timing/timed.ts";
-import type { EventBuilder } from "../event-writer.ts";
 import type { Utterance } from "../playback/utterance.ts";
+import type { EventBuilder } from "./event-writer.ts";
 import { VisemeTrack } from "./viseme-track.ts";
 
 export type VisemeKind = (typeof VISEME_KINDS)[VisemeSet];

@@ -7,7 +7,7 @@ import { PHONES } from "../../timing/visemes/phones.ts";
 import { soundsOfWord } from "../../timing/visemes/pronounce.ts";
 import { taggedPhones } from "../../timing/visemes/tagged-phones.ts";
 import { arkitWeights, visemeOf } from "../../timing/visemes/viseme-sets.ts";
-import type { EventBuilder } from "../event-writer.ts";
+import type { EventBuilder } from "./event-writer.ts";
 
 /** Letters whose word has not come; a longer word's times within it are spread evenly. */
 const MAX_LETTERS = 1024;

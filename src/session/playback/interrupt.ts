@@ -1,11 +1,11 @@
 /** Cutting speech: what was heard is told, what was not sent is forgotten, what was not meant is said anew. */
 import type { LoggedEvent } from "../../fanout/logged-event.ts";
 import type { Heard } from "../../protocol/events.ts";
-import type { Audience } from "../audience.ts";
-import type { EventWriter } from "../event-writer.ts";
+import type { ListenersHeard } from "../connections/listeners-heard.ts";
+import type { EventWriter } from "../events/event-writer.ts";
 import { writeFinished, writeInterrupted } from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";
-import type { ListenersHeard } from "../listeners-heard.ts";
+import type { OutputRouter } from "../output/output-router.ts";
 import type { SessionDeps } from "../ports.ts";
 import { cutOf, type HeardPlace, type Receipt, receiptOf } from "../receipts.ts";
 import type { KeptUtterance } from "../resume/kept-utterance.ts";
@@ -17,7 +17,7 @@ const MAX_TOLD_LISTENERS = 16;
 
 export interface Interruption {
   readonly queue: PlaybackQueue;
-  readonly audience: Audience;
+  readonly output: OutputRouter;
   readonly writer: EventWriter;
   readonly deps: SessionDeps;
   /** In the order in which they are spoken; none of them is over. */
@@ -47,7 +47,7 @@ interface Told {
 }
 
 export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
-  const { queue, audience, targets } = cut;
+  const { queue, output, targets } = cut;
   const firstTicks = Math.min(...targets.map((target) => target.startTicks ?? Number.POSITIVE_INFINITY));
   const { writeTicks } = queue;
   const coming = new Map(targets.map((target) => [target, queue.comingOf(target)]));
@@ -56,7 +56,7 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
   const keptOne = heardOne ?? targets.find((target) => target.isResumed);
   const startTicks = heardOne?.startTicks ?? null;
   const heardTicks = Math.max(cut.heard.place.ticks, startTicks ?? 0);
-  const nextTicks = startTicks === null ? null : audience.cut({ writeTicks, startTicks, heardTicks });
+  const nextTicks = startTicks === null ? null : output.cut({ writeTicks, startTicks, heardTicks });
   // What was made and never sent, as part of a frame, was not heard.
   const isResumable = keptOne !== undefined && keep(keptOne, cut, nextTicks ?? writeTicks);
   for (const target of targets) {
@@ -95,7 +95,7 @@ function keep(utterance: Utterance, cut: Interruption, sentTicks: number): boole
 
 function withdrawFuture(utterances: readonly Utterance[], cut: Interruption): void {
   const ids = new Set(utterances.map((utterance) => utterance.id));
-  cut.audience.log.withdraw(
+  cut.output.log.withdraw(
     (entry: LoggedEvent) =>
       entry.utteranceId !== null && ids.has(entry.utteranceId) && entry.positionTicks > cut.heard.place.ticks,
   );

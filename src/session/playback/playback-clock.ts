@@ -8,7 +8,7 @@
 import type { PacedEntry, Pacer } from "../../fanout/pacer.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Counters } from "../../metrics/counters.ts";
-import type { Audience } from "../audience.ts";
+import type { OutputRouter } from "../output/output-router.ts";
 import type { PlaybackQueue } from "./playback-queue.ts";
 import { Playhead, TICKS_PER_MS } from "./playhead.ts";
 
@@ -39,7 +39,7 @@ export interface PlaybackClockOptions {
   readonly clock: Clock;
   readonly pacer: Pacer;
   readonly counters: Counters;
-  readonly audience: Audience;
+  readonly output: OutputRouter;
   readonly queue: PlaybackQueue;
   readonly aheadMs: number;
   /** Whether speech would be heard; where not, it waits. */
@@ -84,7 +84,7 @@ export class PlaybackClock {
 
   /** Sends what stands before `ticks`, where a batch or a stall has held it back: it is no part of what is cut there. */
   sendBefore(ticks: number): void {
-    this.#options.audience.collectBefore(ticks);
+    this.#options.output.collectBefore(ticks);
     this.#send();
   }
 
@@ -104,7 +104,7 @@ export class PlaybackClock {
 
   /** Whether listeners should have been sent more than has been made. */
   get #isAudioAwaited(): boolean {
-    return this.#isShort || !this.#playhead.isRunning || !this.#options.audience.shape.hasRealtime;
+    return this.#isShort || !this.#playhead.isRunning || !this.#options.output.shape.hasRealtime;
   }
 
   #tick(nowMs: number): void {
@@ -120,16 +120,16 @@ export class PlaybackClock {
   /** Enough is made, nothing ends and nothing has come that may have to be told: what is due only has to be sent. */
   #isCalm(nowMs: number): boolean {
     if (this.#isAudioAwaited || this.#isAdvancing) return false;
-    const { queue, audience } = this.#options;
+    const { queue, output } = this.#options;
     if (queue.hasUnread) return false;
     const playheadTicks = this.#playhead.at(nowMs, queue.writeTicks);
     if (queue.writeTicks < playheadTicks + (this.#madeMs + this.#encodedMs) * TICKS_PER_MS) return false;
-    return (queue.nextEndTicks ?? Number.POSITIVE_INFINITY) > playheadTicks && !audience.isEmpty;
+    return (queue.nextEndTicks ?? Number.POSITIVE_INFINITY) > playheadTicks && !output.isEmpty;
   }
 
   /** How far ahead of the playhead audio has to be made. A frame that starts inside the lead has to be whole. */
   get #madeMs(): number {
-    const { isEmpty, shape } = this.#options.audience;
+    const { isEmpty, shape } = this.#options.output;
     return isEmpty ? 0 : Math.max(MIN_MADE_MS, shape.maxLeadMs + shape.maxFrameMs);
   }
 
@@ -138,7 +138,7 @@ export class PlaybackClock {
    * would leave with this wake, and the rest when it comes back: twice the system calls. Not for the first frames.
    */
   get #encodedMs(): number {
-    return this.#playhead.isRunning && this.#options.audience.shape.isEncodedElsewhere ? this.#batchMs() : 0;
+    return this.#playhead.isRunning && this.#options.output.shape.isEncodedElsewhere ? this.#batchMs() : 0;
   }
 
   /** Makes and sends everything that is due. */
@@ -152,7 +152,7 @@ export class PlaybackClock {
     if (this.#isAdvancing || this.#isClosed) return;
     this.#isAdvancing = true;
     const queue = this.#options.queue;
-    if (this.#options.audience.shape.hasRealtime || this.#options.audience.isEmpty) this.#advancePaced(nowMs);
+    if (this.#options.output.shape.hasRealtime || this.#options.output.isEmpty) this.#advancePaced(nowMs);
     else this.#advanceBurst();
     queue.tellPlayed(this.#playhead.at(nowMs, queue.writeTicks));
     this.#collect(nowMs);
@@ -168,7 +168,7 @@ export class PlaybackClock {
     const playheadTicks = this.#playhead.at(nowMs, startTicks);
     const isListened = this.#options.isListened();
     const madeTicks = playheadTicks + this.#madeMs * TICKS_PER_MS;
-    const limitTicks = this.#options.audience.losslessLimitTicks();
+    const limitTicks = this.#options.output.losslessLimitTicks();
     const neededTicks = Math.min(madeTicks, limitTicks);
     const untilTicks = Math.min(madeTicks + this.#encodedMs * TICKS_PER_MS, limitTicks);
     const surplusTicks = SURPLUS_MS * TICKS_PER_MS;
@@ -193,7 +193,7 @@ export class PlaybackClock {
     for (;;) {
       if (!this.#options.isListened()) return;
       const writeTicks = this.#options.queue.writeTicks;
-      const untilTicks = Math.min(writeTicks + stepTicks / 4, this.#options.audience.losslessLimitTicks());
+      const untilTicks = Math.min(writeTicks + stepTicks / 4, this.#options.output.losslessLimitTicks());
       const neededTicks = this.#burstHeadTicks(writeTicks) + MIN_BURST_AHEAD_MS * TICKS_PER_MS;
       const wasRendered = this.#options.queue.render({ untilTicks, neededTicks, surplusTicks: 0 });
       this.#playhead.stop(this.#options.queue.writeTicks);
@@ -213,29 +213,29 @@ export class PlaybackClock {
 
   #collect(nowMs: number): void {
     this.#release(nowMs);
-    const { audience, queue } = this.#options;
+    const { output, queue } = this.#options;
     // What is made as fast as it is taken has to make room as fast.
-    if (nowMs < this.#nextTrimMs && audience.shape.hasRealtime) return;
+    if (nowMs < this.#nextTrimMs && output.shape.hasRealtime) return;
     this.#nextTrimMs = nowMs + TRIM_EVERY_MS;
-    audience.trim(this.#playhead.at(nowMs, queue.writeTicks));
+    output.trim(this.#playhead.at(nowMs, queue.writeTicks));
   }
 
   #release(nowMs: number): void {
     const { writeTicks } = this.#options.queue;
-    this.#options.audience.collect(this.#playhead.at(nowMs, writeTicks), writeTicks);
+    this.#options.output.collect(this.#playhead.at(nowMs, writeTicks), writeTicks);
   }
 
   #send(): void {
     if (this.#isClosed) return;
-    const { audience, queue, clock } = this.#options;
-    if (audience.send() > 0 && !queue.unsent.isEmpty) {
-      queue.unsent.noteSent(audience.sentTicks, clock.nowMs());
+    const { output, queue, clock } = this.#options;
+    if (output.send() > 0 && !queue.unsent.isEmpty) {
+      queue.unsent.noteSent(output.sentTicks, clock.nowMs());
     }
   }
 
   /** Of the grid on which sessions wake, or none would keep its place in the batch. */
   #batchMs(): number {
-    const steps = Math.floor(this.#options.audience.shape.minLeadMs / 3 / WAKE_GRID_MS);
+    const steps = Math.floor(this.#options.output.shape.minLeadMs / 3 / WAKE_GRID_MS);
     return Math.min(100, Math.max(1, steps) * WAKE_GRID_MS);
   }
 
@@ -268,8 +268,8 @@ export class PlaybackClock {
   releaseSoon(): void {
     if (this.#isReleaseDue) return;
     this.#isReleaseDue = true;
-    const { clock, audience } = this.#options;
-    const heldTicks = audience.encodedSentTicks - this.playheadTicks;
+    const { clock, output } = this.#options;
+    const heldTicks = output.encodedSentTicks - this.playheadTicks;
     if (heldTicks < CALM_HELD_MS * TICKS_PER_MS) queueMicrotask(() => this.#sendEncoded(clock.nowMs()));
     else {
       // What falls due since the last wake has the next one: alone it would cost as much as all of that.

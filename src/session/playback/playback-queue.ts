@@ -61,12 +61,12 @@ export class PlaybackQueue {
 
   constructor(options: PlaybackQueueOptions) {
     this.#options = options;
-    const { deps, audience } = options;
+    const { deps, output } = options;
     this.played = new PlayedOut(options);
     this.#edge = new WriteHead(options);
     this.#requests = new RequestScheduler({
       deps,
-      audience,
+      output,
       isListened: options.isListened,
       playheadTicks: options.playheadTicks,
       writeTicks: () => this.writeTicks,
@@ -323,7 +323,7 @@ export class PlaybackQueue {
       writer: this.#options.writer,
       aheadTicks: tuning.aheadMs * TICKS_PER_MS,
       trimTicks: tuning.splices.trimMs * TICKS_PER_MS,
-      wants: (kind) => this.#options.audience.wasWanted(kind),
+      wants: (kind) => this.#options.output.wasWanted(kind),
       isFollowed: () => this.#queue.length > 1,
     });
     this.#recover();

@@ -1,6 +1,6 @@
 /** Utterances whose audio is all pushed (or that failed), until the playhead has passed their end and they are told of. */
 import type { GatewayError } from "../../errors.ts";
-import type { EventWriter } from "../event-writer.ts";
+import type { EventWriter } from "../events/event-writer.ts";
 import { writeFinished } from "../events/utterance-events.ts";
 import type { Marks } from "../marks.ts";
 import type { SessionDeps } from "../ports.ts";

@@ -7,7 +7,7 @@
  *   spoken   |the quick brown|fox jumps|    kept up to the last whole word; the rest is another segment
  */
 
-import type { EventWriter } from "../event-writer.ts";
+import type { EventWriter } from "../events/event-writer.ts";
 import { writeRecovered } from "../events/utterance-events.ts";
 import type { SessionDeps } from "../ports.ts";
 import { remainderOf } from "../remainder.ts";

@@ -7,7 +7,7 @@ import { GatewayError } from "../../errors.ts";
 import type { EventKind } from "../../protocol/vocabulary.ts";
 import { isBlank } from "../../text/characters.ts";
 import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
-import type { EventWriter } from "../event-writer.ts";
+import type { EventWriter } from "../events/event-writer.ts";
 import { FeedTiming } from "../events/feed-timing.ts";
 import { SegmentEvents } from "../events/segment-events.ts";
 import { TIMED_AHEAD_TICKS, TimingReach } from "../events/timing-reach.ts";

@@ -4,11 +4,11 @@
  */
 import { GatewayError } from "../../errors.ts";
 import type { Replace } from "../../protocol/vocabulary.ts";
-import type { Audience } from "../audience.ts";
-import type { EventWriter } from "../event-writer.ts";
+import { furthestBehind, type ListenersHeard, whereHeard } from "../connections/listeners-heard.ts";
+import type { Moment, Participant } from "../connections/participant.ts";
+import type { EventWriter } from "../events/event-writer.ts";
 import { writeFinished } from "../events/utterance-events.ts";
-import { furthestBehind, type ListenersHeard, whereHeard } from "../listeners-heard.ts";
-import type { Member, Moment } from "../member.ts";
+import type { OutputRouter } from "../output/output-router.ts";
 import type { SessionDeps } from "../ports.ts";
 import { KeptUtterance } from "../resume/kept-utterance.ts";
 import { type InterruptReceipt, interruptSpeech } from "./interrupt.ts";
@@ -21,12 +21,12 @@ import { WaitingCuts } from "./waiting-cuts.ts";
 export interface UtteranceCommandsOptions {
   readonly sessionId: string;
   readonly deps: SessionDeps;
-  readonly audience: Audience;
+  readonly output: OutputRouter;
   readonly queue: PlaybackQueue;
   readonly writer: EventWriter;
   readonly clock: PlaybackClock;
   /** Who may have heard something of what is cut. */
-  readonly members: Iterable<Member>;
+  readonly participants: Iterable<Participant>;
   /** Cut, or taken out of the queue. */
   readonly onGone: (utterance: Utterance) => void;
 }
@@ -105,12 +105,12 @@ export class UtteranceCommands {
 
   /** Where the listener is that is furthest behind, as far as that is known. One that gets all at once may be anywhere. */
   get heardTicks(): number {
-    return this.#options.audience.shape.hasRealtime ? this.#whereHeard().place.ticks : 0;
+    return this.#options.output.shape.hasRealtime ? this.#whereHeard().place.ticks : 0;
   }
 
   /** How far behind the playhead a listener plays that has said so: what it is yet to hear may be cut, and go on from there. */
   get behindTicks(): number {
-    return furthestBehind(this.#options.members, this.#moment);
+    return furthestBehind(this.#options.participants, this.#moment);
   }
 
   get #moment(): Moment {
@@ -121,12 +121,12 @@ export class UtteranceCommands {
 
   #whereHeard(): ListenersHeard {
     const { writeTicks } = this.#queue;
-    const { audience, members } = this.#options;
+    const { output, participants } = this.#options;
     return whereHeard({
-      members,
+      participants,
       ...this.#moment,
-      delivered: audience.delivered(writeTicks),
-      minLeadMs: audience.shape.minLeadMs,
+      delivered: output.delivered(writeTicks),
+      minLeadMs: output.shape.minLeadMs,
     });
   }
 
@@ -246,7 +246,7 @@ export class UtteranceCommands {
     const nowMs = this.#options.deps.clock.nowMs();
     const startTicks = firstStart(targets);
     const turnMs =
-      startTicks !== null && this.#options.audience.shape.hasRealtime ? this.#clock.msAt(startTicks) : nowMs;
+      startTicks !== null && this.#options.output.shape.hasRealtime ? this.#clock.msAt(startTicks) : nowMs;
     const cutMs = Math.max(atMs, turnMs);
     if (cutMs - nowMs < 1) return this.#cut(targets);
     this.#waitingCuts.add(cutMs, targets, (left) => this.#cutAt(cutMs, left));
@@ -263,7 +263,7 @@ export class UtteranceCommands {
     if (startTicks !== null) this.#clock.sendBefore(startTicks);
     const receipts = interruptSpeech({
       queue: this.#queue,
-      audience: this.#options.audience,
+      output: this.#options.output,
       writer: this.#options.writer,
       deps: this.#options.deps,
       targets,

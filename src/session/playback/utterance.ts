@@ -12,7 +12,7 @@ import { isBlank } from "../../text/characters.ts";
 import { type Segment, Segmenter, type SegmenterOptions } from "../../text/segmenter.ts";
 import { SpokenText } from "../../text/spoken-text.ts";
 import { TokenPace } from "../../text/token-pace.ts";
-import type { CueTracks } from "../cue-tracks.ts";
+import type { CueTracks } from "../captions/cue-tracks.ts";
 import type { SegmentSpan } from "../heard-share.ts";
 import type { ReplayAttempt } from "../resume/replay-attempt.ts";
 import type { Snapshot } from "../resume/snapshot.ts";

@@ -3,11 +3,11 @@
  * and segments of one utterance are joined.
  */
 import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
-import type { Audience } from "../audience.ts";
-import { CueTracks } from "../cue-tracks.ts";
-import type { EventWriter } from "../event-writer.ts";
+import { CueTracks } from "../captions/cue-tracks.ts";
+import { layOutLate } from "../captions/late-cues.ts";
+import type { EventWriter } from "../events/event-writer.ts";
 import { writeStarted } from "../events/utterance-events.ts";
-import { layOutLate } from "../late-cues.ts";
+import type { OutputRouter } from "../output/output-router.ts";
 import type { SessionDeps } from "../ports.ts";
 import { ResumeBuffer } from "../resume/resume-buffer.ts";
 import { type Slice, silenceSlice } from "../source.ts";
@@ -31,7 +31,7 @@ const ASK_EVERY_TICKS = 250 * TICKS_PER_MS;
 
 export interface WriteHeadOptions {
   readonly deps: SessionDeps;
-  readonly audience: Audience;
+  readonly output: OutputRouter;
   readonly writer: EventWriter;
   readonly playheadTicks: () => number;
   /** Where the listener is that is furthest behind. */
@@ -60,15 +60,15 @@ export class WriteHead {
   }
 
   push(slice: Slice): void {
-    const { audience, deps } = this.#options;
-    audience.push(slice);
+    const { output, deps } = this.#options;
+    output.push(slice);
     if (deps.tuning.resumeMs > 0) this.recent.push(this.ticks, slice);
     this.ticks += slice.ticks;
   }
 
   /** Its first audio has come; `spokenStart`: where in the spoken text it begins, or goes on. */
   startUtterance(utterance: Utterance, spokenStart: number): void {
-    this.ticks = this.#options.audience.alignEnds(this.ticks);
+    this.ticks = this.#options.output.alignEnds(this.ticks);
     utterance.startTicks = this.ticks;
     this.#splice.forget();
     writeStarted(this.#options.writer, utterance, spokenStart);
@@ -98,7 +98,7 @@ export class WriteHead {
     if (utterance.startTicks !== null) this.#fillTold(utterance);
     utterance.endTicks = this.ticks;
     if (utterance.startTicks === null) return;
-    this.ticks = this.#options.audience.flush(this.ticks);
+    this.ticks = this.#options.output.flush(this.ticks);
     utterance.padTicks = this.ticks - utterance.endTicks;
   }
 
@@ -130,8 +130,8 @@ export class WriteHead {
 
   /** Somebody asks for captions: what is made of `unplayed` and was not heard is laid out in the styles that are new. */
   layOutCues(unplayed: readonly Utterance[], player: SegmentPlayer | null): void {
-    const { audience, writer, playheadTicks } = this.#options;
-    const [styles, heardTicks] = [audience.cueStyles, playheadTicks()];
+    const { output, writer, playheadTicks } = this.#options;
+    const [styles, heardTicks] = [output.cueStyles, playheadTicks()];
     for (const utterance of unplayed) {
       if (utterance.startTicks === null) continue;
       const events = player?.utterance === utterance ? player.events : null;
@@ -155,14 +155,14 @@ export class WriteHead {
   #pause(utterance: Utterance, format: string): void {
     const ticks = this.#splice.takePause(utterance);
     // Where listeners are waiting already, the pause has been. Those that take it as it comes are not waiting.
-    const { audience, playheadTicks } = this.#options;
-    if (ticks === 0 || (audience.shape.hasRealtime && this.ticks <= playheadTicks())) return;
+    const { output, playheadTicks } = this.#options;
+    if (ticks === 0 || (output.shape.hasRealtime && this.ticks <= playheadTicks())) return;
     const slice = silenceSlice(format, ticks);
     if (slice.ticks > 0) this.push(slice);
   }
 
   #noteCues(utterance: Utterance, spokenStart: number): void {
-    const styles = this.#options.audience.cueStyles;
+    const styles = this.#options.output.cueStyles;
     if (styles.length === 0) return;
     const before = this.#lastCues;
     utterance.cues ??= new CueTracks(utterance);

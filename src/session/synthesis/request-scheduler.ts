@@ -6,8 +6,8 @@
 import { type GatewayError, toGatewayError } from "../../errors.ts";
 import type { StitchBy } from "../../upstream/stitching.ts";
 import { READ_BYTES } from "../../upstream/types.ts";
-import type { Audience } from "../audience.ts";
 import type { ComingAudio } from "../heard-share.ts";
+import type { OutputRouter } from "../output/output-router.ts";
 import { TICKS_PER_MS } from "../playback/playhead.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
@@ -41,7 +41,7 @@ export interface OpenAttempt {
 
 export interface RequestSchedulerOptions {
   readonly deps: SessionDeps;
-  readonly audience: Audience;
+  readonly output: OutputRouter;
   /** Whether speech would be heard. */
   readonly isListened: () => boolean;
   readonly playheadTicks: () => number;
@@ -240,14 +240,14 @@ export class RequestScheduler {
   }
 
   #request(utterance: Utterance, segment: TimedSegment): UpstreamAttempt {
-    const { deps, audience } = this.#options;
+    const { deps, output } = this.#options;
     if (utterance.sourceFormat === "") {
-      utterance.sourceFormat = chooseSourceFormat(audience.needs(), deps.tuning.opusBitrateKbps);
+      utterance.sourceFormat = chooseSourceFormat(output.needs(), deps.tuning.opusBitrateKbps);
     }
     if (!utterance.namesVoice) utterance.voiceIds = [this.#defaultVoice ?? ""];
     const choice = {
       outputFormat: utterance.sourceFormat,
-      wantsTiming: audience.wantsTiming,
+      wantsTiming: output.wantsTiming,
       voiceId: utterance.voiceIds[0] ?? "",
       modelId: deps.tuning.defaultModel,
     };

@@ -1,6 +1,6 @@
 /** Whose texts are still coming: who is asked to pause, and what becomes of a text whose speaker's connection is gone. */
 
-import type { Member } from "../member.ts";
+import type { Participant } from "../connections/participant.ts";
 import type { PlaybackClock } from "../playback/playback-clock.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
@@ -18,13 +18,13 @@ export interface SpeakersOptions {
   readonly queue: PlaybackQueue;
   readonly clock: PlaybackClock;
   /** Who is there. */
-  readonly members: ReadonlySet<Member>;
+  readonly participants: ReadonlySet<Participant>;
 }
 
 export class Speakers {
   readonly #options: SpeakersOptions;
   /** Who to tell when there is room for more text, by utterance. */
-  readonly #paused = new WeakMap<Utterance, Member>();
+  readonly #paused = new WeakMap<Utterance, Participant>();
   readonly #leftTexts: LeftTexts;
 
   constructor(options: SpeakersOptions) {
@@ -41,14 +41,14 @@ export class Speakers {
   }
 
   /** Text came: its speaker is asked to pause where too much waits. */
-  noteText(member: Member, utterance: Utterance): void {
+  noteText(participant: Participant, utterance: Utterance): void {
     const { deps } = this.#options;
     const limit_chars = deps.tuning.creditChars;
     if (utterance.isPaused) this.tellRoom(utterance);
     if (utterance.isPaused || utterance.pendingChars <= limit_chars) return;
     utterance.isPaused = true;
     deps.counters.textPauses += 1;
-    this.#tellPaused(member, utterance);
+    this.#tellPaused(participant, utterance);
   }
 
   /** Some of an utterance's text was asked for: its speaker goes on where it was asked to pause. */
@@ -60,7 +60,7 @@ export class Speakers {
     utterance.isPaused = false;
     const speaker = this.#paused.get(utterance);
     this.#paused.delete(utterance);
-    if (speaker === undefined || !this.#options.members.has(speaker)) return;
+    if (speaker === undefined || !this.#options.participants.has(speaker)) return;
     speaker.send({
       type: "resumed",
       ...session.base(),
@@ -72,8 +72,8 @@ export class Speakers {
 
   /** A text that nothing came of for long is taken to be complete: whoever was sending it is told what is missing in it. */
   idled(utterance: Utterance): void {
-    for (const member of this.#options.members) {
-      if (member.openIds.delete(utterance.id)) warnOfEnd(member, utterance);
+    for (const participant of this.#options.participants) {
+      if (participant.openIds.delete(utterance.id)) warnOfEnd(participant, utterance);
     }
   }
 
@@ -84,35 +84,35 @@ export class Speakers {
   }
 
   /** A connection has gone; `isFinal`: it will not come back, and its open texts end. */
-  left(member: Member, isFinal: boolean): void {
-    if (member.settings.role === "listener") return;
-    const { deps, session, members } = this.#options;
+  left(participant: Participant, isFinal: boolean): void {
+    if (participant.settings.role === "listener") return;
+    const { deps, session, participants } = this.#options;
     const isOpen = (id: string): boolean => session.utterances.findAny(id)?.isTextEnded === false;
     // Another connection goes on with it already: this one's end was seen late.
-    const isHeld = (id: string): boolean => [...members].some((other) => other.openIds.has(id));
-    const ids = new Set([...member.openIds].filter((id) => isOpen(id) && !isHeld(id)));
+    const isHeld = (id: string): boolean => [...participants].some((other) => other.openIds.has(id));
+    const ids = new Set([...participant.openIds].filter((id) => isOpen(id) && !isHeld(id)));
     if (isFinal || deps.tuning.graceMs === 0) this.#endTexts(ids);
-    else this.#leftTexts.keep(namesOf(member), { ids, currentId: member.currentId });
+    else this.#leftTexts.keep(namesOf(participant), { ids, currentId: participant.currentId });
   }
 
   /** A connection has come back: it goes on with what it left. `listenerId`: who it was; null where it does not say. */
-  cameBack(member: Member, listenerId: string | null): void {
-    if (member.settings.role === "listener") return;
+  cameBack(participant: Participant, listenerId: string | null): void {
+    if (participant.settings.role === "listener") return;
     const texts =
       this.#leftTexts.takeBack(listenerId) ??
-      (listenerId === null ? null : this.#takeFromHalfOpen(member, listenerId));
-    member.formerId = listenerId;
+      (listenerId === null ? null : this.#takeFromHalfOpen(participant, listenerId));
+    participant.formerId = listenerId;
     for (const id of texts?.ids ?? []) {
       const utterance = this.#options.session.utterances.findAny(id);
-      if (utterance !== undefined) this.#takeTextOver(member, utterance);
+      if (utterance !== undefined) this.#takeTextOver(participant, utterance);
     }
-    member.currentId = texts?.currentId ?? null;
+    participant.currentId = texts?.currentId ?? null;
   }
 
   /** A text goes on with this connection's, whoever began it. */
-  noteSpeaker(member: Member, utterance: Utterance): void {
-    if (this.#leftTexts.takeOne(utterance.id)) this.#takeTextOver(member, utterance);
-    else member.openIds.add(utterance.id);
+  noteSpeaker(participant: Participant, utterance: Utterance): void {
+    if (this.#leftTexts.takeOne(utterance.id)) this.#takeTextOver(participant, utterance);
+    else participant.openIds.add(utterance.id);
   }
 
   /** Idempotent. */
@@ -121,9 +121,9 @@ export class Speakers {
   }
 
   /** After a change of networks the connection before may seem to be there for long: its texts are the new one's. */
-  #takeFromHalfOpen(member: Member, listenerId: string): OpenTexts | null {
-    for (const before of this.#options.members) {
-      if (before === member || !namesOf(before).includes(listenerId)) continue;
+  #takeFromHalfOpen(participant: Participant, listenerId: string): OpenTexts | null {
+    for (const before of this.#options.participants) {
+      if (before === participant || !namesOf(before).includes(listenerId)) continue;
       const texts = { ids: new Set(before.openIds), currentId: before.currentId };
       before.openIds.clear();
       before.currentId = null;
@@ -140,16 +140,16 @@ export class Speakers {
   }
 
   /** It is told again that it is to pause: what the connection before was told may not have come. */
-  #takeTextOver(member: Member, utterance: Utterance): void {
-    member.openIds.add(utterance.id);
-    if (utterance.isPaused) this.#tellPaused(member, utterance);
+  #takeTextOver(participant: Participant, utterance: Utterance): void {
+    participant.openIds.add(utterance.id);
+    if (utterance.isPaused) this.#tellPaused(participant, utterance);
   }
 
-  #tellPaused(member: Member, utterance: Utterance): void {
+  #tellPaused(participant: Participant, utterance: Utterance): void {
     const { session, deps } = this.#options;
     const limit_chars = deps.tuning.creditChars;
-    this.#paused.set(utterance, member);
-    member.send({
+    this.#paused.set(utterance, participant);
+    participant.send({
       type: "paused",
       ...session.base(),
       utterance_id: utterance.id,
@@ -160,6 +160,6 @@ export class Speakers {
 }
 
 /** It may come back under the name it came back with: its own may not have reached it before it was cut off again. */
-function namesOf({ id, formerId }: Member): string[] {
+function namesOf({ id, formerId }: Participant): string[] {
   return formerId === null ? [id] : [id, formerId];
 }

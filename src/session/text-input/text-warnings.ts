@@ -1,32 +1,32 @@
 /** What a speaker is told of a text that is not what it may have meant. */
-import type { Member } from "../member.ts";
+import type { Participant } from "../connections/participant.ts";
 import type { Utterance } from "../playback/utterance.ts";
 
 /** Its text is complete, as its speaker or a long silence has it. */
-export function warnOfEnd(member: Member, utterance: Utterance): void {
-  warnOfHalf(member, utterance);
+export function warnOfEnd(participant: Participant, utterance: Utterance): void {
+  warnOfHalf(participant, utterance);
   utterance.heldHalf = "";
-  warnOfMarkup(member, utterance);
+  warnOfMarkup(participant, utterance);
 }
 
 /** Markup without its other half is spoken as it stands: the upstream decides what becomes of it. */
-export function warnOfMarkup(member: Member, utterance: Utterance): void {
+export function warnOfMarkup(participant: Participant, utterance: Utterance): void {
   const names = utterance.unbalancedTags();
   if (names.length === 0) return;
-  member.send({
+  participant.send({
     type: "warning",
-    ...member.session.base(),
+    ...participant.session.base(),
     code: "unbalanced_markup",
     message: `Text of ${utterance.id} has markup without its other half: ${names.join(", ")}`,
   });
 }
 
 /** Half a character whose other half has not come: it is left out. */
-export function warnOfHalf(member: Member, { id, heldHalf, text }: Utterance): void {
+export function warnOfHalf(participant: Participant, { id, heldHalf, text }: Utterance): void {
   if (heldHalf === "") return;
-  member.send({
+  participant.send({
     type: "warning",
-    ...member.session.base(),
+    ...participant.session.base(),
     code: "half_character",
     message: `Text of ${id} has half a surrogate pair at index ${text.length}, which is left out`,
   });

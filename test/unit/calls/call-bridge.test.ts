@@ -92,7 +92,7 @@ describe("a call and the others", () => {
     phone.say(piece(2));
     expect([plain.sink.frames.length, late.sink.frames.length]).toEqual([2, 1]);
     expect(Buffer.from(late.sink.frames[0] ?? [])).toEqual(Buffer.from(decodeUlaw(piece(2)).buffer));
-    rig.sessions.get("s").leave(late.member);
+    rig.sessions.get("s").leave(late.participant);
     phone.say(piece(3));
     expect([plain.sink.frames.length, late.sink.frames.length]).toEqual([3, 1]);
   });
@@ -122,7 +122,7 @@ describe("a call and the others", () => {
     for (let index = 0; index < total; index += 1) phone.say(piece(index % 251));
     expect(speaker.sink.frames).toEqual([]);
     speaker.sink.buffered = 0;
-    rig.sessions.get("s").drained(speaker.member);
+    rig.sessions.get("s").drained(speaker.participant);
     expect(speaker.sink.eventsOf("gap")).toMatchObject([{ frames: 25, ms: 500 }]);
     expect(speaker.sink.frames).toHaveLength(kept);
     expect(speaker.sink.frames[0]).toEqual(piece(25));
@@ -157,7 +157,7 @@ describe("a call and the others", () => {
       expect.objectContaining({ code: "invalid_field", field: "caller" }),
     );
     speaker.send({ type: "configure", events: ["dtmf"] });
-    expect(speaker.member.settings.caller).toBe("ulaw_8000");
+    expect(speaker.participant.settings.caller).toBe("ulaw_8000");
   });
 });
 

@@ -47,14 +47,14 @@ describe("an Opus encoder", () => {
     speaker.send({ type: "speak", text: "alpha bravo charlie delta", voice_id: "v" });
     await pass(400);
     // With its other codec it has made the upstream send samples.
-    rig.member.session.leave(rig.member);
+    rig.participant.session.leave(rig.participant);
     expect(encoder.taken).toBe(1);
     const [hello] = opus.sink.eventsOf("hello");
     const seq = Math.max(
       ...opus.sink.sent.map(({ event }) => (event !== undefined && "seq" in event ? event.seq : 0)),
     );
     const atMs = (hello?.audio?.start_ms ?? 0) + opus.sink.frames.length * 20;
-    opus.member.session.leave(opus.member);
+    opus.participant.session.leave(opus.participant);
     await pass(100);
     expect(encoder.taken).toBe(0);
     await pass(1000);

@@ -40,7 +40,7 @@ function stage(policy: string) {
 function drained({ line }: ScriptedListener): void {
   line.sink.isFull = false;
   line.sink.buffered = 0;
-  line.member.session.drained(line.member);
+  line.participant.session.drained(line.participant);
 }
 
 const gapFrames = (listener: ScriptedListener): number =>
@@ -111,7 +111,7 @@ describe("a listener whose socket is full for a while", () => {
       slow.line.sink.isFull = true;
       slow.line.sink.beforeSend = () => undefined;
     };
-    slow.line.member.session.drained(slow.line.member);
+    slow.line.participant.session.drained(slow.line.participant);
     expect(slow.line.sink.eventsOf("gap")).toEqual([]);
     drained(slow);
     run(rig, 4000);

@@ -7,14 +7,14 @@ const VOICE = "voice-1";
 /** A session that speaks 1 s of mu-law with "Hello world", all of it at hand at once. */
 function speaking(query = "format=ulaw_8000", ms = 1000) {
   const rig = createRig();
-  const { sink, send, member } = rig.join(query);
+  const { sink, send, participant } = rig.join(query);
   send({ type: "speak", text: "Hello world", voice_id: VOICE, utterance_id: "u" });
   const request = rig.requests[0];
   if (request === undefined) throw new Error("No request was opened");
   request.head();
   request.chunk(countingUlaw(ms), { alignment: evenAlignment("Hello world", ms / 11) });
   request.handlers.end();
-  return { ...rig, sink, send, member, request };
+  return { ...rig, sink, send, participant, request };
 }
 
 describe("Session", () => {
@@ -134,7 +134,7 @@ describe("Session", () => {
 
   it("a lossless listener that stops reading stops everything up to the upstream and loses nothing", () => {
     const { join, requests, clock } = createRig({ aheadMs: 1000, keepMs: 500 });
-    const { send, sink, member } = join("format=ulaw_8000&policy=lossless");
+    const { send, sink, participant } = join("format=ulaw_8000&policy=lossless");
     send({ type: "speak", text: "Long", voice_id: VOICE });
     const [request] = requests;
     request?.head();
@@ -145,7 +145,7 @@ describe("Session", () => {
     expect(request?.isPaused).toBe(true);
     expect(sink.frames.length).toBeLessThan(150);
     sink.isFull = false;
-    member.session.drained(member);
+    participant.session.drained(participant);
     request?.handlers.end();
     clock.advance(20_000);
     expect(Buffer.concat(sink.frames).equals(countingUlaw(10_000))).toBe(true);
@@ -153,7 +153,7 @@ describe("Session", () => {
   });
 
   it("a live listener that stops reading gets a gap and every event, and the others notice nothing", () => {
-    const { join, sink: healthy, member: speaker, send, requests, clock, counters } = speaking();
+    const { join, sink: healthy, participant: speaker, send, requests, clock, counters } = speaking();
     const slow = join("role=listener&format=ulaw_8000");
     slow.sink.isFull = true;
     clock.advance(400);
@@ -163,7 +163,7 @@ describe("Session", () => {
     requests[1]?.handlers.end();
     clock.advance(900);
     slow.sink.isFull = false;
-    slow.member.session.drained(slow.member);
+    slow.participant.session.drained(slow.participant);
     clock.advance(3000);
     expect(Buffer.concat(healthy.frames).equals(countingUlaw(2000))).toBe(true);
     const gaps = slow.sink.eventsOf("gap");
@@ -370,10 +370,10 @@ describe("Session failures", () => {
 
 describe("Session membership", () => {
   it("lives on when the speaker leaves: its listeners hear it out", () => {
-    const { join, sink, member, clock } = speaking();
+    const { join, sink, participant, clock } = speaking();
     const listener = join("role=listener&format=ulaw_8000");
     clock.advance(200);
-    member.session.leave(member);
+    participant.session.leave(participant);
     const frames = sink.frames.length;
     clock.advance(2000);
     expect(sink.frames.length).toBe(frames);
@@ -386,16 +386,16 @@ describe("Session membership", () => {
     join("role=listener&format=ulaw_8000");
     speaker.send({ type: "text", text: "Unfinished", voice_id: VOICE });
     expect(requests).toHaveLength(0);
-    speaker.member.session.leave(speaker.member, { isFinal: true });
+    speaker.participant.session.leave(speaker.participant, { isFinal: true });
     expect(requests.map((open) => open.request)).toMatchObject([{ text: "Unfinished" }]);
   });
 
   it("aborts the upstream after the grace period without anybody, not before", () => {
     const { join, requests, clock, sessions } = createRig({ graceMs: 1000 });
-    const { send, member } = join("format=ulaw_8000");
+    const { send, participant } = join("format=ulaw_8000");
     send({ type: "speak", text: "One", voice_id: VOICE });
     requests[0]?.head();
-    member.session.leave(member);
+    participant.session.leave(participant);
     clock.advance(900);
     expect(requests[0]?.isAborted).toBe(false);
     clock.advance(200);

@@ -443,7 +443,7 @@ describe("keep_ms", () => {
     rig.clock.advance(6000);
     expect(rig.outcomes()).toEqual(["u/done"]);
     expect(rig.sink.eventsOf("interrupted")).toEqual([]);
-    expect(rig.member.session.isIdle).toBe(false);
+    expect(rig.participant.session.isIdle).toBe(false);
   });
 
   it("of a queued utterance that begins meanwhile cuts only that", () => {
@@ -467,9 +467,9 @@ describe("keep_ms", () => {
     // At once still goes.
     rig.send({ type: "interrupt" });
     expect(rig.outcomes()).toEqual(["u/interrupted"]);
-    rig.member.session.leave(rig.member);
+    rig.participant.session.leave(rig.participant);
     rig.clock.advance(1001);
-    expect(rig.member.session.isClosed).toBe(true);
+    expect(rig.participant.session.isClosed).toBe(true);
     expect(rig.clock.pending).toBe(0);
   });
 });

@@ -60,7 +60,10 @@ describe("an interruption of speech in RTP packets", () => {
     run(6000);
     const steps = stepsOf(headersOf(listener));
     expect(steps.length).toBeGreaterThan(before * 2 + 50);
-    for (const one of [listener, ...there.filter(({ member }) => member.settings.framing === "rtp")]) {
+    for (const one of [
+      listener,
+      ...there.filter(({ participant }) => participant.settings.framing === "rtp"),
+    ]) {
       expect(new Set(stepsOf(headersOf(one)))).toEqual(new Set(["1 1"]));
     }
   });
@@ -73,9 +76,9 @@ describe("an interruption of speech in RTP packets", () => {
     run(700);
     const sent = headersOf(early).at(-1);
     const epoch = early.sink.eventsOf("hello")[0]?.epoch ?? "";
-    early.member.session.leave(early.member);
+    early.participant.session.leave(early.participant);
     speaker.send({ type: "interrupt" });
-    const seq = early.member.session.base().seq;
+    const seq = early.participant.session.base().seq;
     const back = rig.join(`${RTP}&lead_ms=1000&resume=${epoch}:${seq}`);
     say("b");
     run(700);

@@ -131,14 +131,14 @@ async function play(
       if (!(thrown instanceof GatewayError) || !REFUSALS.has(thrown.code)) throw thrown;
     }
   };
-  const { session } = rig.member;
+  const { session } = rig.participant;
   for (const one of of.commands) {
     const target = one.of == null ? {} : { utterance_id: `u${one.of}` };
     const ms = one.ms ?? 0;
     if (one.do === "wait") await pass(ms);
     else if (one.do === "stall") rig.clock.stall(ms);
     else if (one.do === "ack") {
-      attempt({ type: "played", at_ms: Math.max(0, session.sentMs(rig.member) - ms) });
+      attempt({ type: "played", at_ms: Math.max(0, session.sentMs(rig.participant) - ms) });
     } else if (one.do === "keep") attempt({ type: "interrupt", keep_ms: ms, ...target });
     else if (one.do === "speak") {
       // Each utterance of one letter, of its own.

@@ -466,7 +466,7 @@ describe("resume of text that is still open", () => {
     rig.clock.advance(300);
     rig.send({ type: "interrupt" });
     rig.send({ type: "text", text: " delta", utterance_id: "u" });
-    rig.member.session.leave(rig.member);
+    rig.participant.session.leave(rig.participant);
     other.send({ type: "resume" });
     rig.hearOut();
     expect(heardLetters(other.sink)[1]).toBe("bravocharlieanddelta");
@@ -815,7 +815,7 @@ describe("resume is refused by name", () => {
     rig.answer(0);
     rig.clock.advance(420);
     rig.send({ type: "interrupt" });
-    rig.member.session.utterances.drain();
+    rig.participant.session.utterances.drain();
     expect(() => rig.send({ type: "resume" })).toThrow(code("draining"));
   });
 
@@ -825,9 +825,9 @@ describe("resume is refused by name", () => {
     rig.answer(0);
     rig.clock.advance(420);
     rig.send({ type: "interrupt" });
-    rig.member.session.leave(rig.member);
+    rig.participant.session.leave(rig.participant);
     rig.clock.advance(1001);
-    expect(rig.member.session.isClosed).toBe(true);
+    expect(rig.participant.session.isClosed).toBe(true);
     expect(rig.clock.pending).toBe(0);
   });
 });
@@ -923,7 +923,7 @@ describe("any text, any chunks, any cuts", () => {
             }
             rig.send({ type: "resume" });
           }
-          for (let round = 0; round < 400 && !rig.member.session.isIdle; round += 1) step(500);
+          for (let round = 0; round < 400 && !rig.participant.session.isIdle; round += 1) step(500);
           expect(rig.outcomes().at(-1)).toBe("u/done");
           const resumed = rig.sink.eventsOf("utterance.resumed");
           const last = resumed.at(-1)?.start ?? 0;

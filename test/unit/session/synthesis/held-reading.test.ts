@@ -51,7 +51,7 @@ it("a response that was full is read on though its last word may not be whole, w
   }
   expect(request.isPaused).toBe(true);
   listener.sink.isFull = false;
-  listener.member.session.drained(listener.member);
+  listener.participant.session.drained(listener.participant);
   expect(request.isPaused).toBe(false);
 });
 

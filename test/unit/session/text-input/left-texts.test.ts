@@ -30,10 +30,10 @@ function stage(tuning: Partial<SessionTuning> = {}) {
 }
 
 function leave(
-  { member }: { readonly member: ReturnType<typeof stage>["speaker"]["member"] },
+  { participant }: { readonly participant: ReturnType<typeof stage>["speaker"]["participant"] },
   how = {},
 ): void {
-  member.session.leave(member, how);
+  participant.session.leave(participant, how);
 }
 
 const text = (piece: string, utterance_id?: string) => ({
@@ -265,7 +265,7 @@ describe("a speaker whose connection breaks within a text", () => {
     const rig = stage();
     rig.speaker.send(text("Alpha ", "u"));
     leave(rig.speaker);
-    rig.speaker.member.session.close(new GatewayError("session_closed", "Session ended"));
+    rig.speaker.participant.session.close(new GatewayError("session_closed", "Session ended"));
     expect(rig.clock.pending).toBe(0);
   });
 });

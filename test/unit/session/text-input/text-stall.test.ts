@@ -274,12 +274,12 @@ describe("the watch", () => {
   });
 
   it("leaves no timer of its own when the session closes", () => {
-    const { rig, member, stream } = start();
+    const { rig, participant, stream } = start();
     stream(["I am go"], 0);
     expect(rig.clock.pending).toBe(1);
-    member.session.leave(member);
+    participant.session.leave(participant);
     rig.clock.advance(1000);
-    expect(member.session.isClosed).toBe(true);
+    expect(participant.session.isClosed).toBe(true);
     expect(rig.clock.pending).toBe(0);
   });
 

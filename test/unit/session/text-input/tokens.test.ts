@@ -156,7 +156,7 @@ describe("tokens", () => {
 
   it("a million one-letter tokens end in text_too_long, with no more kept than the limit", () => {
     const rig = createRig({ ...NO_STALLS, limits: { ...TEST_TUNING.limits, text_chars: 2000 } });
-    const { send, sink, member } = rig.join("format=ulaw_8000");
+    const { send, sink, participant } = rig.join("format=ulaw_8000");
     send({ type: "text", text: "a", voice_id: VOICE, utterance_id: "u" });
     const codes = new Set<string | undefined>();
     for (let count = 1; count < 1_000_000; count += 1) {
@@ -165,7 +165,7 @@ describe("tokens", () => {
       codes.add(thrownBy(() => send({ type: "text", text: "a" }))?.code);
     }
     expect([...codes]).toEqual([undefined, "text_too_long"]);
-    expect(member.session.utterances.findAny("u")?.text.length).toBe(2000);
+    expect(participant.session.utterances.findAny("u")?.text.length).toBe(2000);
     expect(rig.clock.pending).toBeLessThan(4);
     expect(sink.eventsOf("utterance.queued")).toHaveLength(1);
   });
@@ -202,13 +202,13 @@ describe("tokens", () => {
 
   it("tells what is missing in a text that a long silence ends, as where its speaker ends it", () => {
     const rig = createRig({ textIdleMs: 2000 });
-    const { send, sink, member } = rig.join("format=ulaw_8000");
+    const { send, sink, participant } = rig.join("format=ulaw_8000");
     send({ type: "text", text: "<sub alias='x'>Fine \ud83d", voice_id: VOICE });
     new Answering(rig).run(1000, 100);
     expect(sink.eventsOf("warning")).toEqual([]);
     new Answering(rig).run(2000, 100);
     expect(sink.eventsOf("warning").map(({ code }) => code)).toEqual(["half_character", "unbalanced_markup"]);
-    expect(member.openIds.size).toBe(0);
+    expect(participant.openIds.size).toBe(0);
   });
 
   it.each([

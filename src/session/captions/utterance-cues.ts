@@ -1,13 +1,13 @@
 /** The cues of one utterance in one style, made of its words as they are timed and of its text as it grows. */
-import { BoundaryFinder } from "../text/boundaries.ts";
-import { ShownText } from "../text/shown-text.ts";
-import type { SpokenText } from "../text/spoken-text.ts";
-import { type Cue, CueBuilder } from "../timing/cues/cue-builder.ts";
-import { type CueStyle, cueNumbers } from "../timing/cues/cue-profiles.ts";
-import { RollUp } from "../timing/cues/cue-roll-up.ts";
-import type { TimedWord } from "../timing/timed.ts";
-import type { EventBuilder } from "./event-writer.ts";
-import type { VoicePart } from "./voice-parts.ts";
+import { BoundaryFinder } from "../../text/boundaries.ts";
+import { ShownText } from "../../text/shown-text.ts";
+import type { SpokenText } from "../../text/spoken-text.ts";
+import { type Cue, CueBuilder } from "../../timing/cues/cue-builder.ts";
+import { type CueStyle, cueNumbers } from "../../timing/cues/cue-profiles.ts";
+import { RollUp } from "../../timing/cues/cue-roll-up.ts";
+import type { TimedWord } from "../../timing/timed.ts";
+import type { EventBuilder } from "../events/event-writer.ts";
+import type { VoicePart } from "../voice-parts.ts";
 
 /** Cues that are remembered for late joiners. */
 const MAX_REMEMBERED = 4;

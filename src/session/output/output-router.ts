@@ -1,32 +1,32 @@
 /**
- * Who listens to a session and in what: renditions (encoded once), delivery groups (listeners in lockstep) and the event log.
- * The session pushes audio and events in; a release sends what is due to everybody.
+ * Routes a session's audio and events to its listeners, by renditions (encoded once), delivery groups (listeners in
+ * lockstep) and the event log. The session pushes audio and events in; a release sends what is due to everybody.
  */
-import type { OpusPool } from "../audio/opus-pool.ts";
-import type { GatewayError } from "../errors.ts";
-import { DeliveryGroup, type EmitGap } from "../fanout/delivery-group.ts";
-import { EventLog } from "../fanout/event-log.ts";
-import type { LoggedEvent } from "../fanout/logged-event.ts";
-import { type Rendition, renditionKey } from "../fanout/rendition.ts";
-import type { SendQueue } from "../fanout/send-queue.ts";
-import type { Counters } from "../metrics/counters.ts";
-import type { AudioDescription } from "../protocol/events.ts";
-import type { EventKind, ListenerSettings } from "../protocol/vocabulary.ts";
-import { type CueStyle, styleKey } from "../timing/cues/cue-profiles.ts";
-import { type AudienceShape, shapeOf } from "./audience-shape.ts";
-import { styleOf } from "./cue-tracks.ts";
+import type { OpusPool } from "../../audio/opus-pool.ts";
+import type { GatewayError } from "../../errors.ts";
+import { DeliveryGroup, type EmitGap } from "../../fanout/delivery-group.ts";
+import { EventLog } from "../../fanout/event-log.ts";
+import type { LoggedEvent } from "../../fanout/logged-event.ts";
+import { type Rendition, renditionKey } from "../../fanout/rendition.ts";
+import type { SendQueue } from "../../fanout/send-queue.ts";
+import type { Counters } from "../../metrics/counters.ts";
+import type { AudioDescription } from "../../protocol/events.ts";
+import type { EventKind, ListenerSettings } from "../../protocol/vocabulary.ts";
+import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
+import { styleOf } from "../captions/cue-tracks.ts";
+import { TICKS_PER_MS } from "../playback/playhead.ts";
+import { type RenderedAudio, renditionFrom } from "../rendered-audio.ts";
+import { isPassThrough, type Need } from "../route.ts";
+import type { Slice } from "../source.ts";
 import { type DeliveredRange, deliveredRangeOf, sentIndexOf } from "./delivered-range.ts";
-import { TICKS_PER_MS } from "./playback/playhead.ts";
-import { type RenderedAudio, renditionFrom } from "./rendered-audio.ts";
-import { isPassThrough, type Need } from "./route.ts";
-import type { Slice } from "./source.ts";
+import { type OutputDemand, shapeOf } from "./output-demand.ts";
 
 /** Events that a listener may be behind before it is too slow for this session. */
 const MAX_LOGGED_EVENTS = 1024;
 /** Frame ring of one rendition: PCM at 48 kHz for its longest keep and lead stays under this. */
 const MAX_RING_BYTES = 4 * 1024 * 1024;
 
-export interface AudienceOptions {
+export interface OutputRouterOptions {
   readonly opusPool: OpusPool;
   readonly counters: Counters;
   readonly aheadMs: number;
@@ -37,7 +37,7 @@ export interface AudienceOptions {
   readonly emitGap: EmitGap;
 }
 
-export interface SeatPlace {
+export interface SubscriptionStart {
   /** Where its audio begins, if that is kept. */
   readonly fromTicks: number;
   /** What a new rendition is made from. */
@@ -48,7 +48,7 @@ export interface SeatPlace {
   readonly has: "nothing" | "events" | "frames";
 }
 
-export interface Seat {
+export interface Subscription {
   readonly group: DeliveryGroup;
   readonly sendQueue: SendQueue;
 }
@@ -59,8 +59,8 @@ interface Idle {
   readonly sinceTicks: number;
 }
 
-export class Audience {
-  readonly #options: AudienceOptions;
+export class OutputRouter {
+  readonly #options: OutputRouterOptions;
   readonly #renditions = new Map<string, Rendition>();
   readonly #groups = new Map<string, DeliveryGroup>();
   readonly #idle = new Map<string, Idle>();
@@ -74,9 +74,9 @@ export class Audience {
   /** Styles of cues that are made in any case: they are kept for files. */
   readonly #keptStyles = new Map<string, CueStyle>();
   /** null once it is not true any more. */
-  #shape: AudienceShape | null = null;
+  #shape: OutputDemand | null = null;
 
-  constructor(options: AudienceOptions) {
+  constructor(options: OutputRouterOptions) {
     this.#options = options;
   }
 
@@ -120,16 +120,16 @@ export class Audience {
   }
 
   /** What all that listen ask for together. */
-  get shape(): AudienceShape {
+  get shape(): OutputDemand {
     this.#shape ??= shapeOf(this.#groups.values(), this.#renditions.values(), this.#options.aheadMs);
     return this.#shape;
   }
 
   /**
-   * Seats a listener: in lockstep with others of its kind, or in a group of its own. Where the group is ahead of where it
+   * Subscribes a listener: in lockstep with others of its kind, or in a group of its own. Where the group is ahead of where it
    * is to begin, it catches up.
    */
-  seat(sendQueue: SendQueue, settings: ListenerSettings, at: SeatPlace): DeliveryGroup {
+  subscribe(sendQueue: SendQueue, settings: ListenerSettings, at: SubscriptionStart): DeliveryGroup {
     const rendition = settings.format === "none" ? null : this.#rendition(settings, at);
     for (const kind of settings.events) this.#wantedKinds.add(kind);
     let key = groupKey(settings);
@@ -172,7 +172,7 @@ export class Audience {
   }
 
   /** What the listener's next frames are, and where they stand. */
-  describe(group: DeliveryGroup, sendQueue: SendQueue): AudioDescription | null {
+  describe({ group, sendQueue }: Subscription): AudioDescription | null {
     return group.rendition?.describe(sendQueue.behind?.frame ?? group.frame) ?? null;
   }
 
@@ -180,18 +180,18 @@ export class Audience {
    * The listener has gone; a group that served only it goes with it. A rendition that served only it goes too, or is kept
    * for a while where it may come back for the frames that it missed (`keptFromTicks`, the playhead).
    */
-  unseat(seat: Seat, keptFromTicks: number | null): void {
-    const { group: left } = seat;
+  unsubscribe(subscription: Subscription, keptFromTicks: number | null): void {
+    const { group: left } = subscription;
     if (left.rendition !== null) {
       this.#leftTicks = Math.max(this.#leftTicks, left.rendition.startTicksOf(left.frame));
     }
-    left.delete(seat.sendQueue);
+    left.delete(subscription.sendQueue);
     if (left.size > 0) return;
-    for (const [key, group] of this.#groups) if (group === seat.group) this.#groups.delete(key);
+    for (const [key, group] of this.#groups) if (group === subscription.group) this.#groups.delete(key);
     this.#groupStyles.delete(left);
     this.#shape = null;
     for (const [key, rendition] of this.#renditions) {
-      if (rendition !== seat.group.rendition) continue;
+      if (rendition !== subscription.group.rendition) continue;
       if ([...this.#groups.values()].some((group) => group.rendition === rendition)) continue;
       if (keptFromTicks === null) this.#closeRendition(key, rendition);
       else {
@@ -210,14 +210,14 @@ export class Audience {
   }
 
   /** The number of the last event that the listener was told. */
-  deliveredSeq({ group, sendQueue }: Seat): number {
+  deliveredSeq({ group, sendQueue }: Subscription): number {
     return this.log.seqBefore(group.undeliveredEvent(sendQueue));
   }
 
-  catchUp(seat: Seat): void {
-    const sentBefore = seat.sendQueue.framesSent;
-    seat.group.catchUp(seat.sendQueue, this.#options.emitGap);
-    this.#options.counters.framesSent += seat.sendQueue.framesSent - sentBefore;
+  catchUp(subscription: Subscription): void {
+    const sentBefore = subscription.sendQueue.framesSent;
+    subscription.group.catchUp(subscription.sendQueue, this.#options.emitGap);
+    this.#options.counters.framesSent += subscription.sendQueue.framesSent - sentBefore;
   }
 
   // ---- audio in ------------------------------------------------------------------------------------------------
@@ -343,7 +343,7 @@ export class Audience {
     this.#shape = null;
   }
 
-  #rendition(settings: ListenerSettings, { made, fromTicks }: SeatPlace): Rendition | null {
+  #rendition(settings: ListenerSettings, { made, fromTicks }: SubscriptionStart): Rendition | null {
     if (settings.format === "none") return null;
     const shape = { format: settings.format, frameMs: settings.frame_ms, framing: settings.framing };
     const key = renditionKey(shape);

@@ -1,10 +1,10 @@
 /** The cues that a session remembers for files: as they were heard, so many and for so long. */
-import type { LoggedEvent } from "../fanout/logged-event.ts";
-import type { CueEvent, Event } from "../protocol/events.ts";
-import { FinalCues } from "../protocol/final-cues.ts";
-import { type CueStyle, styleKey } from "../timing/cues/cue-profiles.ts";
-import { msOfTicks } from "../timing/ticks.ts";
-import type { CaptionTuning } from "./ports.ts";
+import type { LoggedEvent } from "../../fanout/logged-event.ts";
+import type { CueEvent, Event } from "../../protocol/events.ts";
+import { FinalCues } from "../../protocol/final-cues.ts";
+import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
+import { msOfTicks } from "../../timing/ticks.ts";
+import type { CaptionTuning } from "../ports.ts";
 
 /** Hears of each cue once it is settled, and of the end. */
 export interface CueFollower {

@@ -1,8 +1,8 @@
-/** What an audience asks of the session as a whole; the same until a delivery group or a rendition comes or goes. */
-import type { DeliveryGroup } from "../fanout/delivery-group.ts";
-import type { Rendition } from "../fanout/rendition.ts";
+/** What all listeners together ask of the session; the same until a delivery group or a rendition comes or goes. */
+import type { DeliveryGroup } from "../../fanout/delivery-group.ts";
+import type { Rendition } from "../../fanout/rendition.ts";
 
-export interface AudienceShape {
+export interface OutputDemand {
   /** Whether anybody listens in real time. */
   readonly hasRealtime: boolean;
   /** How far ahead of the playhead audio has to be made, ms. */
@@ -20,7 +20,7 @@ export function shapeOf(
   groups: Iterable<DeliveryGroup>,
   renditions: Iterable<Rendition>,
   aheadMs: number,
-): AudienceShape {
+): OutputDemand {
   let maxLeadMs = 0;
   let minLeadMs = Number.POSITIVE_INFINITY;
   let hasRealtime = false;

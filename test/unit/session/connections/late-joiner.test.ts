@@ -1,9 +1,9 @@
 /** One that joins in the middle: it learns what is being said and the cue that stands, and is in step from there. */
 import { describe, expect, it } from "vitest";
-import type { CueEvent } from "../../../src/protocol/events.ts";
-import { countingUlaw, createRig, evenAlignment, TEST_TUNING } from "../../helpers/session-rig.ts";
-import { ScriptedListener } from "./scripted-listener.ts";
-import { Answering, SPLICES } from "./scripted-speech.ts";
+import type { CueEvent } from "../../../../src/protocol/events.ts";
+import { countingUlaw, createRig, evenAlignment, TEST_TUNING } from "../../../helpers/session-rig.ts";
+import { ScriptedListener } from "../scripted-listener.ts";
+import { Answering, SPLICES } from "../scripted-speech.ts";
 
 const TEXT = "The first sentence is here. The second one comes after it. The third one is the last of all.";
 const PER_LETTER_MS = 40;
@@ -120,8 +120,8 @@ describe("a late joiner", () => {
     const { rig, say, first } = stage("words");
     say("u");
     run(rig, 1500);
-    const [member] = rig.sessions.open("s").members;
-    const record = member?.session.captionsOf({ profile: "web", mode: "roll-up" });
+    const [participant] = rig.sessions.open("s").participants;
+    const record = participant?.session.captionsOf({ profile: "web", mode: "roll-up" });
     run(rig, SPEECH_MS);
     const texts = record?.cues.map((cue) => cue.lines.at(-1)?.text);
     expect(texts).toEqual(["The second one comes after it.", "The third one is the last of all."]);

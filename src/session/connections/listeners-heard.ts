@@ -1,8 +1,8 @@
 /** Where the listeners are: by their own word where they said so lately, else by what they were sent. */
-import type { DeliveredRange } from "./delivered-range.ts";
-import type { Member, Moment } from "./member.ts";
-import { TICKS_PER_MS } from "./playback/playhead.ts";
-import type { HeardPlace } from "./receipts.ts";
+import type { DeliveredRange } from "../output/delivered-range.ts";
+import { TICKS_PER_MS } from "../playback/playhead.ts";
+import type { HeardPlace } from "../receipts.ts";
+import type { Moment, Participant } from "./participant.ts";
 
 /** What a player rounds to and the way of its word to us, ms. */
 const ACK_BOUND_MS = 40;
@@ -15,13 +15,13 @@ export interface ListenersHeard {
 }
 
 export interface ListenerFacts {
-  readonly members: Iterable<Member>;
+  readonly participants: Iterable<Participant>;
   readonly nowMs: number;
   /** Where a listener without delay is. */
   readonly playheadTicks: number;
   /** Whether the audio ran dry: the playhead stands still. */
   readonly isStill: boolean;
-  /** How far frames were sent (Audience.delivered): nobody has heard more. */
+  /** How far frames were sent (OutputRouter.delivered): nobody has heard more. */
   readonly delivered: DeliveredRange;
   /** The shortest lead of a paced listener, ms; infinite without one. */
   readonly minLeadMs: number;
@@ -31,13 +31,13 @@ export function whereHeard(facts: ListenerFacts): ListenersHeard {
   const { delivered } = facts;
   const listeners: ListenersHeard["listeners"][number][] = [];
   let isAnySilent = false;
-  for (const member of facts.members) {
-    const ack = member.acknowledged(facts);
-    if (ack === null) isAnySilent ||= member.isListener && member.settings.format !== "none";
+  for (const participant of facts.participants) {
+    const ack = participant.acknowledged(facts);
+    if (ack === null) isAnySilent ||= participant.isListener && participant.settings.format !== "none";
     else {
-      const ticks = Math.min(ack.ticks, member.sentTicks(delivered.mostTicks), delivered.mostTicks);
+      const ticks = Math.min(ack.ticks, participant.sentTicks(delivered.mostTicks), delivered.mostTicks);
       listeners.push({
-        listenerId: member.id,
+        listenerId: participant.id,
         place: { ticks, source: ack.source, boundMs: ACK_BOUND_MS },
       });
     }
@@ -64,9 +64,10 @@ function estimateOf({ delivered, playheadTicks, minLeadMs }: ListenerFacts): Hea
 }
 
 /** How far behind the playhead the listener plays that is furthest behind by its own word; 0 where none has ever said. */
-export function furthestBehind(members: Iterable<Member>, moment: Moment): number {
+export function furthestBehind(participants: Iterable<Participant>, moment: Moment): number {
   let behindTicks = 0;
-  for (const member of members) behindTicks = Math.max(behindTicks, member.behindTicks(moment));
+  for (const participant of participants)
+    behindTicks = Math.max(behindTicks, participant.behindTicks(moment));
   return behindTicks;
 }
 

@@ -1,12 +1,12 @@
 /** The cues of one utterance in every style that somebody wants, and who says them. */
-import type { CueMode, CueProfile } from "../protocol/vocabulary.ts";
-import type { Cue } from "../timing/cues/cue-builder.ts";
-import { type CueStyle, styleKey } from "../timing/cues/cue-profiles.ts";
-import type { TimedWord } from "../timing/timed.ts";
-import type { EventBuilder } from "./event-writer.ts";
-import type { Utterance } from "./playback/utterance.ts";
+import type { CueMode, CueProfile } from "../../protocol/vocabulary.ts";
+import type { Cue } from "../../timing/cues/cue-builder.ts";
+import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
+import type { TimedWord } from "../../timing/timed.ts";
+import type { EventBuilder } from "../events/event-writer.ts";
+import type { Utterance } from "../playback/utterance.ts";
+import { type VoicePart, voiceParts } from "../voice-parts.ts";
 import { UtteranceCues } from "./utterance-cues.ts";
-import { type VoicePart, voiceParts } from "./voice-parts.ts";
 
 /** A cue and which style it is of. */
 export interface StyledCue {

@@ -1,9 +1,9 @@
 /** A listener whose socket was lost comes back and goes on where it was, or is told what is gone. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseResume, resumeRefusal } from "../../../src/session/listener-resume.ts";
-import { countingUlaw, createRig, evenAlignment, TEST_TUNING } from "../../helpers/session-rig.ts";
-import { ScriptedListener } from "./scripted-listener.ts";
+import { parseResume, resumeRefusal } from "../../../../src/session/connections/resume-token.ts";
+import { countingUlaw, createRig, evenAlignment, TEST_TUNING } from "../../../helpers/session-rig.ts";
+import { ScriptedListener } from "../scripted-listener.ts";
 
 const KEEP_MS = 2000;
 const TEXT = "Hello my very good friend of old";

@@ -1,5 +1,5 @@
 /** A connection that comes back: what it says it has, and what it gets. */
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../../errors.ts";
 
 /** `resume={epoch}:{seq}`, `{epoch}:{seq}:{at_ms}` or `{epoch}:{seq}:{at_ms}:{listener_id}`; `at_ms` may be empty. */
 export interface ResumeToken {

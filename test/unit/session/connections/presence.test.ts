@@ -1,8 +1,8 @@
 /** Who is there: told to those who asked, at once for one and bundled for many. */
 import { describe, expect, it } from "vitest";
-import { Presence, type PresenceNews } from "../../../src/session/presence.ts";
-import { FakeClock } from "../../helpers/fake-clock.ts";
-import { createRig, evenAlignment, TEST_TUNING } from "../../helpers/session-rig.ts";
+import { Presence, type PresenceNews } from "../../../../src/session/connections/presence.ts";
+import { FakeClock } from "../../../helpers/fake-clock.ts";
+import { createRig, evenAlignment, TEST_TUNING } from "../../../helpers/session-rig.ts";
 
 const WATCHING = "role=listener&format=none&events=presence";
 
@@ -29,14 +29,14 @@ describe("presence", () => {
     clock.advance(1000);
     const other = join(query);
     clock.advance(1000);
-    other.member.session.leave(other.member);
-    const own = { come: watcher.member.id, left: undefined, listeners: 1, speakers: 0 };
+    other.participant.session.leave(other.participant);
+    const own = { come: watcher.participant.id, left: undefined, listeners: 1, speakers: 0 };
     expect(news(watcher)).toEqual([
       own,
-      { come: other.member.id, left: undefined, ...counts },
-      { come: undefined, left: other.member.id, listeners: 1, speakers: 0 },
+      { come: other.participant.id, left: undefined, ...counts },
+      { come: undefined, left: other.participant.id, listeners: 1, speakers: 0 },
     ]);
-    expect(other.sink.eventsOf("hello")[0]?.listener_id).toBe(other.member.id);
+    expect(other.sink.eventsOf("hello")[0]?.listener_id).toBe(other.participant.id);
   });
 
   it("comes only to those who asked, and not to the one that left", () => {
@@ -47,11 +47,11 @@ describe("presence", () => {
     const leaver = join(WATCHING);
     clock.advance(1000);
     const before = leaver.sink.sent.length;
-    leaver.member.session.leave(leaver.member);
-    leaver.member.session.leave(leaver.member);
+    leaver.participant.session.leave(leaver.participant);
+    leaver.participant.session.leave(leaver.participant);
     clock.advance(1000);
     expect(leaver.sink.sent).toHaveLength(before);
-    expect(news(watcher).filter(({ left }) => left === leaver.member.id)).toHaveLength(1);
+    expect(news(watcher).filter(({ left }) => left === leaver.participant.id)).toHaveLength(1);
     expect(deaf.sink.eventsOf("presence")).toEqual([]);
   });
 
@@ -71,7 +71,7 @@ describe("presence", () => {
     expect(told.length).toBeLessThanOrEqual(3);
     expect(told.at(-1)).toEqual({ come: undefined, left: undefined, listeners: 1001, speakers: 0 });
     for (const one of crowd) {
-      one.member.session.leave(one.member);
+      one.participant.session.leave(one.participant);
       clock.advance(1);
     }
     clock.advance(1000);
@@ -96,7 +96,7 @@ describe("presence", () => {
     watcher.send({ type: "configure", events: ["presence"] });
     clock.advance(1000);
     const other = join("role=listener&format=none");
-    expect(news(watcher)).toMatchObject([{ come: other.member.id, listeners: 2, speakers: 1 }]);
+    expect(news(watcher)).toMatchObject([{ come: other.participant.id, listeners: 2, speakers: 1 }]);
   });
 });
 
@@ -137,7 +137,7 @@ describe("what belongs to the present, while one takes all as it is made", () =>
       }
     };
     const other = join("role=listener&format=none&events=none");
-    const presenceMs = waitFor(() => news(watcher).some(({ come }) => come === other.member.id));
+    const presenceMs = waitFor(() => news(watcher).some(({ come }) => come === other.participant.id));
     speaker.send({ type: "speak", text: "It waits.", voice_id: "v", utterance_id: "next" });
     speaker.send({ type: "cancel", utterance_id: "next" });
     const isDone = (id: string) =>

@@ -2,17 +2,17 @@
  * Captions of speech that is made already, in a style that somebody asks for only now: each piece that is not over is laid
  * out of the words that are known of it, as if it had been asked for before. What was heard is not told any more.
  */
-import { ClientTimes } from "../timing/client-times.ts";
-import type { Cue } from "../timing/cues/cue-builder.ts";
-import { type CueStyle, styleKey } from "../timing/cues/cue-profiles.ts";
-import { TICKS_PER_SECOND } from "../timing/ticks.ts";
-import type { TimedWord } from "../timing/timed.ts";
+import { ClientTimes } from "../../timing/client-times.ts";
+import type { Cue } from "../../timing/cues/cue-builder.ts";
+import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
+import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
+import type { TimedWord } from "../../timing/timed.ts";
+import { cueBuilder } from "../events/event-builders.ts";
+import type { EventWriter } from "../events/event-writer.ts";
+import type { SegmentEvents } from "../events/segment-events.ts";
+import type { SegmentSpan } from "../heard-share.ts";
+import type { Utterance } from "../playback/utterance.ts";
 import { CueTracks, type StyledCue } from "./cue-tracks.ts";
-import type { EventWriter } from "./event-writer.ts";
-import { cueBuilder } from "./events/event-builders.ts";
-import type { SegmentEvents } from "./events/segment-events.ts";
-import type { SegmentSpan } from "./heard-share.ts";
-import type { Utterance } from "./playback/utterance.ts";
 
 export interface LateCues {
   readonly utterance: Utterance;

@@ -1,6 +1,6 @@
 /** Speech that nobody would hear waits: it is not asked for, not read and not lost. */
 import { describe, expect, it } from "vitest";
-import { countingUlaw, createRig, evenAlignment, type FakeRequest } from "../../helpers/session-rig.ts";
+import { countingUlaw, createRig, evenAlignment, type FakeRequest } from "../../../helpers/session-rig.ts";
 
 type Rig = ReturnType<typeof createRig>;
 
@@ -88,11 +88,11 @@ describe("the last listener leaves in the middle of an utterance", () => {
     request.head();
     let givenMs = giveWhileRead(request, 0, 500);
     run(rig, 300);
-    const { session } = listener.member;
+    const { session } = listener.participant;
     const heardMs = listener.sink.frames.length * 20;
     const hello = listener.sink.eventsOf("hello")[0];
     const seq = Math.max(...listener.sink.events.map((event) => event.seq));
-    session.leave(listener.member);
+    session.leave(listener.participant);
     const madeBefore = rig.counters.framesMade;
     for (let turn = 0; turn < 50; turn += 1) {
       givenMs = giveWhileRead(request, givenMs, 10_000);
@@ -124,11 +124,11 @@ describe("the last listener leaves in the middle of an utterance", () => {
     const request = firstRequest(rig);
     request.head();
     request.chunk(countingUlaw(500));
-    listener.member.session.leave(listener.member);
+    listener.participant.session.leave(listener.participant);
     run(rig, 990);
-    expect(listener.member.session.isClosed).toBe(false);
+    expect(listener.participant.session.isClosed).toBe(false);
     run(rig, 20);
-    expect(listener.member.session.isClosed).toBe(true);
+    expect(listener.participant.session.isClosed).toBe(true);
     expect(request.isAborted).toBe(true);
     expect(rig.sessions.count).toBe(0);
     run(rig, 5000);
@@ -138,11 +138,11 @@ describe("the last listener leaves in the middle of an utterance", () => {
   it("one that comes back before it ends stops the grace period", () => {
     const rig = createRig({ graceMs: 1000 });
     const first = rig.join("format=ulaw_8000");
-    first.member.session.leave(first.member);
+    first.participant.session.leave(first.participant);
     run(rig, 900);
     const second = rig.join("format=ulaw_8000");
     run(rig, 5000);
-    expect(second.member.session).toBe(first.member.session);
-    expect(second.member.session.isClosed).toBe(false);
+    expect(second.participant.session).toBe(first.participant.session);
+    expect(second.participant.session.isClosed).toBe(false);
   });
 });

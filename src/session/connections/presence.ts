@@ -1,6 +1,6 @@
 /** Tells who is there: at once where one comes or goes, bundled where many do. */
-import type { Clock, Timer } from "../kit/clock.ts";
-import type { PresenceEvent } from "../protocol/events.ts";
+import type { Clock, Timer } from "../../kit/clock.ts";
+import type { PresenceEvent } from "../../protocol/events.ts";
 
 /** At most one event in this time: ten thousand that join at once are not ten thousand events for each of them. */
 const BUNDLE_MS = 250;

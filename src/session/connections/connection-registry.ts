@@ -1,25 +1,28 @@
-/** Who is at a session: seats connections, greets them, gives back what they missed, and knows when nobody is left. */
-import { GatewayError } from "../errors.ts";
-import type { Listener } from "../fanout/listener.ts";
-import { inOffsets } from "../fanout/logged-event.ts";
-import { SendQueue } from "../fanout/send-queue.ts";
-import type { Timer } from "../kit/clock.ts";
-import { type ListenerSettings, PROTOCOL_VERSION } from "../protocol/vocabulary.ts";
-import { styleKey } from "../timing/cues/cue-profiles.ts";
-import { msOfTicks } from "../timing/ticks.ts";
-import type { Audience, Seat, SeatPlace } from "./audience.ts";
-import { styleOf } from "./cue-tracks.ts";
-import type { EventWriter } from "./event-writer.ts";
-import { startedEvent } from "./events/utterance-events.ts";
-import { type ResumeToken, resumeRefusal } from "./listener-resume.ts";
+/**
+ * The connections of a session: takes them in, greets them, gives back what they missed, and starts the grace period when
+ * the last one has left.
+ */
+import { GatewayError } from "../../errors.ts";
+import type { Listener } from "../../fanout/listener.ts";
+import { inOffsets } from "../../fanout/logged-event.ts";
+import { SendQueue } from "../../fanout/send-queue.ts";
+import type { Timer } from "../../kit/clock.ts";
+import { type ListenerSettings, PROTOCOL_VERSION } from "../../protocol/vocabulary.ts";
+import { styleKey } from "../../timing/cues/cue-profiles.ts";
+import { msOfTicks } from "../../timing/ticks.ts";
+import { styleOf } from "../captions/cue-tracks.ts";
+import type { EventWriter } from "../events/event-writer.ts";
+import { startedEvent } from "../events/utterance-events.ts";
+import type { OutputRouter, Subscription, SubscriptionStart } from "../output/output-router.ts";
+import type { PlaybackClock } from "../playback/playback-clock.ts";
+import type { PlaybackQueue } from "../playback/playback-queue.ts";
+import { TICKS_PER_MS } from "../playback/playhead.ts";
+import type { SessionDeps } from "../ports.ts";
+import type { Session } from "../session.ts";
 import { ticksOfMs } from "./listeners-heard.ts";
-import { Member } from "./member.ts";
-import type { PlaybackClock } from "./playback/playback-clock.ts";
-import type { PlaybackQueue } from "./playback/playback-queue.ts";
-import { TICKS_PER_MS } from "./playback/playhead.ts";
-import type { SessionDeps } from "./ports.ts";
+import { Participant } from "./participant.ts";
 import { Presence } from "./presence.ts";
-import type { Session } from "./session.ts";
+import { type ResumeToken, resumeRefusal } from "./resume-token.ts";
 
 /** Times are told in whole microseconds: a place is the start of a frame that begins so little behind it. */
 const ROUNDING_TICKS = TICKS_PER_MS / 1000;
@@ -31,10 +34,10 @@ export interface Joining {
   readonly resume?: ResumeToken | null;
 }
 
-export interface AttendanceOptions {
+export interface ConnectionRegistryOptions {
   readonly session: Session;
   readonly deps: SessionDeps;
-  readonly audience: Audience;
+  readonly output: OutputRouter;
   readonly queue: PlaybackQueue;
   readonly writer: EventWriter;
   readonly clock: PlaybackClock;
@@ -44,7 +47,7 @@ export interface AttendanceOptions {
 interface Place {
   readonly event: number;
   readonly fromTicks: number;
-  readonly has: SeatPlace["has"];
+  readonly has: SubscriptionStart["has"];
 }
 
 /** What a connection missed and can't get. */
@@ -58,24 +61,24 @@ interface Lost {
 
 const NOTHING_LOST: Lost = { skippedMs: 0, frames: 0, ms: 0, events: 0 };
 
-export class Attendance {
-  readonly #options: AttendanceOptions;
+export class ConnectionRegistry {
+  readonly #options: ConnectionRegistryOptions;
   readonly #presence: Presence;
-  readonly members = new Set<Member>();
+  readonly participants = new Set<Participant>();
   #nextId = 1;
   #graceTimer: Timer | null = null;
 
-  constructor(options: AttendanceOptions) {
+  constructor(options: ConnectionRegistryOptions) {
     this.#options = options;
     this.#presence = new Presence({
       clock: options.deps.clock,
       count: () => ({
-        listeners: this.#count((member) => member.isListener),
-        speakers: this.#count((member) => member.settings.role !== "listener"),
+        listeners: this.#count((participant) => participant.isListener),
+        speakers: this.#count((participant) => participant.settings.role !== "listener"),
       }),
       tell: (news) => {
-        const { writer, clock, audience } = options;
-        if (!audience.wants("presence")) return;
+        const { writer, clock, output } = options;
+        if (!output.wants("presence")) return;
         writer.write({ positionTicks: clock.playheadTicks, kind: "presence", utterance: null }, (base) => ({
           type: "presence",
           ...base,
@@ -89,15 +92,15 @@ export class Attendance {
 
   /** Whether anybody hears or follows what is said. */
   get isListened(): boolean {
-    for (const member of this.members) if (member.isListener) return true;
+    for (const participant of this.participants) if (participant.isListener) return true;
     return false;
   }
 
   /** Throws listener_limit, encoder_failed. */
-  join(listener: Listener, joining: Joining): Member {
-    const { session, deps, audience, clock } = this.#options;
+  join(listener: Listener, joining: Joining): Participant {
+    const { session, deps, output, clock } = this.#options;
     const { limits } = deps.tuning;
-    if (this.members.size >= limits.listeners) {
+    if (this.participants.size >= limits.listeners) {
       throw new GatewayError(
         "listener_limit",
         `Session is full: ${limits.listeners} connections, which is the limit`,
@@ -107,27 +110,27 @@ export class Attendance {
     const refusal = resume === null ? null : this.#refusalOf(resume);
     const isResumed = resume !== null && refusal === null;
     const place = isResumed ? this.#placeAfter(resume) : this.#placeNow();
-    const member = new Member({
+    const participant = new Participant({
       id: `l${this.#nextId++}`,
       session,
       listener,
       settings,
-      seat: this.#seat(listener, settings, place),
+      subscription: this.#subscribe(listener, settings, place),
     });
-    this.members.add(member);
+    this.participants.add(participant);
     deps.counters.connectionsOpened += 1;
     this.#graceTimer?.cancel();
     this.#graceTimer = null;
-    const lost = isResumed ? this.#lostBy(member, resume, place) : NOTHING_LOST;
-    const audio = audience.describe(member.seat.group, member.seat.sendQueue);
-    member.send({
+    const lost = isResumed ? this.#lostBy(participant, resume, place) : NOTHING_LOST;
+    const audio = output.describe(participant.subscription);
+    participant.send({
       type: "hello",
       ...session.base(),
       protocol: PROTOCOL_VERSION,
       server: deps.server,
       session: session.id,
       epoch: session.epoch,
-      listener_id: member.id,
+      listener_id: participant.id,
       ...(resume === null ? {} : { resumed: isResumed }),
       settings,
       // A gap or a cut that follows moves the count on to the first frame.
@@ -136,64 +139,64 @@ export class Attendance {
       ignored: joining.ignored,
     });
     if (isResumed) {
-      this.#tellLost(member, lost);
-      session.speakers.cameBack(member, resume.listenerId);
+      this.#tellLost(participant, lost);
+      session.speakers.cameBack(participant, resume.listenerId);
     } else {
-      if (refusal !== null) this.#tellRefused(member, refusal);
-      this.#tellRunning(member);
+      if (refusal !== null) this.#tellRefused(participant, refusal);
+      this.#tellRunning(participant);
     }
-    if (!this.isListened) this.#tellUnheard(member);
-    audience.catchUp(member.seat);
+    if (!this.isListened) this.#tellUnheard(participant);
+    output.catchUp(participant.subscription);
     clock.advance();
-    if (this.members.has(member)) this.#presence.changed({ joined: member.id });
-    return member;
+    if (this.participants.has(participant)) this.#presence.changed({ joined: participant.id });
+    return participant;
   }
 
   /** The connection has gone; `isFinal`: it will not come back. Idempotent. */
-  leave(member: Member, { isFinal = false }: { readonly isFinal?: boolean } = {}): void {
-    if (!this.members.delete(member)) return;
-    const { deps, audience, clock, session } = this.#options;
+  leave(participant: Participant, { isFinal = false }: { readonly isFinal?: boolean } = {}): void {
+    if (!this.participants.delete(participant)) return;
+    const { deps, output, clock, session } = this.#options;
     deps.counters.connectionsClosed += 1;
-    audience.unseat(member.seat, clock.playheadTicks);
-    session.speakers.left(member, isFinal || member.hasSaidGoodbye);
-    if (this.members.size === 0) {
+    output.unsubscribe(participant.subscription, clock.playheadTicks);
+    session.speakers.left(participant, isFinal || participant.hasSaidGoodbye);
+    if (this.participants.size === 0) {
       this.#startGrace();
       return;
     }
     clock.advance();
-    this.#presence.changed({ left: member.id });
+    this.#presence.changed({ left: participant.id });
   }
 
   /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */
-  reseat(member: Member, settings: ListenerSettings): void {
-    const { group, sendQueue } = member.seat;
+  resubscribe(participant: Participant, settings: ListenerSettings): void {
+    const { group, sendQueue } = participant.subscription;
     const event = sendQueue.behind?.event ?? group.event;
     const fromTicks = this.#options.clock.playheadTicks;
-    const seat = this.#seat(member.listener, settings, { event, fromTicks, has: "events" });
-    this.#options.audience.unseat(member.seat, null);
-    member.seat = seat;
-    member.settings = settings;
+    const subscription = this.#subscribe(participant.listener, settings, { event, fromTicks, has: "events" });
+    this.#options.output.unsubscribe(participant.subscription, null);
+    participant.subscription = subscription;
+    participant.settings = settings;
   }
 
   /** Every connection is closed. Idempotent. */
   close(error: GatewayError): void {
     this.#graceTimer?.cancel();
     this.#presence.close();
-    const members = [...this.members];
-    this.members.clear();
-    this.#options.deps.counters.connectionsClosed += members.length;
-    this.#options.audience.close();
-    for (const member of members) member.end(error);
+    const participants = [...this.participants];
+    this.participants.clear();
+    this.#options.deps.counters.connectionsClosed += participants.length;
+    this.#options.output.close();
+    for (const participant of participants) participant.end(error);
   }
 
-  #count(isCounted: (member: Member) => boolean): number {
+  #count(isCounted: (participant: Participant) => boolean): number {
     let count = 0;
-    for (const member of this.members) if (isCounted(member)) count += 1;
+    for (const participant of this.participants) if (isCounted(participant)) count += 1;
     return count;
   }
 
-  #seat(listener: Listener, settings: ListenerSettings, place: Place): Seat {
-    const { deps, audience, queue } = this.#options;
+  #subscribe(listener: Listener, settings: ListenerSettings, place: Place): Subscription {
+    const { deps, output, queue } = this.#options;
     const sendQueue = new SendQueue({
       listener,
       policy: settings.policy,
@@ -201,25 +204,25 @@ export class Attendance {
       maxOutboxBytes: deps.tuning.limits.outbox_bytes,
     });
     const made = queue.renderedAudio(place.fromTicks);
-    const group = audience.seat(sendQueue, settings, { ...place, made });
+    const group = output.subscribe(sendQueue, settings, { ...place, made });
     if (settings.events.includes("cues")) queue.layOutCues();
     return { group, sendQueue };
   }
 
   /** A newcomer starts with what is being said and was not heard yet. */
   #placeNow(): Place {
-    const { clock, audience, queue } = this.#options;
+    const { clock, output, queue } = this.#options;
     const fromTicks = clock.playheadTicks;
     const ids = new Set(queue.unplayed.map((utterance) => utterance.id));
-    const event = audience.log.indexWhere(
+    const event = output.log.indexWhere(
       (entry) => entry.positionTicks >= fromTicks && entry.utteranceId !== null && ids.has(entry.utteranceId),
     );
     return { event, fromTicks, has: "nothing" };
   }
 
   #placeAfter(resume: ResumeToken): Place {
-    const { audience, clock } = this.#options;
-    const { log } = audience;
+    const { output, clock } = this.#options;
+    const { log } = output;
     const { index } = log.after(resume.seq);
     const fromTicks =
       resume.atMs === null
@@ -235,9 +238,9 @@ export class Attendance {
   }
 
   /** What is gone of that which the connection missed. */
-  #lostBy(member: Member, resume: ResumeToken, place: Place): Lost {
-    const { log } = this.#options.audience;
-    const { group, sendQueue } = member.seat;
+  #lostBy(participant: Participant, resume: ResumeToken, place: Place): Lost {
+    const { log } = this.#options.output;
+    const { group, sendQueue } = participant.subscription;
     const events = log.after(resume.seq).lost;
     const { rendition } = group;
     if (rendition === null) return { ...NOTHING_LOST, events };
@@ -252,22 +255,22 @@ export class Attendance {
   }
 
   /** The events before the gap come before it: a cut among them moves the count of frames. */
-  #tellLost(member: Member, { skippedMs, frames, ms, events }: Lost): void {
+  #tellLost(participant: Participant, { skippedMs, frames, ms, events }: Lost): void {
     const { deps, session } = this.#options;
-    const { group, sendQueue } = member.seat;
+    const { group, sendQueue } = participant.subscription;
     deps.counters.listenersResumed += 1;
     if (skippedMs > 0 && group.rendition !== null) {
       group.replay(sendQueue, group.rendition.startTicksOf(sendQueue.behind?.frame ?? group.frame));
     }
     if (frames === 0 && events === 0) return;
     deps.counters.framesDropped += frames;
-    member.send({ type: "gap", ...session.base(), frames, ms, ...(events === 0 ? {} : { events }) });
+    participant.send({ type: "gap", ...session.base(), frames, ms, ...(events === 0 ? {} : { events }) });
   }
 
-  #tellRefused(member: Member, refusal: string): void {
+  #tellRefused(participant: Participant, refusal: string): void {
     const { deps, session } = this.#options;
     deps.counters.resumesRefused += 1;
-    member.send({
+    participant.send({
       type: "warning",
       ...session.base(),
       code: "resume_refused",
@@ -275,9 +278,9 @@ export class Attendance {
     });
   }
 
-  #tellUnheard(member: Member): void {
+  #tellUnheard(participant: Participant): void {
     if (this.#options.deps.tuning.speaksToNobody) return;
-    member.send({
+    participant.send({
       type: "warning",
       ...this.#options.session.base(),
       code: "nobody_listens",
@@ -286,29 +289,29 @@ export class Attendance {
   }
 
   /** A late joiner learns what is being said, and the cue that stands. */
-  #tellRunning(member: Member): void {
-    const { clock, queue, session, audience } = this.#options;
+  #tellRunning(participant: Participant): void {
+    const { clock, queue, session, output } = this.#options;
     const { playheadTicks } = clock;
     for (const utterance of queue.unplayed) {
       if (utterance.startTicks === null || utterance.startTicks >= playheadTicks) continue;
-      member.send(startedEvent(session.base(), utterance));
-      const style = styleOf(member.settings);
-      const cue = member.settings.events.includes("cues")
+      participant.send(startedEvent(session.base(), utterance));
+      const style = styleOf(participant.settings);
+      const cue = participant.settings.events.includes("cues")
         ? utterance.cues?.at(playheadTicks, style)
         : undefined;
-      if (cue !== undefined && !this.#hasCueToCome(member, utterance.id)) {
-        member.send(inOffsets(member.settings.offsets, cue(session.base()), utterance.text));
+      if (cue !== undefined && !this.#hasCueToCome(participant, utterance.id)) {
+        participant.send(inOffsets(participant.settings.offsets, cue(session.base()), utterance.text));
       }
     }
-    audience.catchUp(member.seat);
+    output.catchUp(participant.subscription);
   }
 
   /** Whether the cue that stands was written, behind what others were told already, and comes with the events that follow. */
-  #hasCueToCome(member: Member, utteranceId: string): boolean {
-    const { audience, clock } = this.#options;
-    const { group, sendQueue } = member.seat;
-    const variant = styleKey(styleOf(member.settings));
-    return audience.log.hasBehind(
+  #hasCueToCome(participant: Participant, utteranceId: string): boolean {
+    const { output, clock } = this.#options;
+    const { group, sendQueue } = participant.subscription;
+    const variant = styleKey(styleOf(participant.settings));
+    return output.log.hasBehind(
       group.undeliveredEvent(sendQueue),
       (entry) =>
         entry.kind === "cues" &&

@@ -1,9 +1,9 @@
 /** Numbers the session's events and puts them in the log. */
-import { EventBytes } from "../fanout/event-bytes.ts";
-import { LoggedEvent } from "../fanout/logged-event.ts";
-import type { Event } from "../protocol/events.ts";
-import type { EventKind } from "../protocol/vocabulary.ts";
-import { msOfTicks } from "../timing/ticks.ts";
+import { EventBytes } from "../../fanout/event-bytes.ts";
+import { LoggedEvent } from "../../fanout/logged-event.ts";
+import type { Event } from "../../protocol/events.ts";
+import type { EventKind } from "../../protocol/vocabulary.ts";
+import { msOfTicks } from "../../timing/ticks.ts";
 
 export interface EventPlace {
   readonly positionTicks: number;

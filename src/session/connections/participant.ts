@@ -1,13 +1,12 @@
-/** One connection of a session: its settings, its seat among the listeners, and what it says. */
-import { GatewayError } from "../errors.ts";
-import type { DeliveryGroup } from "../fanout/delivery-group.ts";
-import type { Listener } from "../fanout/listener.ts";
-import type { SendQueue } from "../fanout/send-queue.ts";
-import type { TextOptions } from "../protocol/commands.ts";
-import type { Event } from "../protocol/events.ts";
-import type { ListenerSettings } from "../protocol/vocabulary.ts";
-import { TICKS_PER_MS } from "./playback/playhead.ts";
-import type { Session } from "./session.ts";
+/** One connection of a session: its settings, its subscription to the output, and what it has acknowledged. */
+import { GatewayError } from "../../errors.ts";
+import type { Listener } from "../../fanout/listener.ts";
+import type { TextOptions } from "../../protocol/commands.ts";
+import type { Event } from "../../protocol/events.ts";
+import type { ListenerSettings } from "../../protocol/vocabulary.ts";
+import type { Subscription } from "../output/output-router.ts";
+import { TICKS_PER_MS } from "../playback/playhead.ts";
+import type { Session } from "../session.ts";
 
 /** An acknowledgement older than this says nothing of where the listener is now, ms. */
 const ACK_LIFE_MS = 2000;
@@ -28,21 +27,21 @@ interface Ack extends AckMoment {
   readonly source: "ack" | "mark";
 }
 
-export interface MemberOptions {
+export interface ParticipantOptions {
   readonly id: string;
   readonly session: Session;
   readonly listener: Listener;
   readonly settings: ListenerSettings;
-  readonly seat: { readonly group: DeliveryGroup; readonly sendQueue: SendQueue };
+  readonly subscription: Subscription;
 }
 
-export class Member {
+export class Participant {
   /** As receipts and presence name it. */
   readonly id: string;
   readonly session: Session;
   readonly listener: Listener;
   settings: ListenerSettings;
-  seat: { readonly group: DeliveryGroup; readonly sendQueue: SendQueue };
+  subscription: Subscription;
   /** Utterances whose text it has begun and not ended; by id, because an utterance may be said anew. */
   readonly openIds = new Set<string>();
   /** The one that its `text` without an id goes to. */
@@ -57,13 +56,13 @@ export class Member {
   textOptions: TextOptions;
   #ack: Ack | null = null;
 
-  constructor(options: MemberOptions) {
+  constructor(options: ParticipantOptions) {
     this.id = options.id;
     this.session = options.session;
     this.textOptions = options.session.textDefaults;
     this.listener = options.listener;
     this.settings = options.settings;
-    this.seat = options.seat;
+    this.subscription = options.subscription;
   }
 
   /**
@@ -71,7 +70,7 @@ export class Member {
    * that of one still to come: a connection that comes back with it would miss what is between.
    */
   send(event: Event): void {
-    this.seat.sendQueue.notify({ ...event, seq: this.session.deliveredSeq(this) });
+    this.subscription.sendQueue.notify({ ...event, seq: this.session.deliveredSeq(this) });
   }
 
   /** Throws not_a_speaker for a connection that joined to listen. */
@@ -94,7 +93,7 @@ export class Member {
 
   /** End of what it was sent; `madeTicks`, the end of the audio made, for one that gets no frames. */
   sentTicks(madeTicks: number): number {
-    const { group, sendQueue } = this.seat;
+    const { group, sendQueue } = this.subscription;
     return group.rendition?.startTicksOf(sendQueue.behind?.frame ?? group.frame) ?? madeTicks;
   }
 
@@ -130,6 +129,6 @@ export class Member {
   }
 
   end(error: GatewayError): void {
-    this.seat.sendQueue.end(error);
+    this.subscription.sendQueue.end(error);
   }
 }
