@@ -4,7 +4,7 @@
  */
 import { StringDecoder } from "node:string_decoder";
 import { bench, run, summary } from "mitata";
-import { NdjsonParser } from "../src/upstream/ndjson.ts";
+import { NdjsonParser } from "../src/upstream/parse/ndjson.ts";
 
 interface Stream {
   readonly name: string;

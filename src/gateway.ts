@@ -22,8 +22,8 @@ import { createExposition } from "./metrics/prometheus.ts";
 import type { SessionTuning } from "./session/ports.ts";
 import { Sessions } from "./session/sessions.ts";
 import { textDefaultsOf } from "./session/text-defaults.ts";
+import { PhraseCache } from "./upstream/cache/phrase-cache.ts";
 import { createUpstream, type UpstreamClient } from "./upstream/client.ts";
-import { PhraseCache } from "./upstream/phrase-cache.ts";
 import { VERSION } from "./version.ts";
 
 /** How the gateway names itself in `hello`, and in /healthz of the operations port. */

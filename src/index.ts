@@ -6,8 +6,8 @@
  *   await gateway.drain();
  */
 import { createLog } from "./cli/log.ts";
+import { startWithUpstream } from "./cli/serve/start.ts";
 import { settingsFrom } from "./cli/settings.ts";
-import { startWithUpstream } from "./cli/start.ts";
 import type { Config } from "./config.ts";
 import { systemClock } from "./kit/clock.ts";
 import type { Logger } from "./kit/log.ts";

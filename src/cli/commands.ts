@@ -17,32 +17,32 @@ const COMMANDS: readonly CommandRow[] = [
   {
     name: "serve",
     summary: "Run the gateway: page, sockets and HTTP on one port",
-    load: async () => (await import("./serve.ts")).serve,
+    load: async () => (await import("./serve/serve.ts")).serve,
   },
   {
     name: "say",
     summary: "Speak a text, a pipe of tokens or a dialogue: to the terminal or to a file",
-    load: async () => (await import("./say.ts")).say,
+    load: async () => (await import("./say/say.ts")).say,
   },
   {
     name: "listen",
     summary: "Follow a session: audio to a file or a pipe, captions to the terminal",
-    load: async () => (await import("./listen.ts")).listen,
+    load: async () => (await import("./listen/listen.ts")).listen,
   },
   {
     name: "captions",
     summary: "Follow a session: its captions to files, OBS, Zoom and YouTube",
-    load: async () => (await import("./captions.ts")).captions,
+    load: async () => (await import("./captions/captions.ts")).captions,
   },
   {
     name: "service",
     summary: "Run the embedded speech service alone: a local stand-in for the vendor",
-    load: async () => (await import("./service.ts")).service,
+    load: async () => (await import("./serve/service.ts")).service,
   },
   {
     name: "doctor",
     summary: "Check the installation, the upstream and the key; say what to do",
-    load: async () => (await import("./doctor.ts")).doctor,
+    load: async () => (await import("./doctor/doctor.ts")).doctor,
   },
 ];
 

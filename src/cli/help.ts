@@ -1,7 +1,7 @@
 /** The help of voicewire and of each command, laid out for a terminal; every page shows examples. */
 import type { Flag } from "./flags.ts";
 import type { Command } from "./io.ts";
-import { textColumns, wrapLines } from "./terminal-text.ts";
+import { textColumns, wrapLines } from "./output/terminal-text.ts";
 
 export interface HelpPage {
   readonly name: string;

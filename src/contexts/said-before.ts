@@ -1,7 +1,7 @@
 /** What was said in a context or call so far, so that its next request goes on in intonation. */
-import { type Stitch, stitch } from "../upstream/stitching.ts";
+import { type Stitch, stitch } from "../upstream/transport/stitching.ts";
 
-/** As much as may tell the upstream how to go on, UTF-16 code units (upstream/stitching.ts takes less). */
+/** As much as may tell the upstream how to go on, UTF-16 code units (upstream/transport/stitching.ts takes less). */
 const MAX_CHARS = 500;
 
 export class SaidBefore {

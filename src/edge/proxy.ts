@@ -17,7 +17,7 @@ import { headersForClient, headersForUpstream } from "./proxy-headers.ts";
 import type { PassedPaths } from "./proxy-paths.ts";
 import type { Routes } from "./routes.ts";
 
-/** As upstream/forward.ts has them. */
+/** As upstream/transport/forward.ts has them. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
 export interface ProxyHandlers {

@@ -4,9 +4,9 @@
  */
 import type { Word } from "../protocol/events.ts";
 import type { App } from "./app.ts";
-import type { DecoderKind } from "./decoder.ts";
 import type { LinkState } from "./gateway-link.ts";
-import type { Receipt, UtteranceState } from "./utterance.ts";
+import type { DecoderKind } from "./sound/decoder.ts";
+import type { Receipt, UtteranceState } from "./speech/utterance.ts";
 
 export interface DebugHook {
   readonly session: string;

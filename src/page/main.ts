@@ -1,8 +1,8 @@
 /** Where the page begins: reads its address, names the session in it, and starts the app. */
 import { App } from "./app.ts";
 import { installDebugHook } from "./debug-hook.ts";
-import { byId } from "./dom.ts";
 import { listenerAddress, routeOf, sessionAddress, speakerAddress } from "./route.ts";
+import { byId } from "./view/dom.ts";
 
 const address = new URL(location.href);
 const route = routeOf(address);

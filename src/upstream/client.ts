@@ -6,17 +6,17 @@
 import { GatewayError } from "../errors.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
 import { type Logger, silentLog } from "../kit/log.ts";
-import { FailoverForward } from "./failover-forward.ts";
-import { FailoverSpeech } from "./failover-speech.ts";
-import type { FetchedBody } from "./fetch-body.ts";
-import type { Forwarded, ForwardHandlers, ForwardRequest } from "./forward.ts";
-import { isFilteredKey } from "./key-filter.ts";
-import { Region, type RegionStats } from "./region.ts";
-import { mayMove, RegionSet } from "./region-set.ts";
+import { FailoverForward } from "./failover/failover-forward.ts";
+import { FailoverSpeech } from "./failover/failover-speech.ts";
+import { Region, type RegionStats } from "./failover/region.ts";
+import { mayMove, RegionSet } from "./failover/region-set.ts";
+import type { FetchedBody } from "./transport/fetch-body.ts";
+import type { Forwarded, ForwardHandlers, ForwardRequest } from "./transport/forward.ts";
+import { isFilteredKey } from "./transport/key-filter.ts";
 import type { Synthesis, SynthesisHandlers, SynthesisRequest, Upstream } from "./types.ts";
-import { regionNames } from "./vendor-regions.ts";
+import { regionNames } from "./vendors/vendor-regions.ts";
 
-export { REGION_URLS, regionUrl } from "./vendor-regions.ts";
+export { REGION_URLS, regionUrl } from "./vendors/vendor-regions.ts";
 
 export interface UpstreamOptions {
   /**

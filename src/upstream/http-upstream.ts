@@ -6,14 +6,12 @@ import type { Readable } from "node:stream";
 import { type ErrorCode, GatewayError, toGatewayError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import { type Logger, logWith } from "../kit/log.ts";
-import { checkedKey, parseBaseUrl } from "./base-url.ts";
 import type { UpstreamStats } from "./client.ts";
-import { Connections } from "./connections.ts";
-import { Exchange } from "./exchange.ts";
-import type { ExchangeReceiver } from "./exchange-options.ts";
-import { FaultLog } from "./fault-log.ts";
-import { isUpstreamFault } from "./faults.ts";
-import { BodyCollector, type FetchedBody } from "./fetch-body.ts";
+import { Governor, type GroupLimit, type Wanted } from "./governor.ts";
+import { Connections } from "./transport/connections.ts";
+import { Exchange } from "./transport/exchange.ts";
+import type { ExchangeReceiver } from "./transport/exchange-options.ts";
+import { BodyCollector, type FetchedBody } from "./transport/fetch-body.ts";
 import {
   type Forwarded,
   type ForwardHandlers,
@@ -21,12 +19,14 @@ import {
   ForwardReceiver,
   type ForwardRequest,
   forwardedHeaders,
-} from "./forward.ts";
-import { Governor, type GroupLimit, type Wanted } from "./governor.ts";
-import { wireRequest } from "./request.ts";
-import { SpeechStream } from "./speech-stream.ts";
-import { transportError } from "./transport-error.ts";
+} from "./transport/forward.ts";
+import { wireRequest } from "./transport/request.ts";
+import { SpeechStream } from "./transport/speech-stream.ts";
+import { transportError } from "./transport/transport-error.ts";
 import type { SynthesisHandlers, SynthesisRequest } from "./types.ts";
+import { checkedKey, parseBaseUrl } from "./vendors/base-url.ts";
+import { FaultLog } from "./vendors/fault-log.ts";
+import { isUpstreamFault } from "./vendors/faults.ts";
 
 export interface HttpUpstreamOptions {
   readonly baseUrl: string;

@@ -1,7 +1,7 @@
 /** `voicewire service` as a program of its own. */
 import { chmodSync, chownSync, mkdirSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
-import { startEmbeddedService } from "../../src/cli/embedded.ts";
+import { startEmbeddedService } from "../../src/cli/serve/embedded.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { missingForSpeech, PATIENT, Program, run, temporaryFolder } from "./program.ts";

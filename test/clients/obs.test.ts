@@ -3,7 +3,7 @@
  * here; that we say what a client says that OBS is used with every day, is.
  */
 import { describe, expect, it } from "vitest";
-import { ObsTarget } from "../../src/cli/captions-obs.ts";
+import { ObsTarget } from "../../src/cli/captions/captions-obs.ts";
 import { until } from "../helpers/until.ts";
 import { queueOf, shown } from "../unit/cli/captions-peers.ts";
 import { OBS_PASSWORD, type ObsSaid, startObs } from "../unit/cli/obs-server.ts";

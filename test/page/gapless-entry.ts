@@ -1,6 +1,6 @@
 /** Runs inside the browser: the page's own playout into an offline context, and how well it held together. */
-import { SpeakerOut } from "../../src/page/audio-out.ts";
-import { Playout } from "../../src/page/playout.ts";
+import { SpeakerOut } from "../../src/page/sound/audio-out.ts";
+import { Playout } from "../../src/page/sound/playout.ts";
 
 declare global {
   interface Window {

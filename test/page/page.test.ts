@@ -4,8 +4,8 @@
  */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { STREAMS } from "../../src/page/streams.ts";
-import { STAGES } from "../../src/page/waterfall.ts";
+import { STREAMS } from "../../src/page/speech/streams.ts";
+import { STAGES } from "../../src/page/speech/waterfall.ts";
 import type { Word } from "../../src/protocol/events.ts";
 import { launchBrowser, whyNoBrowser } from "./browser.ts";
 import { buildPage } from "./build-page.ts";

@@ -2,16 +2,16 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { ERRORS } from "../../src/errors.ts";
-import { Captions } from "../../src/page/captions.ts";
 import { voiceOf } from "../../src/page/catalog.ts";
-import { inPlainWords, waitingInPlainWords, warningInPlainWords } from "../../src/page/plain-words.ts";
-import { Resumable } from "../../src/page/resumable.ts";
 import { listenerAddress, routeOf, sessionAddress } from "../../src/page/route.ts";
-import { SoundLatency } from "../../src/page/sound-latency.ts";
-import { STREAMS } from "../../src/page/streams.ts";
-import { evenly, feedTokens, tokensOf } from "../../src/page/tokens.ts";
-import { formatMs, rowOf, STAGES, scaleMs, shortened } from "../../src/page/waterfall.ts";
-import { WaveHistory } from "../../src/page/wave-history.ts";
+import { SoundLatency } from "../../src/page/sound/sound-latency.ts";
+import { WaveHistory } from "../../src/page/sound/wave-history.ts";
+import { Captions } from "../../src/page/speech/captions.ts";
+import { Resumable } from "../../src/page/speech/resumable.ts";
+import { STREAMS } from "../../src/page/speech/streams.ts";
+import { evenly, feedTokens, tokensOf } from "../../src/page/speech/tokens.ts";
+import { formatMs, rowOf, STAGES, scaleMs, shortened } from "../../src/page/speech/waterfall.ts";
+import { inPlainWords, waitingInPlainWords, warningInPlainWords } from "../../src/page/view/plain-words.ts";
 import type { CueEvent, InterruptedEvent, UtteranceResumedEvent } from "../../src/protocol/events.ts";
 
 describe("WaveHistory", () => {

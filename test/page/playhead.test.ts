@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Playhead } from "../../src/page/playhead.ts";
+import { Playhead } from "../../src/page/sound/playhead.ts";
 
 describe("Playhead", () => {
   it("positionAt() follows the run that plays and waits at its end", () => {

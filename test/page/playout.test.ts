@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { AudioOut } from "../../src/page/audio-out.ts";
-import { Playout } from "../../src/page/playout.ts";
+import type { AudioOut } from "../../src/page/sound/audio-out.ts";
+import { Playout } from "../../src/page/sound/playout.ts";
 
 /** An out whose clock is turned by hand and that remembers what it was to play. */
 class HandOut implements AudioOut {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { addCharacters, addWord, type ShownWord } from "../../src/page/shown-words.ts";
+import { addCharacters, addWord, type ShownWord } from "../../src/page/speech/shown-words.ts";
 import type { CharactersEvent, Word } from "../../src/protocol/events.ts";
 
 /** Characters of `text` from `start` on, ten milliseconds each. */

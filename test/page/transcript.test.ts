@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Transcript } from "../../src/page/transcript.ts";
+import { Transcript } from "../../src/page/speech/transcript.ts";
 import type { InterruptedEvent, UtteranceDoneEvent, WordsEvent } from "../../src/protocol/events.ts";
 
 const base = { seq: 1, at_ms: 0 };

@@ -9,7 +9,7 @@ export type Row = Readonly<Record<string, Cell>>;
 
 /**
  * How long a statement waits for another process that writes, ms. The event loop waits with it: well below the 5 s after
- * which a gateway takes its service for hung (cli/hang-watch.ts).
+ * which a gateway takes its service for hung (cli/serve/hang-watch.ts).
  */
 const BUSY_MS = 2000;
 

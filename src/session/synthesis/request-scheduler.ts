@@ -4,7 +4,7 @@
  * budget allows.
  */
 import { type GatewayError, toGatewayError } from "../../errors.ts";
-import type { StitchBy } from "../../upstream/stitching.ts";
+import type { StitchBy } from "../../upstream/transport/stitching.ts";
 import { READ_BYTES } from "../../upstream/types.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { OutputRouter } from "../output/output-router.ts";

@@ -11,7 +11,7 @@ import type { BlockPool } from "../../kit/block-pool.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import type { Timing } from "../../protocol/vocabulary.ts";
-import { type StitchBy, stitchInstead } from "../../upstream/stitching.ts";
+import { type StitchBy, stitchInstead } from "../../upstream/transport/stitching.ts";
 import type {
   Synthesis,
   SynthesisChunk,

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { type CaptionEvent, CaptionFiles } from "../../../src/cli/caption-files.ts";
+import { type CaptionEvent, CaptionFiles } from "../../../src/cli/output/caption-files.ts";
 import type { InterruptedEvent, UtteranceDoneEvent } from "../../../src/protocol/events.ts";
 import { MemoryOutput } from "./memory-io.ts";
 import { cueEvent } from "./scripted-cues.ts";

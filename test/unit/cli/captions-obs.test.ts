@@ -1,6 +1,6 @@
 /** OBS as a service of captions: a local server that speaks the server's side of obs-websocket 5. */
 import { describe, expect, it } from "vitest";
-import { ObsTarget } from "../../../src/cli/captions-obs.ts";
+import { ObsTarget } from "../../../src/cli/captions/captions-obs.ts";
 import { until } from "../../helpers/until.ts";
 import { queueOf, shown } from "./captions-peers.ts";
 import { OBS_PASSWORD, startObs } from "./obs-server.ts";

@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { CaptionQueue } from "../../../src/cli/captions-queue.ts";
-import type { CaptionTarget, ShownCue } from "../../../src/cli/captions-target.ts";
+import { CaptionQueue } from "../../../src/cli/captions/captions-queue.ts";
+import type { CaptionTarget, ShownCue } from "../../../src/cli/captions/captions-target.ts";
 import { systemClock } from "../../../src/kit/clock.ts";
 import type { CueEvent } from "../../../src/protocol/events.ts";
 

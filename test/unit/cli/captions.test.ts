@@ -1,12 +1,12 @@
 /** `voicewire captions` and its services, against peers on the loopback that speak their sides and fail as scripted. */
 import { describe, expect, it } from "vitest";
-import { captions } from "../../../src/cli/captions.ts";
-import { planCaptions } from "../../../src/cli/captions-plan.ts";
-import { CaptionQueue } from "../../../src/cli/captions-queue.ts";
-import { type CaptionTarget, TargetError } from "../../../src/cli/captions-target.ts";
-import { YoutubeTarget } from "../../../src/cli/captions-youtube.ts";
-import { ZoomTarget } from "../../../src/cli/captions-zoom.ts";
-import { planListen } from "../../../src/cli/listen-plan.ts";
+import { captions } from "../../../src/cli/captions/captions.ts";
+import { planCaptions } from "../../../src/cli/captions/captions-plan.ts";
+import { CaptionQueue } from "../../../src/cli/captions/captions-queue.ts";
+import { type CaptionTarget, TargetError } from "../../../src/cli/captions/captions-target.ts";
+import { YoutubeTarget } from "../../../src/cli/captions/captions-youtube.ts";
+import { ZoomTarget } from "../../../src/cli/captions/captions-zoom.ts";
+import { planListen } from "../../../src/cli/listen/listen-plan.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { startFakeUpstream } from "../../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../../helpers/start-gateway.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { runCli } from "../../../src/cli/commands.ts";
-import { textColumns } from "../../../src/cli/terminal-text.ts";
+import { textColumns } from "../../../src/cli/output/terminal-text.ts";
 import { VERSION } from "../../../src/version.ts";
 import { memoryIo } from "./memory-io.ts";
 

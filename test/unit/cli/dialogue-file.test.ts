@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseDialogue } from "../../../src/cli/dialogue-file.ts";
+import { parseDialogue } from "../../../src/cli/say/dialogue-file.ts";
 
 describe("parseDialogue()", () => {
   test("reads lines, and goes on where a line has no name", () => {

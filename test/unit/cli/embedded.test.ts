@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type ServiceChild, startEmbeddedService } from "../../../src/cli/embedded.ts";
-import type { ParentMessage, ServiceReport } from "../../../src/cli/service-messages.ts";
+import { type ServiceChild, startEmbeddedService } from "../../../src/cli/serve/embedded.ts";
+import type { ParentMessage, ServiceReport } from "../../../src/cli/serve/service-messages.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { silentLog } from "../../../src/kit/log.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";

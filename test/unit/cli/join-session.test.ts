@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { exitCodeOf } from "../../../src/cli/exit.ts";
-import { gatewayUrl } from "../../../src/cli/join-session.ts";
+import { gatewayUrl } from "../../../src/cli/session/join-session.ts";
 import { VoicewireError } from "../../../src/client/client-error.ts";
 import { GatewayError } from "../../../src/errors.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { KaraokeView, PlainView } from "../../../src/cli/karaoke.ts";
+import { KaraokeView, PlainView } from "../../../src/cli/output/karaoke.ts";
 import { MemoryOutput } from "./memory-io.ts";
 
 // A literal escape character in a pattern is what the linter forbids, so it is built.

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { LiveDisplay } from "../../../src/cli/live-display.ts";
-import { PlayoutClock } from "../../../src/cli/playout.ts";
-import { Script, type Span } from "../../../src/cli/script.ts";
+import { LiveDisplay } from "../../../src/cli/output/live-display.ts";
+import { PlayoutClock } from "../../../src/cli/output/playout.ts";
+import { Script, type Span } from "../../../src/cli/output/script.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 
 function setUp() {

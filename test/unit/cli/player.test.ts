@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { findPlayer, startPlayer } from "../../../src/cli/player.ts";
+import { findPlayer, startPlayer } from "../../../src/cli/output/player.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "voicewire-player-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { PlayoutClock } from "../../../src/cli/playout.ts";
+import { PlayoutClock } from "../../../src/cli/output/playout.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 
 describe("PlayoutClock", () => {

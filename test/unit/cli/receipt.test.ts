@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { renderReceipt, renderWaterfall } from "../../../src/cli/receipt.ts";
+import { renderReceipt, renderWaterfall } from "../../../src/cli/say/receipt.ts";
 import type { InterruptedEvent } from "../../../src/protocol/events.ts";
 
 function interrupted(heard: string, unheard: string, source: "mark" | "ack" | "estimate"): InterruptedEvent {

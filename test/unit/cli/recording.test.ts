@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import { parseRecording, playRecording } from "../../../src/cli/recording.ts";
+import { parseRecording, playRecording } from "../../../src/cli/say/recording.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 
 const LINE = (atMs: number, text: string) => JSON.stringify({ at_ms: atMs, text });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { planSay } from "../../../src/cli/say-plan.ts";
+import { planSay } from "../../../src/cli/say/say-plan.ts";
 import { type MemoryIoOptions, memoryIo } from "./memory-io.ts";
 
 function plan(argv: readonly string[], options: MemoryIoOptions & { isTty?: boolean } = {}) {

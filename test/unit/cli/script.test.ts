@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Script } from "../../../src/cli/script.ts";
+import { Script } from "../../../src/cli/output/script.ts";
 
 function word(text: string, at: { ms: number; start: number }) {
   return { text, start_ms: at.ms, end_ms: at.ms + 100, start: at.start, end: at.start + text.length };

@@ -3,7 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { parseArguments } from "../../../src/cli/flags.ts";
-import { PRIORITY_FLAG, queueOptionsOf, TEXT_FLAGS, textOptionsOf } from "../../../src/cli/speech-options.ts";
+import {
+  PRIORITY_FLAG,
+  queueOptionsOf,
+  TEXT_FLAGS,
+  textOptionsOf,
+} from "../../../src/cli/say/speech-options.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "voicewire-options-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { safeText, textColumns, wrapLines } from "../../../src/cli/terminal-text.ts";
+import { safeText, textColumns, wrapLines } from "../../../src/cli/output/terminal-text.ts";
 
 function wrapped(text: string, columns: number): string[] {
   return [...wrapLines(text, columns)].map((line) => text.slice(line.start, line.end));

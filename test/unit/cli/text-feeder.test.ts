@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type FedText, piecesOf, TextFeeder } from "../../../src/cli/text-feeder.ts";
+import { type FedText, piecesOf, TextFeeder } from "../../../src/cli/say/text-feeder.ts";
 
 function feedAll(tokens: readonly string[], maxUtteranceChars: number, maxPieceChars = maxUtteranceChars) {
   const pieces: FedText[] = [];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { chooseUpstream, openUpstream } from "../../../src/cli/serve/upstream.ts";
 import { settingsFrom } from "../../../src/cli/settings.ts";
-import { chooseUpstream, openUpstream } from "../../../src/cli/upstream.ts";
 import type { ErrorCode } from "../../../src/errors.ts";
 import { systemClock } from "../../../src/kit/clock.ts";
 import { silentLog } from "../../../src/kit/log.ts";

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { fetchVoices, findVoice, renderVoices } from "../../../src/cli/voices.ts";
+import { fetchVoices, findVoice, renderVoices } from "../../../src/cli/say/voices.ts";
 
 const VOICES = [
   { voice_id: "v1", name: "Anna", labels: { language: "en" } },

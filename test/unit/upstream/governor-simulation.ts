@@ -4,9 +4,10 @@
  *
  * The upstream answers as contract A11 and C4 say: headers with how many are open and may be, 429 above that.
  */
-import { tellPermit, turnedAwayDelayMs } from "../../../src/upstream/concurrency-answers.ts";
+
 import type { Governor, Permit, Wanted } from "../../../src/upstream/governor.ts";
-import type { ResponseHeaders } from "../../../src/upstream/headers.ts";
+import type { ResponseHeaders } from "../../../src/upstream/transport/headers.ts";
+import { tellPermit, turnedAwayDelayMs } from "../../../src/upstream/vendors/concurrency-answers.ts";
 
 /** All times in ms. */
 export interface SimulatedUpstream {

@@ -1,6 +1,6 @@
 /** When an upstream counts as down, when it is back, and when it is looked at. */
 import { describe, expect, it } from "vitest";
-import { Health } from "../../../src/upstream/health.ts";
+import { Health } from "../../../src/upstream/failover/health.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 
 function setUp() {

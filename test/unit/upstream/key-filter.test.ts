@@ -1,7 +1,7 @@
 /** The upstream's key in an answer that is passed on: found in any split, and nothing else held back for long. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isFilteredKey, KeyFilter } from "../../../src/upstream/key-filter.ts";
+import { isFilteredKey, KeyFilter } from "../../../src/upstream/transport/key-filter.ts";
 
 const KEY = "sk_0123456789abcdef0123456789abcdef";
 

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../src/errors.ts";
-import { NdjsonParser } from "../../../src/upstream/ndjson.ts";
+import { NdjsonParser } from "../../../src/upstream/parse/ndjson.ts";
 import type { SynthesisChunk } from "../../../src/upstream/types.ts";
 import { ndjsonSpeech } from "../../helpers/fake-upstream.ts";
 

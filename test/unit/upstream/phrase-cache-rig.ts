@@ -1,6 +1,6 @@
 /** A cache in front of an upstream that a test plays by hand, at the interface between the two. */
 import type { GatewayError } from "../../../src/errors.ts";
-import { PhraseCache, type PhraseCacheOptions } from "../../../src/upstream/phrase-cache.ts";
+import { PhraseCache, type PhraseCacheOptions } from "../../../src/upstream/cache/phrase-cache.ts";
 import type {
   Synthesis,
   SynthesisChunk,

@@ -1,7 +1,7 @@
 /** The phrase cache at its interface: what is a hit, what it hands out, and what it keeps. */
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../src/errors.ts";
-import { PhraseCache } from "../../../src/upstream/phrase-cache.ts";
+import { PhraseCache } from "../../../src/upstream/cache/phrase-cache.ts";
 import type { DialogueRequest, SpeechRequest, SynthesisChunk } from "../../../src/upstream/types.ts";
 import { bare, rig, shown, timed } from "./phrase-cache-rig.ts";
 import { RAW_SPEECH, Recorder, SPEECH, turns } from "./rig.ts";

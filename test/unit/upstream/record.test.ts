@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../src/errors.ts";
-import { readPlainRecord, readRecord } from "../../../src/upstream/record.ts";
-import { readFastRecord } from "../../../src/upstream/record-fast.ts";
+import { readPlainRecord, readRecord } from "../../../src/upstream/parse/record.ts";
+import { readFastRecord } from "../../../src/upstream/parse/record-fast.ts";
 import type { SynthesisChunk } from "../../../src/upstream/types.ts";
 
 const ALIGNMENT = {

@@ -1,9 +1,9 @@
 /** Regions by setting: what they are called, and which lists are taken. */
 import { describe, expect, it } from "vitest";
-import { chooseUpstream } from "../../../src/cli/upstream.ts";
+import { chooseUpstream } from "../../../src/cli/serve/upstream.ts";
 import { type Config, SETTINGS } from "../../../src/config.ts";
 import { createUpstream } from "../../../src/upstream/client.ts";
-import { REGION_URLS, regionNames } from "../../../src/upstream/vendor-regions.ts";
+import { REGION_URLS, regionNames } from "../../../src/upstream/vendors/vendor-regions.ts";
 
 const DEFAULTS = Object.fromEntries(SETTINGS.map((row) => [row.key, row.default])) as unknown as Config;
 

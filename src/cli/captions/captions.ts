@@ -1,0 +1,110 @@
+/** `voicewire captions`: follows a session and puts its captions into files, OBS, Zoom and YouTube. */
+import { type Connection, VoicewireError } from "../../client/index.ts";
+import { EXIT } from "../exit.ts";
+import type { CommandModule } from "../help.ts";
+import type { Io } from "../io.ts";
+import { joinSession } from "../session/join-session.ts";
+import { CaptionsFeed } from "./captions-feed.ts";
+import { ObsTarget } from "./captions-obs.ts";
+import { CAPTIONS_FLAGS, type CaptionsPlan, planCaptions } from "./captions-plan.ts";
+import { CaptionQueue } from "./captions-queue.ts";
+import type { CaptionTarget } from "./captions-target.ts";
+import { YoutubeTarget } from "./captions-youtube.ts";
+import { ZoomTarget } from "./captions-zoom.ts";
+
+export const captions: CommandModule = {
+  help: {
+    name: "captions",
+    usage: ["captions [FLAGS] SESSION"],
+    about:
+      "Follows a session and puts its captions where they are wanted, each at its time, until Ctrl+C, --for or the " +
+      "gateway's end. A service that fails is tried again and never holds up the others. Addresses with a signature " +
+      "are better given by the environment: other users of the machine can read a command line.",
+    flags: CAPTIONS_FLAGS,
+    examples: [
+      { line: "voicewire captions demo --vtt demo.vtt --srt demo.srt", about: "files" },
+      { line: "voicewire captions demo --obs ws://127.0.0.1:4455", about: "CEA-608 in the stream of OBS" },
+      { line: "voicewire captions demo --mode roll-up --vtt -", about: "line by line on stdout" },
+    ],
+  },
+  run: runCaptions,
+};
+
+const RETRY_MS = 500;
+const MAX_RETRY_MS = 5_000;
+/** Close codes of an ordinary end. */
+const ORDINARY_ENDS = [1000, 1001];
+
+async function runCaptions(io: Io, args: readonly string[]): Promise<number> {
+  const plan = planCaptions(io, args);
+  const tell = (line: string): void => io.stderr.write(`voicewire: ${line}\n`);
+  const { clock } = io;
+  const queues = targetsOf(plan).map(
+    (target) => new CaptionQueue({ target, clock, tell, random: Math.random }),
+  );
+  const { vtt, srt } = plan;
+  const feed = new CaptionsFeed({ clock, wallMs: Date.now, queues, vtt, srt, stdout: io.stdout });
+  try {
+    const connection = await join(plan);
+    feed.start(connection);
+    connection.on("reconnecting", ({ attempt }) => {
+      if (attempt === 1) tell("the connection broke, joining again");
+    });
+    try {
+      return await untilEnd(io, plan, connection);
+    } finally {
+      await connection.close();
+    }
+  } finally {
+    feed.close();
+    await Promise.all(queues.map((queue) => queue.close()));
+  }
+}
+
+function targetsOf({ obs, zoom, youtube, mode }: CaptionsPlan): CaptionTarget[] {
+  return [
+    ...(obs === undefined ? [] : [new ObsTarget(obs.address, obs.password)]),
+    ...(zoom === undefined ? [] : [new ZoomTarget(zoom.address, { language: zoom.language, mode })]),
+    ...(youtube === undefined ? [] : [new YoutubeTarget(youtube, { nowMs: Date.now, mode })]),
+  ];
+}
+
+function join(plan: CaptionsPlan): Promise<Connection> {
+  return joinSession({
+    baseUrl: plan.url,
+    session: plan.session,
+    settings: {
+      role: "listener",
+      ...(plan.mustWait ? { wait: true } : {}),
+      format: "none",
+      events: ["cues"],
+      cue_profile: plan.profile,
+      cue_mode: plan.mode,
+    },
+    reconnect: { firstDelayMs: RETRY_MS, maxDelayMs: MAX_RETRY_MS },
+  });
+}
+
+async function untilEnd(io: Io, plan: CaptionsPlan, connection: Connection): Promise<number> {
+  let end: (code: number) => void = () => undefined;
+  const asked = new Promise<number>((resolve) => {
+    end = resolve;
+  });
+  const unlisten = io.onSignal(() => end(EXIT.interrupted));
+  io.stdout.onBroken(() => end(EXIT.ok));
+  const timer =
+    plan.forMs === undefined ? null : io.clock.at(io.clock.nowMs() + plan.forMs, () => end(EXIT.ok));
+  try {
+    const closed = await Promise.race([connection.closed, asked]);
+    if (typeof closed === "number") return closed;
+    if (ORDINARY_ENDS.includes(closed.code)) return EXIT.ok;
+    throw new VoicewireError({
+      code: "connection_lost",
+      message: `The gateway closed the connection: ${closed.code} ${closed.reason}`.trim(),
+      retryable: true,
+    });
+  } finally {
+    timer?.cancel();
+    unlisten();
+  }
+}

@@ -1,0 +1,236 @@
+/** The checks of `voicewire doctor`, in the order of what depends on what. */
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Config } from "../../config.ts";
+import { GatewayError, toGatewayError } from "../../errors.ts";
+import { silentLog } from "../../kit/log.ts";
+import { workerUrl } from "../../kit/worker-url.ts";
+import type { Io } from "../io.ts";
+import { fetchVoices } from "../say/voices.ts";
+import { listenFailure, portAdvice } from "../serve/port-check.ts";
+import { chooseUpstream, openUpstream, VOICE_PACKAGE_ADVICE } from "../serve/upstream.ts";
+import { isGateway } from "../session/gateway-target.ts";
+import type { ResolvedSettings } from "../settings.ts";
+import { checkCodecs } from "./doctor-codecs.ts";
+
+export interface CheckResult {
+  readonly status: "ok" | "warn" | "fail";
+  readonly detail: string;
+  /** What to do. */
+  readonly fix?: string;
+}
+
+export interface CheckContext {
+  readonly io: Io;
+  readonly config: Config;
+}
+
+export interface Check {
+  readonly name: string;
+  /** What to do where the check throws. */
+  readonly fix?: string;
+  run(context: CheckContext): Promise<CheckResult>;
+}
+
+const MIN_NODE = { major: 20, minor: 19 };
+const TESTED_NODE = [20, 22];
+
+export const CHECKS: readonly Check[] = [
+  { name: "node", run: checkNode },
+  {
+    name: "server",
+    run: checkServer,
+    fix: "run `npm ci` again on this machine; it needs glibc (no Alpine) and Node 20 or 22",
+  },
+  { name: "codecs", run: checkCodecs, fix: "run `npm ci` again on this machine" },
+  { name: "voice", run: checkVoicePackage },
+  { name: "page", run: checkPage },
+  { name: "port", run: checkPort },
+  { name: "ops", run: checkOpsPort },
+  { name: "upstream", run: checkUpstream },
+];
+
+async function checkNode({ io }: CheckContext): Promise<CheckResult> {
+  const { node, platform, arch } = io.runtime;
+  const [major = 0, minor = 0] = node.replace(/^v/, "").split(".").map(Number);
+  const detail = `${node} on ${platform} ${arch}`;
+  if (major < MIN_NODE.major || (major === MIN_NODE.major && minor < MIN_NODE.minor)) {
+    return { status: "fail", detail, fix: `install Node ${MIN_NODE.major}.${MIN_NODE.minor} or later` };
+  }
+  if (TESTED_NODE.includes(major)) return { status: "ok", detail };
+  return { status: "warn", detail, fix: `voicewire is tested on Node ${TESTED_NODE.join(" and ")}` };
+}
+
+/** Which settings differ from their defaults, and where they come from; never their values. */
+export function describeSettings(settings: ResolvedSettings): CheckResult {
+  const changed = [...settings.origins].filter(([, origin]) => origin !== "default");
+  if (changed.length === 0) return { status: "ok", detail: "all at their defaults" };
+  const file = settings.file === undefined ? "" : `; file ${settings.file}`;
+  return {
+    status: "ok",
+    detail: `${changed.map(([key, origin]) => `${key} (${origin})`).join(", ")}${file}`,
+  };
+}
+
+/** A real gateway on a free port: the native binary is loaded and listens. */
+async function checkServer({ config }: CheckContext): Promise<CheckResult> {
+  const { startGateway } = await import("../../gateway.ts");
+  const gateway = await startGateway({
+    config: { ...config, host: "127.0.0.1", port: 0, opsHost: "127.0.0.1", opsPort: 0, logLevel: "silent" },
+    // Nothing is said, so nothing is asked of it.
+    upstreamBaseUrl: "http://127.0.0.1:9",
+    upstreamKey: "",
+    log: silentLog,
+  });
+  try {
+    const isUp = await isGateway(`http://127.0.0.1:${gateway.port}`);
+    return isUp
+      ? { status: "ok", detail: "uWebSockets.js loads, the gateway listens and answers" }
+      : {
+          status: "fail",
+          detail: "the gateway listens but does not answer",
+          fix: "see serve --log-level debug",
+        };
+  } finally {
+    await gateway.close();
+  }
+}
+
+async function checkVoicePackage({ config }: CheckContext): Promise<CheckResult> {
+  const { isVoicePackageInstalled } = await import("../../service/voice/package.ts");
+  if (isVoicePackageInstalled()) return { status: "ok", detail: "the embedded voice is installed" };
+  const isNeeded = config.upstreamRegion === "none" && config.upstreamUrl === "embedded";
+  return {
+    status: isNeeded ? "fail" : "warn",
+    detail: "the embedded voice is not installed",
+    fix: VOICE_PACKAGE_ADVICE,
+  };
+}
+
+async function checkPage(): Promise<CheckResult> {
+  const files = ["index.html", "main.js"].map(
+    (name) => new URL(`../page/${name}`, workerUrl("./doctor.ts", import.meta.url)),
+  );
+  const missing = files.find((file) => !existsSync(file));
+  if (missing === undefined) return { status: "ok", detail: "the page is built" };
+  return {
+    status: "fail",
+    detail: `the page is not built: ${fileURLToPath(missing)} is missing`,
+    fix: "run `npm run build`",
+  };
+}
+
+async function checkPort({ config }: CheckContext): Promise<CheckResult> {
+  const { host, port } = config;
+  if (port === 0) return { status: "ok", detail: "0: the system picks a free one" };
+  const failure = await listenFailure({ host, port });
+  if (failure === undefined) return { status: "ok", detail: `${host}:${port} is free` };
+  if (await isGateway(`http://127.0.0.1:${port}`)) {
+    return { status: "ok", detail: `${host}:${port}: a voicewire gateway runs there` };
+  }
+  const detail = `${host}:${port} can't be listened on (${failure})`;
+  return { status: "fail", detail, fix: portAdvice(failure) };
+}
+
+/** Where /metrics is. */
+async function checkOpsPort({ config }: CheckContext): Promise<CheckResult> {
+  const { opsHost: host, opsPort: port } = config;
+  if (port === "off") return { status: "ok", detail: "off: there are no metrics" };
+  if (port === 0) return { status: "ok", detail: `${host}:0: a free port, which serve prints at its start` };
+  const failure = await listenFailure({ host, port });
+  if (failure === undefined)
+    return { status: "ok", detail: `http://${host}:${port}/metrics, once serve runs` };
+  if (await isGateway(`http://127.0.0.1:${port}`)) {
+    return { status: "ok", detail: `${host}:${port}: a voicewire gateway runs there` };
+  }
+  const detail = `${host}:${port} can't be listened on (${failure})`;
+  return { status: "fail", detail, fix: portAdvice(failure, "ops-port") };
+}
+
+/** Asks every region for the voices: reachable, and with a key that is taken. The embedded service is started for that. */
+async function checkUpstream(context: CheckContext): Promise<CheckResult> {
+  const { io, config } = context;
+  let kind: "embedded" | "remote" = "remote";
+  try {
+    kind = chooseUpstream(config).kind;
+    const upstream = await openUpstream({
+      config: { ...config, logLevel: "silent" },
+      log: silentLog,
+      clock: io.clock,
+      env: io.env,
+    });
+    try {
+      const { baseUrl, key } = upstream;
+      const isKeyed = kind === "remote" && key !== "";
+      if (typeof baseUrl !== "string") return await checkRegions(context, { baseUrls: baseUrl, key });
+      return {
+        status: "ok",
+        detail: (await askRegion(io, { baseUrl, key, isKeyed, label: upstream.label })).detail,
+      };
+    } finally {
+      await upstream.stop();
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    return { status: "fail", detail: thrown.message, ...adviceFor(thrown, kind) };
+  }
+}
+
+interface AskedRegion {
+  readonly baseUrl: string;
+  readonly key: string;
+  readonly isKeyed: boolean;
+  readonly label: string;
+}
+
+/** Throws as fetchVoices does. */
+async function askRegion(
+  io: Io,
+  { baseUrl, key, isKeyed, label }: AskedRegion,
+): Promise<{ readonly voiceIds: ReadonlySet<string>; readonly detail: string }> {
+  const startedMs = io.clock.nowMs();
+  const voices = await fetchVoices({ baseUrl, key });
+  const tookMs = Math.round(io.clock.nowMs() - startedMs);
+  const detail = `${label}: ${voices.length} voices in ${tookMs} ms${isKeyed ? ", key accepted" : ""}`;
+  return { voiceIds: new Set(voices.map((voice) => voice.voice_id)), detail };
+}
+
+/** One that works is enough to speak with; that others do not is worth a warning, and so are voices that only some know. */
+async function checkRegions(
+  { io }: CheckContext,
+  { baseUrls, key }: { readonly baseUrls: readonly string[]; readonly key: string },
+): Promise<CheckResult> {
+  const isKeyed = key !== "";
+  const asked = await Promise.allSettled(
+    baseUrls.map((baseUrl) => askRegion(io, { baseUrl, key, isKeyed, label: baseUrl })),
+  );
+  const works = asked.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const detail = asked
+    .map((result) =>
+      result.status === "fulfilled" ? result.value.detail : toGatewayError(result.reason).message,
+    )
+    .join("; ");
+  if (works.length === 0)
+    return { status: "fail", detail, fix: "check upstream-region or upstream-url, the key and the network" };
+  if (works.length < asked.length) {
+    return {
+      status: "warn",
+      detail,
+      fix: "requests go to the regions that work; take the others out, or mend them",
+    };
+  }
+  const [first, ...others] = works.map(({ voiceIds }) => [...voiceIds].sort().join(" "));
+  if (others.every((voices) => voices === first)) return { status: "ok", detail };
+  return {
+    status: "warn",
+    detail,
+    fix: "the regions do not have the same voices: list only those that share an account",
+  };
+}
+
+function adviceFor(error: GatewayError, kind: "embedded" | "remote"): { fix?: string } {
+  if (error.code !== "upstream_unreachable") return {};
+  return kind === "embedded"
+    ? { fix: "run `voicewire service` alone to see what it says" }
+    : { fix: "check upstream-url, the network and any proxy; or leave it out to use the embedded voice" };
+}

@@ -1,0 +1,127 @@
+/** What `voicewire listen` was asked to do: its flags, checked before anything is opened. */
+import { type AudioFormat, POLICIES, type Policy } from "../../protocol/vocabulary.ts";
+import { usageError } from "../exit.ts";
+import { choiceFlag, type Flag, integerFlag, parseArguments } from "../flags.ts";
+import { settingsOf } from "../from-io.ts";
+import type { Io } from "../io.ts";
+import { AUDIO_FORMAT_NAMES, type OutputFormat, outputFormatOf } from "../output/output-format.ts";
+import { checkStdout } from "../say/say-plan.ts";
+import { localGatewayUrl } from "../session/gateway-target.ts";
+import { gatewayUrl } from "../session/join-session.ts";
+import { CONFIG_FLAG } from "../settings.ts";
+
+export const LISTEN_FLAGS: readonly Flag[] = [
+  { name: "url", short: "u", value: "URL", about: "The gateway; default: the local one" },
+  {
+    name: "out",
+    short: "o",
+    value: "FILE",
+    about: "Audio to x.wav, .ogg, .mp3, .ulaw, .alaw or .pcm; - is stdout, without a header",
+  },
+  {
+    name: "format",
+    short: "f",
+    value: "FORMAT",
+    about: `${AUDIO_FORMAT_NAMES.join(", ")}; default: by the file`,
+  },
+  { name: "frame-ms", value: "MS", about: "Length of a frame, 10-100 (default 20)" },
+  {
+    name: "captions",
+    about: "Words on the terminal, on stderr where the audio goes to stdout (default); --no-captions",
+  },
+  { name: "vtt", value: "FILE", about: "Captions as WebVTT" },
+  { name: "srt", value: "FILE", about: "Captions as SRT" },
+  { name: "json", about: "Every event as a line of JSON on stdout" },
+  { name: "wait", about: "Keep trying until the session and its gateway are there" },
+  { name: "for", value: "SECONDS", about: "End after so many seconds" },
+  {
+    name: "policy",
+    value: "POLICY",
+    about: `When we read too slowly: ${POLICIES.join(", ")} (default live: audio is skipped and told as missed)`,
+  },
+  {
+    name: "reconnect",
+    about: "Come back by itself when the connection breaks, and go on where it was (default); --no-reconnect",
+  },
+  {
+    name: "resume",
+    value: "EPOCH:SEQ[:MS]",
+    about:
+      "Go on from an earlier connection: hello's epoch, the last event's seq, the end of the audio it got (see --json)",
+  },
+  CONFIG_FLAG,
+];
+
+export interface ListenPlan {
+  readonly session: string;
+  readonly url: string;
+  readonly out: (OutputFormat & { readonly path: string }) | undefined;
+  readonly vtt: string | undefined;
+  readonly srt: string | undefined;
+  readonly format: AudioFormat;
+  readonly frameMs: number;
+  readonly hasCaptions: boolean;
+  readonly isJson: boolean;
+  readonly mustWait: boolean;
+  readonly policy: Policy;
+  readonly mayReconnect: boolean;
+  /** The place that an earlier connection had come to. */
+  readonly resume: ResumePlace | undefined;
+  /** undefined = no end. */
+  readonly forMs: number | undefined;
+}
+
+export interface ResumePlace {
+  /** As the gateway takes it: `EPOCH:SEQ` or `EPOCH:SEQ:AT_MS`. */
+  readonly value: string;
+  readonly epoch: string;
+  /** End of the audio that was received, on the timeline. */
+  readonly atMs: number | undefined;
+}
+
+const MAX_FOR_SECONDS = 365 * 24 * 3600;
+
+/** Throws `invalid_config` for flags that are wrong or contradict one another. */
+export function planListen(io: Io, args: readonly string[]): ListenPlan {
+  const parsed = parseArguments(args, LISTEN_FLAGS);
+  const [session, surplus] = parsed.positionals;
+  if (session === undefined)
+    throw usageError("No session: expected its id, as in voicewire listen demo", "session");
+  if (surplus !== undefined) throw usageError(`Argument "${surplus}": expected one session only`, surplus);
+  const { config } = settingsOf(io, parsed);
+  const path = parsed.text("out");
+  const out = path === undefined ? undefined : { path, ...outputFormatOf(path, parsed.text("format")) };
+  const vtt = parsed.text("vtt");
+  const srt = parsed.text("srt");
+  const isJson = parsed.has("json");
+  checkStdout({ out: path, vtt, srt, json: isJson });
+  const url = parsed.text("url");
+  const forSeconds = integerFlag(parsed, "for", { min: 1, max: MAX_FOR_SECONDS, fallback: 0 });
+  return {
+    session,
+    url: url === undefined ? localGatewayUrl(config) : gatewayUrl(url),
+    out,
+    vtt,
+    srt,
+    // Captions alone need the audio's clock too; mu-law is the cheapest.
+    format: out?.format ?? choiceFlag(parsed, "format", AUDIO_FORMAT_NAMES) ?? "ulaw_8000",
+    frameMs: integerFlag(parsed, "frame-ms", { min: 10, max: 100, fallback: 20 }),
+    hasCaptions: parsed.switches.get("captions") ?? !isJson,
+    isJson,
+    mustWait: parsed.has("wait"),
+    // Nobody's slow disk or player may hold up a session that others speak in, unless it is asked for.
+    policy: choiceFlag(parsed, "policy", POLICIES) ?? "live",
+    mayReconnect: parsed.switches.get("reconnect") ?? true,
+    resume: resumeOf(parsed.text("resume")),
+    forMs: forSeconds === 0 ? undefined : forSeconds * 1000,
+  };
+}
+
+function resumeOf(value: string | undefined): ResumePlace | undefined {
+  if (value === undefined) return undefined;
+  const match = /^([^:\s]+):\d{1,15}(?::(\d{1,12}(?:\.\d{1,6})?))?$/.exec(value);
+  if (match?.[1] !== undefined) {
+    return { value, epoch: match[1], atMs: match[2] === undefined ? undefined : Number(match[2]) };
+  }
+  throw usageError(`Flag --resume: "${value}", expected EPOCH:SEQ or EPOCH:SEQ:AT_MS`, "resume");
+}

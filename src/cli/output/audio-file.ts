@@ -1,0 +1,181 @@
+/** Writes frames into a file as they come: WAV, Ogg Opus, MP3 or the bare frames; `-` is stdout, bare. */
+import { closeSync, openSync, writeSync } from "node:fs";
+import { AUDIO_FORMATS } from "../../audio/formats.ts";
+import { createMp3Encoder } from "../../audio/mp3.ts";
+import { OggOpusWriter } from "../../audio/ogg.ts";
+import { OPUS_LOOKAHEAD_48K } from "../../audio/opus-codec.ts";
+import { opusPacketSamples48k } from "../../audio/opus-packet.ts";
+import { UNKNOWN_DATA_BYTES, wavHeader } from "../../audio/wav.ts";
+import type { AudioFormat } from "../../protocol/vocabulary.ts";
+import { usageError } from "../exit.ts";
+import type { Output } from "../io.ts";
+import type { OutputFormat } from "./output-format.ts";
+
+export interface AudioFile {
+  /** What was written so far. */
+  readonly bytes: number;
+  write(frame: Uint8Array): void;
+  /** Completes the file: last page, last MP3 frame, sizes in the header. Idempotent. */
+  close(): void;
+}
+
+export interface AudioFileOptions extends OutputFormat {
+  readonly path: string;
+  /** For the path `-`. */
+  readonly stdout: Output;
+}
+
+/**
+ * Loads what the container needs (an MP3 encoder) and resolves with how to open the file, which then takes no time.
+ * Opening throws `invalid_config` where the file can't be written.
+ */
+export async function prepareAudioFile(options: AudioFileOptions): Promise<() => AudioFile> {
+  const wrapper = await wrapperOf(options);
+  const { path, stdout } = options;
+  return () => new WrappedFile(wrapper, path === "-" ? stdoutTarget(stdout) : fileTarget(path));
+}
+
+/** What a container puts around and between the frames. */
+interface Wrapper {
+  /** Before the first frame. */
+  header(): Uint8Array;
+  frame(frame: Uint8Array): Uint8Array;
+  /** Behind the last frame. */
+  trailer(): Uint8Array;
+  /** The header again, now that the number of bytes behind it is known; undefined = it stays. */
+  finalHeader?(dataBytes: number): Uint8Array;
+}
+
+interface Target {
+  append(bytes: Uint8Array): void;
+  /** Writes over the beginning, where that can be done. */
+  rewrite(header: Uint8Array): void;
+  close(): void;
+}
+
+class WrappedFile implements AudioFile {
+  readonly #wrapper: Wrapper;
+  readonly #target: Target;
+  readonly #headerBytes: number;
+  #bytes = 0;
+  #isClosed = false;
+
+  constructor(wrapper: Wrapper, target: Target) {
+    this.#wrapper = wrapper;
+    this.#target = target;
+    this.#append(wrapper.header());
+    this.#headerBytes = this.#bytes;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  write(frame: Uint8Array): void {
+    if (!this.#isClosed) this.#append(this.#wrapper.frame(frame));
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    try {
+      this.#append(this.#wrapper.trailer());
+      const header = this.#wrapper.finalHeader?.(this.#bytes - this.#headerBytes);
+      if (header !== undefined) this.#target.rewrite(header);
+    } finally {
+      this.#target.close();
+    }
+  }
+
+  #append(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    this.#target.append(bytes);
+    this.#bytes += bytes.length;
+  }
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+async function wrapperOf({ container, format }: OutputFormat): Promise<Wrapper> {
+  switch (container) {
+    case "raw":
+      return { header: () => NO_BYTES, frame: (frame) => frame, trailer: () => NO_BYTES };
+    case "wav":
+      return wavWrapper(format);
+    case "ogg":
+      return oggWrapper();
+    case "mp3":
+      return await mp3Wrapper(format);
+  }
+}
+
+/** The sizes stand at the front (RIFF), so the header is written twice; until then it says "until the end". */
+function wavWrapper(format: AudioFormat): Wrapper {
+  const { sampleRate } = AUDIO_FORMATS[format];
+  return {
+    header: () => wavHeader({ sampleRate, dataBytes: UNKNOWN_DATA_BYTES }),
+    frame: (frame) => frame,
+    trailer: () => NO_BYTES,
+    finalHeader: (dataBytes) => wavHeader({ sampleRate, dataBytes }),
+  };
+}
+
+function oggWrapper(): Wrapper {
+  const writer = new OggOpusWriter({ preSkip: OPUS_LOOKAHEAD_48K, inputSampleRate: 48_000 });
+  return {
+    header: () => writer.header(),
+    frame: (frame) => writer.push(frame, opusPacketSamples48k(frame)),
+    trailer: () => writer.finish(),
+  };
+}
+
+/** Enough for speech at the rate; the pairs are among the vendor's formats. */
+const MP3_KBPS: Readonly<Record<number, number>> = { 22050: 32, 24000: 48, 44100: 128 };
+
+async function mp3Wrapper(format: AudioFormat): Promise<Wrapper> {
+  const { sampleRate } = AUDIO_FORMATS[format];
+  const encoder = await createMp3Encoder({ sampleRate, bitrateKbps: MP3_KBPS[sampleRate] ?? 0 });
+  return {
+    header: () => NO_BYTES,
+    frame: (frame) => encoder.encode(samplesOf(frame)),
+    trailer: () => encoder.finish(),
+  };
+}
+
+/** A copy where the frame does not begin at an even address. */
+function samplesOf(frame: Uint8Array): Int16Array {
+  const bytes = frame.byteOffset % 2 === 0 ? frame : frame.slice();
+  return new Int16Array(bytes.buffer, bytes.byteOffset, bytes.length >> 1);
+}
+
+function stdoutTarget(stdout: Output): Target {
+  return {
+    append: (bytes) => stdout.write(bytes),
+    rewrite: () => undefined,
+    close: () => undefined,
+  };
+}
+
+/** Synchronous: frames are small, and a disk that does not keep up must hold us up and not our memory. */
+function fileTarget(path: string): Target {
+  const descriptor = attempt(path, () => openSync(path, "w"));
+  return {
+    append: (bytes) => attempt(path, () => writeAll(descriptor, bytes)),
+    rewrite: (header) => attempt(path, () => void writeSync(descriptor, header, 0, header.length, 0)),
+    close: () => closeSync(descriptor),
+  };
+}
+
+/** A full disk or a missing folder is the user's to mend: said with the file's name. */
+function attempt<T>(path: string, action: () => T): T {
+  try {
+    return action();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw usageError(`Output "${path}" can't be written: ${reason}`, "out");
+  }
+}
+
+function writeAll(descriptor: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
+}

@@ -1,0 +1,164 @@
+/** `voicewire say`: speaks a text, a pipe of tokens or a dialogue, to the terminal or to files. */
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { GatewayError } from "../../errors.ts";
+import { EXIT, usageError } from "../exit.ts";
+import type { CommandModule } from "../help.ts";
+import type { Io } from "../io.ts";
+import { prepareOutputs } from "../output/outputs.ts";
+import { openGateway } from "../session/gateway-target.ts";
+import { captionEvents, JSON_EVENTS, joinSession } from "../session/join-session.ts";
+import { type DialogueLine, parseDialogue } from "./dialogue-file.ts";
+import { parseRecording, playRecording, type Recording } from "./recording.ts";
+import { decoded, type SayingText } from "./say-feed.ts";
+import { planSay, SAY_FLAGS, type SayPlan } from "./say-plan.ts";
+import { Saying } from "./saying.ts";
+import { fetchVoices, findVoice, renderVoices, type Voice } from "./voices.ts";
+
+export const say: CommandModule = {
+  help: {
+    name: "say",
+    usage: [
+      "say [FLAGS] TEXT...",
+      "say [FLAGS] < TEXT",
+      "say [FLAGS] --tokens FILE",
+      "say [FLAGS] --dialogue FILE",
+    ],
+    about:
+      "Speaks. Without a text it reads stdin and speaks token by token, as a language model writes them. On a terminal " +
+      "the words light up as they are spoken; Ctrl+C stops the speech and tells what was heard of it and what was not. " +
+      "It uses the gateway on this machine, or starts one for the time it speaks.",
+    flags: SAY_FLAGS,
+    examples: [
+      { line: 'voicewire say "Hello there, it is a fine day."', about: "speak, with the words lit up" },
+      {
+        line: "llm 'Tell me a story' | voicewire say",
+        about: "speak a model's tokens while it still writes",
+      },
+      {
+        line: "voicewire say --tokens examples/streams/english-assistant.ndjson --clean markdown,emoji,urls,code",
+        about: "a recorded token stream at its own pace, without what is not for the ear",
+      },
+      {
+        line: "voicewire say --replace SQL=sequel --replacements names.json --waterfall 'SQL is a language.'",
+        about: "pronunciations, and where the time until the first frame went",
+      },
+      { line: "voicewire say --out hello.wav --vtt hello.vtt Hello", about: "audio and captions to files" },
+      {
+        line: "voicewire say --out - Hello | ffplay -f s16le -ar 24000 -ch_layout mono -",
+        about: "to a player",
+      },
+      { line: "voicewire say --session demo Hello", about: "for everyone who listens to the session demo" },
+      { line: "voicewire say --session demo --priority 10 Attention", about: "before what waits there" },
+      { line: "voicewire say --dialogue play.txt", about: 'lines such as "Anna: How are you?"' },
+    ],
+  },
+  run: runSay,
+};
+
+async function runSay(io: Io, args: readonly string[]): Promise<number> {
+  const plan = planSay(io, args);
+  const lines = plan.dialogueFile === undefined ? undefined : await readDialogue(io, plan.dialogueFile);
+  const recording = plan.tokensFile === undefined ? undefined : await readRecording(io, plan.tokensFile);
+  const { config } = plan.settings;
+  const gateway = await openGateway(io, { url: plan.url, config, isOwn: plan.needsOwnGateway });
+  try {
+    if (plan.isVoiceList) {
+      io.stdout.write(renderVoices(await fetchVoices({ baseUrl: gateway.baseUrl })));
+      return EXIT.ok;
+    }
+    return await speak(io, plan, { baseUrl: gateway.baseUrl, lines, recording });
+  } finally {
+    await gateway.close();
+  }
+}
+
+interface SpeakTarget {
+  readonly baseUrl: string;
+  readonly lines: readonly DialogueLine[] | undefined;
+  readonly recording: Recording | undefined;
+}
+
+async function speak(io: Io, plan: SayPlan, target: SpeakTarget): Promise<number> {
+  const { baseUrl } = target;
+  const text = await resolveText(io, plan, target);
+  const openOutputs = await prepareOutputs(io, plan);
+  const connection = await joinSession({
+    baseUrl,
+    session: plan.session ?? `say-${randomBytes(4).toString("hex")}`,
+    settings: {
+      role: "both",
+      format: plan.format,
+      frame_ms: 20,
+      pace: plan.isBurst ? "burst" : "realtime",
+      // A file must be whole; and what one person hears of their own speech must be too.
+      policy: "lossless",
+      events: plan.isJson ? JSON_EVENTS : ["words", ...captionEvents(plan)],
+    },
+  });
+  try {
+    const outputs = openOutputs();
+    try {
+      return await new Saying({ io, plan, connection, outputs }).run(text);
+    } finally {
+      await outputs.close();
+    }
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Names of voices become ids; where the gateway can't list its voices, what was given is taken as an id. */
+async function resolveText(io: Io, plan: SayPlan, target: SpeakTarget): Promise<SayingText> {
+  const { baseUrl, lines, recording } = target;
+  const voices = plan.voice === undefined && lines === undefined ? [] : await knownVoices(baseUrl);
+  const idOf = (wanted: string) => (voices === undefined ? wanted : findVoice(voices, wanted).voice_id);
+  if (lines !== undefined) {
+    return { kind: "dialogue", lines: lines.map((line) => ({ ...line, voiceId: idOf(line.voice) })) };
+  }
+  const voiceId = plan.voice === undefined ? undefined : idOf(plan.voice);
+  if (plan.text !== undefined) return { kind: "whole", text: plan.text, voiceId };
+  if (recording === undefined) return { kind: "tokens", tokens: decoded(io.stdin.chunks()), voiceId };
+  return {
+    kind: "tokens",
+    tokens: playRecording(recording, io.clock),
+    voiceId,
+    language: recording.language,
+  };
+}
+
+async function knownVoices(baseUrl: string): Promise<Voice[] | undefined> {
+  try {
+    return await fetchVoices({ baseUrl });
+  } catch (thrown) {
+    if (thrown instanceof GatewayError && thrown.code === "upstream_not_found") return undefined;
+    throw thrown;
+  }
+}
+
+async function readDialogue(io: Io, file: string): Promise<DialogueLine[]> {
+  if (file === "-") return parseDialogue(await readStdin(io), "stdin");
+  return parseDialogue(readText(file, { what: "Dialogue", flag: "dialogue" }), file);
+}
+
+async function readRecording(io: Io, file: string): Promise<Recording> {
+  if (file === "-") return parseRecording(await readStdin(io), "stdin");
+  return parseRecording(readText(file, { what: "Recording", flag: "tokens" }), file);
+}
+
+async function readStdin(io: Io): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of io.stdin.chunks()) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function readText(file: string, { what, flag }: { readonly what: string; readonly flag: string }): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw usageError(
+      `${what} "${file}" can't be read: ${cause instanceof Error ? cause.message : cause}`,
+      flag,
+    );
+  }
+}

@@ -1,0 +1,299 @@
+/** One run of `voicewire say`: feeds the text, follows the words and the audio, and ends in one of four ways. */
+import { type Connection, VoicewireError } from "../../client/index.ts";
+import { recovered } from "../../client/recovery.ts";
+import type { Timer } from "../../kit/clock.ts";
+import type { InterruptedEvent, UtteranceDoneEvent, Waterfall } from "../../protocol/events.ts";
+import { EXIT } from "../exit.ts";
+import { type Io, mayStyle } from "../io.ts";
+import { KaraokeView, PlainView, type SpeechView } from "../output/karaoke.ts";
+import { LiveDisplay } from "../output/live-display.ts";
+import type { Outputs } from "../output/outputs.ts";
+import { PlayoutClock } from "../output/playout.ts";
+import { Script } from "../output/script.ts";
+import { onEveryEvent } from "../session/join-session.ts";
+import { renderReceipt, renderWaterfall } from "./receipt.ts";
+import { feed, type SayingText } from "./say-feed.ts";
+import type { SayPlan } from "./say-plan.ts";
+
+export interface SayingOptions {
+  readonly io: Io;
+  readonly plan: SayPlan;
+  readonly connection: Connection;
+  readonly outputs: Outputs;
+}
+
+/** Utterances of a long text that are queued at once; the gateway's own bound is larger. */
+const MAX_AHEAD = 4;
+/** How long the receipt of an interruption, and the `utterance.done` behind it or behind a failure, are waited for. */
+const ANSWER_DEADLINE_MS = 1_500;
+/** How long speech that somebody else has cut is waited for to go on. */
+const RESUME_WAIT_MS = 5_000;
+
+/** How the run ended, when it did not fail; `unread`: the reader of stdout has gone. */
+type Ending = "spoken" | "stopped" | "unread";
+
+export class Saying {
+  readonly #options: SayingOptions;
+  readonly #script = new Script();
+  readonly #playout: PlayoutClock;
+  readonly #display: LiveDisplay | undefined;
+  /** Utterances that are not done. */
+  readonly #open = new Set<string>();
+  /** Utterances of which the gateway wants no more text for now. */
+  readonly #paused = new Set<string>();
+  /** Utterances that somebody else has cut, and that may go on. */
+  readonly #cut = new Map<string, Timer>();
+  /** Where they are asked for: of each own utterance that has begun, null until it is over. */
+  readonly #waterfalls = new Map<string, Waterfall | null>();
+  #isAllFed = false;
+  /** It is cut by who runs it. */
+  #isInterrupting = false;
+  #endMs = 0;
+  /** End of the audio that has come, ms on the timeline. */
+  #receivedMs = 0;
+  /** Called at each change of `#open` and `#paused`. */
+  #wake: () => void = () => undefined;
+  #fail: (error: Error) => void = () => undefined;
+  readonly #failed: Promise<never>;
+
+  constructor(options: SayingOptions) {
+    const { io, plan } = options;
+    this.#options = options;
+    this.#playout = new PlayoutClock(io.clock);
+    this.#failed = new Promise<never>((_, reject) => {
+      this.#fail = reject;
+    });
+    // It is raced below; a failure before that must not count as unhandled.
+    this.#failed.catch(() => undefined);
+    if (!plan.isBurst) {
+      this.#display = new LiveDisplay({
+        clock: io.clock,
+        script: this.#script,
+        playout: this.#playout,
+        view: viewOf(io, plan),
+        onProgress: (atMs) => {
+          if (options.connection.isOpen) options.connection.played({ at_ms: Math.round(atMs) });
+        },
+      });
+    }
+  }
+
+  /** Resolves with the exit code; throws the gateway's or the upstream's reason where the speech failed. */
+  async run(text: SayingText): Promise<number> {
+    const { io, plan } = this.#options;
+    this.#listen();
+    let stop: (ending: Ending) => void = () => undefined;
+    const stopped = new Promise<Ending>((resolve) => {
+      stop = resolve;
+    });
+    const unlisten = io.onSignal(() => stop("stopped"));
+    io.stdout.onBroken(() => stop("unread"));
+    this.#display?.start();
+    try {
+      const ending = await Promise.race([
+        this.#speak(text),
+        this.#failed,
+        this.#options.outputs.failed,
+        stopped,
+      ]);
+      if (ending === "spoken") return EXIT.ok;
+      const heard = await this.#interrupt();
+      if (ending === "unread") return EXIT.ok;
+      if (!plan.isQuiet) io.stderr.write(`${heard}\n`);
+      return EXIT.interrupted;
+    } finally {
+      for (const timer of this.#cut.values()) timer.cancel();
+      unlisten();
+      this.#display?.stop();
+      // Not before: the live lines on the terminal would be drawn over it.
+      for (const latency of this.#waterfalls.values()) {
+        if (latency !== null) io.stderr.write(`${renderWaterfall(latency)}\n`);
+      }
+    }
+  }
+
+  #listen(): void {
+    const { connection, outputs, plan, io } = this.#options;
+    const frameMs = connection.audio?.frame_ms ?? 0;
+    outputs.originMs = connection.audio?.start_ms ?? 0;
+    this.#receivedMs = outputs.originMs;
+    if (plan.isJson) onEveryEvent(connection, (event) => io.stdout.write(`${JSON.stringify(event)}\n`));
+    connection.onAudio((frame, { atMs }) => {
+      this.#playout.frame(atMs + frameMs, frameMs);
+      this.#receivedMs = atMs + frameMs;
+      outputs.frame(frame, frameMs);
+    });
+    connection.on("words", (event) => {
+      for (const word of event.words) this.#script.time(event.utterance_id, word);
+    });
+    for (const type of ["cue", "interrupted", "utterance.done"] as const) {
+      // A burst runs ahead of those who listen in real time, and a cut is where they are: its cues wait for the end.
+      const leadMs = plan.isBurst ? Number.POSITIVE_INFINITY : connection.hello.settings.lead_ms;
+      connection.on(type, (event) => outputs.caption(event, event.at_ms - leadMs));
+    }
+    connection.on("interrupted", (event) => this.#interrupted(event));
+    connection.on("utterance.resumed", (event) => this.#goesOn(event.utterance_id));
+    connection.on("utterance.started", (event) => {
+      if (plan.hasWaterfall && this.#open.has(event.utterance_id))
+        this.#waterfalls.set(event.utterance_id, null);
+    });
+    connection.on("utterance.done", (event) => this.#utteranceDone(event));
+    connection.on("paused", (event) => this.#paused.add(event.utterance_id));
+    connection.on("resumed", (event) => this.#unpause(event.utterance_id));
+    connection.on("error", (event) => {
+      const ids = event.utterance_id === undefined ? [] : [event.utterance_id];
+      if (!ids.every((id) => this.#open.has(id))) return;
+      void this.#latenciesTold(ids).then(() => this.#fail(new VoicewireError(event)));
+    });
+    connection.on("warning", (event) => {
+      const told = recovered(event);
+      if (told !== null) {
+        this.#script.recovered(told);
+      }
+      if (!plan.isQuiet) io.stderr.write(`voicewire: ${event.message}\n`);
+    });
+    void connection.closed.then(({ code, reason }) => {
+      // All is said and here: a gateway that shuts down now takes nothing from what is still to be shown.
+      if (this.#isAllSaid) return;
+      const message =
+        `The gateway closed the connection before the speech was done: ${code} ${reason}`.trim();
+      this.#fail(new VoicewireError({ code: "connection_lost", message, retryable: true }));
+    });
+  }
+
+  get #isAllSaid(): boolean {
+    return this.#isAllFed && this.#open.size === 0;
+  }
+
+  #interrupted(event: InterruptedEvent): void {
+    if (event.next_ms !== null) {
+      this.#script.cut(event.at_ms);
+      // The timeline goes on elsewhere, the audio file with the next frame.
+      this.#options.outputs.skip(event.next_ms - this.#receivedMs, this.#receivedMs);
+      this.#receivedMs = event.next_ms;
+    }
+    this.#cutByOthers(event);
+  }
+
+  #cutByOthers(event: InterruptedEvent): void {
+    const { io, plan } = this.#options;
+    if (this.#isInterrupting || !this.#open.has(event.utterance_id)) return;
+    if (!plan.isQuiet && !plan.isJson) io.stderr.write(`${renderReceipt(event)}\n`);
+    if (!event.resumable) return;
+    const timer = io.clock.at(io.clock.nowMs() + RESUME_WAIT_MS, () => {
+      this.#cut.delete(event.utterance_id);
+      this.#open.delete(event.utterance_id);
+      this.#wake();
+    });
+    this.#cut.set(event.utterance_id, timer);
+  }
+
+  #goesOn(utteranceId: string): void {
+    this.#cut.get(utteranceId)?.cancel();
+    this.#cut.delete(utteranceId);
+  }
+
+  #utteranceDone(event: UtteranceDoneEvent): void {
+    if (!this.#open.has(event.utterance_id)) return;
+    this.#endMs = Math.max(this.#endMs, event.end_ms);
+    // One that goes on after a cut is over twice, with the same latency: it is one line all the same.
+    if (event.latency === null) this.#waterfalls.delete(event.utterance_id);
+    else if (this.#options.plan.hasWaterfall) this.#waterfalls.set(event.utterance_id, event.latency);
+    if (this.#cut.has(event.utterance_id)) return;
+    this.#open.delete(event.utterance_id);
+    if (event.outcome === "failed") this.#fail(new VoicewireError(event.error ?? UNEXPLAINED));
+    this.#unpause(event.utterance_id);
+  }
+
+  #unpause(utteranceId: string): void {
+    this.#paused.delete(utteranceId);
+    this.#wake();
+  }
+
+  /** Resolves when all is said and, on a terminal, heard. */
+  async #speak(text: SayingText): Promise<Ending> {
+    const { plan, connection } = this.#options;
+    await feed(text, {
+      plan,
+      connection,
+      show: (piece) => {
+        this.#open.add(piece.utteranceId);
+        this.#script.append(piece.text, piece);
+      },
+      decorate: (decoration) => {
+        this.#script.decorate(decoration);
+      },
+      refused: this.#fail,
+      room: () => this.#until(() => this.#open.size <= MAX_AHEAD && this.#paused.size === 0),
+    });
+    this.#isAllFed = true;
+    await this.#until(() => this.#isAllSaid);
+    await this.#display?.played(this.#endMs);
+    return "spoken";
+  }
+
+  async #until(isReached: () => boolean): Promise<void> {
+    while (!isReached()) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** Stops the speech and tells what was heard; does not wait long for a gateway that does not answer. */
+  async #interrupt(): Promise<string> {
+    const { connection, outputs } = this.#options;
+    this.#isInterrupting = true;
+    outputs.silence();
+    const playedMs = this.#playout.positionMs();
+    if (connection.isOpen && this.#display !== undefined) connection.played({ at_ms: Math.round(playedMs) });
+    const receipt = await this.#receipt();
+    if (receipt !== undefined) await this.#latenciesTold([...this.#waterfalls.keys()]);
+    this.#display?.stop();
+    if (receipt === undefined) return `Interrupted after ${Math.round(playedMs)} ms`;
+    return renderReceipt(receipt);
+  }
+
+  async #receipt(): Promise<InterruptedEvent | undefined> {
+    const { connection } = this.#options;
+    if (!connection.isOpen || this.#isAllSaid) return undefined;
+    // A refusal (nothing was speaking yet) is no receipt either.
+    return this.#inTime(connection.interrupt().catch(() => undefined));
+  }
+
+  /** What has begun and was cut or has failed is told as over, with its latency, by an event behind the one that said so. */
+  async #latenciesTold(utteranceIds: readonly string[]): Promise<void> {
+    const { connection } = this.#options;
+    const isAwaited = (): boolean => utteranceIds.some((id) => this.#waterfalls.get(id) === null);
+    if (!isAwaited()) return;
+    const told = new Promise<void>((resolve) => {
+      connection.on("utterance.done", () => {
+        if (!isAwaited()) resolve();
+      });
+    });
+    await this.#inTime(Promise.race([told, connection.closed]));
+  }
+
+  /** undefined where it takes too long. */
+  async #inTime<T>(answer: Promise<T>): Promise<T | undefined> {
+    const { clock } = this.#options.io;
+    let timer: Timer | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = clock.at(clock.nowMs() + ANSWER_DEADLINE_MS, () => resolve(undefined));
+    });
+    const first = await Promise.race([answer, late]);
+    timer?.cancel();
+    return first;
+  }
+}
+
+const UNEXPLAINED = {
+  code: "internal",
+  message: "Speech failed: the gateway gave no reason",
+  retryable: true,
+} as const;
+
+function viewOf(io: Io, plan: SayPlan): SpeechView {
+  if (plan.isQuiet || plan.isJson) return { draw: () => undefined, finish: () => undefined };
+  return mayStyle(io.stdout, io.env) ? new KaraokeView(io.stdout) : new PlainView(io.stdout);
+}

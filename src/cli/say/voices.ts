@@ -1,0 +1,149 @@
+/** The voices of a gateway or an upstream: `GET /v1/voices`, for --list-voices, --voice by name, and doctor. */
+import { type ErrorCode, GatewayError } from "../../errors.ts";
+import { safeText, textColumns } from "../output/terminal-text.ts";
+import { nearest } from "../suggest.ts";
+
+export interface Voice {
+  readonly voice_id: string;
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface VoicesSource {
+  readonly baseUrl: string;
+  /** Sent as xi-api-key where it is not empty. */
+  readonly key?: string;
+  /** Longest wait for the answer, ms. */
+  readonly timeoutMs?: number;
+}
+
+const DEFAULT_TIMEOUT_MS = 5_000;
+
+/** Throws `upstream_unreachable`, `upstream_unauthorized` or another `upstream_*` with what to do. */
+export async function fetchVoices({ baseUrl, key = "", timeoutMs }: VoicesSource): Promise<Voice[]> {
+  const url = `${baseUrl.replace(/\/+$/, "")}/v1/voices`;
+  let response: Response;
+  let body: unknown;
+  try {
+    response = await fetch(url, {
+      headers: key === "" ? {} : { "xi-api-key": key },
+      signal: AbortSignal.timeout(timeoutMs ?? DEFAULT_TIMEOUT_MS),
+    });
+    body = await response.json().catch(() => undefined);
+  } catch (cause) {
+    throw new GatewayError(
+      "upstream_unreachable",
+      `Voices from ${url}: ${reasonOf(cause)}, expected an answer`,
+      {
+        cause,
+      },
+    );
+  }
+  if (!response.ok) throw new GatewayError(codeOfStatus(response.status), statusAdvice(url, response.status));
+  const voices = typeof body === "object" && body !== null && "voices" in body ? body.voices : undefined;
+  if (!Array.isArray(voices)) {
+    throw new GatewayError(
+      "upstream_protocol",
+      `Voices from ${url}: no list of voices, expected {"voices": [...]}`,
+    );
+  }
+  return voices.filter(isVoiceLike).map((voice) => ({
+    voice_id: voice.voice_id,
+    name: typeof voice.name === "string" ? voice.name : voice.voice_id,
+    labels: textFields(voice.labels),
+  }));
+}
+
+/**
+ * The id of the voice that `wanted` names: an id, a name, or the beginning of one name only. Throws `unknown_voice`
+ * with the nearest name.
+ */
+export function findVoice(voices: readonly Voice[], wanted: string): Voice {
+  const lower = wanted.toLowerCase();
+  const exact =
+    voices.find((voice) => voice.voice_id === wanted) ??
+    voices.find((voice) => voice.name.toLowerCase() === lower);
+  if (exact !== undefined) return exact;
+  const beginning = voices.filter((voice) => voice.name.toLowerCase().startsWith(lower));
+  if (beginning.length === 1 && beginning[0] !== undefined) return beginning[0];
+  const names = beginning.length > 1 ? beginning.map((voice) => voice.name) : [];
+  const near = nearest(
+    wanted,
+    voices.map((voice) => voice.name),
+  );
+  const hint =
+    names.length > 0
+      ? `it could be ${names.slice(0, 5).join(", ")}`
+      : near === undefined
+        ? "see `voicewire say --list-voices`"
+        : `did you mean "${near}"? \`voicewire say --list-voices\` shows all`;
+  throw new GatewayError(
+    "unknown_voice",
+    `Voice "${wanted}": not one of the ${voices.length} voices; ${hint}`,
+    {
+      field: "voice",
+    },
+  );
+}
+
+/** A line a voice: name, id, what is known of it. */
+export function renderVoices(voices: readonly Voice[]): string {
+  const nameWidth = Math.max(4, ...voices.map((voice) => textColumns(voice.name)));
+  const idWidth = Math.max(2, ...voices.map((voice) => voice.voice_id.length));
+  const lines = voices.map((voice) => {
+    const name = safeText(voice.name);
+    const padding = " ".repeat(nameWidth - textColumns(name));
+    const labels = safeText(Object.values(voice.labels).join(", "));
+    return `${name}${padding}  ${safeText(voice.voice_id).padEnd(idWidth)}  ${labels}`.trimEnd();
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+/** What a failed `fetch` really met: its own message only says that it failed. */
+export function reasonOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  if (thrown.name === "TimeoutError") return "no answer in time";
+  const { cause } = thrown;
+  if (cause instanceof Error) {
+    const code = "code" in cause ? String(cause.code) : "";
+    return cause.message || code || thrown.message;
+  }
+  return thrown.message;
+}
+
+function codeOfStatus(status: number): ErrorCode {
+  if (status === 401) return "upstream_unauthorized";
+  if (status === 402 || status === 403) return "upstream_forbidden";
+  if (status === 404) return "upstream_not_found";
+  return status === 429 ? "upstream_rate_limited" : "upstream_failed";
+}
+
+function statusAdvice(url: string, status: number): string {
+  const advice: Readonly<Record<number, string>> = {
+    401: "the key is missing or not one of this upstream; check ELEVENLABS_API_KEY and whether it belongs to this region",
+    403: "the key may not list voices; give it the permission, or take another key",
+    404: "there is no such path; check the base URL (it should be the part before /v1)",
+    429: "too many requests at the moment; try again later",
+  };
+  return `Voices from ${url}: status ${status}, expected 200; ${advice[status] ?? "try again, or see the upstream's log"}`;
+}
+
+interface VoiceLike {
+  readonly voice_id: string;
+  readonly name?: unknown;
+  readonly labels?: unknown;
+}
+
+function isVoiceLike(value: unknown): value is VoiceLike {
+  return (
+    typeof value === "object" && value !== null && "voice_id" in value && typeof value.voice_id === "string"
+  );
+}
+
+function textFields(value: unknown): Record<string, string> {
+  if (typeof value !== "object" || value === null) return {};
+  const entries = Object.entries(value).filter(
+    (entry): entry is [string, string] => typeof entry[1] === "string",
+  );
+  return Object.fromEntries(entries);
+}

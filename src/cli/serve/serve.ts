@@ -1,0 +1,109 @@
+/** `voicewire serve`: the gateway with its upstream, until a signal; drains first, closes at the second signal. */
+import type { Logger } from "../../kit/log.ts";
+import { EXIT, usageError } from "../exit.ts";
+import { type Flag, parseArguments } from "../flags.ts";
+import { settingsOf } from "../from-io.ts";
+import type { CommandModule } from "../help.ts";
+import type { Io, SignalName } from "../io.ts";
+import { createLog } from "../log.ts";
+import { CONFIG_FLAG, settingFlags } from "../settings.ts";
+import { type Started, startWithUpstream } from "./start.ts";
+
+const FLAGS: readonly Flag[] = [...settingFlags(), CONFIG_FLAG];
+
+export const serve: CommandModule = {
+  help: {
+    name: "serve",
+    usage: ["serve [FLAGS]"],
+    about:
+      "Runs the gateway: the page at /, the sockets and the HTTP interface on one port. Without an account it speaks " +
+      "with the embedded voice. Every flag can be set in the environment or in a JSON file too: docs/configuration.md. " +
+      "SIGTERM and Ctrl+C let speech end first (drain-ms); a second one closes at once.",
+    flags: FLAGS,
+    examples: [
+      { line: "voicewire serve", about: "http://127.0.0.1:8080/ with the embedded voice" },
+      { line: "voicewire serve --host 0.0.0.0 --port 80 --log-level warn", about: "for everyone, quieter" },
+      {
+        line: "ELEVENLABS_API_KEY=... voicewire serve --upstream-region eu",
+        about: "the real vendor, in its EU region",
+      },
+      { line: "voicewire serve --config voicewire.json", about: 'settings from a file: {"port": 9000}' },
+    ],
+  },
+  run: runServe,
+};
+
+async function runServe(io: Io, args: readonly string[]): Promise<number> {
+  const parsed = parseArguments(args, FLAGS);
+  const [surplus] = parsed.positionals;
+  if (surplus !== undefined) throw usageError(`Argument "${surplus}": serve takes flags only`, surplus);
+  const { config } = settingsOf(io, parsed);
+  const log = createLog(io, config.logLevel);
+  // From here on a signal ends us in order; before, the default (die at once) is right.
+  const signals = new SignalQueue(io);
+  try {
+    const gateway = await startWithUpstream({ config, log, clock: io.clock, env: io.env });
+    try {
+      announce(io, gateway);
+      await shutDown(gateway, { signals, log, drainMs: config.drainMs });
+    } finally {
+      await gateway.close();
+    }
+  } finally {
+    signals.close();
+  }
+  return EXIT.ok;
+}
+
+/** The addresses and one line to try, on stdout; everything later is the log's, on stderr. */
+function announce(io: Io, { url, opsUrl, label }: Started): void {
+  const flag = url === "http://127.0.0.1:8080" ? "" : ` --url ${url}`;
+  io.stdout.write(
+    `voicewire speaks with ${label}\n` +
+      `  Page  ${url}/\n` +
+      (opsUrl === null ? "" : `  Ops   ${opsUrl}/metrics\n`) +
+      `  Try   npx voicewire say${flag} "Hello there, it is a fine day."\n`,
+  );
+}
+
+/** Waits for the first signal, then drains until that is done, a second signal comes or the deadline passes. */
+async function shutDown(
+  gateway: Pick<Started, "drain">,
+  {
+    signals,
+    log,
+    drainMs,
+  }: { readonly signals: SignalQueue; readonly log: Logger; readonly drainMs: number },
+): Promise<void> {
+  const first = await signals.next();
+  log.info(
+    { signal: first, drain_ms: drainMs },
+    "Shutting down: speech may end; a second signal closes at once",
+  );
+  const cut = await Promise.race([gateway.drain(), signals.next()]);
+  if (cut !== undefined) log.warn({ signal: cut }, "Closing at once");
+}
+
+/** Signals in the order they came, none lost between two waits. */
+class SignalQueue {
+  readonly #came: SignalName[] = [];
+  #waiting: ((signal: SignalName) => void) | undefined;
+  readonly close: () => void;
+
+  constructor(io: Io) {
+    this.close = io.onSignal((signal) => {
+      const waiting = this.#waiting;
+      this.#waiting = undefined;
+      if (waiting === undefined) this.#came.push(signal);
+      else waiting(signal);
+    });
+  }
+
+  next(): Promise<SignalName> {
+    const came = this.#came.shift();
+    if (came !== undefined) return Promise.resolve(came);
+    return new Promise((resolve) => {
+      this.#waiting = resolve;
+    });
+  }
+}

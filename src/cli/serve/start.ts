@@ -1,0 +1,86 @@
+/** Starts a gateway with its upstream, for `voicewire serve` and for programs that embed it; both end together. */
+import type { Config } from "../../config.ts";
+import { GatewayError } from "../../errors.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Logger } from "../../kit/log.ts";
+import type { Io } from "../io.ts";
+import { listenFailure, portAdvice } from "./port-check.ts";
+import { chooseUpstream, openUpstream } from "./upstream.ts";
+
+export interface StartOptions {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** The embedded service gets it without its secrets. */
+  readonly env: Io["env"];
+}
+
+export interface Started {
+  readonly port: number;
+  readonly url: string;
+  /** Of the operations port; null where there is none. */
+  readonly opsUrl: string | null;
+  /** The upstream, in words. */
+  readonly label: string;
+  /** Takes nothing new, waits for speech to end (at most `drainMs`), then closes. */
+  drain(): Promise<void>;
+  /** Ends everything now, the embedded service too. Both may be called in any order, any number of times. */
+  close(): Promise<void>;
+}
+
+/** Rejects with GatewayError: invalid_config, port_in_use, voice_package_missing, upstream_unreachable, encoder_failed. */
+export async function startWithUpstream({ config, log, clock, env }: StartOptions): Promise<Started> {
+  chooseUpstream(config);
+  await checkPorts(config);
+  // Loaded only now: the help and wrong settings are answered even where the server's binary does not load.
+  const { startGateway } = await import("../../gateway.ts");
+  const upstream = await openUpstream({ config, log, clock, env });
+  const gateway = await startGateway({
+    config,
+    upstreamBaseUrl: upstream.baseUrl,
+    upstreamKey: upstream.key,
+    passesFaults: upstream.service !== undefined,
+    service: upstream.service,
+    log,
+  }).catch(async (thrown: unknown) => {
+    await upstream.stop();
+    throw thrown;
+  });
+  const close = async (): Promise<void> => {
+    await gateway.close();
+    await upstream.stop();
+  };
+  return {
+    port: gateway.port,
+    url: gateway.url,
+    opsUrl: gateway.opsUrl,
+    label: upstream.label,
+    drain: async () => {
+      await gateway.drain();
+      await close();
+    },
+    close,
+  };
+}
+
+/** Asked before the service is started: the answer to the commonest mistake should not take seconds. */
+async function checkPorts({ host, port, opsHost, opsPort }: Config): Promise<void> {
+  await checkPort({ host, port, flag: "port" });
+  if (opsPort !== "off") await checkPort({ host: opsHost, port: opsPort, flag: "ops-port" });
+}
+
+async function checkPort({ host, port, flag }: PortToCheck): Promise<void> {
+  const failure = port === 0 ? undefined : await listenFailure({ host, port });
+  if (failure === undefined) return;
+  throw new GatewayError(
+    "port_in_use",
+    `Can't listen on ${host}:${port} (${flag}: ${failure}), expected a free port; ${portAdvice(failure, flag)}`,
+    { field: flag },
+  );
+}
+
+interface PortToCheck {
+  readonly host: string;
+  readonly port: number;
+  readonly flag: "port" | "ops-port";
+}

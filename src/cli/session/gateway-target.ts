@@ -1,0 +1,72 @@
+/** Which gateway say speaks through: the one named, the one on this machine, or one of its own for the time being. */
+import type { Config } from "../../config.ts";
+import { silentLog } from "../../kit/log.ts";
+import type { Io } from "../io.ts";
+import { openUpstream } from "../serve/upstream.ts";
+import { gatewayUrl } from "./join-session.ts";
+
+export interface GatewayTarget {
+  /** http(s), without a slash at the end. */
+  readonly baseUrl: string;
+  /** Ends what was started for this; a gateway that was there before stays. */
+  close(): Promise<void>;
+}
+
+export interface TargetOptions {
+  /** As given by --url. */
+  readonly url: string | undefined;
+  readonly config: Config;
+  /** Do not use a gateway that is there: another upstream was asked for. */
+  readonly isOwn: boolean;
+}
+
+const PROBE_TIMEOUT_MS = 500;
+
+export async function openGateway(io: Io, { url, config, isOwn }: TargetOptions): Promise<GatewayTarget> {
+  if (url !== undefined) return { baseUrl: gatewayUrl(url), close: () => Promise.resolve() };
+  const local = localGatewayUrl(config);
+  if (!isOwn && (await isGateway(local))) return { baseUrl: local, close: () => Promise.resolve() };
+  return await startOwn(io, config);
+}
+
+/** Where `serve` would be with these settings. */
+export function localGatewayUrl(config: Config): string {
+  return `http://127.0.0.1:${config.port}`;
+}
+
+/** Whether a voicewire gateway answers there: its /healthz names it, where any program may have a /healthz. */
+export async function isGateway(baseUrl: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${baseUrl}/healthz`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+    return response.ok && (await response.text()).includes('"server":"voicewire"');
+  } catch {
+    // Nothing there, or nothing that answers in time: the answer is no.
+    return false;
+  }
+}
+
+/** On a free port of the loopback interface, silent, with the upstream that the settings name. */
+async function startOwn(io: Io, settings: Config): Promise<GatewayTarget> {
+  const config: Config = { ...settings, host: "127.0.0.1", port: 0, opsPort: "off", logLevel: "silent" };
+  const { startGateway } = await import("../../gateway.ts");
+  const upstream = await openUpstream({ config, log: silentLog, clock: io.clock, env: io.env });
+  try {
+    const gateway = await startGateway({
+      config,
+      upstreamBaseUrl: upstream.baseUrl,
+      upstreamKey: upstream.key,
+      service: upstream.service,
+      log: silentLog,
+    });
+    return {
+      baseUrl: `http://127.0.0.1:${gateway.port}`,
+      close: async () => {
+        await gateway.close();
+        await upstream.stop();
+      },
+    };
+  } catch (thrown) {
+    await upstream.stop();
+    throw thrown;
+  }
+}

@@ -1,0 +1,120 @@
+/** Joins a session for say and listen; what stands in the way is said with what to do about it. */
+import { WebSocket } from "ws";
+import { liveUrl } from "../../client/address.ts";
+import {
+  type Connection,
+  type ConnectionSettings,
+  connect,
+  type ReconnectOptions,
+  VoicewireError,
+} from "../../client/index.ts";
+import type { EventType } from "../../client/listeners.ts";
+import { GatewayError } from "../../errors.ts";
+import type { Event } from "../../protocol/events.ts";
+import type { EventKind } from "../../protocol/vocabulary.ts";
+import { usageError } from "../exit.ts";
+
+export interface JoinOptions {
+  /** http(s) or ws(s). */
+  readonly baseUrl: string;
+  readonly session: string;
+  readonly settings: ConnectionSettings;
+  /** `EPOCH:SEQ` or `EPOCH:SEQ:AT_MS`: the place that an earlier connection had come to. */
+  readonly resume?: string | undefined;
+  /** Comes back by itself when the socket breaks; default false. */
+  readonly reconnect?: boolean | ReconnectOptions;
+}
+
+/** Throws `upstream_unreachable` where no gateway answers, VoicewireError with the gateway's own reason otherwise. */
+export async function joinSession(options: JoinOptions): Promise<Connection> {
+  const { baseUrl, reconnect = false } = options;
+  const url = new URL(liveUrl(baseUrl, options));
+  if (options.resume !== undefined) url.searchParams.set("resume", options.resume);
+  try {
+    return await connect({ url: url.href, WebSocket, reconnect });
+  } catch (thrown) {
+    if (thrown instanceof VoicewireError && thrown.code === "connect_failed") {
+      throw new GatewayError(
+        "upstream_unreachable",
+        `No gateway answers at ${baseUrl}: expected one to be there; start it with \`voicewire serve\`, or check --url`,
+        { cause: thrown },
+      );
+    }
+    throw thrown;
+  }
+}
+
+/** A gateway's address as http(s) without a slash at its end; takes ws(s) and a missing scheme too. */
+export function gatewayUrl(given: string): string {
+  const text = /^[a-z]+:\/\//i.test(given) ? given : `http://${given}`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const scheme = url === undefined ? undefined : SCHEMES[url.protocol];
+  if (url === undefined || scheme === undefined) {
+    throw usageError(
+      `Flag --url: "${given}", expected the address of a gateway such as http://127.0.0.1:8080`,
+      "url",
+    );
+  }
+  return `${scheme}//${url.host}${url.pathname.replace(/\/+$/, "")}`;
+}
+
+const SCHEMES: Readonly<Record<string, string>> = {
+  "http:": "http:",
+  "https:": "https:",
+  "ws:": "http:",
+  "wss:": "https:",
+};
+
+/** What --json asks for. */
+export const JSON_EVENTS: readonly EventKind[] = [
+  "characters",
+  "normalized",
+  "words",
+  "segments",
+  "cues",
+  "marks",
+  "presence",
+];
+
+/** What caption files are made of; nothing where there are none. */
+export function captionEvents(plan: {
+  readonly vtt: string | undefined;
+  readonly srt: string | undefined;
+}): EventKind[] {
+  return plan.vtt === undefined && plan.srt === undefined ? [] : ["cues"];
+}
+
+/** Calls `handler` with every event of any type, for --json. */
+export function onEveryEvent(connection: Connection, handler: (event: Event) => void): void {
+  handler(connection.hello);
+  for (const type of Object.keys(EVENT_TYPES) as EventType[]) {
+    if (type !== "hello") connection.on(type, handler);
+  }
+}
+
+/** Every type of the protocol: an object, so that the compiler finds a type that is missing here. */
+const EVENT_TYPES: Readonly<Record<EventType, true>> = {
+  hello: true,
+  configured: true,
+  "utterance.queued": true,
+  "utterance.started": true,
+  "utterance.done": true,
+  characters: true,
+  words: true,
+  segment: true,
+  normalized: true,
+  cue: true,
+  viseme: true,
+  call: true,
+  dtmf: true,
+  presence: true,
+  paused: true,
+  resumed: true,
+  "utterance.resumed": true,
+  mark: true,
+  interrupted: true,
+  gap: true,
+  pong: true,
+  error: true,
+  warning: true,
+};

@@ -1,0 +1,154 @@
+/** The gateway's error codes as a person wants to read them: what happened, and what to do. */
+import type { ErrorBody, WarningEvent } from "../../protocol/events.ts";
+
+export interface PlainError {
+  readonly what: string;
+  readonly advice: string;
+}
+
+function say(what: string, advice: string): PlainError {
+  return { what, advice };
+}
+
+const TRY_AGAIN = "Wait a moment, then press Speak again.";
+const SHORTEN = "Shorten the text, or split it and speak the parts one after the other.";
+const PAGE_FAULT =
+  "Reload the page. If it happens again, the page and the gateway may be of different versions.";
+
+const BY_CODE: Readonly<Record<string, PlainError>> = {
+  text_too_long: say("This text is too long for one go.", SHORTEN),
+  message_too_large: say("This text is too long for one go.", SHORTEN),
+  invalid_text: say(
+    "The text holds characters that can't be spoken.",
+    "Remove pasted control characters and try again.",
+  ),
+  queue_full: say(
+    "Too many texts are waiting to be spoken.",
+    "Let some of them finish, or press Stop to clear the queue.",
+  ),
+  session_limit: say("The gateway is full.", "Try again in a minute, or raise max-sessions on the gateway."),
+  listener_limit: say(
+    "This session has as many listeners as it may.",
+    "Try again later, or raise max-listeners.",
+  ),
+  not_a_speaker: say("This tab only listens.", "Open the session without role=listener to speak in it."),
+  too_many_refusals: say(
+    "This tab sent far more than the gateway takes.",
+    "Wait a moment, then try again with less at once.",
+  ),
+  inbox_full: say(
+    "This tab sent more at once than the gateway keeps.",
+    "Wait a moment, then try again with less at once.",
+  ),
+  slow_consumer: say(
+    "This connection is too slow to keep up.",
+    "It joins again by itself; a better network helps.",
+  ),
+  utterance_over: say("That speech is over already.", "Press Speak to hear it again."),
+  resume_expired: say(
+    "It is too late to go on: the rest of that speech is not kept any more.",
+    "Press Speak to hear it from the beginning.",
+  ),
+  unknown_voice: say(
+    "The chosen voice does not exist any more.",
+    "Choose another voice and press Speak again.",
+  ),
+  upstream_unreachable: say(
+    "The gateway can't reach its speech service.",
+    "Check that the service runs and upstream-url is right (voicewire doctor tells), then try again.",
+  ),
+  upstream_timeout: say("The speech service did not answer in time.", TRY_AGAIN),
+  upstream_unauthorized: say(
+    "The speech service refused the gateway's key.",
+    "Set a valid upstream-key on the gateway and start it again.",
+  ),
+  upstream_forbidden: say(
+    "The speech service does not allow this with the gateway's plan.",
+    "Try another voice or model.",
+  ),
+  upstream_not_found: say("The speech service does not know this voice or model.", "Choose another one."),
+  upstream_invalid: say(
+    "The speech service did not accept this request.",
+    "Try another model, language or speed.",
+  ),
+  upstream_rate_limited: say("The speech service is at its limit of requests.", TRY_AGAIN),
+  upstream_busy: say("The gateway is waiting for the speech service already.", TRY_AGAIN),
+  upstream_failed: say("The speech service failed.", TRY_AGAIN),
+  upstream_protocol: say("The speech service sent something that makes no sense.", TRY_AGAIN),
+  upstream_truncated: say("The speech broke off before its end.", TRY_AGAIN),
+  upload_limit: say("Too many files are being sent from this address.", "Wait until one is there."),
+  encoder_failed: say("The gateway could not encode the sound.", TRY_AGAIN),
+  draining: say("The gateway is shutting down.", "This page joins again when it is back."),
+  session_closed: say("The session was closed.", "Reload the page to open it anew."),
+  internal: say("Something went wrong inside the gateway.", "Try again; its log says more."),
+  voice_package_missing: say(
+    "The built-in voice is not installed.",
+    "Run npm install without --omit=optional on the gateway, or set upstream-url.",
+  ),
+};
+
+/** Codes that mean the page itself sent something wrong. */
+const PAGE_FAULTS: ReadonlySet<string> = new Set([
+  "malformed_json",
+  "unknown_type",
+  "invalid_field",
+  "invalid_path",
+  "binary_not_allowed",
+  "unknown_format",
+  "unknown_event",
+]);
+
+/** What a person pressed too late for is over already. */
+const NO_NEWS: ReadonlySet<string> = new Set([
+  "nothing_to_interrupt",
+  "nothing_to_cancel",
+  "nothing_to_resume",
+  "unknown_utterance",
+]);
+
+/** null where there is nothing to tell: stopping when nothing speaks is no mistake of a person's. */
+export function inPlainWords(
+  error: Pick<ErrorBody, "code" | "message"> & { readonly field?: string | undefined },
+): PlainError | null {
+  if (NO_NEWS.has(error.code)) return null;
+  const known = BY_CODE[error.code];
+  if (known !== undefined) return known;
+  if (PAGE_FAULTS.has(error.code)) {
+    return say(
+      `The gateway did not accept ${error.field ?? "what this page sent"} (${error.code}).`,
+      PAGE_FAULT,
+    );
+  }
+  return say(`${error.message} (${error.code})`, TRY_AGAIN);
+}
+
+const WARNINGS: Readonly<Record<string, PlainError>> = {
+  resume_refused: say(
+    "The connection is back, but what was being said did not go on.",
+    "What is struck out was not heard here: speak it again to hear it.",
+  ),
+  nobody_listens: say("Nobody listens to this session yet.", "What is said waits until somebody does."),
+  speech_recovered: say("The speech service broke off in the middle.", "It goes on by itself with the rest."),
+  half_character: say("The text had half a character, which is left out.", "Write that character again."),
+  unbalanced_markup: say(
+    "The text has a tag or a bracket without its other half.",
+    "It is spoken as it stands: mend the text if it was meant as one.",
+  ),
+};
+
+/** A warning, which stops nothing. */
+export function warningInPlainWords({ code, message }: Pick<WarningEvent, "code" | "message">): PlainError {
+  return WARNINGS[code] ?? say(message, "");
+}
+
+/** While it tries again; null where there is nothing wrong: a listener may be there before the speaker. */
+export function waitingInPlainWords(waiting: {
+  readonly attempt: number;
+  readonly delayMs: number;
+  readonly error: { readonly code: string; readonly message: string } | null;
+}): PlainError | null {
+  if (waiting.error?.code === "unknown_session") return null;
+  const what = waiting.error === null ? "The gateway does not answer." : inPlainWords(waiting.error)?.what;
+  const advice = `Trying again in ${(waiting.delayMs / 1000).toFixed(1)} s (attempt ${waiting.attempt}).`;
+  return { what: what ?? "The gateway does not let this page in.", advice };
+}

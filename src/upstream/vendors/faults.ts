@@ -1,0 +1,15 @@
+/** Which errors say that the upstream does not work, and not that this request is wrong or one too many. */
+import type { ErrorCode, GatewayError } from "../../errors.ts";
+
+const FAULTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "upstream_unreachable",
+  "upstream_timeout",
+  "upstream_failed",
+  "upstream_protocol",
+  "upstream_truncated",
+]);
+
+/** A refusal by status 408 is among them (`upstream_timeout`): who knows the status decides by that. */
+export function isUpstreamFault(error: GatewayError): boolean {
+  return FAULTS.has(error.code);
+}
