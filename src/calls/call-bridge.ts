@@ -40,14 +40,14 @@ export class CallBridge implements SessionCalls {
 
   add(call: BridgedCall): void {
     this.#calls.add(call);
-    this.#tell("call", { type: "call", state: "started", ...call.facts });
+    this.#emit("call", { type: "call", state: "started", ...call.facts });
   }
 
   /** Idempotent. */
   remove(call: BridgedCall, reason: string | undefined): void {
     if (!this.#calls.delete(call)) return;
     if (this.#heard === call) this.#forgetVoices();
-    this.#tell("call", {
+    this.#emit("call", {
       type: "call",
       state: "ended",
       ...call.facts,
@@ -56,7 +56,7 @@ export class CallBridge implements SessionCalls {
   }
 
   dialled(call: BridgedCall, key: { readonly digit: string; readonly durationMs?: number }): void {
-    this.#tell("dtmf", {
+    this.#emit("dtmf", {
       type: "dtmf",
       call_id: call.facts.call_id,
       digit: key.digit,
@@ -136,7 +136,7 @@ export class CallBridge implements SessionCalls {
   }
 
   /** At once, and not in the timeline's order: a key that interrupts may not wait for speech that it interrupts. */
-  #tell(kind: EventKind, event: WithoutBase<CallEvent> | WithoutBase<DtmfEvent>): void {
+  #emit(kind: EventKind, event: WithoutBase<CallEvent> | WithoutBase<DtmfEvent>): void {
     for (const participant of this.#session.participants) {
       if (participant.settings.events.includes(kind)) participant.send({ ...event, ...this.#session.base() });
     }

@@ -4,7 +4,7 @@
  *   waiting --started--> open (a listener of a session) --stopped, hung up, closed, a message that can't be--> over
  *      `--10 s without a start--> over
  *
- * It is told of messages and of the socket's end, and sends through its line; it knows no socket.
+ * It gets the messages and the socket's end by calls, and sends through its line; it knows no socket.
  */
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";

@@ -17,7 +17,7 @@ interface Decoder {
   readonly rate: number;
   decode(audio: Uint8Array): Int16Array;
 }
-/** What a caller can be heard in: no carrier sends Opus that is told of here. */
+/** Formats that a caller can be heard in: no carrier here sends Opus. */
 export type HeardFormat = Exclude<AudioFormat, "opus_48000">;
 
 /** One call's voice in one format. */
@@ -68,12 +68,12 @@ export interface CallerFeedOptions {
   readonly emitGap: (gap: { readonly frames: number; readonly ms: number }) => void;
 }
 
-/** The way of callers' voices to one speaker: what it is too slow for is left out, the oldest first, and told. */
+/** Sends callers' voices to one speaker. Frames that it is too slow for are left out, the oldest first, and reported by a `gap`. */
 export class CallerFeed {
   readonly #options: CallerFeedOptions;
   #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
-  #untold = 0;
+  #unreported = 0;
 
   constructor(options: CallerFeedOptions) {
     this.#options = options;
@@ -93,7 +93,7 @@ export class CallerFeed {
       this.#waitingBytes -= this.#waiting.shift()?.length ?? 0;
       dropped += 1;
     }
-    this.#untold += dropped;
+    this.#unreported += dropped;
     return dropped;
   }
 
@@ -112,8 +112,8 @@ export class CallerFeed {
   }
 
   #send(frame: Uint8Array): void {
-    const frames = this.#untold;
-    this.#untold = 0;
+    const frames = this.#unreported;
+    this.#unreported = 0;
     if (frames > 0) this.#options.emitGap({ frames, ms: frames * CALLER_FRAME_MS });
     this.#options.listener.deliver([frame], "utf16");
   }

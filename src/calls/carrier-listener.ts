@@ -1,6 +1,6 @@
 /**
- * A phone call as the fan-out sees it: frames become the carrier's messages, `interrupted` becomes its `clear`, and
- * marks tell how far the carrier has really played.
+ * A phone call as a listener: frames become the carrier's messages, `interrupted` becomes its `clear`, and marks that come
+ * back say how far the carrier has really played.
  *
  *   frames, every markMs a mark --> the carrier's queue --> played
  *                                   ^ clear empties it       `--> mark comes back: acknowledged at its place
@@ -58,7 +58,7 @@ export class CarrierListener implements Listener {
   /** Where on the timeline each mark stands that has not come back, ms; in the order sent. */
   readonly #marks = new Map<string, number>();
   #lastMark = 0;
-  /** Audio sent since the last mark, ms; null: none since the audio began anew. */
+  /** Audio sent since the last mark, ms; null: none since the audio began or was cut. */
   #unmarkedMs: number | null = null;
   /** Where on the timeline the next frame stands, ms: frames follow each other but where an event says otherwise. */
   #nextMs = 0;
@@ -114,7 +114,7 @@ export class CarrierListener implements Listener {
     if (event.type === "hello") this.#nextMs = event.audio?.start_ms ?? 0;
     if (event.type === "gap") {
       this.#nextMs += event.frames * this.#options.frameMs;
-      // What comes next does not join on: where it begins has to be known anew.
+      // What comes next does not join on: a mark behind its first frame says where it begins.
       this.#unmarkedMs = null;
     }
     return "sent";

@@ -99,7 +99,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
   };
 }
 
-/** What the session does not allow is told, and the connection closed. */
+/** Joins the session. A refusal is sent to the client, and the connection closed. */
 function join(data: SocketData, joining: ParsedSettings, { sessions, log }: LiveSocketOptions): void {
   const { listener } = data;
   if (listener === null) return;

@@ -1,4 +1,4 @@
-/** The cues that a session remembers for files: as they were heard, so many and for so long. */
+/** The cues that a session remembers for files, as they were played: up to `maxCues`, for `keepMs`. */
 import type { LoggedEvent } from "../../fanout/logged-event.ts";
 import type { CueEvent, Event } from "../../protocol/events.ts";
 import { FinalCues } from "../../protocol/final-cues.ts";
@@ -6,7 +6,7 @@ import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
 import { msOfTicks } from "../../timing/ticks.ts";
 import type { CaptionTuning } from "../ports.ts";
 
-/** Hears of each cue once it is settled, and of the end. */
+/** Gets each cue once it is settled, and the end. */
 export interface CueFollower {
   cues(cues: readonly CueEvent[]): void;
   end(): void;

@@ -59,7 +59,7 @@ export class CueTracks {
     return this.#all((track) => track.endSegment(next, untilSeconds));
   }
 
-  /** Remembers how a cue is told. */
+  /** Remembers a cue and the event that says it. */
   note(
     style: string,
     place: { readonly startTicks: number; readonly endTicks: number },

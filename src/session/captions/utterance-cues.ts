@@ -58,7 +58,7 @@ export class UtteranceCues {
   }
 
   /**
-   * No word before `next` in the spoken text follows: its cues are told, or they would come behind its sound. They stay
+   * No word before `next` in the spoken text follows: its cues go out now, or they would come behind its sound. They stay
    * until `untilSeconds` at most.
    */
   endSegment(next: number, untilSeconds: number): Cue[] {
@@ -70,7 +70,7 @@ export class UtteranceCues {
     return cues;
   }
 
-  /** Remembers how a cue is told. */
+  /** Remembers a cue and the event that says it. */
   note(startTicks: number, endTicks: number, build: EventBuilder): void {
     this.#recent = [...this.#recent.slice(1 - MAX_REMEMBERED), { startTicks, endTicks, build }];
   }

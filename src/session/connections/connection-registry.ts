@@ -24,7 +24,7 @@ import { Participant } from "./participant.ts";
 import { Presence } from "./presence.ts";
 import { type ResumeToken, resumeRefusal } from "./resume-token.ts";
 
-/** Times are told in whole microseconds: a place is the start of a frame that begins so little behind it. */
+/** Clients know times in whole microseconds: a frame that begins so little behind such a time begins at it. */
 const ROUNDING_TICKS = TICKS_PER_MS / 1000;
 
 export interface Joining {
@@ -76,7 +76,7 @@ export class ConnectionRegistry {
         listeners: this.#count((participant) => participant.isListener),
         speakers: this.#count((participant) => participant.settings.role !== "listener"),
       }),
-      tell: (news) => {
+      emit: (news) => {
         const { writer, clock, output } = options;
         if (!output.wants("presence")) return;
         writer.write({ positionTicks: clock.playheadTicks, kind: "presence", utterance: null }, (base) => ({
@@ -139,13 +139,13 @@ export class ConnectionRegistry {
       ignored: joining.ignored,
     });
     if (isResumed) {
-      this.#tellLost(participant, lost);
+      this.#reportLoss(participant, lost);
       session.speakers.cameBack(participant, resume.listenerId);
     } else {
-      if (refusal !== null) this.#tellRefused(participant, refusal);
-      this.#tellRunning(participant);
+      if (refusal !== null) this.#reportRefusal(participant, refusal);
+      this.#catchUpWithSpeech(participant);
     }
-    if (!this.isListened) this.#tellUnheard(participant);
+    if (!this.isListened) this.#reportNobodyListens(participant);
     output.catchUp(participant.subscription);
     clock.advance();
     if (this.participants.has(participant)) this.#presence.changed({ joined: participant.id });
@@ -209,7 +209,7 @@ export class ConnectionRegistry {
     return { group, sendQueue };
   }
 
-  /** A newcomer starts with what is being said and was not heard yet. */
+  /** A newcomer starts with the speech that goes on, where the playhead is. */
   #placeNow(): Place {
     const { clock, output, queue } = this.#options;
     const fromTicks = clock.playheadTicks;
@@ -255,7 +255,7 @@ export class ConnectionRegistry {
   }
 
   /** The events before the gap come before it: a cut among them moves the count of frames. */
-  #tellLost(participant: Participant, { skippedMs, frames, ms, events }: Lost): void {
+  #reportLoss(participant: Participant, { skippedMs, frames, ms, events }: Lost): void {
     const { deps, session } = this.#options;
     const { group, sendQueue } = participant.subscription;
     deps.counters.listenersResumed += 1;
@@ -267,18 +267,18 @@ export class ConnectionRegistry {
     participant.send({ type: "gap", ...session.base(), frames, ms, ...(events === 0 ? {} : { events }) });
   }
 
-  #tellRefused(participant: Participant, refusal: string): void {
+  #reportRefusal(participant: Participant, refusal: string): void {
     const { deps, session } = this.#options;
     deps.counters.resumesRefused += 1;
     participant.send({
       type: "warning",
       ...session.base(),
       code: "resume_refused",
-      message: `Connection joins anew at the playhead: ${refusal}`,
+      message: `Connection joins at the playhead: ${refusal}`,
     });
   }
 
-  #tellUnheard(participant: Participant): void {
+  #reportNobodyListens(participant: Participant): void {
     if (this.#options.deps.tuning.speaksToNobody) return;
     participant.send({
       type: "warning",
@@ -289,7 +289,7 @@ export class ConnectionRegistry {
   }
 
   /** A late joiner learns what is being said, and the cue that stands. */
-  #tellRunning(participant: Participant): void {
+  #catchUpWithSpeech(participant: Participant): void {
     const { clock, queue, session, output } = this.#options;
     const { playheadTicks } = clock;
     for (const utterance of queue.unplayed) {
@@ -306,7 +306,7 @@ export class ConnectionRegistry {
     output.catchUp(participant.subscription);
   }
 
-  /** Whether the cue that stands was written, behind what others were told already, and comes with the events that follow. */
+  /** Whether the cue that is shown now is in the log behind what this connection was sent: then it comes with the events that follow. */
   #hasCueToCome(participant: Participant, utteranceId: string): boolean {
     const { output, clock } = this.#options;
     const { group, sendQueue } = participant.subscription;

@@ -42,7 +42,7 @@ export class Participant {
   readonly listener: Listener;
   settings: ListenerSettings;
   subscription: Subscription;
-  /** Utterances whose text it has begun and not ended; by id, because an utterance may be said anew. */
+  /** Utterances whose text it has begun and not ended; by id, because an utterance may be said again. */
   readonly openIds = new Set<string>();
   /** The one that its `text` without an id goes to. */
   currentId: string | null = null;
@@ -66,7 +66,7 @@ export class Participant {
   }
 
   /**
-   * An event to this connection alone. It repeats the number of the last event that this connection was told and not
+   * An event to this connection alone. It repeats the number of the last event that this connection was sent, not
    * that of one still to come: a connection that comes back with it would miss what is between.
    */
   send(event: Event): void {

@@ -1,4 +1,4 @@
-/** Tells who is there: at once where one comes or goes, bundled where many do. */
+/** Emits who is there: at once where one comes or goes, bundled where many do. */
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { PresenceEvent } from "../../protocol/events.ts";
 
@@ -10,7 +10,7 @@ export type PresenceNews = Pick<PresenceEvent, "joined" | "left" | "listeners" |
 export interface PresenceOptions {
   readonly clock: Clock;
   readonly count: () => { readonly listeners: number; readonly speakers: number };
-  readonly tell: (news: PresenceNews) => void;
+  readonly emit: (news: PresenceNews) => void;
 }
 
 export class Presence {
@@ -28,8 +28,8 @@ export class Presence {
     if (this.#timer !== null) return;
     const { clock } = this.#options;
     const dueMs = this.#lastMs + BUNDLE_MS;
-    if (clock.nowMs() >= dueMs) this.#tell();
-    else this.#timer = clock.at(dueMs, () => this.#tell());
+    if (clock.nowMs() >= dueMs) this.#emit();
+    else this.#timer = clock.at(dueMs, () => this.#emit());
   }
 
   /** Idempotent. */
@@ -38,12 +38,12 @@ export class Presence {
     this.#timer = null;
   }
 
-  #tell(): void {
+  #emit(): void {
     this.#timer = null;
     this.#lastMs = this.#options.clock.nowMs();
     const [only] = this.#changes;
     const named = this.#changes.length === 1 ? only : {};
     this.#changes = [];
-    this.#options.tell({ ...named, ...this.#options.count() });
+    this.#options.emit({ ...named, ...this.#options.count() });
   }
 }

@@ -12,7 +12,7 @@ export interface ResumeToken {
   readonly listenerId: string | null;
 }
 
-/** Times are told in whole microseconds, and a client adds to them. */
+/** Clients know times in whole microseconds, and add to them. */
 const ROUNDING_MS = 0.001;
 
 const PLACE = String.raw`\d{1,15}(?:\.\d{1,20})?`;
@@ -43,9 +43,9 @@ export interface ResumeFacts {
 /** Why a token can't be honoured, for people; null where it can. */
 export function resumeRefusal(token: ResumeToken, facts: ResumeFacts): string | null {
   if (token.epoch !== facts.epoch) {
-    return "the epoch is another one: the session was closed and opened anew, or it is another session's";
+    return "the epoch is another one: the session was closed and opened again, or it is another session's";
   }
-  if (token.seq > facts.seq) return `event ${token.seq} has not been told yet: the latest is ${facts.seq}`;
+  if (token.seq > facts.seq) return `event ${token.seq} has not been sent yet: the latest is ${facts.seq}`;
   if (token.atMs !== null && token.atMs > facts.sentMs + ROUNDING_MS) {
     return `audio up to ${token.atMs} ms was not sent yet: it ends at ${facts.sentMs} ms`;
   }

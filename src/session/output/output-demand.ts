@@ -16,7 +16,7 @@ export interface OutputDemand {
 }
 
 /** `aheadMs`: how far ahead audio is made where all take it as it comes. */
-export function shapeOf(
+export function demandOf(
   groups: Iterable<DeliveryGroup>,
   renditions: Iterable<Rendition>,
   aheadMs: number,
@@ -30,7 +30,7 @@ export function shapeOf(
     maxLeadMs = Math.max(maxLeadMs, group.leadMs);
     minLeadMs = Math.min(minLeadMs, group.leadMs);
   }
-  // Where somebody listens in real time nothing is made for the others' sake: what happens now would be told behind the
+  // Where somebody listens in real time nothing is made for the others' sake: what happens now would come behind the
   // events of all that.
   if (!hasRealtime) maxLeadMs = aheadMs;
   let maxFrameMs = 0;

@@ -19,7 +19,7 @@ import { type RenderedAudio, renditionFrom } from "../rendered-audio.ts";
 import { isPassThrough, type Need } from "../route.ts";
 import type { Slice } from "../source.ts";
 import { type DeliveredRange, deliveredRangeOf, sentIndexOf } from "./delivered-range.ts";
-import { type OutputDemand, shapeOf } from "./output-demand.ts";
+import { demandOf, type OutputDemand } from "./output-demand.ts";
 
 /** Events that a listener may be behind before it is too slow for this session. */
 const MAX_LOGGED_EVENTS = 1024;
@@ -65,7 +65,7 @@ export class OutputRouter {
   readonly #groups = new Map<string, DeliveryGroup>();
   readonly #idle = new Map<string, Idle>();
   readonly log = new EventLog(MAX_LOGGED_EVENTS);
-  /** How far those were sent audio who have gone: what they have of it stays true when they come back. */
+  /** How far listeners that have gone were sent audio: they keep it, and may come back. */
   #leftTicks = 0;
   #ownGroups = 0;
   readonly #wantedKinds = new Set<EventKind>();
@@ -73,8 +73,8 @@ export class OutputRouter {
   readonly #groupStyles = new Map<DeliveryGroup, CueStyle>();
   /** Styles of cues that are made in any case: they are kept for files. */
   readonly #keptStyles = new Map<string, CueStyle>();
-  /** null once it is not true any more. */
-  #shape: OutputDemand | null = null;
+  /** null: to be worked out again. */
+  #demand: OutputDemand | null = null;
 
   constructor(options: OutputRouterOptions) {
     this.#options = options;
@@ -119,10 +119,10 @@ export class OutputRouter {
     return false;
   }
 
-  /** What all that listen ask for together. */
-  get shape(): OutputDemand {
-    this.#shape ??= shapeOf(this.#groups.values(), this.#renditions.values(), this.#options.aheadMs);
-    return this.#shape;
+  /** What all listeners ask for together. */
+  get demand(): OutputDemand {
+    this.#demand ??= demandOf(this.#groups.values(), this.#renditions.values(), this.#options.aheadMs);
+    return this.#demand;
   }
 
   /**
@@ -159,7 +159,7 @@ export class OutputRouter {
       });
       this.#groups.set(key, group);
       if (settings.events.includes("cues")) this.#groupStyles.set(group, styleOf(settings));
-      this.#shape = null;
+      this.#demand = null;
     } else if (frame < group.frame || event < group.event) {
       sendQueue.behind = {
         frame: Math.min(frame, group.frame),
@@ -189,7 +189,7 @@ export class OutputRouter {
     if (left.size > 0) return;
     for (const [key, group] of this.#groups) if (group === subscription.group) this.#groups.delete(key);
     this.#groupStyles.delete(left);
-    this.#shape = null;
+    this.#demand = null;
     for (const [key, rendition] of this.#renditions) {
       if (rendition !== subscription.group.rendition) continue;
       if ([...this.#groups.values()].some((group) => group.rendition === rendition)) continue;
@@ -206,10 +206,10 @@ export class OutputRouter {
     rendition.close();
     this.#renditions.delete(key);
     this.#idle.delete(key);
-    this.#shape = null;
+    this.#demand = null;
   }
 
-  /** The number of the last event that the listener was told. */
+  /** The number of the last event that the listener was sent. */
   deliveredSeq({ group, sendQueue }: Subscription): number {
     return this.log.seqBefore(group.undeliveredEvent(sendQueue));
   }
@@ -340,7 +340,7 @@ export class OutputRouter {
     this.#idle.clear();
     this.#groups.clear();
     this.#groupStyles.clear();
-    this.#shape = null;
+    this.#demand = null;
   }
 
   #rendition(settings: ListenerSettings, { made, fromTicks }: SubscriptionStart): Rendition | null {
@@ -360,7 +360,7 @@ export class OutputRouter {
       counters.framesMade += opened.framesMade;
       rendition = opened;
       this.#renditions.set(key, rendition);
-      this.#shape = null;
+      this.#demand = null;
     }
     this.#idle.delete(key);
     return rendition;

@@ -104,7 +104,7 @@ export class PlaybackClock {
 
   /** Whether listeners should have been sent more than has been made. */
   get #isAudioAwaited(): boolean {
-    return this.#isShort || !this.#playhead.isRunning || !this.#options.output.shape.hasRealtime;
+    return this.#isShort || !this.#playhead.isRunning || !this.#options.output.demand.hasRealtime;
   }
 
   #tick(nowMs: number): void {
@@ -129,8 +129,8 @@ export class PlaybackClock {
 
   /** How far ahead of the playhead audio has to be made. A frame that starts inside the lead has to be whole. */
   get #madeMs(): number {
-    const { isEmpty, shape } = this.#options.output;
-    return isEmpty ? 0 : Math.max(MIN_MADE_MS, shape.maxLeadMs + shape.maxFrameMs);
+    const { isEmpty, demand } = this.#options.output;
+    return isEmpty ? 0 : Math.max(MIN_MADE_MS, demand.maxLeadMs + demand.maxFrameMs);
   }
 
   /**
@@ -138,7 +138,7 @@ export class PlaybackClock {
    * would leave with this wake, and the rest when it comes back: twice the system calls. Not for the first frames.
    */
   get #encodedMs(): number {
-    return this.#playhead.isRunning && this.#options.output.shape.isEncodedElsewhere ? this.#batchMs() : 0;
+    return this.#playhead.isRunning && this.#options.output.demand.isEncodedElsewhere ? this.#batchMs() : 0;
   }
 
   /** Makes and sends everything that is due. */
@@ -152,7 +152,7 @@ export class PlaybackClock {
     if (this.#isAdvancing || this.#isClosed) return;
     this.#isAdvancing = true;
     const queue = this.#options.queue;
-    if (this.#options.output.shape.hasRealtime || this.#options.output.isEmpty) this.#advancePaced(nowMs);
+    if (this.#options.output.demand.hasRealtime || this.#options.output.isEmpty) this.#advancePaced(nowMs);
     else this.#advanceBurst();
     queue.tellPlayed(this.#playhead.at(nowMs, queue.writeTicks));
     this.#collect(nowMs);
@@ -215,7 +215,7 @@ export class PlaybackClock {
     this.#release(nowMs);
     const { output, queue } = this.#options;
     // What is made as fast as it is taken has to make room as fast.
-    if (nowMs < this.#nextTrimMs && output.shape.hasRealtime) return;
+    if (nowMs < this.#nextTrimMs && output.demand.hasRealtime) return;
     this.#nextTrimMs = nowMs + TRIM_EVERY_MS;
     output.trim(this.#playhead.at(nowMs, queue.writeTicks));
   }
@@ -235,7 +235,7 @@ export class PlaybackClock {
 
   /** Of the grid on which sessions wake, or none would keep its place in the batch. */
   #batchMs(): number {
-    const steps = Math.floor(this.#options.output.shape.minLeadMs / 3 / WAKE_GRID_MS);
+    const steps = Math.floor(this.#options.output.demand.minLeadMs / 3 / WAKE_GRID_MS);
     return Math.min(100, Math.max(1, steps) * WAKE_GRID_MS);
   }
 

@@ -105,7 +105,7 @@ export class UtteranceCommands {
 
   /** Where the listener is that is furthest behind, as far as that is known. One that gets all at once may be anywhere. */
   get heardTicks(): number {
-    return this.#options.output.shape.hasRealtime ? this.#whereHeard().place.ticks : 0;
+    return this.#options.output.demand.hasRealtime ? this.#whereHeard().place.ticks : 0;
   }
 
   /** How far behind the playhead a listener plays that has said so: what it is yet to hear may be cut, and go on from there. */
@@ -126,7 +126,7 @@ export class UtteranceCommands {
       participants,
       ...this.#moment,
       delivered: output.delivered(writeTicks),
-      minLeadMs: output.shape.minLeadMs,
+      minLeadMs: output.demand.minLeadMs,
     });
   }
 
@@ -246,7 +246,7 @@ export class UtteranceCommands {
     const nowMs = this.#options.deps.clock.nowMs();
     const startTicks = firstStart(targets);
     const turnMs =
-      startTicks !== null && this.#options.output.shape.hasRealtime ? this.#clock.msAt(startTicks) : nowMs;
+      startTicks !== null && this.#options.output.demand.hasRealtime ? this.#clock.msAt(startTicks) : nowMs;
     const cutMs = Math.max(atMs, turnMs);
     if (cutMs - nowMs < 1) return this.#cut(targets);
     this.#waitingCuts.add(cutMs, targets, (left) => this.#cutAt(cutMs, left));

@@ -156,7 +156,7 @@ export class WriteHead {
     const ticks = this.#splice.takePause(utterance);
     // Where listeners are waiting already, the pause has been. Those that take it as it comes are not waiting.
     const { output, playheadTicks } = this.#options;
-    if (ticks === 0 || (output.shape.hasRealtime && this.ticks <= playheadTicks())) return;
+    if (ticks === 0 || (output.demand.hasRealtime && this.ticks <= playheadTicks())) return;
     const slice = silenceSlice(format, ticks);
     if (slice.ticks > 0) this.push(slice);
   }

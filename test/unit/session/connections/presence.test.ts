@@ -201,7 +201,7 @@ describe("Presence", () => {
     const presence = new Presence({
       clock,
       count: () => ({ listeners: 1, speakers: 1 }),
-      tell: (one) => told.push({ ...one, atMs: clock.nowMs() - startMs }),
+      emit: (one) => told.push({ ...one, atMs: clock.nowMs() - startMs }),
     });
     return { clock, told, presence };
   }
