@@ -1,5 +1,6 @@
 /** Builds the address of a session's socket from the pieces that a caller has. */
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
+import type { ResumeQuery } from "./resume-point.ts";
 
 /** What to ask for; the gateway fills in the rest and says in `hello` what came of it. */
 export interface ConnectionSettings extends Partial<ListenerSettings> {
@@ -27,13 +28,16 @@ export function liveUrl(baseUrl: string, where: { session: string; settings?: Co
 /** The address to come back to: the same place with the settings of now (`configure` may have changed them). */
 export function resumeUrl(
   url: string,
-  where: { resume: string; settings: Partial<ListenerSettings> },
+  where: { resume: ResumeQuery; settings: Partial<ListenerSettings> },
 ): string {
   const back = new URL(url);
   for (const [name, value] of Object.entries(where.settings)) {
     const text = Array.isArray(value) ? value.join(",") || "none" : String(value);
     if (name !== "role") back.searchParams.set(name, text);
   }
-  back.searchParams.set("resume", where.resume);
+  for (const [name, value] of Object.entries(where.resume)) {
+    if (value === null) back.searchParams.delete(name);
+    else back.searchParams.set(name, String(value));
+  }
   return back.href;
 }

@@ -19,6 +19,15 @@ const PRIVATE_TYPES: ReadonlySet<Event["type"]> = new Set([
   "pong",
 ] as const);
 
+/** The keys of an address with which a connection comes back; null: the key is left out. */
+export interface ResumeQuery {
+  /** `resume_token` of its latest hello. */
+  readonly resume: string;
+  readonly seq: number;
+  /** Ms on the timeline. */
+  readonly at_ms: number | null;
+}
+
 export class ResumePoint {
   #hello: HelloEvent;
   /** Latest event that everybody got; null before the first. */
@@ -30,12 +39,14 @@ export class ResumePoint {
     this.#hello = hello;
   }
 
-  /** The value of `resume=`; `endMs`: end of the audio that has come, null without audio. */
-  value(endMs: number | null): string {
-    // What was logged before our hello and was still to be sent counts as come: there is no better number.
-    const place = `${this.#hello.epoch}:${this.#seq ?? this.#hello.seq}`;
-    const atMs = endMs === null ? "" : Math.round(endMs * 1000) / 1000;
-    return `${place}:${atMs}:${this.#hello.listener_id}`;
+  /** What the address says; `endMs`: end of the audio that has come, null without audio. */
+  value(endMs: number | null): ResumeQuery {
+    return {
+      resume: this.#hello.resume_token,
+      // What was logged before our hello and was still to be sent counts as come: there is no better number.
+      seq: this.#seq ?? this.#hello.seq,
+      at_ms: endMs === null ? null : Math.round(endMs * 1000) / 1000,
+    };
   }
 
   /** A new socket has joined; returns whether it is on the same timeline. */

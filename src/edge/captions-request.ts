@@ -1,6 +1,7 @@
 /** The queries of the captions' addresses. */
 import { GatewayError } from "../errors.ts";
 import { styleOf } from "../session/captions/cue-tracks.ts";
+import { parseLastEventId } from "../session/connections/resume-token.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../session/settings.ts";
 
 export const CAPTION_FILES = ["vtt", "srt"] as const;
@@ -32,8 +33,9 @@ export function parseEventsRequest(
   query: URLSearchParams,
   { lastEventId, defaults }: { readonly lastEventId: string; readonly defaults: SettingsDefaults },
 ): EventsRequest {
-  const resume = lastEventId === "" ? query.get("last_event_id") : lastEventId;
-  return joiningOf(query, { events: "cues,words", ...(resume ? { resume } : {}) }, defaults);
+  const { joining, style } = joiningOf(query, { events: "cues,words" }, defaults);
+  const last = lastEventId || query.get("last_event_id");
+  return { joining: { ...joining, resume: last ? parseLastEventId(last) : null }, style };
 }
 
 /** Throws invalid_field with the key. Unknown keys are passed over: players and pages add their own. */

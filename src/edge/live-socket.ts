@@ -70,12 +70,13 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       try {
         const joining = parseSettings(new URLSearchParams(data.query), options.defaults);
         const { resume, settings } = joining;
-        const before = resume === null || settings.role === "listener" ? null : returns.before(data, resume);
+        const mayHaveSaid = resume?.kind === "token" && settings.role !== "listener";
+        data.takesUp = mayHaveSaid ? resume.token : null;
+        const before = returns.before(data);
         if (before === null) {
           join(data, joining, options);
           return;
         }
-        data.takesUp = resume?.listenerId ?? null;
         inbox.follow(before, () => join(data, joining, options));
         returns.note(data);
       } catch (thrown) {

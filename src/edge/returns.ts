@@ -2,7 +2,6 @@
  * A speaker that comes back while messages of its connection before still wait for their turn: what it sends now belongs
  * behind them, and so does its greeting, because only then it is known which of its texts are open.
  */
-import type { ResumeToken } from "../session/connections/resume-token.ts";
 import type { Inbox } from "./inbox.ts";
 import type { SocketData } from "./socket-listener.ts";
 
@@ -20,18 +19,15 @@ export class Returns {
   }
 
   /** The inbox that a connection's own messages come behind; null: none waits. */
-  before({ sessionId }: SocketData, { listenerId }: ResumeToken): Inbox<SocketData> | null {
+  before({ sessionId, takesUp }: SocketData): Inbox<SocketData> | null {
+    if (takesUp === null) return null;
     let found: Inbox<SocketData> | null = null;
     for (const other of this.#busy) {
-      const { inbox, listener, participant, takesUp } = other;
+      const { inbox, participant } = other;
+      const isIt = participant?.resumeToken === takesUp || other.takesUp === takesUp;
       if (inbox?.isWaiting !== true) this.#busy.delete(other);
-      else if (other.sessionId === sessionId) {
-        // One that does not say who it was is the one that is away.
-        const isIt =
-          listenerId === null ? listener?.isClosed : participant?.id === listenerId || takesUp === listenerId;
-        // Of several the last: it has come back before, and waits itself.
-        if (isIt) found = inbox;
-      }
+      // Of several the last: it has come back before, and waits itself.
+      else if (other.sessionId === sessionId && isIt) found = inbox;
     }
     return found;
   }

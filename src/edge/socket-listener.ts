@@ -15,7 +15,7 @@ export interface SocketData {
   listener: SocketListener | null;
   inbox: Inbox<SocketData> | null;
   participant: Participant | null;
-  /** The `listener_id` of the connection that it goes on with, as it says. */
+  /** The `resume_token` of the connection that it goes on with. */
   takesUp: string | null;
   readonly refusals: Refusals;
 }

@@ -140,6 +140,7 @@ export const EVENTS = {
     session: z.string(),
     epoch: z.string().describe("This life of the session"),
     listener_id,
+    resume_token: z.string().describe("Comes back as this connection, as `resume` in the address"),
     resumed: z
       .boolean()
       .exactOptional()

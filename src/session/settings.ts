@@ -18,7 +18,7 @@ import {
   ROLES,
 } from "../protocol/vocabulary.ts";
 
-import { parseResume, type ResumeToken } from "./connections/resume-token.ts";
+import { parseResume, type ResumeRequest } from "./connections/resume-token.ts";
 
 export interface SettingsDefaults {
   readonly leadMs: number;
@@ -30,13 +30,13 @@ export interface ParsedSettings {
   /** Query keys that are not known. */
   readonly ignored: readonly string[];
   /** What the connection has already, where it comes back. */
-  readonly resume: ResumeToken | null;
+  readonly resume: ResumeRequest | null;
   /** A listener that would rather wait in a session that nobody has opened yet than be refused. */
   readonly mayWait: boolean;
 }
 
 /** Keys that are no settings of the connection. */
-const FOREIGN_KEYS: ReadonlySet<string> = new Set(["resume", "token", "wait"]);
+const FOREIGN_KEYS: ReadonlySet<string> = new Set(["resume", "seq", "at_ms", "token", "wait"]);
 
 /** Throws unknown_format, unknown_event or invalid_field with the key. */
 export function parseSettings(query: URLSearchParams, defaults: SettingsDefaults): ParsedSettings {
@@ -64,11 +64,10 @@ export function parseSettings(query: URLSearchParams, defaults: SettingsDefaults
     },
     { role, caller, defaults },
   );
-  const resume = query.get("resume");
   return {
     settings,
     ignored,
-    resume: resume === null ? null : parseResume(resume),
+    resume: parseResume(query),
     mayWait: choice("wait", query.get("wait") ?? undefined, ["true", "false"]) === "true",
   };
 }

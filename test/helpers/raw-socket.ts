@@ -5,16 +5,21 @@ import { connect, type Socket } from "node:net";
 /** Opcodes of RFC 6455, with the bit of a whole message. */
 const TEXT = 0x81;
 const CLOSE = 0x88;
+const MAX_TOLD_CHARS = 16_384;
 /** Clients mask; with zeros the bytes are as they were. */
 const MASK = Buffer.alloc(4);
 
 export class RawSocket implements AsyncDisposable {
   readonly #socket: Socket;
+  /** The beginning of what it is told: the handshake and `hello`. */
+  #told = "";
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, first: Buffer) {
     this.#socket = socket;
-    // What it is told is not looked at.
-    socket.resume();
+    this.#told = first.toString("latin1");
+    socket.on("data", (data: Buffer) => {
+      if (this.#told.length < MAX_TOLD_CHARS) this.#told += data.toString("latin1");
+    });
     socket.on("error", () => undefined);
   }
 
@@ -25,8 +30,17 @@ export class RawSocket implements AsyncDisposable {
       `GET ${pathname}${search} HTTP/1.1\r\nHost: ${hostname}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
     );
-    await once(socket, "data");
-    return new RawSocket(socket);
+    const [first] = (await once(socket, "data")) as [Buffer];
+    return new RawSocket(socket, first);
+  }
+
+  /** That of its `hello`. */
+  async resumeToken(): Promise<string> {
+    for (;;) {
+      const token = /"resume_token":"([\w-]+)"/.exec(this.#told)?.[1];
+      if (token !== undefined) return token;
+      await once(this.#socket, "data");
+    }
   }
 
   /** Each of at most 125 bytes; in one write. */

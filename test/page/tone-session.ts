@@ -61,9 +61,9 @@ export class ToneSession {
       this.#tellPresence();
     });
     socket.on("message", (data) => this.#take(socket, JSON.parse(String(data)) as Command));
-    const [epoch, seq, atMs] = (query.get("resume") ?? "").split(":");
-    const isResumed = epoch === this.#epoch;
-    const startMs = isResumed ? Number(atMs) : this.#edgeMs;
+    const isResumed = query.get("resume") === this.#epoch;
+    const seq = query.get("seq");
+    const startMs = isResumed ? Number(query.get("at_ms")) : this.#edgeMs;
     const isListener = query.get("role") === "listener";
     this.#send(socket, {
       ...greeting({ session: this.id, epoch: this.#epoch, isListener, startMs, leadMs: LEAD_MS }),

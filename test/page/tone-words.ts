@@ -37,6 +37,7 @@ export function greeting(where: {
     session: where.session,
     epoch: where.epoch,
     listener_id: "l1",
+    resume_token: where.epoch,
     settings: {
       role: where.isListener ? "listener" : "both",
       format: "opus_48000",

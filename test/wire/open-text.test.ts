@@ -10,12 +10,12 @@ it("waits for a speaker whose connection broke, and ends with one that was close
   await using gateway = await gatewayAt(upstream.url);
   await using watcher = await TestClient.connect(gateway, `/live/open${QUERY}`);
   const speaker = await TestClient.connect(gateway, `/live/open${QUERY}`);
-  const { epoch, seq } = await speaker.next("hello");
+  const { resume_token } = await speaker.next("hello");
   speaker.send({ type: "text", text: "Hello there. And", utterance_id: "u" });
   await watcher.next("utterance.started");
   speaker.socket.terminate();
   await speaker.untilClosed();
-  const back = await TestClient.connect(gateway, `/live/open${QUERY}&resume=${epoch}:${seq}`);
+  const back = await TestClient.connect(gateway, `/live/open${QUERY}&resume=${resume_token}`);
   expect((await back.next("hello")).resumed).toBe(true);
   back.send({ type: "text", text: " again.", utterance_id: "u" });
   // Closed with a close frame, it does not come back: the text is spoken as it stands.

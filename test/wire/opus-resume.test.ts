@@ -17,11 +17,12 @@ function placed(client: TestClient): Map<number, string> {
 }
 
 /** What the client has, as docs/protocol.md says to tell it. */
-function token(client: TestClient): string {
+function placeOf(client: TestClient): string {
   const hello = client.eventsOf("hello")[0];
   const frameMs = hello?.audio?.frame_ms ?? 0;
   const seq = Math.max(...client.events.map((event) => event.seq));
-  return `${hello?.epoch}:${seq}:${(hello?.audio?.start_ms ?? 0) + client.frames.length * frameMs}`;
+  const atMs = (hello?.audio?.start_ms ?? 0) + client.frames.length * frameMs;
+  return `${hello?.resume_token}&seq=${seq}&at_ms=${atMs}`;
 }
 
 const wordsOf = (client: TestClient): string[] =>
@@ -46,7 +47,7 @@ describe("an Opus listener that comes back", () => {
     await first.until(() => first.frames.length >= 25);
     first.socket.terminate();
     await first.untilClosed();
-    await using back = await TestClient.connect(gateway, `${LISTENER}&resume=${token(first)}`);
+    await using back = await TestClient.connect(gateway, `${LISTENER}&resume=${placeOf(first)}`);
     const hello = await back.next("hello");
     const done = await back.next("utterance.done");
     expect(hello.resumed).toBe(true);
@@ -67,5 +68,32 @@ describe("an Opus listener that comes back", () => {
     // Both were sent all up to the end of the utterance.
     for (const [ms, packet] of heard) expect(packet).toBe(whole.get(ms));
     expect(wordsOf(other)).toEqual([...wordsOf(first), ...wordsOf(back)]);
+  });
+
+  it("with its token alone gets no packet twice, and is told where it goes on", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    await using speaker = await TestClient.connect(gateway, "/live/s?role=speaker&events=none");
+    // Of another format, so that the packets are encoded here.
+    await using mulaw = await TestClient.connect(gateway, MULAW);
+    await mulaw.next("hello");
+    await using first = await TestClient.connect(gateway, LISTENER);
+    const { resume_token } = await first.next("hello");
+    await speaker.next("hello");
+    speaker.send({ type: "speak", text: TEXT, voice_id: "v" });
+    await first.until(() => first.frames.length >= 25);
+    first.socket.terminate();
+    await first.untilClosed();
+    await using back = await TestClient.connect(gateway, `${LISTENER}&resume=${resume_token}`);
+    const { resumed, audio } = await back.next("hello");
+    await back.next("utterance.done");
+    expect(resumed).toBe(true);
+    const [before, after] = [placed(first), placed(back)];
+    expect([...after.keys()].filter((ms) => before.has(ms))).toEqual([]);
+    expect([...after.keys()][0]).toBe(audio?.start_ms);
+    expect(audio?.start_ms).toBeGreaterThanOrEqual(Math.max(...before.keys()));
+    // Packets that were written and not read are lost, and few: events of that time are not told twice either.
+    const words = [...wordsOf(first), ...wordsOf(back)];
+    expect(new Set(words).size).toBe(words.length);
   });
 });

@@ -79,17 +79,18 @@ it("who comes back while its messages still wait goes on behind them, with one t
   await using gateway = await gatewayAt(upstream.url, RAISED, "test-key", slowClock());
   const speaker = "/live/room?role=speaker&format=none&events=none";
   await using calm = await TestClient.connect(gateway, "/live/room?format=none&events=none");
-  const { epoch } = await calm.next("hello");
+  await calm.next("hello");
   await using half = await RawSocket.connect(`${gateway.wsUrl}${speaker}`);
+  const token = await half.resumeToken();
   const letters = Array.from({ length: 30_000 }, (_, i) => String.fromCharCode(97 + (i % 26)));
   // Without an id: it is the connection's own text.
   half.send(letters.map((text) => ({ type: "text", text })));
   await until("they wait", () => gateway.counters.messagesWaited > 100);
   // Its end is not seen yet; and one that comes back is gone again before it is greeted.
-  const lost = await TestClient.connect(gateway, `${speaker}&resume=${epoch}:0::l2`);
+  const lost = await TestClient.connect(gateway, `${speaker}&resume=${token}`);
   lost.send({ type: "text", text: "1" });
   lost.socket.close(4000);
-  await using back = await TestClient.connect(gateway, `${speaker}&resume=${epoch}:0::l2`);
+  await using back = await TestClient.connect(gateway, `${speaker}&resume=${token}`);
   back.send({ type: "text", text: "2" });
   back.send({ type: "end" });
   back.send({ type: "interrupt" });
@@ -105,9 +106,10 @@ it("who waits behind its old connection is told when the gateway closes, too", a
   const gateway = await gatewayAt(upstream.url, RAISED, "test-key", slowClock());
   const speaker = "/live/room?role=speaker&format=none&events=none";
   await using half = await RawSocket.connect(`${gateway.wsUrl}${speaker}`);
+  const token = await half.resumeToken();
   half.send(Array.from({ length: 30_000 }, () => TOKEN));
   await until("they wait", () => gateway.counters.messagesWaited > 100);
-  const back = await TestClient.connect(gateway, `${speaker}&resume=x:0::l1`);
+  const back = await TestClient.connect(gateway, `${speaker}&resume=${token}`);
   back.send({ type: "ping" });
   await gateway.close();
   expect((await back.untilClosed()).code).toBe(ERRORS.draining.closeCode);

@@ -58,7 +58,7 @@ export class Following {
       view: viewOf(io, plan),
     });
     const { resume } = plan;
-    const isSameTimeline = resume?.epoch === connection.hello.epoch;
+    const isSameTimeline = connection.hello.resumed === true;
     const startMs = connection.audio?.start_ms ?? 0;
     this.#frameMs = connection.audio?.frame_ms ?? plan.frameMs;
     this.#fromMs = (isSameTimeline ? resume?.atMs : undefined) ?? startMs;

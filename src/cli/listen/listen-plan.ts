@@ -45,9 +45,9 @@ export const LISTEN_FLAGS: readonly Flag[] = [
   },
   {
     name: "resume",
-    value: "EPOCH:SEQ[:MS]",
+    value: "TOKEN[:SEQ[:MS]]",
     about:
-      "Go on from an earlier connection: hello's epoch, the last event's seq, the end of the audio it got (see --json)",
+      "Go on as an earlier connection: hello's resume_token and, exactly, the last event's seq and the end of the audio it got (see --json)",
   },
   CONFIG_FLAG,
 ];
@@ -72,10 +72,11 @@ export interface ListenPlan {
 }
 
 export interface ResumePlace {
-  /** As the gateway takes it: `EPOCH:SEQ` or `EPOCH:SEQ:AT_MS`. */
-  readonly value: string;
-  readonly epoch: string;
-  /** End of the audio that was received, on the timeline. */
+  /** `resume_token` of its hello. */
+  readonly token: string;
+  /** Number of the last event that it got. */
+  readonly seq: number | undefined;
+  /** End of the audio that it got, on the timeline. */
   readonly atMs: number | undefined;
 }
 
@@ -119,9 +120,12 @@ export function planListen(io: Io, args: readonly string[]): ListenPlan {
 
 function resumeOf(value: string | undefined): ResumePlace | undefined {
   if (value === undefined) return undefined;
-  const match = /^([^:\s]+):\d{1,15}(?::(\d{1,12}(?:\.\d{1,6})?))?$/.exec(value);
-  if (match?.[1] !== undefined) {
-    return { value, epoch: match[1], atMs: match[2] === undefined ? undefined : Number(match[2]) };
-  }
-  throw usageError(`Flag --resume: "${value}", expected EPOCH:SEQ or EPOCH:SEQ:AT_MS`, "resume");
+  const [, token, seq, atMs] = /^([\w-]+)(?::(\d{1,15})(?::(\d{1,12}(?:\.\d{1,6})?))?)?$/.exec(value) ?? [];
+  if (token === undefined)
+    throw usageError(`Flag --resume: "${value}", expected TOKEN, TOKEN:SEQ or TOKEN:SEQ:AT_MS`, "resume");
+  return { token, seq: numberOf(seq), atMs: numberOf(atMs) };
+}
+
+function numberOf(digits: string | undefined): number | undefined {
+  return digits === undefined ? undefined : Number(digits);
 }

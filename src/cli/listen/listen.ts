@@ -122,7 +122,7 @@ function join(plan: ListenPlan): Promise<Connection> {
       policy: plan.policy,
       events: plan.isJson ? JSON_EVENTS : ["characters", "words", "segments", ...captionEvents(plan)],
     },
-    resume: plan.resume?.value,
+    resume: plan.resume,
     reconnect: plan.mayReconnect && {
       firstDelayMs: RETRY_MS,
       maxDelayMs: MAX_RETRY_MS,

@@ -13,14 +13,15 @@ import { GatewayError } from "../../errors.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { EventKind } from "../../protocol/vocabulary.ts";
 import { usageError } from "../exit.ts";
+import type { ResumePlace } from "../listen/listen-plan.ts";
 
 export interface JoinOptions {
   /** http(s) or ws(s). */
   readonly baseUrl: string;
   readonly session: string;
   readonly settings: ConnectionSettings;
-  /** `EPOCH:SEQ` or `EPOCH:SEQ:AT_MS`: the place that an earlier connection had come to. */
-  readonly resume?: string | undefined;
+  /** The place that an earlier connection had come to. */
+  readonly resume?: ResumePlace | undefined;
   /** Comes back by itself when the socket breaks; default false. */
   readonly reconnect?: boolean | ReconnectOptions;
 }
@@ -29,7 +30,10 @@ export interface JoinOptions {
 export async function joinSession(options: JoinOptions): Promise<Connection> {
   const { baseUrl, reconnect = false } = options;
   const url = new URL(liveUrl(baseUrl, options));
-  if (options.resume !== undefined) url.searchParams.set("resume", options.resume);
+  const { token, seq, atMs } = options.resume ?? {};
+  for (const [name, value] of Object.entries({ resume: token, seq, at_ms: atMs })) {
+    if (value !== undefined) url.searchParams.set(name, String(value));
+  }
   try {
     return await connect({ url: url.href, WebSocket, reconnect });
   } catch (thrown) {

@@ -22,7 +22,13 @@ import type { Session } from "../session.ts";
 import { ticksOfMs } from "./listeners-heard.ts";
 import { Participant } from "./participant.ts";
 import { Presence } from "./presence.ts";
-import { type ResumeToken, resumeRefusal } from "./resume-token.ts";
+import {
+  type ResumePoint,
+  type ResumeRequest,
+  ResumeTokens,
+  resumeRefusal,
+  type Written,
+} from "./resume-token.ts";
 
 /** Clients know times in whole microseconds: a frame that begins so little behind such a time begins at it. */
 const ROUNDING_TICKS = TICKS_PER_MS / 1000;
@@ -31,7 +37,7 @@ export interface Joining {
   readonly settings: ListenerSettings;
   readonly ignored: readonly string[];
   /** What the connection has already, where it comes back. */
-  readonly resume?: ResumeToken | null;
+  readonly resume?: ResumeRequest | null;
 }
 
 export interface ConnectionRegistryOptions {
@@ -64,12 +70,15 @@ const NOTHING_LOST: Lost = { skippedMs: 0, frames: 0, ms: 0, events: 0 };
 export class ConnectionRegistry {
   readonly #options: ConnectionRegistryOptions;
   readonly #presence: Presence;
+  readonly #tokens: ResumeTokens;
   readonly participants = new Set<Participant>();
   #nextId = 1;
   #graceTimer: Timer | null = null;
 
   constructor(options: ConnectionRegistryOptions) {
     this.#options = options;
+    const { clock, tuning } = options.deps;
+    this.#tokens = new ResumeTokens({ clock, maxGone: tuning.limits.listeners });
     this.#presence = new Presence({
       clock: options.deps.clock,
       count: () => ({
@@ -107,21 +116,23 @@ export class ConnectionRegistry {
       );
     }
     const { settings, resume = null } = joining;
-    const refusal = resume === null ? null : this.#refusalOf(resume);
-    const isResumed = resume !== null && refusal === null;
-    const place = isResumed ? this.#placeAfter(resume) : this.#placeNow();
+    const had = resume === null ? null : this.#pointOf(resume);
+    const point = typeof had === "string" ? null : had;
+    const place = point === null ? this.#placeNow() : this.#placeAfter(point);
     const participant = new Participant({
       id: `l${this.#nextId++}`,
+      resumeToken: ResumeTokens.next(),
       session,
       listener,
       settings,
       subscription: this.#subscribe(listener, settings, place),
     });
     this.participants.add(participant);
+    this.#tokens.joined(participant);
     deps.counters.connectionsOpened += 1;
     this.#graceTimer?.cancel();
     this.#graceTimer = null;
-    const lost = isResumed ? this.#lostBy(participant, resume, place) : NOTHING_LOST;
+    const lost = point === null ? NOTHING_LOST : this.#lostBy(participant, point, place);
     const audio = output.describe(participant.subscription);
     participant.send({
       type: "hello",
@@ -131,19 +142,20 @@ export class ConnectionRegistry {
       session: session.id,
       epoch: session.epoch,
       listener_id: participant.id,
-      ...(resume === null ? {} : { resumed: isResumed }),
+      resume_token: participant.resumeToken,
+      ...(had === null ? {} : { resumed: point !== null }),
       settings,
       // A gap or a cut that follows moves the count on to the first frame.
       audio: audio === null ? null : { ...audio, start_ms: audio.start_ms - lost.skippedMs },
       limits,
       ignored: joining.ignored,
     });
-    if (isResumed) {
-      this.#reportLoss(participant, lost);
-      session.speakers.cameBack(participant, resume.listenerId);
-    } else {
-      if (refusal !== null) this.#reportRefusal(participant, refusal);
+    if (point === null) {
+      if (typeof had === "string") this.#reportRefusal(participant, had);
       this.#catchUpWithSpeech(participant);
+    } else {
+      this.#reportLoss(participant, lost);
+      if (point.listenerId !== null) session.speakers.cameBack(participant, point.listenerId);
     }
     if (!this.isListened) this.#reportNobodyListens(participant);
     output.catchUp(participant.subscription);
@@ -157,6 +169,7 @@ export class ConnectionRegistry {
     if (!this.participants.delete(participant)) return;
     const { deps, output, clock, session } = this.#options;
     deps.counters.connectionsClosed += 1;
+    this.#tokens.left(participant, this.#writtenTo(participant));
     output.unsubscribe(participant.subscription, clock.playheadTicks);
     session.speakers.left(participant, isFinal || participant.hasSaidGoodbye);
     if (this.participants.size === 0) {
@@ -220,28 +233,41 @@ export class ConnectionRegistry {
     return { event, fromTicks, has: "nothing" };
   }
 
-  #placeAfter(resume: ResumeToken): Place {
+  #placeAfter({ seq, ticks }: ResumePoint): Place {
     const { output, clock } = this.#options;
     const { log } = output;
-    const { index } = log.after(resume.seq);
-    const fromTicks =
-      resume.atMs === null
-        ? (log.positionOf(resume.seq) ?? log.entry(index)?.positionTicks ?? clock.playheadTicks)
-        : ticksOfMs(resume.atMs) + ROUNDING_TICKS;
+    const { index } = log.after(seq);
+    const fromTicks = ticks ?? log.positionOf(seq) ?? log.entry(index)?.positionTicks ?? clock.playheadTicks;
     return { event: index, fromTicks, has: "frames" };
   }
 
-  #refusalOf(resume: ResumeToken): string | null {
+  #writtenTo(participant: Participant): Written {
+    const ticks = participant.subscription.group.rendition === null ? null : participant.sentTicks(0);
+    return { listenerId: participant.id, seq: this.#options.session.deliveredSeq(participant), ticks };
+  }
+
+  /** What a connection that comes back has; in words, why it can't go on there. */
+  #pointOf(request: ResumeRequest): ResumePoint | string {
     const { session, writer, queue } = this.#options;
-    const { epoch } = session;
-    return resumeRefusal(resume, { epoch, seq: writer.seq, sentMs: msOfTicks(queue.writeTicks) });
+    const found = request.kind === "token" ? this.#tokens.find(request.token) : null;
+    // Where its end has not been seen yet, what was written to it by now.
+    const written = found instanceof Participant ? this.#writtenTo(found) : found;
+    const facts = { epoch: session.epoch, seq: writer.seq, sentMs: msOfTicks(queue.writeTicks), written };
+    const refusal = resumeRefusal(request, facts);
+    if (refusal !== null) return refusal;
+    const atMs = request.kind === "token" ? request.atMs : null;
+    return {
+      seq: request.seq ?? written?.seq ?? 0,
+      ticks: atMs === null ? (written?.ticks ?? null) : ticksOfMs(atMs) + ROUNDING_TICKS,
+      listenerId: written?.listenerId ?? null,
+    };
   }
 
   /** What is gone of that which the connection missed. */
-  #lostBy(participant: Participant, resume: ResumeToken, place: Place): Lost {
+  #lostBy(participant: Participant, { seq }: ResumePoint, place: Place): Lost {
     const { log } = this.#options.output;
     const { group, sendQueue } = participant.subscription;
-    const events = log.after(resume.seq).lost;
+    const events = log.after(seq).lost;
     const { rendition } = group;
     if (rendition === null) return { ...NOTHING_LOST, events };
     const first = sendQueue.behind?.frame ?? group.frame;

@@ -29,6 +29,7 @@ interface Ack extends AckMoment {
 
 export interface ParticipantOptions {
   readonly id: string;
+  readonly resumeToken: string;
   readonly session: Session;
   readonly listener: Listener;
   readonly settings: ListenerSettings;
@@ -38,6 +39,8 @@ export interface ParticipantOptions {
 export class Participant {
   /** As receipts and presence name it. */
   readonly id: string;
+  /** With it the client comes back. */
+  readonly resumeToken: string;
   readonly session: Session;
   readonly listener: Listener;
   settings: ListenerSettings;
@@ -58,6 +61,7 @@ export class Participant {
 
   constructor(options: ParticipantOptions) {
     this.id = options.id;
+    this.resumeToken = options.resumeToken;
     this.session = options.session;
     this.textOptions = options.session.textDefaults;
     this.listener = options.listener;

@@ -47,17 +47,10 @@ export class LeftTexts {
     if (longest !== undefined && this.#left.size > maxSpeakers) this.#giveUp(longest);
   }
 
-  /**
-   * A speaker has come back: what it left. `listenerId`: who it was; where it does not say, it is the one that is away, and
-   * null where more than one is.
-   */
-  takeBack(listenerId: string | null): OpenTexts | null {
-    const [only, other] = this.#left;
-    const left =
-      listenerId === null
-        ? other === undefined && only
-        : [...this.#left].find((each) => each.names.includes(listenerId));
-    if (!left) return null;
+  /** A speaker has come back: what it left; null where that is over. `listenerId`: who it was. */
+  takeBack(listenerId: string): OpenTexts | null {
+    const left = [...this.#left].find((each) => each.names.includes(listenerId));
+    if (left === undefined) return null;
     this.#forget(left);
     return left;
   }

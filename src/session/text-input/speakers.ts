@@ -95,12 +95,10 @@ export class Speakers {
     else this.#leftTexts.keep(namesOf(participant), { ids, currentId: participant.currentId });
   }
 
-  /** A connection has come back: it goes on with what it left. `listenerId`: who it was; null where it does not say. */
-  cameBack(participant: Participant, listenerId: string | null): void {
+  /** A connection has come back: it goes on with what it left. `listenerId`: who it was. */
+  cameBack(participant: Participant, listenerId: string): void {
     if (participant.settings.role === "listener") return;
-    const texts =
-      this.#leftTexts.takeBack(listenerId) ??
-      (listenerId === null ? null : this.#takeFromHalfOpen(participant, listenerId));
+    const texts = this.#leftTexts.takeBack(listenerId) ?? this.#takeFromHalfOpen(participant, listenerId);
     participant.formerId = listenerId;
     for (const id of texts?.ids ?? []) {
       const utterance = this.#options.session.utterances.findAny(id);

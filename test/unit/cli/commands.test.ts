@@ -82,7 +82,10 @@ describe("runCli()", () => {
     [["say", "--dialogue", "/no/such/file", "--quiet"], 'Dialogue "/no/such/file" can\'t be read'],
     [["say", "--tokens", "/no/such/file"], 'Recording "/no/such/file" can\'t be read'],
     [["listen", "a", "--policy", "best"], "expected one of live, lossless, captions"],
-    [["listen", "a", "--resume", "12"], 'Flag --resume: "12", expected EPOCH:SEQ or EPOCH:SEQ:AT_MS'],
+    [
+      ["listen", "a", "--resume", "t:x"],
+      'Flag --resume: "t:x", expected TOKEN, TOKEN:SEQ or TOKEN:SEQ:AT_MS',
+    ],
     [["listen"], "No session: expected its id"],
     [["listen", "a", "b"], 'Argument "b": expected one session only'],
     [["listen", "a", "--frame-ms", "5"], 'Flag --frame-ms: "5", expected an integer from 10 to 100'],

@@ -52,6 +52,9 @@ const words = (list: readonly (readonly [text: string, start: number, startMs: n
 /** `count` frames of one value: 20 ms each. */
 const frames = (count: number, value: number): number[] => Array.from({ length: count }, () => value);
 
+const placeOf = (query: URLSearchParams | undefined) =>
+  ["resume", "seq", "at_ms"].map((key) => query?.get(key));
+
 describe("voicewire listen", () => {
   test("asks for the policy and the place, and hears on from it without what it has", async () => {
     const { code, samples, err, gateway } = await listen(
@@ -63,11 +66,11 @@ describe("voicewire listen", () => {
       "--policy",
       "lossless",
       "--resume",
-      "e1:7:60",
+      "t0:7:60",
     );
     expect(code).toBe(0);
     expect(gateway.joined[0]?.query.get("policy")).toBe("lossless");
-    expect(gateway.joined[0]?.query.get("resume")).toBe("e1:7:60");
+    expect(placeOf(gateway.joined[0]?.query)).toEqual(["t0", "7", "60"]);
     expect(samples).toEqual([3, 4]);
     expect(err).toContain("voicewire: joined again\n");
   });
@@ -88,7 +91,7 @@ describe("voicewire listen", () => {
       joined.close(1000);
     }, "--json");
     expect(code).toBe(0);
-    expect(gateway.joined[1]?.query.get("resume")).toBe("e1:4:160:l1");
+    expect(placeOf(gateway.joined[1]?.query)).toEqual(["t1", "4", "160"]);
     expect(samples).toEqual([1, 2, 3, 4, 5]);
     const events = out
       .trim()

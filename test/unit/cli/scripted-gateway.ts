@@ -27,6 +27,7 @@ export class Joined {
       session: "s",
       epoch,
       listener_id: "l1",
+      resume_token: "t1",
       ...(resumed === undefined ? {} : { resumed }),
       settings: { lead_ms: leadMs },
       audio: {

@@ -75,7 +75,7 @@ describe("a connection that comes back", () => {
       for (const byte of [2, 3, 4, 5]) server.frame(byte);
     };
     expect(await back(connection, () => server.dropAll())).toMatchObject({ resumed: true, gapMs: 0 });
-    expect(server.lastUrl).toBe("/live/s?format=pcm_8000&resume=e%3A2%3A160%3Al1");
+    expect(server.lastUrl).toBe("/live/s?format=pcm_8000&resume=t1&seq=2&at_ms=160");
     await expect.poll(() => frames.length).toBe(5);
     expect(frames).toEqual([1, 2, 3, 4, 5].map((byte, index) => [byte, 100 + index * 20]));
     expect(seqs).toEqual([1, 2, 3]);

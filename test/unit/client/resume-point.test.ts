@@ -3,7 +3,7 @@ import { ResumePoint } from "../../../src/client/resume-point.ts";
 import type { Event, HelloEvent } from "../../../src/protocol/events.ts";
 
 function hello(epoch: string, seq: number): HelloEvent {
-  return { type: "hello", epoch, seq, at_ms: 0, resumed: true, listener_id: "l1" } as HelloEvent;
+  return { type: "hello", epoch, seq, at_ms: 0, resumed: true, resume_token: `t-${epoch}` } as HelloEvent;
 }
 
 function event(type: Event["type"], seq: number): Event {
@@ -11,12 +11,12 @@ function event(type: Event["type"], seq: number): Event {
 }
 
 describe("ResumePoint", () => {
-  it("value() is epoch, latest shared event, and the end of the audio where there is audio", () => {
+  it("value() is the token, the latest shared event, and the end of the audio where there is audio", () => {
     const point = new ResumePoint(hello("e", 7));
-    expect(point.value(120)).toBe("e:7:120:l1");
+    expect(point.value(120)).toEqual({ resume: "t-e", seq: 7, at_ms: 120 });
     point.take(event("words", 9));
-    expect(point.value(1 / 3)).toBe("e:9:0.333:l1");
-    expect(point.value(null)).toBe("e:9::l1");
+    expect(point.value(1 / 3)).toEqual({ resume: "t-e", seq: 9, at_ms: 0.333 });
+    expect(point.value(null)).toEqual({ resume: "t-e", seq: 9, at_ms: null });
   });
 
   it("value() goes by what came to everybody: answers repeat a number that runs ahead of this connection", () => {
@@ -25,7 +25,7 @@ describe("ResumePoint", () => {
     point.take(event("words", 31));
     for (const type of ["pong", "utterance.queued", "error", "paused", "gap"] as const)
       expect(point.take(event(type, 40))).toBe(true);
-    expect(point.value(null)).toBe("e:31::l1");
+    expect(point.value(null)).toEqual({ resume: "t-e", seq: 31, at_ms: null });
   });
 
   it("take() drops what came on an earlier socket, and no answer to a command", () => {
@@ -44,7 +44,7 @@ describe("ResumePoint", () => {
     point.take(event("words", 1));
     expect(point.take(recovered(2))).toBe(true);
     expect(point.take(event("warning", 9))).toBe(true);
-    expect(point.value(null)).toBe("e:2::l1");
+    expect(point.value(null)).toEqual({ resume: "t-e", seq: 2, at_ms: null });
     point.rejoin(hello("e", 5));
     expect([1, 2, 3].map((seq) => point.take(recovered(seq)))).toEqual([false, false, true]);
     expect(point.take(event("warning", 1))).toBe(true);
@@ -54,7 +54,7 @@ describe("ResumePoint", () => {
     const point = new ResumePoint(hello("e", 0));
     point.take(event("words", 50));
     expect(point.rejoin(hello("f", 0))).toBe(false);
-    expect(point.value(null)).toBe("f:0::l1");
+    expect(point.value(null)).toEqual({ resume: "t-f", seq: 0, at_ms: null });
     expect(point.take(event("words", 1))).toBe(true);
   });
 });

@@ -99,6 +99,7 @@ export class ScriptedServer {
       session: "s",
       epoch: "e",
       listener_id: "l1",
+      resume_token: "t1",
       settings: {},
       audio,
       limits: {},

@@ -58,7 +58,7 @@ describe("an Opus encoder", () => {
     await pass(100);
     expect(encoder.taken).toBe(0);
     await pass(1000);
-    const back = rig.join(`role=listener&${OPUS}&resume=${hello?.epoch}:${seq}:${atMs}`);
+    const back = rig.join(`role=listener&${OPUS}&resume=${hello?.resume_token}&seq=${seq}&at_ms=${atMs}`);
     await pass(3000);
     const heard = [opus.sink, back.sink].flatMap((sink) => heardOf(sink, "pcm_24000"));
     expect(read(Buffer.concat(heard.map(({ audio }) => audio)), "pcm_24000")).toBe(LETTERS);

@@ -64,9 +64,9 @@ export class ScriptedListener {
     return this.events.map((event) => event.seq);
   }
 
-  token({ withPlace = true } = {}): string {
-    const seq = `${this.hello.epoch}:${this.#seq ?? this.hello.seq}`;
-    return withPlace ? `${seq}:${this.#nextMs}` : seq;
+  /** Its token, and exactly where it is. */
+  get place(): string {
+    return `${this.hello.resume_token}&seq=${this.#seq ?? this.hello.seq}&at_ms=${this.#nextMs}`;
   }
 
   /** Reads what came, the first `count` messages of this socket at most. */
@@ -88,12 +88,12 @@ export class ScriptedListener {
     return this;
   }
 
-  /** Comes back, with other settings if told. */
-  comeBack(options: { query?: string; token?: string } = {}): this {
-    const token = options.token ?? this.token();
+  /** Comes back, with other settings if told; `place`: its token and what it says of where it is. */
+  comeBack(options: { query?: string; place?: string } = {}): this {
+    const place = options.place ?? this.place;
     this.#query = options.query ?? this.#query;
     this.#read = 0;
-    this.#line = this.#rig.join(`${this.#query}&resume=${token}`);
+    this.#line = this.#rig.join(`${this.#query}&resume=${place}`);
     return this;
   }
 

@@ -104,7 +104,9 @@ describe("the last listener leaves in the middle of an utterance", () => {
     expect(rig.counters.framesMade).toBe(madeBefore);
     expect(session.isClosed).toBe(false);
 
-    const back = rig.join(`format=ulaw_8000&lead_ms=200&resume=${hello?.epoch}:${seq}:${heardMs}`);
+    const back = rig.join(
+      `format=ulaw_8000&lead_ms=200&resume=${hello?.resume_token}&seq=${seq}&at_ms=${heardMs}`,
+    );
     for (let turn = 0; turn < 100; turn += 1) {
       givenMs = giveWhileRead(request, givenMs, 10_000);
       run(rig, 100);

@@ -1,7 +1,11 @@
 /** A listener whose socket was lost comes back and goes on where it was, or is told what is gone. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseResume, resumeRefusal } from "../../../../src/session/connections/resume-token.ts";
+import {
+  parseLastEventId,
+  parseResume,
+  resumeRefusal,
+} from "../../../../src/session/connections/resume-token.ts";
 import { countingUlaw, createRig, evenAlignment, TEST_TUNING } from "../../../helpers/session-rig.ts";
 import { ScriptedListener } from "../scripted-listener.ts";
 
@@ -205,21 +209,73 @@ describe("a listener that comes back within keep_ms", () => {
     },
   );
 
-  it("without at_ms repeats what it may have and says where it starts", () => {
-    const { rig, first } = stage([ULAW, ULAW]);
+  it.each([
+    ["with others listening", [ULAW, ULAW]],
+    ["as the only listener", [ULAW]],
+  ])("%s and says no position goes on behind what was written to it, and is told where", (_, queries) => {
+    const { rig, first } = stage(queries);
     run(rig, 700);
-    first.cutOff();
+    // Of what was written it got less: the rest is not sent again.
+    const written = first.line.sink.frames.length;
+    const told = first.line.sink.events.at(-1)?.seq ?? 0;
+    first.cutOff(30);
     const before = first.frames.length;
+    expect(before).toBeLessThan(written);
     run(rig, 500);
-    first.comeBack({ token: first.token({ withPlace: false }) });
+    first.comeBack({ place: first.hello.resume_token });
     run(rig, 5000);
     first.read();
+    expect(first.hello).toMatchObject({ resumed: true, audio: { start_ms: written * 20 } });
     const again = first.frames.slice(before);
-    expect(mustHave(again[0]).atMs).toBe(first.hello.audio?.start_ms);
-    expect(mustHave(again[0]).atMs).toBeLessThanOrEqual(before * 20);
+    expect(mustHave(again[0]).atMs).toBe(written * 20);
     for (const { atMs, bytes } of again) expect(bytes).toEqual(countingUlaw(20, atMs));
     expect(first.endMs).toBe(3000);
+    expect(first.gaps).toEqual([]);
     expect(unique(first.seqs)).toBe(true);
+    expect(first.seqs.find((seq) => seq > told)).toBe(told + 1);
+  });
+
+  it.each([
+    ["seq", (seq: number) => `&seq=${seq}`],
+    ["at_ms", (_seq: number, atMs: number) => `&at_ms=${atMs}`],
+  ])("and says %s alone gets the rest of the position from what was written", (name, say) => {
+    const { rig, first } = stage([ULAW, ULAW]);
+    run(rig, 700);
+    const written = first.line.sink.frames.length;
+    const lastSeq = first.line.sink.events.at(-1)?.seq ?? 0;
+    first.cutOff(20);
+    const [got, endMs] = [mustHave(first.seqs.at(-1)), first.endMs];
+    expect([got < lastSeq, endMs < written * 20]).toEqual([true, true]);
+    first.comeBack({ place: first.hello.resume_token + say(got, endMs) });
+    const count = first.events.length;
+    run(rig, 5000);
+    first.read();
+    expect(first.hello.audio?.start_ms).toBe(name === "at_ms" ? endMs : written * 20);
+    expect(first.events[count]?.seq).toBe((name === "seq" ? got : lastSeq) + 1);
+  });
+
+  it("while its old socket seems to be there goes on behind what was written to that by now", () => {
+    const { rig, first } = stage([ULAW]);
+    run(rig, 500);
+    const written = first.line.sink.frames.length;
+    const back = rig.join(`${ULAW}&resume=${first.read().hello.resume_token}`);
+    expect(back.sink.eventsOf("hello")).toMatchObject([{ resumed: true, audio: { start_ms: written * 20 } }]);
+  });
+
+  it("with the token from before its last coming back, which told it of a new one in vain, goes on there", () => {
+    const { rig, first } = stage([ULAW, ULAW]);
+    run(rig, 500);
+    first.cutOff();
+    const place = first.place;
+    const unseen = rig.join(`${ULAW}&resume=${place}`);
+    run(rig, 100);
+    unseen.participant.session.leave(unseen.participant);
+    const startMs = first.endMs;
+    first.comeBack({ place });
+    run(rig, 4000);
+    first.read();
+    expect(first.hello).toMatchObject({ resumed: true, audio: { start_ms: startMs } });
+    expect(first.audio.equals(Buffer.from(countingUlaw(3000)))).toBe(true);
   });
 });
 
@@ -383,16 +439,18 @@ describe("a listener that comes back after more than keep_ms", () => {
   });
 });
 
-describe("a token that can't be honoured", () => {
+describe("a position that can't be honoured", () => {
+  const UNKNOWN = "AAAAAAAAAAAAAAAAAAAAAA";
+
   it.each([
-    ["of another epoch", "0123456789ab:1:0", "epoch"],
-    ["of an event that was not told yet", "EPOCH:9999:0", "9999"],
-    ["of audio that was not sent yet", "EPOCH:1:999999", "999999"],
-  ])("%s is named, the connection joins at the playhead, and nobody else notices", (_, token, named) => {
+    ["a token that is nobody's", () => UNKNOWN, "token"],
+    ["an event that was not told yet", (token: string) => `${token}&seq=9999`, "9999"],
+    ["audio that was not sent yet", (token: string) => `${token}&at_ms=999999`, "999999"],
+  ])("%s is named, the connection joins at the playhead, and nobody else notices", (_, placeOf, named) => {
     const { rig, listeners, first } = stage([ULAW]);
     run(rig, 500);
     first.read();
-    const late = rig.join(`${ULAW}&resume=${token.replace("EPOCH", first.hello.epoch)}`);
+    const late = rig.join(`${ULAW}&resume=${placeOf(first.hello.resume_token)}`);
     run(rig, 4000);
     expect(late.sink.eventsOf("hello")).toMatchObject([{ resumed: false, audio: { start_ms: 500 } }]);
     const [warning, ...others] = late.sink.eventsOf("warning");
@@ -409,31 +467,56 @@ describe("a token that can't be honoured", () => {
     expect(rig.counters).toMatchObject({ resumesRefused: 1, listenersResumed: 0 });
   });
 
-  it("of another session is refused", () => {
+  const refused = (line: ReturnType<Rig["join"]>): void => {
+    expect(line.sink.eventsOf("hello")).toMatchObject([{ resumed: false }]);
+    expect(line.sink.eventsOf("warning")).toMatchObject([{ code: "resume_refused" }]);
+  };
+
+  it("a token of another session is refused", () => {
     const { rig, first } = stage([ULAW]);
     run(rig, 300);
-    const token = first.read().token();
-    const other = rig.join(`format=ulaw_8000&resume=${token}`, "other");
-    expect(other.sink.eventsOf("hello")).toMatchObject([{ resumed: false }]);
-    expect(other.sink.eventsOf("warning")).toMatchObject([{ code: "resume_refused" }]);
+    refused(rig.join(`format=ulaw_8000&resume=${first.read().hello.resume_token}`, "other"));
+  });
+
+  it("a token of a connection that has been gone for ten minutes is refused, and one of a shorter time is not", () => {
+    const { rig, first } = stage([ULAW, ULAW]);
+    run(rig, 300);
+    first.cutOff();
+    rig.clock.advance(599_000);
+    const back = rig.join(`${ULAW}&resume=${first.hello.resume_token}`);
+    expect(back.sink.eventsOf("hello")).toMatchObject([{ resumed: true }]);
+    rig.clock.advance(1000);
+    refused(rig.join(`${ULAW}&resume=${first.hello.resume_token}`));
+  });
+
+  it("of more connections that are gone than may be there at once, the token of the one that went first is refused", () => {
+    const { rig, first } = stage([ULAW, ULAW]);
+    run(rig, 300);
+    first.cutOff();
+    const come = () => {
+      const { participant, sink } = rig.join("role=listener&format=none");
+      participant.session.leave(participant);
+      return mustHave(sink.eventsOf("hello")[0]).resume_token;
+    };
+    // 20 may be there.
+    const [second] = Array.from({ length: 20 }, come);
+    refused(rig.join(`${ULAW}&resume=${first.hello.resume_token}`));
+    expect(rig.join(`${ULAW}&resume=${second}`).sink.eventsOf("hello")).toMatchObject([{ resumed: true }]);
   });
 
   it.each([
-    "",
-    "x",
-    "abc:",
-    "abc:-1",
-    "abc:1:",
-    "abc:1:x",
-    "abc:1:2:3",
-    "a b:1",
-    ":1",
-    "abc:1:-5",
-    "abc:1e3",
-  ])("%j is malformed: invalid_field names it", (token) => {
+    ["resume", "resume="],
+    ["resume", "resume=a%20b"],
+    ["resume", "resume=abc:1:100:l1"],
+    ["seq", `resume=${UNKNOWN}&seq=x`],
+    ["seq", `resume=${UNKNOWN}&seq=-1`],
+    ["seq", `resume=${UNKNOWN}&seq=1e3`],
+    ["at_ms", `resume=${UNKNOWN}&at_ms=-5`],
+    ["at_ms", `resume=${UNKNOWN}&at_ms=`],
+  ])("a malformed %s is named by invalid_field: %s", (field, query) => {
     const { join } = createRig();
-    expect(() => join(`format=ulaw_8000&resume=${encodeURIComponent(token)}`)).toThrow(
-      expect.objectContaining({ code: "invalid_field", field: "resume" }),
+    expect(() => join(`format=ulaw_8000&${query}`)).toThrow(
+      expect.objectContaining({ code: "invalid_field", field }),
     );
   });
 
@@ -443,27 +526,31 @@ describe("a token that can't be honoured", () => {
   });
 
   it("times that a client has summed up are read to their last digit, within the rounding of what it was told", () => {
-    const token = parseResume("abc:3:100.30000000000001");
-    expect(token).toEqual({ epoch: "abc", seq: 3, atMs: 100.30000000000001, listenerId: null });
-    expect(resumeRefusal(token, { epoch: "abc", seq: 3, sentMs: 100.3 })).toBeNull();
-    expect(resumeRefusal({ ...token, atMs: 100.4 }, { epoch: "abc", seq: 3, sentMs: 100.3 })).toContain(
-      "100.4",
-    );
+    const request = parseResume(new URLSearchParams("resume=abc&at_ms=100.30000000000001"));
+    expect(request).toEqual({ kind: "token", token: "abc", seq: null, atMs: 100.30000000000001 });
+    const facts = { epoch: "e", seq: 3, sentMs: 100.3, written: { listenerId: "l1", seq: 3, ticks: null } };
+    expect(resumeRefusal(mustHave(request ?? undefined), facts)).toBeNull();
+    const later = { kind: "token", token: "abc", seq: null, atMs: 100.4 } as const;
+    expect(resumeRefusal(later, facts)).toContain("100.4");
   });
 });
 
 describe("a token", () => {
-  it.each([
-    ["abc:3", null, null],
-    ["abc:3:100", 100, null],
-    ["abc:3:100:l7", 100, "l7"],
-    ["abc:3::l7", null, "l7"],
-  ])("%s says from when and, if it likes, who", (token, atMs, listenerId) => {
-    expect(parseResume(token)).toEqual({ epoch: "abc", seq: 3, atMs, listenerId });
+  it("is 128 random bits, another one for each connection", () => {
+    const { join } = createRig();
+    const tokens = [1, 2].map(() => mustHave(join("format=none").sink.eventsOf("hello")[0]).resume_token);
+    for (const token of tokens) expect(token).toMatch(/^[A-Za-z0-9_-]{22}$/);
+    expect(new Set(tokens).size).toBe(2);
+  });
+});
+
+describe("the id of a server-sent event", () => {
+  it("says from when", () => {
+    expect(parseLastEventId("abc:3")).toEqual({ kind: "event", epoch: "abc", seq: 3 });
   });
 
-  it.each(["abc", "abc:3:100:7", "abc:3:l7", "abc:3:100:l7:8", "abc:x"])("%s is refused", (token) => {
-    expect(() => parseResume(token)).toThrow("expected {epoch}:{seq}");
+  it.each(["", "abc", "abc:", ":1", "abc:-1", "abc:1:2", "a b:1"])("%j is refused", (id) => {
+    expect(() => parseLastEventId(id)).toThrow("expected {epoch}:{seq}");
   });
 });
 

@@ -75,11 +75,11 @@ describe("an interruption of speech in RTP packets", () => {
     say("a");
     run(700);
     const sent = headersOf(early).at(-1);
-    const epoch = early.sink.eventsOf("hello")[0]?.epoch ?? "";
+    const token = early.sink.eventsOf("hello")[0]?.resume_token ?? "";
     early.participant.session.leave(early.participant);
     speaker.send({ type: "interrupt" });
     const seq = early.participant.session.base().seq;
-    const back = rig.join(`${RTP}&lead_ms=1000&resume=${epoch}:${seq}`);
+    const back = rig.join(`${RTP}&lead_ms=1000&resume=${token}&seq=${seq}`);
     say("b");
     run(700);
     expect(headersOf(back)[0]?.sequence).toBe(((sent?.sequence ?? 0) + 1) & 0xffff);
