@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { asyncApi } from "../src/protocol/asyncapi.ts";
 import { EVENTS } from "../src/protocol/events.ts";
 import { COMMANDS } from "../src/protocol/native.ts";
+import { parseSettings } from "../src/session/settings.ts";
 import { VERSION } from "../src/version.ts";
 import { gatewayAt } from "./helpers/start-gateway.ts";
 
@@ -47,6 +48,27 @@ describe("the AsyncAPI document", () => {
     expect(Object.keys(document.components.messages)).toEqual(names);
     expect(document.components.messages["event.words"].payload.required).toContain("words");
     expect(document.components.messages["command.speak"].payload.required).toEqual(["type", "text"]);
+  });
+
+  it("query: has the keys that the gateway reads, and no other", () => {
+    const keys = Object.keys(document.channels.session.bindings.ws.query.properties);
+    const known = ["role", "format", "frame_ms", "framing", "pace", "lead_ms", "policy", "events", "offsets"];
+    expect(keys).toEqual(expect.arrayContaining([...known, "resume", "seq", "at_ms"]));
+    const values: Record<string, string> = { frame_ms: "20", lead_ms: "0", format: "none", events: "none" };
+    for (const key of keys) {
+      const query = new URLSearchParams({ resume: "x", [key]: values[key] ?? "" });
+      let ignored: readonly string[] = [];
+      try {
+        ({ ignored } = parseSettings(query, { leadMs: 300, maxLeadMs: 10_000 }));
+      } catch (thrown) {
+        // An empty value of a key that is read is refused by that key's name.
+        expect(thrown).toMatchObject({ field: key });
+      }
+      expect(ignored).toEqual([]);
+    }
+    expect(
+      parseSettings(new URLSearchParams({ colour: "red" }), { leadMs: 300, maxLeadMs: 10_000 }).ignored,
+    ).toEqual(["colour"]);
   });
 
   it("references: each leads somewhere", () => {

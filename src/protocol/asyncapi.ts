@@ -30,7 +30,9 @@ const QUERY = {
   cue_mode: z.enum(CUE_MODES).default("pop-on"),
   caller: z.enum(CALLER_FORMATS).describe("With role=speaker: binary messages are a caller's voice"),
   wait: z.boolean().default(false),
-  resume: z.string().describe("After a broken connection: the token that hello gave"),
+  resume: z.string().describe("After a broken connection: the resume_token of hello"),
+  seq: z.number().int().min(0).describe("With resume: the last event that came"),
+  at_ms: z.number().min(0).describe("With resume: the end of the audio that came"),
 };
 
 /** The document as a JSON value. */
