@@ -135,20 +135,20 @@ function addText(participant: Participant, command: TextCommand): void {
   const open = findOpen(participant, command.utterance_id);
   const isJoined = open !== null && (command.text === "" || beginsWithHalf(command.text));
   // A token stream may be divided between the halves of a pair: the first one waits for the second.
-  const { whole, half } = divideHalf(`${isJoined ? open.heldHalf : ""}${command.text}`);
+  const { whole, half } = divideHalf(`${isJoined ? open.input.half : ""}${command.text}`);
   checkText(whole, { field: "text", max: session.limits.text_chars - (open?.text.length ?? 0) });
   if (open !== null) {
     if (!isJoined) warnOfHalf(participant, open);
-    open.heldHalf = half;
-    open.append(whole, session.nowMs());
+    open.input.holdHalf(half);
+    open.input.append(whole, session.nowMs());
     session.speakers.noteSpeaker(participant, open);
     session.textChanged();
     session.speakers.noteText(participant, open);
     return;
   }
   const utterance = Utterance.ofTokens(admit(session, command), { ...participant.textOptions, ...command });
-  utterance.append(whole, session.nowMs());
-  utterance.heldHalf = half;
+  utterance.input.append(whole, session.nowMs());
+  utterance.input.holdHalf(half);
   for (const id of participant.openIds)
     if (session.utterances.findAny(id) === undefined) participant.openIds.delete(id);
   participant.openIds.add(utterance.id);
@@ -164,18 +164,17 @@ function findOpen(participant: Participant, id: string | undefined): Utterance |
   if (id === undefined) {
     const own =
       participant.currentId === null ? undefined : participant.session.utterances.find(participant.currentId);
-    return own === undefined || own.isTextEnded ? null : own;
+    return own === undefined || own.input.isEnded ? null : own;
   }
   const named = participant.session.utterances.findAny(id);
-  const hasFailed = named !== undefined && named.failed !== null;
-  if (hasFailed || participant.session.utterances.isOver(id)) {
+  if (named?.hasFailed || participant.session.utterances.isOver(id)) {
     throw new GatewayError(
       "utterance_over",
       `Utterance ${id} is over: its text is dropped, expected a new utterance_id`,
       { field: "utterance_id" },
     );
   }
-  if (named?.isTextEnded) {
+  if (named?.input.isEnded) {
     throw new GatewayError(
       "text_after_end",
       `Text for utterance ${id} has ended: expected a new utterance_id`,
@@ -199,9 +198,9 @@ function closeText(
       field: "utterance_id",
     });
   }
-  if (command.type === "flush") open.flush(participant.session.nowMs());
+  if (command.type === "flush") open.input.flush(participant.session.nowMs());
   else {
-    open.endText(participant.session.nowMs());
+    open.input.end(participant.session.nowMs());
     warnOfEnd(participant, open);
     participant.openIds.delete(open.id);
     if (participant.currentId === open.id) participant.currentId = null;

@@ -7,6 +7,8 @@ import type { Utterance } from "./playback/utterance.ts";
 export class Marks {
   readonly #writer: EventWriter;
   readonly #max: number;
+  /** Those that wait for an utterance to be played. Where it is cut and goes on it is over twice: they are echoed once. */
+  readonly #waiting = new WeakMap<Utterance, string[]>();
   /** Where marks stood that were echoed, the latest ones. */
   readonly #ticks = new Map<string, number>();
 
@@ -19,19 +21,28 @@ export class Marks {
   add(name: string, place: { readonly last: Utterance | undefined; readonly atTicks: number }): void {
     const { last, atTicks } = place;
     if (last === undefined) {
-      writeMark(this.#writer, { name, atTicks });
-      this.note(name, atTicks);
+      this.#emit(name, atTicks);
       return;
     }
-    if (last.marks.length >= this.#max) {
+    const waiting = this.#waiting.get(last) ?? [];
+    if (waiting.length >= this.#max) {
       throw new GatewayError("queue_full", `Marks are full: ${this.#max} wait on one utterance`, {
         retryAfterMs: 1000,
       });
     }
-    last.marks.push(name);
+    waiting.push(name);
+    this.#waiting.set(last, waiting);
   }
 
-  note(name: string, ticks: number): void {
+  /** The utterance has been played: its marks are echoed. */
+  emit(utterance: Utterance, atTicks: number): void {
+    const waiting = this.#waiting.get(utterance) ?? [];
+    this.#waiting.delete(utterance);
+    for (const name of waiting) this.#emit(name, atTicks);
+  }
+
+  #emit(name: string, ticks: number): void {
+    writeMark(this.#writer, { name, atTicks: ticks });
     this.#ticks.delete(name);
     this.#ticks.set(name, ticks);
     for (const oldest of this.#ticks.keys()) {

@@ -34,13 +34,13 @@ export function cutOf(utterance: Utterance, coming: ComingAudio | null): Cut {
   const places = new RestartPlaces(utterance);
   return {
     text: utterance.text,
-    characters: utterance.characters,
+    characters: utterance.transcript.characters,
     clientEnd: (spoken) => utterance.spoken.clientHeardEnd(spoken),
     startTicks: utterance.startTicks,
     placeBefore: (spoken) => places.before(spoken),
-    heardBeforeTicks: utterance.heardBeforeTicks,
-    resumedStart: utterance.resumedStart,
-    untimed: { spoken: utterance.spoken.spoken, places: utterance.places, coming },
+    heardBeforeTicks: utterance.resumption?.heardTicks ?? 0,
+    resumedStart: utterance.resumption?.spokenStart ?? 0,
+    untimed: { spoken: utterance.spoken.spoken, places: utterance.transcript.segments, coming },
   };
 }
 

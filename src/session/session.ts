@@ -105,6 +105,7 @@ export class Session {
       playheadTicks: () => this.#clock.playheadTicks,
       heardTicks: () => this.utterances.heardTicks,
       behindTicks: () => this.utterances.behindTicks,
+      isPaused: (utterance) => this.speakers.isPaused(utterance),
       onTaken: (utterance) => this.speakers.tellRoom(utterance),
       onIdled: (utterance) => this.speakers.idled(utterance),
       onOver: (utterance) => this.speakers.forget(utterance),

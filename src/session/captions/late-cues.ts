@@ -29,11 +29,10 @@ export interface LateCues {
 
 /** Cues of the piece that is being pushed are left to its events to tell. */
 export function layOutLate({ utterance, styles, events, heardTicks, isFollowed, writer }: LateCues): void {
-  const places = utterance.places.filter((place) => endOf(utterance, place) > heardTicks);
+  const places = utterance.transcript.segments.filter((place) => endOf(utterance, place) > heardTicks);
   const [first] = places;
   if (first === undefined) return;
-  const cues = utterance.cues ?? new CueTracks(utterance);
-  utterance.cues = cues;
+  const cues = utterance.transcript.withCues(() => new CueTracks(utterance));
   for (const style of styles) {
     const from = knownFrom(utterance, first);
     const track = cues.add(style, from, first.startTicks / TICKS_PER_SECOND);
@@ -67,7 +66,7 @@ function endOf({ endTicks }: Utterance, place: SegmentSpan): number {
 }
 
 /** Where the words begin that are known of a piece: those that were heard long ago are forgotten. */
-function knownFrom({ words, spoken }: Utterance, { start }: SegmentSpan): number {
+function knownFrom({ transcript: { words }, spoken }: Utterance, { start }: SegmentSpan): number {
   const first = words.find((word) => word.start >= start)?.start ?? start;
   return /[\p{L}\p{N}]/u.test(spoken.spoken.slice(start, first)) ? first : start;
 }
@@ -75,7 +74,7 @@ function knownFrom({ words, spoken }: Utterance, { start }: SegmentSpan): number
 /** With the client's offsets, in seconds of the timeline. `isAll`: no more are to come. */
 function wordsOf(utterance: Utterance, place: SegmentSpan, isAll: boolean): TimedWord[] {
   const { spoken } = utterance.spoken;
-  const words = utterance.words
+  const words = utterance.transcript.words
     .filter(({ start }) => start >= place.start && start < place.end)
     .map(({ start, end, startTicks, endTicks, timing }) => ({
       text: spoken.slice(start, end),
@@ -92,6 +91,6 @@ function write({ cue, style }: StyledCue, utterance: Utterance, writer: EventWri
   const positionTicks = Math.round(cue.startSeconds * TICKS_PER_SECOND);
   const endTicks = Math.round(cue.endSeconds * TICKS_PER_SECOND);
   const build = cueBuilder(cue, utterance.id);
-  utterance.cues?.note(style, { startTicks: positionTicks, endTicks }, build);
+  utterance.transcript.cues?.note(style, { startTicks: positionTicks, endTicks }, build);
   writer.write({ positionTicks, kind: "cues", variant: style, utterance }, build);
 }

@@ -323,7 +323,7 @@ export class ConnectionRegistry {
       participant.send(startedEvent(session.base(), utterance));
       const style = styleOf(participant.settings);
       const cue = participant.settings.events.includes("cues")
-        ? utterance.cues?.at(playheadTicks, style)
+        ? utterance.transcript.cues?.at(playheadTicks, style)
         : undefined;
       if (cue !== undefined && !this.#hasCueToCome(participant, utterance.id)) {
         participant.send(inOffsets(participant.settings.offsets, cue(session.base()), utterance.text));

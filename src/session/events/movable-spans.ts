@@ -1,36 +1,36 @@
 /** Places on the timeline that move with the silence that is trimmed, until the audio that they tell of is pushed. */
-import type { Span } from "../playback/utterance.ts";
+import type { Span } from "../playback/transcript.ts";
 
 /** Those of what is pushed are let go of when there are so many. */
-const MAX_STRETCHES = 128;
+const MAX_SPANS = 128;
 
 export class MovableSpans {
-  #stretches: Span[] = [];
+  #spans: Span[] = [];
 
   /** It is moved where it is: whoever has noted it sees it. */
-  add(stretch: Span): void {
-    this.#stretches.push(stretch);
+  add(span: Span): void {
+    this.#spans.push(span);
   }
 
   /** Silence was taken off the beginning of a segment, which stands at `baseTicks`. */
   dropLead(baseTicks: number, ticks: number): void {
-    for (const stretch of this.#stretches) {
-      stretch.startTicks = Math.max(baseTicks, stretch.startTicks - ticks);
-      stretch.endTicks = Math.max(baseTicks, stretch.endTicks - ticks);
+    for (const span of this.#spans) {
+      span.startTicks = Math.max(baseTicks, span.startTicks - ticks);
+      span.endTicks = Math.max(baseTicks, span.endTicks - ticks);
     }
   }
 
   /** The segment's audio ends at this place of the timeline. */
   endAt(endTicks: number): void {
-    for (const stretch of this.#stretches) {
-      stretch.startTicks = Math.min(endTicks, stretch.startTicks);
-      stretch.endTicks = Math.min(endTicks, stretch.endTicks);
+    for (const span of this.#spans) {
+      span.startTicks = Math.min(endTicks, span.startTicks);
+      span.endTicks = Math.min(endTicks, span.endTicks);
     }
   }
 
   /** What ends before is pushed and stays as it is. */
   forgetBefore(writeTicks: number): void {
-    if (this.#stretches.length <= MAX_STRETCHES) return;
-    this.#stretches = this.#stretches.filter((stretch) => stretch.endTicks > writeTicks);
+    if (this.#spans.length <= MAX_SPANS) return;
+    this.#spans = this.#spans.filter((span) => span.endTicks > writeTicks);
   }
 }

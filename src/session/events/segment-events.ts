@@ -8,7 +8,7 @@ import type { VoiceSegment } from "../../timing/alignment.ts";
 import { msOfTicks, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../../timing/timed.ts";
 import type { StyledCue } from "../captions/cue-tracks.ts";
-import type { SpokenTime, Utterance } from "../playback/utterance.ts";
+import type { Utterance } from "../playback/utterance.ts";
 import { WholeWords } from "../playback/whole-words.ts";
 import { charactersBefore, cueBuilder } from "./event-builders.ts";
 import type { EventBuilder, EventWriter } from "./event-writer.ts";
@@ -62,7 +62,7 @@ export class SegmentEvents {
   #endTicks = Number.POSITIVE_INFINITY;
   #cut: SegmentCut | null = null;
   readonly #visemes: VisemeEvents;
-  readonly #stretches: SegmentSpans;
+  readonly #spans: SegmentSpans;
   readonly words = new WholeWords();
   /** What decoders skip at the start, ticks. */
   preSkipTicks = 0;
@@ -74,7 +74,7 @@ export class SegmentEvents {
     this.#writer = options.writer;
     this.#baseTicks = options.baseTicks;
     this.#wants = options.wants;
-    this.#stretches = new SegmentSpans(options.utterance, this.#movable, (seconds) => this.ticksAt(seconds));
+    this.#spans = new SegmentSpans(options.utterance, this.#movable, (seconds) => this.ticksAt(seconds));
     this.#visemes = new VisemeEvents({
       utterance: options.utterance,
       wants: options.wants,
@@ -96,18 +96,13 @@ export class SegmentEvents {
     this.#movable.endAt(this.#baseTicks + ticks);
     if (this.#cut === null) return;
     // What was told of text behind the cut is void: it comes again.
-    const { toldEndTicks } = this.#utterance;
-    this.#utterance.toldEndTicks = Math.min(toldEndTicks, this.#baseTicks + ticks);
+    this.#utterance.transcript.voidEmittedBehind(this.#baseTicks + ticks);
   }
 
   /** The response broke off: only what is before this place is told, and noted as spoken. */
   cutAt(cut: SegmentCut): void {
     this.#cut = cut;
-    this.#stretches.cutAt(cut);
-    const utterance = this.#utterance;
-    const isBefore = (time: SpokenTime): boolean => time.start < cut.spokenEnd;
-    utterance.characters = utterance.characters.filter(isBefore);
-    utterance.words = utterance.words.filter(isBefore);
+    this.#utterance.transcript.voidFrom(cut.spokenEnd);
     this.#cueWords = this.#cueWords.filter((word) => word.start < cut.clientEnd);
   }
 
@@ -129,7 +124,7 @@ export class SegmentEvents {
 
   /** The spoken text's own times, for receipts and for going on after a cut. */
   noteSpoken(timed: TimedCharacters): void {
-    const utterance = this.#utterance;
+    const { transcript } = this.#utterance;
     let start = timed.start;
     timed.characters.forEach((character, index) => {
       const time = {
@@ -140,11 +135,10 @@ export class SegmentEvents {
       };
       start = time.end;
       this.#movable.add(time);
-      utterance.characters.push(time);
+      transcript.addCharacter(time);
     });
     this.#visemes.noteCharacters(timed);
-    const { timing } = timed;
-    utterance.timing = utterance.timing === "none" ? timing : weaker(utterance.timing, timing);
+    transcript.noteTiming(timed.timing);
   }
 
   noteSpokenWords(words: readonly TimedWord[]): void {
@@ -158,7 +152,7 @@ export class SegmentEvents {
       };
       this.#movable.add(time);
       this.words.note(time, word.timing);
-      this.#utterance.words.push(time);
+      this.#utterance.transcript.addWord(time);
     }
     this.#visemes.noteWords(words);
   }
@@ -196,7 +190,7 @@ export class SegmentEvents {
     const starts = timed.spokenStarts.map((start) => segmentStart + start);
     characters.forEach((text, index) => {
       const [from, until] = [startSeconds[index] ?? 0, endSeconds[index] ?? 0];
-      this.#stretches.noteNormalized(text, starts[index] ?? segmentStart, from, until);
+      this.#spans.noteNormalized(text, starts[index] ?? segmentStart, from, until);
     });
     this.#add("normalized", startSeconds[0] ?? 0, () => {
       const spokenCut = this.#cut?.spokenEnd ?? Number.POSITIVE_INFINITY;
@@ -246,7 +240,7 @@ export class SegmentEvents {
   addVoiceSegment(segment: VoiceSegment, text: { readonly start: number; readonly end: number }): void {
     const utterance_id = this.#utterance.id;
     const seconds = Number.isFinite(segment.start_time_seconds) ? Math.max(0, segment.start_time_seconds) : 0;
-    this.#stretches.noteVoice(segment, text);
+    this.#spans.noteVoice(segment, text);
     this.#add("segments", seconds, () => {
       if (text.start >= this.#clientCut) return null;
       const end = Math.min(text.end, this.#clientCut);
@@ -271,7 +265,7 @@ export class SegmentEvents {
    * is known what was trimmed at the beginning.
    */
   makeCues(seconds = Number.POSITIVE_INFINITY): void {
-    const { cues } = this.#utterance;
+    const { cues } = this.#utterance.transcript;
     if (this.#cueWords.length === 0) return;
     const behind = this.#cueWords.findIndex((word) => word.endSeconds > seconds);
     const ready = this.#cueWords.splice(0, behind < 0 ? this.#cueWords.length : behind);
@@ -295,14 +289,15 @@ export class SegmentEvents {
     const endSeconds = (this.#baseTicks + this.#endTicks) / TICKS_PER_SECOND;
     const end = { next: segment.end, untilSeconds: isLast ? Number.POSITIVE_INFINITY : endSeconds };
     this.cuesEnd = end;
-    for (const cue of this.#utterance.cues?.endSegment(end.next, end.untilSeconds) ?? []) this.addCue(cue);
+    for (const cue of this.#utterance.transcript.cues?.endSegment(end.next, end.untilSeconds) ?? [])
+      this.addCue(cue);
   }
 
   addCue({ cue, style }: StyledCue): void {
     const startTicks = Math.round(cue.startSeconds * TICKS_PER_SECOND);
     const endTicks = Math.round(cue.endSeconds * TICKS_PER_SECOND);
     const build = cueBuilder(cue, this.#utterance.id);
-    this.#utterance.cues?.note(style, { startTicks, endTicks }, build);
+    this.#utterance.transcript.cues?.note(style, { startTicks, endTicks }, build);
     // Back to seconds of the response, as the others are.
     const ticks = startTicks - this.#baseTicks + this.#droppedLeadTicks - this.preSkipTicks;
     this.#add("cues", Math.max(0, ticks) / TICKS_PER_SECOND, () => build, style);
@@ -344,7 +339,7 @@ export class SegmentEvents {
   #toldMsAt(seconds: number): number {
     const ticks = this.ticksAt(seconds);
     this.toldEndTicks = Math.max(this.toldEndTicks, ticks - this.#baseTicks);
-    this.#utterance.toldEndTicks = Math.max(this.#utterance.toldEndTicks, ticks);
+    this.#utterance.transcript.noteEmitted(ticks);
     return msOfTicks(ticks);
   }
 }

@@ -1,11 +1,11 @@
 /**
  * What of a segment is told by its time alone, noted on its utterance so that it can be told again where that goes on
- * after a cut: the upstream's normalized characters, and the stretches of a dialogue's voices.
+ * after a cut: the upstream's normalized characters, and the spans of a dialogue's voices.
  */
 import type { VoiceSegment } from "../../timing/alignment.ts";
-import type { Span, Utterance } from "../playback/utterance.ts";
+import type { Span } from "../playback/transcript.ts";
+import type { Utterance } from "../playback/utterance.ts";
 import type { MovableSpans } from "./movable-spans.ts";
-import type { SegmentCut } from "./segment-events.ts";
 
 export class SegmentSpans {
   readonly #utterance: Utterance;
@@ -24,29 +24,21 @@ export class SegmentSpans {
 
   /** `start`: offset in the spoken text. */
   noteNormalized(text: string, start: number, startSeconds: number, endSeconds: number): void {
-    const stretch = { text, start, ...this.#placeOf(startSeconds, endSeconds) };
-    this.#utterance.normalized.push(stretch);
-    this.#movable.add(stretch);
+    const span = { text, start, ...this.#placeOf(startSeconds, endSeconds) };
+    this.#utterance.transcript.addNormalized(span);
+    this.#movable.add(span);
   }
 
   /** `text`: offsets of what the voice says; a dialogue's spoken text is the client's. */
   noteVoice(segment: VoiceSegment, text: { readonly start: number; readonly end: number }): void {
-    const stretch = {
+    const span = {
       voiceId: segment.voice_id,
       inputIndex: segment.dialogue_input_index,
       ...text,
       ...this.#placeOf(segment.start_time_seconds, segment.end_time_seconds),
     };
-    this.#utterance.voices.push(stretch);
-    this.#movable.add(stretch);
-  }
-
-  /** The response broke off: what is behind comes with another one. */
-  cutAt({ spokenEnd }: SegmentCut): void {
-    const utterance = this.#utterance;
-    utterance.normalized = utterance.normalized.filter((stretch) => stretch.start < spokenEnd);
-    utterance.voices = utterance.voices.filter((stretch) => stretch.start < spokenEnd);
-    for (const stretch of utterance.voices) stretch.end = Math.min(stretch.end, spokenEnd);
+    this.#utterance.transcript.addVoice(span);
+    this.#movable.add(span);
   }
 
   #placeOf(startSeconds: number, endSeconds: number): Span {

@@ -47,14 +47,15 @@ export class TimingReach {
   get lookaheadTicks(): number {
     const { utterance, aheadTicks, trimTicks } = this.#options;
     // Cues are made of all words that are there.
-    if (utterance.cues !== null) return aheadTicks;
+    if (utterance.transcript.cues !== null) return aheadTicks;
     return Math.min(aheadTicks, Math.max(READ_AHEAD_TICKS, trimTicks));
   }
 
   /** Reads what has come, as far as it is to be known now: cues are made of all words that are there. */
   read(pushedTicks: number): void {
     const { utterance, timing } = this.#options;
-    const toTicks = utterance.cues === null ? pushedTicks + READ_AHEAD_TICKS : Number.POSITIVE_INFINITY;
+    const toTicks =
+      utterance.transcript.cues === null ? pushedTicks + READ_AHEAD_TICKS : Number.POSITIVE_INFINITY;
     timing?.readUpTo(toTicks / TICKS_PER_SECOND);
   }
 

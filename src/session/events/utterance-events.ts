@@ -17,10 +17,11 @@ import type { EventWriter } from "./event-writer.ts";
 /** `spokenStart`: where in the spoken text it begins, or goes on. */
 export function writeStarted(writer: EventWriter, utterance: Utterance, spokenStart: number): void {
   const positionTicks = utterance.startTicks ?? 0;
-  if (utterance.isResumed) {
+  const { resumption } = utterance;
+  if (resumption !== null) {
     const start = utterance.spoken.clientRange(spokenStart, spokenStart + 1).start;
-    const keptEnd = Math.max(start, utterance.spoken.clientEnd(utterance.keptEnd));
-    const { resumedTiming: timing } = utterance;
+    const keptEnd = Math.max(start, utterance.spoken.clientEnd(resumption.keptEnd));
+    const { timing } = resumption;
     writer.write({ positionTicks, kind: null, utterance }, (base) => ({
       type: "utterance.resumed",
       ...base,
@@ -96,7 +97,7 @@ export interface Finish {
   readonly heardEnd: number;
 }
 
-/** `utterance.done`, and the marks that waited for the utterance to be played. */
+/** `utterance.done`. */
 export function writeFinished(
   writer: EventWriter,
   { counters, log }: Pick<SessionDeps, "counters" | "log">,
@@ -117,18 +118,16 @@ export function writeFinished(
     end_ms: msOfTicks(finish.atTicks),
     pad_ms: finish.outcome === "interrupted" ? 0 : msOfTicks(utterance.padTicks),
     characters_billed: utterance.charactersBilled,
-    characters_spoken: finish.outcome === "done" ? utterance.charactersSpoken : finish.heardEnd,
-    timing: utterance.timing,
+    characters_spoken: finish.outcome === "done" ? utterance.input.askedEnd : finish.heardEnd,
+    timing: utterance.transcript.timing,
     latency,
     segments,
     ...(error === null ? {} : { error: errorBody(error) }),
   }));
-  if (finish.outcome === "interrupted" || finish.outcome === "cancelled") return;
-  for (const name of utterance.marks) writeMark(writer, { name, atTicks: finish.atTicks });
 }
 
 function segmentWaterfalls(utterance: Utterance): SegmentWaterfall[] {
-  return utterance.segments.times.flatMap((times) => {
+  return utterance.input.segments.times.flatMap((times) => {
     const waterfall = waterfallOf(times);
     return waterfall === null ? [] : [{ ...waterfall, start: times.start, end: times.end }];
   });
@@ -136,7 +135,7 @@ function segmentWaterfalls(utterance: Utterance): SegmentWaterfall[] {
 
 /** Each segment once: an utterance that was cut and went on is over twice, and tells its first segments twice. */
 function countStages(utterance: Utterance, { stages }: SessionDeps["counters"]): void {
-  for (const times of utterance.segments.times) {
+  for (const times of utterance.input.segments.times) {
     const waterfall = times.isCounted ? null : waterfallOf(times);
     if (waterfall === null) continue;
     stages.observe(waterfall);

@@ -8,7 +8,6 @@ import type { ComingAudio } from "../heard-share.ts";
 import type { OutputRouter } from "../output/output-router.ts";
 import type { SessionDeps } from "../ports.ts";
 import { cutOf, type HeardPlace, type Receipt, receiptOf } from "../receipts.ts";
-import type { KeptUtterance } from "../resume/kept-utterance.ts";
 import type { PlaybackQueue } from "./playback-queue.ts";
 import type { Utterance } from "./utterance.ts";
 
@@ -24,7 +23,6 @@ export interface Interruption {
   readonly targets: readonly Utterance[];
   /** Where the listeners are. */
   readonly heard: ListenersHeard;
-  readonly kept: KeptUtterance;
   readonly stopPlayhead: (ticks: number) => void;
 }
 
@@ -53,17 +51,14 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
   const coming = new Map(targets.map((target) => [target, queue.comingOf(target)]));
   // The one that is heard can go on later; of those behind it nothing was heard, and their text is told.
   const heardOne = targets.find((target) => target.startTicks !== null);
-  const keptOne = heardOne ?? targets.find((target) => target.isResumed);
+  const keptOne = heardOne ?? targets.find((target) => target.resumption !== null);
   const startTicks = heardOne?.startTicks ?? null;
   const heardTicks = Math.max(cut.heard.place.ticks, startTicks ?? 0);
   const nextTicks = startTicks === null ? null : output.cut({ writeTicks, startTicks, heardTicks });
   // What was made and never sent, as part of a frame, was not heard.
-  const isResumable = keptOne !== undefined && keep(keptOne, cut, nextTicks ?? writeTicks);
-  for (const target of targets) {
-    if (target === keptOne) continue;
-    queue.remove(target);
-    cut.kept.noteGone(target.id);
-  }
+  const sentTicks = nextTicks ?? writeTicks;
+  const isResumable = keptOne !== undefined && queue.interrupt(keptOne, Math.min(heardTicks, sentTicks));
+  for (const target of targets) if (target !== keptOne) queue.interrupt(target, null);
   // Utterances that were made behind the cut go with its audio and are said again from their beginning.
   const others =
     heardOne === undefined
@@ -85,12 +80,6 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
   );
   queue.openNext();
   return receipts;
-}
-
-/** True where it can be resumed. */
-function keep(utterance: Utterance, cut: Interruption, sentTicks: number): boolean {
-  const cutTicks = Math.min(Math.max(cut.heard.place.ticks, utterance.startTicks ?? 0), sentTicks);
-  return cut.kept.keep(utterance, cut.queue.removeKeeping(utterance, cutTicks));
 }
 
 function withdrawFuture(utterances: readonly Utterance[], cut: Interruption): void {

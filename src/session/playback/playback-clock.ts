@@ -154,7 +154,7 @@ export class PlaybackClock {
     const queue = this.#options.queue;
     if (this.#options.output.demand.hasRealtime || this.#options.output.isEmpty) this.#advancePaced(nowMs);
     else this.#advanceBurst();
-    queue.tellPlayed(this.#playhead.at(nowMs, queue.writeTicks));
+    queue.emitPlayed(this.#playhead.at(nowMs, queue.writeTicks));
     this.#collect(nowMs);
     queue.openNext();
     queue.readOn();

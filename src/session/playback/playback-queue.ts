@@ -1,44 +1,36 @@
 /**
- * What a session says: the queue of utterances and the edge of the timeline, that is, the end of all audio pushed so
- * far. `RequestScheduler` has what was asked of the upstream for them.
+ * What a session says: its utterances in the order of the timeline. It owns them: every change of an utterance's state is
+ * made here. `RequestScheduler` has what was asked of the upstream for them, `Renderer` pushes what has come.
  *
- *   #queue   [speaking, queued, queued, ...]      utterances with audio still to be pushed
- *   #played  [pushed, ...]                         all audio pushed, the playhead has not passed their end
+ *   #utterances   [played, failed, ...,  speaking,  queued, queued, ...]
+ *                  the playhead has not   audio is   nothing of them
+ *                  passed their end       pushed     was pushed
  */
-import { type GatewayError, toGatewayError } from "../../errors.ts";
-import type { Segment } from "../../text/segmenter.ts";
-import { writeError } from "../events/utterance-events.ts";
+import type { GatewayError } from "../../errors.ts";
+import { writeError, writeFinished, writeStarted } from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { Marks } from "../marks.ts";
+import { cutOf, receiptOf } from "../receipts.ts";
 import type { RenderedAudio } from "../rendered-audio.ts";
+import { InterruptedUtterances } from "../resume/interrupted-utterances.ts";
 import { takeSnapshot } from "../resume/resume-point.ts";
 import type { Snapshot } from "../resume/snapshot.ts";
 import { RequestScheduler } from "../synthesis/request-scheduler.ts";
-import type { Attempt } from "../synthesis/upstream-attempt.ts";
 import { TextStall } from "../text-input/text-stall.ts";
-import { CarryOver } from "./carry-over.ts";
-import { PlayedOut } from "./played-out.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
-import { emitRecovered, recover } from "./recovery.ts";
-import { SegmentPlayer } from "./segment-player.ts";
+import { Renderer, type RenderLimits } from "./renderer.ts";
 import type { UnsentSegments } from "./unsent-segments.ts";
 import type { Utterance } from "./utterance.ts";
-import { WriteHead, type WriteHeadOptions } from "./write-head.ts";
+import type { WriteHeadOptions } from "./write-head.ts";
 
-/** Audio is pushed in multiples of this, so that most frames are cut out of one piece without copying. */
-const PUSH_TICKS = 20 * TICKS_PER_MS;
-/** How much to player, places on the timeline. */
-export interface RenderLimits {
-  readonly untilTicks: number;
-  /** Up to here a word may be pushed in parts, because listeners have nothing else. */
-  readonly neededTicks: number;
-  /** So much more of the same segment, ticks, where it is there. */
-  readonly surplusTicks: number;
-}
+/** A player that is no further behind has as good as heard what the playhead has passed. */
+const LATE_TICKS = 500 * TICKS_PER_MS;
 
 export interface PlaybackQueueOptions extends WriteHeadOptions {
   readonly marks: Marks;
   readonly isListened: () => boolean;
+  /** Whether the speaker of a text was told to pause. */
+  readonly isPaused: (utterance: Utterance) => boolean;
   /** There is room for more text of this utterance. */
   readonly onTaken: (utterance: Utterance) => void;
   /** Its text was taken to be complete, because none came. */
@@ -53,34 +45,46 @@ export class PlaybackQueue {
   readonly #options: PlaybackQueueOptions;
   readonly #requests: RequestScheduler;
   readonly #textStall: TextStall;
-  #queue: Utterance[] = [];
-  readonly played: PlayedOut;
-  #player: SegmentPlayer | null = null;
-  readonly #carryOver = new CarryOver();
-  readonly #edge: WriteHead;
+  readonly #renderer: Renderer;
+  readonly #interrupted: InterruptedUtterances;
+  #utterances: Utterance[] = [];
+  #lastPlayed: Utterance | null = null;
 
   constructor(options: PlaybackQueueOptions) {
     this.#options = options;
     const { deps, output } = options;
-    this.played = new PlayedOut(options);
-    this.#edge = new WriteHead(options);
+    this.#interrupted = new InterruptedUtterances(deps.clock, deps.tuning.resumeMs);
     this.#requests = new RequestScheduler({
       deps,
       output,
       isListened: options.isListened,
       playheadTicks: options.playheadTicks,
       writeTicks: () => this.writeTicks,
-      playerOf: (attempt) => (this.#player?.attempt === attempt ? this.#player : null),
+      playerOf: (attempt) => this.#renderer.playerOfAttempt(attempt),
       onTaken: options.onTaken,
       onProgress: () => {
-        this.#recover();
+        this.#renderer.recover();
         this.openNext();
         options.onProgress();
       },
       onNoVoice: (error) => {
-        const waiting = this.#queue.find((utterance) => !utterance.namesVoice);
+        const waiting = this.#utterances.find((utterance) => !utterance.isSettled && !utterance.namesVoice);
         if (waiting !== undefined) this.#fail(waiting, error);
       },
+    });
+    this.#renderer = new Renderer({
+      ...options,
+      requests: this.#requests,
+      current: () => this.#utterances[this.#settledCount],
+      isFollowed: () => this.#utterances.length - this.#settledCount > 1,
+      onBegun: (utterance, startTicks, spokenStart) => {
+        utterance.begin(startTicks);
+        writeStarted(options.writer, utterance, spokenStart);
+      },
+      onEnded: (utterance) =>
+        this.#settle(utterance, () => utterance.end(this.#renderer.head.endUtterance(utterance))),
+      onFailed: (utterance, error) => this.#fail(utterance, error),
+      onSegmentEnded: () => this.openNext(),
     });
     this.#textStall = new TextStall({
       clock: deps.clock,
@@ -88,6 +92,7 @@ export class PlaybackQueue {
       stallMs: deps.tuning.stallMs,
       idleMs: deps.tuning.textIdleMs,
       waiting: () => this.#waitingForText(),
+      isPaused: options.isPaused,
       handMs: () => this.#requests.unheardMs,
       onCut: () => {
         this.openNext();
@@ -98,87 +103,82 @@ export class PlaybackQueue {
     });
   }
 
+  // ---- what is there ---------------------------------------------------------------------------------------------
+
   /** End of all audio pushed. */
   get writeTicks(): number {
-    return this.#edge.ticks;
+    return this.#renderer.head.ticks;
   }
   /** The audio made, for a listener that begins at `fromTicks`. */
   renderedAudio(fromTicks: number): RenderedAudio {
-    const begun = this.unplayed.filter(({ startTicks }) => startTicks !== null);
-    const { recent, ticks: writeTicks } = this.#edge;
+    const { recent, ticks: writeTicks } = this.#renderer.head;
     const placeTicks = Math.max(fromTicks, recent.startTicks ?? 0);
+    const current = this.#utterances.findLast(
+      ({ startTicks }) => startTicks !== null && startTicks <= placeTicks,
+    );
     return {
       writeTicks,
       recent,
-      utteranceTicks: begun.findLast(({ startTicks }) => (startTicks ?? 0) <= placeTicks)?.startTicks ?? null,
-      isOpen: this.#queue.some((utterance) => begun.includes(utterance)),
+      utteranceTicks: current?.startTicks ?? null,
+      isOpen: this.#utterances.some(({ state }) => state.kind === "speaking"),
     };
   }
   /** Memory of the audio that is kept for `resume` while it is spoken. */
   get recentAudioBytes(): number {
-    return this.#edge.recent.bytes;
+    return this.#renderer.head.recent.bytes;
   }
   /** Segments of which no frame has left. */
   get unsent(): UnsentSegments {
-    return this.#edge.unsent;
+    return this.#renderer.head.unsent;
   }
   /** Of the utterance's segment that is being pushed: the audio that has come of it. */
   comingOf(utterance: Utterance): ComingAudio | null {
     return this.#requests.first?.utterance === utterance ? this.#requests.coming : null;
   }
-  /** Utterances that are not over for the listener. */
-  get unplayed(): Utterance[] {
-    return [...this.played.utterances, ...this.#queue];
+  /** Utterances that are not over for a listener without delay. */
+  get unplayed(): readonly Utterance[] {
+    return [...this.#utterances];
   }
   /** Utterances of which nothing has been spoken. */
-  get unbegun(): Utterance[] {
-    return this.#queue.filter((utterance) => utterance.startTicks === null);
+  get unbegun(): readonly Utterance[] {
+    return this.#utterances.filter(({ state }) => state.kind === "queued");
+  }
+  /** The one that was played last, where a player was late then by its own word: it may be cut yet, for that player. */
+  get lastPlayed(): Utterance | null {
+    return this.#lastPlayed;
   }
   get isIdle(): boolean {
-    return this.#queue.length === 0 && this.played.isEmpty;
+    return this.#utterances.length === 0;
   }
   /** Whether anything has come for what is being spoken that was not looked at, or is on its way. */
   get hasUnread(): boolean {
-    return this.#requests.isReading || this.#player?.hasUnread === true;
+    return this.#requests.isReading || this.#renderer.hasUnread;
   }
   /** Timeline position at which the next utterance will have been played; null when none waits for that. */
   get nextEndTicks(): number | null {
-    return this.played.nextEndTicks;
+    const [first] = this.#utterances;
+    return first?.isSettled ? first.endTicks : null;
   }
-
-  /** Queues it before those of a lower priority that were not asked for yet; returns how many stand before it. */
-  add(utterance: Utterance): number {
-    const isBehind = (other: Utterance): boolean =>
-      other.priority < utterance.priority && other.startTicks === null && !this.#requests.hasAny(other);
-    const index = this.#queue.findIndex(isBehind);
-    this.#queue.splice(index < 0 ? this.#queue.length : index, 0, utterance);
-    const ahead = this.unplayed.indexOf(utterance);
-    this.openNext();
-    return ahead;
-  }
-
-  /** Puts an utterance that was cut before all others that have not begun. */
-  resume(kept: Snapshot, nowMs: number): void {
-    this.#putBackUnbegun();
-    kept.utterance.resume(kept, nowMs);
-    const begun = this.#queue.filter((other) => other.startTicks !== null).length;
-    this.#queue.splice(begun, 0, kept.utterance);
-    this.openNext();
-  }
-
+  /** One that is not over. */
   find(id: string): Utterance | undefined {
-    return this.unplayed.find((utterance) => utterance.id === id);
+    return this.#utterances.find((utterance) => utterance.id === id);
   }
+  /** One that is not over, or that was interrupted and may go on. */
+  findAny(id: string): Utterance | undefined {
+    return this.find(id) ?? this.#interrupted.find(id);
+  }
+
+  // ---- what drives it --------------------------------------------------------------------------------------------
 
   /** Asks the upstream for the next segment if it is time. */
   openNext(): void {
-    this.#requests.openNext(this.#queue);
+    this.#requests.openNext(this.#utterances);
     this.#textStall.look();
   }
 
-  /** Somebody asks for captions in the middle of what is said. */
-  layOutCues(): void {
-    this.#edge.layOutCues(this.unplayed, this.#player);
+  /** Pushes audio to the listeners until the write head reaches `untilTicks` or there is none; true if any was pushed. */
+  render(limits: RenderLimits): boolean {
+    return this.#renderer.render(limits);
   }
 
   holdReading(isAwaited: boolean): void {
@@ -189,71 +189,132 @@ export class PlaybackQueue {
     this.#requests.readOn();
   }
 
-  /** Pushes audio to the listeners until the edge reaches `untilTicks` or there is none; true if any was pushed. */
-  render(limits: RenderLimits): boolean {
-    const before = this.writeTicks;
+  /** Somebody asks for captions in the middle of what is said. */
+  layOutCues(): void {
+    this.#renderer.layOutCues(this.#utterances);
+  }
+
+  /** Emits the end of every utterance that has been played when the playhead stands at `playheadTicks`. */
+  emitPlayed(playheadTicks: number): void {
+    this.#renderer.head.forgetHeard(this.#utterances[this.#settledCount], playheadTicks);
     for (;;) {
-      const isEnough = this.writeTicks >= limits.untilTicks;
-      const player = isEnough ? this.#player : (this.#player ?? this.#nextPlayer());
-      if (player === null) break;
-      try {
-        if (isEnough) {
-          player.look();
-          player.tellUpTo(this.writeTicks);
-          break;
-        }
-        const slice = player.next({
-          maxTicks: this.#pushTicksTo(limits.untilTicks),
-          neededTicks: this.#pushTicksTo(limits.neededTicks),
-          surplusTicks: limits.surplusTicks,
-        });
-        if (slice !== undefined) {
-          this.#edge.push(slice);
-          player.tellUpTo(this.writeTicks);
-        } else if (player.isOver) this.#finishPlayer(player);
-        else break;
-      } catch (thrown) {
-        this.#fail(player.utterance, toGatewayError(thrown));
-      }
+      const [first] = this.#utterances;
+      if (!first?.isSettled || (first.endTicks ?? 0) > playheadTicks) return;
+      this.#utterances.shift();
+      this.#emitOver(first);
     }
-    return this.writeTicks > before;
   }
 
-  #pushTicksTo(ticks: number): number {
-    return Math.ceil((ticks - this.writeTicks) / PUSH_TICKS) * PUSH_TICKS;
+  // ---- what changes it -------------------------------------------------------------------------------------------
+
+  /** Queues it before those of a lower priority that were not asked for yet; returns how many stand before it. */
+  add(utterance: Utterance): number {
+    const isBehind = (other: Utterance): boolean =>
+      other.priority < utterance.priority && other.state.kind === "queued" && !this.#requests.hasAny(other);
+    const index = this.#utterances.findIndex(isBehind);
+    this.#utterances.splice(index < 0 ? this.#utterances.length : index, 0, utterance);
+    const ahead = this.#utterances.indexOf(utterance);
+    this.openNext();
+    return ahead;
   }
 
-  /** Tells of every utterance that has been played when the playhead stands at `playheadTicks`. */
-  tellPlayed(playheadTicks: number): void {
-    this.#edge.forgetHeard(this.#queue[0], playheadTicks);
-    this.played.tell(playheadTicks);
+  /**
+   * Goes on with an utterance that was interrupted, before all others that have not begun: the one that is named, or the last.
+   * Throws nothing_to_resume, resume_expired.
+   */
+  resume(id: string | undefined): void {
+    const snapshot = this.#interrupted.take(id);
+    const nowMs = this.#options.deps.clock.nowMs();
+    this.#putBackUnbegun();
+    snapshot.utterance.resume(snapshot, nowMs);
+    const first = this.#utterances.findIndex(({ state }) => state.kind === "queued");
+    this.#utterances.splice(first < 0 ? this.#utterances.length : first, 0, snapshot.utterance);
+    this.openNext();
   }
 
-  /** Takes an utterance out; its requests are aborted. Its audio is the caller's to cut. */
-  remove(utterance: Utterance): void {
-    this.#queue = this.#queue.filter((queued) => queued !== utterance);
-    this.played.remove(utterance);
-    this.#abortAttempts(utterance);
+  /** Takes out an utterance that has not begun. */
+  cancel(utterance: Utterance): void {
+    this.#remove(utterance);
+    utterance.interrupt(null);
   }
 
-  /** As `remove`, but what can be spoken later is kept; null where nothing can. */
-  removeKeeping(utterance: Utterance, cutTicks: number): Snapshot | null {
-    if (utterance.startTicks === null) return this.#removeWaiting(utterance);
-    const player = this.#player?.utterance === utterance ? this.#player : null;
-    const kept = takeSnapshot({
+  /**
+   * Takes an utterance out and keeps what can be spoken later, if it was heard up to `cutTicks` or waits to go on; true where
+   * it can be resumed. Its audio is the caller's to cut.
+   */
+  interrupt(utterance: Utterance, cutTicks: number | null): boolean {
+    const snapshot = cutTicks === null ? null : this.#snapshotOf(utterance, cutTicks);
+    this.#remove(utterance);
+    utterance.interrupt(this.#interrupted.isKept ? snapshot : null);
+    if (cutTicks === null) this.#interrupted.noteGone(utterance);
+    else this.#interrupted.hold(utterance);
+    return utterance.state.kind === "interrupted" && utterance.state.snapshot !== null;
+  }
+
+  /** After a cut: the timeline goes on at `writeTicks`; these utterances are said again, before all others. */
+  restart(writeTicks: number, rewound: readonly Utterance[]): void {
+    this.#renderer.head.cutTo(writeTicks);
+    for (const utterance of rewound) {
+      this.#remove(utterance);
+      utterance.rewind(this.#options.deps.clock.nowMs());
+    }
+    // Requests are spoken in their order: what was asked for others has to stand behind that of these.
+    if (rewound.length > 0) this.#putBackUnbegun();
+    this.#utterances.splice(this.#settledCount, 0, ...rewound);
+    this.openNext();
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#interrupted.close();
+    this.#textStall.close();
+    this.#requests.close();
+    for (const utterance of this.unplayed) this.#remove(utterance);
+    this.#renderer.close();
+  }
+
+  /** How many wait for the playhead alone; they stand before all others. */
+  get #settledCount(): number {
+    let count = 0;
+    while (this.#utterances[count]?.isSettled === true) count += 1;
+    return count;
+  }
+
+  #snapshotOf(utterance: Utterance, cutTicks: number): Snapshot | null {
+    const nowMs = this.#options.deps.clock.nowMs();
+    if (utterance.startTicks === null) {
+      // One that waits to go on is cut again: nothing has changed.
+      this.#remove(utterance);
+      utterance.rewind(nowMs);
+      const { replays, resumption } = utterance;
+      const { spokenStart, timing } = resumption ?? { spokenStart: 0, timing: "exact" };
+      return { utterance, replays, spokenStart, fromTicks: 0, rest: [], timing };
+    }
+    const player = this.#renderer.playerOf(utterance);
+    return takeSnapshot({
       utterance,
       cutTicks,
       writeTicks: utterance.endTicks ?? this.writeTicks,
-      recent: this.#edge.recent,
+      recent: this.#renderer.head.recent,
       player,
       coming: this.comingOf(utterance),
       behind: [...this.#requests.attemptsOf(utterance), ...utterance.replays].filter(
         (attempt) => attempt !== player?.attempt,
       ),
-      nowMs: this.#options.deps.clock.nowMs(),
+      nowMs,
     });
-    this.remove(utterance);
-    return kept;
+  }
+
+  /** Its requests are aborted. */
+  #remove(utterance: Utterance): void {
+    this.#utterances = this.#utterances.filter((other) => other !== utterance);
+    if (this.#lastPlayed === utterance) this.#lastPlayed = null;
+    this.#abort(utterance);
+  }
+
+  #abort(utterance: Utterance): void {
+    this.#requests.abort(utterance);
+    this.#renderer.drop(utterance);
   }
 
   /** Aborts the requests of what has not begun, to be asked for again in their turn. */
@@ -262,145 +323,59 @@ export class PlaybackQueue {
     for (const other of this.unbegun) if (this.#requests.abort(other).length > 0) other.rewind(nowMs);
   }
 
-  /** One that waits to go on is cut again: nothing has changed. */
-  #removeWaiting(utterance: Utterance): Snapshot {
-    this.remove(utterance);
-    utterance.rewind(this.#options.deps.clock.nowMs());
-    const { replays, resumedStart: spokenStart, resumedTiming: timing } = utterance;
-    return { utterance, replays, spokenStart, fromTicks: 0, rest: [], timing };
-  }
-
-  /** After a cut: the timeline goes on at `writeTicks`; these utterances are said anew, before all others. */
-  restart(writeTicks: number, rewound: readonly Utterance[]): void {
-    this.#edge.cutTo(writeTicks);
-    for (const utterance of rewound) {
-      this.remove(utterance);
-      utterance.rewind(this.#options.deps.clock.nowMs());
-    }
-    // RequestScheduler are spoken in their order: what was asked for others has to stand behind that of these.
-    if (rewound.length > 0) this.#putBackUnbegun();
-    this.#queue.unshift(...rewound);
-    this.openNext();
-  }
-
-  close(): void {
-    this.#textStall.close();
-    this.#requests.close();
-    for (const utterance of this.unplayed) this.remove(utterance);
-    this.#closePlayer();
-    this.#edge.recent.clear();
-  }
-
   /** The utterance that would be asked for next if only its text had come. */
   #waitingForText(): Utterance | null {
     if (!this.#requests.hasRoom || !this.#options.isListened()) return null;
-    const next = this.#queue.find((utterance) => !utterance.isExhausted);
-    return next !== undefined && !next.hasSegment && !next.isTextEnded ? next : null;
-  }
-
-  /** The player of the oldest request once it has audio; utterances that turn out empty end here. */
-  #nextPlayer(): SegmentPlayer | null {
-    const [first] = this.#queue;
-    const open = this.#requests.first;
-    if (first?.isExhausted && open?.utterance !== first) {
-      this.#finishUtterance(first, null);
-      return this.#nextPlayer();
-    }
-    if (open === undefined) return null;
-    const { attempt, utterance } = open;
-    if (!attempt.hasChunk && !attempt.isComplete) return null;
-    if (utterance.startTicks === null && attempt.hasChunk) {
-      this.#edge.startUtterance(utterance, attempt.segment.start);
-    }
-    this.#edge.startSegment(utterance, attempt);
-    const { tuning } = this.#options.deps;
-    open.asked.startTicks = this.writeTicks;
-    this.#player = new SegmentPlayer({
-      attempt,
-      utterance,
-      carryOver: this.#carryOver,
-      baseTicks: this.writeTicks,
-      writer: this.#options.writer,
-      aheadTicks: tuning.aheadMs * TICKS_PER_MS,
-      trimTicks: tuning.splices.trimMs * TICKS_PER_MS,
-      wants: (kind) => this.#options.output.wasWanted(kind),
-      isFollowed: () => this.#queue.length > 1,
-    });
-    this.#recover();
-    return this.#player;
-  }
-
-  #finishPlayer(player: SegmentPlayer): void {
-    const { attempt, utterance } = player;
-    if (attempt.error !== null && !player.isWhole) {
-      this.#fail(utterance, attempt.error);
-      return;
-    }
-    const isLastOfUtterance = utterance.isExhausted && !this.#requests.isFurther(utterance);
-    player.finish();
-    if (attempt.error !== null) emitRecovered(player, { ...this.#options, atTicks: this.writeTicks });
-    else if (attempt.requestId !== null) utterance.noteRequest(attempt.requestId);
-    this.#edge.endSegment(player);
-    this.#closePlayer();
-    const open = this.#requests.first;
-    if (open !== undefined) open.asked.endTicks = this.writeTicks;
-    this.#requests.shift();
-    if (isLastOfUtterance) this.#finishUtterance(utterance, null);
-    this.openNext();
-  }
-
-  /** A response that broke off: its rest is asked for at once, before what is here has been heard. */
-  #recover(): void {
-    const player = this.#player;
-    const open = this.#requests.first;
-    if (
-      player === null ||
-      open?.attempt !== player.attempt ||
-      player.attempt.error === null ||
-      player.isWhole
-    )
-      return;
-    try {
-      open.isRecovered = recover(player, this.#options.deps.clock.nowMs());
-    } catch (thrown) {
-      this.#fail(player.utterance, toGatewayError(thrown));
-    }
+    const next = this.#utterances.find((utterance) => !utterance.isSettled && !utterance.isExhausted);
+    return next !== undefined && !next.hasSegment && !next.input.isEnded ? next : null;
   }
 
   #fail(utterance: Utterance, error: GatewayError): void {
-    this.#options.deps.log.warn(
-      { utterance: utterance.id, code: error.code, detail: error.message },
-      "Utterance failed",
-    );
+    const { deps, writer } = this.#options;
+    deps.log.warn({ utterance: utterance.id, code: error.code, detail: error.message }, "Utterance failed");
     // What came of it may still be heard: where that is cut, `resume` asks for the rest again.
-    utterance.failed = this.#requests.attemptsOf(utterance).map((attempt) => this.#segmentOf(attempt));
-    this.#abortAttempts(utterance);
-    writeError(this.#options.writer, { utterance, error, atTicks: this.writeTicks });
-    this.#finishUtterance(utterance, error);
+    const lost = this.#requests.attemptsOf(utterance).map((attempt) => this.#renderer.segmentOf(attempt));
+    this.#abort(utterance);
+    writeError(writer, { utterance, error, atTicks: this.writeTicks });
+    this.#settle(utterance, () =>
+      utterance.fail(this.#renderer.head.endUtterance(utterance), { error, lost }),
+    );
     this.openNext();
   }
 
-  #finishUtterance(utterance: Utterance, error: GatewayError | null): void {
+  /** All its audio is pushed, or no more comes: it waits for the playhead, behind the others that do. */
+  #settle(utterance: Utterance, transition: () => void): void {
     this.#options.onOver(utterance);
-    this.#queue = this.#queue.filter((queued) => queued !== utterance);
-    if (this.#queue.length === 0) this.#carryOver.store = null;
-    utterance.endText(this.#options.deps.clock.nowMs());
-    this.#edge.endUtterance(utterance);
-    this.played.add(utterance, error);
+    this.#utterances = this.#utterances.filter((other) => other !== utterance);
+    const settledCount = this.#settledCount;
+    if (this.#utterances.length === settledCount) this.#renderer.forgetMemory();
+    utterance.input.end(this.#options.deps.clock.nowMs());
+    transition();
+    this.#utterances.splice(settledCount, 0, utterance);
+    this.#lastPlayed = null;
   }
 
-  /** Of one that broke off and was recovered, without the rest, which is a segment of its own. */
-  #segmentOf(attempt: Attempt): Segment {
-    return this.#player?.attempt === attempt ? this.#player.segment : attempt.segment;
+  #emitOver(utterance: Utterance): void {
+    const { deps, writer, marks } = this.#options;
+    const { state } = utterance;
+    const error = state.kind === "failed" ? state.error : null;
+    const atTicks = utterance.endTicks ?? 0;
+    if (error === null) deps.counters.utterancesDone += 1;
+    else deps.counters.utterancesFailed += 1;
+    writeFinished(writer, deps, {
+      utterance,
+      outcome: error === null ? "done" : "failed",
+      atTicks,
+      error,
+      heardEnd: error === null ? utterance.text.length : heardEndOf(utterance, atTicks),
+    });
+    marks.emit(utterance, atTicks);
+    this.#lastPlayed = this.#options.behindTicks() > LATE_TICKS ? utterance : null;
   }
+}
 
-  #abortAttempts(utterance: Utterance): void {
-    this.#requests.abort(utterance);
-    if (this.#player?.utterance === utterance) this.#closePlayer();
-  }
-
-  #closePlayer(): void {
-    this.#player?.close();
-    this.#player = null;
-  }
+/** Of what failed: no more comes behind what was heard. */
+function heardEndOf(utterance: Utterance, atTicks: number): number {
+  const place = { ticks: atTicks, source: "estimate", boundMs: 0 } as const;
+  return receiptOf(cutOf(utterance, null), place).end;
 }

@@ -31,14 +31,14 @@ export function recover(player: SegmentPlayer, nowMs: number): boolean {
     player.endWhole();
     return true;
   }
-  if (!utterance.segments.mayRecover(attempt.segment, spokenEnd)) return false;
+  if (!utterance.input.segments.mayRecover(attempt.segment, spokenEnd)) return false;
   player.endAt(withEnding(end, utterance, rest.start));
-  utterance.segments.recover(attempt.segment, rest, nowMs);
+  utterance.input.segments.recover(attempt.segment, rest, nowMs);
   return true;
 }
 
 /** What only ends an input of a dialogue is not asked for anew: it goes with what is kept, or nobody tells it. */
-function withEnding(end: WholeEnd, { characters }: Utterance, spokenEnd: number): WholeEnd {
+function withEnding(end: WholeEnd, { transcript: { characters } }: Utterance, spokenEnd: number): WholeEnd {
   if (end.spokenEnd === null || end.ticks === null || spokenEnd === end.spokenEnd) return end;
   const last = characters.findLast((time) => time.end <= spokenEnd);
   return { spokenEnd, ticks: Math.max(end.ticks, last?.endTicks ?? 0) };

@@ -356,7 +356,7 @@ export class SegmentPlayer {
   /** Without trimming an upstream's audio stays as it is, but for what was cut here or goes on behind a cut. */
   get #mayFade(): boolean {
     const { segment } = this.attempt;
-    const isKept = this.utterance.isResumed && segment.start < this.utterance.keptEnd;
+    const isKept = segment.start < (this.utterance.resumption?.keptEnd ?? 0);
     return this.#trimTicks > 0 || isKept || segment.isRest === true;
   }
 
@@ -395,7 +395,7 @@ export class SegmentPlayer {
 
   #endCues(): void {
     const { utterance } = this;
-    const hasMoreText = !utterance.isTextEnded || !isBlank(utterance.textBehind(this.#segment));
+    const hasMoreText = !utterance.input.isEnded || !isBlank(utterance.textBehind(this.#segment));
     this.events.endCues(this.#segment, !hasMoreText && !this.#isFollowed());
   }
 }

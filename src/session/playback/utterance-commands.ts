@@ -10,7 +10,6 @@ import type { EventWriter } from "../events/event-writer.ts";
 import { writeFinished } from "../events/utterance-events.ts";
 import type { OutputRouter } from "../output/output-router.ts";
 import type { SessionDeps } from "../ports.ts";
-import { KeptUtterance } from "../resume/kept-utterance.ts";
 import { type InterruptReceipt, interruptSpeech } from "./interrupt.ts";
 import type { PlaybackClock } from "./playback-clock.ts";
 import type { PlaybackQueue } from "./playback-queue.ts";
@@ -36,7 +35,6 @@ export class UtteranceCommands {
   readonly #queue: PlaybackQueue;
   readonly #clock: PlaybackClock;
   readonly #ids = new UtteranceIds();
-  readonly #kept: KeptUtterance;
   /** With what each is to cut. */
   readonly #waitingCuts: WaitingCuts;
   #isDraining = false;
@@ -47,7 +45,6 @@ export class UtteranceCommands {
     this.#options = options;
     this.#queue = options.queue;
     this.#clock = options.clock;
-    this.#kept = new KeptUtterance(deps.clock, deps.tuning.resumeMs);
     this.#waitingCuts = new WaitingCuts(deps.clock);
   }
 
@@ -95,7 +92,7 @@ export class UtteranceCommands {
 
   /** An utterance that is not over, or one that was interrupted and may go on. */
   findAny(id: string): Utterance | undefined {
-    return this.#queue.find(id) ?? this.#kept.find(id);
+    return this.#queue.findAny(id);
   }
 
   /** Whether an utterance with this id was there and is over, as far as is remembered. */
@@ -155,7 +152,7 @@ export class UtteranceCommands {
     }
     const atTicks = this.#clock.playheadTicks;
     for (const utterance of targets) {
-      this.#queue.remove(utterance);
+      this.#queue.cancel(utterance);
       this.#options.deps.counters.utterancesCancelled += 1;
       this.#options.onGone(utterance);
       writeFinished(this.#options.writer, this.#options.deps, {
@@ -163,7 +160,7 @@ export class UtteranceCommands {
         outcome: "cancelled",
         atTicks,
         error: null,
-        heardEnd: utterance.spoken.clientEnd(utterance.characters.at(-1)?.end ?? 0),
+        heardEnd: utterance.spoken.clientEnd(utterance.resumption?.spokenStart ?? 0),
       });
     }
     this.#queue.openNext();
@@ -173,7 +170,7 @@ export class UtteranceCommands {
   /** Makes room for an utterance that takes the place of others. */
   replace(what: Replace): void {
     if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");
-    this.#queue.tellPlayed(this.#clock.playheadTicks);
+    this.#queue.emitPlayed(this.#clock.playheadTicks);
     if (what === "all" && !this.#queue.isIdle) this.interrupt(undefined);
     else if (what === "queued" && this.#queue.unbegun.length > 0) this.cancel(undefined);
   }
@@ -191,9 +188,8 @@ export class UtteranceCommands {
       );
     }
     if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: nothing goes on");
-    const kept = this.#kept.take(utteranceId);
+    this.#queue.resume(utteranceId);
     this.#options.deps.counters.utterancesResumed += 1;
-    this.#queue.resume(kept, this.#options.deps.clock.nowMs());
     this.#clock.advance();
   }
 
@@ -203,7 +199,7 @@ export class UtteranceCommands {
    * Throws nothing_to_interrupt, unknown_utterance, queue_full.
    */
   interrupt(utteranceId: string | undefined, keepMs = 0): InterruptReceipt[] | null {
-    this.#queue.tellPlayed(this.#clock.playheadTicks);
+    this.#queue.emitPlayed(this.#clock.playheadTicks);
     const cuttable = this.#cuttable;
     const target = cuttable.find(({ id }) => id === utteranceId);
     if (utteranceId !== undefined && target === undefined) throw unknown(utteranceId, "interrupt");
@@ -221,9 +217,8 @@ export class UtteranceCommands {
    * Utterances that are not over for every listener: before those that are not played, where none of them has begun, the one
    * that was played last, if a player says that it has not come to its end.
    */
-  get #cuttable(): Utterance[] {
-    const { unplayed, played } = this.#queue;
-    const { last: lastPlayed } = played;
+  get #cuttable(): readonly Utterance[] {
+    const { unplayed, lastPlayed } = this.#queue;
     if (lastPlayed === null || unplayed.some(({ startTicks }) => startTicks !== null)) return unplayed;
     const { ticks, source } = this.#whereHeard().place;
     const isHeard = source === "estimate" || ticks >= (lastPlayed.endTicks ?? 0);
@@ -234,7 +229,6 @@ export class UtteranceCommands {
   close(): void {
     this.#isClosed = true;
     this.#waitingCuts.close();
-    this.#kept.close();
   }
 
   /**
@@ -256,7 +250,7 @@ export class UtteranceCommands {
   #cut(wanted: readonly Utterance[]): InterruptReceipt[] {
     this.#waitingCuts.forget(wanted);
     const nowMs = this.#options.deps.clock.nowMs();
-    this.#queue.tellPlayed(this.#clock.playheadTicks);
+    this.#queue.emitPlayed(this.#clock.playheadTicks);
     const cuttable = new Set(this.#cuttable);
     const targets = wanted.filter((target) => cuttable.has(target));
     const startTicks = firstStart(targets);
@@ -268,7 +262,6 @@ export class UtteranceCommands {
       deps: this.#options.deps,
       targets,
       heard: this.#whereHeard(),
-      kept: this.#kept,
       stopPlayhead: (ticks) => this.#clock.stopAt(ticks),
     });
     for (const target of wanted) this.#options.onGone(target);

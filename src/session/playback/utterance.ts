@@ -1,63 +1,91 @@
 /**
- * One thing to say: its text as the client sent it, the segments cut from it, and what was said of it so far.
+ * One thing to say, as a state machine. The playback queue owns it and is the only one that calls its transitions:
  *
- *   queued --first audio--> speaking --all audio pushed--> pushed --playhead passes its end--> gone (done)
- *      \______________________\______________________________\-- interrupt, failure --> gone (until resumed)
+ *   queued --begin--> speaking --end--> played        all audio is on the timeline; over when the playhead has passed it
+ *      |                  |  \--fail--> failed        what came is heard, no more comes
+ *      |                  +--interrupt--> interrupted (from played and failed, too)
+ *      ^--rewind--- speaking, played                  what was made of it was cut and not heard
+ *      ^--resume--- interrupted                       it goes on with its snapshot
  */
+import type { GatewayError } from "../../errors.ts";
 import type { DialogueCommand, SpeakCommand, TextCommand, TextOptions } from "../../protocol/commands.ts";
 import { isExpressiveModel } from "../../protocol/elevenlabs/models.ts";
 import type { Timing } from "../../protocol/vocabulary.ts";
-import { TagBalance } from "../../text/balance.ts";
-import { isBlank } from "../../text/characters.ts";
-import { type Segment, Segmenter, type SegmenterOptions } from "../../text/segmenter.ts";
+import type { Segment } from "../../text/segmenter.ts";
 import { SpokenText } from "../../text/spoken-text.ts";
-import { TokenPace } from "../../text/token-pace.ts";
-import type { CueTracks } from "../captions/cue-tracks.ts";
-import type { SegmentSpan } from "../heard-share.ts";
 import type { ReplayAttempt } from "../resume/replay-attempt.ts";
 import type { Snapshot } from "../resume/snapshot.ts";
 import type { RequestTemplate } from "../synthesis/speech-request.ts";
-import { HEARD_TOGETHER, isHeard, unheard } from "./heard-stretches.ts";
-import { SegmentQueue, type TimedSegment } from "./segment-queue.ts";
+import type { TimedSegment } from "./segment-queue.ts";
+import { Transcript } from "./transcript.ts";
+import { UtteranceText } from "./utterance-text.ts";
 
-/**
- * Longest piece of a whole text, UTF-16 units: texts up to here are one request, so that the upstream hears all of them
- * at once; longer ones are cut at sentence ends, so that an interruption does not pay for what is far ahead.
- */
-const WHOLE_MAX_CHARS = 800;
-/** A stretch of the timeline; it may be moved until its audio is pushed. */
-export interface Span {
-  startTicks: number;
-  endTicks: number;
-}
-
-/** Where a stretch of the spoken text stands on the timeline. */
-export interface SpokenTime extends Span {
-  /** Offsets into the spoken text. */
-  readonly start: number;
-  readonly end: number;
-}
-
-export interface SpokenWord extends SpokenTime {
-  /** How its times are known. */
+/** What was heard before it was interrupted, and where it went on last. */
+export interface Resumption {
+  /** Offset in the spoken text where it goes on; what is before was heard. */
+  readonly spokenStart: number;
+  /** How that place is known. */
   readonly timing: Timing;
+  readonly heardTicks: number;
+  /** Kept audio that is spoken first. */
+  readonly replays: readonly ReplayAttempt[];
+  /** End of the spoken text that kept audio says. */
+  readonly keptEnd: number;
 }
 
-/** A character after the upstream's normalization. */
-export interface NormalizedTime extends Span {
-  /** Offset in the spoken text of the character in which it is spoken. */
-  readonly start: number;
-  readonly text: string;
+interface AnyState {
+  readonly transcript: Transcript;
+  /** null: it was never interrupted. */
+  readonly resumption: Resumption | null;
 }
 
-/** Where one voice of a dialogue speaks. */
-export interface VoiceSpan extends Span {
-  readonly voiceId: string;
-  /** Of the dialogue's inputs. */
-  readonly inputIndex: number;
-  /** Offsets into the spoken text. */
-  readonly start: number;
-  end: number;
+/** It has not begun, or waits to go on. */
+export interface Queued extends AnyState {
+  readonly kind: "queued";
+}
+
+/** Its first audio is on the timeline. */
+export interface Speaking extends AnyState {
+  readonly kind: "speaking";
+  readonly startTicks: number;
+}
+
+/** Its last audio is on the timeline; `startTicks` null: it had none. */
+export interface Played extends AnyState {
+  readonly kind: "played";
+  readonly startTicks: number | null;
+  readonly endTicks: number;
+  /** Silence that fills everybody's last frame. */
+  readonly padTicks: number;
+}
+
+/** As `Played`, but no more comes of it. */
+export interface Failed extends AnyState {
+  readonly kind: "failed";
+  readonly startTicks: number | null;
+  readonly endTicks: number;
+  readonly padTicks: number;
+  readonly error: GatewayError;
+  /** Text that was asked for and does not come. */
+  readonly lost: readonly Segment[];
+}
+
+/** It was cut, or cancelled, and is not on the timeline any more; `startTicks`, `endTicks`: where it was. */
+export interface Interrupted extends AnyState {
+  readonly kind: "interrupted";
+  readonly startTicks: number | null;
+  readonly endTicks: number | null;
+  /** null: it can't go on. */
+  readonly snapshot: Snapshot | null;
+  readonly hasFailed: boolean;
+}
+
+export type UtteranceState = Queued | Speaking | Played | Failed | Interrupted;
+
+/** Where its audio has ended. */
+export interface Ending {
+  readonly endTicks: number;
+  readonly padTicks: number;
 }
 
 export interface UtteranceOptions {
@@ -72,89 +100,44 @@ export interface UtteranceOptions {
 export class Utterance {
   readonly id: string;
   readonly template: RequestTemplate;
-  readonly #options: UtteranceOptions;
-  readonly #text: SpokenText;
-  /** Of text that comes in tokens. */
-  readonly #segmenter: Segmenter | null;
-  readonly segments: SegmentQueue;
-  readonly #balance = new TagBalance();
-  readonly pace = new TokenPace();
-  /** Audio that is spoken before any segment: it goes on where it was cut. */
-  replays: ReplayAttempt[] = [];
-  /** End of the spoken text that kept audio says. */
-  keptEnd = 0;
-  isTextEnded = false;
-  /** First half of a surrogate pair whose other half comes with the next text; "" = none. */
-  heldHalf = "";
-  /** Since when no text has come. */
-  idleFromMs: number;
+  readonly acceptedMs: number;
   readonly priority: number;
   /** Its model acts on `[laughs]` and does not say it. */
   readonly isExpressive: boolean;
-  /** Marks to echo when it has been played. */
-  marks: string[] = [];
-  /** Timeline bounds; null until its first, its last audio was pushed. */
-  startTicks: number | null = null;
-  endTicks: number | null = null;
-  /** Behind the last time that was told of it. */
-  toldEndTicks = 0;
-  padTicks = 0;
-  /** Heard before it was interrupted and resumed. */
-  heardBeforeTicks = 0;
-  isResumed = false;
-  /** Offset in the spoken text where it went on last; what is before was heard. */
-  resumedStart = 0;
-  /** How that place is known. */
-  resumedTiming: Timing = "exact";
-  #resumedReplays: readonly ReplayAttempt[] = [];
-  /** Characters and words of what is being heard, rising; those long heard are forgotten. */
-  characters: SpokenTime[] = [];
-  words: SpokenWord[] = [];
-  /** Segments whose audio was pushed, or is: where each stands; rising. */
-  places: SegmentSpan[] = [];
-  /** Of what is being heard, as far as somebody wants to know; by their times. */
-  normalized: NormalizedTime[] = [];
-  voices: VoiceSpan[] = [];
-  cues: CueTracks | null = null;
-  timing: Timing | "none" = "none";
-  /** Text of which no more comes because a request for it has failed; null: none has. */
-  failed: readonly Segment[] | null = null;
-  charactersSpoken = 0;
-  /** Of all requests made for it, also those that were aborted and made again; null: the upstream has told of none. */
-  charactersBilled: number | null = null;
-  sourceFormat = "";
-  voiceIds: readonly string[];
-  /** `request-id`s of the segments that the upstream has finished, for stitching. */
-  requestIds: string[] = [];
-  /** Its speaker was told to pause. */
-  isPaused = false;
+  /** Its text, as far as it has come. */
+  readonly input: UtteranceText;
+  #state: UtteranceState = { kind: "queued", transcript: new Transcript(), resumption: null };
+  /** Kept audio that was not asked for yet. */
+  #replays: ReplayAttempt[] = [];
+  #charactersBilled: number | null = null;
+  #sourceFormat = "";
+  #voiceIds: readonly string[];
+  #requestIds: readonly string[] = [];
 
   private constructor(
     options: UtteranceOptions,
     template: RequestTemplate,
-    own: TextOptions & { priority?: number; model_id?: string },
+    { own, input }: { readonly own: OwnOptions; readonly input: (spoken: SpokenText) => UtteranceText },
   ) {
     this.id = options.id;
-    this.#options = options;
     this.template = template;
-    this.idleFromMs = options.acceptedMs;
+    this.acceptedMs = options.acceptedMs;
     this.priority = own.priority ?? 0;
     const { textDefaults } = options;
     const isDialogue = template.kind === "dialogue";
     this.isExpressive = isDialogue || isExpressiveModel(own.model_id ?? options.defaultModel ?? "");
-    this.#text = new SpokenText(
-      isDialogue
-        ? {}
-        : {
-            clean: own.clean ?? textDefaults.clean ?? [],
-            replacements: own.replacements ?? textDefaults.replacements ?? [],
-            dropsAudioTags: !this.isExpressive,
-          },
+    this.input = input(
+      new SpokenText(
+        isDialogue
+          ? {}
+          : {
+              clean: own.clean ?? textDefaults.clean ?? [],
+              replacements: own.replacements ?? textDefaults.replacements ?? [],
+              dropsAudioTags: !this.isExpressive,
+            },
+      ),
     );
-    this.#segmenter =
-      template.kind === "tokens" ? new Segmenter({ placeBefore: placesOf(this.#text) }) : null;
-    this.segments = new SegmentQueue(this.#text, options.acceptedMs);
-    this.voiceIds =
+    this.#voiceIds =
       template.kind === "dialogue"
         ? [...new Set(template.command.inputs.map((input) => input.voice_id))]
         : [template.options.voice_id ?? ""];
@@ -162,128 +145,132 @@ export class Utterance {
 
   /** A whole text. */
   static ofText(options: UtteranceOptions, command: SpeakCommand): Utterance {
-    const utterance = new Utterance(options, { kind: "text", options: command }, command);
-    utterance.#balance.push(command.text);
-    utterance.#text.append(command.text);
-    utterance.#text.end();
-    utterance.segments.noteArrival(options.acceptedMs);
-    utterance.segments.add(wholeSegments(utterance.#text), options.acceptedMs);
-    utterance.isTextEnded = true;
-    return utterance;
+    const template: RequestTemplate = { kind: "text", options: command };
+    const input = (spoken: SpokenText): UtteranceText =>
+      UtteranceText.whole(spoken, command.text, options.acceptedMs);
+    return new Utterance(options, template, { own: command, input });
   }
 
   /** Text that comes in tokens. */
   static ofTokens(options: UtteranceOptions, command: TextCommand): Utterance {
-    return new Utterance(options, { kind: "tokens", options: command }, command);
+    const template: RequestTemplate = { kind: "tokens", options: command };
+    const input = (spoken: SpokenText): UtteranceText => UtteranceText.tokens(spoken, options.acceptedMs);
+    return new Utterance(options, template, { own: command, input });
   }
 
   static ofDialogue(options: UtteranceOptions, command: DialogueCommand): Utterance {
-    const utterance = new Utterance(options, { kind: "dialogue", command }, command);
     const text = command.inputs.map((input) => input.text).join("");
-    utterance.#text.append(text);
-    utterance.segments.noteArrival(options.acceptedMs);
-    utterance.segments.add([{ text, start: 0, end: text.length }], options.acceptedMs);
-    utterance.isTextEnded = true;
-    return utterance;
+    const input = (spoken: SpokenText): UtteranceText =>
+      UtteranceText.dialogue(spoken, text, options.acceptedMs);
+    return new Utterance(options, { kind: "dialogue", command }, { own: command, input });
   }
 
+  // ---- what it is ------------------------------------------------------------------------------------------------
+
+  get state(): UtteranceState {
+    return this.#state;
+  }
   /** Everything the client sent for it, and what is spoken for that. */
   get text(): string {
-    return this.#text.client;
+    return this.input.client;
   }
   get spoken(): SpokenText {
-    return this.#text;
+    return this.input.spoken;
   }
-  get acceptedMs(): number {
-    return this.#options.acceptedMs;
+  get transcript(): Transcript {
+    return this.#state.transcript;
   }
-
-  append(text: string, nowMs: number): void {
-    this.#balance.push(text);
-    this.pace.token(nowMs);
-    this.idleFromMs = nowMs;
-    this.#push(this.#text.append(text), nowMs);
+  get resumption(): Resumption | null {
+    return this.#state.resumption;
   }
-
-  /** Speaks what is there without waiting for the end of a sentence; of markup that is open, what stands before it. */
-  flush(nowMs: number): void {
-    if (this.#balance.isOpen) {
-      this.cutNow("word", nowMs);
-      return;
-    }
-    this.#push(this.#text.flush(), nowMs);
-    this.segments.add(this.#segmenter?.flush() ?? [], nowMs);
+  /** Where on the timeline it begins; null before its first audio. */
+  get startTicks(): number | null {
+    return this.#state.kind === "queued" ? null : this.#state.startTicks;
   }
-
-  endText(nowMs: number): void {
-    if (this.isTextEnded) return;
-    this.isTextEnded = true;
-    this.#push(this.#text.end(), nowMs);
-    this.segments.add(this.#segmenter?.end() ?? [], nowMs);
+  /** Where its last audio ends; null before that. */
+  get endTicks(): number | null {
+    const state = this.#state;
+    return state.kind === "queued" || state.kind === "speaking" ? null : state.endTicks;
   }
-
-  /** Tokens have dried up: cuts at the best boundary of at least this rank; true if anything can be spoken now. */
-  cutNow(rank: "sentence" | "clause" | "word", nowMs: number): boolean {
-    if (rank === "word") this.#push(this.#text.lull("short"), nowMs);
-    this.segments.add(this.#segmenter?.cutNow(rank) ?? [], nowMs);
-    return this.hasSegment;
+  get padTicks(): number {
+    const state = this.#state;
+    return state.kind === "played" || state.kind === "failed" ? state.padTicks : 0;
+  }
+  /** No more audio of it is to be pushed: it waits for the playhead. */
+  get isSettled(): boolean {
+    return this.#state.kind === "played" || this.#state.kind === "failed";
+  }
+  get hasFailed(): boolean {
+    return this.#state.kind === "failed" || (this.#state.kind === "interrupted" && this.#state.hasFailed);
   }
 
-  /** Tokens stay away, and what is held back is all there is: speaks what of it reads as whole; true as for `cutNow`. */
-  cutHeld(nowMs: number): boolean {
-    // Whoever was told to pause cannot send what would decide it.
-    this.#push(this.isPaused ? this.#text.flush() : this.#text.lull("long"), nowMs);
-    return this.cutNow("word", nowMs);
-  }
-
-  /** Elements that were opened and not closed, or closed and not opened. */
-  unbalancedTags(): readonly string[] {
-    return this.#balance.end();
-  }
-
-  /** Text that was not asked of the upstream yet, UTF-16 code units; what cleaning took out waits for nothing. */
-  get pendingChars(): number {
-    const next = this.segments.start ?? this.#text.spoken.length - (this.#segmenter?.pendingChars ?? 0);
-    return this.#text.spoken.length - next + this.#text.heldChars;
-  }
-  /** Text that is in no segment yet. */
-  get hasUncutText(): boolean {
-    return (this.#segmenter?.pendingChars ?? 0) + this.#text.heldChars > 0;
-  }
-  /** Some of it waits for what follows it. */
-  get hasHeldText(): boolean {
-    return this.#text.heldChars > 0;
-  }
   /** Something can be spoken. */
   get hasSegment(): boolean {
-    return !this.segments.isEmpty || this.replays.length > 0;
+    return !this.input.segments.isEmpty || this.#replays.length > 0;
   }
   /** All its segments have been taken and none will come. */
   get isExhausted(): boolean {
-    return this.isTextEnded && this.segments.isEmpty && this.replays.length === 0;
+    return this.input.isEnded && this.input.segments.isEmpty && this.#replays.length === 0;
   }
-
+  /** Kept audio that was not taken yet. */
+  get replays(): readonly ReplayAttempt[] {
+    return this.#replays;
+  }
+  takeReplay(): ReplayAttempt | undefined {
+    return this.#replays.shift();
+  }
   takeSegment(): TimedSegment | undefined {
-    const segment = this.segments.take();
-    if (segment !== undefined) {
-      this.charactersSpoken = Math.max(this.charactersSpoken, this.#text.clientEnd(segment.end));
-    }
-    return segment;
+    return this.input.take();
   }
 
-  /** The upstream has begun to answer a request for it, and told what that costs. */
+  // ---- what its requests say -------------------------------------------------------------------------------------
+
+  /** Of all requests made for it, also those that were aborted and made again; null: the upstream has said none. */
+  get charactersBilled(): number | null {
+    return this.#charactersBilled;
+  }
   noteBilled(characters: number): void {
-    this.charactersBilled = (this.charactersBilled ?? 0) + characters;
+    this.#charactersBilled = (this.#charactersBilled ?? 0) + characters;
   }
 
-  /** The upstream has finished a request for it. */
+  /** `request-id`s of the segments that the upstream has finished, for stitching. */
+  get requestIds(): readonly string[] {
+    return this.#requestIds;
+  }
   noteRequest(requestId: string): void {
-    this.requestIds = [...this.requestIds.slice(-2), requestId];
+    this.#requestIds = [...this.#requestIds.slice(-2), requestId];
+  }
+
+  /** What is asked of the upstream; "" until the first request. */
+  get sourceFormat(): string {
+    return this.#sourceFormat;
+  }
+  /** Once for all its requests. */
+  chooseSourceFormat(format: string): void {
+    this.#sourceFormat = format;
+  }
+
+  get voiceIds(): readonly string[] {
+    return this.#voiceIds;
+  }
+  /** Whether the client named the voice itself. */
+  get namesVoice(): boolean {
+    return this.template.kind === "dialogue" || this.template.options.voice_id !== undefined;
+  }
+  /** The voice, where the client named none. */
+  useVoice(voiceId: string): void {
+    if (!this.namesVoice) this.#voiceIds = [voiceId];
+  }
+
+  get modelId(): string | undefined {
+    return this.template.kind === "dialogue"
+      ? this.template.command.model_id
+      : this.template.options.model_id;
   }
 
   /** What follows a segment, as far as it is known: for the upstream's intonation. */
   textBehind(segment: Segment): string {
-    return this.#text.spoken.slice(segment.end);
+    return this.spoken.spoken.slice(segment.end);
   }
 
   /** Offsets in `text` where a word must not go on: the joints of a dialogue's inputs. */
@@ -302,98 +289,64 @@ export class Utterance {
     return spokenStart === 0 ? 0 : this.joints.filter((at) => at <= spokenStart).length;
   }
 
-  /** Whether the client named the voice itself. */
-  get namesVoice(): boolean {
-    return this.template.kind === "dialogue" || this.template.options.voice_id !== undefined;
+  // ---- transitions: the playback queue's alone -------------------------------------------------------------------
+
+  /** Its first audio stands there. */
+  begin(startTicks: number): void {
+    const { transcript, resumption } = this.#state;
+    this.#state = { kind: "speaking", startTicks, transcript, resumption };
   }
 
-  get modelId(): string | undefined {
-    return this.template.kind === "dialogue"
-      ? this.template.command.model_id
-      : this.template.options.model_id;
+  /** Its last audio is pushed. No more text comes. */
+  end({ endTicks, padTicks }: Ending): void {
+    const { startTicks } = this;
+    const { transcript, resumption } = this.#state;
+    this.#state = { kind: "played", startTicks, endTicks, padTicks, transcript, resumption };
   }
 
-  /**
-   * Forgets what a listener without delay has heard before `ticks`, and the one furthest behind before `heardTicks()`, but
-   * for what a cut there needs. Asked only when there is much to forget: that looks at every listener.
-   */
-  forgetBefore(ticks: number, heardTicks: () => number): void {
-    const few = HEARD_TOGETHER / 4;
-    const hasMuch =
-      isHeard(this.characters[HEARD_TOGETHER], ticks) ||
-      isHeard(this.normalized[HEARD_TOGETHER], ticks) ||
-      isHeard(this.words[few], ticks) ||
-      isHeard(this.places[few], ticks) ||
-      isHeard(this.voices[few], ticks);
-    if (!hasMuch) return;
-    const beforeTicks = Math.min(ticks, heardTicks());
-    this.characters = unheard(this.characters, beforeTicks);
-    this.words = unheard(this.words, beforeTicks);
-    this.places = unheard(this.places, beforeTicks);
-    this.normalized = unheard(this.normalized, beforeTicks);
-    this.voices = unheard(this.voices, beforeTicks);
+  /** As `end`, because a request for it has failed. `lost`: text of which no more comes. */
+  fail({ endTicks, padTicks }: Ending, why: Pick<Failed, "error" | "lost">): void {
+    const { startTicks } = this;
+    const { transcript, resumption } = this.#state;
+    this.#state = { kind: "failed", startTicks, endTicks, padTicks, transcript, resumption, ...why };
   }
 
-  /** Makes it ready to be said anew from the beginning, or from where it went on: nothing was heard since. */
+  /** It was cut, or taken out of the queue; also when its snapshot has expired. */
+  interrupt(snapshot: Snapshot | null): void {
+    const { startTicks, endTicks, hasFailed } = this;
+    const { transcript, resumption } = this.#state;
+    this.#state = { kind: "interrupted", startTicks, endTicks, transcript, resumption, snapshot, hasFailed };
+  }
+
+  /** What was made of it was not heard: it is said again from the beginning, or from where it went on. */
   rewind(nowMs: number): void {
-    this.segments.rewind(nowMs);
-    this.replays = this.#resumedReplays.map((attempt) => attempt.again());
-    this.#forgetPlace();
-    this.characters = this.characters.filter((time) => time.start < this.resumedStart);
-    this.words = [];
+    const { resumption, transcript } = this.#state;
+    this.input.segments.rewind(nowMs);
+    this.#replays = (resumption?.replays ?? []).map((replay) => replay.again());
     // They may be of text that is now to come.
-    this.requestIds = [];
-    if (!this.isResumed) this.timing = "none";
+    this.#requestIds = [];
+    const timing = resumption === null ? "none" : transcript.timing;
+    this.#state = { kind: "queued", transcript: new Transcript(timing), resumption };
   }
 
-  /** Makes it ready to go on with what was kept when it was cut. */
-  resume(kept: Snapshot, nowMs: number): void {
-    this.segments.goOn(kept.rest, nowMs);
-    this.replays = [...kept.replays];
-    this.#resumedReplays = kept.replays;
-    this.resumedStart = kept.spokenStart;
-    this.resumedTiming = kept.timing;
-    this.keptEnd = kept.replays.at(-1)?.segment.end ?? 0;
-    this.isResumed = true;
-    this.idleFromMs = nowMs;
-    this.heardBeforeTicks += Math.max(0, kept.fromTicks - (this.startTicks ?? kept.fromTicks));
-    this.#forgetPlace();
-    this.characters = this.characters.filter((time) => time.start < kept.spokenStart);
-    this.words = [];
-  }
-
-  #forgetPlace(): void {
-    this.startTicks = null;
-    this.endTicks = null;
-    this.toldEndTicks = 0;
-    this.padTicks = 0;
-    this.failed = null;
-    this.places = [];
-    this.normalized = [];
-    this.voices = [];
-    this.cues = null;
-  }
-
-  #push(spoken: string, nowMs: number): void {
-    this.segments.noteArrival(nowMs);
-    if (spoken !== "") this.segments.add(this.#segmenter?.push(spoken) ?? [], nowMs);
+  /** It goes on with what was kept when it was cut. */
+  resume({ rest, replays, spokenStart, timing, fromTicks }: Snapshot, nowMs: number): void {
+    const { resumption, transcript } = this.#state;
+    const newlyHeardTicks = Math.max(0, fromTicks - (this.startTicks ?? fromTicks));
+    this.input.goOn(rest, nowMs);
+    this.#replays = [...replays];
+    this.#state = {
+      kind: "queued",
+      transcript: new Transcript(transcript.timing),
+      resumption: {
+        spokenStart,
+        timing,
+        replays,
+        heardTicks: (resumption?.heardTicks ?? 0) + newlyHeardTicks,
+        keptEnd: replays.at(-1)?.segment.end ?? 0,
+      },
+    };
   }
 }
 
-/** Where a text may be cut: not inside what is said for something else. */
-function placesOf(text: SpokenText): Required<SegmenterOptions>["placeBefore"] {
-  return (at, maxChars) => text.placeBefore(at, maxChars);
-}
-
-function wholeSegments(text: SpokenText): Segment[] {
-  const { spoken } = text;
-  if (isBlank(spoken)) return [];
-  if (spoken.length <= WHOLE_MAX_CHARS) return [{ text: spoken, start: 0, end: spoken.length }];
-  const segmenter = new Segmenter({
-    firstMaxChars: WHOLE_MAX_CHARS,
-    maxChars: WHOLE_MAX_CHARS,
-    minChars: [WHOLE_MAX_CHARS],
-    placeBefore: placesOf(text),
-  });
-  return [...segmenter.push(spoken), ...segmenter.end()];
-}
+type OwnOptions = TextOptions & { readonly priority?: number; readonly model_id?: string };

@@ -5,7 +5,7 @@
 import type { Timing } from "../../protocol/vocabulary.ts";
 import type { RestartPlaces } from "../restart-places.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
-import type { SpokenTime } from "./utterance.ts";
+import type { SpokenTime } from "./transcript.ts";
 
 /** Times are rounded. */
 const TOLERANCE_TICKS = 10 * TICKS_PER_MS;

@@ -6,7 +6,6 @@ import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import { CueTracks } from "../captions/cue-tracks.ts";
 import { layOutLate } from "../captions/late-cues.ts";
 import type { EventWriter } from "../events/event-writer.ts";
-import { writeStarted } from "../events/utterance-events.ts";
 import type { OutputRouter } from "../output/output-router.ts";
 import type { SessionDeps } from "../ports.ts";
 import { ResumeBuffer } from "../resume/resume-buffer.ts";
@@ -16,7 +15,7 @@ import { TICKS_PER_MS } from "./playhead.ts";
 import type { SegmentPlayer } from "./segment-player.ts";
 import { Splice } from "./splice.ts";
 import { UnsentSegments } from "./unsent-segments.ts";
-import type { Utterance } from "./utterance.ts";
+import type { Ending, Utterance } from "./utterance.ts";
 
 /** Audio that was heard is kept this long: the word in which speech is cut may have begun before. */
 const RECENT_TICKS = 2000 * TICKS_PER_MS;
@@ -50,8 +49,7 @@ export class WriteHead {
   #recentTicks = RECENT_TICKS;
   #askedTicks = 0;
   readonly unsent = new UnsentSegments();
-  /** Where it is. */
-  ticks = 0;
+  #ticks = 0;
 
   constructor(options: WriteHeadOptions) {
     this.#options = options;
@@ -59,53 +57,52 @@ export class WriteHead {
     this.#reachTicks = options.deps.tuning.resumeReachMs * TICKS_PER_MS;
   }
 
+  /** Where it is. */
+  get ticks(): number {
+    return this.#ticks;
+  }
+
   push(slice: Slice): void {
     const { output, deps } = this.#options;
     output.push(slice);
-    if (deps.tuning.resumeMs > 0) this.recent.push(this.ticks, slice);
-    this.ticks += slice.ticks;
+    if (deps.tuning.resumeMs > 0) this.recent.push(this.#ticks, slice);
+    this.#ticks += slice.ticks;
   }
 
-  /** Its first audio has come; `spokenStart`: where in the spoken text it begins, or goes on. */
-  startUtterance(utterance: Utterance, spokenStart: number): void {
-    this.ticks = this.#options.output.alignEnds(this.ticks);
-    utterance.startTicks = this.ticks;
+  /** First audio of an utterance has come: moves to where all last frames have ended, and says where that is. */
+  align(): number {
+    this.#ticks = this.#options.output.alignEnds(this.#ticks);
     this.#splice.forget();
-    writeStarted(this.#options.writer, utterance, spokenStart);
+    return this.#ticks;
   }
 
   /** The next segment begins here, behind the pause that the one before asks for. */
   startSegment(utterance: Utterance, { segment, sourceFormat }: Attempt): void {
     this.#pause(utterance, sourceFormat);
     this.#noteCues(utterance, segment.start);
-    segment.times.startTicks = this.ticks;
-    const { start, end } = segment;
-    utterance.places.push({ start, end, startTicks: this.ticks, endTicks: null });
+    segment.times.startTicks = this.#ticks;
+    utterance.transcript.beginSegment(segment, this.#ticks);
     this.unsent.add(segment.times);
   }
 
   endSegment({ utterance, segment, spliceText, trailingSilenceTicks }: SegmentPlayer): void {
-    const place = utterance.places.at(-1);
-    if (place !== undefined) {
-      place.end = segment.end;
-      place.endTicks = this.ticks;
-    }
+    utterance.transcript.endSegment(segment.end, this.#ticks);
     this.#splice.note({ utterance, text: spliceText, silenceTicks: trailingSilenceTicks });
   }
 
   /** Its last audio is pushed: everybody's last frame is filled. */
-  endUtterance(utterance: Utterance): void {
-    if (utterance.startTicks !== null) this.#fillTold(utterance);
-    utterance.endTicks = this.ticks;
-    if (utterance.startTicks === null) return;
-    this.ticks = this.#options.output.flush(this.ticks);
-    utterance.padTicks = this.ticks - utterance.endTicks;
+  endUtterance(utterance: Utterance): Ending {
+    if (utterance.startTicks === null) return { endTicks: this.#ticks, padTicks: 0 };
+    this.#fillEmitted(utterance);
+    const endTicks = this.#ticks;
+    this.#ticks = this.#options.output.flush(endTicks);
+    return { endTicks, padTicks: this.#ticks - endTicks };
   }
 
   /** Its audio may have broken off inside a word that was told: that can't be taken back, so there is silence for it. */
-  #fillTold({ sourceFormat, toldEndTicks }: Utterance): void {
-    if (toldEndTicks <= this.ticks) return;
-    const slice = silenceSlice(sourceFormat, toldEndTicks - this.ticks);
+  #fillEmitted({ sourceFormat, transcript: { emittedEndTicks } }: Utterance): void {
+    if (emittedEndTicks <= this.#ticks) return;
+    const slice = silenceSlice(sourceFormat, emittedEndTicks - this.#ticks);
     if (slice.ticks > 0) this.push(slice);
   }
 
@@ -116,7 +113,10 @@ export class WriteHead {
     this.recent.forgetBefore(playheadTicks - this.#recentTicks);
     if (wasTicks > RECENT_TICKS && this.#recentTicks === RECENT_TICKS) this.recent.shrink();
     const textTicks = Math.max(RECENT_TEXT_TICKS, this.#recentTicks);
-    utterance?.forgetBefore(playheadTicks - textTicks, () => this.#options.heardTicks() - RECENT_TICKS);
+    utterance?.transcript.forgetBefore(
+      playheadTicks - textTicks,
+      () => this.#options.heardTicks() - RECENT_TICKS,
+    );
   }
 
   /** Behind a listener that says that it plays late as much is kept as behind the playhead elsewhere. */
@@ -137,14 +137,14 @@ export class WriteHead {
       const events = player?.utterance === utterance ? player.events : null;
       const isFollowed = utterance !== unplayed.at(-1);
       layOutLate({ utterance, styles, events, heardTicks, isFollowed, writer });
-      this.#lastCues = utterance.cues ?? this.#lastCues;
+      this.#lastCues = utterance.transcript.cues ?? this.#lastCues;
     }
-    player?.tellUpTo(this.ticks);
+    player?.tellUpTo(this.#ticks);
   }
 
   /** The audio was cut: what follows stands here. */
   cutTo(ticks: number): void {
-    this.ticks = ticks;
+    this.#ticks = ticks;
     this.recent.clear();
     this.#lastCues = null;
     this.#splice.forget();
@@ -156,7 +156,7 @@ export class WriteHead {
     const ticks = this.#splice.takePause(utterance);
     // Where listeners are waiting already, the pause has been. Those that take it as it comes are not waiting.
     const { output, playheadTicks } = this.#options;
-    if (ticks === 0 || (output.demand.hasRealtime && this.ticks <= playheadTicks())) return;
+    if (ticks === 0 || (output.demand.hasRealtime && this.#ticks <= playheadTicks())) return;
     const slice = silenceSlice(format, ticks);
     if (slice.ticks > 0) this.push(slice);
   }
@@ -165,11 +165,11 @@ export class WriteHead {
     const styles = this.#options.output.cueStyles;
     if (styles.length === 0) return;
     const before = this.#lastCues;
-    utterance.cues ??= new CueTracks(utterance);
+    const cues = utterance.transcript.withCues(() => new CueTracks(utterance));
     for (const style of styles) {
-      const notBefore = before === utterance.cues ? 0 : (before?.endSecondsOf(style) ?? 0);
-      utterance.cues.add(style, spokenStart, Math.max(this.ticks / TICKS_PER_SECOND, notBefore));
+      const notBefore = before === cues ? 0 : (before?.endSecondsOf(style) ?? 0);
+      cues.add(style, spokenStart, Math.max(this.#ticks / TICKS_PER_SECOND, notBefore));
     }
-    this.#lastCues = utterance.cues;
+    this.#lastCues = cues;
   }
 }

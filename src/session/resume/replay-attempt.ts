@@ -3,7 +3,7 @@ import type { Timing } from "../../protocol/vocabulary.ts";
 import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
-import type { NormalizedTime, SpokenTime, VoiceSpan } from "../playback/utterance.ts";
+import type { NormalizedTime, SpokenTime, VoiceSpan } from "../playback/transcript.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
 
 interface ReplayAttemptOptions {

@@ -8,7 +8,8 @@ import type { Timing } from "../../protocol/vocabulary.ts";
 import { weaker } from "../../timing/timed.ts";
 import { isUntimedAt } from "../heard-share.ts";
 import { TICKS_PER_MS } from "../playback/playhead.ts";
-import type { SpokenTime, SpokenWord, Utterance } from "../playback/utterance.ts";
+import type { SpokenTime, SpokenWord } from "../playback/transcript.ts";
+import type { Utterance } from "../playback/utterance.ts";
 import { cutOf, heardSpokenEnd } from "../receipts.ts";
 import { cutOut } from "./audio-cut.ts";
 import { replayOf } from "./replay-attempt.ts";
@@ -30,10 +31,11 @@ const LEAD_IN_TICKS = 40 * TICKS_PER_MS;
 export function takeSnapshot(point: CutPoint): Snapshot | null {
   const cut = openCut(point);
   const { utterance, cutTicks } = cut;
-  const words = [...utterance.words].sort((a, b) => a.startTicks - b.startTicks);
+  const { transcript } = utterance;
+  const words = [...transcript.words].sort((a, b) => a.startTicks - b.startTicks);
   const index = words.findIndex((word) => word.endTicks > cutTicks);
   const word = words[index] ?? words.at(-1);
-  const isUntimed = isUntimedAt(utterance.places, utterance.characters, cutTicks);
+  const isUntimed = isUntimedAt(transcript.segments, transcript.characters, cutTicks);
   if (isUntimed || word === undefined || !isKnown(word)) {
     return fromReceipt(cut, isUntimed ? "estimated" : timingOf(utterance));
   }
@@ -57,6 +59,7 @@ function fromReceipt(cut: OpenedCut, timing: Timing): Snapshot | null {
 /** `first`: of the words, the one in which it was cut. */
 function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): Snapshot | null {
   const { utterance, open, isOpenComplete, placed, haveTicks, segments, places } = cut;
+  const { transcript } = utterance;
   const begin = firstWithAudio(cut, words, first);
   const word = words[begin];
   if (word === undefined) return null;
@@ -73,12 +76,14 @@ function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): 
     return { utterance, replays: [], spokenStart, fromTicks, rest: textFrom(cut, spokenStart), timing };
   }
   if ((placed[0]?.startTicks ?? Number.POSITIVE_INFINITY) > fromTicks) return null;
-  const openEnd = open?.end ?? segments[0]?.start ?? utterance.characters.at(-1)?.end ?? last.end;
+  const openEnd = open?.end ?? segments[0]?.start ?? transcript.characters.at(-1)?.end ?? last.end;
   const behind = isOpenComplete ? replaysBehind(cut) : [];
   const rest = isOpenComplete ? segments.slice(behind.length) : textFrom(cut, last.end);
   // Punctuation behind the last word that has come is nothing to ask for: it goes with what is kept, or nobody tells it.
   const spokenEnd = isOpenComplete ? openEnd : Math.min(openEnd, rest[0]?.start ?? openEnd);
-  const characters = utterance.characters.filter((time) => time.start >= word.start && time.end <= spokenEnd);
+  const characters = transcript.characters.filter(
+    (time) => time.start >= word.start && time.end <= spokenEnd,
+  );
   // With the audio of that: times that reach behind their audio would be taken for those of another pace.
   const heldTicks = Math.max(last.endTicks, characters.at(-1)?.endTicks ?? 0);
   const isAll = spokenEnd === openEnd;
@@ -95,8 +100,8 @@ function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): 
       startTicks: Math.min(time.startTicks, untilTicks),
       endTicks: Math.min(time.endTicks, untilTicks),
     })),
-    normalized: utterance.normalized.filter((time) => time.start >= word.start && time.start < spokenEnd),
-    voices: utterance.voices.filter((voice) => voice.start < spokenEnd && voice.end > word.start),
+    normalized: transcript.normalized.filter((time) => time.start >= word.start && time.start < spokenEnd),
+    voices: transcript.voices.filter((voice) => voice.start < spokenEnd && voice.end > word.start),
     inputsBefore: utterance.inputsBefore(word.start),
     fromTicks: audio.startTicks,
     text: utterance.spoken.spoken,
@@ -115,7 +120,7 @@ function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): 
 }
 
 /** How its words are known. */
-function timingOf({ timing }: Utterance): Timing {
+function timingOf({ transcript: { timing } }: Utterance): Timing {
   return timing === "none" ? "estimated" : timing;
 }
 

@@ -63,7 +63,8 @@ export interface OpenedCut extends Omit<CutPoint, "player"> {
 
 export function openCut({ player, ...cut }: CutPoint): OpenedCut {
   const { utterance, writeTicks } = cut;
-  const [lost = null, ...behindLost] = utterance.failed ?? [];
+  const { state } = utterance;
+  const [lost = null, ...behindLost] = state.kind === "failed" ? state.lost : [];
   const open = player?.segment ?? lost;
   const isOpenComplete = player === null ? lost === null : player.isWhole;
   const slices = player?.takeRest(cut.cutTicks) ?? [];
@@ -105,7 +106,7 @@ export function timedAt({ utterance, nowMs }: OpenedCut, { text, start, end }: S
 /** All text from `spokenStart` on that was spoken or asked for, in its segments. */
 export function textFrom({ open, utterance, segments }: OpenedCut, spokenStart: number): Segment[] {
   const { spoken } = utterance.spoken;
-  const begun = utterance.places
+  const begun = utterance.transcript.segments
     .filter(({ start }) => start !== open?.start)
     .map(({ start, end }) => ({ text: spoken.slice(start, end), start, end }));
   const spans = open === null ? begun : [...begun, open];

@@ -112,6 +112,7 @@ export class RequestScheduler {
   openNext(queue: readonly Utterance[]): void {
     if (this.#isClosed || !this.hasRoom || !this.#options.isListened() || !this.#isInBudget()) return;
     for (const utterance of queue) {
+      if (utterance.isSettled) continue;
       if (utterance.hasSegment) {
         this.#open(utterance);
         return;
@@ -217,7 +218,7 @@ export class RequestScheduler {
   }
 
   #open(utterance: Utterance): void {
-    const kept = utterance.replays.shift();
+    const kept = utterance.takeReplay();
     if (kept !== undefined) {
       this.#add(kept, utterance);
       return;
@@ -242,9 +243,9 @@ export class RequestScheduler {
   #request(utterance: Utterance, segment: TimedSegment): UpstreamAttempt {
     const { deps, output } = this.#options;
     if (utterance.sourceFormat === "") {
-      utterance.sourceFormat = chooseSourceFormat(output.needs(), deps.tuning.opusBitrateKbps);
+      utterance.chooseSourceFormat(chooseSourceFormat(output.needs(), deps.tuning.opusBitrateKbps));
     }
-    if (!utterance.namesVoice) utterance.voiceIds = [this.#defaultVoice ?? ""];
+    utterance.useVoice(this.#defaultVoice ?? "");
     const choice = {
       outputFormat: utterance.sourceFormat,
       wantsTiming: output.wantsTiming,

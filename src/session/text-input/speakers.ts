@@ -44,28 +44,31 @@ export class Speakers {
   noteText(participant: Participant, utterance: Utterance): void {
     const { deps } = this.#options;
     const limit_chars = deps.tuning.creditChars;
-    if (utterance.isPaused) this.tellRoom(utterance);
-    if (utterance.isPaused || utterance.pendingChars <= limit_chars) return;
-    utterance.isPaused = true;
+    if (this.isPaused(utterance)) this.tellRoom(utterance);
+    if (this.isPaused(utterance) || utterance.input.pendingChars <= limit_chars) return;
     deps.counters.textPauses += 1;
     this.#tellPaused(participant, utterance);
   }
 
+  /** Whether the utterance's speaker was told to pause. */
+  isPaused(utterance: Utterance): boolean {
+    return this.#paused.has(utterance);
+  }
+
   /** Some of an utterance's text was asked for: its speaker goes on where it was asked to pause. */
   tellRoom(utterance: Utterance): void {
-    if (!utterance.isPaused) return;
+    const speaker = this.#paused.get(utterance);
+    if (speaker === undefined) return;
     const { session, deps } = this.#options;
     const limit_chars = deps.tuning.creditChars;
-    if (utterance.pendingChars > limit_chars * RESUME_SHARE) return;
-    utterance.isPaused = false;
-    const speaker = this.#paused.get(utterance);
+    if (utterance.input.pendingChars > limit_chars * RESUME_SHARE) return;
     this.#paused.delete(utterance);
-    if (speaker === undefined || !this.#options.participants.has(speaker)) return;
+    if (!this.#options.participants.has(speaker)) return;
     speaker.send({
       type: "resumed",
       ...session.base(),
       utterance_id: utterance.id,
-      pending_chars: utterance.pendingChars,
+      pending_chars: utterance.input.pendingChars,
       limit_chars,
     });
   }
@@ -79,7 +82,6 @@ export class Speakers {
 
   /** The utterance is over: nobody waits any more for room in it. */
   forget(utterance: Utterance): void {
-    utterance.isPaused = false;
     this.#paused.delete(utterance);
   }
 
@@ -87,7 +89,7 @@ export class Speakers {
   left(participant: Participant, isFinal: boolean): void {
     if (participant.settings.role === "listener") return;
     const { deps, session, participants } = this.#options;
-    const isOpen = (id: string): boolean => session.utterances.findAny(id)?.isTextEnded === false;
+    const isOpen = (id: string): boolean => session.utterances.findAny(id)?.input.isEnded === false;
     // Another connection goes on with it already: this one's end was seen late.
     const isHeld = (id: string): boolean => [...participants].some((other) => other.openIds.has(id));
     const ids = new Set([...participant.openIds].filter((id) => isOpen(id) && !isHeld(id)));
@@ -133,14 +135,14 @@ export class Speakers {
   /** What was accepted is not lost: text that the speaker will not go on with is spoken as it stands. */
   #endTexts(ids: Iterable<string>): void {
     const { session, queue } = this.#options;
-    for (const id of ids) session.utterances.findAny(id)?.endText(session.nowMs());
+    for (const id of ids) session.utterances.findAny(id)?.input.end(session.nowMs());
     queue.openNext();
   }
 
   /** It is told again that it is to pause: what the connection before was told may not have come. */
   #takeTextOver(participant: Participant, utterance: Utterance): void {
     participant.openIds.add(utterance.id);
-    if (utterance.isPaused) this.#tellPaused(participant, utterance);
+    if (this.isPaused(utterance)) this.#tellPaused(participant, utterance);
   }
 
   #tellPaused(participant: Participant, utterance: Utterance): void {
@@ -151,7 +153,7 @@ export class Speakers {
       type: "paused",
       ...session.base(),
       utterance_id: utterance.id,
-      pending_chars: utterance.pendingChars,
+      pending_chars: utterance.input.pendingChars,
       limit_chars,
     });
   }

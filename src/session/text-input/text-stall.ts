@@ -25,6 +25,8 @@ export interface TextStallOptions {
   readonly idleMs: number;
   /** The utterance whose text is waited for, or null. */
   readonly waiting: () => Utterance | null;
+  /** Whether its speaker was told to pause. */
+  readonly isPaused: (utterance: Utterance) => boolean;
   /** Unheard speech in hand, ms. */
   readonly handMs: () => number;
   /** Something can be spoken now. */
@@ -83,14 +85,14 @@ export class TextStall {
       return;
     }
     const nowMs = clock.nowMs();
-    const idleLeftMs = utterance.idleFromMs + this.#options.idleMs - nowMs;
+    const idleLeftMs = utterance.input.idleFromMs + this.#options.idleMs - nowMs;
     if (idleLeftMs <= 0) {
-      utterance.endText(nowMs);
+      utterance.input.end(nowMs);
       this.#options.onIdled(utterance);
       this.#options.onCut();
       return;
     }
-    if (!utterance.hasUncutText) {
+    if (!utterance.input.hasUncutText) {
       this.#sleepFor(idleLeftMs);
       return;
     }
@@ -101,8 +103,8 @@ export class TextStall {
       return;
     }
     this.#dryFromMs ??= nowMs;
-    const gapMs = utterance.pace.stallMs(stallMs / 2);
-    const quietMs = nowMs - utterance.pace.lastMs;
+    const gapMs = utterance.input.pace.stallMs(stallMs / 2);
+    const quietMs = nowMs - utterance.input.pace.lastMs;
     const dryMs = nowMs - this.#dryFromMs;
     const isDriedUp = quietMs >= 2 * gapMs;
     const rank =
@@ -113,9 +115,11 @@ export class TextStall {
           : quietMs >= gapMs / 2 || dryMs >= stallMs
             ? "sentence"
             : null;
-    const heldLeftMs = utterance.hasHeldText ? HELD_STALLS * stallMs - quietMs : Number.POSITIVE_INFINITY;
-    const isCut = rank !== null && utterance.cutNow(rank, nowMs);
-    if (isCut || (heldLeftMs <= 0 && utterance.cutHeld(nowMs))) {
+    const heldLeftMs = utterance.input.hasHeldText
+      ? HELD_STALLS * stallMs - quietMs
+      : Number.POSITIVE_INFINITY;
+    const isCut = rank !== null && utterance.input.cutNow(rank, nowMs);
+    if (isCut || (heldLeftMs <= 0 && utterance.input.cutHeld(nowMs, this.#options.isPaused(utterance)))) {
       this.#dryFromMs = null;
       this.#options.counters.stallCuts += 1;
       this.#options.onCut();

@@ -5,13 +5,13 @@ import type { Utterance } from "../playback/utterance.ts";
 /** Its text is complete, as its speaker or a long silence has it. */
 export function warnOfEnd(participant: Participant, utterance: Utterance): void {
   warnOfHalf(participant, utterance);
-  utterance.heldHalf = "";
+  utterance.input.holdHalf("");
   warnOfMarkup(participant, utterance);
 }
 
 /** Markup without its other half is spoken as it stands: the upstream decides what becomes of it. */
 export function warnOfMarkup(participant: Participant, utterance: Utterance): void {
-  const names = utterance.unbalancedTags();
+  const names = utterance.input.unbalancedTags();
   if (names.length === 0) return;
   participant.send({
     type: "warning",
@@ -22,8 +22,8 @@ export function warnOfMarkup(participant: Participant, utterance: Utterance): vo
 }
 
 /** Half a character whose other half has not come: it is left out. */
-export function warnOfHalf(participant: Participant, { id, heldHalf, text }: Utterance): void {
-  if (heldHalf === "") return;
+export function warnOfHalf(participant: Participant, { id, text, input }: Utterance): void {
+  if (input.half === "") return;
   participant.send({
     type: "warning",
     ...participant.session.base(),

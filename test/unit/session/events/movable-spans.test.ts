@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MovableSpans } from "../../../../src/session/events/movable-spans.ts";
-import type { Span } from "../../../../src/session/playback/utterance.ts";
+import type { Span } from "../../../../src/session/playback/transcript.ts";
 
 function noted(...places: readonly (readonly [number, number])[]) {
   const movable = new MovableSpans();

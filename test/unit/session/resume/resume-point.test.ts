@@ -47,9 +47,9 @@ function cutAt(cutMs: number, wordMs = 300) {
     },
   );
   utterance.takeSegment();
-  utterance.sourceFormat = FORMAT;
-  utterance.startTicks = START_MS * TICKS_PER_MS;
-  utterance.timing = "exact";
+  utterance.chooseSourceFormat(FORMAT);
+  utterance.begin(START_MS * TICKS_PER_MS);
+  utterance.transcript.noteTiming("exact");
   const bounds = [0, 5, 6, 11, 12, 19];
   const times = [0, 1, 1, 2, 2, 3].map((count) => (START_MS + count * wordMs) * TICKS_PER_MS);
   for (let at = 0; at < bounds.length; at += 2) {
@@ -60,8 +60,8 @@ function cutAt(cutMs: number, wordMs = 300) {
       endTicks: times[at + 1] ?? 0,
       timing: "exact" as const,
     };
-    utterance.words.push(word);
-    utterance.characters.push({ ...word });
+    utterance.transcript.addWord(word);
+    utterance.transcript.addCharacter({ ...word });
   }
   const recent = new ResumeBuffer(1 << 20);
   // Another one in another format was heard right before.
@@ -146,12 +146,12 @@ describe("takeSnapshot() of what was not pushed", () => {
       { type: "speak", text: TEXT, voice_id: "v" },
     );
     utterance.takeSegment();
-    utterance.sourceFormat = "ulaw_8000";
-    utterance.startTicks = 0;
-    utterance.timing = "exact";
+    utterance.chooseSourceFormat("ulaw_8000");
+    utterance.begin(0);
+    utterance.transcript.noteTiming("exact");
     const time = { start: 0, end: 19, startTicks: 0, endTicks: 500 * TICKS_PER_MS };
-    utterance.words.push({ ...time, timing: "exact" });
-    utterance.characters.push(time);
+    utterance.transcript.addWord({ ...time, timing: "exact" });
+    utterance.transcript.addCharacter(time);
     const memory = new Uint8Array(4000).fill(0x20);
     const slice = {
       format: "ulaw_8000",

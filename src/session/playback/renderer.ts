@@ -1,0 +1,203 @@
+/**
+ * Renders the answers of the upstream to the listeners: takes them in the order of their requests, one segment after the other,
+ * and pushes their audio at the write head, never further than it is asked to.
+ */
+import { type GatewayError, toGatewayError } from "../../errors.ts";
+import type { Segment } from "../../text/segmenter.ts";
+import type { RequestScheduler } from "../synthesis/request-scheduler.ts";
+import type { Attempt } from "../synthesis/upstream-attempt.ts";
+import { CarryOver } from "./carry-over.ts";
+import { TICKS_PER_MS } from "./playhead.ts";
+import { emitRecovered, recover } from "./recovery.ts";
+import { SegmentPlayer } from "./segment-player.ts";
+import type { Utterance } from "./utterance.ts";
+import { WriteHead, type WriteHeadOptions } from "./write-head.ts";
+
+/** Audio is pushed in multiples of this, so that most frames are cut out of one piece without copying. */
+const PUSH_TICKS = 20 * TICKS_PER_MS;
+
+/** How much to render, positions on the timeline. */
+export interface RenderLimits {
+  readonly untilTicks: number;
+  /** Up to here a word may be pushed in parts, because listeners have nothing else. */
+  readonly neededTicks: number;
+  /** So much more of the same segment, ticks, where it is there. */
+  readonly surplusTicks: number;
+}
+
+export interface RendererOptions extends WriteHeadOptions {
+  readonly requests: RequestScheduler;
+  /** The utterance whose audio is pushed, or is to be next. */
+  readonly current: () => Utterance | undefined;
+  /** Whether another utterance waits for the end of that one. */
+  readonly isFollowed: () => boolean;
+  /** First audio of an utterance stands at the write head; `spokenStart`: where in the spoken text it begins. */
+  readonly onBegun: (utterance: Utterance, startTicks: number, spokenStart: number) => void;
+  /** All its audio is pushed. */
+  readonly onEnded: (utterance: Utterance) => void;
+  readonly onFailed: (utterance: Utterance, error: GatewayError) => void;
+  /** A request is over: there is room for another. */
+  readonly onSegmentEnded: () => void;
+}
+
+export class Renderer {
+  readonly head: WriteHead;
+  readonly #options: RendererOptions;
+  readonly #carryOver = new CarryOver();
+  #player: SegmentPlayer | null = null;
+
+  constructor(options: RendererOptions) {
+    this.#options = options;
+    this.head = new WriteHead(options);
+  }
+
+  /** The player of the utterance's segment that is being pushed, or null. */
+  playerOf(utterance: Utterance): SegmentPlayer | null {
+    return this.#player?.utterance === utterance ? this.#player : null;
+  }
+
+  playerOfAttempt(attempt: Attempt): SegmentPlayer | null {
+    return this.#player?.attempt === attempt ? this.#player : null;
+  }
+
+  /** Whether anything has come for what is being pushed that was not looked at. */
+  get hasUnread(): boolean {
+    return this.#player?.hasUnread === true;
+  }
+
+  /** What is asked for of an attempt: of one that was recovered without the rest, which is a segment of its own. */
+  segmentOf(attempt: Attempt): Segment {
+    return this.#player?.attempt === attempt ? this.#player.segment : attempt.segment;
+  }
+
+  /** Pushes audio until the write head reaches `untilTicks` or there is none; true if any was pushed. */
+  render(limits: RenderLimits): boolean {
+    const before = this.head.ticks;
+    for (;;) {
+      const isEnough = this.head.ticks >= limits.untilTicks;
+      const player = isEnough ? this.#player : (this.#player ?? this.#nextPlayer());
+      if (player === null) break;
+      try {
+        if (isEnough) {
+          player.look();
+          player.tellUpTo(this.head.ticks);
+          break;
+        }
+        const slice = player.next({
+          maxTicks: this.#pushTicksTo(limits.untilTicks),
+          neededTicks: this.#pushTicksTo(limits.neededTicks),
+          surplusTicks: limits.surplusTicks,
+        });
+        if (slice !== undefined) {
+          this.head.push(slice);
+          player.tellUpTo(this.head.ticks);
+        } else if (player.isOver) this.#finish(player);
+        else break;
+      } catch (thrown) {
+        this.#options.onFailed(player.utterance, toGatewayError(thrown));
+      }
+    }
+    return this.head.ticks > before;
+  }
+
+  /** A response that broke off: its rest is asked for at once, before what is here has been heard. */
+  recover(): void {
+    const player = this.#player;
+    const open = this.#options.requests.first;
+    if (
+      player === null ||
+      open?.attempt !== player.attempt ||
+      player.attempt.error === null ||
+      player.isWhole
+    )
+      return;
+    try {
+      open.isRecovered = recover(player, this.#options.deps.clock.nowMs());
+    } catch (thrown) {
+      this.#options.onFailed(player.utterance, toGatewayError(thrown));
+    }
+  }
+
+  /** Somebody asks for captions in the middle of what is said: of `utterances`, those that have begun. */
+  layOutCues(utterances: readonly Utterance[]): void {
+    this.head.layOutCues(utterances, this.#player);
+  }
+
+  /** Pushes no more of the utterance. */
+  drop(utterance: Utterance): void {
+    if (this.#player?.utterance === utterance) this.#close();
+  }
+
+  /** Nothing waits to be rendered: memory for the next player is let go. */
+  forgetMemory(): void {
+    this.#carryOver.store = null;
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#close();
+    this.head.recent.clear();
+  }
+
+  #pushTicksTo(ticks: number): number {
+    return Math.ceil((ticks - this.head.ticks) / PUSH_TICKS) * PUSH_TICKS;
+  }
+
+  /** The player of the oldest request once it has audio; utterances that turn out empty end here. */
+  #nextPlayer(): SegmentPlayer | null {
+    const { requests, current } = this.#options;
+    const first = current();
+    const open = requests.first;
+    if (first?.isExhausted && open?.utterance !== first) {
+      this.#options.onEnded(first);
+      return this.#nextPlayer();
+    }
+    if (open === undefined) return null;
+    const { attempt, utterance } = open;
+    if (!attempt.hasChunk && !attempt.isComplete) return null;
+    if (utterance.startTicks === null && attempt.hasChunk) {
+      this.#options.onBegun(utterance, this.head.align(), attempt.segment.start);
+    }
+    this.head.startSegment(utterance, attempt);
+    const { tuning } = this.#options.deps;
+    open.asked.startTicks = this.head.ticks;
+    this.#player = new SegmentPlayer({
+      attempt,
+      utterance,
+      carryOver: this.#carryOver,
+      baseTicks: this.head.ticks,
+      writer: this.#options.writer,
+      aheadTicks: tuning.aheadMs * TICKS_PER_MS,
+      trimTicks: tuning.splices.trimMs * TICKS_PER_MS,
+      wants: (kind) => this.#options.output.wasWanted(kind),
+      isFollowed: this.#options.isFollowed,
+    });
+    this.recover();
+    return this.#player;
+  }
+
+  #finish(player: SegmentPlayer): void {
+    const { requests } = this.#options;
+    const { attempt, utterance } = player;
+    if (attempt.error !== null && !player.isWhole) {
+      this.#options.onFailed(utterance, attempt.error);
+      return;
+    }
+    const isLastOfUtterance = utterance.isExhausted && !requests.isFurther(utterance);
+    player.finish();
+    if (attempt.error !== null) emitRecovered(player, { ...this.#options, atTicks: this.head.ticks });
+    else if (attempt.requestId !== null) utterance.noteRequest(attempt.requestId);
+    this.head.endSegment(player);
+    this.#close();
+    const open = requests.first;
+    if (open !== undefined) open.asked.endTicks = this.head.ticks;
+    requests.shift();
+    if (isLastOfUtterance) this.#options.onEnded(utterance);
+    this.#options.onSegmentEnded();
+  }
+
+  #close(): void {
+    this.#player?.close();
+    this.#player = null;
+  }
+}

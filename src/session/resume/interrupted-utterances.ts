@@ -1,0 +1,97 @@
+/** Which utterance `resume` goes on with: the one that was interrupted last, for a time. */
+import { GatewayError } from "../../errors.ts";
+import type { Clock, Timer } from "../../kit/clock.ts";
+import type { Utterance } from "../playback/utterance.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+/** Ids of interrupted utterances that can't go on. */
+const REMEMBERED_IDS = 64;
+
+export class InterruptedUtterances {
+  readonly #clock: Clock;
+  readonly #lifeMs: number;
+  /** The one that was heard and interrupted last, and did not go on since. */
+  #latest: Utterance | null = null;
+  /** The latest ones that were interrupted, oldest first. */
+  readonly #gone = new Set<string>();
+  #timer: Timer | null = null;
+
+  /** `lifeMs` 0: none is kept. */
+  constructor(clock: Clock, lifeMs: number) {
+    this.#clock = clock;
+    this.#lifeMs = lifeMs;
+  }
+
+  /** Whether anything is kept at all. */
+  get isKept(): boolean {
+    return this.#lifeMs > 0;
+  }
+
+  /** The utterance whose text may still grow while it waits to go on. */
+  find(id: string): Utterance | undefined {
+    return this.#latest !== null && this.#latest.id === id && this.#snapshot !== null
+      ? this.#latest
+      : undefined;
+  }
+
+  /** It was heard and interrupted: it takes the place of the one before. */
+  hold(utterance: Utterance): void {
+    this.#expire();
+    this.noteGone(utterance);
+    this.#latest = utterance;
+    if (this.#snapshot === null) return;
+    this.#timer = this.#clock.at(this.#clock.nowMs() + this.#lifeMs, () => this.#expire());
+  }
+
+  /** It was interrupted and nothing of it is kept. */
+  noteGone({ id }: Utterance): void {
+    this.#gone.delete(id);
+    this.#gone.add(id);
+    for (const oldest of this.#gone) {
+      if (this.#gone.size <= REMEMBERED_IDS) break;
+      this.#gone.delete(oldest);
+    }
+  }
+
+  /** Throws nothing_to_resume, resume_expired. */
+  take(id: string | undefined): Snapshot {
+    const latest = this.#latest;
+    const snapshot = this.#snapshot;
+    if (latest !== null && snapshot !== null && (id === undefined || latest.id === id)) {
+      this.#cancelTimer();
+      this.#gone.delete(latest.id);
+      this.#latest = null;
+      return snapshot;
+    }
+    if (id === undefined ? latest !== null : this.#gone.has(id)) {
+      const what = id ?? "the interrupted utterance";
+      throw new GatewayError(
+        "resume_expired",
+        `Audio of ${what} is gone: speak the unheard_text of its receipt instead`,
+        { field: "utterance_id" },
+      );
+    }
+    throw new GatewayError("nothing_to_resume", "Nothing to resume: no utterance was interrupted");
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#expire();
+  }
+
+  get #snapshot(): Snapshot | null {
+    const state = this.#latest?.state;
+    return state?.kind === "interrupted" ? state.snapshot : null;
+  }
+
+  /** What is kept of it is let go. */
+  #expire(): void {
+    this.#cancelTimer();
+    if (this.#snapshot !== null) this.#latest?.interrupt(null);
+  }
+
+  #cancelTimer(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+  }
+}
