@@ -36,9 +36,12 @@ export function speakerAddress(address: URL, session: string): URL {
   return url;
 }
 
-/** Short enough to read out, long enough that nobody meets by chance: 8 of 32 characters without look-alikes. */
+/**
+ * Whoever knows the name can hear and speak there, so nobody can guess it: 16 of 32 characters are 80 random bits. Without
+ * look-alikes, because people may read it out.
+ */
 function randomSession(): string {
   const alphabet = "abcdefghijkmnpqrstuvwxyz23456789";
-  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => alphabet[byte % 32]).join("");
 }

@@ -195,6 +195,19 @@ describe.skipIf(reason !== null)(`page in use${reason === null ? "" : ` (skipped
     expect(await page.locator("#alert").isVisible()).toBe(false);
   });
 
+  it("two who open the page have a session each, and meet where one sends the other its address", async () => {
+    const [first, stranger] = [await open(), await open()];
+    const { session } = await see(first);
+    expect((await see(stranger)).session).not.toBe(session);
+    expect(await first.locator("#hint").textContent()).toContain("send somebody this page's address");
+    await stranger.goto(first.url());
+    await stranger.waitForFunction(() => window.voicewire?.state === "open");
+    expect((await see(stranger)).session).toBe(session);
+    await first.fill("#text", "Hello");
+    await first.click("#speak");
+    await stranger.waitForFunction(() => window.voicewire?.utterances.at(-1)?.state === "done");
+  });
+
   it("the session stands in the address and survives a reload", async () => {
     const page = await open();
     const { session } = await see(page);

@@ -155,7 +155,8 @@ describe("route", () => {
       isWasmForced: true,
     });
     const route = routeOf(new URL("http://h/"));
-    expect(route.session).toMatch(/^[a-z2-9]{8}$/);
+    expect(route.session).toMatch(/^[a-z2-9]{16}$/);
+    expect(routeOf(new URL("http://h/")).session).not.toBe(route.session);
     expect(route.isListener).toBe(false);
   });
 
