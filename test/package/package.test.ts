@@ -115,6 +115,26 @@ describe.skipIf(missing !== undefined)(
       );
     }
 
+    it("runs the example of docs/embedding.md", () => {
+      const page = readFileSync(new URL("../../docs/embedding.md", import.meta.url), "utf8");
+      user.write("example.mjs", /```js\n([\s\S]*?)```/.exec(page)?.[1] ?? "");
+      const { status, stdout } = user.run(process.execPath, ["example.mjs"]);
+      expect(status).toBe(0);
+      expect(stdout).toMatch(/^0 640\n20 640\n/);
+    });
+
+    it("is required by CommonJS, too", () => {
+      const code =
+        'console.log(typeof require("voicewire").startGateway, typeof require("voicewire/client").connect)';
+      expect(
+        user.run(otherNode("node-20") ?? process.execPath, ["--input-type=commonjs", "-e", code]),
+      ).toEqual({
+        status: 0,
+        stdout: "function function\n",
+        stderr: "",
+      });
+    });
+
     it.each([
       ["nodenext", ["--module", "nodenext"]],
       ["bundler", ["--module", "esnext", "--moduleResolution", "bundler"]],
