@@ -1,6 +1,7 @@
 /**
  * Opus encoders in worker threads. An encoder belongs to one stream at a time; packets come back in order, several in
- * one call where they were encoded together.
+ * one call where they were encoded together. It is no kit/worker-pool.ts, because it is on the way of every frame: encoders
+ * are made in advance, and the frames of all streams cross in one message a turn, with their bytes transferred.
  */
 import { GatewayError } from "../errors.ts";
 import { MAX_LIVE_CODECS, type OpusRate } from "./opus-codec.ts";

@@ -3,12 +3,12 @@
  * the socket, which is one error message at most and one close.
  */
 import { type GatewayError, toGatewayError } from "../errors.ts";
+import { Semaphore } from "../kit/semaphore.ts";
 import type { Dialect } from "../protocol/elevenlabs/server-messages.ts";
 import { closeReason, fault, faultOf, type SocketFault } from "../protocol/elevenlabs/socket-faults.ts";
 import { ContextSpeech } from "./context-speech.ts";
 import { type Idler, IdleWatch } from "./idle-watch.ts";
 import type { SocketOptions } from "./ports.ts";
-import { RequestSlots } from "./request-slots.ts";
 
 /** What a socket keeps for each context besides. */
 export interface Context<T> extends Idler {
@@ -40,7 +40,8 @@ const ORDINARY_CLOSE = 1000;
 
 export class ContextSet<T> {
   readonly #options: ContextSetOptions<T>;
-  readonly #slots: RequestSlots;
+  /** Upstream requests of the socket. */
+  readonly #slots: Semaphore;
   readonly #contexts = new Set<Context<T>>();
   readonly #watch: IdleWatch<Idler>;
   /** Watched while there is no context. */
@@ -53,7 +54,7 @@ export class ContextSet<T> {
   constructor(options: ContextSetOptions<T>) {
     this.#options = options;
     const { clock, tuning } = options.deps;
-    this.#slots = new RequestSlots(tuning.maxRequests, () => this.pump());
+    this.#slots = new Semaphore({ limit: tuning.maxRequests, onFree: () => this.pump() });
     this.#socket = { lastMs: clock.nowMs() };
     this.#watch = new IdleWatch<Idler>({
       clock,

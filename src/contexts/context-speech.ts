@@ -3,6 +3,7 @@
  * at most; the second leaves when the first has begun to sound, so that it takes nothing from its first audio.
  */
 import { GatewayError, toGatewayError } from "../errors.ts";
+import type { Semaphore } from "../kit/semaphore.ts";
 import type { AudioMessage } from "../protocol/elevenlabs/server-messages.ts";
 import { newTimes } from "../session/synthesis/segment-times.ts";
 import { UpstreamAttempt } from "../session/synthesis/upstream-attempt.ts";
@@ -10,7 +11,6 @@ import type { SynthesisRequest } from "../upstream/types.ts";
 import { Generation } from "./generation.ts";
 import { createJoinedAudio } from "./joined-audio.ts";
 import type { SocketDeps } from "./ports.ts";
-import type { RequestSlots } from "./request-slots.ts";
 
 export interface ContextOutput {
   /** Whether more audio may be sent now. */
@@ -26,7 +26,8 @@ export interface ContextOutput {
 
 export interface ContextSpeechOptions {
   readonly deps: SocketDeps;
-  readonly slots: RequestSlots;
+  /** Upstream requests of the socket, which its contexts share. */
+  readonly slots: Semaphore;
   readonly format: string;
   readonly isSynced: boolean;
   readonly isAbsolute: boolean;
@@ -140,7 +141,7 @@ export class ContextSpeech {
       if (step.started !== null) continue;
       const before = said[index - 1]?.started?.run;
       if (index > 0 && (before === undefined || !maySpeakBehind(before))) return;
-      const release = this.#options.slots.take();
+      const release = this.#options.slots.tryAcquire();
       if (release === null) return;
       this.#waitingChars -= step.text.length;
       step.started = this.#start(step, release);

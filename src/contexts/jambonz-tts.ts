@@ -4,6 +4,7 @@
  */
 import { type GatewayError, toGatewayError } from "../errors.ts";
 import type { Timer } from "../kit/clock.ts";
+import { Semaphore } from "../kit/semaphore.ts";
 import {
   endsSentence,
   type JambonzTtsMessage,
@@ -16,7 +17,6 @@ import {
 import type { SpeechRequest } from "../upstream/types.ts";
 import { ContextSpeech } from "./context-speech.ts";
 import type { SocketDeps, SocketPort, VendorSocket } from "./ports.ts";
-import { RequestSlots } from "./request-slots.ts";
 import { SaidBefore } from "./said-before.ts";
 import { sayable } from "./sayable.ts";
 import { isSpeakable, TextBuffer } from "./text-buffer.ts";
@@ -182,7 +182,7 @@ export class JambonzTtsSocket implements VendorSocket {
     const { deps, port } = this.#options;
     return new ContextSpeech({
       deps,
-      slots: new RequestSlots(deps.tuning.maxRequests, () => undefined),
+      slots: new Semaphore({ limit: deps.tuning.maxRequests }),
       format: this.#format,
       // Nobody asks for timing here, so nothing waits for it.
       isSynced: true,

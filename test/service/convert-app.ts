@@ -1,7 +1,7 @@
 /** The service's app with the conversion sections on a free port, a voice behind it, and what the tests ask of it. */
 
 import { silentLog } from "../../src/kit/log.ts";
-import { workshopOf } from "../../src/service/convert/workshop.ts";
+import { conversionPoolOf } from "../../src/service/convert/conversion-pool.ts";
 import { FaultBoard } from "../../src/service/faults/board.ts";
 import type { ServiceContext } from "../../src/service/http/context.ts";
 import { createServer } from "../../src/service/http/server.ts";
@@ -33,8 +33,8 @@ export async function startConvertApp(
     log: silentLog,
   };
   const app = createServer(context, silentLog);
-  // The sections' routes come with the app's start, their workshop at once.
-  if (!app.hasDecorator("voiceWorkshop")) {
+  // The sections' routes come with the app's start, their pool at once.
+  if (!app.hasDecorator("conversionPool")) {
     registerSpeechToSpeech(app, context);
     registerVoiceSamples(app, context);
   }
@@ -43,7 +43,7 @@ export async function startConvertApp(
   return {
     url,
     context,
-    workshop: workshopOf(app, voices),
+    pool: conversionPoolOf(app, voices),
     close: async () => {
       await app.close();
       await voices.close();

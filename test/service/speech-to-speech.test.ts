@@ -214,7 +214,7 @@ describe("speech to speech", { timeout: 90_000 }, () => {
     expect(pcm.every((sample) => Math.abs(sample) <= 1)).toBe(true);
   });
 
-  it("ends a conversion whose client has gone: no thread, no seat and no history item is left", async () => {
+  it("ends a conversion whose client has gone: no thread, no place in the line and no history item is left", async () => {
     const speech = speechOf(MALE);
     const long = new Int16Array(speech.length * 20);
     for (let at = 0; at < long.length; at += speech.length) long.set(speech, at);
@@ -224,9 +224,9 @@ describe("speech to speech", { timeout: 90_000 }, () => {
     });
     const id = answer.headers.get("history-item-id");
     await answer.body?.getReader().read();
-    expect(app.workshop.load).toEqual({ seats: 1, threads: 1 });
+    expect(app.pool.load).toEqual({ requests: 1, threads: 1 });
     controller.abort();
-    await expect.poll(() => app.workshop.load).toEqual({ seats: 0, threads: 0 });
+    await expect.poll(() => app.pool.load).toEqual({ requests: 0, threads: 0 });
     expect((await fetch(`${app.url}/v1/history/${id}`)).status).toBe(404);
   });
 
@@ -268,6 +268,6 @@ describe("speech to speech", { timeout: 90_000 }, () => {
     expect(busy.length).toBeGreaterThan(0);
     for (const answer of busy)
       expect([answer.status, (await refused(answer)).code]).toEqual([429, "system_busy"]);
-    await expect.poll(() => app.workshop.load).toEqual({ seats: 0, threads: 0 });
+    await expect.poll(() => app.pool.load).toEqual({ requests: 0, threads: 0 });
   });
 });

@@ -90,7 +90,7 @@ describe("voices from samples", { timeout: 90_000 }, () => {
   it("measures the samples: the nearest embedded voice speaks, at their pitch", async () => {
     const voice = findStoredVoice(app.context, await add());
     const pitchHz = medianPitch(trackPitch(floatsOf(samplesOf(speech.slice(44))))) ?? 0;
-    const profile = await app.workshop.profileOf(voice?.base.id ?? "");
+    const profile = await app.pool.profileOf(voice?.base.id ?? "");
     expect(Math.abs((voice?.profile.pitchHz ?? 0) / pitchHz - 1)).toBeLessThan(0.05);
     expect(Math.abs((profile?.pitchHz ?? 0) / pitchHz - 1)).toBeLessThan(0.1);
     expect(Math.abs((voice?.enginePitch ?? 0) - (voice?.base.pitch ?? 0))).toBeLessThan(12);
@@ -168,6 +168,6 @@ describe("voices from samples", { timeout: 90_000 }, () => {
     }
     expect((await call("POST", "/v1/voices/add", form({ name: " " }, [file]))).status).toBe(400);
     expect(app.context.store.voices.list().length).toBe(count);
-    expect(app.workshop.load).toEqual({ seats: 0, threads: 0 });
+    expect(app.pool.load).toEqual({ requests: 0, threads: 0 });
   });
 });

@@ -1,9 +1,9 @@
 /** Whose voice speech is converted to: an embedded one, or one from samples. */
 import type { Store } from "../store/store.ts";
 import { findVoice } from "../voice/voices.ts";
+import type { ConversionPool } from "./conversion-pool.ts";
 import { findStoredVoice } from "./stored-voice.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
-import type { Workshop } from "./workshop.ts";
 
 export interface ConversionTarget {
   readonly id: string;
@@ -16,12 +16,12 @@ export interface ConversionTarget {
 /** undefined where there is no such voice. */
 export function findTarget(
   context: { readonly store: Store },
-  workshop: Workshop,
+  pool: ConversionPool,
   id: string,
 ): ConversionTarget | undefined {
   const voice = findVoice(id);
   if (voice !== undefined) {
-    return { id, name: voice.name, category: "premade", profile: () => workshop.profileOf(id) };
+    return { id, name: voice.name, category: "premade", profile: () => pool.profileOf(id) };
   }
   const sampled = findStoredVoice(context, id);
   if (sampled === undefined) return undefined;

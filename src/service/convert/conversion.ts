@@ -3,8 +3,8 @@ import { toGatewayError } from "../../errors.ts";
 import type { JobOpener } from "../http/delivery.ts";
 import type { PcmPiece } from "../media/pieces.ts";
 import type { JobSpec } from "../voice/messages.ts";
+import type { ConversionPool } from "./conversion-pool.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
-import type { Workshop } from "./workshop.ts";
 
 export interface Conversion {
   readonly source: () => AsyncIterable<PcmPiece>;
@@ -14,12 +14,12 @@ export interface Conversion {
   readonly onFailure: (thrown: unknown) => void;
 }
 
-/** For those with a seat. The job's `spec` tells the format only. */
-export function conversionOpener(workshop: Workshop, conversion: Conversion): JobOpener {
+/** For requests that may work. The job's `spec` tells the format only. */
+export function conversionOpener(pool: ConversionPool, conversion: Conversion): JobOpener {
   const { source, target, removesNoise, onFailure } = conversion;
   return {
     open: (spec, handlers) => {
-      const thread = workshop.convert(source(), {
+      const thread = pool.convert(source(), {
         target,
         removesNoise,
         format: spec.format,

@@ -1,37 +1,24 @@
-/** A converter thread: does the one task it was started with on the samples that it is sent. */
-import { parentPort, workerData } from "node:worker_threads";
+/** A converter thread: does one task after the other, on the samples that it is sent. */
 import { createStreamEncoder, type StreamEncoder } from "../../audio/encode.ts";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import { RateConverter } from "../../audio/rate-converter.ts";
 import { Resampler } from "../../audio/resample.ts";
+import { serveJobs } from "../../kit/serve-jobs.ts";
 import { createDenoiser, DENOISER_RATE } from "../media/denoiser.ts";
 import { type ConverterTask, type FromConverter, MAX_UNSENT_BYTES, type ToConverter } from "./messages.ts";
 import { WORK_RATE } from "./pitch-tracker.ts";
 import { VoiceTransformer } from "./transformer.ts";
-import { ProfileMeter, type VoiceProfile } from "./voice-profile.ts";
+import { ProfileMeter } from "./voice-profile.ts";
 import { ToWorkRate, toInt16Samples } from "./work-rate.ts";
 
-const port = parentPort;
-if (port === null) throw new TypeError("Cannot run convert-worker: it is no worker thread");
+type Reply = (message: FromConverter) => void;
 
 interface Work {
   samples(pieces: readonly Float32Array[]): void;
   end(): void;
 }
 
-let unsentBytes = 0;
-let untoldTakes = 0;
-
-function post(message: FromConverter): void {
-  const transfer = message.type === "chunk" ? [message.bytes.buffer] : [];
-  port?.postMessage(message, transfer);
-}
-
-function tellTaken(): void {
-  for (; untoldTakes > 0 && unsentBytes <= MAX_UNSENT_BYTES; untoldTakes -= 1) post({ type: "taken" });
-}
-
-function measuring(): Work {
+function measuring(reply: Reply): Work {
   const meter = new ProfileMeter();
   return {
     samples: (pieces) => {
@@ -39,20 +26,23 @@ function measuring(): Work {
     },
     end: () => {
       meter.finish();
-      post({ type: "measured", profile: meter.profile });
+      reply({ type: "measured", profile: meter.profile });
     },
   };
 }
 
-function converting(target: VoiceProfile, format: string, encoder: StreamEncoder): Work {
+function converting(
+  { target, format }: ConverterTask & { readonly kind: "convert" },
+  encoder: StreamEncoder,
+  reply: Reply,
+): Work {
   const transformer = new VoiceTransformer(target);
   const toRate = parseUpstreamFormat(format)?.sampleRate ?? WORK_RATE;
   const resampler = new Resampler({ fromRate: WORK_RATE, toRate });
   const send = (bytes: Uint8Array): void => {
     if (bytes.length === 0) return;
-    unsentBytes += bytes.length;
     // Its own memory: what an encoder gives may be a view of a larger one.
-    post({ type: "chunk", bytes: bytes.slice() });
+    reply({ type: "chunk", bytes: bytes.slice() });
   };
   const encode = (samples: Float32Array): void => send(encoder.push(resampler.push(toInt16Samples(samples))));
   return {
@@ -64,22 +54,9 @@ function converting(target: VoiceProfile, format: string, encoder: StreamEncoder
       send(encoder.push(resampler.flush()));
       send(encoder.flush());
       encoder.close();
-      post({ type: "done" });
+      reply({ type: "done" });
     },
   };
-}
-
-async function start(task: ConverterTask): Promise<Work> {
-  if (task.kind === "measure") return measuring();
-  return converting(task.target, task.format, await createStreamEncoder(task.format));
-}
-
-function attempt(action: () => void): void {
-  try {
-    action();
-  } catch (thrown) {
-    post({ type: "failed", message: thrown instanceof Error ? thrown.message : String(thrown) });
-  }
 }
 
 /** Samples on their way to the work rate, the noise taken out where that was asked for. */
@@ -105,21 +82,58 @@ async function createIntake(removesNoise: boolean): Promise<Intake> {
   };
 }
 
-// With nothing on its event loop but WebAssembly that compiles, a thread of Node waits for the background tasks of all
-// threads, and where one of these waits for it, for ever (nodejs/node#54918).
-port.ref();
-const intake = await createIntake((workerData as ConverterTask).removesNoise);
-const work = await start(workerData as ConverterTask);
-port.on("message", (message: ToConverter) => {
-  attempt(() => {
-    if (message.type === "ack") unsentBytes -= message.bytes;
+class Conversion {
+  readonly #intake: Intake;
+  readonly #work: Work;
+  readonly #reply: Reply;
+  #unsentBytes = 0;
+  #untoldTakes = 0;
+
+  private constructor(intake: Intake, reply: Reply, start: (reply: Reply) => Work) {
+    this.#intake = intake;
+    this.#reply = reply;
+    this.#work = start((message) => {
+      if (message.type === "chunk") this.#unsentBytes += message.bytes.length;
+      reply(message);
+    });
+  }
+
+  static async create(task: ConverterTask, reply: Reply): Promise<Conversion> {
+    const intake = await createIntake(task.removesNoise);
+    if (task.kind === "measure") return new Conversion(intake, reply, measuring);
+    const encoder = await createStreamEncoder(task.format);
+    return new Conversion(intake, reply, (counted) => converting(task, encoder, counted));
+  }
+
+  take(message: Exclude<ToConverter, { readonly type: "open" }>): void {
+    if (message.type === "ack") this.#unsentBytes -= message.bytes;
     else if (message.type === "samples") {
-      work.samples(intake.push(message.pcm, message.sampleRate));
-      untoldTakes += 1;
+      this.#work.samples(this.#intake.push(message.pcm, message.sampleRate));
+      this.#untoldTakes += 1;
     } else {
-      work.samples(intake.flush());
-      work.end();
+      this.#work.samples(this.#intake.flush());
+      this.#work.end();
     }
-    tellTaken();
-  });
+    for (; this.#untoldTakes > 0 && this.#unsentBytes <= MAX_UNSENT_BYTES; this.#untoldTakes -= 1) {
+      this.#reply({ type: "taken" });
+    }
+  }
+}
+
+await serveJobs<ToConverter, FromConverter>(async (send) => {
+  let current: Promise<Conversion | null> = Promise.resolve(null);
+  return (job, message) => {
+    const reply = (answer: FromConverter): void =>
+      send(job, answer, answer.type === "chunk" ? [answer.bytes.buffer] : []);
+    const step = async (): Promise<Conversion | null> => {
+      if (message.type === "open") return Conversion.create(message.task, reply);
+      const conversion = await current;
+      conversion?.take(message);
+      return conversion;
+    };
+    current = step().catch((thrown: unknown) => {
+      reply({ type: "failed", message: thrown instanceof Error ? thrown.message : String(thrown) });
+      return null;
+    });
+  };
 });

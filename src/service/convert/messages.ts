@@ -1,10 +1,10 @@
-/** What the service and a converter thread say to each other. Everything here crosses a thread: plain data only. */
+/** What the service and a converter thread say to each other of a job. Everything here crosses a thread: plain data only. */
 import type { VoiceProfile } from "./voice-profile.ts";
 
 /** Bytes made that have not left for the client; above it no more samples are taken. */
 export const MAX_UNSENT_BYTES = 262_144;
 
-/** One thread does one thing and ends. */
+/** A thread does one at a time. */
 export type ConverterTask =
   | {
       readonly kind: "convert";
@@ -16,7 +16,8 @@ export type ConverterTask =
   | { readonly kind: "measure"; readonly removesNoise: boolean };
 
 export type ToConverter =
-  | { readonly type: "samples"; readonly pcm: Int16Array; readonly sampleRate: number }
+  | { readonly type: "open"; readonly task: ConverterTask }
+  | { readonly type: "samples"; readonly pcm: Int16Array<ArrayBuffer>; readonly sampleRate: number }
   | { readonly type: "end" }
   /** So many bytes have left for the client. */
   | { readonly type: "ack"; readonly bytes: number };

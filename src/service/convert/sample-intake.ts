@@ -6,8 +6,8 @@ import type { PcmPiece } from "../media/pieces.ts";
 import type { MediaStore, PinnedMedia } from "../store/media.ts";
 import type { NewSample } from "../store/voices.ts";
 import { VOICES, type Voice } from "../voice/voices.ts";
+import type { ConversionPool } from "./conversion-pool.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
-import type { Workshop } from "./workshop.ts";
 
 export interface SampleFile {
   readonly fileName: string;
@@ -17,12 +17,12 @@ export interface SampleFile {
 
 /** All of the samples as one, and how long each is. Throws Refusal 400 for what is no audio, and where nobody speaks. */
 export async function measureSamples(
-  workshop: Workshop,
+  pool: ConversionPool,
   files: readonly SampleFile[],
   options: { readonly removesNoise: boolean; readonly signal: AbortSignal },
 ): Promise<{ readonly profile: VoiceProfile; readonly seconds: readonly number[] }> {
   const seconds: number[] = [];
-  const profile = await workshop.measure(decodeAll(files, seconds), options);
+  const profile = await pool.measure(decodeAll(files, seconds), options);
   if (profile === null)
     throw Refusal.unfit("invalid_audio", "No voice was found in the files, expected speech.", {
       param: "files",
@@ -43,13 +43,13 @@ async function* decodeAll(files: readonly SampleFile[], seconds: number[]): Asyn
 
 /** The embedded voice whose pitch is nearest, among those of the language where there are some, else of the English ones. */
 export async function nearestVoice(
-  workshop: Workshop,
+  pool: ConversionPool,
   wanted: { readonly pitchHz: number; readonly language: string | undefined },
 ): Promise<{ readonly voice: Voice; readonly pitchHz: number }> {
   const spoken = VOICES.some(({ language }) => language === wanted.language) ? wanted.language : "en";
   let nearest: { readonly voice: Voice; readonly pitchHz: number; readonly distance: number } | null = null;
   for (const voice of VOICES.filter(({ language }) => language === spoken)) {
-    const profile = await workshop.profileOf(voice.id);
+    const profile = await pool.profileOf(voice.id);
     if (profile === null) continue;
     const distance = Math.abs(Math.log2(profile.pitchHz / wanted.pitchHz));
     if (nearest !== null && distance >= nearest.distance) continue;

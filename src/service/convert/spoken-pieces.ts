@@ -1,5 +1,5 @@
 /** A sentence in one of the embedded voices, as samples: what there is to measure of them. */
-import type { GatewayError } from "../../errors.ts";
+import { AsyncQueue } from "../../kit/async-queue.ts";
 import type { JobOpener } from "../http/delivery.ts";
 import type { PcmPiece } from "../media/pieces.ts";
 import type { JobSpec } from "../voice/messages.ts";
@@ -22,37 +22,17 @@ export async function* spokenPieces(voices: JobOpener, voiceId: string): AsyncGe
     stability: 0.5,
     style: 0,
   };
-  const chunks: Uint8Array[] = [];
-  let isDone = false;
-  let failure: GatewayError | null = null;
-  let wake = (): void => undefined;
+  // null: the job is done. Bounded by the bytes that are acknowledged.
+  const chunks = new AsyncQueue<Uint8Array | null>();
   const job: Job = voices.open(spec, {
-    chunk: (chunk) => {
-      chunks.push(chunk.audio);
-      wake();
-    },
-    done: () => {
-      isDone = true;
-      wake();
-    },
-    failed: (error) => {
-      failure = error;
-      wake();
-    },
+    chunk: (chunk) => chunks.push(chunk.audio),
+    done: () => chunks.push(null),
+    failed: (error) => chunks.fail(error),
   });
   try {
-    for (;;) {
-      const chunk = chunks.shift();
-      if (chunk !== undefined) {
-        job.acknowledge(chunk.length);
-        yield { pcm: samplesOf(chunk), sampleRate: SAMPLE_RATE };
-      } else if (failure !== null) throw failure;
-      else if (isDone) return;
-      else {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
+    for (let chunk = await chunks.next(); chunk !== null; chunk = await chunks.next()) {
+      job.acknowledge(chunk.length);
+      yield { pcm: samplesOf(chunk), sampleRate: SAMPLE_RATE };
     }
   } finally {
     job.cancel();

@@ -7,8 +7,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../../errors.ts";
 import { clientSignal } from "../convert/client-signal.ts";
 import { conversionOpener, conversionSpec } from "../convert/conversion.ts";
+import { type ConversionPool, conversionPoolOf } from "../convert/conversion-pool.ts";
 import { type ConversionTarget, findTarget } from "../convert/conversion-target.ts";
-import { type Workshop, workshopOf } from "../convert/workshop.ts";
 import { delayOrRefuse, withFaults } from "../faults/apply.ts";
 import { nextFaults } from "../faults/board.ts";
 import { FAULT_HEADER } from "../faults/fault.ts";
@@ -77,12 +77,12 @@ interface Exchange {
 
 /** POST /v1/speech-to-speech/{voice_id} and its /stream. */
 export function registerSpeechToSpeech(app: FastifyInstance, context: ServiceContext): void {
-  const workshop = workshopOf(app, context.voices);
+  const pool = conversionPoolOf(app, context.voices);
   app.register(async (scope) => {
     await context.uploads.register(scope);
     for (const isStream of [false, true]) {
       route(scope, context, declaration(isStream), (call) =>
-        convert({ context, workshop }, call, { asked: requestOf(call, isStream), file: call.body.audio }),
+        convert({ context, pool }, call, { asked: requestOf(call, isStream), file: call.body.audio }),
       );
     }
   });
@@ -124,23 +124,23 @@ function requestOf({ params, query, body }: ConversionCall, isStream: boolean): 
 
 /** What is asked for (400, 403, 404), then the conversion and its delivery. */
 async function convert(
-  { context, workshop }: { readonly context: ServiceContext; readonly workshop: Workshop },
+  { context, pool }: { readonly context: ServiceContext; readonly pool: ConversionPool },
   exchange: Exchange,
   { asked, file }: { readonly asked: ConversionRequest; readonly file: UploadedFile },
 ): Promise<void> {
   const { request, reply } = exchange;
   const { faults } = nextFaults(context.faults, request.headers[FAULT_HEADER]);
   const model = acceptConversion(asked, context);
-  const target = findTarget(context, workshop, asked.voiceId);
+  const target = findTarget(context, pool, asked.voiceId);
   if (target === undefined) throw Refusal.notFound("voice", asked.voiceId);
   if (faults.length > 0) await delayOrRefuse(faults, reply);
   const client = clientSignal(reply.raw);
   const admission = context.gate.enter(model.concurrencyGroup);
-  let leaveSeat = (): void => undefined;
+  let release = (): void => undefined;
   let sound: DecodedUpload | null = null;
   let failure: unknown;
   try {
-    leaveSeat = await workshop.enter(client.signal);
+    release = await pool.acquire(client.signal);
     // All of it is decoded once before: what it costs, and that none of it is broken, is known before the answer begins.
     const decoded = await decodeOnce(file, {
       fileFormat: asked.fileFormat,
@@ -155,7 +155,7 @@ async function convert(
     client.signal.throwIfAborted();
     const requestId = randomBytes(10).toString("hex");
     const historyItemId = asked.isLogged ? newHistoryId() : null;
-    const converting = conversionOpener(workshop, {
+    const converting = conversionOpener(pool, {
       source: () => decoded.pieces(),
       target: profile,
       removesNoise: asked.removesNoise,
@@ -193,7 +193,7 @@ async function convert(
     if (!client.signal.aborted) throw failure instanceof Refusal ? failure : asRefusal(thrown);
   } finally {
     client.release();
-    leaveSeat();
+    release();
     admission.leave();
     await sound?.close();
   }

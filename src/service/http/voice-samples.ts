@@ -5,9 +5,9 @@
  */
 import type { FastifyInstance } from "fastify";
 import { clientSignal } from "../convert/client-signal.ts";
+import { type ConversionPool, conversionPoolOf } from "../convert/conversion-pool.ts";
 import { keepSamples, measureSamples, nearestVoice } from "../convert/sample-intake.ts";
 import { soundOf } from "../convert/stored-voice.ts";
-import { type Workshop, workshopOf } from "../convert/workshop.ts";
 import type { Sample, StoredVoice } from "../store/voices.ts";
 import { findVoice } from "../voice/voices.ts";
 import { bytes, json, STATUS_OK } from "./answers.ts";
@@ -93,14 +93,14 @@ const SAMPLE_AUDIO = operation({
 
 /** POST /v1/voices/add, DELETE /v1/voices/{voice_id}, and DELETE and GET .../audio of its samples. */
 export function registerVoiceSamples(app: FastifyInstance, context: ServiceContext): void {
-  const workshop = workshopOf(app, context.voices);
+  const pool = conversionPoolOf(app, context.voices);
   app.register(async (scope) => {
     await context.uploads.register(scope);
     route(scope, context, ADD, async ({ body, reply }) => {
       const client = clientSignal(reply.raw);
       try {
         requireBounds(body, context);
-        const voice = await addVoice({ context, workshop }, body, client.signal);
+        const voice = await addVoice({ context, pool }, body, client.signal);
         return { voice_id: voice.id, requires_verification: false };
       } catch (thrown) {
         if (!client.signal.aborted) throw asRefusal(thrown);
@@ -158,18 +158,18 @@ function requireBounds({ name, description, labels = {} }: VoiceRequest, { store
 }
 
 async function addVoice(
-  { context, workshop }: { readonly context: ServiceContext; readonly workshop: Workshop },
+  { context, pool }: { readonly context: ServiceContext; readonly pool: ConversionPool },
   asked: VoiceRequest,
   signal: AbortSignal,
 ): Promise<StoredVoice> {
-  const leaveSeat = await workshop.enter(signal);
+  const release = await pool.acquire(signal);
   try {
     const { name, description = null, labels = {}, files: recordings } = asked;
-    const { profile, seconds } = await measureSamples(workshop, recordings, {
+    const { profile, seconds } = await measureSamples(pool, recordings, {
       removesNoise: asked.remove_background_noise,
       signal,
     });
-    const nearest = await nearestVoice(workshop, { pitchHz: profile.pitchHz, language: labels.language });
+    const nearest = await nearestVoice(pool, { pitchHz: profile.pitchHz, language: labels.language });
     const samples = await keepSamples(context.store.media, recordings, { seconds, signal });
     const createdAtUnix = Math.floor(Date.now() / 1000);
     // The store takes the samples over, whatever becomes of them.
@@ -178,7 +178,7 @@ async function addVoice(
       samples,
     );
   } finally {
-    leaveSeat();
+    release();
   }
 }
 

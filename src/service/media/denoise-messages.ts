@@ -1,4 +1,4 @@
-/** What the service and a denoising worker say to each other: one job at a time, a file in, MP3 out, both by request. */
+/** What the service and a denoising worker say to each other of a job: a file in, MP3 out, both by request. */
 import type { FileFormat } from "./decode-upload.ts";
 
 export interface DenoiseSpec {
@@ -31,7 +31,6 @@ export type ToDenoiser =
   | { readonly type: "ack"; readonly bytes: number };
 
 export type FromDenoiser =
-  | { readonly type: "ready" }
   /** The next piece of the file is wanted. */
   | { readonly type: "more" }
   | { readonly type: "chunk"; readonly bytes: Uint8Array<ArrayBuffer> }

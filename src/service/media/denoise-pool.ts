@@ -1,9 +1,10 @@
 /** Who may isolate when: a few at once, a bounded queue behind them in the order of arrival, the rest is refused. */
 import { GatewayError } from "../../errors.ts";
+import { AsyncQueue } from "../../kit/async-queue.ts";
+import { WorkerPool, type WorkerPoolStats } from "../../kit/worker-pool.ts";
+import { workerUrl } from "../../kit/worker-url.ts";
 import { Refusal } from "../http/refusal.ts";
-import { Seats } from "../seats.ts";
-import type { Denoised } from "./denoise-messages.ts";
-import { type DenoiseJob, DenoiseSeat } from "./denoise-seat.ts";
+import type { Denoised, DenoiseSpec, FromDenoiser, ToDenoiser } from "./denoise-messages.ts";
 
 export interface DenoisePoolOptions {
   /** Jobs at once, each in a thread of its own; default 2. */
@@ -14,95 +15,81 @@ export interface DenoisePoolOptions {
   readonly idleMs?: number;
 }
 
-interface Idle {
-  readonly seat: DenoiseSeat;
-  readonly timer: NodeJS.Timeout;
+export interface DenoiseJob {
+  readonly file: { read(): AsyncIterable<Uint8Array> };
+  readonly spec: DenoiseSpec;
+  /** Ends the job, in the middle of a frame if need be: its thread goes with it. */
+  readonly signal: AbortSignal;
 }
 
 export class DenoisePool {
-  readonly #seats: Seats;
-  readonly #idleMs: number;
-  readonly #closing = new AbortController();
-  readonly #idle: Idle[] = [];
-  readonly #busy = new Set<DenoiseSeat>();
+  readonly #pool: WorkerPool<ToDenoiser, FromDenoiser>;
 
-  constructor(options: DenoisePoolOptions = {}) {
-    this.#seats = new Seats({ limit: options.workers ?? 2, maxWaiting: options.maxWaiting ?? 16 });
-    this.#idleMs = options.idleMs ?? 30_000;
+  constructor({ workers = 2, maxWaiting = 16, idleMs = 30_000 }: DenoisePoolOptions = {}) {
+    this.#pool = new WorkerPool({
+      failure: "Cannot isolate",
+      url: workerUrl("./denoise-worker.ts", import.meta.url),
+      maxThreads: workers,
+      maxWaiting,
+      idleMs,
+    });
   }
 
-  get stats(): { readonly running: number; readonly waiting: number; readonly threads: number } {
-    return {
-      running: this.#seats.taken,
-      waiting: this.#seats.waiting,
-      threads: this.#busy.size + this.#idle.length,
-    };
+  get stats(): WorkerPoolStats {
+    return this.#pool.stats;
   }
 
-  /** As DenoiseSeat.run; besides, Refusal 429 `system_busy` where too many wait. */
-  async *run(job: DenoiseJob): AsyncGenerator<Uint8Array, Denoised> {
-    const signal = AbortSignal.any([job.signal, this.#closing.signal]);
-    const leaveTurn = await this.#turn(signal);
-    let seat: DenoiseSeat | undefined;
+  /**
+   * MP3 bytes as they are made. Rejects with the file's Refusal, with GatewayError `queue_full` where too many wait, `internal`
+   * where the thread failed, `draining` where the pool is closed, and with the signal's reason. Where the loop is left early
+   * the thread is ended.
+   */
+  async *run({ file, spec, signal }: DenoiseJob): AsyncGenerator<Uint8Array, Denoised> {
+    signal.throwIfAborted();
+    // Bounded by the worker: it asks for each piece, and waits until its bytes were taken.
+    const replies = new AsyncQueue<FromDenoiser>();
+    const job = this.#pool.open({
+      reply: (reply) => replies.push(reply),
+      failed: (error) => replies.fail(error),
+    });
+    const pieces = file.read()[Symbol.asyncIterator]();
     try {
-      seat = await this.#seat(signal);
-      return yield* seat.run({ ...job, signal });
+      job.post({ type: "open", spec });
+      while (true) {
+        const message = await replies.next(signal);
+        switch (message.type) {
+          case "more": {
+            const piece = await pieces.next();
+            if (piece.done === true) job.post({ type: "end" });
+            else {
+              const bytes = new Uint8Array(piece.value);
+              job.post({ type: "piece", bytes }, [bytes.buffer]);
+            }
+            break;
+          }
+          case "chunk":
+            yield message.bytes;
+            job.post({ type: "ack", bytes: message.bytes.length });
+            break;
+          case "done":
+            job.finish();
+            return message.result;
+          case "refused":
+            job.finish();
+            throw Refusal.of({ ...message.refusal, param: "audio" });
+          case "failed":
+            throw new GatewayError("internal", `Cannot isolate: ${message.message}`);
+        }
+      }
     } finally {
-      if (seat !== undefined) this.#leave(seat);
-      leaveTurn();
+      // Where it is over, nothing happens.
+      job.abandon();
+      await pieces.return?.();
     }
   }
 
   /** Ends the threads; jobs fail. Idempotent. */
-  async close(): Promise<void> {
-    this.#closing.abort(new GatewayError("draining", "Isolation ended: the service is shutting down"));
-    const idle = this.#idle.splice(0);
-    for (const { timer } of idle) clearTimeout(timer);
-    await Promise.all([...idle.map(({ seat }) => seat.end()), ...[...this.#busy].map((seat) => seat.end())]);
-  }
-
-  /** Resolves when it is the job's turn, with what ends it. */
-  async #turn(signal: AbortSignal): Promise<() => void> {
-    try {
-      return await this.#seats.enter(signal);
-    } catch (thrown) {
-      throw thrown instanceof GatewayError && thrown.code === "queue_full" ? Refusal.busy() : thrown;
-    }
-  }
-
-  /** One that is idle, or a new one. */
-  async #seat(signal: AbortSignal): Promise<DenoiseSeat> {
-    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
-      clearTimeout(idle.timer);
-      if (!idle.seat.isUsable) continue;
-      this.#busy.add(idle.seat);
-      return idle.seat;
-    }
-    const seat = new DenoiseSeat();
-    this.#busy.add(seat);
-    try {
-      await seat.ready(signal);
-      return seat;
-    } catch (thrown) {
-      this.#busy.delete(seat);
-      await seat.end();
-      throw thrown;
-    }
-  }
-
-  #leave(seat: DenoiseSeat): void {
-    this.#busy.delete(seat);
-    if (!seat.isUsable) return;
-    if (this.#closing.signal.aborted) {
-      void seat.end();
-      return;
-    }
-    const timer = setTimeout(() => {
-      const at = this.#idle.findIndex((idle) => idle.seat === seat);
-      if (at >= 0) this.#idle.splice(at, 1);
-      void seat.end();
-    }, this.#idleMs);
-    timer.unref();
-    this.#idle.push({ seat, timer });
+  close(): Promise<void> {
+    return this.#pool.close();
   }
 }

@@ -1,54 +1,64 @@
 /** A denoising worker thread: one job at a time, as long as it is fed and its bytes are taken. */
-import { parentPort } from "node:worker_threads";
+import { serveJobs } from "../../kit/serve-jobs.ts";
 import { Refusal } from "../http/refusal.ts";
 import { runDenoise } from "./denoise-job.ts";
 import type { DenoiseRefusal, DenoiseSpec, FromDenoiser, ToDenoiser } from "./denoise-messages.ts";
 import { createDenoiser } from "./denoiser.ts";
 
-const port = parentPort;
-if (port === null) throw new TypeError("Cannot run denoise-worker: it is no worker thread");
-
 /** Bytes that may be under way before the job waits: four seconds of MP3. */
 const CREDIT_BYTES = 65_536;
 
-let unacknowledgedBytes = 0;
-/** Set while the job waits, for its next piece or for credit. */
-let onPiece: ((bytes: Uint8Array | null) => void) | undefined;
-let onCredit: (() => void) | undefined;
+class Isolation {
+  readonly #reply: (message: FromDenoiser, transfer?: readonly ArrayBuffer[]) => void;
+  #unacknowledgedBytes = 0;
+  /** Called while the job waits, for its next piece or for credit. */
+  #onPiece: (bytes: Uint8Array | null) => void = () => undefined;
+  #onCredit: () => void = () => undefined;
 
-function post(message: FromDenoiser, transfer: readonly ArrayBuffer[] = []): void {
-  port?.postMessage(message, transfer);
-}
-
-async function* read(): AsyncGenerator<Uint8Array> {
-  while (true) {
-    const piece = await new Promise<Uint8Array | null>((resolve) => {
-      onPiece = resolve;
-      post({ type: "more" });
-    });
-    if (piece === null) return;
-    yield piece;
+  constructor(reply: (message: FromDenoiser, transfer?: readonly ArrayBuffer[]) => void) {
+    this.#reply = reply;
   }
-}
 
-async function emit(bytes: Uint8Array): Promise<void> {
-  const whole = new Uint8Array(bytes);
-  unacknowledgedBytes += whole.length;
-  post({ type: "chunk", bytes: whole }, [whole.buffer]);
-  if (unacknowledgedBytes < CREDIT_BYTES) return;
-  await new Promise<void>((resolve) => {
-    onCredit = resolve;
-  });
-}
+  async run(spec: DenoiseSpec): Promise<void> {
+    try {
+      const result = await runDenoise({ read: () => this.#read() }, spec, (bytes) => this.#emit(bytes));
+      this.#reply({ type: "done", result });
+    } catch (thrown) {
+      const refusal = refusalOf(thrown);
+      const message = thrown instanceof Error ? thrown.message : String(thrown);
+      this.#reply(refusal === undefined ? { type: "failed", message } : { type: "refused", refusal });
+    }
+  }
 
-async function run(spec: DenoiseSpec): Promise<void> {
-  try {
-    const result = await runDenoise({ read }, spec, emit);
-    post({ type: "done", result });
-  } catch (thrown) {
-    const refusal = refusalOf(thrown);
-    const message = thrown instanceof Error ? thrown.message : String(thrown);
-    post(refusal === undefined ? { type: "failed", message } : { type: "refused", refusal });
+  /** null: there are no more. */
+  piece(bytes: Uint8Array | null): void {
+    this.#onPiece(bytes);
+  }
+
+  acknowledge(bytes: number): void {
+    this.#unacknowledgedBytes -= bytes;
+    if (this.#unacknowledgedBytes < CREDIT_BYTES) this.#onCredit();
+  }
+
+  async *#read(): AsyncGenerator<Uint8Array> {
+    while (true) {
+      const piece = await new Promise<Uint8Array | null>((resolve) => {
+        this.#onPiece = resolve;
+        this.#reply({ type: "more" });
+      });
+      if (piece === null) return;
+      yield piece;
+    }
+  }
+
+  async #emit(bytes: Uint8Array): Promise<void> {
+    const whole = new Uint8Array(bytes);
+    this.#unacknowledgedBytes += whole.length;
+    this.#reply({ type: "chunk", bytes: whole }, [whole.buffer]);
+    if (this.#unacknowledgedBytes < CREDIT_BYTES) return;
+    await new Promise<void>((resolve) => {
+      this.#onCredit = resolve;
+    });
   }
 }
 
@@ -58,25 +68,25 @@ function refusalOf(thrown: unknown): DenoiseRefusal | undefined {
   return { type, code, message };
 }
 
-port.on("message", (message: ToDenoiser) => {
-  switch (message.type) {
-    case "open":
-      unacknowledgedBytes = 0;
-      void run(message.spec);
-      break;
-    case "piece":
-      onPiece?.(message.bytes);
-      break;
-    case "end":
-      onPiece?.(null);
-      break;
-    case "ack":
-      unacknowledgedBytes -= message.bytes;
-      if (unacknowledgedBytes < CREDIT_BYTES) onCredit?.();
-      break;
-  }
+await serveJobs<ToDenoiser, FromDenoiser>(async (reply) => {
+  // The weights are read before anybody waits for them.
+  (await createDenoiser()).close();
+  let current: Isolation | undefined;
+  return (job, message) => {
+    switch (message.type) {
+      case "open":
+        current = new Isolation((answer, transfer) => reply(job, answer, transfer));
+        void current.run(message.spec);
+        break;
+      case "piece":
+        current?.piece(message.bytes);
+        break;
+      case "end":
+        current?.piece(null);
+        break;
+      case "ack":
+        current?.acknowledge(message.bytes);
+        break;
+    }
+  };
 });
-
-// The weights are read before anybody waits for them.
-(await createDenoiser()).close();
-post({ type: "ready" });

@@ -1,5 +1,5 @@
 /** Who may make a sound now: a few at once, some more wait in line, the rest are refused. */
-import { Seats } from "../seats.ts";
+import { Semaphore } from "../../kit/semaphore.ts";
 
 /** A request's right to be served, from its admission until `leave`. */
 export interface Place {
@@ -22,12 +22,12 @@ export interface QueueLimits {
 
 export class SoundQueue {
   readonly #limits: QueueLimits;
-  readonly #seats: Seats;
+  readonly #turns: Semaphore;
   #open = 0;
 
   constructor(limits: QueueLimits) {
     this.#limits = limits;
-    this.#seats = new Seats({ limit: limits.making, maxWaiting: limits.waiting });
+    this.#turns = new Semaphore({ limit: limits.making, maxWaiting: limits.waiting });
   }
 
   /** Requests that hold a place, whatever they do. */
@@ -36,28 +36,28 @@ export class SoundQueue {
   }
 
   get making(): number {
-    return this.#seats.taken;
+    return this.#turns.held;
   }
 
   /** Undefined where too many are there already. Call `resume` before working. */
   enter(): Place | undefined {
-    if (this.#seats.isFull || this.#open >= this.#limits.open) return undefined;
+    if (this.#turns.isFull || this.#open >= this.#limits.open) return undefined;
     this.#open += 1;
-    return new SeatedPlace(this.#seats, () => {
+    return new QueuedPlace(this.#turns, () => {
       this.#open -= 1;
     });
   }
 }
 
-class SeatedPlace implements Place {
-  readonly #seats: Seats;
+class QueuedPlace implements Place {
+  readonly #turns: Semaphore;
   readonly #onLeave: () => void;
   readonly #leaving = new AbortController();
   #free: (() => void) | null = null;
   #hasBegun = false;
 
-  constructor(seats: Seats, onLeave: () => void) {
-    this.#seats = seats;
+  constructor(turns: Semaphore, onLeave: () => void) {
+    this.#turns = turns;
     this.#onLeave = onLeave;
   }
 
@@ -71,7 +71,7 @@ class SeatedPlace implements Place {
     if (this.#free !== null || signal.aborted) return;
     try {
       // Who has begun goes first: its client holds a half-heard sound.
-      this.#free = await this.#seats.enter(signal, { isReturning: this.#hasBegun });
+      this.#free = await this.#turns.acquire(signal, { isReturning: this.#hasBegun });
     } catch (thrown) {
       if (signal.aborted) return;
       throw thrown;

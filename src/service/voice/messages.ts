@@ -1,4 +1,4 @@
-/** What the service and its voice workers say to each other. Everything here crosses a thread: plain data only. */
+/** What the service and its voice workers say to each other of a job. Everything here crosses a thread: plain data only. */
 import type { Alignment, VoiceSegment } from "../../timing/alignment.ts";
 
 /** One text for one voice; a dialogue has several. */
@@ -60,23 +60,19 @@ export interface JobChunk {
 export type ToWorker =
   | {
       readonly type: "open";
-      readonly id: number;
       readonly spec: JobSpec;
       /** One Int32: 1 once the job is cancelled; read in the middle of a synthesis. */
       readonly cancelled: SharedArrayBuffer;
     }
   /** So many bytes have left for the client: that much more may be made. */
-  | { readonly type: "ack"; readonly id: number; readonly bytes: number }
-  | { readonly type: "cancel"; readonly id: number };
+  | { readonly type: "ack"; readonly bytes: number }
+  | { readonly type: "cancel" };
 
 export type FromWorker =
-  | { readonly type: "ready" }
-  | { readonly type: "unavailable"; readonly message: string; readonly isPackageMissing: boolean }
-  | { readonly type: "chunk"; readonly id: number; readonly chunk: JobChunk }
+  | { readonly type: "chunk"; readonly chunk: JobChunk }
   /** The job is over and holds nothing any more. */
   | {
       readonly type: "ended";
-      readonly id: number;
       readonly outcome: "done" | "cancelled" | "failed";
       readonly message: string;
       /** What the engine made, used or not. */

@@ -4,6 +4,7 @@
  */
 import { createStreamEncoder } from "../../audio/encode.ts";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
+import type { SendReply } from "../../kit/serve-jobs.ts";
 import type { Engine } from "./engine.ts";
 import { type JobEncoder, VoiceJob } from "./job.ts";
 import type { FromWorker, JobChunk, JobSpec } from "./messages.ts";
@@ -27,7 +28,7 @@ interface Entry {
 
 export interface SchedulerOptions {
   readonly engine: Engine;
-  readonly post: (message: FromWorker, transfer: readonly ArrayBuffer[]) => void;
+  readonly reply: SendReply<FromWorker>;
 }
 
 export class Scheduler {
@@ -107,7 +108,7 @@ export class Scheduler {
 
   #send(entry: Entry, chunk: JobChunk): void {
     entry.unacknowledgedBytes += chunk.audio.length;
-    this.#options.post({ type: "chunk", id: entry.id, chunk }, [chunk.audio.buffer]);
+    this.#options.reply(entry.id, { type: "chunk", chunk }, [chunk.audio.buffer]);
   }
 
   #makeReady(entry: Entry): void {
@@ -146,7 +147,7 @@ export class Scheduler {
     entry: Entry,
     outcome: "done" | "cancelled" | "failed",
     message: string,
-    holdsSeat = entry.job !== undefined,
+    hasEncoder = entry.job !== undefined,
   ): void {
     if (!this.#entries.delete(entry.id)) return;
     const synthesizedMs = entry.job?.synthesizedMs ?? 0;
@@ -155,8 +156,8 @@ export class Scheduler {
     remove(this.#fresh, entry);
     remove(this.#ready, entry);
     remove(this.#waiting, entry);
-    this.#options.post({ type: "ended", id: entry.id, outcome, message, synthesizedMs }, []);
-    if (!holdsSeat) return;
+    this.#options.reply(entry.id, { type: "ended", outcome, message, synthesizedMs });
+    if (!hasEncoder) return;
     this.#countEncoder(entry.codec, -1);
     const next = this.#waiting.find((one) => this.#hasEncoder(one.codec));
     if (next === undefined) return;

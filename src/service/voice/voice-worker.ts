@@ -1,18 +1,10 @@
 /** A voice worker thread: loads the engine, warms it up, then speaks what the pool sends. */
-import { parentPort } from "node:worker_threads";
-import { GatewayError } from "../../errors.ts";
+import { serveJobs } from "../../kit/serve-jobs.ts";
 import { Engine } from "./engine.ts";
 import { VoiceJob } from "./job.ts";
 import type { FromWorker, JobSpec, ToWorker } from "./messages.ts";
 import { Scheduler } from "./scheduler.ts";
 import { VOICES } from "./voices.ts";
-
-const port = parentPort;
-if (port === null) throw new TypeError("Cannot run voice-worker: it is no worker thread");
-
-function post(message: FromWorker, transfer: readonly ArrayBuffer[]): void {
-  port?.postMessage(message, transfer);
-}
 
 /** Runs of the whole path before the first request: the first one costs tens of ms, by then it is compiled and 2-4. */
 const WARM_UP_RUNS = 8;
@@ -47,25 +39,13 @@ function warmUp(engine: Engine): void {
   }
 }
 
-// While WebAssembly compiles the event loop must not be empty (convert-worker.ts).
-port.ref();
-try {
+await serveJobs<ToWorker, FromWorker>(async (reply) => {
   const engine = await Engine.load();
   warmUp(engine);
-  const scheduler = new Scheduler({ engine, post });
-  port.on("message", (message: ToWorker) => {
-    if (message.type === "open") scheduler.open(message.id, message.spec, message.cancelled);
-    else if (message.type === "ack") scheduler.acknowledge(message.id, message.bytes);
-    else scheduler.cancel(message.id);
-  });
-  post({ type: "ready" }, []);
-} catch (thrown) {
-  post(
-    {
-      type: "unavailable",
-      message: thrown instanceof Error ? thrown.message : String(thrown),
-      isPackageMissing: thrown instanceof GatewayError && thrown.code === "voice_package_missing",
-    },
-    [],
-  );
-}
+  const scheduler = new Scheduler({ engine, reply });
+  return (job, message) => {
+    if (message.type === "open") scheduler.open(job, message.spec, message.cancelled);
+    else if (message.type === "ack") scheduler.acknowledge(job, message.bytes);
+    else scheduler.cancel(job);
+  };
+});

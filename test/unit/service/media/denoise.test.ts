@@ -138,7 +138,7 @@ describe("the pool", () => {
     const first = await finish(pool.run(job()));
     expect(first.result).toMatchObject({ samples: 44_100, format: "pcm", bytes: first.bytes });
     expect(await finish(pool.run(job()))).toEqual(first);
-    expect(pool.stats).toEqual({ running: 0, waiting: 0, threads: 1 });
+    expect(pool.stats).toEqual({ running: 0, waiting: 0, threads: 1, lost: 0 });
   });
 
   it("lets a few wait and refuses the rest; those that wait get their turn in order", async () => {

@@ -1,5 +1,6 @@
-import { describe, expect, it } from "vitest";
-import { ConverterThread } from "../../../../src/service/convert/converter-thread.ts";
+import { afterEach, describe, expect, it } from "vitest";
+import { ConversionJob } from "../../../../src/service/convert/conversion-job.ts";
+import { createConverterThreads } from "../../../../src/service/convert/conversion-pool.ts";
 import { ENVELOPE_BANDS } from "../../../../src/service/convert/envelope.ts";
 import type { PcmPiece } from "../../../../src/service/media/pieces.ts";
 
@@ -14,38 +15,50 @@ async function* hum(seconds: number): AsyncGenerator<PcmPiece> {
   yield { pcm, sampleRate: RATE };
 }
 
+const pools: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  await Promise.all(pools.splice(0).map((pool) => pool.close()));
+});
+
 /** A conversion to pcm_48000; what was told, and how to say that bytes have left. */
-function convert(source: AsyncIterable<PcmPiece>, stallMs?: number) {
+function convert(source: AsyncIterable<PcmPiece>, stallMs: number) {
   const told: string[] = [];
   let bytes = 0;
   let end = (): void => undefined;
   const isOver = new Promise<void>((resolve) => {
     end = resolve;
   });
-  const thread = new ConverterThread(
+  const pool = createConverterThreads({ stallMs });
+  pools.push(pool);
+  const job = new ConversionJob(
+    pool,
     { kind: "convert", target: TARGET, format: "pcm_48000", removesNoise: false },
-    source,
     {
-      ...(stallMs === undefined ? {} : { stallMs }),
+      source,
       handlers: {
         chunk: (chunk) => {
           bytes += chunk.length;
         },
-        done: () => told.push("done"),
-        failed: (thrown) => told.push(String(thrown)),
+        done: () => {
+          told.push("done");
+          end();
+        },
+        failed: (thrown) => {
+          told.push(String(thrown));
+          end();
+        },
       },
-      onEnd: () => end(),
     },
   );
   const takeAll = (): void => {
-    thread.acknowledge(bytes);
+    job.acknowledge(bytes);
     bytes = 0;
   };
-  return { thread, told, isOver, takeAll, unsent: () => bytes };
+  return { told, isOver, takeAll, unsent: () => bytes };
 }
 
-describe("a converter thread", { timeout: 30_000 }, () => {
-  it("is given up when it owes an answer and is silent", async () => {
+describe("a conversion", { timeout: 30_000 }, () => {
+  it("fails when its thread owes an answer and is silent", async () => {
     // Shorter than any thread takes to start.
     const { told, isOver } = convert(hum(1), 1);
     await isOver;

@@ -1,0 +1,11 @@
+/** A thread of the pool's tests: answers, hangs, crashes or cannot start, as it is asked. */
+import { serveJobs } from "../../../dist/kit/serve-jobs.js";
+
+await serveJobs(async (reply) => {
+  if (process.env.ECHO_WORKER_FAULT !== undefined) throw new Error(process.env.ECHO_WORKER_FAULT);
+  return (job, request) => {
+    if (request === "crash") throw new Error("asked to crash");
+    if (request === "hang") for (;;);
+    reply(job, request);
+  };
+});
