@@ -3,7 +3,8 @@
  * long a segment is whose audio has not all come is told by the pace of those that are complete, else by the pace at
  * which most voices speak.
  */
-import { charactersOf, MIN_PACE_SECONDS, speechWeight, TYPICAL_WEIGHT_A_SECOND } from "../timing/draft.ts";
+import { MIN_RATE_SECONDS, speechWeight, TYPICAL_WEIGHT_A_SECOND } from "../timing/estimate/speech-weight.ts";
+import { charactersOf } from "../timing/spans.ts";
 import { TICKS_PER_SECOND } from "../timing/ticks.ts";
 
 /** Where a segment stands on the timeline. */
@@ -32,7 +33,7 @@ export interface UntimedSpeech {
 }
 
 /** Of complete segments together. */
-const MIN_PACE_TICKS = MIN_PACE_SECONDS * TICKS_PER_SECOND;
+const MIN_PACE_TICKS = MIN_RATE_SECONDS * TICKS_PER_SECOND;
 
 /** End in the spoken text of the last character that was over at `ticks`, as an estimate. */
 export function spokenEndAt(speech: UntimedSpeech, ticks: number): number {

@@ -6,11 +6,15 @@ import type { Alignment } from "./alignment.ts";
 
 export interface AlignmentEntry {
   readonly text: string;
-  /** Seconds as the upstream sent them; NaN = missing or no number. */
+  /** Seconds as the upstream sent them; NaN = missing, negative or no number. */
   readonly startSeconds: number;
   readonly endSeconds: number;
   /** Upstream characters in this entry: 2 where it cut a surrogate pair. */
   readonly count: number;
+  /** The chunk's arrays are of one length: where they are not, whose times are missing is not known. */
+  readonly isSure: boolean;
+  /** It is the upstream character so many before it, sent again. */
+  readonly repeats?: number;
 }
 
 export class AlignmentReader {
@@ -19,12 +23,17 @@ export class AlignmentReader {
 
   read(alignment: Alignment): AlignmentEntry[] {
     const entries: AlignmentEntry[] = [];
+    const { length } = alignment.characters;
+    const starts = alignment.character_start_times_seconds;
+    const ends = alignment.character_end_times_seconds;
+    const isSure = starts?.length === length && ends?.length === length;
     for (const [i, character] of alignment.characters.entries()) {
       const entry = {
         text: typeof character === "string" ? character : "",
-        startSeconds: toSeconds(alignment.character_start_times_seconds?.[i]),
-        endSeconds: toSeconds(alignment.character_end_times_seconds?.[i]),
+        startSeconds: toSeconds(starts?.[i]),
+        endSeconds: toSeconds(ends?.[i]),
         count: 1,
+        isSure,
       };
       const whole = this.#half === null ? entry : join(this.#half, entry);
       this.#half = null;
@@ -41,11 +50,12 @@ function join(half: AlignmentEntry, entry: AlignmentEntry): AlignmentEntry {
     startSeconds: half.startSeconds,
     endSeconds: entry.endSeconds,
     count: half.count + entry.count,
+    isSure: half.isSure && entry.isSure,
   };
 }
 
 function toSeconds(value: unknown): number {
-  return typeof value === "number" && Number.isFinite(value) ? value : Number.NaN;
+  return typeof value === "number" && value >= 0 && Number.isFinite(value) ? value : Number.NaN;
 }
 
 function endsInHighHalf(text: string): boolean {

@@ -1,49 +1,31 @@
 /**
  * The timing of one upstream response: takes the alignments as they come with the chunks, and gives the characters of
  * the client's text with times that rise, never restart, and never reach beyond the audio.
+ *
+ *   alignment -> entries (alignment-reader.ts) -> spans of the text (text-walk.ts) -> times that are believed (SpanTimes)
+ *             -> the rest estimated (TimingEstimator) -> emitted once their audio is there (emission.ts)
  */
 import type { Silence } from "../audio/pause-finder.ts";
 import type { SoundFrames } from "../audio/sound-meter.ts";
-import type { Timing } from "../protocol/vocabulary.ts";
 import { type Alignment, hasCharacters } from "./alignment.ts";
 import { type AlignmentEntry, AlignmentReader, timesOf } from "./alignment-reader.ts";
-import { AlignmentWalk, type Placed } from "./alignment-walk.ts";
-import {
-  charactersOf,
-  type Draft,
-  dividedTiming,
-  isTimed,
-  MIN_PACE_SECONDS,
-  TYPICAL_WEIGHT_A_SECOND,
-  weaken,
-} from "./draft.ts";
-import { HeardText } from "./estimate/aligned-text.ts";
-import { HeardAudio } from "./estimate/audio-features.ts";
-import {
-  estimateOpen,
-  estimateTo,
-  type MarkedPause,
-  markedPauses,
-  movedBy,
-  type Needed,
-  type OpenEstimate,
-  type OpenSpeech,
-  type VoicePace,
-} from "./estimate/open-text.ts";
-import type { ChunkSpan } from "./repair/clock-drift.ts";
-import { NEAR_SECONDS } from "./repair/drift-evidence.ts";
-import { LateTimes } from "./repair/late-times.ts";
-import { ResponseClock, scale } from "./repair/response-clock.ts";
-import { divide, draftsOf, EXACT_SECONDS, JOIN_SECONDS, settle } from "./settled.ts";
-import { type TimedCharacters, weaker } from "./timed.ts";
+import { type Emitted, EXACT_SECONDS, emit, JOIN_SECONDS } from "./emission.ts";
+import { AudioEstimator } from "./estimate/audio-estimator.ts";
+import { RepairedTimes, stretch } from "./repair/repaired-times.ts";
+import { RepeatedEntries } from "./repair/repeated-entries.ts";
+import { StrictTimes } from "./span-times.ts";
+import { type AudioSpan, charactersOf, isTimed, type Span } from "./spans.ts";
+import { TextWalk } from "./text-walk.ts";
+import type { TimedCharacters } from "./timed.ts";
+import type { Needed, OpenEstimate, SpeakingRate, SpokenClock } from "./timing-estimator.ts";
 
 export interface SegmentTimingOptions {
   /** The text as it was sent upstream. */
   readonly text: string;
   /** UTF-16 offset of that text in the client's text. */
   readonly textStart: number;
-  /** How the voice has spoken so far, if that is known. */
-  readonly pace?: VoicePace | null;
+  /** How fast the voice has spoken so far, if that is known. */
+  readonly speakingRate?: SpeakingRate | null;
 }
 
 export interface ChunkFacts {
@@ -54,7 +36,7 @@ export interface ChunkFacts {
   readonly audioSeconds?: number;
   /** Silences in the audio of a chunk without an alignment, as far as they are known. */
   readonly pauses?: readonly Silence[];
-  /** How loud and bright that audio is, as far as it is known. */
+  /** How loud that audio is, and its spectral tilt, as far as they are known. */
   readonly sound?: SoundFrames | null;
 }
 
@@ -62,28 +44,28 @@ export interface ChunkFacts {
 const LATE_SECONDS = 0.05;
 /** How far a character's end may be ahead of the audio received: what an encoder holds back (an Opus packet and more). */
 const AHEAD_SECONDS = 0.08;
-const ENDS_IN_LETTER = /[\p{L}\p{M}\p{N}]\s*$/u;
+/** The same of a time that was changed or guessed. */
+const CHANGED_AHEAD_SECONDS = 0.005;
 /** What sums of such numbers may be off. */
 const FLOAT_SECONDS = 1e-9;
+/** Text a second, UTF-16, before a response has shown its own. */
+const TYPICAL_CHARS_A_SECOND = 15;
+const MIN_RATE_SECONDS = 0.5;
+const ENDS_IN_LETTER = /[\p{L}\p{M}\p{N}]\s*$/u;
 
 export class SegmentTiming {
   readonly #text: string;
   readonly #textStart: number;
   readonly #reader = new AlignmentReader();
-  readonly #walk: AlignmentWalk;
-  readonly #clock = new ResponseClock();
-  readonly #late = new LateTimes();
-  readonly #heard: HeardAudio;
+  readonly #repeated = new RepeatedEntries();
+  readonly #walk: TextWalk;
+  readonly #times = new RepairedTimes(new StrictTimes());
+  readonly #estimator: AudioEstimator;
   /** In the order of the text, without holes: not emitted yet. */
-  #drafts: Draft[] = [];
-  #emittedTo = 0;
-  #lastEnd = 0;
-  /** Of the last character given. */
-  #lastTiming: Timing = "exact";
+  #spans: Span[] = [];
+  readonly #emitted: Emitted = { to: 0, endSeconds: 0, timing: "exact" };
   #audioSeconds: number | undefined;
   #isFinished = false;
-  /** The last one that a guess ended with. */
-  #toldPause: MarkedPause | null = null;
   /** Where in the text the last times that came begin. */
   #lastTimesFrom = 0;
   /** Audio that came without timing since the last timing: where it begins, in the response and in the text. */
@@ -91,11 +73,11 @@ export class SegmentTiming {
   /** Entries that a response may still have: an upstream that never stops must not fill the memory. */
   #budget: number;
 
-  constructor({ text, textStart, pace }: SegmentTimingOptions) {
+  constructor({ text, textStart, speakingRate }: SegmentTimingOptions) {
     this.#text = text;
     this.#textStart = textStart;
-    this.#heard = new HeardAudio(pace ?? null);
-    this.#walk = new AlignmentWalk(text);
+    this.#estimator = new AudioEstimator(speakingRate ?? null);
+    this.#walk = new TextWalk(text);
     this.#budget = 8 * text.length + 4096;
   }
 
@@ -109,23 +91,17 @@ export class SegmentTiming {
     facts: ChunkFacts = {},
   ): TimedCharacters | null {
     if (this.#isFinished) return null;
-    const fromSeconds = this.#audioSeconds ?? 0;
-    this.#audioSeconds = facts.audioSeconds ?? this.#audioSeconds;
-    this.#heard.add(facts.pauses, facts.sound);
+    const audio = this.#receive(facts);
     const source = hasCharacters(alignment) ? alignment : normalized;
-    const entries = source === null ? [] : this.#withinBudget(this.#reader.read(source));
-    const span = this.#spanOf(entries, fromSeconds);
-    if (entries.length === 0 && span !== null && span.endSeconds > span.startSeconds) {
-      this.#gap ??= { fromSeconds: span.startSeconds, textFrom: this.#walk.at };
-    }
-    const times = timesOf(entries);
+    const read = source === null ? [] : this.#withinBudget(this.#reader.read(source));
+    const entries = this.#repeated.blank(read, (those) => this.#walk.readsOn(those));
+    const isTextStart = this.#walk.at === 0 && this.#walk.readsOn(entries);
     if (entries.length > 0) this.#lastTimesFrom = this.#walk.at;
-    const placed = this.#walkOn(entries, span?.startSeconds ?? 0);
-    const drafts = this.#clock.place(placed, span, times?.startSeconds);
-    if (drafts.length > 0) this.#drafts = this.#drafts.concat(this.#withoutTold(drafts));
-    // What is spread between times that are doubted would not change with them.
-    if (this.#clock.isInDoubt) return null;
-    this.#fillBetween();
+    else if (audio !== null && audio.endSeconds > audio.startSeconds)
+      this.#gap ??= { fromSeconds: audio.startSeconds, textFrom: this.#walk.at };
+    const walked = this.#walkOn(entries, audio?.startSeconds ?? 0);
+    this.#add(this.#times.push({ spans: walked, audio, isTextStart }));
+    this.#estimateBetween();
     this.#meetEnd(this.#audioSeconds ?? 0);
     return this.#emit(Math.min(this.#countSettled(), this.#countDue()));
   }
@@ -138,83 +114,40 @@ export class SegmentTiming {
   finish(audioSeconds: number, soundSeconds = 0): TimedCharacters | null {
     if (this.#isFinished) return null;
     this.#isFinished = true;
-    this.#drafts = this.#drafts.concat(this.#withoutTold(this.#clock.place(this.#walk.finish())));
-    this.#clock.finish(audioSeconds, soundSeconds);
     if (!(audioSeconds > 0)) return null;
-    const last = this.#drafts.at(-1);
+    this.#add(this.#times.push({ spans: this.#walk.finish(), audio: null, isTextStart: false }));
+    this.#add(this.#times.finish({ audioSeconds, soundSeconds }));
+    const last = this.#spans.at(-1);
     if (last !== undefined && this.#isEndOpen(last))
       last.endSeconds = Math.max(last.endSeconds, audioSeconds);
-    this.#squeezeTo(Math.max(audioSeconds, this.#lastEnd), soundSeconds);
-    if (this.#walk.at < this.#text.length && this.#emittedTo < this.#text.length) {
-      const [startSeconds, endSeconds] = [Number.NaN, Number.NaN];
-      this.#drafts.push({ end: this.#text.length, startSeconds, endSeconds, timing: "exact" });
-    }
-    this.#fillBetween(Math.max(audioSeconds, this.#lastEnd));
+    const endSeconds = Math.max(audioSeconds, this.#emitted.endSeconds);
+    this.#squeezeTo(endSeconds, soundSeconds);
+    if (this.#textTo < this.#text.length) this.#spans.push(untimed(this.#text.length));
+    this.#estimateBetween(endSeconds);
     this.#meetEnd(audioSeconds);
-    return this.#emit(this.#drafts.length);
+    return this.#emit(this.#spans.length);
   }
 
   /**
    * No times have come for what is spoken up to `neededSeconds`, and nobody can wait for them any longer: those that can be
    * guessed from the audio that has come, as far as that is needed, or null; what waits for the end of the last times' audio
-   * is told as it is. Times that come later for the same text count for nothing. Compressed audio: null.
+   * is emitted as it is. Times that come later for the same text count for nothing. Compressed audio: null.
    */
   estimateUpTo(needed: Needed): TimedCharacters | null {
-    if (this.#isFinished || this.#clock.isInDoubt) return null;
-    if (this.#drafts.length > 0) return this.#emit(this.#countSettled());
-    return this.#tellOpen((text, speech) => estimateOpen(text, speech, needed));
-  }
-
-  /**
-   * No more comes, and times are waited for no longer: the pauses whose marks are known, rising; the last one that was
-   * told already, and those behind what was told, which are no surer than that. Offsets in the client's text.
-   */
-  markedPauses(): readonly MarkedPause[] {
-    const told = this.#toldPause;
-    const before = told === null ? [] : [told];
-    const speech = this.#openSpeech;
-    if (this.#isFinished || this.#clock.isInDoubt || this.#drafts.length > 0 || speech === null)
-      return before;
-    const toldSureness = told?.sureness ?? (() => Number.POSITIVE_INFINITY);
-    const behind = markedPauses(this.#text.slice(this.#emittedTo), speech).map((pause) => ({
-      ...movedBy(this.#textStart + this.#emittedTo, pause),
-      sureness: () => Math.min(pause.sureness(), toldSureness()),
-    }));
-    return before.concat(behind);
-  }
-
-  /** The text up to a pause of those that `markedPauses` gave; null where that was told already. */
-  estimateTo(pause: MarkedPause): TimedCharacters | null {
-    const from = this.#textStart + this.#emittedTo;
-    if (pause.end <= from) return null;
-    return this.#tellOpen((text, speech) => estimateTo(movedBy(-from, pause), text, speech));
-  }
-
-  /** `estimate`: of the text that is not told. */
-  #tellOpen(estimate: (text: string, speech: OpenSpeech) => OpenEstimate | null): TimedCharacters | null {
-    const [textFrom, speech] = [this.#emittedTo, this.#openSpeech];
-    const text = this.#text.slice(textFrom);
-    const open = speech === null ? null : estimate(text, speech);
+    if (this.#spans.length > 0 && !this.#isFinished) return this.#emit(this.#countSettled());
+    const open = this.#openAudio;
     if (open === null) return null;
-    const { end, heard, pause } = open;
-    if (pause !== null) this.#toldPause = movedBy(this.#textStart + textFrom, pause);
-    this.#heard.learnPace(text.slice(0, end), this.#lastEnd, heard.secondsAt(end));
-    this.#drafts = draftsOf([{ end: textFrom + end, timing: "exact" }], heard, { text, textFrom });
-    return this.#emit(this.#drafts.length);
-  }
-
-  get #openSpeech(): OpenSpeech | null {
-    return this.#heard.openSpeech(this.#lastEnd, this.#audioSeconds ?? 0);
+    return this.#emitOpen(this.#estimator.open(this.#openText, open, needed));
   }
 
   /** How fast the voice speaks, as far as text without times tells; null: it does not. */
-  get voicePace(): VoicePace | null {
-    return this.#heard.voicePace;
+  get speakingRate(): SpeakingRate | null {
+    return this.#estimator.speakingRate;
   }
 
   /** End of the times given so far, seconds of the response. */
   get timedToSeconds(): number {
-    return this.#lastEnd;
+    return this.#emitted.endSeconds;
   }
 
   /** UTF-16 offset in the client's text of the response's n-th character, as voice segments count them. */
@@ -222,32 +155,51 @@ export class SegmentTiming {
     return this.#textStart + this.#walk.offsetOf(characterIndex);
   }
 
-  /** The audio that a chunk's times are of; null where that is not known. `fromSeconds`: where its own begins. */
-  #spanOf(entries: readonly AlignmentEntry[], fromSeconds: number): ChunkSpan | null {
+  get #openText(): string {
+    return this.#text.slice(this.#emitted.to);
+  }
+
+  /** Audio without times behind what was emitted; null where some wait: for their audio, or until they are believed. */
+  get #openAudio(): AudioSpan | null {
+    const isWaiting = this.#spans.length > 0 || this.#walk.at > this.#emitted.to;
+    if (this.#isFinished || isWaiting) return null;
+    return { startSeconds: this.#emitted.endSeconds, endSeconds: this.#audioSeconds ?? 0 };
+  }
+
+  #emitOpen(open: OpenEstimate | null): TimedCharacters | null {
+    if (open === null) return null;
+    const { end, clock } = open;
+    const textFrom = this.#emitted.to;
+    this.#spans = clocked([untimed(textFrom + end)], clock, { text: this.#openText, textFrom });
+    return this.#emit(this.#spans.length);
+  }
+
+  /** The chunk's own audio; null where that is not known. */
+  #receive({ audioSeconds, pauses, sound }: ChunkFacts): AudioSpan | null {
+    const startSeconds = this.#audioSeconds ?? 0;
+    this.#audioSeconds = audioSeconds ?? this.#audioSeconds;
+    this.#estimator.hear(pauses, sound);
     const endSeconds = this.#audioSeconds;
-    if (endSeconds === undefined || endSeconds <= 0) return null;
-    const own = { startSeconds: fromSeconds, endSeconds };
-    const times = timesOf(entries);
-    const first = times && { ...times, isTextStart: this.#walk.at === 0 && this.#walk.readsOn(entries) };
-    return this.#late.spanOf(endSeconds > fromSeconds ? own : null, first) ?? own;
+    return endSeconds === undefined || endSeconds <= 0 ? null : { startSeconds, endSeconds };
   }
 
   /** Audio without timing was somewhere in the text: how far it went is told by how fast the text was spoken before. */
-  #walkOn(entries: readonly AlignmentEntry[], startSeconds: number): Placed[] {
+  #walkOn(entries: readonly AlignmentEntry[], startSeconds: number): Span[] {
     const gap = this.#gap;
     if (gap === null || entries.length === 0) return this.#walk.push(entries);
     this.#gap = null;
-    const isRateKnown = gap.fromSeconds > MIN_PACE_SECONDS && gap.textFrom > 0;
-    const perSecond = isRateKnown ? gap.textFrom / gap.fromSeconds : TYPICAL_WEIGHT_A_SECOND;
-    const first = entries.find((entry) => !Number.isNaN(entry.startSeconds))?.startSeconds ?? Number.NaN;
-    // What begins where the gap began is what was missing, late, and no text lies before it.
-    if (Math.abs(first - gap.fromSeconds) <= LATE_SECONDS) return this.#walk.pushBehindGap(entries, 0);
-    const silentSeconds = this.#heard.silentSeconds(gap.fromSeconds, startSeconds);
-    // Nor is any spoken in silence.
-    if (silentSeconds >= startSeconds - gap.fromSeconds - LATE_SECONDS) {
-      return this.#walk.pushBehindGap(entries, 0);
-    }
-    return this.#walk.pushBehindGap(entries, Math.round((startSeconds - gap.fromSeconds) * perSecond));
+    const isRateKnown = gap.fromSeconds > MIN_RATE_SECONDS && gap.textFrom > 0;
+    const perSecond = isRateKnown ? gap.textFrom / gap.fromSeconds : TYPICAL_CHARS_A_SECOND;
+    const first = timesOf(entries)?.startSeconds ?? Number.NaN;
+    const silentSeconds = this.#estimator.silentSeconds({
+      startSeconds: gap.fromSeconds,
+      endSeconds: startSeconds,
+    });
+    const gapSeconds = startSeconds - gap.fromSeconds;
+    // What begins where the gap began is what was missing, late, and no text lies before it; nor is any spoken in silence.
+    const isNone =
+      Math.abs(first - gap.fromSeconds) <= LATE_SECONDS || silentSeconds >= gapSeconds - LATE_SECONDS;
+    return this.#walk.pushBehindGap(entries, isNone ? 0 : Math.round(gapSeconds * perSecond));
   }
 
   #withinBudget(entries: AlignmentEntry[]): AlignmentEntry[] {
@@ -256,79 +208,82 @@ export class SegmentTiming {
     return taken;
   }
 
+  /** End of the text that has spans. */
+  get #textTo(): number {
+    return this.#spans.at(-1)?.end ?? this.#emitted.to;
+  }
+
+  /** What was estimated already is emitted. */
+  #add(spans: readonly Span[]): void {
+    if (spans.length > 0) this.#spans = this.#spans.concat(spans.filter(({ end }) => end > this.#emitted.to));
+  }
+
   /** Spreads text without times over the gap between its neighbours' times; `endSeconds` stands for the last neighbour. */
-  #fillBetween(endSeconds = Number.NaN): void {
-    if (this.#drafts.every(isTimed)) return;
-    const filled: Draft[] = [];
-    let untimed: Draft[] = [];
-    let gap = { textFrom: this.#emittedTo, from: this.#lastEnd };
-    for (const draft of this.#drafts) {
-      if (!isTimed(draft)) {
-        untimed.push(draft);
+  #estimateBetween(endSeconds = Number.NaN): void {
+    if (this.#spans.every(isTimed)) return;
+    const filled: Span[] = [];
+    let open: Span[] = [];
+    let gap = { textFrom: this.#emitted.to, from: this.#emitted.endSeconds };
+    for (const span of this.#spans) {
+      if (!isTimed(span)) {
+        open.push(span);
         continue;
       }
-      filled.push(...this.#spread(untimed, { ...gap, until: draft.startSeconds }), draft);
-      untimed = [];
-      gap = { textFrom: draft.end, from: Math.max(gap.from, draft.endSeconds) };
+      filled.push(...this.#spread(open, { ...gap, until: span.startSeconds }), span);
+      open = [];
+      gap = { textFrom: span.end, from: Math.max(gap.from, span.endSeconds) };
     }
     const isOpen = Number.isNaN(endSeconds);
-    this.#drafts = filled.concat(isOpen ? untimed : this.#spread(untimed, { ...gap, until: endSeconds }));
+    this.#spans = filled.concat(isOpen ? open : this.#spread(open, { ...gap, until: endSeconds }));
   }
 
-  /** The same text with times, character by character: held to what is heard of it. */
-  #spread(drafts: readonly Draft[], gap: { textFrom: number; from: number; until: number }): Draft[] {
-    if (drafts.length === 0) return [];
-    const [{ textFrom, from }, until] = [gap, Math.max(gap.until, gap.from)];
-    const text = this.#text.slice(textFrom, drafts.at(-1)?.end ?? textFrom);
-    const { pauses, sound } = this.#heard.within(from, until);
-    if (sound !== null) this.#heard.learnPace(text, from, until);
-    return draftsOf(drafts, new HeardText(text, { from, until, pauses, sound }), { text, textFrom });
-  }
-
-  /** What was estimated already is told. */
-  #withoutTold(drafts: Draft[]): Draft[] {
-    return drafts.filter(({ end }) => end > this.#emittedTo);
+  #spread(spans: readonly Span[], gap: { textFrom: number; from: number; until: number }): Span[] {
+    if (spans.length === 0) return [];
+    const { textFrom, from } = gap;
+    const text = this.#text.slice(textFrom, spans.at(-1)?.end ?? textFrom);
+    const span = { startSeconds: from, endSeconds: Math.max(gap.until, from) };
+    return clocked(spans, this.#estimator.within(text, span), { text, textFrom });
   }
 
   /**
-   * Drafts from the front that have their times, and whose audio is there. What is told can't be taken back, and nothing
+   * Spans from the front that have their times, and whose audio is there. What is emitted can't be taken back, and nothing
    * may end behind the audio: so none but those that an encoder may have held back, and that have text behind them.
    */
   #countSettled(): number {
     const received = (this.#audioSeconds ?? Number.POSITIVE_INFINITY) + FLOAT_SECONDS;
-    const timedTo = this.#drafts.findLast(isTimed)?.endSeconds ?? 0;
+    const timedTo = this.#spans.findLast(isTimed)?.endSeconds ?? 0;
     const isHeldBack = timedTo <= received + AHEAD_SECONDS;
-    const unsettled = this.#drafts.findIndex((draft) => {
-      const { end, endSeconds, timing } = draft;
+    const unsettled = this.#spans.findIndex((span) => {
+      const { end, endSeconds, timing } = span;
       const mayBeAhead = isHeldBack && end < this.#text.length;
-      const aheadSeconds = timing === "exact" ? AHEAD_SECONDS : NEAR_SECONDS;
+      const aheadSeconds = timing === "exact" ? AHEAD_SECONDS : CHANGED_AHEAD_SECONDS;
       const limit = mayBeAhead ? received + aheadSeconds : received;
-      return !isTimed(draft) || endSeconds > limit || this.#isEndOpen(draft);
+      return !isTimed(span) || endSeconds > limit || this.#isEndOpen(span);
     });
-    return unsettled < 0 ? this.#drafts.length : unsettled;
+    return unsettled < 0 ? this.#spans.length : unsettled;
   }
 
   /**
-   * Drafts from the front that are not better waited with. Where all text has its times, and they end far behind the audio
+   * Spans from the front that are not better waited with. Where all text has its times, and they end far behind the audio
    * received, there is more to come, or they are too long, and then all of the last chunk's are.
    */
   #countDue(): number {
-    const timedTo = this.#drafts.findLast(isTimed)?.endSeconds ?? 0;
+    const timedTo = this.#spans.findLast(isTimed)?.endSeconds ?? 0;
     const received = this.#audioSeconds ?? Number.POSITIVE_INFINITY;
-    if (this.#walk.at < this.#text.length || timedTo <= received + AHEAD_SECONDS) return this.#drafts.length;
-    const first = this.#drafts.findIndex(({ end }) => end > this.#lastTimesFrom);
-    return first < 0 ? this.#drafts.length : first;
+    if (this.#walk.at < this.#text.length || timedTo <= received + AHEAD_SECONDS) return this.#spans.length;
+    const first = this.#spans.findIndex(({ end }) => end > this.#lastTimesFrom);
+    return first < 0 ? this.#spans.length : first;
   }
 
   /** The last character of the text, its end guessed where the audio ends so far: some may still be with an encoder. */
-  #isEndOpen({ end, endSeconds, timing }: Draft): boolean {
+  #isEndOpen({ end, endSeconds, timing }: Span): boolean {
     if (timing !== "estimated" || end < this.#text.length || this.#audioSeconds === undefined) return false;
     return Math.abs(this.#audioSeconds - endSeconds) <= JOIN_SECONDS;
   }
 
   /** The last character of the text ends with the audio where times are rounded, or samples are those of another rate. */
   #meetEnd(audioSeconds: number): void {
-    const last = this.#drafts.at(-1);
+    const last = this.#spans.at(-1);
     if (last === undefined || last.end < this.#text.length) return;
     const shortSeconds = audioSeconds - last.endSeconds;
     if (shortSeconds > 0 && shortSeconds <= EXACT_SECONDS) last.endSeconds = audioSeconds;
@@ -336,65 +291,61 @@ export class SegmentTiming {
 
   /** The alignment is longer than the audio: what is left of it shrinks into what is left of that. */
   #squeezeTo(endSeconds: number, soundSeconds: number): void {
-    const all = this.#drafts.filter(isTimed);
-    const last = all.reduce((end, draft) => Math.max(end, draft.endSeconds), 0);
+    const all = this.#spans.filter(isTimed);
+    const last = all.reduce((end, span) => Math.max(end, span.endSeconds), 0);
+    if (last <= endSeconds + EXACT_SECONDS) {
+      for (const span of all) {
+        span.startSeconds = Math.min(span.startSeconds, endSeconds);
+        span.endSeconds = Math.min(span.endSeconds, endSeconds);
+      }
+      return;
+    }
     // Of several chunks' times mostly the last one's are too long.
     const before = all.findLast(({ end }) => end <= this.#lastTimesFrom);
     const isLastAlone = before === undefined || before.endSeconds <= endSeconds;
     const timed = isLastAlone ? all.filter(({ end }) => end > this.#lastTimesFrom) : all;
     const first = timed[0]?.startSeconds ?? 0;
-    if (last <= endSeconds + EXACT_SECONDS) {
-      for (const draft of all) {
-        draft.startSeconds = Math.min(draft.startSeconds, endSeconds);
-        draft.endSeconds = Math.min(draft.endSeconds, endSeconds);
-      }
-      return;
-    }
-    const earliest = isLastAlone && before !== undefined ? before.endSeconds : this.#lastEnd;
+    const earliest = isLastAlone && before !== undefined ? before.endSeconds : this.#emitted.endSeconds;
     const to = first < endSeconds ? Math.max(first, earliest) : earliest;
-    // The silence behind a mark is the mark's; a letter ends about with its sound.
+    // The silence behind punctuation is its own; a letter ends about with its sound.
     const isLetter = ENDS_IN_LETTER.test(this.#text);
-    if (isLetter) weaken(timed);
     const until = isLetter && soundSeconds > to ? Math.min(soundSeconds, endSeconds) : endSeconds;
-    const factor = last > first ? Math.max(until - to, 0) / (last - first) : 0;
-    scale(timed, { from: first, to, factor });
+    stretch(timed, { from: first, to, factor: last > first ? Math.max(until - to, 0) / (last - first) : 0 });
+    if (isLetter) for (const span of timed) span.timing = "estimated";
   }
 
   #emit(count: number): TimedCharacters | null {
     if (count === 0) return null;
-    const start = this.#emittedTo;
-    const characters: string[] = [];
-    const startSeconds: number[] = [];
-    const endSeconds: number[] = [];
-    let timing: Timing = "exact";
-    for (let i = 0; i < count; i++) {
-      const draft = this.#drafts[i];
-      if (draft === undefined) break;
-      const next = this.#drafts[i + 1];
-      const isNextTimed = next !== undefined && isTimed(next);
-      const nextStart = isNextTimed ? next.startSeconds : Number.POSITIVE_INFINITY;
-      const before = { end: this.#lastEnd, timing: this.#lastTiming };
-      timing = weaker(timing, settle(draft, before, nextStart));
-      this.#lastTiming = draft.timing;
-      const parts = charactersOf(this.#text.slice(this.#emittedTo, draft.end));
-      if (parts.length > 1) timing = weaker(timing, weaker(draft.timing, dividedTiming(parts.join(""))));
-      for (const part of divide(draft, parts)) {
-        characters.push(part.text);
-        startSeconds.push(part.startSeconds);
-        endSeconds.push(part.endSeconds);
-      }
-      this.#emittedTo = draft.end;
-      this.#lastEnd = draft.endSeconds;
-    }
-    this.#drafts = this.#drafts.slice(count);
-    this.#heard.forgetBefore(this.#lastEnd);
-    return {
-      start: this.#textStart + start,
-      end: this.#textStart + this.#emittedTo,
-      characters,
-      startSeconds,
-      endSeconds,
-      timing,
-    };
+    const spans = this.#spans.slice(0, count);
+    const timed = emit(spans, this.#spans[count], {
+      text: this.#text,
+      textStart: this.#textStart,
+      emitted: this.#emitted,
+    });
+    this.#spans = this.#spans.slice(count);
+    this.#estimator.forgetBefore(this.#emitted.endSeconds);
+    return timed;
   }
+}
+
+function untimed(end: number): Span {
+  return { end, startSeconds: Number.NaN, endSeconds: Number.NaN, timing: "exact" };
+}
+
+/** Spans character by character, at their times on a clock. `text`: from `textFrom` on. */
+function clocked(
+  spans: readonly Span[],
+  clock: SpokenClock,
+  { text, textFrom }: { readonly text: string; readonly textFrom: number },
+): Span[] {
+  let at = 0;
+  return spans.flatMap(({ end, timing }) =>
+    charactersOf(text.slice(at, end - textFrom)).map((character): Span => {
+      const startSeconds = clock.secondsAt(at);
+      at += character.length;
+      // White space has nothing to be wrong about.
+      const label = character.trim() === "" ? timing : "estimated";
+      return { end: textFrom + at, startSeconds, endSeconds: clock.secondsAt(at), timing: label };
+    }),
+  );
 }

@@ -6,10 +6,10 @@ import { PauseFinder, type Silence } from "../../audio/pause-finder.ts";
 import { type SoundFrames, SoundMeter } from "../../audio/sound-meter.ts";
 import { WordScanner } from "../../text/words.ts";
 import { ClientTimes } from "../../timing/client-times.ts";
-import type { Needed } from "../../timing/estimate/open-text.ts";
 import { SegmentTiming } from "../../timing/segment-timing.ts";
 import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../../timing/timed.ts";
+import type { Needed } from "../../timing/timing-estimator.ts";
 import { WordTracker } from "../../timing/word-tracker.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
 import type { CarryOver } from "../playback/carry-over.ts";
@@ -60,7 +60,7 @@ export class FeedTiming {
     this.#timing = new SegmentTiming({
       text: segment.text,
       textStart: 0,
-      pace: carryOver.paceOf(utterance.voiceIds),
+      speakingRate: carryOver.rateOf(utterance.voiceIds),
     });
     this.#words = new WordTracker({
       words: new WordScanner(0, utterance.isExpressive),
@@ -123,8 +123,8 @@ export class FeedTiming {
     this.readUpTo(Number.POSITIVE_INFINITY);
     const [audioSeconds, soundSeconds] = [speechTicks / TICKS_PER_SECOND, soundTicks / TICKS_PER_SECOND];
     this.#tell(this.#timing.finish(audioSeconds, soundSeconds), { isLast: true });
-    const { voicePace } = this.#timing;
-    if (voicePace !== null) this.#carryOver.notePace(this.#utterance.voiceIds, voicePace);
+    const { speakingRate } = this.#timing;
+    if (speakingRate !== null) this.#carryOver.noteRate(this.#utterance.voiceIds, speakingRate);
   }
 
   #read({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses, sound }: ChunkTiming): void {

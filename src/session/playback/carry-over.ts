@@ -1,5 +1,5 @@
 /** What the player of a segment leaves to those behind it. */
-import type { VoicePace } from "../../timing/estimate/open-text.ts";
+import type { SpeakingRate } from "../../timing/timing-estimator.ts";
 
 /** A dialogue's voices are one. */
 const MAX_VOICES = 32;
@@ -7,19 +7,19 @@ const MAX_VOICES = 32;
 export class CarryOver {
   /** Memory that the next one can be made with: what was taken of the player before is no longer good then. */
   store: Uint8Array | null = null;
-  readonly #paces = new Map<string, VoicePace>();
+  readonly #rates = new Map<string, SpeakingRate>();
 
   /** How fast a voice was heard to speak; null: it was not. */
-  paceOf(voiceIds: readonly string[]): VoicePace | null {
-    return this.#paces.get(voiceIds.join()) ?? null;
+  rateOf(voiceIds: readonly string[]): SpeakingRate | null {
+    return this.#rates.get(voiceIds.join()) ?? null;
   }
 
   /** The voice heard longest ago makes room. */
-  notePace(voiceIds: readonly string[], pace: VoicePace): void {
+  noteRate(voiceIds: readonly string[], rate: SpeakingRate): void {
     const voice = voiceIds.join();
-    this.#paces.delete(voice);
-    this.#paces.set(voice, pace);
-    const [oldest] = this.#paces.keys();
-    if (this.#paces.size > MAX_VOICES && oldest !== undefined) this.#paces.delete(oldest);
+    this.#rates.delete(voice);
+    this.#rates.set(voice, rate);
+    const [oldest] = this.#rates.keys();
+    if (this.#rates.size > MAX_VOICES && oldest !== undefined) this.#rates.delete(oldest);
   }
 }

@@ -1,44 +1,42 @@
-/** What is known of the sound of a response whose text has no times: how loud and how bright it is, frame by frame. */
+/** Features of audio whose text has no times, frame by frame: its level and its spectral tilt. */
 import type { SoundFrames } from "../../audio/sound-meter.ts";
+import type { AudioSpan } from "../spans.ts";
 
-/** A stretch of it, a number a frame; NaN = not known. */
-export interface SoundTrack {
-  /** When the first frame begins, and the last one ends; seconds of the response. */
-  readonly fromSeconds: number;
-  readonly untilSeconds: number;
-  /** dB below what is loud in this stretch. */
+/** Those of a span, a number a frame; NaN = not known. Its ends are those of its first and its last frame. */
+export interface FeatureTrack extends AudioSpan {
+  /** dB below what is loud in this span. */
   readonly levels: Float64Array;
-  /** 0 = a hum, 1 = all of it is high. */
-  readonly brightness: Float64Array;
+  /** Spectral tilt: 0 = a hum, 1 = all of it is high. */
+  readonly tilts: Float64Array;
 }
 
 /**
- * Frames kept: half a minute. A longer stretch is not listened to: finding letters in so much takes some ten milliseconds
+ * Frames kept: half a minute. A longer span is not aligned: finding letters in so much takes some ten milliseconds
  * of everybody's time, and a response without timing may be of any length.
  */
-const MAX_SOUND_FRAMES = 3000;
+const MAX_FRAMES = 3000;
 /** Frames before and behind count half: a frame is shorter than a period of a low voice. */
 const NEIGHBOUR = 0.5;
 /** Share of the frames that are not as loud as what is loud. */
 const LOUD_SHARE = 0.95;
-/** Added to each energy, so that nothing at all is quiet and not bright. */
+/** Added to each energy, so that nothing at all is quiet and not tilted. */
 const FLOOR_ENERGY = 10;
 
-/** The frames of a track that are nearest to a stretch of it; null = none. */
-export function partOf(track: SoundTrack, fromSeconds: number, untilSeconds: number): SoundTrack | null {
-  const perSecond = track.levels.length / (track.untilSeconds - track.fromSeconds);
-  const from = Math.max(0, Math.round((fromSeconds - track.fromSeconds) * perSecond));
-  const until = Math.min(track.levels.length, Math.round((untilSeconds - track.fromSeconds) * perSecond));
+/** The frames of a track that are nearest to a span of it; null = none. */
+export function partOf(track: FeatureTrack, { startSeconds, endSeconds }: AudioSpan): FeatureTrack | null {
+  const perSecond = track.levels.length / (track.endSeconds - track.startSeconds);
+  const from = Math.max(0, Math.round((startSeconds - track.startSeconds) * perSecond));
+  const until = Math.min(track.levels.length, Math.round((endSeconds - track.startSeconds) * perSecond));
   if (until <= from) return null;
   return {
-    fromSeconds: track.fromSeconds + from / perSecond,
-    untilSeconds: track.fromSeconds + until / perSecond,
+    startSeconds: track.startSeconds + from / perSecond,
+    endSeconds: track.startSeconds + until / perSecond,
     levels: track.levels.subarray(from, until),
-    brightness: track.brightness.subarray(from, until),
+    tilts: track.tilts.subarray(from, until),
   };
 }
 
-export class Sounds {
+export class FeatureFrames {
   #frames: SoundFrames[] = [];
   #count = 0;
   #frameSeconds = 1;
@@ -48,15 +46,14 @@ export class Sounds {
     this.#frameSeconds = frames.frameSeconds;
     this.#frames.push(frames);
     this.#count += frames.energies.length;
-    while (this.#count > MAX_SOUND_FRAMES)
-      this.#count -= this.#frames.shift()?.energies.length ?? this.#count;
+    while (this.#count > MAX_FRAMES) this.#count -= this.#frames.shift()?.energies.length ?? this.#count;
   }
 
-  /** The frames nearest to a stretch; null = nothing is known of it, or it is too long. */
-  within(fromSeconds: number, untilSeconds: number): SoundTrack | null {
-    const first = Math.round(fromSeconds / this.#frameSeconds);
-    const count = Math.round(untilSeconds / this.#frameSeconds) - first;
-    if (this.#frames.length === 0 || !(count > 0) || count > MAX_SOUND_FRAMES) return null;
+  /** The frames nearest to a span; null = nothing is known of it, or it is too long. */
+  within({ startSeconds, endSeconds }: AudioSpan): FeatureTrack | null {
+    const first = Math.round(startSeconds / this.#frameSeconds);
+    const count = Math.round(endSeconds / this.#frameSeconds) - first;
+    if (this.#frames.length === 0 || !(count > 0) || count > MAX_FRAMES) return null;
     const energies = this.#gather(first, count, ({ energies }) => energies);
     const steps = this.#gather(first, count, ({ stepEnergies }) => stepEnergies);
     const levels = energies.map((energy) => 10 * Math.log10(energy + FLOOR_ENERGY));
@@ -64,10 +61,10 @@ export class Sounds {
     const loud = known[Math.min(Math.floor(known.length * LOUD_SHARE), known.length - 1)];
     if (loud === undefined) return null;
     return {
-      fromSeconds: first * this.#frameSeconds,
-      untilSeconds: (first + count) * this.#frameSeconds,
+      startSeconds: first * this.#frameSeconds,
+      endSeconds: (first + count) * this.#frameSeconds,
       levels: levels.map((level) => level - loud),
-      brightness: steps.map((step, i) => step / (4 * ((energies[i] ?? 0) + FLOOR_ENERGY))),
+      tilts: steps.map((step, i) => step / (4 * ((energies[i] ?? 0) + FLOOR_ENERGY))),
     };
   }
 

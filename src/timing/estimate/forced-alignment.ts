@@ -1,14 +1,14 @@
 /**
- * Finds letters in their sound: the cheapest way through the text, letter by letter, where each frame costs how unlike its
+ * Forced alignment of letters: the cheapest way through the text, letter by letter, where each frame costs how unlike its
  * letter it sounds, and each letter how unlike it lasts to what is expected (Viterbi's way through a chain whose states
  * last). For text without times only: an estimate that listens.
  */
 
-import type { SoundTrack } from "./feature-track.ts";
-import { isBlank, SOUND_SHAPES, type SoundKind } from "./letter-features.ts";
+import type { FeatureTrack } from "./feature-track.ts";
+import { CLASS_FEATURES, isBlank, type LetterClass } from "./letter-classes.ts";
 
 export interface Letter {
-  readonly kind: SoundKind;
+  readonly class: LetterClass;
   /** How long it is expected to last against the others; above 0. */
   readonly weight: number;
 }
@@ -19,7 +19,7 @@ const SOUND_COST = 0.2;
 const LENGTH_COST = 1.5;
 /** Of a letter that is not heard at all; a blank costs nothing. */
 const UNHEARD_COST = 2.3;
-/** Of a frame that the space between two words lasts; where a mark stands silence is expected. */
+/** Of a frame that the space between two words lasts; where punctuation stands silence is expected. */
 const BLANK_COST = 0.2;
 /** No sound costs more than this, in squared spreads. */
 const MAX_UNLIKE = 4;
@@ -30,7 +30,7 @@ const MAX_MORE = 2;
 const MIN_EXPECTED = 0.4;
 /** How far, in frames, the end of a letter is looked for from where it is expected: work grows with it, not with the text. */
 const REACH = 50;
-/** Spread of a level that costs nothing more than others: a kind of sound that may be anything has to pay for that. */
+/** Spread of a level that costs nothing more than others: a class that may be anything has to pay for that. */
 const USUAL_SPREAD_DB = 5;
 
 /** Where a letter may end, and the cheapest way that ends there: for each frame from `from` on. */
@@ -45,12 +45,12 @@ interface Ends {
 /**
  * The frame in which each letter begins, of `track`, and behind them the number of frames; null = there are none.
  */
-export function placeLetters(letters: readonly Letter[], track: SoundTrack): Int32Array | null {
+export function alignLetters(letters: readonly Letter[], track: FeatureTrack): Int32Array | null {
   const frames = track.levels.length;
   const perWeight = frames / letters.reduce((sum, { weight }) => sum + weight, 0);
   if (frames === 0 || !Number.isFinite(perWeight)) return null;
   // A pause makes no letter last longer.
-  const heard = track.levels.filter((level) => !(level < SOUND_SHAPES.gap.levelDb)).length;
+  const heard = track.levels.filter((level) => !(level < CLASS_FEATURES.gap.levelDb)).length;
   const heardPerWeight = (perWeight * heard) / frames;
   const sounds = soundCosts(letters, track);
   const columns: Ends[] = [];
@@ -62,7 +62,7 @@ export function placeLetters(letters: readonly Letter[], track: SoundTrack): Int
     const from = isLast ? frames : Math.max(ends.from, Math.floor(expectedEnd - REACH));
     const to = isLast ? frames : Math.max(from, Math.min(frames, Math.ceil(expectedEnd + REACH)));
     const lengthCosts = lengthCostsOf(letter, { perWeight, heardPerWeight, frames });
-    ends = nextEnds(ends, { from, to, lengthCosts, sound: sounds.get(letter.kind) ?? new Float64Array(0) });
+    ends = nextEnds(ends, { from, to, lengthCosts, sound: sounds.get(letter.class) ?? new Float64Array(0) });
     columns.push(ends);
   }
   return startsOf(columns, frames);
@@ -110,12 +110,12 @@ function startsOf(columns: readonly Ends[], frames: number): Int32Array {
   return starts;
 }
 
-/** For each kind, what all frames before each cost together. */
-function soundCosts(letters: readonly Letter[], track: SoundTrack): Map<SoundKind, Float64Array> {
-  const sums = new Map<SoundKind, Float64Array>();
-  for (const { kind } of letters) {
-    if (sums.has(kind)) continue;
-    const shape = SOUND_SHAPES[kind];
+/** For each class, what all frames before each cost together. */
+function soundCosts(letters: readonly Letter[], track: FeatureTrack): Map<LetterClass, Float64Array> {
+  const sums = new Map<LetterClass, Float64Array>();
+  for (const { class: of } of letters) {
+    if (sums.has(of)) continue;
+    const shape = CLASS_FEATURES[of];
     const sum = new Float64Array(track.levels.length + 1);
     const spreadCost = Math.log(shape.levelSpreadDb / USUAL_SPREAD_DB);
     for (const [i, level] of track.levels.entries()) {
@@ -123,11 +123,11 @@ function soundCosts(letters: readonly Letter[], track: SoundTrack): Map<SoundKin
       const unlikeDb = shape.mayBeSilent ? Math.max(0, aboveDb) : aboveDb;
       const unlike =
         squared(unlikeDb / shape.levelSpreadDb) +
-        squared(((track.brightness[i] ?? 0) - shape.brightness) / shape.brightnessSpread);
+        squared(((track.tilts[i] ?? 0) - shape.tilt) / shape.tiltSpread);
       // What is not known fits all alike.
       sum[i + 1] = (sum[i] ?? 0) + (Number.isNaN(unlike) ? 0 : SOUND_COST * (unlike / 2 + spreadCost));
     }
-    sums.set(kind, sum);
+    sums.set(of, sum);
   }
   return sums;
 }
@@ -138,7 +138,7 @@ function squared(spreads: number): number {
 
 /** What each length costs, frames from 0. */
 function lengthCostsOf(
-  { kind, weight }: Letter,
+  { class: of, weight }: Letter,
   {
     perWeight,
     heardPerWeight,
@@ -148,9 +148,9 @@ function lengthCostsOf(
   const likely = Math.max(weight * heardPerWeight, MIN_EXPECTED);
   // Of all frames, heard or not: together the letters have to be able to fill them. A pause has no usual length.
   const most = Math.ceil(MAX_TIMES * Math.max(weight * perWeight, MIN_EXPECTED)) + MAX_MORE;
-  const longest = Math.min(frames, isBlank(kind) ? Math.max(2 * REACH, most) : most);
+  const longest = Math.min(frames, isBlank(of) ? Math.max(2 * REACH, most) : most);
   return Float64Array.from({ length: longest + 1 }, (_, length) => {
-    if (isBlank(kind)) return kind === "gap" ? length * BLANK_COST : 0;
+    if (isBlank(of)) return of === "gap" ? length * BLANK_COST : 0;
     return length === 0 ? UNHEARD_COST : LENGTH_COST * Math.log(length / likely) ** 2;
   });
 }

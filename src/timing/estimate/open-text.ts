@@ -1,85 +1,57 @@
 /**
- * The times of text that is spoken in audio whose end is not there yet: neither the voice's pace nor how far it has come in
- * the text is known. Both are found together, as that with which its pauses fit the marks of the text best; up to such a
- * pause the text is then held to its sound as where both ends are known (heard-text.ts).
+ * The times of text that is spoken in audio whose end is not there yet: neither the speaking rate nor how far it has come in
+ * the text is known. Both are found together, as that with which its pauses fit the punctuation of the text best; up to such a
+ * pause the text is then aligned with its sound as where both ends are known (aligned-text.ts).
  *
  *   text    |Alpha bravo, charlie delta. Echo foxtrot golf hotel
  *   sound   |##### ####    ####### ####      #### ###...           has come so far
- *   told    |Alpha bravo, charlie delta.    |                      up to a pause whose mark is known
+ *   emitted |Alpha bravo, charlie delta.    |                      up to a pause whose punctuation is known
  */
 import type { Silence } from "../../audio/pause-finder.ts";
-import { TYPICAL_WEIGHT_A_SECOND } from "../draft.ts";
-import { HeardText } from "./aligned-text.ts";
-import { partOf, type SoundTrack } from "./feature-track.ts";
-import { type Matched, matchMarks, type Pair } from "./pause-matching.ts";
+import type { AudioSpan } from "../spans.ts";
+import type { Needed, OpenEstimate, SpeakingRate } from "../timing-estimator.ts";
+import { AlignedText } from "./aligned-text.ts";
+import { type FeatureTrack, partOf } from "./feature-track.ts";
+import { type Matched, matchPauses } from "./pause-matching.ts";
 import { soundClock } from "./pauses.ts";
-import { letterWeights, type Mark, marksOf } from "./punctuation.ts";
-
-/** What is taken for a voice's pace. */
-export interface VoicePace {
-  /** Of letters (draft.ts), for a second of sound. */
-  readonly weightASecond: number;
-  /** How far off it may be: of its logarithm. */
-  readonly spread: number;
-}
+import { letterWeights, punctuationOf } from "./punctuation.ts";
+import { TYPICAL_WEIGHT_A_SECOND } from "./speech-weight.ts";
 
 /** Before anything was heard. Languages differ by more than voices do. */
-export const USUAL_PACE: VoicePace = { weightASecond: TYPICAL_WEIGHT_A_SECOND, spread: 0.25 };
+export const USUAL_RATE: SpeakingRate = { weightASecond: TYPICAL_WEIGHT_A_SECOND, spread: 0.25 };
 
-/** A stretch of a response that has sound and no times. */
-export interface OpenSpeech {
-  readonly fromSeconds: number;
-  /** End of the audio that has come. */
-  readonly untilSeconds: number;
+/** Audio of a response that has no times, as far as it has come. */
+export interface OpenSpeech extends AudioSpan {
   /** Pauses in it, rising. */
   readonly pauses: readonly Silence[];
-  readonly sound: SoundTrack;
-  readonly pace: VoicePace;
+  readonly features: FeatureTrack;
+  readonly rate: SpeakingRate;
 }
 
-export interface Needed {
-  readonly neededSeconds: number;
-  /** No more audio comes that could tell more. Default: it does. */
-  readonly isLast?: boolean;
-}
-
-export interface OpenEstimate {
-  /** So much of the text is told: offset, UTF-16. */
-  readonly end: number;
-  readonly heard: HeardText;
-  /** With which that ends; null: with a word, about there. */
-  readonly pause: MarkedPause | null;
-}
-
-/** A pause and the mark that it most likely stands for. Offsets into the text, UTF-16; seconds of the response. */
-export interface MarkedPause {
-  /** Where the mark begins, and behind it and the space that follows. */
-  readonly start: number;
-  readonly end: number;
-  readonly startSeconds: number;
-  readonly endSeconds: number;
-  /** How much less likely it is that it stands for another one, or for none: of the logarithm. It is work. */
-  readonly sureness: () => number;
-}
-
-/** Paces looked at, either way, and how far they reach, in spreads. */
-const PACES = 12;
+/** Rates looked at, either way, and how far they reach, in spreads. */
+const RATES = 12;
 const MAX_SPREADS = 2.5;
 /** Less audio than this says too little of how far its text has come. */
 const MIN_SECONDS = 2;
 /** Where no pause tells, the last text is the least sure: it waits for more audio. */
 const UNSURE_SECONDS = 1.5;
-/** More marks and pauses than that are not looked at, as there are `PACES` ways to match them. */
+/** More punctuation and pauses than that are not looked at, as there are `RATES` ways to match them. */
 const MAX_PLACES = 48;
 
-/** A place in the text, and when it is spoken. Offset, UTF-16; seconds of the response. */
-interface SpokenPlace {
+/** A pause, and the text up to the punctuation that it most likely stands for, with the space behind that: offset, UTF-16. */
+interface PunctuatedPause {
+  readonly end: number;
+  readonly endSeconds: number;
+}
+
+/** A position in the text, and when it is spoken. Offset, UTF-16; seconds of the response. */
+interface SpokenPosition {
   readonly offset: number;
   readonly seconds: number;
 }
 
 /**
- * What can be told of a text up to `neededSeconds` and the next pause behind it whose mark is known, or where there is none,
+ * What can be said of a text up to `neededSeconds` and the next pause behind it whose punctuation is known, or where there is none,
  * about so far; null: nothing. The last word of the text waits for the end of the audio.
  */
 export function estimateOpen(
@@ -87,75 +59,59 @@ export function estimateOpen(
   speech: OpenSpeech,
   { neededSeconds, isLast = false }: Needed,
 ): OpenEstimate | null {
-  const { fromSeconds, untilSeconds } = speech;
+  const { startSeconds: fromSeconds, endSeconds: untilSeconds } = speech;
   if (untilSeconds - fromSeconds < MIN_SECONDS || fromSeconds >= neededSeconds) return null;
   const { pauses, end } = spokenIn(text, speech);
   const latestSeconds = untilSeconds - (isLast ? 0 : UNSURE_SECONDS);
   const toSeconds = Math.min(neededSeconds, latestSeconds);
   // The next one is enough: of what is behind it more will be known.
   const pause = pauses.find(({ endSeconds }) => endSeconds >= toSeconds);
-  if (pause !== undefined) return estimateTo(pause, text, speech);
-  const heard = hear(text, speech, end);
+  if (pause !== undefined)
+    return { end: pause.end, clock: align(text, speech, { offset: pause.end, seconds: pause.endSeconds }) };
+  const clock = align(text, speech, end);
   let to = Math.min(end.offset, lastWordStart(text));
-  while (to > 0 && heard.secondsAt(to) > toSeconds) to -= 1;
+  while (to > 0 && clock.secondsAt(to) > toSeconds) to -= 1;
   // Up to the beginning of a word, where words have spaces between them.
   const start = text.slice(0, to + 1).search(/(?<!\S)\S*$/);
-  const told = start > 0 ? start : isSpaced(text) ? 0 : to;
-  return told > 0 ? { end: told, heard, pause: null } : null;
+  const emitted = start > 0 ? start : isSpaced(text) ? 0 : to;
+  return emitted > 0 ? { end: emitted, clock } : null;
 }
 
-/** The pauses whose marks are known, rising. */
-export function markedPauses(text: string, speech: OpenSpeech): readonly MarkedPause[] {
-  return spokenIn(text, speech).pauses;
-}
-
-/** The same pause in a text that has so much more before it. */
-export function movedBy(offset: number, pause: MarkedPause): MarkedPause {
-  return { ...pause, start: pause.start + offset, end: pause.end + offset };
-}
-
-/** What can be told of a text up to a pause of its own. */
-export function estimateTo(pause: MarkedPause, text: string, speech: OpenSpeech): OpenEstimate {
-  const { end, endSeconds } = pause;
-  return { end, heard: hear(text, speech, { offset: end, seconds: endSeconds }), pause };
-}
-
-function hear(text: string, speech: OpenSpeech, { offset, seconds }: SpokenPlace): HeardText {
-  const { fromSeconds: from, pauses, sound } = speech;
-  return new HeardText(text.slice(0, offset), {
-    from,
-    until: seconds,
-    pauses: pauses.filter(({ startSeconds }) => startSeconds < seconds),
-    sound: partOf(sound, from, seconds),
+function align(text: string, speech: OpenSpeech, { offset, seconds }: SpokenPosition): AlignedText {
+  const span = { startSeconds: speech.startSeconds, endSeconds: seconds };
+  return new AlignedText(text.slice(0, offset), {
+    ...span,
+    pauses: speech.pauses.filter(({ startSeconds }) => startSeconds < seconds),
+    features: partOf(speech.features, span),
   });
 }
 
-/** The pauses whose marks are known, rising; and about where the audio's end is in the text. */
+/** The pauses whose punctuation is known, rising; and about where the audio's end is in the text. */
 function spokenIn(
   text: string,
   speech: OpenSpeech,
-): { readonly pauses: readonly MarkedPause[]; readonly end: SpokenPlace } {
-  const { fromSeconds, untilSeconds, pace } = speech;
-  const marks = marksOf(text);
-  const weights = letterWeights(text, marks);
+): { readonly pauses: readonly PunctuatedPause[]; readonly end: SpokenPosition } {
+  const { startSeconds: fromSeconds, endSeconds: untilSeconds, rate } = speech;
+  const punctuation = punctuationOf(text);
+  const weights = letterWeights(text, punctuation);
   const isLead = ({ startSeconds }: Silence): boolean => startSeconds <= fromSeconds;
   // Silence that goes on may be any pause.
   const heard = speech.pauses
     .filter((pause) => !isLead(pause) && pause.endSeconds < untilSeconds)
     .slice(0, MAX_PLACES);
-  const places = marks.filter(({ end }) => end < text.length).slice(0, MAX_PLACES);
+  const places = punctuation.filter(({ end }) => end < text.length).slice(0, MAX_PLACES);
   const soundBefore = soundClock(fromSeconds, speech.pauses);
   const soundSeconds = soundBefore(untilSeconds);
   const given = {
-    marks: places.map(({ start, isStop }) => ({ weight: weights[start] ?? 0, isStop })),
+    places: places.map(({ start, isStop }) => ({ weight: weights[start] ?? 0, isStop })),
     pauses: heard.map(({ startSeconds }) => soundBefore(startSeconds)),
     soundSeconds,
     endWeight: null,
   };
-  const { cost, pairs, weightASecond } = likeliest(given, pace);
-  const pauses = pairs.flatMap((pair) => {
-    const sureness = (): number => likeliest(given, pace, pair).cost - cost;
-    return markedPause(places[pair[0]], heard[pair[1]], sureness) ?? [];
+  const { pairs, weightASecond } = likeliest(given, rate);
+  const pauses = pairs.flatMap(([place, pause]) => {
+    const [end, endSeconds] = [places[place]?.end, heard[pause]?.endSeconds];
+    return end === undefined || endSeconds === undefined ? [] : [{ end, endSeconds }];
   });
   const last = pauses.at(-1);
   const lastSeconds = last?.endSeconds ?? fromSeconds;
@@ -163,32 +119,21 @@ function spokenIn(
   return { pauses, end: { offset: offsetAt(weights, weight), seconds: untilSeconds } };
 }
 
-/** Marks and pauses that belong together at the likeliest pace. `without`: as `matchMarks` has it. */
+/** Punctuation and pauses that belong together at the likeliest rate. */
 function likeliest(
-  speech: Parameters<typeof matchMarks>[0],
-  pace: VoicePace,
-  without?: Pair,
+  speech: Parameters<typeof matchPauses>[0],
+  rate: SpeakingRate,
 ): Matched & { readonly weightASecond: number } {
   const pairs: Matched["pairs"] = [];
-  let best = { cost: Number.POSITIVE_INFINITY, weightASecond: pace.weightASecond, pairs };
-  for (let step = -PACES; step <= PACES; step += 1) {
-    const spreads = (step * MAX_SPREADS) / PACES;
-    const weightASecond = pace.weightASecond * Math.exp(spreads * pace.spread);
-    const matched = matchMarks(speech, weightASecond, without);
+  let best = { cost: Number.POSITIVE_INFINITY, weightASecond: rate.weightASecond, pairs };
+  for (let step = -RATES; step <= RATES; step += 1) {
+    const spreads = (step * MAX_SPREADS) / RATES;
+    const weightASecond = rate.weightASecond * Math.exp(spreads * rate.spread);
+    const matched = matchPauses(speech, weightASecond);
     const cost = matched.cost + (spreads * spreads) / 2;
     if (cost < best.cost) best = { cost, weightASecond, pairs: matched.pairs };
   }
   return best;
-}
-
-function markedPause(
-  mark: Mark | undefined,
-  pause: Silence | undefined,
-  sureness: MarkedPause["sureness"],
-): MarkedPause | null {
-  return mark === undefined || pause === undefined
-    ? null
-    : { start: mark.start, end: mark.end, ...pause, sureness };
 }
 
 /** The last offset whose weight is no more than this. */

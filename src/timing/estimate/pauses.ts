@@ -1,5 +1,6 @@
 /** The silences of a response that are long enough to be heard as pauses. */
 import type { Silence } from "../../audio/pause-finder.ts";
+import type { AudioSpan } from "../spans.ts";
 
 /** Shorter silences are in words with a "t" or a "k". */
 const MIN_PAUSE_SECONDS = 0.12;
@@ -23,15 +24,15 @@ export class Pauses {
     }
   }
 
-  /** Those long enough to be heard as pauses, as far as they lie in a stretch. */
-  within(fromSeconds: number, untilSeconds: number): Silence[] {
+  /** Those long enough to be heard as pauses, as far as they lie in a span. */
+  within(span: AudioSpan): Silence[] {
     return this.#pauses
       .map(({ startSeconds, endSeconds }) => ({
-        startSeconds: Math.max(startSeconds, fromSeconds),
-        endSeconds: Math.min(endSeconds, untilSeconds),
+        startSeconds: Math.max(startSeconds, span.startSeconds),
+        endSeconds: Math.min(endSeconds, span.endSeconds),
       }))
       .filter(({ startSeconds, endSeconds }) => {
-        const isAtEdge = startSeconds === fromSeconds || endSeconds === untilSeconds;
+        const isAtEdge = startSeconds === span.startSeconds || endSeconds === span.endSeconds;
         return endSeconds - startSeconds >= (isAtEdge ? MIN_EDGE_SECONDS : MIN_PAUSE_SECONDS);
       });
   }

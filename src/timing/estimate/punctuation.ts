@@ -1,44 +1,42 @@
-/** Marks in a text at which a voice may pause. */
-import { characterWeight } from "../draft.ts";
+/** Punctuation in a text at which a voice may pause. */
+import { characterWeight } from "./speech-weight.ts";
 
-/** More than that in one stretch are not matched: time grows with their product with that of the pauses. */
-const MAX_MARKS = 256;
+/** More than that in one span is not matched: time grows with their product with that of the pauses. */
+const MAX_PUNCTUATION = 256;
 
-/** A mark with the space behind it; offsets in its text, UTF-16. */
-export interface Mark {
+/** Punctuation with the space behind it; offsets in its text, UTF-16. */
+export interface Punctuation {
   readonly start: number;
   readonly end: number;
   /** Of a sentence's end, not of a clause's. */
   readonly isStop: boolean;
-  /** A stop before a small letter may be an abbreviation's: some voices pause there, others don't. It counts as a clause's. */
-  readonly isDoubtful: boolean;
 }
 
-/** A mark that is followed by space, with the space; wide marks need none. Of a long run only so much is one: linear time. */
-const MARKS =
+/** Punctuation that is followed by space, with the space; wide punctuation needs none. Of a long run only so much is one: linear time. */
+const PUNCTUATION =
   /[\p{Terminal_Punctuation}…–—]\p{P}{0,32}(?:\s+|$)|[\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]+\s*|\s[-–—]\s+|\n+/gu;
 const SMALL = /^\p{Ll}/u;
 const STOP = /[\p{Sentence_Terminal}…\n]/u;
 
 /** Rising, and no more than can be matched. */
-export function marksOf(text: string): Mark[] {
-  return [...text.matchAll(MARKS)].slice(0, MAX_MARKS).map(({ index, 0: mark }) => {
-    const end = index + mark.length;
-    const isEnd = STOP.test(mark);
-    const isDoubtful = isEnd && !mark.includes("\n") && SMALL.test(text.slice(end, end + 2));
-    return { start: index, end, isStop: isEnd && !isDoubtful, isDoubtful };
+export function punctuationOf(text: string): Punctuation[] {
+  return [...text.matchAll(PUNCTUATION)].slice(0, MAX_PUNCTUATION).map(({ index, 0: run }) => {
+    const end = index + run.length;
+    // A stop before a small letter may be an abbreviation's: some voices pause there, others don't.
+    const isDoubtful = !run.includes("\n") && SMALL.test(text.slice(end, end + 2));
+    return { start: index, end, isStop: STOP.test(run) && !isDoubtful };
   });
 }
 
-/** Weight of the letters of a text before each offset: marks take their time in pauses. */
-export function letterWeights(text: string, marks: readonly Mark[]): Float64Array {
-  return weightsBefore(text, marks, 0);
+/** Weight of the letters of a text before each offset: punctuation takes its time in pauses. */
+export function letterWeights(text: string, punctuation: readonly Punctuation[]): Float64Array {
+  return weightsBefore(text, punctuation, 0);
 }
 
-/** Weight of a text before each offset; that of its characters in `stretches` (rising) counts `factor` times. */
+/** Weight of a text before each offset; that of its characters in `spans` (rising) counts `factor` times. */
 export function weightsBefore(
   text: string,
-  stretches: readonly Pick<Mark, "start" | "end">[],
+  spans: readonly Pick<Punctuation, "start" | "end">[],
   factor: number,
 ): Float64Array {
   const weights = new Float64Array(text.length + 1);
@@ -46,8 +44,8 @@ export function weightsBefore(
   let next = 0;
   for (let at = 0; at < text.length; ) {
     const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
-    while (at >= (stretches[next]?.end ?? Number.POSITIVE_INFINITY)) next += 1;
-    const isInside = at >= (stretches[next]?.start ?? Number.POSITIVE_INFINITY);
+    while (at >= (spans[next]?.end ?? Number.POSITIVE_INFINITY)) next += 1;
+    const isInside = at >= (spans[next]?.start ?? Number.POSITIVE_INFINITY);
     weight += characterWeight(character) * (isInside ? factor : 1);
     for (let unit = 0; unit < character.length; unit += 1) weights[++at] = weight;
   }

@@ -1,391 +1,264 @@
 /**
- * Finds out whether an upstream's times run at another pace than its audio, and mends it. Evidence is needed, for times
- * may run ahead of their audio with good reason: two chunks have to end at the same multiple of their audio's end, and
- * what comes between them has to fit. A chunk whose last word goes on in the next one ends late and proves nothing.
+ * Whether an upstream's times run at another rate than its audio: once for a whole response. The vendor's users report
+ * durations that do not add up to the audio's (its byte count, a sample rate that is not what it says). Times may also
+ * reach beyond their chunk's audio with good reason, as where a word goes on in the next chunk; so chunks wait until a few
+ * of them have shown what holds:
+ *
+ *   times    |0.00     0.33|0.33     0.66|     the ends of two chunks are the same multiple of their audio's ends:
+ *   audio    |0.00   0.30|0.30   0.60|         all times are divided by 1.1
  */
-import { type Draft, divideTimes, lastSounding, weaken } from "../draft.ts";
-import {
-  ANY_PACE,
-  type ChunkEnds,
-  common,
-  contradictsItself,
-  endAtOnePace,
-  endsInLast,
-  heldBack,
-  highestPace,
-  highestSurePace,
-  isBehind,
-  isSoundPace,
-  isWithin,
-  jointOf,
-  keepsToAudio,
-  lowestPace,
-  mayBeSound,
-  NEAR_SECONDS,
-  type PaceRange,
-  paceOfBoth,
-  paceRange,
-  SOUND,
-} from "./drift-evidence.ts";
+import { type AudioSpan, TOLERANCE_SECONDS } from "../spans.ts";
 
-/** Where a chunk's audio lies in the response. */
-export interface ChunkSpan {
-  readonly startSeconds: number;
-  readonly endSeconds: number;
+/** What one chunk's times say of where they lie. Seconds; times as the upstream counts them. */
+export interface ChunkEnds {
+  readonly timesFromSeconds: number;
+  /** Where its first character ends. */
+  readonly firstToSeconds: number;
+  /** Where its last character begins. */
+  readonly lastFromSeconds: number;
+  /** NaN: not known. */
+  readonly timesSeconds: number;
+  readonly audio: AudioSpan;
 }
 
-/** Times of a response that kept to its audio so far and that reach further beyond it than this are doubted. */
-const DOUBTFUL_SECONDS = 0.1;
-/** The slowest times that are waited for: a chunk's audio lasts no longer than its times divided by this. */
-const MIN_WAITED_PACE = 0.7;
-/** Silence behind the last word is mostly no longer than this. */
-const TAIL_SECONDS = 0.5;
-/** What sounds for longer behind the last time is no breath: the times are ahead of their audio. */
-const SOUNDING_SECONDS = 0.08;
-/** Shorter pieces of audio end where times end by chance too often. */
-const PIECE_SECONDS = 0.1;
-/** Where a pace is known to lie is narrow when no more than this apart; so narrow that it is as good as known. */
-const NARROW = 0.08;
-/** A pace that may be off by so little over all audio so far is known. Seconds. */
-const TOLERANCE_SECONDS = 0.02;
-/** Two ends at one pace are hardly by chance where an encoder holds back no more than this. Seconds. */
-const CLEAR_SECONDS = 0.0016;
-/** So many times as long as the first audio is what shows that a lag or silence is none. */
-const MIN_GROWTH = 3;
-/** Ends at one pace that are no chance, though others are not. */
+/** `open`: more has to come. `scaled`: divided by `rate`. `unknown`: neither the audio's rate nor another one. */
+export type Verdict = "open" | "sound" | "scaled" | "unknown";
+
+/** Times and audio that differ by less end together: an encoder or a resampler holds back 1.3 ms, a header is 2 ms. */
+export const NEAR_SECONDS = 0.005;
+/** A rate nearer to 1 than this is 1: less is what an encoder holds back of a short chunk. */
+const SAME_RATE = 0.02;
+/** Where all rates that are possible are no further from 1 than this, it is 1. */
+const NARROW = 0.04;
+/** Audio is cut within this of where a character begins: a resampler holds some back. Less audio shows no cut. */
+const CUT_SECONDS = 0.002;
+const MIN_CUT_SECONDS = 0.1;
+/** Ends at one rate that are no chance though others are not: of audio that is cut anywhere in a character. */
 const MANY_ENDS = 3;
-/** Ends that are waited for: where the times may be sound, and where something is wrong with them. */
-const MAX_DOUBTED = 3;
-const MAX_WRONG = 10;
+/** Ends that are waited for, where the audio's own rate is possible and where it is not: of 0.5 to 1 s with the vendor. */
+const ENOUGH_ENDS = 3;
+const MOST_ENDS = 6;
+/** Of times that end behind their audio, as a last word goes on in the next chunk. */
+const MAX_LATE_SECONDS = 0.6;
+/** Audio that comes without times behind a chunk that waits: the rest of its own ends by then. Seconds. */
+const MAX_REST_SECONDS = 1;
+/** Behind the last word voices are silent for no longer; what sounds for longer is no breath. Seconds. */
+const TAIL_SECONDS = 0.5;
+const BREATH_SECONDS = 0.08;
 
-/**
- * `new`: nothing is known. `doubtful`: nothing is told until more has come. `unproven`: told as it is, and still looked
- * at. `rough`: about known, and still looked at. `sound`: the times keep to their audio, or are late, or of another kind.
- * `scaled`: their pace is known.
- */
-type State = "new" | "doubtful" | "unproven" | "rough" | "sound" | "scaled";
-
-interface KnownPace {
-  /** The first and the last chunk that it is known by. */
-  readonly first: ChunkEnds;
-  readonly last: ChunkEnds;
-  /** What times have to be divided by. */
-  readonly pace: number;
+interface RateRange {
+  readonly low: number;
+  readonly high: number;
 }
 
-export class Pace {
-  #state: State = "new";
-  #known: KnownPace | null = null;
-  /** Ends from which the pace is not known yet: the last ones. */
-  #ends: ChunkEnds[] = [];
-  /** Where the pace lies if audio ends in its last character, by all chunks that have a next one; empty: it does not. */
-  #cutBefore: PaceRange = ANY_PACE;
-  /** The highest pace in any case, also where characters go with the audio that they end in. */
-  #highestSure = Number.POSITIVE_INFINITY;
-  /** The least that the last chunk allows: what comes next may show that its audio goes on. */
-  #lowest = 0;
-  /** What may have to be scaled still. */
-  #doubted: Draft[] = [];
-  /** Of the chunk before. */
-  #before: ChunkEnds | null = null;
-  /** Times come with the first piece of their audio, and the rest of it follows: where they end is known by the next times. */
+/** Where a chunk's times end, and its audio. */
+interface End {
+  readonly timesSeconds: number;
+  readonly audioSeconds: number;
+}
+
+/** Of two chunks, the first of which ended at `first`. */
+interface CommonRate {
+  readonly first: End;
+  readonly rate: number;
+}
+
+export class ClockDrift {
+  verdict: Verdict = "open";
+  /** What times are divided by. */
+  rate = 1;
+  /** The first end that the rate is known by. */
+  #anchor: End | null = null;
+  #last: ChunkEnds | null = null;
+  /** Of the chunks behind which others came, and of the last one as far as its audio is there. */
+  #ends: End[] = [];
+  /** The rates at which each chunk's audio begins in its first character, or right before it. */
+  #begins: RateRange = { low: 0, high: Number.POSITIVE_INFINITY };
+  /** The same, where characters may come with the audio in which they end. */
+  #mostRate = Number.POSITIVE_INFINITY;
+  /** Times come with the first piece of their audio, and the rest of it follows: where that ends the next times show. */
   #isInPieces = false;
-  /** Whether the audio of all chunks so far ended in their last character, or with it. */
-  #isAnchored = false;
-  /** End of the first audio that was looked at once the times were taken for sound. */
-  #firstSeconds = 0;
-  /** End of times that reach beyond their audio, while they are doubted. */
-  #beyondSeconds = 0;
 
-  /** Whether it is better to wait for more before this chunk's times are told. */
-  get isInDoubt(): boolean {
-    return this.#state === "doubtful" || this.#beyondSeconds > 0;
-  }
-
-  /** Whether times that were met may still be divided. */
-  get isUnknown(): boolean {
-    return this.#state === "doubtful";
-  }
-
-  /** What the times of a chunk are divided by, as far as is known; 1 = they are as they are. */
-  get pace(): number {
-    if (this.#state !== "rough" && this.#state !== "scaled") return 1;
-    return this.#known?.pace ?? Math.sqrt(this.#cut.low * this.#cut.high);
-  }
-
-  get #cut(): PaceRange {
-    return common(this.#cutBefore, { low: this.#lowest, high: Number.POSITIVE_INFINITY });
-  }
-
-  /**
-   * A chunk whose times go on from those before it; they may be changed, now or later. `fromSeconds`: where its own times
-   * begin, for some in the run may have come earlier.
-   */
-  meet(run: readonly Draft[], audio: ChunkSpan, fromSeconds: number): void {
-    const chunk = {
-      timesFromSeconds: fromSeconds,
-      firstToSeconds: run.find((draft) => draft.startSeconds >= fromSeconds)?.endSeconds ?? fromSeconds,
-      lastFromSeconds: run.at(-1)?.startSeconds ?? 0,
-      timesSeconds: run.at(-1)?.endSeconds ?? 0,
-      audioFromSeconds: audio.startSeconds,
-      audioSeconds: audio.endSeconds,
-    };
-    const isMeasured = run.at(-1)?.isEndGuessed !== true;
-    this.#meetBeyond(run, audio.endSeconds, isMeasured);
-    if (!isMeasured) {
-      this.#passUnmeasured(run);
-      return;
+  /** A chunk whose times go on from those before it. */
+  meet(chunk: ChunkEnds): void {
+    const { startSeconds, endSeconds } = chunk.audio;
+    if (this.#last !== null) this.#endAt(this.#last, chunk);
+    this.#last = null;
+    if (startSeconds >= MIN_CUT_SECONDS) {
+      const limit = startSeconds - CUT_SECONDS;
+      this.#narrow({ low: 0, high: chunk.timesFromSeconds / limit });
+      this.#mostRate = Math.min(this.#mostRate, chunk.firstToSeconds / limit);
     }
-    const before = this.#before;
-    this.#before = chunk;
-    this.#meetBegin(chunk);
-    if (before !== null) this.#meetCut(before, chunk);
-    this.#lowest = this.#isInPieces ? ANY_PACE.low : lowestPace(chunk);
-    if (this.#isSound() && !this.#isRefuted(chunk)) {
-      if (this.#isDubious(chunk)) weaken(run);
-      return;
-    }
-    this.#doubted.push(...run);
-    if (contradictsItself(chunk)) {
-      this.#isInPieces = true;
-      this.#lowest = ANY_PACE.low;
-      if (this.#state === "new") this.#state = "doubtful";
-    }
-    // What is here of its audio may be its first piece.
-    if (!this.#isSound() && !this.#isInPieces) this.#judge(chunk);
-    if (!this.isUnknown) this.#release();
+    // Where the times end is not known: that says nothing of their rate.
+    if (Number.isNaN(chunk.timesSeconds)) return;
+    this.#last = chunk;
+    this.#ends.push({ timesSeconds: chunk.timesSeconds, audioSeconds: endSeconds });
+    if (this.verdict === "open") this.#judge(chunk);
+    else if (this.verdict === "scaled") this.#refine({ ...chunk, audioSeconds: endSeconds });
+    // It was by chance that times ended with their audio.
+    else if (this.verdict === "unknown" || this.#isCutAtOtherRate(endSeconds)) this.#giveUp();
+    this.#ends = this.#ends.slice(-MOST_ENDS);
   }
 
-  #release(): void {
-    const doubted = this.#doubted.splice(0);
-    // Times that can't be those of their audio, and those of a pace that is not quite known, are no better than a guess.
-    const isLikely = this.#ends.length > (this.#isInPieces ? 1 : 0) && this.#isLikelySound();
-    if (this.#state === "rough" || (this.#state === "unproven" && !isLikely)) weaken(doubted);
-    if (this.#state !== "sound") divideTimes(doubted, this.pace);
+  /** Audio without times. */
+  pass(audio: AudioSpan): void {
+    const timesSeconds = this.#last?.timesSeconds ?? Number.POSITIVE_INFINITY;
+    if (this.verdict === "open" && audio.endSeconds > timesSeconds + MAX_REST_SECONDS) this.#giveUp();
   }
 
-  /** One chunk may have kept to its audio by chance: what is cut in characters all along says what the pace is. */
-  #isRefuted(chunk: ChunkEnds): boolean {
-    this.#firstSeconds ||= chunk.audioSeconds;
-    if (chunk.audioSeconds < this.#firstSeconds * MIN_GROWTH || !this.#isCutOtherwise()) return false;
-    this.#state = "rough";
-    return true;
+  /** The response is complete. `soundSeconds`: up to its last sound, 0 where that is not known. */
+  finish(audioSeconds: number, soundSeconds: number): void {
+    const last = this.#last;
+    if (this.verdict !== "open" || last === null) return;
+    this.#ends[this.#ends.length - 1] = { timesSeconds: last.timesSeconds, audioSeconds };
+    this.#narrow({ low: leastRate(last, audioSeconds), high: Number.POSITIVE_INFINITY });
+    // Pages of Ogg hold audio back, so that all chunks seem to end late: in the end the times end with all of it.
+    this.#decide(this.#isNear(last.timesSeconds, audioSeconds) && this.#mostRate >= 1);
+    if (this.verdict !== "open") return;
+    const isShort = audioSeconds - last.timesSeconds > TAIL_SECONDS;
+    const isSounding = soundSeconds - last.timesSeconds > BREATH_SECONDS;
+    // One chunk that is too long may end too late, or all of it: it shrinks into its audio.
+    const isPossible = this.#ends.length === 1 || this.#isWithin(1);
+    if (isShort || isSounding || !isPossible) this.#giveUp();
+    else this.verdict = "sound";
   }
 
-  /** Where the times end is not known: so they say nothing of their pace. */
-  #passUnmeasured(run: readonly Draft[]): void {
-    if (this.#isSound()) return;
-    if (this.#state === "doubtful") {
-      this.#doubted.push(...run);
-      return;
-    }
-    if (this.#state !== "scaled") weaken(run);
-    divideTimes(run, this.pace);
+  /** Nothing is waited for any longer: times are sound that end in their audio's last character. */
+  settle(): void {
+    if (this.verdict !== "open") return;
+    const { lastFromSeconds = 0, timesSeconds = 0 } = this.#last ?? {};
+    const audioSeconds = this.#ends.at(-1)?.audioSeconds ?? 0;
+    const isInLast =
+      lastFromSeconds <= audioSeconds + NEAR_SECONDS && timesSeconds >= audioSeconds - NEAR_SECONDS;
+    if (isInLast && this.#isWithin(1)) this.verdict = "sound";
+    else this.#giveUp();
   }
 
-  /** Taken for sound, but not as if audio ended in its last character: by more than matters. */
-  #isDubious({ audioSeconds }: ChunkEnds): boolean {
-    const { low, high } = this.#cut;
-    // The first piece of a chunk has its first character.
-    const most = this.#isInPieces ? high : this.#highestSure;
-    const offSeconds = Math.max(low - 1, 1 - most) * audioSeconds;
-    return low <= high && offSeconds > TOLERANCE_SECONDS;
+  /** Whether a chunk keeps to its audio though the rate is another, or audio seems to be cut in its characters at another one. */
+  contradicts({ timesSeconds, audio }: ChunkEnds): boolean {
+    const isOther = this.#isNear(timesSeconds, audio.endSeconds);
+    const isIts = this.#isNear(timesSeconds / this.rate, audio.endSeconds);
+    return this.#isCutAtOtherRate(audio.endSeconds) || (isOther && !isIts);
   }
 
-  /** Whether audio seems to end in its last character all along, but at another pace than its own. */
-  #isCutOtherwise(): boolean {
-    const { low, high } = this.#cut;
-    const isNarrow = low <= high && high <= low * (1 + NARROW);
-    return isNarrow && (low > 1 + SOUND || (this.#highestSure < 1 && high < 1 - SOUND));
+  /** By more than matters. */
+  #isCutAtOtherRate(audioSeconds: number): boolean {
+    const { low, high } = this.#begins;
+    const tolerance = TOLERANCE_SECONDS / audioSeconds;
+    return (low <= high && low > this.rate * (1 + tolerance)) || this.#mostRate < this.rate * (1 - tolerance);
   }
 
-  /** What a chunk says of where audio is cut before it. */
-  #meetBegin(chunk: ChunkEnds): void {
-    this.#cutBefore = common(this.#cutBefore, { low: ANY_PACE.low, high: highestPace(chunk) });
-    this.#highestSure = Math.min(this.#highestSure, highestSurePace(chunk));
-  }
-
-  /** What two chunks say of where audio is cut. */
-  #meetCut(before: ChunkEnds, chunk: ChunkEnds): void {
-    const joint = jointOf(before, chunk);
-    const wasInPieces = this.#isInPieces;
-    this.#isInPieces ||= joint.hasRest && before.timesSeconds > before.audioSeconds + NEAR_SECONDS;
-    // Of audio in pieces nobody knows where it ended, if times are missing as well.
-    const isLost = this.#isInPieces && !joint.goesOn;
-    const low = isLost ? ANY_PACE.low : lowestPace(joint.end);
-    this.#cutBefore = common(this.#cutBefore, { low, high: ANY_PACE.high });
-    const isRestNew = joint.hasRest && (this.#isInPieces || this.#known === null);
-    const isNew = wasInPieces ? !isLost : isRestNew;
-    // Those before ended with their audio by chance.
-    if (this.#isSound() && joint.hasRest && isBehind(joint.end, chunk)) this.#state = "doubtful";
-    if (!isNew || this.#isSound()) return;
-    // Where its first piece ended was no end.
-    this.#ends = this.#ends.filter((each) => each !== before);
-    this.#judge(joint.end);
-    if (!this.isUnknown) this.#release();
-  }
-
-  /** A chunk without times; `audio`: where its audio lies, if known. */
-  pass(audio: ChunkSpan | null = null): void {
-    const endSeconds = audio?.endSeconds ?? Number.POSITIVE_INFINITY;
-    if (endSeconds > this.#beyondSeconds - DOUBTFUL_SECONDS) this.#beyondSeconds = 0;
-    const before = this.#before;
-    if (this.#state !== "doubtful" || before === null || audio === null) return;
-    const rest = { ...before, audioSeconds: endSeconds };
-    // The rest of a chunk's audio ends with its times; of several pieces one ends there by chance.
-    const isOwn = audio.startSeconds - before.audioSeconds <= NEAR_SECONDS;
-    const isRest = isOwn && !this.#isInPieces && this.#highestSure >= 1;
-    if (isRest && keepsToAudio(rest) && endSeconds - audio.startSeconds >= PIECE_SECONDS) {
-      this.#judge(rest);
-      if (!this.isUnknown) this.#release();
-      return;
-    }
-    const { timesFromSeconds, timesSeconds, audioFromSeconds } = before;
-    const restSeconds = (timesSeconds - timesFromSeconds) / MIN_WAITED_PACE + DOUBTFUL_SECONDS;
-    if (endSeconds > audioFromSeconds + restSeconds) this.#giveUp();
-  }
-
-  /** A chunk whose times are of another kind: they have no pace, and those before have none either. */
-  passOther(): void {
-    this.#beyondSeconds = 0;
-    if (this.#state === "doubtful") this.#state = this.#known === null ? "sound" : "scaled";
-    this.#doubted = [];
-  }
-
-  /** There is more audio, and nothing waits any longer for what may never come. */
-  #giveUp(): void {
-    const doubted = this.#doubted.splice(0);
-    this.#state = this.#known === null ? "unproven" : "scaled";
-    const isLikely = this.#ends.length > 1 && this.#isLikelySound();
-    if (this.#known === null && !isLikely) weaken(doubted);
-    divideTimes(doubted, this.pace);
-  }
-
-  /**
-   * Nothing follows that could say more: what was doubted stands, or is divided by the pace that was known before.
-   * `audioSeconds`: all of the response; `soundSeconds`: up to its last sound, 0 where that is not known.
-   */
-  finish(audioSeconds: number, soundSeconds = 0): void {
-    this.#beyondSeconds = 0;
-    if (this.#isInPieces && this.#before !== null && this.#state === "doubtful") {
-      this.#judge({ ...this.#before, audioSeconds });
-      if (!this.isUnknown) this.#release();
-    }
-    if (this.#state !== "doubtful") return;
-    const doubted = this.#doubted.splice(0);
-    this.#state = this.#known === null ? "sound" : "scaled";
-    // Pages of Ogg hold audio back, so that all chunks seem to end early: in the end the times end with all of it.
-    if (this.#known === null && this.#endsWith(audioSeconds)) return;
-    if (this.#before !== null) this.#lowest = lowestPace({ ...this.#before, audioSeconds });
-    const { low, high } = this.#cut;
-    const isCut = low <= high && Number.isFinite(high);
-    const isDoubtful = this.#known === null && isCut && !isWithin(1, { low, high });
-    const isOther = isDoubtful && (low > 1 || this.#highestSure < 1);
-    const last = doubted.at(-1)?.endSeconds ?? 0;
-    divideTimes(doubted, isOther ? Math.min(Math.max(last / audioSeconds, low), high) : this.pace);
-    if (isDoubtful || (this.#known === null && this.#isEarly(soundSeconds))) weaken(doubted);
-  }
-
-  #endsWith(audioSeconds: number): boolean {
-    const timesSeconds = this.#before?.timesSeconds ?? 0;
-    return Math.abs(timesSeconds - audioSeconds) <= NEAR_SECONDS;
-  }
-
-  /** Times that end behind their audio may be ahead of it; those that end before it are wrong, if it isn't silence. */
-  #isEarly(soundSeconds: number): boolean {
-    const last = this.#ends.at(-1);
-    const tailSeconds = last === undefined ? 0 : last.audioSeconds - last.timesSeconds;
-    const isSounding = last !== undefined && soundSeconds - last.timesSeconds > SOUNDING_SECONDS;
-    return tailSeconds > TAIL_SECONDS || isSounding || paceRange(this.#ends.slice(0, -1)).high < 1;
-  }
-
-  /** Whether what is not known of the pace leaves room for the audio's own. */
-  #isLikelySound(): boolean {
-    const { low, high } = this.#cut;
-    return mayBeSound(this.#ends) && (low > high || isWithin(1, { low, high }));
-  }
-
-  #isSound(): boolean {
-    return this.#state === "sound";
-  }
-
-  #meetBeyond(run: readonly Draft[], audioSeconds: number, isMeasured: boolean): void {
-    const timesSeconds = run.at(-1)?.endSeconds ?? 0;
-    const endSeconds = timesSeconds / this.pace;
-    const lastFromSeconds = (lastSounding(run)?.startSeconds ?? 0) / this.pace;
-    const isBeyond = lastFromSeconds > audioSeconds && endSeconds > audioSeconds + DOUBTFUL_SECONDS;
-    this.#beyondSeconds = this.#isAnchored && isBeyond ? endSeconds : 0;
-    if (!isMeasured) return;
-    const isInLast = endsInLast({ lastFromSeconds, timesSeconds: endSeconds, audioSeconds });
-    this.#isAnchored = isInLast && (this.#isAnchored || this.#state === "new");
+  /** What two chunks say of where audio is cut. Audio between them is the rest of the first one's, if no times are missing. */
+  #endAt(first: ChunkEnds, second: ChunkEnds): void {
+    const restSeconds = second.audio.startSeconds - first.audio.endSeconds;
+    const isRest = second.timesFromSeconds - first.timesSeconds < restSeconds / 2;
+    const isOwn = restSeconds > NEAR_SECONDS && isRest;
+    this.#isInPieces ||= isOwn;
+    const audioSeconds = isOwn ? second.audio.startSeconds : first.audio.endSeconds;
+    this.#ends[this.#ends.length - 1] = { timesSeconds: first.timesSeconds, audioSeconds };
+    this.#narrow({ low: leastRate(first, audioSeconds), high: Number.POSITIVE_INFINITY });
   }
 
   #judge(chunk: ChunkEnds): void {
-    if (this.#known !== null) {
-      this.#holdTo(this.#known, chunk);
-      return;
+    const isNear = this.#ends.slice(-2).some((end) => this.#isNear(end.timesSeconds, end.audioSeconds));
+    this.#decide(isNear && this.#mayBeSound());
+    const count = this.#isInPieces ? this.#ends.length - 1 : this.#ends.length;
+    const { low, high } = this.#begins;
+    if (this.verdict === "open" && low >= 1 - NARROW && high <= 1 + NARROW && this.#isWithin(1))
+      this.verdict = "sound";
+    if (this.verdict !== "open" || count < ENOUGH_ENDS) return;
+    const least = this.#isInPieces ? low : Math.max(low, leastRate(chunk, chunk.audio.endSeconds));
+    if (least <= 1 && high >= 1) this.verdict = "sound";
+    else if (low <= high) this.#giveUp();
+    else if (this.#ends.length >= MOST_ENDS) {
+      if (this.#ends.every(isLikelyLate)) this.verdict = "sound";
+      else this.#giveUp();
     }
-    this.#known = this.#findPace(chunk);
-    if (this.#known !== null) {
-      this.#note(chunk);
-      this.#state = "scaled";
-    } else if (!keepsToAudio(chunk)) this.#doubt(chunk);
-    else if (this.#isCutOtherwise()) this.#doubt(chunk);
-    // So little audio has no pace yet.
-    else if (isSoundPace(chunk.timesSeconds / chunk.audioSeconds)) this.#state = "sound";
   }
 
-  /** The pace is known: a chunk that doesn't keep to it is doubted, and two of them end it. */
-  #holdTo({ first, last, pace }: KnownPace, chunk: ChunkEnds): void {
-    this.#note(chunk);
-    const isSame = endAtOnePace(last, chunk);
-    const known = isSame ? { first, last: chunk, pace: paceOfBoth(first, chunk) } : { first, last, pace };
-    this.#known = known;
-    const isWell = isSame || (isWithin(pace, paceRange([chunk])) && !keepsToAudio(chunk));
-    if (isWell) this.#state = this.#isNoChance(known, this.#ends) ? "scaled" : "rough";
-    else this.#state = this.#state === "doubtful" ? "sound" : "doubtful";
+  #decide(isSound: boolean): void {
+    const common = isSound ? null : this.#commonRate();
+    if (isSound) this.verdict = "sound";
+    else if (common !== null) {
+      this.verdict = "scaled";
+      this.#anchor = common.first;
+      this.rate = common.rate;
+    }
   }
 
-  #findPace(chunk: ChunkEnds): KnownPace | null {
-    const range = paceRange([...this.#ends, chunk]);
-    for (const first of this.#ends.toReversed()) {
-      if (!endAtOnePace(first, chunk)) continue;
-      const known = { first, last: chunk, pace: paceOfBoth(first, chunk) };
-      if (isSoundPace(known.pace) || !isWithin(known.pace, range)) continue;
-      if (this.#isNoChance(known, [...this.#ends, chunk])) return known;
+  /** The further two ends at one rate are apart, the less rounding counts. */
+  #refine(end: End): void {
+    const isHit = this.#isNear(end.timesSeconds / this.rate, end.audioSeconds);
+    if (isHit && this.#anchor !== null) this.rate = rateOf(this.#anchor, end) ?? this.rate;
+  }
+
+  #giveUp(): void {
+    this.verdict = "unknown";
+    this.rate = this.#likelyRate();
+  }
+
+  /** The rate at which the last chunk ends with another one; of several, enough that it is no chance, or no other is possible. */
+  #commonRate(): CommonRate | null {
+    // Of the last one the audio may be still to come: then those before it tell.
+    return this.#commonRateOf(this.#ends) ?? this.#commonRateOf(this.#ends.slice(0, -1));
+  }
+
+  #commonRateOf(ends: readonly End[]): CommonRate | null {
+    const last = ends.at(-1);
+    if (last === undefined) return null;
+    for (const first of ends.slice(0, -1)) {
+      const rate = rateOf(first, last);
+      if (rate === null || Math.abs(rate - 1) <= SAME_RATE || !this.#isPossible(rate)) continue;
+      const hits = ends.filter((each) => this.#isNear(each.timesSeconds / rate, each.audioSeconds));
+      const isPinned = (this.#begins.high / this.#begins.low - 1) * last.audioSeconds <= TOLERANCE_SECONDS;
+      if (isPinned || hits.length >= Math.min(MANY_ENDS, ends.length)) return { first, rate };
     }
     return null;
   }
 
-  /** Where audio ends anywhere in a character, some chunks end at one pace by chance. */
-  #isNoChance({ first, last, pace }: KnownPace, ends: readonly ChunkEnds[]): boolean {
-    const { low, high } = this.#cut;
-    if (low > high) return true;
-    if (!isWithin(pace, { low, high })) return false;
-    const all = new Set(ends.map(({ timesSeconds }) => timesSeconds)).size;
-    const isAtPace = (end: ChunkEnds) => Math.abs(end.timesSeconds / pace - end.audioSeconds) <= NEAR_SECONDS;
-    const hits = new Set(ends.filter(isAtPace).map(({ timesSeconds }) => timesSeconds)).size;
-    if (hits >= MANY_ENDS) return true;
-    if ((high / low - 1) * last.audioSeconds <= TOLERANCE_SECONDS) return true;
-    return hits === all && heldBack(first, last) <= CLEAR_SECONDS;
+  #likelyRate(): number {
+    const { low, high } = this.#begins;
+    return low > 0 && low <= high && Number.isFinite(high) ? (low + high) / 2 : 1;
   }
 
-  #doubt(chunk: ChunkEnds): void {
-    this.#note(chunk);
-    const range = paceRange(this.#ends);
-    const count = this.#ends.length;
-    const isEnough = count >= (mayBeSound(this.#ends) ? MAX_DOUBTED : MAX_WRONG);
-    const { low, high } = this.#cut;
-    const isNarrow = low <= high && high <= low * (1 + NARROW);
-    const isOther = low > 1 || this.#highestSure < 1;
-    const isSound = low <= 1 && high >= 1 && low >= 1 - NARROW / 2 && high <= 1 + NARROW / 2;
-    if (range.low > range.high) this.#state = "sound";
-    else if (isNarrow && isOther && count >= MAX_DOUBTED) this.#state = "rough";
-    else if (isSound || isEnough || this.#state === "unproven") this.#state = "unproven";
-    else this.#state = "doubtful";
+  #isNear(timesSeconds: number, audioSeconds: number): boolean {
+    return Math.abs(timesSeconds - audioSeconds) <= NEAR_SECONDS;
   }
 
-  #note(chunk: ChunkEnds): void {
-    this.#ends = [...this.#ends, chunk].slice(-MAX_WRONG);
+  #mayBeSound(): boolean {
+    return this.#mostRate >= 1 && (this.#begins.low <= 1 || this.#begins.low > this.#begins.high);
   }
+
+  /** Where no rate puts all chunks' cuts into their characters, texts are cut by words: any rate is possible. */
+  #isPossible(rate: number): boolean {
+    return this.#begins.low > this.#begins.high || this.#isWithin(rate);
+  }
+
+  #isWithin(rate: number): boolean {
+    return rate >= this.#begins.low && rate <= this.#begins.high;
+  }
+
+  #narrow({ low, high }: RateRange): void {
+    this.#begins = { low: Math.max(this.#begins.low, low), high: Math.min(this.#begins.high, high) };
+  }
+}
+
+/** As far as words that go on in the next chunk, and pages of Ogg that hold audio back, make times end behind their audio. */
+function isLikelyLate({ timesSeconds, audioSeconds }: End): boolean {
+  const lateSeconds = timesSeconds - audioSeconds;
+  return lateSeconds >= -NEAR_SECONDS && lateSeconds <= MAX_LATE_SECONDS;
+}
+
+/** The least rate at which a chunk's last character has begun when its audio ends. */
+function leastRate({ lastFromSeconds }: ChunkEnds, audioSeconds: number): number {
+  return audioSeconds < MIN_CUT_SECONDS ? 0 : lastFromSeconds / (audioSeconds + CUT_SECONDS);
+}
+
+/** The rate of two chunks that end at one; null: they don't. An encoder that holds back some audio makes all ends late. */
+function rateOf(first: End, last: End): number | null {
+  const timesSeconds = last.timesSeconds - first.timesSeconds;
+  const audioSeconds = last.audioSeconds - first.audioSeconds;
+  if (!(timesSeconds > 0) || !(audioSeconds > 0) || !(first.timesSeconds > 0)) return null;
+  const rate = timesSeconds / audioSeconds;
+  return Math.abs(last.timesSeconds / rate - last.audioSeconds) <= NEAR_SECONDS ? rate : null;
 }

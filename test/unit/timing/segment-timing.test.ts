@@ -4,7 +4,7 @@ import type { Alignment } from "../../../src/timing/alignment.ts";
 import { SegmentTiming } from "../../../src/timing/segment-timing.ts";
 import type { TimedCharacters } from "../../../src/timing/timed.ts";
 import { FIXTURES } from "../text/fixtures.ts";
-import { alignmentOf, problemWith, startsOf } from "./upstream-fixtures.ts";
+import { alignmentOf, problemWith, run, startsOf } from "./upstream-fixtures.ts";
 
 function runOf(text: string, chunks: readonly (Alignment | null)[], audioSeconds: number) {
   const timing = new SegmentTiming({ text, textStart: 10 });
@@ -83,9 +83,8 @@ describe("SegmentTiming with a sound alignment", () => {
     const timing = new SegmentTiming({ text: "HiHello you", textStart: 0 });
     expect(startsOf(timing.push(alignmentOf("Hi"), null, { audioSeconds: 0.2 }))).toBe("H0.00 i0.10");
     timing.push(alignmentOf("Hello ", 0.2), null, { audioSeconds: 0.205 });
-    // Which of its own is the rest of that audio is not known before.
-    expect(startsOf(timing.push(null, null, { audioSeconds: 0.47 }))).toBe("");
-    expect(startsOf(timing.push(null, null, { audioSeconds: 0.71 }))).toBe("H0.20 e0.30 l0.40 l0.50 o0.60");
+    expect(startsOf(timing.push(null, null, { audioSeconds: 0.47 }))).toBe("H0.20 e0.30");
+    expect(startsOf(timing.push(null, null, { audioSeconds: 0.71 }))).toBe("l0.40 l0.50 o0.60");
     expect(startsOf(timing.push(alignmentOf("you", 0.8), null, { audioSeconds: 1.1 }))).toBe(
       " 0.70 y0.80 o0.90 u1.00",
     );
@@ -281,9 +280,17 @@ describe("SegmentTiming with bad times", () => {
     character_start_times_seconds: starts,
   });
 
-  it("adds up clocks that start again with each chunk", () => {
-    const all = runOf("Hello you all", [alignmentOf("Hello you"), alignmentOf(" all")], 1.3);
-    expect(joined(all.slice(1))).toBe(" 0.90 a1.00 l1.10 l1.20");
+  it("a clock that starts again with its chunk: counted from the chunk's audio, scaled", () => {
+    const chunks = [
+      { alignment: alignmentOf("Hello you"), audioSeconds: 0.9 },
+      { alignment: alignmentOf(" all"), audioSeconds: 1.3 },
+    ];
+    const all = run("Hello you all", chunks, 1.3);
+    expect(all.map(startsOf)).toEqual([
+      "H0.00 e0.10 l0.20 l0.30 o0.40  0.50 y0.60 o0.70 u0.80",
+      " 0.90 a1.00 l1.10 l1.20",
+      "",
+    ]);
     expect(labels(all)).toEqual(["exact", "scaled", null]);
   });
 
@@ -294,22 +301,23 @@ describe("SegmentTiming with bad times", () => {
     expect(startsOf(told)).toContain(" 1.50 a1.60 l1.70 l1.80");
   });
 
-  it("adds up a clock that starts again within a chunk", () => {
-    const times = [0, 0.2, 0.4, 0.6, 0.8, 0, 0.2, 0.4, 0.6];
-    const chunk = {
-      ...sound,
-      character_start_times_seconds: times,
-      character_end_times_seconds: times.map((time) => time + 0.2),
-    };
+  it("a clock that starts again within a chunk: times that rise, behind it estimated", () => {
+    const starts = [0, 0.2, 0.4, 0.6, 0.8, 0, 0.2, 0.4, 0.6];
+    const chunk = { ...withStarts(starts), character_end_times_seconds: starts.map((time) => time + 0.2) };
     const all = runOf("Hello you", [chunk], 1.8);
-    expect(joined(all)).toBe("H0.00 e0.20 l0.40 l0.60 o0.80  1.00 y1.20 o1.40 u1.60");
-    expect(labels(all)[0]).toBe("scaled");
+    expect(problemWith(all, { text: "Hello you", textStart: 10, audioSeconds: 1.8 })).toBe("");
+    expect(joined(all)).toContain("H0.00 e0.20 l0.40 l0.60 o0.80 ");
+    expect(labels(all).at(-1)).toBe("estimated");
   });
 
-  it("squeezes a chunk that overlaps the one before it", () => {
-    const all = runOf("Hello you all", [alignmentOf("Hello you"), alignmentOf(" all", 0.7)], 1.3);
+  it("a chunk that overlaps the one before it: laid over its own audio, estimated", () => {
+    const chunks = [
+      { alignment: alignmentOf("Hello you"), audioSeconds: 0.9 },
+      { alignment: alignmentOf(" all", 0.7), audioSeconds: 1.1 },
+    ];
+    const all = run("Hello you all", chunks, 1.1);
     expect(joined(all.slice(1))).toBe(" 0.90 a0.95 l1.00 l1.05");
-    expect(labels(all)[1]).toBe("scaled");
+    expect(labels(all)).toEqual(["exact", "estimated", "estimated"]);
   });
 
   it.each([
@@ -335,10 +343,10 @@ describe("SegmentTiming with bad times", () => {
     expect(labels(all)).toContain("estimated");
   });
 
-  it("lifts negative times to zero", () => {
+  it("negative times are none", () => {
     const all = runOf("Hello", [alignmentOf("Hello", -0.2)], 0.3);
     expect(joined(all)).toBe("H0.00 e0.00 l0.00 l0.10 o0.20");
-    expect(labels(all)[0]).toBe("scaled");
+    expect(labels(all)[0]).toBe("estimated");
   });
 
   it("takes no entries where the arrays are missing", () => {

@@ -3,30 +3,30 @@ import { describe, expect, it } from "vitest";
 import { PauseFinder, type Silence } from "../../../../src/audio/pause-finder.ts";
 import { bytesOf } from "../../../../src/audio/pcm.ts";
 import { SoundMeter } from "../../../../src/audio/sound-meter.ts";
-import { HeardText } from "../../../../src/timing/estimate/aligned-text.ts";
-import { Sounds, type SoundTrack } from "../../../../src/timing/estimate/feature-track.ts";
+import { AlignedText } from "../../../../src/timing/estimate/aligned-text.ts";
+import { FeatureFrames, type FeatureTrack } from "../../../../src/timing/estimate/feature-track.ts";
 import { Pauses } from "../../../../src/timing/estimate/pauses.ts";
 
 const pause = (startSeconds: number, endSeconds: number): Silence => ({ startSeconds, endSeconds });
 
 /** From 0.5 s on; NaN = not known. */
-const soundOf = (levels: readonly number[]): SoundTrack => ({
-  fromSeconds: 0.5,
-  untilSeconds: 0.5 + levels.length / 100,
+const soundOf = (levels: readonly number[]): FeatureTrack => ({
+  startSeconds: 0.5,
+  endSeconds: 0.5 + levels.length / 100,
   levels: Float64Array.from(levels),
-  brightness: Float64Array.from(levels, (level) => Math.abs(level % 1)),
+  tilts: Float64Array.from(levels, (level) => Math.abs(level % 1)),
 });
 
-describe("HeardText: pauses", () => {
+describe("AlignedText: pauses", () => {
   const TEXT = "One two, three. Four five.";
   const at = (part: string): number => TEXT.indexOf(part);
 
   it("holds marks to the pauses: sound before, sound behind, and the mark in between", () => {
-    const heard = new HeardText(TEXT, {
-      from: 0,
-      until: 3,
+    const heard = new AlignedText(TEXT, {
+      startSeconds: 0,
+      endSeconds: 3,
       pauses: [pause(0.5, 0.7), pause(1.5, 2)],
-      sound: null,
+      features: null,
     });
     expect(heard.secondsAt(0)).toBe(0);
     expect(heard.secondsAt(at(", three"))).toBe(0.5);
@@ -37,11 +37,11 @@ describe("HeardText: pauses", () => {
   });
 
   it("begins behind the silence before the first word, and ends before that behind the last", () => {
-    const heard = new HeardText(TEXT, {
-      from: 0,
-      until: 3,
+    const heard = new AlignedText(TEXT, {
+      startSeconds: 0,
+      endSeconds: 3,
       pauses: [pause(0, 0.3), pause(2.5, 3)],
-      sound: null,
+      features: null,
     });
     expect(heard.secondsAt(0)).toBe(0.3);
     expect(heard.secondsAt(TEXT.length - 1)).toBe(2.5);
@@ -50,13 +50,13 @@ describe("HeardText: pauses", () => {
 
   it("ends before the silence behind the last word where no mark follows it, but for the last character", () => {
     const text = "one two three four";
-    const spoken = new HeardText(text, { from: 0, until: 1.2, pauses: [], sound: null });
+    const spoken = new AlignedText(text, { startSeconds: 0, endSeconds: 1.2, pauses: [], features: null });
     for (const [end, said] of [
       ["", 17],
       [" ", 18],
     ] as const) {
-      const at = { from: 0, until: 2.2, sound: null };
-      const heard = new HeardText(text + end, { ...at, pauses: [pause(1.2, 2.2)] });
+      const at = { startSeconds: 0, endSeconds: 2.2, features: null };
+      const heard = new AlignedText(text + end, { ...at, pauses: [pause(1.2, 2.2)] });
       for (let offset = 0; offset <= said; offset += 1)
         expect(heard.secondsAt(offset)).toBeCloseTo(spoken.secondsAt(offset), 6);
       expect(heard.secondsAt(text.length + end.length)).toBe(2.2);
@@ -64,23 +64,33 @@ describe("HeardText: pauses", () => {
   });
 
   it("leaves a silence that a letter may come behind to the mark before that letter", () => {
-    const heard = new HeardText("end. N", { from: 0, until: 1, pauses: [pause(0.4, 0.96)], sound: null });
+    const heard = new AlignedText("end. N", {
+      startSeconds: 0,
+      endSeconds: 1,
+      pauses: [pause(0.4, 0.96)],
+      features: null,
+    });
     expect([heard.secondsAt(3), heard.secondsAt(5)]).toEqual([0.4, 0.96]);
   });
 
   it("leaves no sound to nothing where there are marks alone", () => {
     for (const text of [". ", " "]) {
-      const heard = new HeardText(text, { from: 0, until: 1, pauses: [pause(0.4, 1)], sound: null });
+      const heard = new AlignedText(text, {
+        startSeconds: 0,
+        endSeconds: 1,
+        pauses: [pause(0.4, 1)],
+        features: null,
+      });
       expect(heard.secondsAt(0)).toBe(0);
     }
   });
 
   it("spreads over all of it what is said so quietly that it is taken for silence", () => {
     const text = "One two, three.";
-    const at = { from: 0.5, until: 2.5, sound: null };
-    const plain = new HeardText(text, { ...at, pauses: [] });
+    const at = { startSeconds: 0.5, endSeconds: 2.5, features: null };
+    const plain = new AlignedText(text, { ...at, pauses: [] });
     for (const pauses of [[pause(0.5, 2.5)], [pause(0.5, 1), pause(1.02, 2.5)]]) {
-      const heard = new HeardText(text, { ...at, pauses });
+      const heard = new AlignedText(text, { ...at, pauses });
       for (let offset = 0; offset <= text.length; offset += 1)
         expect(heard.secondsAt(offset)).toBe(plain.secondsAt(offset));
     }
@@ -89,39 +99,66 @@ describe("HeardText: pauses", () => {
   it("takes time that grows with the text, whatever marks it has", () => {
     const startMs = performance.now();
     const text = `${"!".repeat(60_000)}x`;
-    expect(new HeardText(text, { from: 0, until: 1, pauses: [], sound: null }).secondsAt(0)).toBe(0);
+    expect(
+      new AlignedText(text, { startSeconds: 0, endSeconds: 1, pauses: [], features: null }).secondsAt(0),
+    ).toBe(0);
     expect(performance.now() - startMs).toBeLessThan(1500);
   });
 
   it("takes one pause for the stop, not for the comma, where it stands there", () => {
-    const heard = new HeardText(TEXT, { from: 0, until: 3, pauses: [pause(1.6, 2)], sound: null });
+    const heard = new AlignedText(TEXT, {
+      startSeconds: 0,
+      endSeconds: 3,
+      pauses: [pause(1.6, 2)],
+      features: null,
+    });
     expect(heard.secondsAt(at(". Four"))).toBe(1.6);
     expect(heard.secondsAt(at("Four"))).toBe(2);
   });
 
   it("leaves out a pause that no mark stands for", () => {
     const text = "one two three four five six";
-    const heard = new HeardText(text, { from: 0, until: 3, pauses: [pause(1.4, 1.6)], sound: null });
-    const plain = new HeardText(text, { from: 0, until: 3, pauses: [], sound: null });
+    const heard = new AlignedText(text, {
+      startSeconds: 0,
+      endSeconds: 3,
+      pauses: [pause(1.4, 1.6)],
+      features: null,
+    });
+    const plain = new AlignedText(text, { startSeconds: 0, endSeconds: 3, pauses: [], features: null });
     for (let offset = 0; offset <= text.length; offset += 1)
       expect(heard.secondsAt(offset)).toBe(plain.secondsAt(offset));
   });
 
   it("knows marks that no space follows: 一二三。四五六。", () => {
     const text = "一二三。四五六。";
-    const heard = new HeardText(text, { from: 0, until: 2, pauses: [pause(0.6, 1.2)], sound: null });
+    const heard = new AlignedText(text, {
+      startSeconds: 0,
+      endSeconds: 2,
+      pauses: [pause(0.6, 1.2)],
+      features: null,
+    });
     expect(heard.secondsAt(3)).toBe(0.6);
     expect(heard.secondsAt(4)).toBe(1.2);
   });
 
   it("does not take the point of a number for a stop", () => {
     const text = "It costs 3.50 there. Yes.";
-    const heard = new HeardText(text, { from: 0, until: 3, pauses: [pause(2, 2.4)], sound: null });
+    const heard = new AlignedText(text, {
+      startSeconds: 0,
+      endSeconds: 3,
+      pauses: [pause(2, 2.4)],
+      features: null,
+    });
     expect(heard.secondsAt(text.indexOf(". Yes"))).toBe(2);
   });
 
   it("lets the last word before a mark last longer", () => {
-    const heard = new HeardText("aaaa bbbb.", { from: 0, until: 1, pauses: [], sound: null });
+    const heard = new AlignedText("aaaa bbbb.", {
+      startSeconds: 0,
+      endSeconds: 1,
+      pauses: [],
+      features: null,
+    });
     const [first, last] = [heard.secondsAt(4) - heard.secondsAt(0), heard.secondsAt(9) - heard.secondsAt(5)];
     expect(last).toBeGreaterThan(first * 1.2);
   });
@@ -145,8 +182,9 @@ describe("HeardText: pauses", () => {
           }
           pauses.add(silences);
           const [from, until] = [0.5, 4];
-          const sound = isHeard ? soundOf(levels) : null;
-          const heard = new HeardText(text, { from, until, pauses: pauses.within(from, until), sound });
+          const span = { startSeconds: from, endSeconds: until };
+          const features = isHeard ? soundOf(levels) : null;
+          const heard = new AlignedText(text, { ...span, pauses: pauses.within(span), features });
           let before = from;
           for (let offset = 0; offset <= text.length; offset += 1) {
             const seconds = heard.secondsAt(offset);
@@ -168,7 +206,7 @@ describe("HeardText: pauses", () => {
   });
 });
 
-describe("HeardText: sound", () => {
+describe("AlignedText: sound", () => {
   const RATE = 16_000;
   type Sound = "hum" | "murmur" | "hiss" | "closure" | "silence";
   const LOUDNESS: Readonly<Record<Sound, number>> = {
@@ -197,7 +235,7 @@ describe("HeardText: sound", () => {
       return start;
     });
     const audio = bytesOf(Int16Array.from(samples));
-    const [sounds, meter] = [new Sounds(), new SoundMeter("pcm_16000")];
+    const [sounds, meter] = [new FeatureFrames(), new SoundMeter("pcm_16000")];
     const frames = meter.push(audio);
     if (frames !== null) sounds.add(frames);
     const pauses = new Pauses();
@@ -206,11 +244,16 @@ describe("HeardText: sound", () => {
     return {
       text: letters.map(([character]) => character).join(""),
       startSeconds,
-      hearing: { from: 0, until, pauses: pauses.within(0, until), sound: sounds.within(0, until) },
+      hearing: {
+        startSeconds: 0,
+        endSeconds: until,
+        pauses: pauses.within({ startSeconds: 0, endSeconds: until }),
+        features: sounds.within({ startSeconds: 0, endSeconds: until }),
+      },
     };
   }
 
-  const furthest = (heard: HeardText, startSeconds: readonly number[]): number =>
+  const furthest = (heard: AlignedText, startSeconds: readonly number[]): number =>
     Math.max(...startSeconds.map((seconds, offset) => Math.abs(heard.secondsAt(offset) - seconds)));
 
   it("finds each letter of words that are said slowly and fast in turn", () => {
@@ -234,8 +277,10 @@ describe("HeardText: sound", () => {
         [".", 0],
       ] as const),
     ]);
-    expect(furthest(new HeardText(text, hearing), startSeconds)).toBeLessThan(0.03);
-    expect(furthest(new HeardText(text, { ...hearing, sound: null }), startSeconds)).toBeGreaterThan(0.1);
+    expect(furthest(new AlignedText(text, hearing), startSeconds)).toBeLessThan(0.03);
+    expect(furthest(new AlignedText(text, { ...hearing, features: null }), startSeconds)).toBeGreaterThan(
+      0.1,
+    );
   });
 
   it("finds them between pauses, too", () => {
@@ -252,7 +297,7 @@ describe("HeardText: sound", () => {
       ] as const),
       ...([[".", 200]] as const),
     ]);
-    expect(furthest(new HeardText(text, hearing), startSeconds.slice(0, -1))).toBeLessThan(0.04);
+    expect(furthest(new AlignedText(text, hearing), startSeconds.slice(0, -1))).toBeLessThan(0.04);
   });
 
   it("leaves scripts alone whose letters it does not know", () => {
@@ -262,8 +307,8 @@ describe("HeardText: sound", () => {
       ["t", 50],
       ["a", 550],
     ]);
-    const [heard, deaf] = [hearing, { ...hearing, sound: null }].map(
-      (each) => new HeardText("一二三四", each),
+    const [heard, deaf] = [hearing, { ...hearing, features: null }].map(
+      (each) => new AlignedText("一二三四", each),
     );
     for (let offset = 0; offset <= 4; offset += 1)
       expect(heard?.secondsAt(offset)).toBe(deaf?.secondsAt(offset));
@@ -271,10 +316,10 @@ describe("HeardText: sound", () => {
 
   it("a silence behind the last mark is its own; without one, sound is not left without text", () => {
     const text = "Aa, bb.";
-    const at = { from: 0, until: 2, sound: null };
-    const trailed = new HeardText(text, { ...at, pauses: [pause(0.6, 0.8), pause(1.7, 2)] });
+    const at = { startSeconds: 0, endSeconds: 2, features: null };
+    const trailed = new AlignedText(text, { ...at, pauses: [pause(0.6, 0.8), pause(1.7, 2)] });
     expect([trailed.secondsAt(2), trailed.secondsAt(4), trailed.secondsAt(6)]).toEqual([0.6, 0.8, 1.7]);
-    const open = new HeardText(text, { ...at, pauses: [pause(1.6, 1.8)] });
+    const open = new AlignedText(text, { ...at, pauses: [pause(1.6, 1.8)] });
     expect(open.secondsAt(6)).not.toBe(1.6);
   });
 });

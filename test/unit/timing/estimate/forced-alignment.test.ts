@@ -1,42 +1,45 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { SoundTrack } from "../../../../src/timing/estimate/feature-track.ts";
-import { type Letter, placeLetters } from "../../../../src/timing/estimate/forced-alignment.ts";
+import type { FeatureTrack } from "../../../../src/timing/estimate/feature-track.ts";
+import { alignLetters, type Letter } from "../../../../src/timing/estimate/forced-alignment.ts";
 import {
-  SOUND_SHAPES,
-  type SoundKind,
-  soundKindOf,
-  soundShareOf,
-} from "../../../../src/timing/estimate/letter-features.ts";
+  CLASS_FEATURES,
+  classOf,
+  type LetterClass,
+  lengthShareOf,
+} from "../../../../src/timing/estimate/letter-classes.ts";
 
-const LIKE: Readonly<Record<SoundKind, readonly [levelDb: number, brightness: number]>> = {
+const LIKE: Readonly<Record<LetterClass, readonly [levelDb: number, tilt: number]>> = {
   vowel: [-3, 0.1],
   sonorant: [-11, 0.05],
   hiss: [-14, 0.5],
   stop: [-30, 0.2],
   other: [-8, 0.2],
   gap: [-60, 0],
-  mark: [-60, 0],
+  punctuation: [-60, 0],
 };
 
-function trackOf(sounds: readonly (readonly [kind: SoundKind, frames: number])[]): SoundTrack {
+function trackOf(sounds: readonly (readonly [kind: LetterClass, frames: number])[]): FeatureTrack {
   const like = sounds.flatMap(([kind, frames]) => Array.from({ length: frames }, () => LIKE[kind]));
   return {
-    fromSeconds: 0,
-    untilSeconds: like.length / 100,
+    startSeconds: 0,
+    endSeconds: like.length / 100,
     levels: Float64Array.from(like, ([levelDb]) => levelDb),
-    brightness: Float64Array.from(like, ([, brightness]) => brightness),
+    tilts: Float64Array.from(like, ([, tilt]) => tilt),
   };
 }
 
 const letters = (text: string): Letter[] =>
   Array.from(text, (character) => {
-    const kind = soundKindOf(character);
-    return { kind, weight: (kind === "gap" ? 0.5 : 1) * SOUND_SHAPES[kind].weight };
+    const letterClass = classOf(character);
+    return {
+      class: letterClass,
+      weight: (letterClass === "gap" ? 0.5 : 1) * CLASS_FEATURES[letterClass].weight,
+    };
   });
 
-const placesOf = (text: string, track: SoundTrack): number[] => [
-  ...(placeLetters(letters(text), track) ?? []),
+const placesOf = (text: string, track: FeatureTrack): number[] => [
+  ...(alignLetters(letters(text), track) ?? []),
 ];
 
 /** How long letters usually last draws each place a little; no test is about that. */
@@ -46,7 +49,7 @@ function expectNear(places: readonly number[], expected: readonly number[]): voi
   expect(furthest, `${places}`).toBeLessThanOrEqual(2);
 }
 
-describe("placeLetters", () => {
+describe("alignLetters", () => {
   it("finds letters where they sound, be they shorter or longer than others", () => {
     const track = trackOf([
       ["vowel", 4],
@@ -80,15 +83,15 @@ describe("placeLetters", () => {
         ...([1, 2, 3, 4].flatMap(() => [
           ["sonorant", 8],
           ["vowel", 8],
-        ]) as [SoundKind, number][]),
+        ]) as [LetterClass, number][]),
       ]);
       const withPause = (figures: Float64Array, pause: number): Float64Array =>
         Float64Array.of(...figures.subarray(0, 32), ...Array(silent).fill(pause), ...figures.subarray(32));
-      const track: SoundTrack = {
-        fromSeconds: 0,
-        untilSeconds: spoken.untilSeconds + silent / 100,
+      const track: FeatureTrack = {
+        startSeconds: 0,
+        endSeconds: spoken.endSeconds + silent / 100,
         levels: withPause(spoken.levels, levelDb),
-        brightness: withPause(spoken.brightness, 0),
+        tilts: withPause(spoken.tilts, 0),
       };
       const behind = 32 + silent;
       const expected = [0, 8, 16, 24, 32, behind, behind + 8, behind + 16, behind + 24, behind + 32];
@@ -140,15 +143,23 @@ describe("placeLetters", () => {
   });
 
   it("has no places without letters or without frames", () => {
-    expect(placeLetters([], trackOf([["vowel", 4]]))).toBeNull();
-    expect(placeLetters(letters("a"), trackOf([]))).toBeNull();
+    expect(alignLetters([], trackOf([["vowel", 4]]))).toBeNull();
+    expect(alignLetters(letters("a"), trackOf([]))).toBeNull();
   });
 
   it("always rises from the first frame to the last, whatever is said and heard", () => {
-    const kinds = fc.constantFrom<SoundKind>("vowel", "sonorant", "hiss", "stop", "other", "gap", "mark");
+    const classes = fc.constantFrom<LetterClass>(
+      "vowel",
+      "sonorant",
+      "hiss",
+      "stop",
+      "other",
+      "gap",
+      "punctuation",
+    );
     fc.assert(
       fc.property(
-        fc.array(fc.record({ kind: kinds, weight: fc.double({ min: 0.01, max: 5, noNaN: true }) }), {
+        fc.array(fc.record({ class: classes, weight: fc.double({ min: 0.01, max: 5, noNaN: true }) }), {
           minLength: 1,
           maxLength: 60,
         }),
@@ -159,13 +170,13 @@ describe("placeLetters", () => {
           }),
         ),
         (said, heard) => {
-          const track: SoundTrack = {
-            fromSeconds: 0,
-            untilSeconds: heard.length / 100,
+          const track: FeatureTrack = {
+            startSeconds: 0,
+            endSeconds: heard.length / 100,
             levels: Float64Array.from(heard, ([level]) => level),
-            brightness: Float64Array.from(heard, ([, brightness]) => brightness),
+            tilts: Float64Array.from(heard, ([, tilt]) => tilt),
           };
-          const places = [...(placeLetters(said, track) ?? [])];
+          const places = [...(alignLetters(said, track) ?? [])];
           expect(places).toHaveLength(said.length + 1);
           expect(places[0]).toBe(0);
           expect(places.at(-1)).toBe(heard.length);
@@ -177,7 +188,7 @@ describe("placeLetters", () => {
   });
 });
 
-describe("soundKindOf", () => {
+describe("classOf", () => {
   it.each([
     ["aeiouyAÉöøıéаёЮηά", "vowel"],
     ["lmnrwjŁñйлрм", "sonorant"],
@@ -185,14 +196,13 @@ describe("soundKindOf", () => {
     ["pbtdkgqcCбткπ", "stop"],
     ["字ภก5€क", "other"],
     [" \n", "gap"],
-    [".,!?—", "mark"],
+    [".,!?—", "punctuation"],
   ] as const)("%s: %s", (characters, kind) => {
-    for (const character of characters)
-      expect([character, soundKindOf(character)]).toEqual([character, kind]);
+    for (const character of characters) expect([character, classOf(character)]).toEqual([character, kind]);
   });
 });
 
-describe("soundShareOf", () => {
+describe("lengthShareOf", () => {
   it.each([
     ["l", "l", 0.3],
     ["S", "h", 0.3],
@@ -202,6 +212,6 @@ describe("soundShareOf", () => {
     [" ", "a", 1],
     ["s", "t", 1],
   ])("%s before %s: %d", (before, character, share) => {
-    expect(soundShareOf(character, before)).toBe(share);
+    expect(lengthShareOf(character, before)).toBe(share);
   });
 });

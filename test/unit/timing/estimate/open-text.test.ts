@@ -6,9 +6,9 @@ import { PauseFinder } from "../../../../src/audio/pause-finder.ts";
 import { SoundMeter } from "../../../../src/audio/sound-meter.ts";
 import { Engine } from "../../../../src/service/voice/engine.ts";
 import type { JobChunk } from "../../../../src/service/voice/messages.ts";
-import type { VoicePace } from "../../../../src/timing/estimate/open-text.ts";
 import { SegmentTiming } from "../../../../src/timing/segment-timing.ts";
 import type { TimedCharacters } from "../../../../src/timing/timed.ts";
+import type { SpeakingRate } from "../../../../src/timing/timing-estimator.ts";
 import { JOB_DEFAULTS, sayJob, startsOf } from "../../../helpers/voice-job.ts";
 import { alignmentOf, problemWith } from "../upstream-fixtures.ts";
 
@@ -42,9 +42,9 @@ interface Told extends TimedCharacters {
 }
 
 /** Played as it comes once `aheadSeconds` of it are there, and asked for times a second before they are played. */
-function estimate({ text, chunks }: Speech, aheadSeconds: number, pace: VoicePace | null) {
+function estimate({ text, chunks }: Speech, aheadSeconds: number, speakingRate: SpeakingRate | null) {
   const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
-  const timing = new SegmentTiming({ text, textStart: 0, pace });
+  const timing = new SegmentTiming({ text, textStart: 0, speakingRate });
   const told: Told[] = [];
   let [bytes, playedSeconds] = [0, 0];
   const note = (timed: TimedCharacters | null): void => {
@@ -80,7 +80,7 @@ function wordsOf(told: readonly Told[], { text, starts }: Speech): { error: numb
 describe("SegmentTiming.estimateUpTo", () => {
   it("tells words before they are played, about as well as where the end is known", () => {
     const words: { error: number; late: number }[] = [];
-    const paces = new Map<string, VoicePace>();
+    const paces = new Map<string, SpeakingRate>();
     for (let seed = 1; seed <= SPEECHES; seed += 1) {
       const { text, language } = speak(createDice(seed * 77), 4);
       const speech = say(text, language, seed);
@@ -90,7 +90,7 @@ describe("SegmentTiming.estimateUpTo", () => {
       expect(new Set(told.map((one) => one.timing))).toEqual(new Set(["estimated"]));
       if (audioSeconds > 8) expect(told.length).toBeGreaterThan(2);
       words.push(...wordsOf(told, speech));
-      if (timing.voicePace !== null) paces.set(language, timing.voicePace);
+      if (timing.speakingRate !== null) paces.set(language, timing.speakingRate);
     }
     expect(words.length).toBeGreaterThan(250);
     expect(Math.max(...words.map(({ late }) => late))).toBeLessThan(0.3);
@@ -174,71 +174,5 @@ describe("SegmentTiming.estimateUpTo", () => {
         at += character.length;
       }
     }
-  });
-});
-
-describe("SegmentTiming.markedPauses", () => {
-  const PROSE = [
-    "The quick brown fox jumps over the lazy dog. Then it sleeps, and nobody dares to wake it. When the sun goes down, the farmer walks home.",
-    "Your order has been shipped and will arrive on Tuesday. Is there anything else that I can help you with? Please hold the line while I look that up.",
-    "I found two flights: one leaves at nine, the other at noon. Which of them would you like? The first one is cheaper, although it takes longer.",
-    "We are sorry for the delay. Our team is working on it, and we hope to have good news soon. In the meantime, have a look at our help pages.",
-  ];
-
-  /** What comes of a speech up to a moment, guessed on the way where it comes faster than it is played, and is over there. */
-  function brokenOff({ text, chunks }: Speech, seconds: number, isPlayed: boolean): SegmentTiming {
-    const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
-    const timing = new SegmentTiming({ text, textStart: 0 });
-    let [bytes, playedSeconds] = [0, 0];
-    for (const { audio } of chunks) {
-      const left = Math.round((seconds * BYTES_PER_SECOND) / 2) * 2 - bytes;
-      const part = audio.subarray(0, Math.max(0, left));
-      bytes += part.length;
-      const audioSeconds = bytes / BYTES_PER_SECOND;
-      timing.push(null, null, { audioSeconds, pauses: pauses.push(part), sound: sound.push(part) });
-      for (; isPlayed && audioSeconds - playedSeconds > 4; playedSeconds += 0.1)
-        if (timing.timedToSeconds < playedSeconds + 0.25)
-          timing.estimateUpTo({ neededSeconds: playedSeconds + 1 });
-    }
-    return timing;
-  }
-
-  it.each([
-    ["nothing was told yet", false],
-    ["it was guessed on the way", true],
-  ])("are those of their marks, wherever it breaks off: %s", (_, isPlayed) => {
-    let [sure, known] = [0, 0];
-    for (const [seed, text] of PROSE.entries()) {
-      const speech = say(text, "en", seed);
-      for (let seconds = 1.5; seconds < 9; seconds += 0.75) {
-        const timing = brokenOff(speech, seconds, isPlayed);
-        const pauses = timing.markedPauses();
-        for (const { end, endSeconds, sureness } of pauses) {
-          // What follows may be a quotation mark.
-          const trueSeconds = speech.starts.get(end) ?? Number.NaN;
-          known += 1;
-          if (sureness() < 2) continue;
-          sure += 1;
-          expect(Math.abs(endSeconds - trueSeconds)).toBeLessThan(0.06);
-        }
-        const last = pauses.at(-1);
-        if (last === undefined) continue;
-        // The text before it is told up to it, once.
-        const toldTo = timing.timedToSeconds;
-        const told = timing.estimateTo(last);
-        expect(told?.end ?? last.end).toBe(last.end);
-        expect(told === null ? toldTo : (told.endSeconds.at(-1) ?? 0)).toBeCloseTo(last.endSeconds, 3);
-        expect(timing.estimateTo(last)).toBeNull();
-      }
-    }
-    expect(known).toBeGreaterThan(40);
-    expect(sure).toBeGreaterThan(0.9 * known);
-  });
-
-  it("are not sure where the marks are not where the voice pauses", () => {
-    const { chunks, starts } = say(PROSE[0] ?? "", "en", 1);
-    const text = (PROSE[0] ?? "").replaceAll(/[.,]/g, "").replace("fox", "fox.").replace("wake", "wake,");
-    const timing = brokenOff({ text, chunks, starts }, 6, false);
-    for (const pause of timing.markedPauses()) expect(pause.sureness()).toBeLessThan(4);
   });
 });

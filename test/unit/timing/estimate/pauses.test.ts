@@ -10,21 +10,21 @@ describe("Pauses", () => {
     const pauses = new Pauses();
     pauses.add([pause(0.5, 0.55)]);
     pauses.add([pause(0.55, 0.7), pause(1, 1.1)]);
-    expect(pauses.within(0, 2)).toEqual([pause(0.5, 0.7)]);
+    expect(pauses.within({ startSeconds: 0, endSeconds: 2 })).toEqual([pause(0.5, 0.7)]);
   });
 
   it("takes a shorter one for a pause where the stretch begins or ends: more of it lies beyond", () => {
     const pauses = new Pauses();
     pauses.add([pause(0, 0.1), pause(0.5, 0.6), pause(1, 1.2)]);
-    expect(pauses.within(0, 1.1)).toEqual([pause(0, 0.1), pause(1, 1.1)]);
+    expect(pauses.within({ startSeconds: 0, endSeconds: 1.1 })).toEqual([pause(0, 0.1), pause(1, 1.1)]);
   });
 
   it("gives of a pause what lies in the stretch", () => {
     const pauses = new Pauses();
     pauses.add([pause(0, 0.4), pause(1, 1.5)]);
-    expect(pauses.within(0.2, 1.3)).toEqual([pause(0.2, 0.4), pause(1, 1.3)]);
+    expect(pauses.within({ startSeconds: 0.2, endSeconds: 1.3 })).toEqual([pause(0.2, 0.4), pause(1, 1.3)]);
     pauses.forgetBefore(0.7);
-    expect(pauses.within(0, 2)).toEqual([pause(1, 1.5)]);
+    expect(pauses.within({ startSeconds: 0, endSeconds: 2 })).toEqual([pause(1, 1.5)]);
   });
 });
 

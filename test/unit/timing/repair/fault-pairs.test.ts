@@ -12,7 +12,7 @@ import { readHeader } from "../../../../src/service/faults/fault.ts";
 import { faultyOpener } from "../../../../src/service/faults/opener.ts";
 import { Engine } from "../../../../src/service/voice/engine.ts";
 import type { JobChunk } from "../../../../src/service/voice/messages.ts";
-import { NEAR_SECONDS } from "../../../../src/timing/repair/drift-evidence.ts";
+import { NEAR_SECONDS } from "../../../../src/timing/repair/clock-drift.ts";
 import { SegmentTiming } from "../../../../src/timing/segment-timing.ts";
 import type { TimedCharacters } from "../../../../src/timing/timed.ts";
 import { JOB_DEFAULTS, sayJob, startsOf } from "../../../helpers/voice-job.ts";

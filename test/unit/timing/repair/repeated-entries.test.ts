@@ -88,7 +88,7 @@ describe("a chunk that begins with the last characters of the one before", () =>
     ).toBe("哈0.00 哈0.10 哈0.20 哈0.30");
   });
 
-  it("keeps the places that voice segments count by", () => {
+  it("keeps the positions that voice segments count by", () => {
     const timing = new SegmentTiming({ text: "abcdef", textStart: 10 });
     timing.push(alignmentOf("abc"), null);
     timing.push(joinOf(alignmentOf("bc", 0.1), alignmentOf("def", 0.3)), null);

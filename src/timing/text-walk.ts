@@ -1,20 +1,10 @@
 /**
- * Walks the characters that an upstream timed along the text that it was sent, so that every time gets a place in the
- * text. Upstreams leave characters out, add some, spell them otherwise, or begin again; the walk finds its way back.
+ * Walks the characters that an upstream timed along the text that it was sent, so that every time gets a position in the
+ * text. Upstreams leave characters out, add some, spell them otherwise, or begin again (the vendor's Flash v2.5 sends two
+ * passes over one text); the walk finds its way back.
  */
 import type { AlignmentEntry } from "./alignment-reader.ts";
-import { RepeatedEntries } from "./repair/repeated-entries.ts";
-
-/** A stretch of text, from where the last one ended. */
-export interface Placed {
-  /** UTF-16 offset in the segment's text, exclusive. */
-  readonly end: number;
-  /** Seconds; NaN = unknown. */
-  readonly startSeconds: number;
-  readonly endSeconds: number;
-  /** The upstream timed exactly these characters, or there is nothing but white space to time. */
-  readonly isExact: boolean;
-}
+import type { Span } from "./spans.ts";
 
 /** Entries needed behind a difference before it is judged; fewer wait for the next chunk. */
 const LOOKAHEAD = 12;
@@ -34,13 +24,11 @@ const NO_GAP_SECONDS = 0.02;
 /** Code units by which a second pass over the same text is recognized. */
 const RESTART_PROBE = 24;
 const MIN_RESTART_PROBE = 8;
-/** An entry that says nothing. */
-const NO_TEXT = { text: "", startSeconds: Number.NaN, endSeconds: Number.NaN };
 
-export class AlignmentWalk {
+export class TextWalk {
   readonly #text: string;
   #at = 0;
-  /** In a second pass over text already placed: where it is. null = not in one. */
+  /** In a second pass over text already walked: where it is. null = not in one. */
   #repeatAt: number | null = null;
   #lastStart = 0;
   #lastEnd = 0;
@@ -48,7 +36,6 @@ export class AlignmentWalk {
   #hasExtra = false;
   /** Behind a gap the text may go on elsewhere. */
   #isUnsure = false;
-  readonly #repeated = new RepeatedEntries();
   /** Text offset of every upstream character so far. */
   readonly #offsets: number[] = [];
 
@@ -56,7 +43,7 @@ export class AlignmentWalk {
     this.#text = text;
   }
 
-  /** Text up to here is placed. */
+  /** Text up to here is walked. */
   get at(): number {
     return this.#at;
   }
@@ -72,61 +59,40 @@ export class AlignmentWalk {
     return probe !== "" && this.#text.startsWith(probe, afterSpace(this.#text, this.#at));
   }
 
-  push(entries: readonly AlignmentEntry[]): Placed[] {
-    const isClear = this.#waiting.length === 0;
-    const rest = this.#passRepeated(entries);
-    if (this.#isUnsure && textOf(rest, MIN_GAP_PROBE).length >= MIN_GAP_PROBE && this.readsOn(rest))
+  /** The spans that these settle, `exact` where the upstream timed just these characters, or white space. */
+  push(entries: readonly AlignmentEntry[]): Span[] {
+    if (this.#isUnsure && textOf(entries, MIN_GAP_PROBE).length >= MIN_GAP_PROBE && this.readsOn(entries))
       this.#isUnsure = false;
-    if (isClear) this.#meetChunk(rest);
-    return this.#walk([...this.#waiting, ...rest], false);
+    if (this.#waiting.length === 0) this.#meetChunk(entries);
+    return this.#walk([...this.#waiting, ...entries], false);
   }
 
   /** As `push`, where some text before it was spoken without any timing: about `missingChars` of it. */
-  pushBehindGap(entries: readonly AlignmentEntry[], missingChars: number): Placed[] {
-    const placed = this.#walk(this.#waiting, true);
-    const rest = this.#passRepeated(entries);
-    this.#meetChunk(rest);
-    if (this.#repeatAt === null) this.#isUnsure = !this.#crossGap(rest, missingChars, placed);
-    return [...placed, ...this.#walk(rest, false)];
+  pushBehindGap(entries: readonly AlignmentEntry[], missingChars: number): Span[] {
+    const spans = this.#walk(this.#waiting, true);
+    this.#meetChunk(entries);
+    if (this.#repeatAt === null) this.#isUnsure = !this.#crossGap(entries, missingChars, spans);
+    return [...spans, ...this.#walk(entries, false)];
   }
 
   /** Nothing follows: judges what waited. */
-  finish(): Placed[] {
+  finish(): Span[] {
     return this.#walk(this.#waiting, true);
   }
 
-  /** What is left of a chunk behind the entries that came before: those stand where they stood. */
-  #passRepeated(entries: readonly AlignmentEntry[]): readonly AlignmentEntry[] {
-    const count = this.#repeated.meet(
-      entries,
-      (from) => this.#waiting.length === 0 && this.readsOn(entries.slice(from)),
-    );
-    if (count === 0) return entries;
-    const repeated = entries.slice(0, count);
-    // Where those before them are not placed yet nothing but their number counts.
-    if (this.#waiting.length > 0) {
-      for (const entry of repeated) this.#waiting.push({ ...entry, ...NO_TEXT });
-      return entries.slice(count);
-    }
-    // Each one that is noted moves the end of the list by as much as the next one stands further on.
-    const characters = repeated.reduce((sum, entry) => sum + entry.count, 0);
-    for (const entry of repeated) this.#note(entry, this.#offsets.at(-characters) ?? this.#at);
-    return entries.slice(count);
-  }
-
-  #walk(entries: readonly AlignmentEntry[], isLast: boolean): Placed[] {
-    const placed: Placed[] = [];
+  #walk(entries: readonly AlignmentEntry[], isLast: boolean): Span[] {
+    const spans: Span[] = [];
     this.#waiting = [];
     let i = 0;
     while (i < entries.length) {
       const entry = entries[i];
-      if (entry === undefined || this.#takes(entry, placed)) i += 1;
+      if (entry === undefined || this.#takes(entry, spans)) i += 1;
       else if (!isLast && entries.length - i < LOOKAHEAD) {
         this.#waiting = entries.slice(i);
-        return placed;
-      } else i += this.#crossDifference(entries.slice(i, i + MAX_SKIPPED_ENTRIES), placed);
+        return spans;
+      } else i += this.#crossDifference(entries.slice(i, i + MAX_SKIPPED_ENTRIES), spans);
     }
-    return placed;
+    return spans;
   }
 
   /** A chunk whose clock goes back and whose characters are not the next ones is a second pass. */
@@ -141,17 +107,23 @@ export class AlignmentWalk {
   }
 
   /** The entry stands at the cursor, or is of no consequence. */
-  #takes(entry: AlignmentEntry, placed: Placed[]): boolean {
+  #takes(entry: AlignmentEntry, spans: Span[]): boolean {
     if (entry.text === "") {
-      this.#note(entry, this.#at);
+      const before = entry.repeats === undefined ? undefined : this.#offsets.at(-entry.repeats);
+      this.#note(entry, before ?? this.#at);
       return true;
     }
     if (this.#repeatAt !== null && this.#takesRepeated(entry, this.#repeatAt)) return true;
     const skipped = this.#matchAfterSpace(entry.text);
     if (skipped >= 0) {
-      if (skipped > 0) this.#place(this.#at + skipped, null, true, placed);
+      if (skipped > 0) this.#place(this.#at + skipped, null, true, spans);
       this.#note(entry, this.#at);
-      this.#place(this.#at + entry.text.length, entry, !this.#hasExtra && !this.#isUnsure, placed);
+      this.#place(
+        this.#at + entry.text.length,
+        entry,
+        entry.isSure && !this.#hasExtra && !this.#isUnsure,
+        spans,
+      );
       this.#hasExtra = false;
       return true;
     }
@@ -186,7 +158,7 @@ export class AlignmentWalk {
    * Goes on where the text reads like these entries, as near as may be to where they are expected. Returns whether that is
    * sure: it reads so nowhere else near, or nothing is missing.
    */
-  #crossGap(entries: readonly AlignmentEntry[], missingChars: number, placed: Placed[]): boolean {
+  #crossGap(entries: readonly AlignmentEntry[], missingChars: number, spans: Span[]): boolean {
     const isNone = missingChars === 0 || this.#goesOn(entries);
     // What was not timed is the rest of the audio before: the same words further on are others.
     if (isNone && this.readsOn(entries)) return true;
@@ -206,14 +178,14 @@ export class AlignmentWalk {
         at = this.#text.indexOf(probe, at + 1);
       }
       if (best < 0) continue;
-      if (best > this.#at) this.#place(best, null, false, placed);
+      if (best > this.#at) this.#place(best, null, false, spans);
       return count === 1 || isNone;
     }
     return isNone;
   }
 
   /** The entries and the text differ here. Returns how many entries are dealt with. */
-  #crossDifference(entries: readonly AlignmentEntry[], placed: Placed[]): number {
+  #crossDifference(entries: readonly AlignmentEntry[], spans: Span[]): number {
     const forward = findAnchor(entries, this.#text.slice(this.#at, this.#at + MAX_SKIPPED_TEXT));
     const isSmall = forward !== null && forward.skippedEntries + forward.skippedText <= ANCHOR;
     const probe = textOf(entries, RESTART_PROBE);
@@ -231,7 +203,7 @@ export class AlignmentWalk {
     if (forward !== null && forward.skippedText > 0) {
       const first = skipped[0]?.startSeconds ?? Number.NaN;
       const times = { startSeconds: first, endSeconds: skipped.at(-1)?.endSeconds ?? Number.NaN };
-      this.#place(this.#at + forward.skippedText, times, false, placed);
+      this.#place(this.#at + forward.skippedText, times, false, spans);
       this.#hasExtra = false;
     }
     return count;
@@ -260,12 +232,12 @@ export class AlignmentWalk {
 
   #place(
     end: number,
-    times: Omit<Placed, "end" | "isExact"> | null,
+    times: Pick<Span, "startSeconds" | "endSeconds"> | null,
     isExact: boolean,
-    placed: Placed[],
+    spans: Span[],
   ): void {
     const { startSeconds, endSeconds } = times ?? { startSeconds: Number.NaN, endSeconds: Number.NaN };
-    placed.push({ end, startSeconds, endSeconds, isExact });
+    spans.push({ end, startSeconds, endSeconds, timing: isExact ? "exact" : "estimated" });
     this.#at = end;
   }
 }

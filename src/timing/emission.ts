@@ -1,0 +1,71 @@
+/** From spans with times to what is emitted: times that rise and meet, and one for each character. */
+import type { Timing } from "../protocol/vocabulary.ts";
+import { charactersOf, isTimed, type Span } from "./spans.ts";
+import { type TimedCharacters, weaker } from "./timed.ts";
+
+/** Characters that were moved and are no further apart than this meet: no one hears what lies between. */
+export const JOIN_SECONDS = 0.005;
+/** Rounding on the wire, and what a resampler holds back: times that are moved by less keep their label. */
+export const EXACT_SECONDS = 0.0015;
+
+/** Where emission has come to. */
+export interface Emitted {
+  /** UTF-16 offset in the segment's text. */
+  to: number;
+  /** Of the last character. */
+  endSeconds: number;
+  timing: Timing;
+}
+
+/** Emits spans, all of them with times; `next`: the one behind them. `text`: the segment's, at `textStart` of the client's. */
+export function emit(
+  spans: readonly Span[],
+  next: Span | undefined,
+  {
+    text,
+    textStart,
+    emitted,
+  }: { readonly text: string; readonly textStart: number; readonly emitted: Emitted },
+): TimedCharacters {
+  const start = textStart + emitted.to;
+  const characters: string[] = [];
+  const startSeconds: number[] = [];
+  const endSeconds: number[] = [];
+  let timing: Timing = "exact";
+  for (const [i, span] of spans.entries()) {
+    settle(span, emitted, spans[i + 1] ?? next);
+    const parts = charactersOf(text.slice(emitted.to, span.end));
+    timing = weaker(timing, span.timing);
+    if (parts.length > 1) timing = weaker(timing, dividedTiming(parts.join("")));
+    const total = span.endSeconds - span.startSeconds;
+    for (const [n, part] of parts.entries()) {
+      characters.push(part);
+      startSeconds.push(span.startSeconds + (total * n) / parts.length);
+      endSeconds.push(span.startSeconds + (total * (n + 1)) / parts.length);
+    }
+    emitted.to = span.end;
+    emitted.endSeconds = span.endSeconds;
+    emitted.timing = span.timing;
+  }
+  return { start, end: textStart + emitted.to, characters, startSeconds, endSeconds, timing };
+}
+
+/** Makes a span rise from the one before it and end before the next starts. */
+function settle(span: Span, before: Emitted, next: Span | undefined): void {
+  // An end that was guessed at the end of the audio that had come is short of it by what an encoder held back.
+  const behindSeconds = before.timing === "exact" ? 0 : EXACT_SECONDS;
+  const joinSeconds = span.timing === "exact" ? behindSeconds : JOIN_SECONDS;
+  const isJoined = span.startSeconds - before.endSeconds <= joinSeconds;
+  const start = isJoined ? before.endSeconds : span.startSeconds;
+  const nextStart = next !== undefined && isTimed(next) ? next.startSeconds : Number.POSITIVE_INFINITY;
+  const end = Math.max(start, Math.min(span.endSeconds, nextStart));
+  const moved = Math.max(Math.abs(start - span.startSeconds), Math.abs(end - span.endSeconds));
+  if (moved > EXACT_SECONDS) span.timing = weaker(span.timing, "scaled");
+  span.startSeconds = start;
+  span.endSeconds = end;
+}
+
+/** How well the characters of a text are known that was timed as one: of several words, where each ends is a guess. */
+function dividedTiming(text: string): Timing {
+  return /\S\s+\S/.test(text) ? "estimated" : "scaled";
+}

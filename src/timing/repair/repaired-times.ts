@@ -1,0 +1,191 @@
+/**
+ * A decorator in front of the core's clock, for upstreams whose times do not count from the response's start at the rate of
+ * its audio. Each chunk is one of these:
+ *
+ *   times go on       at one rate for the whole response (clock-drift.ts): `exact`, or `scaled` where that is not the audio's
+ *   times go back     and fit if they count from their chunk's audio (the vendor's SDK says that they do): `scaled`
+ *   neither           laid over their chunk's audio: `estimated`
+ */
+import type { Timing } from "../../protocol/vocabulary.ts";
+import { type ChunkTimes, completeTimes, type ResponseEnd, type SpanTimes } from "../span-times.ts";
+import { type AudioSpan, dropTimes, isTimed, type Span, TOLERANCE_SECONDS } from "../spans.ts";
+import { weaker } from "../timed.ts";
+import { ClockDrift, NEAR_SECONDS, type Verdict } from "./clock-drift.ts";
+import { LateTimes } from "./late-times.ts";
+
+/** How far times that count from their chunk may reach beyond its audio: an Opus packet that an encoder holds back, and more. */
+const BEYOND_CHUNK_SECONDS = 0.08;
+
+const LABELS: Readonly<Record<Verdict, Timing>> = {
+  open: "estimated",
+  sound: "exact",
+  scaled: "scaled",
+  unknown: "estimated",
+};
+
+interface Chunk extends ChunkTimes {
+  /** Its spans that have times, which rise. */
+  readonly run: readonly Span[];
+  /** It says something of the rate of the times. */
+  readonly isMeasured: boolean;
+}
+
+export class RepairedTimes implements SpanTimes {
+  readonly #next: SpanTimes;
+  readonly #late = new LateTimes();
+  readonly #drift = new ClockDrift();
+  /** Chunks that wait until the drift is known, and those behind them. */
+  #held: Chunk[] = [];
+  /** End of the times that were handed on. */
+  #lastEnd = 0;
+  /** Of a clock that counts from its chunks: by how much all audio is late, as an encoder holds some back; null: of another. */
+  #heldBackSeconds: number | null = null;
+  /** Times went back, and no clock explains them: none that go back later can be believed. */
+  #isLost = false;
+
+  constructor(next: SpanTimes) {
+    this.#next = next;
+  }
+
+  push(given: ChunkTimes): readonly Span[] {
+    const { spans } = given;
+    dropOutliers(spans);
+    const ending = spans.findLast(hasTime);
+    const isEndKnown = ending?.timing === "exact" && !Number.isNaN(ending.startSeconds + ending.endSeconds);
+    completeTimes(spans);
+    const run = spans.filter(isTimed);
+    const last = run.at(-1);
+    const firstEnd = given.isTextStart && last !== undefined ? last.endSeconds : null;
+    const audio = this.#late.spanOf(given.audio, last !== undefined, firstEnd);
+    const chunk = { ...given, audio, run, isMeasured: isEndKnown && audio !== null };
+    if (audio !== null && last !== undefined) return this.#take(chunk, audio);
+    if (audio !== null) this.#drift.pass(audio);
+    return this.#hold(chunk);
+  }
+
+  finish(end: ResponseEnd): readonly Span[] {
+    this.#drift.finish(end.audioSeconds, end.soundSeconds);
+    return [...this.#release(), ...this.#next.finish(end)];
+  }
+
+  #take(chunk: Chunk, audio: AudioSpan): readonly Span[] {
+    const { run, isMeasured } = chunk;
+    const [first, last] = [run[0], run.at(-1)];
+    const timesFromSeconds = first?.startSeconds ?? 0;
+    if (timesFromSeconds < this.#timesEnd - TOLERANCE_SECONDS) {
+      this.#drift.settle();
+      const released = this.#release();
+      this.#goBack(run, audio);
+      return [...released, ...this.#handOn(chunk)];
+    }
+    const ends = {
+      timesFromSeconds,
+      firstToSeconds: first?.endSeconds ?? timesFromSeconds,
+      lastFromSeconds: last?.startSeconds ?? timesFromSeconds,
+      timesSeconds: isMeasured ? (last?.endSeconds ?? Number.NaN) : Number.NaN,
+      audio,
+    };
+    this.#drift.meet(ends);
+    if (this.#drift.verdict !== "open" && this.#drift.contradicts(ends)) weaken(run);
+    return this.#hold(chunk);
+  }
+
+  #hold(chunk: Chunk): readonly Span[] {
+    this.#held.push(chunk);
+    const isOpen = this.#drift.verdict === "open" && this.#held.some(({ isMeasured }) => isMeasured);
+    return isOpen ? [] : this.#release();
+  }
+
+  /** End of the times so far, as the upstream counts them. */
+  get #timesEnd(): number {
+    const held = this.#held.findLast(({ run }) => run.length > 0)?.run.at(-1);
+    return held === undefined ? this.#lastEnd * this.#drift.rate : held.endSeconds;
+  }
+
+  #release(): Span[] {
+    const { verdict, rate } = this.#drift;
+    return this.#held.splice(0).flatMap((chunk) => {
+      const timing = chunk.audio === null && verdict === "open" ? "exact" : LABELS[verdict];
+      for (const span of chunk.run) {
+        span.startSeconds /= rate;
+        span.endSeconds /= rate;
+        span.timing = weaker(span.timing, timing);
+      }
+      return this.#handOn(chunk);
+    });
+  }
+
+  #handOn(chunk: Chunk): Span[] {
+    const last = chunk.run.at(-1);
+    if (last !== undefined) this.#lastEnd = Math.max(this.#lastEnd, last.endSeconds);
+    return [...this.#next.push(chunk)];
+  }
+
+  /** Times that go back: that they count from their chunk is clear where they end with its audio, or go on, or once it was. */
+  #goBack(run: readonly Span[], audio: AudioSpan): void {
+    const [first, last] = [run[0]?.startSeconds ?? 0, run.at(-1)?.endSeconds ?? 0];
+    // What was negative, say, was cut off at zero: characters that take no time at all have none.
+    if (last <= first) {
+      for (const span of run) dropTimes(span);
+      return;
+    }
+    const behindSeconds = first + audio.startSeconds - this.#lastEnd;
+    const isWithin = last + audio.startSeconds <= audio.endSeconds + BEYOND_CHUNK_SECONDS;
+    const isClear = isWithin || this.#heldBackSeconds !== null || behindSeconds <= TOLERANCE_SECONDS;
+    if (audio.startSeconds <= TOLERANCE_SECONDS || behindSeconds < -TOLERANCE_SECONDS || !isClear) {
+      this.#isLost = true;
+      layOver(run, {
+        startSeconds: Math.max(this.#lastEnd, audio.startSeconds),
+        endSeconds: audio.endSeconds,
+      });
+      return;
+    }
+    const heldBackSeconds = behindSeconds < 0 && behindSeconds >= -NEAR_SECONDS ? -behindSeconds : 0;
+    this.#heldBackSeconds ??= heldBackSeconds;
+    const lastFrom = run.findLast((span) => span.endSeconds > span.startSeconds)?.startSeconds ?? last;
+    const lengthSeconds = audio.endSeconds - audio.startSeconds;
+    // Times that don't end with their audio may be at any rate.
+    const isInLast = lastFrom <= lengthSeconds + NEAR_SECONDS && last >= lengthSeconds - NEAR_SECONDS;
+    if (this.#isLost || !isInLast) weaken(run);
+    stretch(run, { from: 0, to: audio.startSeconds + this.#heldBackSeconds, factor: 1 });
+  }
+}
+
+/** Moves times: `from` becomes `to`, and what follows is stretched by `factor`. */
+export function stretch(
+  spans: readonly Span[],
+  { from, to, factor }: { readonly from: number; readonly to: number; readonly factor: number },
+): void {
+  for (const span of spans) {
+    span.startSeconds = to + (span.startSeconds - from) * factor;
+    span.endSeconds = to + (span.endSeconds - from) * factor;
+    span.timing = weaker(span.timing, "scaled");
+  }
+}
+
+function hasTime({ startSeconds, endSeconds }: Span): boolean {
+  return !(Number.isNaN(startSeconds) && Number.isNaN(endSeconds));
+}
+
+function weaken(spans: readonly Span[]): void {
+  for (const span of spans) span.timing = "estimated";
+}
+
+function layOver(run: readonly Span[], { startSeconds, endSeconds }: AudioSpan): void {
+  const [first, last] = [run[0]?.startSeconds ?? 0, run.at(-1)?.endSeconds ?? 0];
+  const lengthSeconds = Math.max(endSeconds - startSeconds, 0);
+  stretch(run, { from: first, to: startSeconds, factor: last > first ? lengthSeconds / (last - first) : 0 });
+  weaken(run);
+}
+
+/** Single times outside the order of their neighbours are none, nor are those behind a clock that goes back in its chunk. */
+function dropOutliers(spans: readonly Span[]): void {
+  const timed = spans.filter(({ startSeconds }) => !Number.isNaN(startSeconds));
+  let before = Number.NEGATIVE_INFINITY;
+  for (const [i, span] of timed.entries()) {
+    const next = timed[i + 1]?.startSeconds ?? Number.POSITIVE_INFINITY;
+    const isHigh = span.startSeconds > next + TOLERANCE_SECONDS && next >= before - TOLERANCE_SECONDS;
+    if (isHigh || span.startSeconds < before - TOLERANCE_SECONDS) dropTimes(span);
+    else before = span.startSeconds;
+  }
+}

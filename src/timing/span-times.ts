@@ -1,0 +1,59 @@
+/** Which of an upstream's times are believed. */
+import { type AudioSpan, dropTimes, isTimed, type Span, TOLERANCE_SECONDS } from "./spans.ts";
+
+/** What one chunk says of the times of its text. */
+export interface ChunkTimes {
+  /** In the order of the text. */
+  readonly spans: readonly Span[];
+  /** The chunk's audio; null where that is not known. */
+  readonly audio: AudioSpan | null;
+  /** They are those of the first text of the response. */
+  readonly isTextStart: boolean;
+}
+
+export interface ResponseEnd {
+  /** All of the response's audio. */
+  readonly audioSeconds: number;
+  /** Up to its last sound; 0 where that is not known. */
+  readonly soundSeconds: number;
+}
+
+/**
+ * Takes spans in the order of the text and gives them back in that order: now, or with a later chunk that shows what
+ * their times are worth. Spans whose times are not known come back without any.
+ */
+export interface SpanTimes {
+  push(chunk: ChunkTimes): readonly Span[];
+  finish(end: ResponseEnd): readonly Span[];
+}
+
+/** Believes times that go forward, and no others: what it leaves as `exact` is what the upstream said. */
+export class StrictTimes implements SpanTimes {
+  #lastEnd = 0;
+
+  push({ spans }: ChunkTimes): readonly Span[] {
+    completeTimes(spans);
+    for (const span of spans) {
+      if (!isTimed(span)) continue;
+      if (span.startSeconds < this.#lastEnd - TOLERANCE_SECONDS) dropTimes(span);
+      else this.#lastEnd = Math.max(this.#lastEnd, span.endSeconds);
+    }
+    return spans;
+  }
+
+  finish(): readonly Span[] {
+    return [];
+  }
+}
+
+/** A span with one of its times has the other from its neighbour, as an estimate; without a neighbour it has none. */
+export function completeTimes(spans: readonly Span[]): void {
+  for (const [i, span] of spans.entries()) {
+    const hasNone = Number.isNaN(span.startSeconds) && Number.isNaN(span.endSeconds);
+    if (hasNone || span.endSeconds >= span.startSeconds) continue;
+    span.timing = "estimated";
+    if (Number.isNaN(span.startSeconds)) span.startSeconds = spans[i - 1]?.endSeconds ?? Number.NaN;
+    else span.endSeconds = spans[i + 1]?.startSeconds ?? Number.NaN;
+    if (!(span.endSeconds >= span.startSeconds)) dropTimes(span);
+  }
+}
