@@ -56,6 +56,7 @@ const TYPE_ALLOWED: Record<string, readonly string[]> = {
 const LIBRARIES: Record<string, readonly string[]> = {
   "uWebSockets.js": ["edge", "cli"],
   undici: ["upstream"],
+  "lru-cache": ["upstream"],
   opusscript: ["audio"],
   "prism-media": ["audio"],
   "wasm-media-encoders": ["audio"],

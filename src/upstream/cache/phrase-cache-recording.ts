@@ -93,6 +93,11 @@ export class Recording implements SynthesisHandlers, PhraseSource {
     return reader;
   }
 
+  /** Memory that it takes. */
+  get bytes(): number {
+    return this.#chunks.bytes;
+  }
+
   get isBeingRead(): boolean {
     return this.#readers.size > 0;
   }

@@ -2,7 +2,8 @@
  * A cache of spoken phrases in front of an upstream: what was asked for before is spoken again with its timing, and who
  * asks for what is on its way shares it. What it costs and when not to use it: docs/phrase-cache.md.
  */
-import { type Clock, systemClock, type Timer } from "../../kit/clock.ts";
+import { LRUCache } from "lru-cache";
+import { type Clock, systemClock } from "../../kit/clock.ts";
 import type { Synthesis, SynthesisHandlers, SynthesisRequest, Upstream } from "../types.ts";
 import { PHRASE_OVERHEAD_BYTES, type Room } from "./phrase-cache-chunks.ts";
 import { type PhraseKeys, phraseKeys } from "./phrase-cache-key.ts";
@@ -16,8 +17,6 @@ export interface PhraseCacheOptions {
   readonly maxPhraseBytes?: number;
   /** Longest text that is looked at, UTF-16 code units; default 500. Longer ones are hardly said twice. */
   readonly maxPhraseChars?: number;
-  /** How long a phrase is kept; default as long as there is room. */
-  readonly ttlMs?: number;
   readonly clock?: Clock;
 }
 
@@ -34,32 +33,23 @@ export interface PhraseCacheStats {
   readonly entries: number;
 }
 
-interface Kept {
-  readonly recording: Recording;
-  readonly sinceMs: number;
-}
-
 const DEFAULT_MAX_PHRASE_BYTES = 4 * 1024 * 1024;
 const DEFAULT_MAX_PHRASE_CHARS = 500;
-/** What has expired is dropped within this part of its time, asked for or not. */
-const SWEEPS_PER_TTL = 10;
 
 export class PhraseCache implements Upstream {
   readonly #options: PhraseCacheOptions;
   readonly #clock: Clock;
   readonly #maxPhraseBytes: number;
   readonly #maxPhraseChars: number;
-  readonly #ttlMs: number;
   readonly #room: Room;
-  /** Whole ones, the least recently asked for first. */
-  readonly #kept = new Map<string, Kept>();
+  /** Whole ones. */
+  readonly #kept: LRUCache<string, Recording>;
   /** On their way, and to be joined. */
   readonly #coming = new Map<string, Recording>();
   #bytes = 0;
   #hits = 0;
   #misses = 0;
   #shared = 0;
-  #sweepTimer: Timer | null = null;
   #isClosed = false;
 
   constructor(options: PhraseCacheOptions) {
@@ -68,7 +58,11 @@ export class PhraseCache implements Upstream {
     const { maxBytes } = options;
     this.#maxPhraseBytes = options.maxPhraseBytes ?? Math.min(maxBytes / 4, DEFAULT_MAX_PHRASE_BYTES);
     this.#maxPhraseChars = options.maxPhraseChars ?? DEFAULT_MAX_PHRASE_CHARS;
-    this.#ttlMs = options.ttlMs ?? Number.POSITIVE_INFINITY;
+    this.#kept = new LRUCache({
+      maxSize: maxBytes,
+      sizeCalculation: ({ bytes }) => bytes,
+      dispose: (recording) => recording.forget(),
+    });
     this.#room = {
       take: (bytes) => this.#takeRoom(bytes),
       charge: (bytes) => {
@@ -88,7 +82,8 @@ export class PhraseCache implements Upstream {
   open(request: SynthesisRequest, handlers: SynthesisHandlers): Synthesis {
     const keys = this.#isClosed ? null : phraseKeys(request, this.#maxPhraseChars);
     if (keys === null) return this.#options.upstream.open(request, handlers);
-    const kept = this.#findKept(keys);
+    const hit = keys.serving.find((key) => this.#kept.has(key));
+    const kept = hit === undefined ? undefined : this.#kept.get(hit);
     if (kept !== undefined) {
       this.#hits += 1;
       return kept.read(request, handlers);
@@ -116,26 +111,8 @@ export class PhraseCache implements Upstream {
   /** Forgets every phrase and keeps none from now on; what is being read goes on to its end. Idempotent. */
   close(): void {
     this.#isClosed = true;
-    this.#sweepTimer?.cancel();
-    this.#sweepTimer = null;
-    for (const key of [...this.#kept.keys()]) this.#drop(key);
+    this.#kept.clear();
     this.#coming.clear();
-  }
-
-  #findKept(keys: PhraseKeys): Recording | undefined {
-    for (const key of keys.serving) {
-      const kept = this.#kept.get(key);
-      if (kept === undefined) continue;
-      if (this.#isExpired(kept)) {
-        this.#drop(key);
-        continue;
-      }
-      // A map keeps the order of insertion: to the end, as the one asked for last.
-      this.#kept.delete(key);
-      this.#kept.set(key, kept);
-      return kept.recording;
-    }
-    return undefined;
   }
 
   /** Who is more urgent does not wait for a connection behind who is less. */
@@ -166,42 +143,29 @@ export class PhraseCache implements Upstream {
   }
 
   #keep(keys: PhraseKeys, recording: Recording): void {
-    this.#drop(keys.own);
-    if (keys.replaced !== null) this.#drop(keys.replaced);
-    this.#kept.set(keys.own, { recording, sinceMs: this.#clock.nowMs() });
-    this.#armSweep();
+    this.#kept.set(keys.own, recording);
+    if (keys.replaced !== null) this.#kept.delete(keys.replaced);
   }
 
-  #drop(key: string): void {
-    const kept = this.#kept.get(key);
-    if (kept === undefined) return;
-    this.#kept.delete(key);
-    kept.recording.forget();
-  }
-
-  /** Drops what was not asked for longest; what is being read would still take its memory, so it stays. */
+  /**
+   * Room is bounded here and not by the library: phrases on their way count too, and what is being read stays, since it would
+   * still take its memory.
+   */
   #takeRoom(bytes: number): boolean {
     const { maxBytes } = this.#options;
     if (bytes > maxBytes) return false;
-    for (const [key, { recording }] of this.#kept) {
-      if (this.#bytes + bytes <= maxBytes) break;
-      if (!recording.isBeingRead) this.#drop(key);
+    while (this.#bytes + bytes > maxBytes) {
+      const key = this.#leastUsed();
+      if (key === undefined) return false;
+      this.#kept.delete(key);
     }
-    if (this.#bytes + bytes > maxBytes) return false;
     this.#bytes += bytes;
     return true;
   }
 
-  #isExpired({ sinceMs }: Kept): boolean {
-    return this.#clock.nowMs() >= sinceMs + this.#ttlMs;
-  }
-
-  #armSweep(): void {
-    if (this.#sweepTimer !== null || this.#kept.size === 0 || !Number.isFinite(this.#ttlMs)) return;
-    this.#sweepTimer = this.#clock.at(this.#clock.nowMs() + this.#ttlMs / SWEEPS_PER_TTL, () => {
-      this.#sweepTimer = null;
-      for (const [key, kept] of this.#kept) if (this.#isExpired(kept)) this.#drop(key);
-      this.#armSweep();
-    });
+  /** Of those that nobody reads, the one asked for longest ago. */
+  #leastUsed(): string | undefined {
+    for (const key of this.#kept.rkeys()) if (this.#kept.peek(key)?.isBeingRead === false) return key;
+    return undefined;
   }
 }
