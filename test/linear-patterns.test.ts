@@ -44,7 +44,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "upstream/vendor-regions.ts \\/+$": "the operator's setting",
   "timing/visemes/letter-rules.ts ^([^()]*)": "reads the project's own tables",
   "contexts/text-buffer.ts <(phoneme|say-as|sub|emphasis|w)": "MAX_GENERATION_CHARS: 4000 characters",
-  "session/playback/splice-pause.ts \\p{Quotation_Mark}*_]|": "MAX_TAIL: 256 characters",
+  "session/playback/splice.ts \\p{Quotation_Mark}*_]|": "MAX_TAIL: 256 characters",
   "text/prepare/addresses.ts ^(?!.*(?::\\/\\/|www\\.))": "isStoppedWord: MAX_LOCAL, 64 characters",
   "timing/estimate/punctuation.ts \\p{P}{0,32}": "bounded in the pattern: 32 marks",
   "service/voice/english.ts (?:\\d{1,3}(?:,\\d{3})+|\\d+)":

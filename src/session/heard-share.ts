@@ -1,6 +1,6 @@
 /**
  * How far in the text a moment of the audio is, where nothing was timed: by the share of the audio of its segment. How
- * long a segment is whose audio has not all come is told by the pace of those that are complete, else by the pace at
+ * long a segment is whose audio has not all come is estimated by the pace of those that are complete, else by the pace at
  * which most voices speak.
  */
 import { MIN_RATE_SECONDS, speechWeight, TYPICAL_WEIGHT_A_SECOND } from "../timing/estimate/speech-weight.ts";
@@ -13,11 +13,11 @@ export interface SegmentSpan {
   readonly start: number;
   end: number;
   readonly startTicks: number;
-  /** null until its last audio was pushed. */
+  /** null until its last audio was rendered. */
   endTicks: number | null;
 }
 
-/** Audio that has come of the segment that is being pushed. */
+/** Audio that has come of the segment that is being rendered. */
 export interface ComingAudio {
   /** Where on the timeline it will end. */
   readonly endTicks: number;

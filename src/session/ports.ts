@@ -9,7 +9,7 @@ import type { TextOptions } from "../protocol/commands.ts";
 import type { Limits } from "../protocol/events.ts";
 import type { Upstream } from "../upstream/types.ts";
 
-/** The numbers that shape a session; config.ts tells where each comes from. */
+/** The numbers that shape a session; config.ts says where each comes from. */
 export interface SessionTuning {
   readonly limits: Limits;
   /** Lead where a client does not say, ms. */

@@ -29,7 +29,7 @@ export interface Cut {
   readonly untimed: UntimedSpeech;
 }
 
-/** `coming`: what has come of its segment that is being pushed; null: nothing more is to come. */
+/** `coming`: what has come of its segment that is being rendered; null: nothing more is to come. */
 export function cutOf(utterance: Utterance, coming: ComingAudio | null): Cut {
   const places = new RestartPlaces(utterance);
   return {

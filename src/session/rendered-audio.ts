@@ -1,6 +1,6 @@
 /**
- * The audio that was made and is kept, for a listener that comes in a codec which nobody has yet: its rendition begins
- * where the listener does and not where all that was made ends, which may be seconds ahead of what is heard.
+ * Rendered audio that is kept, for a listener that comes in a codec which nobody has yet: its rendition begins
+ * where the listener does and not at the write head, which may be seconds ahead of what is heard.
  *
  *   kept     |slice|slice|slice|slice|   |slice|slice|   the hole is the silence between two utterances
  *   frames               |frame|frame|frame|frame|fra    from the one that holds the listener's place
@@ -22,7 +22,7 @@ const OPUS_RATE = 48_000;
 type KeptSlice = PlacedSlice["slice"];
 
 export interface RenderedAudio {
-  /** End of all audio pushed. */
+  /** End of all audio rendered. */
   readonly writeTicks: number;
   readonly recent: ResumeBuffer;
   /**
@@ -30,13 +30,13 @@ export interface RenderedAudio {
    * are counted from there. null: none does.
    */
   readonly utteranceTicks: number | null;
-  /** Whether the utterance at the edge goes on; where not, its last frame is filled. */
+  /** Whether the utterance at the write head goes on; where not, its last frame is filled. */
   readonly isOpen: boolean;
 }
 
 /**
- * A rendition whose first frame holds `fromTicks`, with all that was made from there on; where that is not kept, it begins
- * with what is, or at the edge. Throws encoder_failed where what is kept can't be decoded.
+ * A rendition whose first frame holds `fromTicks`, with all that was rendered from there on; where that is not kept, it begins
+ * with what is, or at the write head. Throws encoder_failed where what is kept can't be decoded.
  */
 export function renditionFrom(
   made: RenderedAudio,

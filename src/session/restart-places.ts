@@ -1,5 +1,5 @@
 /**
- * Where in what is spoken of an utterance its speech may go on anew, and so where a receipt may divide its text: not inside
+ * Where in what is spoken of an utterance its speech may go on again, and so where a receipt may divide its text: not inside
  * a word or markup, and not inside what stands for something else in the client's text, so that the rest of that text is
  * spoken as it would have been.
  */
@@ -9,7 +9,7 @@ import type { Utterance } from "./playback/utterance.ts";
 
 export class RestartPlaces {
   readonly #utterance: Utterance;
-  /** Of the segments that were asked about: words are those that its events tell. */
+  /** Of the segments that were asked about: words as their events have them. */
   readonly #words = new Map<SegmentSpan, WordPlaces>();
 
   constructor(utterance: Utterance) {

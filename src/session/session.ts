@@ -3,7 +3,7 @@
  * move (PlaybackClock):
  *
  *   upstream --chunk--> PlaybackQueue --slices, events--> OutputRouter --batches--> sockets
- *                          ^ feed up to            ^ release up to
+ *                          ^ render up to          ^ release up to
  *                          +---- playhead + lead --+---- pacer, or the chunk itself when audio is awaited
  *
  * Everything here is synchronous; it is called by a chunk from upstream, a drained socket, a command, or the pacer.
@@ -37,7 +37,7 @@ export interface SessionOptions {
   readonly onClose: (session: Session) => void;
 }
 
-/** What the phone calls of a session have to be told; `calls/` brings it with the first call. */
+/** What the phone calls of a session need to know; `calls/` brings it with the first call. */
 export interface SessionCalls {
   joined(participant: Participant): void;
   drained(participant: Participant): void;
@@ -106,7 +106,7 @@ export class Session {
       heardTicks: () => this.utterances.heardTicks,
       behindTicks: () => this.utterances.behindTicks,
       isPaused: (utterance) => this.speakers.isPaused(utterance),
-      onTaken: (utterance) => this.speakers.tellRoom(utterance),
+      onTaken: (utterance) => this.speakers.reportRoom(utterance),
       onIdled: (utterance) => this.speakers.idled(utterance),
       onOver: (utterance) => this.speakers.forget(utterance),
       onProgress: () => this.#clock.onProgress(),
@@ -208,7 +208,7 @@ export class Session {
     this.#connections.resubscribe(participant, settings);
   }
 
-  /** The number of the last event that this connection was told. */
+  /** The number of the last event that was sent to this connection. */
   deliveredSeq(participant: Participant): number {
     return this.#output.deliveredSeq(participant.subscription);
   }
@@ -246,7 +246,7 @@ export class Session {
 
   // ---- speaking ------------------------------------------------------------------------------------------------
 
-  /** Text was added, flushed or ended: there may be something to request, or an end to tell. */
+  /** Text was added, flushed or ended: there may be something to request, or an end to emit. */
   textChanged(): void {
     this.queue.openNext();
     this.#clock.advance();

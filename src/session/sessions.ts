@@ -53,7 +53,7 @@ export class Sessions {
   /** The session, opened if need be. Throws invalid_field, session_limit, draining. */
   open(id: string): Session {
     const known = this.#byId.get(checkId(id));
-    // One that is being closed still stands here while its connections are told.
+    // One that is being closed still stands here while its connections are closed.
     if (known?.isClosed === false) return known;
     if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new sessions");
     if (this.#byId.size >= this.#maxSessions) {

@@ -1,14 +1,20 @@
 /** Who says which part of an utterance's text. */
 import type { CueVoice } from "../timing/cues/cue-builder.ts";
-import type { Utterance } from "./playback/utterance.ts";
+import type { RequestTemplate } from "./synthesis/speech-request.ts";
 
 export interface VoicePart extends CueVoice {
   /** End in the client's text. */
   readonly end: number;
 }
 
+/** What is asked for, and of which voices. */
+export interface Voiced {
+  readonly template: RequestTemplate;
+  readonly voiceIds: readonly string[];
+}
+
 /** In the order of the text; the last one goes on as long as the text does. */
-export function voiceParts({ template, voiceIds }: Pick<Utterance, "template" | "voiceIds">): VoicePart[] {
+export function voiceParts({ template, voiceIds }: Voiced): VoicePart[] {
   if (template.kind !== "dialogue") {
     return [{ end: Number.POSITIVE_INFINITY, voiceId: voiceIds[0] ?? "" }];
   }

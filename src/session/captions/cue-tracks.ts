@@ -1,11 +1,11 @@
 /** The cues of one utterance in every style that somebody wants, and who says them. */
 import type { CueMode, CueProfile } from "../../protocol/vocabulary.ts";
+import type { SpokenText } from "../../text/spoken-text.ts";
 import type { Cue } from "../../timing/cues/cue-builder.ts";
 import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
 import type { TimedWord } from "../../timing/timed.ts";
 import type { EventBuilder } from "../events/event-writer.ts";
-import type { Utterance } from "../playback/utterance.ts";
-import { type VoicePart, voiceParts } from "../voice-parts.ts";
+import { type Voiced, type VoicePart, voiceParts } from "../voice-parts.ts";
 import { UtteranceCues } from "./utterance-cues.ts";
 
 /** A cue and which style it is of. */
@@ -24,12 +24,13 @@ export function styleOf(settings: {
 }
 
 export class CueTracks {
-  readonly #utterance: Utterance;
+  readonly #spoken: SpokenText;
   readonly #voices: readonly VoicePart[];
   readonly #tracks = new Map<string, UtteranceCues>();
 
-  constructor(utterance: Utterance) {
-    this.#utterance = utterance;
+  /** Of one utterance. */
+  constructor(utterance: Voiced & { readonly spoken: SpokenText }) {
+    this.#spoken = utterance.spoken;
     this.#voices = voiceParts(utterance);
   }
 
@@ -37,9 +38,8 @@ export class CueTracks {
   add(style: CueStyle, spokenStart: number, notBeforeSeconds: number): UtteranceCues | null {
     const key = styleKey(style);
     if (this.#tracks.has(key)) return null;
-    const { spoken } = this.#utterance;
     const options = { style, from: spokenStart, notBeforeSeconds, voices: this.#voices };
-    const track = new UtteranceCues(spoken, options);
+    const track = new UtteranceCues(this.#spoken, options);
     this.#tracks.set(key, track);
     return track;
   }

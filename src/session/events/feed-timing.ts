@@ -1,6 +1,6 @@
 /**
  * When the text of a segment is spoken, as its response says: alignment in, characters, words and voice segments out to
- * the feed's events, at their places in the utterance.
+ * the segment's events, at their positions in the utterance.
  */
 import { PauseFinder, type Silence } from "../../audio/pause-finder.ts";
 import { type SoundFrames, SoundMeter } from "../../audio/sound-meter.ts";
@@ -74,7 +74,7 @@ export class FeedTiming {
   /** Takes what a chunk says of its timing. `audioSeconds`: length of all audio of the response with the chunk's. */
   push(chunk: SynthesisChunk, audioSeconds: number): void {
     const { audio, alignment, normalizedAlignment, voiceSegments } = chunk;
-    // What is heard is all that such a chunk tells; an alignment without characters tells no more than none.
+    // Such a chunk has nothing but its sound; an alignment without characters counts as none.
     const isMute = !alignment?.characters.length && !normalizedAlignment?.characters.length;
     const pauses = isMute ? this.#pauseFinder.push(audio) : NO_PAUSES;
     const sound = isMute ? this.#soundMeter.push(audio) : null;
@@ -96,11 +96,11 @@ export class FeedTiming {
     if (count > 0) this.#unread = this.#unread.slice(count);
   }
 
-  /** All that has come is read, and nobody can wait any longer for the times of what is spoken there: a guess is told. */
+  /** All that has come is read, and the times can't be waited for any longer: estimated ones are emitted. */
   estimateUpTo(needed: Needed): void {
     const timed = this.#timing.estimateUpTo(needed);
     if (timed === null) return;
-    this.#tell(timed, { isLast: false });
+    this.#emit(timed, { isLast: false });
   }
 
   /** End of the times read so far, seconds of the response; 0 where none has come. */
@@ -122,7 +122,7 @@ export class FeedTiming {
     this.#isFinished = true;
     this.readUpTo(Number.POSITIVE_INFINITY);
     const [audioSeconds, soundSeconds] = [speechTicks / TICKS_PER_SECOND, soundTicks / TICKS_PER_SECOND];
-    this.#tell(this.#timing.finish(audioSeconds, soundSeconds), { isLast: true });
+    this.#emit(this.#timing.finish(audioSeconds, soundSeconds), { isLast: true });
     const { speakingRate } = this.#timing;
     if (speakingRate !== null) this.#carryOver.noteRate(this.#utterance.voiceIds, speakingRate);
   }
@@ -130,7 +130,7 @@ export class FeedTiming {
   #read({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses, sound }: ChunkTiming): void {
     this.#timedCharacters += alignment?.characters.length ?? 0;
     const timed = this.#timing.push(alignment, normalizedAlignment, { audioSeconds, pauses, sound });
-    for (const segment of voiceSegments) this.#tellVoiceSegment(segment);
+    for (const segment of voiceSegments) this.#emitVoiceSegment(segment);
     const spoken = alignment?.characters.length ? alignment : normalizedAlignment;
     if (normalizedAlignment !== null && spoken !== null && this.#events.wantsNormalized) {
       const { text } = this.#attempt.segment;
@@ -138,10 +138,10 @@ export class FeedTiming {
       this.#normalized.push(normalizedAlignment, spoken, this.#readCharacters);
     }
     this.#readCharacters += spoken?.characters.length ?? 0;
-    this.#tell(timed, { isLast: false });
+    this.#emit(timed, { isLast: false });
   }
 
-  #tell(given: TimedCharacters | null, { isLast }: { readonly isLast: boolean }): void {
+  #emit(given: TimedCharacters | null, { isLast }: { readonly isLast: boolean }): void {
     if (given === null && !isLast) return;
     const { segment, timing } = this.#attempt;
     // What was kept at a cut is known no better than it was then.
@@ -166,8 +166,8 @@ export class FeedTiming {
     return offset === undefined ? undefined : offset + this.#attempt.segment.start;
   }
 
-  #tellVoiceSegment(segment: SynthesisChunk["voiceSegments"][number]): void {
-    // A segment may be told before its characters have come: until then it is the whole of its input.
+  #emitVoiceSegment(segment: SynthesisChunk["voiceSegments"][number]): void {
+    // A segment may come before its characters: until then it is all of its input.
     const { joints } = this.#utterance;
     const asked = this.#attempt.segment;
     // The upstream counts the inputs that it was asked for: a dialogue that goes on has lost its first ones.

@@ -1,7 +1,7 @@
-/** Places on the timeline that move with the silence that is trimmed, until the audio that they tell of is pushed. */
+/** Times that move with the silence that is trimmed, until their audio is rendered. */
 import type { Span } from "../playback/transcript.ts";
 
-/** Those of what is pushed are let go of when there are so many. */
+/** Those of what is rendered are let go of when there are so many. */
 const MAX_SPANS = 128;
 
 export class MovableSpans {
@@ -28,7 +28,7 @@ export class MovableSpans {
     }
   }
 
-  /** What ends before is pushed and stays as it is. */
+  /** What ends before is rendered and stays as it is. */
   forgetBefore(writeTicks: number): void {
     if (this.#spans.length <= MAX_SPANS) return;
     this.#spans = this.#spans.filter((span) => span.endTicks > writeTicks);

@@ -32,7 +32,7 @@ interface Knot {
 }
 
 interface Chunk {
-  /** What is left of it to be told. */
+  /** What is left of it to be emitted. */
   normalized: AlignmentEntry[];
   /** What is left of the alignment whose text has no times yet. */
   spoken: AlignmentEntry[];
@@ -95,7 +95,7 @@ export class NormalizedTimes {
     };
     for (const chunk of this.#chunks) {
       this.#addKnots(chunk, isLast);
-      this.#tell(chunk, told);
+      this.#emit(chunk, told);
       if (chunk.normalized.length > 0) break;
     }
     this.#chunks = this.#chunks.filter((chunk) => chunk.normalized.length > 0);
@@ -145,7 +145,7 @@ export class NormalizedTimes {
     chunk.spoken = spoken.slice(count);
   }
 
-  #tell(chunk: Chunk, told: NormalizedCharacters): void {
+  #emit(chunk: Chunk, told: NormalizedCharacters): void {
     const { normalized, spoken, knots } = chunk;
     const knownSeconds = spoken.length === 0 ? Number.POSITIVE_INFINITY : (knots.at(-1)?.rawSeconds ?? -1);
     let count = 0;
@@ -166,7 +166,7 @@ export class NormalizedTimes {
     chunk.normalized = normalized.slice(count);
   }
 
-  /** Times that are missing are those of what was told last. */
+  /** Times that are missing are those of what was emitted last. */
   #mended(knots: readonly Knot[], rawSeconds: number): number {
     const index = knots.findLastIndex((knot) => knot.rawSeconds <= rawSeconds);
     const [before, behind] = [knots[index], knots[index + 1]];

@@ -1,5 +1,5 @@
 /**
- * The events of one segment, kept until the audio that they tell of is pushed: only then it is known how much silence
+ * The events of one segment, kept until their audio is rendered: only then it is known how much silence
  * was trimmed before and behind it.
  */
 import type { EventKind, Timing } from "../../protocol/vocabulary.ts";
@@ -25,7 +25,7 @@ interface PendingEvent {
   readonly kind: Kind;
   /** Of cues: the style. */
   readonly variant?: string;
-  /** Made when it is told: by then the times are final. null where a cut has left nothing of it. */
+  /** Called when it is emitted: by then the times are final. null where a cut has left nothing of it. */
   readonly build: () => EventBuilder | null;
 }
 
@@ -66,8 +66,8 @@ export class SegmentEvents {
   readonly words = new WholeWords();
   /** What decoders skip at the start, ticks. */
   preSkipTicks = 0;
-  /** Behind the last time that was told, ticks from the segment's beginning. */
-  toldEndTicks = 0;
+  /** Behind the last time that was emitted, ticks from the segment's beginning. */
+  emittedEndTicks = 0;
 
   constructor(options: SegmentEventsOptions) {
     this.#utterance = options.utterance;
@@ -84,7 +84,7 @@ export class SegmentEvents {
     });
   }
 
-  /** Silence was taken off the beginning. Before anything is told. */
+  /** Silence was taken off the beginning. Before anything is emitted. */
   dropLead(ticks: number): void {
     this.#droppedLeadTicks = ticks;
     this.#movable.dropLead(this.#baseTicks, ticks);
@@ -95,31 +95,31 @@ export class SegmentEvents {
     this.#endTicks = ticks;
     this.#movable.endAt(this.#baseTicks + ticks);
     if (this.#cut === null) return;
-    // What was told of text behind the cut is void: it comes again.
+    // Times emitted for text behind the cut are void: they come again.
     this.#utterance.transcript.voidEmittedBehind(this.#baseTicks + ticks);
   }
 
-  /** The response broke off: only what is before this place is told, and noted as spoken. */
+  /** The response broke off: only text before this position is emitted, and noted as spoken. */
   cutAt(cut: SegmentCut): void {
     this.#cut = cut;
     this.#utterance.transcript.voidFrom(cut.spokenEnd);
     this.#cueWords = this.#cueWords.filter((word) => word.start < cut.clientEnd);
   }
 
-  tellUpTo(writeTicks: number): void {
+  emitUpTo(writeTicks: number): void {
     this.words.forgetBefore(writeTicks);
     this.#movable.forgetBefore(writeTicks);
     while (this.#pending[0] !== undefined && this.ticksAt(this.#pending[0].seconds) < writeTicks) {
-      this.#tellFirst(Number.POSITIVE_INFINITY);
+      this.#emitFirst(Number.POSITIVE_INFINITY);
     }
   }
 
   /** Nothing is behind the audio: an event there would wait for a frame that never comes, and all others behind it. */
-  tellAll(pushedTicks: number): void {
-    this.endAt(Math.min(this.#endTicks, pushedTicks));
+  emitAll(renderedTicks: number): void {
+    this.endAt(Math.min(this.#endTicks, renderedTicks));
     this.makeCues();
     this.#visemes.close(this.#baseTicks + this.#endTicks);
-    while (this.#pending.length > 0) this.#tellFirst(this.#baseTicks + pushedTicks);
+    while (this.#pending.length > 0) this.#emitFirst(this.#baseTicks + renderedTicks);
   }
 
   /** The spoken text's own times, for receipts and for going on after a cut. */
@@ -163,7 +163,7 @@ export class SegmentEvents {
       const timed = charactersBefore(given, this.#clientCut);
       if (timed.characters.length === 0) return null;
       const start_ms = timed.startSeconds.map((seconds) => this.#msAt(seconds));
-      const end_ms = timed.endSeconds.map((seconds) => this.#toldMsAt(seconds));
+      const end_ms = timed.endSeconds.map((seconds) => this.#emittedMsAt(seconds));
       return (base) => ({
         type: "characters",
         ...base,
@@ -223,7 +223,7 @@ export class SegmentEvents {
       const placed = whole.map((word) => ({
         text: word.text,
         start_ms: this.#msAt(word.startSeconds),
-        end_ms: this.#toldMsAt(word.endSeconds),
+        end_ms: this.#emittedMsAt(word.endSeconds),
         start: word.start,
         end: word.end,
       }));
@@ -310,7 +310,7 @@ export class SegmentEvents {
     this.#pending.splice(index, 0, variant === undefined ? event : { ...event, variant });
   }
 
-  #tellFirst(limitTicks: number): void {
+  #emitFirst(limitTicks: number): void {
     const event = this.#pending.shift();
     if (event === undefined) return;
     const build = event.build();
@@ -321,7 +321,7 @@ export class SegmentEvents {
     this.#writer.write(variant === undefined ? place : { ...place, variant }, build);
   }
 
-  /** Client's offset from which on nothing is told. */
+  /** Client's offset from which on nothing is emitted. */
   get #clientCut(): number {
     return this.#cut?.clientEnd ?? Number.POSITIVE_INFINITY;
   }
@@ -336,9 +336,9 @@ export class SegmentEvents {
     return msOfTicks(this.ticksAt(seconds));
   }
 
-  #toldMsAt(seconds: number): number {
+  #emittedMsAt(seconds: number): number {
     const ticks = this.ticksAt(seconds);
-    this.toldEndTicks = Math.max(this.toldEndTicks, ticks - this.#baseTicks);
+    this.emittedEndTicks = Math.max(this.emittedEndTicks, ticks - this.#baseTicks);
     this.#utterance.transcript.noteEmitted(ticks);
     return msOfTicks(ticks);
   }

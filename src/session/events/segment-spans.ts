@@ -1,5 +1,5 @@
 /**
- * What of a segment is told by its time alone, noted on its utterance so that it can be told again where that goes on
+ * What of a segment has times only, noted on its utterance so that it can be emitted again where that goes on
  * after a cut: the upstream's normalized characters, and the spans of a dialogue's voices.
  */
 import type { VoiceSegment } from "../../timing/alignment.ts";

@@ -1,4 +1,4 @@
-/** The events that tell of an utterance's life, written from its state. */
+/** The events of an utterance's life, written from its state. */
 import type { GatewayError } from "../../errors.ts";
 import type {
   InterruptedEvent,
@@ -36,7 +36,7 @@ export function writeStarted(writer: EventWriter, utterance: Utterance, spokenSt
   writer.write({ positionTicks, kind: null, utterance }, (base) => startedEvent(base, utterance));
 }
 
-/** Also told to a listener that joins while the utterance is being heard. */
+/** Also for a listener that joins while the utterance is being heard. */
 export function startedEvent(
   base: { readonly seq: number; readonly at_ms: number },
   utterance: Utterance,
@@ -64,7 +64,7 @@ export function writeError(
   }));
 }
 
-/** Its upstream's response broke off, and what is behind `spokenEnd` is said anew from `atTicks` on. */
+/** Its upstream's response broke off, and what is behind `spokenEnd` is said again from `atTicks` on. */
 export function writeRecovered(
   writer: EventWriter,
   told: {
@@ -90,10 +90,10 @@ export function writeRecovered(
 export interface Finish {
   readonly utterance: Utterance;
   readonly outcome: UtteranceDoneEvent["outcome"];
-  /** Where the listeners are when it is told. */
+  /** Where the listeners are when it is emitted. */
   readonly atTicks: number;
   readonly error: GatewayError | null;
-  /** Characters of the text that were heard; told where not all were. */
+  /** Characters of the text that were heard, where not all were. */
   readonly heardEnd: number;
 }
 
@@ -133,7 +133,7 @@ function segmentWaterfalls(utterance: Utterance): SegmentWaterfall[] {
   });
 }
 
-/** Each segment once: an utterance that was cut and went on is over twice, and tells its first segments twice. */
+/** Each segment once: an utterance that was cut and went on is over twice, and reports its first segments twice. */
 function countStages(utterance: Utterance, { stages }: SessionDeps["counters"]): void {
   for (const times of utterance.input.segments.times) {
     const waterfall = times.isCounted ? null : waterfallOf(times);

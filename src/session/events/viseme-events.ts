@@ -14,7 +14,7 @@ export interface VisemeEventsOptions {
   readonly wants: (kind: VisemeKind) => boolean;
   /** Where on the timeline a moment of the response is. */
   readonly ticksAt: (seconds: number) => number;
-  /** Offset in the spoken text from which on nothing is told: the response broke off there. */
+  /** Offset in the spoken text from which on nothing is emitted: the response broke off there. */
   readonly spokenCut: () => number;
   /** Takes an event that is made when audio up to `seconds` of the response is there. */
   readonly add: (kind: VisemeKind, seconds: number, build: () => EventBuilder | null) => void;

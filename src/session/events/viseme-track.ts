@@ -40,7 +40,7 @@ export class VisemeTrack {
   readonly #options: VisemeTrackOptions;
   readonly #letters: { readonly offset: number; readonly seconds: number }[] = [];
   #last: VisemeBatch | null = null;
-  /** Up to where shapes were told. */
+  /** Up to where shapes were emitted. */
   readonly #toldToMs = new Map<VisemeSet, number>();
 
   constructor(options: VisemeTrackOptions) {
@@ -103,7 +103,7 @@ export class VisemeTrack {
     return this.#eventOf(shapes, set, "exact");
   }
 
-  /** The mouth is closed from what was told up to there, if that is long enough to be seen. */
+  /** The mouth is closed from the last emitted shape up to there, if that is long enough to be seen. */
   #pauseUntil(endMs: number, set: VisemeSet, shapes: TimedViseme[]): void {
     if (endMs - this.#toldTo(set) >= MIN_VISEME_MS) this.#close(endMs, set, shapes);
   }

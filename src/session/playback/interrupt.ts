@@ -1,4 +1,4 @@
-/** Cutting speech: what was heard is told, what was not sent is forgotten, what was not meant is said anew. */
+/** Cutting speech: receipts say what was heard, frames that were not sent are dropped, other utterances are said again. */
 import type { LoggedEvent } from "../../fanout/logged-event.ts";
 import type { Heard } from "../../protocol/events.ts";
 import type { ListenersHeard } from "../connections/listeners-heard.ts";
@@ -12,7 +12,7 @@ import type { PlaybackQueue } from "./playback-queue.ts";
 import type { Utterance } from "./utterance.ts";
 
 /** Receipts of single listeners in one event. */
-const MAX_TOLD_LISTENERS = 16;
+const MAX_RECEIPTS = 16;
 
 export interface Interruption {
   readonly queue: PlaybackQueue;
@@ -40,7 +40,7 @@ interface Told {
   readonly startTicks: number;
   readonly nextTicks: number | null;
   readonly isResumable: boolean;
-  /** Of its segment that was being pushed. */
+  /** Of its segment that was being rendered. */
   readonly coming: ComingAudio | null;
 }
 
@@ -49,17 +49,17 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
   const firstTicks = Math.min(...targets.map((target) => target.startTicks ?? Number.POSITIVE_INFINITY));
   const { writeTicks } = queue;
   const coming = new Map(targets.map((target) => [target, queue.comingOf(target)]));
-  // The one that is heard can go on later; of those behind it nothing was heard, and their text is told.
+  // The one that is heard can go on later. Of those behind it nothing was heard: their receipts have all their text.
   const heardOne = targets.find((target) => target.startTicks !== null);
   const keptOne = heardOne ?? targets.find((target) => target.resumption !== null);
   const startTicks = heardOne?.startTicks ?? null;
   const heardTicks = Math.max(cut.heard.place.ticks, startTicks ?? 0);
   const nextTicks = startTicks === null ? null : output.cut({ writeTicks, startTicks, heardTicks });
-  // What was made and never sent, as part of a frame, was not heard.
+  // What was rendered and never sent, as part of a frame, was not heard.
   const sentTicks = nextTicks ?? writeTicks;
   const isResumable = keptOne !== undefined && queue.interrupt(keptOne, Math.min(heardTicks, sentTicks));
   for (const target of targets) if (target !== keptOne) queue.interrupt(target, null);
-  // Utterances that were made behind the cut go with its audio and are said again from their beginning.
+  // Utterances that were rendered behind the cut go with its audio and are said again from their beginning.
   const others =
     heardOne === undefined
       ? []
@@ -70,7 +70,7 @@ export function interruptSpeech(cut: Interruption): InterruptReceipt[] {
     cut.stopPlayhead(nextTicks);
   }
   const receipts = targets.map((target) =>
-    tellCut(target, cut, {
+    reportCut(target, cut, {
       writeTicks,
       startTicks: startTicks ?? 0,
       nextTicks,
@@ -90,11 +90,11 @@ function withdrawFuture(utterances: readonly Utterance[], cut: Interruption): vo
   );
 }
 
-function tellCut(utterance: Utterance, cut: Interruption, told: Told): InterruptReceipt {
+function reportCut(utterance: Utterance, cut: Interruption, told: Told): InterruptReceipt {
   const { place } = cut.heard;
   const { startTicks } = utterance;
-  // Never behind the frames: what is told there would wait for audio that is not to come. Nor before what else is cut, or
-  // that would be told with it, ahead of frames that are still with an encoder.
+  // Never behind the frames: an event there would wait for audio that does not come. Nor before what else is cut, or
+  // it would leave with that, ahead of frames that an encoder still has.
   const fromTicks = Math.max(place.ticks, startTicks ?? told.startTicks);
   const atTicks = Math.min(fromTicks, told.nextTicks ?? told.writeTicks);
   const facts = cutOf(utterance, told.coming);
@@ -140,7 +140,7 @@ function listenersThatDiffer(heard: ListenersHeard, heardAt: (place: HeardPlace)
   });
   const isSame = receipts.every((receipt) => receipt.end === receipts[0]?.end);
   if (isSame) return [];
-  if (receipts.length <= MAX_TOLD_LISTENERS) return receipts;
-  // Those that have heard least: by them the utterance is told.
-  return receipts.sort((a, b) => a.end - b.end).slice(0, MAX_TOLD_LISTENERS);
+  if (receipts.length <= MAX_RECEIPTS) return receipts;
+  // Those that have heard least: the receipt is theirs.
+  return receipts.sort((a, b) => a.end - b.end).slice(0, MAX_RECEIPTS);
 }

@@ -2,8 +2,8 @@
  * What makes a session move: players audio up to playhead + lead, sends what is due, and says when to wake. It is called by
  * a chunk from upstream, a drained socket, a command, or the pacer; everything it does is synchronous.
  *
- *   advance() = make (player, tell, collect, ask for the next wake) + send
- *   a wake of the pacer makes for all sessions first and then sends for all
+ *   advance() = render (audio, events, due batches, the next wake) + send
+ *   a wake of the pacer renders for all sessions first and then sends for all
  */
 import type { PacedEntry, Pacer } from "../../fanout/pacer.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
@@ -22,9 +22,9 @@ const CALM_HELD_MS = 100;
 const GATHER_MS = 8;
 
 /** Made ahead at least, where anybody is there: events alone have no frames and may have no lead. */
-const MIN_MADE_MS = 20;
+const MIN_RENDERED_MS = 20;
 /**
- * Where audio has to be made, so much more of the same speech is made in one go: a thousand sessions find nothing of
+ * Where audio has to be rendered, so much more of the same speech is rendered at once: a thousand sessions find nothing of
  * theirs in the processor's caches, and what a wake costs is finding it again, not the bytes.
  */
 const SURPLUS_MS = 300;
@@ -52,10 +52,10 @@ export class PlaybackClock {
   readonly #burstHead = new Playhead();
   readonly #paced: PacedEntry;
   #nextBatchMs = 0;
-  /** When it was last made, less had come than listeners should be sent. */
+  /** When it last rendered, less had come than listeners should be sent. */
   #isShort = true;
   #nextTrimMs = 0;
-  /** When it was last made or sent. */
+  /** When it last rendered or sent. */
   #wokenMs = 0;
   #isAdvancing = false;
   #isReleaseDue = false;
@@ -82,7 +82,7 @@ export class PlaybackClock {
     this.#playhead.stop(ticks);
   }
 
-  /** Sends what stands before `ticks`, where a batch or a stall has held it back: it is no part of what is cut there. */
+  /** Sends what stands before `ticks` and was held back by a batch or a stall: the cut there does not concern it. */
   sendBefore(ticks: number): void {
     this.#options.output.collectBefore(ticks);
     this.#send();
@@ -102,7 +102,7 @@ export class PlaybackClock {
     this.#options.queue.holdReading(isAwaited && this.#isAudioAwaited);
   }
 
-  /** Whether listeners should have been sent more than has been made. */
+  /** Whether listeners should have been sent more than is rendered. */
   get #isAudioAwaited(): boolean {
     return this.#isShort || !this.#playhead.isRunning || !this.#options.output.demand.hasRealtime;
   }
@@ -114,23 +114,23 @@ export class PlaybackClock {
     if (this.#isCalm(nowMs)) {
       this.#release(nowMs);
       this.#schedule(nowMs);
-    } else this.#make(nowMs);
+    } else this.#render(nowMs);
   }
 
-  /** Enough is made, nothing ends and nothing has come that may have to be told: what is due only has to be sent. */
+  /** Enough is rendered, nothing ends and nothing has come that may hold events: what is due only has to be sent. */
   #isCalm(nowMs: number): boolean {
     if (this.#isAudioAwaited || this.#isAdvancing) return false;
     const { queue, output } = this.#options;
     if (queue.hasUnread) return false;
     const playheadTicks = this.#playhead.at(nowMs, queue.writeTicks);
-    if (queue.writeTicks < playheadTicks + (this.#madeMs + this.#encodedMs) * TICKS_PER_MS) return false;
+    if (queue.writeTicks < playheadTicks + (this.#renderedMs + this.#encodedMs) * TICKS_PER_MS) return false;
     return (queue.nextEndTicks ?? Number.POSITIVE_INFINITY) > playheadTicks && !output.isEmpty;
   }
 
-  /** How far ahead of the playhead audio has to be made. A frame that starts inside the lead has to be whole. */
-  get #madeMs(): number {
+  /** How far ahead of the playhead audio has to be rendered. A frame that starts inside the lead has to be whole. */
+  get #renderedMs(): number {
     const { isEmpty, demand } = this.#options.output;
-    return isEmpty ? 0 : Math.max(MIN_MADE_MS, demand.maxLeadMs + demand.maxFrameMs);
+    return isEmpty ? 0 : Math.max(MIN_RENDERED_MS, demand.maxLeadMs + demand.maxFrameMs);
   }
 
   /**
@@ -143,12 +143,12 @@ export class PlaybackClock {
 
   /** Makes and sends everything that is due. */
   advance(nowMs: number = this.#options.clock.nowMs()): void {
-    this.#make(nowMs);
+    this.#render(nowMs);
     this.#send();
   }
 
-  /** Feeds, tells and collects everything that is due, and asks for the next wake; `#send` has to follow at once. */
-  #make(nowMs: number): void {
+  /** Renders, emits and collects everything that is due, and asks for the next wake; `#send` has to follow at once. */
+  #render(nowMs: number): void {
     if (this.#isAdvancing || this.#isClosed) return;
     this.#isAdvancing = true;
     const queue = this.#options.queue;
@@ -167,10 +167,10 @@ export class PlaybackClock {
     const startTicks = queue.writeTicks;
     const playheadTicks = this.#playhead.at(nowMs, startTicks);
     const isListened = this.#options.isListened();
-    const madeTicks = playheadTicks + this.#madeMs * TICKS_PER_MS;
+    const renderedTicks = playheadTicks + this.#renderedMs * TICKS_PER_MS;
     const limitTicks = this.#options.output.losslessLimitTicks();
-    const neededTicks = Math.min(madeTicks, limitTicks);
-    const untilTicks = Math.min(madeTicks + this.#encodedMs * TICKS_PER_MS, limitTicks);
+    const neededTicks = Math.min(renderedTicks, limitTicks);
+    const untilTicks = Math.min(renderedTicks + this.#encodedMs * TICKS_PER_MS, limitTicks);
     const surplusTicks = SURPLUS_MS * TICKS_PER_MS;
     const wasRendered = isListened && queue.render({ untilTicks, neededTicks, surplusTicks });
     this.#isShort = queue.writeTicks < neededTicks;
@@ -203,7 +203,7 @@ export class PlaybackClock {
     }
   }
 
-  /** Where a listener is that plays what it gets in one go from the first frame on; where it ran dry, it begins anew. */
+  /** Where a listener is that plays what it gets in one go from the first frame on; where it ran dry, it begins again. */
   #burstHeadTicks(writeTicks: number): number {
     const head = this.#burstHead;
     const nowMs = this.#options.clock.nowMs();
@@ -214,7 +214,7 @@ export class PlaybackClock {
   #collect(nowMs: number): void {
     this.#release(nowMs);
     const { output, queue } = this.#options;
-    // What is made as fast as it is taken has to make room as fast.
+    // What is rendered as fast as it is taken has to make room as fast.
     if (nowMs < this.#nextTrimMs && output.demand.hasRealtime) return;
     this.#nextTrimMs = nowMs + TRIM_EVERY_MS;
     output.trim(this.#playhead.at(nowMs, queue.writeTicks));
@@ -247,7 +247,7 @@ export class PlaybackClock {
     }
     const batchMs = this.#batchMs();
     // On the grid of the last wake, so that lateness does not add up; missed wakes are skipped, not made up for. Behind a
-    // stall, too: sessions that all began anew with it would wake together from then on, and each wait for all others.
+    // stall, too: sessions that all began again with it would wake together from then on, and each wait for all others.
     if (this.#nextBatchMs <= nowMs) {
       const isFresh = this.#nextBatchMs === 0;
       const missed = Math.floor((nowMs - this.#nextBatchMs) / batchMs);

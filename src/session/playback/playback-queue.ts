@@ -4,7 +4,7 @@
  *
  *   #utterances   [played, failed, ...,  speaking,  queued, queued, ...]
  *                  the playhead has not   audio is   nothing of them
- *                  passed their end       pushed     was pushed
+ *                  passed their end       rendered     was rendered
  */
 import type { GatewayError } from "../../errors.ts";
 import { writeError, writeFinished, writeStarted } from "../events/utterance-events.ts";
@@ -29,7 +29,7 @@ const LATE_TICKS = 500 * TICKS_PER_MS;
 export interface PlaybackQueueOptions extends WriteHeadOptions {
   readonly marks: Marks;
   readonly isListened: () => boolean;
-  /** Whether the speaker of a text was told to pause. */
+  /** Whether the speaker of a text was asked to pause. */
   readonly isPaused: (utterance: Utterance) => boolean;
   /** There is room for more text of this utterance. */
   readonly onTaken: (utterance: Utterance) => void;
@@ -105,11 +105,11 @@ export class PlaybackQueue {
 
   // ---- what is there ---------------------------------------------------------------------------------------------
 
-  /** End of all audio pushed. */
+  /** End of all audio rendered. */
   get writeTicks(): number {
     return this.#renderer.head.ticks;
   }
-  /** The audio made, for a listener that begins at `fromTicks`. */
+  /** The rendered audio, for a listener that begins at `fromTicks`. */
   renderedAudio(fromTicks: number): RenderedAudio {
     const { recent, ticks: writeTicks } = this.#renderer.head;
     const placeTicks = Math.max(fromTicks, recent.startTicks ?? 0);
@@ -131,7 +131,7 @@ export class PlaybackQueue {
   get unsent(): UnsentSegments {
     return this.#renderer.head.unsent;
   }
-  /** Of the utterance's segment that is being pushed: the audio that has come of it. */
+  /** Of the utterance's segment that is being rendered: the audio that has come of it. */
   comingOf(utterance: Utterance): ComingAudio | null {
     return this.#requests.first?.utterance === utterance ? this.#requests.coming : null;
   }
@@ -176,7 +176,7 @@ export class PlaybackQueue {
     this.#textStall.look();
   }
 
-  /** Pushes audio to the listeners until the write head reaches `untilTicks` or there is none; true if any was pushed. */
+  /** Pushes audio to the listeners until the write head reaches `untilTicks` or there is none; true if any was rendered. */
   render(limits: RenderLimits): boolean {
     return this.#renderer.render(limits);
   }
@@ -223,12 +223,12 @@ export class PlaybackQueue {
    * Throws nothing_to_resume, resume_expired.
    */
   resume(id: string | undefined): void {
-    const snapshot = this.#interrupted.take(id);
+    const { utterance, snapshot } = this.#interrupted.take(id);
     const nowMs = this.#options.deps.clock.nowMs();
     this.#putBackUnbegun();
-    snapshot.utterance.resume(snapshot, nowMs);
+    utterance.resume(snapshot, nowMs);
     const first = this.#utterances.findIndex(({ state }) => state.kind === "queued");
-    this.#utterances.splice(first < 0 ? this.#utterances.length : first, 0, snapshot.utterance);
+    this.#utterances.splice(first < 0 ? this.#utterances.length : first, 0, utterance);
     this.openNext();
   }
 
@@ -288,7 +288,7 @@ export class PlaybackQueue {
       utterance.rewind(nowMs);
       const { replays, resumption } = utterance;
       const { spokenStart, timing } = resumption ?? { spokenStart: 0, timing: "exact" };
-      return { utterance, replays, spokenStart, fromTicks: 0, rest: [], timing };
+      return { replays, spokenStart, fromTicks: 0, rest: [], timing };
     }
     const player = this.#renderer.playerOf(utterance);
     return takeSnapshot({
@@ -343,7 +343,7 @@ export class PlaybackQueue {
     this.openNext();
   }
 
-  /** All its audio is pushed, or no more comes: it waits for the playhead, behind the others that do. */
+  /** All its audio is rendered, or no more comes: it waits for the playhead, behind the others that do. */
   #settle(utterance: Utterance, transition: () => void): void {
     this.#options.onOver(utterance);
     this.#utterances = this.#utterances.filter((other) => other !== utterance);

@@ -1,6 +1,6 @@
 /**
  * A response that broke off after some of it was taken: it is spoken up to the last word whose time is known, and the rest
- * of its text is asked for again. Where no time is known, or more was heard than the times tell, the utterance fails.
+ * of its text is asked for again. Where no time is known, or more was heard than has times, the utterance fails.
  *
  *   asked    |the quick brown fox jumps|
  *   came     |the quick brown f|            broke off
@@ -37,14 +37,14 @@ export function recover(player: SegmentPlayer, nowMs: number): boolean {
   return true;
 }
 
-/** What only ends an input of a dialogue is not asked for anew: it goes with what is kept, or nobody tells it. */
+/** What only ends an input of a dialogue is not asked for again: its times go with what is kept, or nobody gets them. */
 function withEnding(end: WholeEnd, { transcript: { characters } }: Utterance, spokenEnd: number): WholeEnd {
   if (end.spokenEnd === null || end.ticks === null || spokenEnd === end.spokenEnd) return end;
   const last = characters.findLast((time) => time.end <= spokenEnd);
   return { spokenEnd, ticks: Math.max(end.ticks, last?.endTicks ?? 0) };
 }
 
-/** All that is kept of it was pushed: tells where the rest goes on, and why. Nothing where no text is left to come. */
+/** All that is kept of it was rendered: warns listeners where the rest goes on, and why. Nothing where no text is left. */
 export function emitRecovered(
   { utterance, segment, attempt }: SegmentPlayer,
   at: { readonly deps: SessionDeps; readonly writer: EventWriter; readonly atTicks: number },

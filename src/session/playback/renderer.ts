@@ -13,13 +13,13 @@ import { SegmentPlayer } from "./segment-player.ts";
 import type { Utterance } from "./utterance.ts";
 import { WriteHead, type WriteHeadOptions } from "./write-head.ts";
 
-/** Audio is pushed in multiples of this, so that most frames are cut out of one piece without copying. */
+/** Audio is rendered in multiples of this, so that most frames are cut out of one piece without copying. */
 const PUSH_TICKS = 20 * TICKS_PER_MS;
 
 /** How much to render, positions on the timeline. */
 export interface RenderLimits {
   readonly untilTicks: number;
-  /** Up to here a word may be pushed in parts, because listeners have nothing else. */
+  /** Up to here a word may be rendered in parts, because listeners have nothing else. */
   readonly neededTicks: number;
   /** So much more of the same segment, ticks, where it is there. */
   readonly surplusTicks: number;
@@ -27,13 +27,13 @@ export interface RenderLimits {
 
 export interface RendererOptions extends WriteHeadOptions {
   readonly requests: RequestScheduler;
-  /** The utterance whose audio is pushed, or is to be next. */
+  /** The utterance whose audio is rendered, or is to be next. */
   readonly current: () => Utterance | undefined;
   /** Whether another utterance waits for the end of that one. */
   readonly isFollowed: () => boolean;
   /** First audio of an utterance stands at the write head; `spokenStart`: where in the spoken text it begins. */
   readonly onBegun: (utterance: Utterance, startTicks: number, spokenStart: number) => void;
-  /** All its audio is pushed. */
+  /** All its audio is rendered. */
   readonly onEnded: (utterance: Utterance) => void;
   readonly onFailed: (utterance: Utterance, error: GatewayError) => void;
   /** A request is over: there is room for another. */
@@ -51,7 +51,7 @@ export class Renderer {
     this.head = new WriteHead(options);
   }
 
-  /** The player of the utterance's segment that is being pushed, or null. */
+  /** The player of the utterance's segment that is being rendered, or null. */
   playerOf(utterance: Utterance): SegmentPlayer | null {
     return this.#player?.utterance === utterance ? this.#player : null;
   }
@@ -60,7 +60,7 @@ export class Renderer {
     return this.#player?.attempt === attempt ? this.#player : null;
   }
 
-  /** Whether anything has come for what is being pushed that was not looked at. */
+  /** Whether anything has come for what is being rendered that was not looked at. */
   get hasUnread(): boolean {
     return this.#player?.hasUnread === true;
   }
@@ -70,7 +70,7 @@ export class Renderer {
     return this.#player?.attempt === attempt ? this.#player.segment : attempt.segment;
   }
 
-  /** Pushes audio until the write head reaches `untilTicks` or there is none; true if any was pushed. */
+  /** Pushes audio until the write head reaches `untilTicks` or there is none; true if any was rendered. */
   render(limits: RenderLimits): boolean {
     const before = this.head.ticks;
     for (;;) {
@@ -80,7 +80,7 @@ export class Renderer {
       try {
         if (isEnough) {
           player.look();
-          player.tellUpTo(this.head.ticks);
+          player.emitUpTo(this.head.ticks);
           break;
         }
         const slice = player.next({
@@ -90,7 +90,7 @@ export class Renderer {
         });
         if (slice !== undefined) {
           this.head.push(slice);
-          player.tellUpTo(this.head.ticks);
+          player.emitUpTo(this.head.ticks);
         } else if (player.isOver) this.#finish(player);
         else break;
       } catch (thrown) {

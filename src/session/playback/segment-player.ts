@@ -1,5 +1,5 @@
 /**
- * The segment that is being pushed to the listeners now: takes its attempt's chunks one by one, trims the silence at both
+ * The segment that is being rendered to the listeners now: takes its attempt's chunks one by one, trims the silence at both
  * ends, and turns audio into slices and alignment into events on the session's timeline, never further than it is
  * asked to.
  */
@@ -42,7 +42,7 @@ export interface SegmentPlayerOptions {
   /** Where on the timeline the segment begins. */
   readonly baseTicks: number;
   readonly writer: EventWriter;
-  /** Most audio in hand: how far ahead of what is pushed anything of the response may be taken from its attempt. */
+  /** Most audio in hand: how far ahead of what is rendered anything of the response may be taken from its attempt. */
   readonly aheadTicks: number;
   /** Most silence taken off each end. */
   readonly trimTicks: number;
@@ -62,7 +62,7 @@ export interface Wanted {
   readonly surplusTicks: number;
 }
 
-/** What a response that broke off has come to: no end was made of it yet; all its text is there; the rest is to come. */
+/** A response that broke off: not recovered yet; all its text is there; its rest comes with another response. */
 type Ending = "open" | "whole" | "cut";
 
 export class SegmentPlayer {
@@ -80,7 +80,7 @@ export class SegmentPlayer {
   readonly #trimTicks: number;
   readonly #isFollowed: () => boolean;
   readonly #baseTicks: number;
-  #pushedTicks = 0;
+  #renderedTicks = 0;
   #droppedLeadTicks = 0;
   #droppedTailTicks = 0;
   #pausedTicks = 0;
@@ -107,9 +107,9 @@ export class SegmentPlayer {
     this.#reach = new TimingReach({ utterance, timing: this.#timing, aheadTicks, trimTicks });
   }
 
-  /** Audio taken from the attempt and not pushed yet. */
+  /** Audio taken from the attempt and not rendered yet. */
   get bufferedTicks(): number {
-    return this.#source.receivedTicks - this.#droppedLeadTicks - this.#droppedTailTicks - this.#pushedTicks;
+    return this.#source.receivedTicks - this.#droppedLeadTicks - this.#droppedTailTicks - this.#renderedTicks;
   }
 
   /** What is spoken of it: all that was asked for, unless the response broke off. */
@@ -133,7 +133,7 @@ export class SegmentPlayer {
   }
 
   /**
-   * Silence at the end of what was pushed, without a break that the text asks for there; where it broke off, all that was
+   * Silence at the end of what was rendered, without a break that the text asks for there; where it broke off, all that was
    * heard behind the last whole word.
    */
   get trailingSilenceTicks(): number {
@@ -152,7 +152,7 @@ export class SegmentPlayer {
     if (ticks <= 0) return undefined;
     const slice = this.#source.take(ticks);
     if (slice === undefined) return undefined;
-    this.#pushedTicks += slice.ticks;
+    this.#renderedTicks += slice.ticks;
     // A slice for a long lead may be longer than what was read ahead of it.
     this.#reach.read(this.#passedTicks);
     return slice;
@@ -166,7 +166,7 @@ export class SegmentPlayer {
     return this.attempt.isComplete && !this.#isTailTrimmed;
   }
 
-  /** Reads what has come, so that it is told in time, and takes nothing. Throws what breaks the audio. */
+  /** Reads what has come, so that its events leave in time, and takes nothing. Throws what breaks the audio. */
   look(): void {
     if (this.hasUnread) this.#look();
   }
@@ -201,14 +201,14 @@ export class SegmentPlayer {
     return spare >= surplusTicks ? surplusTicks : isAll ? Math.max(0, spare) : 0;
   }
 
-  /** From the audio pushed to where the response's end may begin, which is to fall to nothing; all of it once that is known. */
+  /** From the audio rendered to where the response's end may begin, which is to fall to nothing; all of it once that is known. */
   get #endTicks(): number {
     if (this.#isAll || !this.#mayFade) return Number.POSITIVE_INFINITY;
     return this.bufferedTicks - this.#source.fillableTicks(FADE_TICKS);
   }
 
   /**
-   * From the audio pushed to the end of the last word that has come whole; where no timing comes, to the last sound: the
+   * From the audio rendered to the end of the last word that has come whole; where no timing comes, to the last sound: the
    * silence behind it may be the end, and be trimmed.
    */
   #wholeTicks(): number {
@@ -223,9 +223,9 @@ export class SegmentPlayer {
     return Math.max(wholeTicks, this.bufferedTicks - held);
   }
 
-  /** End of the audio pushed, on the timeline. */
+  /** End of the audio rendered, on the timeline. */
   get #writeTicks(): number {
-    return this.#baseTicks + this.#pushedTicks;
+    return this.#baseTicks + this.#renderedTicks;
   }
 
   // ---- a response that broke off ---------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ export class SegmentPlayer {
     this.#ending = "whole";
   }
 
-  /** It ends here, and what is behind comes with another response. Of what was pushed already nothing is taken back. */
+  /** It ends here, and what is behind comes with another response. Of what was rendered already nothing is taken back. */
   endAt(end: WholeEnd): void {
     this.#ending = "cut";
     this.#isTailTrimmed = true;
@@ -265,30 +265,30 @@ export class SegmentPlayer {
     this.#segment.times.end = Math.max(this.#segment.times.start, clientEnd);
     this.events.cutAt({ spokenEnd, clientEnd });
     this.#timing?.cut();
-    // Where more was pushed, a little of what follows: to fall to nothing.
-    const leastTicks = this.#pushedTicks > 0 ? FADE_TICKS : 0;
+    // Where more was rendered, a little of what follows: to fall to nothing.
+    const leastTicks = this.#renderedTicks > 0 ? FADE_TICKS : 0;
     const keptTicks = ticks - this.#writeTicks;
     this.#droppedTailTicks += this.#source.dropBehind(Math.max(leastTicks, keptTicks));
     this.#source.fadeOut(FADE_TICKS);
-    // What was told of the last word's end stays true.
+    // The emitted end of the last word stays true.
     this.#source.addSilence(ticks - this.#writeTicks - this.bufferedTicks);
     this.#pausedTicks = Math.max(0, this.#writeTicks + this.bufferedTicks - ticks);
-    this.events.endAt(this.#pushedTicks + this.bufferedTicks);
+    this.events.endAt(this.#renderedTicks + this.bufferedTicks);
     this.events.endCues(this.#segment, false);
   }
 
-  /** Writes the events that belong before `writeTicks`, the end of the audio pushed. */
-  tellUpTo(writeTicks: number): void {
-    this.events.tellUpTo(writeTicks);
+  /** Writes the events that belong before `writeTicks`, the end of the audio rendered. */
+  emitUpTo(writeTicks: number): void {
+    this.events.emitUpTo(writeTicks);
   }
 
-  /** All audio is pushed: tells what is left to tell. Throws when the audio ended inside a sample. */
+  /** All audio is rendered: emits the events that are left. Throws when the audio ended inside a sample. */
   finish(): void {
     if (this.attempt.error === null) this.#source.finish();
     this.#finishTiming();
-    this.events.tellAll(this.#pushedTicks);
+    this.events.emitAll(this.#renderedTicks);
     if (
-      this.#pushedTicks + this.#droppedLeadTicks === 0 &&
+      this.#renderedTicks + this.#droppedLeadTicks === 0 &&
       /[\p{L}\p{N}]/u.test(this.attempt.segment.text) &&
       this.attempt.error === null
     ) {
@@ -300,15 +300,15 @@ export class SegmentPlayer {
   }
 
   /**
-   * The speech is cut there: takes what has come and was not pushed, with its timing, so that it can be spoken later, and
-   * tells what was heard and is told late. The player is over then; the slices are good until it is closed.
+   * The speech is cut there: takes what has come and was not rendered, with its timing, so that it can be spoken later, and
+   * emits late events of what was heard. The player is over then; the slices are good until it is closed.
    */
   takeRest(cutTicks: number): Slice[] {
     this.#take(Number.POSITIVE_INFINITY);
     this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
     if (this.isWhole) this.#finishTiming();
     else this.#reach.estimateCut(cutTicks - this.#baseTicks + this.#droppedLeadTicks);
-    this.events.tellUpTo(cutTicks);
+    this.events.emitUpTo(cutTicks);
     const slices: Slice[] = [];
     for (;;) {
       const slice = this.#source.take(TICKS_PER_SECOND);
@@ -327,7 +327,7 @@ export class SegmentPlayer {
     this.#timing?.finish(this.#source);
   }
 
-  /** No times have come for what is pushed next: with all audio that may be in hand they can be estimated. */
+  /** No times have come for what is rendered next: with all audio that may be in hand they can be estimated. */
   get isUntimed(): boolean {
     return this.#reach.isUntimed(this.#passedTicks);
   }
@@ -337,9 +337,9 @@ export class SegmentPlayer {
     return this.attempt.isComplete ? Number.POSITIVE_INFINITY : this.#aheadTicks;
   }
 
-  /** Audio of the response that is pushed or dropped before what is here. */
+  /** Audio of the response that is rendered or dropped before what is here. */
   get #passedTicks(): number {
-    return this.#pushedTicks + this.#droppedLeadTicks;
+    return this.#renderedTicks + this.#droppedLeadTicks;
   }
 
   /** Takes from the attempt until so much is in hand. */
@@ -376,10 +376,10 @@ export class SegmentPlayer {
     return true;
   }
 
-  /** What was told already stays true: no character may end behind the audio. */
+  /** What was emitted already stays true: no character may end behind the audio. */
   #trimTail(): void {
     this.#isTailTrimmed = true;
-    const toldTicks = Math.max(0, this.events.toldEndTicks - this.#pushedTicks);
+    const toldTicks = Math.max(0, this.events.emittedEndTicks - this.#renderedTicks);
     const room = this.bufferedTicks - toldTicks;
     if (room > 0) {
       this.#droppedTailTicks = this.#source.dropTrailingSilence({
@@ -390,7 +390,7 @@ export class SegmentPlayer {
     // Kept audio that ends where the upstream's did was not cut there.
     const isUncut = this.#trimTicks === 0 && this.utterance.isExhausted;
     if (this.#mayFade && !isUncut) this.#source.fadeOut(FADE_TICKS);
-    this.events.endAt(this.#pushedTicks + this.bufferedTicks);
+    this.events.endAt(this.#renderedTicks + this.bufferedTicks);
   }
 
   #endCues(): void {

@@ -5,8 +5,8 @@ import { ArrivalTimes, newTimes, type SegmentTimes } from "../synthesis/segment-
 
 /** How often text is recovered from one and the same place before its failure is the utterance's. */
 const MAX_STUCK = 3;
-/** Segments whose latency is told. */
-const MAX_TOLD_SEGMENTS = 64;
+/** Segments whose latency is reported. */
+const MAX_REPORTED_SEGMENTS = 64;
 
 /** A segment with what is known of its making. */
 export interface TimedSegment extends Segment {
@@ -20,7 +20,7 @@ export class SegmentQueue {
   readonly #acceptedMs: number;
   readonly #arrivals = new ArrivalTimes();
   #waiting: TimedSegment[] = [];
-  /** Segments that were taken, to be put back if all is to be said anew. */
+  /** Segments that were taken, to be put back if all is to be said again. */
   #taken: TimedSegment[] = [];
   #stuckCount = 0;
   /** Of each segment whose request was made, the first ones. */
@@ -53,11 +53,11 @@ export class SegmentQueue {
     const segment = this.#waiting.shift();
     if (segment === undefined) return undefined;
     this.#taken.push(segment);
-    if (this.times.length < MAX_TOLD_SEGMENTS) this.times.push(segment.times);
+    if (this.times.length < MAX_REPORTED_SEGMENTS) this.times.push(segment.times);
     return segment;
   }
 
-  /** Whether a response that broke off may be asked for anew from `end` on: not again and again from one place. */
+  /** Whether a response that broke off may be asked for again from `end` on: not again and again from one place. */
   mayRecover(segment: Segment, end: number): boolean {
     return end > segment.start || this.#stuckCount < MAX_STUCK;
   }

@@ -30,7 +30,7 @@ function withoutLastBreaks(text: string): string {
   }
 }
 
-/** The length of the break that a text ends with, ticks: 0 where it tells none; null where it ends with no break. */
+/** The length of the break that a text ends with, ticks: 0 where it gives none; null where it ends with no break. */
 export function lastBreakTicks(text: string): number | null {
   const [, attributes] = LAST.exec(text.slice(-MAX_TAG_CHARS)) ?? [];
   if (attributes === undefined) return null;

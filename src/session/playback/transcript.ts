@@ -1,15 +1,14 @@
 /**
  * What the timeline learns of an utterance while it is spoken: when its characters and words are, where its segments stand.
- * Times are added at the end. They move with the silence that is trimmed until their audio is pushed; those long heard are
+ * Times are added at the end. They move with the silence that is trimmed until their audio is rendered; those long heard are
  * forgotten, and those of a response that broke off are void from a place in the text on.
  */
 import type { Timing } from "../../protocol/vocabulary.ts";
 import { weaker } from "../../timing/timed.ts";
 import type { CueTracks } from "../captions/cue-tracks.ts";
 import type { SegmentSpan } from "../heard-share.ts";
-import { HEARD_TOGETHER, isHeard, unheard } from "./heard-spans.ts";
 
-/** A span of the timeline; it may be moved until its audio is pushed. */
+/** A span of the timeline; it may be moved until its audio is rendered. */
 export interface Span {
   startTicks: number;
   endTicks: number;
@@ -44,6 +43,16 @@ export interface VoiceSpan extends Span {
   end: number;
 }
 
+/** null: its end is not known, or has not come. */
+interface Ending {
+  readonly endTicks: number | null;
+}
+
+/** Characters are forgotten so many together, of all else a quarter: what stands behind them is copied each time. */
+const HEARD_TOGETHER = 64;
+/** Of each kind, for a listener that says that it is further behind: minutes of speech. */
+const MAX_HEARD = 4096;
+
 export class Transcript {
   #characters: SpokenTime[] = [];
   #words: SpokenWord[] = [];
@@ -66,7 +75,7 @@ export class Transcript {
   get words(): readonly SpokenWord[] {
     return this.#words;
   }
-  /** Segments whose audio was pushed, or is; rising. */
+  /** Segments whose audio was rendered, or is; rising. */
   get segments(): readonly SegmentSpan[] {
     return this.#segments;
   }
@@ -163,4 +172,15 @@ export class Transcript {
     this.#normalized = unheard(this.#normalized, beforeTicks);
     this.#voices = unheard(this.#voices, beforeTicks);
   }
+}
+
+function isHeard(span: Ending | undefined, ticks: number): boolean {
+  return (span?.endTicks ?? Number.POSITIVE_INFINITY) < ticks;
+}
+
+/** Without what was heard before `ticks`, but for the last of that. `spans`: rising. */
+function unheard<T extends Ending>(spans: T[], ticks: number): T[] {
+  const next = spans.findIndex((span) => !isHeard(span, ticks));
+  const from = Math.max((next < 0 ? spans.length : next) - 1, spans.length - MAX_HEARD);
+  return from > 0 ? spans.slice(from) : spans;
 }

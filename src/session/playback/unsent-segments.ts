@@ -1,4 +1,4 @@
-/** Segments that were pushed and of which no frame has left: with the first one that does, their waterfall is whole. */
+/** Segments that were rendered and of which no frame has left: with the first one that does, their waterfall is whole. */
 import type { SegmentTimes } from "../synthesis/segment-times.ts";
 
 export class UnsentSegments {
@@ -9,7 +9,7 @@ export class UnsentSegments {
     return this.#times.length === 0;
   }
 
-  /** A segment begins at the edge of the timeline: `startTicks` is set. */
+  /** A segment begins at the write head: `startTicks` is set. */
   add(times: SegmentTimes): void {
     this.#times.push(times);
   }

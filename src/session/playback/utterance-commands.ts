@@ -232,8 +232,8 @@ export class UtteranceCommands {
   }
 
   /**
-   * Cuts at `atMs`, or when the turn of what is made and not heard yet comes: the one before is heard out. It may have been
-   * made while its cut waited, so the turn is looked at anew each time.
+   * Cuts at `atMs`, or when the turn of audio that is rendered and not heard yet comes. The utterance before is heard to its end. It may have been
+   * rendered while its cut waited, so the turn is looked at again each time.
    */
   #cutAt(atMs: number, targets: readonly Utterance[]): InterruptReceipt[] | null {
     if (this.#isClosed) return [];
@@ -270,7 +270,7 @@ export class UtteranceCommands {
   }
 }
 
-/** Where the first of those that are made begins. */
+/** Where the first of those that are rendered begins. */
 function firstStart(targets: readonly Utterance[]): number | null {
   return targets.find((target) => target.startTicks !== null)?.startTicks ?? null;
 }

@@ -4,7 +4,7 @@
  *   queued --begin--> speaking --end--> played        all audio is on the timeline; over when the playhead has passed it
  *      |                  |  \--fail--> failed        what came is heard, no more comes
  *      |                  +--interrupt--> interrupted (from played and failed, too)
- *      ^--rewind--- speaking, played                  what was made of it was cut and not heard
+ *      ^--rewind--- speaking, played                  its audio was cut before it was heard
  *      ^--resume--- interrupted                       it goes on with its snapshot
  */
 import type { GatewayError } from "../../errors.ts";
@@ -196,7 +196,7 @@ export class Utterance {
     const state = this.#state;
     return state.kind === "played" || state.kind === "failed" ? state.padTicks : 0;
   }
-  /** No more audio of it is to be pushed: it waits for the playhead. */
+  /** No more audio of it is to be rendered: it waits for the playhead. */
   get isSettled(): boolean {
     return this.#state.kind === "played" || this.#state.kind === "failed";
   }
@@ -297,7 +297,7 @@ export class Utterance {
     this.#state = { kind: "speaking", startTicks, transcript, resumption };
   }
 
-  /** Its last audio is pushed. No more text comes. */
+  /** Its last audio is rendered. No more text comes. */
   end({ endTicks, padTicks }: Ending): void {
     const { startTicks } = this;
     const { transcript, resumption } = this.#state;

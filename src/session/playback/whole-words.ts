@@ -11,7 +11,7 @@ import type { SpokenTime } from "./transcript.ts";
 const TOLERANCE_TICKS = 10 * TICKS_PER_MS;
 /** Times may come a little behind their audio: so much sound that has no times yet, about a word, may be said again. */
 const LATE_TICKS = 300 * TICKS_PER_MS;
-/** Words behind the audio pushed are let go of when there are so many. */
+/** Words behind the audio rendered are let go of when there are so many. */
 const MAX_WORDS = 128;
 
 interface WholeWord {
@@ -21,14 +21,14 @@ interface WholeWord {
 }
 
 export interface Response {
-  /** In the middle of a stretch that stands for another it may not end. */
+  /** It may not end inside text that stands for other text of the client. */
   readonly places: Pick<RestartPlaces, "before">;
   /** Whether any of its text behind an offset in the spoken text is still to be said. */
   readonly hasTextBehind: (spokenEnd: number) => boolean;
-  /** End of the audio pushed, and up to where a word may end to be here. */
+  /** End of the audio rendered, and up to where a word may end to be here. */
   readonly writeTicks: number;
   readonly receivedTicks: number;
-  /** End of the last sound that has come, pushed or not. */
+  /** End of the last sound that has come, rendered or not. */
   readonly soundTicks: number;
   /** Up to where its characters have times; null: none has. */
   readonly timedTicks: number | null;
@@ -55,7 +55,7 @@ export class WholeWords {
     return this.#words.at(-1)?.time.endTicks ?? 0;
   }
 
-  /** What ends before is pushed and stays as it is. */
+  /** What ends before is rendered and stays as it is. */
   forgetBefore(ticks: number): void {
     if (this.#words.length <= MAX_WORDS) return;
     const last = this.#words.at(-1);
@@ -66,7 +66,7 @@ export class WholeWords {
 
   /**
    * The last word whose time is known (`exact` or `scaled`), so that what follows can be asked for again and nothing is said
-   * twice; null where more was pushed than that and a part of the word that follows.
+   * twice; null where more was rendered than that and a part of the word that follows.
    */
   endOf(response: Response): WholeEnd | null {
     const { places, writeTicks, soundTicks, timedTicks } = response;

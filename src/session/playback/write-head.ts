@@ -1,5 +1,5 @@
 /**
- * The end of all audio pushed so far, and what happens there: slices are pushed, utterances and segments begin and end,
+ * The end of all audio rendered so far, and what happens there: slices are rendered, utterances and segments begin and end,
  * and segments of one utterance are joined.
  */
 import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
@@ -90,7 +90,7 @@ export class WriteHead {
     this.#splice.note({ utterance, text: spliceText, silenceTicks: trailingSilenceTicks });
   }
 
-  /** Its last audio is pushed: everybody's last frame is filled. */
+  /** Its last audio is rendered: everybody's last frame is filled. */
   endUtterance(utterance: Utterance): Ending {
     if (utterance.startTicks === null) return { endTicks: this.#ticks, padTicks: 0 };
     this.#fillEmitted(utterance);
@@ -99,7 +99,7 @@ export class WriteHead {
     return { endTicks, padTicks: this.#ticks - endTicks };
   }
 
-  /** Its audio may have broken off inside a word that was told: that can't be taken back, so there is silence for it. */
+  /** Its audio may have broken off inside a word that was emitted: its times can't be taken back, so there is silence for them. */
   #fillEmitted({ sourceFormat, transcript: { emittedEndTicks } }: Utterance): void {
     if (emittedEndTicks <= this.#ticks) return;
     const slice = silenceSlice(sourceFormat, emittedEndTicks - this.#ticks);
@@ -128,7 +128,7 @@ export class WriteHead {
     this.#recentTicks = RECENT_TICKS + (behindTicks > LATE_TICKS ? behindTicks + ASK_EVERY_TICKS : 0);
   }
 
-  /** Somebody asks for captions: what is made of `unplayed` and was not heard is laid out in the styles that are new. */
+  /** Somebody asks for captions: what of `unplayed` is rendered and not heard is laid out in the styles that are new. */
   layOutCues(unplayed: readonly Utterance[], player: SegmentPlayer | null): void {
     const { output, writer, playheadTicks } = this.#options;
     const [styles, heardTicks] = [output.cueStyles, playheadTicks()];
@@ -139,7 +139,7 @@ export class WriteHead {
       layOutLate({ utterance, styles, events, heardTicks, isFollowed, writer });
       this.#lastCues = utterance.transcript.cues ?? this.#lastCues;
     }
-    player?.tellUpTo(this.#ticks);
+    player?.emitUpTo(this.#ticks);
   }
 
   /** The audio was cut: what follows stands here. */

@@ -18,7 +18,7 @@ export interface KeptAudio {
   readonly startTicks: number;
 }
 
-/** Slices that were not pushed, as they would have followed from `writeTicks` on. */
+/** Slices that were not rendered, as they would have followed from `writeTicks` on. */
 export function placeBehind(slices: readonly Slice[], writeTicks: number): PlacedSlice[] {
   let startTicks = writeTicks;
   return slices.map((slice) => {
@@ -55,7 +55,7 @@ export function cutOut(placed: readonly PlacedSlice[], range: Range): KeptAudio 
     }
   }
   if (startTicks === null) return null;
-  // A copy, be it of one piece: the memory of those that were not pushed is used again.
+  // A copy, be it of one piece: the memory of those that were not rendered is used again.
   return { bytes: isOpus ? inOgg(pieces) : new Uint8Array(concatBytes(pieces)), startTicks };
 }
 

@@ -54,14 +54,14 @@ export class InterruptedUtterances {
   }
 
   /** Throws nothing_to_resume, resume_expired. */
-  take(id: string | undefined): Snapshot {
+  take(id: string | undefined): { readonly utterance: Utterance; readonly snapshot: Snapshot } {
     const latest = this.#latest;
     const snapshot = this.#snapshot;
     if (latest !== null && snapshot !== null && (id === undefined || latest.id === id)) {
       this.#cancelTimer();
       this.#gone.delete(latest.id);
       this.#latest = null;
-      return snapshot;
+      return { utterance: latest, snapshot };
     }
     if (id === undefined ? latest !== null : this.#gone.has(id)) {
       const what = id ?? "the interrupted utterance";

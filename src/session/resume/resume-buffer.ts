@@ -1,5 +1,5 @@
 /**
- * The audio pushed last, of whatever utterance, in the upstream's codec: what is heard now may be cut, and go on from the
+ * The audio rendered last, of whatever utterance, in the upstream's codec: what is heard now may be cut, and go on from the
  * word before.
  *
  *   bytes   |....slice 7|slice 8|slice 9|free....|   a ring: bytes are copied in, so that a slice keeps nothing alive
@@ -19,7 +19,7 @@ interface Entry {
   readonly startTicks: number;
   readonly format: string;
   readonly ticks: number;
-  /** Of the bytes ever pushed. */
+  /** Of the bytes ever rendered. */
   readonly offset: number;
   readonly bytes: number;
   /** Of its pieces; null: it is one. Most are, and live just long enough to be old: each object less counts. */
@@ -30,7 +30,7 @@ export class ResumeBuffer {
   readonly #maxBytes: number;
   #entries: Entry[] = [];
   #ring = new Uint8Array(0);
-  /** Bytes ever pushed. */
+  /** Bytes ever rendered. */
   #end = 0;
 
   /** `maxBytes`: bound on what is kept; beyond it the oldest goes. */

@@ -12,17 +12,17 @@ import type { SpokenTime, SpokenWord } from "../playback/transcript.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import { cutOf, heardSpokenEnd } from "../receipts.ts";
 import { cutOut } from "./audio-cut.ts";
-import { replayOf } from "./replay-attempt.ts";
 import {
   type CutPoint,
   MAX_KEPT_BYTES,
   type OpenedCut,
   openCut,
   replaysBehind,
-  type Snapshot,
   textFrom,
   timedAt,
-} from "./snapshot.ts";
+} from "./cut-material.ts";
+import { replayOf } from "./replay-attempt.ts";
+import type { Snapshot } from "./snapshot.ts";
 
 /** Before the first word, where nothing else is spoken: its first consonant. */
 const LEAD_IN_TICKS = 40 * TICKS_PER_MS;
@@ -53,7 +53,7 @@ function fromReceipt(cut: OpenedCut, timing: Timing): Snapshot | null {
   const rest = textFrom(cut, heardEnd);
   if (rest.length === 0 && utterance.isExhausted) return null;
   const spokenStart = rest[0]?.start ?? heardEnd;
-  return { utterance, replays: [], spokenStart, fromTicks: cutTicks, rest, timing };
+  return { replays: [], spokenStart, fromTicks: cutTicks, rest, timing };
 }
 
 /** `first`: of the words, the one in which it was cut. */
@@ -73,13 +73,13 @@ function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): 
       );
   if (last === undefined || last.start < word.start) {
     const spokenStart = places.before(word.start);
-    return { utterance, replays: [], spokenStart, fromTicks, rest: textFrom(cut, spokenStart), timing };
+    return { replays: [], spokenStart, fromTicks, rest: textFrom(cut, spokenStart), timing };
   }
   if ((placed[0]?.startTicks ?? Number.POSITIVE_INFINITY) > fromTicks) return null;
   const openEnd = open?.end ?? segments[0]?.start ?? transcript.characters.at(-1)?.end ?? last.end;
   const behind = isOpenComplete ? replaysBehind(cut) : [];
   const rest = isOpenComplete ? segments.slice(behind.length) : textFrom(cut, last.end);
-  // Punctuation behind the last word that has come is nothing to ask for: it goes with what is kept, or nobody tells it.
+  // Punctuation behind the last word that has come is nothing to ask for: its times go with what is kept, or nobody gets them.
   const spokenEnd = isOpenComplete ? openEnd : Math.min(openEnd, rest[0]?.start ?? openEnd);
   const characters = transcript.characters.filter(
     (time) => time.start >= word.start && time.end <= spokenEnd,
@@ -110,7 +110,6 @@ function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): 
       .reduce<Timing>((weakest, kept) => weaker(weakest, kept.timing), timing),
   });
   return {
-    utterance,
     replays: [replay, ...behind],
     spokenStart: word.start,
     fromTicks: audio.startTicks,
@@ -149,5 +148,5 @@ function afterLastWord(cut: OpenedCut, last: SpokenTime): Snapshot | null {
   const rest = isOpenComplete ? cut.segments.slice(replays.length) : textFrom(cut, end);
   if (replays.length + rest.length === 0 && utterance.isExhausted) return null;
   const spokenStart = replays[0]?.segment.start ?? rest[0]?.start ?? end;
-  return { utterance, replays, spokenStart, fromTicks: cut.cutTicks, rest, timing: timingOf(utterance) };
+  return { replays, spokenStart, fromTicks: cut.cutTicks, rest, timing: timingOf(utterance) };
 }

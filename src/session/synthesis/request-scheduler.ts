@@ -35,7 +35,7 @@ export interface OpenAttempt {
   readonly asked: Asked;
   /** Over its bound, and not used up since. */
   isFull: boolean;
-  /** It broke off, and what is left of its text is asked for anew. */
+  /** It broke off, and what is left of its text is asked for again. */
   isRecovered: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface RequestSchedulerOptions {
   readonly isListened: () => boolean;
   readonly playheadTicks: () => number;
   readonly writeTicks: () => number;
-  /** What was taken of a attempt and not pushed; null: nothing is taken of it yet. */
+  /** What was taken of a attempt and not rendered; null: nothing is taken of it yet. */
   readonly playerOf: (
     attempt: Attempt,
   ) => { readonly bufferedTicks: number; readonly isUntimed: boolean } | null;
@@ -64,7 +64,7 @@ export class RequestScheduler {
   #defaultVoice: string | null = null;
   #isAskingVoice = false;
   #isClosed = false;
-  /** Utterances whose upstream refused what it was told of the text around: the rest of them is asked for without. */
+  /** Utterances whose upstream refused the text around a segment: the rest of them is asked for without it. */
   readonly #stitchBy = new WeakMap<Utterance, StitchBy>();
 
   constructor(options: RequestSchedulerOptions) {

@@ -15,7 +15,7 @@ export interface SegmentTimes {
   firstSoundMs: number;
   firstFrameMs: number;
   leadingSilenceMs: number | null;
-  /** Where it begins on the timeline, once its audio is pushed. */
+  /** Where it begins on the timeline, once its audio is rendered. */
   startTicks: number | null;
   /** Its waterfall is in the histograms. */
   isCounted: boolean;

@@ -9,7 +9,7 @@ interface Asked {
 export class Speculation {
   #asked: Asked[] = [];
 
-  /** A segment is asked for. Its place on the timeline is told once it is known. */
+  /** A segment is asked for. Its position on the timeline is set once it is known. */
   ask(chars: number): Asked {
     const asked = { chars, startTicks: null, endTicks: null };
     this.#asked.push(asked);

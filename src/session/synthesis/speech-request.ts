@@ -1,4 +1,4 @@
-/** What is asked of the upstream for a segment: the client's options, and what tells the upstream of its neighbours. */
+/** What is asked of the upstream for a segment: the client's options, and the text around it. */
 import type { DialogueCommand, SpeakCommand, TextCommand } from "../../protocol/commands.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import { type Stitch, type StitchBy, stitch } from "../../upstream/transport/stitching.ts";
@@ -23,7 +23,7 @@ export interface Neighbours {
   readonly behind: string;
   /** `request-id`s of the segments before it. */
   readonly requestIds: readonly string[];
-  /** What of this the upstream is told. */
+  /** What of this goes to the upstream. */
   readonly by: StitchBy;
 }
 

@@ -3,7 +3,7 @@
  * it read on (`hold`, `readOn`): a held request stops reading, its kernel buffer fills and the upstream waits.
  *
  * While nothing of it was taken, a retryable failure is tried again, and what came is forgotten; after that the response
- * has broken off, and its owner makes of it what can be made (playback/recovery.ts). No audio within `firstAudioMs` is such a
+ * has broken off, and playback/recovery.ts decides how speech goes on. No audio within `firstAudioMs` is such a
  * failure too.
  */
 import { GatewayError } from "../../errors.ts";
@@ -23,7 +23,7 @@ import type { TimedSegment } from "../playback/segment-queue.ts";
 import { SoundFinder } from "./sound-finder.ts";
 import { WaitingChunks } from "./waiting-chunks.ts";
 
-/** Waits before the second, third, ... try, ms: long enough for a speech service to be started anew. */
+/** Waits before the second, third, ... try, ms: long enough for a speech service to be started again. */
 const RETRY_DELAYS_MS = [100, 300, 900, 1500];
 
 /** Speech for one segment, wherever it comes from: an upstream, or audio that was kept when it was interrupted. */

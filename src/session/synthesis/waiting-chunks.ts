@@ -12,7 +12,7 @@ export interface WaitingChunksOptions {
   readonly mayDivide: boolean;
 }
 
-/** A stretch of a block. */
+/** A part of a block. */
 interface Piece {
   readonly block: Uint8Array;
   readonly start: number;
@@ -26,7 +26,7 @@ interface Waiting {
 }
 
 const NO_AUDIO = new Uint8Array(0);
-/** What a piece of sound alone comes as: it is told by its bytes. */
+/** What a piece of sound alone comes as: only its bytes matter. */
 const SOUND: SynthesisChunk = {
   audio: NO_AUDIO,
   alignment: null,

@@ -9,7 +9,7 @@ import type { Session } from "../session.ts";
 import { LeftTexts, type OpenTexts } from "./left-texts.ts";
 import { warnOfEnd } from "./text-warnings.ts";
 
-/** A speaker that was told to pause goes on when this share of its credit is used up. */
+/** A paused speaker goes on when no more than this share of its credit waits. */
 const RESUME_SHARE = 1 / 4;
 
 export interface SpeakersOptions {
@@ -23,7 +23,7 @@ export interface SpeakersOptions {
 
 export class Speakers {
   readonly #options: SpeakersOptions;
-  /** Who to tell when there is room for more text, by utterance. */
+  /** Paused speakers, by utterance: each is told when there is room for more text. */
   readonly #paused = new WeakMap<Utterance, Participant>();
   readonly #leftTexts: LeftTexts;
 
@@ -44,19 +44,19 @@ export class Speakers {
   noteText(participant: Participant, utterance: Utterance): void {
     const { deps } = this.#options;
     const limit_chars = deps.tuning.creditChars;
-    if (this.isPaused(utterance)) this.tellRoom(utterance);
+    if (this.isPaused(utterance)) this.reportRoom(utterance);
     if (this.isPaused(utterance) || utterance.input.pendingChars <= limit_chars) return;
     deps.counters.textPauses += 1;
-    this.#tellPaused(participant, utterance);
+    this.#sendPaused(participant, utterance);
   }
 
-  /** Whether the utterance's speaker was told to pause. */
+  /** Whether the utterance's speaker was asked to pause. */
   isPaused(utterance: Utterance): boolean {
     return this.#paused.has(utterance);
   }
 
   /** Some of an utterance's text was asked for: its speaker goes on where it was asked to pause. */
-  tellRoom(utterance: Utterance): void {
+  reportRoom(utterance: Utterance): void {
     const speaker = this.#paused.get(utterance);
     if (speaker === undefined) return;
     const { session, deps } = this.#options;
@@ -73,7 +73,7 @@ export class Speakers {
     });
   }
 
-  /** A text that nothing came of for long is taken to be complete: whoever was sending it is told what is missing in it. */
+  /** No text came for long, so it counts as complete: whoever sent it is warned of what is missing in it. */
   idled(utterance: Utterance): void {
     for (const participant of this.#options.participants) {
       if (participant.openIds.delete(utterance.id)) warnOfEnd(participant, utterance);
@@ -132,20 +132,20 @@ export class Speakers {
     return null;
   }
 
-  /** What was accepted is not lost: text that the speaker will not go on with is spoken as it stands. */
+  /** What was accepted is not lost: text that the speaker will not go on with is spoken unchanged. */
   #endTexts(ids: Iterable<string>): void {
     const { session, queue } = this.#options;
     for (const id of ids) session.utterances.findAny(id)?.input.end(session.nowMs());
     queue.openNext();
   }
 
-  /** It is told again that it is to pause: what the connection before was told may not have come. */
+  /** `paused` is sent again: it may not have reached the connection before. */
   #takeTextOver(participant: Participant, utterance: Utterance): void {
     participant.openIds.add(utterance.id);
-    if (this.isPaused(utterance)) this.#tellPaused(participant, utterance);
+    if (this.isPaused(utterance)) this.#sendPaused(participant, utterance);
   }
 
-  #tellPaused(participant: Participant, utterance: Utterance): void {
+  #sendPaused(participant: Participant, utterance: Utterance): void {
     const { session, deps } = this.#options;
     const limit_chars = deps.tuning.creditChars;
     this.#paused.set(utterance, participant);

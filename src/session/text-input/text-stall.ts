@@ -25,7 +25,7 @@ export interface TextStallOptions {
   readonly idleMs: number;
   /** The utterance whose text is waited for, or null. */
   readonly waiting: () => Utterance | null;
-  /** Whether its speaker was told to pause. */
+  /** Whether its speaker was asked to pause. */
   readonly isPaused: (utterance: Utterance) => boolean;
   /** Unheard speech in hand, ms. */
   readonly handMs: () => number;

@@ -1,4 +1,4 @@
-/** What a speaker is told of a text that is not what it may have meant. */
+/** Warnings to a speaker: its text may not be what it meant. */
 import type { Participant } from "../connections/participant.ts";
 import type { Utterance } from "../playback/utterance.ts";
 
@@ -9,7 +9,7 @@ export function warnOfEnd(participant: Participant, utterance: Utterance): void 
   warnOfMarkup(participant, utterance);
 }
 
-/** Markup without its other half is spoken as it stands: the upstream decides what becomes of it. */
+/** Markup without its other half is sent unchanged: the upstream decides what becomes of it. */
 export function warnOfMarkup(participant: Participant, utterance: Utterance): void {
   const names = utterance.input.unbalancedTags();
   if (names.length === 0) return;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { seamStep } from "../../../../src/audio/seam.ts";
-import { splicePauseMs } from "../../../../src/session/playback/splice-pause.ts";
+import { splicePauseMs } from "../../../../src/session/playback/splice.ts";
 import { createRig } from "../../../helpers/session-rig.ts";
 import {
   Answering,

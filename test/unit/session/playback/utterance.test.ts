@@ -88,7 +88,7 @@ describe("the states of an utterance", () => {
       utterance.begin(startTicks);
       utterance.transcript.noteTiming("scaled");
       const rest = [{ text: "abc def ghi".slice(spokenStart), start: spokenStart, end: 11 }];
-      const snapshot = { utterance, replays: [], spokenStart, fromTicks, rest, timing: "scaled" } as const;
+      const snapshot = { replays: [], spokenStart, fromTicks, rest, timing: "scaled" } as const;
       utterance.interrupt(snapshot);
       expect(utterance.state).toMatchObject({ kind: "interrupted", snapshot });
       utterance.resume(snapshot, 5);
