@@ -9,7 +9,7 @@ import { bytesOf } from "./pcm.ts";
 import { UNKNOWN_DATA_BYTES, WAV_HEADER_BYTES, wavHeader } from "./wav.ts";
 
 export interface StreamEncoder {
-  /** MIME type of the bytes (contract A11). */
+  /** MIME type of the bytes. */
   readonly contentType: string;
   /**
    * Mono samples at the format's own rate in, bytes out as far as they can be said: possibly none, for PCM always
@@ -39,7 +39,7 @@ export function contentTypeOf(format: UpstreamFormat): string {
 }
 
 /**
- * An encoder for any format of Set B; rejects with GatewayError "unknown_format" for another name and with
+ * An encoder for any of OUTPUT_FORMATS; rejects with GatewayError "unknown_format" for another name and with
  * "encoder_failed" where as many Opus encoders are open in this thread as may be (60).
  */
 export async function createStreamEncoder(formatName: string): Promise<StreamEncoder> {
@@ -47,7 +47,7 @@ export async function createStreamEncoder(formatName: string): Promise<StreamEnc
   if (format === undefined) {
     throw new GatewayError(
       "unknown_format",
-      `Cannot encode: the format is "${formatName}", expected one of Set B`,
+      `Cannot encode: the format is "${formatName}", expected an output format of the service`,
     );
   }
   const contentType = contentTypeOf(format);

@@ -1,11 +1,11 @@
 /**
- * The names of audio formats and what they mean: the upstream's `output_format` values (service-interface.md 4.1)
+ * The names of audio formats and what they mean: the upstream's `output_format` values
  * and the headerless formats that listeners can ask for.
  */
 import type { AudioFormat } from "../protocol/vocabulary.ts";
 
 /** The 21 output formats of the streaming endpoints. */
-export const SET_A = [
+export const STREAM_FORMATS = [
   "mp3_22050_32",
   "mp3_24000_48",
   "mp3_44100_32",
@@ -30,8 +30,8 @@ export const SET_A = [
 ] as const satisfies readonly string[];
 
 /** The 28 output formats of the endpoints that answer with a whole file. */
-export const SET_B = [
-  ...SET_A,
+export const OUTPUT_FORMATS = [
+  ...STREAM_FORMATS,
   "wav_8000",
   "wav_16000",
   "wav_22050",
@@ -53,7 +53,7 @@ export interface UpstreamFormat {
 
 const NAME_PATTERN = /^(mp3|pcm|wav|ulaw|alaw|opus)_(\d+)(?:_(\d+))?$/;
 const UPSTREAM_FORMATS: ReadonlyMap<string, UpstreamFormat> = new Map(
-  SET_B.map((name) => [name, readName(name)]),
+  OUTPUT_FORMATS.map((name) => [name, readName(name)]),
 );
 
 /** The format of that name, or undefined where the interface has no such format; names are case-sensitive. */

@@ -1,5 +1,5 @@
 /**
- * Bytes <-> 16-bit samples. PCM on every wire here is little-endian (contract A12), and so is every machine that
+ * Bytes <-> 16-bit samples. PCM on every wire here is little-endian, and so is every machine that
  * Node's release builds with uWebSockets.js run on; samples and bytes are therefore views of one another.
  */
 

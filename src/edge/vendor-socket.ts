@@ -3,7 +3,7 @@
  * in contexts/; here are their addresses, the handshake and the wire.
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
-import { SET_A } from "../audio/formats.ts";
+import { STREAM_FORMATS } from "../audio/formats.ts";
 import { DialogueSocket } from "../contexts/dialogue-socket.ts";
 import type { KeyCheck, SocketDeps, SocketTuning } from "../contexts/ports.ts";
 import { SpeechSocket } from "../contexts/speech-socket.ts";
@@ -116,7 +116,7 @@ function requestOf(res: HttpResponse, req: HttpRequest, kind: SocketKind): Vendo
   });
   try {
     return {
-      settings: parseSocketSettings(query, kind, (name) => SET_A.some((format) => format === name)),
+      settings: parseSocketSettings(query, kind, (name) => STREAM_FORMATS.some((format) => format === name)),
       voiceId: kind === "speech" ? decoded(req.getParameter(0) ?? "") : "",
       credentials: credentialsOf(query, headers),
     };

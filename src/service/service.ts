@@ -1,5 +1,5 @@
 /**
- * The embedded speech service: the interface of facts/service-interface.md over HTTP, with a real voice behind it.
+ * The embedded speech service: the vendor's interface over HTTP, with a real voice behind it.
  * For tests it fails on request, and tells under /service what it has done: with the option `faults` only.
  */
 import { GatewayError } from "../errors.ts";

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SET_A, SET_B } from "../../src/audio/formats.ts";
+import { OUTPUT_FORMATS, STREAM_FORMATS } from "../../src/audio/formats.ts";
 import { type Client, decode, linesOf, loudness, startClient, VOICE } from "./client.ts";
 
 const TEXT = "Every format carries this sentence.";
@@ -39,8 +39,8 @@ interface Whole {
   };
 }
 
-describe("output formats of the full endpoints (Set B)", () => {
-  it.each(SET_B)("%s decodes to speech as long as its alignment", async (format) => {
+describe("output formats of the full endpoints", () => {
+  it.each(OUTPUT_FORMATS)("%s decodes to speech as long as its alignment", async (format) => {
     const timed = await client.post(`${PATH}/with-timestamps?output_format=${format}`, { text: TEXT });
     expect(timed.status).toBe(200);
     expect(timed.headers["content-length"]).toBe(String(timed.body.length));
@@ -91,8 +91,8 @@ describe("output formats of the full endpoints (Set B)", () => {
   });
 });
 
-describe("output formats of the streaming endpoints (Set A)", () => {
-  it.each(SET_A)("%s streams the same speech, plain and in lines", async (format) => {
+describe("output formats of the streaming endpoints", () => {
+  it.each(STREAM_FORMATS)("%s streams the same speech, plain and in lines", async (format) => {
     const plain = await client.post(`${PATH}/stream?output_format=${format}`, { text: TEXT });
     expect(plain.headers["transfer-encoding"]).toBe("chunked");
     expect(plain.headers["content-type"]).toBe(CONTENT_TYPES[format.split("_")[0] ?? ""]);

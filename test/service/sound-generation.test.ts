@@ -1,11 +1,11 @@
-/** POST /v1/sound-generation (service-interface.md 4.4, contract A6), over HTTP. */
+/** POST /v1/sound-generation, over HTTP. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SET_A } from "../../src/audio/formats.ts";
+import { STREAM_FORMATS } from "../../src/audio/formats.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { FaultBoard } from "../../src/service/faults/board.ts";
 import type { ServiceContext } from "../../src/service/http/context.ts";
@@ -77,7 +77,7 @@ async function bytesOf(answer: Response): Promise<Buffer> {
 }
 
 describe("a sound", () => {
-  it.each(SET_A)("in %s is as long as asked, is heard, and is called what it is", async (format) => {
+  it.each(STREAM_FORMATS)("in %s is as long as asked, is heard, and is called what it is", async (format) => {
     const body = { text: "two knocks", duration_seconds: 1, prompt_influence: 1 };
     const answer = await post(body, { query: `?output_format=${format}` });
     expect(answer.status).toBe(200);
@@ -246,7 +246,7 @@ describe("what is wrong", () => {
       { code: "unsupported_model", param: "loop" },
     ],
     [
-      "a format of Set B",
+      "a format of whole files",
       { text: "x" },
       "?output_format=wav_44100",
       400,

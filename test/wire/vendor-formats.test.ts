@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SET_A } from "../../src/audio/formats.ts";
+import { STREAM_FORMATS } from "../../src/audio/formats.ts";
 import { decode, loudness, startClient, VOICE } from "../service/client.ts";
 import { audioOf, charsOf, type Heard, startVendorApp, type VendorApp, VendorClient } from "./vendor-rig.ts";
 
@@ -46,7 +46,7 @@ async function speak(
 }
 
 describe("two generations in one context", () => {
-  it.each(SET_A)(
+  it.each(STREAM_FORMATS)(
     "%s plays as one stream, as long as its timing says, with speech in both",
     async (format) => {
       const { audio, heard, secondMs, endMs } = await speak(format);

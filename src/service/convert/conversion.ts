@@ -37,7 +37,7 @@ export function conversionOpener(pool: ConversionPool, conversion: Conversion): 
   };
 }
 
-/** `outputFormat` of Set B; a WAV file is PCM behind a header, which is written when the length is known. */
+/** `outputFormat` is one of OUTPUT_FORMATS; a WAV file is PCM behind a header, which is written when the length is known. */
 export function conversionSpec(outputFormat: string): JobSpec {
   return {
     inputs: [],

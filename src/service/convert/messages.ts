@@ -9,7 +9,7 @@ export type ConverterTask =
   | {
       readonly kind: "convert";
       readonly target: VoiceProfile;
-      /** Of Set B, without `wav_`. */
+      /** One of OUTPUT_FORMATS, without `wav_`. */
       readonly format: string;
       readonly removesNoise: boolean;
     }

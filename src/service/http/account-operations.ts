@@ -1,4 +1,4 @@
-/** What the account's endpoints answer with (contract E3). */
+/** What the account's endpoints answer with. */
 import { json } from "./answers.ts";
 import { BOOLEAN, INTEGER, listOf, NULL, nullable, oneOf, record, STRING } from "./json-schema.ts";
 import { operation } from "./operation.ts";

@@ -16,7 +16,7 @@ export type RefusalStatus = 403 | 404 | 429 | 503;
 const TRACE_ID: JsonSchema = { ...STRING, pattern: "^[0-9a-f]{32}$" };
 export const TRACE_HEADERS: Readonly<Record<string, JsonSchema>> = { "x-trace-id": TRACE_ID };
 const COUNT: JsonSchema = { ...STRING, pattern: "^\\d+$" };
-/** Of a sound, and of speech. Seen on live answers (contract A11). */
+/** Of a sound, and of speech. Seen on live answers. */
 export const SOUND_HEADERS: Readonly<Record<string, JsonSchema>> = {
   "request-id": STRING,
   "character-cost": { ...COUNT, description: "Characters billed." },

@@ -1,4 +1,4 @@
-/** Section "Audio isolation" (service-interface.md 2.3, 4.5; contract A5): noise out of uploaded speech, and its history. */
+/** Section "Audio isolation": noise out of uploaded speech, and its history. */
 import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { clientSignal } from "../convert/client-signal.ts";

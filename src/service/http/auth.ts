@@ -1,4 +1,4 @@
-/** API keys (contract C2): one key or none is configured; it comes as xi-api-key or as a bearer token. */
+/** API keys: one key or none is configured; it comes as xi-api-key or as a bearer token. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { Refusal } from "./refusal.ts";
 

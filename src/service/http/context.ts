@@ -49,7 +49,7 @@ export function traceIdOf(reply: FastifyReply): string {
   return typeof existing === "string" ? existing : randomBytes(16).toString("hex");
 }
 
-/** On every answer (contract A11). The child of a gateway has none: no page has any business with it. */
+/** On every answer. The child of a gateway has none: no page has any business with it. */
 export function corsHeaders({ gatewayKey }: ServiceContext): Readonly<Record<string, string>> {
   return gatewayKey === undefined ? CORS_HEADERS : {};
 }

@@ -1,4 +1,4 @@
-/** The fields of a form: texts and files by name (contract A5, A8, A10), as schema.ts reads them. */
+/** The fields of a form: texts and files by name, as schema.ts reads them. */
 import type { Upload, UploadedFile } from "../media/upload.ts";
 import { listOf } from "./json-schema.ts";
 import type { Reading, Schema, Shape } from "./schema.ts";

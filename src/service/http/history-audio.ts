@@ -1,8 +1,8 @@
-/** The audio of history items (service-interface.md 4.3): one as MPEG, and the download of one or of several in a zip. */
+/** The audio of history items: one as MPEG, and the download of one or of several in a zip. */
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { Zip, ZipPassThrough } from "fflate";
-import { parseUpstreamFormat, SET_B } from "../../audio/formats.ts";
+import { OUTPUT_FORMATS, parseUpstreamFormat } from "../../audio/formats.ts";
 import { wavHeader } from "../../audio/wav.ts";
 import { transcode } from "../media/transcode.ts";
 import type { HistoryItem } from "../store/history.ts";
@@ -56,7 +56,7 @@ const DOWNLOAD = operation({
   },
   refusals: [404, 429],
   answer: bytes(
-    [...new Set([...SET_B.map(audioTypeOf), "application/zip"])],
+    [...new Set([...OUTPUT_FORMATS.map(audioTypeOf), "application/zip"])],
     "The file of one item, or a zip of several.",
   ),
   otherAnswers: { 400: DOWNLOAD_REFUSED },
@@ -76,7 +76,7 @@ export function registerHistoryAudio(app: FastifyInstance, context: ServiceConte
     const ids = [...new Set(body.history_item_ids)];
     const format = body.output_format;
     const refused = refusedDownload(ids, format);
-    // A shape of its own, which only this endpoint has (contract A7).
+    // A shape of its own, which only this endpoint has.
     if (refused !== null) return reply.code(400).send(refused);
     const items = ids.map((id) => requireItem(context, id));
     const [only] = items;

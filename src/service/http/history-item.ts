@@ -1,4 +1,4 @@
-/** A history item: the one that a path names, or the answer that there is none, and what its record is (contract A7). */
+/** A history item: the one that a path names, or the answer that there is none, and what its record is. */
 import { HISTORY_SOURCES, type HistoryItem } from "../store/history.ts";
 import type { ServiceContext } from "./context.ts";
 import { INTEGER, listOf, NULL, named, nullable, oneOf, record, STRING } from "./json-schema.ts";

@@ -1,4 +1,4 @@
-/** Section "History" (service-interface.md 2.2, 4.3; contract A7): list, get, delete; its audio is in history-audio.ts. */
+/** Section "History": list, get, delete; its audio is in history-audio.ts. */
 import type { FastifyInstance } from "fastify";
 import { HISTORY_SOURCES, type HistoryQuery } from "../store/history.ts";
 import { historyItemJson, historyPageJson } from "../store/history-json.ts";

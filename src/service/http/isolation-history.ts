@@ -1,4 +1,4 @@
-/** The history of audio isolation (service-interface.md 2.3, 4.5; contract A5). */
+/** The history of audio isolation. */
 import type { FastifyInstance } from "fastify";
 import type { Isolation } from "../store/isolations.ts";
 import { json } from "./answers.ts";

@@ -1,4 +1,4 @@
-/** What audio isolation takes and gives (service-interface.md 4.5; contract A5). */
+/** What audio isolation takes and gives. */
 import { FILE_FORMATS } from "../media/decode-upload.ts";
 import { bytes } from "./answers.ts";
 import { file } from "./form.ts";

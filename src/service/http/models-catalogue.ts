@@ -1,4 +1,4 @@
-/** The models that the interface names (contract E2, E5, E6). All speak with the same engine; their rules differ. */
+/** The models that the interface names. All speak with the same engine; their rules differ. */
 import { isExpressiveModel } from "../../protocol/elevenlabs/models.ts";
 import { listLanguages } from "../voice/languages.ts";
 import { BOOLEAN, INTEGER, listOf, NUMBER, named, oneOf, record, STRING } from "./json-schema.ts";

@@ -1,4 +1,4 @@
-/** Section "Models" (contract E2). */
+/** Section "Models": their catalogue. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { json } from "./answers.ts";
 import { authorize, type ServiceContext } from "./context.ts";

@@ -1,12 +1,12 @@
 /** Output formats as the HTTP side sees them: which endpoint takes which, and what its bytes are called. */
 import { contentTypeOf } from "../../audio/encode.ts";
-import { parseUpstreamFormat, SET_A, SET_B } from "../../audio/formats.ts";
+import { OUTPUT_FORMATS, parseUpstreamFormat, STREAM_FORMATS } from "../../audio/formats.ts";
 import { Refusal } from "./refusal.ts";
 import { requireFormatAllowed, type Tier } from "./tiers.ts";
 
 export const DEFAULT_FORMAT = "mp3_44100_128";
 
-/** The content type of audio in this format (contract A11). */
+/** The content type of audio in this format. */
 export function audioTypeOf(name: string): string {
   const format = parseUpstreamFormat(name);
   return format === undefined ? "application/octet-stream" : contentTypeOf(format);
@@ -17,7 +17,7 @@ export function requireFormat(
   format: string,
   options: { readonly isStream: boolean; readonly tier: Tier },
 ): void {
-  const formats: readonly string[] = options.isStream ? SET_A : SET_B;
+  const formats: readonly string[] = options.isStream ? STREAM_FORMATS : OUTPUT_FORMATS;
   if (!formats.includes(format)) {
     const message = `Invalid output_format '${format.slice(0, 64)}'. Expected one of: ${formats.join(", ")}.`;
     throw Refusal.unfit("invalid_output_format", message, { param: "output_format" });

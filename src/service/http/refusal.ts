@@ -10,7 +10,7 @@ export interface RefusalDetail {
   readonly param?: string;
 }
 
-/** HTTP status of each error type (contract C3). */
+/** HTTP status of each error type. */
 const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
   validation_error: 400,
   invalid_request: 400,

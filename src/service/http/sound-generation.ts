@@ -1,7 +1,7 @@
-/** Section "Sound generation" (service-interface.md 4.4, contract A6): sound effects from a prompt; not kept in the history. */
+/** Section "Sound generation": sound effects from a prompt; not kept in the history. */
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
-import { SET_A } from "../../audio/formats.ts";
+import { STREAM_FORMATS } from "../../audio/formats.ts";
 import { deliverSound } from "../sound/delivery.ts";
 import type { SoundSpec } from "../sound/plan.ts";
 import { SoundQueue } from "../sound/queue.ts";
@@ -53,11 +53,11 @@ const GENERATE = operation({
   id: "sound_generation",
   tag: "Sound effects",
   summary: "A sound effect from its description",
-  // A response of unknown length: Set A, as everywhere where audio is streamed.
+  // Of unknown length, so never WAV.
   query: { output_format: outputFormatField({ isStream: true }) },
   body: { kind: "json", name: "SoundGenerationRequest", shape: BODY },
   refusals: [403, 429],
-  answer: { ...audioOf(SET_A, "The sound, as it is made."), headers: SOUND_HEADERS },
+  answer: { ...audioOf(STREAM_FORMATS, "The sound, as it is made."), headers: SOUND_HEADERS },
 });
 
 /** POST /v1/sound-generation. */

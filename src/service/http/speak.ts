@@ -108,7 +108,7 @@ function withoutUndefined(settings: Readonly<Record<string, number | undefined>>
   return Object.fromEntries(entries.filter((entry): entry is [string, number] => entry[1] !== undefined));
 }
 
-/** Seen on live answers (contract A11). */
+/** Seen on live answers. */
 function speechHeaders(facts: {
   readonly admission: Admission;
   readonly cost: number;

@@ -1,5 +1,5 @@
-/** What the endpoints of speech answer with (contract A3, A4, A11), for the OpenAPI document; timing-json.ts writes it. */
-import { SET_A, SET_B } from "../../audio/formats.ts";
+/** What the endpoints of speech answer with, for the OpenAPI document; timing-json.ts writes it. */
+import { OUTPUT_FORMATS, STREAM_FORMATS } from "../../audio/formats.ts";
 import {
   ALIGNMENT,
   type Answer,
@@ -66,11 +66,13 @@ function bodyOf({
   readonly timed: JsonSchema | null;
 }): Answer {
   if (timed === null) {
-    return isStream ? audioOf(SET_A, "The audio, as it is made.") : audioOf(SET_B, "The audio, whole.");
+    return isStream
+      ? audioOf(STREAM_FORMATS, "The audio, as it is made.")
+      : audioOf(OUTPUT_FORMATS, "The audio, whole.");
   }
   if (!isStream) return json(timed, "The audio in base64, and when each character is spoken.");
   return jsonLines(timed, "One object a line; times count from the start of the answer.");
 }
 
-/** As the history keeps both (contract A7). */
+/** As the history keeps both. */
 export const KEPT_ALIGNMENTS = record({ alignment: ALIGNMENT, normalized_alignment: ALIGNMENT });

@@ -1,5 +1,5 @@
-/** The fields that the endpoints of speech share (service-interface.md 4.2; contract A1, A2), and the bounds that are judged later. */
-import { SET_A, SET_B } from "../../audio/formats.ts";
+/** The fields that the endpoints of speech share, and the bounds that are judged later. */
+import { OUTPUT_FORMATS, STREAM_FORMATS } from "../../audio/formats.ts";
 import { VOICES } from "../voice/voices.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { boolean, integer, list, literal, number, text } from "./kinds.ts";
@@ -42,9 +42,9 @@ export const VARIANTS = [
 ] as const;
 export type Variant = (typeof VARIANTS)[number];
 
-/** Streams have Set A, whole files Set B. */
+/** Only a whole file can be WAV: its header has the length. */
 export function outputFormatField(options: { readonly isStream: boolean }) {
-  const formats = options.isStream ? SET_A : SET_B;
+  const formats = options.isStream ? STREAM_FORMATS : OUTPUT_FORMATS;
   return withDefault(
     text({ later: { enum: [...formats] } }),
     DEFAULT_FORMAT,

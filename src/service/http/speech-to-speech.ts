@@ -1,5 +1,5 @@
 /**
- * Section "Speech to speech" (service-interface.md 4.9, contract A10): somebody's recording in another voice, whole or
+ * Section "Speech to speech": somebody's recording in another voice, whole or
  * streamed. What is done to it: src/service/convert/transformer.ts.
  */
 import { randomBytes } from "node:crypto";

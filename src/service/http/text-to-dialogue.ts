@@ -1,4 +1,4 @@
-/** Section "Text to dialogue" (service-interface.md 4.8, contract A4): several voices in one response. */
+/** Section "Text to dialogue": several voices in one response. */
 import type { FastifyInstance } from "fastify";
 import type { ServiceContext } from "./context.ts";
 import { boolean, list, number, text } from "./kinds.ts";

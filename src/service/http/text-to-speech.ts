@@ -1,4 +1,4 @@
-/** Section "Text to speech" (service-interface.md 4.7, contract A2, A3): four endpoints that differ in what they answer with. */
+/** Section "Text to speech": four endpoints that differ in what they answer with. */
 import type { FastifyInstance } from "fastify";
 import type { ServiceContext } from "./context.ts";
 import { boolean, text } from "./kinds.ts";

@@ -1,4 +1,4 @@
-/** What a subscription plan allows: output formats (service-interface.md 4.1) and concurrent requests (contract E6). */
+/** What a subscription plan allows: output formats and concurrent requests. */
 import { Refusal } from "./refusal.ts";
 
 export const TIERS = ["free", "starter", "creator", "pro", "scale", "business", "enterprise"] as const;

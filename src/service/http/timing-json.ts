@@ -1,5 +1,5 @@
 /**
- * The JSON of timed responses (contract A3, A4): one object for each streamed chunk, or one for the whole response.
+ * The JSON of timed responses: one object for each streamed chunk, or one for the whole response.
  * With the request header `x-voicewire-truth: 1` they carry `voicewire_words` besides: the engine's own word events,
  * `{normalized_character_index, character_index, length, start_time_seconds}` each, for tests that measure the alignment.
  * Where a scripted fault changed the alignment, `voicewire_alignment` is the one that it would have been.
@@ -61,7 +61,7 @@ export class GatheredTiming {
     for (const word of timing.truth) this.#truth.push(word);
   }
 
-  /** As the history keeps it (contract A7); null where nothing was timed. */
+  /** As the history keeps it; null where nothing was timed. */
   get whole(): { readonly alignment: Alignment; readonly normalized_alignment: Alignment } | null {
     if (this.#alignment.characters.length === 0) return null;
     return { alignment: this.#alignment, normalized_alignment: this.#normalized };

@@ -1,4 +1,4 @@
-/** Section "Tokens" (contract B8): keys for one use, for clients that can't be trusted with the real one. */
+/** Section "Tokens": keys for one use, for clients that can't be trusted with the real one. */
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import { type Clock, systemClock } from "../../kit/clock.ts";

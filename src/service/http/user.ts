@@ -1,5 +1,5 @@
 /**
- * Section "User" (contract E3): whose account is played, its plan and what it has used. The numbers of the plans are
+ * Section "User": whose account is played, its plan and what it has used. The numbers of the plans are
  * like the vendor's public ones, as far as they are known; the enterprise's are ours. They inform: nothing is refused for
  * being over them, and the counter of characters is never set back.
  */

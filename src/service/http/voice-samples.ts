@@ -1,5 +1,5 @@
 /**
- * Section "Voice samples" (service-interface.md 2.4, 4.6; contract A8, E1): voices from recordings, and the recordings.
+ * Section "Voice samples": voices from recordings, and the recordings.
  * Such a voice is an approximation: in text to speech the embedded voice nearest in pitch speaks at the samples' pitch, in
  * speech to speech the recording is moved to the samples' pitch and vocal tract (src/service/convert).
  */

@@ -1,4 +1,4 @@
-/** A voice and its samples as the answers have them (contract A8, E1). */
+/** A voice and its samples as the answers have them. */
 import type { Sample } from "../store/voices.ts";
 import {
   BOOLEAN,
@@ -78,7 +78,7 @@ export const VOICE = named(
   }),
 );
 
-/** The sample in a voice's record (contract A8). */
+/** The sample in a voice's record. */
 export function sampleRecord(sample: Sample): object {
   return {
     sample_id: sample.id,

@@ -1,4 +1,4 @@
-/** Section "Voice settings" (contract A2, E1): what a request's voice_settings are where it has none. */
+/** Section "Voice settings": what a request's voice_settings are where it has none. */
 import type { FastifyInstance } from "fastify";
 import { json } from "./answers.ts";
 import type { ServiceContext } from "./context.ts";

@@ -1,4 +1,4 @@
-/** Section "Voices" (contract E1): the catalogue of the embedded voices in both versions of the list. */
+/** Section "Voices": the catalogue of the embedded voices in both versions of the list. */
 import type { FastifyInstance } from "fastify";
 import type { Sample } from "../store/voices.ts";
 import { VOICES } from "../voice/voices.ts";

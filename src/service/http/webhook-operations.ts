@@ -1,4 +1,4 @@
-/** What the endpoints of webhooks take and give (service-interface.md 4.10; contract A9). */
+/** What the endpoints of webhooks take and give. */
 import { EVENT_NAMES, findEventName, typesOf } from "../webhooks/events.ts";
 import { MAX_HEADERS } from "../webhooks/request-headers.ts";
 import { MAX_URL_LENGTH } from "../webhooks/target.ts";

@@ -1,5 +1,5 @@
 /**
- * Section "Workspace webhooks" (service-interface.md 2.6, 4.10, 6; contract A9). Not part of the interface: POST
+ * Section "Workspace webhooks". Not part of the interface: POST
  * /service/webhooks/trigger makes an event happen, GET /service/webhooks tells how deliveries stand (with --faults only).
  */
 import { randomBytes } from "node:crypto";

@@ -6,7 +6,7 @@ import { createSourceDecoder } from "../../audio/source-decoder.ts";
 import { createMp3Decoder } from "./mp3-decoder.ts";
 import type { PieceDecoder } from "./pieces.ts";
 
-/** Both are formats of Set B; bytes of a `wav_` format are those of its PCM, without a header. */
+/** Both are of OUTPUT_FORMATS; bytes of a `wav_` format are those of its PCM, without a header. */
 export interface Formats {
   readonly from: string;
   readonly to: string;

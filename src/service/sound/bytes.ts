@@ -10,7 +10,7 @@ import { renderSound } from "./render.ts";
 const SLICE_MS = 3;
 
 /**
- * The bytes of a whole sound in a format of Set A, as they are made; none is empty. Ends where `isWanted` says no. Rejects
+ * The bytes of a whole sound in one of STREAM_FORMATS, as they are made; none is empty. Ends where `isWanted` says no. Rejects
  * with GatewayError "encoder_failed" or "unknown_format". Ending it early frees the encoder.
  */
 export async function* soundBytes(

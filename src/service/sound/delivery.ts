@@ -11,7 +11,7 @@ const STALL_MS = 60_000;
 
 export interface SoundDelivery {
   readonly spec: SoundSpec;
-  /** Of Set A. */
+  /** One of STREAM_FORMATS. */
   readonly outputFormat: string;
   readonly response: Outlet;
   /** Sent with the first bytes. */

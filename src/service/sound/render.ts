@@ -1,5 +1,5 @@
 /**
- * Sound effects from the key words of a prompt (service-interface.md 4.4, contract A6). It is synthesis: each known word
+ * Sound effects from the key words of a prompt. It is synthesis: each known word
  * has a generator of its own (vocabulary.ts), and words around it shape it. It is no generative model: a prompt without any
  * known word gets a texture drawn from its hash, a different one for a different prompt.
  */

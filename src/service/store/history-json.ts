@@ -1,5 +1,5 @@
 /**
- * History items in the interface's words (contract A7), as bytes: a page of a hundred is nearly all alignments, which are
+ * History items in the interface's words, as bytes: a page of a hundred is nearly all alignments, which are
  * put behind the rest as they were read.
  */
 import type { HistoryItem, HistoryPage } from "./history.ts";

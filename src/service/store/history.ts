@@ -1,4 +1,4 @@
-/** Rows of the speech history (service-interface.md 2.2, 4.3; contract A7). */
+/** Rows of the speech history. */
 import { randomBytes } from "node:crypto";
 import {
   bytesOf,
@@ -44,7 +44,7 @@ export interface NewHistoryItem {
   readonly outputFormat: string;
   readonly source: HistorySource;
   readonly settings: Readonly<Record<string, unknown>> | null;
-  /** `{alignment, normalized_alignment}` as they were told (contract A3), as JSON: a page of them is large, and handed on as it is. */
+  /** `{alignment, normalized_alignment}` as they were told, as JSON: a page of them is large, and handed on as it is. */
   readonly alignmentsJson: string | null;
   readonly dialogue: readonly DialogueLine[] | null;
 }

@@ -1,4 +1,4 @@
-/** Rows of the audio isolation history (service-interface.md 2.3, 4.5; contract A5). */
+/** Rows of the audio isolation history. */
 import { randomBytes } from "node:crypto";
 import {
   likePattern,

@@ -1,4 +1,4 @@
-/** Voices that were added from samples, and the samples (service-interface.md 2.4, 4.6; contract A8, E1). */
+/** Voices that were added from samples, and the samples. */
 import { randomBytes } from "node:crypto";
 import {
   jsonOf,

@@ -1,4 +1,4 @@
-/** A webhook as the store keeps it (service-interface.md 2.6; contract A9, D3). */
+/** A webhook as the store keeps it. */
 import { jsonOf, numberOf, numberOrNull, type Row, textOf } from "./database.ts";
 
 export type RequestHeaders = Readonly<Record<string, string>>;

@@ -1,14 +1,14 @@
-/** Webhooks and what is still to be delivered to them (service-interface.md 2.6; contract A9, D3). */
+/** Webhooks and what is still to be delivered to them. */
 import { randomBytes } from "node:crypto";
 import { numberOf, numberOrNull, type StoreDatabase, textOf } from "./database.ts";
 import { headersCell, type NewWebhook, type RequestHeaders, type Webhook, webhookOf } from "./webhook-row.ts";
 
 export type { RequestHeaders, Webhook } from "./webhook-row.ts";
 
-/** Deliveries that may wait for one webhook; contract D3. */
+/** Deliveries that may wait for one webhook. */
 export const MAX_PENDING = 100;
 
-/** Failures in a row after which a webhook that nobody answers is switched off; contract D3. */
+/** Failures in a row after which a webhook that nobody answers is switched off. */
 const MAX_FAILURES_IN_A_ROW = 10;
 /** How long a success keeps a failing webhook on, s. */
 const SUCCESS_COUNTS_SECONDS = 7 * 86_400;

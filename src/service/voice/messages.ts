@@ -13,7 +13,7 @@ export interface JobInput {
 
 export interface JobSpec {
   readonly inputs: readonly JobInput[];
-  /** An output_format of Set B. */
+  /** One of OUTPUT_FORMATS. */
   readonly format: string;
   readonly wantsTiming: boolean;
   /** Adds the engine's own word events to the timing. */

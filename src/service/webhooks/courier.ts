@@ -1,5 +1,5 @@
 /**
- * Brings what waits in the store to the webhooks (contract D3). The queue is the database: what was not delivered when the
+ * Brings what waits in the store to the webhooks. The queue is the database: what was not delivered when the
  * process ended is delivered after the next start, and a try that was under way is made again.
  *
  * Of one webhook one delivery is under way at a time, of those that are due the oldest. One that waits for its next try is

@@ -1,4 +1,4 @@
-/** What webhooks are told of: the kinds that are subscribed to, and the types that payloads of each kind have (contract D2). */
+/** What webhooks are told of: the kinds that are subscribed to, and the types that payloads of each kind have. */
 
 interface EventKind {
   /** The `type` of payloads, another vocabulary than the kinds'. The first is what a trigger sends unless told otherwise. */

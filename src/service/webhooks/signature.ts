@@ -1,4 +1,4 @@
-/** What proves to a receiver that a delivery is ours and recent (contract D1). */
+/** What proves to a receiver that a delivery is ours and recent. */
 import { createHmac, randomBytes } from "node:crypto";
 
 /** The header's name, as the vendor writes it. */

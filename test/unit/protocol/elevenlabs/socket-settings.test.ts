@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { SET_A } from "../../../../src/audio/formats.ts";
+import { STREAM_FORMATS } from "../../../../src/audio/formats.ts";
 import { GatewayError } from "../../../../src/errors.ts";
 import { closeReason, fault, faultOf } from "../../../../src/protocol/elevenlabs/socket-faults.ts";
 import {
@@ -9,7 +9,7 @@ import {
   type SocketKind,
 } from "../../../../src/protocol/elevenlabs/socket-settings.ts";
 
-const isFormat = (name: string) => SET_A.some((one) => one === name);
+const isFormat = (name: string) => STREAM_FORMATS.some((one) => one === name);
 const parse = (query: string, kind: SocketKind = "speech") =>
   parseSocketSettings(new URLSearchParams(query), kind, isFormat);
 
@@ -37,7 +37,7 @@ describe("parseSocketSettings", () => {
   });
 
   it("takes every format of Set A and the old name of the default", () => {
-    for (const name of SET_A) expect(parse(`output_format=${name}`).outputFormat).toBe(name);
+    for (const name of STREAM_FORMATS) expect(parse(`output_format=${name}`).outputFormat).toBe(name);
     expect(parse("output_format=mp3_44100").outputFormat).toBe("mp3_44100_128");
   });
 
