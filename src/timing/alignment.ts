@@ -1,4 +1,4 @@
-/** The upstream's character timing as it stands on the wire (contract A3): three arrays of equal length. */
+/** The upstream's character timing as it stands on the wire: three arrays of equal length. */
 export interface Alignment {
   readonly characters: readonly string[];
   /** Seconds from the start of the response. */
@@ -6,7 +6,7 @@ export interface Alignment {
   readonly character_end_times_seconds: readonly number[];
 }
 
-/** A stretch of a dialogue spoken by one voice (contract A4); indices into the response's characters. */
+/** A span of a dialogue spoken by one voice; indices into the response's characters. */
 export interface VoiceSegment {
   readonly voice_id: string;
   readonly start_time_seconds: number;

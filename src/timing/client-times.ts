@@ -1,5 +1,5 @@
 /**
- * The times of spoken text as times of the text that the client sent. Where a stretch was replaced ("VW" spoken as
+ * The times of spoken text as times of the text that the client sent. Where a span was replaced ("VW" spoken as
  * "voicewire"), its characters share the time of what stands for them and its words become one; what was taken out has
  * no time of its own.
  */
@@ -26,11 +26,11 @@ interface Replaced {
 /** One upstream response: offsets in are those of the whole spoken text, offsets out those of the client's. */
 export class ClientTimes {
   readonly #text: TextCorrespondence;
-  /** A replaced stretch whose spoken text may go on. */
+  /** A replaced span whose spoken text may go on. */
   #replaced: Replaced | null = null;
   /** A word that may be part of a larger replacement. */
   #word: TimedWord | null = null;
-  /** Where its text begins in the client's: what is before was told with the response before. */
+  /** Where its text begins in the client's: what is before was emitted with the response before. */
   readonly #start: number;
   #end: number;
   #endSeconds = 0;
@@ -137,7 +137,7 @@ export class ClientTimes {
   }
 }
 
-/** A replaced stretch that goes over `spoken` was told with what is before. */
+/** A replaced span that goes over `spoken` was emitted with what is before. */
 function clientStartOf(text: TextCorrespondence, spoken: number): number {
   const [first] = text.pieces(spoken, spoken + 1);
   if (first === undefined) return spoken;

@@ -10,22 +10,20 @@ import type { SoundFrames } from "../audio/sound-meter.ts";
 import { type Alignment, hasCharacters } from "./alignment.ts";
 import { type AlignmentEntry, AlignmentReader, timesOf } from "./alignment-reader.ts";
 import { type Emitted, EXACT_SECONDS, emit, JOIN_SECONDS } from "./emission.ts";
-import { AudioEstimator } from "./estimate/audio-estimator.ts";
-import { RepairedTimes, stretch } from "./repair/repaired-times.ts";
-import { RepeatedEntries } from "./repair/repeated-entries.ts";
-import { StrictTimes } from "./span-times.ts";
+import { RepeatedEntries } from "./repeated-entries.ts";
+import type { SpanTimes } from "./span-times.ts";
 import { type AudioSpan, charactersOf, isTimed, type Span } from "./spans.ts";
 import { TextWalk } from "./text-walk.ts";
 import type { TimedCharacters } from "./timed.ts";
-import type { Needed, OpenEstimate, SpeakingRate, SpokenClock } from "./timing-estimator.ts";
+import type { Needed, OpenEstimate, SpeakingRate, SpokenClock, TimingEstimator } from "./timing-estimator.ts";
 
 export interface SegmentTimingOptions {
   /** The text as it was sent upstream. */
   readonly text: string;
   /** UTF-16 offset of that text in the client's text. */
   readonly textStart: number;
-  /** How fast the voice has spoken so far, if that is known. */
-  readonly speakingRate?: SpeakingRate | null;
+  readonly times: SpanTimes;
+  readonly estimator: TimingEstimator;
 }
 
 export interface ChunkFacts {
@@ -37,7 +35,7 @@ export interface ChunkFacts {
   /** Silences in the audio of a chunk without an alignment, as far as they are known. */
   readonly pauses?: readonly Silence[];
   /** How loud that audio is, and its spectral tilt, as far as they are known. */
-  readonly sound?: SoundFrames | null;
+  readonly features?: SoundFrames | null;
 }
 
 /** Times this near to where a gap in them began go on from there. */
@@ -59,8 +57,8 @@ export class SegmentTiming {
   readonly #reader = new AlignmentReader();
   readonly #repeated = new RepeatedEntries();
   readonly #walk: TextWalk;
-  readonly #times = new RepairedTimes(new StrictTimes());
-  readonly #estimator: AudioEstimator;
+  readonly #times: SpanTimes;
+  readonly #estimator: TimingEstimator;
   /** In the order of the text, without holes: not emitted yet. */
   #spans: Span[] = [];
   readonly #emitted: Emitted = { to: 0, endSeconds: 0, timing: "exact" };
@@ -73,10 +71,11 @@ export class SegmentTiming {
   /** Entries that a response may still have: an upstream that never stops must not fill the memory. */
   #budget: number;
 
-  constructor({ text, textStart, speakingRate }: SegmentTimingOptions) {
+  constructor({ text, textStart, times, estimator }: SegmentTimingOptions) {
     this.#text = text;
     this.#textStart = textStart;
-    this.#estimator = new AudioEstimator(speakingRate ?? null);
+    this.#times = times;
+    this.#estimator = estimator;
     this.#walk = new TextWalk(text);
     this.#budget = 8 * text.length + 4096;
   }
@@ -116,12 +115,21 @@ export class SegmentTiming {
     this.#isFinished = true;
     if (!(audioSeconds > 0)) return null;
     this.#add(this.#times.push({ spans: this.#walk.finish(), audio: null, isTextStart: false }));
-    this.#add(this.#times.finish({ audioSeconds, soundSeconds }));
+    const endSeconds = Math.max(audioSeconds, this.#emitted.endSeconds);
+    const end = { audioSeconds, soundSeconds, endsInLetter: ENDS_IN_LETTER.test(this.#text) };
+    const waiting = {
+      spans: this.#spans,
+      fromSeconds: this.#emitted.endSeconds,
+      lastFrom: this.#lastTimesFrom,
+    };
+    this.#add(this.#times.finish(end, waiting));
     const last = this.#spans.at(-1);
     if (last !== undefined && this.#isEndOpen(last))
       last.endSeconds = Math.max(last.endSeconds, audioSeconds);
-    const endSeconds = Math.max(audioSeconds, this.#emitted.endSeconds);
-    this.#squeezeTo(endSeconds, soundSeconds);
+    for (const span of this.#spans) {
+      span.startSeconds = Math.min(span.startSeconds, endSeconds);
+      span.endSeconds = Math.min(span.endSeconds, endSeconds);
+    }
     if (this.#textTo < this.#text.length) this.#spans.push(untimed(this.#text.length));
     this.#estimateBetween(endSeconds);
     this.#meetEnd(audioSeconds);
@@ -140,7 +148,7 @@ export class SegmentTiming {
     return this.#emitOpen(this.#estimator.open(this.#openText, open, needed));
   }
 
-  /** How fast the voice speaks, as far as text without times tells; null: it does not. */
+  /** How fast the voice speaks, where text without times has shown it; null: not known. */
   get speakingRate(): SpeakingRate | null {
     return this.#estimator.speakingRate;
   }
@@ -175,15 +183,15 @@ export class SegmentTiming {
   }
 
   /** The chunk's own audio; null where that is not known. */
-  #receive({ audioSeconds, pauses, sound }: ChunkFacts): AudioSpan | null {
+  #receive({ audioSeconds, pauses, features }: ChunkFacts): AudioSpan | null {
     const startSeconds = this.#audioSeconds ?? 0;
     this.#audioSeconds = audioSeconds ?? this.#audioSeconds;
-    this.#estimator.hear(pauses, sound);
+    this.#estimator.hear(pauses, features);
     const endSeconds = this.#audioSeconds;
     return endSeconds === undefined || endSeconds <= 0 ? null : { startSeconds, endSeconds };
   }
 
-  /** Audio without timing was somewhere in the text: how far it went is told by how fast the text was spoken before. */
+  /** Audio without timing was somewhere in the text: how far it went follows from how fast the text was spoken before. */
   #walkOn(entries: readonly AlignmentEntry[], startSeconds: number): Span[] {
     const gap = this.#gap;
     if (gap === null || entries.length === 0) return this.#walk.push(entries);
@@ -287,31 +295,6 @@ export class SegmentTiming {
     if (last === undefined || last.end < this.#text.length) return;
     const shortSeconds = audioSeconds - last.endSeconds;
     if (shortSeconds > 0 && shortSeconds <= EXACT_SECONDS) last.endSeconds = audioSeconds;
-  }
-
-  /** The alignment is longer than the audio: what is left of it shrinks into what is left of that. */
-  #squeezeTo(endSeconds: number, soundSeconds: number): void {
-    const all = this.#spans.filter(isTimed);
-    const last = all.reduce((end, span) => Math.max(end, span.endSeconds), 0);
-    if (last <= endSeconds + EXACT_SECONDS) {
-      for (const span of all) {
-        span.startSeconds = Math.min(span.startSeconds, endSeconds);
-        span.endSeconds = Math.min(span.endSeconds, endSeconds);
-      }
-      return;
-    }
-    // Of several chunks' times mostly the last one's are too long.
-    const before = all.findLast(({ end }) => end <= this.#lastTimesFrom);
-    const isLastAlone = before === undefined || before.endSeconds <= endSeconds;
-    const timed = isLastAlone ? all.filter(({ end }) => end > this.#lastTimesFrom) : all;
-    const first = timed[0]?.startSeconds ?? 0;
-    const earliest = isLastAlone && before !== undefined ? before.endSeconds : this.#emitted.endSeconds;
-    const to = first < endSeconds ? Math.max(first, earliest) : earliest;
-    // The silence behind punctuation is its own; a letter ends about with its sound.
-    const isLetter = ENDS_IN_LETTER.test(this.#text);
-    const until = isLetter && soundSeconds > to ? Math.min(soundSeconds, endSeconds) : endSeconds;
-    stretch(timed, { from: first, to, factor: last > first ? Math.max(until - to, 0) / (last - first) : 0 });
-    if (isLetter) for (const span of timed) span.timing = "estimated";
   }
 
   #emit(count: number): TimedCharacters | null {

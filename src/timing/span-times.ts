@@ -16,6 +16,17 @@ export interface ResponseEnd {
   readonly audioSeconds: number;
   /** Up to its last sound; 0 where that is not known. */
   readonly soundSeconds: number;
+  /** The text does: the silence behind punctuation is its own, a letter ends about with its sound. */
+  readonly endsInLetter: boolean;
+}
+
+/** What came out already and still waits for its audio. */
+export interface Waiting {
+  readonly spans: readonly Span[];
+  /** Where times begin that are not emitted yet. */
+  readonly fromSeconds: number;
+  /** Where in the text the last chunk's times begin; offset, UTF-16. */
+  readonly lastFrom: number;
 }
 
 /**
@@ -24,7 +35,8 @@ export interface ResponseEnd {
  */
 export interface SpanTimes {
   push(chunk: ChunkTimes): readonly Span[];
-  finish(end: ResponseEnd): readonly Span[];
+  /** The response is complete: the rest. What waits may still be changed. */
+  finish(end: ResponseEnd, waiting: Waiting): readonly Span[];
 }
 
 /** Believes times that go forward, and no others: what it leaves as `exact` is what the upstream said. */

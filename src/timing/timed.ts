@@ -1,7 +1,7 @@
 /** What the stages of this folder hand on: characters and words with their times and where they stand in the text. */
 import type { Timing } from "../protocol/vocabulary.ts";
 
-/** A contiguous stretch of text with the time of each of its characters. */
+/** A contiguous span of text with the time of each of its characters. */
 export interface TimedCharacters {
   /** UTF-16 offsets into the client's text; `end` exclusive. */
   readonly start: number;

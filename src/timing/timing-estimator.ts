@@ -39,8 +39,8 @@ export interface TimingEstimator {
   silentSeconds(span: AudioSpan): number;
   /** `text` is spoken from the beginning of this audio to its end. */
   within(text: string, span: AudioSpan): SpokenClock;
-  /** `text` goes on behind this audio: as much of it as is needed, and can be told; null: none. */
+  /** `text` goes on behind this audio: as much of it as is needed and can be estimated; null: none. */
   open(text: string, span: AudioSpan, needed: Needed): OpenEstimate | null;
-  /** As far as text without times tells; null: it does not. */
+  /** Known from text without times; null: not known. */
   readonly speakingRate: SpeakingRate | null;
 }

@@ -6,10 +6,11 @@ import { PauseFinder, type Silence } from "../../audio/pause-finder.ts";
 import { type SoundFrames, SoundMeter } from "../../audio/sound-meter.ts";
 import { WordScanner } from "../../text/words.ts";
 import { ClientTimes } from "../../timing/client-times.ts";
-import { SegmentTiming } from "../../timing/segment-timing.ts";
+import type { SegmentTiming } from "../../timing/segment-timing.ts";
 import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../../timing/timed.ts";
 import type { Needed } from "../../timing/timing-estimator.ts";
+import { timingOf } from "../../timing/timing-of.ts";
 import { WordTracker } from "../../timing/word-tracker.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
 import type { CarryOver } from "../playback/carry-over.ts";
@@ -22,7 +23,7 @@ import type { SegmentEvents } from "./segment-events.ts";
 interface ChunkTiming extends Omit<SynthesisChunk, "audio"> {
   readonly audioSeconds: number;
   readonly pauses: readonly Silence[];
-  readonly sound: SoundFrames | null;
+  readonly features: SoundFrames | null;
 }
 
 const NO_PAUSES: readonly Silence[] = [];
@@ -57,7 +58,7 @@ export class FeedTiming {
     // segment at its end, whatever text the client adds later.
     this.#pauseFinder = new PauseFinder(attempt.sourceFormat);
     this.#soundMeter = new SoundMeter(attempt.sourceFormat);
-    this.#timing = new SegmentTiming({
+    this.#timing = timingOf({
       text: segment.text,
       textStart: 0,
       speakingRate: carryOver.rateOf(utterance.voiceIds),
@@ -77,12 +78,12 @@ export class FeedTiming {
     // Such a chunk has nothing but its sound; an alignment without characters counts as none.
     const isMute = !alignment?.characters.length && !normalizedAlignment?.characters.length;
     const pauses = isMute ? this.#pauseFinder.push(audio) : NO_PAUSES;
-    const sound = isMute ? this.#soundMeter.push(audio) : null;
+    const features = isMute ? this.#soundMeter.push(audio) : null;
     if (!isMute) {
       this.#pauseFinder.skip(audio);
       this.#soundMeter.skip(audio);
     }
-    this.#unread.push({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses, sound });
+    this.#unread.push({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses, features });
   }
 
   /** Reads on until it is known what is spoken up to `seconds` of the response, as far as that has come. */
@@ -127,9 +128,16 @@ export class FeedTiming {
     if (speakingRate !== null) this.#carryOver.noteRate(this.#utterance.voiceIds, speakingRate);
   }
 
-  #read({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses, sound }: ChunkTiming): void {
+  #read({
+    alignment,
+    normalizedAlignment,
+    voiceSegments,
+    audioSeconds,
+    pauses,
+    features,
+  }: ChunkTiming): void {
     this.#timedCharacters += alignment?.characters.length ?? 0;
-    const timed = this.#timing.push(alignment, normalizedAlignment, { audioSeconds, pauses, sound });
+    const timed = this.#timing.push(alignment, normalizedAlignment, { audioSeconds, pauses, features });
     for (const segment of voiceSegments) this.#emitVoiceSegment(segment);
     const spoken = alignment?.characters.length ? alignment : normalizedAlignment;
     if (normalizedAlignment !== null && spoken !== null && this.#events.wantsNormalized) {

@@ -160,7 +160,7 @@ function leaveTimeFor(text: string, { startSeconds: from, endSeconds: until, pau
   return until - from - silent > letters * MIN_LETTER_SECONDS;
 }
 
-/** Whether it is known their class: in some scripts a letter may be any sound. */
+/** Whether their class is known: in some scripts a letter may be any sound. */
 function areMostKnown(letters: readonly Letter[]): boolean {
   const said = letters.filter((letter) => !isBlank(letter.class));
   return (

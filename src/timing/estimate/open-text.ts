@@ -33,7 +33,7 @@ const RATES = 12;
 const MAX_SPREADS = 2.5;
 /** Less audio than this says too little of how far its text has come. */
 const MIN_SECONDS = 2;
-/** Where no pause tells, the last text is the least sure: it waits for more audio. */
+/** Where no pause shows it, the last text is the least sure: it waits for more audio. */
 const UNSURE_SECONDS = 1.5;
 /** More punctuation and pauses than that are not looked at, as there are `RATES` ways to match them. */
 const MAX_PLACES = 48;
@@ -51,7 +51,7 @@ interface SpokenPosition {
 }
 
 /**
- * What can be said of a text up to `neededSeconds` and the next pause behind it whose punctuation is known, or where there is none,
+ * What can be estimated of a text up to `neededSeconds` and the next pause behind it whose punctuation is known, or where there is none,
  * about so far; null: nothing. The last word of the text waits for the end of the audio.
  */
 export function estimateOpen(

@@ -21,8 +21,8 @@ export interface ChunkEnds {
   readonly audio: AudioSpan;
 }
 
-/** `open`: more has to come. `scaled`: divided by `rate`. `unknown`: neither the audio's rate nor another one. */
-export type Verdict = "open" | "sound" | "scaled" | "unknown";
+/** `open`: more has to come. `steady`: at the rate of the audio. `scaled`: divided by `rate`. `unknown`: neither the audio's rate nor another one. */
+export type Verdict = "open" | "steady" | "scaled" | "unknown";
 
 /** Times and audio that differ by less end together: an encoder or a resampler holds back 1.3 ms, a header is 2 ms. */
 export const NEAR_SECONDS = 0.005;
@@ -120,17 +120,17 @@ export class ClockDrift {
     // One chunk that is too long may end too late, or all of it: it shrinks into its audio.
     const isPossible = this.#ends.length === 1 || this.#isWithin(1);
     if (isShort || isSounding || !isPossible) this.#giveUp();
-    else this.verdict = "sound";
+    else this.verdict = "steady";
   }
 
-  /** Nothing is waited for any longer: times are sound that end in their audio's last character. */
+  /** Nothing is waited for any longer: times are steady that end in their audio's last character. */
   settle(): void {
     if (this.verdict !== "open") return;
     const { lastFromSeconds = 0, timesSeconds = 0 } = this.#last ?? {};
     const audioSeconds = this.#ends.at(-1)?.audioSeconds ?? 0;
     const isInLast =
       lastFromSeconds <= audioSeconds + NEAR_SECONDS && timesSeconds >= audioSeconds - NEAR_SECONDS;
-    if (isInLast && this.#isWithin(1)) this.verdict = "sound";
+    if (isInLast && this.#isWithin(1)) this.verdict = "steady";
     else this.#giveUp();
   }
 
@@ -161,24 +161,24 @@ export class ClockDrift {
 
   #judge(chunk: ChunkEnds): void {
     const isNear = this.#ends.slice(-2).some((end) => this.#isNear(end.timesSeconds, end.audioSeconds));
-    this.#decide(isNear && this.#mayBeSound());
+    this.#decide(isNear && this.#mayBeSteady());
     const count = this.#isInPieces ? this.#ends.length - 1 : this.#ends.length;
     const { low, high } = this.#begins;
     if (this.verdict === "open" && low >= 1 - NARROW && high <= 1 + NARROW && this.#isWithin(1))
-      this.verdict = "sound";
+      this.verdict = "steady";
     if (this.verdict !== "open" || count < ENOUGH_ENDS) return;
     const least = this.#isInPieces ? low : Math.max(low, leastRate(chunk, chunk.audio.endSeconds));
-    if (least <= 1 && high >= 1) this.verdict = "sound";
+    if (least <= 1 && high >= 1) this.verdict = "steady";
     else if (low <= high) this.#giveUp();
     else if (this.#ends.length >= MOST_ENDS) {
-      if (this.#ends.every(isLikelyLate)) this.verdict = "sound";
+      if (this.#ends.every(isLikelyLate)) this.verdict = "steady";
       else this.#giveUp();
     }
   }
 
-  #decide(isSound: boolean): void {
-    const common = isSound ? null : this.#commonRate();
-    if (isSound) this.verdict = "sound";
+  #decide(isSteady: boolean): void {
+    const common = isSteady ? null : this.#commonRate();
+    if (isSteady) this.verdict = "steady";
     else if (common !== null) {
       this.verdict = "scaled";
       this.#anchor = common.first;
@@ -225,7 +225,7 @@ export class ClockDrift {
     return Math.abs(timesSeconds - audioSeconds) <= NEAR_SECONDS;
   }
 
-  #mayBeSound(): boolean {
+  #mayBeSteady(): boolean {
     return this.#mostRate >= 1 && (this.#begins.low <= 1 || this.#begins.low > this.#begins.high);
   }
 

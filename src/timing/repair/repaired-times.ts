@@ -7,18 +7,26 @@
  *   neither           laid over their chunk's audio: `estimated`
  */
 import type { Timing } from "../../protocol/vocabulary.ts";
-import { type ChunkTimes, completeTimes, type ResponseEnd, type SpanTimes } from "../span-times.ts";
+import {
+  type ChunkTimes,
+  completeTimes,
+  type ResponseEnd,
+  type SpanTimes,
+  type Waiting,
+} from "../span-times.ts";
 import { type AudioSpan, dropTimes, isTimed, type Span, TOLERANCE_SECONDS } from "../spans.ts";
 import { weaker } from "../timed.ts";
 import { ClockDrift, NEAR_SECONDS, type Verdict } from "./clock-drift.ts";
 import { LateTimes } from "./late-times.ts";
+import { shrinkLong } from "./long-times.ts";
+import { stretch, weaken } from "./stretch.ts";
 
 /** How far times that count from their chunk may reach beyond its audio: an Opus packet that an encoder holds back, and more. */
 const BEYOND_CHUNK_SECONDS = 0.08;
 
 const LABELS: Readonly<Record<Verdict, Timing>> = {
   open: "estimated",
-  sound: "exact",
+  steady: "exact",
   scaled: "scaled",
   unknown: "estimated",
 };
@@ -63,9 +71,11 @@ export class RepairedTimes implements SpanTimes {
     return this.#hold(chunk);
   }
 
-  finish(end: ResponseEnd): readonly Span[] {
+  finish(end: ResponseEnd, waiting: Waiting): readonly Span[] {
     this.#drift.finish(end.audioSeconds, end.soundSeconds);
-    return [...this.#release(), ...this.#next.finish(end)];
+    const released = this.#release();
+    shrinkLong([...waiting.spans, ...released].filter(isTimed), end, waiting);
+    return [...released, ...this.#next.finish(end, waiting)];
   }
 
   #take(chunk: Chunk, audio: AudioSpan): readonly Span[] {
@@ -151,24 +161,8 @@ export class RepairedTimes implements SpanTimes {
   }
 }
 
-/** Moves times: `from` becomes `to`, and what follows is stretched by `factor`. */
-export function stretch(
-  spans: readonly Span[],
-  { from, to, factor }: { readonly from: number; readonly to: number; readonly factor: number },
-): void {
-  for (const span of spans) {
-    span.startSeconds = to + (span.startSeconds - from) * factor;
-    span.endSeconds = to + (span.endSeconds - from) * factor;
-    span.timing = weaker(span.timing, "scaled");
-  }
-}
-
 function hasTime({ startSeconds, endSeconds }: Span): boolean {
   return !(Number.isNaN(startSeconds) && Number.isNaN(endSeconds));
-}
-
-function weaken(spans: readonly Span[]): void {
-  for (const span of spans) span.timing = "estimated";
 }
 
 function layOver(run: readonly Span[], { startSeconds, endSeconds }: AudioSpan): void {

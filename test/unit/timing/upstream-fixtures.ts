@@ -1,7 +1,7 @@
 /** Alignments as an upstream sends them, and the ways in which they go wrong. */
 import type { Alignment } from "../../../src/timing/alignment.ts";
-import { SegmentTiming } from "../../../src/timing/segment-timing.ts";
 import type { TimedCharacters } from "../../../src/timing/timed.ts";
+import { timingOf } from "../../../src/timing/timing-of.ts";
 
 export const CHARACTER_SECONDS = 0.1;
 
@@ -28,7 +28,7 @@ export interface Chunk {
 
 /** A response of these chunks: what each of them tells, and its end. */
 export function run(text: string, chunks: readonly Chunk[], audioSeconds: number) {
-  const timing = new SegmentTiming({ text, textStart: 0 });
+  const timing = timingOf({ text, textStart: 0 });
   const told = chunks.map((chunk) =>
     timing.push(chunk.alignment, null, { audioSeconds: chunk.audioSeconds }),
   );

@@ -6,9 +6,10 @@ import { PauseFinder } from "../../../../src/audio/pause-finder.ts";
 import { SoundMeter } from "../../../../src/audio/sound-meter.ts";
 import { Engine } from "../../../../src/service/voice/engine.ts";
 import type { JobChunk } from "../../../../src/service/voice/messages.ts";
-import { SegmentTiming } from "../../../../src/timing/segment-timing.ts";
+import type { SegmentTiming } from "../../../../src/timing/segment-timing.ts";
 import type { TimedCharacters } from "../../../../src/timing/timed.ts";
 import type { SpeakingRate } from "../../../../src/timing/timing-estimator.ts";
+import { timingOf } from "../../../../src/timing/timing-of.ts";
 import { JOB_DEFAULTS, sayJob, startsOf } from "../../../helpers/voice-job.ts";
 import { alignmentOf, problemWith } from "../upstream-fixtures.ts";
 
@@ -44,7 +45,7 @@ interface Told extends TimedCharacters {
 /** Played as it comes once `aheadSeconds` of it are there, and asked for times a second before they are played. */
 function estimate({ text, chunks }: Speech, aheadSeconds: number, speakingRate: SpeakingRate | null) {
   const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
-  const timing = new SegmentTiming({ text, textStart: 0, speakingRate });
+  const timing = timingOf({ text, textStart: 0, speakingRate });
   const told: Told[] = [];
   let [bytes, playedSeconds] = [0, 0];
   const note = (timed: TimedCharacters | null): void => {
@@ -53,7 +54,7 @@ function estimate({ text, chunks }: Speech, aheadSeconds: number, speakingRate: 
   for (const { audio } of chunks) {
     bytes += audio.length;
     const audioSeconds = bytes / BYTES_PER_SECOND;
-    note(timing.push(null, null, { audioSeconds, pauses: pauses.push(audio), sound: sound.push(audio) }));
+    note(timing.push(null, null, { audioSeconds, pauses: pauses.push(audio), features: sound.push(audio) }));
     for (; audioSeconds - playedSeconds > aheadSeconds; playedSeconds += 0.1)
       if (timing.timedToSeconds < playedSeconds + 0.25)
         note(timing.estimateUpTo({ neededSeconds: playedSeconds + 1 }));
@@ -113,18 +114,18 @@ describe("SegmentTiming.estimateUpTo", () => {
   });
 
   it("waits where nothing can be told: too little audio, audio that is not looked into, one word, times on their way", () => {
-    const timing = new SegmentTiming({ text: "Alpha bravo charlie. Delta echo.", textStart: 0 });
+    const timing = timingOf({ text: "Alpha bravo charlie. Delta echo.", textStart: 0 });
     expect(timing.estimateUpTo({ neededSeconds: 1 })).toBeNull();
     timing.push(null, null, { audioSeconds: 5 });
     expect(timing.estimateUpTo({ neededSeconds: 1 })).toBeNull();
     const { chunks } = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India.", "en", 1);
     const hear = (text: string): SegmentTiming => {
       const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
-      const heard = new SegmentTiming({ text, textStart: 0 });
+      const heard = timingOf({ text, textStart: 0 });
       let bytes = 0;
       for (const { audio } of chunks) {
         bytes += audio.length;
-        const facts = { pauses: pauses.push(audio), sound: sound.push(audio) };
+        const facts = { pauses: pauses.push(audio), features: sound.push(audio) };
         heard.push(null, null, { audioSeconds: bytes / BYTES_PER_SECOND, ...facts });
       }
       return heard;
@@ -147,12 +148,12 @@ describe("SegmentTiming.estimateUpTo", () => {
     const speech = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India juliet kilo.", "en", 1);
     const { text, chunks, starts } = speech;
     const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
-    const timing = new SegmentTiming({ text, textStart: 0 });
+    const timing = timingOf({ text, textStart: 0 });
     const told: (TimedCharacters | null)[] = [];
     let bytes = 0;
     for (const { audio } of chunks) {
       bytes += audio.length;
-      const facts = { pauses: pauses.push(audio), sound: sound.push(audio) };
+      const facts = { pauses: pauses.push(audio), features: sound.push(audio) };
       timing.push(null, null, { audioSeconds: bytes / BYTES_PER_SECOND, ...facts });
     }
     told.push(timing.estimateUpTo({ neededSeconds: 0.5 }));

@@ -1,13 +1,13 @@
-/** Times that run at another pace than their audio, that count from their chunk, or that reach beyond the audio. */
+/** Times that run at another rate than their audio, that count from their chunk, or that reach beyond the audio. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SegmentTiming } from "../../../../src/timing/segment-timing.ts";
 import type { TimedCharacters } from "../../../../src/timing/timed.ts";
+import { timingOf } from "../../../../src/timing/timing-of.ts";
 import { alignmentOf, type Chunk, problemWith, run, scaledChunks, startsOf } from "../upstream-fixtures.ts";
 
 const shown = (told: readonly (TimedCharacters | null)[]) => told.map(startsOf);
 
-describe("a pace that is not that of the audio", () => {
+describe("a rate that is not that of the audio", () => {
   it.each([0.1, 0.5, 0.9, 1.1, 1.2, 3, 10])(
     "%d: the first chunk waits for the second, then all is as heard",
     (factor) => {
@@ -32,13 +32,13 @@ describe("a pace that is not that of the audio", () => {
     },
   );
 
-  it("sound times are told at once, exact", () => {
+  it("steady times are told at once, exact", () => {
     const told = run("abcdefghi", scaledChunks(1), 0.9);
     expect(shown(told)).toEqual(["a0.00 b0.10 c0.20", "d0.30 e0.40 f0.50", "g0.60 h0.70 i0.80", ""]);
     expect(told[2]?.timing).toBe("exact");
   });
 
-  it("times a little ahead of their audio are no pace: they stay as they are", () => {
+  it("times a little ahead of their audio are no drift: they stay as they are", () => {
     const chunks = [
       { alignment: alignmentOf("abc", 0.04), audioSeconds: 0.3 },
       { alignment: alignmentOf("def", 0.34), audioSeconds: 0.6 },
@@ -89,7 +89,7 @@ describe("a pace that is not that of the audio", () => {
     }
   });
 
-  it("any pace and any cuts: once two chunks have shown it, all is as heard", () => {
+  it("any rate and any cuts: once two chunks have shown it, all is as heard", () => {
     const lengths = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 12 });
     const lateness = fc.array(fc.integer({ min: 0, max: 6 }), { minLength: 12, maxLength: 12 });
     const factors = fc.constantFrom(0.1, 0.4, 0.75, 0.9, 1.05, 1.1, 1.25, 1.6, 4, 10);
@@ -97,7 +97,7 @@ describe("a pace that is not that of the audio", () => {
       fc.property(factors, lengths, lateness, (factor, more, late) => {
         const count = 20 + more.reduce((sum, length) => sum + length, 0);
         const text = String.fromCharCode(...Array.from({ length: count }, (_, i) => 0x4e00 + i));
-        const timing = new SegmentTiming({ text, textStart: 0 });
+        const timing = timingOf({ text, textStart: 0 });
         const told: (TimedCharacters | null)[] = [];
         let [audioTo, textTo] = [0, 0];
         for (const [i, length] of [10, 10, ...more].entries()) {
@@ -127,7 +127,7 @@ describe("a pace that is not that of the audio", () => {
     );
   });
 
-  it("sound times whose first words go on in the next chunk are exact", () => {
+  it("steady times whose first words go on in the next chunk are exact", () => {
     const told = run("abcdefghijklmno", spanningChunks(1, [5, 2, 2, 3, 3]), 1.5);
     expect(shown(told).join(" ").trim().split(" ")[14]).toBe("o1.40");
     expect(told.every((one) => one === null || one.timing === "exact")).toBe(true);
@@ -162,12 +162,12 @@ describe("a pace that is not that of the audio", () => {
     ["sounds on", 0.45, "estimated"],
     ["may do either", 0, "exact"],
   ])("one chunk that ends before its audio, which %s there", (_, soundSeconds, label) => {
-    const timing = new SegmentTiming({ text: "abc", textStart: 0 });
+    const timing = timingOf({ text: "abc", textStart: 0 });
     expect(timing.push(alignmentOf("abc"), null, { audioSeconds: 0.5 })).toBeNull();
     expect(timing.finish(0.5, soundSeconds)?.timing).toBe(label);
   });
 
-  it("audio that is held back in pages says nothing of the pace where the times end with all of it", () => {
+  it("audio that is held back in pages says nothing of the rate where the times end with all of it", () => {
     const texts = ["abc", "defgh"];
     const late = [
       { alignment: alignmentOf("abc"), audioSeconds: 0.21 },
@@ -238,7 +238,7 @@ describe("times that count from their chunk", () => {
       [0.12, "estimated"],
       [0.08, "estimated"],
     ] as const) {
-      const timing = new SegmentTiming({ text: "abcdefghijklmnopqrst", textStart: 0 });
+      const timing = timingOf({ text: "abcdefghijklmnopqrst", textStart: 0 });
       timing.push(alignmentOf("abcdefghij"), null, { audioSeconds: 1 });
       const told =
         timing.push(alignmentOf("klmnopqrst", 0, step), null, { audioSeconds: 2 }) ?? timing.finish(2);
@@ -264,7 +264,7 @@ describe("times that count from their chunk", () => {
     expect(told.find((one) => one !== null && one.end > 10)?.timing).toBe("estimated");
   });
 
-  it("stay within their chunk's audio, where they run at another pace besides", () => {
+  it("stay within their chunk's audio, where they run at another rate besides", () => {
     const texts = ["abcdefghij", "klmnopqrst", "uvwxyzabcd"];
     const chunks = texts.map((text, i) => ({ alignment: alignmentOf(text, 0, 0.12), audioSeconds: i + 1 }));
     const told = run(texts.join(""), chunks, 3);
@@ -279,7 +279,7 @@ describe("times that count from their chunk", () => {
     "do not wander off where a chunk's times end %d ms before its audio",
     (gapMs) => {
       const text = "abcdefghijklmnopqrstuvwxyz";
-      const timing = new SegmentTiming({ text, textStart: 0 });
+      const timing = timingOf({ text, textStart: 0 });
       const starts: number[] = [];
       for (let i = 0; i < 13; i += 1) {
         const alignment = alignmentOf(text.slice(2 * i, 2 * i + 2), 0, 0.1 - gapMs / 2000);

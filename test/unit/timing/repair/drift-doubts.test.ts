@@ -1,9 +1,9 @@
-/** A pace that is not that of the audio, where times are late or missing besides, or audio is cut inside of words. */
+/** A rate that is not that of the audio, where times are late or missing besides, or audio is cut inside of words. */
 import { describe, expect, it } from "vitest";
 import type { TimedCharacters } from "../../../../src/timing/timed.ts";
 import { alignmentOf, type Chunk, problemWith, run, scaledChunks, startsOf } from "../upstream-fixtures.ts";
 
-describe("a pace that is not that of the audio, and times besides that are late or missing", () => {
+describe("a rate that is not that of the audio, and times besides that are late or missing", () => {
   const starts = (told: readonly (TimedCharacters | null)[]) =>
     told.flatMap((one) => one?.startSeconds ?? []);
 
@@ -33,7 +33,7 @@ describe("a pace that is not that of the audio, and times besides that are late 
     for (const one of told) if (one !== null && one.start < 4) expect(one.timing).toBe("estimated");
   });
 
-  it("a clock at another pace that begins anew early on is placed with its audio, as a guess", () => {
+  it("a clock at another rate that starts again early on is placed with its audio, as a guess", () => {
     // 0.3, 0.4 and 0.5 s of audio.
     const chunks = ["abc", "defg", "hijkl"].map((text, i) => ({
       alignment: alignmentOf(text, 0, 0.11),
@@ -46,7 +46,7 @@ describe("a pace that is not that of the audio, and times besides that are late 
     for (const one of told) if (one !== null && one.end > 3) expect(one.timing).toBe("estimated");
   });
 
-  it("a last chunk that is doubted stands where the known pace puts it", () => {
+  it("a last chunk that is doubted stands where the known rate puts it", () => {
     const last = { alignment: alignmentOf("xyz", 0.9 * 0.8, 0.05 * 0.8), audioSeconds: 1.2 };
     const told = run("abcdefghixyz", [...scaledChunks(0.8), last], 1.2);
     expect(starts(told).slice(9)).toEqual([
@@ -89,15 +89,18 @@ describe("times that come with the first piece of their audio", () => {
 
   const PIECES = [0.01, 0.02, 0.05, 0.08, 0.13, 0.2] as const;
 
-  it.each([0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.4])("%d of the pace: none is told at its own", (factor) => {
-    for (const pieceSeconds of PIECES) check(factor, pieceSeconds, "scaled");
-  });
+  it.each([0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.4])(
+    "%d of the rate: none is emitted at its own",
+    (factor) => {
+      for (const pieceSeconds of PIECES) check(factor, pieceSeconds, "scaled");
+    },
+  );
 
-  it("at the pace of the audio: exact", () => {
+  it("at the rate of the audio: exact", () => {
     for (const pieceSeconds of PIECES) check(1, pieceSeconds, "exact");
   });
 
-  it("a first piece that ends with its times by chance: the pace is found when the rest has come", () => {
+  it("a first piece that ends with its times by chance: the rate is found when the rest has come", () => {
     const told = run(TEXT, inPieces(0.7, 0.21), 2).filter((one) => one !== null);
     expect(told[0]?.timing).toBe("exact");
     for (const one of told.slice(1)) {
@@ -131,7 +134,7 @@ describe("audio that is cut without regard to words", () => {
     return { text, chunks, trueStarts };
   }
 
-  it("sound times wait for one chunk more, and are exact", () => {
+  it("steady times wait for one chunk more, and are exact", () => {
     const { text, chunks } = cutAnywhere(1);
     const told = run(text, chunks, chunks.at(-1)?.audioSeconds ?? 0);
     expect(told[0]).toBeNull();
@@ -155,7 +158,7 @@ describe("audio that is cut without regard to words", () => {
     },
   );
 
-  it("sound times of characters that go with the audio that they end in stay as they are", () => {
+  it("steady times of characters that go with the audio that they end in stay as they are", () => {
     const { text, chunks, trueStarts } = cutAnywhere(1);
     const all = chunks.flatMap(({ alignment }) =>
       (alignment?.character_end_times_seconds ?? []).map((end, i) => ({

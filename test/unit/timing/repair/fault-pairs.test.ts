@@ -13,8 +13,8 @@ import { faultyOpener } from "../../../../src/service/faults/opener.ts";
 import { Engine } from "../../../../src/service/voice/engine.ts";
 import type { JobChunk } from "../../../../src/service/voice/messages.ts";
 import { NEAR_SECONDS } from "../../../../src/timing/repair/clock-drift.ts";
-import { SegmentTiming } from "../../../../src/timing/segment-timing.ts";
 import type { TimedCharacters } from "../../../../src/timing/timed.ts";
+import { timingOf } from "../../../../src/timing/timing-of.ts";
 import { JOB_DEFAULTS, sayJob, startsOf } from "../../../helpers/voice-job.ts";
 import { problemWith } from "../upstream-fixtures.ts";
 
@@ -128,14 +128,14 @@ function withFaults(chunks: readonly JobChunk[], header: string): JobChunk[] {
 /** As session/feed-timing.ts does it. */
 function timesOf(chunks: readonly JobChunk[], text: string): (TimedCharacters | null)[] {
   const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
-  const timing = new SegmentTiming({ text, textStart: 0 });
+  const timing = timingOf({ text, textStart: 0 });
   let bytes = 0;
   const told = chunks.map(({ audio, timing: sent }) => {
     bytes += audio.length;
     const { alignment = null, normalizedAlignment = null } = sent ?? {};
     const audioSeconds = bytes / BYTES_PER_SECOND;
     if (alignment === null && normalizedAlignment === null) {
-      const heard = { pauses: pauses.push(audio), sound: sound.push(audio) };
+      const heard = { pauses: pauses.push(audio), features: sound.push(audio) };
       return timing.push(null, null, { audioSeconds, ...heard });
     }
     pauses.skip(audio);

@@ -1,8 +1,8 @@
 /** Chunks that begin with the last characters of the one before, where the text repeats itself, too. */
 import { describe, expect, it } from "vitest";
-import type { Alignment } from "../../../../src/timing/alignment.ts";
-import { SegmentTiming } from "../../../../src/timing/segment-timing.ts";
-import { alignmentOf, startsOf } from "../upstream-fixtures.ts";
+import type { Alignment } from "../../../src/timing/alignment.ts";
+import { timingOf } from "../../../src/timing/timing-of.ts";
+import { alignmentOf, startsOf } from "./upstream-fixtures.ts";
 
 const joinOf = (one: Alignment, other: Alignment): Alignment => ({
   characters: [...one.characters, ...other.characters],
@@ -19,7 +19,7 @@ interface Chunk {
 }
 
 function told(text: string, chunks: readonly Chunk[]): string {
-  const timing = new SegmentTiming({ text, textStart: 0 });
+  const timing = timingOf({ text, textStart: 0 });
   const all = chunks.map(({ alignment, audioSeconds }) => timing.push(alignment, null, { audioSeconds }));
   all.push(timing.finish(text.length / 10));
   expect(all.every((one) => one === null || one.timing !== "estimated")).toBe(true);
@@ -89,7 +89,7 @@ describe("a chunk that begins with the last characters of the one before", () =>
   });
 
   it("keeps the positions that voice segments count by", () => {
-    const timing = new SegmentTiming({ text: "abcdef", textStart: 10 });
+    const timing = timingOf({ text: "abcdef", textStart: 10 });
     timing.push(alignmentOf("abc"), null);
     timing.push(joinOf(alignmentOf("bc", 0.1), alignmentOf("def", 0.3)), null);
     expect([0, 1, 2, 3, 4, 5, 6].map((index) => timing.textOffsetOf(index))).toEqual([
@@ -100,7 +100,7 @@ describe("a chunk that begins with the last characters of the one before", () =>
 
 describe("a chunk behind a gap", () => {
   it("is an estimate where its text stands elsewhere, too", () => {
-    const timing = new SegmentTiming({ text: "云云来吃饭", textStart: 0 });
+    const timing = timingOf({ text: "云云来吃饭", textStart: 0 });
     timing.push(null, null, { audioSeconds: 0.1 });
     const one = timing.push(alignmentOf("云", 0.1), null, { audioSeconds: 0.2 });
     const rest = timing.push(alignmentOf("来吃饭", 0.2), null, { audioSeconds: 0.5 });

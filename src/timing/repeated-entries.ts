@@ -1,8 +1,8 @@
 /**
  * Finds what an upstream sent twice: a chunk that begins with the last characters of the one before it, at their times.
- * Where the text repeats itself only the times tell: nothing is said twice at one time.
+ * Where the text repeats itself only the times show it: nothing is said twice at one time.
  */
-import type { AlignmentEntry } from "../alignment-reader.ts";
+import type { AlignmentEntry } from "./alignment-reader.ts";
 
 /** So many entries of the chunks before may come again. */
 const MAX_REPEATED = 128;
@@ -36,7 +36,7 @@ export class RepeatedEntries {
     for (let count = Math.min(entries.length, this.#last.length); count > 0; count -= 1) {
       const before = this.#last.slice(-count);
       if (!before.every((entry, i) => isSame(entry, entries[i]))) continue;
-      // A clock that starts again with its chunk may say the same characters at the same times: the text tells.
+      // A clock that starts again with its chunk may say the same characters at the same times: the text shows it.
       const isAtOnce = first.startSeconds < AT_ONCE_SECONDS;
       return isAtOnce && (readsOn(entries) || !readsOn(entries.slice(count))) ? 0 : count;
     }
