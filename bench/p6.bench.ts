@@ -4,7 +4,7 @@ import { type Bench, measureWindow, runBench, speakMessage, speechText, usPerFra
 import { wait } from "./kit/monotonic.ts";
 import { median } from "./kit/statistics.ts";
 
-type PoolModule = typeof import("../src/audio/opus-pool.ts");
+type PoolModule = typeof import("../src/audio/codecs/opus-pool.ts");
 
 const LEAD_MS = 300;
 const UTTERANCE_SECONDS = 10;

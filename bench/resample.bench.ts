@@ -1,6 +1,6 @@
 /** Our resampler against the two libraries it was chosen over: time for a minute of 24 kHz speech-like noise to 8 kHz. */
 import { createRequire } from "node:module";
-import { Resampler } from "../src/audio/resample.ts";
+import { Resampler } from "../src/audio/resample/resample.ts";
 import { runBench } from "./kit/bench.ts";
 
 const FROM_RATE = 24_000;

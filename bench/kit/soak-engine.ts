@@ -1,6 +1,6 @@
 /** The session engine of the build under test, put together without sockets: a clock that is turned by hand, real encoders. */
 
-import type { OpusPool } from "../../src/audio/opus-pool.ts";
+import type { OpusPool } from "../../src/audio/codecs/opus-pool.ts";
 import { BlockPool } from "../../src/kit/block-pool.ts";
 import type { Logger } from "../../src/kit/log.ts";
 import type { Counters } from "../../src/metrics/counters.ts";
@@ -8,9 +8,9 @@ import type { Upstream } from "../../src/upstream/types.ts";
 import type { FakeClock } from "../../test/helpers/fake-clock.ts";
 import { TEST_TUNING } from "../../test/helpers/session-rig.ts";
 
-type Modules = Pick<typeof import("../../src/audio/opus-pool.ts"), "createOpusPool"> &
+type Modules = Pick<typeof import("../../src/audio/codecs/opus-pool.ts"), "createOpusPool"> &
   Pick<typeof import("../../src/errors.ts"), "GatewayError" | "toGatewayError"> &
-  Pick<typeof import("../../src/fanout/pacer.ts"), "Pacer"> &
+  Pick<typeof import("../../src/delivery/pacer.ts"), "Pacer"> &
   Pick<typeof import("../../src/metrics/counters.ts"), "createCounters"> &
   Pick<typeof import("../../src/protocol/native.ts"), "parseCommand"> &
   Pick<typeof import("../../src/session/commands.ts"), "handleCommand"> &
@@ -19,9 +19,9 @@ type Modules = Pick<typeof import("../../src/audio/opus-pool.ts"), "createOpusPo
 
 /** All of one build: an error of one copy is not an error of another. */
 const MODULES = [
-  "audio/opus-pool.js",
+  "audio/codecs/opus-pool.js",
   "errors.js",
-  "fanout/pacer.js",
+  "delivery/pacer.js",
   "metrics/counters.js",
   "protocol/native.js",
   "session/commands.js",

@@ -1,5 +1,5 @@
 /** A listener's socket of the soak: counts, holds nothing, and stops reading when told to. */
-import type { Delivery, Listener, SendResult } from "../../src/fanout/listener.ts";
+import type { Delivery, Listener, SendResult } from "../../src/delivery/listener.ts";
 import type { Event } from "../../src/protocol/events.ts";
 import type { OffsetUnit } from "../../src/protocol/vocabulary.ts";
 

@@ -1,5 +1,5 @@
 /** Where an answer's audio really lies in what a listener got: found by its samples, whatever the events say. */
-import { SILENCE_LEVEL } from "../../src/audio/silence.ts";
+import { SILENCE_LEVEL } from "../../src/audio/analysis/silence.ts";
 
 const BYTES_PER_SAMPLE = 2;
 /** Length of the stretch that is looked for, from the first sound on. */

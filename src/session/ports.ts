@@ -1,6 +1,6 @@
 /** What a session needs from outside: handed in by the gateway, small enough that a test can write a literal. */
-import type { OpusPool } from "../audio/opus-pool.ts";
-import type { Pacer } from "../fanout/pacer.ts";
+import type { OpusPool } from "../audio/codecs/opus-pool.ts";
+import type { Pacer } from "../delivery/pacer.ts";
 import type { BlockPool } from "../kit/block-pool.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";

@@ -5,11 +5,12 @@
  *   kept     |slice|slice|slice|slice|   |slice|slice|   the hole is the silence between two utterances
  *   frames               |frame|frame|frame|frame|fra    from the one that holds the listener's place
  */
+
+import { bytesPerSample, decodeSamples, sampledFormatOf } from "../audio/analysis/silence.ts";
+import { createOpusDecoder, type OpusDecoder } from "../audio/codecs/opus-decoder.ts";
+import { opusPacketSamples48k } from "../audio/containers/ogg-reader.ts";
 import { AUDIO_FORMATS } from "../audio/formats.ts";
-import { opusPacketSamples48k } from "../audio/ogg-reader.ts";
-import { createOpusDecoder, type OpusDecoder } from "../audio/opus-decoder.ts";
-import { bytesPerSample, decodeSamples, sampledFormatOf } from "../audio/silence.ts";
-import { Rendition, type RenditionOptions, type RenditionShape } from "../fanout/rendition.ts";
+import { Rendition, type RenditionOptions, type RenditionShape } from "../delivery/rendition.ts";
 import { ticksPerSample } from "../timing/ticks.ts";
 import { TICKS_PER_MS } from "./playback/playhead.ts";
 import type { PlacedSlice, ResumeBuffer } from "./resume/resume-buffer.ts";

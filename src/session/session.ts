@@ -8,9 +8,10 @@
  *
  * Everything here is synchronous; it is called by a chunk from upstream, a drained socket, a command, or the pacer.
  */
+
+import type { Listener } from "../delivery/listener.ts";
+import type { Rendition } from "../delivery/rendition.ts";
 import type { GatewayError } from "../errors.ts";
-import type { Listener } from "../fanout/listener.ts";
-import type { Rendition } from "../fanout/rendition.ts";
 import { logWith } from "../kit/log.ts";
 import { errorBody } from "../protocol/native.ts";
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
@@ -37,7 +38,7 @@ export interface SessionOptions {
   readonly onClose: (session: Session) => void;
 }
 
-/** What the phone calls of a session need to know; `calls/` brings it with the first call. */
+/** What the phone calls of a session need to know; `telephony/` brings it with the first call. */
 export interface SessionCalls {
   joined(participant: Participant): void;
   drained(participant: Participant): void;

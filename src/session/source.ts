@@ -3,12 +3,13 @@
  * G.711 and PCM anywhere on a sample, Opus at its packets. A slice is decoded at most once, and only if a rendition
  * cannot take it as it is.
  */
+
+import { decodeSamples, type SampleCodec, SILENCE_LEVEL, silenceBytes } from "../audio/analysis/silence.ts";
+import { createOpusDecoder, type OpusDecoder } from "../audio/codecs/opus-decoder.ts";
+import { createSourceDecoder, type SourceDecoder } from "../audio/codecs/source-decoder.ts";
+import { OggOpusReader, opusPacketSamples48k } from "../audio/containers/ogg-reader.ts";
 import { parseUpstreamFormat } from "../audio/formats.ts";
-import { OggOpusReader, opusPacketSamples48k } from "../audio/ogg-reader.ts";
-import { createOpusDecoder, type OpusDecoder } from "../audio/opus-decoder.ts";
-import { SampleQueue } from "../audio/sample-queue.ts";
-import { decodeSamples, type SampleCodec, SILENCE_LEVEL, silenceBytes } from "../audio/silence.ts";
-import { createSourceDecoder, type SourceDecoder } from "../audio/source-decoder.ts";
+import { SampleQueue } from "../audio/framing/sample-queue.ts";
 import { GatewayError } from "../errors.ts";
 import { ticksPerSample } from "../timing/ticks.ts";
 

@@ -5,8 +5,8 @@
  *   alignment -> entries (alignment-reader.ts) -> spans of the text (text-walk.ts) -> times that are believed (SpanTimes)
  *             -> the rest estimated (TimingEstimator) -> emitted once their audio is there (emission.ts)
  */
-import type { Silence } from "../audio/pause-finder.ts";
-import type { SoundFrames } from "../audio/sound-meter.ts";
+import type { Silence } from "../audio/analysis/pause-finder.ts";
+import type { SoundFrames } from "../audio/analysis/sound-meter.ts";
 import { type Alignment, hasCharacters } from "./alignment.ts";
 import { type AlignmentEntry, AlignmentReader, timesOf } from "./alignment-reader.ts";
 import { type Emitted, EXACT_SECONDS, emit, JOIN_SECONDS } from "./emission.ts";

@@ -1,6 +1,6 @@
 /** What makes times for text that the upstream gave none, or none that can be believed. All of them are `estimated`. */
-import type { Silence } from "../audio/pause-finder.ts";
-import type { SoundFrames } from "../audio/sound-meter.ts";
+import type { Silence } from "../audio/analysis/pause-finder.ts";
+import type { SoundFrames } from "../audio/analysis/sound-meter.ts";
 import type { AudioSpan } from "./spans.ts";
 
 /** How fast a voice speaks. */

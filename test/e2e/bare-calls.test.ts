@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { RtpPacketizer } from "../../src/audio/rtp.ts";
+import { RtpPacketizer } from "../../src/audio/containers/rtp.ts";
 import {
   type AudioSocketEvent,
   AudioSocketReader,

@@ -4,7 +4,7 @@
  */
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { decodeUlaw } from "../../src/audio/g711.ts";
+import { decodeUlaw } from "../../src/audio/codecs/g711.ts";
 import type { Event, Word } from "../../src/protocol/events.ts";
 import { type RunningService, startService } from "../../src/service/service.ts";
 import { missingForSpeech } from "../cli/program.ts";

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { Agent, get, type IncomingMessage } from "node:http";
 import { expect, it, vi } from "vitest";
-import { Pacer } from "../../src/fanout/pacer.ts";
+import { Pacer } from "../../src/delivery/pacer.ts";
 import { VERSION } from "../../src/version.ts";
 import { startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { freePort } from "../helpers/free-port.ts";

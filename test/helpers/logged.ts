@@ -1,6 +1,6 @@
 /** An event as the session logs it, without a session. */
-import { EventBytes } from "../../src/fanout/event-bytes.ts";
-import { LoggedEvent, type LoggedEventOptions } from "../../src/fanout/logged-event.ts";
+import { EventBytes } from "../../src/delivery/event-bytes.ts";
+import { LoggedEvent, type LoggedEventOptions } from "../../src/delivery/logged-event.ts";
 import type { Event } from "../../src/protocol/events.ts";
 
 export function logged(event: Event, place: Partial<Omit<LoggedEventOptions, "event">> = {}): LoggedEvent {

@@ -1,5 +1,5 @@
 /** A client's socket in memory: what was sent, read back from the wire, and how full it says it is. */
-import type { Delivery, Listener, SendResult } from "../../src/fanout/listener.ts";
+import type { Delivery, Listener, SendResult } from "../../src/delivery/listener.ts";
 import type { Event } from "../../src/protocol/events.ts";
 import { encodeEvent } from "../../src/protocol/native.ts";
 import type { OffsetUnit } from "../../src/protocol/vocabulary.ts";

@@ -2,8 +2,8 @@
  * A real session on a fake clock with an upstream that the test speaks for: every request is kept, and the test
  * says what comes back and when. Opus is left out (its encoders are worker threads: see test/wire).
  */
-import type { OpusPool } from "../../src/audio/opus-pool.ts";
-import { Pacer } from "../../src/fanout/pacer.ts";
+import type { OpusPool } from "../../src/audio/codecs/opus-pool.ts";
+import { Pacer } from "../../src/delivery/pacer.ts";
 import { BlockPool } from "../../src/kit/block-pool.ts";
 import { type Logger, silentLog } from "../../src/kit/log.ts";
 import { createCounters } from "../../src/metrics/counters.ts";

@@ -1,6 +1,6 @@
 /** Stands for the Opus encoders' threads: packets come back some turns after their frames have come, with their samples. */
-import type { OpusPool } from "../../src/audio/opus-pool.ts";
-import { bytesOf } from "../../src/audio/pcm.ts";
+import type { OpusPool } from "../../src/audio/codecs/opus-pool.ts";
+import { bytesOf } from "../../src/audio/codecs/pcm.ts";
 import { GatewayError } from "../../src/errors.ts";
 
 interface Work {

@@ -1,8 +1,8 @@
 /** A telephone with a UDP port of its own: it keeps every packet, and sends what a test says. */
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
-import { RtpPacketizer } from "../../src/audio/rtp.ts";
-import { parseRtp, type RtpPacket } from "../../src/audio/rtp-reader.ts";
+import { RtpPacketizer } from "../../src/audio/containers/rtp.ts";
+import { parseRtp, type RtpPacket } from "../../src/audio/containers/rtp-reader.ts";
 import { until } from "../helpers/until.ts";
 
 const PCMU_SILENCE = 0xff;

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { wavHeader } from "../../src/audio/wav.ts";
+import { wavHeader } from "../../src/audio/containers/wav.ts";
 import { until } from "../helpers/until.ts";
 import { VOICE } from "./client.ts";
 import { openTemporaryFiles } from "./temporary-parts.ts";

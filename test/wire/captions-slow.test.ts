@@ -1,11 +1,11 @@
 /** What becomes of a client of the captions that does not read: a response whose socket is full, scripted. */
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
 import { describe, expect, it } from "vitest";
-import { routeCaptions } from "../../src/edge/captions.ts";
-import { CaptionsListener } from "../../src/edge/captions-listener.ts";
-import { ResponseWriter } from "../../src/edge/response-writer.ts";
+import { SendQueue } from "../../src/delivery/send-queue.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { SendQueue } from "../../src/fanout/send-queue.ts";
+import { routeCaptions } from "../../src/server/captions/captions.ts";
+import { CaptionsListener } from "../../src/server/captions/captions-listener.ts";
+import { ResponseWriter } from "../../src/server/players/response-writer.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FakeResponse } from "../helpers/fake-response.ts";
 import { logged } from "../helpers/logged.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import WebSocket from "ws";
 import { twilioSignature } from "../../src/protocol/carrier/twilio-signature.ts";
-import { startCarrierEdge } from "../unit/calls/carrier-edge.ts";
+import { startCarrierEdge } from "../unit/telephony/carrier-edge.ts";
 
 interface Knocked {
   /** HTTP status where the upgrade was refused, else 101. */

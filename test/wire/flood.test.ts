@@ -1,7 +1,7 @@
 /** One client sends far more than anybody should: the others go on, and it is told and closed where it does not stop. */
 import { expect, it } from "vitest";
-import { MAX_REFUSALS_A_SECOND } from "../../src/edge/refusals.ts";
 import { ERRORS } from "../../src/errors.ts";
+import { MAX_REFUSALS_A_SECOND } from "../../src/server/sockets/refusals.ts";
 import { speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 

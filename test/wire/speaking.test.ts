@@ -1,7 +1,7 @@
 /** Speech over real sockets from a scripted upstream: exact frames, events in order, many listeners, interruption. */
 import { OpusDecoder } from "opus-decoder";
 import { describe, expect, it } from "vitest";
-import { decodeUlaw } from "../../src/audio/g711.ts";
+import { decodeUlaw } from "../../src/audio/codecs/g711.ts";
 import { isTimed, speaking, speechAnswer, speechFor, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";

@@ -5,15 +5,15 @@
 import { once } from "node:events";
 import { expect, it } from "vitest";
 import WebSocket from "ws";
-import { Turns } from "../../src/edge/turns.ts";
 import { ERRORS } from "../../src/errors.ts";
 import { type Clock, systemClock } from "../../src/kit/clock.ts";
 import { createCounters } from "../../src/metrics/counters.ts";
+import { Turns } from "../../src/server/sockets/turns.ts";
 import { speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { RawSocket } from "../helpers/raw-socket.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
-import { startCarrierEdge } from "../unit/calls/carrier-edge.ts";
+import { startCarrierEdge } from "../unit/telephony/carrier-edge.ts";
 import { startVendorApp, VendorClient } from "./vendor-rig.ts";
 
 const TOKEN = { type: "text", text: "a", utterance_id: "u" };

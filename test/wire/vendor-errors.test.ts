@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import WebSocket from "ws";
-import type { KeyCheck } from "../../src/contexts/ports.ts";
+import type { KeyCheck } from "../../src/vendor-sockets/ports.ts";
 import { refusal, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { until } from "../helpers/until.ts";
 import { startVendorApp, type VendorApp, VendorClient } from "./vendor-rig.ts";

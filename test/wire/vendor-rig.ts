@@ -3,19 +3,19 @@
 import { App, type us_listen_socket, us_listen_socket_close, us_socket_local_port } from "uWebSockets.js";
 import { once } from "node:events";
 import WebSocket from "ws";
-import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "../../src/edge/openai-speech.ts";
-import { routeProxy } from "../../src/edge/proxy.ts";
-import { PassedPaths } from "../../src/edge/proxy-paths.ts";
-import { Turns } from "../../src/edge/turns.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { type Counters, createCounters } from "../../src/metrics/counters.ts";
+import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "../../src/server/players/openai-speech.ts";
+import { routeProxy } from "../../src/server/proxy/proxy.ts";
+import { PassedPaths } from "../../src/server/proxy/proxy-paths.ts";
+import { VoiceNames, type VoiceNamesOptions } from "../../src/server/proxy/voice-names.ts";
+import { Turns } from "../../src/server/sockets/turns.ts";
 import {
   routeVendorSockets,
   type VendorSocketOptions,
   type VendorSockets,
-} from "../../src/edge/vendor-socket.ts";
-import { VoiceNames, type VoiceNamesOptions } from "../../src/edge/voice-names.ts";
-import { systemClock } from "../../src/kit/clock.ts";
-import { silentLog } from "../../src/kit/log.ts";
-import { type Counters, createCounters } from "../../src/metrics/counters.ts";
+} from "../../src/server/sockets/vendor-socket.ts";
 import { createUpstream, type UpstreamClient } from "../../src/upstream/client.ts";
 import { until } from "../helpers/until.ts";
 

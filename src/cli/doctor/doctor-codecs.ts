@@ -1,8 +1,8 @@
 /** The codec check of doctor: a tone through each encoder and decoder, and whether it comes out again. */
-import { decodeAlaw, decodeUlaw, encodeAlaw, encodeUlaw } from "../../audio/g711.ts";
-import { createMp3Encoder } from "../../audio/mp3.ts";
-import { createOpusDecoder } from "../../audio/opus-decoder.ts";
-import { OpusEncoder } from "../../audio/opus-encoder.ts";
+import { decodeAlaw, decodeUlaw, encodeAlaw, encodeUlaw } from "../../audio/codecs/g711.ts";
+import { createMp3Encoder } from "../../audio/codecs/mp3.ts";
+import { createOpusDecoder } from "../../audio/codecs/opus-decoder.ts";
+import { OpusEncoder } from "../../audio/codecs/opus-encoder.ts";
 import type { CheckResult } from "./doctor-checks.ts";
 
 /** Gives a tone at 48 kHz to a codec and gets back what its decoder makes of it. */

@@ -1,11 +1,11 @@
 /** Writes frames into a file as they come: WAV, Ogg Opus, MP3 or the bare frames; `-` is stdout, bare. */
 import { closeSync, openSync, writeSync } from "node:fs";
+import { createMp3Encoder } from "../../audio/codecs/mp3.ts";
+import { OPUS_LOOKAHEAD_48K } from "../../audio/codecs/opus-codec.ts";
+import { opusPacketSamples48k } from "../../audio/codecs/opus-packet.ts";
+import { OggOpusWriter } from "../../audio/containers/ogg.ts";
+import { UNKNOWN_DATA_BYTES, wavHeader } from "../../audio/containers/wav.ts";
 import { AUDIO_FORMATS } from "../../audio/formats.ts";
-import { createMp3Encoder } from "../../audio/mp3.ts";
-import { OggOpusWriter } from "../../audio/ogg.ts";
-import { OPUS_LOOKAHEAD_48K } from "../../audio/opus-codec.ts";
-import { opusPacketSamples48k } from "../../audio/opus-packet.ts";
-import { UNKNOWN_DATA_BYTES, wavHeader } from "../../audio/wav.ts";
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
 import { usageError } from "../exit.ts";
 import type { Output } from "../io.ts";

@@ -1,7 +1,8 @@
 /** Everything that say and listen write besides the terminal: the audio file, the caption files, the player. */
+
+import { encodeAlaw, encodeUlaw } from "../../audio/codecs/g711.ts";
+import { concealmentPacket } from "../../audio/codecs/opus-packet.ts";
 import { AUDIO_FORMATS, frameSamples } from "../../audio/formats.ts";
-import { encodeAlaw, encodeUlaw } from "../../audio/g711.ts";
-import { concealmentPacket } from "../../audio/opus-packet.ts";
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
 import type { Io } from "../io.ts";
 import { type AudioFile, prepareAudioFile } from "./audio-file.ts";

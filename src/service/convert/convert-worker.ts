@@ -1,8 +1,8 @@
 /** A converter thread: does one task after the other, on the samples that it is sent. */
-import { createStreamEncoder, type StreamEncoder } from "../../audio/encode.ts";
+import { createStreamEncoder, type StreamEncoder } from "../../audio/codecs/encode.ts";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
-import { RateConverter } from "../../audio/rate-converter.ts";
-import { Resampler } from "../../audio/resample.ts";
+import { RateConverter } from "../../audio/resample/rate-converter.ts";
+import { Resampler } from "../../audio/resample/resample.ts";
 import { serveJobs } from "../../kit/serve-jobs.ts";
 import { createDenoiser, DENOISER_RATE } from "../media/denoiser.ts";
 import { type ConverterTask, type FromConverter, MAX_UNSENT_BYTES, type ToConverter } from "./messages.ts";

@@ -1,5 +1,5 @@
 /** 16-bit samples to floats at the work rate, and back to 16 bits. */
-import { RateConverter } from "../../audio/rate-converter.ts";
+import { RateConverter } from "../../audio/resample/rate-converter.ts";
 import { WORK_RATE } from "./pitch-tracker.ts";
 
 const FULL_SCALE = 32_768;

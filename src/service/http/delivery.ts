@@ -3,8 +3,8 @@
  * to the job when the socket has taken them, so that a slow client slows its own job only; a client that leaves ends it.
  */
 import type { OutgoingHttpHeaders } from "node:http";
+import { wavHeader } from "../../audio/containers/wav.ts";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
-import { wavHeader } from "../../audio/wav.ts";
 import { GatewayError } from "../../errors.ts";
 import type { TemporaryFiles } from "../media/temporary-file.ts";
 import type { JobChunk, JobSpec } from "../voice/messages.ts";

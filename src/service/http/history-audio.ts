@@ -2,8 +2,8 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { Zip, ZipPassThrough } from "fflate";
+import { wavHeader } from "../../audio/containers/wav.ts";
 import { OUTPUT_FORMATS, parseUpstreamFormat } from "../../audio/formats.ts";
-import { wavHeader } from "../../audio/wav.ts";
 import { transcode } from "../media/transcode.ts";
 import type { HistoryItem } from "../store/history.ts";
 import { bytes, DOWNLOAD_REFUSED } from "./answers.ts";

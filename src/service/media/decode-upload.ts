@@ -1,5 +1,5 @@
 /** Uploaded audio of any common format as mono samples, by its content, a piece at a time. */
-import { SAMPLE_RATES } from "../../audio/resample.ts";
+import { SAMPLE_RATES } from "../../audio/resample/resample.ts";
 import { audioTooLong, invalidAudio, type UploadDecoder, unknownFormat } from "./decoders/decoder.ts";
 import { createMp3Upload } from "./decoders/mp3.ts";
 import { createOggOpusUpload } from "./decoders/ogg-opus.ts";

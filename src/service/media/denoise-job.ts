@@ -1,7 +1,7 @@
 /** One isolation: decode, bring to 48 kHz, take the noise out, bring to 44.1 kHz, encode. */
 import { concatBytes } from "../../audio/bytes.ts";
-import { createStreamEncoder } from "../../audio/encode.ts";
-import { RateConverter } from "../../audio/rate-converter.ts";
+import { createStreamEncoder } from "../../audio/codecs/encode.ts";
+import { RateConverter } from "../../audio/resample/rate-converter.ts";
 import { decodeUpload } from "./decode-upload.ts";
 import type { Denoised, DenoiseSpec } from "./denoise-messages.ts";
 import { createDenoiser, DENOISER_RATE } from "./denoiser.ts";

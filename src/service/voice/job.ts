@@ -3,7 +3,7 @@
  * that jobs take turns. Its first chunk leaves from inside the first synthesis, as soon as there is anything to hear.
  */
 import { parseUpstreamFormat } from "../../audio/formats.ts";
-import { Resampler } from "../../audio/resample.ts";
+import { Resampler } from "../../audio/resample/resample.ts";
 import type { Alignment } from "../../timing/alignment.ts";
 import { alignPiece, type CharacterTimes, type PieceTiming } from "./align.ts";
 import { type ChunkPlan, planChunk, sampleAt } from "./chunker.ts";
@@ -12,7 +12,7 @@ import type { ChunkTiming, JobChunk, JobSpec, TruthWord } from "./messages.ts";
 import { PieceAudio } from "./piece-audio.ts";
 import { type PlannedPiece, planPieces } from "./utterance-plan.ts";
 
-/** The part of audio/encode.ts that a job uses. */
+/** The part of audio/codecs/encode.ts that a job uses. */
 export interface JobEncoder {
   push(pcm: Int16Array): Uint8Array;
   flush(): Uint8Array;

@@ -2,7 +2,7 @@
  * Takes turns between the jobs of one engine: one bounded step each, round and round, a new job first. A job whose
  * client reads slowly runs out of credit and is passed over until bytes are acknowledged; the others never wait for it.
  */
-import { createStreamEncoder } from "../../audio/encode.ts";
+import { createStreamEncoder } from "../../audio/codecs/encode.ts";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import type { SendReply } from "../../kit/serve-jobs.ts";
 import type { Engine } from "./engine.ts";
@@ -13,7 +13,7 @@ import type { FromWorker, JobChunk, JobSpec } from "./messages.ts";
 const CREDIT_BYTES = 196_608;
 /**
  * Open encoders a thread, by codec; further jobs of that codec wait for one. Opus has a hard bound in its module
- * (audio/opus-codec.ts), MP3 takes a megabyte each, the others cost nothing.
+ * (audio/codecs/opus-codec.ts), MP3 takes a megabyte each, the others cost nothing.
  */
 const MAX_OPEN_ENCODERS: Readonly<Record<string, number>> = { opus: 56, mp3: 256 };
 

@@ -1,5 +1,5 @@
 /** The cues that a session remembers for files, as they were played: up to `maxCues`, for `keepMs`. */
-import type { LoggedEvent } from "../../fanout/logged-event.ts";
+import type { LoggedEvent } from "../../delivery/logged-event.ts";
 import type { CueEvent, Event } from "../../protocol/events.ts";
 import { FinalCues } from "../../protocol/final-cues.ts";
 import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";

@@ -2,10 +2,11 @@
  * The connections of a session: takes them in, greets them, gives back what they missed, and starts the grace period when
  * the last one has left.
  */
+
+import type { Listener } from "../../delivery/listener.ts";
+import { inOffsets } from "../../delivery/logged-event.ts";
+import { SendQueue } from "../../delivery/send-queue.ts";
 import { GatewayError } from "../../errors.ts";
-import type { Listener } from "../../fanout/listener.ts";
-import { inOffsets } from "../../fanout/logged-event.ts";
-import { SendQueue } from "../../fanout/send-queue.ts";
 import type { Timer } from "../../kit/clock.ts";
 import { type ListenerSettings, PROTOCOL_VERSION } from "../../protocol/vocabulary.ts";
 import { styleKey } from "../../timing/cues/cue-profiles.ts";

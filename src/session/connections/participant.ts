@@ -1,6 +1,7 @@
 /** One connection of a session: its settings, its subscription to the output, and what it has acknowledged. */
+
+import type { Listener } from "../../delivery/listener.ts";
 import { GatewayError } from "../../errors.ts";
-import type { Listener } from "../../fanout/listener.ts";
 import type { TextOptions } from "../../protocol/commands.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { ListenerSettings } from "../../protocol/vocabulary.ts";

@@ -1,6 +1,6 @@
 /** Numbers the session's events and puts them in the log. */
-import { EventBytes } from "../../fanout/event-bytes.ts";
-import { LoggedEvent } from "../../fanout/logged-event.ts";
+import { EventBytes } from "../../delivery/event-bytes.ts";
+import { LoggedEvent } from "../../delivery/logged-event.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { EventKind } from "../../protocol/vocabulary.ts";
 import { msOfTicks } from "../../timing/ticks.ts";

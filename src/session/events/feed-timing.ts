@@ -2,8 +2,8 @@
  * When the text of a segment is spoken, as its response says: alignment in, characters, words and voice segments out to
  * the segment's events, at their positions in the utterance.
  */
-import { PauseFinder, type Silence } from "../../audio/pause-finder.ts";
-import { type SoundFrames, SoundMeter } from "../../audio/sound-meter.ts";
+import { PauseFinder, type Silence } from "../../audio/analysis/pause-finder.ts";
+import { type SoundFrames, SoundMeter } from "../../audio/analysis/sound-meter.ts";
 import { WordScanner } from "../../text/words.ts";
 import { ClientTimes } from "../../timing/client-times.ts";
 import type { SegmentTiming } from "../../timing/segment-timing.ts";

@@ -1,6 +1,6 @@
 /** How far on the timeline delivery groups were sent their frames. */
-import type { DeliveryGroup } from "../../fanout/delivery-group.ts";
-import type { Rendition } from "../../fanout/rendition.ts";
+import type { DeliveryGroup } from "../../delivery/delivery-group.ts";
+import type { Rendition } from "../../delivery/rendition.ts";
 
 export interface DeliveredRange {
   /** Of the group that is furthest behind, and of the one that is furthest ahead. */

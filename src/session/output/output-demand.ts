@@ -1,6 +1,6 @@
 /** What all listeners together ask of the session; the same until a delivery group or a rendition comes or goes. */
-import type { DeliveryGroup } from "../../fanout/delivery-group.ts";
-import type { Rendition } from "../../fanout/rendition.ts";
+import type { DeliveryGroup } from "../../delivery/delivery-group.ts";
+import type { Rendition } from "../../delivery/rendition.ts";
 
 export interface OutputDemand {
   /** Whether anybody listens in real time. */

@@ -2,13 +2,13 @@
  * Routes a session's audio and events to its listeners, by renditions (encoded once), delivery groups (listeners in
  * lockstep) and the event log. The session pushes audio and events in; a release sends what is due to everybody.
  */
-import type { OpusPool } from "../../audio/opus-pool.ts";
+import type { OpusPool } from "../../audio/codecs/opus-pool.ts";
+import { DeliveryGroup, type EmitGap } from "../../delivery/delivery-group.ts";
+import { EventLog } from "../../delivery/event-log.ts";
+import type { LoggedEvent } from "../../delivery/logged-event.ts";
+import { type Rendition, renditionKey } from "../../delivery/rendition.ts";
+import type { SendQueue } from "../../delivery/send-queue.ts";
 import type { GatewayError } from "../../errors.ts";
-import { DeliveryGroup, type EmitGap } from "../../fanout/delivery-group.ts";
-import { EventLog } from "../../fanout/event-log.ts";
-import type { LoggedEvent } from "../../fanout/logged-event.ts";
-import { type Rendition, renditionKey } from "../../fanout/rendition.ts";
-import type { SendQueue } from "../../fanout/send-queue.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import type { AudioDescription } from "../../protocol/events.ts";
 import type { EventKind, ListenerSettings } from "../../protocol/vocabulary.ts";

@@ -5,7 +5,7 @@
  *   advance() = render (audio, events, due batches, the next wake) + send
  *   a wake of the pacer renders for all sessions first and then sends for all
  */
-import type { PacedEntry, Pacer } from "../../fanout/pacer.ts";
+import type { PacedEntry, Pacer } from "../../delivery/pacer.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import type { OutputRouter } from "../output/output-router.ts";

@@ -1,7 +1,7 @@
 /** The audio of speech that was cut, as far as it is kept: cut out as one upstream response would bring it. */
 import { concatBytes } from "../../audio/bytes.ts";
-import { OggOpusWriter } from "../../audio/ogg.ts";
-import { opusPacketSamples48k } from "../../audio/ogg-reader.ts";
+import { OggOpusWriter } from "../../audio/containers/ogg.ts";
+import { opusPacketSamples48k } from "../../audio/containers/ogg-reader.ts";
 import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import type { Slice } from "../source.ts";
 import type { PlacedSlice } from "./resume-buffer.ts";

@@ -1,5 +1,5 @@
 /** Where in an upstream's audio the first sound is, looked for as the audio comes in. */
-import { SilenceMeter, sampledFormatOf } from "../../audio/silence.ts";
+import { SilenceMeter, sampledFormatOf } from "../../audio/analysis/silence.ts";
 
 export class SoundFinder {
   readonly #meter: SilenceMeter | null;

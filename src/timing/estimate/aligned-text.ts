@@ -2,7 +2,7 @@
  * Text without times, aligned with its audio: punctuation with pauses, letters with the features of the sound between them,
  * and where those say nothing, letters by how long they take against each other.
  */
-import type { Silence } from "../../audio/pause-finder.ts";
+import type { Silence } from "../../audio/analysis/pause-finder.ts";
 import { type AudioSpan, charactersOf } from "../spans.ts";
 import type { SpokenClock } from "../timing-estimator.ts";
 import { type FeatureTrack, partOf } from "./feature-track.ts";

@@ -1,6 +1,6 @@
 /** Times by what is heard: pauses and features of the audio that came without times, and how fast its voice speaks. */
-import type { Silence } from "../../audio/pause-finder.ts";
-import type { SoundFrames } from "../../audio/sound-meter.ts";
+import type { Silence } from "../../audio/analysis/pause-finder.ts";
+import type { SoundFrames } from "../../audio/analysis/sound-meter.ts";
 import type { AudioSpan } from "../spans.ts";
 import type {
   Needed,

@@ -1,5 +1,5 @@
 /** Features of audio whose text has no times, frame by frame: its level and its spectral tilt. */
-import type { SoundFrames } from "../../audio/sound-meter.ts";
+import type { SoundFrames } from "../../audio/analysis/sound-meter.ts";
 import type { AudioSpan } from "../spans.ts";
 
 /** Those of a span, a number a frame; NaN = not known. Its ends are those of its first and its last frame. */

@@ -7,7 +7,7 @@
  *   sound   |##### ####    ####### ####      #### ###...           has come so far
  *   emitted |Alpha bravo, charlie delta.    |                      up to a pause whose punctuation is known
  */
-import type { Silence } from "../../audio/pause-finder.ts";
+import type { Silence } from "../../audio/analysis/pause-finder.ts";
 import type { AudioSpan } from "../spans.ts";
 import type { Needed, OpenEstimate, SpeakingRate } from "../timing-estimator.ts";
 import { AlignedText } from "./aligned-text.ts";

@@ -1,5 +1,5 @@
 /** The silences of a response that are long enough to be heard as pauses. */
-import type { Silence } from "../../audio/pause-finder.ts";
+import type { Silence } from "../../audio/analysis/pause-finder.ts";
 import type { AudioSpan } from "../spans.ts";
 
 /** Shorter silences are in words with a "t" or a "k". */

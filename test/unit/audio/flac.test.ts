@@ -1,7 +1,7 @@
 /** The FLAC encoder against ffmpeg's decoder: lossless, whatever the sound and however it is split. */
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { FlacEncoder } from "../../../src/audio/flac.ts";
+import { FlacEncoder } from "../../../src/audio/codecs/flac.ts";
 
 function decodeFlac(bytes: Uint8Array): Int16Array {
   const args = ["-v", "error", "-xerror", "-f", "flac", "-i", "pipe:0", "-f", "s16le", "pipe:1"];

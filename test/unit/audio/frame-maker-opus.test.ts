@@ -1,9 +1,9 @@
 import { OpusDecoder } from "opus-decoder";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { createFrameMaker, type FrameMaker } from "../../../src/audio/frame-maker.ts";
-import { OpusEncoder } from "../../../src/audio/opus-encoder.ts";
-import { concealmentPacket, opusPacketSamples48k } from "../../../src/audio/opus-packet.ts";
-import { createOpusPool, type OpusPool } from "../../../src/audio/opus-pool.ts";
+import { OpusEncoder } from "../../../src/audio/codecs/opus-encoder.ts";
+import { concealmentPacket, opusPacketSamples48k } from "../../../src/audio/codecs/opus-packet.ts";
+import { createOpusPool, type OpusPool } from "../../../src/audio/codecs/opus-pool.ts";
+import { createFrameMaker, type FrameMaker } from "../../../src/audio/framing/frame-maker.ts";
 import type { GatewayError } from "../../../src/errors.ts";
 import { fitTone, largestStep, tone, until } from "./helpers.ts";
 

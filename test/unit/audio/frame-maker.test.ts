@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { concatBytes } from "../../../src/audio/bytes.ts";
-import { createFrameMaker, type FrameMaker } from "../../../src/audio/frame-maker.ts";
-import { decodeUlaw, encodeAlaw, encodeUlaw } from "../../../src/audio/g711.ts";
-import { bytesOf } from "../../../src/audio/pcm.ts";
-import { Resampler } from "../../../src/audio/resample.ts";
+import { decodeUlaw, encodeAlaw, encodeUlaw } from "../../../src/audio/codecs/g711.ts";
+import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
+import { createFrameMaker, type FrameMaker } from "../../../src/audio/framing/frame-maker.ts";
+import { Resampler } from "../../../src/audio/resample/resample.ts";
 import type { AudioFormat } from "../../../src/protocol/vocabulary.ts";
 import { concatPcm, noise, pieces, split, splits, tone } from "./helpers.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { decodeAlaw, decodeUlaw, encodeAlaw, encodeUlaw } from "../../../src/audio/g711.ts";
-import { bytesOf } from "../../../src/audio/pcm.ts";
+import { decodeAlaw, decodeUlaw, encodeAlaw, encodeUlaw } from "../../../src/audio/codecs/g711.ts";
+import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
 import { ffmpegDecode, hasProgram, run } from "./helpers.ts";
 
 const ALL_SAMPLES = Int16Array.from({ length: 65_536 }, (_, index) => index - 32_768);

@@ -1,9 +1,13 @@
 import { MPEGDecoder } from "mpg123-decoder";
 import { describe, expect, it } from "vitest";
 import { concatBytes } from "../../../src/audio/bytes.ts";
-import { CONTAINERS, createLiveContainer, type LiveContainer } from "../../../src/audio/live-container.ts";
-import { bytesOf } from "../../../src/audio/pcm.ts";
-import { WavStripper } from "../../../src/audio/wav.ts";
+import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
+import {
+  CONTAINERS,
+  createLiveContainer,
+  type LiveContainer,
+} from "../../../src/audio/containers/live-container.ts";
+import { WavStripper } from "../../../src/audio/containers/wav.ts";
 import { peakHz, tone } from "./helpers.ts";
 
 /** Frames of 20 ms of a tone at 24 kHz, as views that begin at odd bytes. */

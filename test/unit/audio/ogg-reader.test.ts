@@ -3,17 +3,17 @@ import fc from "fast-check";
 import prism from "prism-media";
 import { describe, expect, it } from "vitest";
 import { concatBytes } from "../../../src/audio/bytes.ts";
-import { OggOpusWriter } from "../../../src/audio/ogg.ts";
+import { concealmentPacket, opusPacketSamples48k } from "../../../src/audio/codecs/opus-packet.ts";
+import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
+import { OggOpusWriter } from "../../../src/audio/containers/ogg.ts";
 import {
   buildPage,
   FLAG_CONTINUED,
   FLAG_FIRST,
   FLAG_LAST,
   type OggPage,
-} from "../../../src/audio/ogg-page.ts";
-import { OggOpusReader } from "../../../src/audio/ogg-reader.ts";
-import { concealmentPacket, opusPacketSamples48k } from "../../../src/audio/opus-packet.ts";
-import { bytesOf } from "../../../src/audio/pcm.ts";
+} from "../../../src/audio/containers/ogg-page.ts";
+import { OggOpusReader } from "../../../src/audio/containers/ogg-reader.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { hasProgram, noise, pieces, splits, tone } from "./helpers.ts";
 

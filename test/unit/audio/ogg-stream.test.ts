@@ -1,10 +1,10 @@
 import { OggOpusDecoder } from "ogg-opus-decoder";
 import { describe, expect, it } from "vitest";
 import { concatBytes } from "../../../src/audio/bytes.ts";
-import { readPage } from "../../../src/audio/ogg-page.ts";
-import { OggOpusStream } from "../../../src/audio/ogg-stream.ts";
-import { OPUS_LOOKAHEAD_48K } from "../../../src/audio/opus-codec.ts";
-import { OpusEncoder } from "../../../src/audio/opus-encoder.ts";
+import { OPUS_LOOKAHEAD_48K } from "../../../src/audio/codecs/opus-codec.ts";
+import { OpusEncoder } from "../../../src/audio/codecs/opus-encoder.ts";
+import { readPage } from "../../../src/audio/containers/ogg-page.ts";
+import { OggOpusStream } from "../../../src/audio/containers/ogg-stream.ts";
 import { peakHz, tone } from "./helpers.ts";
 
 interface Page {

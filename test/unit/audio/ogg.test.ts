@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { concatBytes } from "../../../src/audio/bytes.ts";
-import { OggOpusWriter } from "../../../src/audio/ogg.ts";
-import { OggOpusEncoder } from "../../../src/audio/ogg-encoder.ts";
-import { readPage } from "../../../src/audio/ogg-page.ts";
-import { OPUS_LOOKAHEAD_48K } from "../../../src/audio/opus-codec.ts";
-import { OpusEncoder } from "../../../src/audio/opus-encoder.ts";
+import { OPUS_LOOKAHEAD_48K } from "../../../src/audio/codecs/opus-codec.ts";
+import { OpusEncoder } from "../../../src/audio/codecs/opus-encoder.ts";
+import { OggOpusWriter } from "../../../src/audio/containers/ogg.ts";
+import { OggOpusEncoder } from "../../../src/audio/containers/ogg-encoder.ts";
+import { readPage } from "../../../src/audio/containers/ogg-page.ts";
 import { ffmpegDecode, hasProgram, peakHz, tone } from "./helpers.ts";
 
 let folder = "";

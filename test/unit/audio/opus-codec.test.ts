@@ -1,8 +1,8 @@
 import { OpusDecoder } from "opus-decoder";
 import { afterEach, describe, expect, it } from "vitest";
-import { MAX_LIVE_CODECS, OPUS_RATES } from "../../../src/audio/opus-codec.ts";
-import { createOpusDecoder } from "../../../src/audio/opus-decoder.ts";
-import { OpusEncoder } from "../../../src/audio/opus-encoder.ts";
+import { MAX_LIVE_CODECS, OPUS_RATES } from "../../../src/audio/codecs/opus-codec.ts";
+import { createOpusDecoder } from "../../../src/audio/codecs/opus-decoder.ts";
+import { OpusEncoder } from "../../../src/audio/codecs/opus-encoder.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { concatPcm, fitTone, tone } from "./helpers.ts";
 

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { OpusEncoder } from "../../../src/audio/opus-encoder.ts";
-import type { OpusReply } from "../../../src/audio/opus-messages.ts";
+import { OpusEncoder } from "../../../src/audio/codecs/opus-encoder.ts";
+import type { OpusReply } from "../../../src/audio/codecs/opus-messages.ts";
 import {
   createOpusPool,
   MAX_FRAMES_IN_FLIGHT,
@@ -9,7 +9,7 @@ import {
   type OpusPoolOptions,
   type OpusStream,
   type OpusStreamOptions,
-} from "../../../src/audio/opus-pool.ts";
+} from "../../../src/audio/codecs/opus-pool.ts";
 import type { GatewayError } from "../../../src/errors.ts";
 import { tone, until } from "./helpers.ts";
 

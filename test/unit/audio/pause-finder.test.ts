@@ -1,9 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeUlaw } from "../../../src/audio/g711.ts";
-import { PauseFinder, type Silence } from "../../../src/audio/pause-finder.ts";
-import { bytesOf } from "../../../src/audio/pcm.ts";
-import { decodeSamples, encodeSamples, SILENCE_LEVEL, sampledFormatOf } from "../../../src/audio/silence.ts";
+import { PauseFinder, type Silence } from "../../../src/audio/analysis/pause-finder.ts";
+import {
+  decodeSamples,
+  encodeSamples,
+  SILENCE_LEVEL,
+  sampledFormatOf,
+} from "../../../src/audio/analysis/silence.ts";
+import { encodeUlaw } from "../../../src/audio/codecs/g711.ts";
+import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
 import { anySplits, pieces, SAMPLED_FORMATS, splits } from "./helpers.ts";
 
 const RATE = 8000;

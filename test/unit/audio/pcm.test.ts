@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bytesOf, PcmAligner } from "../../../src/audio/pcm.ts";
+import { bytesOf, PcmAligner } from "../../../src/audio/codecs/pcm.ts";
 import { concatPcm, noise, pieces, splits } from "./helpers.ts";
 
 describe("PcmAligner", () => {

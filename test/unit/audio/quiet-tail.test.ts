@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { QuietTail } from "../../../src/audio/quiet-tail.ts";
+import { QuietTail } from "../../../src/audio/analysis/quiet-tail.ts";
 
 describe("QuietTail", () => {
   it("isQuiet looks at the last samples only, over any number of pushes", () => {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import loadWabt from "wabt";
-import { kernelBytes, MAX_SAMPLES, ResampleKernel } from "../../../src/audio/resample-kernel.ts";
+import { kernelBytes, MAX_SAMPLES, ResampleKernel } from "../../../src/audio/resample/resample-kernel.ts";
 import { noise } from "./helpers.ts";
 
 /** What the kernel has to say, in the plainest way. */
@@ -28,7 +28,10 @@ function plain(
 describe("the resampler's kernel", () => {
   it("is what its source says", async () => {
     const wabt = await loadWabt();
-    const source = await readFile(new URL("../../../src/audio/resample-kernel.wat", import.meta.url), "utf8");
+    const source = await readFile(
+      new URL("../../../src/audio/resample/resample-kernel.wat", import.meta.url),
+      "utf8",
+    );
     const module = wabt.parseWat("resample-kernel.wat", source, { simd: true });
     module.validate();
     const { buffer } = module.toBinary({ write_debug_names: false });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Resampler, SAMPLE_RATES } from "../../../src/audio/resample.ts";
+import { Resampler, SAMPLE_RATES } from "../../../src/audio/resample/resample.ts";
 import { concatPcm, fitTone, levelDb, noise, pieces, splits, tone } from "./helpers.ts";
 
 const PAIRS = SAMPLE_RATES.flatMap((fromRate) => SAMPLE_RATES.map((toRate) => ({ fromRate, toRate })));

@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { RtpPacketizer } from "../../../src/audio/rtp.ts";
-import { parseRtp, type RtpPacket, RtpSequence, TelephoneEvents } from "../../../src/audio/rtp-reader.ts";
+import { RtpPacketizer } from "../../../src/audio/containers/rtp.ts";
+import {
+  parseRtp,
+  type RtpPacket,
+  RtpSequence,
+  TelephoneEvents,
+} from "../../../src/audio/containers/rtp-reader.ts";
 
 function parsed(packet: Uint8Array): RtpPacket {
   const read = parseRtp(packet);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { earlierPacket, RtpPacketizer, rtpPayloadType } from "../../../src/audio/rtp.ts";
+import { earlierPacket, RtpPacketizer, rtpPayloadType } from "../../../src/audio/containers/rtp.ts";
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 

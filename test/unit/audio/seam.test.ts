@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { riseGain, scaleSamples, seamStep } from "../../../src/audio/seam.ts";
-import { decodeSamples, encodeSamples } from "../../../src/audio/silence.ts";
+import { riseGain, scaleSamples, seamStep } from "../../../src/audio/analysis/seam.ts";
+import { decodeSamples, encodeSamples } from "../../../src/audio/analysis/silence.ts";
 import { noise, tone } from "./helpers.ts";
 
 describe("seamStep()", () => {

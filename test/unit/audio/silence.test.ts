@@ -10,7 +10,7 @@ import {
   SilenceMeter,
   silenceBytes,
   silentRun,
-} from "../../../src/audio/silence.ts";
+} from "../../../src/audio/analysis/silence.ts";
 import { noise, pieces, splits } from "./helpers.ts";
 
 const CODECS: readonly SampleCodec[] = ["ulaw", "alaw", "pcm"];

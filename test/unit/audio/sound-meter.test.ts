@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bytesOf } from "../../../src/audio/pcm.ts";
-import { encodeSamples, sampledFormatOf } from "../../../src/audio/silence.ts";
-import { type SoundFrames, SoundMeter } from "../../../src/audio/sound-meter.ts";
+import { encodeSamples, sampledFormatOf } from "../../../src/audio/analysis/silence.ts";
+import { type SoundFrames, SoundMeter } from "../../../src/audio/analysis/sound-meter.ts";
+import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
 import { anySplits, noise, pieces, SAMPLED_FORMATS, tone } from "./helpers.ts";
 
 const hum = (samples: number, rate: number, hz: number): Int16Array =>

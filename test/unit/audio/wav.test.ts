@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeWavFile } from "../../../src/audio/encode.ts";
-import { bytesOf } from "../../../src/audio/pcm.ts";
-import { UNKNOWN_DATA_BYTES, WavStripper, wavHeader } from "../../../src/audio/wav.ts";
+import { encodeWavFile } from "../../../src/audio/codecs/encode.ts";
+import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
+import { UNKNOWN_DATA_BYTES, WavStripper, wavHeader } from "../../../src/audio/containers/wav.ts";
 import { noise, pieces, splits } from "./helpers.ts";
 
 const AUDIO = bytesOf(noise(120));

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MPEGDecoder } from "mpg123-decoder";
 import { afterAll, describe, expect, test } from "vitest";
-import { OpusEncoder } from "../../../src/audio/opus-encoder.ts";
+import { OpusEncoder } from "../../../src/audio/codecs/opus-encoder.ts";
 import { prepareAudioFile } from "../../../src/cli/output/audio-file.ts";
 import { outputFormatOf } from "../../../src/cli/output/output-format.ts";
 import { MemoryOutput } from "./memory-io.ts";

@@ -1,8 +1,8 @@
 /** One that joins in the middle in a codec which nobody has yet: it hears what those hear who had it from the beginning. */
 import { describe, expect, it } from "vitest";
+import { encodeSamples, sampledFormatOf } from "../../../src/audio/analysis/silence.ts";
 import { concatBytes } from "../../../src/audio/bytes.ts";
-import { OggOpusEncoder } from "../../../src/audio/ogg-encoder.ts";
-import { encodeSamples, sampledFormatOf } from "../../../src/audio/silence.ts";
+import { OggOpusEncoder } from "../../../src/audio/containers/ogg-encoder.ts";
 import { createRig, evenAlignment, type FakeRequest, TEST_TUNING } from "../../helpers/session-rig.ts";
 import { SlowEncoder } from "../../helpers/slow-encoder.ts";
 import { noise, tone } from "../audio/helpers.ts";

@@ -1,7 +1,7 @@
 /** A rendition made of what is kept: its samples stand where they do for whoever had it from the beginning. */
 import { describe, expect, it } from "vitest";
-import { encodeSamples } from "../../../src/audio/silence.ts";
-import type { Rendition } from "../../../src/fanout/rendition.ts";
+import { encodeSamples } from "../../../src/audio/analysis/silence.ts";
+import type { Rendition } from "../../../src/delivery/rendition.ts";
 import { renditionFrom } from "../../../src/session/rendered-audio.ts";
 import { ResumeBuffer } from "../../../src/session/resume/resume-buffer.ts";
 import { ticksPerSample } from "../../../src/timing/ticks.ts";

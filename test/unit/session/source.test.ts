@@ -1,11 +1,11 @@
 import { OpusDecoder } from "opus-decoder";
 import { describe, expect, it } from "vitest";
+import { seamStep } from "../../../src/audio/analysis/seam.ts";
+import { decodeSamples, encodeSamples, type SampleCodec } from "../../../src/audio/analysis/silence.ts";
 import { concatBytes } from "../../../src/audio/bytes.ts";
-import { OggOpusEncoder } from "../../../src/audio/ogg-encoder.ts";
-import { createOpusDecoder } from "../../../src/audio/opus-decoder.ts";
-import { OpusEncoder } from "../../../src/audio/opus-encoder.ts";
-import { seamStep } from "../../../src/audio/seam.ts";
-import { decodeSamples, encodeSamples, type SampleCodec } from "../../../src/audio/silence.ts";
+import { createOpusDecoder } from "../../../src/audio/codecs/opus-decoder.ts";
+import { OpusEncoder } from "../../../src/audio/codecs/opus-encoder.ts";
+import { OggOpusEncoder } from "../../../src/audio/containers/ogg-encoder.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { type Slice, Source, silenceSlice } from "../../../src/session/source.ts";
 import { TICKS_PER_SECOND, ticksPerSample } from "../../../src/timing/ticks.ts";

@@ -2,7 +2,7 @@
  * Speech that can be read back: each letter sounds as a code of its own for 50 ms, everything else is silence. So a test
  * can tell from the frames alone which letters a listener heard.
  */
-import type { OpusPool } from "../../../src/audio/opus-pool.ts";
+import type { OpusPool } from "../../../src/audio/codecs/opus-pool.ts";
 import type { SessionTuning } from "../../../src/session/ports.ts";
 import type { MemoryListener } from "../../helpers/memory-listener.ts";
 import { createRig, evenAlignment, type FakeRequest } from "../../helpers/session-rig.ts";

@@ -1,5 +1,5 @@
 /** Headerless 16-bit little-endian mono PCM at 16 kHz: what `pcm_s16le_16` stands for. */
-import { PcmAligner } from "../../../audio/pcm.ts";
+import { PcmAligner } from "../../../audio/codecs/pcm.ts";
 import type { PcmPiece } from "../pieces.ts";
 import type { UploadDecoder } from "./decoder.ts";
 

@@ -1,5 +1,5 @@
 /** WAV files piece by piece: integers of 8-32 bits, floats, G.711; any channels; plain, extensible, RF64, unknown length. */
-import { decodeAlaw, decodeUlaw } from "../../../audio/g711.ts";
+import { decodeAlaw, decodeUlaw } from "../../../audio/codecs/g711.ts";
 import type { PcmPiece } from "../pieces.ts";
 import { invalidAudio, MAX_CHANNELS, requireRate, type UploadDecoder, unknownFormat } from "./decoder.ts";
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { Resampler } from "../../../../src/audio/resample.ts";
+import { Resampler } from "../../../../src/audio/resample/resample.ts";
 import { powerSpectrum } from "../../../../src/service/convert/envelope.ts";
 import {
   medianPitch,

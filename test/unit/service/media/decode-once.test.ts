@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { wavHeader } from "../../../../src/audio/wav.ts";
+import { wavHeader } from "../../../../src/audio/containers/wav.ts";
 import { decodeOnce } from "../../../../src/service/media/decode-once.ts";
 import { decodeUpload } from "../../../../src/service/media/decode-upload.ts";
 import type { PcmPiece } from "../../../../src/service/media/pieces.ts";

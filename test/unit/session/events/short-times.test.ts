@@ -1,6 +1,6 @@
 /** Short responses, of which there is little to hold the times against. */
 import { expect, it } from "vitest";
-import { OggOpusEncoder } from "../../../../src/audio/ogg-encoder.ts";
+import { OggOpusEncoder } from "../../../../src/audio/containers/ogg-encoder.ts";
 import { evenAlignment } from "../../../helpers/session-rig.ts";
 import { CHAR_MS, spell, stage, VOICE } from "../spelling.ts";
 

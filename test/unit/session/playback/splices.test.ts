@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { seamStep } from "../../../../src/audio/seam.ts";
+import { seamStep } from "../../../../src/audio/analysis/seam.ts";
 import { splicePauseMs } from "../../../../src/session/playback/splice.ts";
 import { createRig } from "../../../helpers/session-rig.ts";
 import {

@@ -1,7 +1,7 @@
 /** Where segments meet and end: the pause between them, the waterfall of those not sent, words that are whole, sources cut short. */
 import { describe, expect, it } from "vitest";
 import { concatBytes } from "../../../../src/audio/bytes.ts";
-import { OggOpusWriter } from "../../../../src/audio/ogg.ts";
+import { OggOpusWriter } from "../../../../src/audio/containers/ogg.ts";
 import type { Timing } from "../../../../src/protocol/vocabulary.ts";
 import { TICKS_PER_MS } from "../../../../src/session/playback/playhead.ts";
 import { Splice } from "../../../../src/session/playback/splice.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { PauseFinder, type Silence } from "../../../../src/audio/pause-finder.ts";
-import { bytesOf } from "../../../../src/audio/pcm.ts";
-import { SoundMeter } from "../../../../src/audio/sound-meter.ts";
+import { PauseFinder, type Silence } from "../../../../src/audio/analysis/pause-finder.ts";
+import { SoundMeter } from "../../../../src/audio/analysis/sound-meter.ts";
+import { bytesOf } from "../../../../src/audio/codecs/pcm.ts";
 import { AlignedText } from "../../../../src/timing/estimate/aligned-text.ts";
 import { FeatureFrames, type FeatureTrack } from "../../../../src/timing/estimate/feature-track.ts";
 import { Pauses } from "../../../../src/timing/estimate/pauses.ts";

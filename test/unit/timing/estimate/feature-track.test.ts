@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SoundFrames } from "../../../../src/audio/sound-meter.ts";
+import type { SoundFrames } from "../../../../src/audio/analysis/sound-meter.ts";
 import { FeatureFrames, type FeatureTrack, partOf } from "../../../../src/timing/estimate/feature-track.ts";
 
 const frames = (first: number, energies: number[], tilts = 0): SoundFrames => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Silence } from "../../../../src/audio/pause-finder.ts";
+import type { Silence } from "../../../../src/audio/analysis/pause-finder.ts";
 import { Pauses } from "../../../../src/timing/estimate/pauses.ts";
 import { timingOf } from "../../../../src/timing/timing-of.ts";
 

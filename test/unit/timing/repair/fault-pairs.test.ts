@@ -5,9 +5,9 @@
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { createDice } from "../../../../bench/kit/truth-texts.ts";
-import { PauseFinder } from "../../../../src/audio/pause-finder.ts";
-import { SILENCE_LEVEL } from "../../../../src/audio/silence.ts";
-import { SoundMeter } from "../../../../src/audio/sound-meter.ts";
+import { PauseFinder } from "../../../../src/audio/analysis/pause-finder.ts";
+import { SILENCE_LEVEL } from "../../../../src/audio/analysis/silence.ts";
+import { SoundMeter } from "../../../../src/audio/analysis/sound-meter.ts";
 import { readHeader } from "../../../../src/service/faults/fault.ts";
 import { faultyOpener } from "../../../../src/service/faults/opener.ts";
 import { Engine } from "../../../../src/service/voice/engine.ts";

@@ -1,0 +1,96 @@
+/** Frames of G.711 and PCM: synchronous, bit-exact where bytes are passed through. */
+import type { AudioFormat } from "../../protocol/vocabulary.ts";
+import { encodeAlaw, encodeUlaw } from "../codecs/g711.ts";
+import { bytesOf } from "../codecs/pcm.ts";
+import { AUDIO_FORMATS, frameSamples } from "../formats.ts";
+import { RateConverter } from "../resample/rate-converter.ts";
+import type { FrameHandlers, FrameMaker } from "./frame-maker.ts";
+import { Reframer } from "./reframe.ts";
+
+/** Bytes of silence made at once, so that a long gap is cut from one small buffer. */
+const SILENCE_BYTES = 8192;
+
+/** G.711 has no zero sample but in mu-law: 0xFF is +0, and 0xD5 is A-law's smallest positive level. */
+const SILENCE_BYTE = { ulaw: 0xff, alaw: 0xd5, pcm_s16le: 0 } as const;
+
+export class SampleFrameMaker implements FrameMaker {
+  readonly #codec: keyof typeof SILENCE_BYTE;
+  readonly #bytesPerSample: number;
+  readonly #reframer: Reframer;
+  readonly #converter: RateConverter;
+  readonly #emit: (frames: Uint8Array) => void;
+  #framesEmitted = 0;
+  #isClosed = false;
+
+  constructor(
+    options: { readonly format: Exclude<AudioFormat, "opus_48000">; readonly frameMs: number },
+    handlers: Pick<FrameHandlers, "frames">,
+  ) {
+    const { codec, sampleRate, bytesPerSample } = AUDIO_FORMATS[options.format];
+    if (codec === "opus")
+      throw new TypeError(`Cannot cut ${options.format} by samples: its packets vary in size`);
+    this.#codec = codec;
+    this.#bytesPerSample = bytesPerSample ?? 1;
+    const frameBytes = frameSamples(options.format, options.frameMs) * this.#bytesPerSample;
+    this.#reframer = new Reframer({ frameBytes, padByte: SILENCE_BYTE[codec] });
+    this.#converter = new RateConverter(sampleRate);
+    this.#emit = (frames) => {
+      if (this.#isClosed) return;
+      this.#framesEmitted += frames.byteLength / frameBytes;
+      handlers.frames(frames, frameBytes);
+    };
+  }
+
+  get framesPromised(): number {
+    return this.#framesEmitted;
+  }
+
+  pushPcm(pcm: Int16Array, rate: number): void {
+    for (const converted of this.#converter.push(pcm, rate)) this.#pushSamples(converted);
+  }
+
+  pushPassThrough(bytes: Uint8Array): void {
+    this.#drain();
+    this.#reframer.push(bytes, this.#emit);
+  }
+
+  pushSilence(samples: number): void {
+    this.#drain();
+    let bytes = samples * this.#bytesPerSample;
+    const silence = new Uint8Array(Math.min(bytes, SILENCE_BYTES)).fill(SILENCE_BYTE[this.#codec]);
+    for (; bytes > 0; bytes -= silence.length) this.#reframer.push(silence.subarray(0, bytes), this.#emit);
+  }
+
+  flush(): number {
+    this.#drain();
+    return this.#reframer.flush(this.#emit) / this.#bytesPerSample;
+  }
+
+  reset(): void {
+    this.#converter.reset();
+    this.#reframer.reset();
+  }
+
+  rest(): void {
+    // Nothing here is scarce.
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.reset();
+  }
+
+  /** What is still in the resampler comes before whatever is pushed next. */
+  #drain(): void {
+    this.#pushSamples(this.#converter.flush());
+  }
+
+  #pushSamples(pcm: Int16Array): void {
+    if (pcm.length > 0) this.#reframer.push(this.#encode(pcm), this.#emit);
+  }
+
+  #encode(pcm: Int16Array): Uint8Array {
+    if (this.#codec === "ulaw") return encodeUlaw(pcm);
+    return this.#codec === "alaw" ? encodeAlaw(pcm) : bytesOf(pcm);
+  }
+}

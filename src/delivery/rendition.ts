@@ -1,0 +1,262 @@
+/**
+ * One codec + frame length + framing of a session's audio: encoded once, whoever listens. It knows where on the
+ * timeline each of its frames stands; delivery groups take the frames out.
+ */
+
+import type { OpusPool } from "../audio/codecs/opus-pool.ts";
+import { earlierPacket, RtpPacketizer, rtpPayloadType } from "../audio/containers/rtp.ts";
+import { AUDIO_FORMATS, frameSamples } from "../audio/formats.ts";
+import { createFrameMaker, type FrameMaker } from "../audio/framing/frame-maker.ts";
+import type { GatewayError } from "../errors.ts";
+import type { AudioDescription } from "../protocol/events.ts";
+import type { AudioFormat, Framing } from "../protocol/vocabulary.ts";
+import { msOfTicks, TICKS_PER_SECOND, ticksPerSample } from "../timing/ticks.ts";
+import { FrameRing } from "./frame-ring.ts";
+
+export interface RenditionShape {
+  readonly format: AudioFormat;
+  readonly frameMs: number;
+  readonly framing: Framing;
+}
+
+export interface RenditionOptions extends RenditionShape {
+  /** Timeline position of the first frame. */
+  readonly startTicks: number;
+  /** Bound on the kept frames, bytes. */
+  readonly maxRingBytes: number;
+  readonly opusPool: OpusPool;
+  /** A frame that was encoded elsewhere has come back (Opus). */
+  readonly onLateFrame: () => void;
+  readonly onError: (error: GatewayError) => void;
+}
+
+export function renditionKey(shape: RenditionShape): string {
+  return `${shape.format}/${shape.frameMs}/${shape.framing}`;
+}
+
+export class Rendition {
+  readonly format: AudioFormat;
+  readonly frameMs: number;
+  readonly framing: Framing;
+  readonly frameTicks: number;
+  readonly #ring: FrameRing;
+  readonly #maker: FrameMaker;
+  readonly #rtp: RtpPacketizer | null;
+  readonly #onLateFrame: () => void;
+  #isPushing = false;
+  #isTalkspurtStart = true;
+  /** Frame `#anchorIndex` starts at `#anchorTicks`; the ones behind it follow without a hole. */
+  #anchorIndex = 0;
+  #anchorTicks: number;
+  /** Where frames before the anchor stand that are kept still: a cut moves what follows. Oldest first. */
+  #formerAnchors: { readonly index: number; readonly ticks: number }[] = [];
+  /** Frames that the maker made and a cut forgot. */
+  #framesCut = 0;
+  framesMade = 0;
+
+  constructor(options: RenditionOptions) {
+    this.format = options.format;
+    this.frameMs = options.frameMs;
+    this.framing = options.framing;
+    this.frameTicks = (options.frameMs * TICKS_PER_SECOND) / 1000;
+    this.#ring = new FrameRing(options.maxRingBytes);
+    this.#anchorTicks = options.startTicks;
+    this.#onLateFrame = options.onLateFrame;
+    this.#rtp = options.framing === "rtp" ? createPacketizer(options) : null;
+    this.#maker = createFrameMaker(
+      { format: options.format, frameMs: options.frameMs, opusPool: options.opusPool },
+      { frames: (bytes, frameBytes) => this.#take(bytes, frameBytes), error: options.onError },
+    );
+  }
+
+  /** Index of the oldest frame kept, and of the next one to come. */
+  get first(): number {
+    return this.#ring.first;
+  }
+  get next(): number {
+    return this.#ring.next;
+  }
+
+  /** Whether its frames come back from an encoder's thread. */
+  get isEncodedElsewhere(): boolean {
+    return AUDIO_FORMATS[this.format].codec === "opus";
+  }
+
+  startTicksOf(index: number): number {
+    if (index >= this.#anchorIndex) return this.#anchorTicks + (index - this.#anchorIndex) * this.frameTicks;
+    const former = this.#formerAnchors.findLast((anchor) => anchor.index <= index) ?? this.#formerAnchors[0];
+    return former === undefined
+      ? this.#anchorTicks + (index - this.#anchorIndex) * this.frameTicks
+      : former.ticks + (index - former.index) * this.frameTicks;
+  }
+
+  /** End of everything pushed so far; exact after `flush`. */
+  get endTicks(): number {
+    return this.startTicksOf(this.#maker.framesPromised - this.#framesCut);
+  }
+
+  /** The frame that holds a timeline position, clamped to the frames that are kept or next. */
+  indexAt(ticks: number): number {
+    const index = this.#indexNear(ticks);
+    return Math.max(this.#ring.first, Math.min(index, this.#ring.next));
+  }
+
+  /** Frames from a timeline position up to frame `index` that were there, kept or not. */
+  countBetween(ticks: number, index: number): number {
+    return Math.max(0, index - this.#indexNear(ticks));
+  }
+
+  frame(index: number): Uint8Array | undefined {
+    return this.#ring.frame(index);
+  }
+
+  /** PCM of the session, at the source's rate. */
+  pushPcm(pcm: Int16Array, rate: number): void {
+    this.#isPushing = true;
+    this.#maker.pushPcm(pcm, rate);
+    this.#isPushing = false;
+  }
+
+  /** Bytes that already are in this rendition's codec and rate. */
+  pushPassThrough(bytes: Uint8Array): void {
+    this.#isPushing = true;
+    this.#maker.pushPassThrough(bytes);
+    this.#isPushing = false;
+  }
+
+  /** Silence up to a timeline position, so that the next utterance starts where it does for everybody. */
+  padTo(ticks: number): void {
+    this.pushSilence(ticks - this.endTicks);
+  }
+
+  /** So much silence behind what was pushed. */
+  pushSilence(ticks: number): void {
+    const samples = Math.round(ticks / ticksPerSample(AUDIO_FORMATS[this.format].sampleRate));
+    if (samples > 0) {
+      this.#isPushing = true;
+      this.#maker.pushSilence(samples);
+      this.#isPushing = false;
+    }
+  }
+
+  /** The next frame is the first of a talkspurt (RTP marker bit). */
+  startTalkspurt(): void {
+    this.#isTalkspurtStart = true;
+  }
+
+  /** Pads the last frame with silence. */
+  flush(): void {
+    this.#isPushing = true;
+    this.#maker.flush();
+    this.#isPushing = false;
+  }
+
+  /**
+   * Forgets what is half made and every frame from `heardTicks` on, of those still with an encoder all but what stands
+   * before `startTicks`; the next frame starts at `nextTicks`. From `sentIndex` on frames were sent to nobody: packets that
+   * are never sent leave no hole, which their receiver would take for a loss and wait for. Returns the frame, as they were
+   * counted before the cut, whose number the next packet has.
+   */
+  cut(place: {
+    readonly startTicks: number;
+    readonly heardTicks: number;
+    readonly nextTicks: number;
+    readonly sentIndex?: number;
+  }): number {
+    const endIndex = Math.max(this.indexAt(place.heardTicks), this.#indexNear(place.startTicks));
+    this.#maker.reset(Math.max(0, endIndex - this.#ring.next));
+    const keptIndex = Math.max(endIndex, place.sentIndex ?? this.#ring.next);
+    const numberedIndex = Math.min(this.#ring.next, keptIndex);
+    this.#rtp?.takeBack(this.#ring.next - numberedIndex);
+    this.#ring.cutTo(endIndex);
+    const next = Math.min(endIndex, this.#maker.framesPromised - this.#framesCut);
+    this.#framesCut = this.#maker.framesPromised - next;
+    const ticks = place.nextTicks;
+    if (ticks === this.startTicksOf(next)) return numberedIndex;
+    this.#formerAnchors = this.#formerAnchors.filter(
+      (_, place, all) => (all[place + 1]?.index ?? this.#anchorIndex) > this.#ring.first,
+    );
+    if (this.#anchorIndex < next) {
+      this.#formerAnchors.push({ index: this.#anchorIndex, ticks: this.#anchorTicks });
+    }
+    this.#anchorIndex = next;
+    this.#anchorTicks = ticks;
+    return numberedIndex;
+  }
+
+  /** A frame for one who was not sent `packets` that others were: without a hole in number and time (RTP). */
+  renumbered(frame: Uint8Array, packets: number): Uint8Array {
+    if (this.#rtp === null || packets === 0) return frame;
+    return earlierPacket(frame, packets, frameSamples(this.format, this.frameMs));
+  }
+
+  #indexNear(ticks: number): number {
+    const former = this.#formerAnchors;
+    if (ticks >= this.#anchorTicks || former.length === 0) {
+      return this.#anchorIndex + Math.floor((ticks - this.#anchorTicks) / this.frameTicks);
+    }
+    const place = Math.max(
+      0,
+      former.findLastIndex((candidate) => candidate.ticks <= ticks),
+    );
+    const anchor = former[place] ?? { index: 0, ticks: 0 };
+    // What a cut took away has no frames: there, the next one is the first behind the cut.
+    const endIndex = former[place + 1]?.index ?? this.#anchorIndex;
+    return Math.min(endIndex, anchor.index + Math.floor((ticks - anchor.ticks) / this.frameTicks));
+  }
+
+  /** Nobody listens for now. */
+  rest(): void {
+    this.#maker.rest();
+  }
+
+  trim(index: number): void {
+    this.#ring.trim(index);
+  }
+
+  close(): void {
+    this.#maker.close();
+  }
+
+  describe(startIndex: number): AudioDescription {
+    return describeAudio(this, msOfTicks(this.startTicksOf(startIndex)));
+  }
+
+  #take(bytes: Uint8Array, frameBytes: number): void {
+    if (this.#rtp === null) this.#ring.append(bytes, frameBytes);
+    else {
+      for (let at = 0; at < bytes.byteLength; at += frameBytes) {
+        this.#ring.append(this.#rtp.wrap(bytes.subarray(at, at + frameBytes), this.#isTalkspurtStart));
+        this.#isTalkspurtStart = false;
+      }
+    }
+    this.framesMade += bytes.byteLength / frameBytes;
+    if (!this.#isPushing) this.#onLateFrame();
+  }
+}
+
+export function describeAudio(shape: RenditionShape, startMs: number): AudioDescription {
+  const facts = AUDIO_FORMATS[shape.format];
+  const samples = frameSamples(shape.format, shape.frameMs);
+  return {
+    codec: facts.codec,
+    sample_rate: facts.sampleRate,
+    channels: 1,
+    frame_ms: shape.frameMs,
+    frame_samples: samples,
+    frame_bytes: facts.bytesPerSample === null ? null : samples * facts.bytesPerSample,
+    start_ms: startMs,
+  };
+}
+
+function createPacketizer(options: RenditionOptions): RtpPacketizer {
+  const random = new Uint32Array(3);
+  crypto.getRandomValues(random);
+  return new RtpPacketizer({
+    payloadType: rtpPayloadType(options.format),
+    samplesPerFrame: frameSamples(options.format, options.frameMs),
+    ssrc: random[0] ?? 0,
+    sequence: (random[1] ?? 0) & 0xffff,
+    timestamp: random[2] ?? 0,
+  });
+}

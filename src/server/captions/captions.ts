@@ -1,0 +1,216 @@
+/**
+ * `GET /live/{session}/captions` (server-sent events), `captions.vtt` and `captions.srt`: a session's captions for pages,
+ * players and tools. Who follows them is a listener like any other: the session takes it in, within its limits.
+ */
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
+import type { Listener } from "../../delivery/listener.ts";
+import { GatewayError, toGatewayError } from "../../errors.ts";
+import { systemClock } from "../../kit/clock.ts";
+import type { Participant } from "../../session/connections/participant.ts";
+import type { Session } from "../../session/session.ts";
+import type { Sessions } from "../../session/sessions.ts";
+import type { ParsedSettings, SettingsDefaults } from "../../session/settings.ts";
+import { Reply } from "../http.ts";
+import { ResponseWriter, type ResponseWriterOptions } from "../players/response-writer.ts";
+import type { Routes } from "../routes.ts";
+import { decoded } from "../sockets/live-socket.ts";
+import { CaptionWriter, FILE_LISTENER } from "./captions-file.ts";
+import { CaptionsListener } from "./captions-listener.ts";
+import {
+  CAPTION_FILES,
+  type CaptionFileName,
+  type FileRequest,
+  parseEventsRequest,
+  parseFileRequest,
+} from "./captions-request.ts";
+
+export interface CaptionsOptions {
+  readonly sessions: Sessions;
+  readonly defaults: SettingsDefaults;
+  readonly idleSeconds: number;
+  /** Most that waits for one client. */
+  readonly maxOutboxBytes: number;
+}
+
+/** `x-accel-buffering`: nginx would keep a body back until it has a buffer full of it. */
+const SHARED_HEADERS = {
+  "cache-control": "no-store, no-transform",
+  "x-accel-buffering": "no",
+  "x-content-type-options": "nosniff",
+} as const;
+const CROSS_ORIGIN = { "access-control-allow-origin": "*" } as const;
+const EVENTS_TYPE = "text/event-stream; charset=utf-8";
+const FILE_TYPES: Readonly<Record<CaptionFileName, string>> = {
+  vtt: "text/vtt; charset=utf-8",
+  srt: "application/x-subrip; charset=utf-8",
+};
+
+export function routeCaptions(app: Routes, options: CaptionsOptions): void {
+  const events = "/live/:session/captions";
+  app.get(events, (res, req) => answering(res, () => answerEvents(res, callOf(req), options)));
+  app.head(events, (res, req) => {
+    const call = callOf(req);
+    answerHead(res, EVENTS_TYPE, () => {
+      mustBeThere(call, parseEventsRequest(call.query, { ...call, ...options }).joining, options);
+    });
+  });
+  for (const name of CAPTION_FILES) {
+    const path = `${events}.${name}`;
+    app.get(path, (res, req) => answering(res, () => answerFile(res, { ...callOf(req), name }, options)));
+    app.head(path, (res, req) => {
+      const call = callOf(req);
+      answerHead(res, FILE_TYPES[name], () => {
+        mustBeThere(call, parseFileRequest(name, call.query, options.defaults).joining, options);
+      });
+    });
+  }
+}
+
+/** What is read of a request before its callback returns. */
+interface Call {
+  readonly sessionId: string;
+  readonly query: URLSearchParams;
+  readonly lastEventId: string;
+}
+
+function callOf(req: HttpRequest): Call {
+  return {
+    sessionId: decoded(req.getParameter(0) ?? ""),
+    query: new URLSearchParams(req.getQuery() ?? ""),
+    lastEventId: req.getHeader("last-event-id"),
+  };
+}
+
+function answering(res: HttpResponse, answer: () => void): void {
+  try {
+    answer();
+  } catch (thrown) {
+    new Reply(res).fail(thrown);
+  }
+}
+
+function answerEvents(res: HttpResponse, call: Call, options: CaptionsOptions): void {
+  const { joining, style } = parseEventsRequest(call.query, { ...call, ...options });
+  const session = sessionFor(call, joining, options);
+  session.captionsOf(style);
+  let participant: Participant | null = null;
+  const body = bodyOf(res, options, {
+    onDrained: () => {
+      if (participant !== null) session.drained(participant);
+    },
+    onClosed: () => {
+      listener.stop();
+      if (participant !== null) session.leave(participant);
+    },
+  });
+  const listener = new CaptionsListener(body, { epoch: session.epoch, clock: systemClock });
+  participant = joinSession(session, listener, { body, joining, stop: () => listener.stop() });
+  body.open({ "content-type": EVENTS_TYPE, ...SHARED_HEADERS, ...CROSS_ORIGIN });
+}
+
+function answerFile(
+  res: HttpResponse,
+  call: Call & { readonly name: CaptionFileName },
+  options: CaptionsOptions,
+): void {
+  const request = parseFileRequest(call.name, call.query, options.defaults);
+  const session = sessionFor(call, request.joining, options);
+  if (request.isLive) growFile(res, { request, session, options });
+  else {
+    const writer = new CaptionWriter(request);
+    const cues = session.captionsOf(request.style).cues;
+    new Reply(res).send({
+      status: 200,
+      contentType: FILE_TYPES[request.name],
+      body: writer.header + writer.write(cues),
+      headers: SHARED_HEADERS,
+    });
+  }
+}
+
+interface Growing {
+  readonly request: FileRequest;
+  readonly session: Session;
+  readonly options: CaptionsOptions;
+}
+
+function growFile(res: HttpResponse, { request, session, options }: Growing): void {
+  let participant: Participant | null = null;
+  let unfollow = (): void => undefined;
+  const body = bodyOf(res, options, {
+    onDrained: () => undefined,
+    onClosed: () => {
+      unfollow();
+      if (participant !== null) session.leave(participant);
+    },
+  });
+  const writer = new CaptionWriter(request);
+  body.write(writer.header);
+  participant = joinSession(session, FILE_LISTENER, {
+    body,
+    joining: request.joining,
+    stop: () => undefined,
+  });
+  body.open({ "content-type": FILE_TYPES[request.name], ...SHARED_HEADERS, ...CROSS_ORIGIN });
+  unfollow = session.captionsOf(request.style).follow({
+    cues: (cues) => {
+      body.write(writer.write(cues));
+      // A file has no place for a word about it: what is cut is not whole.
+      if (body.bufferedBytes > options.maxOutboxBytes) body.cut();
+    },
+    end: () => body.end(""),
+  });
+  if (body.isClosed) unfollow();
+}
+
+function bodyOf(
+  res: HttpResponse,
+  { idleSeconds }: CaptionsOptions,
+  handlers: Pick<ResponseWriterOptions, "onDrained" | "onClosed">,
+): ResponseWriter {
+  const body = new ResponseWriter({ res, clock: systemClock, idleSeconds, ...handlers });
+  res.onAborted(() => body.markAborted());
+  return body;
+}
+
+/** Throws what joining throws, and session_closed. */
+function joinSession(
+  session: Session,
+  listener: Listener,
+  { body, joining, stop }: { body: ResponseWriter; joining: ParsedSettings; stop: () => void },
+): Participant {
+  let participant: Participant;
+  try {
+    participant = session.join(listener, joining);
+  } catch (thrown) {
+    stop();
+    throw thrown;
+  }
+  if (!body.isClosed) return participant;
+  session.leave(participant);
+  throw new GatewayError("session_closed", `Session ended: ${session.id}`);
+}
+
+/** Throws unknown_session unless somebody has opened it or the listener would wait. */
+function sessionFor(call: Call, joining: ParsedSettings, { sessions }: CaptionsOptions): Session {
+  return joining.mayWait ? sessions.open(call.sessionId) : sessions.get(call.sessionId);
+}
+
+function mustBeThere(call: Call, joining: ParsedSettings, { sessions }: CaptionsOptions): void {
+  if (!joining.mayWait) sessions.get(call.sessionId);
+}
+
+/** The head of what GET would answer; nobody joins and no session is opened. */
+function answerHead(res: HttpResponse, contentType: string, check: () => void): void {
+  let status = 200;
+  let headers: Record<string, string> = { "content-type": contentType, ...SHARED_HEADERS };
+  try {
+    check();
+  } catch (thrown) {
+    status = toGatewayError(thrown).httpStatus;
+    headers = { "content-type": "application/json" };
+  }
+  res.writeStatus(String(status));
+  for (const [name, value] of Object.entries({ ...headers, ...CROSS_ORIGIN })) res.writeHeader(name, value);
+  res.endWithoutBody();
+}

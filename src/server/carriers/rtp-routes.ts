@@ -1,0 +1,233 @@
+/**
+ * `POST /carrier/rtp` takes a UDP port for one call, `DELETE /carrier/rtp/{call_id}` gives it back. RTP says neither
+ * who calls nor which session is meant, so whoever sets the call up says it here.
+ */
+
+import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
+import { randomInt, randomUUID } from "node:crypto";
+import { networkInterfaces } from "node:os";
+import { rtpPayloadType } from "../../audio/containers/rtp.ts";
+import type { Pacer } from "../../delivery/pacer.ts";
+import { GatewayError } from "../../errors.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Logger } from "../../kit/log.ts";
+import { type RtpRequest, readRtpRequest } from "../../protocol/carrier/rtp-request.ts";
+import { checkId } from "../../session/sessions.ts";
+import type { Calls } from "../../telephony/calls.ts";
+import { Reply, readBody } from "../http.ts";
+import { decoded } from "../sockets/live-socket.ts";
+import { admitCarrier, type CarrierAuth, knockOf } from "./carrier-auth.ts";
+import { type PeerList, PeerRule } from "./rtp-networks.ts";
+import { type RtpPeer, reachablePeer } from "./rtp-peer.ts";
+import { type RtpCall, RtpPort } from "./rtp-port.ts";
+
+export interface PortRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface RtpOptions extends CarrierAuth {
+  readonly calls: Calls;
+  readonly pacer: Pacer;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly host: string;
+  /** UDP ports to choose from, both inclusive; null: whichever is free. */
+  readonly rtpPorts: PortRange | null;
+  /** Who may be a peer. */
+  readonly peers: PeerList;
+  /** Whether a call may ask for a peer that never sends. */
+  readonly allowsListenOnly: boolean;
+  readonly maxMessageBytes: number;
+}
+
+/** Ports tried before it is said that none is free. */
+const MAX_TRIES = 64;
+
+/** The ports that are open, by call. */
+export class RtpPorts {
+  readonly #options: RtpOptions;
+  readonly #open = new Map<string, RtpPort>();
+  /** UDP ports of the range that calls have, or are being tried for. */
+  readonly #taken = new Set<number>();
+
+  constructor(options: RtpOptions) {
+    this.#options = options;
+  }
+
+  get count(): number {
+    return this.#open.size;
+  }
+
+  route(app: TemplatedApp): void {
+    app.post("/carrier/rtp", (res, req) => this.#answer(res, req));
+    app.del("/carrier/rtp/:call", (res, req) => {
+      const callId = decoded(req.getParameter(0) ?? "");
+      const knock = knockOf(req, "asterisk");
+      const reply = new Reply(res);
+      try {
+        admitCarrier(knock, this.#options);
+        const port = this.#open.get(callId);
+        if (port === undefined) throw new GatewayError("unknown_call", "No RTP call has this id");
+        port.close();
+        reply.json(200, { call_id: callId });
+      } catch (thrown) {
+        reply.fail(thrown);
+      }
+    });
+  }
+
+  /** Idempotent. */
+  close(): void {
+    for (const port of [...this.#open.values()]) port.close();
+  }
+
+  #answer(res: HttpResponse, req: HttpRequest): void {
+    const knock = knockOf(req, "asterisk");
+    const reply = new Reply(res);
+    readBody(res, this.#options.maxMessageBytes)
+      .then(async (body) => {
+        admitCarrier(knock, this.#options);
+        reply.json(201, await this.#take(body));
+      })
+      .catch((thrown: unknown) => reply.fail(thrown));
+  }
+
+  async #take(body: string) {
+    const request = readRtpRequest(body);
+    const session = checkId(request.session);
+    const rule = this.#peerRule();
+    const peer = this.#checkedPeer(request, rule);
+    this.#options.calls.mustHaveRoom();
+    this.#mustHaveRoom();
+    const { text, voiceId, format, isListenOnly, dtmfPayloadType } = request;
+    const parameters = {
+      session,
+      ...(text === undefined ? {} : { text }),
+      ...(voiceId === undefined ? {} : { voice_id: voiceId }),
+    };
+    const callId = randomUUID();
+    const call = { callId, parameters, format, peer, isListenOnly, eventType: dtmfPayloadType };
+    const { port, number } = await this.#bound(call, rule);
+    return {
+      call_id: callId,
+      session,
+      host: this.#options.host,
+      port: number,
+      format,
+      payload_type: rtpPayloadType(format),
+      dtmf_payload_type: dtmfPayloadType,
+      ssrc: port.ssrc,
+    };
+  }
+
+  /** Throws invalid_field where nobody may be a peer. */
+  #peerRule(): PeerRule {
+    const { peers, host } = this.#options;
+    if (peers.isNobody) {
+      throw new GatewayError(
+        "invalid_field",
+        "Field remote can't be used: the setting rtp-peers is none, so nobody may be an RTP peer; expected networks in rtp-peers",
+        { field: "remote" },
+      );
+    }
+    const own = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
+    return new PeerRule({ list: peers, host, own });
+  }
+
+  /** Throws invalid_field. */
+  #checkedPeer({ peer, isListenOnly }: RtpRequest, rule: PeerRule): RtpPeer | null {
+    const { host, allowsListenOnly } = this.#options;
+    if (isListenOnly && !allowsListenOnly) {
+      throw new GatewayError(
+        "invalid_field",
+        "Field listen_only can't be used: the setting rtp-listen-only is off; expected a peer that sends, or rtp-listen-only on",
+        { field: "listen_only" },
+      );
+    }
+    if (peer === null) return null;
+    const reachable = reachablePeer(peer, host);
+    const reason = rule.refusal(reachable.address);
+    if (reason === null) return reachable;
+    throw new GatewayError("invalid_field", `Field remote can't be used: ${reason}`, { field: "remote" });
+  }
+
+  /** A port that listens, and its number. Rejects with port_in_use where none is free, and with what `RtpPort.bind` does. */
+  async #bound(call: RtpCall, rule: PeerRule) {
+    const { calls, pacer, clock, log, host } = this.#options;
+    let tries = 0;
+    let cause: unknown;
+    for (const wanted of this.#portsToTry()) {
+      if (tries === MAX_TRIES) break;
+      tries += 1;
+      const port = new RtpPort({
+        call,
+        calls,
+        pacer,
+        clock,
+        log,
+        host,
+        rule,
+        onClosed: () => {
+          this.#open.delete(call.callId);
+          this.#taken.delete(wanted);
+        },
+      });
+      this.#open.set(call.callId, port);
+      this.#taken.add(wanted);
+      try {
+        return { port, number: await port.bind(wanted) };
+      } catch (thrown) {
+        if (!(thrown instanceof GatewayError && thrown.code === "port_in_use")) throw thrown;
+        cause = thrown;
+      }
+    }
+    throw new GatewayError(
+      "port_in_use",
+      `No UDP port of ${host} can be taken for RTP: ${tries} were tried, expected a free one in the setting rtp-ports`,
+      { cause },
+    );
+  }
+
+  /** Ports that wait for their peer are no calls yet, and bounded all the same. */
+  #mustHaveRoom(): void {
+    const { maxCalls } = this.#options.calls;
+    if (this.#open.size < maxCalls) return;
+    throw new GatewayError("listener_limit", `Gateway is full: ${maxCalls} RTP ports, which is the limit`, {
+      retryAfterMs: 5000,
+    });
+  }
+
+  /**
+   * Even ones of the range (RFC 3550 section 11) that no call has, from a random one on: strangers send to a port that they
+   * can guess. 0 where the system may choose.
+   */
+  *#portsToTry(): Generator<number> {
+    const { rtpPorts } = this.#options;
+    if (rtpPorts === null) {
+      yield 0;
+      return;
+    }
+    const first = rtpPorts.from + (rtpPorts.from % 2);
+    const size = Math.max(1, Math.floor((rtpPorts.to - first) / 2) + 1);
+    const start = randomInt(size);
+    for (let step = 0; step < size; step += 1) {
+      const port = first + 2 * ((start + step) % size);
+      if (!this.#taken.has(port)) yield port;
+    }
+  }
+}
+
+/** `10000-10100`, both inclusive; null where the system may choose. Throws invalid_config. */
+export function readPortRange(text: string): PortRange | null {
+  if (text === "") return null;
+  const [, from = "", to = ""] = /^(\d{1,5})-(\d{1,5})$/.exec(text) ?? [];
+  if (from !== "" && Number(from) >= 1024 && Number(from) < Number(to) && Number(to) <= 65_535) {
+    return { from: Number(from), to: Number(to) };
+  }
+  throw new GatewayError(
+    "invalid_config",
+    "Setting rtp-ports can't be used: expected two ports from 1024 to 65535, e.g. 10000-10100",
+    { field: "rtp-ports" },
+  );
+}

@@ -1,0 +1,68 @@
+/**
+ * The operations port: figures and details for the people who run the gateway, on an address of its own, so that who
+ * reaches the public port does not read them.
+ */
+import { App } from "uWebSockets.js";
+import { GatewayError } from "../errors.ts";
+import type { Sessions } from "../session/sessions.ts";
+import type { CallStats } from "../telephony/call-stats.ts";
+import { Reply } from "./http.ts";
+import { type ListeningPort, listen } from "./listen.ts";
+import { CheckedRoutes } from "./routes.ts";
+
+export interface UpstreamState {
+  /** Requests that hold a connection, and that wait for one. */
+  readonly open: number;
+  readonly queued: number;
+  readonly regions: readonly { readonly name: string; readonly healthy: boolean }[];
+}
+
+export interface OperationsOptions {
+  readonly host: string;
+  /** 0: the system picks a free one. */
+  readonly port: number;
+  /** Name and version. */
+  readonly server: string;
+  readonly sessions: Sessions;
+  readonly upstream: () => UpstreamState;
+  /** Prometheus text. */
+  readonly metrics: () => Promise<string>;
+  readonly callStats: CallStats;
+}
+
+/** Listens. Rejects with port_in_use. */
+export async function startOperations(options: OperationsOptions): Promise<ListeningPort> {
+  const { host, port, server, sessions } = options;
+  const app = App();
+  const routes = new CheckedRoutes(app);
+  routes.get("/healthz", (res) => new Reply(res, "same-origin").json(200, { status: "ok", server }));
+  routes.get("/readyz", (res) => {
+    const { status, body } = readiness(sessions);
+    const detail = { ...body, server, sessions: sessions.count, upstream: options.upstream() };
+    new Reply(res, "same-origin").json(status, detail);
+  });
+  routes.get("/metrics", (res) => {
+    const reply = new Reply(res, "same-origin");
+    options.metrics().then(
+      (body) =>
+        reply.send({
+          status: 200,
+          contentType: "text/plain; version=0.0.4; charset=utf-8",
+          body: `${body}\n${options.callStats.render()}`,
+        }),
+      (thrown: unknown) => reply.fail(thrown),
+    );
+  });
+  routes.any("/*", (res) => {
+    const what = "No such path on the operations port, expected /metrics, /healthz or /readyz";
+    new Reply(res, "same-origin").fail(new GatewayError("not_found", what));
+  });
+  return await listen(app, { host, port, flag: "ops-port" });
+}
+
+/** Whether new callers are taken: the whole answer on the public port, and the beginning of the one here. */
+export function readiness(sessions: Sessions): { status: 200 | 503; body: { status: "ready" | "draining" } } {
+  return sessions.isDraining
+    ? { status: 503, body: { status: "draining" } }
+    : { status: 200, body: { status: "ready" } };
+}

@@ -1,0 +1,91 @@
+/** The query of an audio file's address: which frames it needs from the session, and how it wants them sent. */
+import type { ContainerName } from "../../audio/containers/live-container.ts";
+import { GatewayError } from "../../errors.ts";
+import type { AudioFormat } from "../../protocol/vocabulary.ts";
+import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
+
+export interface AudioRequest {
+  readonly name: ContainerName;
+  readonly format: AudioFormat;
+  readonly frameMs: number;
+  readonly contentType: string;
+  /** Silence is sent between utterances. */
+  readonly wantsSilence: boolean;
+  /** What the session is joined with. */
+  readonly joining: ParsedSettings;
+}
+
+interface Kind {
+  /** Hz, the default first. */
+  readonly rates: readonly [number, ...number[]];
+  readonly formatAt: (rate: number) => AudioFormat;
+  readonly contentTypeAt: (rate: number) => string;
+}
+
+const PCM_RATES = [24000, 8000, 16000, 22050, 32000, 44100, 48000] as const;
+const pcmAt = (rate: number): AudioFormat => `pcm_${rate}` as AudioFormat;
+
+const KINDS: Readonly<Record<ContainerName, Kind>> = {
+  ogg: {
+    rates: [48000],
+    formatAt: () => "opus_48000",
+    contentTypeAt: () => "audio/ogg; codecs=opus",
+  },
+  wav: { rates: PCM_RATES, formatAt: pcmAt, contentTypeAt: () => "audio/wav" },
+  // Not audio/L16: that is big-endian (RFC 2586), and samples here are little-endian.
+  pcm: {
+    rates: PCM_RATES,
+    formatAt: pcmAt,
+    contentTypeAt: (rate) => `audio/pcm; rate=${rate}; channels=1`,
+  },
+  ulaw: { rates: [8000], formatAt: () => "ulaw_8000", contentTypeAt: () => "audio/basic" },
+  mp3: { rates: [24000, 22050, 44100], formatAt: pcmAt, contentTypeAt: () => "audio/mpeg" },
+};
+
+/** Keys that mean the same as on a socket. */
+const SOCKET_KEYS = ["lead_ms", "pace", "policy", "frame_ms", "wait"] as const;
+
+/** Throws invalid_field with the key. Unknown keys are passed over: players and pages add their own. */
+export function parseAudioRequest(
+  name: ContainerName,
+  query: URLSearchParams,
+  defaults: SettingsDefaults,
+): AudioRequest {
+  const kind = KINDS[name];
+  const rate = rateOf(kind, query.get("rate"));
+  const format = kind.formatAt(rate);
+  const socketQuery = new URLSearchParams({ role: "listener", events: "none", format });
+  for (const key of SOCKET_KEYS) {
+    const value = query.get(key);
+    if (value !== null) socketQuery.set(key, value);
+  }
+  const joining = parseSettings(socketQuery, defaults);
+  return {
+    name,
+    format,
+    frameMs: joining.settings.frame_ms,
+    contentType: kind.contentTypeAt(rate),
+    wantsSilence: flagOf("silence", query.get("silence")),
+    joining,
+  };
+}
+
+function rateOf(kind: Kind, value: string | null): number {
+  if (value === null) return kind.rates[0];
+  const rate = kind.rates.find((known) => String(known) === value);
+  if (rate === undefined) throw invalid("rate", value, [...kind.rates].sort((a, b) => a - b).join(", "));
+  return rate;
+}
+
+function flagOf(key: string, value: string | null): boolean {
+  if (value === null || value === "false") return false;
+  if (value === "true") return true;
+  throw invalid(key, value, "true, false");
+}
+
+function invalid(field: string, value: string, expected: string): GatewayError {
+  const got = JSON.stringify(value.slice(0, 40));
+  return new GatewayError("invalid_field", `Query ${field} is ${got}, expected one of ${expected}`, {
+    field,
+  });
+}

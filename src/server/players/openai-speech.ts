@@ -1,0 +1,93 @@
+/** `POST /v1/audio/speech`: OpenAI's shape, spoken by the upstream, streamed as it comes. */
+import { FlacEncoder } from "../../audio/codecs/flac.ts";
+import { PcmAligner } from "../../audio/codecs/pcm.ts";
+import { GatewayError } from "../../errors.ts";
+import {
+  audioDelta,
+  audioDone,
+  audioFailed,
+  estimateUsage,
+  type OpenAiSpeechRequest,
+  openAiError,
+  parseOpenAiSpeech,
+  type SpeechFormat,
+} from "../../protocol/openai.ts";
+import { bytesPerMs } from "../../session/source.ts";
+import { sayable } from "../../vendor-sockets/sayable.ts";
+import type { Reply } from "../http.ts";
+import type { VoiceNames } from "../proxy/voice-names.ts";
+import type { Routes } from "../routes.ts";
+import { type AskedSpeech, SpeechAnswer, type SpeechAnswerDeps } from "./speech-answer.ts";
+import { type Encoder, PLAIN, wavEncoder } from "./spoken-body.ts";
+
+export interface OpenAiSpeechOptions extends SpeechAnswerDeps {
+  readonly voices: VoiceNames;
+  /** Where OpenAI's own models are asked for; "" = the upstream's default. */
+  readonly defaultModel: string;
+}
+
+const PATH = "/v1/audio/speech";
+const PCM_RATE = 24_000;
+
+export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): void {
+  const { voices } = options;
+  app.post(PATH, (res) => {
+    const answer = new SpeechAnswer(res, { deps: options, name: PATH, tell });
+    answer.start(async (body) => {
+      const request = parseOpenAiSpeech(body);
+      return askedOf(request, await voices.idOf(request.voice), options.defaultModel);
+    });
+  });
+}
+
+function tell(reply: Reply, error: GatewayError): void {
+  const { status, body } = openAiError(error);
+  reply.send({ status, contentType: "application/json", body });
+}
+
+function askedOf(request: OpenAiSpeechRequest, voiceId: string, defaultModel: string): AskedSpeech {
+  const { input, speed, format, isSse } = request;
+  const modelId = request.modelId || defaultModel;
+  const text = sayable(input, modelId);
+  if (text.trim() === "") {
+    const message = "Field 'input' is not valid: it has audio tags only, expected something to say";
+    throw new GatewayError("invalid_field", message, { field: "input" });
+  }
+  const { upstream: outputFormat, contentType } = FORMATS[format];
+  const usage = (audioBytes: number) => estimateUsage(input.length, audioBytes / bytesPerMs(outputFormat));
+  return {
+    contentType: isSse ? "text/event-stream" : contentType,
+    encoder: createEncoder(format),
+    events: isSse
+      ? {
+          audio: (bytes) => Buffer.from(audioDelta(bytes)),
+          done: (audioBytes) => Buffer.from(audioDone(usage(audioBytes))),
+          failed: (error) => Buffer.from(audioFailed(error)),
+        }
+      : null,
+    speech: {
+      voiceId,
+      text,
+      outputFormat,
+      modelId,
+      ...(speed === 1 ? {} : { voiceSettings: { speed } }),
+    },
+  };
+}
+
+/** What is asked of the upstream for a format, and what it is called on the way out. */
+const FORMATS: Readonly<Record<SpeechFormat, { readonly upstream: string; readonly contentType: string }>> = {
+  mp3: { upstream: "mp3_44100_128", contentType: "audio/mpeg" },
+  opus: { upstream: "opus_48000_64", contentType: "audio/opus" },
+  flac: { upstream: "pcm_24000", contentType: "audio/flac" },
+  wav: { upstream: "pcm_24000", contentType: "audio/wav" },
+  pcm: { upstream: "pcm_24000", contentType: "audio/pcm" },
+};
+
+function createEncoder(format: SpeechFormat): Encoder {
+  if (format === "wav") return wavEncoder(PCM_RATE);
+  if (format !== "flac") return PLAIN;
+  const aligner = new PcmAligner();
+  const flac = new FlacEncoder({ sampleRate: PCM_RATE });
+  return { push: (bytes) => flac.push(aligner.push(bytes)), end: () => flac.flush() };
+}

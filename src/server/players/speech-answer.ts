@@ -1,0 +1,78 @@
+/** A POST that is answered with speech: its body is read, and what it asks for is spoken as the response's body. */
+import type { HttpResponse } from "uWebSockets.js";
+import { type GatewayError, toGatewayError } from "../../errors.ts";
+import { Reply, readBody } from "../http.ts";
+import { SpokenBody, type SpokenBodyOptions } from "./spoken-body.ts";
+
+/** What speaks. */
+export type SpeechAnswerDeps = Pick<
+  SpokenBodyOptions,
+  "upstream" | "clock" | "counters" | "log" | "idleSeconds" | "firstAudioMs"
+>;
+
+/** What a request asks for. */
+export interface AskedSpeech extends Pick<SpokenBodyOptions, "contentType" | "encoder" | "events"> {
+  /** `modelId`: "" = the upstream's default. */
+  readonly speech: Omit<SpokenBodyOptions["request"], "kind" | "wantsTiming" | "modelId"> & {
+    readonly modelId: string;
+  };
+}
+
+export interface SpeechAnswerOptions {
+  readonly deps: SpeechAnswerDeps;
+  /** What faults of our own are logged with. */
+  readonly name: string;
+  /** Tells the client why there is no speech. */
+  readonly tell: (reply: Reply, error: GatewayError) => void;
+}
+
+/** Four times the longest text in UTF-8, and the rest. */
+const MAX_BODY_BYTES = 65_536;
+
+/** To be made before the request's handler returns. */
+export class SpeechAnswer {
+  readonly #res: HttpResponse;
+  readonly #options: SpeechAnswerOptions;
+  /** The client has gone, or was refused. */
+  #isOver = false;
+  #body: SpokenBody | null = null;
+
+  constructor(res: HttpResponse, options: SpeechAnswerOptions) {
+    this.#res = res;
+    this.#options = options;
+    res.onAborted(() => {
+      this.#isOver = true;
+      this.#body?.markAborted();
+    });
+  }
+
+  /** `parse`: of the request's body; what it rejects with is told. Before the request's handler returns. */
+  start(parse: (body: string) => Promise<AskedSpeech>): void {
+    readBody(this.#res, MAX_BODY_BYTES)
+      .then(parse)
+      .then((asked) => this.#speak(asked))
+      .catch((thrown: unknown) => this.refuse(thrown));
+  }
+
+  /** Instead of `start`, or where nothing was sent yet. */
+  refuse(thrown: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const error = toGatewayError(thrown);
+    const { deps, name, tell } = this.#options;
+    if (error.code === "internal") deps.log.error({ err: error.cause ?? error }, `Fault in ${name}`);
+    tell(new Reply(this.#res), error);
+  }
+
+  #speak({ speech, ...body }: AskedSpeech): void {
+    if (this.#isOver) return;
+    const { modelId, ...request } = speech;
+    this.#body = new SpokenBody({
+      ...this.#options.deps,
+      ...body,
+      res: this.#res,
+      request: { ...request, kind: "speech", wantsTiming: false, ...(modelId === "" ? {} : { modelId }) },
+      onRefused: (error) => this.refuse(error),
+    });
+  }
+}

@@ -1,0 +1,297 @@
+/**
+ * The vendor's interface on the gateway's own port: the listed paths below /v1 and /v2 go upstream with the key added, bodies
+ * as they come; so does /openapi.json, which describes it.
+ *
+ *   client --upload--> UploadBody --reads--> upstream      a full one pauses the client's socket
+ *   client <--writes-- uWebSockets.js <--data-- upstream   a full one pauses the upstream's
+ */
+
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
+import { STATUS_CODES } from "node:http";
+import type { Readable } from "node:stream";
+import { GatewayError, toGatewayError } from "../../errors.ts";
+import { ClientLimit } from "../../kit/client-limit.ts";
+import { Reply, readBody } from "../http.ts";
+import type { Routes } from "../routes.ts";
+import { groupOf, isForm, isWholeJson, MAX_WHOLE_BYTES, UploadBody } from "./proxy-body.ts";
+import { headersForClient, headersForUpstream } from "./proxy-headers.ts";
+import type { PassedPaths } from "./proxy-paths.ts";
+
+/** As upstream/transport/forward.ts has them. */
+export type HeaderList = readonly (readonly [name: string, value: string])[];
+
+export interface ProxyHandlers {
+  head(status: number, headers: HeaderList): void;
+  data(piece: Uint8Array): void;
+  end(): void;
+  error(error: GatewayError): void;
+}
+
+export interface Proxied {
+  pause(): void;
+  resume(): void;
+  touch(): void;
+  abort(): void;
+}
+
+interface Head {
+  readonly status: number;
+  readonly headers: HeaderList;
+}
+
+/** What has come of an answer and is still to be written. */
+interface News {
+  head: Head | null;
+  readonly pieces: Uint8Array[];
+}
+
+export type ProxyMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+export interface ProxyOptions {
+  readonly passedPaths: PassedPaths;
+  /** `x-voicewire-fault` goes upstream: only where that is a service for tests. */
+  readonly passesFaults: boolean;
+  readonly forward: (
+    request: {
+      readonly method: ProxyMethod;
+      readonly path: string;
+      readonly headers: HeaderList;
+      readonly body: string | Readable | null;
+      readonly group: string;
+    },
+    handlers: ProxyHandlers,
+  ) => Proxied;
+  /** Forms of one client (clientOf in kit/client-limit.ts) at once. The service behind us sees our address only. */
+  readonly maxUploadsPerClient: number;
+}
+
+const NOTHING = new Uint8Array(0);
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
+const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"]);
+/** The server writes these itself. */
+const SERVERS_OWN: ReadonlySet<string> = new Set(["content-length", "date"]);
+
+export function routeProxy(app: Routes, options: ProxyOptions): void {
+  const { maxUploadsPerClient } = options;
+  const uploads = new ClientLimit({ maxTotal: Number.POSITIVE_INFINITY, maxPerClient: maxUploadsPerClient });
+  const answer = (res: HttpResponse, req: HttpRequest): void => {
+    const method = req.getMethod().toUpperCase();
+    if (!isMethod(method)) {
+      new Reply(res).fail(new GatewayError("not_found", `No such method here: ${method.slice(0, 40)}`));
+      return;
+    }
+    const path = req.getUrl();
+    const query = req.getQuery() ?? "";
+    try {
+      options.passedPaths.check({ method, path, query });
+    } catch (thrown) {
+      new Reply(res).fail(thrown);
+      return;
+    }
+    const headers: [string, string][] = [];
+    req.forEach((name, value) => {
+      headers.push([name, value]);
+    });
+    const target = query === "" ? path : `${path}?${query}`;
+    const request = { method, path: target, headers: headersForUpstream(headers, options) };
+    if (!isForm(headers)) {
+      new ProxyAnswer(res, request, options);
+      return;
+    }
+    const leave = uploads.acquire(Buffer.from(res.getRemoteAddressAsText()).toString());
+    if (leave === null) {
+      const message = `Your address has ${maxUploadsPerClient} uploads under way: try again when one of them is done`;
+      new Reply(res).fail(new GatewayError("upload_limit", message));
+      return;
+    }
+    new ProxyAnswer(res, request, { ...options, onEnd: leave });
+  };
+  app.any("/v1/*", answer);
+  app.any("/v2/*", answer);
+  app.get("/openapi.json", answer);
+}
+
+function isMethod(method: string): method is ProxyMethod {
+  return METHODS.has(method);
+}
+
+interface ProxyRequest {
+  readonly method: ProxyMethod;
+  readonly path: string;
+  readonly headers: HeaderList;
+}
+
+interface AnswerOptions extends Pick<ProxyOptions, "forward"> {
+  /** The upstream has answered or failed, or the client has gone. Called once or more. */
+  readonly onEnd?: () => void;
+}
+
+class ProxyAnswer {
+  readonly #res: HttpResponse;
+  readonly #request: ProxyRequest;
+  readonly #options: AnswerOptions;
+  #proxied: Proxied | null = null;
+  #upload: UploadBody | null = null;
+  #hasNoBody: boolean;
+  #isOver = false;
+  /** Of the answer, where its head said; null: in chunks. */
+  #length: number | null = null;
+  #isHeadWritten = false;
+  /** What has come in this turn of the event loop; null: nothing has. It is written at the end of the turn, in one go. */
+  #news: News | null = null;
+  /** What the socket did not take, and where in the body it begins. */
+  #left: { readonly bytes: Uint8Array; readonly offset: number } | null = null;
+  #isEnded = false;
+
+  constructor(res: HttpResponse, request: ProxyRequest, options: AnswerOptions) {
+    this.#res = res;
+    this.#request = request;
+    this.#options = options;
+    this.#hasNoBody = request.method === "HEAD";
+    res.onAborted(() => this.#giveUp());
+    if (!WITH_BODY.has(request.method)) this.#forward(null);
+    else if (isWholeJson(request.headers)) {
+      readBody(res, MAX_WHOLE_BYTES).then(
+        (json) => {
+          if (!this.#isOver) this.#forward(json);
+        },
+        (thrown: unknown) => this.#onError(toGatewayError(thrown)),
+      );
+    } else {
+      this.#upload = new UploadBody(res, () => this.#proxied?.touch());
+      this.#forward(this.#upload);
+    }
+  }
+
+  #forward(body: string | Readable | null): void {
+    const { method, path } = this.#request;
+    const group = groupOf(method, path, typeof body === "string" ? body : null);
+    this.#proxied = this.#options.forward(
+      { ...this.#request, body, group },
+      {
+        head: (status, headers) => this.#onHead(status, headers),
+        data: (piece) => this.#onData(piece),
+        end: () => this.#onEnd(),
+        error: (error) => this.#onError(error),
+      },
+    );
+  }
+
+  #onHead(status: number, headers: HeaderList): void {
+    if (this.#isOver) return;
+    this.#hasNoBody = this.#hasNoBody || status === 204 || status === 304;
+    const length = headers.find(([name]) => name === "content-length")?.[1];
+    this.#length = length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : null;
+    this.#res.onWritable((offset) => this.#onWritable(offset));
+    this.#note().head = { status, headers: headersForClient(headers) };
+    this.#upload?.goOn();
+  }
+
+  #onData(piece: Uint8Array): void {
+    if (this.#isOver || this.#hasNoBody) return;
+    if (this.#left !== null) {
+      // The upstream had this in hand when it was paused.
+      const { bytes, offset } = this.#left;
+      this.#left = { bytes: Buffer.concat([bytes, piece]), offset };
+      return;
+    }
+    this.#note().pieces.push(piece);
+  }
+
+  /** Head, body and end of a short answer come in one read: sent one by one they would wake the client three times. */
+  #note(): News {
+    if (this.#news === null) {
+      this.#news = { head: null, pieces: [] };
+      queueMicrotask(() => this.#flush());
+    }
+    return this.#news;
+  }
+
+  #flush(): void {
+    const news = this.#news;
+    this.#news = null;
+    if (news === null || this.#isOver) return;
+    this.#res.cork(() => {
+      if (news.head !== null) this.#writeHead(news.head);
+      const [only = NOTHING, ...more] = news.pieces;
+      if (news.pieces.length > 0) this.#write(more.length === 0 ? only : Buffer.concat(news.pieces));
+      if (this.#isEnded && this.#left === null) this.#finish();
+    });
+  }
+
+  #writeHead({ status, headers }: Head): void {
+    this.#isHeadWritten = true;
+    this.#res.writeStatus(`${status} ${STATUS_CODES[status] ?? ""}`.trim());
+    for (const [name, value] of headers) if (!SERVERS_OWN.has(name)) this.#res.writeHeader(name, value);
+  }
+
+  /** Within a cork. */
+  #write(bytes: Uint8Array): void {
+    const res = this.#res;
+    const total = this.#length;
+    if (total === null) {
+      // Taken in all the same: the socket only says that it has enough.
+      if (!res.write(bytes)) this.#hold(NOTHING, 0);
+      return;
+    }
+    const offset = res.getWriteOffset();
+    const [ok, isDone] = res.tryEnd(bytes, total);
+    if (isDone) this.#isOver = true;
+    else if (!ok) this.#hold(bytes.slice(), offset);
+  }
+
+  #hold(bytes: Uint8Array, offset: number): void {
+    this.#left = { bytes, offset };
+    this.#proxied?.pause();
+  }
+
+  /** `offset`: how much of the body the socket has taken by now. */
+  #onWritable(offset: number): boolean {
+    if (this.#isOver || this.#left === null) return true;
+    const { bytes, offset: from } = this.#left;
+    const rest = this.#length === null ? bytes : bytes.subarray(offset - from);
+    this.#left = null;
+    this.#res.cork(() => {
+      if (rest.length > 0) this.#write(rest);
+      if (this.#isEnded && this.#left === null) this.#finish();
+    });
+    if (this.#left !== null) return false;
+    if (!this.#isEnded) this.#proxied?.resume();
+    return true;
+  }
+
+  #onEnd(): void {
+    this.#options.onEnd?.();
+    this.#isEnded = true;
+    // What is left goes first.
+    if (this.#left === null) this.#note();
+  }
+
+  /** Within a cork. */
+  #finish(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const res = this.#res;
+    const total = this.#length;
+    if (this.#hasNoBody || total === 0) res.endWithoutBody(total ?? undefined);
+    else if (total === null) res.end();
+    // Shorter than it said: the client has to see that.
+    else res.close();
+  }
+
+  #onError(error: GatewayError): void {
+    this.#options.onEnd?.();
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (this.#isHeadWritten) this.#res.close();
+    else new Reply(this.#res).fail(error);
+  }
+
+  #giveUp(): void {
+    this.#options.onEnd?.();
+    if (this.#isOver && this.#isEnded) return;
+    this.#isOver = true;
+    if (this.#upload !== null) this.#upload.isOver = true;
+    this.#proxied?.abort();
+  }
+}

@@ -1,0 +1,188 @@
+/** All that listens on the gateway's public port: the live sockets, their HTTP twins, the proxy and the page. */
+import { App, type HttpRequest, type HttpResponse } from "uWebSockets.js";
+import { GatewayError } from "../errors.ts";
+import { asyncApi } from "../protocol/asyncapi.ts";
+import { parseCommand } from "../protocol/native.ts";
+import { speak } from "../session/commands.ts";
+import type { Calls } from "../telephony/calls.ts";
+import { routeCaptions } from "./captions/captions.ts";
+import type { CarrierAuth } from "./carriers/carrier-auth.ts";
+import { routeCarriers } from "./carriers/carrier-socket.ts";
+import { routeJambonzTts } from "./carriers/jambonz-tts.ts";
+import { Reply, readBody } from "./http.ts";
+import { type ListeningPort, listen } from "./listen.ts";
+import { readiness } from "./operations.ts";
+import { loadPage } from "./page.ts";
+import { routeAudio } from "./players/audio-stream.ts";
+import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "./players/openai-speech.ts";
+import { type ProxyOptions, routeProxy } from "./proxy/proxy.ts";
+import { VoiceNames, type VoiceNamesOptions } from "./proxy/voice-names.ts";
+import { CheckedRoutes, type Routes } from "./routes.ts";
+import { decoded, type LiveSocketOptions, liveSocket } from "./sockets/live-socket.ts";
+import { routeVendorSockets, type VendorSocketOptions } from "./sockets/vendor-socket.ts";
+
+export type VendorOptions = Pick<
+  VendorSocketOptions,
+  "upstream" | "clock" | "counters" | "maxSockets" | "firstAudioMs"
+> &
+  Pick<OpenAiSpeechOptions, "defaultModel"> &
+  Pick<VoiceNamesOptions, "get">;
+
+export interface EdgeOptions extends LiveSocketOptions, ProxyOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Folder of the built page. */
+  readonly pageFolder: string;
+  /** Of the program. */
+  readonly version: string;
+  /** All phone calls of the gateway, those of other ports as well. */
+  readonly calls: Calls;
+  /** Whom carriers' sockets are taken from. */
+  readonly carrierAuth: CarrierAuth;
+  /** What the vendor's and OpenAI's surfaces need, which speak to the upstream themselves. */
+  readonly vendor: VendorOptions;
+  /** RTP ports of calls. */
+  readonly rtpPorts: { route(app: Routes): void };
+}
+
+/** Listens. Rejects with port_in_use. */
+export async function startEdge(options: EdgeOptions): Promise<ListeningPort> {
+  const app = App();
+  const routes = new CheckedRoutes(app);
+  routes.ws("/live/:session", liveSocket(options));
+  routeCarriers(routes, { ...options, ...options.carrierAuth });
+  const voices = new VoiceNames(options.vendor);
+  const speech = { ...options, ...options.vendor, voices };
+  const jambonzTts = routeJambonzTts(routes, { ...speech, ...options.carrierAuth });
+  options.rtpPorts.route(routes);
+  routeCommands(routes, options);
+  routeAudio(routes, options);
+  routeCaptions(routes, options);
+  const vendorSockets = routeVendorSockets(routes, { ...options, ...options.vendor });
+  routeOpenAiSpeech(routes, speech);
+  routeProxy(routes, options);
+  routeHealth(routes, options);
+  routeDescription(routes, options.version);
+  routePage(routes, options.pageFolder);
+  routes.any("/*", (res, req) => {
+    const where = `${req.getMethod().toUpperCase()} ${req.getUrl()}`;
+    new Reply(res).fail(new GatewayError("not_found", `No such path: ${where.slice(0, 200)}`));
+  });
+  const listener = await listen(app, { host: options.host, port: options.port, flag: "port" });
+  return {
+    ...listener,
+    close: () => {
+      vendorSockets.close();
+      jambonzTts.close();
+      // Before the sockets: a speaker that waits behind its old connection is in no session yet, and is told here.
+      options.turns.close();
+      listener.close();
+    },
+  };
+}
+
+function routeCommands(app: Routes, options: EdgeOptions): void {
+  app.post("/live/:session/speak", (res, req) => {
+    answerCommand(res, { req, options, type: "speak" });
+  });
+  app.post("/live/:session/interrupt", (res, req) => {
+    answerCommand(res, { req, options, type: "interrupt" });
+  });
+  app.options("/*", (res, req) => {
+    const isProxied = /^\/v[12]\//.test(req.getUrl());
+    new Reply(res).send({
+      status: 204,
+      contentType: "text/plain",
+      body: "",
+      headers: {
+        "access-control-allow-methods": isProxied
+          ? "GET, POST, PUT, PATCH, DELETE, OPTIONS"
+          : "GET, POST, OPTIONS",
+        "access-control-allow-headers": "*",
+        "access-control-max-age": "600",
+      },
+    });
+  });
+}
+
+function answerCommand(
+  res: HttpResponse,
+  call: { readonly req: HttpRequest; readonly options: EdgeOptions; readonly type: "speak" | "interrupt" },
+): void {
+  const sessionId = decoded(call.req.getParameter(0) ?? "");
+  const reply = new Reply(res);
+  readBody(res, call.options.maxMessageBytes)
+    .then((body) => {
+      const { command } = parseCommand(withType(body, call.type));
+      const session = call.options.sessions.get(sessionId);
+      if (command.type === "speak") {
+        if (session.connectionCount === 0) throw nobodyThere(session.id);
+        const { utterance, ahead } = speak(session, command);
+        session.textChanged();
+        reply.json(202, { session: session.id, utterance_id: utterance.id, ahead });
+      } else if (command.type === "interrupt") {
+        const receipts = session.utterances.interrupt(command.utterance_id, command.keep_ms);
+        reply.json(receipts === null ? 202 : 200, { session: session.id, interrupted: receipts ?? [] });
+      }
+    })
+    .catch((thrown: unknown) => reply.fail(thrown));
+}
+
+function nobodyThere(id: string): GatewayError {
+  return new GatewayError(
+    "unknown_session",
+    `Nobody is connected to session ${id}: it would speak to no one`,
+    {
+      field: "session",
+      retryAfterMs: 1000,
+    },
+  );
+}
+
+/** The body of a POST is the command without its type, which the path says. */
+function withType(body: string, type: string): string {
+  if (body.trim() === "") return JSON.stringify({ type });
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch (cause) {
+    throw new GatewayError("malformed_json", "Body is not JSON, expected one JSON object", { cause });
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return body;
+  return JSON.stringify({ ...value, type });
+}
+
+/** For load balancers, which ask where their callers are: without version or details. */
+function routeHealth(app: Routes, { sessions }: EdgeOptions): void {
+  app.get("/healthz", (res) => new Reply(res).json(200, { status: "ok", server: "voicewire" }));
+  app.get("/readyz", (res) => {
+    const { status, body } = readiness(sessions);
+    new Reply(res).json(status, body);
+  });
+  app.any("/metrics", (res) => {
+    const where =
+      "Metrics are on the operations port (settings ops-host and ops-port), which serve prints at its start";
+    new Reply(res).fail(new GatewayError("not_found", where));
+  });
+}
+
+/** Describes the native socket, as /openapi.json does the speech service. */
+function routeDescription(app: Routes, version: string): void {
+  const document = JSON.stringify(asyncApi(version));
+  app.get("/asyncapi.json", (res) => {
+    new Reply(res).send({ status: 200, contentType: "application/json", body: document });
+  });
+}
+
+function routePage(app: Routes, folder: string): void {
+  const answers = loadPage(folder);
+  for (const [path, answer] of answers) app.get(path, (res) => new Reply(res).send(answer));
+  if (answers.size > 0) return;
+  app.get("/", (res) => {
+    new Reply(res).send({
+      status: 503,
+      contentType: "text/plain; charset=utf-8",
+      body: "The page has not been built: run `npm run build`\n",
+    });
+  });
+}

@@ -1,0 +1,178 @@
+/**
+ * What one connection has sent and is not handled yet. A message is handled in the call that brings it, and nothing is
+ * copied, unless many come at once: see turns.ts. Their order is kept, and the end of the connection comes behind them.
+ */
+import { GatewayError } from "../../errors.ts";
+import { Backlog, type Bytes } from "./backlog.ts";
+import type { Turns, Waiting } from "./turns.ts";
+
+/** How far back it counts what a connection has taken of the event loop, ms. */
+const WINDOW_MS = 20;
+/** Between so many that are only kept, what is due to others leaves: a look at the clock costs a tenth of keeping one. */
+const KEPT_IN_A_ROW = 32;
+/** Of the longest messages: so many an inbox holds. */
+const MESSAGES_HELD = 16;
+/** A text of the longest kind may come letter by letter, each of them in JSON with its ids. */
+const BYTES_A_LETTER = 128;
+
+/** What one read brings, and as much again. */
+const MIN_INBOX_BYTES = 1_048_576;
+
+/** The bound of an inbox, bytes. */
+export function inboxBytes(limits: {
+  readonly maxMessageBytes: number;
+  readonly maxTextChars: number;
+}): number {
+  const { maxMessageBytes, maxTextChars } = limits;
+  return Math.max(MIN_INBOX_BYTES, MESSAGES_HELD * maxMessageBytes, BYTES_A_LETTER * maxTextChars);
+}
+
+/** What is done with the messages of one kind of connections. `C`: such a connection. Nothing here may throw. */
+export interface Receiver<C> {
+  /** See inboxBytes. */
+  readonly maxInboxBytes: number;
+  /** Its bytes are lent for the call. Also once the client has closed: then it can't be answered any more. */
+  handle(connection: C, message: Bytes, isBinary: boolean): void;
+  /** It sends faster than it is handled: it is to be told and closed. What waited is gone. Error: inbox_full. */
+  refuse(connection: C, error: GatewayError): void;
+  /** Behind its last message. `code`: as the library told it. */
+  closed(connection: C, code: number): void;
+}
+
+export interface InboxOptions<C> {
+  readonly turns: Turns;
+  readonly receiver: Receiver<C>;
+  readonly connection: C;
+}
+
+export class Inbox<C> implements Waiting {
+  readonly #turns: Turns;
+  readonly #receiver: Receiver<C>;
+  readonly #connection: C;
+  /** null: all that came is handled. */
+  #backlog: Backlog | null = null;
+  #fromMs = Number.NEGATIVE_INFINITY;
+  /** Of the event loop, since then, without the first message. */
+  #usedMs = 0;
+  /** It is closed, and the receiver does not know. */
+  #closeCode: number | null = null;
+  /** Told once nothing waits any more, behind the end of the connection. */
+  #followers: (() => void)[] = [];
+
+  constructor({ turns, receiver, connection }: InboxOptions<C>) {
+    this.#turns = turns;
+    this.#receiver = receiver;
+    this.#connection = connection;
+  }
+
+  get isWaiting(): boolean {
+    return this.#backlog !== null;
+  }
+
+  /** A message has come: it is handled now, or waits. */
+  take(message: Bytes, isBinary: boolean): void {
+    const turns = this.#turns;
+    if (this.#backlog !== null) {
+      if (turns.counters.messagesWaited % KEPT_IN_A_ROW === 0) turns.between();
+      this.#keep(this.#backlog, message, isBinary);
+      return;
+    }
+    turns.between();
+    const nowMs = turns.nowMs();
+    // One message now and then costs one look at the clock, and is not counted.
+    const isFirst = nowMs - this.#fromMs >= WINDOW_MS;
+    if (isFirst) {
+      this.#fromMs = nowMs;
+      this.#usedMs = 0;
+    } else if (this.#usedMs >= turns.directMs) {
+      this.#backlog = new Backlog();
+      this.#keep(this.#backlog, message, isBinary);
+      if (this.isWaiting) turns.add(this);
+      return;
+    }
+    this.#receiver.handle(this.#connection, message, isBinary);
+    if (!isFirst) this.#usedMs += turns.nowMs() - nowMs;
+  }
+
+  /**
+   * Its messages come behind those of `before`, which wait: until these are handled, and its end is told if it has ended, all
+   * are kept. Then `ready` is called, unless this one has gone by then without a word.
+   */
+  follow(before: Inbox<C>, ready: () => void): void {
+    this.#backlog = new Backlog();
+    before.#followers.push(() => {
+      if (this.#backlog === null) return;
+      const isOfUse = this.#closeCode === null || this.#backlog.bytes > 0;
+      if (isOfUse) ready();
+      // Getting ready may have ended the connection, and with it the backlog.
+      if (this.#backlog?.bytes === 0) this.drop();
+      else if (this.isWaiting) this.#turns.add(this);
+    });
+  }
+
+  /** The socket is gone. `wantsRest` false: nobody wants what waits, it is dropped; else it is handled, and then the end told. */
+  close(code: number, { wantsRest }: { readonly wantsRest: boolean }): void {
+    this.#closeCode = code;
+    if (this.#backlog === null) this.#tellClosed();
+    else if (!wantsRest) this.drop();
+  }
+
+  work(endMs: number): number {
+    const turns = this.#turns;
+    let nowMs: number;
+    do {
+      turns.between();
+      const message = this.#backlog?.shift();
+      if (message !== undefined && message !== null) {
+        turns.waits(-Backlog.sizeOf(message.bytes));
+        this.#receiver.handle(this.#connection, message.bytes, message.isBinary);
+      }
+      // Handling it may have ended the connection, and with it the backlog.
+      if (this.#backlog?.bytes === 0) this.drop();
+      nowMs = turns.nowMs();
+    } while (this.#backlog !== null && nowMs < endMs);
+    return nowMs;
+  }
+
+  drop(): void {
+    if (this.#backlog !== null) this.#turns.waits(-this.#backlog.bytes);
+    this.#backlog = null;
+    this.#turns.remove(this);
+    this.#tellClosed();
+    for (const goOn of this.#followers.splice(0)) goOn();
+  }
+
+  #keep(backlog: Backlog, message: Bytes, isBinary: boolean): void {
+    const { counters } = this.#turns;
+    const { maxInboxBytes } = this.#receiver;
+    const bytes = Backlog.sizeOf(message);
+    const isOwn = backlog.bytes + bytes > maxInboxBytes;
+    if (!isOwn && this.#turns.hasRoomFor(bytes)) {
+      backlog.push(message, isBinary);
+      this.#turns.waits(bytes);
+      counters.messagesWaited += 1;
+      return;
+    }
+    counters.inboxesFull += 1;
+    this.drop();
+    this.#receiver.refuse(
+      this.#connection,
+      inboxFull(isOwn ? `${maxInboxBytes} bytes of it` : "the gateway holds of all connections"),
+    );
+  }
+
+  #tellClosed(): void {
+    const code = this.#closeCode;
+    if (code === null) return;
+    this.#closeCode = null;
+    this.#receiver.closed(this.#connection, code);
+  }
+}
+
+function inboxFull(held: string): GatewayError {
+  return new GatewayError(
+    "inbox_full",
+    `Connection is closed: it sends faster than it is handled, and more than ${held} wait; wait for the answers, and for \`resumed\` after \`paused\``,
+    { retryAfterMs: 1000 },
+  );
+}

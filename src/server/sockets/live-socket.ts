@@ -1,0 +1,208 @@
+/** `/live/{session}`: the native protocol on a WebSocket. */
+import type { WebSocketBehavior } from "uWebSockets.js";
+import { GatewayError, toGatewayError } from "../../errors.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Logger } from "../../kit/log.ts";
+import type { Counters } from "../../metrics/counters.ts";
+import type { Command } from "../../protocol/commands.ts";
+import { errorBody, parseCommand } from "../../protocol/native.ts";
+import { handleCommand } from "../../session/commands.ts";
+import type { Participant } from "../../session/connections/participant.ts";
+import type { Sessions } from "../../session/sessions.ts";
+import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
+import { Inbox, type Receiver } from "./inbox.ts";
+import { MAX_REFUSALS_A_SECOND, Refusals } from "./refusals.ts";
+import { Returns } from "./returns.ts";
+import { type SocketData, SocketListener } from "./socket-listener.ts";
+import type { Turns } from "./turns.ts";
+import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits, textReader } from "./websocket.ts";
+
+export interface LiveSocketOptions {
+  readonly sessions: Sessions;
+  readonly log: Logger;
+  readonly defaults: SettingsDefaults;
+  readonly maxMessageBytes: number;
+  readonly maxOutboxBytes: number;
+  readonly idleSeconds: number;
+  readonly clock: Clock;
+  readonly counters: Counters;
+  /** Of those that bring many messages at once. */
+  readonly turns: Turns;
+  /** See inboxBytes. */
+  readonly maxInboxBytes: number;
+}
+
+/** The connection ended without a close frame (RFC 6455 section 7.4.1). */
+const ABNORMAL_CLOSURE = 1006;
+/** Codes of applications begin here (RFC 6455 7.4.2): those of the gateway's errors. */
+const FIRST_OWN_CODE = 4000;
+/** What one batch may add on top of a full send queue: a second of 48 kHz PCM with its events, generously. */
+const BATCH_SLACK_BYTES = 8 * 1024 * 1024;
+
+export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<SocketData> {
+  const returns = new Returns();
+  const receiver = liveReceiver(options, returns);
+  const { turns } = options;
+  return {
+    ...socketLimits({
+      hardMessageBytes: options.maxMessageBytes * HARD_MESSAGE_FACTOR,
+      maxBackpressureBytes: options.maxOutboxBytes + BATCH_SLACK_BYTES,
+      idleSeconds: options.idleSeconds,
+    }),
+    upgrade: (res, req, context) => {
+      const data: SocketData = {
+        sessionId: decoded(req.getParameter(0) ?? ""),
+        query: req.getQuery() ?? "",
+        listener: null,
+        inbox: null,
+        participant: null,
+        takesUp: null,
+        refusals: new Refusals(),
+      };
+      acceptUpgrade(res, req, { context, data });
+    },
+    open: (socket) => {
+      const data = socket.getUserData();
+      const listener = new SocketListener(socket);
+      data.listener = listener;
+      const inbox = new Inbox({ turns, receiver, connection: data });
+      data.inbox = inbox;
+      try {
+        const joining = parseSettings(new URLSearchParams(data.query), options.defaults);
+        const { resume, settings } = joining;
+        const mayHaveSaid = resume?.kind === "token" && settings.role !== "listener";
+        data.takesUp = mayHaveSaid ? resume.token : null;
+        const before = returns.before(data);
+        if (before === null) {
+          join(data, joining, options);
+          return;
+        }
+        inbox.follow(before, () => join(data, joining, options));
+        returns.note(data);
+      } catch (thrown) {
+        refuse(listener, report(thrown, options.log));
+      }
+    },
+    message: (socket, message, isBinary) => {
+      const data = socket.getUserData();
+      data.inbox?.take(message, isBinary);
+      returns.note(data);
+    },
+    drain: (socket) => {
+      const { participant } = socket.getUserData();
+      participant?.session.drained(participant);
+    },
+    close: (socket, code) => {
+      const { listener, inbox } = socket.getUserData();
+      listener?.markClosed();
+      inbox?.close(code, { wantsRest: listener?.isEnded === false });
+    },
+  };
+}
+
+/** Joins the session. A refusal is sent to the client, and the connection closed. */
+function join(data: SocketData, joining: ParsedSettings, { sessions, log }: LiveSocketOptions): void {
+  const { listener } = data;
+  if (listener === null) return;
+  // One that had to wait may have gone by now: its messages are handled, and then its inbox tells the end.
+  const isGone = listener.isClosed;
+  try {
+    const mustExist = joining.settings.role === "listener" && !joining.mayWait;
+    const session = mustExist ? sessions.get(data.sessionId) : sessions.open(data.sessionId);
+    data.participant = session.join(listener, joining);
+    // Greeting it may have closed it: its close handler did not know of the participant yet.
+    if (listener.isClosed && !isGone) session.leave(data.participant);
+  } catch (thrown) {
+    refuse(listener, report(thrown, log));
+  }
+}
+
+function liveReceiver(options: LiveSocketOptions, returns: Returns): Receiver<SocketData> {
+  const textOf = textReader(options.maxMessageBytes);
+  return {
+    maxInboxBytes: options.maxInboxBytes,
+    handle: ({ participant, listener, refusals }, message, isBinary) => {
+      if (participant === null || listener?.isEnded !== false) return;
+      let utteranceId: string | undefined;
+      try {
+        const { command, ignored } = parseCommand(textOf(message, isBinary));
+        utteranceId = "utterance_id" in command ? command.utterance_id : undefined;
+        warnOfIgnored(participant, command.type, ignored);
+        handleCommand(participant, command);
+      } catch (thrown) {
+        const error = report(thrown, options.log);
+        participant.send({
+          type: "error",
+          ...participant.session.base(),
+          ...errorBody(error),
+          ...(utteranceId === undefined ? {} : { utterance_id: utteranceId }),
+        });
+        if (refusals.note(options.clock.nowMs())) {
+          options.counters.connectionsFlooding += 1;
+          refuse(listener, tooManyRefusals());
+        }
+      }
+    },
+    refuse: ({ listener }, error) => {
+      if (listener !== null) refuse(listener, error);
+    },
+    closed: (data, code) => {
+      const { participant } = data;
+      data.participant = null;
+      returns.forget(data);
+      participant?.session.leave(participant, { isFinal: isGoodBye(code) });
+    },
+  };
+}
+
+/** Once each, and not without end. */
+function warnOfIgnored(participant: Participant, type: Command["type"], ignored: readonly string[]): void {
+  const { warnedFields } = participant;
+  const fresh = ignored
+    .map((field) => field.slice(0, 64))
+    .filter((field) => !warnedFields.has(field) && warnedFields.size < 64);
+  for (const field of fresh) warnedFields.add(field);
+  if (fresh.length === 0) return;
+  const what = `Fields of ${type} that this gateway does not know: ${fresh.join(", ")}`;
+  participant.send({
+    type: "warning",
+    ...participant.session.base(),
+    code: "ignored_field",
+    message: what.slice(0, 500),
+  });
+}
+
+/** A client that says good-bye does not come back; one whose connection broke, or that the gateway cut off, may. */
+export function isGoodBye(code: number): boolean {
+  return code !== ABNORMAL_CLOSURE && code < FIRST_OWN_CODE;
+}
+
+function tooManyRefusals(): GatewayError {
+  return new GatewayError(
+    "too_many_refusals",
+    `Connection is closed: more than ${MAX_REFUSALS_A_SECOND} of its messages were refused in a second; wait for the answers, and for \`resumed\` after \`paused\``,
+    { retryAfterMs: 1000 },
+  );
+}
+
+function refuse(listener: SocketListener, error: GatewayError): void {
+  listener.notify({ type: "error", seq: 0, at_ms: 0, ...errorBody(error) });
+  listener.end(error.closeCode, error.code);
+}
+
+/** The error as the client sees it; faults of our own are logged with their stack. */
+function report(thrown: unknown, log: Logger): GatewayError {
+  const error = toGatewayError(thrown);
+  if (error.code === "internal") log.error({ err: error.cause ?? error }, "Fault while handling a message");
+  return error;
+}
+
+/** A path part without its percent-encoding. */
+export function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // Not percent-encoded text: it fails the session id check with its own error.
+    return part;
+  }
+}

@@ -1,0 +1,116 @@
+/** WebSockets that take JSON text, each with a state behind it (vendor-sockets/ports.ts): how they are opened, driven and closed. */
+import type { HttpRequest, HttpResponse, WebSocketBehavior } from "uWebSockets.js";
+import { ERRORS } from "../../errors.ts";
+import type { SocketPort, VendorSocket } from "../../vendor-sockets/ports.ts";
+import { Inbox, type Receiver } from "./inbox.ts";
+import type { Turns } from "./turns.ts";
+import { UwsPort } from "./uws-port.ts";
+import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits, textReader } from "./websocket.ts";
+
+export interface MessageSocketsOptions {
+  /** Of those that bring many messages at once. */
+  readonly turns: Turns;
+  /** See inboxBytes. */
+  readonly maxInboxBytes: number;
+  /** A longer message is refused by the state. */
+  readonly maxMessageBytes: number;
+  /** See SocketLimits. */
+  readonly maxBackpressureBytes: number;
+  readonly idleSeconds: number;
+}
+
+/** `R`: what a request asks for. */
+export interface MessageSocketHandlers<R> {
+  /** null: it may not connect, and has been answered. */
+  readonly accept: (res: HttpResponse, req: HttpRequest) => R | null;
+  readonly open: (request: R, port: UwsPort<unknown>) => VendorSocket;
+}
+
+/** What the server library keeps for each socket. */
+interface SocketData<R> {
+  readonly request: R;
+  port: UwsPort<SocketData<R>> | null;
+  socket: VendorSocket | null;
+  inbox: Inbox<SocketData<R>> | null;
+}
+
+/** All sockets of one surface, of any of its addresses. */
+export class MessageSockets {
+  readonly #options: MessageSocketsOptions;
+  readonly #ports = new Set<SocketPort>();
+  #isClosed = false;
+
+  constructor(options: MessageSocketsOptions) {
+    this.#options = options;
+  }
+
+  /** Sockets that are open. */
+  get count(): number {
+    return this.#ports.size;
+  }
+  /** Nobody may be accepted any more. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Ends every socket and what it has asked of the upstream: close 1001. Idempotent. */
+  close(): void {
+    this.#isClosed = true;
+    const { closeCode, meaning } = ERRORS.draining;
+    for (const port of [...this.#ports]) port.end(closeCode, meaning);
+  }
+
+  /** Of one address. */
+  behavior<R>({ accept, open }: MessageSocketHandlers<R>): WebSocketBehavior<SocketData<R>> {
+    const { maxMessageBytes } = this.#options;
+    const receiver = this.#receiver<R>();
+    return {
+      ...socketLimits({ ...this.#options, hardMessageBytes: maxMessageBytes * HARD_MESSAGE_FACTOR }),
+      upgrade: (res, req, context) => {
+        const request = accept(res, req);
+        if (request === null) return;
+        const data: SocketData<R> = { request, port: null, socket: null, inbox: null };
+        acceptUpgrade(res, req, { context, data });
+      },
+      open: (ws) => {
+        const data = ws.getUserData();
+        const port = new UwsPort(ws);
+        data.port = port;
+        this.#ports.add(port);
+        data.inbox = new Inbox({ turns: this.#options.turns, receiver, connection: data });
+        data.socket = open(data.request, port);
+      },
+      message: (ws, message, isBinary) => ws.getUserData().inbox?.take(message, isBinary),
+      drain: (ws) => ws.getUserData().socket?.drained(),
+      close: (ws, code) => {
+        const { port, inbox } = ws.getUserData();
+        if (port !== null) {
+          port.markClosed();
+          this.#ports.delete(port);
+        }
+        // Nobody else hears what is said here: it would be asked of the upstream only to be ended at once.
+        inbox?.close(code, { wantsRest: false });
+      },
+    };
+  }
+
+  #receiver<R>(): Receiver<SocketData<R>> {
+    const { maxMessageBytes, maxInboxBytes } = this.#options;
+    const textOf = textReader(maxMessageBytes);
+    return {
+      maxInboxBytes,
+      handle: ({ socket }, message, isBinary) => {
+        let text: string;
+        try {
+          text = textOf(message, isBinary);
+        } catch (thrown) {
+          socket?.refuse(thrown);
+          return;
+        }
+        socket?.receive(text);
+      },
+      refuse: ({ socket }, error) => socket?.refuse(error),
+      closed: ({ socket }) => socket?.closed(),
+    };
+  }
+}

@@ -1,0 +1,41 @@
+/** A client's WebSocket as a listener; the only place that sends. Events become JSON here. */
+import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
+import type { Event } from "../../protocol/events.ts";
+import { encodeEvent } from "../../protocol/native.ts";
+import type { OffsetUnit } from "../../protocol/vocabulary.ts";
+import type { Participant } from "../../session/connections/participant.ts";
+import type { Inbox } from "./inbox.ts";
+import type { Refusals } from "./refusals.ts";
+import { UwsBatchSocket } from "./uws-port.ts";
+
+/** What the server library keeps for each socket. */
+export interface SocketData {
+  readonly sessionId: string;
+  readonly query: string;
+  listener: SocketListener | null;
+  inbox: Inbox<SocketData> | null;
+  participant: Participant | null;
+  /** The `resume_token` of the connection that it goes on with. */
+  takesUp: string | null;
+  readonly refusals: Refusals;
+}
+
+export class SocketListener extends UwsBatchSocket<SocketData, Delivery> implements Listener {
+  #offsets: OffsetUnit = "utf16";
+
+  deliver(batch: readonly Delivery[], offsets: OffsetUnit): SendResult {
+    this.#offsets = offsets;
+    return this.sendBatch(batch);
+  }
+
+  notify(event: Event): SendResult {
+    return this.sendOne(encodeEvent(event));
+  }
+
+  /** Frames are binary messages, events are text. */
+  protected override hand(item: Delivery): number {
+    return item instanceof Uint8Array
+      ? this.ws.send(item, true)
+      : this.ws.send(item.json(this.#offsets), false);
+  }
+}

@@ -1,0 +1,317 @@
+/** Lanes without a session: frames and events in order, in step and behind. */
+import { describe, expect, it } from "vitest";
+import type { OpusPool } from "../../../src/audio/codecs/opus-pool.ts";
+import { DeliveryGroup } from "../../../src/delivery/delivery-group.ts";
+import { EventLog } from "../../../src/delivery/event-log.ts";
+import { Rendition } from "../../../src/delivery/rendition.ts";
+import { SendQueue } from "../../../src/delivery/send-queue.ts";
+import type { Event } from "../../../src/protocol/events.ts";
+import type { EventKind, Policy } from "../../../src/protocol/vocabulary.ts";
+import { logged } from "../../helpers/logged.ts";
+import { MemoryListener } from "../../helpers/memory-listener.ts";
+
+const TICKS_PER_MS = 14_112;
+
+function createGroup(options: { events?: EventKind[]; maxRingBytes?: number } = {}) {
+  const rendition = new Rendition({
+    format: "ulaw_8000",
+    frameMs: 20,
+    framing: "raw",
+    startTicks: 0,
+    maxRingBytes: options.maxRingBytes ?? 1_000_000,
+    opusPool: {} as OpusPool,
+    onLateFrame: () => undefined,
+    onError: (error) => {
+      throw error;
+    },
+  });
+  const log = new EventLog(100);
+  const group = new DeliveryGroup({
+    rendition,
+    log,
+    pace: "realtime",
+    leadMs: 0,
+    events: options.events ?? ["words"],
+    frame: 0,
+    event: 0,
+  });
+  let seq = 0;
+  const tell = (atMs: number, kind: EventKind | null = "words"): void => {
+    seq += 1;
+    const event: Event = { type: "words", seq, at_ms: atMs, utterance_id: "u", words: [], timing: "exact" };
+    log.append(logged(event, { positionTicks: atMs * TICKS_PER_MS, kind }));
+  };
+  const listen = (policy: Policy = "live") => {
+    const sink = new MemoryListener();
+    const sendQueue = new SendQueue({ listener: sink, policy, offsets: "utf16", maxOutboxBytes: 65_536 });
+    group.add(sendQueue);
+    return { sink, sendQueue };
+  };
+  const pushFrames = (count: number): void =>
+    rendition.pushPassThrough(new Uint8Array(count * 160).fill(count));
+  return {
+    rendition,
+    log,
+    group,
+    tell,
+    listen,
+    pushFrames,
+    release: (ms: number): number => {
+      group.collect(ms * TICKS_PER_MS);
+      return group.send();
+    },
+  };
+}
+
+/** What came, frames as "f", events as their time. */
+const shape = (sink: MemoryListener): (string | number)[] =>
+  sink.sent.map((item) => (item.frame === undefined ? (item.event?.at_ms ?? -1) : "f"));
+
+describe("DeliveryGroup.collect() and send()", () => {
+  it("puts an event before the frame that contains it and sends a batch in one cork", () => {
+    const { group: _group, tell, listen, pushFrames, release } = createGroup();
+    const { sink } = listen();
+    pushFrames(4);
+    tell(0);
+    tell(25);
+    tell(60);
+    release(1000);
+    expect(shape(sink)).toEqual([0, "f", 25, "f", "f", 60, "f"]);
+    expect(new Set(sink.sent.map((item) => item.cork)).size).toBe(1);
+  });
+
+  it("holds frames and events back that start beyond the limit", () => {
+    const { tell, listen, pushFrames, release } = createGroup();
+    const { sink } = listen();
+    pushFrames(5);
+    tell(70);
+    expect(release(39)).toBe(2);
+    expect(shape(sink)).toEqual(["f", "f"]);
+    expect(release(60)).toBe(2);
+    expect(shape(sink)).toEqual(["f", "f", "f", 70, "f"]);
+  });
+
+  it("leaves out kinds that were not asked for and what was withdrawn", () => {
+    const { log, tell, listen, pushFrames, release } = createGroup({ events: ["marks"] });
+    const { sink } = listen();
+    tell(0, "words");
+    tell(1, "marks");
+    tell(2, null);
+    tell(3, null);
+    log.withdraw((entry) => entry.seq === 4);
+    pushFrames(1);
+    release(100);
+    expect(shape(sink)).toEqual([1, 2, "f"]);
+  });
+
+  it("gives every listener in step the same messages", () => {
+    const { tell, listen, pushFrames, release } = createGroup();
+    const listeners = [listen(), listen(), listen()];
+    tell(0);
+    pushFrames(3);
+    expect(release(100)).toBe(9);
+    for (const { sink } of listeners) expect(sink.sent).toEqual(listeners[0]?.sink.sent);
+  });
+});
+
+describe("DeliveryGroup.catchUp()", () => {
+  it("a lossless listener gets exactly what it missed, in the same order", () => {
+    const { group, tell, listen, pushFrames, release } = createGroup();
+    const healthy = listen();
+    const slow = listen("lossless");
+    slow.sink.isFull = true;
+    for (let index = 0; index < 40; index += 1) {
+      tell(index * 100);
+      pushFrames(5);
+      release(index * 100 + 80);
+    }
+    expect(slow.sink.frames.length).toBe(5);
+    expect(group.oldestNeededFrame()).toBe(5);
+    slow.sink.isFull = false;
+    group.catchUp(slow.sendQueue, () => expect.unreachable());
+    expect(slow.sendQueue.behind).toBeNull();
+    expect(shape(slow.sink)).toEqual(shape(healthy.sink));
+    expect(Buffer.concat(slow.sink.frames)).toEqual(Buffer.concat(healthy.sink.frames));
+  });
+
+  it("a live listener is told the gap, gets every event and is in step again", () => {
+    const { group, tell, listen, pushFrames, release } = createGroup();
+    const slow = listen("live");
+    slow.sink.isFull = true;
+    for (let index = 0; index < 10; index += 1) {
+      tell(index * 20);
+      pushFrames(1);
+      release(index * 20);
+    }
+    slow.sink.isFull = false;
+    const gaps: object[] = [];
+    group.catchUp(slow.sendQueue, (_outbox, gap) => gaps.push(gap));
+    expect(gaps).toEqual([{ frames: 9, ms: 180 }]);
+    expect(shape(slow.sink)).toEqual([0, "f", 20, 40, 60, 80, 100, 120, 140, 160, 180]);
+    pushFrames(1);
+    release(1000);
+    expect(slow.sink.frames).toHaveLength(2);
+  });
+
+  it("a live listener gets the events that it missed before it is told the gap", () => {
+    const { group, tell, listen, pushFrames, release } = createGroup();
+    const slow = listen("live");
+    slow.sink.isFull = true;
+    for (let index = 0; index < 10; index += 1) {
+      tell(index * 20);
+      pushFrames(1);
+      release(index * 20);
+    }
+    slow.sink.isFull = false;
+    const toldBefore: number[] = [];
+    group.catchUp(slow.sendQueue, () => toldBefore.push(slow.sink.events.length));
+    expect(toldBefore).toEqual([10]);
+  });
+
+  it("stops again when the socket fills up again, and loses nothing by it", () => {
+    const { group, listen, pushFrames, release } = createGroup();
+    const slow = listen("lossless");
+    slow.sink.isFull = true;
+    for (let index = 0; index < 500; index += 1) {
+      pushFrames(1);
+      release(index * 20);
+    }
+    let sends = 0;
+    slow.sink.isFull = false;
+    slow.sink.beforeSend = () => {
+      sends += 1;
+      if (sends === 100) slow.sink.isFull = true;
+    };
+    group.catchUp(slow.sendQueue, () => expect.unreachable());
+    expect(slow.sendQueue.behind).not.toBeNull();
+    slow.sink.isFull = false;
+    group.catchUp(slow.sendQueue, () => expect.unreachable());
+    expect(slow.sendQueue.behind).toBeNull();
+    expect(slow.sink.frames).toHaveLength(500);
+  });
+
+  it("closes a listener whose events are gone", () => {
+    const { tell, listen, pushFrames, release } = createGroup();
+    const slow = listen("live");
+    pushFrames(20);
+    tell(0);
+    slow.sink.isFull = true;
+    release(0);
+    for (let index = 1; index < 200; index += 1) {
+      tell(index);
+      release(index);
+    }
+    expect(slow.sink.ended).toEqual({ code: 4408, reason: "slow_consumer" });
+  });
+});
+
+describe("DeliveryGroup, policy captions", () => {
+  function squeezed() {
+    const made = createGroup();
+    const slow = made.listen("captions");
+    const healthy = made.listen("captions");
+    const gaps: object[] = [];
+    const step = (index: number): number => {
+      made.tell(index * 20);
+      made.pushFrames(1);
+      return made.release(index * 20);
+    };
+    return {
+      ...made,
+      slow,
+      healthy,
+      gaps,
+      step,
+      drain: () => made.group.catchUp(slow.sendQueue, (_, gap) => gaps.push(gap)),
+    };
+  }
+
+  it("leaves audio out while the socket is short, sends every event, and tells the frames when it has drained", () => {
+    const { slow, healthy, gaps, step, drain, rendition } = squeezed();
+    expect(step(0)).toBe(2);
+    slow.sink.buffered = 65_536 / 8 + 1;
+    for (let index = 1; index < 6; index += 1) expect(step(index)).toBe(1);
+    expect(shape(slow.sink)).toEqual([0, "f", 20, 40, 60, 80, 100]);
+    // Not before it is told.
+    slow.sink.buffered = 0;
+    step(6);
+    expect(slow.sink.frames).toHaveLength(1);
+    drain();
+    expect(gaps).toEqual([{ frames: 6, ms: 120 }]);
+    step(7);
+    drain();
+    expect(gaps).toHaveLength(1);
+    expect(slow.sink.frames).toHaveLength(2);
+    expect(slow.sendQueue.framesSent + slow.sendQueue.framesDropped).toBe(rendition.next);
+    expect(healthy.sink.frames).toHaveLength(8);
+  });
+
+  it("falls behind where even the events fill its socket, and then gets every event and the whole gap", () => {
+    const { slow, healthy, gaps, step, drain, rendition } = squeezed();
+    step(0);
+    slow.sink.buffered = 65_536 / 8 + 1;
+    step(1);
+    slow.sink.isFull = true;
+    step(2);
+    for (let index = 3; index < 9; index += 1) step(index);
+    expect(slow.sendQueue.behind).not.toBeNull();
+    slow.sink.isFull = false;
+    slow.sink.buffered = 0;
+    drain();
+    expect(slow.sendQueue.behind).toBeNull();
+    expect(gaps.reduce<number>((sum, gap) => sum + (gap as { frames: number }).frames, 0)).toBe(8);
+    expect(slow.sendQueue.framesSent + slow.sendQueue.framesDropped).toBe(rendition.next);
+    expect(slow.sink.events).toEqual(healthy.sink.events);
+  });
+
+  it("a cut tells what was left out before it", () => {
+    const { group, slow, gaps, step } = squeezed();
+    step(0);
+    slow.sink.buffered = 65_536 / 8 + 1;
+    step(1);
+    step(2);
+    group.jumpTo(2, 0, (_, gap) => gaps.push(gap));
+    expect(gaps).toEqual([{ frames: 2, ms: 40 }]);
+    group.jumpTo(2, 0, () => expect.unreachable());
+    expect(group.frame).toBe(2);
+  });
+});
+
+describe("DeliveryGroup.undeliveredEvent()", () => {
+  it("is behind what was sent, not behind what was only collected", () => {
+    const { group, tell, listen, pushFrames } = createGroup();
+    const { sendQueue } = listen();
+    tell(0);
+    pushFrames(1);
+    group.collect(0);
+    expect(group.undeliveredEvent(sendQueue)).toBe(0);
+    group.send();
+    expect(group.undeliveredEvent(sendQueue)).toBe(1);
+    sendQueue.behind = { frame: 0, event: 0, isJoining: true };
+    expect(group.undeliveredEvent(sendQueue)).toBe(0);
+  });
+});
+
+describe("DeliveryGroup.replay()", () => {
+  it("sends what belongs before a place to one that is on its own, and each event once", () => {
+    const { group, tell, listen, pushFrames, release } = createGroup();
+    const { sink, sendQueue } = listen();
+    tell(0);
+    tell(30);
+    tell(100);
+    group.replay(sendQueue, 50 * TICKS_PER_MS);
+    expect(shape(sink)).toEqual([0, 30]);
+    pushFrames(8);
+    release(1000);
+    expect(shape(sink).filter((item) => item !== "f")).toEqual([0, 30, 100]);
+  });
+
+  it("leaves one in step with others alone", () => {
+    const { group, tell, listen } = createGroup();
+    const { sink, sendQueue } = listen();
+    listen();
+    tell(0);
+    group.replay(sendQueue, 50 * TICKS_PER_MS);
+    expect(sink.sent).toEqual([]);
+  });
+});

@@ -1,0 +1,118 @@
+/** The gateway's port with nothing behind it but sessions on a fake clock: for what happens before a call begins. */
+
+import { Pacer } from "../../../src/delivery/pacer.ts";
+import { type Clock, systemClock } from "../../../src/kit/clock.ts";
+import { silentLog } from "../../../src/kit/log.ts";
+import type { CarrierAuth } from "../../../src/server/carriers/carrier-auth.ts";
+import { readPeerList } from "../../../src/server/carriers/rtp-networks.ts";
+import { RtpPorts } from "../../../src/server/carriers/rtp-routes.ts";
+import type { ListeningPort } from "../../../src/server/listen.ts";
+import { startOperations } from "../../../src/server/operations.ts";
+import { PassedPaths } from "../../../src/server/proxy/proxy-paths.ts";
+import { startEdge } from "../../../src/server/server.ts";
+import { Turns } from "../../../src/server/sockets/turns.ts";
+import { Calls } from "../../../src/telephony/calls.ts";
+import { createRig } from "../../helpers/session-rig.ts";
+
+export interface CarrierEdge extends AsyncDisposable {
+  readonly edge: ListeningPort;
+  /** Of the operations port. */
+  readonly opsUrl: string;
+  readonly wsUrl: string;
+  readonly url: string;
+  readonly sessions: ReturnType<typeof createRig>["sessions"];
+  readonly calls: Calls;
+  readonly rtpPorts: RtpPorts;
+}
+
+export interface CarrierEdgeOptions extends Partial<CarrierAuth> {
+  readonly maxCalls?: number;
+  /** The settings of the same names. */
+  readonly rtpPeers?: string;
+  readonly rtpListenOnly?: boolean;
+  /** By which it is measured what a connection takes at once; default the real one. */
+  readonly turnsClock?: Clock;
+}
+
+export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promise<CarrierEdge> {
+  const rig = createRig();
+  const { sessions } = rig;
+  const {
+    maxCalls = 100,
+    rtpPeers = "private",
+    rtpListenOnly = false,
+    turnsClock = systemClock,
+    ...auth
+  } = options;
+  const carrierAuth = { twilioAuthToken: "", carrierToken: "", publicUrl: "", ...auth };
+  const shared = { log: silentLog, clock: systemClock, host: "127.0.0.1", maxMessageBytes: 65_536 };
+  const calls = new Calls({ ...shared, sessions, maxCalls });
+  const rtpPorts = new RtpPorts({
+    ...shared,
+    ...carrierAuth,
+    calls,
+    pacer: new Pacer(systemClock),
+    rtpPorts: null,
+    peers: readPeerList(rtpPeers),
+    allowsListenOnly: rtpListenOnly,
+  });
+  const edge = await startEdge({
+    sessions,
+    ...shared,
+    port: 0,
+    defaults: { leadMs: 200, maxLeadMs: 10_000 },
+    maxOutboxBytes: 65_536,
+    idleSeconds: 120,
+    counters: rig.counters,
+    turns: new Turns({ clock: turnsClock, counters: rig.counters, between: () => undefined }),
+    maxInboxBytes: 1_048_576,
+    pageFolder: "/nowhere",
+    version: "0.0.0",
+    passesFaults: false,
+    passedPaths: new PassedPaths(""),
+    forward: () => {
+      throw new Error("Nothing is forwarded in this test");
+    },
+    maxUploadsPerClient: 4,
+    calls,
+    carrierAuth,
+    rtpPorts,
+    vendor: {
+      upstream: {
+        open: () => {
+          throw new Error("Nothing is asked for in this test");
+        },
+      },
+      get: () => Promise.reject(new Error("Nothing is asked for in this test")),
+      clock: systemClock,
+      counters: rig.counters,
+      maxSockets: 10,
+      firstAudioMs: 0,
+      defaultModel: "",
+    },
+  });
+  const operations = await startOperations({
+    sessions,
+    host: "127.0.0.1",
+    port: 0,
+    server: "voicewire/test",
+    metrics: () => Promise.resolve("other_total 1"),
+    upstream: () => ({ open: 0, queued: 0, regions: [] }),
+    callStats: calls.stats,
+  });
+  return {
+    edge,
+    opsUrl: `http://127.0.0.1:${operations.port}`,
+    wsUrl: `ws://127.0.0.1:${edge.port}`,
+    url: `http://127.0.0.1:${edge.port}`,
+    sessions,
+    calls,
+    rtpPorts,
+    [Symbol.asyncDispose]: () => {
+      rtpPorts.close();
+      edge.close();
+      operations.close();
+      return Promise.resolve();
+    },
+  };
+}
