@@ -111,21 +111,21 @@ export class PlaybackQueue {
   }
   /** The rendered audio, for a listener that begins at `fromTicks`. */
   renderedAudio(fromTicks: number): RenderedAudio {
-    const { recent, ticks: writeTicks } = this.#renderer.head;
-    const placeTicks = Math.max(fromTicks, recent.startTicks ?? 0);
+    const { buffer, ticks: writeTicks } = this.#renderer.head;
+    const placeTicks = Math.max(fromTicks, buffer.startTicks ?? 0);
     const current = this.#utterances.findLast(
       ({ startTicks }) => startTicks !== null && startTicks <= placeTicks,
     );
     return {
       writeTicks,
-      recent,
+      buffer,
       utteranceTicks: current?.startTicks ?? null,
       isOpen: this.#utterances.some(({ state }) => state.kind === "speaking"),
     };
   }
   /** Memory of the audio that is kept for `resume` while it is spoken. */
   get recentAudioBytes(): number {
-    return this.#renderer.head.recent.bytes;
+    return this.#renderer.head.buffer.bytes;
   }
   /** Segments of which no frame has left. */
   get unsent(): UnsentSegments {
@@ -295,7 +295,7 @@ export class PlaybackQueue {
       utterance,
       cutTicks,
       writeTicks: utterance.endTicks ?? this.writeTicks,
-      recent: this.#renderer.head.recent,
+      buffer: this.#renderer.head.buffer,
       player,
       coming: this.comingOf(utterance),
       behind: [...this.#requests.attemptsOf(utterance), ...utterance.replays].filter(

@@ -136,7 +136,7 @@ export class Renderer {
   /** Idempotent. */
   close(): void {
     this.#close();
-    this.head.recent.clear();
+    this.head.buffer.clear();
   }
 
   #pushTicksTo(ticks: number): number {

@@ -43,7 +43,7 @@ export class WriteHead {
   readonly #options: WriteHeadOptions;
   readonly #splice: Splice;
   #lastCues: CueTracks | null = null;
-  readonly recent = new ResumeBuffer(MAX_RECENT_BYTES);
+  readonly buffer = new ResumeBuffer(MAX_RECENT_BYTES);
   readonly #reachTicks: number;
   /** How far behind the playhead audio is kept, and where that was asked last. */
   #recentTicks = RECENT_TICKS;
@@ -65,7 +65,7 @@ export class WriteHead {
   push(slice: Slice): void {
     const { output, deps } = this.#options;
     output.push(slice);
-    if (deps.tuning.resumeMs > 0) this.recent.push(this.#ticks, slice);
+    if (deps.tuning.resumeMs > 0) this.buffer.push(this.#ticks, slice);
     this.#ticks += slice.ticks;
   }
 
@@ -110,8 +110,8 @@ export class WriteHead {
   forgetHeard(utterance: Utterance | undefined, playheadTicks: number): void {
     const wasTicks = this.#recentTicks;
     this.#lookBehind(playheadTicks);
-    this.recent.forgetBefore(playheadTicks - this.#recentTicks);
-    if (wasTicks > RECENT_TICKS && this.#recentTicks === RECENT_TICKS) this.recent.shrink();
+    this.buffer.forgetBefore(playheadTicks - this.#recentTicks);
+    if (wasTicks > RECENT_TICKS && this.#recentTicks === RECENT_TICKS) this.buffer.shrink();
     const textTicks = Math.max(RECENT_TEXT_TICKS, this.#recentTicks);
     utterance?.transcript.forgetBefore(
       playheadTicks - textTicks,
@@ -145,7 +145,7 @@ export class WriteHead {
   /** The audio was cut: what follows stands here. */
   cutTo(ticks: number): void {
     this.#ticks = ticks;
-    this.recent.clear();
+    this.buffer.clear();
     this.#lastCues = null;
     this.#splice.forget();
     this.unsent.clear();

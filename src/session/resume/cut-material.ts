@@ -21,7 +21,7 @@ export interface CutPoint {
   /** Where it was cut, and where its rendered audio ends. */
   readonly cutTicks: number;
   readonly writeTicks: number;
-  readonly recent: ResumeBuffer;
+  readonly buffer: ResumeBuffer;
   /** The one that is being rendered, if it is this utterance's. */
   readonly player: SegmentPlayer | null;
   /** The audio that had come of that. */
@@ -55,9 +55,9 @@ export function openCut({ player, ...cut }: CutPoint): OpenedCut {
   const slices = player?.takeRest(cut.cutTicks) ?? [];
   // Others may have been rendered right before it and right behind.
   const startTicks = utterance.startTicks ?? 0;
-  const own = cut.recent
+  const own = cut.buffer
     .since(startTicks)
-    .filter((recent) => recent.startTicks >= startTicks && recent.startTicks < writeTicks);
+    .filter((placed) => placed.startTicks >= startTicks && placed.startTicks < writeTicks);
   const placed = [...own, ...placeBehind(slices, writeTicks)];
   const haveTicks = placed.reduce((end, { startTicks, slice }) => Math.max(end, startTicks + slice.ticks), 0);
   const asked = cut.behind.map(({ segment }) => segment);

@@ -10,8 +10,10 @@ const REMEMBERED_IDS = 64;
 export class InterruptedUtterances {
   readonly #clock: Clock;
   readonly #lifeMs: number;
-  /** The one that was heard and interrupted last, and did not go on since. */
+  /** The one that was heard and interrupted last, while it can go on. */
   #latest: Utterance | null = null;
+  /** Its id, until it goes on. */
+  #latestId: string | null = null;
   /** The latest ones that were interrupted, oldest first. */
   readonly #gone = new Set<string>();
   #timer: Timer | null = null;
@@ -29,17 +31,16 @@ export class InterruptedUtterances {
 
   /** The utterance whose text may still grow while it waits to go on. */
   find(id: string): Utterance | undefined {
-    return this.#latest !== null && this.#latest.id === id && this.#snapshot !== null
-      ? this.#latest
-      : undefined;
+    return this.#latest?.id === id ? this.#latest : undefined;
   }
 
   /** It was heard and interrupted: it takes the place of the one before. */
   hold(utterance: Utterance): void {
     this.#expire();
     this.noteGone(utterance);
+    this.#latestId = utterance.id;
+    if (utterance.state.kind !== "interrupted" || utterance.state.snapshot === null) return;
     this.#latest = utterance;
-    if (this.#snapshot === null) return;
     this.#timer = this.#clock.at(this.#clock.nowMs() + this.#lifeMs, () => this.#expire());
   }
 
@@ -56,14 +57,15 @@ export class InterruptedUtterances {
   /** Throws nothing_to_resume, resume_expired. */
   take(id: string | undefined): { readonly utterance: Utterance; readonly snapshot: Snapshot } {
     const latest = this.#latest;
-    const snapshot = this.#snapshot;
+    const snapshot = latest?.state.kind === "interrupted" ? latest.state.snapshot : null;
     if (latest !== null && snapshot !== null && (id === undefined || latest.id === id)) {
       this.#cancelTimer();
       this.#gone.delete(latest.id);
       this.#latest = null;
+      this.#latestId = null;
       return { utterance: latest, snapshot };
     }
-    if (id === undefined ? latest !== null : this.#gone.has(id)) {
+    if (id === undefined ? this.#latestId !== null : this.#gone.has(id)) {
       const what = id ?? "the interrupted utterance";
       throw new GatewayError(
         "resume_expired",
@@ -79,15 +81,11 @@ export class InterruptedUtterances {
     this.#expire();
   }
 
-  get #snapshot(): Snapshot | null {
-    const state = this.#latest?.state;
-    return state?.kind === "interrupted" ? state.snapshot : null;
-  }
-
   /** What is kept of it is let go. */
   #expire(): void {
     this.#cancelTimer();
-    if (this.#snapshot !== null) this.#latest?.interrupt(null);
+    this.#latest?.interrupt(null);
+    this.#latest = null;
   }
 
   #cancelTimer(): void {

@@ -14,11 +14,11 @@ const SECOND_MS = 500;
 
 /** Two utterances at 16 kHz; the first has `samples` of them. */
 function keptAudio(samples: number): ResumeBuffer {
-  const recent = new ResumeBuffer(1 << 20);
+  const buffer = new ResumeBuffer(1 << 20);
   const push = (startMs: number, pcm: Int16Array): void => {
     const bytes = Uint8Array.from(encodeSamples("pcm", pcm));
     const ticks = pcm.length * ticksPerSample(RATE);
-    recent.push(startMs * MS, {
+    buffer.push(startMs * MS, {
       format: "pcm_16000",
       ticks,
       pcmRate: RATE,
@@ -28,15 +28,15 @@ function keptAudio(samples: number): ResumeBuffer {
   };
   push(0, noise(samples, 1));
   push(SECOND_MS, noise(4800, 2));
-  return recent;
+  return buffer;
 }
 
 function made(samples: number, fromMs: number, format: "pcm_8000" | "pcm_24000" | "pcm_44100"): Rendition {
-  const recent = keptAudio(samples);
+  const buffer = keptAudio(samples);
   return renditionFrom(
     {
       writeTicks: (SECOND_MS + 300) * MS,
-      recent,
+      buffer,
       utteranceTicks: fromMs < SECOND_MS ? 0 : SECOND_MS * MS,
       isOpen: true,
     },
