@@ -3,14 +3,14 @@
  * a word or markup, and not inside what stands for something else in the client's text, so that the rest of that text is
  * spoken as it would have been.
  */
-import { WordPlaces } from "../text/word-places.ts";
+import { WordPositions } from "../text/word-positions.ts";
 import type { SegmentSpan } from "./heard-share.ts";
 import type { Utterance } from "./playback/utterance.ts";
 
 export class RestartPlaces {
   readonly #utterance: Utterance;
   /** Of the segments that were asked about: words as their events have them. */
-  readonly #words = new Map<SegmentSpan, WordPlaces>();
+  readonly #words = new Map<SegmentSpan, WordPositions>();
 
   constructor(utterance: Utterance) {
     this.#utterance = utterance;
@@ -25,11 +25,11 @@ export class RestartPlaces {
   }
 
   /** Offsets from the segment's beginning. */
-  wordsOf(place: SegmentSpan): WordPlaces {
+  wordsOf(place: SegmentSpan): WordPositions {
     const known = this.#words.get(place);
     if (known !== undefined) return known;
     const { spoken, joints, isExpressive } = this.#utterance;
-    const words = new WordPlaces(spoken.spoken.slice(place.start, place.end), {
+    const words = new WordPositions(spoken.spoken.slice(place.start, place.end), {
       joints: joints.map((at) => at - place.start).filter((at) => at > 0),
       hasDirections: isExpressive,
     });

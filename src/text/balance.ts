@@ -4,11 +4,11 @@
  */
 import { CodePointReader } from "./code-points.ts";
 import { MAX_BRACKET_TAG, TagGate } from "./markup.ts";
-import { readTag, type Tag, WHOLE_ELEMENTS } from "./tags.ts";
+import { ATOMIC_ELEMENTS, readTag, type Tag } from "./tags.ts";
 
 /** `<break>` is not among them: vendors take it without a slash. */
 const PAIRED: ReadonlySet<string> = new Set([
-  ...WHOLE_ELEMENTS,
+  ...ATOMIC_ELEMENTS,
   ...["prosody", "speak", "p", "s", "voice", "lang", "audio"],
 ]);
 const KNOWN: ReadonlySet<string> = new Set([...PAIRED, "break"]);
@@ -60,7 +60,7 @@ export class TagBalance {
     const isInBracket = this.#previous === OPEN_BRACKET || this.#brackets.at(-1) === true;
     const isShort = this.#reader.offset - this.#bracketAt <= MAX_BRACKET_TAG;
     return (
-      this.#gate.isHolding || (isInBracket && isShort) || this.#open.some((name) => WHOLE_ELEMENTS.has(name))
+      this.#gate.isHolding || (isInBracket && isShort) || this.#open.some((name) => ATOMIC_ELEMENTS.has(name))
     );
   }
 

@@ -5,20 +5,20 @@
 import { stopMeaning } from "./abbreviations.ts";
 import { isSpoken, isWordKind, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
 import { CodePointReader } from "./code-points.ts";
+import { TagGate } from "./markup.ts";
 import {
-  isSentenceMark,
+  endsSentence,
   LIST_MARKER,
   LONE_CLOSER,
   LONE_DASH,
-  type Mark,
-  markAfter,
   NUMBER_MARKER,
-  newMark,
+  newPunctuation,
+  type Punctuation,
+  punctuationAfter,
   rankAtEnd,
   verdictOf,
   verdictOfWord,
-} from "./marks.ts";
-import { TagGate } from "./markup.ts";
+} from "./punctuation.ts";
 
 /** From best to worst. `weak`: after "Dr." or between initials: only where nothing else is left. */
 export type BoundaryRank = "sentence" | "clause" | "word" | "weak";
@@ -67,7 +67,7 @@ export class BoundaryScanner {
     },
     { hasBracketTags: true },
   );
-  #mark: Mark | null = null;
+  #punctuation: Punctuation | null = null;
   #token = "";
   #tokenAt = 0;
   #tokenSpokenEnd = 0;
@@ -127,7 +127,7 @@ export class BoundaryScanner {
    * decide nothing. `index`: offset of `text[from]`; `max`: most UTF-16 units. Returns how many it took, 0 and more.
    */
   passLetters(text: string, from: number, index: number, max = Number.POSITIVE_INFINITY): number {
-    if (this.#isAfterSpace || this.#mark !== null || this.#gate.isHolding) return 0;
+    if (this.#isAfterSpace || this.#punctuation !== null || this.#gate.isHolding) return 0;
     const end = Math.min(text.length, from + max);
     let last: Kind = KIND.space;
     let to = from;
@@ -151,10 +151,11 @@ export class BoundaryScanner {
    * of the text. Asking changes nothing.
    */
   breakAtEnd(offset: number): Boundary | null {
-    const mark = this.#mark;
-    if (mark !== null && mark.at >= 0) {
-      const rank = rankAtEnd(mark);
-      if (rank !== null) return { rank, at: mark.at, spokenEnd: mark.spokenEnd, isParagraph: false };
+    const punctuation = this.#punctuation;
+    if (punctuation !== null && punctuation.at >= 0) {
+      const rank = rankAtEnd(punctuation);
+      if (rank !== null)
+        return { rank, at: punctuation.at, spokenEnd: punctuation.spokenEnd, isParagraph: false };
     }
     const rank = this.#isAfterSpace ? this.#rankAfterSpace() : this.#rankInToken();
     if (rank === null || this.#joinerEnd === offset || this.#flagHalfEnd === offset) return null;
@@ -165,25 +166,28 @@ export class BoundaryScanner {
     if (this.#newlines > 1) return "sentence";
     // "1. " belongs to what follows.
     if (this.#isAfterMarker) return null;
-    const mark = this.#mark;
-    const rank = mark === null ? null : rankAtEnd(mark);
+    const punctuation = this.#punctuation;
+    const rank = punctuation === null ? null : rankAtEnd(punctuation);
     if (rank !== null) return rank;
     if (this.#newlines > 0 || this.#lastSpoken === KIND.unspaced) return "clause";
-    const meaning = mark?.kind === "dot" ? stopMeaning(mark.token) : "end";
+    const meaning = punctuation?.kind === "dot" ? stopMeaning(punctuation.token) : "end";
     return meaning === "end" || meaning === "maybe" ? "word" : null;
   }
 
-  /** What is held back right behind the mark may be a closing tag. */
+  /** What is held back right behind the punctuation may be a closing tag. */
   #rankInToken(): BoundaryRank | null {
-    const mark = this.#mark;
-    return mark === null || mark.at >= 0 || this.#gate.isHolding ? null : rankAtEnd(mark);
+    const punctuation = this.#punctuation;
+    return punctuation === null || punctuation.at >= 0 || this.#gate.isHolding
+      ? null
+      : rankAtEnd(punctuation);
   }
 
   /** The text ends here for now: decides what hung on the next characters, then starts afresh. */
   finish(): void {
     this.#gate.finish();
-    if (this.#mark !== null && this.#mark.word !== null) this.#resolveWord(this.#mark, this.#mark.word);
-    this.#mark = null;
+    if (this.#punctuation !== null && this.#punctuation.word !== null)
+      this.#resolveWord(this.#punctuation, this.#punctuation.word);
+    this.#punctuation = null;
     this.#token = "";
     this.#tokenPlace = "sentence";
     this.#isAfterSpace = true;
@@ -204,8 +208,8 @@ export class BoundaryScanner {
   #character(codePoint: number, index: number): void {
     const kind = kindOf(codePoint);
     if (kind === KIND.extend) {
-      // White space with a mark on it is one grapheme: no cut between them.
-      if (this.#isAfterSpace) this.#mark = null;
+      // White space with a combining mark on it is one grapheme: no cut between them.
+      if (this.#isAfterSpace) this.#punctuation = null;
       this.#isAfterSpace = false;
       if (joinsPictures(codePoint)) this.#joinerEnd = index + unitsOf(codePoint);
     } else if (kind === KIND.space || kind === KIND.newline) {
@@ -219,14 +223,14 @@ export class BoundaryScanner {
 
   #space(kind: Kind): void {
     if (!this.#isAfterSpace) this.#endToken();
-    if (this.#mark !== null) this.#mark.isSpaced = true;
+    if (this.#punctuation !== null) this.#punctuation.isSpaced = true;
     if (kind === KIND.newline) this.#newlines += 1;
     this.#isAfterSpace = true;
   }
 
   #endToken(): void {
-    const mark = this.#mark;
-    if (mark !== null && mark.word !== null) this.#resolveWord(mark, mark.word);
+    const punctuation = this.#punctuation;
+    if (punctuation !== null && punctuation.word !== null) this.#resolveWord(punctuation, punctuation.word);
     const isMarker =
       (this.#tokenPlace === "line" && LIST_MARKER.test(this.#token)) ||
       (this.#tokenPlace === "sentence" && NUMBER_MARKER.test(this.#token));
@@ -234,35 +238,40 @@ export class BoundaryScanner {
     if (isMarker) {
       // Each item of a list is a sentence, and "1." is not one.
       if (this.#tokenPlace === "line") this.#emit("sentence", this.#tokenAt, this.#tokenSpokenEnd);
-      this.#mark = null;
-    } else if (mark !== null && mark.at === this.#tokenAt && LONE_CLOSER.test(this.#token)) {
+      this.#punctuation = null;
+    } else if (punctuation !== null && punctuation.at === this.#tokenAt && LONE_CLOSER.test(this.#token)) {
       // "« Oui. » Bon.": the quote that stands alone closes what is before it.
-      mark.at = -1;
+      punctuation.at = -1;
     } else if (
       this.#token.length <= 2 &&
       LONE_DASH.test(this.#token) &&
-      (this.#mark === null || !isSentenceMark(this.#mark))
+      (this.#punctuation === null || !endsSentence(this.#punctuation))
     ) {
-      this.#mark = newMark("dash", "", null);
+      this.#punctuation = newPunctuation("dash", "", null);
     }
   }
 
   #startToken(kind: Kind, index: number): void {
-    const mark = this.#mark;
+    const punctuation = this.#punctuation;
     this.#token = "";
     this.#tokenAt = index;
     this.#tokenSpokenEnd = this.#spokenEnd;
     this.#tokenPlace = this.#newlines > 0 ? "line" : this.#isAtStart ? "sentence" : "inside";
     if (this.#newlines > 1) {
       this.#report({ rank: "sentence", at: index, spokenEnd: this.#spokenEnd, isParagraph: true });
-      this.#mark = null;
-    } else if (mark !== null && kind === KIND.emoji && mark.at < 0 && isSentenceMark(mark)) {
+      this.#punctuation = null;
+    } else if (
+      punctuation !== null &&
+      kind === KIND.emoji &&
+      punctuation.at < 0 &&
+      endsSentence(punctuation)
+    ) {
       // "Great! 😀 Next": the picture belongs to the sentence that it comments.
       this.#emit("weak", index);
-      mark.isSpaced = false;
+      punctuation.isSpaced = false;
     } else {
-      this.#emitSpace(mark, kind, index);
-      if (mark !== null) this.#meetAfterSpace(mark, kind, index);
+      this.#emitSpace(punctuation, kind, index);
+      if (punctuation !== null) this.#meetAfterSpace(punctuation, kind, index);
     }
     this.#isAfterSpace = false;
     this.#isAtStart = false;
@@ -271,76 +280,82 @@ export class BoundaryScanner {
   }
 
   /** The rank of white space itself. */
-  #emitSpace(mark: Mark | null, kind: Kind, index: number): void {
-    const isClause = mark !== null && mark.at < 0 && !isSentenceMark(mark);
+  #emitSpace(punctuation: Punctuation | null, kind: Kind, index: number): void {
+    const isClause = punctuation !== null && punctuation.at < 0 && !endsSentence(punctuation);
     // Thai, Lao and Khmer put spaces between phrases, not words.
     const isPhrase = this.#lastSpoken === KIND.unspaced && kind === KIND.unspaced;
     if (this.#newlines > 0 || isClause || isPhrase) this.#emit("clause", index);
     else {
-      const isWeak = kind === KIND.close || (mark?.kind === "dot" && stopMeaning(mark.token) !== "end");
+      const isWeak =
+        kind === KIND.close || (punctuation?.kind === "dot" && stopMeaning(punctuation.token) !== "end");
       this.#emit(isWeak ? "weak" : "word", index);
     }
-    if (isClause) this.#mark = null;
+    if (isClause) this.#punctuation = null;
   }
 
-  #meetAfterSpace(mark: Mark, kind: Kind, index: number): void {
-    if (!isSentenceMark(mark)) return;
-    if (mark.at < 0) {
-      mark.at = index;
-      mark.spokenEnd = this.#spokenEnd;
+  #meetAfterSpace(punctuation: Punctuation, kind: Kind, index: number): void {
+    if (!endsSentence(punctuation)) return;
+    if (punctuation.at < 0) {
+      punctuation.at = index;
+      punctuation.spokenEnd = this.#spokenEnd;
     }
-    if (mark.word === null && isSpoken(kind)) this.#decide(mark, kind);
+    if (punctuation.word === null && isSpoken(kind)) this.#decide(punctuation, kind);
   }
 
-  /** The first letter or digit behind the mark and its white space. */
-  #decide(mark: Mark, kind: Kind): void {
-    const verdict = verdictOf(mark, kind);
+  /** The first letter or digit behind the punctuation and its white space. */
+  #decide(punctuation: Punctuation, kind: Kind): void {
+    const verdict = verdictOf(punctuation, kind);
     if (verdict === "wait") {
-      mark.word = "";
+      punctuation.word = "";
       return;
     }
-    this.#mark = null;
+    this.#punctuation = null;
     if (verdict === "no") return;
-    this.#emit(verdict, mark.at, mark.spokenEnd);
-    if (verdict === "sentence" && mark.at === this.#tokenAt) this.#tokenPlace = "sentence";
+    this.#emit(verdict, punctuation.at, punctuation.spokenEnd);
+    if (verdict === "sentence" && punctuation.at === this.#tokenAt) this.#tokenPlace = "sentence";
   }
 
-  #resolveWord(mark: Mark, word: string): void {
-    this.#mark = null;
-    const verdict = verdictOfWord(mark, word);
-    if (verdict !== "no") this.#emit(verdict, mark.at, mark.spokenEnd);
+  #resolveWord(punctuation: Punctuation, word: string): void {
+    this.#punctuation = null;
+    const verdict = verdictOfWord(punctuation, word);
+    if (verdict !== "no") this.#emit(verdict, punctuation.at, punctuation.spokenEnd);
   }
 
   #continueToken(kind: Kind, index: number): void {
-    const mark = this.#mark;
-    if (mark === null) return;
-    if (mark.word !== null) {
+    const punctuation = this.#punctuation;
+    if (punctuation === null) return;
+    if (punctuation.word !== null) {
       const isPartOfWord =
         isSpoken(kind) || kind === KIND.quote || kind === KIND.close || kind === KIND.format;
-      if (!isPartOfWord) this.#resolveWord(mark, mark.word);
-    } else if (mark.isSpaced) {
-      if (isSpoken(kind)) this.#decide(mark, kind);
-    } else this.#meetDirectly(mark, kind, index);
+      if (!isPartOfWord) this.#resolveWord(punctuation, punctuation.word);
+    } else if (punctuation.isSpaced) {
+      if (isSpoken(kind)) this.#decide(punctuation, kind);
+    } else this.#meetDirectly(punctuation, kind, index);
   }
 
-  /** A character right behind the mark. */
-  #meetDirectly(mark: Mark, kind: Kind, index: number): void {
+  /** A character right behind the punctuation. */
+  #meetDirectly(punctuation: Punctuation, kind: Kind, index: number): void {
     if (kind === KIND.close || kind === KIND.quote || kind === KIND.glue || kind === KIND.format) return;
     if (kind === KIND.emoji || kind === KIND.emphasis || (kind >= KIND.dot && kind <= KIND.ellipsis)) return;
-    const isWide = mark.kind === "wideStop" || mark.kind === "wideClause" || mark.kind === "dash";
+    const isWide =
+      punctuation.kind === "wideStop" || punctuation.kind === "wideClause" || punctuation.kind === "dash";
     if (kind === KIND.openQuote && !isWide) return;
-    this.#mark = null;
-    const isShort = mark.kind === "dot" && stopMeaning(mark.token) !== "end";
-    if (isWide || (mark.isUnspaced && kind === KIND.unspaced && !isShort)) {
-      this.#emit(isSentenceMark(mark) && mark.kind !== "ellipsis" ? "sentence" : "clause", index);
+    this.#punctuation = null;
+    const isShort = punctuation.kind === "dot" && stopMeaning(punctuation.token) !== "end";
+    if (isWide || (punctuation.isUnspaced && kind === KIND.unspaced && !isShort)) {
+      this.#emit(endsSentence(punctuation) && punctuation.kind !== "ellipsis" ? "sentence" : "clause", index);
       this.#tokenPlace = "inside";
     }
   }
 
-  /** Takes the character into the state: spoken end, token, and the mark that it may be. */
+  /** Takes the character into the state: spoken end, token, and the punctuation that it may be. */
   #note(kind: Kind, codePoint: number, index: number): void {
-    if (this.#mark !== null && this.#mark.word !== null && (isSpoken(kind) || kind === KIND.quote)) {
-      this.#mark.word = takeCharacter(this.#mark.word, codePoint);
+    if (
+      this.#punctuation !== null &&
+      this.#punctuation.word !== null &&
+      (isSpoken(kind) || kind === KIND.quote)
+    ) {
+      this.#punctuation.word = takeCharacter(this.#punctuation.word, codePoint);
     }
     const behind = this.#spokenEnd === index ? this.#lastCodePoint : null;
     if (isSpoken(kind)) {
@@ -352,9 +367,9 @@ export class BoundaryScanner {
       }
       if (kind === KIND.unspaced) this.#unspacedEnd = this.#spokenEnd;
     } else if (kind >= KIND.dot && kind <= KIND.ellipsis) {
-      this.#mark = markAfter(this.#mark, kind, this.#token, behind);
-    } else if (kind === KIND.close && this.#mark === null) {
-      this.#mark = newMark("clause", "", behind);
+      this.#punctuation = punctuationAfter(this.#punctuation, kind, this.#token, behind);
+    } else if (kind === KIND.close && this.#punctuation === null) {
+      this.#punctuation = newPunctuation("clause", "", behind);
     }
     this.#token = takeCharacter(this.#token, codePoint);
   }

@@ -2,12 +2,13 @@
  * Cuts a text that comes token by token into the pieces that are spoken one by one: at sentence ends that are known to
  * be ends, else, where a piece gets too long, at a clause, else between words.
  */
+
+import { AtomicSpans } from "./atomic-spans.ts";
 import { type Boundary, BoundaryScanner } from "./boundaries.ts";
 import { isBlank } from "./characters.ts";
 import { CodePointReader } from "./code-points.ts";
-import { CutPlaces } from "./cut-places.ts";
+import { CutPositions } from "./cut-positions.ts";
 import { lastGraphemeStart, lastUnspacedWordStart } from "./unspaced.ts";
-import { Wholes } from "./wholes.ts";
 
 export interface SegmenterOptions {
   /** Longest first piece, UTF-16 code units without the white space at its end: short, so that speech starts early. */
@@ -59,8 +60,8 @@ export class Segmenter {
     (boundary) => this.#meet(boundary),
     (start, end) => this.#meetTag(start, end),
   );
-  readonly #places = new CutPlaces();
-  readonly #wholes: Wholes;
+  readonly #places = new CutPositions();
+  readonly #atomic: AtomicSpans;
   readonly #barred: (at: number, maxChars: number) => number;
   /** Boundaries inside an element that is open: places to cut only if it gets too long. */
   #inside: Boundary[] = [];
@@ -80,7 +81,7 @@ export class Segmenter {
     this.#maxChars = Math.max(options.maxChars ?? 300, 1);
     this.#firstMaxChars = Math.min(Math.max(options.firstMaxChars ?? 100, 1), this.#maxChars);
     this.#minChars = options.minChars ?? MIN_CHARS;
-    this.#wholes = new Wholes(this.#maxChars);
+    this.#atomic = new AtomicSpans(this.#maxChars);
     this.#barred = options.placeBefore ?? ((at) => at);
   }
 
@@ -157,7 +158,7 @@ export class Segmenter {
   /** Letters within a word, up to where the piece gets too long, need no more than the scanner's short way. */
   #passLetters(text: string, from: number): number {
     const offset = this.#reader.offset;
-    const room = Math.min(this.#start + this.#limit(), this.#wholes.openAt + this.#maxChars) - offset;
+    const room = Math.min(this.#start + this.#limit(), this.#atomic.openAt + this.#maxChars) - offset;
     if (room <= 0 || !this.#reader.isWhole) return 0;
     const passed = this.#scanner.passLetters(text, from, offset, room);
     if (passed === 0) return 0;
@@ -169,8 +170,8 @@ export class Segmenter {
   #character(codePoint: number, index: number): void {
     this.#scanner.step(codePoint, index);
     this.#settled = this.#scanner.settledTo(this.#reader.offset);
-    if (this.#settled - this.#wholes.openAt > this.#maxChars) {
-      this.#wholes.advance(this.#settled);
+    if (this.#settled - this.#atomic.openAt > this.#maxChars) {
+      this.#atomic.advance(this.#settled);
       this.#meetInside();
     }
     while (this.#settled - this.#start > this.#limit() && this.#cutLongPiece());
@@ -186,9 +187,9 @@ export class Segmenter {
   }
 
   #meetTag(start: number, end: number): void {
-    const openAt = this.#wholes.openAt;
-    this.#wholes.tag(this.#pending.slice(start - this.#start, end - this.#start), start, end);
-    if (this.#wholes.openAt > openAt) this.#meetInside();
+    const openAt = this.#atomic.openAt;
+    this.#atomic.tag(this.#pending.slice(start - this.#start, end - this.#start), start, end);
+    if (this.#atomic.openAt > openAt) this.#meetInside();
   }
 
   #meetInside(): void {
@@ -198,7 +199,7 @@ export class Segmenter {
   #meet(boundary: Boundary): void {
     // Nothing to speak before it ("***", an opening dash): that stays with what follows.
     if (boundary.spokenEnd <= this.#start || boundary.at <= this.#start) return;
-    if (boundary.at > this.#wholes.openAt) this.#inside.push(boundary);
+    if (boundary.at > this.#atomic.openAt) this.#inside.push(boundary);
     else if (this.#placeBefore(boundary.at) === boundary.at) this.#accept(boundary);
   }
 
@@ -206,7 +207,7 @@ export class Segmenter {
   #placeBefore(at: number): number {
     let place = at;
     for (;;) {
-      const before = this.#barred(this.#wholes.placeBefore(place), this.#maxChars);
+      const before = this.#barred(this.#atomic.placeBefore(place), this.#maxChars);
       if (before === place) return place;
       place = before;
     }
@@ -306,6 +307,6 @@ export class Segmenter {
     this.#hasTriedWords = false;
     this.#nextTryInside = 0;
     this.#places.forget(at);
-    this.#wholes.forget(at);
+    this.#atomic.forget(at);
   }
 }

@@ -3,7 +3,7 @@
  * stands as the client wrote it, and marks stand as they are said (a full stop behind a heading). Offsets are UTF-16:
  * the client's in the whole text, those of what is shown from where it begins.
  */
-import type { MapPiece } from "./prepare/spoken-map.ts";
+import type { MappedSpan } from "./prepare/spoken-map.ts";
 
 /** `isSame`: both sides hold the same characters; else it is shown as a whole, or as nothing. */
 interface Stretch {
@@ -33,13 +33,13 @@ export class ShownText {
     return this.#stretches.at(-1)?.clientEnd ?? this.#clientBase;
   }
 
-  /** Takes the next piece of both texts, of which a part may be there already; returns what is shown of it. */
-  append(piece: MapPiece, { client, spoken }: { readonly client: string; readonly spoken: string }): string {
+  /** Takes the next span of both texts, of which a part may be there already; returns what is shown of it. */
+  append(span: MappedSpan, { client, spoken }: { readonly client: string; readonly spoken: string }): string {
     const clientStart = this.clientEnd;
-    const clientEnd = Math.max(piece.clientEnd, clientStart);
+    const clientEnd = Math.max(span.clientEnd, clientStart);
     const written = client.slice(clientStart, clientEnd);
-    const said = spoken.slice(piece.spokenStart, piece.spokenEnd);
-    const isSame = piece.isSame || WORDS.test(said) || (said === "" && AUDIO_TAGS.test(written));
+    const said = spoken.slice(span.spokenStart, span.spokenEnd);
+    const isSame = span.isSame || WORDS.test(said) || (said === "" && AUDIO_TAGS.test(written));
     const shown = isSame ? written : said;
     const last = this.#stretches.at(-1);
     if (last?.isSame && isSame) this.#stretches.splice(-1, 1, { ...last, clientEnd });

@@ -3,7 +3,7 @@
  * way back from the one to the other.
  */
 import type { TextOptions } from "../protocol/commands.ts";
-import type { MapPiece, SpokenMap } from "./prepare/spoken-map.ts";
+import type { MappedSpan, SpokenMap } from "./prepare/spoken-map.ts";
 import { TextPreparer } from "./prepare/text-preparer.ts";
 
 export interface SpokenTextOptions extends TextOptions {
@@ -74,9 +74,9 @@ export class SpokenText {
   }
 
   /** How the texts correspond from `start` to `end` of the spoken one. */
-  pieces(start: number, end: number, isLast = false): readonly MapPiece[] {
+  spans(start: number, end: number, isLast = false): readonly MappedSpan[] {
     return (
-      this.#map?.pieces(start, end, isLast) ?? [
+      this.#map?.spans(start, end, isLast) ?? [
         { spokenStart: start, spokenEnd: end, clientStart: start, clientEnd: end, isSame: true },
       ]
     );
@@ -94,8 +94,8 @@ export class SpokenText {
 
   /** As `clientEnd`, but a replaced stretch counts only when all that stands for it has been spoken. */
   clientHeardEnd(spoken: number): number {
-    const [last] = spoken > 0 ? this.pieces(spoken - 1, spoken).slice(-1) : [];
-    const [next] = this.pieces(spoken, spoken + 1);
+    const [last] = spoken > 0 ? this.spans(spoken - 1, spoken).slice(-1) : [];
+    const [next] = this.spans(spoken, spoken + 1);
     const isInside =
       last?.isSame === false && next?.isSame === false && next.clientStart === last.clientStart;
     return isInside ? last.clientStart : this.clientEnd(spoken);

@@ -18,4 +18,4 @@ export function readTag(text: string): Tag | null {
 }
 
 /** SSML elements that mean nothing when they are cut: the service would say the tags, or the wrong sound. */
-export const WHOLE_ELEMENTS: ReadonlySet<string> = new Set(["phoneme", "say-as", "sub", "w", "emphasis"]);
+export const ATOMIC_ELEMENTS: ReadonlySet<string> = new Set(["phoneme", "say-as", "sub", "w", "emphasis"]);

@@ -3,7 +3,7 @@
  * "voicewire"), its characters share the time of what stands for them and its words become one; what was taken out has
  * no time of its own.
  */
-import type { MapPiece } from "../text/prepare/spoken-map.ts";
+import type { MappedSpan } from "../text/prepare/spoken-map.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "./timed.ts";
 
 /** The correspondence of both texts; `text/spoken-text.ts` is the real one. */
@@ -12,7 +12,7 @@ export interface TextCorrespondence {
   readonly isSame: boolean;
   /** No text will follow. */
   readonly isEnded: boolean;
-  pieces(start: number, end: number, isLast?: boolean): readonly MapPiece[];
+  spans(start: number, end: number, isLast?: boolean): readonly MappedSpan[];
   clientRange(start: number, end: number): { readonly start: number; readonly end: number };
 }
 
@@ -71,23 +71,23 @@ export class ClientTimes {
     let index = 0;
     let at = timed.start;
     // What is taken out at the end may go on, and is the next response's then.
-    for (const piece of this.#text.pieces(timed.start, timed.end, isLast && this.#text.isEnded)) {
-      const isGoingOn = this.#replaced !== null && this.#replaced.start === piece.clientStart;
+    for (const span of this.#text.spans(timed.start, timed.end, isLast && this.#text.isEnded)) {
+      const isGoingOn = this.#replaced !== null && this.#replaced.start === span.clientStart;
       if (!isGoingOn) this.#closeReplaced(out);
       const firstIndex = index;
-      for (; index < timed.characters.length && at < piece.spokenEnd; index += 1) {
+      for (; index < timed.characters.length && at < span.spokenEnd; index += 1) {
         const character = timed.characters[index] ?? "";
         at += character.length;
-        if (piece.isSame) {
+        if (span.isSame) {
           out.add(character, timed.startSeconds[index] ?? 0, timed.endSeconds[index] ?? 0);
         }
       }
       if (index > firstIndex) this.#endSeconds = timed.endSeconds[index - 1] ?? this.#endSeconds;
-      if (piece.isSame || piece.clientStart === piece.clientEnd || piece.clientStart < this.#start) continue;
+      if (span.isSame || span.clientStart === span.clientEnd || span.clientStart < this.#start) continue;
       const startSeconds = index > firstIndex ? (timed.startSeconds[firstIndex] ?? 0) : this.#endSeconds;
       this.#replaced ??= {
-        start: piece.clientStart,
-        end: piece.clientEnd,
+        start: span.clientStart,
+        end: span.clientEnd,
         startSeconds,
         endSeconds: startSeconds,
       };
@@ -109,9 +109,7 @@ export class ClientTimes {
   }
 
   #takeWord(word: TimedWord, out: TimedWord[]): void {
-    const pieces = this.#text
-      .pieces(word.start, word.end)
-      .filter((piece) => piece.spokenEnd > piece.spokenStart);
+    const spans = this.#text.spans(word.start, word.end).filter((span) => span.spokenEnd > span.spokenStart);
     const { start, end } = this.#text.clientRange(word.start, word.end);
     // A word that stands for nothing the client wrote (an inserted full stop has none, but a rule may insert).
     if (start >= end || start < this.#start) return;
@@ -128,7 +126,7 @@ export class ClientTimes {
     if (held !== null) out.push(held);
     this.#word = null;
     const placed = this.#placed({ ...word, start, end });
-    if (pieces.every((piece) => piece.isSame)) out.push(placed);
+    if (spans.every((span) => span.isSame)) out.push(placed);
     else this.#word = { ...placed, timing: weaker(word.timing, "scaled") };
   }
 
@@ -139,9 +137,9 @@ export class ClientTimes {
 
 /** A replaced span that goes over `spoken` was emitted with what is before. */
 function clientStartOf(text: TextCorrespondence, spoken: number): number {
-  const [first] = text.pieces(spoken, spoken + 1);
+  const [first] = text.spans(spoken, spoken + 1);
   if (first === undefined) return spoken;
-  const before = spoken > 0 ? text.pieces(spoken - 1, spoken).at(-1) : undefined;
+  const before = spoken > 0 ? text.spans(spoken - 1, spoken).at(-1) : undefined;
   const isGoingOn = !first.isSame && before?.isSame === false && before.clientStart === first.clientStart;
   return isGoingOn ? first.clientEnd : first.clientStart;
 }

@@ -124,7 +124,7 @@ export class UtteranceCues {
 
   #append(): void {
     const { spoken } = this.#text;
-    for (const piece of this.#text.pieces(this.#spokenTo, spoken.length, true)) {
+    for (const piece of this.#text.spans(this.#spokenTo, spoken.length, true)) {
       this.#builder.append(this.#shown.append(piece, this.#text));
     }
     this.#spokenTo = spoken.length;

@@ -1,6 +1,6 @@
 /** Where each stretch of the spoken text stands in the text that the client sent. Offsets are UTF-16, ends exclusive. */
 
-export interface MapPiece {
+export interface MappedSpan {
   readonly spokenStart: number;
   readonly spokenEnd: number;
   readonly clientStart: number;
@@ -10,12 +10,12 @@ export interface MapPiece {
 }
 
 /**
- * The pieces rise and leave no holes on either side. A removed stretch has `spokenStart === spokenEnd`, an inserted one
+ * The spans rise and leave no holes on either side. A removed stretch has `spokenStart === spokenEnd`, an inserted one
  * `clientStart === clientEnd`. Only what differs is kept, so plain text costs nothing; a look-up is a binary search.
  */
 export class SpokenMap {
   /** Stretches that differ, in order; between them both sides are the same. */
-  readonly #changes: MapPiece[] = [];
+  readonly #changes: MappedSpan[] = [];
   #spokenLength = 0;
   #clientLength = 0;
 
@@ -57,14 +57,14 @@ export class SpokenMap {
   }
 
   /**
-   * The pieces that touch spoken [start, end), clipped to it. A replaced piece that is clipped keeps its whole client
-   * range. Removed pieces at `start` are included, those at `end` are not (they belong to what follows), unless `end`
+   * The spans that touch spoken [start, end), clipped to it. A replaced span that is clipped keeps its whole client
+   * range. Removed spans at `start` are included, those at `end` are not (they belong to what follows), unless `end`
    * is the end of everything so far and `isLast`.
    */
-  pieces(start: number, end: number, isLast = false): readonly MapPiece[] {
+  spans(start: number, end: number, isLast = false): readonly MappedSpan[] {
     const to = Math.min(end, this.#spokenLength);
     const wantsTail = isLast && end >= this.#spokenLength;
-    const found: MapPiece[] = [];
+    const found: MappedSpan[] = [];
     let spoken = Math.max(start, 0);
     let i = this.#firstFrom(spoken);
     for (; i < this.#changes.length; i++) {
@@ -85,13 +85,13 @@ export class SpokenMap {
   toClient(spoken: number): number {
     if (spoken >= this.#spokenLength) return this.#clientLength;
     const at = Math.max(spoken, 0);
-    const last = this.pieces(at, at + 1).at(-1);
+    const last = this.spans(at, at + 1).at(-1);
     return last?.clientStart ?? 0;
   }
 
-  /** Client range of a spoken range: from the start of the first piece that is spoken to the end of the last. */
+  /** Client range of a spoken range: from the start of the first span that is spoken to the end of the last. */
   clientRange(start: number, end: number): { start: number; end: number } {
-    const spoken = this.pieces(start, end).filter((piece) => !isRemoved(piece));
+    const spoken = this.spans(start, end).filter((span) => !isRemoved(span));
     const [first, last] = [spoken[0], spoken.at(-1)];
     if (first && last) return { start: first.clientStart, end: last.clientEnd };
     const at = this.toClient(start);
@@ -126,7 +126,7 @@ export class SpokenMap {
   }
 
   /** The unchanged stretch [start, end), which stands before change `next`. */
-  #same(next: number, start: number, end: number): MapPiece {
+  #same(next: number, start: number, end: number): MappedSpan {
     const before = this.#changes[next - 1];
     const shift = before ? before.clientEnd - before.spokenEnd : 0;
     return {
@@ -139,15 +139,15 @@ export class SpokenMap {
   }
 }
 
-function isRemoved(piece: MapPiece): boolean {
-  return piece.spokenStart === piece.spokenEnd;
+function isRemoved(span: MappedSpan): boolean {
+  return span.spokenStart === span.spokenEnd;
 }
 
-function clipped(piece: MapPiece, start: number, end: number): MapPiece {
-  if (piece.spokenStart >= start && piece.spokenEnd <= end) return piece;
+function clipped(span: MappedSpan, start: number, end: number): MappedSpan {
+  if (span.spokenStart >= start && span.spokenEnd <= end) return span;
   return {
-    ...piece,
-    spokenStart: Math.max(piece.spokenStart, start),
-    spokenEnd: Math.min(piece.spokenEnd, end),
+    ...span,
+    spokenStart: Math.max(span.spokenStart, start),
+    spokenEnd: Math.min(span.spokenEnd, end),
   };
 }

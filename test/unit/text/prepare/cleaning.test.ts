@@ -54,8 +54,8 @@ describe("cleaning Markdown", () => {
   });
 
   it("maps what is said to the client's text", () => {
-    const { pieces } = prepared(["- **Hi**\n"], { clean: ["markdown"], replacements: [] });
-    expect(pieces.map((p) => [p.spokenStart, p.spokenEnd, p.clientStart, p.clientEnd, p.isSame])).toEqual([
+    const { spans } = prepared(["- **Hi**\n"], { clean: ["markdown"], replacements: [] });
+    expect(spans.map((p) => [p.spokenStart, p.spokenEnd, p.clientStart, p.clientEnd, p.isSame])).toEqual([
       [0, 0, 0, 4, false],
       [0, 2, 4, 6, true],
       [2, 2, 6, 8, false],

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import type { Replacement } from "../../../../src/protocol/commands.ts";
 import type { Cleaning } from "../../../../src/protocol/vocabulary.ts";
-import type { MapPiece } from "../../../../src/text/prepare/spoken-map.ts";
+import type { MappedSpan } from "../../../../src/text/prepare/spoken-map.ts";
 import { type PrepareOptions, TextPreparer } from "../../../../src/text/prepare/text-preparer.ts";
 import { FIXTURES } from "../fixtures.ts";
 
@@ -10,7 +10,7 @@ export const ALL: readonly Cleaning[] = ["markdown", "code", "urls", "emoji"];
 
 export interface Prepared {
   readonly spoken: string;
-  readonly pieces: readonly MapPiece[];
+  readonly spans: readonly MappedSpan[];
   readonly mostHeld: number;
 }
 
@@ -25,7 +25,7 @@ export function prepared(parts: readonly string[], options: PrepareOptions): Pre
   spoken.push(preparer.end());
   return {
     spoken: spoken.join(""),
-    pieces: preparer.map.pieces(0, preparer.map.spokenLength, true),
+    spans: preparer.map.spans(0, preparer.map.spokenLength, true),
     mostHeld,
   };
 }

@@ -88,9 +88,9 @@ describe("replacing", () => {
 
   it("sees the cleaned text, and its match holds what was taken out of it", () => {
     const rules = [{ from: "foo bar", to: "x" }];
-    const { spoken, pieces } = prepared(["a **foo** bar b"], { clean: ["markdown"], replacements: rules });
+    const { spoken, spans } = prepared(["a **foo** bar b"], { clean: ["markdown"], replacements: rules });
     expect(spoken).toBe("a x b");
-    expect(pieces.map((p) => [p.spokenStart, p.spokenEnd, p.clientStart, p.clientEnd])).toEqual([
+    expect(spans.map((p) => [p.spokenStart, p.spokenEnd, p.clientStart, p.clientEnd])).toEqual([
       [0, 2, 0, 2],
       [2, 2, 2, 4],
       [2, 3, 4, 13],
@@ -100,9 +100,9 @@ describe("replacing", () => {
 
   it("may take a part of what cleaning put there", () => {
     const rules = [{ from: "dot", to: "point" }];
-    const { spoken, pieces } = prepared(["www.a.b ok"], { clean: ["urls"], replacements: rules });
+    const { spoken, spans } = prepared(["www.a.b ok"], { clean: ["urls"], replacements: rules });
     expect(spoken).toBe("a point b ok");
-    expect(pieces.map((p) => [p.spokenStart, p.spokenEnd, p.clientStart, p.clientEnd])).toEqual([
+    expect(spans.map((p) => [p.spokenStart, p.spokenEnd, p.clientStart, p.clientEnd])).toEqual([
       [0, 2, 0, 7],
       [2, 7, 7, 7],
       [7, 9, 7, 7],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type MapPiece, SpokenMap } from "../../../../src/text/prepare/spoken-map.ts";
+import { type MappedSpan, SpokenMap } from "../../../../src/text/prepare/spoken-map.ts";
 
 /** "**Hi** you 😀co" spoken as "Hi you, company": marks removed, a comma inserted, "😀" removed, "co" replaced. */
 function example(): SpokenMap {
@@ -17,8 +17,8 @@ function example(): SpokenMap {
   return map;
 }
 
-function shown(pieces: readonly MapPiece[]): string[] {
-  return pieces.map(
+function shown(spans: readonly MappedSpan[]): string[] {
+  return spans.map(
     (p) => `${p.spokenStart}-${p.spokenEnd}${p.isSame ? "=" : "~"}${p.clientStart}-${p.clientEnd}`,
   );
 }
@@ -52,16 +52,16 @@ describe("SpokenMap", () => {
     [15, 15, true, ["15-15~15-18"]],
     [8, 8, false, []],
     [2, 2, true, []],
-  ] as const)("gives the pieces of %i to %i (last: %s)", (start, end, isLast, expected) => {
-    expect(shown(example().pieces(start, end, isLast))).toEqual(expected);
+  ] as const)("gives the spans of %i to %i (last: %s)", (start, end, isLast, expected) => {
+    expect(shown(example().spans(start, end, isLast))).toEqual(expected);
   });
 
-  it("pieces of neighbouring ranges make the whole", () => {
+  it("spans of neighbouring ranges make the whole", () => {
     const map = example();
     for (let cut = 0; cut <= map.spokenLength; cut++) {
-      const parts = [...map.pieces(0, cut), ...map.pieces(cut, map.spokenLength, true)];
-      expect(parts.filter((piece) => piece.spokenStart === piece.spokenEnd).length).toBe(4);
-      expect(parts.map((piece) => piece.spokenStart)).toEqual(
+      const parts = [...map.spans(0, cut), ...map.spans(cut, map.spokenLength, true)];
+      expect(parts.filter((span) => span.spokenStart === span.spokenEnd).length).toBe(4);
+      expect(parts.map((span) => span.spokenStart)).toEqual(
         parts.map((_, i) => parts[i - 1]?.spokenEnd ?? 0),
       );
     }

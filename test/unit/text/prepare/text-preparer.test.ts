@@ -48,19 +48,19 @@ describe("TextPreparer on any text", () => {
         for (const parts of [splitOf(whole, places), whole.split("")]) {
           const got = prepared(parts, options);
           expect(got.spoken).toBe(expected.spoken);
-          expect(got.pieces).toEqual(expected.pieces);
+          expect(got.spans).toEqual(expected.spans);
         }
       }),
       { numRuns: 400 },
     );
   });
 
-  it("the pieces tile both texts, and what is the same is the same", () => {
+  it("the spans tile both texts, and what is the same is the same", () => {
     fc.assert(
       fc.property(text, anyOptions, (whole, options) => {
-        const { spoken, pieces } = prepared([whole], options);
+        const { spoken, spans } = prepared([whole], options);
         let [spokenAt, clientAt] = [0, 0];
-        for (const piece of pieces) {
+        for (const piece of spans) {
           expect([piece.spokenStart, piece.clientStart]).toEqual([spokenAt, clientAt]);
           expect(piece.spokenEnd + piece.clientEnd).toBeGreaterThan(spokenAt + clientAt);
           const client = whole.slice(piece.clientStart, piece.clientEnd);
@@ -122,10 +122,10 @@ describe("TextPreparer on any text", () => {
   it("without options the text is spoken as it is, in one piece", () => {
     fc.assert(
       fc.property(text, cuts, (whole, places) => {
-        const { spoken, pieces } = prepared(splitOf(whole, places), PLAIN);
+        const { spoken, spans } = prepared(splitOf(whole, places), PLAIN);
         expect(spoken).toBe(whole);
-        expect(pieces.length).toBe(whole === "" ? 0 : 1);
-        expect(pieces.every((piece) => piece.isSame)).toBe(true);
+        expect(spans.length).toBe(whole === "" ? 0 : 1);
+        expect(spans.every((piece) => piece.isSame)).toBe(true);
       }),
     );
   });
@@ -213,13 +213,13 @@ describe("TextPreparer on what was made to be slow", () => {
     const options = { clean: ALL, replacements: [long] };
     const expected = prepared([whole], options);
     expect(expected.mostHeld).toBeLessThanOrEqual(4096);
-    const pieces = Array.from({ length: Math.ceil(whole.length / 97) }, (_, i) =>
+    const spans = Array.from({ length: Math.ceil(whole.length / 97) }, (_, i) =>
       whole.slice(i * 97, (i + 1) * 97),
     );
-    const got = prepared(pieces, options);
+    const got = prepared(spans, options);
     expect(got.mostHeld).toBeLessThanOrEqual(4096);
     expect(got.spoken === expected.spoken).toBe(true);
-    expect(got.pieces.length).toBe(expected.pieces.length);
-    expect(expected.pieces.at(-1)?.clientEnd).toBe(whole.length);
+    expect(got.spans.length).toBe(expected.spans.length);
+    expect(expected.spans.at(-1)?.clientEnd).toBe(whole.length);
   });
 });

@@ -1,5 +1,5 @@
 /** What must stay in one piece: tags, and short elements such as `<sub alias="...">WHO</sub>`, from end to end. */
-import { readTag, WHOLE_ELEMENTS } from "./tags.ts";
+import { ATOMIC_ELEMENTS, readTag } from "./tags.ts";
 
 interface Span {
   readonly start: number;
@@ -12,7 +12,7 @@ interface OpenElement {
 }
 
 /** Offsets are UTF-16, into all text; `end` exclusive. Memory is bounded by the tags since `forget`. */
-export class Wholes {
+export class AtomicSpans {
   readonly #maxChars: number;
   /** From the outermost in; each starts less than `#maxChars` back. */
   #open: OpenElement[] = [];
@@ -33,7 +33,7 @@ export class Wholes {
   tag(text: string, start: number, end: number): void {
     this.#spans.push({ start, end });
     const tag = readTag(text);
-    if (tag === null || !WHOLE_ELEMENTS.has(tag.name)) return;
+    if (tag === null || !ATOMIC_ELEMENTS.has(tag.name)) return;
     if (tag.role === "opening") this.#open.push({ name: tag.name, start });
     else if (tag.role === "closing") this.#close(tag.name, end);
   }

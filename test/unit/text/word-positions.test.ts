@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { WordPlaces } from "../../../src/text/word-places.ts";
+import { WordPositions } from "../../../src/text/word-positions.ts";
 import { wordSpans } from "../../../src/text/words.ts";
 import { anyText } from "./fixtures.ts";
 
-describe("WordPlaces", () => {
+describe("WordPositions", () => {
   it.each([
     ["a word", "alpha bravo", 8, 6],
     ["no word, at its end", "alpha bravo", 5, 5],
@@ -18,24 +18,24 @@ describe("WordPlaces", () => {
     ["an element that stays whole", 'the <sub alias="x">World Health</sub> body', 26, 4],
     ["an element that is not closed: its word", 'the <sub alias="x">World Health body', 26, 25],
   ])("goes back to the beginning of %s", (_name, text, at, expected) => {
-    expect(new WordPlaces(text).before(at)).toBe(expected);
+    expect(new WordPositions(text).before(at)).toBe(expected);
   });
 
   it("takes `[laughs softly]` for one where it is no text", () => {
     const text = "So [laughs softly] yes";
-    expect(new WordPlaces(text, { hasDirections: true }).before(14)).toBe(3);
-    expect(new WordPlaces(text).before(14)).toBe(11);
+    expect(new WordPositions(text, { hasDirections: true }).before(14)).toBe(3);
+    expect(new WordPositions(text).before(14)).toBe(11);
   });
 
   it("begins a word where inputs of a dialogue meet", () => {
-    expect(new WordPlaces("helloworld", { joints: [5, 10] }).before(7)).toBe(5);
+    expect(new WordPositions("helloworld", { joints: [5, 10] }).before(7)).toBe(5);
   });
 
   it("never goes on, nor further back than the word that a place is in", () => {
     fc.assert(
       fc.property(anyText, fc.nat(400), (text, anyAt) => {
         const at = anyAt % (text.length + 1);
-        const places = new WordPlaces(text);
+        const places = new WordPositions(text);
         const before = places.before(at);
         expect(before).toBeLessThanOrEqual(at);
         expect(places.before(before)).toBe(before);

@@ -3,7 +3,7 @@ import type { Boundary, BoundaryRank } from "./boundaries.ts";
 
 const RANKS: readonly BoundaryRank[] = ["sentence", "clause", "word", "weak"];
 
-export class CutPlaces {
+export class CutPositions {
   // Each rising but for the few that were decided late.
   #sentences: Boundary[] = [];
   #clauses: Boundary[] = [];

@@ -2,17 +2,18 @@
  * Where in a text speech may begin anew: not inside a word, a tag (`<break time="1s"/>`, `[laughs]`), or an element that
  * means nothing when it is cut (`<sub alias="...">WHO</sub>`).
  */
+
+import { AtomicSpans } from "./atomic-spans.ts";
 import { CodePointReader } from "./code-points.ts";
 import { TagGate } from "./markup.ts";
 import type { WordSpan } from "./unspaced.ts";
-import { Wholes } from "./wholes.ts";
 import { WordScanner } from "./words.ts";
 
 /** An element that is longer is text like any other, UTF-16 units. */
 const MAX_ELEMENT_CHARS = 800;
 const MARKUP_START = /[<[]/;
 
-export interface WordPlacesOptions {
+export interface WordPositionsOptions {
   /** UTF-16 offsets, rising, that no word reaches across: where inputs of a dialogue meet. */
   readonly joints?: readonly number[];
   /** Whether `[laughs]` is no word, as for a model that acts on it. */
@@ -20,20 +21,20 @@ export interface WordPlacesOptions {
 }
 
 /** Offsets are UTF-16, into the text given. */
-export class WordPlaces {
+export class WordPositions {
   /** Rising. */
   readonly words: readonly WordSpan[];
-  readonly #wholes = new Wholes(MAX_ELEMENT_CHARS);
+  readonly #atomic = new AtomicSpans(MAX_ELEMENT_CHARS);
 
-  constructor(text: string, { joints = [], hasDirections = false }: WordPlacesOptions = {}) {
+  constructor(text: string, { joints = [], hasDirections = false }: WordPositionsOptions = {}) {
     this.words = wordsOf(text, joints, hasDirections);
-    if (MARKUP_START.test(text)) this.#findWholes(text, hasDirections);
+    if (MARKUP_START.test(text)) this.#findAtomic(text, hasDirections);
   }
 
   /** The last place up to `at` where nothing is cut. */
   before(at: number): number {
     const word = this.words[this.#firstBehind(at)];
-    return this.#wholes.placeBefore(word === undefined ? at : Math.min(at, word.start));
+    return this.#atomic.placeBefore(word === undefined ? at : Math.min(at, word.start));
   }
 
   /** Index of the first word that ends behind `at`. */
@@ -47,10 +48,10 @@ export class WordPlaces {
     return low;
   }
 
-  #findWholes(text: string, hasBracketTags: boolean): void {
-    const wholes = this.#wholes;
+  #findAtomic(text: string, hasBracketTags: boolean): void {
+    const atomic = this.#atomic;
     const gate = new TagGate(
-      { character: () => undefined, tag: (start, end) => wholes.tag(text.slice(start, end), start, end) },
+      { character: () => undefined, tag: (start, end) => atomic.tag(text.slice(start, end), start, end) },
       { hasBracketTags },
     );
     const reader = new CodePointReader((codePoint, index) => gate.step(codePoint, index));
@@ -58,7 +59,7 @@ export class WordPlaces {
     reader.end();
     gate.finish();
     // What is not closed is text like any other.
-    wholes.advance(text.length + MAX_ELEMENT_CHARS + 1);
+    atomic.advance(text.length + MAX_ELEMENT_CHARS + 1);
   }
 }
 
