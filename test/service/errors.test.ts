@@ -20,7 +20,7 @@ function json(answer: Answer): { readonly detail: unknown } {
 }
 
 /** The current error shape, whose request_id is the answer's trace. */
-function expectRefusal(answer: Answer, status: number, detail: Readonly<Record<string, unknown>>): void {
+function expectApiError(answer: Answer, status: number, detail: Readonly<Record<string, unknown>>): void {
   const body = json(answer);
   expect({ status: answer.status, ...body }).toEqual({
     status,
@@ -191,19 +191,19 @@ describe("the key", () => {
       { type: "authentication_error", code: "invalid_api_key", status: "invalid_api_key" },
     ],
   ])("%j is refused with %i", async (headers, status, detail) => {
-    expectRefusal(
+    expectApiError(
       await locked.post(`${PATH}?output_format=nonsense`, { text: "x" }, headers),
       status,
       detail,
     );
-    expectRefusal(await locked.get("/v1/voices", headers), status, detail);
+    expectApiError(await locked.get("/v1/voices", headers), status, detail);
   });
   it("the right one opens, as key or as bearer", async () => {
     expect((await locked.get("/v1/voices", { "xi-api-key": KEY })).status).toBe(200);
     expect((await locked.get("/v1/voices", { authorization: `Bearer ${KEY}` })).status).toBe(200);
   });
   it("models without any key look for a workspace", async () => {
-    expectRefusal(await locked.get("/v1/models"), 404, {
+    expectApiError(await locked.get("/v1/models"), 404, {
       type: "not_found",
       code: "workspace_not_found",
       status: "workspace_not_found",
@@ -343,7 +343,7 @@ describe("what is asked for", () => {
     ],
     ["no inputs", dialogue, { inputs: [] }, 400, parameters("inputs")],
   ])("%s is refused", async (_name, path, body, status, detail) => {
-    expectRefusal(await open.post(path, body), status, detail);
+    expectApiError(await open.post(path, body), status, detail);
   });
 
   it("ten voices are a dialogue, eleven are refused", async () => {
@@ -351,7 +351,7 @@ describe("what is asked for", () => {
     const { voices } = JSON.parse(answer.body.toString()) as { voices: { voice_id: string }[] };
     const inputs = voices.slice(0, 11).map(({ voice_id }) => ({ text: "Hi", voice_id }));
     expect(inputs).toHaveLength(11);
-    expectRefusal(await open.post(dialogue, { inputs }), 400, parameters("inputs"));
+    expectApiError(await open.post(dialogue, { inputs }), 400, parameters("inputs"));
     expect(
       (await open.post(`${dialogue}?output_format=ulaw_8000`, { inputs: inputs.slice(0, 10) })).status,
     ).toBe(200);
@@ -361,7 +361,7 @@ describe("what is asked for", () => {
     const at = { text: "😀", voice_settings: { speed: 0.7, stability: 0, style: 1 }, seed: 4_294_967_295 };
     expect((await open.post(speech, at)).status).toBe(200);
     const many = "😀".repeat(5001);
-    expectRefusal(
+    expectApiError(
       await open.post(dialogue, { inputs: [{ text: many, voice_id: VOICE }] }),
       400,
       bad("text_too_long", "max_character_limit_exceeded", "text"),
@@ -392,7 +392,7 @@ describe("what is asked for", () => {
 describe("plans", () => {
   const auth = { "xi-api-key": KEY };
   it.each(["mp3_44100_192", "pcm_44100", "wav_44100"])("%s is above the free plan", async (format) => {
-    expectRefusal(await locked.post(`${PATH}?output_format=${format}`, { text: "x" }, auth), 403, {
+    expectApiError(await locked.post(`${PATH}?output_format=${format}`, { text: "x" }, auth), 403, {
       type: "authorization_error",
       code: "subscription_required",
       status: "output_format_not_allowed",
@@ -413,7 +413,7 @@ describe("plans", () => {
     const refused = answers.filter((answer) => answer.status !== 200);
     expect(refused).toHaveLength(2);
     for (const answer of refused) {
-      expectRefusal(answer, 429, {
+      expectApiError(answer, 429, {
         type: "rate_limit_error",
         code: "concurrent_limit_exceeded",
         status: "too_many_concurrent_requests",
@@ -434,7 +434,7 @@ describe("everything else", () => {
     expect([method.status, json(method)]).toEqual([405, { detail: "Method Not Allowed" }]);
   });
   it("a body over 1 MiB is refused", async () => {
-    expectRefusal(await open.post(PATH, { text: "x".repeat(1_048_576) }), 400, {
+    expectApiError(await open.post(PATH, { text: "x".repeat(1_048_576) }), 400, {
       type: "invalid_request",
       code: "request_too_large",
       status: "request_too_large",
@@ -450,7 +450,7 @@ describe("everything else", () => {
       ],
     });
     const unreadable = await open.get("/v1/history/%E0%A4%A");
-    expectRefusal(unreadable, 400, { type: "invalid_request", code: "bad_request", status: "bad_request" });
+    expectApiError(unreadable, 400, { type: "invalid_request", code: "bad_request", status: "bad_request" });
   });
   it("answers carry CORS headers, trace and no secret", async () => {
     const answer = await locked.post(PATH, { text: "x" }, { "xi-api-key": "a-secret-guess" });

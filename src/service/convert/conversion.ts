@@ -10,7 +10,7 @@ export interface Conversion {
   readonly source: () => AsyncIterable<PcmPiece>;
   readonly target: VoiceProfile;
   readonly removesNoise: boolean;
-  /** Told before the job's `failed`: what really went wrong, which may be a Refusal. */
+  /** Told before the job's `failed`: what really went wrong, which may be an ApiError. */
   readonly onFailure: (thrown: unknown) => void;
 }
 

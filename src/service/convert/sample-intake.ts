@@ -1,5 +1,5 @@
 /** Recordings that are to become a voice: measured together, kept as they came, and matched with an embedded voice. */
-import { Refusal } from "../http/refusal.ts";
+import { ApiError } from "../http/api-error.ts";
 import { decodeUpload } from "../media/decode-upload.ts";
 import { containerOf, id3Bytes, SNIFF_BYTES } from "../media/decoders/sniff.ts";
 import type { PcmPiece } from "../media/pieces.ts";
@@ -15,7 +15,7 @@ export interface SampleFile {
   read(): AsyncIterable<Uint8Array>;
 }
 
-/** All of the samples as one, and how long each is. Throws Refusal 400 for what is no audio, and where nobody speaks. */
+/** All of the samples as one, and how long each is. Throws ApiError 400 for what is no audio, and where nobody speaks. */
 export async function measureSamples(
   pool: ConversionPool,
   files: readonly SampleFile[],
@@ -24,7 +24,7 @@ export async function measureSamples(
   const seconds: number[] = [];
   const profile = await pool.measure(decodeAll(files, seconds), options);
   if (profile === null)
-    throw Refusal.unfit("invalid_audio", "No voice was found in the files, expected speech.", {
+    throw ApiError.unfit("invalid_audio", "No voice was found in the files, expected speech.", {
       param: "files",
     });
   return { profile, seconds };

@@ -1,20 +1,20 @@
 /** One request's faults put to work: before its answer begins, and on the parts that deliver it. */
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
+import { ApiError } from "../http/api-error.ts";
 import type { JobOpener, Outlet } from "../http/delivery.ts";
-import { Refusal } from "../http/refusal.ts";
 import { CutOutlet } from "./cut-outlet.ts";
 import type { Fault } from "./fault.ts";
 import { faultyOpener } from "./opener.ts";
 
-const REFUSALS = {
-  429: () => Refusal.busy(),
+const API_ERRORS = {
+  429: () => ApiError.busy(),
   500: () =>
-    Refusal.of({ type: "internal_error", code: "internal_error", message: "Internal server error." }),
-  503: () => Refusal.unavailable("The service is unavailable, try again later."),
+    ApiError.of({ type: "internal_error", code: "internal_error", message: "Internal server error." }),
+  503: () => ApiError.unavailable("The service is unavailable, try again later."),
 } as const;
 
-/** Waits as told, then throws the Refusal that was asked for, if one was. */
+/** Waits as told, then throws the ApiError that was asked for, if one was. */
 export async function delayOrRefuse(faults: readonly Fault[], reply: FastifyReply): Promise<void> {
   for (const fault of faults) {
     if (fault.kind === "latency") await waitWhileOpen(fault.ms, reply.raw);
@@ -22,7 +22,7 @@ export async function delayOrRefuse(faults: readonly Fault[], reply: FastifyRepl
   for (const fault of faults) {
     if (fault.kind !== "status") continue;
     if (fault.retry_after !== undefined) reply.header("retry-after", String(fault.retry_after));
-    throw REFUSALS[fault.status]();
+    throw API_ERRORS[fault.status]();
   }
 }
 

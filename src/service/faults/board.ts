@@ -17,7 +17,7 @@ interface Active {
   readonly timesLeft: Map<Fault, number>;
 }
 
-/** As `FaultBoard.next`; without a board (null) a request that asks for faults is refused: Refusal 400. */
+/** As `FaultBoard.next`; without a board (null) a request that asks for faults is refused: ApiError 400. */
 export function nextFaults(
   board: FaultBoard | null,
   header: string | readonly string[] | undefined,
@@ -50,7 +50,7 @@ export class FaultBoard {
     return { ...setting, ...(setting.count === undefined ? {} : { left }) };
   }
 
-  /** For one speech request; `header` is its own. Throws Refusal 400 for a header that can't be read. */
+  /** For one speech request; `header` is its own. Throws ApiError 400 for a header that can't be read. */
   next(header: string | readonly string[] | undefined): RequestFaults {
     if (header === undefined && this.#active === null) return NO_FAULTS;
     const wantsTruth = this.#active?.setting.truth ?? false;

@@ -3,7 +3,7 @@
  * setting of /service/faults (docs/faults.md).
  */
 import { z } from "zod";
-import { Refusal } from "../http/refusal.ts";
+import { ApiError } from "../http/api-error.ts";
 
 export const FAULT_HEADER = "x-voicewire-fault";
 
@@ -61,12 +61,12 @@ export const setting = z.strictObject({
 });
 export type FaultSetting = z.infer<typeof setting>;
 
-/** Throws Refusal 422 with an entry for each thing that is wrong, 400 where the body is no JSON. */
+/** Throws ApiError 422 with an entry for each thing that is wrong, 400 where the body is no JSON. */
 export function readSetting(body: Uint8Array | undefined): FaultSetting {
   const value = parseJson(body);
   const parsed = setting.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw Refusal.invalid(
+  throw ApiError.invalid(
     parsed.error.issues.map((issue) => {
       const path = issue.path.filter((step) => typeof step !== "symbol");
       return { type: issue.code, loc: ["body", ...path], msg: issue.message, input: valueAt(value, path) };
@@ -78,7 +78,7 @@ function parseJson(body: Uint8Array | undefined): unknown {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
   } catch {
-    throw new Refusal(400, "There was an error parsing the body: expected JSON");
+    throw new ApiError(400, "There was an error parsing the body: expected JSON");
   }
 }
 
@@ -90,7 +90,7 @@ function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
 
 /**
  * `kind key=value key=value; kind ...`, a list with commas: `chunks sizes=1,7; alignment_scaled factor=1.2`.
- * Throws Refusal 400 that says what is wrong.
+ * Throws ApiError 400 that says what is wrong.
  */
 export function readHeader(text: string): Fault[] {
   const parts = text.split(";").map((part) => part.trim());
@@ -119,12 +119,12 @@ function readOne(part: string): Fault {
   return parsed.data;
 }
 
-export function faultsAreOff(): Refusal {
+export function faultsAreOff(): ApiError {
   return badHeader("scripted faults are off here, start the service with --faults");
 }
 
-function badHeader(what: string): Refusal {
-  return Refusal.of({
+function badHeader(what: string): ApiError {
+  return ApiError.of({
     type: "validation_error",
     code: "invalid_parameters",
     message: `Invalid ${FAULT_HEADER}: ${what}.`,

@@ -1,4 +1,4 @@
-/** What endpoints answer with, for the OpenAPI document: JSON, audio, nothing, and the refusals that all have in common. */
+/** What endpoints answer with, for the OpenAPI document: JSON, audio, nothing, and the errors that all have in common. */
 import { type JsonSchema, listOf, named, nullable, record, STRING } from "./json-schema.ts";
 import { audioTypeOf } from "./output-format.ts";
 
@@ -9,10 +9,10 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, JsonSchema>>;
 }
 
-/** Refusals that only some endpoints have; 400, 401, 422 and 500 come by themselves. */
-export type RefusalStatus = 403 | 404 | 429 | 503;
+/** Error statuses that only some endpoints have; 400, 401, 422 and 500 come by themselves. */
+export type ErrorStatus = 403 | 404 | 429 | 503;
 
-/** 32 hex characters; equals the `request_id` of a refusal. */
+/** 32 hex characters; equals the `request_id` of an error. */
 const TRACE_ID: JsonSchema = { ...STRING, pattern: "^[0-9a-f]{32}$" };
 export const TRACE_HEADERS: Readonly<Record<string, JsonSchema>> = { "x-trace-id": TRACE_ID };
 const COUNT: JsonSchema = { ...STRING, pattern: "^\\d+$" };
@@ -95,8 +95,8 @@ const INVALID = named(
   }),
 );
 
-/** The refusal of each status, as `components/responses` names it. */
-export const REFUSALS: Readonly<Record<number, { readonly name: string; readonly answer: Answer }>> = {
+/** The error of each status, as `components/responses` names it. */
+export const ERROR_ANSWERS: Readonly<Record<number, { readonly name: string; readonly answer: Answer }>> = {
   400: { name: "BadRequest", answer: json(REFUSED, "What is asked for can't be done.") },
   401: { name: "Unauthorized", answer: json(REFUSED, "The key is missing or wrong.") },
   403: { name: "Forbidden", answer: json(REFUSED, "Not for this plan, or not for anybody.") },

@@ -9,12 +9,12 @@ import { MP3_RATE, mp3InfoFrame } from "../media/mp3-info.ts";
 import type { UploadedFile } from "../media/upload.ts";
 import type { NewIsolation } from "../store/isolations.ts";
 import type { MediaWriter } from "../store/media.ts";
+import { ApiError } from "./api-error.ts";
 import type { ServiceContext } from "./context.ts";
-import { asRefusal } from "./failure.ts";
+import { asApiError } from "./failure.ts";
 import { registerIsolationHistory } from "./isolation-history.ts";
 import { ISOLATE, ISOLATE_STREAMED, MAX_PREVIEW_LENGTH } from "./isolation-operations.ts";
 import { route } from "./operation.ts";
-import { Refusal } from "./refusal.ts";
 
 const CONTENT_TYPE = "audio/mpeg";
 
@@ -72,7 +72,7 @@ class Isolations {
     reply: FastifyReply,
     answer: (exchange: Exchange) => Promise<void>,
   ): Promise<FastifyReply> {
-    if (this.#isClosed) throw Refusal.unavailable("Isolation ended: the service is shutting down");
+    if (this.#isClosed) throw ApiError.unavailable("Isolation ended: the service is shutting down");
     const client = clientSignal(reply.raw);
     const answering = answer({ asked, reply, signal: client.signal });
     this.#underWay.add(answering);
@@ -80,7 +80,7 @@ class Isolations {
       await answering;
     } catch (thrown) {
       // Nobody is there to be told.
-      if (thrown !== client.signal.reason) throw asRefusal(thrown);
+      if (thrown !== client.signal.reason) throw asApiError(thrown);
     } finally {
       client.release();
       this.#underWay.delete(answering);
@@ -228,5 +228,5 @@ async function* joined(first: Uint8Array, rest: AsyncIterable<Uint8Array>): Asyn
 function requirePreviewLength(preview: string | null): void {
   if (preview === null || preview.length <= MAX_PREVIEW_LENGTH) return;
   const message = `preview_b64 has ${preview.length} characters, expected at most ${MAX_PREVIEW_LENGTH}.`;
-  throw Refusal.unfit("invalid_parameters", message, { param: "preview_b64" });
+  throw ApiError.unfit("invalid_parameters", message, { param: "preview_b64" });
 }

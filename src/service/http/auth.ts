@@ -1,13 +1,13 @@
 /** API keys: one key or none is configured; it comes as xi-api-key or as a bearer token. */
 import { createHash, timingSafeEqual } from "node:crypto";
-import { Refusal } from "./refusal.ts";
+import { ApiError } from "./api-error.ts";
 
 export interface Credentials {
   readonly "xi-api-key"?: string | string[] | undefined;
   readonly authorization?: string | undefined;
 }
 
-/** Throws the refusal that the interface gives; `key` undefined accepts any key and none. */
+/** Throws the ApiError that the interface gives; `key` undefined accepts any key and none. */
 export function requireKey(key: string | undefined, headers: Credentials): void {
   if (key === undefined) return;
   const given = headers["xi-api-key"];
@@ -26,15 +26,15 @@ export function requireKey(key: string | undefined, headers: Credentials): void 
   );
 }
 
-function unauthorized(status: string, message: string): Refusal {
-  return Refusal.of({ type: "authentication_error", code: "unauthorized", status, message });
+function unauthorized(status: string, message: string): ApiError {
+  return ApiError.of({ type: "authentication_error", code: "unauthorized", status, message });
 }
 
 /** Keys in the current `sk_` + hex shape are refused with 400, others with 401: seen live. */
-function wrongKey(given: string): Refusal {
+function wrongKey(given: string): ApiError {
   if (!/^sk_[0-9a-f]+$/.test(given)) return unauthorized("invalid_api_key", "Invalid API key");
   const detail = { type: "authentication_error", code: "invalid_api_key", message: "Invalid API key" };
-  return Refusal.of(detail, 400);
+  return ApiError.of(detail, 400);
 }
 
 /** In constant time, whatever the lengths. */

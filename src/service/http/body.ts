@@ -1,5 +1,5 @@
 /** A request's JSON body as an object, or the answers that FastAPI gives to a body that is none. */
-import { Refusal, type ValidationEntry } from "./refusal.ts";
+import { ApiError, type ValidationEntry } from "./api-error.ts";
 import { allMissing, isRecord, type Shape } from "./schema.ts";
 
 export interface RawBody {
@@ -10,7 +10,7 @@ export interface RawBody {
 
 /**
  * What readShape reads; an empty body has no fields. A body that is no object lacks every one of the shape's, optional or
- * not, as live answers show. Throws Refusal 422, with `faults` before its own, also for malformed JSON (then alone), and
+ * not, as live answers show. Throws ApiError 422, with `faults` before its own, also for malformed JSON (then alone), and
  * 400 for bad UTF-8.
  */
 export function jsonSource(
@@ -20,7 +20,7 @@ export function jsonSource(
   if (raw.bytes === undefined || raw.bytes.length === 0) return {};
   const value = isJson(raw.contentType) ? parse(raw.bytes) : undefined;
   if (isRecord(value)) return value;
-  throw Refusal.invalid([...options.faults, ...allMissing(options.shape)]);
+  throw ApiError.invalid([...options.faults, ...allMissing(options.shape)]);
 }
 
 /** A missing Content-Type counts as JSON. */
@@ -35,14 +35,14 @@ function parse(bytes: Uint8Array): unknown {
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw new Refusal(400, "There was an error parsing the body");
+    throw new ApiError(400, "There was an error parsing the body");
   }
   try {
     return JSON.parse(text);
   } catch (thrown) {
     const offset = offsetOf(thrown);
     const loc = offset === undefined ? ["body"] : ["body", offset];
-    throw Refusal.invalid([{ type: "json_invalid", loc, msg: "Body is not valid JSON", input: {} }]);
+    throw ApiError.invalid([{ type: "json_invalid", loc, msg: "Body is not valid JSON", input: {} }]);
   }
 }
 

@@ -32,7 +32,7 @@ export function authorize(context: ServiceContext, request: FastifyRequest): voi
   requireKey(context.key, credentialsOf(request));
 }
 
-/** Before anything of a request is looked at. Throws the refusal of a request that is not the gateway's. */
+/** Before anything of a request is looked at. Throws the ApiError of a request that is not the gateway's. */
 export function requireGateway({ gatewayKey }: ServiceContext, request: FastifyRequest): void {
   requireKey(gatewayKey, credentialsOf(request));
 }

@@ -9,8 +9,8 @@ import { GatewayError } from "../../errors.ts";
 import type { TemporaryFiles } from "../media/temporary-file.ts";
 import type { JobChunk, JobSpec } from "../voice/messages.ts";
 import type { Job, JobHandlers } from "../voice/pool.ts";
-import { asRefusal } from "./failure.ts";
-import { Refusal } from "./refusal.ts";
+import { ApiError } from "./api-error.ts";
+import { asApiError } from "./failure.ts";
 import { Spool } from "./spool.ts";
 import { GatheredTiming, timedChunk } from "./timing-json.ts";
 
@@ -46,7 +46,7 @@ export interface Delivery {
   readonly headers: () => Readonly<Record<string, string>>;
 }
 
-/** Streams audio, or with timing one JSON object a line. Throws Refusal while nothing has been sent. */
+/** Streams audio, or with timing one JSON object a line. Throws ApiError while nothing has been sent. */
 export function deliverStream(delivery: Delivery): Promise<void> {
   const { response, wantsTiming } = delivery;
   return run(delivery, {
@@ -70,7 +70,7 @@ function timedLine(chunk: JobChunk, delivery: Delivery): string {
   return `${JSON.stringify(timedChunk(chunk, delivery))}\n`;
 }
 
-/** Answers with the whole file, or with one JSON object. Throws Refusal while nothing has been sent. */
+/** Answers with the whole file, or with one JSON object. Throws ApiError while nothing has been sent. */
 export async function deliverWhole(delivery: Delivery): Promise<void> {
   const { wantsTiming } = delivery;
   const spool = new Spool(delivery.temporaryFiles);
@@ -135,9 +135,9 @@ function run(delivery: Delivery, steps: Steps): Promise<void> {
 
 /** What is no queue's and no shutdown's is a fault of ours, told with what happened. */
 function speechFailed(error: GatewayError): unknown {
-  const refusal = asRefusal(error);
-  if (refusal !== error) return refusal;
-  return Refusal.of({ type: "internal_error", code: "internal_error", message: error.message });
+  const apiError = asApiError(error);
+  if (apiError !== error) return apiError;
+  return ApiError.of({ type: "internal_error", code: "internal_error", message: error.message });
 }
 
 async function sendFile(delivery: Delivery, spool: Spool): Promise<void> {

@@ -34,7 +34,7 @@ const AUDIO = operation({
   tag: "History",
   summary: "An item's audio as MPEG, whatever it was made as",
   params: { history_item_id: HISTORY_ITEM_ID },
-  refusals: [404],
+  errors: [404],
   answer: bytes(["audio/mpeg"], "The audio."),
 });
 const DOWNLOAD = operation({
@@ -54,7 +54,7 @@ const DOWNLOAD = operation({
       output_format: optional(text({ later: { enum: ["wav"] } }), "As it was made, unless it is to be WAV."),
     },
   },
-  refusals: [404, 429],
+  errors: [404, 429],
   answer: bytes(
     [...new Set([...OUTPUT_FORMATS.map(audioTypeOf), "application/zip"])],
     "The file of one item, or a zip of several.",

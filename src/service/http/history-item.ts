@@ -1,9 +1,9 @@
 /** A history item: the one that a path names, or the answer that there is none, and what its record is. */
 import { HISTORY_SOURCES, type HistoryItem } from "../store/history.ts";
+import { ApiError } from "./api-error.ts";
 import type { ServiceContext } from "./context.ts";
 import { INTEGER, listOf, NULL, named, nullable, oneOf, record, STRING } from "./json-schema.ts";
 import { text } from "./kinds.ts";
-import { Refusal } from "./refusal.ts";
 import { required } from "./schema.ts";
 import { KEPT_ALIGNMENTS } from "./speech-answers.ts";
 
@@ -39,6 +39,6 @@ export const HISTORY_ITEM = named(
 /** Throws the 404 of an item that is not there. */
 export function requireItem(context: ServiceContext, id: string): HistoryItem {
   const item = context.store.history.get(id);
-  if (item === undefined) throw Refusal.notFound("history_item", id);
+  if (item === undefined) throw ApiError.notFound("history_item", id);
   return item;
 }

@@ -3,13 +3,13 @@ import type { FastifyInstance } from "fastify";
 import { HISTORY_SOURCES, type HistoryQuery } from "../store/history.ts";
 import { historyItemJson, historyPageJson } from "../store/history-json.ts";
 import { json, STATUS_OK } from "./answers.ts";
+import { ApiError } from "./api-error.ts";
 import type { ServiceContext } from "./context.ts";
 import { registerHistoryAudio } from "./history-audio.ts";
 import { HISTORY_ITEM, HISTORY_ITEM_ID, requireItem } from "./history-item.ts";
 import { BOOLEAN, INTEGER, listOf, nullable, record, STRING } from "./json-schema.ts";
 import { integer, literal, text } from "./kinds.ts";
 import { operation, route } from "./operation.ts";
-import { Refusal } from "./refusal.ts";
 import { optional, type Values, withDefault } from "./schema.ts";
 
 const QUERY = {
@@ -48,7 +48,7 @@ const ONE = {
   url: "/v1/history/:history_item_id",
   tag: "History",
   params: { history_item_id: HISTORY_ITEM_ID },
-  refusals: [404],
+  errors: [404],
 } as const;
 const GET = operation({
   ...ONE,
@@ -73,7 +73,7 @@ export function registerHistory(app: FastifyInstance, context: ServiceContext): 
     if (query.startAfterId !== null && !context.store.history.has(query.startAfterId)) {
       const id = query.startAfterId.slice(0, 64);
       const message = `Invalid start_after_history_item_id '${id}', expected an item's id.`;
-      throw Refusal.unfit("invalid_cursor", message, { param: "start_after_history_item_id" });
+      throw ApiError.unfit("invalid_cursor", message, { param: "start_after_history_item_id" });
     }
     return reply.type("application/json").send(historyPageJson(context.store.history.list(query)));
   });
@@ -105,5 +105,5 @@ function historyQuery(query: Values<typeof QUERY>): HistoryQuery {
 function requireOrder({ beforeUnix, afterUnix }: HistoryQuery): void {
   if (beforeUnix === null || afterUnix === null || afterUnix < beforeUnix) return;
   const message = `Nothing can be from ${afterUnix} on and before ${beforeUnix}: expected date_after_unix to be earlier.`;
-  throw Refusal.unfit("invalid_parameters", message, { param: "date_after_unix" });
+  throw ApiError.unfit("invalid_parameters", message, { param: "date_after_unix" });
 }

@@ -2,12 +2,12 @@
 import type { FastifyInstance } from "fastify";
 import type { Isolation } from "../store/isolations.ts";
 import { json } from "./answers.ts";
+import { ApiError } from "./api-error.ts";
 import type { ServiceContext } from "./context.ts";
 import { HISTORY_ITEM_ID } from "./history-item.ts";
 import { BOOLEAN, INTEGER, listOf, NULL, NUMBER, named, nullable, record, STRING } from "./json-schema.ts";
 import { integer, text } from "./kinds.ts";
 import { operation, route } from "./operation.ts";
-import { Refusal } from "./refusal.ts";
 import { optional, withDefault } from "./schema.ts";
 
 /** Behind it there can be nothing: fewer rows fit on a disk. */
@@ -57,7 +57,7 @@ const DELETE = operation({
   tag: "Audio isolation",
   summary: "Deletes an item with its audio",
   params: { history_item_id: HISTORY_ITEM_ID },
-  refusals: [404],
+  errors: [404],
   status: 204,
   answer: { description: "It is gone." },
 });
@@ -75,7 +75,7 @@ export function registerIsolationHistory(app: FastifyInstance, context: ServiceC
   });
   route(app, context, DELETE, async ({ params, reply }) => {
     const id = params.history_item_id;
-    if (!context.store.isolations.delete(id)) throw Refusal.notFound("history_item", id);
+    if (!context.store.isolations.delete(id)) throw ApiError.notFound("history_item", id);
     return reply.code(204).send();
   });
 }

@@ -17,7 +17,7 @@ const AUDIO = {
   file_format: withDefault(literal(FILE_FORMATS), "other", "pcm_s16le_16: raw samples, 16 kHz, mono."),
 } as const;
 
-const COMMON = { method: "POST", tag: "Audio isolation", refusals: [429, 503] } as const;
+const COMMON = { method: "POST", tag: "Audio isolation", errors: [429, 503] } as const;
 
 export const ISOLATE = operation({
   ...COMMON,

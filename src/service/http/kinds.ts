@@ -1,6 +1,6 @@
 /** The kinds of values that requests are made of: see schema.ts. */
+import type { ValidationEntry } from "./api-error.ts";
 import { BOOLEAN, INTEGER, type JsonSchema, listOf, mapOf, NUMBER, oneOf, STRING } from "./json-schema.ts";
-import type { ValidationEntry } from "./refusal.ts";
 import { isRecord, type Reading, type Schema } from "./schema.ts";
 
 const TRUE_WORDS: ReadonlySet<unknown> = new Set([true, 1, "true", "1", "t", "y", "yes", "on"]);

@@ -1,11 +1,11 @@
 /** Section "Models": their catalogue. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { json } from "./answers.ts";
+import { ApiError } from "./api-error.ts";
 import { authorize, type ServiceContext } from "./context.ts";
 import { listOf } from "./json-schema.ts";
 import { MODEL, MODELS, modelRecord } from "./models-catalogue.ts";
 import { operation, route } from "./operation.ts";
-import { Refusal } from "./refusal.ts";
 
 const LIST = operation({
   method: "GET",
@@ -13,7 +13,7 @@ const LIST = operation({
   id: "get_models",
   tag: "Models and account",
   summary: "The models with their rules",
-  refusals: [404],
+  errors: [404],
   answer: json(listOf(MODEL), "The models."),
 });
 
@@ -28,7 +28,7 @@ function authorizeHere(context: ServiceContext, request: FastifyRequest): void {
   if (context.key !== undefined && isAnonymous) {
     // Seen live: without a key this endpoint looks for an anonymous workspace instead of asking for one.
     const message = "Workspace not found.";
-    throw Refusal.of({ type: "not_found", code: "workspace_not_found", message });
+    throw ApiError.of({ type: "not_found", code: "workspace_not_found", message });
   }
   authorize(context, request);
 }

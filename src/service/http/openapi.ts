@@ -1,6 +1,6 @@
 /** GET /openapi.json: the OpenAPI 3.1 document of the routes that there are, made from their declarations. Needs no key. */
 import type { FastifyInstance } from "fastify";
-import { type Answer, json, REFUSALS, TRACE_HEADERS } from "./answers.ts";
+import { type Answer, ERROR_ANSWERS, json, TRACE_HEADERS } from "./answers.ts";
 import type { ServiceContext } from "./context.ts";
 import { DEFINITION, type JsonSchema, named, nameOf } from "./json-schema.ts";
 import { type Operation, operation, route } from "./operation.ts";
@@ -73,7 +73,7 @@ function openApiDocument(routes: readonly DocumentedRoute[]): Json {
         bearer: { type: "http", scheme: "bearer" },
       },
       responses: Object.fromEntries(
-        Object.values(REFUSALS).map(({ name, answer }) => [name, responseOf(answer)]),
+        Object.values(ERROR_ANSWERS).map(({ name, answer }) => [name, responseOf(answer)]),
       ),
     },
   };
@@ -124,14 +124,14 @@ function requestBodyOf({ body }: Operation): Json {
 }
 
 function responsesOf(declared: Operation): Json {
-  const { params, query, body, needsKey, refusals } = declared;
+  const { params, query, body, needsKey, errors } = declared;
   const canBeInvalid = (field: Field<unknown>) =>
     field.json.type !== "string" || field.json.enum !== undefined;
   const isChecked = body !== null || [...Object.values(query), ...Object.values(params)].some(canBeInvalid);
-  const statuses = [400, ...(needsKey ? [401] : []), ...refusals, ...(isChecked ? [422] : []), 500];
+  const statuses = [400, ...(needsKey ? [401] : []), ...errors, ...(isChecked ? [422] : []), 500];
   const common = statuses.map((status) => [
     status,
-    { $ref: `#/components/responses/${REFUSALS[status]?.name}` },
+    { $ref: `#/components/responses/${ERROR_ANSWERS[status]?.name}` },
   ]);
   const own = Object.entries({ ...declared.otherAnswers, [declared.status]: declared.answer });
   return Object.fromEntries([...common, ...own.map(([status, answer]) => [status, responseOf(answer)])]);

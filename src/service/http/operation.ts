@@ -3,12 +3,12 @@
  * takes is read, then the key is looked at, then its handler is called) and described in the OpenAPI document.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Answer, RefusalStatus } from "./answers.ts";
+import type { Answer, ErrorStatus } from "./answers.ts";
+import { ApiError, type ValidationEntry } from "./api-error.ts";
 import { jsonSource } from "./body.ts";
 import { authorize, type ServiceContext } from "./context.ts";
 import { formSource } from "./form.ts";
 import type { JsonSchema } from "./json-schema.ts";
-import { Refusal, type ValidationEntry } from "./refusal.ts";
 import { readShape, type Shape, type Values } from "./schema.ts";
 
 type Source = Readonly<Record<string, unknown>>;
@@ -26,8 +26,8 @@ interface Parts<P extends Shape, Q extends Shape, B extends Shape> {
   /** Headers that it looks at, beside the key. */
   readonly headers: Readonly<Record<string, JsonSchema>>;
   readonly description: string;
-  readonly refusals: readonly RefusalStatus[];
-  /** Answers that differ from the common refusals, by status. */
+  readonly errors: readonly ErrorStatus[];
+  /** Answers that differ from the common errors, by status. */
   readonly otherAnswers: Readonly<Record<number, Answer>>;
   /** Default true. */
   readonly needsKey: boolean;
@@ -65,7 +65,7 @@ export function operation<
     body: null,
     headers: {},
     description: "",
-    refusals: [],
+    errors: [],
     otherAnswers: {},
     needsKey: true,
     status: 200,
@@ -121,7 +121,7 @@ export function route<P extends Shape, Q extends Shape, B extends Shape>(
         requireKey(request);
         return handle({ request, reply, beganMs, ...values });
       }
-      const stranger = refusalOf(() => requireKey(request));
+      const stranger = apiErrorOf(() => requireKey(request));
       const upload = await context.uploads.read(request, reply, { stranger });
       try {
         const values = readRequest(declared, request, (shape) => formSource(upload, shape));
@@ -134,7 +134,7 @@ export function route<P extends Shape, Q extends Shape, B extends Shape>(
   });
 }
 
-/** Throws Refusal 422 with all that is wrong: of the path, the query and the body, in this order. */
+/** Throws ApiError 422 with all that is wrong: of the path, the query and the body, in this order. */
 function readRequest<P extends Shape, Q extends Shape, B extends Shape>(
   { params, query, body }: Operation<P, Q, B>,
   request: FastifyRequest,
@@ -151,7 +151,7 @@ function readRequest<P extends Shape, Q extends Shape, B extends Shape>(
         : readShape(body.shape, sourceOf(body.shape, faults), { origin: "body", faults }),
   };
   if (values.params === undefined || values.query === undefined || values.body === undefined) {
-    throw Refusal.invalid(faults);
+    throw ApiError.invalid(faults);
   }
   return { params: values.params, query: values.query, body: values.body };
 }
@@ -161,13 +161,13 @@ function rawBody(request: FastifyRequest) {
   return { contentType: request.headers["content-type"], bytes: request.body as Uint8Array | undefined };
 }
 
-/** The refusal that the action throws; null where it throws none. */
-function refusalOf(action: () => void): Refusal | null {
+/** The error that the action throws; null where it throws none. */
+function apiErrorOf(action: () => void): ApiError | null {
   try {
     action();
     return null;
   } catch (thrown) {
-    if (thrown instanceof Refusal) return thrown;
+    if (thrown instanceof ApiError) return thrown;
     throw thrown;
   }
 }

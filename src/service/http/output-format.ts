@@ -1,7 +1,7 @@
 /** Output formats as the HTTP side sees them: which endpoint takes which, and what its bytes are called. */
 import { contentTypeOf } from "../../audio/codecs/encode.ts";
 import { OUTPUT_FORMATS, parseUpstreamFormat, STREAM_FORMATS } from "../../audio/formats.ts";
-import { Refusal } from "./refusal.ts";
+import { ApiError } from "./api-error.ts";
 import { requireFormatAllowed, type Tier } from "./tiers.ts";
 
 export const DEFAULT_FORMAT = "mp3_44100_128";
@@ -20,7 +20,7 @@ export function requireFormat(
   const formats: readonly string[] = options.isStream ? STREAM_FORMATS : OUTPUT_FORMATS;
   if (!formats.includes(format)) {
     const message = `Invalid output_format '${format.slice(0, 64)}'. Expected one of: ${formats.join(", ")}.`;
-    throw Refusal.unfit("invalid_output_format", message, { param: "output_format" });
+    throw ApiError.unfit("invalid_output_format", message, { param: "output_format" });
   }
   requireFormatAllowed(format, options.tier);
 }

@@ -5,7 +5,7 @@
 import { type Server, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyHttpOptions, FastifyInstance } from "fastify";
-import { Refusal } from "./refusal.ts";
+import { ApiError } from "./api-error.ts";
 
 export interface ServerLimits {
   /** For the head of a request, and for all of it. */
@@ -61,7 +61,7 @@ function refuseConnection(code: string, socket: Socket): void {
   if (code === "ECONNRESET" || socket.destroyed) return;
   const status = code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : code === "HPE_HEADER_OVERFLOW" ? 431 : 400;
   const reason = STATUS_CODES[status] ?? "";
-  const body = new Refusal(status, reason).json("");
+  const body = new ApiError(status, reason).json("");
   const head = `HTTP/1.1 ${status} ${reason}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n`;
   if (socket.writable) socket.write(`${head}connection: close\r\n\r\n${body}`);
   socket.destroy();

@@ -2,13 +2,13 @@
 import { randomBytes } from "node:crypto";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from "fastify";
 import type { Logger } from "../../kit/log.ts";
+import { ApiError } from "./api-error.ts";
 import { registerAudioIsolation } from "./audio-isolation.ts";
 import { corsHeaders, requireGateway, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { registerFaults } from "./faults.ts";
 import { registerHistory } from "./history.ts";
 import { registerModels } from "./models.ts";
 import { registerOpenApi } from "./openapi.ts";
-import { Refusal } from "./refusal.ts";
 import { RequestTimeout, SERVER_LIMITS, type ServerLimits } from "./server-limits.ts";
 import { registerSoundGeneration } from "./sound-generation.ts";
 import { registerSpeechToSpeech } from "./speech-to-speech.ts";
@@ -66,7 +66,7 @@ export function createServer(
       const message = "The path of the request can't be read.";
       void answer(
         withCommonHeaders(reply),
-        Refusal.of({ type: "invalid_request", code: "bad_request", message }),
+        ApiError.of({ type: "invalid_request", code: "bad_request", message }),
       );
     },
   });
@@ -84,34 +84,34 @@ export function createServer(
     if (request.method === "OPTIONS") await reply.code(200).type("text/plain").send("OK");
   });
   app.setErrorHandler((thrown: FastifyError, _request, reply) => {
-    const refusal = toRefusal(thrown, log);
-    return answer(reply, refusal);
+    const error = toApiError(thrown, log);
+    return answer(reply, error);
   });
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?")[0] ?? "";
     const isKnown = paths.some((pattern) => pattern.test(path));
-    return answer(reply, isKnown ? new Refusal(405, "Method Not Allowed") : new Refusal(404, "Not Found"));
+    return answer(reply, isKnown ? new ApiError(405, "Method Not Allowed") : new ApiError(404, "Not Found"));
   });
   for (const register of SECTIONS) register(app, context);
   return app;
 }
 
-function answer(reply: FastifyReply, refusal: Refusal): FastifyReply {
+function answer(reply: FastifyReply, error: ApiError): FastifyReply {
   return reply
-    .code(refusal.httpStatus)
+    .code(error.httpStatus)
     .type("application/json")
-    .send(refusal.json(traceIdOf(reply)));
+    .send(error.json(traceIdOf(reply)));
 }
 
-function toRefusal(thrown: FastifyError, log: Logger): Refusal {
-  if (thrown instanceof Refusal) return thrown;
+function toApiError(thrown: FastifyError, log: Logger): ApiError {
+  if (thrown instanceof ApiError) return thrown;
   if (thrown.code === "FST_ERR_CTP_BODY_TOO_LARGE") {
     const message = `The request body is larger than ${MAX_BODY_BYTES} bytes.`;
-    return Refusal.of({ type: "invalid_request", code: "request_too_large", message });
+    return ApiError.of({ type: "invalid_request", code: "request_too_large", message });
   }
   const status = thrown.statusCode ?? 500;
   if (status < 500)
-    return Refusal.of({ type: "invalid_request", code: "bad_request", message: thrown.message }, status);
+    return ApiError.of({ type: "invalid_request", code: "bad_request", message: thrown.message }, status);
   log.error({ error: thrown.message, stack: thrown.stack }, "A request failed");
-  return Refusal.of({ type: "internal_error", code: "internal_error", message: "Internal server error." });
+  return ApiError.of({ type: "internal_error", code: "internal_error", message: "Internal server error." });
 }

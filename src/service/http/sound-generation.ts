@@ -6,12 +6,12 @@ import { deliverSound } from "../sound/delivery.ts";
 import type { SoundSpec } from "../sound/plan.ts";
 import { SoundQueue } from "../sound/queue.ts";
 import { audioOf, SOUND_HEADERS } from "./answers.ts";
+import { ApiError } from "./api-error.ts";
 import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { boolean, number, text } from "./kinds.ts";
 import { findModel } from "./models-catalogue.ts";
 import { operation, route } from "./operation.ts";
 import { audioTypeOf, requireFormat } from "./output-format.ts";
-import { Refusal } from "./refusal.ts";
 import { optional, required, type Values, withDefault } from "./schema.ts";
 import { outputFormatField } from "./speech-fields.ts";
 
@@ -56,7 +56,7 @@ const GENERATE = operation({
   // Of unknown length, so never WAV.
   query: { output_format: outputFormatField({ isStream: true }) },
   body: { kind: "json", name: "SoundGenerationRequest", shape: BODY },
-  refusals: [403, 429],
+  errors: [403, 429],
   answer: { ...audioOf(STREAM_FORMATS, "The sound, as it is made."), headers: SOUND_HEADERS },
 });
 
@@ -68,7 +68,7 @@ export function registerSoundGeneration(app: FastifyInstance, context: ServiceCo
     const shape = { outputFormat, modelId: body.model_id, spec: specOf(body) };
     requireSound(shape, context);
     const place = queue.enter();
-    if (place === undefined) throw Refusal.busy();
+    if (place === undefined) throw ApiError.busy();
     const headers = {
       ...corsHeaders(context),
       [TRACE_HEADER]: traceIdOf(reply),
@@ -92,31 +92,31 @@ function specOf(body: Values<typeof BODY>): SoundSpec {
   };
 }
 
-/** Throws the Refusal of the first thing that is not in order. */
+/** Throws the ApiError of the first thing that is not in order. */
 function requireSound({ outputFormat, modelId, spec }: SoundShape, context: ServiceContext): void {
   requireFormat(outputFormat, { isStream: true, tier: context.tier });
   if (spec.isLooped && modelId !== MODEL) {
-    throw Refusal.unfit("unsupported_model", `loop is only supported with the '${MODEL}' model.`, {
+    throw ApiError.unfit("unsupported_model", `loop is only supported with the '${MODEL}' model.`, {
       param: "loop",
     });
   }
   if (modelId !== MODEL) throw wrongModel(modelId);
   if (spec.text.trim() === "") {
-    throw Refusal.unfit("empty_text", "The text is empty, expected a sound to make.", { param: "text" });
+    throw ApiError.unfit("empty_text", "The text is empty, expected a sound to make.", { param: "text" });
   }
   const characters = [...spec.text].length;
   if (characters > MAX_CHARACTERS) {
     const message = `The text has ${characters} characters, which exceeds the maximum of ${MAX_CHARACTERS} characters.`;
-    throw Refusal.unfit("text_too_long", message, { status: "max_character_limit_exceeded", param: "text" });
+    throw ApiError.unfit("text_too_long", message, { status: "max_character_limit_exceeded", param: "text" });
   }
 }
 
-function wrongModel(id: string): Refusal {
+function wrongModel(id: string): ApiError {
   const isKnown = findModel(id) !== undefined;
   const message = isKnown
     ? `Model '${id}' can not be used for sound generation.`
     : `A model with model ID ${id.slice(0, 64)} does not exist.`;
-  return Refusal.unfit("unsupported_model", message, {
+  return ApiError.unfit("unsupported_model", message, {
     ...(isKnown ? {} : { status: "model_not_found" }),
     param: "model_id",
   });

@@ -1,11 +1,11 @@
 /** The fields that the endpoints of speech share, and the bounds that are judged later. */
 import { OUTPUT_FORMATS, STREAM_FORMATS } from "../../audio/formats.ts";
 import { VOICES } from "../voice/voices.ts";
+import { ApiError } from "./api-error.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { boolean, integer, list, literal, number, text } from "./kinds.ts";
 import { MODELS, type Model } from "./models-catalogue.ts";
 import { DEFAULT_FORMAT } from "./output-format.ts";
-import { Refusal } from "./refusal.ts";
 import { object, optional, required, type Values, withDefault } from "./schema.ts";
 
 const SEED = { minimum: 0, maximum: 4_294_967_295 } as const;
@@ -165,12 +165,12 @@ export const TIMING_HEADERS: Readonly<Record<string, JsonSchema>> = {
 export function requireSeed(seed: number | undefined): void {
   if (seed === undefined || (seed >= SEED.minimum && seed <= SEED.maximum)) return;
   const message = `Invalid seed, expected an integer from ${SEED.minimum} to ${SEED.maximum}.`;
-  throw Refusal.unfit("invalid_parameters", message, { param: "seed" });
+  throw ApiError.unfit("invalid_parameters", message, { param: "seed" });
 }
 
 /** Throws the 400 of a level that there is not. */
 export function requireLatencyLevel(level: number | undefined): void {
   if (level === undefined || (level >= 0 && level <= MAX_LATENCY_LEVEL)) return;
   const message = `Invalid optimize_streaming_latency ${level}, expected 0 to ${MAX_LATENCY_LEVEL}.`;
-  throw Refusal.unfit("invalid_parameters", message, { param: "optimize_streaming_latency" });
+  throw ApiError.unfit("invalid_parameters", message, { param: "optimize_streaming_latency" });
 }

@@ -2,13 +2,12 @@
  * The request of a speech endpoint in two passes, in the interface's order: the shape of query and body (422, before
  * the key is looked at), then what it asks for (400, 403, 404, after).
  */
-
 import { findLanguage } from "../voice/languages.ts";
 import type { JobInput, JobSpec } from "../voice/messages.ts";
+import { ApiError } from "./api-error.ts";
 import type { KnownVoice } from "./known-voice.ts";
 import { findModel, type Model } from "./models-catalogue.ts";
 import { requireFormat } from "./output-format.ts";
-import { Refusal } from "./refusal.ts";
 import { MAX_LIST, requireSeed, SPEED, STYLE } from "./speech-fields.ts";
 import { enterpriseOnly, requireLoggable, type Tier } from "./tiers.ts";
 
@@ -48,7 +47,7 @@ export interface AcceptedSpeech {
   readonly cost: number;
 }
 
-/** Throws the Refusal of the first thing that is not in order. */
+/** Throws the ApiError of the first thing that is not in order. */
 export function acceptSpeech(
   shape: SpeechShape,
   options: {
@@ -72,7 +71,7 @@ export function acceptSpeech(
   if (dictionaryId !== undefined) {
     const message = `A pronunciation dictionary with id '${dictionaryId.slice(0, 64)}' was not found.`;
     const param = "pronunciation_dictionary_locators";
-    throw Refusal.of({ type: "not_found", code: "pronunciation_dictionary_not_found", message, param });
+    throw ApiError.of({ type: "not_found", code: "pronunciation_dictionary_not_found", message, param });
   }
   const inputs = shape.inputs.map((input, index): JobInput => {
     const sound = voices[index]?.sound;
@@ -109,17 +108,17 @@ function requireModel(id: string, kind: EndpointKind): Model {
   const model = findModel(id);
   if (model === undefined) {
     const message = `A model with model ID ${id.slice(0, 64)} does not exist.`;
-    throw Refusal.unfit("unsupported_model", message, { status: "model_not_found", param: "model_id" });
+    throw ApiError.unfit("unsupported_model", message, { status: "model_not_found", param: "model_id" });
   }
   if (!model.canSpeak) {
     const message = `Model '${id}' can not be used for text to speech.`;
-    throw Refusal.unfit("unsupported_model", message, {
+    throw ApiError.unfit("unsupported_model", message, {
       status: "model_can_not_do_text_to_speech",
       param: "model_id",
     });
   }
   if (kind.isDialogue && !model.isExpressive) {
-    throw Refusal.unfit("unsupported_model", `Model '${id}' can not be used for text to dialogue.`, {
+    throw ApiError.unfit("unsupported_model", `Model '${id}' can not be used for text to dialogue.`, {
       param: "model_id",
     });
   }
@@ -136,17 +135,17 @@ function requirePlan(shape: SpeechShape, model: Model, tier: Tier): void {
 }
 
 function requireVoice(voice: KnownVoice | undefined, id: string): KnownVoice {
-  if (voice === undefined) throw Refusal.notFound("voice", id);
+  if (voice === undefined) throw ApiError.notFound("voice", id);
   return voice;
 }
 
 function requireDialogue(inputs: SpeechShape["inputs"]): void {
   if (inputs.length === 0)
-    throw Refusal.unfit("invalid_parameters", "At least one input is required.", { param: "inputs" });
+    throw ApiError.unfit("invalid_parameters", "At least one input is required.", { param: "inputs" });
   const voices = new Set(inputs.map((input) => input.voiceId)).size;
   if (voices > MAX_DIALOGUE_VOICES) {
     const message = `A dialogue can have at most ${MAX_DIALOGUE_VOICES} different voices, but ${voices} were given.`;
-    throw Refusal.unfit("invalid_parameters", message, { param: "inputs" });
+    throw ApiError.unfit("invalid_parameters", message, { param: "inputs" });
   }
 }
 
@@ -155,14 +154,14 @@ function requireText(inputs: SpeechShape["inputs"], model: Model): number {
   let length = 0;
   for (const { text } of inputs) {
     if (text.trim() === "")
-      throw Refusal.unfit("empty_text", "The text is empty, expected something to say.", { param: "text" });
+      throw ApiError.unfit("empty_text", "The text is empty, expected something to say.", { param: "text" });
     for (const _ of text) length++;
   }
   if (length > model.maxCharacters) {
     const message =
       `The text has ${length} characters, which exceeds the maximum of ${model.maxCharacters} ` +
       `characters per request for model '${model.id}'.`;
-    throw Refusal.unfit("text_too_long", message, { status: "max_character_limit_exceeded", param: "text" });
+    throw ApiError.unfit("text_too_long", message, { status: "max_character_limit_exceeded", param: "text" });
   }
   return length;
 }
@@ -181,14 +180,14 @@ function requireBound(
   if (value === undefined || (value >= minimum && value <= maximum)) return;
   const [least, most] = [minimum.toFixed(1), maximum.toFixed(1)];
   const message = `Invalid setting for ${name} received, expected to be greater or equal to ${least} and less or equal to ${most}.`;
-  throw Refusal.unfit("invalid_voice_settings", message, { param: `voice_settings.${name}` });
+  throw ApiError.unfit("invalid_voice_settings", message, { param: `voice_settings.${name}` });
 }
 
 function requireContext(shape: SpeechShape, model: Model): void {
   if (model.isExpressive && (shape.hasPreviousText || shape.hasNextText)) {
     const param = shape.hasPreviousText ? "previous_text" : "next_text";
     const message = `Providing previous_text or next_text is not yet supported with the '${model.id}' model.`;
-    throw Refusal.unfit("unsupported_model", message, { param });
+    throw ApiError.unfit("unsupported_model", message, { param });
   }
   const lists = [
     ["previous_request_ids", shape.previousRequestIds],
@@ -197,7 +196,7 @@ function requireContext(shape: SpeechShape, model: Model): void {
   ] as const;
   for (const [param, list] of lists) {
     if (list.length <= MAX_LIST) continue;
-    throw Refusal.unfit(
+    throw ApiError.unfit(
       "invalid_parameters",
       `${param} can have at most ${MAX_LIST} items, but ${list.length} were given.`,
       { param },
@@ -210,7 +209,7 @@ function requireLanguage(code: string | undefined): string | null {
   const language = findLanguage(code);
   if (language !== undefined) return language.code;
   const message = `Language '${code.slice(0, 16)}' is not supported, expected an ISO 639-1 code that the models list.`;
-  throw Refusal.unfit("invalid_parameters", message, {
+  throw ApiError.unfit("invalid_parameters", message, {
     status: "unsupported_language",
     param: "language_code",
   });

@@ -16,16 +16,16 @@ import { type DecodedUpload, decodeOnce } from "../media/decode-once.ts";
 import { FILE_FORMATS, type FileFormat } from "../media/decode-upload.ts";
 import type { UploadedFile } from "../media/upload.ts";
 import { type NewHistoryItem, newHistoryId } from "../store/history.ts";
+import { ApiError } from "./api-error.ts";
 import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { deliverStream, deliverWhole } from "./delivery.ts";
-import { asRefusal } from "./failure.ts";
+import { asApiError } from "./failure.ts";
 import { file } from "./form.ts";
 import { boolean, jsonText, literal } from "./kinds.ts";
 import { findModel, type Model } from "./models-catalogue.ts";
 import { type Call, operation, route } from "./operation.ts";
 import { audioTypeOf, requireFormat } from "./output-format.ts";
 import { recordingOpener } from "./recorder.ts";
-import { Refusal } from "./refusal.ts";
 import { optional, required, withDefault } from "./schema.ts";
 import { speechAnswer } from "./speech-answers.ts";
 import {
@@ -99,7 +99,7 @@ function declaration(isStream: boolean) {
     query: speechQuery({ isStream }),
     body: { kind: "form", name: "SpeechToSpeechForm", shape: FORM },
     headers: FAULT_HEADERS,
-    refusals: [403, 404, 429, 503],
+    errors: [403, 404, 429, 503],
     answer: speechAnswer({ isStream, timed: null }),
   });
 }
@@ -132,7 +132,7 @@ async function convert(
   const { faults } = nextFaults(context.faults, request.headers[FAULT_HEADER]);
   const model = acceptConversion(asked, context);
   const target = findTarget(context, pool, asked.voiceId);
-  if (target === undefined) throw Refusal.notFound("voice", asked.voiceId);
+  if (target === undefined) throw ApiError.notFound("voice", asked.voiceId);
   if (faults.length > 0) await delayOrRefuse(faults, reply);
   const client = clientSignal(reply.raw);
   const admission = context.gate.enter(model.concurrencyGroup);
@@ -190,7 +190,7 @@ async function convert(
     });
   } catch (thrown) {
     // Nobody is there to be told.
-    if (!client.signal.aborted) throw failure instanceof Refusal ? failure : asRefusal(thrown);
+    if (!client.signal.aborted) throw failure instanceof ApiError ? failure : asApiError(thrown);
   } finally {
     client.release();
     release();
@@ -212,7 +212,7 @@ function acceptConversion(asked: ConversionRequest, { tier }: ServiceContext): M
         ? `A model with model ID ${modelId.slice(0, 64)} does not exist.`
         : `Model '${model.id}' can not be used for voice conversion.`;
     const status = model === undefined ? "model_not_found" : "model_can_not_do_voice_conversion";
-    throw Refusal.unfit("unsupported_model", message, { status, param: "model_id" });
+    throw ApiError.unfit("unsupported_model", message, { status, param: "model_id" });
   }
   requireLoggable(asked.isLogged, tier);
   requireSeed(asked.seed);

@@ -81,7 +81,7 @@ function declaration({ path, isStream, wantsTiming, id, how }: Variant) {
     query: dialogueQuery({ isStream }),
     body: { kind: "json", name: "TextToDialogueRequest", shape: BODY },
     headers: wantsTiming ? TIMING_HEADERS : FAULT_HEADERS,
-    refusals: [403, 404, 429, 503],
+    errors: [403, 404, 429, 503],
     answer: speechAnswer({ isStream, timed: wantsTiming ? timed : null }),
   });
 }

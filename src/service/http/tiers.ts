@@ -1,5 +1,5 @@
 /** What a subscription plan allows: output formats and concurrent requests. */
-import { Refusal } from "./refusal.ts";
+import { ApiError } from "./api-error.ts";
 
 export const TIERS = ["free", "starter", "creator", "pro", "scale", "business", "enterprise"] as const;
 export type Tier = (typeof TIERS)[number];
@@ -31,7 +31,7 @@ export function requireFormatAllowed(format: string, tier: Tier): void {
       : "free";
   if (TIERS.indexOf(tier) >= TIERS.indexOf(needed)) return;
   const plan = needed === "pro" ? "Pro" : "Creator";
-  throw Refusal.of({
+  throw ApiError.of({
     type: "authorization_error",
     code: "subscription_required",
     status: "output_format_not_allowed",
@@ -41,8 +41,8 @@ export function requireFormatAllowed(format: string, tier: Tier): void {
 }
 
 /** 403: only for enterprise customers. */
-export function enterpriseOnly(message: string, param: string): Refusal {
-  return Refusal.of({ type: "authorization_error", code: "feature_not_available", message, param });
+export function enterpriseOnly(message: string, param: string): ApiError {
+  return ApiError.of({ type: "authorization_error", code: "feature_not_available", message, param });
 }
 
 /** Throws the 403 of zero retention below the plan that has it. */
@@ -73,7 +73,7 @@ export class ConcurrencyGate {
   enter(group: "standard" | "turbo"): Admission {
     const maximum = this.#limits?.[group === "standard" ? 0 : 1] ?? UNLIMITED;
     if (this.#limits !== null && this.#current[group] >= maximum) {
-      throw Refusal.of({
+      throw ApiError.of({
         type: "rate_limit_error",
         code: "concurrent_limit_exceeded",
         status: "too_many_concurrent_requests",

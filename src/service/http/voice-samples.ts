@@ -11,13 +11,13 @@ import { soundOf } from "../convert/stored-voice.ts";
 import type { Sample, StoredVoice } from "../store/voices.ts";
 import { findVoice } from "../voice/voices.ts";
 import { bytes, json, STATUS_OK } from "./answers.ts";
+import { ApiError } from "./api-error.ts";
 import type { ServiceContext } from "./context.ts";
-import { asRefusal } from "./failure.ts";
+import { asApiError } from "./failure.ts";
 import { files } from "./form.ts";
 import { BOOLEAN, record, STRING } from "./json-schema.ts";
 import { boolean, jsonText, text, textMap } from "./kinds.ts";
 import { operation, route } from "./operation.ts";
-import { Refusal } from "./refusal.ts";
 import { optional, required, type Values, withDefault } from "./schema.ts";
 import { VOICE_ID } from "./speech-fields.ts";
 
@@ -56,7 +56,7 @@ const ADD = operation({
   tag: "Voices",
   summary: "A voice from recordings",
   body: { kind: "form", name: "AddVoiceForm", shape: FORM },
-  refusals: [429, 503],
+  errors: [429, 503],
   answer: json(record({ voice_id: STRING, requires_verification: BOOLEAN }), "The voice can be used."),
 });
 const DELETE = operation({
@@ -66,13 +66,13 @@ const DELETE = operation({
   tag: "Voices",
   summary: "Deletes an added voice with its samples",
   params: { voice_id: VOICE_ID },
-  refusals: [403, 404],
+  errors: [403, 404],
   answer: STATUS_OK,
 });
 const SAMPLE = {
   tag: "Voices",
   params: { voice_id: VOICE_ID, sample_id: SAMPLE_ID },
-  refusals: [404],
+  errors: [404],
 } as const;
 const DELETE_SAMPLE = operation({
   ...SAMPLE,
@@ -103,7 +103,7 @@ export function registerVoiceSamples(app: FastifyInstance, context: ServiceConte
         const voice = await addVoice({ context, pool }, body, client.signal);
         return { voice_id: voice.id, requires_verification: false };
       } catch (thrown) {
-        if (!client.signal.aborted) throw asRefusal(thrown);
+        if (!client.signal.aborted) throw asApiError(thrown);
         // Nobody is there to be told.
         return reply.hijack();
       } finally {
@@ -115,10 +115,10 @@ export function registerVoiceSamples(app: FastifyInstance, context: ServiceConte
     if (findVoice(id) !== undefined) {
       const message = "The voice is premade and can not be deleted.";
       const detail = { type: "authorization_error", code: "voice_access_denied", message, param: "voice_id" };
-      throw Refusal.of(detail);
+      throw ApiError.of(detail);
     }
     const name = context.store.voices.get(id)?.name;
-    if (name === undefined || !context.store.voices.delete(id)) throw Refusal.notFound("voice", id);
+    if (name === undefined || !context.store.voices.delete(id)) throw ApiError.notFound("voice", id);
     const data = { voice_id: id, voice_name: name };
     context.webhooks.emit("voice_library_removal_notice", "voice_removed", data);
     return { status: "ok" };
@@ -140,20 +140,20 @@ export function registerVoiceSamples(app: FastifyInstance, context: ServiceConte
 function requireBounds({ name, description, labels = {} }: VoiceRequest, { store }: ServiceContext): void {
   if (name.trim() === "" || name.length > MAX_NAME_LENGTH) {
     const message = `The name has ${name.length} characters, expected 1 to ${MAX_NAME_LENGTH}.`;
-    throw Refusal.unfit("invalid_parameters", message, { param: "name" });
+    throw ApiError.unfit("invalid_parameters", message, { param: "name" });
   }
   if ((description?.length ?? 0) > MAX_DESCRIPTION_LENGTH) {
     const message = `The description is longer than ${MAX_DESCRIPTION_LENGTH} characters.`;
-    throw Refusal.unfit("invalid_parameters", message, { param: "description" });
+    throw ApiError.unfit("invalid_parameters", message, { param: "description" });
   }
   const entries = Object.entries(labels);
   if (entries.length > MAX_LABELS || entries.some((entry) => entry.join("").length > MAX_LABEL_LENGTH)) {
     const message = `Too many or too long labels, expected at most ${MAX_LABELS} of ${MAX_LABEL_LENGTH} characters.`;
-    throw Refusal.unfit("invalid_parameters", message, { param: "labels" });
+    throw ApiError.unfit("invalid_parameters", message, { param: "labels" });
   }
   if (store.voices.list().length >= MAX_VOICES) {
     const message = `You have reached your maximum amount of ${MAX_VOICES} custom voices.`;
-    throw Refusal.unfit("voice_limit_reached", message);
+    throw ApiError.unfit("voice_limit_reached", message);
   }
 }
 
@@ -188,8 +188,8 @@ function requireSample(
 ): Sample {
   const { voice_id: voiceId, sample_id: sampleId } = ids;
   if (findVoice(voiceId) === undefined && store.voices.get(voiceId) === undefined)
-    throw Refusal.notFound("voice", voiceId);
+    throw ApiError.notFound("voice", voiceId);
   const sample = store.voices.sample(voiceId, sampleId);
-  if (sample === undefined) throw Refusal.notFound("sample", sampleId);
+  if (sample === undefined) throw ApiError.notFound("sample", sampleId);
   return sample;
 }

@@ -1,11 +1,11 @@
 /** Section "Voice settings": what a request's voice_settings are where it has none. */
 import type { FastifyInstance } from "fastify";
 import { json } from "./answers.ts";
+import { ApiError } from "./api-error.ts";
 import type { ServiceContext } from "./context.ts";
 import { BOOLEAN, NUMBER, named, record } from "./json-schema.ts";
 import { findKnownVoice } from "./known-voice.ts";
 import { operation, route } from "./operation.ts";
-import { Refusal } from "./refusal.ts";
 import { VOICE_ID } from "./speech-fields.ts";
 
 /** Every voice has these: there is nothing to change them with. */
@@ -46,7 +46,7 @@ const OF_VOICE = operation({
   tag: "Voices",
   summary: "The same for every voice",
   params: { voice_id: VOICE_ID },
-  refusals: [404],
+  errors: [404],
   answer: SETTINGS,
 });
 
@@ -55,7 +55,7 @@ export function registerVoiceSettings(app: FastifyInstance, context: ServiceCont
   route(app, context, DEFAULTS, async () => DEFAULT_SETTINGS);
   route(app, context, OF_VOICE, async ({ params }) => {
     if (findKnownVoice(context, params.voice_id) === undefined)
-      throw Refusal.notFound("voice", params.voice_id);
+      throw ApiError.notFound("voice", params.voice_id);
     return DEFAULT_SETTINGS;
   });
 }

@@ -3,12 +3,12 @@ import type { FastifyInstance } from "fastify";
 import type { Sample } from "../store/voices.ts";
 import { VOICES } from "../voice/voices.ts";
 import { json } from "./answers.ts";
+import { ApiError } from "./api-error.ts";
 import type { ServiceContext } from "./context.ts";
 import { BOOLEAN, INTEGER, listOf, nullable, record, STRING } from "./json-schema.ts";
 import { boolean, integer, list, literal, text } from "./kinds.ts";
 import { MODELS } from "./models-catalogue.ts";
 import { operation, route } from "./operation.ts";
-import { Refusal } from "./refusal.ts";
 import { optional, type Values, withDefault } from "./schema.ts";
 import { VOICE_ID } from "./speech-fields.ts";
 import { sampleRecord, VOICE } from "./voice-schema.ts";
@@ -44,7 +44,7 @@ const ONE = operation({
   summary: "One voice",
   params: { voice_id: VOICE_ID },
   query: { with_settings: optional(boolean(), "Changes nothing.", { deprecated: true }) },
-  refusals: [404],
+  errors: [404],
   answer: json(VOICE, "The voice."),
 });
 const FILTERS = {
@@ -92,7 +92,7 @@ export function registerVoices(app: FastifyInstance, context: ServiceContext): v
   route(app, context, LIST, async () => ({ voices: allVoices(context).map(voiceRecord) }));
   route(app, context, ONE, async ({ params }) => {
     const voice = allVoices(context).find((one) => one.id === params.voice_id);
-    if (voice === undefined) throw Refusal.notFound("voice", params.voice_id);
+    if (voice === undefined) throw ApiError.notFound("voice", params.voice_id);
     return voiceRecord(voice);
   });
   route(app, context, SEARCH, async ({ query }) => listVoices(query, allVoices(context)));
@@ -103,11 +103,11 @@ type VoiceQuery = Values<typeof FILTERS>;
 function listVoices(query: VoiceQuery, voices: readonly ListedVoice[]): object {
   if (query.page_size < 1 || query.page_size > MAX_PAGE) {
     const message = `Invalid page_size ${query.page_size}, expected 1 to ${MAX_PAGE}.`;
-    throw Refusal.unfit("invalid_page_size", message, { param: "page_size" });
+    throw ApiError.unfit("invalid_page_size", message, { param: "page_size" });
   }
   if (query.voice_ids !== undefined && query.voice_ids.length > MAX_PAGE) {
     const message = `voice_ids can have at most ${MAX_PAGE} items, but ${query.voice_ids.length} were given.`;
-    throw Refusal.unfit("invalid_parameters", message, { param: "voice_ids" });
+    throw ApiError.unfit("invalid_parameters", message, { param: "voice_ids" });
   }
   const found = sorted(
     voices.filter((voice) => isWanted(voice, query)),
@@ -132,7 +132,7 @@ function readPageToken(token: string | undefined, found: readonly ListedVoice[])
   const index = found.findIndex((voice) => voice.id === id);
   if (index >= 0) return index + 1;
   const message = "Invalid next_page_token, expected one that an earlier page gave for the same filters.";
-  throw Refusal.unfit("invalid_cursor", message, { param: "next_page_token" });
+  throw ApiError.unfit("invalid_cursor", message, { param: "next_page_token" });
 }
 
 function isWanted(voice: ListedVoice, query: VoiceQuery): boolean {

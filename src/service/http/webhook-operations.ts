@@ -94,7 +94,7 @@ export const UPDATE_WEBHOOK = operation({
       ),
     },
   },
-  refusals: [404],
+  errors: [404],
   answer: STATUS_OK,
 });
 
@@ -105,7 +105,7 @@ export const DELETE_WEBHOOK = operation({
   tag: TAG,
   summary: "Deletes a webhook and all that waits for it",
   params: { webhook_id: WEBHOOK_ID },
-  refusals: [404],
+  errors: [404],
   answer: STATUS_OK,
 });
 

@@ -9,9 +9,9 @@ import { findEventName, sampleDataOf, typesOf, usageOf } from "../webhooks/event
 import { faultOfHeaders } from "../webhooks/request-headers.ts";
 import { TargetRefused } from "../webhooks/target.ts";
 import { EventTooLarge, MAX_WEBHOOKS, type Webhooks } from "../webhooks/webhooks.ts";
+import { ApiError } from "./api-error.ts";
 import type { ServiceContext } from "./context.ts";
 import { route } from "./operation.ts";
-import { Refusal } from "./refusal.ts";
 import {
   CREATE_WEBHOOK,
   DELETE_WEBHOOK,
@@ -44,11 +44,11 @@ export function registerWebhooks(app: FastifyInstance, context: ServiceContext):
       requestHeaders: body.request_headers,
       events: body.events,
     });
-    if (!isKnown) throw Refusal.notFound("webhook", id);
+    if (!isKnown) throw ApiError.notFound("webhook", id);
     return { status: "ok" };
   });
   route(app, context, DELETE_WEBHOOK, async ({ params: { webhook_id: id } }) => {
-    if (!webhooks.delete(id)) throw Refusal.notFound("webhook", id);
+    if (!webhooks.delete(id)) throw ApiError.notFound("webhook", id);
     return { status: "ok" };
   });
   if (context.faults !== null) registerTrials(app, context);
@@ -65,7 +65,7 @@ function registerTrials(app: FastifyInstance, context: ServiceContext): void {
     } catch (thrown) {
       if (!(thrown instanceof EventTooLarge)) throw thrown;
       const message = `${thrown.message}.`;
-      throw Refusal.of({ type: "invalid_request", code: "request_too_large", message, param: "data" });
+      throw ApiError.of({ type: "invalid_request", code: "request_too_large", message, param: "data" });
     }
   });
   route(app, context, WEBHOOK_STATS, async () => ({
@@ -80,7 +80,7 @@ function createOrRefuse(create: () => Webhook): Webhook {
   } catch (thrown) {
     if (!(thrown instanceof TargetRefused)) throw thrown;
     const message = `Invalid webhook_url: it ${thrown.message}, expected an HTTPS URL of the public internet.`;
-    throw Refusal.unfit("invalid_parameters", message, {
+    throw ApiError.unfit("invalid_parameters", message, {
       status: "invalid_webhook_url",
       param: "webhook_url",
     });
@@ -90,15 +90,15 @@ function createOrRefuse(create: () => Webhook): Webhook {
 function requireHeaders(headers: Readonly<Record<string, string>> | null): void {
   const fault = faultOfHeaders(headers ?? {});
   if (fault === undefined) return;
-  throw Refusal.unfit("invalid_parameters", `Invalid request_headers: ${fault}.`, {
+  throw ApiError.unfit("invalid_parameters", `Invalid request_headers: ${fault}.`, {
     status: "invalid_request_headers",
     param: "request_headers",
   });
 }
 
-function tooMany(): Refusal {
+function tooMany(): ApiError {
   const message = `The workspace has ${MAX_WEBHOOKS} webhooks already, which is as many as it may have.`;
-  return Refusal.of({
+  return ApiError.of({
     type: "invalid_request",
     code: "bad_request",
     status: "webhook_limit_reached",

@@ -32,7 +32,7 @@ export interface DecodeOptions {
 
 /**
  * The samples of the file, at one of the rates of SAMPLE_RATES, which is the same for all pieces but in chained files; no
- * piece is empty. Rejects with Refusal 400: `invalid_audio_format` for bytes of no known format, `invalid_audio` for broken
+ * piece is empty. Rejects with ApiError 400: `invalid_audio_format` for bytes of no known format, `invalid_audio` for broken
  * ones and for none, `audio_too_long`. Leaving the loop early frees the decoder.
  */
 export async function* decodeUpload(

@@ -11,7 +11,7 @@ const MP3_FORMAT = "mp3_44100_128";
 /** 128 kbit/s: a frame is 1152 samples, 417 or 418 bytes. */
 const BYTES_PER_FRAME = (1152 * 128_000) / 8 / MP3_RATE;
 
-/** Emits MP3 frames as they are made, none of them empty. Rejects with the Refusals of decodeUpload. */
+/** Emits MP3 frames as they are made, none of them empty. Rejects with the ApiErrors of decodeUpload. */
 export async function runDenoise(
   file: { read(): AsyncIterable<Uint8Array> },
   spec: DenoiseSpec,

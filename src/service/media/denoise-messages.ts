@@ -15,8 +15,8 @@ export interface Denoised {
   readonly bytes: number;
 }
 
-/** A refusal's parts: its class does not cross a thread. */
-export interface DenoiseRefusal {
+/** An ApiError's parts: its class does not cross a thread. */
+export interface DenoiseError {
   readonly type: string;
   readonly code: string;
   readonly message: string;
@@ -35,5 +35,5 @@ export type FromDenoiser =
   | { readonly type: "more" }
   | { readonly type: "chunk"; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly type: "done"; readonly result: Denoised }
-  | { readonly type: "refused"; readonly refusal: DenoiseRefusal }
+  | { readonly type: "refused"; readonly error: DenoiseError }
   | { readonly type: "failed"; readonly message: string };

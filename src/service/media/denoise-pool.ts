@@ -3,7 +3,7 @@ import { GatewayError } from "../../errors.ts";
 import { AsyncQueue } from "../../kit/async-queue.ts";
 import { WorkerPool, type WorkerPoolStats } from "../../kit/worker-pool.ts";
 import { workerUrl } from "../../kit/worker-url.ts";
-import { Refusal } from "../http/refusal.ts";
+import { ApiError } from "../http/api-error.ts";
 import type { Denoised, DenoiseSpec, FromDenoiser, ToDenoiser } from "./denoise-messages.ts";
 
 export interface DenoisePoolOptions {
@@ -40,7 +40,7 @@ export class DenoisePool {
   }
 
   /**
-   * MP3 bytes as they are made. Rejects with the file's Refusal, with GatewayError `queue_full` where too many wait, `internal`
+   * MP3 bytes as they are made. Rejects with the file's ApiError, with GatewayError `queue_full` where too many wait, `internal`
    * where the thread failed, `draining` where the pool is closed, and with the signal's reason. Where the loop is left early
    * the thread is ended.
    */
@@ -76,7 +76,7 @@ export class DenoisePool {
             return message.result;
           case "refused":
             job.finish();
-            throw Refusal.of({ ...message.refusal, param: "audio" });
+            throw ApiError.of({ ...message.error, param: "audio" });
           case "failed":
             throw new GatewayError("internal", `Cannot isolate: ${message.message}`);
         }

@@ -1,8 +1,8 @@
 /** A denoising worker thread: one job at a time, as long as it is fed and its bytes are taken. */
 import { serveJobs } from "../../kit/serve-jobs.ts";
-import { Refusal } from "../http/refusal.ts";
+import { ApiError } from "../http/api-error.ts";
 import { runDenoise } from "./denoise-job.ts";
-import type { DenoiseRefusal, DenoiseSpec, FromDenoiser, ToDenoiser } from "./denoise-messages.ts";
+import type { DenoiseError, DenoiseSpec, FromDenoiser, ToDenoiser } from "./denoise-messages.ts";
 import { createDenoiser } from "./denoiser.ts";
 
 /** Bytes that may be under way before the job waits: four seconds of MP3. */
@@ -24,9 +24,9 @@ class Isolation {
       const result = await runDenoise({ read: () => this.#read() }, spec, (bytes) => this.#emit(bytes));
       this.#reply({ type: "done", result });
     } catch (thrown) {
-      const refusal = refusalOf(thrown);
+      const error = errorPartsOf(thrown);
       const message = thrown instanceof Error ? thrown.message : String(thrown);
-      this.#reply(refusal === undefined ? { type: "failed", message } : { type: "refused", refusal });
+      this.#reply(error === undefined ? { type: "failed", message } : { type: "refused", error });
     }
   }
 
@@ -62,9 +62,9 @@ class Isolation {
   }
 }
 
-function refusalOf(thrown: unknown): DenoiseRefusal | undefined {
-  if (!(thrown instanceof Refusal)) return undefined;
-  const { type, code, message } = thrown.body("").detail as DenoiseRefusal;
+function errorPartsOf(thrown: unknown): DenoiseError | undefined {
+  if (!(thrown instanceof ApiError)) return undefined;
+  const { type, code, message } = thrown.body("").detail as DenoiseError;
   return { type, code, message };
 }
 

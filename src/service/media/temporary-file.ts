@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Refusal } from "../http/refusal.ts";
+import { ApiError } from "../http/api-error.ts";
 
 const READ_BYTES = 65_536;
 /** 2 GB. */
@@ -48,7 +48,7 @@ export class TemporaryFiles {
 
   #reserve(bytes: number): void {
     if (this.#bytes + bytes > this.maxBytes) {
-      throw Refusal.busy("The temporary storage for audio is full, try again later.");
+      throw ApiError.busy("The temporary storage for audio is full, try again later.");
     }
     this.#bytes += bytes;
   }
@@ -56,7 +56,7 @@ export class TemporaryFiles {
 
 /** Where a file's bytes are counted. */
 interface Account {
-  /** Throws Refusal 429 where there is no room for so many more. */
+  /** Throws ApiError 429 where there is no room for so many more. */
   reserve(bytes: number): void;
   release(bytes: number): void;
 }
@@ -81,7 +81,7 @@ export class TemporaryFile {
   }
 
   /**
-   * One at a time: wait for the one before. Rejects with Refusal 429 `system_busy` where all temporary files together have
+   * One at a time: wait for the one before. Rejects with ApiError 429 `system_busy` where all temporary files together have
    * no room for it, and where the file was closed meanwhile.
    */
   async write(bytes: Uint8Array): Promise<void> {

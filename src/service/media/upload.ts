@@ -14,7 +14,7 @@
 import { fastifyMultipart, type MultipartFile } from "@fastify/multipart";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ClientLimit } from "../../kit/client-limit.ts";
-import { Refusal } from "../http/refusal.ts";
+import { ApiError } from "../http/api-error.ts";
 import { BodyWatch, discardBody } from "./request-body.ts";
 import type { TemporaryFile, TemporaryFiles } from "./temporary-file.ts";
 
@@ -39,7 +39,7 @@ export interface UploadLimits {
   readonly maxUploadsPerClient: number;
   /** Silence after which the connection is cut. */
   readonly stallMs: number;
-  /** How long after its refusal a client that goes on sending is cut off. */
+  /** How long after it was refused a client that goes on sending is cut off. */
   readonly lingerMs: number;
 }
 
@@ -83,9 +83,9 @@ interface Terms {
   /** null: no byte of a file is kept. */
   readonly temporaryFiles: TemporaryFiles | null;
   /** Thrown where too many forms are being read. */
-  readonly busy: Refusal;
+  readonly busy: ApiError;
   /** Thrown for a form over `maxBytes`. */
-  readonly tooLarge: Refusal;
+  readonly tooLarge: ApiError;
 }
 
 const NO_FORM: Upload = { fields: new Map(), files: [], close: () => Promise.resolve() };
@@ -106,7 +106,7 @@ export class Uploads {
       maxBytes: maxFormBytes,
       wholeMs: MAX_READING_MS,
       temporaryFiles,
-      busy: Refusal.busy("Too many uploads are under way, try again when one of them is done."),
+      busy: ApiError.busy("Too many uploads are under way, try again when one of them is done."),
       tooLarge: tooLarge(`The form is larger than ${sizeText(maxFormBytes)}: send less at once.`),
     };
   }
@@ -130,7 +130,7 @@ export class Uploads {
   }
 
   /**
-   * The parts of the body; one that is no form has none. Rejects with Refusal 400 for a broken form and for one over a limit
+   * The parts of the body; one that is no form has none. Rejects with ApiError 400 for a broken form and for one over a limit
    * (`request_too_large`), 429 where too many uploads are under way or the temporary files have no room. Nothing is left open
    * when it rejects, also where the client leaves in the middle.
    *
@@ -141,7 +141,7 @@ export class Uploads {
   async read(
     request: FastifyRequest,
     reply: FastifyReply,
-    { stranger = null }: { readonly stranger?: Refusal | null } = {},
+    { stranger = null }: { readonly stranger?: ApiError | null } = {},
   ): Promise<Upload> {
     const { raw } = request;
     const { stallMs, lingerMs } = this.#limits;
@@ -171,7 +171,7 @@ export class Uploads {
     }
   }
 
-  #termsOf(stranger: Refusal): Terms {
+  #termsOf(stranger: ApiError): Terms {
     return {
       clients: this.#strangers,
       maxBytes: this.#limits.maxStrangerBytes,
@@ -184,7 +184,7 @@ export class Uploads {
 
   /** The plugin's errors are known by their code. */
   #formFault(thrown: unknown): unknown {
-    if (thrown instanceof Refusal || !(thrown instanceof Error)) return thrown;
+    if (thrown instanceof ApiError || !(thrown instanceof Error)) return thrown;
     const code = "code" in thrown ? String(thrown.code) : "";
     if (/^FST_(?:PARTS|FILES|FIELDS)_LIMIT$/.test(code)) {
       const { maxFiles } = this.#limits;
@@ -291,12 +291,12 @@ function isMultipart(request: FastifyRequest): boolean {
 }
 
 /** FastAPI's own words. */
-function brokenForm(): Refusal {
-  return new Refusal(400, "There was an error parsing the body");
+function brokenForm(): ApiError {
+  return new ApiError(400, "There was an error parsing the body");
 }
 
-function tooLarge(message: string): Refusal {
-  return Refusal.of({ type: "invalid_request", code: "request_too_large", message });
+function tooLarge(message: string): ApiError {
+  return ApiError.of({ type: "invalid_request", code: "request_too_large", message });
 }
 
 function sizeText(bytes: number): string {

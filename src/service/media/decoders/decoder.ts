@@ -1,9 +1,9 @@
 /** What the decoders of uploaded files have in common, and the interface's words for what is wrong with one. */
-import { Refusal } from "../../http/refusal.ts";
+import { ApiError } from "../../http/api-error.ts";
 import type { PcmPiece } from "../pieces.ts";
 
 export interface UploadDecoder {
-  /** Throws Refusal `invalid_audio` for broken bytes; nothing can be pushed after that. */
+  /** Throws ApiError `invalid_audio` for broken bytes; nothing can be pushed after that. */
   push(bytes: Uint8Array): Promise<readonly PcmPiece[]>;
   /** The bytes have ended: what is left. */
   finish(): Promise<readonly PcmPiece[]>;
@@ -17,8 +17,8 @@ export const MAX_RATE = 384_000;
 export const MAX_CHANNELS = 32;
 
 /** The bytes are of no format that is known here. */
-export function unknownFormat(reason: string): Refusal {
-  return Refusal.of({
+export function unknownFormat(reason: string): ApiError {
+  return ApiError.of({
     type: "validation_error",
     code: "invalid_audio_format",
     message: `The audio cannot be decoded: ${reason}. Expected WAV, MP3, FLAC, Ogg Opus or Ogg Vorbis.`,
@@ -27,8 +27,8 @@ export function unknownFormat(reason: string): Refusal {
 }
 
 /** The bytes begin as a known format and are broken. */
-export function invalidAudio(reason: string): Refusal {
-  return Refusal.of({
+export function invalidAudio(reason: string): ApiError {
+  return ApiError.of({
     type: "validation_error",
     code: "invalid_audio",
     message: `The audio cannot be decoded: ${reason}.`,
@@ -36,8 +36,8 @@ export function invalidAudio(reason: string): Refusal {
   });
 }
 
-export function audioTooLong(maxSeconds: number): Refusal {
-  return Refusal.of({
+export function audioTooLong(maxSeconds: number): ApiError {
+  return ApiError.of({
     type: "validation_error",
     code: "audio_too_long",
     message: `The audio is longer than ${maxSeconds} seconds.`,
@@ -45,7 +45,7 @@ export function audioTooLong(maxSeconds: number): Refusal {
   });
 }
 
-/** Throws Refusal `invalid_audio_format` for a rate that no recording has. */
+/** Throws ApiError `invalid_audio_format` for a rate that no recording has. */
 export function requireRate(sampleRate: number): number {
   if (sampleRate >= MIN_RATE && sampleRate <= MAX_RATE) return sampleRate;
   throw unknownFormat(`its sample rate is ${sampleRate} Hz, which is not from ${MIN_RATE} to ${MAX_RATE}`);

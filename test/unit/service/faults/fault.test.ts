@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { FaultBoard } from "../../../../src/service/faults/board.ts";
 import { readHeader, readSetting } from "../../../../src/service/faults/fault.ts";
-import { Refusal } from "../../../../src/service/http/refusal.ts";
+import { ApiError } from "../../../../src/service/http/api-error.ts";
 
 const setting = (value: unknown) => readSetting(Buffer.from(JSON.stringify(value)));
 
-function refusalOf(action: () => unknown): { status: number; body: string } {
+function apiErrorOf(action: () => unknown): { status: number; body: string } {
   try {
     action();
   } catch (thrown) {
-    if (thrown instanceof Refusal)
+    if (thrown instanceof ApiError)
       return { status: thrown.httpStatus, body: JSON.stringify(thrown.body("trace")) };
     throw thrown;
   }
@@ -40,7 +40,7 @@ describe("the header", () => {
     ["latency ms", "expected key=value"],
     ["latency kind=reset", "expected key=value"],
   ])("%s is refused with 400 that says why", (header, part) => {
-    const { status, body } = refusalOf(() => readHeader(header));
+    const { status, body } = apiErrorOf(() => readHeader(header));
     expect(status).toBe(400);
     expect(body).toContain(part);
     expect(body).toContain("x-voicewire-fault");
@@ -66,14 +66,14 @@ describe("the setting", () => {
     [{ faults: [], colour: 1 }, ["body"]],
     [null, ["body"]],
   ])("%j is refused with 422 at its place", (value, loc) => {
-    const { status, body } = refusalOf(() => setting(value));
+    const { status, body } = apiErrorOf(() => setting(value));
     expect(status).toBe(422);
     expect(body).toContain(`"loc":${JSON.stringify(loc)}`);
   });
 
   it("that is no JSON is refused with 400", () => {
-    expect(refusalOf(() => readSetting(Buffer.from("{"))).status).toBe(400);
-    expect(refusalOf(() => readSetting(undefined)).status).toBe(400);
+    expect(apiErrorOf(() => readSetting(Buffer.from("{"))).status).toBe(400);
+    expect(apiErrorOf(() => readSetting(undefined)).status).toBe(400);
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { ValidationEntry } from "../../../../src/service/http/api-error.ts";
 import {
   anyObject,
   boolean,
@@ -12,7 +13,6 @@ import {
   text,
   textMap,
 } from "../../../../src/service/http/kinds.ts";
-import type { ValidationEntry } from "../../../../src/service/http/refusal.ts";
 import {
   allMissing,
   jsonOfShape,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Refusal } from "../../../../src/service/http/refusal.ts";
+import { ApiError } from "../../../../src/service/http/api-error.ts";
 import { type DecodeOptions, decodeUpload } from "../../../../src/service/media/decode-upload.ts";
 import { concatPcm, hasProgram } from "../../audio/helpers.ts";
 import { correlation, encodeFile, fileOf, lagOf, RATE, randomNumbers, testSound } from "./helpers.ts";
@@ -17,13 +17,13 @@ async function decode(bytes: Uint8Array, options = other, pieceBytes?: number) {
   return { pcm: concatPcm(pieces), sampleRate, longest: Math.max(...pieces.map(({ length }) => length)) };
 }
 
-/** The code of the refusal, and its status. */
-async function refusalOf(bytes: Uint8Array, options = other): Promise<unknown> {
+/** The code of the error, and its status. */
+async function apiErrorOf(bytes: Uint8Array, options = other): Promise<unknown> {
   const thrown = await decode(bytes, options).then(
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (!(thrown instanceof Refusal)) throw new Error(`No refusal: ${String(thrown)}`);
+  if (!(thrown instanceof ApiError)) throw new Error(`No ApiError: ${String(thrown)}`);
   return { ...(thrown.body("").detail as object), status: thrown.httpStatus };
 }
 
@@ -122,12 +122,12 @@ describe.runIf(hasProgram("ffmpeg"))("uploaded audio", () => {
       const bytes = encodeFile(testSound(3 * SECONDS), args);
       const half = bytes.subarray(0, Math.floor(bytes.length / 2));
       if (name.startsWith("Ogg Opus")) {
-        expect(await refusalOf(half), name).toMatchObject({ status: 400, code: "invalid_audio" });
+        expect(await apiErrorOf(half), name).toMatchObject({ status: 400, code: "invalid_audio" });
         continue;
       }
       const outcome = await decode(half).catch((thrown: unknown) => thrown);
       // In Ogg a page is whole or nothing, and a short file may have only one.
-      if (name.includes("Ogg") && outcome instanceof Refusal) {
+      if (name.includes("Ogg") && outcome instanceof ApiError) {
         expect(outcome.body("").detail, name).toMatchObject({ code: "invalid_audio" });
         continue;
       }
@@ -141,7 +141,7 @@ describe.runIf(hasProgram("ffmpeg"))("uploaded audio", () => {
   it("refuses headers without sound", { timeout: 90_000 }, async () => {
     for (const [name, args] of Object.entries(FILES)) {
       const bytes = encodeFile(testSound(SECONDS), args).subarray(0, 30);
-      expect(await refusalOf(bytes), name).toMatchObject({
+      expect(await apiErrorOf(bytes), name).toMatchObject({
         status: 400,
         code: expect.stringMatching(/^invalid_audio/),
       });
@@ -159,7 +159,7 @@ describe.runIf(hasProgram("ffmpeg"))("uploaded audio", () => {
         }
         const outcome = await decode(broken).then(
           ({ pcm }) => pcm.length > 0,
-          (thrown: unknown) => thrown instanceof Refusal && thrown.httpStatus === 400,
+          (thrown: unknown) => thrown instanceof ApiError && thrown.httpStatus === 400,
         );
         expect(outcome, name).toBe(true);
       }
@@ -170,8 +170,8 @@ describe.runIf(hasProgram("ffmpeg"))("uploaded audio", () => {
 describe("what is no audio", () => {
   it("nothing at all", async () => {
     for (const fileFormat of ["other", "pcm_s16le_16"] as const) {
-      const refusal = await refusalOf(new Uint8Array(0), { fileFormat });
-      expect(refusal).toMatchObject({ status: 400, type: "validation_error", code: "invalid_audio" });
+      const error = await apiErrorOf(new Uint8Array(0), { fileFormat });
+      expect(error).toMatchObject({ status: 400, type: "validation_error", code: "invalid_audio" });
     }
   });
 
@@ -183,7 +183,7 @@ describe("what is no audio", () => {
     const adts = new Uint8Array(9000);
     for (let at = 0; at < adts.length; at += 100) adts.set([0xff, 0xf1, 0x50, 0x80, 0x0c, 0x9f, 0xfc], at);
     for (const bytes of [noise, text, png, adts, Uint8Array.of(1)]) {
-      expect(await refusalOf(bytes)).toMatchObject({ status: 400, code: "invalid_audio_format" });
+      expect(await apiErrorOf(bytes)).toMatchObject({ status: 400, code: "invalid_audio_format" });
     }
   });
 });
@@ -204,7 +204,7 @@ describe("long audio", () => {
     const options = { fileFormat: "pcm_s16le_16", maxSeconds: 10 } as const;
     expect((await decode(bytes, options)).pcm.length).toBe(160_000);
     const longer = new Uint8Array(bytes.length + 2);
-    expect(await refusalOf(longer, options)).toMatchObject({ status: 400, code: "audio_too_long" });
+    expect(await apiErrorOf(longer, options)).toMatchObject({ status: 400, code: "audio_too_long" });
   });
 
   it("an hour and a bit of a WAV file is refused without being held", async () => {
@@ -223,7 +223,7 @@ describe("long audio", () => {
       for await (const piece of decodeUpload(file, { fileFormat: "pcm_s16le_16" }))
         expect(piece.pcm.length > 0);
     };
-    await expect(reading()).rejects.toBeInstanceOf(Refusal);
+    await expect(reading()).rejects.toBeInstanceOf(ApiError);
     // 3600 s at 32,000 bytes a second are 110 MB.
     expect(given).toBeLessThan(112);
     expect(process.memoryUsage().rss - before).toBeLessThan(100e6);

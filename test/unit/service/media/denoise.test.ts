@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { Refusal } from "../../../../src/service/http/refusal.ts";
+import { ApiError } from "../../../../src/service/http/api-error.ts";
 import { decodeUpload } from "../../../../src/service/media/decode-upload.ts";
 import { runDenoise } from "../../../../src/service/media/denoise-job.ts";
 import { DenoisePool } from "../../../../src/service/media/denoise-pool.ts";
@@ -198,8 +198,8 @@ describe("the pool", () => {
     const pool = open({ workers: 1 });
     const broken = { ...job(fileOf(new Uint8Array(9000).fill(7))), spec: { fileFormat: "other" as const } };
     const thrown = await finish(pool.run(broken)).catch((reason: unknown) => reason);
-    expect(thrown).toBeInstanceOf(Refusal);
-    expect((thrown as Refusal).body("x").detail).toMatchObject({
+    expect(thrown).toBeInstanceOf(ApiError);
+    expect((thrown as ApiError).body("x").detail).toMatchObject({
       code: "invalid_audio_format",
       param: "audio",
     });

@@ -4,7 +4,7 @@ import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, describe, expect, it } from "vitest";
-import { Refusal } from "../../../../src/service/http/refusal.ts";
+import { ApiError } from "../../../../src/service/http/api-error.ts";
 import { UPLOAD_LIMITS, type Upload } from "../../../../src/service/media/upload.ts";
 import {
   openTemporaryFiles as openFiles,
@@ -26,7 +26,7 @@ afterEach(async () => {
 
 interface StartOptions extends TemporaryPartsOptions {
   /** Every client is one, and is refused with this. */
-  readonly stranger?: Refusal;
+  readonly stranger?: ApiError;
   readonly look?: (upload: Upload) => Promise<void>;
 }
 
@@ -38,7 +38,7 @@ async function start({ stranger, look, ...options }: StartOptions = {}) {
   const sockets: Socket[] = [];
   app.server.on("connection", (socket) => sockets.push(socket));
   app.setErrorHandler((thrown, _request, reply) => {
-    if (!(thrown instanceof Refusal)) throw thrown;
+    if (!(thrown instanceof ApiError)) throw thrown;
     return reply.code(thrown.httpStatus).send(thrown.body(""));
   });
   app.register(async (scope) => {
@@ -380,7 +380,7 @@ describe("limits of uploads", () => {
 });
 
 describe("a stranger's upload", () => {
-  const stranger = Refusal.of(UNAUTHORIZED);
+  const stranger = ApiError.of(UNAUTHORIZED);
 
   it("is read to its end while it is small, and no byte of its files is kept", async () => {
     const seen: number[][] = [];

@@ -1,6 +1,6 @@
-/** The error bodies of the interface (contract C): the current shape, the validation list, and FastAPI's own. */
+/** The error bodies of the interface: the current shape, the validation list, and FastAPI's own. */
 
-export interface RefusalDetail {
+export interface ApiErrorDetail {
   readonly type: string;
   readonly code: string;
   readonly message: string;
@@ -34,24 +34,24 @@ export interface ValidationEntry {
 }
 
 /** Thrown by handlers; the server turns it into an answer. Not a GatewayError: these are the interface's words, not ours. */
-export class Refusal extends Error {
+export class ApiError extends Error {
   readonly httpStatus: number;
-  readonly #detail: RefusalDetail | readonly ValidationEntry[] | string;
+  readonly #detail: ApiErrorDetail | readonly ValidationEntry[] | string;
 
-  constructor(httpStatus: number, detail: RefusalDetail | readonly ValidationEntry[] | string) {
+  constructor(httpStatus: number, detail: ApiErrorDetail | readonly ValidationEntry[] | string) {
     super(`Refused with ${httpStatus}`);
-    this.name = "Refusal";
+    this.name = "ApiError";
     this.httpStatus = httpStatus;
     this.#detail = detail;
   }
 
   /** The current shape, with the status that its type has unless told otherwise. */
-  static of(detail: RefusalDetail, httpStatus = STATUS_OF_TYPE[detail.type] ?? 400): Refusal {
-    return new Refusal(httpStatus, detail);
+  static of(detail: ApiErrorDetail, httpStatus = STATUS_OF_TYPE[detail.type] ?? 400): ApiError {
+    return new ApiError(httpStatus, detail);
   }
 
-  static invalid(entries: readonly ValidationEntry[]): Refusal {
-    return new Refusal(422, entries);
+  static invalid(entries: readonly ValidationEntry[]): ApiError {
+    return new ApiError(422, entries);
   }
 
   /** 400 `validation_error`: of the right shape, but nothing that can be done. */
@@ -59,25 +59,25 @@ export class Refusal extends Error {
     code: string,
     message: string,
     more: { readonly status?: string; readonly param?: string } = {},
-  ): Refusal {
-    return Refusal.of({ type: "validation_error", code, message, ...more });
+  ): ApiError {
+    return ApiError.of({ type: "validation_error", code, message, ...more });
   }
 
   /** 404 of what a path or a field names: `thing` in the words of the code, e.g. "history_item". */
-  static notFound(thing: string, id: string): Refusal {
+  static notFound(thing: string, id: string): ApiError {
     const param = `${thing}_id`;
     const message = `A ${thing.replaceAll("_", " ")} with ${param} '${id.slice(0, 64)}' was not found.`;
-    return Refusal.of({ type: "not_found", code: `${thing}_not_found`, message, param });
+    return ApiError.of({ type: "not_found", code: `${thing}_not_found`, message, param });
   }
 
   /** 429 `system_busy`: what waits already is as much as may wait. */
-  static busy(message = "The system is busy, try again later."): Refusal {
-    return Refusal.of({ type: "rate_limit_error", code: "system_busy", message });
+  static busy(message = "The system is busy, try again later."): ApiError {
+    return ApiError.of({ type: "rate_limit_error", code: "system_busy", message });
   }
 
   /** 503 `service_unavailable`. */
-  static unavailable(message: string): Refusal {
-    return Refusal.of({ type: "service_unavailable", code: "service_unavailable", message });
+  static unavailable(message: string): ApiError {
+    return ApiError.of({ type: "service_unavailable", code: "service_unavailable", message });
   }
 
   /** The body as JSON. What was sent is left out of a validation answer where it is nested too deeply to be written. */
@@ -112,6 +112,8 @@ export class Refusal extends Error {
   }
 }
 
-function isEntries(detail: RefusalDetail | readonly ValidationEntry[]): detail is readonly ValidationEntry[] {
+function isEntries(
+  detail: ApiErrorDetail | readonly ValidationEntry[],
+): detail is readonly ValidationEntry[] {
   return Array.isArray(detail);
 }
