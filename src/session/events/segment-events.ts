@@ -9,7 +9,6 @@ import { msOfTicks, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../../timing/timed.ts";
 import type { StyledCue } from "../captions/cue-tracks.ts";
 import type { Utterance } from "../playback/utterance.ts";
-import { WholeWords } from "../playback/whole-words.ts";
 import { charactersBefore, cueBuilder } from "./event-builders.ts";
 import type { EventBuilder, EventWriter } from "./event-writer.ts";
 import { MovableSpans } from "./movable-spans.ts";
@@ -63,7 +62,6 @@ export class SegmentEvents {
   #cut: SegmentCut | null = null;
   readonly #visemes: VisemeEvents;
   readonly #spans: SegmentSpans;
-  readonly words = new WholeWords();
   /** What decoders skip at the start, ticks. */
   preSkipTicks = 0;
   /** Behind the last time that was emitted, ticks from the segment's beginning. */
@@ -107,7 +105,6 @@ export class SegmentEvents {
   }
 
   emitUpTo(writeTicks: number): void {
-    this.words.forgetBefore(writeTicks);
     this.#movable.forgetBefore(writeTicks);
     while (this.#pending[0] !== undefined && this.ticksAt(this.#pending[0].seconds) < writeTicks) {
       this.#emitFirst(Number.POSITIVE_INFINITY);
@@ -151,7 +148,6 @@ export class SegmentEvents {
         timing: word.timing,
       };
       this.#movable.add(time);
-      this.words.note(time, word.timing);
       this.#utterance.transcript.addWord(time);
     }
     this.#visemes.noteWords(words);

@@ -12,9 +12,9 @@ import { writeRecovered } from "../events/utterance-events.ts";
 import type { SessionDeps } from "../ports.ts";
 import { remainderOf } from "../remainder.ts";
 import { mayPass } from "../synthesis/upstream-attempt.ts";
+import type { KnownEnd } from "./known-end.ts";
 import type { SegmentPlayer } from "./segment-player.ts";
 import type { Utterance } from "./utterance.ts";
-import type { WholeEnd } from "./whole-words.ts";
 
 /**
  * Makes an end of the player whose attempt failed. False where it can't go on: the failure would come again, no time is
@@ -23,7 +23,7 @@ import type { WholeEnd } from "./whole-words.ts";
 export function recover(player: SegmentPlayer, nowMs: number): boolean {
   const { attempt, utterance } = player;
   if (attempt.error === null || !mayPass(attempt.error)) return false;
-  const end = player.findWholeEnd();
+  const end = player.findKnownEnd();
   if (end === null) return false;
   const spokenEnd = end.spokenEnd ?? attempt.segment.start;
   const rest = remainderOf(utterance, attempt.segment, spokenEnd);
@@ -38,7 +38,7 @@ export function recover(player: SegmentPlayer, nowMs: number): boolean {
 }
 
 /** What only ends an input of a dialogue is not asked for again: its times go with what is kept, or nobody gets them. */
-function withEnding(end: WholeEnd, { transcript: { characters } }: Utterance, spokenEnd: number): WholeEnd {
+function withEnding(end: KnownEnd, { transcript: { characters } }: Utterance, spokenEnd: number): KnownEnd {
   if (end.spokenEnd === null || end.ticks === null || spokenEnd === end.spokenEnd) return end;
   const last = characters.findLast((time) => time.end <= spokenEnd);
   return { spokenEnd, ticks: Math.max(end.ticks, last?.endTicks ?? 0) };

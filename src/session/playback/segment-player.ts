@@ -16,11 +16,11 @@ import { RestartPlaces } from "../restart-places.ts";
 import { type SilenceLimit, type Slice, Source } from "../source.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
 import type { CarryOver } from "./carry-over.ts";
+import { type KnownEnd, knownEndOf } from "./known-end.ts";
 import { TICKS_PER_MS } from "./playhead.ts";
 import type { TimedSegment } from "./segment-queue.ts";
 import { beginsWithBreak, lastBreakTicks, spliceTextOf } from "./splice-text.ts";
 import type { Utterance } from "./utterance.ts";
-import type { WholeEnd } from "./whole-words.ts";
 
 /** Silence left before the first sound and behind the last: consonants begin and end below the level of silence. */
 const KEEP_LEAD_TICKS = 20 * TICKS_PER_MS;
@@ -219,7 +219,9 @@ export class SegmentPlayer {
     }
     const held = Math.min(MAX_HELD_TICKS, this.#aheadTicks / 4);
     // With the end of the word in hand it can still be made to fall to nothing.
-    const wholeTicks = this.events.words.endTicks - FADE_TICKS - this.#writeTicks;
+    const last = this.utterance.transcript.words.at(-1);
+    const lastTicks = last !== undefined && last.start >= this.attempt.segment.start ? last.endTicks : 0;
+    const wholeTicks = lastTicks - FADE_TICKS - this.#writeTicks;
     return Math.max(wholeTicks, this.bufferedTicks - held);
   }
 
@@ -231,15 +233,17 @@ export class SegmentPlayer {
   // ---- a response that broke off ---------------------------------------------------------------------------------
 
   /** Takes all that has come; up to where it is whole, or null where that is not known or no audio came. Throws what breaks the audio. */
-  findWholeEnd(): WholeEnd | null {
+  findKnownEnd(): KnownEnd | null {
     this.#take(Number.POSITIVE_INFINITY);
     this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
     if (this.#source.receivedTicks === 0) return null;
     if (!this.#isLeadTrimmed) this.#trimLead();
     const timedToSeconds = this.#timing?.timedToSeconds ?? 0;
-    return this.events.words.endOf({
+    const { segment } = this.attempt;
+    return knownEndOf({
+      words: this.utterance.transcript.words.filter(({ start }) => start >= segment.start),
       places: new RestartPlaces(this.utterance),
-      hasTextBehind: (spokenEnd) => remainderOf(this.utterance, this.attempt.segment, spokenEnd) !== null,
+      hasTextBehind: (spokenEnd) => remainderOf(this.utterance, segment, spokenEnd) !== null,
       writeTicks: this.#writeTicks,
       soundTicks: this.#writeTicks + this.bufferedTicks - this.#source.trailingSilenceTicks,
       receivedTicks: this.#writeTicks + this.bufferedTicks + this.#source.fillableTicks(WORD_END_TICKS),
@@ -253,7 +257,7 @@ export class SegmentPlayer {
   }
 
   /** It ends here, and what is behind comes with another response. Of what was rendered already nothing is taken back. */
-  endAt(end: WholeEnd): void {
+  endAt(end: KnownEnd): void {
     this.#ending = "cut";
     this.#isTailTrimmed = true;
     const { attempt, utterance } = this;

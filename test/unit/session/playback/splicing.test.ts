@@ -3,11 +3,11 @@ import { describe, expect, it } from "vitest";
 import { concatBytes } from "../../../../src/audio/bytes.ts";
 import { OggOpusWriter } from "../../../../src/audio/containers/ogg.ts";
 import type { Timing } from "../../../../src/protocol/vocabulary.ts";
+import { knownEndOf } from "../../../../src/session/playback/known-end.ts";
 import { TICKS_PER_MS } from "../../../../src/session/playback/playhead.ts";
 import { Splice } from "../../../../src/session/playback/splice.ts";
 import { UnsentSegments } from "../../../../src/session/playback/unsent-segments.ts";
 import { Utterance } from "../../../../src/session/playback/utterance.ts";
-import { WholeWords } from "../../../../src/session/playback/whole-words.ts";
 import { remainderOf } from "../../../../src/session/remainder.ts";
 import { Source } from "../../../../src/session/source.ts";
 import { newTimes } from "../../../../src/session/synthesis/segment-times.ts";
@@ -79,83 +79,65 @@ describe("UnsentSegments", () => {
   });
 });
 
-describe("WholeWords", () => {
-  const word = (start: number, end: number, startMs: number, endMs: number) => ({
+describe("knownEndOf()", () => {
+  const word = (start: number, end: number, startMs: number, endMs: number, timing: Timing = "exact") => ({
     start,
     end,
     startTicks: ms(startMs),
     endTicks: ms(endMs),
+    timing,
   });
-  const anywhere = { before: (end: number) => end };
-  function words(timing: Timing = "exact"): WholeWords {
-    const whole = new WholeWords();
-    whole.note(word(0, 3, 0, 100), "exact");
-    whole.note(word(4, 7, 120, 200), timing);
-    return whole;
-  }
+  const words = (timing: Timing = "exact") => [word(0, 3, 0, 100), word(4, 7, 120, 200, timing)];
   const response = {
+    words: words(),
     writeTicks: ms(50),
     receivedTicks: ms(250),
     soundTicks: ms(500),
     timedTicks: ms(240),
-    places: anywhere,
+    places: { before: (end: number) => end },
     hasTextBehind: () => true,
   };
 
-  it("end with the last one whose audio is here", () => {
-    expect(words().endTicks).toBe(ms(200));
-    expect(words().endOf(response)).toEqual({ spokenEnd: 7, ticks: ms(200) });
-    expect(words().endOf({ ...response, receivedTicks: ms(199) })).toEqual({ spokenEnd: 3, ticks: ms(100) });
-    expect(words().endOf({ ...response, receivedTicks: ms(50) })).toEqual({ spokenEnd: null, ticks: null });
+  it("is behind the last word whose audio is here", () => {
+    expect(knownEndOf(response)).toEqual({ spokenEnd: 7, ticks: ms(200) });
+    expect(knownEndOf({ ...response, receivedTicks: ms(199) })).toEqual({ spokenEnd: 3, ticks: ms(100) });
+    expect(knownEndOf({ ...response, receivedTicks: ms(50) })).toEqual({ spokenEnd: null, ticks: null });
   });
 
-  it("end with one whose times were mended, as with one that is exactly timed", () => {
-    expect(words("scaled").endOf(response)).toEqual({ spokenEnd: 7, ticks: ms(200) });
+  it("is behind a word whose times were scaled, as behind one that is exactly timed", () => {
+    expect(knownEndOf({ ...response, words: words("scaled") })).toEqual({ spokenEnd: 7, ticks: ms(200) });
   });
 
-  it("end before one whose times are a guess, or where no end may be", () => {
+  it("is before a word whose times are estimated, or where no end may be", () => {
     const before = { spokenEnd: 3, ticks: ms(100) };
-    expect(words("estimated").endOf(response)).toEqual(before);
-    expect(words().endOf({ ...response, places: { before: (end) => (end === 7 ? 6 : end) } })).toEqual(
-      before,
-    );
-    // A part of it was pushed: it is said anew. All of it: that would be said twice.
-    expect(words("estimated").endOf({ ...response, writeTicks: ms(199) })).toEqual(before);
-    expect(words("estimated").endOf({ ...response, writeTicks: ms(200) })).toBeNull();
+    const estimated = { ...response, words: words("estimated") };
+    expect(knownEndOf(estimated)).toEqual(before);
+    expect(knownEndOf({ ...response, places: { before: (end) => (end === 7 ? 6 : end) } })).toEqual(before);
+    // A part of it was rendered: it is said again. All of it: that would be said twice.
+    expect(knownEndOf({ ...estimated, writeTicks: ms(199) })).toEqual(before);
+    expect(knownEndOf({ ...estimated, writeTicks: ms(200) })).toBeNull();
   });
 
-  it("have no known end where more was pushed than is timed", () => {
-    expect(words().endOf({ ...response, writeTicks: ms(245) })).toEqual({ spokenEnd: 7, ticks: ms(200) });
-    expect(words().endOf({ ...response, writeTicks: ms(551), soundTicks: ms(900) })).toBeNull();
-    expect(new WholeWords().endOf({ ...response, writeTicks: ms(61), timedTicks: null })).toBeNull();
-    expect(new WholeWords().endOf({ ...response, writeTicks: 0, timedTicks: null })).toEqual({
-      spokenEnd: null,
-      ticks: null,
-    });
+  it("is not there where more was rendered than is timed", () => {
+    expect(knownEndOf({ ...response, writeTicks: ms(245) })).toEqual({ spokenEnd: 7, ticks: ms(200) });
+    expect(knownEndOf({ ...response, writeTicks: ms(551), soundTicks: ms(900) })).toBeNull();
+    const untimed = { ...response, words: [], timedTicks: null };
+    expect(knownEndOf({ ...untimed, writeTicks: ms(61) })).toBeNull();
+    expect(knownEndOf({ ...untimed, writeTicks: 0 })).toEqual({ spokenEnd: null, ticks: null });
   });
 
-  it("have one where what sounds there is silence, or about a word, or no text is left", () => {
+  it("is there where what sounds behind it is silence, or about a word, or no text is left", () => {
     const end = { spokenEnd: 7, ticks: ms(200) };
-    expect(words().endOf({ ...response, writeTicks: ms(900), soundTicks: ms(245) })).toEqual(end);
-    expect(words().endOf({ ...response, writeTicks: ms(550), soundTicks: ms(900) })).toEqual(end);
+    expect(knownEndOf({ ...response, writeTicks: ms(900), soundTicks: ms(245) })).toEqual(end);
+    expect(knownEndOf({ ...response, writeTicks: ms(550), soundTicks: ms(900) })).toEqual(end);
     const all = { ...response, hasTextBehind: () => false };
-    expect(words().endOf({ ...all, writeTicks: ms(900), soundTicks: ms(900) })).toEqual(end);
+    expect(knownEndOf({ ...all, writeTicks: ms(900), soundTicks: ms(900) })).toEqual(end);
   });
 
-  it("that were heard are let go of, and never taken for not said", () => {
-    const whole = new WholeWords();
-    for (let at = 0; at < 200; at += 1) whole.note(word(at, at + 1, at * 10, at * 10 + 10), "estimated");
-    whole.forgetBefore(ms(2500));
-    const late = {
-      writeTicks: ms(1995),
-      receivedTicks: ms(2000),
-      timedTicks: ms(2000),
-      soundTicks: 0,
-      places: anywhere,
-      hasTextBehind: () => true,
-    };
-    expect(whole.endTicks).toBe(ms(2000));
-    expect(whole.endOf(late)).toBeNull();
+  it("is not there where the words before those that are remembered were heard", () => {
+    const late = Array.from({ length: 20 }, (_, at) => word(at, at + 1, at * 10, at * 10 + 10, "estimated"));
+    const heard = { ...response, words: late.slice(10), writeTicks: ms(195), receivedTicks: ms(200) };
+    expect(knownEndOf(heard)).toBeNull();
   });
 });
 
