@@ -6,7 +6,7 @@
 import type { MappedSpan } from "./prepare/spoken-map.ts";
 
 /** `isSame`: both sides hold the same characters; else it is shown as a whole, or as nothing. */
-interface Stretch {
+interface Span {
   readonly shownStart: number;
   readonly clientStart: number;
   readonly clientEnd: number;
@@ -20,7 +20,7 @@ const AUDIO_TAGS = /^(?:\[\p{L}[^[\]\n]*\]\s*)+$/u;
 export class ShownText {
   readonly #clientBase: number;
   /** In order, without holes on either side. */
-  readonly #stretches: Stretch[] = [];
+  readonly #spans: Span[] = [];
   text = "";
 
   /** `clientBase`: where in the client's text it begins. */
@@ -28,9 +28,9 @@ export class ShownText {
     this.#clientBase = clientBase;
   }
 
-  /** Where in the client's text the next stretch begins. */
+  /** Where in the client's text the next span begins. */
   get clientEnd(): number {
-    return this.#stretches.at(-1)?.clientEnd ?? this.#clientBase;
+    return this.#spans.at(-1)?.clientEnd ?? this.#clientBase;
   }
 
   /** Takes the next span of both texts, of which a part may be there already; returns what is shown of it. */
@@ -41,28 +41,28 @@ export class ShownText {
     const said = spoken.slice(span.spokenStart, span.spokenEnd);
     const isSame = span.isSame || WORDS.test(said) || (said === "" && AUDIO_TAGS.test(written));
     const shown = isSame ? written : said;
-    const last = this.#stretches.at(-1);
-    if (last?.isSame && isSame) this.#stretches.splice(-1, 1, { ...last, clientEnd });
-    else this.#stretches.push({ shownStart: this.text.length, clientStart, clientEnd, isSame });
+    const last = this.#spans.at(-1);
+    if (last?.isSame && isSame) this.#spans.splice(-1, 1, { ...last, clientEnd });
+    else this.#spans.push({ shownStart: this.text.length, clientStart, clientEnd, isSame });
     this.text += shown;
     return shown;
   }
 
   /** Where a word stands that the client has at [start, end): without marks at its ends that are not shown. */
   wordAt(start: number, end: number): { readonly start: number; readonly end: number } {
-    const from = this.#stretches.findLast(({ clientStart }) => clientStart <= start);
-    const to = this.#stretches.findLast(({ clientStart }) => clientStart < end);
+    const from = this.#spans.findLast(({ clientStart }) => clientStart <= start);
+    const to = this.#spans.findLast(({ clientStart }) => clientStart < end);
     const shownStart = from === undefined ? 0 : this.#placeIn(from, start, this.#endOf(from));
     const shownEnd = to === undefined ? 0 : this.#placeIn(to, end, to.shownStart);
     return { start: shownStart, end: Math.max(shownStart, shownEnd) };
   }
 
   /** `otherwise`: where neither side is the other. */
-  #placeIn({ shownStart, clientStart, isSame }: Stretch, client: number, otherwise: number): number {
+  #placeIn({ shownStart, clientStart, isSame }: Span, client: number, otherwise: number): number {
     return isSame ? shownStart + client - clientStart : otherwise;
   }
 
-  #endOf(stretch: Stretch): number {
-    return this.#stretches[this.#stretches.indexOf(stretch) + 1]?.shownStart ?? this.text.length;
+  #endOf(span: Span): number {
+    return this.#spans[this.#spans.indexOf(span) + 1]?.shownStart ?? this.text.length;
   }
 }

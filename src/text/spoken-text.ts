@@ -82,7 +82,7 @@ export class SpokenText {
     );
   }
 
-  /** The last place up to `at` of the spoken text that is not inside a replaced stretch of `maxChars` at most. */
+  /** The last place up to `at` of the spoken text that is not inside a replaced span of `maxChars` at most. */
   placeBefore(at: number, maxChars: number): number {
     return this.#map?.placeBefore(at, maxChars) ?? at;
   }
@@ -92,7 +92,7 @@ export class SpokenText {
     return spoken <= 0 ? 0 : this.clientRange(spoken - 1, spoken).end;
   }
 
-  /** As `clientEnd`, but a replaced stretch counts only when all that stands for it has been spoken. */
+  /** As `clientEnd`, but a replaced span counts only when all that stands for it has been spoken. */
   clientHeardEnd(spoken: number): number {
     const [last] = spoken > 0 ? this.spans(spoken - 1, spoken).slice(-1) : [];
     const [next] = this.spans(spoken, spoken + 1);

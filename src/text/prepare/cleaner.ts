@@ -1,6 +1,6 @@
 /**
  * Takes out what is written to be seen and not to be said. Text comes in any pieces; every decision looks at a bounded
- * stretch ahead and is made only once that stretch is known, so that the split makes no difference.
+ * span ahead and is made only once that span is known, so that the split makes no difference.
  */
 import type { Cleaning } from "../../protocol/vocabulary.ts";
 import {

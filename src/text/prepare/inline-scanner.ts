@@ -17,7 +17,7 @@ const CLOSING_HASHES = /#{1,64}[ \t\r]{0,64}/y;
 const NOTE = /\[\^[a-zA-Z0-9_-]{1,32}\]/y;
 const ESCAPABLE = /[!-/:-@[-`{-~]/;
 
-/** A stretch ahead that goes when it is reached: the target of a link, the ticks behind code. */
+/** A span ahead that goes when it is reached: the target of a link, the ticks behind code. */
 interface Pending {
   readonly start: number;
   readonly end: number;
@@ -65,7 +65,7 @@ export class InlineScanner implements View {
     return this.#before === 0 ? "" : String.fromCodePoint(this.#before);
   }
 
-  /** Where the next stretch that goes starts. */
+  /** Where the next span that goes starts. */
   get pendingAt(): number {
     return this.#pending.length === 0 ? Number.POSITIVE_INFINITY : (this.#pending.at(-1)?.start ?? 0);
   }
@@ -118,7 +118,7 @@ export class InlineScanner implements View {
     this.#isHeading = false;
   }
 
-  /** Takes a stretch that was to go, if it starts here. */
+  /** Takes a span that was to go, if it starts here. */
   closePending(): boolean {
     if (this.#pending.length === 0) return false;
     const next = this.#pending.at(-1);

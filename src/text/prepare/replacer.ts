@@ -6,11 +6,11 @@ import { RuleMatcher } from "./rule-matcher.ts";
 import type { CleanSink } from "./sink.ts";
 import type { SpokenMap } from "./spoken-map.ts";
 
-/** Units that may be taken out of a stretch that a rule still may match; behind that many the rules start anew. */
+/** Units that may be taken out of a span that a rule still may match; behind that many the rules start anew. */
 const MAX_REMOVED = 1024;
 
-/** A stretch of cleaned text and the client's text that it stands for. */
-interface Stretch {
+/** A span of cleaned text and the client's text that it stands for. */
+interface Span {
   length: number;
   clientLength: number;
   readonly isSame: boolean;
@@ -19,10 +19,10 @@ interface Stretch {
 export class Replacer implements CleanSink, View {
   readonly #matcher: RuleMatcher | null;
   readonly #map: SpokenMap;
-  /** Cleaned text that is not yet decided, and its stretches. */
+  /** Cleaned text that is not yet decided, and its spans. */
   text = "";
   isFinal = false;
-  #stretches: Stretch[] = [];
+  #spans: Span[] = [];
   #heldClient = 0;
   /** The code point before `text`; 0 = none, or a place that no match may span. */
   #before = 0;
@@ -45,7 +45,7 @@ export class Replacer implements CleanSink, View {
       this.#map.addSame(text.length);
       return;
     }
-    if (this.#stretches.length === 0 && this.#matcher.isQuiet(text, this.#before)) {
+    if (this.#spans.length === 0 && this.#matcher.isQuiet(text, this.#before)) {
       this.#out += text;
       this.#map.addSame(text.length);
       this.#before = codePointBefore(text, text.length);
@@ -115,17 +115,17 @@ export class Replacer implements CleanSink, View {
 
   #add(length: number, clientLength: number, isSame: boolean): void {
     this.#heldClient += clientLength;
-    const last = this.#stretches.at(-1);
+    const last = this.#spans.at(-1);
     const isAlike = last?.isSame === isSame && (isSame || (length === 0 && last.length === 0));
     if (last && isAlike) {
       last.length += length;
       last.clientLength += clientLength;
-    } else this.#stretches.push({ length, clientLength, isSame });
+    } else this.#spans.push({ length, clientLength, isSame });
   }
 
   #decide(): void {
     const matcher = this.#matcher;
-    if (matcher === null || this.#stretches.length === 0) return;
+    if (matcher === null || this.#spans.length === 0) return;
     let at = 0;
     while (at < this.text.length) {
       const before = at === 0 ? this.#before : codePointBefore(this.text, at);
@@ -145,9 +145,9 @@ export class Replacer implements CleanSink, View {
   /** How much of the next `length` units goes on before the rest is decided: what cleaning put there goes on in one. */
   #wholeLength(length: number): number {
     let whole = 0;
-    for (const stretch of this.#stretches) {
-      if (whole + stretch.length > length) return stretch.isSame ? length : whole;
-      whole += stretch.length;
+    for (const span of this.#spans) {
+      if (whole + span.length > length) return span.isSame ? length : whole;
+      whole += span.length;
     }
     return whole;
   }
@@ -157,12 +157,12 @@ export class Replacer implements CleanSink, View {
     if (to > from) this.#out += this.text.slice(from, to);
     let left = to - from;
     while (left > 0) {
-      const stretch = this.#stretches[0];
-      if (!stretch) break;
-      const length = Math.min(left, stretch.length);
-      if (stretch.isSame) this.#map.addSame(length);
-      else this.#map.addChange(length, stretch.clientLength);
-      this.#shorten(stretch, length);
+      const span = this.#spans[0];
+      if (!span) break;
+      const length = Math.min(left, span.length);
+      if (span.isSame) this.#map.addSame(length);
+      else this.#map.addChange(length, span.clientLength);
+      this.#shorten(span, length);
       left -= length;
     }
   }
@@ -173,11 +173,11 @@ export class Replacer implements CleanSink, View {
     let left = length;
     let client = 0;
     while (left > 0) {
-      const stretch = this.#stretches[0];
-      if (!stretch) break;
-      const part = Math.min(left, stretch.length);
-      client += stretch.isSame ? part : stretch.clientLength;
-      this.#shorten(stretch, part);
+      const span = this.#spans[0];
+      if (!span) break;
+      const part = Math.min(left, span.length);
+      client += span.isSame ? part : span.clientLength;
+      this.#shorten(span, part);
       left -= part;
     }
     this.#out += spoken;
@@ -185,18 +185,18 @@ export class Replacer implements CleanSink, View {
   }
 
   #passRemoved(): void {
-    for (let next = this.#stretches[0]; next?.length === 0; next = this.#stretches[0]) {
+    for (let next = this.#spans[0]; next?.length === 0; next = this.#spans[0]) {
       this.#map.addChange(0, next.clientLength);
       this.#shorten(next, 0);
     }
   }
 
-  /** Takes `length` units off the first stretch. A changed one gives its client's text to the first part. */
-  #shorten(stretch: Stretch, length: number): void {
-    const client = stretch.isSame ? length : stretch.clientLength;
-    stretch.length -= length;
-    stretch.clientLength -= client;
+  /** Takes `length` units off the first span. A changed one gives its client's text to the first part. */
+  #shorten(span: Span, length: number): void {
+    const client = span.isSame ? length : span.clientLength;
+    span.length -= length;
+    span.clientLength -= client;
     this.#heldClient -= client;
-    if (stretch.length === 0) this.#stretches.shift();
+    if (span.length === 0) this.#spans.shift();
   }
 }

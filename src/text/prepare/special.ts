@@ -1,4 +1,4 @@
-/** Where a stretch of text has something that may be more than text. */
+/** Where a span of text has something that may be more than text. */
 import { EMOJI_START } from "./emoji.ts";
 
 /** Units behind the start of a match where the sign that makes it one stands: a space, a digit, a selector, a keycap. */

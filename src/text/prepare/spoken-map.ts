@@ -1,4 +1,4 @@
-/** Where each stretch of the spoken text stands in the text that the client sent. Offsets are UTF-16, ends exclusive. */
+/** Where each span of the spoken text stands in the text that the client sent. Offsets are UTF-16, ends exclusive. */
 
 export interface MappedSpan {
   readonly spokenStart: number;
@@ -10,11 +10,11 @@ export interface MappedSpan {
 }
 
 /**
- * The spans rise and leave no holes on either side. A removed stretch has `spokenStart === spokenEnd`, an inserted one
+ * The spans rise and leave no holes on either side. A removed span has `spokenStart === spokenEnd`, an inserted one
  * `clientStart === clientEnd`. Only what differs is kept, so plain text costs nothing; a look-up is a binary search.
  */
 export class SpokenMap {
-  /** Stretches that differ, in order; between them both sides are the same. */
+  /** Spans that differ, in order; between them both sides are the same. */
   readonly #changes: MappedSpan[] = [];
   #spokenLength = 0;
   #clientLength = 0;
@@ -79,7 +79,7 @@ export class SpokenMap {
   }
 
   /**
-   * Client offset of a spoken offset: inside a replaced stretch, its start; where something was removed, the place
+   * Client offset of a spoken offset: inside a replaced span, its start; where something was removed, the place
    * behind it; at the end of the spoken text, the end of the client's text.
    */
   toClient(spoken: number): number {
@@ -125,7 +125,7 @@ export class SpokenMap {
     return low;
   }
 
-  /** The unchanged stretch [start, end), which stands before change `next`. */
+  /** The unchanged span [start, end), which stands before change `next`. */
   #same(next: number, start: number, end: number): MappedSpan {
     const before = this.#changes[next - 1];
     const shift = before ? before.clientEnd - before.spokenEnd : 0;

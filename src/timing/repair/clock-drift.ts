@@ -24,26 +24,35 @@ export interface ChunkEnds {
 /** `open`: more has to come. `steady`: at the rate of the audio. `scaled`: divided by `rate`. `unknown`: neither the audio's rate nor another one. */
 export type Verdict = "open" | "steady" | "scaled" | "unknown";
 
-/** Times and audio that differ by less end together: an encoder or a resampler holds back 1.3 ms, a header is 2 ms. */
+/** Times and audio that end within this end together: a resampler holds back 1.3 ms of a chunk, and a header is 2 ms of audio. */
 export const NEAR_SECONDS = 0.005;
-/** A rate nearer to 1 than this is 1: less is what an encoder holds back of a short chunk. */
+/** A rate nearer to 1 is 1: what an encoder holds back of a chunk of half a second looks like one. */
 const SAME_RATE = 0.02;
-/** Where all rates that are possible are no further from 1 than this, it is 1. */
+/** Where all possible rates are this near to 1, it is 1. Reported drifts are wrong sample rates, 8 % and more. */
 const NARROW = 0.04;
-/** Audio is cut within this of where a character begins: a resampler holds some back. Less audio shows no cut. */
+/** How far from a character's beginning audio that is cut there may end: a resampler holds some back. */
 const CUT_SECONDS = 0.002;
+/** Audio that is shorter shows no cut: a first chunk may be a header, or an encoder's first packet. */
 const MIN_CUT_SECONDS = 0.1;
-/** Ends at one rate that are no chance though others are not: of audio that is cut anywhere in a character. */
+/**
+ * Chinese, Japanese and Thai have no spaces, and their audio is cut anywhere in a character: of their ends two agree by
+ * chance, three do not. Ends of words agree all.
+ */
 const MANY_ENDS = 3;
-/** Ends that are waited for, where the audio's own rate is possible and where it is not: of 0.5 to 1 s with the vendor. */
+/** Ends that are waited for where the audio's own rate is possible, each 0.5 to 1 s of audio. */
 const ENOUGH_ENDS = 3;
+/** And where it is not, as nobody waits for captions for ever. */
 const MOST_ENDS = 6;
-/** Of times that end behind their audio, as a last word goes on in the next chunk. */
+/** Words that go on in the next chunk, and pages of Ogg that hold audio back, make times end so far behind their audio. */
 const MAX_LATE_SECONDS = 0.6;
-/** Audio that comes without times behind a chunk that waits: the rest of its own ends by then. Seconds. */
+/**
+ * The vendor may send times with the first frame of a segment alone. Audio behind it is its own; where so much more comes,
+ * the rest is audio whose times are missing.
+ */
 const MAX_REST_SECONDS = 1;
-/** Behind the last word voices are silent for no longer; what sounds for longer is no breath. Seconds. */
+/** Silence behind the last word of a response is mostly shorter. */
 const TAIL_SECONDS = 0.5;
+/** What sounds for longer behind the last time is no breath: the times are ahead of their audio. */
 const BREATH_SECONDS = 0.08;
 
 interface RateRange {
@@ -243,7 +252,6 @@ export class ClockDrift {
   }
 }
 
-/** As far as words that go on in the next chunk, and pages of Ogg that hold audio back, make times end behind their audio. */
 function isLikelyLate({ timesSeconds, audioSeconds }: End): boolean {
   const lateSeconds = timesSeconds - audioSeconds;
   return lateSeconds >= -NEAR_SECONDS && lateSeconds <= MAX_LATE_SECONDS;

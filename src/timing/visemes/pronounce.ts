@@ -74,9 +74,9 @@ export function soundsOfWord(word: string, language = "en"): LetterSounds[] {
     if (kind === "alphabet") {
       while (end < letters.length && kindOf(letters[end] ?? "") === "alphabet") end += 1;
       const from = at;
-      const stretch = letters.slice(at, end);
-      const isLatin = stretch.some((one) => /\p{Script=Latin}/u.test(one));
-      const found = (isLatin ? speller : latin).rules.soundsOf(latinLetters(stretch));
+      const span = letters.slice(at, end);
+      const isLatin = span.some((one) => /\p{Script=Latin}/u.test(one));
+      const found = (isLatin ? speller : latin).rules.soundsOf(latinLetters(span));
       for (const sound of found) sounds.push({ ...sound, start: sound.start + from, end: sound.end + from });
     } else {
       const phones = kind === "digit" ? digitSounds(letter, speller) : syllable(letter, kind);
