@@ -79,6 +79,9 @@ export class ClockDrift {
   /** The first end that the rate is known by. */
   #anchor: End | null = null;
   #last: ChunkEnds | null = null;
+  /** Chunks with times, and where those end. */
+  #count = 0;
+  #timesTo = 0;
   /** Of the chunks behind which others came, and of the last one as far as its audio is there. */
   #ends: End[] = [];
   /** The rates at which each chunk's audio begins in its first character, or right before it. */
@@ -98,8 +101,14 @@ export class ClockDrift {
       this.#narrow({ low: 0, high: chunk.timesFromSeconds / limit });
       this.#mostRate = Math.min(this.#mostRate, chunk.firstToSeconds / limit);
     }
+    this.#count += 1;
+    this.#timesTo = Math.max(this.#timesTo, chunk.lastFromSeconds);
     // Where the times end is not known: that says nothing of their rate.
-    if (Number.isNaN(chunk.timesSeconds)) return;
+    if (Number.isNaN(chunk.timesSeconds)) {
+      if (this.verdict === "open" && this.#count >= MOST_ENDS) this.#giveUp();
+      return;
+    }
+    this.#timesTo = Math.max(this.#timesTo, chunk.timesSeconds);
     this.#last = chunk;
     this.#ends.push({ timesSeconds: chunk.timesSeconds, audioSeconds: endSeconds });
     if (this.verdict === "open") this.#judge(chunk);
@@ -111,8 +120,8 @@ export class ClockDrift {
 
   /** Audio without times. */
   pass(audio: AudioSpan): void {
-    const timesSeconds = this.#last?.timesSeconds ?? Number.POSITIVE_INFINITY;
-    if (this.verdict === "open" && audio.endSeconds > timesSeconds + MAX_REST_SECONDS) this.#giveUp();
+    const isAwaited = this.verdict === "open" && this.#count > 0;
+    if (isAwaited && audio.endSeconds > this.#timesTo + MAX_REST_SECONDS) this.#giveUp();
   }
 
   /** The response is complete. `soundSeconds`: up to its last sound, 0 where that is not known. */
@@ -227,7 +236,8 @@ export class ClockDrift {
 
   #likelyRate(): number {
     const { low, high } = this.#begins;
-    return low > 0 && low <= high && Number.isFinite(high) ? (low + high) / 2 : 1;
+    const isKnown = low > 0 && low <= high && Number.isFinite(high);
+    return isKnown && !this.#isWithin(1) ? (low + high) / 2 : 1;
   }
 
   #isNear(timesSeconds: number, audioSeconds: number): boolean {

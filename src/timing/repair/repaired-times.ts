@@ -44,8 +44,9 @@ export class RepairedTimes implements SpanTimes {
   readonly #drift = new ClockDrift();
   /** Chunks that wait until the drift is known, and those behind them. */
   #held: Chunk[] = [];
-  /** End of the times that were handed on. */
+  /** End of the times that were handed on; and of all so far, as the upstream counts them. */
   #lastEnd = 0;
+  #timesEnd = 0;
   /** Of a clock that counts from its chunks: by how much all audio is late, as an encoder holds some back; null: of another. */
   #heldBackSeconds: number | null = null;
   /** Times went back, and no clock explains them: none that go back later can be believed. */
@@ -86,8 +87,11 @@ export class RepairedTimes implements SpanTimes {
       this.#drift.settle();
       const released = this.#release();
       this.#goBack(run, audio);
-      return [...released, ...this.#handOn(chunk)];
+      const spans = this.#handOn(chunk);
+      this.#timesEnd = this.#lastEnd;
+      return [...released, ...spans];
     }
+    this.#timesEnd = last?.endSeconds ?? this.#timesEnd;
     const ends = {
       timesFromSeconds,
       firstToSeconds: first?.endSeconds ?? timesFromSeconds,
@@ -104,12 +108,6 @@ export class RepairedTimes implements SpanTimes {
     this.#held.push(chunk);
     const isOpen = this.#drift.verdict === "open" && this.#held.some(({ isMeasured }) => isMeasured);
     return isOpen ? [] : this.#release();
-  }
-
-  /** End of the times so far, as the upstream counts them. */
-  get #timesEnd(): number {
-    const held = this.#held.findLast(({ run }) => run.length > 0)?.run.at(-1);
-    return held === undefined ? this.#lastEnd * this.#drift.rate : held.endSeconds;
   }
 
   #release(): Span[] {
