@@ -5,7 +5,7 @@
  */
 import { GatewayError } from "../../errors.ts";
 import { MAX_LIVE_CODECS, type OpusRate } from "./opus-codec.ts";
-import { OpusSeat, type SlotHolder } from "./opus-seat.ts";
+import { OpusThread, type SlotHolder } from "./opus-thread.ts";
 
 export interface OpusPoolOptions {
   /** Worker threads, 1 or more. */
@@ -73,10 +73,10 @@ export async function createOpusPool(options: OpusPoolOptions): Promise<OpusPool
     bitrateKbps: options.bitrateKbps,
     complexity: options.complexity ?? DEFAULT_COMPLEXITY,
   };
-  const seats = Array.from({ length: options.workers }, () => new OpusSeat(setup));
-  const pool = new SeatPool(seats);
+  const threads = Array.from({ length: options.workers }, () => new OpusThread(setup));
+  const pool = new ThreadPool(threads);
   try {
-    await Promise.all(seats.map((seat) => seat.start()));
+    await Promise.all(threads.map((thread) => thread.start()));
   } catch (error) {
     await pool.close();
     throw error;
@@ -84,31 +84,35 @@ export async function createOpusPool(options: OpusPoolOptions): Promise<OpusPool
   return pool;
 }
 
-class SeatPool implements OpusPool {
-  readonly #seats: readonly OpusSeat[];
+class ThreadPool implements OpusPool {
+  readonly #threads: readonly OpusThread[];
 
-  constructor(seats: readonly OpusSeat[]) {
-    this.#seats = seats;
+  constructor(threads: readonly OpusThread[]) {
+    this.#threads = threads;
   }
 
   acquire(options: OpusStreamOptions, handlers: OpusStreamHandlers): OpusStream {
     // The emptiest thread, so that streams spread over the cores.
-    const seat = this.#seats.reduce((best, other) => (other.freeSlots > best.freeSlots ? other : best));
-    const slot = seat.freeSlot(options.sampleRate);
+    const thread = this.#threads.reduce((best, other) => (other.freeSlots > best.freeSlots ? other : best));
+    const slot = thread.freeSlot(options.sampleRate);
     if (slot === undefined) {
       throw this.#noneFree();
     }
-    return new SeatStream({ ...options, seat, slot }, handlers);
+    return new ThreadStream({ ...options, thread, slot }, handlers);
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#seats.map((seat) => seat.close()));
+    await Promise.all(this.#threads.map((thread) => thread.close()));
   }
 
   #noneFree(): GatewayError {
-    const failed = this.#seats.filter((seat) => seat.hasFailed).length;
-    const encoders = this.#seats.reduce((total, seat) => total + (seat.hasFailed ? 0 : seat.slots), 0);
-    const threads = `${this.#seats.length} ${this.#seats.length === 1 ? "thread" : "threads"}`;
+    const failed = this.#threads.filter((thread) => thread.hasFailed).length;
+    const encoders = this.#threads.reduce(
+      (total, thread) => total + (thread.hasFailed ? 0 : thread.slots),
+      0,
+    );
+    const count = this.#threads.length;
+    const threads = `${count} ${count === 1 ? "thread" : "threads"}`;
     return new GatewayError(
       "encoder_failed",
       `Cannot encode Opus: all ${encoders} encoders of ${threads} are taken${
@@ -119,8 +123,8 @@ class SeatPool implements OpusPool {
   }
 }
 
-class SeatStream implements OpusStream, SlotHolder {
-  readonly #seat: OpusSeat;
+class ThreadStream implements OpusStream, SlotHolder {
+  readonly #thread: OpusThread;
   readonly #slot: number;
   readonly #frameSamples: number;
   readonly #handlers: OpusStreamHandlers;
@@ -128,14 +132,17 @@ class SeatStream implements OpusStream, SlotHolder {
   #framesInFlight = 0;
   #isEnded = false;
 
-  constructor(options: OpusStreamOptions & { seat: OpusSeat; slot: number }, handlers: OpusStreamHandlers) {
-    this.#seat = options.seat;
+  constructor(
+    options: OpusStreamOptions & { thread: OpusThread; slot: number },
+    handlers: OpusStreamHandlers,
+  ) {
+    this.#thread = options.thread;
     this.#slot = options.slot;
     this.#frameSamples = options.frameSamples;
     this.#handlers = handlers;
-    this.generation = options.seat.nextGeneration();
+    this.generation = options.thread.nextGeneration();
     const { sampleRate, frameSamples } = options;
-    this.#seat.open(this.#slot, this, { sampleRate, frameSamples });
+    this.#thread.open(this.#slot, this, { sampleRate, frameSamples });
   }
 
   get framesInFlight(): number {
@@ -163,13 +170,13 @@ class SeatStream implements OpusStream, SlotHolder {
     }
     if (count === 0) return;
     this.#framesInFlight += count;
-    this.#seat.encode(this.#slot, frames);
+    this.#thread.encode(this.#slot, frames);
   }
 
   release(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#seat.free(this.#slot, this.#framesInFlight > 0);
+    this.#thread.free(this.#slot, this.#framesInFlight > 0);
     this.#framesInFlight = 0;
   }
 

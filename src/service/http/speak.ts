@@ -55,7 +55,7 @@ export async function speak(
   try {
     await (kind.isStream ? deliverStream(delivery) : deliverWhole(delivery));
   } finally {
-    admission.leave();
+    admission.release();
   }
   // The raw response was written: only a fault before the first byte is left to Fastify.
   if (reply.raw.headersSent || reply.raw.destroyed) reply.hijack();

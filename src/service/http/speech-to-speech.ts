@@ -194,7 +194,7 @@ async function convert(
   } finally {
     client.release();
     release();
-    admission.leave();
+    admission.release();
     await sound?.close();
   }
   // The raw response was written: only what went wrong before the first byte is left to Fastify.

@@ -1,4 +1,5 @@
 /** What a subscription plan allows: output formats and concurrent requests. */
+import { type Release, Semaphore } from "../../kit/semaphore.ts";
 import { ApiError } from "./api-error.ts";
 
 export const TIERS = ["free", "starter", "creator", "pro", "scale", "business", "enterprise"] as const;
@@ -56,39 +57,32 @@ export interface Admission {
   /** Requests under way in the same group, this one included. */
   readonly current: number;
   readonly maximum: number;
-  /** Idempotent. */
-  leave(): void;
+  readonly release: Release;
 }
 
 /** Counts requests under way by concurrency group and refuses those over the plan. */
 export class ConcurrencyGate {
-  readonly #limits: readonly [number, number] | null;
-  readonly #current = { standard: 0, turbo: 0 };
+  readonly #groups: Readonly<Record<"standard" | "turbo", { permits: Semaphore; maximum: number }>>;
 
   constructor(tier: Tier) {
-    this.#limits = CONCURRENCY[tier];
+    const [standard, turbo] = CONCURRENCY[tier] ?? [Infinity, Infinity];
+    this.#groups = { standard: groupOf(standard), turbo: groupOf(turbo) };
   }
 
   /** Throws the 429 of too many concurrent requests. */
   enter(group: "standard" | "turbo"): Admission {
-    const maximum = this.#limits?.[group === "standard" ? 0 : 1] ?? UNLIMITED;
-    if (this.#limits !== null && this.#current[group] >= maximum) {
-      throw ApiError.of({
-        type: "rate_limit_error",
-        code: "concurrent_limit_exceeded",
-        status: "too_many_concurrent_requests",
-        message: `Too many concurrent requests. Your current subscription allows a maximum of ${maximum} of them.`,
-      });
-    }
-    this.#current[group]++;
-    let isInside = true;
-    return {
-      current: this.#current[group],
-      maximum,
-      leave: () => {
-        if (isInside) this.#current[group]--;
-        isInside = false;
-      },
-    };
+    const { permits, maximum } = this.#groups[group];
+    const release = permits.tryAcquire();
+    if (release !== null) return { current: permits.held, maximum, release };
+    throw ApiError.of({
+      type: "rate_limit_error",
+      code: "concurrent_limit_exceeded",
+      status: "too_many_concurrent_requests",
+      message: `Too many concurrent requests. Your current subscription allows a maximum of ${maximum} of them.`,
+    });
   }
+}
+
+function groupOf(limit: number) {
+  return { permits: new Semaphore({ limit }), maximum: limit === Infinity ? UNLIMITED : limit };
 }

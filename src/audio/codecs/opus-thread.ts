@@ -8,7 +8,7 @@ import { workerUrl } from "../../kit/worker-url.ts";
 import type { OpusRate } from "./opus-codec.ts";
 import type { OpusBatch, OpusOrder, OpusReply, OpusWorkerSetup } from "./opus-messages.ts";
 
-/** A seat's view of a stream: one life of a slot. */
+/** A thread's view of a stream: one life of a slot. */
 export interface SlotHolder {
   readonly generation: number;
   deliver(packets: readonly Uint8Array[]): void;
@@ -23,7 +23,7 @@ interface Start {
   reject(error: GatewayError): void;
 }
 
-export class OpusSeat {
+export class OpusThread {
   readonly #setup: OpusWorkerSetup;
   readonly #holders: (SlotHolder | null)[];
   readonly #rates: OpusRate[];
