@@ -206,4 +206,10 @@ describe("layers", () => {
     });
     expect(wrong.map((file) => relative(".", file))).toEqual([]);
   });
+
+  it("an utterance changes its state in the playback queue alone", () => {
+    const call = /\b(utterance|other|target|latest)\??\.(begin|end|fail|interrupt|rewind|resume)\(/;
+    const callers = files.filter((file) => call.test(readFileSync(join(SRC, file), "utf8")));
+    expect(callers).toEqual(["session/playback/playback-queue.ts"]);
+  });
 });

@@ -73,7 +73,7 @@ function startOf(made: RenderedAudio, fromTicks: number, frameTicks: number): nu
   // As for those who were there from the beginning: samples of all rates begin together with an utterance.
   const gridTicks = made.utteranceTicks ?? oldestTicks;
   const frame = (Math.max(fromTicks, oldestTicks) - gridTicks) / frameTicks;
-  // A frame of which the beginning is gone would be silence there that nobody is told of: it counts as missed.
+  // A frame of which the beginning is gone would be silence there without a word to anybody: it counts as missed.
   const wholeFrames = fromTicks < oldestTicks ? Math.ceil(frame) : Math.floor(frame);
   return Math.min(made.writeTicks, gridTicks + wholeFrames * frameTicks);
 }

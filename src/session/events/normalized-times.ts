@@ -128,9 +128,9 @@ export class NormalizedTimes {
       const isThere = this.#text.startsWith(entry.text, offset);
       const isRepeated = isThere && end > offset && end <= this.#saidTo;
       if (isThere) this.#saidTo = Math.max(this.#saidTo, end);
-      const stretch = this.#timed.get(offset);
-      if (stretch === undefined && !isRepeated) continue;
-      const { startSeconds, endSeconds, timing } = stretch ?? {
+      const span = this.#timed.get(offset);
+      if (span === undefined && !isRepeated) continue;
+      const { startSeconds, endSeconds, timing } = span ?? {
         startSeconds: this.#lastSeconds,
         endSeconds: this.#lastSeconds,
         timing: "scaled" as const,

@@ -53,7 +53,9 @@ export class PlaybackQueue {
   constructor(options: PlaybackQueueOptions) {
     this.#options = options;
     const { deps, output } = options;
-    this.#interrupted = new InterruptedUtterances(deps.clock, deps.tuning.resumeMs);
+    this.#interrupted = new InterruptedUtterances(deps.clock, deps.tuning.resumeMs, (utterance) =>
+      utterance.interrupt(null),
+    );
     this.#requests = new RequestScheduler({
       deps,
       output,

@@ -10,6 +10,7 @@ const REMEMBERED_IDS = 64;
 export class InterruptedUtterances {
   readonly #clock: Clock;
   readonly #lifeMs: number;
+  readonly #onExpired: (utterance: Utterance) => void;
   /** The one that was heard and interrupted last, while it can go on. */
   #latest: Utterance | null = null;
   /** Its id, until it goes on. */
@@ -18,10 +19,11 @@ export class InterruptedUtterances {
   readonly #gone = new Set<string>();
   #timer: Timer | null = null;
 
-  /** `lifeMs` 0: none is kept. */
-  constructor(clock: Clock, lifeMs: number) {
+  /** `lifeMs` 0: none is kept. `onExpired`: an utterance can't go on any more. */
+  constructor(clock: Clock, lifeMs: number, onExpired: (utterance: Utterance) => void) {
     this.#clock = clock;
     this.#lifeMs = lifeMs;
+    this.#onExpired = onExpired;
   }
 
   /** Whether anything is kept at all. */
@@ -84,8 +86,9 @@ export class InterruptedUtterances {
   /** What is kept of it is let go. */
   #expire(): void {
     this.#cancelTimer();
-    this.#latest?.interrupt(null);
+    const latest = this.#latest;
     this.#latest = null;
+    if (latest !== null) this.#onExpired(latest);
   }
 
   #cancelTimer(): void {
