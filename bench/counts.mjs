@@ -1,4 +1,4 @@
-// Counts what a reader of the code meets: lines, folders, cycles, arrows against the layers, and the files that run on the
+// Counts what a reader of the code meets: lines, folders, cycles, folders that import each other, and the files that run on the
 // way of a frame, an event and an interruption. Prints; judges nothing. Needs a build: npm run build && node bench/counts.mjs
 //
 // "Files on the way" are those of src/ in which a function ran (V8's precise coverage) while a running gateway did that
@@ -65,14 +65,15 @@ function cycles(edges) {
   return groups;
 }
 
-/** Folders inside src/session/ from the top down; an arrow to a folder above is upward. */
-function upwardArrows() {
-  const table = readFileSync(join(ROOT, "test", "layers.test.ts"), "utf8");
-  const order = [...table.matchAll(/^ {2}"?([\w.]+)"?: \[/gm)].map(([, room]) => room);
-  const rank = new Map(order.map((room, at) => [room, at]));
-  return imports.filter(({ from, to, isType }) => {
-    const [a, b] = [rank.get(roomOf(from)), rank.get(roomOf(to))];
-    return !isType && a !== undefined && b !== undefined && b > a && roomOf(from) !== "(top)";
+/** Pairs of folders, neither inside the other, that import values of each other: one of the two arrows goes up. */
+function mutualFolders() {
+  const arrows = new Set(
+    imports.filter(({ isType }) => !isType).map(({ from, to }) => `${dirname(from)} ${dirname(to)}`),
+  );
+  return [...arrows].filter((arrow) => {
+    const [from, to] = arrow.split(" ");
+    const isInside = from === "." || to.startsWith(`${from}/`) || from.startsWith(`${to}/`);
+    return !isInside && from < to && arrows.has(`${to} ${from}`);
   });
 }
 
@@ -94,9 +95,9 @@ console.log(`value cycles   ${cycles(imports.filter(({ isType }) => !isType)).le
 const typeCycles = cycles(imports);
 console.log(`type cycles    ${typeCycles.length}`);
 for (const group of typeCycles) console.log(`  ${group.join(" ")}`);
-const upward = upwardArrows();
-console.log(`upward arrows  ${upward.length}`);
-for (const { from, to } of upward) console.log(`  ${from} -> ${to}`);
+const mutual = mutualFolders();
+console.log(`folders that import each other  ${mutual.length}`);
+for (const pair of mutual) console.log(`  ${pair.replace(" ", " <-> ")}`);
 
 // ---- The running program
 
