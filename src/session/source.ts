@@ -6,8 +6,8 @@
 
 import { decodeSamples, type SampleCodec, SILENCE_LEVEL, silenceBytes } from "../audio/analysis/silence.ts";
 import { createOpusDecoder, type OpusDecoder } from "../audio/codecs/opus-decoder.ts";
-import { createSourceDecoder, type SourceDecoder } from "../audio/codecs/source-decoder.ts";
 import { OggOpusReader, opusPacketSamples48k } from "../audio/containers/ogg-reader.ts";
+import { createSourceDecoder, type SourceDecoder } from "../audio/containers/source-decoder.ts";
 import { parseUpstreamFormat } from "../audio/formats.ts";
 import { SampleQueue } from "../audio/framing/sample-queue.ts";
 import { GatewayError } from "../errors.ts";

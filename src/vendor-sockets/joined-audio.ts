@@ -11,6 +11,7 @@ import { parseUpstreamFormat } from "../audio/formats.ts";
 import { bytesPerMs, silenceSlice } from "../session/source.ts";
 import { ticksPerSample } from "../timing/ticks.ts";
 import { Mp3Head } from "./mp3-head.ts";
+import type { ResponseFilter } from "./response-filter.ts";
 
 export interface JoinedAudio {
   /** Where the speech of this response begins in the whole stream, ms; settled with its first bytes. */
@@ -45,13 +46,6 @@ export function createJoinedAudio(format: string): JoinedAudio {
     default:
       return new JoinedBytes(bytesPerMs(format), null);
   }
-}
-
-/** What is taken off a response or held back of it. */
-export interface ResponseFilter {
-  begin(): void;
-  push(bytes: Uint8Array): Uint8Array;
-  end(): Uint8Array;
 }
 
 /** Bytes whose number says how long they sound: exact for G.711 and PCM, and for MP3 of constant bit rate. */

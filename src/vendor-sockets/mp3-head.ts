@@ -4,7 +4,7 @@
  * of the first response for all of it. (Contract A12: whether the upstream sends them is not known.)
  */
 import { concatBytes } from "../audio/bytes.ts";
-import type { ResponseFilter } from "./joined-audio.ts";
+import type { ResponseFilter } from "./response-filter.ts";
 
 const NO_BYTES = new Uint8Array(0);
 /** Of an ID3v2 header; also more than a frame's header. */

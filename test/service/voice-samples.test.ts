@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { encodeWavFile } from "../../src/audio/codecs/encode.ts";
+import { encodeWavFile } from "../../src/audio/containers/encode.ts";
 import { medianPitch, trackPitch } from "../../src/service/convert/pitch-tracker.ts";
 import { findStoredVoice } from "../../src/service/convert/stored-voice.ts";
 import { sampleRecord } from "../../src/service/http/voice-schema.ts";

@@ -3,8 +3,8 @@
  * stops apart. Compressed audio is not looked into.
  */
 
-import { WholeSamples } from "../framing/whole-samples.ts";
 import { decodeSamples, sampledFormatOf } from "./silence.ts";
+import { WholeSamples } from "./whole-samples.ts";
 
 /** Frames in a row. Energies are means of squared 16-bit samples. */
 export interface SoundFrames {

@@ -12,7 +12,7 @@ import { concealmentPacket, opusPacketSamples48k } from "../codecs/opus-packet.t
 import type { OpusPool, OpusStream } from "../codecs/opus-pool.ts";
 import { RateConverter } from "../resample/rate-converter.ts";
 import { Resampler } from "../resample/resample.ts";
-import type { FrameHandlers, FrameMaker } from "./frame-maker.ts";
+import type { FrameHandlers, FrameMaker } from "./frames.ts";
 import { type Promised, PromisedFrames } from "./promised-frames.ts";
 
 const CLOCK_RATE = 48000;

@@ -4,7 +4,7 @@ import { encodeAlaw, encodeUlaw } from "../codecs/g711.ts";
 import { bytesOf } from "../codecs/pcm.ts";
 import { AUDIO_FORMATS, frameSamples } from "../formats.ts";
 import { RateConverter } from "../resample/rate-converter.ts";
-import type { FrameHandlers, FrameMaker } from "./frame-maker.ts";
+import type { FrameHandlers, FrameMaker } from "./frames.ts";
 import { Reframer } from "./reframe.ts";
 
 /** Bytes of silence made at once, so that a long gap is cut from one small buffer. */

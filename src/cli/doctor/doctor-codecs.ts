@@ -3,7 +3,7 @@ import { decodeAlaw, decodeUlaw, encodeAlaw, encodeUlaw } from "../../audio/code
 import { createMp3Encoder } from "../../audio/codecs/mp3.ts";
 import { createOpusDecoder } from "../../audio/codecs/opus-decoder.ts";
 import { OpusEncoder } from "../../audio/codecs/opus-encoder.ts";
-import type { CheckResult } from "./doctor-checks.ts";
+import type { CheckResult } from "./check-result.ts";
 
 /** Gives a tone at 48 kHz to a codec and gets back what its decoder makes of it. */
 type RoundTrip = (tone: Int16Array) => Promise<Int16Array>;

@@ -6,13 +6,8 @@ import { settingsOf } from "../from-io.ts";
 import type { CommandModule } from "../help.ts";
 import { type Io, mayStyle } from "../io.ts";
 import { CONFIG_FLAG, settingFlags, settingsFrom } from "../settings.ts";
-import {
-  CHECKS,
-  type Check,
-  type CheckContext,
-  type CheckResult,
-  describeSettings,
-} from "./doctor-checks.ts";
+import type { CheckResult } from "./check-result.ts";
+import { CHECKS, type Check, type CheckContext, describeSettings } from "./doctor-checks.ts";
 
 const FLAGS: readonly Flag[] = [
   { name: "json", about: "The results as one JSON object" },

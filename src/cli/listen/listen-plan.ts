@@ -7,7 +7,7 @@ import type { Io } from "../io.ts";
 import { AUDIO_FORMAT_NAMES, type OutputFormat, outputFormatOf } from "../output/output-format.ts";
 import { checkStdout } from "../say/say-plan.ts";
 import { localGatewayUrl } from "../session/gateway-target.ts";
-import { gatewayUrl } from "../session/join-session.ts";
+import { gatewayUrl, type ResumePlace } from "../session/join-session.ts";
 import { CONFIG_FLAG } from "../settings.ts";
 
 export const LISTEN_FLAGS: readonly Flag[] = [
@@ -69,15 +69,6 @@ export interface ListenPlan {
   readonly resume: ResumePlace | undefined;
   /** undefined = no end. */
   readonly forMs: number | undefined;
-}
-
-export interface ResumePlace {
-  /** `resume_token` of its hello. */
-  readonly token: string;
-  /** Number of the last event that it got. */
-  readonly seq: number | undefined;
-  /** End of the audio that it got, on the timeline. */
-  readonly atMs: number | undefined;
 }
 
 const MAX_FOR_SECONDS = 365 * 24 * 3600;

@@ -13,7 +13,15 @@ import { GatewayError } from "../../errors.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { EventKind } from "../../protocol/vocabulary.ts";
 import { usageError } from "../exit.ts";
-import type { ResumePlace } from "../listen/listen-plan.ts";
+
+export interface ResumePlace {
+  /** `resume_token` of its hello. */
+  readonly token: string;
+  /** Number of the last event that it got. */
+  readonly seq: number | undefined;
+  /** End of the audio that it got, on the timeline. */
+  readonly atMs: number | undefined;
+}
 
 export interface JoinOptions {
   /** http(s) or ws(s). */

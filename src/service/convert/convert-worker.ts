@@ -1,5 +1,5 @@
 /** A converter thread: does one task after the other, on the samples that it is sent. */
-import { createStreamEncoder, type StreamEncoder } from "../../audio/codecs/encode.ts";
+import { createStreamEncoder, type StreamEncoder } from "../../audio/containers/encode.ts";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import { RateConverter } from "../../audio/resample/rate-converter.ts";
 import { Resampler } from "../../audio/resample/resample.ts";

@@ -1,5 +1,5 @@
 /** Output formats as the HTTP side sees them: which endpoint takes which, and what its bytes are called. */
-import { contentTypeOf } from "../../audio/codecs/encode.ts";
+import { contentTypeOf } from "../../audio/containers/encode.ts";
 import { OUTPUT_FORMATS, parseUpstreamFormat, STREAM_FORMATS } from "../../audio/formats.ts";
 import { ApiError } from "./api-error.ts";
 import { requireFormatAllowed, type Tier } from "./tiers.ts";

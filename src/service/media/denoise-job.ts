@@ -1,6 +1,6 @@
 /** One isolation: decode, bring to 48 kHz, take the noise out, bring to 44.1 kHz, encode. */
 import { concatBytes } from "../../audio/bytes.ts";
-import { createStreamEncoder } from "../../audio/codecs/encode.ts";
+import { createStreamEncoder } from "../../audio/containers/encode.ts";
 import { RateConverter } from "../../audio/resample/rate-converter.ts";
 import { decodeUpload } from "./decode-upload.ts";
 import type { Denoised, DenoiseSpec } from "./denoise-messages.ts";

@@ -1,6 +1,6 @@
 /** Kept audio in another format, a piece at a time, so that an hour of it takes no more memory than a second. */
-import { createStreamEncoder } from "../../audio/codecs/encode.ts";
-import { createSourceDecoder } from "../../audio/codecs/source-decoder.ts";
+import { createStreamEncoder } from "../../audio/containers/encode.ts";
+import { createSourceDecoder } from "../../audio/containers/source-decoder.ts";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import { RateConverter } from "../../audio/resample/rate-converter.ts";
 import { createMp3Decoder } from "./mp3-decoder.ts";

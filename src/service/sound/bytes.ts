@@ -1,5 +1,5 @@
 /** A sound as bytes of an output format, made in slices so that the thread's other work goes on between them. */
-import { createStreamEncoder } from "../../audio/codecs/encode.ts";
+import { createStreamEncoder } from "../../audio/containers/encode.ts";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import { RateConverter } from "../../audio/resample/rate-converter.ts";
 import { SAMPLE_RATE } from "./dsp.ts";

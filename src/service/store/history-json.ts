@@ -2,7 +2,7 @@
  * History items in the interface's words, as bytes: a page of a hundred is nearly all alignments, which are
  * put behind the rest as they were read.
  */
-import type { HistoryItem, HistoryPage } from "./history.ts";
+import type { HistoryItem, HistoryPage } from "./history-item.ts";
 
 /**
  * The record of a row of `history`, all but its alignments, as an SQL expression: a JSON object. `settings` and `dialogue`

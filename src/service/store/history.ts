@@ -12,9 +12,12 @@ import {
   textOf,
   textOrNull,
 } from "./database.ts";
+import type { HistoryItem, HistoryPage } from "./history-item.ts";
 import { RECORD_SQL } from "./history-json.ts";
 import type { MediaFile, MediaStore, PinnedMedia } from "./media.ts";
 import { deleteWithMedia, mediaOf } from "./rows.ts";
+
+export type { HistoryItem, HistoryPage };
 
 export const HISTORY_SOURCES = ["TTS", "STS", "Flows"] as const;
 export type HistorySource = (typeof HISTORY_SOURCES)[number];
@@ -49,21 +52,6 @@ export interface NewHistoryItem {
   readonly dialogue: readonly DialogueLine[] | null;
 }
 
-/** An item as it is kept: what its audio is asked for by, and its record, which goes to the client without having been a string here. */
-export interface HistoryItem {
-  readonly id: string;
-  readonly voiceName: string | null;
-  /** Seconds since 1970. */
-  readonly dateUnix: number;
-  readonly contentType: string;
-  readonly outputFormat: string;
-  readonly media: MediaFile;
-  /** All that is told of it but the alignments: a JSON object in the interface's words (history-json.ts), UTF-8. */
-  readonly recordJson: Buffer;
-  /** As they were given, UTF-8: most of a page's bytes. */
-  readonly alignmentsJson: Buffer | null;
-}
-
 export interface HistoryQuery {
   /** 1 or more. */
   readonly pageSize: number;
@@ -77,11 +65,6 @@ export interface HistoryQuery {
   readonly direction: "asc" | "desc";
   readonly search: string | null;
   readonly source: HistorySource | null;
-}
-
-export interface HistoryPage {
-  readonly items: readonly HistoryItem[];
-  readonly hasMore: boolean;
 }
 
 /**

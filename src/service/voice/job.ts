@@ -12,7 +12,7 @@ import type { ChunkTiming, JobChunk, JobSpec, TruthWord } from "./messages.ts";
 import { PieceAudio } from "./piece-audio.ts";
 import { type PlannedPiece, planPieces } from "./utterance-plan.ts";
 
-/** The part of audio/codecs/encode.ts that a job uses. */
+/** The part of audio/containers/encode.ts that a job uses. */
 export interface JobEncoder {
   push(pcm: Int16Array): Uint8Array;
   flush(): Uint8Array;

@@ -2,7 +2,7 @@
  * Takes turns between the jobs of one engine: one bounded step each, round and round, a new job first. A job whose
  * client reads slowly runs out of credit and is passed over until bytes are acknowledged; the others never wait for it.
  */
-import { createStreamEncoder } from "../../audio/codecs/encode.ts";
+import { createStreamEncoder } from "../../audio/containers/encode.ts";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import type { SendReply } from "../../kit/serve-jobs.ts";
 import type { Engine } from "./engine.ts";

@@ -15,15 +15,9 @@ import { type Block, blockAt, closingFenceEnd, type Fence } from "./blocks.ts";
 import { openEmojiStart } from "./emoji.ts";
 import { InlineScanner } from "./inline-scanner.ts";
 import { readsAsWhole } from "./letters.ts";
-import { NO_MATCH, skip, WAIT } from "./match.ts";
+import { type Following, NO_MATCH, skip, WAIT } from "./match.ts";
 import type { CleanSink } from "./sink.ts";
 import { SpecialFinder } from "./special.ts";
-
-/**
- * `more`: text follows; `lull`: it may, and only markup is waited for; `pause`: it may, and nothing may be waited for;
- * `end`: nothing follows.
- */
-export type Following = "more" | "lull" | "pause" | "end";
 
 export class Cleaner {
   readonly #wants: ReadonlySet<Cleaning>;

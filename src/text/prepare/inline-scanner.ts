@@ -2,12 +2,11 @@
 import type { Cleaning } from "../../protocol/vocabulary.ts";
 import { isAudioTag } from "../audio-tags.ts";
 import { isSpoken, KIND, kindOf } from "../characters.ts";
-import type { Following } from "./cleaner.ts";
 import { emojiRunAt } from "./emoji.ts";
 import { Emphasis } from "./emphasis.ts";
 import { closingRun, codeSpanAt, commentEnd, linkAt, MAX_COMMENT, tagEnd } from "./inline.ts";
 import { LineEnd } from "./line-end.ts";
-import { atEnd, NO_MATCH, runLength, skip, type View, WAIT } from "./match.ts";
+import { atEnd, type Following, NO_MATCH, runLength, skip, type View, WAIT } from "./match.ts";
 import type { CleanSink } from "./sink.ts";
 
 const MAX_RUN = 64;

@@ -27,3 +27,9 @@ export function runLength(text: string, at: number, character: string, max: numb
   while (length < max && text[at + length] === character) length++;
   return length;
 }
+
+/**
+ * `more`: text follows; `lull`: it may, and only markup is waited for; `pause`: it may, and nothing may be waited for;
+ * `end`: nothing follows.
+ */
+export type Following = "more" | "lull" | "pause" | "end";

@@ -3,9 +3,9 @@ import type { Dispatcher } from "undici";
 import type { ErrorCode, GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Governor, Wanted } from "../governor.ts";
+import type { ResponseHeaders } from "../headers.ts";
 import type { FaultLog } from "../vendors/fault-log.ts";
 import type { Connections } from "./connections.ts";
-import type { ResponseHeaders } from "./headers.ts";
 
 /** Called in order: sent, head, data*, then one of end and error. `head`, `data`, `end` may throw: that is the error. */
 export interface ExchangeReceiver {

@@ -11,11 +11,11 @@ import type { Dispatcher } from "undici";
 import { type ErrorCode, GatewayError, toGatewayError } from "../../errors.ts";
 import type { Timer } from "../../kit/clock.ts";
 import type { Permit } from "../governor.ts";
+import type { ResponseHeaders } from "../headers.ts";
 import { tellPermit, turnedAwayDelayMs } from "../vendors/concurrency-answers.ts";
 import { isUpstreamFault } from "../vendors/faults.ts";
 import type { Connection } from "./connections.ts";
 import type { ExchangeOptions } from "./exchange-options.ts";
-import type { ResponseHeaders } from "./headers.ts";
 import { SilenceWatch } from "./silence-watch.ts";
 import { transportError } from "./transport-error.ts";
 

@@ -1,5 +1,6 @@
 /** One synthesis: the answer to its request as chunks of audio and timing, or as the error that it is. */
 import { GatewayError } from "../../errors.ts";
+import { countOf, headerOf, type ResponseHeaders } from "../headers.ts";
 import { NdjsonParser } from "../parse/ndjson.ts";
 import type {
   Synthesis,
@@ -11,7 +12,6 @@ import type {
 import { refusalError } from "../vendors/refusal.ts";
 import type { Exchange } from "./exchange.ts";
 import type { ExchangeReceiver } from "./exchange-options.ts";
-import { countOf, headerOf, type ResponseHeaders } from "./headers.ts";
 
 /** As much of an error body as is read. */
 const MAX_REFUSAL_BYTES = 64 * 1024;

@@ -1,6 +1,6 @@
 /** What an answer says of how many requests may be open, and when to come again after it was one too many. */
 import type { Permit } from "../governor.ts";
-import { countOf, type ResponseHeaders } from "../transport/headers.ts";
+import { countOf, type ResponseHeaders } from "../headers.ts";
 import { readRetryAfterMs } from "./refusal.ts";
 
 /** Before the second, third, ... try where the upstream does not say; the last one stays, ms. */

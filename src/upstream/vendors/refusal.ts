@@ -3,7 +3,7 @@
  * only its own code words go into ours, and `msg` of validation entries, which speak about the field.
  */
 import { type ErrorCode, GatewayError } from "../../errors.ts";
-import { headerOf, type ResponseHeaders } from "../transport/headers.ts";
+import { headerOf, type ResponseHeaders } from "../headers.ts";
 
 export interface Refusal {
   readonly status: number;

@@ -2,9 +2,9 @@ import { MPEGDecoder } from "mpg123-decoder";
 import { OggOpusDecoder } from "ogg-opus-decoder";
 import { describe, expect, it } from "vitest";
 import { concatBytes } from "../../../src/audio/bytes.ts";
-import { createStreamEncoder, encodeWavFile } from "../../../src/audio/codecs/encode.ts";
 import { MAX_LIVE_CODECS } from "../../../src/audio/codecs/opus-codec.ts";
 import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
+import { createStreamEncoder, encodeWavFile } from "../../../src/audio/containers/encode.ts";
 import { OUTPUT_FORMATS, parseUpstreamFormat } from "../../../src/audio/formats.ts";
 import { ffmpegDecode, fitTone, hasProgram, largestStep, peakHz, run, tone } from "./helpers.ts";
 

@@ -2,13 +2,13 @@ import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { concatBytes } from "../../../src/audio/bytes.ts";
-import { encodeWavFile } from "../../../src/audio/codecs/encode.ts";
 import { encodeAlaw, encodeUlaw } from "../../../src/audio/codecs/g711.ts";
 import { MAX_LIVE_CODECS } from "../../../src/audio/codecs/opus-codec.ts";
 import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
-import { createSourceDecoder } from "../../../src/audio/codecs/source-decoder.ts";
+import { encodeWavFile } from "../../../src/audio/containers/encode.ts";
 import { OggOpusWriter } from "../../../src/audio/containers/ogg.ts";
 import { OggOpusEncoder } from "../../../src/audio/containers/ogg-encoder.ts";
+import { createSourceDecoder } from "../../../src/audio/containers/source-decoder.ts";
 import { concatPcm, ffmpegDecode, fitTone, hasProgram, noise, pieces, splits, tone } from "./helpers.ts";
 
 function decode(format: string, chunks: readonly Uint8Array[]): Int16Array {

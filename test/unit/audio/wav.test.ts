@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { encodeWavFile } from "../../../src/audio/codecs/encode.ts";
 import { bytesOf } from "../../../src/audio/codecs/pcm.ts";
+import { encodeWavFile } from "../../../src/audio/containers/encode.ts";
 import { UNKNOWN_DATA_BYTES, WavStripper, wavHeader } from "../../../src/audio/containers/wav.ts";
 import { noise, pieces, splits } from "./helpers.ts";
 

@@ -6,7 +6,7 @@
  */
 
 import type { Governor, Permit, Wanted } from "../../../src/upstream/governor.ts";
-import type { ResponseHeaders } from "../../../src/upstream/transport/headers.ts";
+import type { ResponseHeaders } from "../../../src/upstream/headers.ts";
 import { tellPermit, turnedAwayDelayMs } from "../../../src/upstream/vendors/concurrency-answers.ts";
 
 /** All times in ms. */

@@ -1,5 +1,5 @@
 /** Ogg Opus uploads, chained streams and pre-skip included, by the reader that the gateway itself uses. */
-import { createSourceDecoder } from "../../../audio/codecs/source-decoder.ts";
+import { createSourceDecoder } from "../../../audio/containers/source-decoder.ts";
 import { GatewayError } from "../../../errors.ts";
 import type { PcmPiece } from "../pieces.ts";
 import { invalidAudio, type UploadDecoder } from "./decoder.ts";

@@ -1,11 +1,11 @@
 /** Upstream audio -> samples, whatever way its bytes are split; for the formats that a gateway asks for. */
 import { GatewayError } from "../../errors.ts";
-import { OggOpusReader } from "../containers/ogg-reader.ts";
-import { WavStripper } from "../containers/wav.ts";
+import { decodeAlaw, decodeUlaw } from "../codecs/g711.ts";
+import { createOpusDecoder, type OpusDecoder } from "../codecs/opus-decoder.ts";
+import { PcmAligner } from "../codecs/pcm.ts";
 import { parseUpstreamFormat } from "../formats.ts";
-import { decodeAlaw, decodeUlaw } from "./g711.ts";
-import { createOpusDecoder, type OpusDecoder } from "./opus-decoder.ts";
-import { PcmAligner } from "./pcm.ts";
+import { OggOpusReader } from "./ogg-reader.ts";
+import { WavStripper } from "./wav.ts";
 
 export interface SourceDecoder {
   /** Hz of what `push` returns. */

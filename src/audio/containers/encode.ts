@@ -1,12 +1,12 @@
 /** Samples -> bytes of any upstream output format, as they are produced. */
 import { GatewayError } from "../../errors.ts";
 import { concatBytes } from "../bytes.ts";
-import { OggOpusEncoder } from "../containers/ogg-encoder.ts";
-import { UNKNOWN_DATA_BYTES, WAV_HEADER_BYTES, wavHeader } from "../containers/wav.ts";
+import { encodeAlaw, encodeUlaw } from "../codecs/g711.ts";
+import { createMp3Encoder } from "../codecs/mp3.ts";
+import { bytesOf } from "../codecs/pcm.ts";
 import { parseUpstreamFormat, type UpstreamFormat } from "../formats.ts";
-import { encodeAlaw, encodeUlaw } from "./g711.ts";
-import { createMp3Encoder } from "./mp3.ts";
-import { bytesOf } from "./pcm.ts";
+import { OggOpusEncoder } from "./ogg-encoder.ts";
+import { UNKNOWN_DATA_BYTES, WAV_HEADER_BYTES, wavHeader } from "./wav.ts";
 
 export interface StreamEncoder {
   /** MIME type of the bytes. */

@@ -1,7 +1,7 @@
 /** Gets the loudspeaker opened by a gesture, as browsers want it, and offers a button where one is missing. */
 
-import { byId } from "../view/dom.ts";
-import type { AudioEngine } from "./audio-engine.ts";
+import type { AudioEngine } from "../sound/audio-engine.ts";
+import { byId } from "./dom.ts";
 
 export interface SoundSwitchOptions {
   readonly engine: AudioEngine;
