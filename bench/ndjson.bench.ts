@@ -1,5 +1,5 @@
 /**
- * P5 of design.md: reading timestamp records against line split + JSON.parse + base64 decode, over the same pieces of
+ * P5: reading timestamp records against line split + JSON.parse + base64 decode, over the same pieces of
  * the same streams. `npm run bench -- ndjson`; kit/ndjson-rows.ts reads the last lines that it prints.
  */
 import { StringDecoder } from "node:string_decoder";

@@ -80,7 +80,7 @@ export class Speech {
     return part.length === 0 ? [] : [`${part.length.toString(16)}\r\n`, part, "\r\n"];
   }
 
-  /** A line of contract A8: base64 audio and the alignment of the characters that begin in it, both ways. */
+  /** A line of the stream with timestamps: base64 audio and the alignment of the characters that begin in it, both ways. */
   #timedLine(fromMs: number, ms: number): string {
     const part = this.#audio.chunk.subarray(0, Math.round(ms * this.#audio.bytesPerMs));
     const base64 = ms === this.#audio.chunkMs ? this.#audio.base64 : part.toString("base64");

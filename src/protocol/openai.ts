@@ -175,7 +175,7 @@ const listSchema = z.object({
   ),
 });
 
-/** The answer of GET /v1/voices (contract E1). Throws GatewayError "upstream_protocol". */
+/** The answer of GET /v1/voices. Throws GatewayError "upstream_protocol". */
 export function parseVoiceList(json: string): ListedVoice[] {
   let value: unknown;
   try {

@@ -261,7 +261,7 @@ export class Governor {
 
 const MAX_GROUPS = 256;
 /**
- * Open at once while nothing is known: what the largest plan with a published limit lets through (contract E6: 30), so
+ * Open at once while nothing is known: what the largest plan with a published limit lets through (the vendor: 30), so
  * that the smaller ones turn few away, and only what is larger waits for the first answer.
  */
 const START_LIMIT = 32;

@@ -2,7 +2,7 @@
 import type { GatewayError } from "../errors.ts";
 import type { Alignment, VoiceSegment } from "../timing/alignment.ts";
 
-/** Passed to the upstream as they are (contract A2); the upstream judges their ranges. */
+/** Passed to the upstream as they are; the upstream judges their ranges. */
 export interface VoiceSettings {
   readonly stability?: number;
   readonly similarity_boost?: number;
@@ -21,9 +21,9 @@ interface SharedRequest {
   readonly languageCode?: string;
   readonly seed?: number;
   readonly applyTextNormalization?: "auto" | "on" | "off";
-  /** Language-specific normalization (contract A2). */
+  /** Language-specific normalization. */
   readonly applyLanguageTextNormalization?: boolean;
-  /** Pronunciation dictionaries, at most 3 (contract A2). */
+  /** Pronunciation dictionaries, at most 3. */
   readonly locators?: readonly {
     readonly pronunciation_dictionary_id: string;
     readonly version_id?: string;
@@ -39,7 +39,7 @@ export interface SpeechRequest extends SharedRequest {
   readonly voiceId: string;
   readonly text: string;
   readonly voiceSettings?: VoiceSettings;
-  /** Text around this one, for its intonation; refused by some models (contract A2). */
+  /** Text around this one, for its intonation; refused by some models. */
   readonly previousText?: string;
   readonly nextText?: string;
   /** `request-id`s of earlier requests, at most 3. */

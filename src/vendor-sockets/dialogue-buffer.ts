@@ -6,12 +6,12 @@ import { isSpeakable, wordEnd } from "./text-buffer.ts";
 
 type Line = DialogueRequest["inputs"][number];
 
-/** When the server starts by itself (contract B7). */
+/** When the server starts by itself. */
 const START_CHARS = 40;
 const START_WORDS = 8;
 /** Words are looked for in as much of the text, each time that some comes. */
 const MAX_SEARCHED_CHARS = 1000;
-/** Of all lines of one generation (contract E6: about 2000). */
+/** Of all lines of one generation (the vendor: about 2000). */
 const MAX_CHARS = 1900;
 
 export class DialogueBuffer {

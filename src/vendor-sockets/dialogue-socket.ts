@@ -1,4 +1,4 @@
-/** One text-to-dialogue socket, single or multi (contract B7): lines of registered voices in, their audio out. */
+/** One text-to-dialogue socket, single or multi: lines of registered voices in, their audio out. */
 import { type DialogueMessage, parseDialogueMessage } from "../protocol/elevenlabs/dialogue-messages.ts";
 import type { DictionaryLocator } from "../protocol/elevenlabs/message-json.ts";
 import { DIALOGUE_DIALECT } from "../protocol/elevenlabs/server-messages.ts";
@@ -121,7 +121,7 @@ export class DialogueSocket extends ContextSocket<DialogueMessage, DialogueConte
     this.#say(context, context.own.buffer.takeAll());
   }
 
-  /** What has not begun is not said: so clients interrupt (contract B5, F5). */
+  /** What has not begun is not said: so clients interrupt. */
   #drop(context: Context<DialogueContext>): void {
     context.own.buffer.clear();
     context.speech.dropWaiting();

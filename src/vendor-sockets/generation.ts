@@ -1,5 +1,5 @@
 /**
- * One generation of a context: an upstream request whose chunks become audio messages with their timing (contract B3).
+ * One generation of a context: an upstream request whose chunks become audio messages with their timing.
  *
  *   sync_alignment      each message has the timing of its own audio
  *   otherwise           the first one has the timing of all; it waits for that for as long as the tuning says, and where

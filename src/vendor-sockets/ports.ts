@@ -18,7 +18,7 @@ export interface SocketPort {
 export type KeyCheck = (credentials: Credentials) => boolean | Promise<boolean>;
 
 export interface SocketTuning {
-  /** Contexts open at once on a socket (contract B2: 5). */
+  /** Contexts open at once on a socket (the vendor takes 5). */
   readonly maxContexts: number;
   /** Text of a context that no request has taken yet, UTF-16 code units. */
   readonly maxTextChars: number;

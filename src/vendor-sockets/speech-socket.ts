@@ -1,4 +1,4 @@
-/** One `stream-input` or `multi-stream-input` socket (contract B2-B6): text in, generations and their audio out. */
+/** One `stream-input` or `multi-stream-input` socket: text in, generations and their audio out. */
 import { ChunkSchedule } from "../protocol/elevenlabs/chunk-schedule.ts";
 import { SPEECH_DIALECT } from "../protocol/elevenlabs/server-messages.ts";
 import { fault } from "../protocol/elevenlabs/socket-faults.ts";
@@ -56,7 +56,7 @@ export class SpeechSocket extends ContextSocket<SpeechMessage, SpeechContext> {
     else if (!closeContext && !this.#isKeepalive(message)) this.#open(message);
   }
 
-  /** Of no context: the multi endpoint's own keepalive (contract G1). */
+  /** Of no context: the multi endpoint's own keepalive. */
   #isKeepalive({ contextId, text, flush }: SpeechMessage): boolean {
     return this.#options.isMulti && contextId === "" && text === "" && !flush;
   }

@@ -1,7 +1,7 @@
 /** The text of a context that no generation has taken yet. Cuts between words, never inside a tag. */
 import { KIND, kindOf } from "../text/characters.ts";
 
-/** The longest text of one generation: less than any model's limit (contract E6). */
+/** The longest text of one generation: less than any model's limit. */
 const MAX_GENERATION_CHARS = 4000;
 /** A longer one is no tag that was not closed yet, but text with a `<`. */
 const MAX_TAG_CHARS = 512;

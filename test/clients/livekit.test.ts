@@ -1,4 +1,4 @@
-/** LiveKit's own plugin for the vendor, pointed at the gateway by its baseURL and nothing else (contract F1). */
+/** LiveKit's own plugin for the vendor, pointed at the gateway by its baseURL and nothing else. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loudness, startClient, VOICE } from "../service/client.ts";
 import { startVendorApp, type VendorApp } from "../wire/vendor-rig.ts";

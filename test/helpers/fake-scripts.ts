@@ -76,7 +76,7 @@ export function jsonAnswer(
   };
 }
 
-/** An error answer in the vendor's shape (contract C1). */
+/** An error answer in the vendor's shape. */
 export function refusal(
   status: number,
   code: string,

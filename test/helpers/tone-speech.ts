@@ -57,7 +57,7 @@ export interface ToneSpeech {
 const TONE_HZ = 440;
 const TONE_AMPLITUDE = 8000;
 
-/** The chunks of a `with-timestamps` stream for a text or a dialogue (contract A3, A4). */
+/** The chunks of a `with-timestamps` stream for a text or a dialogue. */
 export function ndjsonSpeech(options: ToneSpeechOptions): ToneSpeech {
   const { msPerChar = 60, format = "ulaw_8000", charsPerChunk = 5 } = options;
   const inputs = options.inputs ?? [{ text: options.text ?? "", voiceId: "" }];

@@ -1,5 +1,5 @@
 /**
- * Clients that send exactly what pipecat and LiveKit's Python plugin send, and read as they read (contract F2, F3, F5).
+ * Clients that send exactly what pipecat and LiveKit's Python plugin send, and read as they read.
  */
 import { describe, expect, it } from "vitest";
 import { speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";

@@ -1,4 +1,4 @@
-/** The text-to-dialogue sockets (contract B7). */
+/** The text-to-dialogue sockets. */
 import { describe, expect, it } from "vitest";
 import { speaking, speechFor, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { until } from "../helpers/until.ts";

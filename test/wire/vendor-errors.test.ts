@@ -1,4 +1,4 @@
-/** Everything that can be wrong on the vendor's sockets: what is said, and with which code they close (contract B6). */
+/** Everything that can be wrong on the vendor's sockets: what is said, and with which code they close. */
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import WebSocket from "ws";

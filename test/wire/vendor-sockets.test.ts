@@ -1,4 +1,4 @@
-/** The vendor's text-to-speech sockets over a real upstream client, message by message (contract B). */
+/** The vendor's text-to-speech sockets over a real upstream client, message by message. */
 import { describe, expect, it } from "vitest";
 import {
   type FakeRequest,

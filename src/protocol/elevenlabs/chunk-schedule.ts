@@ -1,4 +1,4 @@
-/** When enough text waits to be spoken (contract B4): the n-th generation of a context starts at the n-th length. */
+/** When enough text waits to be spoken: the n-th generation of a context starts at the n-th length. */
 
 const DEFAULT_SCHEDULE: readonly number[] = [120, 160, 250, 290];
 const MIN_CHARS = 50;
@@ -10,7 +10,7 @@ export class ChunkSchedule {
   readonly #lengths: readonly number[];
   #generations = 0;
 
-  /** Lengths outside 50 to 500 are taken as the nearest of these: what the vendor does is not known (contract H12). */
+  /** Lengths outside 50 to 500 are taken as the nearest of these: what the vendor does is not known. */
   constructor(lengths: readonly number[] = DEFAULT_SCHEDULE) {
     this.#lengths = lengths.map((length) => Math.min(MAX_CHARS, Math.max(MIN_CHARS, Math.round(length))));
   }

@@ -1,4 +1,4 @@
-/** What clients send on the text-to-dialogue sockets (contract B7). */
+/** What clients send on the text-to-dialogue sockets. */
 import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
 import {

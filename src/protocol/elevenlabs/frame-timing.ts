@@ -1,6 +1,6 @@
 /**
  * The upstream's timing (seconds from the start of a response) as the timing of audio messages (whole milliseconds from
- * the start of a message; contract B3). Characters wait until the message that holds their beginning.
+ * the start of a message). Characters wait until the message that holds their beginning.
  */
 import type { Alignment } from "../../timing/alignment.ts";
 

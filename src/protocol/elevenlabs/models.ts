@@ -4,8 +4,8 @@
 const EXPRESSIVE = /_v[34](?:_|\b)/;
 
 /**
- * Whether a model takes dialogues and acts on audio tags (`[laughs]`); such a one refuses the text around as context
- * (contract A2, C). False for "", the upstream's own: eleven_multilingual_v2.
+ * Whether a model takes dialogues and acts on audio tags (`[laughs]`). Such a model refuses the text around as context.
+ * False for "", the upstream's own: eleven_multilingual_v2.
  */
 export function isExpressiveModel(modelId: string): boolean {
   return EXPRESSIVE.test(modelId);

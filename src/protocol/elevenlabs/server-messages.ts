@@ -1,5 +1,5 @@
 /**
- * What the gateway says on the vendor's sockets (contract B3, B7). Text to speech is camelCase, with the context's id
+ * What the gateway says on the vendor's sockets. Text to speech is camelCase, with the context's id
  * spelled both ways (clients read one or the other); dialogue is snake_case.
  */
 import type { MessageTiming } from "./frame-timing.ts";

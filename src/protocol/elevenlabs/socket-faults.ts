@@ -1,4 +1,4 @@
-/** What ends a vendor socket, as the vendor says it (contract B6), and what is refused before the upgrade (contract C1). */
+/** What ends a vendor socket, as the vendor says it, and what is refused before the upgrade. */
 import type { ErrorCode, GatewayError } from "../../errors.ts";
 
 /** An error message and the close that follows it. */
@@ -85,7 +85,7 @@ export function handshakeRefusal(error: GatewayError): HandshakeRefusal {
   return refusalOf(400, { ...detail, ...(error.field === undefined ? {} : { param: error.field }) });
 }
 
-/** There is no such socket (contract B1). */
+/** There is no such socket. */
 export function unknownPath(): HandshakeRefusal {
   const message = "There is no WebSocket at this path.";
   return refusalOf(403, { type: "authorization_error", code: "forbidden", message, status: "forbidden" });

@@ -1,5 +1,5 @@
 /**
- * What the address of a vendor socket asks for (contract B1, B7). Booleans are read as pydantic reads them; a wrong
+ * What the address of a vendor socket asks for. Booleans are read as pydantic reads them; a wrong
  * value is GatewayError "invalid_field" with the name of the parameter, to be answered before the upgrade.
  */
 import { GatewayError } from "../../errors.ts";
@@ -30,7 +30,7 @@ export interface SocketSettings {
   readonly isAbsolute: boolean;
 }
 
-/** Who the client says it is, wherever it says so (contract B1, B7, B8). */
+/** Who the client says it is, wherever it says so. */
 export interface Credentials {
   readonly apiKey?: string;
   /** As it came, with or without "Bearer". */
@@ -43,7 +43,7 @@ const DEFAULT_MODELS: Readonly<Record<SocketKind, string>> = {
   dialogue: "eleven_v3_conversational",
 };
 const DEFAULT_FORMAT = "mp3_44100_128";
-/** The name that older schemas have as their default (contract A12). */
+/** The name that older schemas have as their default. */
 const FORMAT_ALIASES: Readonly<Record<string, string>> = { mp3_44100: DEFAULT_FORMAT };
 const DEFAULT_IDLE_S = 20;
 const MAX_IDLE_S = 180;
@@ -78,7 +78,7 @@ export function parseSocketSettings(
       idleMs: DEFAULT_IDLE_S * 1000,
     };
   }
-  // Longer than may be asked for: the longest there is, since nobody knows what the vendor does (contract H12).
+  // Longer than may be asked for: the longest there is, since nobody knows what the vendor does.
   const idleS = integerOf(query, "inactivity_timeout", { min: 1, max: Number.MAX_SAFE_INTEGER });
   return {
     ...shared,
@@ -108,7 +108,7 @@ export function compact(
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value)) as Credentials;
 }
 
-/** How many voices a dialogue may register, by its model (contract B7). */
+/** How many voices a dialogue may register, by its model. */
 export function maxVoices(modelId: string): number {
   return /_conversational$|v4_turbo/.test(modelId) ? 1 : 10;
 }

@@ -1,4 +1,4 @@
-/** What clients send on `stream-input` and `multi-stream-input` (contract B2, G). */
+/** What clients send on `stream-input` and `multi-stream-input`. */
 import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
 import {

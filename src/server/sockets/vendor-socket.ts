@@ -1,5 +1,5 @@
 /**
- * The vendor's WebSockets (contract B) on the gateway's own port, spoken over its plain HTTP upstream. What they say is
+ * The vendor's WebSockets on the gateway's own port, spoken over its plain HTTP upstream. What they say is
  * in vendor-sockets/; here are their addresses, the handshake and the wire.
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";

@@ -2,7 +2,7 @@
 import type { Clock } from "../../kit/clock.ts";
 import type { SynthesisHead } from "../types.ts";
 
-/** The upstream takes request ids of the last two hours (contract A2); ten minutes for the text before the next. */
+/** The upstream takes request ids of the last two hours; ten minutes for the text before the next. */
 const REQUEST_ID_LIFE_MS = 110 * 60_000;
 
 export class PhraseHead {

@@ -1,5 +1,5 @@
 /**
- * Newline-delimited records out of a byte stream, however it was cut into pieces (contract A3). Each byte is looked
+ * Newline-delimited records out of a byte stream, however it was cut into pieces. Each byte is looked
  * at once and copied at most once per doubling, so the cost is linear in the length of the stream.
  *
  * Also taken, because readers in the field take them: blank lines, a carriage return before the newline, lines that

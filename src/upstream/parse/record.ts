@@ -1,5 +1,5 @@
 /**
- * One record of a `with-timestamps` stream, from the bytes of its line (contract A3, A4). This file is the plain way
+ * One record of a `with-timestamps` stream, from the bytes of its line. This file is the plain way
  * and the judge of what is allowed; record-fast.ts does the usual shape at byte level and must never differ from it.
  *
  * No error here keeps the JSON parser's own error: its message quotes the line, and the line holds the user's text.

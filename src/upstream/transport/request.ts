@@ -1,4 +1,4 @@
-/** A synthesis request as the upstream's interface wants it on the wire: path, query and JSON body (contract A1, A2, A4). */
+/** A synthesis request as the upstream's interface wants it on the wire: path, query and JSON body. */
 import { GatewayError } from "../../errors.ts";
 import type { DialogueRequest, SpeechRequest, SynthesisRequest } from "../types.ts";
 

@@ -151,7 +151,7 @@ function textsOf(request: SynthesisRequest): readonly string[] {
 function checkContent(headers: ResponseHeaders, wantsTiming: boolean): void {
   const type = headerOf(headers, "content-type") ?? "";
   const encoding = headerOf(headers, "content-encoding") ?? "identity";
-  // Of the content type of the timed variant nothing is known (contract A3), so its records speak for themselves.
+  // Of the content type of the timed variant nothing is known, so its records speak for themselves.
   if (!wantsTiming && !/^audio\//i.test(type)) {
     throw unexpected(`content-type is ${JSON.stringify(type)}, expected audio/*`);
   }

@@ -1,6 +1,6 @@
 /**
  * How a request tells the upstream of the text around it, so that intonation goes on across segments. The rules are
- * those of the models (contract A2): the expressive ones refuse all of it; request ids win over text, at most three,
+ * those of the models: the expressive ones refuse all of it; request ids win over text, at most three,
  * not with zero retention.
  */
 

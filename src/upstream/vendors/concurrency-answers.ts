@@ -8,7 +8,7 @@ const DELAYS_MS = [50, 100, 200, 400, 800, 1600];
 /** An upstream that says 0 is not asked in a loop. */
 const MIN_DELAY_MS = 50;
 
-/** Tells the governor (contract A11, C4). */
+/** Tells the governor. */
 export function tellPermit(permit: Permit | null, status: number, headers: ResponseHeaders): void {
   if (status === 429) {
     permit?.turnAway();

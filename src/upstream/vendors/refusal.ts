@@ -1,5 +1,5 @@
 /**
- * An upstream's refusal as one of our errors (contract C). Upstream messages may repeat the text that was sent, so
+ * An upstream's refusal as one of our errors. Upstream messages may repeat the text that was sent, so
  * only its own code words go into ours, and `msg` of validation entries, which speak about the field.
  */
 import { type ErrorCode, GatewayError } from "../../errors.ts";
@@ -30,7 +30,7 @@ const MAX_SECRET_CHARS = 24;
 const MIN_SECRET_CHARS = 4;
 const VOICE_CODES = ["voice_not_found", "voice_does_not_exist", "invalid_voice_id"];
 const KEY_CODES = ["invalid_api_key", "missing_api_key", "authentication_error"];
-/** The vendor's older answers give 401 for these (contract C2); it is the plan that does not allow it, not the key. */
+/** The vendor's older answers give 401 for these; it is the plan that does not allow it, not the key. */
 const PLAN_CODES = ["quota_exceeded", "insufficient_credits"];
 /** Fields of codes that come without one. */
 const FIELDS_OF_CODES: ReadonlyMap<string, string> = new Map([
@@ -111,7 +111,7 @@ function readWords({ body, secrets }: Refusal): Words {
   return { codes, ...(named === undefined ? {} : { field: named }) };
 }
 
-/** `detail` of the usual shapes; the body itself where it has none (contract C1: `{error, message}`). */
+/** `detail` of the usual shapes; the body itself where it has none (`{error, message}`). */
 function readDetail(body: Buffer): unknown {
   try {
     const parsed: unknown = JSON.parse(body.toString("utf8"));
@@ -133,7 +133,7 @@ function withoutPlace(path: string): string {
   return path.replace(/^(?:body|query|path|header)\./, "");
 }
 
-/** The field for a text's context that a message speaks of: these refusals name it nowhere else (contract C). */
+/** The field for a text's context that a message speaks of: these refusals name it nowhere else. */
 function contextFieldIn(message: unknown): string | undefined {
   return typeof message === "string"
     ? /\b(?:previous_text|next_text|previous_request_ids)\b/.exec(message)?.[0]

@@ -2,7 +2,7 @@
  * A crowd of requests through a governor to an upstream with a limit, in simulated time: how long all of them take, and
  * why places at the upstream stood empty meanwhile. Nothing in it is measured: the same input gives the same figures.
  *
- * The upstream answers as contract A11 and C4 say: headers with how many are open and may be, 429 above that.
+ * The upstream answers as the vendor does: headers with how many are open and may be, 429 above that.
  */
 
 import type { Governor, Permit, Wanted } from "../../../src/upstream/governor.ts";
