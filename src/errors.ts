@@ -80,7 +80,7 @@ export const ERRORS = {
     true,
   ),
   slow_consumer: row(
-    "The listener reads too slowly: more events wait than its outbox may hold",
+    "The listener reads too slowly: events that it needs are gone, or its socket is full",
     4408,
     503,
     true,

@@ -15,7 +15,7 @@ import { RtpPorts, readPortRange } from "./server/carriers/rtp-routes.ts";
 import type { ListeningPort } from "./server/listen.ts";
 import { startOperations, type UpstreamState } from "./server/operations.ts";
 import { PassedPaths } from "./server/proxy/proxy-paths.ts";
-import { startEdge } from "./server/server.ts";
+import { startServer } from "./server/server.ts";
 import { inboxBytes } from "./server/sockets/inbox.ts";
 import { Turns } from "./server/sockets/turns.ts";
 import type { SessionTuning } from "./session/ports.ts";
@@ -140,7 +140,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     phrases?.close();
     await Promise.all([upstream.close(), opusPool.close()]);
   };
-  const edge = await startEdge({
+  const edge = await startServer({
     sessions,
     log,
     host,

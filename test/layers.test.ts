@@ -1,4 +1,4 @@
-/** Holds the layer table of docs/architecture.md against the imports: "file -> target" is what a failure says. */
+/** Holds the layer table of src/README.md against the imports: "file -> target" is what a failure says. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, relative } from "node:path";
 import { describe, expect, it } from "vitest";

@@ -142,7 +142,7 @@ export class DeliveryGroup {
     if (this.#inLockstep.delete(sendQueue)) this.#behind.add(sendQueue);
   }
 
-  /** Audio goes first where captions matter more: the socket is left for events until it has room again. */
+  /** Policy `captions`: audio is dropped, so that the socket has room for events. */
   #sendEvents(sendQueue: SendQueue, batch: readonly Delivery[], frames: number): void {
     const events = batch.filter((item) => !(item instanceof Uint8Array));
     sendQueue.dropFrames(frames);

@@ -52,7 +52,7 @@ export class SendQueue {
     this.framesSent += frames;
     const result = this.#listener.deliver(batch, this.#offsets);
     if (result === "sent") return false;
-    if (result === "dropped") this.end(queueFull());
+    if (result === "dropped") this.end(socketFull());
     return !this.#isClosed && this.#listener.bufferedBytes() > this.#maxOutboxBytes / 2;
   }
 
@@ -79,7 +79,7 @@ export class SendQueue {
   /** An event to this listener alone (hello, error, pong, gap). */
   notify(event: Event): void {
     if (this.#isClosed) return;
-    if (this.#listener.notify(event) === "dropped") this.end(queueFull());
+    if (this.#listener.notify(event) === "dropped") this.end(socketFull());
   }
 
   /** Bytes to send at most before the socket is looked at again. */
@@ -99,6 +99,9 @@ export class SendQueue {
   }
 }
 
-function queueFull(): GatewayError {
-  return new GatewayError("slow_consumer", "Listener reads too slowly: its sendQueue is full");
+function socketFull(): GatewayError {
+  return new GatewayError(
+    "slow_consumer",
+    "Listener reads too slowly: its socket holds more than max-outbox-bytes",
+  );
 }

@@ -28,7 +28,7 @@ export type VendorOptions = Pick<
   Pick<OpenAiSpeechOptions, "defaultModel"> &
   Pick<VoiceNamesOptions, "get">;
 
-export interface EdgeOptions extends LiveSocketOptions, ProxyOptions {
+export interface ServerOptions extends LiveSocketOptions, ProxyOptions {
   readonly host: string;
   readonly port: number;
   /** Folder of the built page. */
@@ -46,7 +46,7 @@ export interface EdgeOptions extends LiveSocketOptions, ProxyOptions {
 }
 
 /** Listens. Rejects with port_in_use. */
-export async function startEdge(options: EdgeOptions): Promise<ListeningPort> {
+export async function startServer(options: ServerOptions): Promise<ListeningPort> {
   const app = App();
   const routes = new CheckedRoutes(app);
   routes.ws("/live/:session", liveSocket(options));
@@ -81,7 +81,7 @@ export async function startEdge(options: EdgeOptions): Promise<ListeningPort> {
   };
 }
 
-function routeCommands(app: Routes, options: EdgeOptions): void {
+function routeCommands(app: Routes, options: ServerOptions): void {
   app.post("/live/:session/speak", (res, req) => {
     answerCommand(res, { req, options, type: "speak" });
   });
@@ -107,7 +107,7 @@ function routeCommands(app: Routes, options: EdgeOptions): void {
 
 function answerCommand(
   res: HttpResponse,
-  call: { readonly req: HttpRequest; readonly options: EdgeOptions; readonly type: "speak" | "interrupt" },
+  call: { readonly req: HttpRequest; readonly options: ServerOptions; readonly type: "speak" | "interrupt" },
 ): void {
   const sessionId = decoded(call.req.getParameter(0) ?? "");
   const reply = new Reply(res);
@@ -153,7 +153,7 @@ function withType(body: string, type: string): string {
 }
 
 /** For load balancers, which ask where their callers are: without version or details. */
-function routeHealth(app: Routes, { sessions }: EdgeOptions): void {
+function routeHealth(app: Routes, { sessions }: ServerOptions): void {
   app.get("/healthz", (res) => new Reply(res).json(200, { status: "ok", server: "voicewire" }));
   app.get("/readyz", (res) => {
     const { status, body } = readiness(sessions);

@@ -3,7 +3,7 @@
  * move (PlaybackClock):
  *
  *   upstream --chunk--> PlaybackQueue --slices, events--> OutputRouter --batches--> sockets
- *                          ^ render up to          ^ release up to
+ *                          ^ render up to          ^ send up to   
  *                          +---- playhead + lead --+---- pacer, or the chunk itself when audio is awaited
  *
  * Everything here is synchronous; it is called by a chunk from upstream, a drained socket, a command, or the pacer.
@@ -81,7 +81,7 @@ export class Session {
       counters: deps.counters,
       aheadMs: deps.tuning.aheadMs,
       keepMs: deps.tuning.keepMs,
-      onLateFrame: () => this.#clock.releaseSoon(),
+      onLateFrame: () => this.#clock.sendEncodedSoon(),
       onError: (error, rendition) => this.#onEncoderError(error, rendition),
       emitGap: (sendQueue, gap, event) => {
         deps.counters.framesDropped += gap.frames;

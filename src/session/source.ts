@@ -114,13 +114,13 @@ export class Source {
     return this.#samples === null ? this.#packets.length > 0 : this.#samples.samples > 0;
   }
 
-  /** Length of all audio that was rendered, whole samples; what was dropped counts. */
+  /** Length of all audio that was received, whole samples; what was dropped counts. */
   get receivedTicks(): number {
     return this.#ticksOf(this.#receivedSamples);
   }
 
   /**
-   * Silence behind the last sound of all that was rendered, whether it is still here or taken, in ticks; what was dropped
+   * Silence behind the last sound of all that was received, whether it is still here or taken, in ticks; what was dropped
    * does not count. Always 0 for Opus.
    */
   get trailingSilenceTicks(): number {
@@ -224,7 +224,7 @@ export class Source {
     if (queue === null || this.#codec === "opus") return this.#dropPacketsBehind(ticks);
     const samples = Math.min(Math.max(0, Math.ceil(ticks / this.#ticksPerSample)), queue.samples);
     const dropped = queue.samples - samples;
-    // The queue counts silence as it is rendered, so what is kept is rendered again.
+    // The queue counts silence as it is pushed, so what is kept is pushed again.
     const kept = Uint8Array.from(queue.take(samples));
     this.#samples = new SampleQueue(this.#codec, queue.clear());
     this.#samples.push(kept);

@@ -1,6 +1,6 @@
 /**
  * Routes a session's audio and events to its listeners, by renditions (encoded once), delivery groups (listeners in
- * lockstep) and the event log. The session pushes audio and events in; a release sends what is due to everybody.
+ * lockstep) and the event log. The session pushes audio and events in; `collect` puts what is due in order and `send` sends it.
  */
 import type { OpusPool } from "../../audio/codecs/opus-pool.ts";
 import { DeliveryGroup, type EmitGap } from "../../delivery/delivery-group.ts";

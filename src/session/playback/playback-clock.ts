@@ -1,5 +1,5 @@
 /**
- * What makes a session move: players audio up to playhead + lead, sends what is due, and says when to wake. It is called by
+ * What makes a session move: renders audio up to playhead + lead, sends what is due, and says when to wake. It is called by
  * a chunk from upstream, a drained socket, a command, or the pacer; everything it does is synchronous.
  *
  *   advance() = render (audio, events, due batches, the next wake) + send
@@ -59,7 +59,7 @@ export class PlaybackClock {
   #wokenMs = 0;
   #isAdvancing = false;
   #isReleaseDue = false;
-  #releaseTimer: Timer | null = null;
+  #encodedTimer: Timer | null = null;
   #isClosed = false;
 
   constructor(options: PlaybackClockOptions) {
@@ -91,7 +91,7 @@ export class PlaybackClock {
   /** Idempotent. */
   close(): void {
     this.#isClosed = true;
-    this.#releaseTimer?.cancel();
+    this.#encodedTimer?.cancel();
     this.#paced.cancel();
   }
 
@@ -112,7 +112,7 @@ export class PlaybackClock {
     if (nowMs - this.#nextBatchMs > LATE_WAKE_MS && this.#nextBatchMs > 0)
       this.#options.counters.lateWakes += 1;
     if (this.#isCalm(nowMs)) {
-      this.#release(nowMs);
+      this.#collectDue(nowMs);
       this.#schedule(nowMs);
     } else this.#render(nowMs);
   }
@@ -155,7 +155,7 @@ export class PlaybackClock {
     if (this.#options.output.demand.hasRealtime || this.#options.output.isEmpty) this.#advancePaced(nowMs);
     else this.#advanceBurst();
     queue.emitPlayed(this.#playhead.at(nowMs, queue.writeTicks));
-    this.#collect(nowMs);
+    this.#collectAndTrim(nowMs);
     queue.openNext();
     queue.readOn();
     this.#isAdvancing = false;
@@ -197,7 +197,7 @@ export class PlaybackClock {
       const neededTicks = this.#burstHeadTicks(writeTicks) + MIN_BURST_AHEAD_MS * TICKS_PER_MS;
       const wasRendered = this.#options.queue.render({ untilTicks, neededTicks, surplusTicks: 0 });
       this.#playhead.stop(this.#options.queue.writeTicks);
-      this.#collect(this.#options.clock.nowMs());
+      this.#collectAndTrim(this.#options.clock.nowMs());
       this.#send();
       if (!wasRendered) return;
     }
@@ -211,8 +211,8 @@ export class PlaybackClock {
     return head.at(nowMs, writeTicks);
   }
 
-  #collect(nowMs: number): void {
-    this.#release(nowMs);
+  #collectAndTrim(nowMs: number): void {
+    this.#collectDue(nowMs);
     const { output, queue } = this.#options;
     // What is rendered as fast as it is taken has to make room as fast.
     if (nowMs < this.#nextTrimMs && output.demand.hasRealtime) return;
@@ -220,7 +220,7 @@ export class PlaybackClock {
     output.trim(this.#playhead.at(nowMs, queue.writeTicks));
   }
 
-  #release(nowMs: number): void {
+  #collectDue(nowMs: number): void {
     const { writeTicks } = this.#options.queue;
     this.#options.output.collect(this.#playhead.at(nowMs, writeTicks), writeTicks);
   }
@@ -265,7 +265,7 @@ export class PlaybackClock {
    * Frames came back from an encoder: send them with the others that come in this turn, or, where all that wait for such
    * frames have enough to play meanwhile, in this wake: a batch in several pieces costs each listener several system calls.
    */
-  releaseSoon(): void {
+  sendEncodedSoon(): void {
     if (this.#isReleaseDue) return;
     this.#isReleaseDue = true;
     const { clock, output } = this.#options;
@@ -274,16 +274,16 @@ export class PlaybackClock {
     else {
       // What falls due since the last wake has the next one: alone it would cost as much as all of that.
       const wokenMs = this.#wokenMs;
-      this.#releaseTimer = clock.at(clock.nowMs() + GATHER_MS, () => this.#sendEncoded(wokenMs));
+      this.#encodedTimer = clock.at(clock.nowMs() + GATHER_MS, () => this.#sendEncoded(wokenMs));
     }
   }
 
   /** Sends what was due at `dueMs`. */
   #sendEncoded(dueMs: number): void {
     this.#isReleaseDue = false;
-    this.#releaseTimer = null;
+    this.#encodedTimer = null;
     if (this.#isClosed) return;
-    this.#collect(dueMs);
+    this.#collectAndTrim(dueMs);
     this.#send();
   }
 }

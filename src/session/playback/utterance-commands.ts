@@ -1,6 +1,6 @@
 /**
- * What is to be said on one session, in its order, and the commands that change it: cancel, replace, interrupt, go on.
- * The utterances themselves stand in PlaybackQueue; here is who may come in, and what happens when something is cut.
+ * The commands that change what is said: admit, cancel, replace, interrupt, resume. PlaybackQueue owns the utterances;
+ * here is who may come in, and what happens when something is cut.
  */
 import { GatewayError } from "../../errors.ts";
 import type { Replace } from "../../protocol/vocabulary.ts";

@@ -46,7 +46,7 @@ export interface RequestSchedulerOptions {
   readonly isListened: () => boolean;
   readonly playheadTicks: () => number;
   readonly writeTicks: () => number;
-  /** What was taken of a attempt and not rendered; null: nothing is taken of it yet. */
+  /** What was taken of an attempt and not rendered; null: nothing is taken of it yet. */
   readonly playerOf: (
     attempt: Attempt,
   ) => { readonly bufferedTicks: number; readonly isUntimed: boolean } | null;

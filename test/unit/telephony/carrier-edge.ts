@@ -9,7 +9,7 @@ import { RtpPorts } from "../../../src/server/carriers/rtp-routes.ts";
 import type { ListeningPort } from "../../../src/server/listen.ts";
 import { startOperations } from "../../../src/server/operations.ts";
 import { PassedPaths } from "../../../src/server/proxy/proxy-paths.ts";
-import { startEdge } from "../../../src/server/server.ts";
+import { startServer } from "../../../src/server/server.ts";
 import { Turns } from "../../../src/server/sockets/turns.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
 import { createRig } from "../../helpers/session-rig.ts";
@@ -25,7 +25,7 @@ export interface CarrierEdge extends AsyncDisposable {
   readonly rtpPorts: RtpPorts;
 }
 
-export interface CarrierEdgeOptions extends Partial<CarrierAuth> {
+export interface CarrierServerOptions extends Partial<CarrierAuth> {
   readonly maxCalls?: number;
   /** The settings of the same names. */
   readonly rtpPeers?: string;
@@ -34,7 +34,7 @@ export interface CarrierEdgeOptions extends Partial<CarrierAuth> {
   readonly turnsClock?: Clock;
 }
 
-export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promise<CarrierEdge> {
+export async function startCarrierEdge(options: CarrierServerOptions = {}): Promise<CarrierEdge> {
   const rig = createRig();
   const { sessions } = rig;
   const {
@@ -56,7 +56,7 @@ export async function startCarrierEdge(options: CarrierEdgeOptions = {}): Promis
     peers: readPeerList(rtpPeers),
     allowsListenOnly: rtpListenOnly,
   });
-  const edge = await startEdge({
+  const edge = await startServer({
     sessions,
     ...shared,
     port: 0,
