@@ -3,7 +3,7 @@
  * move (PlaybackClock):
  *
  *   upstream --chunk--> PlaybackQueue --slices, events--> OutputRouter --batches--> sockets
- *                          ^ render up to          ^ send up to   
+ *                          ^ render up to          ^ send up to
  *                          +---- playhead + lead --+---- pacer, or the chunk itself when audio is awaited
  *
  * Everything here is synchronous; it is called by a chunk from upstream, a drained socket, a command, or the pacer.

@@ -103,7 +103,7 @@ async function checkVoicePackage({ config }: CheckContext): Promise<CheckResult>
 
 async function checkPage(): Promise<CheckResult> {
   const files = ["index.html", "main.js"].map(
-    (name) => new URL(`../page/${name}`, workerUrl("./doctor.ts", import.meta.url)),
+    (name) => new URL(`../../page/${name}`, workerUrl("./doctor.ts", import.meta.url)),
   );
   const missing = files.find((file) => !existsSync(file));
   if (missing === undefined) return { status: "ok", detail: "the page is built" };

@@ -1,7 +1,8 @@
 /**
  * What the timeline learns of an utterance while it is spoken: when its characters and words are, where its segments stand.
  * Times are added at the end. They move with the silence that is trimmed until their audio is rendered; those long heard are
- * forgotten, and those of a response that broke off are void from a place in the text on.
+ * forgotten, and those of a response that broke off are void from a place in the text on. A new one begins with each rewind
+ * and resume: what must outlive them belongs in `Utterance`.
  */
 import type { Timing } from "../../protocol/vocabulary.ts";
 import { weaker } from "../../timing/timed.ts";
