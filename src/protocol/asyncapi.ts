@@ -28,7 +28,7 @@ const QUERY = {
   offsets: z.enum(OFFSET_UNITS).default("utf16"),
   cue_profile: z.enum(CUE_PROFILES).default("web"),
   cue_mode: z.enum(CUE_MODES).default("pop-on"),
-  caller: z.enum(CALLER_FORMATS).describe("With role=speaker: binary messages are a caller's voice"),
+  caller: z.enum(CALLER_FORMATS).describe("With role=speaker: binary messages carry the caller's voice"),
   wait: z.boolean().default(false),
   resume: z.string().describe("After a broken connection: the resume_token of hello"),
   seq: z.number().int().min(0).describe("With resume: the last event that came"),

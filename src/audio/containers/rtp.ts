@@ -1,7 +1,7 @@
 /** RTP packets around audio frames (RFC 3550 section 5.1; payload formats of RFC 3551 and, for Opus, RFC 7587). */
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
 
-/** Dynamic payload types (RFC 3551 section 6: 96-127): ours to choose, told to the listener in `hello`. */
+/** Dynamic payload types (RFC 3551 section 6: 96-127): ours to choose; docs/protocol.md names them. */
 const OPUS_PAYLOAD_TYPE = 111;
 const L16_PAYLOAD_TYPE = 96;
 /** Static type of L16 mono at 44,100 Hz (RFC 3551 table 4). */
