@@ -4,8 +4,8 @@ const UNIT = "test/unit/**/*.test.ts";
 
 export default defineConfig({
   test: {
-    // Two cores in CI: more workers only make the audio tests wait for one another.
-    maxWorkers: 2,
+    // Two cores in CI: two workers left them idle for a third of the time, as many tests wait for speech to be heard.
+    maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 30_000,
     projects: [
