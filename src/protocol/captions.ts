@@ -1,4 +1,4 @@
-/** Captions as files: WebVTT (W3C, facts/protocols.md 6.1) and SubRip. Pure: cues in, text out. */
+/** Captions as files: WebVTT (W3C) and SubRip. Pure: cues in, text out. */
 
 import type { Cue } from "../timing/cues/cue-builder.ts";
 import type { CueWord } from "../timing/cues/cue-layout.ts";

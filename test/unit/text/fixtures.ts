@@ -1,4 +1,4 @@
-/** Texts that the pieces of this folder are tried on: every script and every trap of facts/demand.md, complaints 26-28. */
+/** Texts that the pieces of this folder are tried on: every script, and every trap that users complain of. */
 import fc from "fast-check";
 
 export const FIXTURES = [
