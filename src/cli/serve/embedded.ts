@@ -27,7 +27,7 @@ export interface ServiceChild {
 
 export interface EmbeddedService {
   readonly url: string;
-  /** What it asks for in `xi-api-key`: made anew for each supervisor, and known to nobody else. */
+  /** The key that the service requires in `xi-api-key`. Each supervisor makes a new one and shares it with nobody else. */
   readonly key: string;
   readonly pid: number | undefined;
   /** How often it was started again. */

@@ -248,7 +248,7 @@ export class ClockDrift {
     return this.#mostRate >= 1 && (this.#begins.low <= 1 || this.#begins.low > this.#begins.high);
   }
 
-  /** Where no rate puts all chunks' cuts into their characters, texts are cut by words: any rate is possible. */
+  /** Where no rate puts all chunks' cuts into their characters, texts are cut by words. Every rate is possible then. */
   #isPossible(rate: number): boolean {
     return this.#begins.low > this.#begins.high || this.#isWithin(rate);
   }
