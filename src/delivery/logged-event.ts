@@ -8,17 +8,17 @@ import type { EventKind, OffsetUnit } from "../protocol/vocabulary.ts";
 import { CodePointOffsets } from "../text/offsets.ts";
 import type { EventBytes } from "./event-bytes.ts";
 
-export interface LoggedEventOptions {
-  /** With offsets in UTF-16 code units. */
-  readonly event: Event;
+export interface EventPlace {
+  /** Timeline position the event belongs to; it leaves with the frame that contains it. */
   readonly positionTicks: number;
+  /** Which `events=` name selects it; null: everybody gets it. */
   readonly kind: EventKind | null;
+  /** Of a kind that comes in several forms, each for those that chose it: which one. */
   readonly variant?: string;
-  /** The utterance it is about, with its text as it is now. */
+  /** The utterance it is about, with its text as it is now, for offsets in code points. */
   readonly utterance: { readonly id: string; readonly text: string } | null;
+  /** An interruption's: where on the timeline the next frame stands. */
   readonly nextTicks?: number | null;
-  /** Where its JSON is kept. */
-  readonly store: EventBytes;
 }
 
 const HIGH_HALF = /[\ud800-\udbff]/;
@@ -44,17 +44,18 @@ export class LoggedEvent {
   #utf16: Uint8Array | null = null;
   #codePoints: Uint8Array | null = null;
 
-  constructor(options: LoggedEventOptions) {
-    this.seq = options.event.seq;
-    this.type = options.event.type;
-    this.positionTicks = options.positionTicks;
-    this.kind = options.kind;
-    this.variant = options.variant ?? null;
-    this.utteranceId = options.utterance?.id ?? null;
-    this.nextTicks = options.nextTicks ?? null;
-    this.#text = options.utterance?.text ?? "";
-    this.#store = options.store;
-    this.#event = options.event;
+  /** `event` has offsets in UTF-16 code units; its JSON is kept in `store`. */
+  constructor(event: Event, place: EventPlace, store: EventBytes) {
+    this.seq = event.seq;
+    this.type = event.type;
+    this.positionTicks = place.positionTicks;
+    this.kind = place.kind;
+    this.variant = place.variant ?? null;
+    this.utteranceId = place.utterance?.id ?? null;
+    this.nextTicks = place.nextTicks ?? null;
+    this.#text = place.utterance?.text ?? "";
+    this.#store = store;
+    this.#event = event;
   }
 
   /**

@@ -1,21 +1,8 @@
 /** Numbers the session's events and puts them in the log. */
 import { EventBytes } from "../../delivery/event-bytes.ts";
-import { LoggedEvent } from "../../delivery/logged-event.ts";
+import { type EventPlace, LoggedEvent } from "../../delivery/logged-event.ts";
 import type { Event } from "../../protocol/events.ts";
-import type { EventKind } from "../../protocol/vocabulary.ts";
 import { msOfTicks } from "../../timing/ticks.ts";
-
-export interface EventPlace {
-  readonly positionTicks: number;
-  /** Which `events=` name selects it; null = everybody gets it. */
-  readonly kind: EventKind | null;
-  /** Of a kind that comes in several forms: which one. */
-  readonly variant?: string;
-  /** The utterance it is about, with its text for offsets in code points. */
-  readonly utterance: { readonly id: string; readonly text: string } | null;
-  /** Where it moves the frames to that follow. */
-  readonly nextTicks?: number | null;
-}
 
 /** Makes the event once its number is known. Offsets count UTF-16 code units. */
 export type EventBuilder = (base: { readonly seq: number; readonly at_ms: number }) => Event;
@@ -37,6 +24,6 @@ export class EventWriter {
   write(place: EventPlace, build: EventBuilder): void {
     this.#seq += 1;
     const event = build({ seq: this.#seq, at_ms: msOfTicks(place.positionTicks) });
-    this.#append(new LoggedEvent({ ...place, event, store: this.#store }));
+    this.#append(new LoggedEvent(event, place, this.#store));
   }
 }

@@ -54,6 +54,10 @@ export class PlaybackClock {
   #nextBatchMs = 0;
   /** When it last rendered, less had come than listeners should be sent. */
   #isShort = true;
+  /** Until then wakes only send, if nothing comes: enough is rendered, and nothing ends. 0: the next wake renders. */
+  #calmUntilMs = 0;
+  /** When what has been rendered whole will have been played: an end is emitted then. */
+  #endMs = Number.POSITIVE_INFINITY;
   #nextTrimMs = 0;
   /** When it last rendered or sent. */
   #wokenMs = 0;
@@ -79,6 +83,7 @@ export class PlaybackClock {
 
   /** The audio was cut: the timeline goes on at `ticks` when there is audio again. */
   stopAt(ticks: number): void {
+    this.#calmUntilMs = 0;
     this.#playhead.stop(ticks);
   }
 
@@ -97,6 +102,7 @@ export class PlaybackClock {
 
   /** Audio or an end has come from upstream: act now if a listener waits for it, else the pacer will. */
   onProgress(): void {
+    this.#calmUntilMs = 0;
     const isAwaited = this.#isAudioAwaited;
     if (isAwaited) this.advance();
     this.#options.queue.holdReading(isAwaited && this.#isAudioAwaited);
@@ -111,20 +117,21 @@ export class PlaybackClock {
     if (this.#isClosed) return;
     if (nowMs - this.#nextBatchMs > LATE_WAKE_MS && this.#nextBatchMs > 0)
       this.#options.counters.lateWakes += 1;
-    if (this.#isCalm(nowMs)) {
+    // A wake finds nothing of its session in the processor's caches: this one looks at numbers of its own only.
+    if (nowMs < this.#calmUntilMs) {
       this.#collectDue(nowMs);
       this.#schedule(nowMs);
     } else this.#render(nowMs);
   }
 
-  /** Enough is rendered, nothing ends and nothing has come that may hold events: what is due only has to be sent. */
-  #isCalm(nowMs: number): boolean {
-    if (this.#isAudioAwaited || this.#isAdvancing) return false;
+  /** Sets until when wakes only have to send what was rendered. */
+  #plan(): void {
     const { queue, output } = this.#options;
-    if (queue.hasUnread) return false;
-    const playheadTicks = this.#playhead.at(nowMs, queue.writeTicks);
-    if (queue.writeTicks < playheadTicks + (this.#renderedMs + this.#encodedMs) * TICKS_PER_MS) return false;
-    return (queue.nextEndTicks ?? Number.POSITIVE_INFINITY) > playheadTicks && !output.isEmpty;
+    const endTicks = queue.nextEndTicks ?? Number.POSITIVE_INFINITY;
+    this.#endMs = this.#playhead.msAt(endTicks);
+    if (this.#isAudioAwaited || queue.hasUnread || output.isEmpty) return;
+    const leadTicks = (this.#renderedMs + this.#encodedMs) * TICKS_PER_MS;
+    this.#calmUntilMs = this.#playhead.msAt(Math.min(queue.writeTicks - leadTicks, endTicks));
   }
 
   /** How far ahead of the playhead audio has to be rendered. A frame that starts inside the lead has to be whole. */
@@ -151,6 +158,7 @@ export class PlaybackClock {
   #render(nowMs: number): void {
     if (this.#isAdvancing || this.#isClosed) return;
     this.#isAdvancing = true;
+    this.#calmUntilMs = 0;
     const queue = this.#options.queue;
     if (this.#options.output.demand.hasRealtime || this.#options.output.isEmpty) this.#advancePaced(nowMs);
     else this.#advanceBurst();
@@ -159,6 +167,7 @@ export class PlaybackClock {
     queue.openNext();
     queue.readOn();
     this.#isAdvancing = false;
+    this.#plan();
     this.#schedule(nowMs);
   }
 
@@ -256,9 +265,7 @@ export class PlaybackClock {
       // awake, which costs half of what waking for each alone does.
       this.#nextBatchMs = Math.max(Math.floor(nextMs / WAKE_GRID_MS) * WAKE_GRID_MS, Math.ceil(nowMs) + 1);
     }
-    const endTicks = this.#options.queue.nextEndTicks;
-    const endMs = endTicks === null ? Number.POSITIVE_INFINITY : this.#playhead.msAt(endTicks);
-    this.#paced.wakeAt(Math.min(this.#nextBatchMs, Math.max(endMs, nowMs)));
+    this.#paced.wakeAt(Math.min(this.#nextBatchMs, Math.max(this.#endMs, nowMs)));
   }
 
   /**
