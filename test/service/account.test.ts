@@ -1,9 +1,9 @@
 /** The account's sections on a server and a store of their own. */
 import { afterEach, describe, expect, it } from "vitest";
+import { registerTokens, SingleUseTokens } from "../../src/service/http/account/tokens.ts";
+import { registerUser } from "../../src/service/http/account/user.ts";
 import { TIERS, type Tier } from "../../src/service/http/tiers.ts";
-import { registerTokens, SingleUseTokens } from "../../src/service/http/tokens.ts";
-import { registerUser } from "../../src/service/http/user.ts";
-import { registerVoiceSettings } from "../../src/service/http/voice-settings.ts";
+import { registerVoiceSettings } from "../../src/service/http/voices/voice-settings.ts";
 import type { Store } from "../../src/service/store/store.ts";
 import { VOICE } from "./client.ts";
 import { mount } from "./mounted.ts";

@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { registerAudioIsolation } from "../../src/service/http/audio-isolation.ts";
+import { registerAudioIsolation } from "../../src/service/http/audio/audio-isolation.ts";
 import { decodeUpload } from "../../src/service/media/decode-upload.ts";
 import { ffmpegDecode, hasProgram, until } from "../unit/audio/helpers.ts";
 import {

@@ -3,11 +3,11 @@
 import { silentLog } from "../../src/kit/log.ts";
 import { conversionPoolOf } from "../../src/service/convert/conversion-pool.ts";
 import { FaultBoard } from "../../src/service/faults/board.ts";
+import { registerSpeechToSpeech } from "../../src/service/http/audio/speech-to-speech.ts";
 import type { ServiceContext } from "../../src/service/http/context.ts";
 import { createServer } from "../../src/service/http/server.ts";
-import { registerSpeechToSpeech } from "../../src/service/http/speech-to-speech.ts";
 import { ConcurrencyGate, type Tier } from "../../src/service/http/tiers.ts";
-import { registerVoiceSamples } from "../../src/service/http/voice-samples.ts";
+import { registerVoiceSamples } from "../../src/service/http/voices/voice-samples.ts";
 import { openStore } from "../../src/service/store/store.ts";
 import { VoicePool } from "../../src/service/voice/pool.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { unzipSync } from "fflate";
 import { MPEGDecoder } from "mpg123-decoder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { registerHistoryAudio } from "../../src/service/http/history-audio.ts";
+import { registerHistoryAudio } from "../../src/service/http/history/history-audio.ts";
 import { type Client, linesOf, OTHER_VOICE, startClient, VOICE } from "./client.ts";
 import { mount } from "./mounted.ts";
 

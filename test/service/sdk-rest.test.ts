@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { ElevenLabs } from "@elevenlabs/elevenlabs-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { silentLog } from "../../src/kit/log.ts";
-import { registerWebhooks } from "../../src/service/http/webhooks.ts";
+import { registerWebhooks } from "../../src/service/http/account/webhooks.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
 import { until } from "../helpers/until.ts";
 import { OTHER_VOICE, VOICE } from "./client.ts";

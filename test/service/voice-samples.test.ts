@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { encodeWavFile } from "../../src/audio/containers/encode.ts";
 import { medianPitch, trackPitch } from "../../src/service/convert/pitch-tracker.ts";
 import { findStoredVoice } from "../../src/service/convert/stored-voice.ts";
-import { sampleRecord } from "../../src/service/http/voice-schema.ts";
+import { sampleRecord } from "../../src/service/http/voices/voice-schema.ts";
 import { floatsOf, samplesOf } from "../unit/service/convert/measures.ts";
 import { startConvertApp } from "./convert-app.ts";
 

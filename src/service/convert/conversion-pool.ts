@@ -6,7 +6,7 @@ import type { FastifyInstance } from "fastify";
 import { type Release, Semaphore } from "../../kit/semaphore.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../../kit/worker-pool.ts";
 import { workerUrl } from "../../kit/worker-url.ts";
-import type { JobOpener } from "../http/delivery.ts";
+import type { JobOpener } from "../http/speech/delivery.ts";
 import type { PcmPiece } from "../media/pieces.ts";
 import { findVoice } from "../voice/voices.ts";
 import { type ConversionHandlers, ConversionJob } from "./conversion-job.ts";

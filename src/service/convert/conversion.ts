@@ -1,6 +1,6 @@
 /** A conversion as a job of the kind that speech is delivered, recorded and made to fail by (http/delivery.ts). */
 import { toGatewayError } from "../../errors.ts";
-import type { JobOpener } from "../http/delivery.ts";
+import type { JobOpener } from "../http/speech/delivery.ts";
 import type { PcmPiece } from "../media/pieces.ts";
 import type { JobSpec } from "../voice/messages.ts";
 import type { ConversionPool } from "./conversion-pool.ts";

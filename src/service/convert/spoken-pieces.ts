@@ -1,6 +1,6 @@
 /** A sentence in one of the embedded voices, as samples: what there is to measure of them. */
 import { AsyncQueue } from "../../kit/async-queue.ts";
-import type { JobOpener } from "../http/delivery.ts";
+import type { JobOpener } from "../http/speech/delivery.ts";
 import type { PcmPiece } from "../media/pieces.ts";
 import type { JobSpec } from "../voice/messages.ts";
 import type { Job } from "../voice/pool.ts";

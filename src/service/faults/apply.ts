@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import { ApiError } from "../http/api-error.ts";
-import type { JobOpener, Outlet } from "../http/delivery.ts";
+import type { JobOpener, Outlet } from "../http/speech/delivery.ts";
 import { CutOutlet } from "./cut-outlet.ts";
 import type { Fault } from "./fault.ts";
 import { faultyOpener } from "./opener.ts";

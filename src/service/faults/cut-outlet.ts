@@ -1,6 +1,6 @@
 /** A response that breaks off after so many bytes of its body: by a reset connection, or by an end that looks proper. */
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
-import type { Outlet } from "../http/delivery.ts";
+import type { Outlet } from "../http/speech/delivery.ts";
 
 export interface Cut {
   readonly kind: "reset" | "truncated";

@@ -1,6 +1,6 @@
 /** A voice pool as a request with faults sees it: its jobs' chunks pass through the faults, and stall where told to. */
 import { parseUpstreamFormat } from "../../audio/formats.ts";
-import type { JobOpener } from "../http/delivery.ts";
+import type { JobOpener } from "../http/speech/delivery.ts";
 import type { JobChunk, JobSpec } from "../voice/messages.ts";
 import type { Job, JobHandlers } from "../voice/pool.ts";
 import { holed, missing, overlapping, ragged, restarting, scaled } from "./alignment-changes.ts";

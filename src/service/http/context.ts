@@ -8,7 +8,7 @@ import type { Uploads } from "../media/upload.ts";
 import type { Store } from "../store/store.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 import { type Credentials, requireKey } from "./auth.ts";
-import type { JobOpener } from "./delivery.ts";
+import type { JobOpener } from "./speech/delivery.ts";
 import type { ConcurrencyGate, Tier } from "./tiers.ts";
 
 export interface ServiceContext {

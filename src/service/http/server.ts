@@ -2,24 +2,24 @@
 import { randomBytes } from "node:crypto";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from "fastify";
 import type { Logger } from "../../kit/log.ts";
+import { registerTokens } from "./account/tokens.ts";
+import { registerUser } from "./account/user.ts";
+import { registerWebhooks } from "./account/webhooks.ts";
 import { ApiError } from "./api-error.ts";
-import { registerAudioIsolation } from "./audio-isolation.ts";
+import { registerAudioIsolation } from "./audio/audio-isolation.ts";
+import { registerSoundGeneration } from "./audio/sound-generation.ts";
+import { registerSpeechToSpeech } from "./audio/speech-to-speech.ts";
 import { corsHeaders, requireGateway, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { registerFaults } from "./faults.ts";
-import { registerHistory } from "./history.ts";
-import { registerModels } from "./models.ts";
+import { registerHistory } from "./history/history.ts";
 import { registerOpenApi } from "./openapi.ts";
 import { RequestTimeout, SERVER_LIMITS, type ServerLimits } from "./server-limits.ts";
-import { registerSoundGeneration } from "./sound-generation.ts";
-import { registerSpeechToSpeech } from "./speech-to-speech.ts";
-import { registerTextToDialogue } from "./text-to-dialogue.ts";
-import { registerTextToSpeech } from "./text-to-speech.ts";
-import { registerTokens } from "./tokens.ts";
-import { registerUser } from "./user.ts";
-import { registerVoiceSamples } from "./voice-samples.ts";
-import { registerVoiceSettings } from "./voice-settings.ts";
-import { registerVoices } from "./voices.ts";
-import { registerWebhooks } from "./webhooks.ts";
+import { registerModels } from "./speech/models.ts";
+import { registerTextToDialogue } from "./speech/text-to-dialogue.ts";
+import { registerTextToSpeech } from "./speech/text-to-speech.ts";
+import { registerVoiceSamples } from "./voices/voice-samples.ts";
+import { registerVoiceSettings } from "./voices/voice-settings.ts";
+import { registerVoices } from "./voices/voices.ts";
 
 /** Forty thousand characters of text, every one escaped, and room for the rest. */
 const MAX_BODY_BYTES = 1_048_576;

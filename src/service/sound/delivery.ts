@@ -1,5 +1,5 @@
 /** Carries a sound to the client as it is made, no faster than the client takes it. */
-import type { Outlet } from "../http/delivery.ts";
+import type { Outlet } from "../http/speech/delivery.ts";
 import { soundBytes } from "./bytes.ts";
 import type { SoundSpec } from "./plan.ts";
 import type { Place } from "./queue.ts";

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Fault } from "../../../../src/service/faults/fault.ts";
 import { faultyOpener } from "../../../../src/service/faults/opener.ts";
-import type { JobOpener } from "../../../../src/service/http/delivery.ts";
+import type { JobOpener } from "../../../../src/service/http/speech/delivery.ts";
 import type { JobChunk } from "../../../../src/service/voice/messages.ts";
 import type { JobHandlers } from "../../../../src/service/voice/pool.ts";
 import type { Alignment } from "../../../../src/timing/alignment.ts";

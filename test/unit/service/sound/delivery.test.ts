@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { Outlet } from "../../../../src/service/http/delivery.ts";
+import type { Outlet } from "../../../../src/service/http/speech/delivery.ts";
 import { deliverSound } from "../../../../src/service/sound/delivery.ts";
 import { type Place, SoundQueue } from "../../../../src/service/sound/queue.ts";
 

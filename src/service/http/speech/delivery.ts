@@ -3,15 +3,15 @@
  * to the job when the socket has taken them, so that a slow client slows its own job only; a client that leaves ends it.
  */
 import type { OutgoingHttpHeaders } from "node:http";
-import { wavHeader } from "../../audio/containers/wav.ts";
-import { parseUpstreamFormat } from "../../audio/formats.ts";
-import { GatewayError } from "../../errors.ts";
-import type { TemporaryFiles } from "../media/temporary-file.ts";
-import type { JobChunk, JobSpec } from "../voice/messages.ts";
-import type { Job, JobHandlers } from "../voice/pool.ts";
-import { ApiError } from "./api-error.ts";
-import { asApiError } from "./failure.ts";
-import { Spool } from "./spool.ts";
+import { wavHeader } from "../../../audio/containers/wav.ts";
+import { parseUpstreamFormat } from "../../../audio/formats.ts";
+import { GatewayError } from "../../../errors.ts";
+import type { TemporaryFiles } from "../../media/temporary-file.ts";
+import type { JobChunk, JobSpec } from "../../voice/messages.ts";
+import type { Job, JobHandlers } from "../../voice/pool.ts";
+import { ApiError } from "../api-error.ts";
+import { asApiError } from "../failure.ts";
+import { Spool } from "../spool.ts";
 import { GatheredTiming, timedChunk } from "./timing-json.ts";
 
 /** What a delivery needs of the voice pool. */

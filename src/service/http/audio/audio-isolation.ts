@@ -1,20 +1,20 @@
 /** Section "Audio isolation": noise out of uploaded speech, and its history. */
 import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
-import { clientSignal } from "../convert/client-signal.ts";
-import type { FileFormat } from "../media/decode-upload.ts";
-import type { Denoised } from "../media/denoise-messages.ts";
-import { DenoisePool } from "../media/denoise-pool.ts";
-import { MP3_RATE, mp3InfoFrame } from "../media/mp3-info.ts";
-import type { UploadedFile } from "../media/upload.ts";
-import type { NewIsolation } from "../store/isolations.ts";
-import type { MediaWriter } from "../store/media.ts";
-import { ApiError } from "./api-error.ts";
-import type { ServiceContext } from "./context.ts";
-import { asApiError } from "./failure.ts";
-import { registerIsolationHistory } from "./isolation-history.ts";
+import { clientSignal } from "../../convert/client-signal.ts";
+import type { FileFormat } from "../../media/decode-upload.ts";
+import type { Denoised } from "../../media/denoise-messages.ts";
+import { DenoisePool } from "../../media/denoise-pool.ts";
+import { MP3_RATE, mp3InfoFrame } from "../../media/mp3-info.ts";
+import type { UploadedFile } from "../../media/upload.ts";
+import type { NewIsolation } from "../../store/isolations.ts";
+import type { MediaWriter } from "../../store/media.ts";
+import { ApiError } from "../api-error.ts";
+import type { ServiceContext } from "../context.ts";
+import { asApiError } from "../failure.ts";
+import { registerIsolationHistory } from "../history/isolation-history.ts";
+import { route } from "../operation.ts";
 import { ISOLATE, ISOLATE_STREAMED, MAX_PREVIEW_LENGTH } from "./isolation-operations.ts";
-import { route } from "./operation.ts";
 
 const CONTENT_TYPE = "audio/mpeg";
 

@@ -1,16 +1,16 @@
 /** Section "Voices": the catalogue of the embedded voices in both versions of the list. */
 import type { FastifyInstance } from "fastify";
-import type { Sample } from "../store/voices.ts";
-import { VOICES } from "../voice/voices.ts";
-import { json } from "./answers.ts";
-import { ApiError } from "./api-error.ts";
-import type { ServiceContext } from "./context.ts";
-import { BOOLEAN, INTEGER, listOf, nullable, record, STRING } from "./json-schema.ts";
-import { boolean, integer, list, literal, text } from "./kinds.ts";
-import { MODELS } from "./models-catalogue.ts";
-import { operation, route } from "./operation.ts";
-import { optional, type Values, withDefault } from "./schema.ts";
-import { VOICE_ID } from "./speech-fields.ts";
+import type { Sample } from "../../store/voices.ts";
+import { VOICES } from "../../voice/voices.ts";
+import { json } from "../answers.ts";
+import { ApiError } from "../api-error.ts";
+import type { ServiceContext } from "../context.ts";
+import { BOOLEAN, INTEGER, listOf, nullable, record, STRING } from "../json-schema.ts";
+import { boolean, integer, list, literal, text } from "../kinds.ts";
+import { operation, route } from "../operation.ts";
+import { optional, type Values, withDefault } from "../schema.ts";
+import { MODELS } from "../speech/models-catalogue.ts";
+import { VOICE_ID } from "../speech/speech-fields.ts";
 import { sampleRecord, VOICE } from "./voice-schema.ts";
 
 /** 2024-01-01: the voices come with the program, their order is the catalogue's. */

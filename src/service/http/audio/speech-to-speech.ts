@@ -4,30 +4,30 @@
  */
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { GatewayError } from "../../errors.ts";
-import { clientSignal } from "../convert/client-signal.ts";
-import { conversionOpener, conversionSpec } from "../convert/conversion.ts";
-import { type ConversionPool, conversionPoolOf } from "../convert/conversion-pool.ts";
-import { type ConversionTarget, findTarget } from "../convert/conversion-target.ts";
-import { delayOrRefuse, withFaults } from "../faults/apply.ts";
-import { nextFaults } from "../faults/board.ts";
-import { FAULT_HEADER } from "../faults/fault.ts";
-import { type DecodedUpload, decodeOnce } from "../media/decode-once.ts";
-import { FILE_FORMATS, type FileFormat } from "../media/decode-upload.ts";
-import type { UploadedFile } from "../media/upload.ts";
-import { type NewHistoryItem, newHistoryId } from "../store/history.ts";
-import { ApiError } from "./api-error.ts";
-import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
-import { deliverStream, deliverWhole } from "./delivery.ts";
-import { asApiError } from "./failure.ts";
-import { file } from "./form.ts";
-import { boolean, jsonText, literal } from "./kinds.ts";
-import { findModel, type Model } from "./models-catalogue.ts";
-import { type Call, operation, route } from "./operation.ts";
-import { audioTypeOf, requireFormat } from "./output-format.ts";
-import { recordingOpener } from "./recorder.ts";
-import { optional, required, withDefault } from "./schema.ts";
-import { speechAnswer } from "./speech-answers.ts";
+import { GatewayError } from "../../../errors.ts";
+import { clientSignal } from "../../convert/client-signal.ts";
+import { conversionOpener, conversionSpec } from "../../convert/conversion.ts";
+import { type ConversionPool, conversionPoolOf } from "../../convert/conversion-pool.ts";
+import { type ConversionTarget, findTarget } from "../../convert/conversion-target.ts";
+import { delayOrRefuse, withFaults } from "../../faults/apply.ts";
+import { nextFaults } from "../../faults/board.ts";
+import { FAULT_HEADER } from "../../faults/fault.ts";
+import { type DecodedUpload, decodeOnce } from "../../media/decode-once.ts";
+import { FILE_FORMATS, type FileFormat } from "../../media/decode-upload.ts";
+import type { UploadedFile } from "../../media/upload.ts";
+import { type NewHistoryItem, newHistoryId } from "../../store/history.ts";
+import { ApiError } from "../api-error.ts";
+import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "../context.ts";
+import { asApiError } from "../failure.ts";
+import { file } from "../form.ts";
+import { boolean, jsonText, literal } from "../kinds.ts";
+import { type Call, operation, route } from "../operation.ts";
+import { audioTypeOf, requireFormat } from "../output-format.ts";
+import { optional, required, withDefault } from "../schema.ts";
+import { deliverStream, deliverWhole } from "../speech/delivery.ts";
+import { findModel, type Model } from "../speech/models-catalogue.ts";
+import { recordingOpener } from "../speech/recorder.ts";
+import { speechAnswer } from "../speech/speech-answers.ts";
 import {
   CONVERSION_SETTINGS,
   FAULT_HEADERS,
@@ -37,8 +37,8 @@ import {
   SEED_FIELD,
   speechQuery,
   VOICE_ID,
-} from "./speech-fields.ts";
-import { requireLoggable } from "./tiers.ts";
+} from "../speech/speech-fields.ts";
+import { requireLoggable } from "../tiers.ts";
 
 /** An approximation: what the vendor bills is not published. */
 const CHARACTERS_A_MINUTE = 1000;

@@ -1,10 +1,10 @@
 /** What audio isolation takes and gives. */
-import { FILE_FORMATS } from "../media/decode-upload.ts";
-import { bytes } from "./answers.ts";
-import { file } from "./form.ts";
-import { literal, text } from "./kinds.ts";
-import { operation } from "./operation.ts";
-import { optional, required, withDefault } from "./schema.ts";
+import { FILE_FORMATS } from "../../media/decode-upload.ts";
+import { bytes } from "../answers.ts";
+import { file } from "../form.ts";
+import { literal, text } from "../kinds.ts";
+import { operation } from "../operation.ts";
+import { optional, required, withDefault } from "../schema.ts";
 
 /** Characters of a preview: a list of a thousand of them is to stay below 100 MB. */
 export const MAX_PREVIEW_LENGTH = 98_304;

@@ -5,10 +5,10 @@
  */
 import { createHash } from "node:crypto";
 import type { FastifyInstance } from "fastify";
+import type { ServiceContext } from "../context.ts";
+import { route } from "../operation.ts";
+import { TIERS, type Tier } from "../tiers.ts";
 import { SUBSCRIPTION, USER } from "./account-operations.ts";
-import type { ServiceContext } from "./context.ts";
-import { route } from "./operation.ts";
-import { TIERS, type Tier } from "./tiers.ts";
 
 interface Plan {
   /** Characters a month. */

@@ -2,14 +2,14 @@
  * The request of a speech endpoint in two passes, in the interface's order: the shape of query and body (422, before
  * the key is looked at), then what it asks for (400, 403, 404, after).
  */
-import { findLanguage } from "../voice/languages.ts";
-import type { JobInput, JobSpec } from "../voice/messages.ts";
-import { ApiError } from "./api-error.ts";
-import type { KnownVoice } from "./known-voice.ts";
+import { findLanguage } from "../../voice/languages.ts";
+import type { JobInput, JobSpec } from "../../voice/messages.ts";
+import { ApiError } from "../api-error.ts";
+import { requireFormat } from "../output-format.ts";
+import { enterpriseOnly, requireLoggable, type Tier } from "../tiers.ts";
+import type { KnownVoice } from "../voices/known-voice.ts";
 import { findModel, type Model } from "./models-catalogue.ts";
-import { requireFormat } from "./output-format.ts";
 import { MAX_LIST, requireSeed, SPEED, STYLE } from "./speech-fields.ts";
-import { enterpriseOnly, requireLoggable, type Tier } from "./tiers.ts";
 
 /** What every speech endpoint has, read but not yet judged. */
 export interface SpeechShape {

@@ -5,8 +5,8 @@
  * Where a scripted fault changed the alignment, `voicewire_alignment` is the one that it would have been.
  * Several events share a character index where the engine says one written word in several (a number, an emoji).
  */
-import type { Alignment, VoiceSegment } from "../../timing/alignment.ts";
-import type { ChunkTiming, JobChunk, JobSpec, TruthWord } from "../voice/messages.ts";
+import type { Alignment, VoiceSegment } from "../../../timing/alignment.ts";
+import type { ChunkTiming, JobChunk, JobSpec, TruthWord } from "../../voice/messages.ts";
 
 interface Shape {
   readonly isDialogue: boolean;

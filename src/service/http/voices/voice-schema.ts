@@ -1,5 +1,5 @@
 /** A voice and its samples as the answers have them. */
-import type { Sample } from "../store/voices.ts";
+import type { Sample } from "../../store/voices.ts";
 import {
   BOOLEAN,
   eachOf,
@@ -13,7 +13,7 @@ import {
   oneOf,
   record,
   STRING,
-} from "./json-schema.ts";
+} from "../json-schema.ts";
 
 const SAMPLE = named(
   "VoiceSample",

@@ -1,14 +1,14 @@
 /** The history of audio isolation. */
 import type { FastifyInstance } from "fastify";
-import type { Isolation } from "../store/isolations.ts";
-import { json } from "./answers.ts";
-import { ApiError } from "./api-error.ts";
-import type { ServiceContext } from "./context.ts";
+import type { Isolation } from "../../store/isolations.ts";
+import { json } from "../answers.ts";
+import { ApiError } from "../api-error.ts";
+import type { ServiceContext } from "../context.ts";
+import { BOOLEAN, INTEGER, listOf, NULL, NUMBER, named, nullable, record, STRING } from "../json-schema.ts";
+import { integer, text } from "../kinds.ts";
+import { operation, route } from "../operation.ts";
+import { optional, withDefault } from "../schema.ts";
 import { HISTORY_ITEM_ID } from "./history-item.ts";
-import { BOOLEAN, INTEGER, listOf, NULL, NUMBER, named, nullable, record, STRING } from "./json-schema.ts";
-import { integer, text } from "./kinds.ts";
-import { operation, route } from "./operation.ts";
-import { optional, withDefault } from "./schema.ts";
 
 /** Behind it there can be nothing: fewer rows fit on a disk. */
 const LAST_PAGE = 1_000_000_000;

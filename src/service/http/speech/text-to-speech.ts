@@ -1,9 +1,9 @@
 /** Section "Text to speech": four endpoints that differ in what they answer with. */
 import type { FastifyInstance } from "fastify";
-import type { ServiceContext } from "./context.ts";
-import { boolean, text } from "./kinds.ts";
-import { operation, route } from "./operation.ts";
-import { optional, required, type Values } from "./schema.ts";
+import type { ServiceContext } from "../context.ts";
+import { boolean, text } from "../kinds.ts";
+import { operation, route } from "../operation.ts";
+import { optional, required, type Values } from "../schema.ts";
 import { speak } from "./speak.ts";
 import { speechAnswer, TIMED_LINE, TIMED_SPEECH } from "./speech-answers.ts";
 import {

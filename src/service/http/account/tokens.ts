@@ -1,13 +1,13 @@
 /** Section "Tokens": keys for one use, for clients that can't be trusted with the real one. */
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
-import { type Clock, systemClock } from "../../kit/clock.ts";
-import { json } from "./answers.ts";
-import type { ServiceContext } from "./context.ts";
-import { record, STRING } from "./json-schema.ts";
-import { literal } from "./kinds.ts";
-import { operation, route } from "./operation.ts";
-import { required } from "./schema.ts";
+import { type Clock, systemClock } from "../../../kit/clock.ts";
+import { json } from "../answers.ts";
+import type { ServiceContext } from "../context.ts";
+import { record, STRING } from "../json-schema.ts";
+import { literal } from "../kinds.ts";
+import { operation, route } from "../operation.ts";
+import { required } from "../schema.ts";
 
 const TOKEN_TYPES = ["realtime_scribe", "batch_scribe", "tts_websocket"] as const;
 export type TokenType = (typeof TOKEN_TYPES)[number];

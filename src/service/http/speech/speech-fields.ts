@@ -1,12 +1,12 @@
 /** The fields that the endpoints of speech share, and the bounds that are judged later. */
-import { OUTPUT_FORMATS, STREAM_FORMATS } from "../../audio/formats.ts";
-import { VOICES } from "../voice/voices.ts";
-import { ApiError } from "./api-error.ts";
-import type { JsonSchema } from "./json-schema.ts";
-import { boolean, integer, list, literal, number, text } from "./kinds.ts";
+import { OUTPUT_FORMATS, STREAM_FORMATS } from "../../../audio/formats.ts";
+import { VOICES } from "../../voice/voices.ts";
+import { ApiError } from "../api-error.ts";
+import type { JsonSchema } from "../json-schema.ts";
+import { boolean, integer, list, literal, number, text } from "../kinds.ts";
+import { DEFAULT_FORMAT } from "../output-format.ts";
+import { object, optional, required, type Values, withDefault } from "../schema.ts";
 import { MODELS, type Model } from "./models-catalogue.ts";
-import { DEFAULT_FORMAT } from "./output-format.ts";
-import { object, optional, required, type Values, withDefault } from "./schema.ts";
 
 const SEED = { minimum: 0, maximum: 4_294_967_295 } as const;
 /** Level 4 turns the text normalizer off. */

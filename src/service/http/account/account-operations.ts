@@ -1,8 +1,8 @@
 /** What the account's endpoints answer with. */
-import { json } from "./answers.ts";
-import { BOOLEAN, INTEGER, listOf, NULL, nullable, oneOf, record, STRING } from "./json-schema.ts";
-import { operation } from "./operation.ts";
-import { TIERS } from "./tiers.ts";
+import { json } from "../answers.ts";
+import { BOOLEAN, INTEGER, listOf, NULL, nullable, oneOf, record, STRING } from "../json-schema.ts";
+import { operation } from "../operation.ts";
+import { TIERS } from "../tiers.ts";
 
 const COMMON = {
   tier: oneOf(TIERS),

@@ -1,17 +1,17 @@
 /** From an accepted request to its answer: admission, headers, delivery. Shared by speech and dialogue. */
 import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { delayOrRefuse, withFaults } from "../faults/apply.ts";
-import { nextFaults } from "../faults/board.ts";
-import { FAULT_HEADER } from "../faults/fault.ts";
-import { type NewHistoryItem, newHistoryId } from "../store/history.ts";
-import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
+import { delayOrRefuse, withFaults } from "../../faults/apply.ts";
+import { nextFaults } from "../../faults/board.ts";
+import { FAULT_HEADER } from "../../faults/fault.ts";
+import { type NewHistoryItem, newHistoryId } from "../../store/history.ts";
+import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "../context.ts";
+import { audioTypeOf } from "../output-format.ts";
+import type { Admission } from "../tiers.ts";
+import { findKnownVoice, type KnownVoice } from "../voices/known-voice.ts";
 import { type Delivery, deliverStream, deliverWhole } from "./delivery.ts";
-import { findKnownVoice, type KnownVoice } from "./known-voice.ts";
-import { audioTypeOf } from "./output-format.ts";
 import { recordingOpener } from "./recorder.ts";
 import { acceptSpeech, type EndpointKind, type SpeechShape } from "./speech-request.ts";
-import type { Admission } from "./tiers.ts";
 
 /** Asks for `voicewire_words` in timed responses (timing-json.ts). */
 const TRUTH_HEADER = "x-voicewire-truth";

@@ -2,12 +2,12 @@
  * Keeps a generation for the history while it is delivered: its audio goes to a file piece by piece, and when it is whole
  * the item is written, before the client sees the end. What the client gave up is not kept.
  */
-import type { Logger } from "../../kit/log.ts";
-import type { NewHistoryItem } from "../store/history.ts";
-import type { MediaWriter } from "../store/media.ts";
-import type { Store } from "../store/store.ts";
-import type { JobSpec } from "../voice/messages.ts";
-import type { Job, JobHandlers } from "../voice/pool.ts";
+import type { Logger } from "../../../kit/log.ts";
+import type { NewHistoryItem } from "../../store/history.ts";
+import type { MediaWriter } from "../../store/media.ts";
+import type { Store } from "../../store/store.ts";
+import type { JobSpec } from "../../voice/messages.ts";
+import type { Job, JobHandlers } from "../../voice/pool.ts";
 import type { JobOpener } from "./delivery.ts";
 import { GatheredTiming } from "./timing-json.ts";
 

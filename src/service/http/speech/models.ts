@@ -1,11 +1,11 @@
 /** Section "Models": their catalogue. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { json } from "./answers.ts";
-import { ApiError } from "./api-error.ts";
-import { authorize, type ServiceContext } from "./context.ts";
-import { listOf } from "./json-schema.ts";
+import { json } from "../answers.ts";
+import { ApiError } from "../api-error.ts";
+import { authorize, type ServiceContext } from "../context.ts";
+import { listOf } from "../json-schema.ts";
+import { operation, route } from "../operation.ts";
 import { MODEL, MODELS, modelRecord } from "./models-catalogue.ts";
-import { operation, route } from "./operation.ts";
 
 const LIST = operation({
   method: "GET",

@@ -1,9 +1,9 @@
 /** Section "Text to dialogue": several voices in one response. */
 import type { FastifyInstance } from "fastify";
-import type { ServiceContext } from "./context.ts";
-import { boolean, list, number, text } from "./kinds.ts";
-import { operation, route } from "./operation.ts";
-import { object, optional, required, type Values } from "./schema.ts";
+import type { ServiceContext } from "../context.ts";
+import { boolean, list, number, text } from "../kinds.ts";
+import { operation, route } from "../operation.ts";
+import { object, optional, required, type Values } from "../schema.ts";
 import { speak } from "./speak.ts";
 import { speechAnswer, TIMED_DIALOGUE, TIMED_DIALOGUE_LINE } from "./speech-answers.ts";
 import {

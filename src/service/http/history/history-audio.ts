@@ -2,18 +2,18 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { Zip, ZipPassThrough } from "fflate";
-import { wavHeader } from "../../audio/containers/wav.ts";
-import { OUTPUT_FORMATS, parseUpstreamFormat } from "../../audio/formats.ts";
-import { transcode } from "../media/transcode.ts";
-import type { HistoryItem } from "../store/history.ts";
-import { bytes, DOWNLOAD_REFUSED } from "./answers.ts";
-import type { ServiceContext } from "./context.ts";
+import { wavHeader } from "../../../audio/containers/wav.ts";
+import { OUTPUT_FORMATS, parseUpstreamFormat } from "../../../audio/formats.ts";
+import { transcode } from "../../media/transcode.ts";
+import type { HistoryItem } from "../../store/history.ts";
+import { bytes, DOWNLOAD_REFUSED } from "../answers.ts";
+import type { ServiceContext } from "../context.ts";
+import { list, text } from "../kinds.ts";
+import { operation, route } from "../operation.ts";
+import { audioTypeOf, DEFAULT_FORMAT } from "../output-format.ts";
+import { optional, required } from "../schema.ts";
+import { Spool } from "../spool.ts";
 import { HISTORY_ITEM_ID, requireItem } from "./history-item.ts";
-import { list, text } from "./kinds.ts";
-import { operation, route } from "./operation.ts";
-import { audioTypeOf, DEFAULT_FORMAT } from "./output-format.ts";
-import { optional, required } from "./schema.ts";
-import { Spool } from "./spool.ts";
 
 /** Items in one archive. */
 const MAX_ITEMS = 1000;

@@ -1,5 +1,5 @@
 /** What the endpoints of speech answer with, for the OpenAPI document; timing-json.ts writes it. */
-import { OUTPUT_FORMATS, STREAM_FORMATS } from "../../audio/formats.ts";
+import { OUTPUT_FORMATS, STREAM_FORMATS } from "../../../audio/formats.ts";
 import {
   ALIGNMENT,
   type Answer,
@@ -8,8 +8,8 @@ import {
   jsonLines,
   NULLABLE_ALIGNMENT,
   SPEECH_HEADERS,
-} from "./answers.ts";
-import { INTEGER, type JsonSchema, listOf, NUMBER, named, record, STRING } from "./json-schema.ts";
+} from "../answers.ts";
+import { INTEGER, type JsonSchema, listOf, NUMBER, named, record, STRING } from "../json-schema.ts";
 
 const AUDIO: JsonSchema = { ...STRING, contentEncoding: "base64" };
 

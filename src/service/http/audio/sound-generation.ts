@@ -1,19 +1,19 @@
 /** Section "Sound generation": sound effects from a prompt; not kept in the history. */
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
-import { STREAM_FORMATS } from "../../audio/formats.ts";
-import { deliverSound } from "../sound/delivery.ts";
-import type { SoundSpec } from "../sound/plan.ts";
-import { SoundQueue } from "../sound/queue.ts";
-import { audioOf, SOUND_HEADERS } from "./answers.ts";
-import { ApiError } from "./api-error.ts";
-import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
-import { boolean, number, text } from "./kinds.ts";
-import { findModel } from "./models-catalogue.ts";
-import { operation, route } from "./operation.ts";
-import { audioTypeOf, requireFormat } from "./output-format.ts";
-import { optional, required, type Values, withDefault } from "./schema.ts";
-import { outputFormatField } from "./speech-fields.ts";
+import { STREAM_FORMATS } from "../../../audio/formats.ts";
+import { deliverSound } from "../../sound/delivery.ts";
+import type { SoundSpec } from "../../sound/plan.ts";
+import { SoundQueue } from "../../sound/queue.ts";
+import { audioOf, SOUND_HEADERS } from "../answers.ts";
+import { ApiError } from "../api-error.ts";
+import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "../context.ts";
+import { boolean, number, text } from "../kinds.ts";
+import { operation, route } from "../operation.ts";
+import { audioTypeOf, requireFormat } from "../output-format.ts";
+import { optional, required, type Values, withDefault } from "../schema.ts";
+import { findModel } from "../speech/models-catalogue.ts";
+import { outputFormatField } from "../speech/speech-fields.ts";
 
 const MODEL = "eleven_text_to_sound_v2";
 const DURATION_SECONDS = { min: 0.5, max: 30 } as const;

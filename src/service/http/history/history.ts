@@ -1,16 +1,16 @@
 /** Section "History": list, get, delete; its audio is in history-audio.ts. */
 import type { FastifyInstance } from "fastify";
-import { HISTORY_SOURCES, type HistoryQuery } from "../store/history.ts";
-import { historyItemJson, historyPageJson } from "../store/history-json.ts";
-import { json, STATUS_OK } from "./answers.ts";
-import { ApiError } from "./api-error.ts";
-import type { ServiceContext } from "./context.ts";
+import { HISTORY_SOURCES, type HistoryQuery } from "../../store/history.ts";
+import { historyItemJson, historyPageJson } from "../../store/history-json.ts";
+import { json, STATUS_OK } from "../answers.ts";
+import { ApiError } from "../api-error.ts";
+import type { ServiceContext } from "../context.ts";
+import { BOOLEAN, INTEGER, listOf, nullable, record, STRING } from "../json-schema.ts";
+import { integer, literal, text } from "../kinds.ts";
+import { operation, route } from "../operation.ts";
+import { optional, type Values, withDefault } from "../schema.ts";
 import { registerHistoryAudio } from "./history-audio.ts";
 import { HISTORY_ITEM, HISTORY_ITEM_ID, requireItem } from "./history-item.ts";
-import { BOOLEAN, INTEGER, listOf, nullable, record, STRING } from "./json-schema.ts";
-import { integer, literal, text } from "./kinds.ts";
-import { operation, route } from "./operation.ts";
-import { optional, type Values, withDefault } from "./schema.ts";
 
 const QUERY = {
   page_size: withDefault(integer({ range: { min: 1, max: 1000 } }), 100, "Items at most."),

@@ -4,22 +4,22 @@
  * speech to speech the recording is moved to the samples' pitch and vocal tract (src/service/convert).
  */
 import type { FastifyInstance } from "fastify";
-import { clientSignal } from "../convert/client-signal.ts";
-import { type ConversionPool, conversionPoolOf } from "../convert/conversion-pool.ts";
-import { keepSamples, measureSamples, nearestVoice } from "../convert/sample-intake.ts";
-import { soundOf } from "../convert/stored-voice.ts";
-import type { Sample, StoredVoice } from "../store/voices.ts";
-import { findVoice } from "../voice/voices.ts";
-import { bytes, json, STATUS_OK } from "./answers.ts";
-import { ApiError } from "./api-error.ts";
-import type { ServiceContext } from "./context.ts";
-import { asApiError } from "./failure.ts";
-import { files } from "./form.ts";
-import { BOOLEAN, record, STRING } from "./json-schema.ts";
-import { boolean, jsonText, text, textMap } from "./kinds.ts";
-import { operation, route } from "./operation.ts";
-import { optional, required, type Values, withDefault } from "./schema.ts";
-import { VOICE_ID } from "./speech-fields.ts";
+import { clientSignal } from "../../convert/client-signal.ts";
+import { type ConversionPool, conversionPoolOf } from "../../convert/conversion-pool.ts";
+import { keepSamples, measureSamples, nearestVoice } from "../../convert/sample-intake.ts";
+import { soundOf } from "../../convert/stored-voice.ts";
+import type { Sample, StoredVoice } from "../../store/voices.ts";
+import { findVoice } from "../../voice/voices.ts";
+import { bytes, json, STATUS_OK } from "../answers.ts";
+import { ApiError } from "../api-error.ts";
+import type { ServiceContext } from "../context.ts";
+import { asApiError } from "../failure.ts";
+import { files } from "../form.ts";
+import { BOOLEAN, record, STRING } from "../json-schema.ts";
+import { boolean, jsonText, text, textMap } from "../kinds.ts";
+import { operation, route } from "../operation.ts";
+import { optional, required, type Values, withDefault } from "../schema.ts";
+import { VOICE_ID } from "../speech/speech-fields.ts";
 
 /** What the vendor's form takes; the rest bounds what is kept. */
 const MAX_NAME_LENGTH = 100;

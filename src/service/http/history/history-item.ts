@@ -1,11 +1,11 @@
 /** A history item: the one that a path names, or the answer that there is none, and what its record is. */
-import { HISTORY_SOURCES, type HistoryItem } from "../store/history.ts";
-import { ApiError } from "./api-error.ts";
-import type { ServiceContext } from "./context.ts";
-import { INTEGER, listOf, NULL, named, nullable, oneOf, record, STRING } from "./json-schema.ts";
-import { text } from "./kinds.ts";
-import { required } from "./schema.ts";
-import { KEPT_ALIGNMENTS } from "./speech-answers.ts";
+import { HISTORY_SOURCES, type HistoryItem } from "../../store/history.ts";
+import { ApiError } from "../api-error.ts";
+import type { ServiceContext } from "../context.ts";
+import { INTEGER, listOf, NULL, named, nullable, oneOf, record, STRING } from "../json-schema.ts";
+import { text } from "../kinds.ts";
+import { required } from "../schema.ts";
+import { KEPT_ALIGNMENTS } from "../speech/speech-answers.ts";
 
 export const HISTORY_ITEM_ID = required(text(), "One of the history; any other is refused with 404.");
 

@@ -1,12 +1,12 @@
 /** What the endpoints of webhooks take and give. */
-import { EVENT_NAMES, findEventName, typesOf } from "../webhooks/events.ts";
-import { MAX_HEADERS } from "../webhooks/request-headers.ts";
-import { MAX_URL_LENGTH } from "../webhooks/target.ts";
-import { json, STATUS_OK } from "./answers.ts";
-import { BOOLEAN, INTEGER, listOf, named, nullable, oneOf, record, STRING } from "./json-schema.ts";
-import { anyObject, boolean, dependent, enumeration, list, literal, text, textMap } from "./kinds.ts";
-import { operation } from "./operation.ts";
-import { object, optional, required, withDefault } from "./schema.ts";
+import { EVENT_NAMES, findEventName, typesOf } from "../../webhooks/events.ts";
+import { MAX_HEADERS } from "../../webhooks/request-headers.ts";
+import { MAX_URL_LENGTH } from "../../webhooks/target.ts";
+import { json, STATUS_OK } from "../answers.ts";
+import { BOOLEAN, INTEGER, listOf, named, nullable, oneOf, record, STRING } from "../json-schema.ts";
+import { anyObject, boolean, dependent, enumeration, list, literal, text, textMap } from "../kinds.ts";
+import { operation } from "../operation.ts";
+import { object, optional, required, withDefault } from "../schema.ts";
 
 const PATH = "/v1/workspace/webhooks";
 const SERVICE_PATH = "/service/webhooks";
