@@ -3,12 +3,12 @@ import { EventBytes } from "../../src/delivery/event-bytes.ts";
 import { type EventPlace, LoggedEvent } from "../../src/delivery/logged-event.ts";
 import type { Event } from "../../src/protocol/events.ts";
 
-export function logged(event: Event, place: Partial<EventPlace> = {}): LoggedEvent {
-  return new LoggedEvent(
-    event,
-    { positionTicks: 0, kind: null, utterance: null, ...place },
-    new EventBytes(),
-  );
+export function logged(
+  event: Event,
+  place: Partial<EventPlace> = {},
+  store: EventBytes = new EventBytes(),
+): LoggedEvent {
+  return new LoggedEvent(event, { positionTicks: 0, kind: null, utterance: null, ...place }, store);
 }
 
 export const MARK: Event = { type: "mark", seq: 1, at_ms: 0, name: "m", source: "estimate" };

@@ -120,7 +120,7 @@ describe("LoggedEvent.json()", () => {
 
   it("keeps its bytes where the session keeps those of its other events", () => {
     const store = new EventBytes();
-    const [first, second] = [1, 2].map((seq) => logged({ ...MARK, seq }, { store }).json("utf16"));
+    const [first, second] = [1, 2].map((seq) => logged({ ...MARK, seq }, {}, store).json("utf16"));
     expect(second?.buffer).toBe(first?.buffer);
   });
 });
