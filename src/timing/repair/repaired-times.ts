@@ -62,11 +62,13 @@ export class RepairedTimes implements SpanTimes {
     const ending = spans.findLast(hasTime);
     const isEndKnown = ending?.timing === "exact" && !Number.isNaN(ending.startSeconds + ending.endSeconds);
     completeTimes(spans);
-    const run = spans.filter(isTimed);
+    // Nearly always all of them: no second list then.
+    const run = spans.every(isTimed) ? spans : spans.filter(isTimed);
     const last = run.at(-1);
     const firstEnd = given.isTextStart && last !== undefined ? last.endSeconds : null;
     const audio = this.#late.spanOf(given.audio, last !== undefined, firstEnd);
-    const chunk = { ...given, audio, run, isMeasured: isEndKnown && audio !== null };
+    const { isTextStart } = given;
+    const chunk: Chunk = { spans, audio, isTextStart, run, isMeasured: isEndKnown && audio !== null };
     if (audio !== null && last !== undefined) return this.#take(chunk, audio);
     if (audio !== null) this.#drift.pass(audio);
     return this.#hold(chunk);
@@ -105,28 +107,32 @@ export class RepairedTimes implements SpanTimes {
   }
 
   #hold(chunk: Chunk): readonly Span[] {
+    if (this.#held.length === 0 && this.#drift.verdict !== "open") return this.#correct(chunk);
     this.#held.push(chunk);
     const isOpen = this.#drift.verdict === "open" && this.#held.some(({ isMeasured }) => isMeasured);
     return isOpen ? [] : this.#release();
   }
 
   #release(): Span[] {
-    const { verdict, rate } = this.#drift;
-    return this.#held.splice(0).flatMap((chunk) => {
-      const timing = chunk.audio === null && verdict === "open" ? "exact" : LABELS[verdict];
-      for (const span of chunk.run) {
-        span.startSeconds /= rate;
-        span.endSeconds /= rate;
-        span.timing = weaker(span.timing, timing);
-      }
-      return this.#handOn(chunk);
-    });
+    return this.#held.splice(0).flatMap((chunk) => this.#correct(chunk));
   }
 
-  #handOn(chunk: Chunk): Span[] {
+  /** Hands its times on at the rate of the audio, labelled by what is known of that rate. */
+  #correct(chunk: Chunk): readonly Span[] {
+    const { verdict, rate } = this.#drift;
+    const timing = chunk.audio === null && verdict === "open" ? "exact" : LABELS[verdict];
+    for (const span of chunk.run) {
+      span.startSeconds /= rate;
+      span.endSeconds /= rate;
+      span.timing = weaker(span.timing, timing);
+    }
+    return this.#handOn(chunk);
+  }
+
+  #handOn(chunk: Chunk): readonly Span[] {
     const last = chunk.run.at(-1);
     if (last !== undefined) this.#lastEnd = Math.max(this.#lastEnd, last.endSeconds);
-    return [...this.#next.push(chunk)];
+    return this.#next.push(chunk);
   }
 
   /** Times that go back: that they count from their chunk is clear where they end with its audio, or go on, or once it was. */
@@ -172,12 +178,22 @@ function layOver(run: readonly Span[], { startSeconds, endSeconds }: AudioSpan):
 
 /** Single times outside the order of their neighbours are none, nor are those behind a clock that goes back in its chunk. */
 function dropOutliers(spans: readonly Span[]): void {
-  const timed = spans.filter(({ startSeconds }) => !Number.isNaN(startSeconds));
   let before = Number.NEGATIVE_INFINITY;
-  for (const [i, span] of timed.entries()) {
-    const next = timed[i + 1]?.startSeconds ?? Number.POSITIVE_INFINITY;
+  for (let i = 0; i < spans.length; i += 1) {
+    const span = spans[i];
+    if (span === undefined || Number.isNaN(span.startSeconds)) continue;
+    const next = nextStart(spans, i + 1);
     const isHigh = span.startSeconds > next + TOLERANCE_SECONDS && next >= before - TOLERANCE_SECONDS;
     if (isHigh || span.startSeconds < before - TOLERANCE_SECONDS) dropTimes(span);
     else before = span.startSeconds;
   }
+}
+
+/** Start of the first span from `from` on that has one. */
+function nextStart(spans: readonly Span[], from: number): number {
+  for (let i = from; i < spans.length; i += 1) {
+    const start = spans[i]?.startSeconds ?? Number.NaN;
+    if (!Number.isNaN(start)) return start;
+  }
+  return Number.POSITIVE_INFINITY;
 }
