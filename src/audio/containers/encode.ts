@@ -22,6 +22,11 @@ export interface StreamEncoder {
   close(): void;
 }
 
+export interface StreamEncoderOptions {
+  /** 0-4294967295: the serial number of an Ogg stream; random where absent, so no two answers are the same bytes. */
+  readonly serial?: number | undefined;
+}
+
 const CONTENT_TYPES: Readonly<Record<UpstreamFormat["codec"], string>> = {
   mp3: "audio/mpeg",
   pcm: "audio/pcm",
@@ -42,7 +47,10 @@ export function contentTypeOf(format: UpstreamFormat): string {
  * An encoder for any of OUTPUT_FORMATS; rejects with GatewayError "unknown_format" for another name and with
  * "encoder_failed" where as many Opus encoders are open in this thread as may be (60).
  */
-export async function createStreamEncoder(formatName: string): Promise<StreamEncoder> {
+export async function createStreamEncoder(
+  formatName: string,
+  options: StreamEncoderOptions = {},
+): Promise<StreamEncoder> {
   const format = parseUpstreamFormat(formatName);
   if (format === undefined) {
     throw new GatewayError(
@@ -55,7 +63,7 @@ export async function createStreamEncoder(formatName: string): Promise<StreamEnc
     case "mp3":
       return mp3Encoder(format, contentType);
     case "opus":
-      return opusEncoder(format, contentType);
+      return opusEncoder(format, contentType, options);
     case "wav":
       return wavEncoder(format.sampleRate, contentType);
     case "pcm":
@@ -107,8 +115,12 @@ async function mp3Encoder(format: UpstreamFormat, contentType: string): Promise<
   };
 }
 
-function opusEncoder(format: UpstreamFormat, contentType: string): StreamEncoder {
-  const encoder = new OggOpusEncoder({ bitrateKbps: format.bitrateKbps ?? 0 });
+function opusEncoder(
+  format: UpstreamFormat,
+  contentType: string,
+  { serial }: StreamEncoderOptions,
+): StreamEncoder {
+  const encoder = new OggOpusEncoder({ bitrateKbps: format.bitrateKbps ?? 0, serial });
   return {
     contentType,
     push: (pcm) => encoder.push(pcm),

@@ -11,7 +11,7 @@ const COMPLEXITY = 5;
 
 export class OggOpusEncoder {
   readonly #encoder: OpusEncoder;
-  readonly #writer = new OggOpusWriter({ preSkip: OPUS_LOOKAHEAD_48K, inputSampleRate: SAMPLE_RATE });
+  readonly #writer: OggOpusWriter;
   readonly #frame = new Int16Array(FRAME_SAMPLES);
   #filled = 0;
   #samplesIn = 0;
@@ -19,8 +19,13 @@ export class OggOpusEncoder {
   #isHeaderSent = false;
 
   /** Throws GatewayError "encoder_failed" where as many codecs are open in this thread as may be. */
-  constructor(options: { readonly bitrateKbps: number }) {
-    const { bitrateKbps } = options;
+  constructor(options: { readonly bitrateKbps: number; readonly serial?: number | undefined }) {
+    const { bitrateKbps, serial } = options;
+    this.#writer = new OggOpusWriter({
+      preSkip: OPUS_LOOKAHEAD_48K,
+      inputSampleRate: SAMPLE_RATE,
+      ...(serial === undefined ? {} : { serial }),
+    });
     this.#encoder = new OpusEncoder({ sampleRate: SAMPLE_RATE, bitrateKbps, complexity: COMPLEXITY });
   }
 

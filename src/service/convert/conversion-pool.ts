@@ -46,11 +46,12 @@ export class ConversionPool {
       readonly target: VoiceProfile;
       readonly format: string;
       readonly removesNoise: boolean;
+      readonly seed?: number | undefined;
       readonly handlers: ConversionHandlers;
     },
   ): ConversionJob {
-    const { handlers, ...task } = options;
-    return new ConversionJob(this.#pool, { kind: "convert", ...task }, { source, handlers });
+    const { handlers, seed, ...task } = options;
+    return new ConversionJob(this.#pool, { kind: "convert", seed, ...task }, { source, handlers });
   }
 
   /** The profile of whoever speaks, null where nobody does. Rejects with what the source threw. */

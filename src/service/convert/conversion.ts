@@ -10,18 +10,20 @@ export interface Conversion {
   readonly source: () => AsyncIterable<PcmPiece>;
   readonly target: VoiceProfile;
   readonly removesNoise: boolean;
+  readonly seed?: number | undefined;
   /** Told before the job's `failed`: what really went wrong, which may be an ApiError. */
   readonly onFailure: (thrown: unknown) => void;
 }
 
 /** For requests that may work. The job's `spec` tells the format only. */
 export function conversionOpener(pool: ConversionPool, conversion: Conversion): JobOpener {
-  const { source, target, removesNoise, onFailure } = conversion;
+  const { source, target, removesNoise, seed, onFailure } = conversion;
   return {
     open: (spec, handlers) => {
       const thread = pool.convert(source(), {
         target,
         removesNoise,
+        seed,
         format: spec.format,
         handlers: {
           chunk: (audio) => handlers.chunk({ audio, timing: null }),

@@ -101,7 +101,7 @@ class Conversion {
   static async create(task: ConverterTask, reply: Reply): Promise<Conversion> {
     const intake = await createIntake(task.removesNoise);
     if (task.kind === "measure") return new Conversion(intake, reply, measuring);
-    const encoder = await createStreamEncoder(task.format);
+    const encoder = await createStreamEncoder(task.format, { serial: task.seed });
     return new Conversion(intake, reply, (counted) => converting(task, encoder, counted));
   }
 

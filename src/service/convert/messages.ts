@@ -12,6 +12,8 @@ export type ConverterTask =
       /** One of OUTPUT_FORMATS, without `wav_`. */
       readonly format: string;
       readonly removesNoise: boolean;
+      /** The serial number of an Ogg stream, see createStreamEncoder. */
+      readonly seed?: number | undefined;
     }
   | { readonly kind: "measure"; readonly removesNoise: boolean };
 

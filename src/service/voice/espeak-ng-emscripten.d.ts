@@ -22,7 +22,9 @@ declare module "@echogarden/espeak-ng-emscripten" {
     synthesize(text: string, callback: (samples: Int16Array, events: readonly RawEvent[]) => boolean): void;
   }
   interface RawModule {
-    eSpeakNGWorker: new () => RawEngine | Promise<RawEngine>;
+    /** The engine's memory; another array after it has grown. */
+    readonly HEAPU8: Uint8Array;
+    eSpeakNGWorker: new () => RawEngine;
   }
   const load: () => Promise<RawModule>;
   export default load;

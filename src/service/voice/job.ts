@@ -103,12 +103,14 @@ export class VoiceJob {
   }
 
   #speak(plan: PlannedPiece): void {
-    const { engine, isCancelled } = this.#options;
+    const { spec, engine, isCancelled } = this.#options;
     const audio = new PieceAudio();
     const emitted = { toSample: 0, toOriginal: 0, toNormalized: 0 };
     const current: CurrentPiece = { plan, audio, timing: undefined, emitted };
     this.#current = current;
     if (plan.spoken.isSpeakable) {
+      // Each piece by itself: other jobs may have spoken since the last one.
+      if (spec.seed !== undefined || spec.isRepeatable === true) engine.reset();
       engine.speak(plan.spoken.engineText, plan.voice, (samples, events) => {
         if (isCancelled()) return true;
         audio.append(samples, events);

@@ -27,8 +27,10 @@ export interface JobSpec {
   readonly stability: number;
   /** 0-1: high moves the pitch more. */
   readonly style: number;
-  /** 0-4294967295: one of many slightly different ways to say it (variation.ts). Absent: the plain one. */
+  /** 0-4294967295: one of many slightly different ways to say it (variation.ts), the same samples each time. Absent: the plain one. */
   readonly seed?: number | undefined;
+  /** The plain way, and yet the same samples each time. */
+  readonly isRepeatable?: boolean;
 }
 
 /** A word event as the engine gave it, on the response's timeline. */

@@ -81,7 +81,7 @@ export class Scheduler {
   async #begin(entry: Entry): Promise<void> {
     this.#countEncoder(entry.codec, 1);
     try {
-      const encoder = await createStreamEncoder(entry.spec.format);
+      const encoder = await createStreamEncoder(entry.spec.format, { serial: entry.spec.seed });
       if (isCancelled(entry)) {
         encoder.close();
         this.#end(entry, "cancelled", "", true);

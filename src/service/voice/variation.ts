@@ -1,7 +1,7 @@
 /**
  * What a seed changes: how high, how fast and how lively each piece is spoken, a little. The same seed asks the engine for
- * the same each time, and two seeds nearly always for something else; they sound like one person saying it again. Not the
- * same bytes: the engine's own flutter and breath go on from one request to the next and can't be set.
+ * the same each time, and two seeds nearly always for something else; they sound like one person saying it again. The
+ * engine's own flutter is the same, too: it is reset before each piece that has a seed (Engine.reset).
  */
 import { Random } from "../sound/random.ts";
 import type { EngineVoice } from "./engine.ts";

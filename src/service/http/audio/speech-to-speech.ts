@@ -159,6 +159,7 @@ async function convert(
       source: () => decoded.pieces(),
       target: profile,
       removesNoise: asked.removesNoise,
+      seed: asked.seed,
       onFailure: (thrown) => {
         failure = thrown;
       },

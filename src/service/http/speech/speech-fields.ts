@@ -94,7 +94,7 @@ export const CONVERSION_SETTINGS = object({
 
 export const SEED_FIELD = optional(
   integer({ later: SEED }),
-  "With the same seed the same request sounds the same, as far as can be.",
+  "With the same seed the same request is answered with the same bytes.",
 );
 
 export const LANGUAGE = optional(
