@@ -289,6 +289,26 @@ describe("what is refused", () => {
   });
 });
 
+describe.runIf(hasProgram("ffmpeg"))("containers of browsers and telephones", () => {
+  const silent = new Int16Array(3 * 48_000);
+  const sound = testSound(1);
+  const pcm = new Int16Array([...silent, ...sound]);
+  it.each([
+    ["WebM, which begins with silence", "matroska", ["-c:a", "libopus", "-b:a", "24k", "-f", "webm"]],
+    ["M4A, whose index is its end", "mp4", ["-c:a", "aac", "-f", "ipod"]],
+    ["AIFF", "aiff", ["-c:a", "pcm_s16be", "-f", "aiff"]],
+  ])("%s: is isolated in its whole length", async (name, format, args) => {
+    const answer = await post(WHOLE, formOf(encodeFile(pcm, args), {}, `${name}.mp3`));
+    expect(answer.status).toBe(200);
+    const isolated = ffmpegDecode(new Uint8Array(await answer.arrayBuffer()), { rate: 16_000 });
+    expect(isolated.length / 16_000).toBeCloseTo(4, 0);
+    const items = (await (await fetch(`${mounted.url}/v1/audio-isolation/history`)).json()) as {
+      items: Item[];
+    };
+    expect(items.items[0]).toMatchObject({ title: `${name}.mp3`, format });
+  });
+});
+
 describe("the history of isolations", () => {
   it("has what was isolated, newest first, with every key; a search finds it; deletion takes the media with it", async () => {
     await using own = await mount({}, registerAudioIsolation);

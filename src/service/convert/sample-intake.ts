@@ -109,11 +109,14 @@ async function keepFile(
 
 const TYPES = {
   wav: "audio/wav",
+  aiff: "audio/aiff",
   mp3: "audio/mpeg",
   flac: "audio/flac",
   "ogg-opus": "audio/ogg",
   "ogg-vorbis": "audio/ogg",
   "ogg-flac": "audio/ogg",
+  matroska: "audio/webm",
+  mp4: "audio/mp4",
 } as const;
 
 /** As the client named it where that is a type of audio; many clients send none, then by content. */

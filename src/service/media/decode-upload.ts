@@ -1,12 +1,16 @@
 /** Uploaded audio of any common format as mono samples, by its content, a piece at a time. */
 import { SAMPLE_RATES } from "../../audio/resample/resample.ts";
+import { AiffDecoder } from "./decoders/aiff.ts";
 import { audioTooLong, invalidAudio, type UploadDecoder, unknownFormat } from "./decoders/decoder.ts";
+import { decodedByFfmpeg } from "./decoders/ffmpeg.ts";
+import { MatroskaDecoder } from "./decoders/matroska.ts";
 import { createMp3Upload } from "./decoders/mp3.ts";
 import { createOggOpusUpload } from "./decoders/ogg-opus.ts";
 import { RawDecoder } from "./decoders/raw.ts";
-import { type Container, containerOf, id3Bytes, SNIFF_BYTES } from "./decoders/sniff.ts";
+import { type Container, containerOf, foreignNameOf, id3Bytes, SNIFF_BYTES } from "./decoders/sniff.ts";
 import { createFlacUpload, createVorbisUpload } from "./decoders/wasm.ts";
 import { WavDecoder } from "./decoders/wav.ts";
+import { inStreamOrder } from "./mp4-order.ts";
 import { OddRateConverter } from "./odd-rate.ts";
 import type { PcmPiece } from "./pieces.ts";
 
@@ -20,6 +24,7 @@ export const MAX_UPLOAD_SECONDS = 3600;
 const PART_BYTES = 8192;
 /** Rates that the gateway's resampler does not know are brought to this one. */
 const COMMON_RATE = 48_000;
+const ID3_HEADER_BYTES = 10;
 const MAX_ID3_BYTES = 67_108_864;
 
 export interface DecodeOptions {
@@ -55,35 +60,36 @@ async function* decodedPieces(
   file: { read(): AsyncIterable<Uint8Array> },
   { fileFormat, onFormat }: DecodeOptions,
 ): AsyncGenerator<PcmPiece> {
-  let decoder: UploadDecoder | null = null;
-  const front = new Front();
   if (fileFormat === "pcm_s16le_16") {
     onFormat?.("pcm");
-    decoder = new RawDecoder();
+    yield* decodedBy(new RawDecoder(), file.read());
+    return;
   }
-  const begin = (): Promise<UploadDecoder> => {
-    const container = front.container();
-    onFormat?.(container);
-    return createDecoder(container);
-  };
+  const front = new Front(inStreamOrder(file));
   try {
-    for await (const bytes of file.read()) {
-      const known = decoder === null ? front.push(bytes) : bytes;
-      if (known === null) continue;
-      decoder ??= await begin();
-      for (let at = 0; at < known.length; at += PART_BYTES) {
-        yield* withSamples(await decoder.push(known.subarray(at, at + PART_BYTES)));
+    const container = await front.container();
+    onFormat?.(container);
+    if (container === "mp4") yield* decodedByFfmpeg(front.all());
+    else yield* decodedBy(await createDecoder(container), front.all());
+  } finally {
+    await front.close();
+  }
+}
+
+async function* decodedBy(
+  decoder: UploadDecoder,
+  source: AsyncIterable<Uint8Array>,
+): AsyncGenerator<PcmPiece> {
+  try {
+    for await (const bytes of source) {
+      for (let at = 0; at < bytes.length; at += PART_BYTES) {
+        yield* withSamples(await decoder.push(bytes.subarray(at, at + PART_BYTES)));
         await immediate();
       }
     }
-    if (decoder === null) {
-      const rest = front.finish();
-      decoder = await begin();
-      yield* withSamples(await decoder.push(rest));
-    }
     yield* withSamples(await decoder.finish());
   } finally {
-    decoder?.close();
+    decoder.close();
   }
 }
 
@@ -91,49 +97,76 @@ function* withSamples(pieces: readonly PcmPiece[]): Generator<PcmPiece> {
   for (const piece of pieces) if (piece.pcm.length > 0) yield piece;
 }
 
-/** The first bytes, gathered until they tell what the file is; an ID3 tag before them is passed over. */
+/** The first bytes, gathered until they say what the file is; an ID3 tag before them is passed over. */
 class Front {
+  readonly #source: AsyncIterator<Uint8Array>;
   #held: Buffer = Buffer.alloc(0);
-  #toSkip = 0;
-  #hasLookedForTag = false;
 
-  /** What there is, once it is enough; null before. */
-  push(bytes: Uint8Array): Uint8Array | null {
-    this.#take(bytes);
-    if (!this.#hasLookedForTag && this.#held.length >= 10) {
-      this.#hasLookedForTag = true;
-      this.#toSkip = id3Bytes(this.#held);
-      if (this.#toSkip > MAX_ID3_BYTES) throw invalidAudio("its ID3 tag is too large");
-      const held = this.#held;
-      this.#held = Buffer.alloc(0);
-      this.#take(held);
-    }
-    return this.#hasLookedForTag && this.#held.length >= SNIFF_BYTES ? this.#held : null;
+  constructor(source: AsyncIterable<Uint8Array>) {
+    this.#source = source[Symbol.asyncIterator]();
   }
 
-  /** The file has ended before it was enough. */
-  finish(): Uint8Array {
+  /** Once, before `all`. Rejects with ApiError 400 for bytes of no known format, and for none. */
+  async container(): Promise<Container> {
+    await this.#hold(ID3_HEADER_BYTES);
+    const tagBytes = id3Bytes(this.#held);
+    if (tagBytes > MAX_ID3_BYTES) throw invalidAudio("its ID3 tag is too large");
+    await this.#drop(tagBytes);
+    await this.#hold(SNIFF_BYTES);
     if (this.#held.length === 0) throw invalidAudio("it is empty");
-    return this.#held;
-  }
-
-  container(): Container {
     const container = containerOf(this.#held);
-    if (container === undefined) throw unknownFormat("its format is not known");
-    return container;
+    if (container !== undefined) return container;
+    const name = foreignNameOf(this.#held);
+    throw unknownFormat(name === undefined ? "its format is not known" : `it is ${name}`);
   }
 
-  #take(bytes: Uint8Array): void {
-    const skipped = Math.min(this.#toSkip, bytes.length);
-    this.#toSkip -= skipped;
-    this.#held = Buffer.concat([this.#held, bytes.subarray(skipped)]);
+  /** The whole file behind its tag. */
+  async *all(): AsyncGenerator<Uint8Array> {
+    yield this.#held;
+    this.#held = Buffer.alloc(0);
+    for (let bytes = await this.#next(); bytes !== null; bytes = await this.#next()) yield bytes;
+  }
+
+  async close(): Promise<void> {
+    await this.#source.return?.();
+  }
+
+  /** So many bytes, or all there are. */
+  async #hold(count: number): Promise<void> {
+    while (this.#held.length < count) {
+      const bytes = await this.#next();
+      if (bytes === null) return;
+      this.#held = Buffer.concat([this.#held, bytes]);
+    }
+  }
+
+  async #drop(count: number): Promise<void> {
+    let left = count;
+    while (left > 0) {
+      const dropped = Math.min(left, this.#held.length);
+      this.#held = this.#held.subarray(dropped);
+      left -= dropped;
+      if (left === 0) return;
+      const bytes = await this.#next();
+      if (bytes === null) return;
+      this.#held = Buffer.from(bytes);
+    }
+  }
+
+  async #next(): Promise<Uint8Array | null> {
+    const next = await this.#source.next();
+    return next.done === true ? null : next.value;
   }
 }
 
-async function createDecoder(container: Container): Promise<UploadDecoder> {
+async function createDecoder(container: Exclude<Container, "mp4">): Promise<UploadDecoder> {
   switch (container) {
     case "wav":
       return new WavDecoder();
+    case "aiff":
+      return new AiffDecoder();
+    case "matroska":
+      return new MatroskaDecoder();
     case "mp3":
       return await createMp3Upload();
     case "flac":

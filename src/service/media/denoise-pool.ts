@@ -5,6 +5,7 @@ import { WorkerPool, type WorkerPoolStats } from "../../kit/worker-pool.ts";
 import { workerUrl } from "../../kit/worker-url.ts";
 import { ApiError } from "../http/api-error.ts";
 import type { Denoised, DenoiseSpec, FromDenoiser, ToDenoiser } from "./denoise-messages.ts";
+import { inStreamOrder } from "./mp4-order.ts";
 
 export interface DenoisePoolOptions {
   /** Jobs at once, each in a thread of its own; default 2. */
@@ -52,7 +53,8 @@ export class DenoisePool {
       reply: (reply) => replies.push(reply),
       failed: (error) => replies.fail(error),
     });
-    const pieces = file.read()[Symbol.asyncIterator]();
+    // The thread reads a file once, in the order in which it can decode it.
+    const pieces = inStreamOrder(file);
     try {
       job.post({ type: "open", spec });
       while (true) {
@@ -84,7 +86,7 @@ export class DenoisePool {
     } finally {
       // Where it is over, nothing happens.
       job.abandon();
-      await pieces.return?.();
+      await pieces.return(undefined);
     }
   }
 

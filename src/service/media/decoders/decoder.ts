@@ -16,12 +16,15 @@ export const MIN_RATE = 4000;
 export const MAX_RATE = 384_000;
 export const MAX_CHANNELS = 32;
 
+/** In the words of an error. */
+const ACCEPTED = "WAV, AIFF, MP3, FLAC, Ogg, WebM or Matroska (with Opus, Vorbis, FLAC, MP3 or PCM), or M4A";
+
 /** The bytes are of no format that is known here. */
 export function unknownFormat(reason: string): ApiError {
   return ApiError.of({
     type: "validation_error",
     code: "invalid_audio_format",
-    message: `The audio cannot be decoded: ${reason}. Expected WAV, MP3, FLAC, Ogg Opus or Ogg Vorbis.`,
+    message: `The audio cannot be decoded: ${reason}. Expected ${ACCEPTED}.`,
     param: "audio",
   });
 }

@@ -1,5 +1,16 @@
 /** Says by its first bytes what a file is: names and MIME types are often wrong. */
-export type Container = "wav" | "mp3" | "flac" | "ogg-opus" | "ogg-vorbis" | "ogg-flac";
+export type Container =
+  | "wav"
+  | "aiff"
+  | "mp3"
+  | "flac"
+  | "ogg-opus"
+  | "ogg-vorbis"
+  | "ogg-flac"
+  /** WebM, too. */
+  | "matroska"
+  /** M4A and QuickTime, too. */
+  | "mp4";
 
 /** So many bytes are enough, after an ID3 tag. */
 export const SNIFF_BYTES = 8192;
@@ -16,14 +27,72 @@ export function id3Bytes(bytes: Uint8Array): number {
   return 10 + size + (hasFooter ? 10 : 0);
 }
 
-/** `bytes`: the first SNIFF_BYTES behind an ID3 tag, or all where there are fewer. */
+/** `bytes`: the first SNIFF_BYTES behind an ID3 tag, or all where there are fewer. A header goes before anything that looks like MP3. */
 export function containerOf(bytes: Uint8Array): Container | undefined {
   if (startsWith(bytes, "RIFF") || startsWith(bytes, "RF64") || startsWith(bytes, "BW64")) {
     return startsWith(bytes.subarray(8), "WAVE") ? "wav" : undefined;
   }
+  if (startsWith(bytes, "FORM")) {
+    const kind = bytes.subarray(8);
+    return startsWith(kind, "AIFF") || startsWith(kind, "AIFC") ? "aiff" : undefined;
+  }
   if (startsWith(bytes, "fLaC")) return "flac";
   if (startsWith(bytes, "OggS")) return oggCodec(bytes);
+  if (startsWith(bytes, EBML)) return "matroska";
+  if (isMp4(bytes)) return "mp4";
+  if (foreignNameOf(bytes) !== undefined) return undefined;
   return hasMp3Frames(bytes) ? "mp3" : undefined;
+}
+
+const EBML = "\u001a\u0045\u00df\u00a3";
+
+/** Boxes that stand first in MP4, M4A and QuickTime files, behind their length. */
+const FIRST_BOXES = ["ftyp", "moov", "mdat", "wide", "free", "skip", "styp", "moof"] as const;
+
+/** Eight bytes are looked at. */
+export function isMp4(bytes: Uint8Array): boolean {
+  const box = bytes.subarray(4);
+  return FIRST_BOXES.some((name) => startsWith(box, name));
+}
+
+/** First bytes of files that are not decoded, and what people call them. */
+const FOREIGN: readonly (readonly [magic: string, at: number, name: string])[] = [
+  ["caff", 0, "a Core Audio file (CAF)"],
+  ["#!AMR", 0, "an AMR recording"],
+  ["ADIF", 0, "AAC"],
+  ["MThd", 0, "a MIDI file, which holds notes and no sound"],
+  ["AVI ", 8, "an AVI film"],
+  ["OggS", 0, "an Ogg file whose first stream is not Opus, Vorbis or FLAC"],
+  ["\u0030\u0026\u00b2\u0075\u008e\u0066\u00cf\u0011", 0, "a Windows Media file (WMA)"],
+  [".snd", 0, "a Sun audio file (AU)"],
+  ["wvpk", 0, "a WavPack file"],
+  ["MAC ", 0, "a Monkey's Audio file (APE)"],
+  ["FLV", 0, "a Flash film"],
+  ["\u0089PNG", 0, "a picture (PNG)"],
+  ["\u00ff\u00d8\u00ff", 0, "a picture (JPEG)"],
+  ["GIF8", 0, "a picture (GIF)"],
+  ["%PDF", 0, "a PDF document"],
+  ["PK\u0003\u0004", 0, "a ZIP archive"],
+  ["\u001f\u008b", 0, "a gzip archive"],
+];
+
+/** Says what a file is that containerOf does not know; undefined where nobody knows. */
+export function foreignNameOf(bytes: Uint8Array): string | undefined {
+  const found = FOREIGN.find(([magic, at]) => startsWith(bytes.subarray(at), magic));
+  return found?.[2] ?? (isAdts(bytes) ? "AAC in ADTS frames" : undefined);
+}
+
+/** The layer of its frames is 0, which no MPEG audio has. Two of them behind one another. */
+function isAdts(bytes: Uint8Array): boolean {
+  const first = adtsBytes(bytes, 0);
+  return first !== null && (first === bytes.length || adtsBytes(bytes, first) !== null);
+}
+
+function adtsBytes(bytes: Uint8Array, at: number): number | null {
+  const [sync = 0, kind = 0, , high = 0, middle = 0, low = 0] = bytes.subarray(at, at + 6);
+  if (sync !== 0xff || (kind & 0xf6) !== 0xf0) return null;
+  const length = ((high & 3) << 11) | (middle << 3) | (low >> 5);
+  return length >= 7 ? length : null;
 }
 
 /** Of the first packet on the first page. */
@@ -38,16 +107,31 @@ function startsWith(bytes: Uint8Array, text: string): boolean {
   return bytes.length >= text.length && [...text].every((letter, at) => bytes[at] === letter.charCodeAt(0));
 }
 
-/** Two frames behind one another, or one that is followed by the end. */
+/** Frames behind one another: so many, or up to the end or a tag behind the last. */
+const MP3_FRAMES = 4;
+
 function hasMp3Frames(bytes: Uint8Array): boolean {
   for (let at = 0; at < Math.min(bytes.length - 3, MAX_MP3_OFFSET); at += 1) {
-    const first = frameBytes(bytes, at);
-    if (first === null) continue;
-    if (at === 0 && at + first === bytes.length) return true;
-    const second = frameBytes(bytes, at + first);
-    if (second !== null && isSameKind(bytes, at, at + first)) return true;
+    if (isMp3From(bytes, at)) return true;
   }
   return false;
+}
+
+function isMp3From(bytes: Uint8Array, from: number): boolean {
+  let at = from;
+  for (let frames = 0; frames < MP3_FRAMES; frames += 1) {
+    const length = frameBytes(bytes, at);
+    const isNext = length !== null && (frames === 0 || isSameKind(bytes, from, at));
+    // The last frame may be cut off. One alone is enough at the start only: a sync is found everywhere.
+    const hasEnded = at >= bytes.length - 3 || isTag(bytes.subarray(at));
+    if (!isNext) return hasEnded && frames > (from === 0 ? 0 : 1);
+    at += length;
+  }
+  return true;
+}
+
+function isTag(bytes: Uint8Array): boolean {
+  return startsWith(bytes, "TAG") || startsWith(bytes, "APETAGEX");
 }
 
 /** Version, layer and sample rate. */

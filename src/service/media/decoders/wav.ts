@@ -1,7 +1,7 @@
 /** WAV files piece by piece: integers of 8-32 bits, floats, G.711; any channels; plain, extensible, RF64, unknown length. */
-import { decodeAlaw, decodeUlaw } from "../../../audio/codecs/g711.ts";
 import type { PcmPiece } from "../pieces.ts";
 import { invalidAudio, MAX_CHANNELS, requireRate, type UploadDecoder, unknownFormat } from "./decoder.ts";
+import { floatReader, g711Reader, integerReader, type Layout, mix, type ReadSample } from "./samples.ts";
 
 const CHUNK_HEADER_BYTES = 8;
 const RIFF_HEADER_BYTES = 12;
@@ -13,14 +13,6 @@ const TAG_FLOAT = 3;
 const TAG_ALAW = 6;
 const TAG_ULAW = 7;
 const TAG_EXTENSIBLE = 0xfffe;
-
-interface Layout {
-  readonly sampleRate: number;
-  readonly channels: number;
-  readonly bytesPerSample: number;
-  /** -1..1 of the sample at a byte. */
-  readonly read: (view: DataView, at: number) => number;
-}
 
 /** What the bytes that come next are. */
 type Stage =
@@ -165,38 +157,10 @@ function layoutOf(view: DataView): Layout {
   return { sampleRate, channels, bytesPerSample, read };
 }
 
-function readerOf(codec: number, bytes: number): Layout["read"] | undefined {
-  if (codec === TAG_FLOAT && bytes === 4) return (view, at) => finite(view.getFloat32(at, true));
-  if (codec === TAG_FLOAT && bytes === 8) return (view, at) => finite(view.getFloat64(at, true));
-  if (codec === TAG_ALAW && bytes === 1) return g711Reader(decodeAlaw);
-  if (codec === TAG_ULAW && bytes === 1) return g711Reader(decodeUlaw);
+function readerOf(codec: number, bytes: number): ReadSample | undefined {
+  if (codec === TAG_FLOAT) return floatReader(bytes, true);
+  if (codec === TAG_ALAW && bytes === 1) return g711Reader("alaw");
+  if (codec === TAG_ULAW && bytes === 1) return g711Reader("ulaw");
   if (codec !== TAG_PCM) return undefined;
-  if (bytes === 1) return (view, at) => (view.getUint8(at) - 128) / 128;
-  if (bytes === 2) return (view, at) => view.getInt16(at, true) / 32_768;
-  if (bytes === 3) {
-    return (view, at) => (view.getInt16(at + 1, true) * 256 + view.getUint8(at)) / 8_388_608;
-  }
-  return bytes === 4 ? (view, at) => view.getInt32(at, true) / 2_147_483_648 : undefined;
-}
-
-function finite(value: number): number {
-  return Number.isFinite(value) ? value : 0;
-}
-
-function g711Reader(decode: (bytes: Uint8Array) => Int16Array): Layout["read"] {
-  const values = decode(Uint8Array.from({ length: 256 }, (_, byte) => byte));
-  return (view, at) => (values[view.getUint8(at)] ?? 0) / 32_768;
-}
-
-/** The mean of the channels. */
-function mix(bytes: Uint8Array, { sampleRate, channels, bytesPerSample, read }: Layout): PcmPiece {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const pcm = new Int16Array(bytes.length / (channels * bytesPerSample));
-  const scale = 32_768 / channels;
-  for (let frame = 0, at = 0; frame < pcm.length; frame += 1) {
-    let sum = 0;
-    for (let channel = 0; channel < channels; channel += 1, at += bytesPerSample) sum += read(view, at);
-    pcm[frame] = Math.max(-32_768, Math.min(32_767, Math.round(sum * scale)));
-  }
-  return { pcm, sampleRate };
+  return bytes === 1 ? (view, at) => (view.getUint8(at) - 128) / 128 : integerReader(bytes, true);
 }
