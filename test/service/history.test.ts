@@ -107,6 +107,11 @@ describe("history", () => {
     expect(item.dialogue).toMatchObject(inputs);
     const found = await json<Page>("/v1/history?search=only%20me");
     expect(found.history.map((one) => one.history_item_id)).toEqual([item.history_item_id]);
+    for (const { voice_id } of inputs) {
+      const heard = await json<Page>(`/v1/history?search=only%20me&voice_id=${voice_id}`);
+      expect(heard.history.map((one) => one.history_item_id)).toEqual([item.history_item_id]);
+    }
+    expect((await json<Page>("/v1/history?search=only%20me&voice_id=nobody")).history).toEqual([]);
   });
 
   it("of any format is given as MPEG, as long as what was said", async () => {
@@ -163,6 +168,18 @@ describe("history", () => {
     }
   });
 
+  it("paging goes on where an item was deleted, in both directions", async () => {
+    for (const text of ["Gone one.", "Gone two.", "Gone three.", "Gone four."]) await say(text);
+    for (const direction of ["asc", "desc"]) {
+      const query = `/v1/history?search=gone&sort_direction=${direction}`;
+      const all = await json<Page>(query);
+      const first = await json<Page>(`${query}&page_size=1`);
+      expect((await remove(`/v1/history/${first.last_history_item_id}`)).status).toBe(200);
+      const next = await json<Page>(`${query}&start_after_history_item_id=${first.last_history_item_id}`);
+      expect(next.history).toEqual(all.history.slice(1));
+    }
+  });
+
   it("filters by voice, model, source, dates and words", async () => {
     const id = await say("A needle in the haystack.");
     const item = await json<Item>(`/v1/history/${id}`);
@@ -205,6 +222,21 @@ describe("history", () => {
     expect(Buffer.from(files[names[0] ?? ""] ?? []).equals(audio.body)).toBe(true);
     expect(names[1]).toMatch(/\.ulaw$/);
   });
+
+  it.each(["none", "default"])(
+    "a download with output_format %s: is the file as it was made",
+    async (format) => {
+      const id = await say("As it was made.", "", "ulaw_8000");
+      const plain = await client.post("/v1/history/download", { history_item_ids: [id] });
+      const asked = await client.post("/v1/history/download", {
+        history_item_ids: [id],
+        output_format: format,
+      });
+      expect(asked.status).toBe(200);
+      expect(asked.headers["content-type"]).toBe("audio/basic");
+      expect(asked.body.equals(plain.body)).toBe(true);
+    },
+  );
 
   it("refuses downloads in a shape of their own, and unknown ids as everywhere", async () => {
     const id = await say("Refused.");

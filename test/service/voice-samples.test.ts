@@ -81,10 +81,23 @@ describe("voices from samples", { timeout: 90_000 }, () => {
     const audio = await call("GET", `/v1/voices/${id}/samples/${first?.id}/audio`);
     expect(audio.headers.get("content-type")).toBe("audio/x-wav");
     expect(audio.bytes.equals(Buffer.from(speech))).toBe(true);
+    expect(first === undefined ? null : sampleRecord(first)).toMatchObject({
+      remove_background_noise: false,
+    });
     // Without a type of audio of its own it has that of its content.
     const other = await call("GET", `/v1/voices/${id}/samples/${second?.id}/audio`);
     expect(other.headers.get("content-type")).toBe("audio/wav");
     expect(other.bytes.length).toBe(60_044);
+  });
+
+  it("a sample's record: says whether noise was taken out of it", async () => {
+    const id = await add({ remove_background_noise: "true" });
+    const samples = findStoredVoice(app.context, id)?.stored.samples ?? [];
+    expect(samples.map(sampleRecord)).toMatchObject([
+      { remove_background_noise: true },
+      { remove_background_noise: true },
+    ]);
+    expect((await call("DELETE", `/v1/voices/${id}`)).status).toBe(200);
   });
 
   it("measures the samples: the nearest embedded voice speaks, at their pitch", async () => {

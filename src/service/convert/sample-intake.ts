@@ -64,7 +64,11 @@ export async function nearestVoice(
 export async function keepSamples(
   media: MediaStore,
   files: readonly SampleFile[],
-  options: { readonly seconds: readonly number[]; readonly signal: AbortSignal },
+  options: {
+    readonly seconds: readonly number[];
+    readonly removesNoise: boolean;
+    readonly signal: AbortSignal;
+  },
 ): Promise<{ readonly sample: NewSample; readonly media: PinnedMedia }[]> {
   const kept: { readonly sample: NewSample; readonly media: PinnedMedia }[] = [];
   try {
@@ -75,6 +79,7 @@ export async function keepSamples(
           fileName: file.fileName,
           mimeType: audioTypeOf(file.mimeType, front),
           durationSeconds: options.seconds[index] ?? null,
+          removesNoise: options.removesNoise,
         },
         media: bytes,
       });

@@ -55,8 +55,9 @@ export interface NewHistoryItem {
 export interface HistoryQuery {
   /** 1 or more. */
   readonly pageSize: number;
-  /** Begins behind this item, in the order asked for; one that is not there: from the beginning. */
+  /** Begins behind this item, in the order asked for, also where it was deleted; one that never was: from the beginning. */
   readonly startAfterId: string | null;
+  /** Speaks in it, as one of several in a dialogue. */
   readonly voiceId: string | null;
   readonly modelId: string | null;
   /** Exclusive and inclusive, seconds. */
@@ -115,6 +116,11 @@ export class HistoryStore {
   }
 
   has(id: string): boolean {
+    return this.#database.get("SELECT 1 FROM history WHERE id = ?", id) !== undefined;
+  }
+
+  /** A page can begin behind it: it is there, or was among the last 10,000 that were deleted. */
+  isPlace(id: string): boolean {
     return this.#placeOf(id) !== undefined;
   }
 
@@ -146,7 +152,10 @@ export class HistoryStore {
       const sign = query.direction === "asc" ? ">" : "<";
       add(`(date_unix, seq) ${sign} (?, ?)`, after.date_unix, after.seq);
     }
-    if (query.voiceId !== null) add("voice_id = ?", query.voiceId);
+    if (query.voiceId !== null) {
+      const speaks = "seq IN (SELECT speaker.seq FROM history_speaker AS speaker WHERE speaker.voice_id = ?)";
+      add(`(voice_id = ? OR ${speaks})`, query.voiceId, query.voiceId);
+    }
     if (query.modelId !== null) add("model_id = ?", query.modelId);
     if (query.source !== null) add("source = ?", query.source);
     if (query.beforeUnix !== null) add("date_unix < ?", query.beforeUnix);
@@ -156,7 +165,12 @@ export class HistoryStore {
   }
 
   #placeOf(id: string): Row | undefined {
-    return this.#database.get("SELECT date_unix, seq FROM history WHERE id = ?", id);
+    return this.#database.get(
+      `SELECT date_unix, seq FROM history WHERE id = ?
+        UNION ALL SELECT date_unix, seq FROM history_gone WHERE id = ? LIMIT 1`,
+      id,
+      id,
+    );
   }
 
   #insert(item: NewHistoryItem, media: MediaFile): { readonly id: string } {

@@ -103,4 +103,36 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX webhook_delivery_by_time ON webhook_delivery (next_try_ms);
   CREATE INDEX webhook_delivery_by_webhook ON webhook_delivery (webhook_id, next_try_ms);
   `,
+  `
+  -- Who speaks in a dialogue, whose own voice_id is NULL.
+  CREATE TABLE history_speaker (
+    voice_id TEXT NOT NULL,
+    seq INTEGER NOT NULL REFERENCES history (seq) ON DELETE CASCADE,
+    PRIMARY KEY (voice_id, seq)
+  ) WITHOUT ROWID;
+  CREATE INDEX history_speaker_by_item ON history_speaker (seq);
+  CREATE TRIGGER history_speaks AFTER INSERT ON history WHEN new.dialogue IS NOT NULL BEGIN
+    INSERT OR IGNORE INTO history_speaker (voice_id, seq)
+      SELECT json_extract(line.value, '$.voice_id'), new.seq FROM json_each(new.dialogue) AS line
+      WHERE json_extract(line.value, '$.voice_id') IS NOT NULL;
+  END;
+  INSERT OR IGNORE INTO history_speaker (voice_id, seq)
+    SELECT json_extract(line.value, '$.voice_id'), history.seq FROM history, json_each(history.dialogue) AS line
+    WHERE json_extract(line.value, '$.voice_id') IS NOT NULL;
+
+  -- NULL where it was not recorded.
+  ALTER TABLE voice_sample ADD COLUMN removes_noise INTEGER;
+
+  -- Where a deleted item stood: a client that pages goes on there. The last 10,000 are remembered.
+  CREATE TABLE history_gone (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    date_unix INTEGER NOT NULL,
+    seq INTEGER NOT NULL
+  );
+  CREATE TRIGGER history_goes AFTER DELETE ON history BEGIN
+    INSERT OR REPLACE INTO history_gone (id, date_unix, seq) VALUES (old.id, old.date_unix, old.seq);
+    DELETE FROM history_gone WHERE place <= (SELECT MAX(place) FROM history_gone) - 10000;
+  END;
+  `,
 ];

@@ -16,6 +16,8 @@ export interface NewSample {
   readonly fileName: string;
   readonly mimeType: string;
   readonly durationSeconds: number | null;
+  /** Noise was taken out before the voice was measured; null in samples of older stores. */
+  readonly removesNoise: boolean | null;
 }
 
 export interface Sample extends NewSample {
@@ -108,13 +110,14 @@ export class VoiceStore {
 
   #insertSample(voiceId: string, sample: NewSample, media: MediaFile): void {
     this.#database.run(
-      `INSERT INTO voice_sample (id, voice_id, file_name, mime_type, duration_seconds, media_hash, media_bytes)
-        VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO voice_sample (id, voice_id, file_name, mime_type, duration_seconds, removes_noise, media_hash,
+        media_bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
       randomBytes(10).toString("hex"),
       voiceId,
       sample.fileName,
       sample.mimeType,
       sample.durationSeconds,
+      sample.removesNoise === null ? null : Number(sample.removesNoise),
       media.hash,
       media.bytes,
     );
@@ -146,6 +149,7 @@ function sampleOf(row: Row): Sample {
     fileName: textOf(row.file_name),
     mimeType: textOf(row.mime_type),
     durationSeconds: numberOrNull(row.duration_seconds),
+    removesNoise: row.removes_noise === null ? null : numberOf(row.removes_noise) === 1,
     media: mediaOf(row),
   };
 }

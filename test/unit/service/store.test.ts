@@ -178,6 +178,51 @@ describe("history", () => {
     expect(found("\\")).toEqual([]);
   });
 
+  it("a deleted item's place: is remembered for the last 10,000", async () => {
+    const kept = await add({ dateUnix: 5 });
+    const gone = await add({ dateUnix: 6 });
+    store.history.delete(gone.id);
+    expect(store.history.isPlace(gone.id)).toBe(true);
+    expect(store.history.list({ ...EVERYTHING, startAfterId: gone.id }).items).toEqual([kept]);
+    const database = new StoreDatabase(join(folder, "voicewire.db"));
+    database.transaction(() => {
+      for (let index = 0; index < 10_000; index += 1) {
+        database.run("INSERT INTO history_gone (id, date_unix, seq) VALUES (?, 1, 1)", `old-${index}`);
+      }
+    });
+    database.close();
+    store.history.delete(kept.id);
+    expect(store.history.isPlace(kept.id)).toBe(true);
+    expect(store.history.isPlace(gone.id)).toBe(false);
+  });
+
+  it("a dialogue of an older store: is found by its voices", async () => {
+    const dialogue = ["a", "b", "a"].map((voice_id) => ({ text: "Hi", voice_id, voice_name: "n" }));
+    const { id } = await add({ text: null, voiceId: null, dialogue });
+    await store.close();
+    const database = new StoreDatabase(join(folder, "voicewire.db"));
+    // As the version before left it.
+    for (const sql of [
+      "DROP TRIGGER history_speaks",
+      "DROP TRIGGER history_goes",
+      "DROP TABLE history_speaker",
+      "DROP TABLE history_gone",
+      "ALTER TABLE voice_sample DROP COLUMN removes_noise",
+      "PRAGMA user_version = 1",
+    ]) {
+      database.run(sql);
+    }
+    database.close();
+    store = await openStore({ folder, limits });
+    for (const [voiceId, ids] of [
+      ["a", [id]],
+      ["b", [id]],
+      ["c", []],
+    ] as const) {
+      expect(store.history.list({ ...EVERYTHING, voiceId }).items.map((item) => item.id)).toEqual(ids);
+    }
+  });
+
   it("delete() takes row and file, but leaves a file that another item has", async () => {
     const first = await add({}, "same");
     const second = await add({}, "same");
@@ -263,7 +308,7 @@ describe("retention", () => {
 
 describe("voices and isolations", () => {
   it("keep samples with their voice and delete them with it", async () => {
-    const sample = { fileName: "a.wav", mimeType: "audio/wav", durationSeconds: 1.5 };
+    const sample = { fileName: "a.wav", mimeType: "audio/wav", durationSeconds: 1.5, removesNoise: true };
     const voice = store.voices.add(
       {
         name: "Ann",

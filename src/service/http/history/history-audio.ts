@@ -15,6 +15,8 @@ import { optional, required } from "../schema.ts";
 import { Spool } from "../spool.ts";
 import { HISTORY_ITEM_ID, requireItem } from "./history-item.ts";
 
+/** `none` and `default` are words of the interface's descriptions for "as it was made". */
+const DOWNLOAD_FORMATS: readonly string[] = ["wav", "none", "default"];
 /** Items in one archive. */
 const MAX_ITEMS = 1000;
 /** Bytes of an archive that wait for a slow client. */
@@ -51,7 +53,10 @@ const DOWNLOAD = operation({
         list(text(), { later: { minItems: 1, maxItems: MAX_ITEMS } }),
         "What is repeated counts once; one that is not there is refused with 404.",
       ),
-      output_format: optional(text({ later: { enum: ["wav"] } }), "As it was made, unless it is to be WAV."),
+      output_format: optional(
+        text({ later: { enum: DOWNLOAD_FORMATS } }),
+        "As it was made (absent, none or default), or WAV.",
+      ),
     },
   },
   errors: [404, 429],
@@ -95,8 +100,8 @@ export function registerHistoryAudio(app: FastifyInstance, context: ServiceConte
 }
 
 function refusedDownload(ids: readonly string[], format: string | undefined): object | null {
-  if (format !== undefined && format !== "wav") {
-    const message = `Invalid output_format '${format.slice(0, 64)}', expected 'wav' or none.`;
+  if (format !== undefined && !DOWNLOAD_FORMATS.includes(format)) {
+    const message = `Invalid output_format '${format.slice(0, 64)}', expected 'wav', 'none' or 'default'.`;
     return { error: "invalid_output_format", message };
   }
   if (ids.length === 0 || ids.length > MAX_ITEMS) {

@@ -14,8 +14,11 @@ import { HISTORY_ITEM, HISTORY_ITEM_ID, requireItem } from "./history-item.ts";
 
 const QUERY = {
   page_size: withDefault(integer({ range: { min: 1, max: 1000 } }), 100, "Items at most."),
-  start_after_history_item_id: optional(text(), "Begins behind this item; the last of the page before."),
-  voice_id: optional(text(), "Said by this voice."),
+  start_after_history_item_id: optional(
+    text(),
+    "Begins behind this item, the last of the page before; it may have been deleted.",
+  ),
+  voice_id: optional(text(), "Said by this voice, or by it among others in a dialogue."),
   model_id: optional(text(), "Asked for with this model."),
   date_before_unix: optional(integer({ examples: [1_900_000_000] }), "Seconds since 1970, exclusive."),
   date_after_unix: optional(
@@ -70,7 +73,7 @@ export function registerHistory(app: FastifyInstance, context: ServiceContext): 
   route(app, context, LIST, async ({ query: asked, reply }) => {
     const query = historyQuery(asked);
     requireOrder(query);
-    if (query.startAfterId !== null && !context.store.history.has(query.startAfterId)) {
+    if (query.startAfterId !== null && !context.store.history.isPlace(query.startAfterId)) {
       const id = query.startAfterId.slice(0, 64);
       const message = `Invalid start_after_history_item_id '${id}', expected an item's id.`;
       throw ApiError.unfit("invalid_cursor", message, { param: "start_after_history_item_id" });

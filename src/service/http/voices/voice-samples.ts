@@ -165,12 +165,10 @@ async function addVoice(
   const release = await pool.acquire(signal);
   try {
     const { name, description = null, labels = {}, files: recordings } = asked;
-    const { profile, seconds } = await measureSamples(pool, recordings, {
-      removesNoise: asked.remove_background_noise,
-      signal,
-    });
+    const removesNoise = asked.remove_background_noise;
+    const { profile, seconds } = await measureSamples(pool, recordings, { removesNoise, signal });
     const nearest = await nearestVoice(pool, { pitchHz: profile.pitchHz, language: labels.language });
-    const samples = await keepSamples(context.store.media, recordings, { seconds, signal });
+    const samples = await keepSamples(context.store.media, recordings, { seconds, removesNoise, signal });
     const createdAtUnix = Math.floor(Date.now() / 1000);
     // The store takes the samples over, whatever becomes of them.
     return context.store.voices.add(
