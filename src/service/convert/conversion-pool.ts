@@ -10,7 +10,7 @@ import type { JobOpener } from "../http/speech/delivery.ts";
 import type { PcmPiece } from "../media/pieces.ts";
 import { findVoice } from "../voice/voices.ts";
 import { type ConversionHandlers, ConversionJob } from "./conversion-job.ts";
-import type { FromConverter, ToConverter } from "./messages.ts";
+import type { FromConverter, Manner, ToConverter } from "./messages.ts";
 import { spokenPieces } from "./spoken-pieces.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 
@@ -47,11 +47,12 @@ export class ConversionPool {
       readonly format: string;
       readonly removesNoise: boolean;
       readonly seed?: number | undefined;
+      readonly manner?: Manner | undefined;
       readonly handlers: ConversionHandlers;
     },
   ): ConversionJob {
-    const { handlers, seed, ...task } = options;
-    return new ConversionJob(this.#pool, { kind: "convert", seed, ...task }, { source, handlers });
+    const { handlers, ...task } = options;
+    return new ConversionJob(this.#pool, { kind: "convert", ...task }, { source, handlers });
   }
 
   /** The profile of whoever speaks, null where nobody does. Rejects with what the source threw. */

@@ -4,6 +4,7 @@ import type { JobOpener } from "../http/speech/delivery.ts";
 import type { PcmPiece } from "../media/pieces.ts";
 import type { JobSpec } from "../voice/messages.ts";
 import type { ConversionPool } from "./conversion-pool.ts";
+import type { Manner } from "./messages.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 
 export interface Conversion {
@@ -11,19 +12,21 @@ export interface Conversion {
   readonly target: VoiceProfile;
   readonly removesNoise: boolean;
   readonly seed?: number | undefined;
+  readonly manner?: Manner | undefined;
   /** Told before the job's `failed`: what really went wrong, which may be an ApiError. */
   readonly onFailure: (thrown: unknown) => void;
 }
 
 /** For requests that may work. The job's `spec` tells the format only. */
 export function conversionOpener(pool: ConversionPool, conversion: Conversion): JobOpener {
-  const { source, target, removesNoise, seed, onFailure } = conversion;
+  const { source, target, removesNoise, seed, manner, onFailure } = conversion;
   return {
     open: (spec, handlers) => {
       const thread = pool.convert(source(), {
         target,
         removesNoise,
         seed,
+        manner,
         format: spec.format,
         handlers: {
           chunk: (audio) => handlers.chunk({ audio, timing: null }),

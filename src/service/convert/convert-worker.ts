@@ -5,8 +5,10 @@ import { RateConverter } from "../../audio/resample/rate-converter.ts";
 import { Resampler } from "../../audio/resample/resample.ts";
 import { serveJobs } from "../../kit/serve-jobs.ts";
 import { createDenoiser, DENOISER_RATE } from "../media/denoiser.ts";
+import { Timbre } from "../voice/timbre.ts";
 import { type ConverterTask, type FromConverter, MAX_UNSENT_BYTES, type ToConverter } from "./messages.ts";
 import { WORK_RATE } from "./pitch-tracker.ts";
+import { Tempo } from "./tempo.ts";
 import { VoiceTransformer } from "./transformer.ts";
 import { ProfileMeter } from "./voice-profile.ts";
 import { ToWorkRate, toInt16Samples } from "./work-rate.ts";
@@ -32,11 +34,13 @@ function measuring(reply: Reply): Work {
 }
 
 function converting(
-  { target, format }: ConverterTask & { readonly kind: "convert" },
+  { target, format, manner }: ConverterTask & { readonly kind: "convert" },
   encoder: StreamEncoder,
   reply: Reply,
 ): Work {
-  const transformer = new VoiceTransformer(target);
+  const transformer = new VoiceTransformer(target, manner?.melody);
+  const tempo = new Tempo(manner?.speed ?? 1);
+  const timbre = new Timbre(WORK_RATE, manner?.timbre ?? {});
   const toRate = parseUpstreamFormat(format)?.sampleRate ?? WORK_RATE;
   const resampler = new Resampler({ fromRate: WORK_RATE, toRate });
   const send = (bytes: Uint8Array): void => {
@@ -44,10 +48,11 @@ function converting(
     // Its own memory: what an encoder gives may be a view of a larger one.
     reply({ type: "chunk", bytes: bytes.slice() });
   };
-  const encode = (samples: Float32Array): void => send(encoder.push(resampler.push(toInt16Samples(samples))));
+  const encode = (samples: Float32Array): void =>
+    send(encoder.push(resampler.push(timbre.push(toInt16Samples(samples)))));
   return {
     samples: (pieces) => {
-      for (const piece of pieces) encode(transformer.push(piece));
+      for (const piece of pieces) encode(transformer.push(tempo.push(piece)));
     },
     end: () => {
       encode(transformer.flush());

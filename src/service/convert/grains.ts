@@ -10,6 +10,8 @@ export interface Ratios {
   readonly pitch: number;
   /** New formants by old: above 1 is a shorter vocal tract. */
   readonly formants: number;
+  /** `size` as in Manner; `middle` is the source's usual period in samples. */
+  readonly melody?: { readonly size: number; readonly middle: number };
 }
 
 /** Samples that a grain reaches to either side of its place, at the most. */
@@ -67,11 +69,18 @@ export class GrainSynthesis {
     this.#lay({ mark, left, right }, place);
     this.#place = place;
     // The marks' own distance: with a ratio of 1 every grain comes to lie where it was.
-    const step = mark.isVoiced ? right / this.#ratios.pitch : right;
+    const step = mark.isVoiced ? right / (this.#ratios.pitch * this.#melodyAt(right)) : right;
     this.#next = place + Math.max(8, step);
     if (!mark.isVoiced && after !== undefined && this.#next < after.at) this.#next = after.at;
     // One mark before the nearest is kept: the next grain may be the same one again.
     if (index > 2) this.#marks.splice(0, index - 2);
+  }
+
+  /** By how much the pitch of a period moves away from the middle, or towards it: at most an octave. */
+  #melodyAt(period: number): number {
+    const { melody } = this.#ratios;
+    if (melody === undefined) return 1;
+    return Math.min(2, Math.max(0.5, (melody.middle / period) ** (melody.size - 1)));
   }
 
   #nearest(place: number): number {

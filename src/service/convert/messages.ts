@@ -1,8 +1,18 @@
 /** What the service and a converter thread say to each other of a job. Everything here crosses a thread: plain data only. */
+import type { TimbreSettings } from "../voice/timbre.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 
 /** Bytes made that have not left for the client; above it no more samples are taken. */
 export const MAX_UNSENT_BYTES = 262_144;
+
+/** How a conversion speaks; as the recording where absent. */
+export interface Manner {
+  /** The pitch's distance from its middle by the recording's, in octaves; 1 keeps the recording's. */
+  readonly melody: number;
+  /** 0.7-1.2; 1 keeps the recording's length. */
+  readonly speed: number;
+  readonly timbre: TimbreSettings;
+}
 
 /** A thread does one at a time. */
 export type ConverterTask =
@@ -14,6 +24,7 @@ export type ConverterTask =
       readonly removesNoise: boolean;
       /** The serial number of an Ogg stream, see createStreamEncoder. */
       readonly seed?: number | undefined;
+      readonly manner?: Manner | undefined;
     }
   | { readonly kind: "measure"; readonly removesNoise: boolean };
 

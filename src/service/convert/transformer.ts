@@ -23,13 +23,16 @@ const NO_SAMPLES = new Float32Array(0);
 /** Mono samples at WORK_RATE in and out, as many out as in. */
 export class VoiceTransformer {
   readonly #target: VoiceProfile;
+  readonly #melody: number;
   readonly #meter = new ProfileMeter();
   #waiting: Float32Array[] = [];
   #waitingSamples = 0;
   #stream: ShiftStream | null = null;
 
-  constructor(target: VoiceProfile) {
+  /** `melody` as in Manner. */
+  constructor(target: VoiceProfile, melody = 1) {
     this.#target = target;
+    this.#melody = melody;
   }
 
   push(samples: Float32Array): Float32Array {
@@ -52,7 +55,7 @@ export class VoiceTransformer {
   }
 
   #begin(): Float32Array {
-    const stream = new ShiftStream(ratiosOf(this.#meter.profile, this.#target));
+    const stream = new ShiftStream(ratiosOf(this.#meter.profile, this.#target, this.#melody));
     this.#stream = stream;
     const made = this.#waiting.map((samples) => stream.push(samples));
     this.#waiting = [];
@@ -61,12 +64,13 @@ export class VoiceTransformer {
 }
 
 /** What nobody speaks in stays as it is. */
-export function ratiosOf(source: VoiceProfile | null, target: VoiceProfile): Ratios {
+export function ratiosOf(source: VoiceProfile | null, target: VoiceProfile, melody = 1): Ratios {
   if (source === null) return { pitch: 1, formants: 1 };
   const pitch = target.pitchHz / source.pitchHz;
   return {
     pitch: Math.min(MAX_PITCH_RATIO, Math.max(1 / MAX_PITCH_RATIO, pitch)),
     formants: formantRatio(source, target),
+    ...(melody === 1 ? {} : { melody: { size: melody, middle: WORK_RATE / source.pitchHz } }),
   };
 }
 

@@ -10,6 +10,7 @@ import { type ChunkPlan, planChunk, sampleAt } from "./chunker.ts";
 import type { Engine } from "./engine.ts";
 import type { ChunkTiming, JobChunk, JobSpec, TruthWord } from "./messages.ts";
 import { PieceAudio } from "./piece-audio.ts";
+import { Timbre } from "./timbre.ts";
 import { type PlannedPiece, planPieces } from "./utterance-plan.ts";
 
 /** The part of audio/containers/encode.ts that a job uses. */
@@ -50,6 +51,7 @@ interface CurrentPiece {
 export class VoiceJob {
   readonly #options: JobOptions;
   readonly #pieces: Generator<PlannedPiece>;
+  readonly #timbre: Timbre;
   readonly #resampler: Resampler;
   readonly #maxChunkMs: number;
   #current: CurrentPiece | undefined;
@@ -66,6 +68,7 @@ export class VoiceJob {
       throw new RangeError(`Cannot encode: "${options.spec.format}" is no output format`);
     this.#options = options;
     this.#pieces = planPieces(options.spec);
+    this.#timbre = new Timbre(options.engine.sampleRate, options.spec.timbre ?? {});
     this.#resampler = new Resampler({ fromRate: options.engine.sampleRate, toRate: format.sampleRate });
     const bytesPerMs = format.bitrateKbps === null ? format.sampleRate / 500 : (format.bitrateKbps / 8) * 1.3;
     this.#maxChunkMs = Math.min(MAX_CHUNK_MS, MAX_LINE_AUDIO_BYTES / bytesPerMs);
@@ -166,7 +169,7 @@ export class VoiceJob {
   }
 
   #encode(samples: Int16Array): Uint8Array {
-    return this.#options.encoder.push(this.#resampler.push(samples));
+    return this.#options.encoder.push(this.#resampler.push(this.#timbre.push(samples)));
   }
 
   #finish(): void {

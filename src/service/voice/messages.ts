@@ -1,5 +1,6 @@
 /** What the service and its voice workers say to each other of a job. Everything here crosses a thread: plain data only. */
 import type { Alignment, VoiceSegment } from "../../timing/alignment.ts";
+import type { TimbreSettings } from "./timbre.ts";
 
 /** One text for one voice; a dialogue has several. */
 export interface JobInput {
@@ -27,6 +28,8 @@ export interface JobSpec {
   readonly stability: number;
   /** 0-1: high moves the pitch more. */
   readonly style: number;
+  /** See timbre.ts. */
+  readonly timbre?: TimbreSettings;
   /** 0-4294967295: one of many slightly different ways to say it (variation.ts), the same samples each time. Absent: the plain one. */
   readonly seed?: number | undefined;
   /** The plain way, and yet the same samples each time. */

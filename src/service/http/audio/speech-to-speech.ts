@@ -9,6 +9,7 @@ import { clientSignal } from "../../convert/client-signal.ts";
 import { conversionOpener, conversionSpec } from "../../convert/conversion.ts";
 import { type ConversionPool, conversionPoolOf } from "../../convert/conversion-pool.ts";
 import { type ConversionTarget, findTarget } from "../../convert/conversion-target.ts";
+import type { Manner } from "../../convert/messages.ts";
 import { delayOrRefuse, withFaults } from "../../faults/apply.ts";
 import { nextFaults } from "../../faults/board.ts";
 import { FAULT_HEADER } from "../../faults/fault.ts";
@@ -23,21 +24,24 @@ import { file } from "../form.ts";
 import { boolean, jsonText, literal } from "../kinds.ts";
 import { type Call, operation, route } from "../operation.ts";
 import { audioTypeOf, requireFormat } from "../output-format.ts";
-import { optional, required, withDefault } from "../schema.ts";
+import { optional, required, type Values, withDefault } from "../schema.ts";
 import { deliverStream, deliverWhole } from "../speech/delivery.ts";
 import { findModel, type Model } from "../speech/models-catalogue.ts";
 import { recordingOpener } from "../speech/recorder.ts";
 import { speechAnswer } from "../speech/speech-answers.ts";
 import {
-  CONVERSION_SETTINGS,
   FAULT_HEADERS,
   modelField,
   requireLatencyLevel,
   requireSeed,
   SEED_FIELD,
+  SPEED,
+  STYLE,
   speechQuery,
   VOICE_ID,
+  VOICE_SETTINGS,
 } from "../speech/speech-fields.ts";
+import { requireBound } from "../speech/speech-request.ts";
 import { requireLoggable } from "../tiers.ts";
 
 /** An approximation: what the vendor bills is not published. */
@@ -50,7 +54,7 @@ const FORM = {
     "The recording, in any format that the service decodes, of at most 100 MB; its name and type do not matter.",
   ),
   model_id: modelField("eleven_english_sts_v2", (model) => model.canConvert),
-  voice_settings: optional(jsonText(CONVERSION_SETTINGS), "JSON; kept with the item, changes nothing here."),
+  voice_settings: optional(jsonText(VOICE_SETTINGS), "JSON; for this request only, kept with the item."),
   seed: SEED_FIELD,
   remove_background_noise: withDefault(boolean(), false, "By RNNoise, before the conversion."),
   file_format: withDefault(literal(FILE_FORMATS), "other", "pcm_s16le_16: raw samples, 16 kHz, mono."),
@@ -63,7 +67,7 @@ interface ConversionRequest {
   readonly isLogged: boolean;
   readonly latency: number | undefined;
   readonly modelId: string;
-  readonly settings: Readonly<Record<string, number | boolean | undefined>>;
+  readonly settings: Partial<NonNullable<Values<typeof FORM>["voice_settings"]>>;
   readonly seed: number | undefined;
   readonly removesNoise: boolean;
   readonly fileFormat: FileFormat;
@@ -160,6 +164,7 @@ async function convert(
       target: profile,
       removesNoise: asked.removesNoise,
       seed: asked.seed,
+      manner: mannerOf(asked.settings),
       onFailure: (thrown) => {
         failure = thrown;
       },
@@ -216,8 +221,20 @@ function acceptConversion(asked: ConversionRequest, { tier }: ServiceContext): M
     throw ApiError.unfit("unsupported_model", message, { status, param: "model_id" });
   }
   requireLoggable(asked.isLogged, tier);
+  requireBound("speed", asked.settings.speed, SPEED);
+  requireBound("style", asked.settings.style, STYLE);
   requireSeed(asked.seed);
   return model;
+}
+
+function mannerOf(settings: ConversionRequest["settings"]): Manner {
+  const { stability = 0.5, style = 0, speed = 1 } = settings;
+  return {
+    // As in speech (utterance-plan.ts): the extremes are half and 2.25 times the recording's movement.
+    melody: (1.5 - stability) * (1 + style / 2),
+    speed,
+    timbre: { similarity: settings.similarity_boost, speakerBoost: settings.use_speaker_boost },
+  };
 }
 
 /** Contract A7. What was said is not known: the item has no text. */
@@ -239,7 +256,10 @@ function itemOf(
     contentType: audioTypeOf(asked.outputFormat),
     outputFormat: asked.outputFormat,
     source: "STS",
-    settings: Object.fromEntries(settings),
+    settings: {
+      ...Object.fromEntries(settings),
+      ...(asked.seed === undefined ? {} : { seed: asked.seed }),
+    },
     dialogue: null,
   };
 }

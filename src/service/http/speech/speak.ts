@@ -92,6 +92,11 @@ function historyItemOf(
       stability: shape.stability,
       style: shape.style,
       speed: shape.speed,
+      similarity_boost: shape.similarity,
+      use_speaker_boost: shape.speakerBoost,
+      seed: shape.seed,
+      language_code: shape.languageCode,
+      apply_text_normalization: shape.normalization === "auto" ? undefined : shape.normalization,
     }),
     dialogue: kind.isDialogue
       ? shape.inputs.map(({ text, voiceId }) => ({
@@ -103,9 +108,8 @@ function historyItemOf(
   };
 }
 
-function withoutUndefined(settings: Readonly<Record<string, number | undefined>>): Record<string, number> {
-  const entries = Object.entries(settings);
-  return Object.fromEntries(entries.filter((entry): entry is [string, number] => entry[1] !== undefined));
+function withoutUndefined(settings: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
 
 /** Seen on live answers. */

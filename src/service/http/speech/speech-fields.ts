@@ -79,18 +79,15 @@ export function dialogueQuery(options: { readonly isStream: boolean }) {
 
 const SETTINGS = {
   stability: optional(number({ range: { min: 0, max: 1 } }), "0 varies most; 0.5 where absent."),
-  similarity_boost: optional(number({ range: { min: 0, max: 1 } }), "Changes nothing here."),
+  similarity_boost: optional(
+    number({ range: { min: 0, max: 1 } }),
+    "How bright the voice is; 0.75 where absent.",
+  ),
   style: optional(number({ later: STYLE }), "Exaggeration; 0 where absent."),
-  use_speaker_boost: optional(boolean(), "Changes nothing here."),
+  use_speaker_boost: optional(boolean(), "False is 4 dB quieter; true where absent."),
   speed: optional(number({ later: SPEED }), "1 where absent."),
 } as const;
 export const VOICE_SETTINGS = object(SETTINGS);
-/** Of a conversion, which keeps the recording's own speed and style: nothing is asked of them but their types. */
-export const CONVERSION_SETTINGS = object({
-  ...SETTINGS,
-  style: optional(number(), "Changes nothing here."),
-  speed: optional(number(), "Changes nothing here."),
-});
 
 export const SEED_FIELD = optional(
   integer({ later: SEED }),

@@ -29,6 +29,8 @@ export interface SpeechShape {
   readonly stability: number | undefined;
   readonly style: number | undefined;
   readonly speed: number | undefined;
+  readonly similarity: number | undefined;
+  readonly speakerBoost: boolean | undefined;
 }
 
 export interface EndpointKind {
@@ -100,6 +102,7 @@ function specOf(
     speed: shape.speed ?? 1,
     stability: shape.stability ?? 0.5,
     style: shape.style ?? 0,
+    timbre: { similarity: shape.similarity, speakerBoost: shape.speakerBoost },
     seed: shape.seed,
   };
 }
@@ -172,7 +175,8 @@ function requireSettings(shape: SpeechShape): void {
   requireSeed(shape.seed);
 }
 
-function requireBound(
+/** Throws the 400 of a voice setting out of its range. */
+export function requireBound(
   name: string,
   value: number | undefined,
   { minimum, maximum }: { readonly minimum: number; readonly maximum: number },

@@ -37,7 +37,10 @@ const BODY = {
   settings: optional(
     object({
       stability: optional(number({ range: { min: 0, max: 1 } }), "0 varies most; 0.5 where absent."),
-      similarity: optional(number(), "Changes nothing here."),
+      similarity: optional(
+        number({ range: { min: 0, max: 1 } }),
+        "How bright the voices are; 0.75 where absent.",
+      ),
     }),
     "For this request only.",
   ),
@@ -94,6 +97,8 @@ function dialogueShape(body: Values<typeof BODY>): Omit<SpeechShape, "outputForm
     stability: body.settings?.stability,
     style: undefined,
     speed: undefined,
+    similarity: body.settings?.similarity,
+    speakerBoost: undefined,
     dictionaryIds: dictionaryIds(body.pronunciation_dictionary_locators),
     seed: body.seed,
     hasPreviousText: false,

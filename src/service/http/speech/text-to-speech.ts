@@ -97,6 +97,8 @@ function speechShape(
     stability: body.voice_settings?.stability,
     style: body.voice_settings?.style,
     speed: body.voice_settings?.speed,
+    similarity: body.voice_settings?.similarity_boost,
+    speakerBoost: body.voice_settings?.use_speaker_boost,
     dictionaryIds: dictionaryIds(body.pronunciation_dictionary_locators),
     seed: body.seed,
     hasPreviousText: (body.previous_text ?? "") !== "",
