@@ -1,8 +1,7 @@
 /** What a listener really heard of an utterance when it was cut: text, offset, milliseconds, and how we know. */
 import type { Heard } from "../protocol/events.ts";
-import { msOfTicks } from "../timing/ticks.ts";
+import { msOfTicks, TICKS_PER_MS } from "../timing/ticks.ts";
 import { type ComingAudio, placeAt, spokenEndAt, type UntimedSpeech } from "./heard-share.ts";
-import { TICKS_PER_MS } from "./playback/playhead.ts";
 import type { Utterance } from "./playback/utterance.ts";
 import { RestartPlaces } from "./restart-places.ts";
 

@@ -11,8 +11,7 @@ import { createOpusDecoder, type OpusDecoder } from "../audio/codecs/opus-decode
 import { opusPacketSamples48k } from "../audio/containers/ogg-reader.ts";
 import { AUDIO_FORMATS } from "../audio/formats.ts";
 import { Rendition, type RenditionOptions, type RenditionShape } from "../delivery/rendition.ts";
-import { ticksPerSample } from "../timing/ticks.ts";
-import { TICKS_PER_MS } from "./playback/playhead.ts";
+import { TICKS_PER_MS, ticksPerSample } from "../timing/ticks.ts";
 import type { PlacedSlice, ResumeBuffer } from "./resume/resume-buffer.ts";
 import { isPassThrough, UPSTREAM_OPUS_PACKET_MS } from "./route.ts";
 import { OPUS_RISE_PACKETS } from "./source.ts";

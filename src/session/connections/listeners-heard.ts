@@ -1,6 +1,6 @@
 /** Where the listeners are: by their own word where they said so lately, else by what they were sent. */
+import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { DeliveredRange } from "../output/delivered-range.ts";
-import { TICKS_PER_MS } from "../playback/playhead.ts";
 import type { HeardPlace } from "../receipts.ts";
 import type { Moment, Participant } from "./participant.ts";
 

@@ -5,8 +5,8 @@ import { GatewayError } from "../../errors.ts";
 import type { TextOptions } from "../../protocol/commands.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { ListenerSettings } from "../../protocol/vocabulary.ts";
+import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { Subscription } from "../output/output-router.ts";
-import { TICKS_PER_MS } from "../playback/playhead.ts";
 import type { Session } from "../session.ts";
 
 /** An acknowledgement older than this says nothing of where the listener is now, ms. */

@@ -2,8 +2,7 @@
  * How far ahead of the audio rendered a response is taken from its attempt and its timing read; and when times that have not
  * come are waited for no longer.
  */
-import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
-import { TICKS_PER_MS } from "../playback/playhead.ts";
+import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { FeedTiming } from "./feed-timing.ts";
 

@@ -2,6 +2,7 @@
  * Routes a session's audio and events to its listeners, by renditions (encoded once), delivery groups (listeners in
  * lockstep) and the event log. The session pushes audio and events in; `collect` puts what is due in order and `send` sends it.
  */
+
 import type { OpusPool } from "../../audio/codecs/opus-pool.ts";
 import { DeliveryGroup, type EmitGap } from "../../delivery/delivery-group.ts";
 import { EventLog } from "../../delivery/event-log.ts";
@@ -13,8 +14,8 @@ import type { Counters } from "../../metrics/counters.ts";
 import type { AudioDescription } from "../../protocol/events.ts";
 import type { EventKind, ListenerSettings } from "../../protocol/vocabulary.ts";
 import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
+import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import { styleOf } from "../captions/cue-tracks.ts";
-import { TICKS_PER_MS } from "../playback/playhead.ts";
 import { type RenderedAudio, renditionFrom } from "../rendered-audio.ts";
 import { isPassThrough, type Need } from "../route.ts";
 import type { Slice } from "../source.ts";

@@ -6,7 +6,9 @@
  *                  the playhead has not   audio is   nothing of them
  *                  passed their end       rendered     was rendered
  */
+
 import type { GatewayError } from "../../errors.ts";
+import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import { writeError, writeFinished, writeStarted } from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { Marks } from "../marks.ts";
@@ -17,7 +19,6 @@ import { takeSnapshot } from "../resume/resume-point.ts";
 import type { Snapshot } from "../resume/snapshot.ts";
 import { RequestScheduler } from "../synthesis/request-scheduler.ts";
 import { TextStall } from "../text-input/text-stall.ts";
-import { TICKS_PER_MS } from "./playhead.ts";
 import { Renderer, type RenderLimits } from "./renderer.ts";
 import type { UnsentSegments } from "./unsent-segments.ts";
 import type { Utterance } from "./utterance.ts";

@@ -2,9 +2,9 @@
  * Where on the timeline a listener without any delay would be now: the wall clock's only way into a session. It
  * starts with the first audio after silence, runs in real time, waits when the audio runs dry and never goes back.
  */
-import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
+import { TICKS_PER_MS } from "../../timing/ticks.ts";
 
-export const TICKS_PER_MS = TICKS_PER_SECOND / 1000;
+export { TICKS_PER_MS };
 
 export class Playhead {
   #anchorTicks = 0;

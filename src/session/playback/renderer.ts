@@ -2,12 +2,13 @@
  * Renders the answers of the upstream to the listeners: takes them in the order of their requests, one segment after the other,
  * and pushes their audio at the write head, never further than it is asked to.
  */
+
 import { type GatewayError, toGatewayError } from "../../errors.ts";
 import type { Segment } from "../../text/segmenter.ts";
+import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { RequestScheduler } from "../synthesis/request-scheduler.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
 import { CarryOver } from "./carry-over.ts";
-import { TICKS_PER_MS } from "./playhead.ts";
 import { emitRecovered, recover } from "./recovery.ts";
 import { SegmentPlayer } from "./segment-player.ts";
 import type { Utterance } from "./utterance.ts";

@@ -6,7 +6,7 @@
 import { GatewayError } from "../../errors.ts";
 import type { EventKind } from "../../protocol/vocabulary.ts";
 import { isBlank } from "../../text/characters.ts";
-import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
+import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import type { EventWriter } from "../events/event-writer.ts";
 import { FeedTiming } from "../events/feed-timing.ts";
 import { SegmentEvents } from "../events/segment-events.ts";
@@ -17,7 +17,6 @@ import { type SilenceLimit, type Slice, Source } from "../source.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
 import type { CarryOver } from "./carry-over.ts";
 import { type KnownEnd, knownEndOf } from "./known-end.ts";
-import { TICKS_PER_MS } from "./playhead.ts";
 import type { TimedSegment } from "./segment-queue.ts";
 import { beginsWithBreak, lastBreakTicks, spliceTextOf } from "./splice-text.ts";
 import type { Utterance } from "./utterance.ts";

@@ -1,5 +1,5 @@
 /** What the ends of a segment's text say about its splices: a `<break time="1s"/>` there is no silence to be trimmed. */
-import { TICKS_PER_MS } from "./playhead.ts";
+import { TICKS_PER_MS } from "../../timing/ticks.ts";
 
 const FIRST = /^[^\p{L}\p{N}<]*<break\b[^<>]*>/iu;
 const LAST = /<break\b([^<>]*)>[^\p{L}\p{N}<]*$/iu;

@@ -2,7 +2,7 @@
  * The end of all audio rendered so far, and what happens there: slices are rendered, utterances and segments begin and end,
  * and segments of one utterance are joined.
  */
-import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
+import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import { CueTracks } from "../captions/cue-tracks.ts";
 import { layOutLate } from "../captions/late-cues.ts";
 import type { EventWriter } from "../events/event-writer.ts";
@@ -11,7 +11,6 @@ import type { SessionDeps } from "../ports.ts";
 import { ResumeBuffer } from "../resume/resume-buffer.ts";
 import { type Slice, silenceSlice } from "../source.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
-import { TICKS_PER_MS } from "./playhead.ts";
 import type { SegmentPlayer } from "./segment-player.ts";
 import { Splice } from "./splice.ts";
 import { UnsentSegments } from "./unsent-segments.ts";

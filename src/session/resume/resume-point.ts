@@ -4,10 +4,11 @@
  * asked for again. Where the time of the word is an estimate or has not come, nothing says where in the audio the text is:
  * all text that the receipt calls unheard is asked for again.
  */
+
 import type { Timing } from "../../protocol/vocabulary.ts";
+import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import { weaker } from "../../timing/timed.ts";
 import { isUntimedAt } from "../heard-share.ts";
-import { TICKS_PER_MS } from "../playback/playhead.ts";
 import type { SpokenTime, SpokenWord } from "../playback/transcript.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import { cutOf, heardSpokenEnd } from "../receipts.ts";

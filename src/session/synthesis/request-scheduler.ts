@@ -3,12 +3,13 @@
  * leaves when the one before has been answered in full, somebody listens, and no more is unheard than the speculation
  * budget allows.
  */
+
 import { type GatewayError, toGatewayError } from "../../errors.ts";
+import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { StitchBy } from "../../upstream/transport/stitching.ts";
 import { READ_BYTES } from "../../upstream/types.ts";
 import type { ComingAudio } from "../heard-share.ts";
 import type { OutputRouter } from "../output/output-router.ts";
-import { TICKS_PER_MS } from "../playback/playhead.ts";
 import type { TimedSegment } from "../playback/segment-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { SessionDeps } from "../ports.ts";

@@ -1,7 +1,8 @@
 /** Receipts where nothing was timed: how much of the text was heard is told by the share of the audio. */
+
 import { describe, expect, it } from "vitest";
 import { type SegmentSpan, spokenEndAt } from "../../../src/session/heard-share.ts";
-import { TICKS_PER_MS } from "../../../src/session/playback/playhead.ts";
+import { TICKS_PER_MS } from "../../../src/timing/ticks.ts";
 import { CHAR_MS, stage, VOICE } from "./spelling.ts";
 
 const TEXT = "alpha bravo charlie delta echo foxtrot golf hotel india juliet";

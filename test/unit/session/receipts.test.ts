@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { TICKS_PER_MS } from "../../../src/session/playback/playhead.ts";
 import { receiptOf } from "../../../src/session/receipts.ts";
+import { TICKS_PER_MS } from "../../../src/timing/ticks.ts";
 
 const ms = (count: number): number => count * TICKS_PER_MS;
 const text = "Hello world";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Playhead, TICKS_PER_MS } from "../../../../src/session/playback/playhead.ts";
+import { Playhead } from "../../../../src/session/playback/playhead.ts";
+import { TICKS_PER_MS } from "../../../../src/timing/ticks.ts";
 
 const ms = (count: number): number => count * TICKS_PER_MS;
 

@@ -1,16 +1,17 @@
 /** Where segments meet and end: the pause between them, the waterfall of those not sent, words that are whole, sources cut short. */
+
 import { describe, expect, it } from "vitest";
 import { concatBytes } from "../../../../src/audio/bytes.ts";
 import { OggOpusWriter } from "../../../../src/audio/containers/ogg.ts";
 import type { Timing } from "../../../../src/protocol/vocabulary.ts";
 import { knownEndOf } from "../../../../src/session/playback/known-end.ts";
-import { TICKS_PER_MS } from "../../../../src/session/playback/playhead.ts";
 import { Splice } from "../../../../src/session/playback/splice.ts";
 import { UnsentSegments } from "../../../../src/session/playback/unsent-segments.ts";
 import { Utterance } from "../../../../src/session/playback/utterance.ts";
 import { remainderOf } from "../../../../src/session/remainder.ts";
 import { Source } from "../../../../src/session/source.ts";
 import { newTimes } from "../../../../src/session/synthesis/segment-times.ts";
+import { TICKS_PER_MS } from "../../../../src/timing/ticks.ts";
 import { SPLICES } from "../scripted-speech.ts";
 
 const ms = (count: number): number => count * TICKS_PER_MS;

@@ -1,13 +1,14 @@
 /** What is kept of Opus that is passed through: packets as they came. */
+
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { concatBytes } from "../../../../src/audio/bytes.ts";
 import { OpusEncoder } from "../../../../src/audio/codecs/opus-encoder.ts";
 import { OggOpusWriter } from "../../../../src/audio/containers/ogg.ts";
-import { TICKS_PER_MS } from "../../../../src/session/playback/playhead.ts";
 import { Utterance } from "../../../../src/session/playback/utterance.ts";
 import { ResumeBuffer } from "../../../../src/session/resume/resume-buffer.ts";
 import { takeSnapshot } from "../../../../src/session/resume/resume-point.ts";
 import { Source } from "../../../../src/session/source.ts";
+import { TICKS_PER_MS } from "../../../../src/timing/ticks.ts";
 import { tone } from "../../audio/helpers.ts";
 
 const FORMAT = "opus_48000_64";
