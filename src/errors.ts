@@ -58,6 +58,13 @@ export const ERRORS = {
     false,
   ),
   not_a_speaker: row("The connection joined as a listener and may not speak", 4403, 403, false),
+  host_not_allowed: row("The Host header names no host of this gateway", 4403, 421, false),
+  origin_not_allowed: row(
+    "A web page of an origin that is not listed may not use the gateway",
+    4403,
+    403,
+    false,
+  ),
   // What a carrier sent.
   carrier_protocol: row("A carrier's message is not what its interface allows", 1008, 400, false),
   carrier_unauthorized: row("A carrier's connection shows no valid token", 1008, 401, false),

@@ -1,5 +1,7 @@
 /** Composition root: builds every part of a gateway by hand and takes it down again. Nothing else is wired here. */
 import { fileURLToPath } from "node:url";
+import { InsecureWarning, isInsecure } from "./access/binding.ts";
+import { OriginRules } from "./access/origin-rules.ts";
 import { createOpusPool } from "./audio/codecs/opus-pool.ts";
 import type { Config } from "./config.ts";
 import { Pacer } from "./delivery/pacer.ts";
@@ -66,6 +68,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const rtpPortRange = readPortRange(config.rtpPorts);
   const rtpPeers = readPeerList(config.rtpPeers);
   const passedPaths = new PassedPaths(config.proxyPaths);
+  const originsOf = (boundTo: string): OriginRules => new OriginRules({ ...config, host: boundTo });
+  const origins = originsOf(config.host);
+  const opsOrigins = originsOf(config.opsHost);
   const pacer = new Pacer(clock);
   const turns = new Turns({ clock, counters, between: () => pacer.catchUp() });
   const blocks = new BlockPool();
@@ -132,7 +137,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   });
   let audioSocket: AudioSocketServer | null = null;
   let operations: ListeningPort | null = null;
+  const insecure = isInsecure(config) ? new InsecureWarning({ host, log, clock }) : null;
   const closeParts = async (): Promise<void> => {
+    insecure?.close();
     operations?.close();
     rtpPorts.close();
     audioSocket?.close();
@@ -144,6 +151,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     sessions,
     log,
     host,
+    origins,
     port: config.port,
     calls,
     carrierAuth,
@@ -185,6 +193,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     operations = await startOperations({
       host: config.opsHost,
       port: config.opsPort,
+      origins: opsOrigins,
       sessions,
       server: SERVER,
       metrics: createExposition(counters, {
@@ -196,6 +205,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         upstreamQueued: () => upstream.stats().queued,
         upstreamRegions: () => upstream.regions(),
         phrases: () => phrases?.stats() ?? null,
+        isInsecure: insecure !== null,
         serviceHangs: () => options.service?.hangs ?? null,
       }),
       upstream: () => upstreamState(upstream),

@@ -46,6 +46,32 @@ export const SERVER = [
     about: "How carriers reach the gateway, e.g. wss://voice.example.com; empty takes their Host header",
   },
   {
+    key: "insecure",
+    flag: "insecure",
+    env: "VOICEWIRE_INSECURE",
+    kind: "boolean",
+    default: false,
+    about: "Listen on an address that others reach, though anybody there may listen, speak and spend the key",
+  },
+  {
+    key: "allowedHosts",
+    flag: "allowed-hosts",
+    env: "VOICEWIRE_ALLOWED_HOSTS",
+    kind: "string",
+    default: "",
+    about:
+      "Names by which the gateway is reached, with commas, beside localhost, host and that of public-url",
+  },
+  {
+    key: "allowedOrigins",
+    flag: "allow-origin",
+    env: "VOICEWIRE_ALLOW_ORIGIN",
+    kind: "string",
+    default: "",
+    about:
+      "Origins whose pages may use the gateway, with commas, e.g. https://*.example.com; loopback ones may",
+  },
+  {
     key: "dataFolder",
     flag: "data",
     env: "VOICEWIRE_DATA",

@@ -86,6 +86,8 @@ export interface Gauges {
   readonly phrases: () => PhraseFigures | null;
   /** null where the gateway runs no speech service of its own. */
   readonly serviceHangs: () => number | null;
+  /** Other machines reach the gateway, and it asks for no key. */
+  readonly isInsecure: boolean;
 }
 
 /** Returns a function that renders the current values. */
@@ -127,6 +129,11 @@ export function createExposition(counters: Counters, gauges: Gauges): () => Prom
     name: "voicewire_upstream_queued",
     help: "Upstream requests that wait for a connection",
     read: gauges.upstreamQueued,
+  });
+  addGauge(registry, {
+    name: "voicewire_insecure",
+    help: "1 where other machines reach the gateway and it asks for no key, else 0",
+    read: () => (gauges.isInsecure ? 1 : 0),
   });
   addRegionMetrics(registry, gauges.upstreamRegions);
   addPhraseMetrics(registry, gauges.phrases);

@@ -2,6 +2,7 @@
 import type { HttpResponse } from "uWebSockets.js";
 import { ERRORS, GatewayError, toGatewayError } from "../errors.ts";
 import { errorBody } from "../protocol/native.ts";
+import { corsHeaders } from "./cors.ts";
 
 export interface Answer {
   readonly status: number;
@@ -10,16 +11,18 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   /** The connection takes no further request. */
   readonly closes?: boolean;
+  /** It answers HEAD: the body is not sent. */
+  readonly isHead?: boolean;
 }
 
 /** One request's response; writing after the client has gone is silently nothing. */
 export class Reply {
   readonly #res: HttpResponse;
-  readonly #readers: "any-origin" | "same-origin";
+  readonly #readers: "allowed-origins" | "same-origin";
   #isOver = false;
 
   /** `readers`: whose scripts may read it in a browser. */
-  constructor(res: HttpResponse, readers: "any-origin" | "same-origin" = "any-origin") {
+  constructor(res: HttpResponse, readers: "allowed-origins" | "same-origin" = "allowed-origins") {
     this.#res = res;
     this.#readers = readers;
     res.onAborted(() => {
@@ -34,8 +37,10 @@ export class Reply {
       this.#res.writeStatus(String(answer.status));
       this.#res.writeHeader("content-type", answer.contentType);
       for (const [name, value] of Object.entries(answer.headers ?? {})) this.#res.writeHeader(name, value);
-      if (this.#readers === "any-origin") this.#res.writeHeader("access-control-allow-origin", "*");
-      this.#res.end(answer.body, answer.closes);
+      if (this.#readers === "allowed-origins")
+        for (const [name, value] of Object.entries(corsHeaders(this.#res)))
+          this.#res.writeHeader(name, value);
+      this.#res.end(answer.isHead === true ? "" : answer.body, answer.closes);
     });
   }
 
@@ -47,8 +52,9 @@ export class Reply {
     this.send(failure(thrown));
   }
 
-  failAndClose(thrown: unknown): void {
-    this.send({ ...failure(thrown), closes: true });
+  /** `isHead`: as an answer to HEAD. */
+  failAndClose(thrown: unknown, { isHead = false }: { readonly isHead?: boolean } = {}): void {
+    this.send({ ...failure(thrown), closes: true, isHead });
   }
 }
 

@@ -3,6 +3,7 @@
  * reaches the public port does not read them.
  */
 import { App } from "uWebSockets.js";
+import type { OriginRules } from "../access/origin-rules.ts";
 import { GatewayError } from "../errors.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { CallStats } from "../telephony/call-stats.ts";
@@ -21,6 +22,8 @@ export interface OperationsOptions {
   readonly host: string;
   /** 0: the system picks a free one. */
   readonly port: number;
+  /** Which web pages may use the port. */
+  readonly origins: OriginRules;
   /** Name and version. */
   readonly server: string;
   readonly sessions: Sessions;
@@ -34,7 +37,7 @@ export interface OperationsOptions {
 export async function startOperations(options: OperationsOptions): Promise<ListeningPort> {
   const { host, port, server, sessions } = options;
   const app = App();
-  const routes = new CheckedRoutes(app);
+  const routes = new CheckedRoutes(app, options.origins);
   routes.get("/healthz", (res) => new Reply(res, "same-origin").json(200, { status: "ok", server }));
   routes.get("/readyz", (res) => {
     const { status, body } = readiness(sessions);

@@ -1,10 +1,12 @@
 /**
- * The routes of a port, each behind one check: a request says once how long its body is. The library takes several
- * Content-Length headers and believes the first, another proxy the last; what is a body to one is a request to the
- * other (RFC 9112 section 6.3).
+ * The routes of a port, each behind two checks. A request comes from a page that may use the gateway, or from no page. And it
+ * says once how long its body is: the library takes several Content-Length headers and believes the first, another
+ * proxy the last; what is a body to one is a request to the other (RFC 9112 section 6.3).
  */
 import type { HttpRequest, HttpResponse, TemplatedApp, WebSocketBehavior } from "uWebSockets.js";
-import { GatewayError } from "../errors.ts";
+import type { OriginRules, RequestSource } from "../access/origin-rules.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import { allowReader } from "./cors.ts";
 import { Reply } from "./http.ts";
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void;
@@ -22,28 +24,30 @@ export interface Routes {
 
 export class CheckedRoutes implements Routes {
   readonly #app: TemplatedApp;
+  readonly #origins: OriginRules;
 
-  constructor(app: TemplatedApp) {
+  constructor(app: TemplatedApp, origins: OriginRules) {
     this.#app = app;
+    this.#origins = origins;
   }
 
   get(pattern: string, handler: Handler): void {
-    this.#app.get(pattern, checked(handler));
+    this.#app.get(pattern, this.#checked(handler));
   }
   head(pattern: string, handler: Handler): void {
-    this.#app.head(pattern, checked(handler));
+    this.#app.head(pattern, this.#checked(handler));
   }
   post(pattern: string, handler: Handler): void {
-    this.#app.post(pattern, checked(handler));
+    this.#app.post(pattern, this.#checked(handler));
   }
   del(pattern: string, handler: Handler): void {
-    this.#app.del(pattern, checked(handler));
+    this.#app.del(pattern, this.#checked(handler));
   }
   options(pattern: string, handler: Handler): void {
-    this.#app.options(pattern, checked(handler));
+    this.#app.options(pattern, this.#checked(handler));
   }
   any(pattern: string, handler: Handler): void {
-    this.#app.any(pattern, checked(handler));
+    this.#app.any(pattern, this.#checked(handler));
   }
 
   ws<T>(pattern: string, behavior: WebSocketBehavior<T>): void {
@@ -53,22 +57,43 @@ export class CheckedRoutes implements Routes {
     this.#app.ws<T>(pattern, {
       ...behavior,
       upgrade: (res, req, context) => {
-        if (hasClearLength(req)) return upgrade(res, req, context);
-        refuse(res);
+        if (this.#isTaken(res, req)) upgrade(res, req, context);
       },
     });
   }
+
+  #checked(handler: Handler): Handler {
+    return (res, req) => {
+      if (this.#isTaken(res, req)) handler(res, req);
+    };
+  }
+
+  /** False: the request is answered already. */
+  #isTaken(res: HttpResponse, req: HttpRequest): boolean {
+    try {
+      checkLength(req);
+      const reader = this.#origins.check(sourceOf(req));
+      if (reader !== null) allowReader(res, reader);
+      return true;
+    } catch (thrown) {
+      refuse(res, toGatewayError(thrown), req.getMethod() === "head");
+      return false;
+    }
+  }
 }
 
-function checked(handler: Handler): Handler {
-  return (res, req) => {
-    if (hasClearLength(req)) handler(res, req);
-    else refuse(res);
+function sourceOf(req: HttpRequest): RequestSource {
+  return {
+    method: req.getMethod(),
+    host: req.getHeader("host"),
+    origin: req.getHeader("origin"),
+    fetchSite: req.getHeader("sec-fetch-site"),
+    fetchMode: req.getHeader("sec-fetch-mode"),
   };
 }
 
-/** At most one Content-Length, and not an empty one, which the library takes for none. */
-function hasClearLength(req: HttpRequest): boolean {
+/** At most one Content-Length, and not an empty one, which the library takes for none. Throws invalid_field. */
+function checkLength(req: HttpRequest): void {
   let isOk = true;
   let count = 0;
   req.forEach((name, value) => {
@@ -76,14 +101,14 @@ function hasClearLength(req: HttpRequest): boolean {
     count += 1;
     isOk = count === 1 && value !== "";
   });
-  return isOk;
+  if (isOk) return;
+  const what = "Header content-length: more than one, or an empty one; expected one number";
+  throw new GatewayError("invalid_field", what, { field: "content-length" });
 }
 
-function refuse(res: HttpResponse): void {
+function refuse(res: HttpResponse, error: GatewayError, isHead: boolean): void {
   const reply = new Reply(res, "same-origin");
-  const what = "Header content-length: more than one, or an empty one; expected one number";
-  const error = new GatewayError("invalid_field", what, { field: "content-length" });
   // A turn later: answered at once, the library would read what follows in the same piece as the next request. While it is
   // owed an answer it cuts the connection instead.
-  setImmediate(() => reply.failAndClose(error));
+  setImmediate(() => reply.failAndClose(error, { isHead }));
 }

@@ -1,5 +1,6 @@
 /** All that listens on the gateway's public port: the live sockets, their HTTP twins, the proxy and the page. */
 import { App, type HttpRequest, type HttpResponse } from "uWebSockets.js";
+import type { OriginRules } from "../access/origin-rules.ts";
 import { GatewayError } from "../errors.ts";
 import { asyncApi } from "../protocol/asyncapi.ts";
 import { parseCommand } from "../protocol/native.ts";
@@ -31,6 +32,8 @@ export type VendorOptions = Pick<
 export interface ServerOptions extends LiveSocketOptions, ProxyOptions {
   readonly host: string;
   readonly port: number;
+  /** Which web pages may use the port. */
+  readonly origins: OriginRules;
   /** Folder of the built page. */
   readonly pageFolder: string;
   /** Of the program. */
@@ -48,7 +51,7 @@ export interface ServerOptions extends LiveSocketOptions, ProxyOptions {
 /** Listens. Rejects with port_in_use. */
 export async function startServer(options: ServerOptions): Promise<ListeningPort> {
   const app = App();
-  const routes = new CheckedRoutes(app);
+  const routes = new CheckedRoutes(app, options.origins);
   routes.ws("/live/:session", liveSocket(options));
   routeCarriers(routes, { ...options, ...options.carrierAuth });
   const voices = new VoiceNames(options.vendor);

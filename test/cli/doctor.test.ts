@@ -48,6 +48,7 @@ describe.skipIf(missing !== undefined)(
         "codecs",
         "voice",
         "page",
+        "access",
         "port",
         "ops",
         "upstream",

@@ -55,6 +55,11 @@ describe.skipIf(missing !== undefined)(
       expect(stderr).toContain("Flag --parent: there is no IPC channel");
     });
 
+    test("on an address that other machines reach it asks for --key or --insecure", async () => {
+      const { code, stderr } = await run(["service", "--host", "0.0.0.0", "--port", "0"]);
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/--host.*--key.*--insecure/s)]);
+    });
+
     test("warns of a data folder that others may look into", async () => {
       using folder = temporaryFolder();
       mkdirSync(folder.file("data"));

@@ -90,7 +90,7 @@ it("the public port has no metrics and says where they are; the operations port 
   const refused = await fetch(`${gateway.url}/metrics`);
   expect([refused.status, await refused.text()]).toEqual([404, expect.stringContaining("ops-port")]);
   for (const [path, status] of [["metrics", 200] as const, ["live/s/audio.wav", 404] as const]) {
-    const answer = await fetch(`${gateway.opsUrl}/${path}`, { headers: { origin: "http://evil.example" } });
+    const answer = await fetch(`${gateway.opsUrl}/${path}`, { headers: { origin: "http://localhost:3000" } });
     expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([status, null]);
     await answer.arrayBuffer();
   }

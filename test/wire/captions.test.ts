@@ -90,7 +90,7 @@ describe("GET /live/{session}/captions", () => {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store, no-transform",
       "x-accel-buffering": "no",
-      "access-control-allow-origin": "*",
+      vary: "Origin",
     });
     client.send({ type: "speak", text: "Hello there, general listener.", voice_id: "v" });
     await reader.has("utterance.done");

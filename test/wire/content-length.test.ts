@@ -78,7 +78,9 @@ describe("a request with an unclear length", () => {
       for (const twice of [...lengths, "content-length:\r\n"]) {
         const answer = await answerTo(port, `${line} HTTP/1.1\r\nhost: gateway\r\n${headers}${twice}\r\n`);
         expect(answer).toMatch(/^HTTP\/1\.1 400\b/);
-        expect(answer).toContain('"field":"content-length"');
+        // An answer to HEAD has no body (RFC 9110 section 9.3.2).
+        if (line.startsWith("HEAD")) expect(answer).toMatch(/\r\n\r\n$/);
+        else expect(answer).toContain('"field":"content-length"');
         expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1);
       }
     },

@@ -20,7 +20,7 @@ async function ask(
 
 const ABOUT_THE_CLIENT = {
   cookie: "session=1",
-  origin: "https://page.example",
+  origin: "http://localhost:3000",
   referer: "https://page.example/secret",
   forwarded: "for=192.0.2.1",
   "x-forwarded-for": "192.0.2.1",
@@ -96,7 +96,7 @@ describe("the proxy's headers", () => {
       "character-cost": "5",
       "x-content-type-options": "nosniff",
       "content-security-policy": "sandbox; default-src 'none'",
-      "access-control-allow-origin": "*",
+      vary: "Origin",
       "access-control-expose-headers": expect.stringContaining("request-id, x-trace-id, history-item-id"),
       "transfer-encoding": "chunked",
     });

@@ -105,7 +105,7 @@ describe("the proxy", () => {
     const socket = connect(Number(new URL(gateway.url).port), "127.0.0.1");
     try {
       for (let ask = 0; ask < 5; ask += 1) {
-        socket.write("GET /v1/history/abc HTTP/1.1\r\nhost: gateway\r\n\r\n");
+        socket.write("GET /v1/history/abc HTTP/1.1\r\nhost: localhost\r\n\r\n");
         const [piece] = (await once(socket, "data")) as [Buffer];
         expect(piece.toString()).toMatch(/^HTTP\/1.1 200 OK\r\n.*\r\n\r\n(done|4\r\ndone\r\n0\r\n\r\n)$/s);
       }

@@ -1,6 +1,7 @@
 /** The checks of `voicewire doctor`, in the order of what depends on what. */
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { isInsecure } from "../../access/binding.ts";
 import type { Config } from "../../config.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { silentLog } from "../../kit/log.ts";
@@ -39,6 +40,7 @@ export const CHECKS: readonly Check[] = [
   { name: "codecs", run: checkCodecs, fix: "run `npm ci` again on this machine" },
   { name: "voice", run: checkVoicePackage },
   { name: "page", run: checkPage },
+  { name: "access", run: checkAccess },
   { name: "port", run: checkPort },
   { name: "ops", run: checkOpsPort },
   { name: "upstream", run: checkUpstream },
@@ -124,6 +126,24 @@ async function checkPort({ config }: CheckContext): Promise<CheckResult> {
   }
   const detail = `${host}:${port} can't be listened on (${failure})`;
   return { status: "fail", detail, fix: portAdvice(failure) };
+}
+
+/** What a stranger could do. */
+async function checkAccess({ config }: CheckContext): Promise<CheckResult> {
+  const { host, insecure, allowedOrigins } = config;
+  const pages =
+    allowedOrigins === "" ? "web pages of this machine" : `web pages of this machine and ${allowedOrigins}`;
+  if (!isInsecure(config)) {
+    return {
+      status: "ok",
+      detail: `${host}: programs of this machine and ${pages} may use the gateway, no others`,
+    };
+  }
+  const detail = `${host}: whoever reaches it may listen to every session, speak, and spend the upstream's key`;
+  const fix = insecure
+    ? "listen on 127.0.0.1, and let a proxy in front ask who is there"
+    : "serve refuses to start so: listen on 127.0.0.1, or say --insecure";
+  return { status: insecure ? "warn" : "fail", detail, fix };
 }
 
 /** Where /metrics is. */

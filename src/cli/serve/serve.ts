@@ -22,7 +22,10 @@ export const serve: CommandModule = {
     flags: FLAGS,
     examples: [
       { line: "voicewire serve", about: "http://127.0.0.1:8080/ with the embedded voice" },
-      { line: "voicewire serve --host 0.0.0.0 --port 80 --log-level warn", about: "for everyone, quieter" },
+      {
+        line: "voicewire serve --host 0.0.0.0 --insecure --log-level warn",
+        about: "for everyone who reaches it, quieter",
+      },
       {
         line: "ELEVENLABS_API_KEY=... voicewire serve --upstream-region eu",
         about: "the real vendor, in its EU region",

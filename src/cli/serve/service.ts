@@ -1,4 +1,5 @@
 /** `voicewire service`: the embedded speech service alone, on a port of its own; also the child that serve starts. */
+import { isLoopback } from "../../access/origin-rules.ts";
 import { toGatewayError } from "../../errors.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { choiceFlag, type Flag, integerFlag, type ParsedArguments, parseArguments } from "../flags.ts";
@@ -23,6 +24,7 @@ const FLAGS: readonly Flag[] = [
     value: "TEXT",
     about: "Ask for this key in xi-api-key (without it every key is taken, and none)",
   },
+  { name: "insecure", about: "Without a key, listen on an address that other machines reach" },
   { name: "tier", value: "TEXT", about: "Answer as this plan of the vendor would, e.g. free, creator, pro" },
   {
     name: "data",
@@ -92,8 +94,13 @@ async function runUntilSignal(io: Io, parsed: ParsedArguments, parent: Parent | 
   const key = parsed.text("key");
   const tier = parsed.text("tier");
   const dataFolder = parsed.text("data");
+  const host = parsed.text("host") ?? "127.0.0.1";
+  if (key === undefined && parent === null && !parsed.has("insecure") && !isLoopback(host)) {
+    const text = `Flag --host: other machines reach ${host}, and anybody there could use the service; give --key, or start with --insecure`;
+    throw usageError(text, "host");
+  }
   const starting = startService({
-    host: parsed.text("host") ?? "127.0.0.1",
+    host,
     port: integerFlag(parsed, "port", { min: 0, max: 65_535, fallback: DEFAULT_PORT }),
     ...(voiceWorkers === 0 ? {} : { voiceWorkers }),
     ...(key === undefined ? {} : { key }),

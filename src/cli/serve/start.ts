@@ -1,4 +1,5 @@
 /** Starts a gateway with its upstream, for `voicewire serve` and for programs that embed it; both end together. */
+import { checkBinding } from "../../access/binding.ts";
 import type { Config } from "../../config.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -30,6 +31,7 @@ export interface Started {
 
 /** Rejects with GatewayError: invalid_config, port_in_use, voice_package_missing, upstream_unreachable, encoder_failed. */
 export async function startWithUpstream({ config, log, clock, env }: StartOptions): Promise<Started> {
+  checkBinding(config);
   chooseUpstream(config);
   await checkPorts(config);
   // Loaded only now: the help and wrong settings are answered even where the server's binary does not load.

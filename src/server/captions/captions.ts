@@ -10,6 +10,7 @@ import type { Participant } from "../../session/connections/participant.ts";
 import type { Session } from "../../session/session.ts";
 import type { Sessions } from "../../session/sessions.ts";
 import type { ParsedSettings, SettingsDefaults } from "../../session/settings.ts";
+import { corsHeaders } from "../cors.ts";
 import { Reply } from "../http.ts";
 import { ResponseWriter, type ResponseWriterOptions } from "../players/response-writer.ts";
 import type { Routes } from "../routes.ts";
@@ -38,7 +39,6 @@ const SHARED_HEADERS = {
   "x-accel-buffering": "no",
   "x-content-type-options": "nosniff",
 } as const;
-const CROSS_ORIGIN = { "access-control-allow-origin": "*" } as const;
 const EVENTS_TYPE = "text/event-stream; charset=utf-8";
 const FILE_TYPES: Readonly<Record<CaptionFileName, string>> = {
   vtt: "text/vtt; charset=utf-8",
@@ -105,7 +105,7 @@ function answerEvents(res: HttpResponse, call: Call, options: CaptionsOptions): 
   });
   const listener = new CaptionsListener(body, { epoch: session.epoch, clock: systemClock });
   participant = joinSession(session, listener, { body, joining, stop: () => listener.stop() });
-  body.open({ "content-type": EVENTS_TYPE, ...SHARED_HEADERS, ...CROSS_ORIGIN });
+  body.open({ "content-type": EVENTS_TYPE, ...SHARED_HEADERS });
 }
 
 function answerFile(
@@ -151,7 +151,7 @@ function growFile(res: HttpResponse, { request, session, options }: Growing): vo
     joining: request.joining,
     stop: () => undefined,
   });
-  body.open({ "content-type": FILE_TYPES[request.name], ...SHARED_HEADERS, ...CROSS_ORIGIN });
+  body.open({ "content-type": FILE_TYPES[request.name], ...SHARED_HEADERS });
   unfollow = session.captionsOf(request.style).follow({
     cues: (cues) => {
       body.write(writer.write(cues));
@@ -211,6 +211,7 @@ function answerHead(res: HttpResponse, contentType: string, check: () => void): 
     headers = { "content-type": "application/json" };
   }
   res.writeStatus(String(status));
-  for (const [name, value] of Object.entries({ ...headers, ...CROSS_ORIGIN })) res.writeHeader(name, value);
+  for (const [name, value] of Object.entries({ ...headers, ...corsHeaders(res) }))
+    res.writeHeader(name, value);
   res.endWithoutBody();
 }

@@ -14,6 +14,7 @@ import type { Participant } from "../../session/connections/participant.ts";
 import type { Session } from "../../session/session.ts";
 import type { Sessions } from "../../session/sessions.ts";
 import type { SettingsDefaults } from "../../session/settings.ts";
+import { corsHeaders } from "../cors.ts";
 import { Reply } from "../http.ts";
 import type { Routes } from "../routes.ts";
 import { decoded } from "../sockets/live-socket.ts";
@@ -172,7 +173,6 @@ function headersOf(request: AudioRequest): Record<string, string> {
     "cache-control": "no-store",
     "accept-ranges": "none",
     "x-content-type-options": "nosniff",
-    "access-control-allow-origin": "*",
     "access-control-expose-headers": "voicewire-start-ms",
   };
 }
@@ -187,9 +187,10 @@ function answerHead(res: HttpResponse, name: ContainerName, call: Call, options:
     headers = headersOf(request);
   } catch (thrown) {
     status = toGatewayError(thrown).httpStatus;
-    headers = { "content-type": "application/json", "access-control-allow-origin": "*" };
+    headers = { "content-type": "application/json" };
   }
   res.writeStatus(String(status));
-  for (const [header, value] of Object.entries(headers)) res.writeHeader(header, value);
+  for (const [header, value] of Object.entries({ ...headers, ...corsHeaders(res) }))
+    res.writeHeader(header, value);
   res.endWithoutBody();
 }

@@ -8,6 +8,7 @@
  */
 import type { HttpResponse } from "uWebSockets.js";
 import type { Clock, Timer } from "../../kit/clock.ts";
+import { corsHeaders } from "../cors.ts";
 
 export interface ResponseWriterOptions {
   readonly res: HttpResponse;
@@ -60,7 +61,8 @@ export class ResponseWriter {
     res.onWritable(() => this.#drain());
     res.cork(() => {
       res.writeStatus("200 OK");
-      for (const [name, value] of Object.entries(headers)) res.writeHeader(name, value);
+      for (const [name, value] of Object.entries({ ...headers, ...corsHeaders(res) }))
+        res.writeHeader(name, value);
       this.#handNext();
     });
     this.#handHeld();

@@ -133,7 +133,6 @@ export class SpokenBody {
     this.#body.open({
       "content-type": contentType,
       "cache-control": "no-store",
-      "access-control-allow-origin": "*",
     });
   }
 

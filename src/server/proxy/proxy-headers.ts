@@ -84,7 +84,6 @@ const EXPOSED_HEADERS = [
 const OWN_HEADERS: Headers = [
   ["x-content-type-options", "nosniff"],
   ["content-security-policy", "sandbox; default-src 'none'"],
-  ["access-control-allow-origin", "*"],
   ["access-control-expose-headers", EXPOSED_HEADERS],
 ];
 

@@ -43,7 +43,11 @@ describe("AudioListener", () => {
     expect([res.status, res.written.length]).toEqual(["", 0]);
     sink.open({ "content-type": "audio/basic" });
     expect(res.status).toBe("200 OK");
-    expect(res.headers).toEqual({ "content-type": "audio/basic", "voicewire-start-ms": "1240" });
+    expect(res.headers).toEqual({
+      "content-type": "audio/basic",
+      "voicewire-start-ms": "1240",
+      vary: "Origin",
+    });
     expect(res.body.equals(Buffer.concat([Buffer.alloc(160, 1), Buffer.alloc(160, 2)]))).toBe(true);
     expect(sink.deliver([frame(3)])).toBe("sent");
     expect(sink.bufferedBytes()).toBe(0);

@@ -1,5 +1,6 @@
 /** The gateway's port with nothing behind it but sessions on a fake clock: for what happens before a call begins. */
 
+import { OriginRules } from "../../../src/access/origin-rules.ts";
 import { Pacer } from "../../../src/delivery/pacer.ts";
 import { type Clock, systemClock } from "../../../src/kit/clock.ts";
 import { silentLog } from "../../../src/kit/log.ts";
@@ -57,6 +58,7 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     allowsListenOnly: rtpListenOnly,
   });
   const edge = await startServer({
+    origins: new OriginRules({ host: "127.0.0.1" }),
     sessions,
     ...shared,
     port: 0,
@@ -92,6 +94,7 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     },
   });
   const operations = await startOperations({
+    origins: new OriginRules({ host: "127.0.0.1" }),
     sessions,
     host: "127.0.0.1",
     port: 0,

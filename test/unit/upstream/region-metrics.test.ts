@@ -26,6 +26,7 @@ describe("the metrics of regions", () => {
       upstreamRegions: () => regions,
       phrases: () => null,
       serviceHangs: () => null,
+      isInsecure: false,
     });
     const lines = async () =>
       (await render()).split("\n").filter((line) => /^voicewire_upstream_(region|limit)/.test(line));

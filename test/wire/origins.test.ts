@@ -1,0 +1,130 @@
+/** What web pages of other origins get from the gateway's port: src/access/origin-rules.ts, on every kind of route. */
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { describe, expect, it } from "vitest";
+import WebSocket from "ws";
+import { startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
+
+const SOCKETS = [
+  "/live/s",
+  "/carrier/twilio",
+  "/carrier/jambonz",
+  "/v1/text-to-speech/v/stream-input",
+  "/v1/text-to-speech/v/multi-stream-input",
+  "/v1/nowhere",
+];
+
+const REQUESTS = [
+  ["GET", "/"],
+  ["GET", "/healthz"],
+  ["GET", "/readyz"],
+  ["GET", "/metrics"],
+  ["GET", "/openapi.json"],
+  ["GET", "/asyncapi.json"],
+  ["GET", "/live/s/audio.wav?wait=true"],
+  ["HEAD", "/live/s/audio.wav?wait=true"],
+  ["GET", "/live/s/captions?wait=true"],
+  ["GET", "/live/s/captions.vtt?wait=true"],
+  ["POST", "/live/s/speak"],
+  ["POST", "/live/s/interrupt"],
+  ["POST", "/carrier/rtp"],
+  ["DELETE", "/carrier/rtp/c"],
+  ["POST", "/carrier/jambonz/tts"],
+  ["POST", "/v1/audio/speech"],
+  ["GET", "/v1/voices"],
+  ["POST", "/v1/text-to-speech/v"],
+  ["DELETE", "/v1/history/h"],
+  ["GET", "/v2/voices"],
+  ["OPTIONS", "/live/s/speak"],
+  ["GET", "/nowhere"],
+] as const;
+
+const REFUSED = [
+  ["a page of another origin", { origin: "https://evil.example" }, 403],
+  ["a page without an origin", { origin: "null" }, 403],
+  [
+    "what a page of another site embeds",
+    { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" },
+    403,
+  ],
+  ["a name that was bound to this address", { host: "evil.example" }, 421],
+] as const;
+
+async function ask(
+  url: string,
+  method: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<{ status: number; headers: IncomingMessage["headers"]; text: string }> {
+  const sent = request(url, { method, headers }).end();
+  const [answer] = (await once(sent, "response")) as [IncomingMessage];
+  let text = "";
+  for await (const piece of answer.setEncoding("utf8")) text += piece;
+  return { status: answer.statusCode ?? 0, headers: answer.headers, text };
+}
+
+/** The status of a refused upgrade, or 101. */
+async function upgradeStatus(url: string, headers: Readonly<Record<string, string>>): Promise<number> {
+  const socket = new WebSocket(url, { headers });
+  socket.on("error", () => undefined);
+  const open = once(socket, "open").then(() => 101);
+  const refused = once(socket, "unexpected-response").then(([, answer]) => {
+    (answer as IncomingMessage).resume();
+    return (answer as IncomingMessage).statusCode ?? 0;
+  });
+  const status = await Promise.race([open, refused]);
+  socket.terminate();
+  return status;
+}
+
+describe.each(REFUSED)("%s", (_name, headers, expected) => {
+  it("is refused on every route before anything happens, and reads nothing", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    for (const [method, path] of REQUESTS) {
+      const answer = await ask(`${gateway.url}${path}`, method, headers);
+      expect([path, answer.status]).toEqual([path, expected]);
+      expect(answer.headers["access-control-allow-origin"], path).toBeUndefined();
+    }
+    for (const path of SOCKETS) {
+      expect([path, await upgradeStatus(`${gateway.wsUrl}${path}`, headers)]).toEqual([path, expected]);
+    }
+    const ops = await ask(`${gateway.opsUrl}/metrics`, "GET", headers);
+    expect(ops.status).toBe(expected);
+    expect([gateway.counters.sessionsOpened, gateway.counters.connectionsOpened]).toEqual([0, 0]);
+  });
+});
+
+it("a listed origin opens sockets and reads answers, which name it and no other", async () => {
+  await using upstream = await startFakeUpstream();
+  await using gateway = await gatewayAt(upstream.url, { allowedOrigins: "https://*.example.com" });
+  const origin = "https://app.example.com";
+  expect(await upgradeStatus(`${gateway.wsUrl}/live/s`, { origin })).toBe(101);
+  const answer = await ask(`${gateway.url}/healthz`, "GET", { origin });
+  expect(answer.headers).toMatchObject({ "access-control-allow-origin": origin, vary: "Origin" });
+  const preflight = await ask(`${gateway.url}/live/s/speak`, "OPTIONS", { origin });
+  expect([preflight.status, preflight.headers["access-control-allow-origin"]]).toEqual([204, origin]);
+  expect(preflight.headers["access-control-allow-methods"]).toContain("POST");
+});
+
+it("a program that is no browser needs no origin", async () => {
+  await using upstream = await startFakeUpstream();
+  await using gateway = await gatewayAt(upstream.url);
+  await using client = await TestClient.connect(gateway, "/live/s");
+  await client.next("hello");
+  const answer = await ask(`${gateway.url}/healthz`, "GET", {});
+  expect([answer.status, answer.headers["access-control-allow-origin"]]).toEqual([200, undefined]);
+});
+
+it("a refusal says which setting lets the page in", async () => {
+  await using upstream = await startFakeUpstream();
+  await using gateway = await gatewayAt(upstream.url);
+  const ofOrigin = await ask(`${gateway.url}/`, "GET", { origin: "https://evil.example" });
+  expect(JSON.parse(ofOrigin.text)).toMatchObject({
+    error: { code: "origin_not_allowed", field: "origin", message: expect.stringContaining("allow-origin") },
+  });
+  const ofHost = await ask(`${gateway.url}/`, "GET", { host: "evil.example" });
+  expect(JSON.parse(ofHost.text)).toMatchObject({
+    error: { code: "host_not_allowed", field: "host", message: expect.stringContaining("allowed-hosts") },
+  });
+});
