@@ -50,7 +50,7 @@ export class Participant {
   readonly openIds = new Set<string>();
   /** The one that its `text` without an id goes to. */
   currentId: string | null = null;
-  /** The id of the connection that it took up, as it said. */
+  /** The id of the connection that it came back from, as it said. */
   formerId: string | null = null;
   /** It has asked to be closed, and will not come back. */
   hasSaidGoodbye = false;

@@ -8,9 +8,10 @@
 import type { PacedEntry, Pacer } from "../../delivery/pacer.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Counters } from "../../metrics/counters.ts";
+import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { OutputRouter } from "../output/output-router.ts";
 import type { PlaybackQueue } from "./playback-queue.ts";
-import { Playhead, TICKS_PER_MS } from "./playhead.ts";
+import { Playhead } from "./playhead.ts";
 
 /** A wake of the pacer later than this is counted, ms. */
 const LATE_WAKE_MS = 5;

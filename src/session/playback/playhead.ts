@@ -4,8 +4,6 @@
  */
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
 
-export { TICKS_PER_MS };
-
 export class Playhead {
   #anchorTicks = 0;
   #anchorMs = 0;

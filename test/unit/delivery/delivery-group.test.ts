@@ -7,10 +7,9 @@ import { Rendition } from "../../../src/delivery/rendition.ts";
 import { SendQueue } from "../../../src/delivery/send-queue.ts";
 import type { Event } from "../../../src/protocol/events.ts";
 import type { EventKind, Policy } from "../../../src/protocol/vocabulary.ts";
+import { TICKS_PER_MS } from "../../../src/timing/ticks.ts";
 import { logged } from "../../helpers/logged.ts";
 import { MemoryListener } from "../../helpers/memory-listener.ts";
-
-const TICKS_PER_MS = 14_112;
 
 function createGroup(options: { events?: EventKind[]; maxRingBytes?: number } = {}) {
   const rendition = new Rendition({
