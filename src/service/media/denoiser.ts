@@ -10,6 +10,13 @@ const DELAY_SAMPLES = 960;
  * of the speech comes back. At 10 dB of pink noise speech is otherwise further from the clean one than before (measured).
  */
 const DRY_PART = 0.25;
+/** From the recording's noise to its speech, dB: with less it is noisy, with more there is nothing to take out. */
+const NOISY_DB = 30;
+const CLEAN_DB = 44;
+/** The quietest frame of about so long is the noise, in frames of 10 ms: speech makes a pause in less. */
+const FLOOR_FRAMES = 200;
+/** What the loudest frame loses with each further one: 3 dB a second. */
+const PEAK_DECAY = 10 ** (-0.3 / 100);
 
 export interface Denoiser {
   /** Mono samples at 48 kHz; what comes out is later by up to three frames, but in its place. */
@@ -18,6 +25,34 @@ export interface Denoiser {
   flush(): Int16Array;
   /** Idempotent. */
   close(): void;
+}
+
+/**
+ * How far a recording has no noise to take out, 0 to 1, by its loudest and its quietest frames: RNNoise would take a part of
+ * the speech itself.
+ */
+class Cleanness {
+  #peak = 0;
+  /** The quietest frame of the block before, and of the one that is being filled. */
+  #before = Number.POSITIVE_INFINITY;
+  #quietest = Number.POSITIVE_INFINITY;
+  #frames = 0;
+
+  push(frame: Float32Array): number {
+    let energy = 1;
+    for (const sample of frame) energy += sample * sample;
+    this.#peak = Math.max(this.#peak * PEAK_DECAY, energy);
+    this.#quietest = Math.min(this.#quietest, energy);
+    this.#frames += 1;
+    const floor = Math.min(this.#before, this.#quietest);
+    if (this.#frames === FLOOR_FRAMES / 2) {
+      this.#before = this.#quietest;
+      this.#quietest = Number.POSITIVE_INFINITY;
+      this.#frames = 0;
+    }
+    const ratioDb = 10 * Math.log10(this.#peak / floor);
+    return Math.max(0, Math.min(1, (ratioDb - NOISY_DB) / (CLEAN_DB - NOISY_DB)));
+  }
 }
 
 /** A megabyte of weights, read once a thread; it keeps nothing else. */
@@ -32,6 +67,7 @@ export async function createDenoiser(): Promise<Denoiser> {
   const frame = new Float32Array(frameSize);
   /** The input as late as the output is, then what is not that old yet. */
   const late = new Float32Array(DELAY_SAMPLES + frameSize);
+  const cleanness = new Cleanness();
   let dry = 0;
   let filled = 0;
   let toSkip = DELAY_SAMPLES;
@@ -47,7 +83,8 @@ export async function createDenoiser(): Promise<Denoiser> {
       if (filled < frame.length) continue;
       late.copyWithin(0, frameSize);
       late.set(frame, DELAY_SAMPLES);
-      const nextDry = DRY_PART * state.processFrame(frame);
+      const kept = DRY_PART + (1 - DRY_PART) * cleanness.push(frame);
+      const nextDry = kept * state.processFrame(frame);
       filled = 0;
       for (let at = Math.min(toSkip, frameSize); at < frameSize; at += 1) {
         const part = dry + ((nextDry - dry) * at) / frameSize;
