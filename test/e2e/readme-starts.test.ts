@@ -2,6 +2,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningService, startService } from "../../src/service/service.ts";
@@ -70,12 +72,14 @@ describe("the starts of README.md", () => {
   });
 
   it.skipIf(whyNoBrowser() !== null)("browser: plays, and shows the words", async () => {
-    const file = join(folder, "hello.html");
-    await writeFile(file, await startOf("Browser", "html"));
+    const text = await startOf("Browser", "html");
+    const files = createServer((_, res) => res.setHeader("content-type", "text/html").end(text));
+    await once(files.listen(0, "127.0.0.1"), "listening");
+    const { port } = files.address() as AddressInfo;
     const browser = await launchBrowser();
     try {
       const page = await browser.newPage();
-      await page.goto(`file://${file}`);
+      await page.goto(`http://localhost:${port}/hello.html`);
       await page.waitForFunction("player.src !== ''");
       await page.click("#speak");
       await page.waitForFunction("words.textContent.trim() === 'Hello from the gateway'");
@@ -83,6 +87,7 @@ describe("the starts of README.md", () => {
       expect(await page.textContent("#words")).toBe(" Hello from the gateway ".slice(1));
     } finally {
       await browser.close();
+      files.close();
     }
   });
 });

@@ -31,6 +31,14 @@ const BY_CODE: Readonly<Record<string, PlainError>> = {
     "This session has as many listeners as it may.",
     "Try again later, or raise max-listeners.",
   ),
+  host_not_allowed: say(
+    "The gateway does not know itself by this name.",
+    "Open this page at localhost, or start the gateway with --allowed-hosts and the name.",
+  ),
+  origin_not_allowed: say(
+    "The gateway does not take this page.",
+    "Start the gateway with --allow-origin and the address of this page.",
+  ),
   not_a_speaker: say("This tab only listens.", "Open the session without role=listener to speak in it."),
   too_many_refusals: say(
     "This tab sent far more than the gateway takes.",
