@@ -60,7 +60,7 @@ function pitchSpread(pcm: Int16Array): number {
   return Math.log2(at(0.9) / at(0.1));
 }
 
-/** Of what changes from sample to sample, by all: more where the sound is brighter. */
+/** The share of the energy that changes from sample to sample: more where the sound is brighter. */
 function brightness(pcm: Int16Array): number {
   const samples = floatsOf(pcm);
   return rms(samples.map((sample, at) => sample - (samples[at - 1] ?? 0))) / rms(samples);

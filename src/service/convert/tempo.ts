@@ -5,7 +5,7 @@
 export class Tempo {
   readonly #speed: number;
   #last = 0;
-  /** Of the next sample made, in samples after `#last`. */
+  /** Where the next sample stands, in samples after `#last`. */
   #position = 1;
 
   /** `speed` above 0; 1 leaves the samples as they are. */

@@ -7,7 +7,7 @@ export interface DenoiseSpec {
 
 /** Known when all is encoded. */
 export interface Denoised {
-  /** Of the file that was sent: wav, aiff, mp3, flac, ogg, matroska, mp4, pcm. */
+  /** Container of the file that was sent: wav, aiff, mp3, flac, ogg, matroska, mp4, pcm. */
   readonly format: string;
   /** At 44.1 kHz. */
   readonly samples: number;

@@ -14,7 +14,7 @@ import { invalidAudio, unknownFormat } from "./decoder.ts";
 const SAMPLE_RATE = 48_000;
 /** Without a sample for so long it is ended. Where the samples are not asked for, the time stands. */
 const STALL_MS = 20_000;
-/** Of the whole: one upload is at most an hour of sound, which takes a minute. */
+/** Processor time for one upload: an hour of sound, the most there is, takes a minute. */
 const MAX_CPU_SECONDS = 300;
 /** Of address space; ffmpeg itself maps 200 MB. */
 const MAX_MEMORY_BYTES = 1_073_741_824;
