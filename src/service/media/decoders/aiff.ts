@@ -1,7 +1,8 @@
 /** AIFF and AIFC files piece by piece: integers of 8-32 bits in either order of bytes, floats, G.711; any channels. */
 import type { PcmPiece } from "../pieces.ts";
+import { ChunkFile, nameAt, type Stage } from "./chunk-file.ts";
 import { invalidAudio, MAX_CHANNELS, requireRate, type UploadDecoder, unknownFormat } from "./decoder.ts";
-import { floatReader, g711Reader, integerReader, type Layout, mix, type ReadSample } from "./samples.ts";
+import { floatReader, g711Reader, integerReader, type Layout, type ReadSample } from "./samples.ts";
 
 const FORM_BYTES = 12;
 const CHUNK_HEADER_BYTES = 8;
@@ -11,27 +12,17 @@ const MAX_COMMON_BYTES = 1024;
 /** Offset and block size stand before the samples. */
 const SOUND_HEADER_BYTES = 8;
 
-type Stage =
-  | { readonly name: "form" }
-  | { readonly name: "chunk" }
-  | { readonly name: "common"; readonly bytes: number }
-  | { readonly name: "sound"; readonly bytes: number }
-  | { readonly name: "skip"; bytes: number; readonly next: Stage }
-  | { readonly name: "samples"; bytes: number }
-  | { readonly name: "end" };
-
 export class AiffDecoder implements UploadDecoder {
-  #held: Uint8Array = new Uint8Array(0);
-  #stage: Stage = { name: "form" };
   #layout: Layout | null = null;
+  readonly #chunkHeader: Stage = {
+    name: "header",
+    bytes: CHUNK_HEADER_BYTES,
+    read: (view) => this.#chunk(view),
+  };
+  readonly #file = new ChunkFile({ name: "header", bytes: FORM_BYTES, read: () => this.#chunkHeader });
 
   async push(bytes: Uint8Array): Promise<readonly PcmPiece[]> {
-    this.#held = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
-    const pieces: PcmPiece[] = [];
-    while (this.#step(pieces));
-    // A copy: what is left must not hold on to the whole.
-    this.#held = this.#held.slice();
-    return pieces;
+    return this.#file.push(bytes);
   }
 
   /** Samples that are cut off are played as far as they go. */
@@ -41,44 +32,7 @@ export class AiffDecoder implements UploadDecoder {
   }
 
   close(): void {
-    this.#held = new Uint8Array(0);
-    this.#stage = { name: "end" };
-  }
-
-  /** False where more bytes are needed. */
-  #step(pieces: PcmPiece[]): boolean {
-    const stage = this.#stage;
-    switch (stage.name) {
-      case "form":
-        return this.#take(FORM_BYTES, () => ({ name: "chunk" }));
-      case "chunk":
-        return this.#take(CHUNK_HEADER_BYTES, (view) => this.#chunk(view));
-      case "common":
-        return this.#take(stage.bytes, (view) => {
-          this.#layout = layoutOf(view);
-          return { name: "skip", bytes: stage.bytes % 2, next: { name: "chunk" } };
-        });
-      case "sound":
-        return this.#take(SOUND_HEADER_BYTES, (view) => {
-          const offset = view.getUint32(0);
-          const bytes = Math.max(0, stage.bytes - SOUND_HEADER_BYTES - offset);
-          return { name: "skip", bytes: offset, next: { name: "samples", bytes } };
-        });
-      case "skip":
-        return this.#skip(stage);
-      case "samples":
-        return this.#samples(stage, pieces);
-      case "end":
-        this.#held = this.#held.subarray(this.#held.length);
-        return false;
-    }
-  }
-
-  #take(bytes: number, read: (view: DataView) => Stage): boolean {
-    if (this.#held.length < bytes) return false;
-    this.#stage = read(new DataView(this.#held.buffer, this.#held.byteOffset, bytes));
-    this.#held = this.#held.subarray(bytes);
-    return true;
+    this.#file.close();
   }
 
   #chunk(view: DataView): Stage {
@@ -88,39 +42,30 @@ export class AiffDecoder implements UploadDecoder {
       if (size < MIN_COMMON_BYTES || size > MAX_COMMON_BYTES) {
         throw invalidAudio(`the AIFF file's COMM chunk has ${size} bytes`);
       }
-      return { name: "common", bytes: size };
+      return { name: "header", bytes: size, read: (common) => this.#common(common) };
     }
-    if (name !== "SSND") return { name: "skip", bytes: size + (size % 2), next: { name: "chunk" } };
-    if (this.#layout === null) throw invalidAudio("the AIFF file has no COMM chunk before its samples");
-    return { name: "sound", bytes: size };
-  }
-
-  #skip(stage: { bytes: number; readonly next: Stage }): boolean {
-    const skipped = Math.min(stage.bytes, this.#held.length);
-    this.#held = this.#held.subarray(skipped);
-    stage.bytes -= skipped;
-    if (stage.bytes > 0) return false;
-    this.#stage = stage.next;
-    return true;
-  }
-
-  #samples(stage: { bytes: number }, pieces: PcmPiece[]): boolean {
+    if (name !== "SSND") return this.#skip(size + (size % 2));
     const layout = this.#layout;
-    if (layout === null) return false;
-    const blockBytes = layout.channels * layout.bytesPerSample;
-    const there = Math.min(stage.bytes, this.#held.length);
-    const taken = there - (there % blockBytes);
-    if (taken > 0) pieces.push(mix(this.#held.subarray(0, taken), layout));
-    this.#held = this.#held.subarray(taken);
-    stage.bytes -= taken;
-    if (stage.bytes >= blockBytes) return false;
-    this.#stage = { name: "end" };
-    return true;
+    if (layout === null) throw invalidAudio("the AIFF file has no COMM chunk before its samples");
+    return {
+      name: "header",
+      bytes: SOUND_HEADER_BYTES,
+      read: (sound) => {
+        const offset = sound.getUint32(0);
+        const bytes = Math.max(0, size - SOUND_HEADER_BYTES - offset);
+        return { name: "skip", bytes: offset, next: { name: "samples", bytes, layout } };
+      },
+    };
   }
-}
 
-function nameAt(view: DataView, at: number): string {
-  return String.fromCharCode(...new Uint8Array(view.buffer, view.byteOffset + at, 4));
+  #common(view: DataView): Stage {
+    this.#layout = layoutOf(view);
+    return this.#skip(view.byteLength % 2);
+  }
+
+  #skip(bytes: number): Stage {
+    return { name: "skip", bytes, next: this.#chunkHeader };
+  }
 }
 
 function layoutOf(view: DataView): Layout {

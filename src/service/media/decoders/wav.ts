@@ -1,7 +1,8 @@
 /** WAV files piece by piece: integers of 8-32 bits, floats, G.711; any channels; plain, extensible, RF64, unknown length. */
 import type { PcmPiece } from "../pieces.ts";
+import { ChunkFile, nameAt, type Stage } from "./chunk-file.ts";
 import { invalidAudio, MAX_CHANNELS, requireRate, type UploadDecoder, unknownFormat } from "./decoder.ts";
-import { floatReader, g711Reader, integerReader, type Layout, mix, type ReadSample } from "./samples.ts";
+import { floatReader, g711Reader, integerReader, type Layout, type ReadSample } from "./samples.ts";
 
 const CHUNK_HEADER_BYTES = 8;
 const RIFF_HEADER_BYTES = 12;
@@ -14,81 +15,30 @@ const TAG_ALAW = 6;
 const TAG_ULAW = 7;
 const TAG_EXTENSIBLE = 0xfffe;
 
-/** What the bytes that come next are. */
-type Stage =
-  | { readonly name: "riff" }
-  | { readonly name: "chunk" }
-  | { readonly name: "format"; readonly bytes: number }
-  | { readonly name: "sizes"; readonly bytes: number }
-  | { readonly name: "skip"; bytes: number }
-  | { readonly name: "data"; bytes: number }
-  | { readonly name: "end" };
-
 export class WavDecoder implements UploadDecoder {
-  #held: Uint8Array = new Uint8Array(0);
-  #stage: Stage = { name: "riff" };
+  /** null before the fmt chunk, and inside of one. */
   #layout: Layout | null = null;
   /** Of RF64, whose data chunk says "see there". */
   #longDataBytes: number | null = null;
+  readonly #chunkHeader: Stage = {
+    name: "header",
+    bytes: CHUNK_HEADER_BYTES,
+    read: (view) => this.#chunk(view),
+  };
+  readonly #file = new ChunkFile({ name: "header", bytes: RIFF_HEADER_BYTES, read: () => this.#chunkHeader });
 
   async push(bytes: Uint8Array): Promise<readonly PcmPiece[]> {
-    this.#held = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
-    const pieces: PcmPiece[] = [];
-    while (this.#step(pieces));
-    // A copy: what is left must not hold on to the whole.
-    this.#held = this.#held.slice();
-    return pieces;
+    return this.#file.push(bytes);
   }
 
+  /** A data chunk that is cut off is played as far as it goes; a header that is cut off is nothing. */
   async finish(): Promise<readonly PcmPiece[]> {
-    const { name } = this.#stage;
-    // A data chunk that is cut off is played as far as it goes; a header that is cut off is nothing.
-    if (this.#layout === null || name === "format" || name === "riff") {
-      throw invalidAudio("the WAV file ends inside its header");
-    }
+    if (this.#layout === null) throw invalidAudio("the WAV file ends inside its header");
     return [];
   }
 
   close(): void {
-    this.#held = new Uint8Array(0);
-    this.#stage = { name: "end" };
-  }
-
-  /** False where more bytes are needed. */
-  #step(pieces: PcmPiece[]): boolean {
-    const stage = this.#stage;
-    switch (stage.name) {
-      case "riff":
-        return this.#take(RIFF_HEADER_BYTES, () => ({ name: "chunk" }));
-      case "chunk":
-        return this.#take(CHUNK_HEADER_BYTES, (view) => this.#chunk(view));
-      case "format":
-        return this.#take(stage.bytes, (view) => {
-          this.#layout = layoutOf(view);
-          return { name: "skip", bytes: stage.bytes % 2 };
-        });
-      case "sizes":
-        return this.#take(stage.bytes, (view) => {
-          const size = view.byteLength >= 16 ? Number(view.getBigUint64(8, true)) : 0;
-          if (size > 0 && Number.isSafeInteger(size)) this.#longDataBytes = size;
-          return { name: "skip", bytes: stage.bytes % 2 };
-        });
-      case "skip":
-        return this.#skip(stage);
-      case "data":
-        return this.#samples(stage, pieces);
-      case "end":
-        this.#held = this.#held.subarray(this.#held.length);
-        return false;
-    }
-  }
-
-  #take(bytes: number, read: (view: DataView) => Stage): boolean {
-    if (this.#held.length < bytes) return false;
-    const stage = read(new DataView(this.#held.buffer, this.#held.byteOffset, bytes));
-    this.#held = this.#held.subarray(bytes);
-    this.#stage = stage;
-    return true;
+    this.#file.close();
   }
 
   #chunk(view: DataView): Stage {
@@ -97,46 +47,34 @@ export class WavDecoder implements UploadDecoder {
     if (name === "fmt ") {
       if (size < 16 || size > MAX_FORMAT_BYTES)
         throw invalidAudio(`the WAV file's fmt chunk has ${size} bytes`);
-      return { name: "format", bytes: size };
+      this.#layout = null;
+      return { name: "header", bytes: size, read: (format) => this.#format(format) };
     }
-    if (name === "ds64" && size <= MAX_FORMAT_BYTES) return { name: "sizes", bytes: size };
-    if (name !== "data") return { name: "skip", bytes: size + (size % 2) };
-    if (this.#layout === null) throw invalidAudio("the WAV file has no fmt chunk before its data");
+    if (name === "ds64" && size <= MAX_FORMAT_BYTES)
+      return { name: "header", bytes: size, read: (sizes) => this.#sizes(sizes) };
+    if (name !== "data") return this.#skip(size + (size % 2));
+    const layout = this.#layout;
+    if (layout === null) throw invalidAudio("the WAV file has no fmt chunk before its data");
     // Writers that don't know the length say 0 or the largest number: then it is all that comes.
     const isUnknown = size === UNKNOWN_SIZE || size === 0;
-    return {
-      name: "data",
-      bytes: isUnknown ? (this.#longDataBytes ?? Number.POSITIVE_INFINITY) : size,
-    };
+    const bytes = isUnknown ? (this.#longDataBytes ?? Number.POSITIVE_INFINITY) : size;
+    return { name: "samples", bytes, layout };
   }
 
-  #skip(stage: { bytes: number }): boolean {
-    const skipped = Math.min(stage.bytes, this.#held.length);
-    this.#held = this.#held.subarray(skipped);
-    stage.bytes -= skipped;
-    if (stage.bytes > 0) return false;
-    this.#stage = { name: "chunk" };
-    return true;
+  #format(view: DataView): Stage {
+    this.#layout = layoutOf(view);
+    return this.#skip(view.byteLength % 2);
   }
 
-  #samples(stage: { bytes: number }, pieces: PcmPiece[]): boolean {
-    const layout = this.#layout;
-    if (layout === null) return false;
-    const blockBytes = layout.channels * layout.bytesPerSample;
-    const there = Math.min(stage.bytes, this.#held.length);
-    const taken = there - (there % blockBytes);
-    if (taken > 0) pieces.push(mix(this.#held.subarray(0, taken), layout));
-    this.#held = this.#held.subarray(taken);
-    stage.bytes -= taken;
-    if (stage.bytes >= blockBytes) return false;
-    // What follows is about the recording, not of it.
-    this.#stage = { name: "end" };
-    return true;
+  #sizes(view: DataView): Stage {
+    const size = view.byteLength >= 16 ? Number(view.getBigUint64(8, true)) : 0;
+    if (size > 0 && Number.isSafeInteger(size)) this.#longDataBytes = size;
+    return this.#skip(view.byteLength % 2);
   }
-}
 
-function nameAt(view: DataView, at: number): string {
-  return String.fromCharCode(...new Uint8Array(view.buffer, view.byteOffset + at, 4));
+  #skip(bytes: number): Stage {
+    return { name: "skip", bytes, next: this.#chunkHeader };
+  }
 }
 
 function layoutOf(view: DataView): Layout {
