@@ -20,7 +20,7 @@ describe("cue times", () => {
       aheadMs: 10_000,
       splices: { trimMs: 500, pauseClauseMs: 120, pauseSentenceMs: 300, pauseParagraphMs: 500 },
     });
-    const { sink, send } = rig.join("format=ulaw_8000&events=cues");
+    const { listener, send } = rig.join("format=ulaw_8000&events=cues");
     send({ type: "speak", text: "Good morning. Good night.", voice_id: "v" });
     const request = rig.requests[0];
     if (request === undefined) throw new Error("Nothing was asked for");
@@ -54,8 +54,8 @@ describe("cue times", () => {
     request.chunk(audio, { alignment });
     request.handlers.end();
     for (let passed = 0; passed < 6000; passed += 5) rig.clock.advance(5);
-    const heard = decodeSamples("ulaw", Buffer.concat(sink.frames));
-    const cues = sink.eventsOf("cue");
+    const heard = decodeSamples("ulaw", Buffer.concat(listener.frames));
+    const cues = listener.eventsOf("cue");
     expect(cues.map((cue) => cue.lines.map((line) => line.text))).toEqual([
       ["Good morning."],
       ["Good night."],
@@ -78,8 +78,8 @@ describe("cue_profile and cue_mode", () => {
     const web = rig.join("format=ulaw_8000&events=cues");
     const phone = rig.join("role=listener&format=none&events=cues&cue_profile=phone");
     const rolling = rig.join("role=listener&format=none&events=cues&cue_profile=phone&cue_mode=roll-up");
-    const linesOf = ({ sink }: typeof web) =>
-      sink.eventsOf("cue").map((cue) => cue.lines.map((line) => line.text));
+    const linesOf = ({ listener }: typeof web) =>
+      listener.eventsOf("cue").map((cue) => cue.lines.map((line) => line.text));
     const answering = new Answering(rig, { msPerChar: 40 });
     web.send({ type: "speak", text, voice_id: "v" });
     answering.run(3000);
@@ -89,7 +89,7 @@ describe("cue_profile and cue_mode", () => {
       ["The first sentence"],
       ["The first sentence", "has a few words in it."],
     ]);
-    expect(phone.sink.eventsOf("hello")[0]?.settings).toMatchObject({
+    expect(phone.listener.eventsOf("hello")[0]?.settings).toMatchObject({
       cue_profile: "phone",
       cue_mode: "pop-on",
     });
@@ -97,7 +97,7 @@ describe("cue_profile and cue_mode", () => {
     web.send({ type: "speak", text, voice_id: "v" });
     answering.run(3000);
     expect(linesOf(phone).slice(1)).toEqual([[text]]);
-    expect(web.sink.eventsOf("cue")[0]).toMatchObject({ voice_id: "v" });
+    expect(web.listener.eventsOf("cue")[0]).toMatchObject({ voice_id: "v" });
     expect(() => rig.join("events=cues&cue_mode=paint-on")).toThrow(/Setting cue_mode/);
     expect(() => web.send({ type: "configure", cue_profile: "cinema" })).toThrow(/cue_profile/);
   });

@@ -129,10 +129,10 @@ export function createRig(
     2,
   );
   const join = (query: string, id = "s") => {
-    const sink = new MemoryListener();
+    const listener = new MemoryListener();
     const joining = parseSettings(new URLSearchParams(query), { leadMs: 200, maxLeadMs: 10_000 });
-    const participant = sessions.open(id).join(sink, joining);
-    return { sink, participant, send: (message: object) => send(participant, message) };
+    const participant = sessions.open(id).join(listener, joining);
+    return { listener, participant, send: (message: object) => send(participant, message) };
   };
   return { clock, requests, counters, sessions, join };
 }

@@ -41,10 +41,10 @@ function createGroup(options: { events?: EventKind[]; maxRingBytes?: number } = 
     log.append(logged(event, { positionTicks: atMs * TICKS_PER_MS, kind }));
   };
   const listen = (policy: Policy = "live") => {
-    const sink = new MemoryListener();
-    const sendQueue = new SendQueue({ listener: sink, policy, offsets: "utf16", maxOutboxBytes: 65_536 });
+    const listener = new MemoryListener();
+    const sendQueue = new SendQueue({ listener, policy, offsets: "utf16", maxOutboxBytes: 65_536 });
     group.add(sendQueue);
-    return { sink, sendQueue };
+    return { listener, sendQueue };
   };
   const pushFrames = (count: number): void =>
     rendition.pushPassThrough(new Uint8Array(count * 160).fill(count));
@@ -63,36 +63,36 @@ function createGroup(options: { events?: EventKind[]; maxRingBytes?: number } = 
 }
 
 /** What came, frames as "f", events as their time. */
-const shape = (sink: MemoryListener): (string | number)[] =>
-  sink.sent.map((item) => (item.frame === undefined ? (item.event?.at_ms ?? -1) : "f"));
+const shape = (listener: MemoryListener): (string | number)[] =>
+  listener.sent.map((item) => (item.frame === undefined ? (item.event?.at_ms ?? -1) : "f"));
 
 describe("DeliveryGroup.collect() and send()", () => {
   it("puts an event before the frame that contains it and sends a batch in one cork", () => {
     const { group: _group, tell, listen, pushFrames, release } = createGroup();
-    const { sink } = listen();
+    const { listener } = listen();
     pushFrames(4);
     tell(0);
     tell(25);
     tell(60);
     release(1000);
-    expect(shape(sink)).toEqual([0, "f", 25, "f", "f", 60, "f"]);
-    expect(new Set(sink.sent.map((item) => item.cork)).size).toBe(1);
+    expect(shape(listener)).toEqual([0, "f", 25, "f", "f", 60, "f"]);
+    expect(new Set(listener.sent.map((item) => item.cork)).size).toBe(1);
   });
 
   it("holds frames and events back that start beyond the limit", () => {
     const { tell, listen, pushFrames, release } = createGroup();
-    const { sink } = listen();
+    const { listener } = listen();
     pushFrames(5);
     tell(70);
     expect(release(39)).toBe(2);
-    expect(shape(sink)).toEqual(["f", "f"]);
+    expect(shape(listener)).toEqual(["f", "f"]);
     expect(release(60)).toBe(2);
-    expect(shape(sink)).toEqual(["f", "f", "f", 70, "f"]);
+    expect(shape(listener)).toEqual(["f", "f", "f", 70, "f"]);
   });
 
   it("leaves out kinds that were not asked for and what was withdrawn", () => {
     const { log, tell, listen, pushFrames, release } = createGroup({ events: ["marks"] });
-    const { sink } = listen();
+    const { listener } = listen();
     tell(0, "words");
     tell(1, "marks");
     tell(2, null);
@@ -100,7 +100,7 @@ describe("DeliveryGroup.collect() and send()", () => {
     log.withdraw((entry) => entry.seq === 4);
     pushFrames(1);
     release(100);
-    expect(shape(sink)).toEqual([1, 2, "f"]);
+    expect(shape(listener)).toEqual([1, 2, "f"]);
   });
 
   it("gives every listener in step the same messages", () => {
@@ -109,7 +109,7 @@ describe("DeliveryGroup.collect() and send()", () => {
     tell(0);
     pushFrames(3);
     expect(release(100)).toBe(9);
-    for (const { sink } of listeners) expect(sink.sent).toEqual(listeners[0]?.sink.sent);
+    for (const { listener } of listeners) expect(listener.sent).toEqual(listeners[0]?.listener.sent);
   });
 });
 
@@ -118,75 +118,75 @@ describe("DeliveryGroup.catchUp()", () => {
     const { group, tell, listen, pushFrames, release } = createGroup();
     const healthy = listen();
     const slow = listen("lossless");
-    slow.sink.isFull = true;
+    slow.listener.isFull = true;
     for (let index = 0; index < 40; index += 1) {
       tell(index * 100);
       pushFrames(5);
       release(index * 100 + 80);
     }
-    expect(slow.sink.frames.length).toBe(5);
+    expect(slow.listener.frames.length).toBe(5);
     expect(group.oldestNeededFrame()).toBe(5);
-    slow.sink.isFull = false;
+    slow.listener.isFull = false;
     group.catchUp(slow.sendQueue, () => expect.unreachable());
     expect(slow.sendQueue.behind).toBeNull();
-    expect(shape(slow.sink)).toEqual(shape(healthy.sink));
-    expect(Buffer.concat(slow.sink.frames)).toEqual(Buffer.concat(healthy.sink.frames));
+    expect(shape(slow.listener)).toEqual(shape(healthy.listener));
+    expect(Buffer.concat(slow.listener.frames)).toEqual(Buffer.concat(healthy.listener.frames));
   });
 
   it("a live listener is told the gap, gets every event and is in step again", () => {
     const { group, tell, listen, pushFrames, release } = createGroup();
     const slow = listen("live");
-    slow.sink.isFull = true;
+    slow.listener.isFull = true;
     for (let index = 0; index < 10; index += 1) {
       tell(index * 20);
       pushFrames(1);
       release(index * 20);
     }
-    slow.sink.isFull = false;
+    slow.listener.isFull = false;
     const gaps: object[] = [];
     group.catchUp(slow.sendQueue, (_outbox, gap) => gaps.push(gap));
     expect(gaps).toEqual([{ frames: 9, ms: 180 }]);
-    expect(shape(slow.sink)).toEqual([0, "f", 20, 40, 60, 80, 100, 120, 140, 160, 180]);
+    expect(shape(slow.listener)).toEqual([0, "f", 20, 40, 60, 80, 100, 120, 140, 160, 180]);
     pushFrames(1);
     release(1000);
-    expect(slow.sink.frames).toHaveLength(2);
+    expect(slow.listener.frames).toHaveLength(2);
   });
 
   it("a live listener gets the events that it missed before it is told the gap", () => {
     const { group, tell, listen, pushFrames, release } = createGroup();
     const slow = listen("live");
-    slow.sink.isFull = true;
+    slow.listener.isFull = true;
     for (let index = 0; index < 10; index += 1) {
       tell(index * 20);
       pushFrames(1);
       release(index * 20);
     }
-    slow.sink.isFull = false;
+    slow.listener.isFull = false;
     const toldBefore: number[] = [];
-    group.catchUp(slow.sendQueue, () => toldBefore.push(slow.sink.events.length));
+    group.catchUp(slow.sendQueue, () => toldBefore.push(slow.listener.events.length));
     expect(toldBefore).toEqual([10]);
   });
 
   it("stops again when the socket fills up again, and loses nothing by it", () => {
     const { group, listen, pushFrames, release } = createGroup();
     const slow = listen("lossless");
-    slow.sink.isFull = true;
+    slow.listener.isFull = true;
     for (let index = 0; index < 500; index += 1) {
       pushFrames(1);
       release(index * 20);
     }
     let sends = 0;
-    slow.sink.isFull = false;
-    slow.sink.beforeSend = () => {
+    slow.listener.isFull = false;
+    slow.listener.beforeSend = () => {
       sends += 1;
-      if (sends === 100) slow.sink.isFull = true;
+      if (sends === 100) slow.listener.isFull = true;
     };
     group.catchUp(slow.sendQueue, () => expect.unreachable());
     expect(slow.sendQueue.behind).not.toBeNull();
-    slow.sink.isFull = false;
+    slow.listener.isFull = false;
     group.catchUp(slow.sendQueue, () => expect.unreachable());
     expect(slow.sendQueue.behind).toBeNull();
-    expect(slow.sink.frames).toHaveLength(500);
+    expect(slow.listener.frames).toHaveLength(500);
   });
 
   it("closes a listener whose events are gone", () => {
@@ -194,13 +194,13 @@ describe("DeliveryGroup.catchUp()", () => {
     const slow = listen("live");
     pushFrames(20);
     tell(0);
-    slow.sink.isFull = true;
+    slow.listener.isFull = true;
     release(0);
     for (let index = 1; index < 200; index += 1) {
       tell(index);
       release(index);
     }
-    expect(slow.sink.ended).toEqual({ code: 4408, reason: "slow_consumer" });
+    expect(slow.listener.ended).toEqual({ code: 4408, reason: "slow_consumer" });
   });
 });
 
@@ -228,45 +228,45 @@ describe("DeliveryGroup, policy captions", () => {
   it("leaves audio out while the socket is short, sends every event, and tells the frames when it has drained", () => {
     const { slow, healthy, gaps, step, drain, rendition } = squeezed();
     expect(step(0)).toBe(2);
-    slow.sink.buffered = 65_536 / 8 + 1;
+    slow.listener.buffered = 65_536 / 8 + 1;
     for (let index = 1; index < 6; index += 1) expect(step(index)).toBe(1);
-    expect(shape(slow.sink)).toEqual([0, "f", 20, 40, 60, 80, 100]);
+    expect(shape(slow.listener)).toEqual([0, "f", 20, 40, 60, 80, 100]);
     // Not before it is told.
-    slow.sink.buffered = 0;
+    slow.listener.buffered = 0;
     step(6);
-    expect(slow.sink.frames).toHaveLength(1);
+    expect(slow.listener.frames).toHaveLength(1);
     drain();
     expect(gaps).toEqual([{ frames: 6, ms: 120 }]);
     step(7);
     drain();
     expect(gaps).toHaveLength(1);
-    expect(slow.sink.frames).toHaveLength(2);
+    expect(slow.listener.frames).toHaveLength(2);
     expect(slow.sendQueue.framesSent + slow.sendQueue.framesDropped).toBe(rendition.next);
-    expect(healthy.sink.frames).toHaveLength(8);
+    expect(healthy.listener.frames).toHaveLength(8);
   });
 
   it("falls behind where even the events fill its socket, and then gets every event and the whole gap", () => {
     const { slow, healthy, gaps, step, drain, rendition } = squeezed();
     step(0);
-    slow.sink.buffered = 65_536 / 8 + 1;
+    slow.listener.buffered = 65_536 / 8 + 1;
     step(1);
-    slow.sink.isFull = true;
+    slow.listener.isFull = true;
     step(2);
     for (let index = 3; index < 9; index += 1) step(index);
     expect(slow.sendQueue.behind).not.toBeNull();
-    slow.sink.isFull = false;
-    slow.sink.buffered = 0;
+    slow.listener.isFull = false;
+    slow.listener.buffered = 0;
     drain();
     expect(slow.sendQueue.behind).toBeNull();
     expect(gaps.reduce<number>((sum, gap) => sum + (gap as { frames: number }).frames, 0)).toBe(8);
     expect(slow.sendQueue.framesSent + slow.sendQueue.framesDropped).toBe(rendition.next);
-    expect(slow.sink.events).toEqual(healthy.sink.events);
+    expect(slow.listener.events).toEqual(healthy.listener.events);
   });
 
   it("a cut tells what was left out before it", () => {
     const { group, slow, gaps, step } = squeezed();
     step(0);
-    slow.sink.buffered = 65_536 / 8 + 1;
+    slow.listener.buffered = 65_536 / 8 + 1;
     step(1);
     step(2);
     group.jumpTo(2, 0, (_, gap) => gaps.push(gap));
@@ -294,23 +294,23 @@ describe("DeliveryGroup.undeliveredEvent()", () => {
 describe("DeliveryGroup.replay()", () => {
   it("sends what belongs before a place to one that is on its own, and each event once", () => {
     const { group, tell, listen, pushFrames, release } = createGroup();
-    const { sink, sendQueue } = listen();
+    const { listener, sendQueue } = listen();
     tell(0);
     tell(30);
     tell(100);
     group.replay(sendQueue, 50 * TICKS_PER_MS);
-    expect(shape(sink)).toEqual([0, 30]);
+    expect(shape(listener)).toEqual([0, 30]);
     pushFrames(8);
     release(1000);
-    expect(shape(sink).filter((item) => item !== "f")).toEqual([0, 30, 100]);
+    expect(shape(listener).filter((item) => item !== "f")).toEqual([0, 30, 100]);
   });
 
   it("leaves one in step with others alone", () => {
     const { group, tell, listen } = createGroup();
-    const { sink, sendQueue } = listen();
+    const { listener, sendQueue } = listen();
     listen();
     tell(0);
     group.replay(sendQueue, 50 * TICKS_PER_MS);
-    expect(sink.sent).toEqual([]);
+    expect(listener.sent).toEqual([]);
   });
 });

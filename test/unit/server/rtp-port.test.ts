@@ -26,7 +26,7 @@ async function startCall(peer: RtpPhone | null, over: Over = {}) {
   const { peers = "private", host = HOST, addresses = 1, ...facts } = over;
   const rig = createRig();
   const { clock } = rig;
-  const { sink } = rig.join("role=speaker&format=none&events=call,dtmf&caller=ulaw_8000");
+  const { listener } = rig.join("role=speaker&format=none&events=call,dtmf&caller=ulaw_8000");
   const calls = new Calls({ sessions: rig.sessions, clock, log: silentLog, maxCalls: 2 });
   let isClosed = false;
   const port = new RtpPort({
@@ -58,9 +58,9 @@ async function startCall(peer: RtpPhone | null, over: Over = {}) {
     clock,
     isClosed: () => isClosed,
     /** How the call ended. */
-    reason: () => sink.eventsOf("call").find(({ state }) => state === "ended")?.reason,
+    reason: () => listener.eventsOf("call").find(({ state }) => state === "ended")?.reason,
     /** First bytes of the caller's frames. */
-    heard: () => sink.frames.map((frame) => frame[0]),
+    heard: () => listener.frames.map((frame) => frame[0]),
     /** Lets time pass, and what is sent meanwhile arrive. */
     pass: async (ms: number) => {
       for (let leftMs = ms; leftMs > 0; leftMs -= 1000) {

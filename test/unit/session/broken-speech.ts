@@ -12,9 +12,9 @@ export const BROKE = (code: ErrorCode = "upstream_truncated") =>
 export type Stage = ReturnType<typeof stage>;
 
 /** Words as a client keeps them: what a `speech_recovered` makes void is dropped. */
-export function wordsOf(sink: MemoryListener): Word[] {
+export function wordsOf(listener: MemoryListener): Word[] {
   let words: Word[] = [];
-  for (const event of sink.events) {
+  for (const event of listener.events) {
     if (event.type === "words") words.push(...event.words);
     if (event.type === "warning" && event.start !== undefined) {
       const { start } = event;
@@ -25,9 +25,9 @@ export function wordsOf(sink: MemoryListener): Word[] {
 }
 
 /** Characters as a client keeps them. */
-export function charactersOf(sink: MemoryListener): { readonly start: number; readonly text: string }[] {
+export function charactersOf(listener: MemoryListener): { readonly start: number; readonly text: string }[] {
   let characters: { readonly start: number; readonly text: string }[] = [];
-  for (const event of sink.events) {
+  for (const event of listener.events) {
     if (event.type === "characters") {
       let start = event.start;
       for (const text of event.characters) {
@@ -43,21 +43,21 @@ export function charactersOf(sink: MemoryListener): { readonly start: number; re
   return characters;
 }
 
-export function audioOf(sink: MemoryListener): string {
-  return heardOf(sink)
+export function audioOf(listener: MemoryListener): string {
+  return heardOf(listener)
     .map((stretch) => read(stretch.audio))
     .join("");
 }
 
 /** Each word stands in the text where it says, and sounds where it says. */
-export function expectTrue(sink: MemoryListener, text: string): void {
-  const words = wordsOf(sink);
+export function expectTrue(listener: MemoryListener, text: string): void {
+  const words = wordsOf(listener);
   expect(words.map((word) => word.text)).toEqual(text.match(/[a-z]+/g));
   const starts = words.map((word) => word.start);
   expect(starts).toEqual([...starts].sort((a, b) => a - b));
   for (const word of words) {
     expect(text.slice(word.start, word.end)).toBe(word.text);
-    expect(letterAt(heardOf(sink), word.start_ms)).toBe(word.text[0]);
+    expect(letterAt(heardOf(listener), word.start_ms)).toBe(word.text[0]);
   }
   const times = words.flatMap((word) => [word.start_ms, word.end_ms]);
   expect(times).toEqual([...times].sort((a, b) => a - b));
@@ -70,10 +70,10 @@ export function breakOff(rig: Stage, index: number, code?: ErrorCode): void {
 }
 
 /** What was heard of a text where parts of words may be heard before the whole word. */
-export function expectHeard(sink: MemoryListener, text: string): void {
+export function expectHeard(listener: MemoryListener, text: string): void {
   const words = text.match(/[a-z]+/g) ?? [];
   const isHeard = new RegExp(`^${words.map((word) => `(?:${partsOf(word)})*${word}`).join("")}$`);
-  expect(audioOf(sink)).toMatch(isHeard);
+  expect(audioOf(listener)).toMatch(isHeard);
 }
 
 function partsOf(word: string): string {

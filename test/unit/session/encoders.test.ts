@@ -49,18 +49,18 @@ describe("an Opus encoder", () => {
     // With its other codec it has made the upstream send samples.
     rig.participant.session.leave(rig.participant);
     expect(encoder.taken).toBe(1);
-    const [hello] = opus.sink.eventsOf("hello");
+    const [hello] = opus.listener.eventsOf("hello");
     const seq = Math.max(
-      ...opus.sink.sent.map(({ event }) => (event !== undefined && "seq" in event ? event.seq : 0)),
+      ...opus.listener.sent.map(({ event }) => (event !== undefined && "seq" in event ? event.seq : 0)),
     );
-    const atMs = (hello?.audio?.start_ms ?? 0) + opus.sink.frames.length * 20;
+    const atMs = (hello?.audio?.start_ms ?? 0) + opus.listener.frames.length * 20;
     opus.participant.session.leave(opus.participant);
     await pass(100);
     expect(encoder.taken).toBe(0);
     await pass(1000);
     const back = rig.join(`role=listener&${OPUS}&resume=${hello?.resume_token}&seq=${seq}&at_ms=${atMs}`);
     await pass(3000);
-    const heard = [opus.sink, back.sink].flatMap((sink) => heardOf(sink, "pcm_24000"));
+    const heard = [opus.listener, back.listener].flatMap((listener) => heardOf(listener, "pcm_24000"));
     expect(read(Buffer.concat(heard.map(({ audio }) => audio)), "pcm_24000")).toBe(LETTERS);
     expect(encoder.taken).toBe(0);
   });
@@ -71,11 +71,11 @@ describe("an Opus encoder", () => {
     const pcm = rig.join("role=listener&format=pcm_16000");
     rig.speak("alpha bravo", "a");
     await pass(1500);
-    expect(opus.sink.eventsOf("error")).toMatchObject([{ code: "encoder_failed" }]);
-    for (const { sink } of [rig, pcm]) {
-      expect(sink.eventsOf("error")).toEqual([]);
-      expect(sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "done" }]);
+    expect(opus.listener.eventsOf("error")).toMatchObject([{ code: "encoder_failed" }]);
+    for (const { listener } of [rig, pcm]) {
+      expect(listener.eventsOf("error")).toEqual([]);
+      expect(listener.eventsOf("utterance.done")).toMatchObject([{ outcome: "done" }]);
     }
-    expect(read(Buffer.concat(pcm.sink.frames), "pcm_16000").length).toBeGreaterThanOrEqual(9);
+    expect(read(Buffer.concat(pcm.listener.frames), "pcm_16000").length).toBeGreaterThanOrEqual(9);
   });
 });

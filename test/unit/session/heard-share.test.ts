@@ -59,7 +59,7 @@ describe("a cut where nothing was timed", () => {
     rig.answer(0, { chars });
     rig.clock.advance(820);
     rig.send({ type: "interrupt" });
-    const [receipt] = rig.sink.eventsOf("interrupted");
+    const [receipt] = rig.listener.eventsOf("interrupted");
     const heardChars = 820 / CHAR_MS;
     expect(Math.abs((receipt?.heard.end ?? 0) - heardChars)).toBeLessThan(6);
     expect(receipt?.heard.text).toBe(TEXT.slice(0, receipt?.heard.end));
@@ -75,7 +75,7 @@ describe("a cut where nothing was timed", () => {
     rig.hearOut(TEXT.length * CHAR_MS + 1000);
     expect(rig.asked()).toHaveLength(2);
     rig.send({ type: "interrupt" });
-    const [receipt] = rig.sink.eventsOf("interrupted");
+    const [receipt] = rig.listener.eventsOf("interrupted");
     const heardChars = (receipt?.heard.ms ?? 0) / CHAR_MS;
     expect(heardChars).toBeGreaterThan(TEXT.length + 10);
     expect(Math.abs((receipt?.heard.end ?? 0) - heardChars)).toBeLessThan(12);

@@ -28,7 +28,7 @@ describe("an interruption behind the end of what a late player plays", () => {
     const rig = played({ ms: 1900, behindMs: 1000 });
     expect(rig.outcomes()).toEqual(["u/done"]);
     rig.send({ type: "interrupt", ...named });
-    const [receipt] = rig.sink.eventsOf("interrupted");
+    const [receipt] = rig.listener.eventsOf("interrupted");
     expect(receipt).toMatchObject({
       utterance_id: "u",
       heard: { text: "alpha bravo ", end: 12, ms: 900, source: "ack" },
@@ -39,7 +39,9 @@ describe("an interruption behind the end of what a late player plays", () => {
     rig.hearOut(5000);
     expect(rig.asked()).toEqual([TEXT]);
     expect(rig.outcomes()).toEqual(["u/done", "u/interrupted", "u/done"]);
-    expect(read(heardOf(rig.sink).at(-1)?.audio ?? new Uint8Array())).toBe(lettersOf("charlie delta echo"));
+    expect(read(heardOf(rig.listener).at(-1)?.audio ?? new Uint8Array())).toBe(
+      lettersOf("charlie delta echo"),
+    );
   });
 
   it("tells each listener's own, where others have heard it all", () => {
@@ -53,13 +55,13 @@ describe("an interruption behind the end of what a late player plays", () => {
       if (nowMs > 1000) late.send({ type: "played", at_ms: nowMs - 1000 });
     }
     rig.send({ type: "interrupt" });
-    const [receipt] = rig.sink.eventsOf("interrupted");
+    const [receipt] = rig.listener.eventsOf("interrupted");
     expect(receipt?.heard.text).toBe("alpha bravo ");
     expect(receipt?.listeners?.map(({ ms, text }) => [ms, text])).toEqual([
       [END_MS, TEXT],
       [800, "alpha bravo "],
     ]);
-    expect(late.sink.eventsOf("interrupted")).toEqual([receipt]);
+    expect(late.listener.eventsOf("interrupted")).toEqual([receipt]);
   });
 
   it("cuts what waits behind it, too, and echoes no mark twice", () => {
@@ -69,13 +71,15 @@ describe("an interruption behind the end of what a late player plays", () => {
     rig.send({ type: "played", at_ms: 700 });
     rig.speak("more of it", "v");
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted").map((event) => [event.utterance_id, event.heard.end])).toEqual([
+    expect(
+      rig.listener.eventsOf("interrupted").map((event) => [event.utterance_id, event.heard.end]),
+    ).toEqual([
       ["u", 12],
       ["v", 0],
     ]);
     rig.send({ type: "resume" });
     rig.hearOut(5000);
-    expect(rig.sink.eventsOf("mark")).toHaveLength(1);
+    expect(rig.listener.eventsOf("mark")).toHaveLength(1);
     expect(rig.outcomes()).toEqual(["u/done", "u/interrupted", "v/interrupted", "u/done"]);
   });
 
@@ -101,6 +105,6 @@ describe("an interruption behind the end of what a late player plays", () => {
     rig.clock.advance(100);
     rig.send({ type: "played", at_ms: 700 });
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted").map((event) => event.utterance_id)).toEqual(["v"]);
+    expect(rig.listener.eventsOf("interrupted").map((event) => event.utterance_id)).toEqual(["v"]);
   });
 });

@@ -110,16 +110,16 @@ async function inTheMiddle({ listeners, query, atMs, count }: Late): Promise<Joi
   return joined;
 }
 
-function startMsOf({ sink }: Joined): number {
-  return sink.eventsOf("hello")[0]?.audio?.start_ms ?? Number.NaN;
+function startMsOf({ listener }: Joined): number {
+  return listener.eventsOf("hello")[0]?.audio?.start_ms ?? Number.NaN;
 }
 
 const samplesOf = (audio: Buffer): Int16Array => new Int16Array(Uint8Array.from(audio).buffer);
 
-function audioFrom({ sink }: Joined, fromMs: number): Buffer {
-  const { start_ms = 0, frame_ms = 1 } = sink.eventsOf("hello")[0]?.audio ?? {};
-  const bytesPerMs = (sink.frames[0]?.byteLength ?? 0) / frame_ms;
-  return Buffer.concat(sink.frames).subarray(Math.round((fromMs - start_ms) * bytesPerMs));
+function audioFrom({ listener }: Joined, fromMs: number): Buffer {
+  const { start_ms = 0, frame_ms = 1 } = listener.eventsOf("hello")[0]?.audio ?? {};
+  const bytesPerMs = (listener.frames[0]?.byteLength ?? 0) / frame_ms;
+  return Buffer.concat(listener.frames).subarray(Math.round((fromMs - start_ms) * bytesPerMs));
 }
 
 const QUERIES = [
@@ -144,7 +144,7 @@ describe.each([
     const endMs = LENGTHS_MS.slice(0, count).reduce((sum, ms) => sum + ms, 0);
     for (let atMs = 15; atMs < endMs; atMs += 95) {
       const late = await inTheMiddle({ listeners, query, atMs, count });
-      const hello = late.sink.eventsOf("hello")[0];
+      const hello = late.listener.eventsOf("hello")[0];
       const startMs = hello?.audio?.start_ms ?? 0;
       expect(startMs).toBeLessThanOrEqual(hello?.at_ms ?? 0);
       expect(startMs).toBeGreaterThan((hello?.at_ms ?? 0) - (hello?.audio?.frame_ms ?? 0));
@@ -164,7 +164,7 @@ describe("a joiner in a codec that nobody has", () => {
       for (const atMs of [15, 220, 400, 790]) {
         const late = await inTheMiddle({ listeners, query, atMs, count: 1 });
         const startMs = startMsOf(late);
-        expect(startMs).toBeLessThanOrEqual(late.sink.eventsOf("hello")[0]?.at_ms ?? 0);
+        expect(startMs).toBeLessThanOrEqual(late.listener.eventsOf("hello")[0]?.at_ms ?? 0);
         const [got, wanted] = [late, steady].map((one) => samplesOf(audioFrom(one, startMs + RISE_MS)));
         expect(got?.length).toBe(wanted?.length);
         const differences = (got ?? new Int16Array()).map((sample, at) =>
@@ -185,13 +185,13 @@ describe("a joiner in a codec that nobody has", () => {
     ask();
     answerAll();
     await run(615);
-    const before = changing.sink.frames.length;
+    const before = changing.listener.frames.length;
     changing.send({ type: "configure", format: "ulaw_8000" });
-    const [configured] = changing.sink.eventsOf("configured");
+    const [configured] = changing.listener.eventsOf("configured");
     const startMs = configured?.audio?.start_ms ?? 0;
     expect(startMs).toBe(600);
     await run(4000);
-    const got = Buffer.concat(changing.sink.frames.slice(before));
+    const got = Buffer.concat(changing.listener.frames.slice(before));
     expect(got.equals(audioFrom(steady, startMs))).toBe(true);
   });
 
@@ -203,8 +203,8 @@ describe("a joiner in a codec that nobody has", () => {
     const late = rig.join(`${SPOKEN}&format=ulaw_8000`);
     await run(4000);
     expect(startMsOf(late)).toBeGreaterThan(2400);
-    expect(late.sink.frames).toEqual([]);
-    expect(late.sink.eventsOf("utterance.done")).toHaveLength(2);
+    expect(late.listener.frames).toEqual([]);
+    expect(late.listener.eventsOf("utterance.done")).toHaveLength(2);
   });
 
   it("begins anew behind an utterance that is over: nothing is encoded for it", async () => {
@@ -214,8 +214,8 @@ describe("a joiner in a codec that nobody has", () => {
     await run(4000);
     const late = rig.join(`${SPOKEN}&format=ulaw_8000`);
     await run(500);
-    expect(startMsOf(late)).toBe(late.sink.eventsOf("hello")[0]?.at_ms);
-    expect(late.sink.frames).toEqual([]);
+    expect(startMsOf(late)).toBe(late.listener.eventsOf("hello")[0]?.at_ms);
+    expect(late.listener.frames).toEqual([]);
   });
 
   it("is told where no encoder is free for it", async () => {
@@ -225,8 +225,8 @@ describe("a joiner in a codec that nobody has", () => {
     await run(400);
     const late = rig.join(`${SPOKEN}&format=opus_48000`);
     await run(4000);
-    const types = late.sink.events.map(({ type }) => type);
+    const types = late.listener.events.map(({ type }) => type);
     expect(types[0]).toBe("hello");
-    expect(late.sink.eventsOf("error")).toMatchObject([{ code: "encoder_failed" }]);
+    expect(late.listener.eventsOf("error")).toMatchObject([{ code: "encoder_failed" }]);
   });
 });

@@ -38,8 +38,8 @@ function stage(policy: string) {
 }
 
 function drained({ line }: ScriptedListener): void {
-  line.sink.isFull = false;
-  line.sink.buffered = 0;
+  line.listener.isFull = false;
+  line.listener.buffered = 0;
   line.participant.session.drained(line.participant);
 }
 
@@ -59,7 +59,7 @@ describe("a listener whose socket is full for a while", () => {
     const { rig, speaker, healthy, slow } = stage(policy);
     say(rig, speaker);
     run(rig, 400);
-    slow.line.sink.isFull = true;
+    slow.line.listener.isFull = true;
     run(rig, 800);
     drained(slow);
     run(rig, 4000);
@@ -78,7 +78,7 @@ describe("a listener whose socket is full for a while", () => {
     const { rig, speaker, healthy, slow } = stage("live");
     say(rig, speaker);
     run(rig, 400);
-    slow.line.sink.isFull = true;
+    slow.line.listener.isFull = true;
     run(rig, 400);
     speaker.send({ type: "interrupt" });
     run(rig, 50);
@@ -104,15 +104,15 @@ describe("a listener whose socket is full for a while", () => {
     const { rig, speaker, healthy, slow } = stage("live");
     say(rig, speaker);
     run(rig, 300);
-    slow.line.sink.isFull = true;
+    slow.line.listener.isFull = true;
     run(rig, 1000);
-    slow.line.sink.isFull = false;
-    slow.line.sink.beforeSend = () => {
-      slow.line.sink.isFull = true;
-      slow.line.sink.beforeSend = () => undefined;
+    slow.line.listener.isFull = false;
+    slow.line.listener.beforeSend = () => {
+      slow.line.listener.isFull = true;
+      slow.line.listener.beforeSend = () => undefined;
     };
     slow.line.participant.session.drained(slow.line.participant);
-    expect(slow.line.sink.eventsOf("gap")).toEqual([]);
+    expect(slow.line.listener.eventsOf("gap")).toEqual([]);
     drained(slow);
     run(rig, 4000);
     slow.read();
@@ -129,7 +129,7 @@ describe("policy captions", () => {
     rig.join("role=listener&format=none&lead_ms=2000");
     say(rig, speaker);
     run(rig, 400);
-    slow.line.sink.buffered = SHORT_BYTES;
+    slow.line.listener.buffered = SHORT_BYTES;
     const before = slow.read().frames.length;
     for (let turn = 0; turn < 200; turn += 1) {
       rig.clock.advance(5);
@@ -156,7 +156,7 @@ describe("policy captions", () => {
     const { rig, speaker, slow } = stage("live");
     say(rig, speaker);
     run(rig, 400);
-    slow.line.sink.buffered = SHORT_BYTES;
+    slow.line.listener.buffered = SHORT_BYTES;
     run(rig, 4000);
     expect(slow.read().audio.equals(Buffer.from(countingUlaw(SPEECH_MS)))).toBe(true);
   });
@@ -165,7 +165,7 @@ describe("policy captions", () => {
     const { rig, speaker, healthy, slow } = stage("captions");
     say(rig, speaker);
     run(rig, 400);
-    slow.line.sink.buffered = SHORT_BYTES;
+    slow.line.listener.buffered = SHORT_BYTES;
     run(rig, 400);
     speaker.send({ type: "interrupt" });
     const nextMs = healthy.read().endMs;
@@ -188,22 +188,22 @@ describe("a policy changed by configure", () => {
     say(rig, speaker);
     run(rig, 300);
     slow.line.send({ type: "configure", policy: "lossless" });
-    expect(slow.line.sink.eventsOf("configured")).toMatchObject([{ settings: { policy: "lossless" } }]);
+    expect(slow.line.listener.eventsOf("configured")).toMatchObject([{ settings: { policy: "lossless" } }]);
     run(rig, 100);
-    slow.line.sink.isFull = true;
+    slow.line.listener.isFull = true;
     run(rig, 500);
     drained(slow);
     expect(slow.read().gaps).toEqual([]);
     slow.line.send({ type: "configure", policy: "captions" });
     run(rig, 100);
-    slow.line.sink.buffered = SHORT_BYTES;
+    slow.line.listener.buffered = SHORT_BYTES;
     const before = slow.read().frames.length;
     run(rig, 300);
     expect(slow.read().frames).toHaveLength(before);
     drained(slow);
     expect(slow.read().gaps).toHaveLength(1);
     slow.line.send({ type: "configure", policy: "live" });
-    slow.line.sink.buffered = SHORT_BYTES;
+    slow.line.listener.buffered = SHORT_BYTES;
     run(rig, 4000);
     slow.read();
     expect(slow.frames.length).toBeGreaterThan(before);
@@ -217,10 +217,10 @@ describe("a policy changed by configure", () => {
     const { rig, speaker, healthy, slow } = stage("captions");
     say(rig, speaker);
     run(rig, 400);
-    slow.line.sink.buffered = SHORT_BYTES;
+    slow.line.listener.buffered = SHORT_BYTES;
     run(rig, 600);
     slow.line.send({ type: "configure", policy: "lossless" });
-    slow.line.sink.buffered = 0;
+    slow.line.listener.buffered = 0;
     run(rig, 4000);
     slow.read();
     expect(slow.gaps).toEqual([]);

@@ -4,8 +4,8 @@ import type { MemoryListener } from "../../helpers/memory-listener.ts";
 import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
 import { CHAR_MS, heardOf, lettersOf, read, stage, VOICE } from "./spelling.ts";
 
-function heardLetters(sink: MemoryListener): string[] {
-  return heardOf(sink).map(({ audio }) => read(audio));
+function heardLetters(listener: MemoryListener): string[] {
+  return heardOf(listener).map(({ audio }) => read(audio));
 }
 
 describe("a receipt's words", () => {
@@ -31,7 +31,7 @@ describe("a receipt's words", () => {
       rig.requests[0]?.handlers.end();
       rig.clock.advance(cutCharacters * CHAR_MS + 20);
       rig.send({ type: "interrupt" });
-      const [receipt] = rig.sink.eventsOf("interrupted");
+      const [receipt] = rig.listener.eventsOf("interrupted");
       expect(`${receipt?.heard.text}${receipt?.unheard_text}`).toBe(text);
       expect(receipt?.heard.end).toBe(receipt?.heard.text.length);
       if (isTimed) expect(receipt?.heard.text).toBe(heard);
@@ -39,7 +39,7 @@ describe("a receipt's words", () => {
       rig.send({ type: "resume" });
       rig.hearOut(3000);
       if (!isTimed) continue;
-      const start = rig.sink.eventsOf("utterance.resumed")[0]?.start ?? -1;
+      const start = rig.listener.eventsOf("utterance.resumed")[0]?.start ?? -1;
       // Where a tag or a quote stands before the word it goes on with the word.
       expect(lettersOf(text.slice(heard.length, start).replace(/<[^>]*>/g, ""))).toBe("");
     }
@@ -55,7 +55,7 @@ describe("a receipt's words", () => {
     rig.answer(0);
     rig.clock.advance(7 * CHAR_MS);
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")[0]).toMatchObject({
+    expect(rig.listener.eventsOf("interrupted")[0]).toMatchObject({
       heard: { text: "hello" },
       unheard_text: "world",
     });
@@ -76,7 +76,7 @@ describe("a receipt's words", () => {
       rig.answer(0);
       rig.clock.advance(cutCharacters * CHAR_MS + 20);
       rig.send({ type: "interrupt" });
-      const [receipt] = rig.sink.eventsOf("interrupted");
+      const [receipt] = rig.listener.eventsOf("interrupted");
       expect(receipt).toMatchObject({ heard: { text: heard }, unheard_text: text.slice(heard.length) });
     }
   });
@@ -94,13 +94,15 @@ describe("what goes on", () => {
     rig.answer(0);
     rig.clock.advance(at(word) * CHAR_MS + 70);
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")[0]?.unheard_text).toBe("VW echo foxtrot");
+    expect(rig.listener.eventsOf("interrupted")[0]?.unheard_text).toBe("VW echo foxtrot");
     rig.send({ type: "resume" });
     rig.hearOut();
     expect(rig.asked()).toEqual([spoken]);
-    expect(rig.sink.eventsOf("utterance.resumed")[0]?.start).toBe(6);
-    expect(heardLetters(rig.sink)[1]).toBe(lettersOf(spoken.slice(6)));
-    const words = rig.sink.events.slice(rig.sink.events.findIndex((e) => e.type === "utterance.resumed"));
+    expect(rig.listener.eventsOf("utterance.resumed")[0]?.start).toBe(6);
+    expect(heardLetters(rig.listener)[1]).toBe(lettersOf(spoken.slice(6)));
+    const words = rig.listener.events.slice(
+      rig.listener.events.findIndex((e) => e.type === "utterance.resumed"),
+    );
     const [first] = words.flatMap((event) => (event.type === "words" ? event.words : []));
     expect(first).toMatchObject({ text: "VW", start: 6, end: 8 });
   });
@@ -120,8 +122,8 @@ describe("what goes on", () => {
       rig.send({ type: "resume" });
       rig.hearOut();
       expect(rig.asked()[1]?.trim()).toBe("bravo charlie delta echo foxtrot");
-      expect(heardLetters(rig.sink)[1]).toBe(kept + lettersOf(spoken.slice(6)));
-      expect(rig.sink.eventsOf("utterance.resumed")[0]?.kept_end).toBeLessThanOrEqual(6);
+      expect(heardLetters(rig.listener)[1]).toBe(kept + lettersOf(spoken.slice(6)));
+      expect(rig.listener.eventsOf("utterance.resumed")[0]?.kept_end).toBeLessThanOrEqual(6);
     },
   );
 

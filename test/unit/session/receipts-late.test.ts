@@ -20,9 +20,9 @@ function listen(query: string, of: { ms: number; charsAtOnce: number; playedMs: 
   return rig;
 }
 
-function expectHeard({ send, sink }: ReturnType<typeof stage>, ms: number): void {
+function expectHeard({ send, listener }: ReturnType<typeof stage>, ms: number): void {
   send({ type: "interrupt" });
-  const [receipt] = sink.eventsOf("interrupted");
+  const [receipt] = listener.eventsOf("interrupted");
   expect(receipt?.heard).toMatchObject({ source: "ack", ms });
   // A word has three characters and a space.
   const heardMs = (receipt?.heard.end ?? 0) * CHAR_MS;

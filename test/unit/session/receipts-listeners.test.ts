@@ -17,8 +17,8 @@ describe("receipts of several listeners", () => {
     rig.send({ type: "played", at_ms: 740 });
     slow.send({ type: "played", at_ms: 460 });
     rig.send({ type: "interrupt" });
-    const [receipt] = rig.sink.eventsOf("interrupted");
-    const idOf = (sink: typeof slow.sink) => sink.eventsOf("hello")[0]?.listener_id;
+    const [receipt] = rig.listener.eventsOf("interrupted");
+    const idOf = (listener: typeof slow.listener) => listener.eventsOf("hello")[0]?.listener_id;
     expect(receipt?.heard).toEqual({
       text: "alpha ",
       end: 6,
@@ -29,19 +29,19 @@ describe("receipts of several listeners", () => {
     expect(receipt?.unheard_text).toBe(TEXT.slice(6));
     expect(receipt?.listeners).toEqual([
       {
-        listener_id: idOf(rig.sink),
+        listener_id: idOf(rig.listener),
         text: TEXT.slice(0, 12),
         end: 12,
         ms: 740,
         source: "ack",
         bound_ms: 40,
       },
-      { listener_id: idOf(slow.sink), text: "alpha ", end: 6, ms: 460, source: "ack", bound_ms: 40 },
+      { listener_id: idOf(slow.listener), text: "alpha ", end: 6, ms: 460, source: "ack", bound_ms: 40 },
     ]);
     // Everybody is told the same, those too who said nothing.
-    expect(silent.sink.eventsOf("interrupted")).toEqual([receipt]);
-    expect(new Set([rig.sink, slow.sink, silent.sink].map(idOf)).size).toBe(3);
-    expect(rig.sink.eventsOf("utterance.done")[0]).toMatchObject({ characters_spoken: 6 });
+    expect(silent.listener.eventsOf("interrupted")).toEqual([receipt]);
+    expect(new Set([rig.listener, slow.listener, silent.listener].map(idOf)).size).toBe(3);
+    expect(rig.listener.eventsOf("utterance.done")[0]).toMatchObject({ characters_spoken: 6 });
   });
 
   it("are one where all heard the same", () => {
@@ -53,7 +53,7 @@ describe("receipts of several listeners", () => {
     rig.send({ type: "played", at_ms: 700 });
     other.send({ type: "played", at_ms: 700 });
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")[0]).not.toHaveProperty("listeners");
+    expect(rig.listener.eventsOf("interrupted")[0]).not.toHaveProperty("listeners");
   });
 
   it.each([
@@ -66,9 +66,9 @@ describe("receipts of several listeners", () => {
     rig.answer(0);
     rig.clock.advance(800);
     ahead.send({ type: "played", at_ms: atMs });
-    expect(ahead.sink.eventsOf("error")).toEqual([]);
+    expect(ahead.listener.eventsOf("error")).toEqual([]);
     rig.send({ type: "interrupt" });
-    const [receipt] = rig.sink.eventsOf("interrupted");
+    const [receipt] = rig.listener.eventsOf("interrupted");
     expect(receipt?.heard).toMatchObject({ ms: 800, source: "estimate" });
   });
 
@@ -84,7 +84,7 @@ describe("receipts of several listeners", () => {
       rig.clock.advance(800);
       captions.send({ type: "played", at_ms: ms });
       rig.send({ type: "interrupt" });
-      const [receipt] = rig.sink.eventsOf("interrupted");
+      const [receipt] = rig.listener.eventsOf("interrupted");
       expect(receipt?.heard).toMatchObject({ ms, source: "ack" });
     }
   });
@@ -99,7 +99,7 @@ describe("receipts of several listeners", () => {
     gone.send({ type: "played", at_ms: 100 });
     gone.participant.session.leave(gone.participant);
     rig.send({ type: "interrupt" });
-    const [receipt] = rig.sink.eventsOf("interrupted");
+    const [receipt] = rig.listener.eventsOf("interrupted");
     expect(receipt?.heard.ms).toBe(700);
     expect(receipt).not.toHaveProperty("listeners");
   });
@@ -112,7 +112,7 @@ describe("receipts of several listeners", () => {
     rig.clock.advance(1200);
     for (const [index, { send }] of others.entries()) send({ type: "played", at_ms: 1150 - index * 50 });
     rig.send({ type: "interrupt" });
-    const [receipt] = rig.sink.eventsOf("interrupted");
+    const [receipt] = rig.listener.eventsOf("interrupted");
     expect(receipt?.listeners).toHaveLength(16);
     expect(receipt?.heard.ms).toBe(1150 - 19 * 50);
     const told = receipt?.listeners?.map((listener) => listener.ms) ?? [];
@@ -128,11 +128,11 @@ describe("receipts of several listeners", () => {
     rig.send({ type: "played", at_ms: 600 });
     reader.send({ type: "played", at_ms: 400 });
     rig.send({ type: "interrupt" });
-    for (const [sink, by] of [
-      [rig.sink, 0],
-      [reader.sink, 1],
+    for (const [listener, by] of [
+      [rig.listener, 0],
+      [reader.listener, 1],
     ] as const) {
-      const [receipt] = sink.eventsOf("interrupted");
+      const [receipt] = listener.eventsOf("interrupted");
       for (const heard of [receipt?.heard, ...(receipt?.listeners ?? [])]) {
         expect(heard?.end).toBe((heard?.text.length ?? 0) - by);
       }
@@ -147,20 +147,20 @@ describe("how it is known what was heard", () => {
     rig.speak(TEXT, "b");
     rig.answer(0);
     rig.answer(1);
-    const { sink, send } = rig;
+    const { listener, send } = rig;
     rig.clock.advance(0);
     // Stands at the end of "b"; a first one at the end of "a".
     send({ type: "mark", name: "end" });
     rig.clock.advance(500);
     expect(() => send({ type: "played", mark: "end" })).toThrow(code("invalid_field", "mark"));
     rig.clock.advance(1500);
-    expect(sink.eventsOf("mark")).toMatchObject([{ name: "end", at_ms: 2000 }]);
+    expect(listener.eventsOf("mark")).toMatchObject([{ name: "end", at_ms: 2000 }]);
     send({ type: "played", mark: "end" });
     rig.speak(TEXT, "c");
     rig.answer(2);
     rig.clock.advance(320);
     send({ type: "interrupt" });
-    const heard = sink.eventsOf("interrupted")[0]?.heard;
+    const heard = listener.eventsOf("interrupted")[0]?.heard;
     expect(heard).toMatchObject({ source: "mark", bound_ms: 40, text: "alpha " });
     expect(heard?.ms).toBeCloseTo(320, 3);
   });
@@ -176,7 +176,7 @@ describe("how it is known what was heard", () => {
     other.send({ type: "played", mark: "start" });
     rig.clock.advance(100);
     rig.send({ type: "interrupt" });
-    const [receipt] = rig.sink.eventsOf("interrupted");
+    const [receipt] = rig.listener.eventsOf("interrupted");
     expect(receipt?.heard).toMatchObject({ source: "mark", ms: 100 });
     expect(receipt?.listeners?.map(({ source, ms }) => [source, ms])).toEqual([
       ["ack", 480],
@@ -190,7 +190,7 @@ describe("how it is known what was heard", () => {
     rig.answer(0);
     rig.clock.advance(420);
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")[0]?.heard).toMatchObject({
+    expect(rig.listener.eventsOf("interrupted")[0]?.heard).toMatchObject({
       source: "estimate",
       // And what a player rounds to.
       bound_ms: leadMs + 40,
@@ -210,7 +210,7 @@ describe("how it is known what was heard", () => {
       rig.send({ type: "played", at_ms: 300 });
       rig.clock.advance(ageMs);
       rig.send({ type: "interrupt" });
-      const heard = rig.sink.eventsOf("interrupted")[0]?.heard;
+      const heard = rig.listener.eventsOf("interrupted")[0]?.heard;
       expect(heard?.source).toBe(source);
       expect(heard?.ms).toBeCloseTo(source === "ack" ? 300 + ageMs : 500 + ageMs, 3);
     }
@@ -229,7 +229,7 @@ describe("how it is known what was heard", () => {
     rig.clock.advance(420);
     rig.send({ type: "interrupt" });
     // Still 100 ms behind the playhead.
-    expect(rig.sink.eventsOf("interrupted")[0]?.heard).toMatchObject({
+    expect(rig.listener.eventsOf("interrupted")[0]?.heard).toMatchObject({
       source: "ack",
       text: "alpha ",
       ms: 320,
@@ -249,7 +249,7 @@ describe("how it is known what was heard", () => {
       rig.send({ type: "played", at_ms: 250 });
       rig.clock.advance(passedMs);
       rig.send({ type: "interrupt" });
-      expect(rig.sink.eventsOf("interrupted")[0]?.heard).toMatchObject({ source: "ack", ms });
+      expect(rig.listener.eventsOf("interrupted")[0]?.heard).toMatchObject({ source: "ack", ms });
     },
   );
 
@@ -260,7 +260,7 @@ describe("how it is known what was heard", () => {
     rig.send({ type: "played", at_ms: 100 });
     rig.clock.advance(500);
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")[0]?.heard).toMatchObject({ source: "ack", ms: 600 });
+    expect(rig.listener.eventsOf("interrupted")[0]?.heard).toMatchObject({ source: "ack", ms: 600 });
   });
 
   it.each([
@@ -275,7 +275,7 @@ describe("how it is known what was heard", () => {
     rig.clock.advance(500);
     rig.send({ type: "played", at_ms: atMs });
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")[0]).toMatchObject({ utterance_id: "b", heard: { text } });
+    expect(rig.listener.eventsOf("interrupted")[0]).toMatchObject({ utterance_id: "b", heard: { text } });
   });
 });
 
@@ -289,7 +289,7 @@ describe("resume by what a listener heard", () => {
     rig.send({ type: "interrupt" });
     rig.send({ type: "resume" });
     rig.clock.advance(5000);
-    expect(rig.sink.eventsOf("utterance.resumed")).toMatchObject([{ start: 6 }]);
+    expect(rig.listener.eventsOf("utterance.resumed")).toMatchObject([{ start: 6 }]);
     expect(rig.requests).toHaveLength(1);
   });
 });
@@ -301,7 +301,7 @@ describe("played is refused by name", () => {
     rig.speak(TEXT, "u");
     rig.answer(0);
     rig.clock.advance(100);
-    const sentMs = rig.sink.frames.length * 20;
+    const sentMs = rig.listener.frames.length * 20;
     expect(() => rig.send({ type: "played", at_ms: sentMs })).not.toThrow();
     expect(() => rig.send({ type: "played", at_ms: sentMs + 1 })).toThrow(code("invalid_field", "at_ms"));
     expect(() => rig.send({ type: "played", mark: "nowhere" })).toThrow(code("invalid_field", "mark"));
@@ -312,7 +312,7 @@ describe("played is refused by name", () => {
     rig.speak(TEXT, "u");
     rig.answer(0);
     rig.clock.advance(100);
-    const seq = Math.max(...rig.sink.events.map((event) => event.seq));
+    const seq = Math.max(...rig.listener.events.map((event) => event.seq));
     expect(seq).toBeGreaterThan(0);
     expect(() => rig.send({ type: "played", at_ms: 20, seq })).not.toThrow();
     expect(() => rig.send({ type: "played", at_ms: 20, seq: seq + 1 })).toThrow(code("invalid_field", "seq"));

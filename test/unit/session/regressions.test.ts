@@ -7,8 +7,8 @@ import { countingUlaw, createRig, evenAlignment, type FakeRequest } from "../../
 const VOICE = "v";
 type Rig = ReturnType<typeof createRig>;
 
-const outcomes = (sink: MemoryListener): string[] =>
-  sink.eventsOf("utterance.done").map((event) => `${event.utterance_id}/${event.outcome}`);
+const outcomes = (listener: MemoryListener): string[] =>
+  listener.eventsOf("utterance.done").map((event) => `${event.utterance_id}/${event.outcome}`);
 
 function requestOf(rig: Rig, index: number): FakeRequest {
   const request = rig.requests[index];
@@ -53,7 +53,7 @@ describe("nothing stalls", () => {
     "timing that says %i ms of 100 ms of audio does not withhold the end",
     (lateMs) => {
       const rig = createRig();
-      const { send, sink } = rig.join("format=ulaw_8000");
+      const { send, listener } = rig.join("format=ulaw_8000");
       send({ type: "speak", text: "Hi a", voice_id: VOICE, utterance_id: "a" });
       const request = requestOf(rig, 0);
       request.head();
@@ -61,7 +61,7 @@ describe("nothing stalls", () => {
       request.chunk(countingUlaw(20), { alignment: evenAlignment("a", 10, lateMs) });
       request.handlers.end();
       run(rig, 1000);
-      expect(outcomes(sink)).toEqual(["a/done"]);
+      expect(outcomes(listener)).toEqual(["a/done"]);
     },
   );
 
@@ -69,7 +69,7 @@ describe("nothing stalls", () => {
     "a voice segment at %d s of 100 ms of audio does not withhold the end",
     (startSeconds) => {
       const rig = createRig();
-      const { send, sink } = rig.join("format=ulaw_8000");
+      const { send, listener } = rig.join("format=ulaw_8000");
       send({ type: "dialogue", inputs: [{ text: "Hi", voice_id: VOICE }], utterance_id: "a" });
       const request = requestOf(rig, 0);
       request.head();
@@ -85,33 +85,33 @@ describe("nothing stalls", () => {
       });
       request.handlers.end();
       run(rig, 1000);
-      expect(outcomes(sink)).toEqual(["a/done"]);
+      expect(outcomes(listener)).toEqual(["a/done"]);
     },
   );
 
   it("a session of events only, without any lead, speaks", () => {
     const rig = createRig();
-    const { send, sink } = rig.join("format=none&lead_ms=0");
+    const { send, listener } = rig.join("format=none&lead_ms=0");
     send({ type: "speak", text: "Hello there", voice_id: VOICE, utterance_id: "a" });
     answer(rig, 0, { ms: 200 });
     run(rig, 1000);
-    expect(outcomes(sink)).toEqual(["a/done"]);
+    expect(outcomes(listener)).toEqual(["a/done"]);
   });
 
   it("every text that a leaving speaker left open is ended, not only its last", () => {
     const rig = createRig();
-    const listener = rig.join("format=ulaw_8000");
+    const client = rig.join("format=ulaw_8000");
     const speaker = rig.join("role=speaker");
     speaker.send({ type: "text", text: "One. ", voice_id: VOICE, utterance_id: "a" });
     speaker.send({ type: "text", text: "Two. ", voice_id: VOICE, utterance_id: "b" });
     speaker.participant.session.leave(speaker.participant);
     answerAll(rig, 4);
-    expect(outcomes(listener.sink)).toEqual(["a/done", "b/done"]);
+    expect(outcomes(client.listener)).toEqual(["a/done", "b/done"]);
   });
 
   it("an open text that is said anew after an interruption still takes its end", () => {
     const rig = createRig();
-    const { send, sink } = rig.join("format=ulaw_8000&lead_ms=1000");
+    const { send, listener } = rig.join("format=ulaw_8000&lead_ms=1000");
     send({ type: "speak", text: "First one", voice_id: VOICE, utterance_id: "a" });
     send({ type: "text", text: "Second sentence is here. And ", voice_id: VOICE, utterance_id: "b" });
     send({ type: "flush" });
@@ -121,12 +121,12 @@ describe("nothing stalls", () => {
     send({ type: "interrupt", utterance_id: "a" });
     send({ type: "end" });
     answerAll(rig, 5, 2);
-    expect(outcomes(sink)).toEqual(["a/interrupted", "b/done"]);
+    expect(outcomes(listener)).toEqual(["a/interrupted", "b/done"]);
   });
 
   it("an interruption is answered where others were made audio far ahead", () => {
     const rig = createRig();
-    const { send, sink } = rig.join("format=ulaw_8000&lead_ms=200");
+    const { send, listener } = rig.join("format=ulaw_8000&lead_ms=200");
     rig.join("format=none&pace=burst");
     send({ type: "speak", text: "First one", voice_id: VOICE, utterance_id: "a" });
     send({ type: "speak", text: "Second one", voice_id: VOICE, utterance_id: "b" });
@@ -135,7 +135,7 @@ describe("nothing stalls", () => {
     run(rig, 100);
     send({ type: "interrupt" });
     run(rig, 100);
-    expect(outcomes(sink)).toEqual(["a/interrupted", "b/interrupted"]);
+    expect(outcomes(listener)).toEqual(["a/interrupted", "b/interrupted"]);
   });
 
   it("an acknowledgement of what was not sent to that connection is refused", () => {
@@ -156,7 +156,7 @@ describe("nothing is said or told twice, nothing is lost", () => {
     "an utterance of %i ms is not repeated when the one behind it is interrupted",
     (ms) => {
       const rig = createRig();
-      const { send, sink } = rig.join("format=ulaw_8000&lead_ms=1000");
+      const { send, listener } = rig.join("format=ulaw_8000&lead_ms=1000");
       send({ type: "speak", text: "First one", voice_id: VOICE, utterance_id: "a" });
       send({ type: "speak", text: "Second one", voice_id: VOICE, utterance_id: "b" });
       answer(rig, 0, { ms });
@@ -165,7 +165,7 @@ describe("nothing is said or told twice, nothing is lost", () => {
       send({ type: "interrupt", utterance_id: "b" });
       run(rig, 1000);
       expect(rig.requests).toHaveLength(2);
-      expect(outcomes(sink)).toEqual(["a/done", "b/interrupted"]);
+      expect(outcomes(listener)).toEqual(["a/done", "b/interrupted"]);
     },
   );
 
@@ -179,20 +179,20 @@ describe("nothing is said or told twice, nothing is lost", () => {
     const second = rig.join("format=ulaw_8000");
     first.send({ type: "configure", format: "alaw_8000" });
     run(rig, 100);
-    expect(second.sink.events.map((event) => event.type)).toEqual(["hello"]);
-    expect(first.sink.eventsOf("utterance.done")).toHaveLength(1);
-    expect(first.sink.eventsOf("mark")).toHaveLength(1);
+    expect(second.listener.events.map((event) => event.type)).toEqual(["hello"]);
+    expect(first.listener.eventsOf("utterance.done")).toHaveLength(1);
+    expect(first.listener.eventsOf("mark")).toHaveLength(1);
   });
 
   it("a configure in the middle of speech repeats no event", () => {
     const rig = createRig();
-    const { send, sink } = rig.join("format=ulaw_8000&lead_ms=1000");
+    const { send, listener } = rig.join("format=ulaw_8000&lead_ms=1000");
     send({ type: "speak", text: "Hello my good friend", voice_id: VOICE });
     answerByLetters(rig, "Hello my good friend");
     run(rig, 100);
     send({ type: "configure", lead_ms: 900 });
     run(rig, 2000);
-    const told = sink.events.filter((event) =>
+    const told = listener.events.filter((event) =>
       ["characters", "words", "utterance.started"].includes(event.type),
     );
     expect(new Set(told.map((event) => event.seq)).size).toBe(told.length);
@@ -200,17 +200,17 @@ describe("nothing is said or told twice, nothing is lost", () => {
 
   it("a configure of a listener that is behind loses it no event", () => {
     const rig = createRig();
-    const { send, sink, participant } = rig.join("format=ulaw_8000&lead_ms=200");
+    const { send, listener, participant } = rig.join("format=ulaw_8000&lead_ms=200");
     send({ type: "speak", text: "Hello my good friend", voice_id: VOICE });
     answerByLetters(rig, "Hello my good friend");
     run(rig, 50);
-    sink.isFull = true;
+    listener.isFull = true;
     run(rig, 500);
     send({ type: "configure", lead_ms: 190 });
-    sink.isFull = false;
+    listener.isFull = false;
     participant.session.drained(participant);
     run(rig, 2000);
-    const heard = sink.eventsOf("characters").flatMap((event) => [...event.characters]);
+    const heard = listener.eventsOf("characters").flatMap((event) => [...event.characters]);
     expect(heard.join("")).toBe("Hello my good friend");
   });
 });

@@ -52,7 +52,7 @@ export class ScriptedListener {
   }
   /** Messages that the gateway sent on the socket that stands. */
   get sentCount(): number {
-    return this.#line.sink.sent.length;
+    return this.#line.listener.sent.length;
   }
   get endMs(): number {
     return this.#nextMs;
@@ -71,7 +71,7 @@ export class ScriptedListener {
 
   /** Reads what came, the first `count` messages of this socket at most. */
   read(count = Number.POSITIVE_INFINITY): this {
-    const { sent } = this.#line.sink;
+    const { sent } = this.#line.listener;
     for (; this.#read < Math.min(count, sent.length); this.#read += 1) {
       const item = sent[this.#read];
       if (item?.frame !== undefined) this.#takeFrame(item.frame);

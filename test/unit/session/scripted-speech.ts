@@ -135,13 +135,13 @@ export class Answering {
   }
 }
 
-export function wordsOf(sink: MemoryListener) {
-  return sink.eventsOf("words").flatMap((event) => event.words);
+export function wordsOf(listener: MemoryListener) {
+  return listener.eventsOf("words").flatMap((event) => event.words);
 }
 
 /** Everything heard, as samples. */
-export function heard(sink: MemoryListener, codec: SampleCodec): Int16Array {
-  return decodeSamples(codec, Buffer.concat(sink.frames));
+export function heard(listener: MemoryListener, codec: SampleCodec): Int16Array {
+  return decodeSamples(codec, Buffer.concat(listener.frames));
 }
 
 interface Run {

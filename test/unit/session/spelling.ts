@@ -73,12 +73,12 @@ export interface Span {
 
 /** What a listener has heard who drops what `interrupted` says is to be dropped. Cuts on whole samples. */
 export function heardOf(
-  sink: MemoryListener,
+  listener: MemoryListener,
   format: SpellingFormat = "ulaw_8000",
   frameMs = 20,
 ): readonly Span[] {
   const bytesPerMs = CODES[format].samplesPerMs * CODES[format].bytesPerSample;
-  let startMs = sink.eventsOf("hello")[0]?.audio?.start_ms ?? 0;
+  let startMs = listener.eventsOf("hello")[0]?.audio?.start_ms ?? 0;
   let frames: Uint8Array[] = [];
   const stretches: Span[] = [];
   const close = (atMs: number): void => {
@@ -86,7 +86,7 @@ export function heardOf(
     stretches.push({ startMs, audio: Uint8Array.from(Buffer.concat(frames).subarray(0, bytes)) });
     frames = [];
   };
-  for (const { frame, event } of sink.sent) {
+  for (const { frame, event } of listener.sent) {
     if (frame !== undefined) frames.push(frame);
     else if (event?.type === "interrupted" && event.next_ms !== null) {
       close(event.at_ms);
@@ -168,7 +168,7 @@ export function stage(query = "format=ulaw_8000", tuning: Partial<SessionTuning>
     answer(open, given);
   };
   const outcomes = (): string[] =>
-    first.sink.eventsOf("utterance.done").map((event) => `${event.utterance_id}/${event.outcome}`);
+    first.listener.eventsOf("utterance.done").map((event) => `${event.utterance_id}/${event.outcome}`);
   const asked = (): string[] => rig.requests.map(textOf);
   return { ...rig, ...first, speak, answer: answerOne, answerAll, hearOut, outcomes, asked };
 }

@@ -16,14 +16,14 @@ describe("a call and the others", () => {
     phone.say({ on: "dtmf", digit: "7", durationMs: 120 });
     phone.say({ on: "dtmf", digit: "#" });
     phone.say({ on: "stopped", reason: "hung up" });
-    const told = asked.sink.events.filter((event) => event.type === "call" || event.type === "dtmf");
+    const told = asked.listener.events.filter((event) => event.type === "call" || event.type === "dtmf");
     expect(told).toMatchObject([
       { type: "call", state: "started", call_id: "call-1" },
       { type: "dtmf", call_id: "call-1", digit: "7", duration_ms: 120 },
       { type: "dtmf", call_id: "call-1", digit: "#" },
       { type: "call", state: "ended", call_id: "call-1", reason: "hung up" },
     ]);
-    expect(other.sink.events.some((event) => event.type === "call" || event.type === "dtmf")).toBe(false);
+    expect(other.listener.events.some((event) => event.type === "call" || event.type === "dtmf")).toBe(false);
   });
 
   it("is told to who joins while it goes on", () => {
@@ -31,10 +31,10 @@ describe("a call and the others", () => {
     const phone = rig.dial();
     phone.start();
     const late = rig.join("role=speaker&events=call");
-    expect(late.sink.eventsOf("call")).toMatchObject([{ state: "started", listener_id: "l1" }]);
+    expect(late.listener.eventsOf("call")).toMatchObject([{ state: "started", listener_id: "l1" }]);
     phone.call.closed();
     const later = rig.join("role=speaker&events=call");
-    expect(later.sink.eventsOf("call")).toEqual([]);
+    expect(later.listener.eventsOf("call")).toEqual([]);
   });
 
   it("keys are told while speech runs ahead of them: they do not wait for its events", () => {
@@ -47,7 +47,7 @@ describe("a call and the others", () => {
     rig.requests[0]?.chunk(new Uint8Array(8000));
     rig.clock.advance(200);
     phone.say({ on: "dtmf", digit: "1" });
-    expect(speaker.sink.events.at(-1)).toMatchObject({ type: "dtmf", digit: "1" });
+    expect(speaker.listener.events.at(-1)).toMatchObject({ type: "dtmf", digit: "1" });
   });
 
   it("hears its voice byte for byte in the format that it came in, in frames of 20 ms", () => {
@@ -60,8 +60,8 @@ describe("a call and the others", () => {
     phone.say(voice.slice(0, 100));
     phone.say(voice.slice(100, 700));
     phone.say(voice.slice(700));
-    expect(speaker.sink.frames.map((frame) => frame.length)).toEqual([160, 160, 160, 160, 160]);
-    expect(Buffer.concat(speaker.sink.frames)).toEqual(Buffer.from(voice));
+    expect(speaker.listener.frames.map((frame) => frame.length)).toEqual([160, 160, 160, 160, 160]);
+    expect(Buffer.concat(speaker.listener.frames)).toEqual(Buffer.from(voice));
   });
 
   it("hears it in another format and rate", () => {
@@ -75,7 +75,7 @@ describe("a call and the others", () => {
     const speaker = rig.join("role=speaker&caller=pcm_16000");
     const bytes = new Uint8Array(tone.buffer);
     for (let at = 0; at < bytes.length; at += 320) phone.say(bytes.slice(at, at + 320));
-    const { frames } = speaker.sink;
+    const { frames } = speaker.listener;
     expect(new Set(frames.map((frame) => frame.length))).toEqual(new Set([640]));
     expect(frames.length).toBeGreaterThanOrEqual(48);
     const heard = new Int16Array(Uint8Array.from(Buffer.concat(frames)).buffer);
@@ -90,11 +90,11 @@ describe("a call and the others", () => {
     phone.say(piece(1));
     const late = rig.join("role=speaker&caller=pcm_8000");
     phone.say(piece(2));
-    expect([plain.sink.frames.length, late.sink.frames.length]).toEqual([2, 1]);
-    expect(Buffer.from(late.sink.frames[0] ?? [])).toEqual(Buffer.from(decodeUlaw(piece(2)).buffer));
+    expect([plain.listener.frames.length, late.listener.frames.length]).toEqual([2, 1]);
+    expect(Buffer.from(late.listener.frames[0] ?? [])).toEqual(Buffer.from(decodeUlaw(piece(2)).buffer));
     rig.sessions.get("s").leave(late.participant);
     phone.say(piece(3));
-    expect([plain.sink.frames.length, late.sink.frames.length]).toEqual([3, 1]);
+    expect([plain.listener.frames.length, late.listener.frames.length]).toEqual([3, 1]);
   });
 
   it("of two calls the first is heard, and the second when it is alone", () => {
@@ -105,10 +105,10 @@ describe("a call and the others", () => {
     second.start({ callId: "call-2", callerFormat: "pcm_8000" });
     second.say(piece(2));
     first.say(piece(1));
-    expect(speaker.sink.frames).toEqual([piece(1)]);
+    expect(speaker.listener.frames).toEqual([piece(1)]);
     first.call.closed();
     second.say(new Uint8Array(320));
-    expect(speaker.sink.frames).toEqual([piece(1), new Uint8Array(160).fill(0xff)]);
+    expect(speaker.listener.frames).toEqual([piece(1), new Uint8Array(160).fill(0xff)]);
   });
 
   it("what a speaker is too slow for is left out, the oldest first, and told with a gap", () => {
@@ -116,17 +116,19 @@ describe("a call and the others", () => {
     const speaker = rig.join("role=speaker&caller=ulaw_8000");
     const phone = rig.dial();
     phone.start();
-    speaker.sink.buffered = 9000;
+    speaker.listener.buffered = 9000;
     const kept = Math.floor((64 * 1024) / 160);
     const total = kept + 25;
     for (let index = 0; index < total; index += 1) phone.say(piece(index % 251));
-    expect(speaker.sink.frames).toEqual([]);
-    speaker.sink.buffered = 0;
+    expect(speaker.listener.frames).toEqual([]);
+    speaker.listener.buffered = 0;
     rig.sessions.get("s").drained(speaker.participant);
-    expect(speaker.sink.eventsOf("gap")).toMatchObject([{ frames: 25, ms: 500 }]);
-    expect(speaker.sink.frames).toHaveLength(kept);
-    expect(speaker.sink.frames[0]).toEqual(piece(25));
-    const order = speaker.sink.sent.map((sent) => (sent.frame === undefined ? sent.event?.type : "frame"));
+    expect(speaker.listener.eventsOf("gap")).toMatchObject([{ frames: 25, ms: 500 }]);
+    expect(speaker.listener.frames).toHaveLength(kept);
+    expect(speaker.listener.frames[0]).toEqual(piece(25));
+    const order = speaker.listener.sent.map((sent) =>
+      sent.frame === undefined ? sent.event?.type : "frame",
+    );
     expect(order.indexOf("gap")).toBe(order.indexOf("frame") - 1);
     expect(rig.calls.stats.of("twilio").callerDropped).toBe(25);
   });
@@ -137,7 +139,7 @@ describe("a call and the others", () => {
     const phone = rig.dial();
     phone.start({ callerFormat: null });
     phone.say(piece(1));
-    expect([speaker.sink.frames, phone.line.ended]).toEqual([[], null]);
+    expect([speaker.listener.frames, phone.line.ended]).toEqual([[], null]);
   });
 
   it.each(["role=both&caller=ulaw_8000", "role=speaker&format=pcm_8000&caller=ulaw_8000"])(
@@ -171,7 +173,7 @@ describe("hangup", () => {
     speaker.send({ type: "hangup", call_id: "call-2" });
     expect([first.line.ended, second.line.ended]).toEqual([null, { code: 1000, reason: "hangup" }]);
     expect(second.line.sent).toEqual(["bye"]);
-    expect(speaker.sink.eventsOf("call").at(-1)).toMatchObject({
+    expect(speaker.listener.eventsOf("call").at(-1)).toMatchObject({
       state: "ended",
       call_id: "call-2",
       reason: "hangup",

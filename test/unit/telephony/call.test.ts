@@ -24,7 +24,7 @@ describe("a call", () => {
     const speaker = rig.join("role=speaker&events=words,call");
     const phone = rig.dial();
     phone.start();
-    expect(speaker.sink.eventsOf("call")).toMatchObject([
+    expect(speaker.listener.eventsOf("call")).toMatchObject([
       {
         state: "started",
         call_id: "call-1",
@@ -133,7 +133,7 @@ describe("a call", () => {
     phone.say({ on: "broken" });
     expect(phone.line.sent).toEqual(["bye"]);
     expect(phone.line.ended).toEqual({ code: 1008, reason: "carrier_protocol" });
-    expect(speaker.sink.eventsOf("call").map((event) => [event.state, event.reason])).toEqual([
+    expect(speaker.listener.eventsOf("call").map((event) => [event.state, event.reason])).toEqual([
       ["started", undefined],
       ["ended", "carrier_protocol"],
     ]);
@@ -167,13 +167,13 @@ describe("a call", () => {
       if (end === "two") phone.say({ on: "two" });
       else if (end !== "closed") phone.say({ on: "stopped", reason: "hung up" });
       if (end !== "stopped") phone.call.closed();
-      expect(speaker.sink.eventsOf("call").map((event) => event.state)).toEqual(["started", "ended"]);
+      expect(speaker.listener.eventsOf("call").map((event) => event.state)).toEqual(["started", "ended"]);
       // What came behind the stop in the same message is nobody's.
-      expect(speaker.sink.eventsOf("dtmf")).toEqual([]);
+      expect(speaker.listener.eventsOf("dtmf")).toEqual([]);
       expect(rig.calls.stats.openCount).toBe(0);
       expect(rig.sessions.get("s").connectionCount).toBe(1);
       phone.say({ on: "dtmf", digit: "1" });
-      expect(speaker.sink.eventsOf("dtmf")).toEqual([]);
+      expect(speaker.listener.eventsOf("dtmf")).toEqual([]);
     }
   });
 

@@ -70,7 +70,10 @@ describe("an interruption", () => {
     stage.speaker.send({ type: "interrupt" });
     expect(stage.phone.line.sent.filter((wire) => wire === "clear")).toHaveLength(1);
     expect(stage.phone.line.sent.at(-1)).toBe("clear");
-    expect(stage.speaker.sink.eventsOf("interrupted").map((event) => event.utterance_id)).toEqual(["a", "b"]);
+    expect(stage.speaker.listener.eventsOf("interrupted").map((event) => event.utterance_id)).toEqual([
+      "a",
+      "b",
+    ]);
     expect(stage.calls.stats.of("twilio").clears).toBe(1);
     const { length } = stage.phone.line.sent;
     stage.clock.advance(5000);
@@ -82,7 +85,7 @@ describe("an interruption", () => {
     stage.speak("a");
     stage.speaker.send({ type: "interrupt" });
     expect(stage.phone.line.sent).toEqual([]);
-    expect(stage.speaker.sink.eventsOf("interrupted")).toHaveLength(1);
+    expect(stage.speaker.listener.eventsOf("interrupted")).toHaveLength(1);
   });
 
   it("the next utterance follows the clear, and its marks stand where it does", () => {
@@ -91,7 +94,7 @@ describe("an interruption", () => {
     stage.answer();
     stage.clock.advance(1000);
     stage.speaker.send({ type: "interrupt" });
-    const nextMs = stage.speaker.sink.eventsOf("interrupted")[0]?.next_ms ?? Number.NaN;
+    const nextMs = stage.speaker.listener.eventsOf("interrupted")[0]?.next_ms ?? Number.NaN;
     const sentBefore = stage.phone.line.sent.length;
     stage.speak("b");
     stage.answer();
@@ -100,7 +103,7 @@ describe("an interruption", () => {
     expect([audio, mark]).toEqual(["audio 1", expect.stringMatching(/^mark /)]);
     stage.played(String(mark).slice("mark ".length));
     stage.speaker.send({ type: "interrupt" });
-    const heard = stage.speaker.sink.eventsOf("interrupted")[1];
+    const heard = stage.speaker.listener.eventsOf("interrupted")[1];
     // The first frame of the second utterance has been played: its place is behind the cut.
     expect(heard?.heard).toMatchObject({ ms: 20, source: "mark" });
     expect(heard?.at_ms).toBe(nextMs + 20);
@@ -120,7 +123,7 @@ describe("marks", () => {
     const markMs = 20 + index * 100;
     stage.played(stage.phone.line.marks[index]);
     stage.speaker.send({ type: "interrupt" });
-    const [receipt] = stage.speaker.sink.eventsOf("interrupted");
+    const [receipt] = stage.speaker.listener.eventsOf("interrupted");
     expect(receipt?.heard).toMatchObject({ ms: markMs, source: "mark" });
     expect(TEXT.slice(0, receipt?.heard.end)).toBe(receipt?.heard.text);
     expect(receipt?.heard.end).toBe(Math.floor(markMs / MS_PER_CHARACTER));
@@ -134,7 +137,10 @@ describe("marks", () => {
     stage.played("m4");
     stage.clock.advance(60);
     stage.speaker.send({ type: "interrupt" });
-    expect(stage.speaker.sink.eventsOf("interrupted")[0]?.heard).toMatchObject({ ms: 380, source: "mark" });
+    expect(stage.speaker.listener.eventsOf("interrupted")[0]?.heard).toMatchObject({
+      ms: 380,
+      source: "mark",
+    });
   });
 
   it("of before a cut count for nothing, though they come back behind it", () => {
@@ -152,7 +158,7 @@ describe("marks", () => {
     stage.answer();
     stage.clock.advance(300);
     stage.speaker.send({ type: "interrupt" });
-    const receipts = stage.speaker.sink.eventsOf("interrupted");
+    const receipts = stage.speaker.listener.eventsOf("interrupted");
     // By the one mark that counts the carrier is 780 ms late: of the second utterance nothing was heard.
     expect(receipts.map((receipt) => [receipt.heard.ms, receipt.heard.source])).toEqual([
       [220, "mark"],
@@ -168,7 +174,7 @@ describe("marks", () => {
     stage.clock.advance(500);
     stage.played("never");
     stage.speaker.send({ type: "interrupt" });
-    expect(stage.speaker.sink.eventsOf("interrupted")[0]?.heard.source).toBe("estimate");
+    expect(stage.speaker.listener.eventsOf("interrupted")[0]?.heard.source).toBe("estimate");
   });
 
   it("one that comes back speaks for those before it", () => {
@@ -299,7 +305,7 @@ describe("a carrier that stops reading", () => {
     const first = stage.phone.line.marks[marksBefore];
     stage.played(first);
     stage.speaker.send({ type: "interrupt" });
-    const receipt = stage.speaker.sink.eventsOf("interrupted")[0];
+    const receipt = stage.speaker.listener.eventsOf("interrupted")[0];
     const sentMs = (during + stage.counters.framesDropped + 1) * 20;
     expect(receipt?.heard.source).toBe("mark");
     expect(receipt?.heard.ms).toBe(sentMs);

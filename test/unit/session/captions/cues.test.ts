@@ -11,8 +11,8 @@ function start(tuning: Parameters<typeof createRig>[0] = {}, query = QUERY, mann
   return { rig, ...rig.join(query), answering: new Answering(rig, { msPerChar: 40, ...manner }) };
 }
 
-function wordsOfCues(sink: MemoryListener) {
-  return sink.eventsOf("cue").flatMap((cue) => cue.lines.flatMap((line) => line.words));
+function wordsOfCues(listener: MemoryListener) {
+  return listener.eventsOf("cue").flatMap((cue) => cue.lines.flatMap((line) => line.words));
 }
 
 function shown(cues: readonly CueEvent[]): string[] {
@@ -24,12 +24,12 @@ const TEXT =
 
 describe("cues", () => {
   it("have every word with its times and offsets, in order, and never overlap", () => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     send({ type: "speak", text: TEXT, voice_id: VOICE, utterance_id: "u" });
     answering.run(8000);
-    const cues = sink.eventsOf("cue");
+    const cues = listener.eventsOf("cue");
     expect(cues.length).toBeGreaterThan(1);
-    expect(wordsOfCues(sink)).toEqual(wordsOf(sink));
+    expect(wordsOfCues(listener)).toEqual(wordsOf(listener));
     cues.forEach((cue, index) => {
       expect(cue.utterance_id).toBe("u");
       expect(cue.lines.length).toBeLessThanOrEqual(2);
@@ -44,95 +44,95 @@ describe("cues", () => {
 
   it("show a long run of blanks between two words as one, also around a tag", () => {
     const limits = { ...TEST_TUNING.limits, text_chars: 10_000 };
-    const { send, sink, answering } = start({ limits }, QUERY, { msPerChar: 1 });
+    const { send, listener, answering } = start({ limits }, QUERY, { msPerChar: 1 });
     const blanks = " ".repeat(4980);
     send({ type: "speak", text: `a${blanks}<i> b${blanks}</i>!`, voice_id: VOICE });
     answering.run(15_000);
-    expect(shown(sink.eventsOf("cue")).join(" ")).toBe("a b!");
+    expect(shown(listener.eventsOf("cue")).join(" ")).toBe("a b!");
   });
 
   it("come with events=cues only", () => {
-    const { rig, send, sink, answering } = start({}, "format=ulaw_8000&events=words");
+    const { rig, send, listener, answering } = start({}, "format=ulaw_8000&events=words");
     const other = rig.join("format=none&events=cues");
     send({ type: "speak", text: "Hello there.", voice_id: VOICE });
     answering.run(3000);
-    expect(sink.eventsOf("cue")).toEqual([]);
-    expect(shown(other.sink.eventsOf("cue"))).toEqual(["Hello there."]);
-    expect(other.sink.eventsOf("words")).toEqual([]);
+    expect(listener.eventsOf("cue")).toEqual([]);
+    expect(shown(other.listener.eventsOf("cue"))).toEqual(["Hello there."]);
+    expect(other.listener.eventsOf("words")).toEqual([]);
   });
 
   it("tell code points where offsets=cp", () => {
-    const { send, sink, answering } = start({}, `${QUERY}&offsets=cp`);
+    const { send, listener, answering } = start({}, `${QUERY}&offsets=cp`);
     send({ type: "speak", text: "😀😀 Hello", voice_id: VOICE });
     answering.run(3000);
-    expect(wordsOfCues(sink).at(-1)).toMatchObject({ text: "Hello", start: 3, end: 8 });
-    expect(sink.eventsOf("cue").at(-1)).toMatchObject({ end: 8 });
+    expect(wordsOfCues(listener).at(-1)).toMatchObject({ text: "Hello", start: 3, end: 8 });
+    expect(listener.eventsOf("cue").at(-1)).toMatchObject({ end: 8 });
   });
 
   it("come before they are heard, when all has come", () => {
-    const { send, sink, answering } = start({ aheadMs: 10_000 });
+    const { send, listener, answering } = start({ aheadMs: 10_000 });
     send({ type: "speak", text: "A short one. Another, somewhat longer one.", voice_id: VOICE });
     answering.run(5000);
     let frames = 0;
-    for (const item of sink.sent) {
+    for (const item of listener.sent) {
       if (item.frame !== undefined) frames += 1;
       // Frames are sent 200 ms ahead, and one.
       if (item.event?.type === "cue") expect(item.event.start_ms).toBeGreaterThanOrEqual(frames * 20 - 220);
     }
-    expect(sink.eventsOf("cue").length).toBeGreaterThan(0);
+    expect(listener.eventsOf("cue").length).toBeGreaterThan(0);
   });
 
   it("have nothing of a text that has not come", () => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     send({ type: "text", text: "Hello there. ", voice_id: VOICE });
     send({ type: "flush" });
     answering.run(3000);
-    expect(shown(sink.eventsOf("cue")).join(" ")).not.toMatch(/again/);
+    expect(shown(listener.eventsOf("cue")).join(" ")).not.toMatch(/again/);
     send({ type: "text", text: "And again." });
     send({ type: "end" });
     answering.run(3000);
-    expect(shown(sink.eventsOf("cue")).join(" ")).toBe("Hello there. And again.");
+    expect(shown(listener.eventsOf("cue")).join(" ")).toBe("Hello there. And again.");
   });
 
   it("none is lost when the text ends after all of it was spoken", () => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     send({ type: "text", text: "Hello there.", voice_id: VOICE });
     send({ type: "flush" });
     answering.run(3000);
     send({ type: "end" });
     answering.run(1000);
-    expect(shown(sink.eventsOf("cue"))).toEqual(["Hello there."]);
-    const last = sink.events.filter((event) => event.type === "cue" || event.type === "utterance.done");
+    expect(shown(listener.eventsOf("cue"))).toEqual(["Hello there."]);
+    const last = listener.events.filter((event) => event.type === "cue" || event.type === "utterance.done");
     expect(last.map((event) => event.type)).toEqual(["cue", "utterance.done"]);
   });
 
   it("of what is spoken are not held back while the client thinks of more", () => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     send({ type: "text", text: "Hello there.", voice_id: VOICE });
     send({ type: "flush" });
     answering.run(1000);
-    expect(shown(sink.eventsOf("cue"))).toEqual(["Hello there."]);
+    expect(shown(listener.eventsOf("cue"))).toEqual(["Hello there."]);
   });
 
   it("follow the words over segments, and have each word once", () => {
-    const { send, sink, answering } = start({ splices: SPLICES }, QUERY, { leadMs: 200, tailMs: 200 });
+    const { send, listener, answering } = start({ splices: SPLICES }, QUERY, { leadMs: 200, tailMs: 200 });
     for (const token of TEXT.match(/\S+\s*/g) ?? []) send({ type: "text", text: token, voice_id: VOICE });
     send({ type: "end" });
     answering.run(10_000);
-    expect(wordsOfCues(sink)).toEqual(wordsOf(sink));
-    const cues = sink.eventsOf("cue");
+    expect(wordsOfCues(listener)).toEqual(wordsOf(listener));
+    const cues = listener.eventsOf("cue");
     cues.forEach((cue, index) => {
       expect(cue.start_ms).toBeGreaterThanOrEqual(cues[index - 1]?.end_ms ?? 0);
     });
   });
 
   it("of utterances that follow one another do not overlap", () => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     for (const text of ["Yes.", "No.", "Maybe so."]) send({ type: "speak", text, voice_id: VOICE });
     answering.run(5000);
-    const cues = sink.eventsOf("cue");
+    const cues = listener.eventsOf("cue");
     expect(shown(cues)).toEqual(["Yes.", "No.", "Maybe so."]);
-    expect(wordsOfCues(sink)).toEqual(wordsOf(sink));
+    expect(wordsOfCues(listener)).toEqual(wordsOf(listener));
     cues.forEach((cue, index) => {
       expect(cue.start_ms).toBe(cue.lines[0]?.words[0]?.start_ms);
       expect(cue.start_ms).toBeGreaterThanOrEqual(cues[index - 1]?.end_ms ?? 0);
@@ -144,12 +144,12 @@ describe("cues", () => {
     ["a heading", "# Title\n\nText", ["Title. Text"]],
     ["a link", "See [the manual](https://x.example) now", ["See the manual now"]],
   ])("show no Markdown signs %s", (_name, text, expected) => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     send({ type: "speak", text, voice_id: VOICE, clean: ["markdown", "urls"] });
     answering.run(4000);
-    const lines = shown(sink.eventsOf("cue")).join(" ").replaceAll("|", " ").replaceAll(/\s+/g, " ");
+    const lines = shown(listener.eventsOf("cue")).join(" ").replaceAll("|", " ").replaceAll(/\s+/g, " ");
     expect([lines]).toEqual(expected);
-    for (const word of wordsOfCues(sink)) {
+    for (const word of wordsOfCues(listener)) {
       expect(text.slice(word.start, word.end).replaceAll("*", "")).toBe(word.text.replaceAll("*", ""));
     }
   });
@@ -183,25 +183,25 @@ describe("cues", () => {
       ["Est-ce bien ? Oui : « non » !"],
     ],
   ])("of cleaned text read as if it had been written so: %s", (_name, text, expected) => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     send({ type: "speak", text, voice_id: VOICE, clean: ["markdown", "urls", "emoji", "code"] });
     answering.run(8000);
-    expect([shown(sink.eventsOf("cue")).join(" ").replaceAll("|", " ")]).toEqual(expected);
-    const places = wordsOfCues(sink).map(({ start, end }) => [start, end]);
-    expect(places).toEqual(wordsOf(sink).map(({ start, end }) => [start, end]));
+    expect([shown(listener.eventsOf("cue")).join(" ").replaceAll("|", " ")]).toEqual(expected);
+    const places = wordsOfCues(listener).map(({ start, end }) => [start, end]);
+    expect(places).toEqual(wordsOf(listener).map(({ start, end }) => [start, end]));
   });
 
   it("come the same however the text comes", () => {
     const text = "# A title\n\nThis is **bold**. Read the [guide](https://x.example/a), *then* stop. **End**";
     const shownOf = (pieces: readonly string[]): string => {
-      const { send, sink, answering } = start();
+      const { send, listener, answering } = start();
       for (const piece of pieces) {
         send({ type: "text", text: piece, voice_id: VOICE, clean: ["markdown"] });
         answering.run(20);
       }
       send({ type: "end" });
       answering.run(8000);
-      return shown(sink.eventsOf("cue")).join(" ").replaceAll("|", " ");
+      return shown(listener.eventsOf("cue")).join(" ").replaceAll("|", " ");
     };
     expect(shownOf([text])).toBe("A title. This is bold. Read the guide, then stop. End");
     expect(shownOf([...text])).toBe("A title. This is bold. Read the guide, then stop. End");
@@ -211,15 +211,15 @@ describe("cues", () => {
     ["dropped for a model that would read it", "eleven_multilingual_v2"],
     ["kept for a model that acts on it", "eleven_v3"],
   ])("leave no space where an audio tag stood: %s", (_name, model_id) => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     const text = "Oh [laughs], you [sighs] did [gasps]. Well [laughs] [softly]!";
     send({ type: "speak", text, voice_id: VOICE, model_id });
     answering.run(8000);
-    expect(shown(sink.eventsOf("cue")).join(" ").replaceAll("|", " ")).toBe("Oh, you did. Well!");
+    expect(shown(listener.eventsOf("cue")).join(" ").replaceAll("|", " ")).toBe("Oh, you did. Well!");
   });
 
   it("show a word without what a rule takes out of it", () => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     send({
       type: "speak",
       text: "An un~believ~able thing.",
@@ -227,23 +227,23 @@ describe("cues", () => {
       replacements: [{ from: "~", to: "", whole_word: false }],
     });
     answering.run(4000);
-    expect(shown(sink.eventsOf("cue"))).toEqual(["An unbelievable thing."]);
-    expect(wordsOfCues(sink)[1]).toMatchObject({ text: "unbelievable", start: 3, end: 17 });
+    expect(shown(listener.eventsOf("cue"))).toEqual(["An unbelievable thing."]);
+    expect(wordsOfCues(listener)[1]).toMatchObject({ text: "unbelievable", start: 3, end: 17 });
   });
 
   it("of an utterance that comes later do not overlap the one that is still shown", () => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     send({ type: "speak", text: "Yes.", voice_id: VOICE });
     answering.run(500);
     send({ type: "speak", text: "Then this here.", voice_id: VOICE });
     answering.run(3000);
-    const [first, second] = sink.eventsOf("cue");
-    expect(first?.end_ms).toBeGreaterThan(sink.eventsOf("utterance.done")[0]?.end_ms ?? 0);
+    const [first, second] = listener.eventsOf("cue");
+    expect(first?.end_ms).toBeGreaterThan(listener.eventsOf("utterance.done")[0]?.end_ms ?? 0);
     expect(second?.start_ms).toBeGreaterThanOrEqual(first?.end_ms ?? 0);
   });
 
   it("show what the client wrote where it is spoken in other words", () => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     send({
       type: "speak",
       text: "My VW runs.",
@@ -251,16 +251,16 @@ describe("cues", () => {
       replacements: [{ from: "VW", to: "people's car" }],
     });
     answering.run(4000);
-    expect(shown(sink.eventsOf("cue"))).toEqual(["My VW runs."]);
+    expect(shown(listener.eventsOf("cue"))).toEqual(["My VW runs."]);
   });
 
   it("show nothing of what an interruption cut off", () => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     send({ type: "speak", text: TEXT, voice_id: VOICE });
     answering.run(800);
     send({ type: "interrupt" });
     answering.run(5000);
-    expect(shown(sink.eventsOf("cue")).join(" ")).not.toMatch(/End/);
+    expect(shown(listener.eventsOf("cue")).join(" ")).not.toMatch(/End/);
   });
 });
 
@@ -269,7 +269,7 @@ describe("normalized events", () => {
 
   it("have the upstream's own characters, on the timeline", () => {
     const rig = createRig({ splices: SPLICES });
-    const { send, sink } = rig.join("format=ulaw_8000&events=normalized,characters");
+    const { send, listener } = rig.join("format=ulaw_8000&events=normalized,characters");
     const without = rig.join("format=ulaw_8000&events=characters");
     send({ type: "speak", text: "Pay 12 now", voice_id: VOICE });
     const { audio } = toneOf("ulaw_8000", "Pay twelve now", { leadMs: 200, tailMs: 100 });
@@ -282,23 +282,23 @@ describe("normalized events", () => {
     });
     requestAt(rig, 0).handlers.end();
     rig.clock.advance(2000);
-    const [event] = sink.eventsOf("normalized");
+    const [event] = listener.eventsOf("normalized");
     expect(event?.characters.join("")).toBe("Pay twelve now");
     expect(event?.start_ms[0]).toBe(20);
     expect(event?.end_ms.at(-1)).toBe(300);
-    expect(sink.eventsOf("normalized")).toHaveLength(1);
+    expect(listener.eventsOf("normalized")).toHaveLength(1);
     expect(
-      sink
+      listener
         .eventsOf("characters")
         .map((told) => told.characters.join(""))
         .join(""),
     ).toBe("Pay 12 now");
-    expect(without.sink.eventsOf("normalized")).toEqual([]);
+    expect(without.listener.eventsOf("normalized")).toEqual([]);
   });
 
   it("do not run backwards over chunks, and none is told where there is none", () => {
     const rig = createRig();
-    const { send, sink } = rig.join("format=ulaw_8000&events=normalized");
+    const { send, listener } = rig.join("format=ulaw_8000&events=normalized");
     send({ type: "speak", text: "Hello", voice_id: VOICE });
     requestAt(rig, 0).handlers.head({});
     for (const [text, fromMs] of [
@@ -315,7 +315,7 @@ describe("normalized events", () => {
     }
     requestAt(rig, 0).handlers.end();
     rig.clock.advance(2000);
-    const events = sink.eventsOf("normalized");
+    const events = listener.eventsOf("normalized");
     expect(events.flatMap((event) => event.characters).join("")).toBe("Hello");
     const times = events.flatMap((event) =>
       event.start_ms.flatMap((ms, index) => [ms, event.end_ms[index] ?? 0]),

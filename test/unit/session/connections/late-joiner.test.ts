@@ -37,7 +37,7 @@ describe("a late joiner", () => {
     say("u");
     run(rig, 1000);
     const late = rig.join(query);
-    expect(late.sink.events.slice(0, 2)).toMatchObject([
+    expect(late.listener.events.slice(0, 2)).toMatchObject([
       { type: "hello", audio: { codec: "ulaw", frame_ms: 20, frame_bytes: 160, start_ms: 1000 } },
       {
         type: "utterance.started",
@@ -48,11 +48,11 @@ describe("a late joiner", () => {
       },
     ]);
     run(rig, SPEECH_MS);
-    expect(Buffer.concat(late.sink.frames).equals(countingUlaw(SPEECH_MS - 1000, 1000))).toBe(true);
-    const told = late.sink.eventsOf("words").map((event) => event.seq);
+    expect(Buffer.concat(late.listener.frames).equals(countingUlaw(SPEECH_MS - 1000, 1000))).toBe(true);
+    const told = late.listener.eventsOf("words").map((event) => event.seq);
     const words = first.read().events.filter((event) => event.type === "words");
     expect(told).toEqual(words.filter((event) => event.at_ms >= 1000).map((event) => event.seq));
-    expect(late.sink.eventsOf("utterance.done")).toHaveLength(1);
+    expect(late.listener.eventsOf("utterance.done")).toHaveLength(1);
   });
 
   it("gets the cue that stands and every one behind it, none twice, whenever it comes", () => {
@@ -69,10 +69,10 @@ describe("a late joiner", () => {
     // Some join at the very moment a cue begins.
     expect(cues.filter((cue) => cue.start_ms > 0 && cue.start_ms % 20 === 0).length).toBeGreaterThan(0);
     for (const { atMs, late } of joined) {
-      const got = late.sink.eventsOf("cue").map((cue) => cue.start_ms);
+      const got = late.listener.eventsOf("cue").map((cue) => cue.start_ms);
       const wanted = cues.filter((cue) => cue.end_ms > atMs).map((cue) => cue.start_ms);
       expect({ atMs, got }).toEqual({ atMs, got: wanted });
-      const started = late.sink.eventsOf("utterance.started");
+      const started = late.listener.eventsOf("utterance.started");
       expect(started).toHaveLength(1);
     }
   });
@@ -101,17 +101,17 @@ describe("a late joiner", () => {
       const all = stageOf("cues");
       const watching = all.rig.join("format=none&events=cues");
       all.answering.run(9000);
-      const cues = watching.sink.eventsOf("cue");
+      const cues = watching.listener.eventsOf("cue");
       expect(cues.length).toBeGreaterThanOrEqual(5);
       for (let atMs = 40; atMs < 5050; atMs += 130) {
         const { rig, answering } = stageOf(events);
         answering.run(atMs);
         const late = rig.join("format=ulaw_8000&events=cues");
-        const joinedMs = late.sink.eventsOf("hello")[0]?.at_ms ?? 0;
+        const joinedMs = late.listener.eventsOf("hello")[0]?.at_ms ?? 0;
         answering.run(9000 - atMs);
         const told = (cue: CueEvent) => ({ ...cue, seq: 0, at_ms: 0 });
         const wanted = cues.filter((cue) => cue.end_ms > joinedMs).map(told);
-        expect({ atMs, cues: late.sink.eventsOf("cue").map(told) }).toEqual({ atMs, cues: wanted });
+        expect({ atMs, cues: late.listener.eventsOf("cue").map(told) }).toEqual({ atMs, cues: wanted });
       }
     },
   );
@@ -139,7 +139,7 @@ describe("a late joiner", () => {
     send({ type: "text", text: "This one comes with its captions." });
     send({ type: "end" });
     answering.run(6000);
-    const lines = late.sink.eventsOf("cue").flatMap((cue) => cue.lines.map((line) => line.text));
+    const lines = late.listener.eventsOf("cue").flatMap((cue) => cue.lines.map((line) => line.text));
     expect(lines).toEqual(["This one comes with its captions."]);
   });
 
@@ -168,10 +168,10 @@ describe("a late joiner", () => {
         }
       }
       const [late] = joined;
-      const playheadMs = late?.sink.eventsOf("hello")[0]?.at_ms ?? 0;
+      const playheadMs = late?.listener.eventsOf("hello")[0]?.at_ms ?? 0;
       const cues = first.read().events.flatMap((event) => (event.type === "cue" ? [event] : []));
       expect(cues.length).toBeGreaterThanOrEqual(3);
-      const got = late?.sink.eventsOf("cue").map((cue) => cue.start_ms);
+      const got = late?.listener.eventsOf("cue").map((cue) => cue.start_ms);
       const wanted = cues.filter((cue) => cue.end_ms > playheadMs).map((cue) => cue.start_ms);
       expect({ atMs, got }).toEqual({ atMs, got: wanted });
     }
@@ -186,10 +186,10 @@ describe("a late joiner", () => {
     say("b", SPEECH_MS);
     run(rig, SPEECH_MS + 500);
     const ids = (events: readonly { utterance_id: string }[]) => events.map((event) => event.utterance_id);
-    expect(ids(early.sink.eventsOf("utterance.started"))).toEqual(["a", "b"]);
-    expect(ids(between.sink.eventsOf("utterance.started"))).toEqual(["b"]);
-    expect(ids(between.sink.eventsOf("utterance.done"))).toEqual(["b"]);
-    expect(Buffer.concat(between.sink.frames).equals(countingUlaw(SPEECH_MS, SPEECH_MS))).toBe(true);
+    expect(ids(early.listener.eventsOf("utterance.started"))).toEqual(["a", "b"]);
+    expect(ids(between.listener.eventsOf("utterance.started"))).toEqual(["b"]);
+    expect(ids(between.listener.eventsOf("utterance.done"))).toEqual(["b"]);
+    expect(Buffer.concat(between.listener.frames).equals(countingUlaw(SPEECH_MS, SPEECH_MS))).toBe(true);
   });
 
   it("is cut off at once, comes back, and has every event and frame once", () => {

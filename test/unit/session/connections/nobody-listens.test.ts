@@ -27,23 +27,23 @@ describe("a speaker alone", () => {
   it("is warned, and nothing is asked for until a listener comes", () => {
     const rig = createRig({ graceMs: 60_000 });
     const speaker = rig.join("role=speaker");
-    expect(speaker.sink.eventsOf("warning")).toMatchObject([{ code: "nobody_listens" }]);
+    expect(speaker.listener.eventsOf("warning")).toMatchObject([{ code: "nobody_listens" }]);
     speaker.send({ type: "speak", text: "Hello", voice_id: "v" });
     speaker.send({ type: "text", text: "More of it. And", voice_id: "v", utterance_id: "t" });
     speaker.send({ type: "flush", utterance_id: "t" });
     run(rig, 10_000);
     expect(rig.requests).toEqual([]);
-    expect(speaker.sink.eventsOf("utterance.started")).toEqual([]);
-    const listener = rig.join("role=listener&format=ulaw_8000");
-    expect(listener.sink.eventsOf("warning")).toEqual([]);
+    expect(speaker.listener.eventsOf("utterance.started")).toEqual([]);
+    const client = rig.join("role=listener&format=ulaw_8000");
+    expect(client.listener.eventsOf("warning")).toEqual([]);
     expect(rig.requests).toHaveLength(1);
     const request = firstRequest(rig);
     request.head();
     request.chunk(countingUlaw(400));
     request.handlers.end();
     run(rig, 1000);
-    expect(Buffer.concat(listener.sink.frames).equals(countingUlaw(400))).toBe(true);
-    expect(speaker.sink.eventsOf("utterance.done")).toHaveLength(1);
+    expect(Buffer.concat(client.listener.frames).equals(countingUlaw(400))).toBe(true);
+    expect(speaker.listener.eventsOf("utterance.done")).toHaveLength(1);
     expect(rig.requests).toHaveLength(2);
   });
 
@@ -53,7 +53,7 @@ describe("a speaker alone", () => {
       const rig = createRig();
       const speaker = rig.join(query);
       speaker.send({ type: "speak", text: "Hello", voice_id: "v" });
-      expect(speaker.sink.eventsOf("warning")).toEqual([]);
+      expect(speaker.listener.eventsOf("warning")).toEqual([]);
       expect(rig.requests).toHaveLength(1);
     },
   );
@@ -61,38 +61,38 @@ describe("a speaker alone", () => {
   it("where somebody listens already is not warned", () => {
     const rig = createRig();
     rig.join("role=listener&format=none");
-    expect(rig.join("role=speaker").sink.eventsOf("warning")).toEqual([]);
+    expect(rig.join("role=speaker").listener.eventsOf("warning")).toEqual([]);
   });
 
   it("speaks on where speech is to be spoken to nobody", () => {
     const rig = createRig({ speaksToNobody: true });
     const speaker = rig.join("role=speaker");
-    expect(speaker.sink.eventsOf("warning")).toEqual([]);
+    expect(speaker.listener.eventsOf("warning")).toEqual([]);
     speaker.send({ type: "speak", text: "Hello", voice_id: "v" });
     const request = firstRequest(rig);
     request.head();
     request.chunk(countingUlaw(400));
     request.handlers.end();
     run(rig, 1000);
-    expect(speaker.sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "done", end_ms: 400 }]);
+    expect(speaker.listener.eventsOf("utterance.done")).toMatchObject([{ outcome: "done", end_ms: 400 }]);
   });
 });
 
 describe("the last listener leaves in the middle of an utterance", () => {
   it.each(["role=speaker", null])("beside %s: reading is held, and all of it is heard later", (other) => {
     const rig = createRig({ graceMs: 60_000, aheadMs: 1000 });
-    const listener = rig.join("format=ulaw_8000&lead_ms=200");
+    const client = rig.join("format=ulaw_8000&lead_ms=200");
     if (other !== null) rig.join(other);
-    listener.send({ type: "speak", text: "Hello there", voice_id: "v" });
+    client.send({ type: "speak", text: "Hello there", voice_id: "v" });
     const request = firstRequest(rig);
     request.head();
     let givenMs = giveWhileRead(request, 0, 500);
     run(rig, 300);
-    const { session } = listener.participant;
-    const heardMs = listener.sink.frames.length * 20;
-    const hello = listener.sink.eventsOf("hello")[0];
-    const seq = Math.max(...listener.sink.events.map((event) => event.seq));
-    session.leave(listener.participant);
+    const { session } = client.participant;
+    const heardMs = client.listener.frames.length * 20;
+    const hello = client.listener.eventsOf("hello")[0];
+    const seq = Math.max(...client.listener.events.map((event) => event.seq));
+    session.leave(client.participant);
     const madeBefore = rig.counters.framesMade;
     for (let turn = 0; turn < 50; turn += 1) {
       givenMs = giveWhileRead(request, givenMs, 10_000);
@@ -113,24 +113,24 @@ describe("the last listener leaves in the middle of an utterance", () => {
     }
     request.handlers.end();
     run(rig, 3000);
-    expect(back.sink.eventsOf("gap")).toEqual([]);
-    const whole = Buffer.concat([...listener.sink.frames, ...back.sink.frames]);
+    expect(back.listener.eventsOf("gap")).toEqual([]);
+    const whole = Buffer.concat([...client.listener.frames, ...back.listener.frames]);
     expect(whole.equals(countingUlaw(10_000))).toBe(true);
-    expect(back.sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "done", end_ms: 10_000 }]);
+    expect(back.listener.eventsOf("utterance.done")).toMatchObject([{ outcome: "done", end_ms: 10_000 }]);
   });
 
   it("the end of the grace period ends it", () => {
     const rig = createRig({ graceMs: 1000 });
-    const listener = rig.join("format=ulaw_8000");
-    listener.send({ type: "speak", text: "Hello there", voice_id: "v" });
+    const client = rig.join("format=ulaw_8000");
+    client.send({ type: "speak", text: "Hello there", voice_id: "v" });
     const request = firstRequest(rig);
     request.head();
     request.chunk(countingUlaw(500));
-    listener.participant.session.leave(listener.participant);
+    client.participant.session.leave(client.participant);
     run(rig, 990);
-    expect(listener.participant.session.isClosed).toBe(false);
+    expect(client.participant.session.isClosed).toBe(false);
     run(rig, 20);
-    expect(listener.participant.session.isClosed).toBe(true);
+    expect(client.participant.session.isClosed).toBe(true);
     expect(request.isAborted).toBe(true);
     expect(rig.sessions.count).toBe(0);
     run(rig, 5000);

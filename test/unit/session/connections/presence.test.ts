@@ -11,7 +11,7 @@ function crowdRig(listeners = 2000) {
 }
 
 const news = (joined: ReturnType<ReturnType<typeof createRig>["join"]>) =>
-  joined.sink
+  joined.listener
     .eventsOf("presence")
     .map(({ joined: come, left, listeners, speakers }) => ({ come, left, listeners, speakers }));
 
@@ -36,7 +36,7 @@ describe("presence", () => {
       { come: other.participant.id, left: undefined, ...counts },
       { come: undefined, left: other.participant.id, listeners: 1, speakers: 0 },
     ]);
-    expect(other.sink.eventsOf("hello")[0]?.listener_id).toBe(other.participant.id);
+    expect(other.listener.eventsOf("hello")[0]?.listener_id).toBe(other.participant.id);
   });
 
   it("comes only to those who asked, and not to the one that left", () => {
@@ -46,20 +46,20 @@ describe("presence", () => {
     clock.advance(1000);
     const leaver = join(WATCHING);
     clock.advance(1000);
-    const before = leaver.sink.sent.length;
+    const before = leaver.listener.sent.length;
     leaver.participant.session.leave(leaver.participant);
     leaver.participant.session.leave(leaver.participant);
     clock.advance(1000);
-    expect(leaver.sink.sent).toHaveLength(before);
+    expect(leaver.listener.sent).toHaveLength(before);
     expect(news(watcher).filter(({ left }) => left === leaver.participant.id)).toHaveLength(1);
-    expect(deaf.sink.eventsOf("presence")).toEqual([]);
+    expect(deaf.listener.eventsOf("presence")).toEqual([]);
   });
 
   it("nobody asked: no event is made, and no number is used up", () => {
     const { join, clock } = crowdRig();
     join("format=none&events=none");
     clock.advance(1000);
-    expect(join("format=none&events=none").sink.eventsOf("hello")[0]?.seq).toBe(0);
+    expect(join("format=none&events=none").listener.eventsOf("hello")[0]?.seq).toBe(0);
   });
 
   it("a thousand that come in a burst are a handful of events with the right counts", () => {
@@ -84,10 +84,10 @@ describe("presence", () => {
     const watcher = join(WATCHING);
     join("format=none");
     clock.advance(1000);
-    const before = watcher.sink.events.length;
+    const before = watcher.listener.events.length;
     expect(() => join("format=none")).toThrow(expect.objectContaining({ code: "listener_limit" }));
     clock.advance(1000);
-    expect(watcher.sink.events).toHaveLength(before);
+    expect(watcher.listener.events).toHaveLength(before);
   });
 
   it("a configure turns it on", () => {
@@ -141,12 +141,12 @@ describe("what belongs to the present, while one takes all as it is made", () =>
     speaker.send({ type: "speak", text: "It waits.", voice_id: "v", utterance_id: "next" });
     speaker.send({ type: "cancel", utterance_id: "next" });
     const isDone = (id: string) =>
-      watcher.sink.eventsOf("utterance.done").some((one) => one.utterance_id === id);
+      watcher.listener.eventsOf("utterance.done").some((one) => one.utterance_id === id);
     const cancelMs = waitFor(() => isDone("next"));
     waitFor(() => isDone("u"));
     let frames = 0;
     const cueFrames: number[] = [];
-    for (const { frame, event } of watcher.sink.sent) {
+    for (const { frame, event } of watcher.listener.sent) {
       if (frame !== undefined) frames += 1;
       if (event?.type === "cue") cueFrames.push(frames);
     }
@@ -183,13 +183,13 @@ describe("what belongs to the present, while one takes all as it is made", () =>
       clock.advance(5);
     }
     for (let passed = 0; passed < 500; passed += 5) clock.advance(5);
-    const told = speaker.sink.events.filter(({ type }) => /^(utterance.done|mark|words)$/.test(type));
+    const told = speaker.listener.events.filter(({ type }) => /^(utterance.done|mark|words)$/.test(type));
     expect(told.map(({ type }) => type)).toEqual(["words", "words", "words", "utterance.done", "mark"]);
     const seqs = told.map(({ seq }) => seq);
     expect(seqs).toEqual([...seqs].sort((a, b) => a - b));
     for (let passed = 0; passed < 4000; passed += 5) clock.advance(5);
-    expect(speaker.sink.eventsOf("utterance.done")).toHaveLength(3);
-    expect(speaker.sink.eventsOf("words")).toHaveLength(3);
+    expect(speaker.listener.eventsOf("utterance.done")).toHaveLength(3);
+    expect(speaker.listener.eventsOf("words")).toHaveLength(3);
   });
 });
 

@@ -102,8 +102,8 @@ describe("a listener that comes back within keep_ms", () => {
     const { rig, first } = stage([`${ULAW}&lead_ms=0`, `${ULAW}&lead_ms=2000`]);
     run(rig, 300);
     first.line.send({ type: "ping" });
-    const pong = first.line.sink.eventsOf("pong")[0];
-    const told = first.line.sink.events.filter(
+    const pong = first.line.listener.eventsOf("pong")[0];
+    const told = first.line.listener.events.filter(
       (event) => event.type === "words" || event.type === "characters",
     );
     expect(pong?.seq).toBe(told.at(-1)?.seq);
@@ -163,7 +163,7 @@ describe("a listener that comes back within keep_ms", () => {
     first.line.send({ type: "configure", format: "alaw_8000", frame_ms: 40 });
     run(rig, 300);
     first.read();
-    const fromMs = mustHave(first.line.sink.eventsOf("configured")[0]?.audio?.start_ms);
+    const fromMs = mustHave(first.line.listener.eventsOf("configured")[0]?.audio?.start_ms);
     const have = first.frames.filter((frame) => frame.bytes.byteLength === 320).length;
     first.cutOff();
     run(rig, 300);
@@ -216,8 +216,8 @@ describe("a listener that comes back within keep_ms", () => {
     const { rig, first } = stage(queries);
     run(rig, 700);
     // Of what was written it got less: the rest is not sent again.
-    const written = first.line.sink.frames.length;
-    const told = first.line.sink.events.at(-1)?.seq ?? 0;
+    const written = first.line.listener.frames.length;
+    const told = first.line.listener.events.at(-1)?.seq ?? 0;
     first.cutOff(30);
     const before = first.frames.length;
     expect(before).toBeLessThan(written);
@@ -241,8 +241,8 @@ describe("a listener that comes back within keep_ms", () => {
   ])("and says %s alone gets the rest of the position from what was written", (name, say) => {
     const { rig, first } = stage([ULAW, ULAW]);
     run(rig, 700);
-    const written = first.line.sink.frames.length;
-    const lastSeq = first.line.sink.events.at(-1)?.seq ?? 0;
+    const written = first.line.listener.frames.length;
+    const lastSeq = first.line.listener.events.at(-1)?.seq ?? 0;
     first.cutOff(20);
     const [got, endMs] = [mustHave(first.seqs.at(-1)), first.endMs];
     expect([got < lastSeq, endMs < written * 20]).toEqual([true, true]);
@@ -257,9 +257,11 @@ describe("a listener that comes back within keep_ms", () => {
   it("while its old socket seems to be there goes on behind what was written to that by now", () => {
     const { rig, first } = stage([ULAW]);
     run(rig, 500);
-    const written = first.line.sink.frames.length;
+    const written = first.line.listener.frames.length;
     const back = rig.join(`${ULAW}&resume=${first.read().hello.resume_token}`);
-    expect(back.sink.eventsOf("hello")).toMatchObject([{ resumed: true, audio: { start_ms: written * 20 } }]);
+    expect(back.listener.eventsOf("hello")).toMatchObject([
+      { resumed: true, audio: { start_ms: written * 20 } },
+    ]);
   });
 
   it("with the token from before its last coming back, which told it of a new one in vain, goes on there", () => {
@@ -452,24 +454,24 @@ describe("a position that can't be honoured", () => {
     first.read();
     const late = rig.join(`${ULAW}&resume=${placeOf(first.hello.resume_token)}`);
     run(rig, 4000);
-    expect(late.sink.eventsOf("hello")).toMatchObject([{ resumed: false, audio: { start_ms: 500 } }]);
-    const [warning, ...others] = late.sink.eventsOf("warning");
+    expect(late.listener.eventsOf("hello")).toMatchObject([{ resumed: false, audio: { start_ms: 500 } }]);
+    const [warning, ...others] = late.listener.eventsOf("warning");
     expect(warning).toMatchObject({ code: "resume_refused", message: expect.stringContaining(named) });
     expect(others).toEqual([]);
-    expect(late.sink.eventsOf("utterance.started")).toHaveLength(1);
-    expect(Buffer.concat(late.sink.frames).equals(countingUlaw(2500, 500))).toBe(true);
+    expect(late.listener.eventsOf("utterance.started")).toHaveLength(1);
+    expect(Buffer.concat(late.listener.frames).equals(countingUlaw(2500, 500))).toBe(true);
     expect(
       mustHave(listeners[0])
         .read()
         .audio.equals(Buffer.from(countingUlaw(3000))),
     ).toBe(true);
-    expect(first.line.sink.eventsOf("warning")).toEqual([]);
+    expect(first.line.listener.eventsOf("warning")).toEqual([]);
     expect(rig.counters).toMatchObject({ resumesRefused: 1, listenersResumed: 0 });
   });
 
   const refused = (line: ReturnType<Rig["join"]>): void => {
-    expect(line.sink.eventsOf("hello")).toMatchObject([{ resumed: false }]);
-    expect(line.sink.eventsOf("warning")).toMatchObject([{ code: "resume_refused" }]);
+    expect(line.listener.eventsOf("hello")).toMatchObject([{ resumed: false }]);
+    expect(line.listener.eventsOf("warning")).toMatchObject([{ code: "resume_refused" }]);
   };
 
   it("a token of another session is refused", () => {
@@ -484,7 +486,7 @@ describe("a position that can't be honoured", () => {
     first.cutOff();
     rig.clock.advance(599_000);
     const back = rig.join(`${ULAW}&resume=${first.hello.resume_token}`);
-    expect(back.sink.eventsOf("hello")).toMatchObject([{ resumed: true }]);
+    expect(back.listener.eventsOf("hello")).toMatchObject([{ resumed: true }]);
     rig.clock.advance(1000);
     refused(rig.join(`${ULAW}&resume=${first.hello.resume_token}`));
   });
@@ -494,14 +496,16 @@ describe("a position that can't be honoured", () => {
     run(rig, 300);
     first.cutOff();
     const come = () => {
-      const { participant, sink } = rig.join("role=listener&format=none");
+      const { participant, listener } = rig.join("role=listener&format=none");
       participant.session.leave(participant);
-      return mustHave(sink.eventsOf("hello")[0]).resume_token;
+      return mustHave(listener.eventsOf("hello")[0]).resume_token;
     };
     // 20 may be there.
     const [second] = Array.from({ length: 20 }, come);
     refused(rig.join(`${ULAW}&resume=${first.hello.resume_token}`));
-    expect(rig.join(`${ULAW}&resume=${second}`).sink.eventsOf("hello")).toMatchObject([{ resumed: true }]);
+    expect(rig.join(`${ULAW}&resume=${second}`).listener.eventsOf("hello")).toMatchObject([
+      { resumed: true },
+    ]);
   });
 
   it.each([
@@ -522,7 +526,7 @@ describe("a position that can't be honoured", () => {
 
   it("hello says nothing of resuming where that was not asked for", () => {
     const { join } = createRig();
-    expect(join("format=ulaw_8000").sink.eventsOf("hello")[0]).not.toHaveProperty("resumed");
+    expect(join("format=ulaw_8000").listener.eventsOf("hello")[0]).not.toHaveProperty("resumed");
   });
 
   it("times that a client has summed up are read to their last digit, within the rounding of what it was told", () => {
@@ -538,7 +542,7 @@ describe("a position that can't be honoured", () => {
 describe("a token", () => {
   it("is 128 random bits, another one for each connection", () => {
     const { join } = createRig();
-    const tokens = [1, 2].map(() => mustHave(join("format=none").sink.eventsOf("hello")[0]).resume_token);
+    const tokens = [1, 2].map(() => mustHave(join("format=none").listener.eventsOf("hello")[0]).resume_token);
     for (const token of tokens) expect(token).toMatch(/^[A-Za-z0-9_-]{22}$/);
     expect(new Set(tokens).size).toBe(2);
   });

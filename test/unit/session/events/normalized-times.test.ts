@@ -51,7 +51,7 @@ function spoken(text: string, pieces: readonly Piece[], faults: Faults, delayMs 
   request?.handlers.end();
   rig.clock.advance(10_000);
   const flat = (type: "characters" | "normalized") =>
-    rig.sink.eventsOf(type).flatMap((event) =>
+    rig.listener.eventsOf(type).flatMap((event) =>
       event.characters.map((character, index) => ({
         character,
         startMs: event.start_ms[index] ?? Number.NaN,
@@ -59,7 +59,7 @@ function spoken(text: string, pieces: readonly Piece[], faults: Faults, delayMs 
         timing: event.timing,
       })),
     );
-  const endMs = rig.sink.eventsOf("utterance.done")[0]?.end_ms ?? 0;
+  const endMs = rig.listener.eventsOf("utterance.done")[0]?.end_ms ?? 0;
   return { characters: flat("characters"), normalized: flat("normalized"), endMs };
 }
 

@@ -18,7 +18,7 @@ it.each([
   request?.chunk(spell(said), { alignment: evenAlignment(TEXT, CHAR_MS * factor) });
   request?.handlers.end();
   rig.clock.advance(3000);
-  expect(rig.sink.eventsOf("words").map((event) => event.timing)).toEqual([label]);
+  expect(rig.listener.eventsOf("words").map((event) => event.timing)).toEqual([label]);
 });
 
 it("of Opus, whose pages hold audio back: exact, behind the pre-skip", () => {
@@ -36,7 +36,7 @@ it("of Opus, whose pages hold audio back: exact, behind the pre-skip", () => {
   encoder.close();
   request?.handlers.end();
   rig.clock.advance(3000);
-  const told = rig.sink.eventsOf("words");
+  const told = rig.listener.eventsOf("words");
   expect(told.map((event) => event.timing)).not.toContain("estimated");
   const [first, second] = told.flatMap((event) => event.words);
   expect([first?.start_ms, second?.start_ms]).toEqual([expect.closeTo(6.5, 1), expect.closeTo(315.5, 1)]);

@@ -39,7 +39,7 @@ function voiceSegment(voice_id: string, dialogue_input_index: number, start: num
 }
 
 function since(rig: ReturnType<typeof stage>) {
-  const { events } = rig.sink;
+  const { events } = rig.listener;
   const from = events.findLastIndex((event) => event.type === "utterance.resumed");
   return events.slice(from);
 }
@@ -56,7 +56,7 @@ describe("after resume", () => {
       rig.send({ type: "interrupt" });
       rig.send({ type: "resume" });
     }
-    const resumed = rig.sink.eventsOf("utterance.resumed").at(-1);
+    const resumed = rig.listener.eventsOf("utterance.resumed").at(-1);
     rig.clock.advance(5000);
     expect(rig.requests).toHaveLength(1);
     expect(resumed?.start).toBe(start);

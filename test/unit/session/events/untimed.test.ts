@@ -27,7 +27,7 @@ describe("a response without times", () => {
     request?.handlers.chunk({ audio: spell(SAID), alignment, normalizedAlignment, voiceSegments: [] });
     request?.handlers.end();
     rig.clock.advance(3000);
-    const words = rig.sink.eventsOf("words");
+    const words = rig.listener.eventsOf("words");
     expect(words.map((event) => event.timing)).toContain("estimated");
     const [abc, def] = words.flatMap((event) => event.words);
     expect([abc?.text, def?.text]).toEqual(["Abc", "Def"]);
@@ -67,7 +67,7 @@ describe("a response without times", () => {
     }
     request?.handlers.end();
     rig.clock.advance(200);
-    expect(rig.sink.eventsOf("words").flatMap((event) => event.words)[0]).toMatchObject({ text: "abc" });
+    expect(rig.listener.eventsOf("words").flatMap((event) => event.words)[0]).toMatchObject({ text: "abc" });
   });
 
   const SENTENCES = [
@@ -111,11 +111,11 @@ describe("a response without times", () => {
       sayOn(rig, sent, count);
       sent += count;
       rig.clock.advance(200);
-      const words = rig.sink.eventsOf("words").flatMap((event) => event.words);
+      const words = rig.listener.eventsOf("words").flatMap((event) => event.words);
       for (const word of words.slice(told)) latest.push(passedMs - word.start_ms);
       told = words.length;
     }
-    const events = rig.sink.eventsOf("words");
+    const events = rig.listener.eventsOf("words");
     expect(new Set(events.map((event) => event.timing))).toEqual(new Set(["estimated"]));
     const words = events.flatMap((event) => event.words);
     expect(words.length).toBeGreaterThan(40);
@@ -137,11 +137,11 @@ describe("a response without times", () => {
       sayOn(rig, sent, 1);
       rig.clock.advance(200);
     }
-    expect(rig.sink.eventsOf("words")).toEqual([]);
+    expect(rig.listener.eventsOf("words")).toEqual([]);
     rig.send({ type: "interrupt" });
-    const events = rig.sink.sent.flatMap(({ event }) => (event === undefined ? [] : [event]));
+    const events = rig.listener.sent.flatMap(({ event }) => (event === undefined ? [] : [event]));
     const cutAt = events.findIndex(({ type }) => type === "interrupted");
-    const [cut] = rig.sink.eventsOf("interrupted");
+    const [cut] = rig.listener.eventsOf("interrupted");
     const before = events.slice(0, cutAt).flatMap((event) => (event.type === "words" ? event.words : []));
     const heard = before.filter((word) => word.end_ms <= (cut?.heard.ms ?? 0)).map(({ text }) => text);
     expect(heard.slice(0, 7)).toEqual(["Abc", "def", "ghi", "jkl", "Mno", "pqr", "stu"]);

@@ -14,7 +14,7 @@ it("counts the text that was heard where nothing was timed, by the share of its 
   request?.chunk(spell(TEXT.slice(0, 22)));
   breakOff(rig, 0, "upstream_invalid");
   rig.clock.advance(5000);
-  const [done] = rig.sink.eventsOf("utterance.done");
+  const [done] = rig.listener.eventsOf("utterance.done");
   expect(done).toMatchObject({ outcome: "failed", end_ms: 1100 });
   // Whole words: at the usual pace 1.1 s are some 15 letters.
   expect(["alpha ", "alpha bravo "]).toContain(TEXT.slice(0, done?.characters_spoken));
@@ -26,7 +26,7 @@ it("counts whole words where they were timed", () => {
   rig.answer(0, { chars: 22 });
   breakOff(rig, 0, "upstream_invalid");
   rig.clock.advance(5000);
-  const [done] = rig.sink.eventsOf("utterance.done");
+  const [done] = rig.listener.eventsOf("utterance.done");
   expect(done).toMatchObject({ outcome: "failed", characters_spoken: "alpha bravo charlie ".length });
 });
 
@@ -56,22 +56,22 @@ it("ends behind the last word that was told, though its audio broke off inside i
   request?.chunk(brokenOff, { alignment: evenAlignment("bravo", CHAR_MS, 6 * CHAR_MS) });
   breakOff(rig, 0, "upstream_invalid");
   rig.clock.advance(5000);
-  const ends = rig.sink.eventsOf("characters").flatMap((event) => event.end_ms);
-  const [done] = rig.sink.eventsOf("utterance.done");
+  const ends = rig.listener.eventsOf("characters").flatMap((event) => event.end_ms);
+  const [done] = rig.listener.eventsOf("utterance.done");
   expect(done?.outcome).toBe("failed");
   expect(Math.max(...ends)).toBe(done?.end_ms);
 });
 
 it("fails by name where its audio can't be cut into frames, and the queue goes on", () => {
   const rig = createRig({ opusBitrateKbps: "nonsense" });
-  const { sink, send } = rig.join("format=opus_48000");
+  const { listener, send } = rig.join("format=opus_48000");
   for (const id of ["u", "v"]) send({ type: "speak", text: "alpha", voice_id: VOICE, utterance_id: id });
   for (const index of [0, 1]) {
     rig.requests[index]?.head();
     rig.requests[index]?.chunk(new Uint8Array(100));
     rig.clock.advance(1000);
   }
-  expect(sink.eventsOf("utterance.done")).toMatchObject([
+  expect(listener.eventsOf("utterance.done")).toMatchObject([
     { utterance_id: "u", outcome: "failed", error: { code: "internal" } },
     { utterance_id: "v", outcome: "failed", error: { code: "internal" } },
   ]);

@@ -30,13 +30,13 @@ describe("after an interruption", () => {
     rig.clock.advance(420);
     rig.send({ type: "interrupt" });
     expect(open?.isAborted).toBe(true);
-    const counts = [rig.sink.sent.length, other.sink.sent.length];
+    const counts = [rig.listener.sent.length, other.listener.sent.length];
     // What the upstream still had under way comes to nothing.
     open?.chunk(new Uint8Array(48_000), { alignment: evenAlignment(TEXT.slice(20), 50, 1000) });
     open?.handlers.end();
     rig.clock.advance(10_000);
-    expect([rig.sink.sent.length, other.sink.sent.length]).toEqual(counts);
-    expect(other.sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "interrupted" }]);
+    expect([rig.listener.sent.length, other.listener.sent.length]).toEqual(counts);
+    expect(other.listener.eventsOf("utterance.done")).toMatchObject([{ outcome: "interrupted" }]);
     expect(rig.requests).toHaveLength(1);
   });
 
@@ -60,11 +60,11 @@ describe("after an interruption", () => {
         rig.clock.advance(cutMs);
         rig.send({ type: "interrupt" });
       }
-      const before = other.sink.frames.length;
+      const before = other.listener.frames.length;
       rig.speak("Second", "b");
       say(rig.requests.length - 1);
       rig.clock.advance(3000);
-      return other.sink.frames.slice(before);
+      return other.listener.frames.slice(before);
     };
     const fresh = framesOf(null);
     expect(fresh.length).toBeGreaterThan(10);
@@ -84,7 +84,7 @@ describe("after an interruption", () => {
         const rig = stage(`format=ulaw_8000&lead_ms=${leadMs}`);
         // Audio is made earlier for the sake of longer frames, so that the second may be made while its cut waits.
         const second = rig.join(`format=ulaw_8000&${other}`);
-        const sinks = [rig.sink, second.sink];
+        const listeners = [rig.listener, second.listener];
         rig.speak("alpha bravo charlie del.", "a");
         rig.answer(0);
         rig.speak("echo foxtrot golf hotel.", "b");
@@ -95,33 +95,35 @@ describe("after an interruption", () => {
         let endedMs = 0;
         for (let ms = 0; ms < 2000; ms += 1) {
           rig.clock.advance(1);
-          const hasEnded = rig.sink.eventsOf("utterance.done").some((end) => end.utterance_id === "a");
+          const hasEnded = rig.listener.eventsOf("utterance.done").some((end) => end.utterance_id === "a");
           if (endedMs === 0 && hasEnded) endedMs = rig.clock.nowMs() - startedMs;
         }
         // Not before it was played.
         if (atMs < 1190) expect(endedMs).toBeGreaterThanOrEqual(1200);
-        const [cut] = rig.sink.eventsOf("interrupted");
+        const [cut] = rig.listener.eventsOf("interrupted");
         // null: nothing of it was made.
         const isMade = cut?.next_ms !== null;
         made += isMade ? 1 : 0;
         if (isMade) expect(cut?.at_ms).toBe(Math.max(1200, atMs + keepMs));
-        for (const sink of sinks) {
-          const ends = sink.eventsOf("utterance.done");
+        for (const listener of listeners) {
+          const ends = listener.eventsOf("utterance.done");
           expect(ends.find((end) => end.utterance_id === "a")).toMatchObject({
             outcome: "done",
             end_ms: 1200,
           });
           expect(ends.find((end) => end.utterance_id === "b")).toMatchObject({ outcome: "interrupted" });
-          const heard = read(Buffer.concat(sink.frames)).slice(0, 20);
+          const heard = read(Buffer.concat(listener.frames)).slice(0, 20);
           expect(heard).toBe("alphabravocharliedel");
         }
-        const before = sinks.map((sink) => sink.frames.length);
+        const before = listeners.map((listener) => listener.frames.length);
         rig.speak("india.", "c");
         rig.answer(rig.requests.length - 1);
         rig.clock.advance(5000);
-        const start = rig.sink.eventsOf("utterance.started").at(-1);
+        const start = rig.listener.eventsOf("utterance.started").at(-1);
         expect(start).toMatchObject({ utterance_id: "c", start_ms: cut?.next_ms ?? 1200 });
-        const after = sinks.map((sink, index) => read(Buffer.concat(sink.frames.slice(before[index]))));
+        const after = listeners.map((listener, index) =>
+          read(Buffer.concat(listener.frames.slice(before[index]))),
+        );
         expect(after).toEqual(["india", "india"]);
       }
       expect(made).toBeGreaterThan(10);
@@ -156,21 +158,22 @@ describe("after an interruption", () => {
         rig.answer(1);
         await pass(atMs - 520);
         rig.send({ type: "interrupt", utterance_id: "b", keep_ms: 5 });
-        for (let ms = 0; rig.sink.eventsOf("interrupted").length === 0 && ms < 1000; ms += 10) await pass(10);
-        const [cut] = rig.sink.eventsOf("interrupted");
-        if (cut?.next_ms !== null && opus.sink.frames.length * frameMs < 600) late += 1;
+        for (let ms = 0; rig.listener.eventsOf("interrupted").length === 0 && ms < 1000; ms += 10)
+          await pass(10);
+        const [cut] = rig.listener.eventsOf("interrupted");
+        if (cut?.next_ms !== null && opus.listener.frames.length * frameMs < 600) late += 1;
         rig.speak("india.", "c");
         rig.answer(rig.requests.length - 1);
         await pass(3000);
-        expect(opus.sink.eventsOf("interrupted")).toMatchObject([{ next_ms: cut?.next_ms }]);
-        const heard = heardOf(opus.sink, "pcm_24000", frameMs);
+        expect(opus.listener.eventsOf("interrupted")).toMatchObject([{ next_ms: cut?.next_ms }]);
+        const heard = heardOf(opus.listener, "pcm_24000", frameMs);
         const startMs = cut?.next_ms ?? cut?.at_ms ?? 0;
         // As many samples as stand before the cut, and the next ones where they are said to be.
         const before = heard.find((stretch) => stretch.startMs === 0)?.audio ?? new Uint8Array(0);
         expect(read(before.subarray(0, 600 * 48), "pcm_24000")).toBe("alphabravo");
         if (cut?.next_ms !== null) expect(before.length).toBe((cut?.at_ms ?? 0) * 48);
         expect(heard.map(({ audio }) => read(audio, "pcm_24000")).join("")).toBe("alphabravoindia");
-        const start = opus.sink.eventsOf("utterance.started").at(-1);
+        const start = opus.listener.eventsOf("utterance.started").at(-1);
         expect(start).toMatchObject({ utterance_id: "c" });
         expect(startMs).toBeLessThanOrEqual(start?.start_ms ?? 0);
         expect(letterAt(heard, (start?.start_ms ?? 0) + 5, "pcm_24000")).toBe("i");
@@ -198,24 +201,24 @@ describe("after an interruption", () => {
           return atMs + word.length * CHAR_MS;
         }, 0);
         rig.clock.advance(atMs);
-        const sentMs = rig.sink.frames.length * 20;
+        const sentMs = rig.listener.frames.length * 20;
         if (hasAck) rig.send({ type: "played", at_ms: sentMs });
         rig.clock.stall(stallMs);
         rig.send({ type: "interrupt" });
         rig.clock.advance(50);
-        for (const sink of [rig.sink, late.sink]) {
-          expect(sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "interrupted" }]);
-          const [cut] = sink.eventsOf("interrupted");
+        for (const listener of [rig.listener, late.listener]) {
+          expect(listener.eventsOf("utterance.done")).toMatchObject([{ outcome: "interrupted" }]);
+          const [cut] = listener.eventsOf("interrupted");
           // Nobody has heard what nobody was sent.
           expect(cut?.heard.ms).toBeLessThanOrEqual(sentMs);
           expect(cut?.next_ms).toBe(sentMs);
         }
-        expect(rig.sink.frames).toHaveLength(sentMs / 20);
+        expect(rig.listener.frames).toHaveLength(sentMs / 20);
         rig.speak("golf", "next");
         rig.answer(1);
         rig.clock.advance(2000);
-        expect(rig.sink.eventsOf("utterance.done")).toHaveLength(2);
-        expect(read(Buffer.concat(rig.sink.frames.slice(sentMs / 20)))).toBe("golf");
+        expect(rig.listener.eventsOf("utterance.done")).toHaveLength(2);
+        expect(read(Buffer.concat(rig.listener.frames.slice(sentMs / 20)))).toBe("golf");
       }
     }
   });
@@ -230,9 +233,9 @@ describe("after an interruption", () => {
     rig.speak("def", "second");
     rig.send({ type: "interrupt" });
     rig.clock.advance(100);
-    for (const { sink } of [rig, longer]) {
-      expect(sink.eventsOf("interrupted")).toMatchObject([{ utterance_id: "second", next_ms: null }]);
-      expect(sink.eventsOf("utterance.done")).toHaveLength(2);
+    for (const { listener } of [rig, longer]) {
+      expect(listener.eventsOf("interrupted")).toMatchObject([{ utterance_id: "second", next_ms: null }]);
+      expect(listener.eventsOf("utterance.done")).toHaveLength(2);
     }
   });
 
@@ -248,9 +251,9 @@ describe("after an interruption", () => {
     rig.clock.advance(50);
     rig.answer(rig.requests.length - 1);
     rig.clock.advance(3000);
-    for (const { sink } of [rig, ahead]) {
+    for (const { listener } of [rig, ahead]) {
       expect(
-        heardOf(sink)
+        heardOf(listener)
           .map(({ audio }) => read(audio))
           .join(""),
       ).toMatch(/^a?l?p?h?a?alphabravo$/);
@@ -264,19 +267,19 @@ describe("after an interruption", () => {
     rig.answer(0);
     rig.clock.advance(420);
     rig.send({ type: "interrupt" });
-    const [receipt] = rig.sink.eventsOf("interrupted");
-    expect(ahead.sink.eventsOf("interrupted")[0]?.next_ms).toBe(receipt?.next_ms);
+    const [receipt] = rig.listener.eventsOf("interrupted");
+    expect(ahead.listener.eventsOf("interrupted")[0]?.next_ms).toBe(receipt?.next_ms);
     // Behind all that anybody was sent: nobody's place is used twice.
-    expect(receipt?.next_ms).toBeGreaterThanOrEqual(ahead.sink.frames.length * 60);
+    expect(receipt?.next_ms).toBeGreaterThanOrEqual(ahead.listener.frames.length * 60);
     rig.speak("golf", "next");
     rig.answer(1);
     rig.clock.advance(2000);
-    expect(rig.sink.eventsOf("utterance.started")[1]?.start_ms).toBe(receipt?.next_ms);
-    for (const { sink, frameMs } of [
-      { sink: rig.sink, frameMs: 20 },
-      { sink: ahead.sink, frameMs: 60 },
+    expect(rig.listener.eventsOf("utterance.started")[1]?.start_ms).toBe(receipt?.next_ms);
+    for (const { listener, frameMs } of [
+      { listener: rig.listener, frameMs: 20 },
+      { listener: ahead.listener, frameMs: 60 },
     ]) {
-      const [first, second] = heardOf(sink, "ulaw_8000", frameMs);
+      const [first, second] = heardOf(listener, "ulaw_8000", frameMs);
       expect(lettersOf(TEXT).startsWith(read(first?.audio ?? new Uint8Array(0)))).toBe(true);
       expect(read(second?.audio ?? new Uint8Array(0))).toBe("golf");
     }
@@ -299,7 +302,7 @@ describe("the receipt", () => {
           rig.requests[0]?.handlers.end();
           rig.clock.advance(cutMs);
           rig.send({ type: "interrupt" });
-          const [receipt] = rig.sink.eventsOf("interrupted");
+          const [receipt] = rig.listener.eventsOf("interrupted");
           const heard = receipt?.heard;
           expect(`${heard?.text}${receipt?.unheard_text}`).toBe(text);
           expect(heard?.end).toBe(heard?.text.length);
@@ -322,7 +325,7 @@ describe("the receipt", () => {
     rig.requests[0]?.chunk(countingUlaw(700), { alignment: evenAlignment("😀😀 four", 100) });
     rig.clock.advance(310);
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")[0]?.heard).toMatchObject({ text: "😀😀 ", end: 3 });
+    expect(rig.listener.eventsOf("interrupted")[0]?.heard).toMatchObject({ text: "😀😀 ", end: 3 });
   });
 
   it("of an utterance that waits in the queue: nothing heard, nothing cut, the one that speaks goes on", () => {
@@ -333,7 +336,7 @@ describe("the receipt", () => {
     rig.clock.advance(420);
     const asked = rig.requests[1];
     rig.send({ type: "interrupt", utterance_id: "queued" });
-    expect(rig.sink.eventsOf("interrupted")).toMatchObject([
+    expect(rig.listener.eventsOf("interrupted")).toMatchObject([
       {
         utterance_id: "queued",
         heard: { text: "", end: 0, ms: 0, bound_ms: 0 },
@@ -344,7 +347,7 @@ describe("the receipt", () => {
     ]);
     expect(asked?.isAborted ?? true).toBe(true);
     rig.hearOut(3000);
-    expect(heardOf(rig.sink).map(({ audio }) => read(audio))).toEqual([lettersOf(TEXT)]);
+    expect(heardOf(rig.listener).map(({ audio }) => read(audio))).toEqual([lettersOf(TEXT)]);
     expect(rig.outcomes()).toEqual(["queued/interrupted", "now/done"]);
   });
 
@@ -356,12 +359,12 @@ describe("the receipt", () => {
     rig.answer(1);
     rig.clock.advance(420);
     rig.send({ type: "interrupt", utterance_id: "made" });
-    expect(rig.sink.eventsOf("interrupted")).toEqual([]);
+    expect(rig.listener.eventsOf("interrupted")).toEqual([]);
     rig.clock.advance(3000);
-    expect(rig.sink.eventsOf("interrupted")).toMatchObject([
+    expect(rig.listener.eventsOf("interrupted")).toMatchObject([
       { utterance_id: "made", heard: { text: "", end: 0, ms: 0 }, unheard_text: "golf hotel" },
     ]);
-    expect(heardOf(rig.sink).map(({ audio }) => read(audio))).toEqual([lettersOf(TEXT), ""]);
+    expect(heardOf(rig.listener).map(({ audio }) => read(audio))).toEqual([lettersOf(TEXT), ""]);
     expect(rig.outcomes()).toEqual(["now/done", "made/interrupted"]);
   });
 
@@ -388,10 +391,10 @@ describe("the receipt", () => {
     rig.clock.advance(420);
     rig.send({ type: "interrupt" });
     rig.clock.advance(2000);
-    expect(rig.sink.eventsOf("mark")).toEqual([]);
+    expect(rig.listener.eventsOf("mark")).toEqual([]);
     rig.send({ type: "resume" });
     rig.clock.advance(3000);
-    expect(rig.sink.eventsOf("mark")).toMatchObject([{ name: "m" }]);
+    expect(rig.listener.eventsOf("mark")).toMatchObject([{ name: "m" }]);
   });
 });
 
@@ -403,9 +406,9 @@ describe("keep_ms", () => {
     rig.clock.advance(420);
     rig.send({ type: "interrupt", keep_ms: keepMs });
     rig.clock.advance(keepMs - 0.5);
-    expect(rig.sink.eventsOf("interrupted")).toEqual([]);
+    expect(rig.listener.eventsOf("interrupted")).toEqual([]);
     rig.clock.advance(0.5);
-    const [receipt] = rig.sink.eventsOf("interrupted");
+    const [receipt] = rig.listener.eventsOf("interrupted");
     expect(receipt?.heard.ms).toBeCloseTo(420 + keepMs, 3);
     const over = Math.floor((420 + keepMs) / 50);
     expect(receipt?.heard.end).toBe(
@@ -427,8 +430,8 @@ describe("keep_ms", () => {
     rig.hearOut(5000);
     // "golf" (200 ms) was heard whole by then.
     expect(rig.outcomes()).toEqual(["u/done", "v/interrupted", "later/done"]);
-    expect(rig.sink.eventsOf("interrupted")[0]?.heard).toMatchObject({ text: "", ms: 150 });
-    expect(heardOf(rig.sink).map(({ audio }) => read(audio))[1]).toBe("indiajuliet");
+    expect(rig.listener.eventsOf("interrupted")[0]?.heard).toMatchObject({ text: "", ms: 150 });
+    expect(heardOf(rig.listener).map(({ audio }) => read(audio))[1]).toBe("indiajuliet");
   });
 
   it("that outlasts the speech cuts nothing and leaves nothing behind", () => {
@@ -442,7 +445,7 @@ describe("keep_ms", () => {
     rig.answer(1);
     rig.clock.advance(6000);
     expect(rig.outcomes()).toEqual(["u/done"]);
-    expect(rig.sink.eventsOf("interrupted")).toEqual([]);
+    expect(rig.listener.eventsOf("interrupted")).toEqual([]);
     expect(rig.participant.session.isIdle).toBe(false);
   });
 
@@ -455,7 +458,7 @@ describe("keep_ms", () => {
     rig.send({ type: "interrupt", utterance_id: "v", keep_ms: 500 });
     rig.hearOut(4000);
     expect(rig.outcomes()).toEqual(["u/done", "v/interrupted"]);
-    expect(rig.sink.eventsOf("interrupted")[0]?.heard.text).toBe(TEXT.slice(0, 6));
+    expect(rig.listener.eventsOf("interrupted")[0]?.heard.text).toBe(TEXT.slice(0, 6));
   });
 
   it("takes 16 that wait and refuses the next by name, and the session's end leaves none", () => {
@@ -487,7 +490,7 @@ describe("utterances behind the one that is cut", () => {
     rig.send({ type: "interrupt", utterance_id: "u" });
     rig.hearOut();
     expect(rig.outcomes()).toEqual(["u/interrupted", "first/done", "second/done"]);
-    expect(heardOf(rig.sink).map(({ audio }) => read(audio))).toEqual(["", "bravogolfcharlie"]);
+    expect(heardOf(rig.listener).map(({ audio }) => read(audio))).toEqual(["", "bravogolfcharlie"]);
   });
 });
 
@@ -498,7 +501,7 @@ describe("an interruption while", () => {
     rig.clock.advance(300);
     rig.send({ type: "interrupt" });
     expect(rig.requests[0]?.isAborted).toBe(true);
-    expect(rig.sink.eventsOf("interrupted")).toMatchObject([
+    expect(rig.listener.eventsOf("interrupted")).toMatchObject([
       { heard: { text: "", ms: 0 }, unheard_text: TEXT, next_ms: null, resumable: false },
     ]);
   });
@@ -509,7 +512,7 @@ describe("an interruption while", () => {
     rig.answer(0, { chars: 9 });
     rig.clock.advance(3000);
     rig.send({ type: "interrupt" });
-    const [receipt] = rig.sink.eventsOf("interrupted");
+    const [receipt] = rig.listener.eventsOf("interrupted");
     expect(receipt?.heard).toMatchObject({ text: TEXT.slice(0, 6), end: 6 });
     expect(receipt?.heard.ms).toBeCloseTo(440, 3);
   });

@@ -7,8 +7,8 @@ const TEXT = "Hello my very good friend of old, how are you?";
 
 type Rig = ReturnType<typeof createRig>;
 
-const headersOf = ({ sink }: ReturnType<Rig["join"]>) =>
-  sink.frames.map((packet) => {
+const headersOf = ({ listener }: ReturnType<Rig["join"]>) =>
+  listener.frames.map((packet) => {
     const header = new DataView(packet.buffer, packet.byteOffset);
     return { sequence: header.getUint16(2), timestamp: header.getUint32(4) };
   });
@@ -24,7 +24,7 @@ function stepsOf(headers: ReturnType<typeof headersOf>): string[] {
 function stage(others: readonly string[]) {
   const rig = createRig({ limits: { ...TEST_TUNING.limits, listeners: 9 } });
   const speaker = rig.join("role=speaker&events=none");
-  const listener = rig.join(RTP);
+  const client = rig.join(RTP);
   const there = others.map((query) => rig.join(query));
   const say = (utterance_id: string): void => {
     const count = rig.requests.length;
@@ -37,7 +37,7 @@ function stage(others: readonly string[]) {
   const run = (ms: number): void => {
     for (let passed = 0; passed < ms; passed += 5) rig.clock.advance(5);
   };
-  return { rig, speaker, listener, there, say, run };
+  return { rig, speaker, client, there, say, run };
 }
 
 describe("an interruption of speech in RTP packets", () => {
@@ -48,20 +48,20 @@ describe("an interruption of speech in RTP packets", () => {
     ["beside one that is sent less of them", [`${RTP}&lead_ms=40`]],
     ["beside two", [`${RTP}&lead_ms=40`, `${RTP}&lead_ms=1000`]],
   ])("%s leaves no hole in their numbers and times", (_, others) => {
-    const { speaker, listener, there, say, run } = stage(others);
+    const { speaker, client, there, say, run } = stage(others);
     say("a");
     run(700);
-    const before = headersOf(listener).length;
+    const before = headersOf(client).length;
     speaker.send({ type: "interrupt" });
     say("b");
     run(700);
     speaker.send({ type: "interrupt" });
     say("c");
     run(6000);
-    const steps = stepsOf(headersOf(listener));
+    const steps = stepsOf(headersOf(client));
     expect(steps.length).toBeGreaterThan(before * 2 + 50);
     for (const one of [
-      listener,
+      client,
       ...there.filter(({ participant }) => participant.settings.framing === "rtp"),
     ]) {
       expect(new Set(stepsOf(headersOf(one)))).toEqual(new Set(["1 1"]));
@@ -75,7 +75,7 @@ describe("an interruption of speech in RTP packets", () => {
     say("a");
     run(700);
     const sent = headersOf(early).at(-1);
-    const token = early.sink.eventsOf("hello")[0]?.resume_token ?? "";
+    const token = early.listener.eventsOf("hello")[0]?.resume_token ?? "";
     early.participant.session.leave(early.participant);
     speaker.send({ type: "interrupt" });
     const seq = early.participant.session.base().seq;
@@ -87,13 +87,13 @@ describe("an interruption of speech in RTP packets", () => {
   });
 
   it("of what waits only keeps the packets that are still to be sent", () => {
-    const { speaker, listener, say, run } = stage([]);
+    const { speaker, client, say, run } = stage([]);
     say("a");
     say("b");
     run(700);
     speaker.send({ type: "interrupt", utterance_id: "b" });
     run(6000);
-    const headers = headersOf(listener);
+    const headers = headersOf(client);
     expect(headers).toHaveLength(230);
     expect(new Set(stepsOf(headers))).toEqual(new Set(["1 1"]));
   });

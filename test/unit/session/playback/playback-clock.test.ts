@@ -6,25 +6,25 @@ import { SlowEncoder } from "../../../helpers/slow-encoder.ts";
 /** Two sessions that have begun to speak 20 ms apart. */
 function setUp({ leadMs, batchMs }: { readonly leadMs: number; readonly batchMs: number }) {
   const { clock, requests, join } = createRig();
-  const sinks = ["a", "b"].map((id, index) => {
-    const { sink, send } = join(`format=ulaw_8000&lead_ms=${leadMs}&events=none`, id);
+  const listeners = ["a", "b"].map((id, index) => {
+    const { listener, send } = join(`format=ulaw_8000&lead_ms=${leadMs}&events=none`, id);
     send({ type: "speak", text: "Hello world", voice_id: "voice-1" });
     const request = requests[index];
     request?.head();
     request?.chunk(countingUlaw(2000), { alignment: evenAlignment("Hello world", 2000 / 11) });
     request?.handlers.end();
     clock.advance(20);
-    return sink;
+    return listener;
   });
   /** Where in the batch each sends in the next `ms`. */
   const phases = (ms: number): number[][] => {
-    const found = sinks.map(() => new Set<number>());
-    const counts = sinks.map((sink: MemoryListener) => sink.frames.length);
+    const found = listeners.map(() => new Set<number>());
+    const counts = listeners.map((listener: MemoryListener) => listener.frames.length);
     for (let passed = 0; passed < ms; passed += 1) {
       clock.advance(1);
-      for (const [index, sink] of sinks.entries()) {
-        if (sink.frames.length > (counts[index] ?? 0)) found[index]?.add(clock.nowMs() % batchMs);
-        counts[index] = sink.frames.length;
+      for (const [index, listener] of listeners.entries()) {
+        if (listener.frames.length > (counts[index] ?? 0)) found[index]?.add(clock.nowMs() % batchMs);
+        counts[index] = listener.frames.length;
       }
     }
     return found.map((places) => [...places]);
@@ -60,7 +60,7 @@ describe("PlaybackClock", () => {
       const { leadMs, batchFrames } = lead;
       const encoder = new SlowEncoder(16);
       const { clock, requests, join } = createRig({}, encoder.pool);
-      const { sink, send } = join(`format=opus_48000&lead_ms=${leadMs}&events=none`);
+      const { listener, send } = join(`format=opus_48000&lead_ms=${leadMs}&events=none`);
       // Somebody with another codec makes the upstream send PCM.
       join(`format=alaw_8000&lead_ms=${leadMs}&events=none`);
       send({ type: "speak", text: "Hello world", voice_id: "voice-1" });
@@ -71,10 +71,10 @@ describe("PlaybackClock", () => {
       request?.handlers.end();
       const batches: { readonly frames: number; readonly phase: number }[] = [];
       for (let passed = 0; passed < 4000; passed += 1) {
-        const before = sink.frames.length;
+        const before = listener.frames.length;
         clock.advance(1);
         encoder.turn();
-        const frames = sink.frames.length - before;
+        const frames = listener.frames.length - before;
         if (frames > 0) batches.push({ frames, phase: passed % (20 * batchFrames) });
       }
       // Behind the first ones, which leave as soon as they can.
@@ -87,8 +87,8 @@ describe("PlaybackClock", () => {
   it("sends the first encoded frames at once, also where listeners of another codec have theirs", async () => {
     const encoder = new SlowEncoder(3);
     const { clock, requests, join } = createRig({}, encoder.pool);
-    const { sink: plain, send } = join("format=alaw_8000&lead_ms=300&events=none");
-    const { sink } = join("format=opus_48000&lead_ms=300&events=none");
+    const { listener: plain, send } = join("format=alaw_8000&lead_ms=300&events=none");
+    const { listener } = join("format=opus_48000&lead_ms=300&events=none");
     send({ type: "speak", text: "Hello world", voice_id: "voice-1" });
     requests[0]?.head();
     requests[0]?.chunk(new Uint8Array(48 * 5000));
@@ -97,7 +97,7 @@ describe("PlaybackClock", () => {
       clock.advance(1);
       encoder.turn();
       await Promise.resolve();
-      counts.push(sink.frames.length);
+      counts.push(listener.frames.length);
     }
     expect(plain.frames.length).toBeGreaterThanOrEqual(15);
     expect(counts).toEqual([0, 0, plain.frames.length]);

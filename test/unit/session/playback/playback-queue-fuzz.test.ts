@@ -58,18 +58,18 @@ describe("any mix of commands", () => {
         fc.option(fc.tuple(fc.constantFrom(20, 60), fc.constantFrom(0, 100, 300))),
         async (commands, leadMs, chunk, second) => {
           const rig = stage(`format=ulaw_8000&lead_ms=${leadMs}&events=words,characters`, ROOMY);
-          const listeners = [{ sink: rig.sink, frameMs: 20 }];
+          const listeners = [{ listener: rig.listener, frameMs: 20 }];
           if (second !== null) {
             const [frameMs, otherLeadMs] = second;
-            const { sink } = rig.join(
+            const { listener } = rig.join(
               `role=listener&format=ulaw_8000&frame_ms=${frameMs}&lead_ms=${otherLeadMs}`,
             );
-            listeners.push({ sink, frameMs });
+            listeners.push({ listener, frameMs });
           }
           const texts = await play(rig, { commands, chunk });
           // Who acknowledges what it can't have played yet speaks for the others, too.
           const isStrict = !commands.some((one) => one.do === "ack");
-          for (const { sink, frameMs } of listeners) check(sink, { frameMs, texts, isStrict });
+          for (const { listener, frameMs } of listeners) check(listener, { frameMs, texts, isStrict });
         },
       ),
       { numRuns: 500 },
@@ -88,12 +88,12 @@ describe("any mix of commands", () => {
           const rig = stage(`format=alaw_8000&lead_ms=${leadMs}&events=words`, ROOMY, encoder.pool);
           const opus = rig.join(`role=listener&format=opus_48000&frame_ms=${frameMs}&lead_ms=${opusLeadMs}`);
           const texts = await play(rig, { commands, chunk, onTurn: () => encoder.turn() });
-          for (const { sink } of [rig, opus]) {
-            const ended = new Set(sink.eventsOf("utterance.done").map((end) => end.utterance_id));
+          for (const { listener } of [rig, opus]) {
+            const ended = new Set(listener.eventsOf("utterance.done").map((end) => end.utterance_id));
             expect(ended.size).toBe(texts.length);
           }
           const isStrict = !commands.some((one) => one.do === "ack");
-          check(opus.sink, { frameMs, texts, isStrict, format: "pcm_24000" });
+          check(opus.listener, { frameMs, texts, isStrict, format: "pcm_24000" });
         },
       ),
       { numRuns: 300, examples: [[CUT_OF_QUEUED, [0, 0, 20], 5, 4]] },
@@ -156,7 +156,7 @@ async function play(
 
 /** What one listener was told and heard of the texts. */
 function check(
-  sink: MemoryListener,
+  listener: MemoryListener,
   of: {
     readonly frameMs: number;
     readonly texts: readonly string[];
@@ -165,10 +165,10 @@ function check(
   },
 ): void {
   const { frameMs, texts, isStrict, format = "ulaw_8000" } = of;
-  const heard = heardOf(sink, format, frameMs).map(({ audio }) => read(audio, format));
+  const heard = heardOf(listener, format, frameMs).map(({ audio }) => read(audio, format));
   const all = heard.join("");
   for (const [index, text] of texts.entries()) {
-    const outcomes = sink
+    const outcomes = listener
       .eventsOf("utterance.done")
       .filter((end) => end.utterance_id === `u${index}`)
       .map(({ outcome }) => outcome);
@@ -176,7 +176,7 @@ function check(
     const letter = letters[0] ?? "";
     const count = all.split(letter).length - 1;
     // It ends once for each time that it went on.
-    const resumed = sink.eventsOf("utterance.resumed").filter((e) => e.utterance_id === `u${index}`);
+    const resumed = listener.eventsOf("utterance.resumed").filter((e) => e.utterance_id === `u${index}`);
     expect(outcomes.length).toBeGreaterThan(0);
     if (outcomes.length === 1 && outcomes[0] === "done") {
       // Heard whole; said anew only where one before it was cut.

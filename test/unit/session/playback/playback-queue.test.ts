@@ -11,7 +11,7 @@ const code = (expected: string, field?: string) =>
 const ROOMY = { limits: { ...TEST_TUNING.limits, queued_utterances: 32, listeners: 8 } };
 
 function heard(rig: ReturnType<typeof stage>): string {
-  return heardOf(rig.sink)
+  return heardOf(rig.listener)
     .map(({ audio }) => read(audio))
     .join("|");
 }
@@ -23,8 +23,8 @@ describe("order", () => {
     rig.speak("alpha", "a");
     other.send({ type: "speak", text: "bravo", voice_id: VOICE, utterance_id: "b" });
     rig.speak("charlie", "c");
-    expect(rig.sink.eventsOf("utterance.queued").map((event) => event.ahead)).toEqual([0, 2]);
-    expect(other.sink.eventsOf("utterance.queued")).toMatchObject([{ utterance_id: "b", ahead: 1 }]);
+    expect(rig.listener.eventsOf("utterance.queued").map((event) => event.ahead)).toEqual([0, 2]);
+    expect(other.listener.eventsOf("utterance.queued")).toMatchObject([{ utterance_id: "b", ahead: 1 }]);
     rig.hearOut();
     expect(heard(rig)).toBe("alphabravocharlie");
     expect(rig.outcomes()).toEqual(["a/done", "b/done", "c/done"]);
@@ -49,7 +49,7 @@ describe("order", () => {
     expect(heard(rig)).toBe(lettersOf(texts.join("")));
     expect(rig.outcomes()).toEqual(["u0/done", "u1/done", "u2/done"]);
     for (const [index, text] of texts.entries()) {
-      const words = rig.sink
+      const words = rig.listener
         .eventsOf("words")
         .filter((event) => event.utterance_id === `u${index}`)
         .flatMap((event) => event.words);
@@ -89,7 +89,9 @@ describe("priority", () => {
       rig.speak(text, text, { priority });
     }
     // Behind "speaking" and all that go before it.
-    expect(rig.sink.eventsOf("utterance.queued").map((event) => event.ahead)).toEqual([0, 1, 1, 3, 2, 1, 5]);
+    expect(rig.listener.eventsOf("utterance.queued").map((event) => event.ahead)).toEqual([
+      0, 1, 1, 3, 2, 1, 5,
+    ]);
     rig.hearOut();
     expect(rig.outcomes()).toEqual(
       ["speaking", "foxtrot", "charlie", "echo", "bravo", "golf", "delta"].map((id) => `${id}/done`),
@@ -152,11 +154,11 @@ describe("replace", () => {
     rig.answer(0);
     rig.clock.advance(420);
     rig.speak("foxtrot", "new", { replace: "all" });
-    expect(rig.sink.eventsOf("interrupted")).toMatchObject([
+    expect(rig.listener.eventsOf("interrupted")).toMatchObject([
       { utterance_id: "now", heard: { text: "alpha " } },
       { utterance_id: "one", heard: { text: "" }, unheard_text: "delta" },
     ]);
-    expect(rig.sink.eventsOf("utterance.queued").at(-1)).toMatchObject({ utterance_id: "new", ahead: 0 });
+    expect(rig.listener.eventsOf("utterance.queued").at(-1)).toMatchObject({ utterance_id: "new", ahead: 0 });
     rig.hearOut();
     expect(heard(rig)).toBe("alphabr|foxtrot");
     expect(rig.outcomes()).toEqual(["now/interrupted", "one/interrupted", "new/done"]);
@@ -221,7 +223,7 @@ describe("replace", () => {
 describe("cancel", () => {
   it("takes one out, aborts its request, and says so to everybody", () => {
     const rig = stage();
-    const listener = rig.join("role=listener&format=ulaw_8000");
+    const client = rig.join("role=listener&format=ulaw_8000");
     rig.speak("alpha bravo", "now");
     rig.answer(0);
     rig.speak("charlie", "asked");
@@ -233,14 +235,14 @@ describe("cancel", () => {
     expect(asked?.isAborted).toBe(true);
     rig.hearOut();
     expect(rig.outcomes()).toEqual(["asked/cancelled", "now/done", "later/done"]);
-    expect(listener.sink.eventsOf("utterance.done")[0]).toMatchObject({
+    expect(client.listener.eventsOf("utterance.done")[0]).toMatchObject({
       utterance_id: "asked",
       outcome: "cancelled",
       characters_spoken: 0,
       latency: null,
       segments: [],
     });
-    expect(rig.sink.eventsOf("interrupted")).toEqual([]);
+    expect(rig.listener.eventsOf("interrupted")).toEqual([]);
     expect(heard(rig)).toBe("alphabravodelta");
   });
 
@@ -279,7 +281,7 @@ describe("cancel", () => {
     rig.send({ type: "mark", name: "behind b" });
     rig.send({ type: "cancel" });
     rig.hearOut();
-    expect(rig.sink.eventsOf("mark")).toEqual([]);
+    expect(rig.listener.eventsOf("mark")).toEqual([]);
   });
 
   it("of what speaks is refused and says what to do; so are one that is unknown, one that is over, and nothing", () => {
@@ -301,9 +303,9 @@ describe("cancel", () => {
 
   it("is not for listeners, nor are resume and interrupt", () => {
     const rig = stage();
-    const listener = rig.join("role=listener&format=ulaw_8000");
+    const client = rig.join("role=listener&format=ulaw_8000");
     for (const type of ["cancel", "resume", "interrupt"]) {
-      expect(() => listener.send({ type })).toThrow(code("not_a_speaker"));
+      expect(() => client.send({ type })).toThrow(code("not_a_speaker"));
     }
   });
 });
@@ -338,7 +340,7 @@ describe("text that comes too late", () => {
     rig.send({ type: "end" });
     rig.hearOut();
     expect(
-      heardOf(rig.sink)
+      heardOf(rig.listener)
         .map(({ audio }) => read(audio))
         .at(-1),
     ).toBe("delta");
@@ -364,7 +366,7 @@ describe("limits of the queue", () => {
     "are those of hello, count what waits behind the one %s, and are told with when to try again",
     (_, hasBegun) => {
       const rig = stage();
-      const limit = rig.sink.eventsOf("hello")[0]?.limits.queued_utterances ?? 0;
+      const limit = rig.listener.eventsOf("hello")[0]?.limits.queued_utterances ?? 0;
       rig.speak("alpha", "first");
       if (hasBegun) rig.answer(0, { chars: 4 });
       for (let index = 0; index < limit; index += 1) rig.speak("alpha", `u${index}`);

@@ -18,10 +18,10 @@ describe("what is not recovered", () => {
     broken(rig, 6);
     rig.hearOut();
     expect(rig.asked()).toEqual([TEXT]);
-    expect(rig.sink.eventsOf("utterance.done")).toMatchObject([
+    expect(rig.listener.eventsOf("utterance.done")).toMatchObject([
       { outcome: "failed", end_ms: 6 * CHAR_MS, error: { code: "upstream_truncated", retryable: true } },
     ]);
-    expect(audioOf(rig.sink)).toBe("abcde");
+    expect(audioOf(rig.listener)).toBe("abcde");
   });
 
   it("where no alignment came", () => {
@@ -33,7 +33,7 @@ describe("what is not recovered", () => {
     rig.hearOut();
     expect(rig.asked()).toEqual([TEXT]);
     expect(rig.outcomes()).toEqual(["u/failed"]);
-    expect(audioOf(rig.sink)).toBe("abcdef");
+    expect(audioOf(rig.listener)).toBe("abcdef");
   });
 
   it("where more was heard than its timing tells of", () => {
@@ -44,8 +44,8 @@ describe("what is not recovered", () => {
     breakOff(rig, 0);
     rig.hearOut();
     expect(rig.outcomes()).toEqual(["u/failed"]);
-    expect(audioOf(rig.sink)).toBe("abcdefghij");
-    expect(rig.sink.eventsOf("utterance.done")).toMatchObject([{ characters_spoken: 4 }]);
+    expect(audioOf(rig.listener)).toBe("abcdefghij");
+    expect(rig.listener.eventsOf("utterance.done")).toMatchObject([{ characters_spoken: 4 }]);
   });
 
   it("what would fail again", () => {
@@ -69,8 +69,8 @@ describe("what is not recovered", () => {
     rig.hearOut();
     expect(rig.asked()).toEqual([TEXT, TEXT, TEXT, TEXT]);
     expect(rig.outcomes()).toEqual(["u/failed"]);
-    expect(rig.sink.eventsOf("warning")).toHaveLength(3);
-    expect(rig.sink.eventsOf("error")).toMatchObject([{ code: "upstream_truncated", utterance_id: "u" }]);
+    expect(rig.listener.eventsOf("warning")).toHaveLength(3);
+    expect(rig.listener.eventsOf("error")).toMatchObject([{ code: "upstream_truncated", utterance_id: "u" }]);
   });
 
   it("an upstream that sends no audio at all: it is asked five times", () => {
@@ -101,9 +101,9 @@ describe("what is recovered", () => {
     rig.hearOut();
     expect(rig.outcomes()).toEqual(["u/done"]);
     expect(rig.asked()).toEqual([TEXT, TEXT.slice(3)]);
-    expect(rig.sink.eventsOf("warning")).toMatchObject([{ code: "speech_recovered", start: 3 }]);
-    expect(audioOf(rig.sink)).toBe(heardBefore + lettersOf(TEXT.slice(3)));
-    expectTrue(rig.sink, TEXT);
+    expect(rig.listener.eventsOf("warning")).toMatchObject([{ code: "speech_recovered", start: 3 }]);
+    expect(audioOf(rig.listener)).toBe(heardBefore + lettersOf(TEXT.slice(3)));
+    expectTrue(rig.listener, TEXT);
   });
 
   it.each(["upstream_truncated", "upstream_timeout", "upstream_unreachable", "upstream_protocol"] as const)(
@@ -114,8 +114,8 @@ describe("what is recovered", () => {
       rig.answer(0, { chars: 10, isOpen: true });
       breakOff(rig, 0, code);
       rig.hearOut();
-      expectTrue(rig.sink, TEXT);
-      expect(rig.sink.eventsOf("warning")).toMatchObject([{ cause: { code } }]);
+      expectTrue(rig.listener, TEXT);
+      expect(rig.listener.eventsOf("warning")).toMatchObject([{ cause: { code } }]);
     },
   );
 
@@ -126,12 +126,12 @@ describe("what is recovered", () => {
     expect(rig.asked()).toEqual([TEXT, ", hij klmno pq.".slice(5)]);
     const { request } = rig.requests[1] ?? {};
     expect(request).toMatchObject({ previousText: "abc defg, hij" });
-    expect(rig.sink.eventsOf("warning")).toEqual([]);
+    expect(rig.listener.eventsOf("warning")).toEqual([]);
     rig.hearOut();
     // It is told where it was joined, in its place among the others.
-    const [warning] = rig.sink.eventsOf("warning");
+    const [warning] = rig.listener.eventsOf("warning");
     expect(warning).toMatchObject({ at_ms: 13 * CHAR_MS, start: 13 });
-    const seqs = rig.sink.events.flatMap((event) => (event.type === "hello" ? [] : [event.seq]));
+    const seqs = rig.listener.events.flatMap((event) => (event.type === "hello" ? [] : [event.seq]));
     expect(seqs).toEqual([...seqs].sort((a, b) => a - b));
   });
 
@@ -147,8 +147,10 @@ describe("what is recovered", () => {
     rig.answerAll();
     rig.hearOut();
     expect(rig.asked()).toEqual(["abc def. ", " def. ", "ghi jkl."]);
-    expectTrue(rig.sink, "abc def. ghi jkl.");
-    expect(rig.sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "done", characters_billed: 30 }]);
+    expectTrue(rig.listener, "abc def. ghi jkl.");
+    expect(rig.listener.eventsOf("utterance.done")).toMatchObject([
+      { outcome: "done", characters_billed: 30 },
+    ]);
   });
 
   it("a response of which nothing was taken is asked for anew as a whole, and nobody notices", () => {
@@ -162,10 +164,12 @@ describe("what is recovered", () => {
     rig.clock.advance(150);
     expect(rig.asked()).toEqual(["abc def. ", "ghi jkl.", "ghi jkl."]);
     rig.hearOut();
-    expect(rig.sink.eventsOf("warning")).toEqual([]);
-    expect(audioOf(rig.sink)).toBe("abcdefghijkl");
+    expect(rig.listener.eventsOf("warning")).toEqual([]);
+    expect(audioOf(rig.listener)).toBe("abcdefghijkl");
     // The upstream has told of a cost for the one that broke off, too.
-    expect(rig.sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "done", characters_billed: 30 }]);
+    expect(rig.listener.eventsOf("utterance.done")).toMatchObject([
+      { outcome: "done", characters_billed: 30 },
+    ]);
   });
 
   it("the rest of a dialogue: its inputs from there on, with their voices", () => {
@@ -206,13 +210,13 @@ describe("what is recovered", () => {
     open?.handlers.end();
     rig.clock.advance(5000);
     expect(rig.outcomes()).toEqual(["u/done"]);
-    expect(audioOf(rig.sink)).toBe(lettersOf(text));
+    expect(audioOf(rig.listener)).toBe(lettersOf(text));
     expect(
-      charactersOf(rig.sink)
+      charactersOf(rig.listener)
         .map((character) => character.text)
         .join(""),
     ).toBe(text);
-    expect(rig.sink.eventsOf("segment")).toMatchObject([
+    expect(rig.listener.eventsOf("segment")).toMatchObject([
       { dialogue_input_index: 1, voice_id: "v2", start: 10, end: 14 },
     ]);
   });
@@ -225,10 +229,10 @@ describe("what is recovered", () => {
     broken(rig, 7);
     expect(rig.asked()[1]).toBe(" gh ij def");
     rig.hearOut();
-    const words = rig.sink.eventsOf("words").flatMap((event) => event.words);
+    const words = rig.listener.eventsOf("words").flatMap((event) => event.words);
     expect(words.map((word) => word.text)).toEqual(["abc", "X", "def"]);
     for (const word of words) expect(text.slice(word.start, word.end)).toBe(word.text);
-    expect(audioOf(rig.sink)).toMatch(/^abc(g|gh)?ghijdef$/);
+    expect(audioOf(rig.listener)).toMatch(/^abc(g|gh)?ghijdef$/);
   });
 
   it("its captions show every word once, in order", () => {
@@ -238,7 +242,7 @@ describe("what is recovered", () => {
       rig.speak(text, "u");
       broken(rig, chars);
       rig.hearOut();
-      const cues = rig.sink.eventsOf("cue");
+      const cues = rig.listener.eventsOf("cue");
       const lines = cues.flatMap((cue) => cue.lines.map((line) => line.text));
       expect(lines.join(" ")).toBe(text);
       const words = cues.flatMap((cue) => cue.lines.flatMap((line) => line.words));
@@ -276,7 +280,7 @@ describe("what is recovered", () => {
     }
     rig.clock.advance(5000);
     expect(rig.outcomes()).toEqual(["u/done"]);
-    const pcm = heard(rig.sink, "pcm");
+    const pcm = heard(rig.listener, "pcm");
     const at = 7 * 31 * 16;
     expect(seamStep(pcm.subarray(at - 80, at), pcm.subarray(at, at + 80))).toBeLessThanOrEqual(1.01);
   });
@@ -287,10 +291,10 @@ describe("what is recovered", () => {
     broken(rig, 6);
     rig.answerAll();
     rig.hearOut();
-    const [first, second] = rig.sink.eventsOf("words").flatMap((event) => event.words);
+    const [first, second] = rig.listener.eventsOf("words").flatMap((event) => event.words);
     const pauseMs = (second?.start_ms ?? 0) - (first?.end_ms ?? 0);
     expect(Math.abs(pauseMs - 300)).toBeLessThanOrEqual(25);
-    expect(rig.sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "done" }]);
+    expect(rig.listener.eventsOf("utterance.done")).toMatchObject([{ outcome: "done" }]);
   });
 });
 
@@ -305,13 +309,13 @@ describe("an interrupt of what was recovered", () => {
         if (isAnswered) rig.answer(1);
         rig.clock.advance(cutMs);
         rig.send({ type: "interrupt" });
-        const [interrupted] = rig.sink.eventsOf("interrupted");
+        const [interrupted] = rig.listener.eventsOf("interrupted");
         expect(interrupted?.resumable).toBe(true);
         expect(`${interrupted?.heard.text}${interrupted?.unheard_text}`).toBe(TEXT);
         rig.send({ type: "resume" });
         rig.hearOut();
         expect(rig.outcomes()).toEqual(["u/interrupted", "u/done"]);
-        const all = heardOf(rig.sink)
+        const all = heardOf(rig.listener)
           .map((stretch) => read(stretch.audio))
           .join("|");
         const [before = "", after = ""] = all.split("|");
@@ -338,7 +342,7 @@ describe("an interrupt of what was recovered", () => {
       rig.hearOut();
       expect(rig.asked()).toEqual(["zz.", TEXT, TEXT.slice(8), TEXT]);
       expect(rig.outcomes()).toEqual(["first/interrupted", "u/done"]);
-      expect(audioOf(rig.sink)).toMatch(/abcdefghijklmnopq$/);
+      expect(audioOf(rig.listener)).toMatch(/abcdefghijklmnopq$/);
     }
   });
 });
@@ -368,7 +372,7 @@ describe("the first audio", () => {
     rig.hearOut();
     expect(rig.outcomes()).toEqual(["u/done"]);
     expect(rig.counters).toMatchObject({ upstreamLateFirstAudio: 1, upstreamRetries: 1, upstreamErrors: 1 });
-    expectTrue(rig.sink, TEXT);
+    expectTrue(rig.listener, TEXT);
   });
 
   it("is not waited for while the request, turned away for too many, waits for its turn again", () => {
@@ -412,7 +416,7 @@ describe("the first audio", () => {
       rig.clock.advance(1000 * 2 ** index + 2000);
     }
     expect(rig.requests).toHaveLength(5);
-    expect(rig.sink.eventsOf("error")).toMatchObject([{ code: "upstream_timeout", retryable: true }]);
+    expect(rig.listener.eventsOf("error")).toMatchObject([{ code: "upstream_timeout", retryable: true }]);
   });
 
   it("is watched over where speech is recovered, too, and forgotten with an interrupt", () => {

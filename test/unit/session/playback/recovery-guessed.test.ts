@@ -15,9 +15,9 @@ describe("a response without any times that breaks off", () => {
     breakOff(rig, 0);
     rig.hearOut();
     expect(rig.outcomes()).toEqual(["u/failed"]);
-    expect(rig.sink.eventsOf("error")).toMatchObject([{ code: "upstream_truncated" }]);
+    expect(rig.listener.eventsOf("error")).toMatchObject([{ code: "upstream_truncated" }]);
     expect(rig.asked()).toEqual([TEXT]);
-    expect(audioOf(rig.sink)).toBe(lettersOf("Abc def ghi jkl"));
+    expect(audioOf(rig.listener)).toBe(lettersOf("Abc def ghi jkl"));
   });
 });
 
@@ -40,12 +40,12 @@ describe("a response at a wrong pace that breaks off", () => {
       request?.chunk(spell(characters.join("")), { alignment });
     }
     rig.clock.advance(300);
-    expect(new Set(rig.sink.eventsOf("words").map(({ timing }) => timing))).toEqual(new Set(["scaled"]));
+    expect(new Set(rig.listener.eventsOf("words").map(({ timing }) => timing))).toEqual(new Set(["scaled"]));
     breakOff(rig, 0);
     rig.hearOut();
     expect(rig.outcomes()).toEqual(["u/done"]);
     expect(rig.asked()).toEqual([WORDS, WORDS.slice(WORDS.indexOf(" cde"))]);
-    expect(audioOf(rig.sink)).toBe(lettersOf(WORDS));
-    expectTrue(rig.sink, WORDS);
+    expect(audioOf(rig.listener)).toBe(lettersOf(WORDS));
+    expectTrue(rig.listener, WORDS);
   });
 });

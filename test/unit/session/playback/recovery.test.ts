@@ -16,17 +16,17 @@ describe("a response that breaks off", () => {
       breakOff(rig, 0);
       rig.hearOut();
       expect(rig.outcomes()).toEqual(["u/done"]);
-      expect(rig.sink.eventsOf("error")).toEqual([]);
-      expectTrue(rig.sink, TEXT);
+      expect(rig.listener.eventsOf("error")).toEqual([]);
+      expectTrue(rig.listener, TEXT);
       const isInside = /^[a-z]/.test(TEXT.slice(chars));
       const end = TEXT.slice(0, chars)
         .replace(/[a-z]+$/, (part) => (isInside ? "" : part))
         .replace(/[^a-z]+$/, "").length;
       // Of the first word something had been sent before it broke off.
-      expect(audioOf(rig.sink)).toBe((end === 0 ? "a" : "") + lettersOf(TEXT));
+      expect(audioOf(rig.listener)).toBe((end === 0 ? "a" : "") + lettersOf(TEXT));
       const rest = /[a-z]/.test(TEXT.slice(end)) ? [TEXT.slice(end)] : [];
       expect(rig.asked()).toEqual([TEXT, ...rest]);
-      expect(rig.sink.eventsOf("warning")).toMatchObject(
+      expect(rig.listener.eventsOf("warning")).toMatchObject(
         rest.map(() => ({
           code: "speech_recovered",
           utterance_id: "u",
@@ -69,10 +69,10 @@ describe("a response that breaks off", () => {
           rig.hearOut();
           expect(rig.outcomes()).toEqual(["u/done"]);
           if (query.includes("ulaw")) {
-            expectTrue(rig.sink, TEXT);
-            expectHeard(rig.sink, TEXT);
+            expectTrue(rig.listener, TEXT);
+            expectHeard(rig.listener, TEXT);
           }
-          const characters = charactersOf(rig.sink);
+          const characters = charactersOf(rig.listener);
           expect(characters.map(({ text }) => text).join("")).toBe(TEXT);
         },
       ),

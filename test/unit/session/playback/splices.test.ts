@@ -33,42 +33,42 @@ function two(
 ) {
   const { manner = {}, query = "format=ulaw_8000", splices = SPLICES, second = "Behind it" } = given;
   const rig = createRig({ splices, stallMs: 1e6, textIdleMs: 1e9 });
-  const { send, sink } = rig.join(query);
+  const { send, listener } = rig.join(query);
   send({ type: "text", text: first, voice_id: VOICE, utterance_id: "u" });
   send({ type: "flush" });
   send({ type: "text", text: second });
   send({ type: "end" });
   new Answering(rig, { msPerChar: 30, ...manner }).run(8000);
-  return { rig, sink };
+  return { rig, listener };
 }
 
 const DONE = [{ outcome: "done" }];
 
 describe("silence around an upstream's speech", () => {
   it.each(FORMATS)("%s: is taken off down to a little at both ends", (format, codec, perMs) => {
-    const { sink } = two("Before it.", {
+    const { listener } = two("Before it.", {
       manner: { leadMs: 300, tailMs: 400 },
       query: `format=${format}`,
       splices: { ...SPLICES, pauseSentenceMs: 0 },
     });
-    const runs = stretches(heard(sink, codec), perMs);
+    const runs = stretches(heard(listener, codec), perMs);
     expect(runs.map((run) => run.isSound)).toEqual([false, true, false, true, false]);
     const lengths = runs.map((run) => Math.round(run.toMs - run.fromMs));
     expect(lengths[0]).toBe(20);
     // 60 ms behind the one, 20 ms before the other.
     expect(lengths[2]).toBe(80);
-    const [done] = sink.eventsOf("utterance.done");
+    const [done] = listener.eventsOf("utterance.done");
     expect(done?.end_ms).toBe(20 + 300 + 80 + 270 + 60);
     expect(done?.latency?.leading_silence_ms).toBe(300);
   });
 
   it.each(FORMATS)("%s: never more than the limit", (format, codec, perMs) => {
-    const { sink } = two("Before it.", {
+    const { listener } = two("Before it.", {
       manner: { leadMs: 300, tailMs: 400 },
       query: `format=${format}`,
       splices: { trimMs: 100, pauseClauseMs: 0, pauseSentenceMs: 0, pauseParagraphMs: 0 },
     });
-    const [lead, , between] = stretches(heard(sink, codec), perMs).map((run) => run.toMs - run.fromMs);
+    const [lead, , between] = stretches(heard(listener, codec), perMs).map((run) => run.toMs - run.fromMs);
     expect(lead).toBeGreaterThanOrEqual(200);
     expect(lead).toBeLessThanOrEqual(220);
     expect(between).toBeGreaterThanOrEqual(500);
@@ -76,7 +76,7 @@ describe("silence around an upstream's speech", () => {
   });
 
   it.each(FORMATS)("%s: with trimming 0 every byte is the upstream's own", (format) => {
-    const { sink, rig } = two("Before it.", {
+    const { listener, rig } = two("Before it.", {
       query: `format=${format}`,
       manner: { leadMs: 40, tailMs: 50 },
       splices: { trimMs: 0, pauseClauseMs: 0, pauseSentenceMs: 0, pauseParagraphMs: 0 },
@@ -84,17 +84,17 @@ describe("silence around an upstream's speech", () => {
     const said = texts(rig).map(
       (text) => toneOf(format, text, { msPerChar: 30, leadMs: 40, tailMs: 50 }).audio,
     );
-    const audio = Buffer.concat(sink.frames);
+    const audio = Buffer.concat(listener.frames);
     const whole = Buffer.concat(said);
     expect(audio.subarray(0, whole.length).equals(whole)).toBe(true);
   });
 
   it("with trimming 0 sounds that meet are left as they are too", () => {
-    const { sink, rig } = two("Before it.", {
+    const { listener, rig } = two("Before it.", {
       splices: { trimMs: 0, pauseClauseMs: 0, pauseSentenceMs: 0, pauseParagraphMs: 0 },
     });
     const whole = Buffer.concat(texts(rig).map((text) => toneOf("ulaw_8000", text, { msPerChar: 30 }).audio));
-    expect(Buffer.concat(sink.frames).subarray(0, whole.length).equals(whole)).toBe(true);
+    expect(Buffer.concat(listener.frames).subarray(0, whole.length).equals(whole)).toBe(true);
   });
 
   it.each([
@@ -111,8 +111,10 @@ describe("silence around an upstream's speech", () => {
       second = "Behind it",
       manner,
     } = { first: undefined, second: undefined, ...given };
-    const { sink } = two(first, { second, manner });
-    const [, , between] = stretches(heard(sink, "ulaw"), 8).map((run) => Math.round(run.toMs - run.fromMs));
+    const { listener } = two(first, { second, manner });
+    const [, , between] = stretches(heard(listener, "ulaw"), 8).map((run) =>
+      Math.round(run.toMs - run.fromMs),
+    );
     expect(between).toBe(gapMs);
   });
 
@@ -127,7 +129,7 @@ describe("silence around an upstream's speech", () => {
     "an end that is known late falls to nothing, and is trimmed, with %s and %i ms of silence",
     (query, tailMs) => {
       const rig = createRig({ splices: SPLICES, stallMs: 1e6, textIdleMs: 1e9 });
-      const { send, sink } = rig.join(`format=pcm_16000&${query}`);
+      const { send, listener } = rig.join(`format=pcm_16000&${query}`);
       for (const text of ["Before it. ", "Behind it. "]) {
         send({ type: "text", text, voice_id: VOICE, utterance_id: "u" });
         send({ type: "flush" });
@@ -149,7 +151,7 @@ describe("silence around an upstream's speech", () => {
         rig.clock.advance(300);
       }
       rig.clock.advance(3000);
-      const pcm = heard(sink, "pcm");
+      const pcm = heard(listener, "pcm");
       const lengths = stretches(pcm, 16).map((run) => Math.round(run.toMs - run.fromMs));
       // Where a listener waits for the next response, the pause is over. A response that begins with sound is taken for one with 20 ms of silence.
       if (query.includes("burst")) expect(lengths[1]).toBe(280);
@@ -161,31 +163,31 @@ describe("silence around an upstream's speech", () => {
 
   it("a response that is all silence is spoken short, and the utterance ends", () => {
     const rig = createRig({ splices: SPLICES });
-    const { send, sink } = rig.join("format=ulaw_8000");
+    const { send, listener } = rig.join("format=ulaw_8000");
     send({ type: "speak", text: "Hush", voice_id: VOICE });
     requestAt(rig, 0).head();
     requestAt(rig, 0).chunk(new Uint8Array(8000).fill(0xff));
     requestAt(rig, 0).handlers.end();
     rig.clock.advance(3000);
-    const [done] = sink.eventsOf("utterance.done");
+    const [done] = listener.eventsOf("utterance.done");
     expect(done).toMatchObject({ outcome: "done", latency: { leading_silence_ms: null } });
     expect(done?.end_ms).toBeLessThan(1000);
   });
 
   it("silence that comes in small pieces and slowly is trimmed as well", () => {
     const rig = createRig({ splices: SPLICES });
-    const { send, sink } = rig.join("format=ulaw_8000");
+    const { send, listener } = rig.join("format=ulaw_8000");
     send({ type: "speak", text: "Slow", voice_id: VOICE });
     const { audio } = toneOf("ulaw_8000", "Slow", { msPerChar: 50, leadMs: 300 });
     requestAt(rig, 0).head();
     for (let at = 0; at < audio.length; at += 80) {
       requestAt(rig, 0).chunk(audio.subarray(at, at + 80));
       rig.clock.advance(10);
-      if (at < 300 * 8) expect(sink.frames).toHaveLength(0);
+      if (at < 300 * 8) expect(listener.frames).toHaveLength(0);
     }
     requestAt(rig, 0).handlers.end();
     rig.clock.advance(1000);
-    expect(sink.eventsOf("utterance.done")).toMatchObject([{ end_ms: 220 }]);
+    expect(listener.eventsOf("utterance.done")).toMatchObject([{ end_ms: 220 }]);
   });
 });
 
@@ -226,8 +228,8 @@ describe("pauses between segments", () => {
     ["a word", "Before it ", 0],
   ])("%s", (_name, first, wantedMs) => {
     for (const manner of [{}, { leadMs: 250, tailMs: 250 }, { leadMs: 10, tailMs: 30 }]) {
-      const { sink } = two(first, { manner });
-      const runs = stretches(heard(sink, "ulaw"), 8);
+      const { listener } = two(first, { manner });
+      const runs = stretches(heard(listener, "ulaw"), 8);
       const sounds = runs.filter((run) => run.isSound);
       const kept = Math.min(60, manner.tailMs ?? 0) + Math.min(20, manner.leadMs ?? 0);
       if (wantedMs === 0 && kept === 0) {
@@ -237,7 +239,7 @@ describe("pauses between segments", () => {
       const pauseMs = (sounds[1]?.fromMs ?? 0) - (sounds[0]?.toMs ?? 0);
       // The fades count for silence in part.
       expect(Math.abs(pauseMs - Math.max(wantedMs, kept))).toBeLessThanOrEqual(23);
-      expect(sink.eventsOf("utterance.done")).toMatchObject(DONE);
+      expect(listener.eventsOf("utterance.done")).toMatchObject(DONE);
     }
   });
 
@@ -255,16 +257,16 @@ describe("pauses between segments", () => {
   });
 
   it("are not added where listeners are waiting already", () => {
-    const { sink } = two("Before it.", { manner: { delayMs: 1500 } });
-    const sounds = stretches(heard(sink, "ulaw"), 8).filter((run) => run.isSound);
+    const { listener } = two("Before it.", { manner: { delayMs: 1500 } });
+    const sounds = stretches(heard(listener, "ulaw"), 8).filter((run) => run.isSound);
     const gap = (sounds[1]?.fromMs ?? 0) - (sounds[0]?.toMs ?? 0);
     expect(sounds.length === 1 || gap <= 25).toBe(true);
   });
 
   it("are in what a burst listener gets, however late the second segment comes", () => {
     for (const delayMs of [0, 200]) {
-      const { sink } = two("Before it.", { manner: { delayMs }, query: "format=ulaw_8000&pace=burst" });
-      const sounds = stretches(heard(sink, "ulaw"), 8).filter((run) => run.isSound);
+      const { listener } = two("Before it.", { manner: { delayMs }, query: "format=ulaw_8000&pace=burst" });
+      const sounds = stretches(heard(listener, "ulaw"), 8).filter((run) => run.isSound);
       const pauseMs = (sounds[1]?.fromMs ?? 0) - (sounds[0]?.toMs ?? 0);
       expect(Math.abs(pauseMs - 300)).toBeLessThanOrEqual(23);
     }
@@ -272,11 +274,11 @@ describe("pauses between segments", () => {
 
   it("are not between utterances, and none is behind the last segment", () => {
     const rig = createRig({ splices: SPLICES });
-    const { send, sink } = rig.join("format=ulaw_8000");
+    const { send, listener } = rig.join("format=ulaw_8000");
     send({ type: "speak", text: "One here.", voice_id: VOICE });
     send({ type: "speak", text: "Two here.", voice_id: VOICE });
     new Answering(rig, { msPerChar: 20 }).run(3000);
-    expect(sink.eventsOf("utterance.done").map((event) => [event.start_ms, event.end_ms])).toEqual([
+    expect(listener.eventsOf("utterance.done").map((event) => [event.start_ms, event.end_ms])).toEqual([
       [0, 180],
       [180, 360],
     ]);
@@ -289,8 +291,8 @@ describe("clicks", () => {
     ["at a pause", "Before it. "],
   ])("there is none %s", (_name, first) => {
     for (const [format, codec, perMs] of FORMATS) {
-      const { sink } = two(first, { query: `format=${format}` });
-      const pcm = heard(sink, codec);
+      const { listener } = two(first, { query: `format=${format}` });
+      const pcm = heard(listener, codec);
       const sounds = stretches(pcm, perMs).filter((run) => run.isSound);
       const splices =
         sounds.length > 1 ? [sounds[0]?.toMs ?? 0, sounds[1]?.fromMs ?? 0] : [first.length * 30];
@@ -314,30 +316,30 @@ describe("times after trimming", () => {
     ["one chunk", {}],
     ["many chunks", { chunkMs: 40 }],
   ])("characters, words and the end stand where the sound is: %s", (_name, manner) => {
-    const { sink } = two("Before it. ", {
+    const { listener } = two("Before it. ", {
       manner: { leadMs: 300, tailMs: 400, ...manner },
       query: "format=ulaw_8000&events=characters,words",
     });
-    const sounds = stretches(heard(sink, "ulaw"), 8).filter((run) => run.isSound);
-    const words = wordsOf(sink);
+    const sounds = stretches(heard(listener, "ulaw"), 8).filter((run) => run.isSound);
+    const words = wordsOf(listener);
     expect(words.map((word) => word.text)).toEqual(["Before", "it", "Behind", "it"]);
     expect(Math.abs((words[0]?.start_ms ?? 0) - (sounds[0]?.fromMs ?? 0))).toBeLessThanOrEqual(1);
     expect(Math.abs((words[2]?.start_ms ?? 0) - (sounds[1]?.fromMs ?? 0))).toBeLessThanOrEqual(1);
     expect(Math.abs((words[3]?.end_ms ?? 0) - (sounds[1]?.toMs ?? 0))).toBeLessThanOrEqual(1);
-    const times = sink
+    const times = listener
       .eventsOf("characters")
       .flatMap((event) => event.start_ms.flatMap((start, index) => [start, event.end_ms[index] ?? 0]));
     expect(times).toEqual([...times].sort((a, b) => a - b));
-    const [done] = sink.eventsOf("utterance.done");
+    const [done] = listener.eventsOf("utterance.done");
     expect(times.at(-1)).toBeLessThanOrEqual(done?.end_ms ?? 0);
     expect(Math.abs((done?.end_ms ?? 0) - ((sounds[1]?.toMs ?? 0) + 60))).toBeLessThanOrEqual(1);
-    expect((done?.end_ms ?? 0) + (done?.pad_ms ?? 0)).toBe(sink.frames.length * 20);
+    expect((done?.end_ms ?? 0) + (done?.pad_ms ?? 0)).toBe(listener.frames.length * 20);
     expect(done?.timing).toBe("exact");
   });
 
   it("times that reach into silence that was taken off end with the audio", () => {
     const rig = createRig({ splices: SPLICES });
-    const { send, sink } = rig.join("format=ulaw_8000&events=characters,words");
+    const { send, listener } = rig.join("format=ulaw_8000&events=characters,words");
     send({ type: "speak", text: "Hi you", voice_id: VOICE });
     const { audio } = toneOf("ulaw_8000", "Hi you", { msPerChar: 30, leadMs: 200, tailMs: 500 });
     requestAt(rig, 0).head();
@@ -350,26 +352,26 @@ describe("times after trimming", () => {
     });
     requestAt(rig, 0).handlers.end();
     rig.clock.advance(3000);
-    const endMs = sink.eventsOf("utterance.done")[0]?.end_ms ?? 0;
-    const times = sink
+    const endMs = listener.eventsOf("utterance.done")[0]?.end_ms ?? 0;
+    const times = listener
       .eventsOf("characters")
       .flatMap((event) => event.start_ms.flatMap((start, index) => [start, event.end_ms[index] ?? 0]));
     expect(times).toEqual([...times].sort((a, b) => a - b));
     expect(Math.min(...times)).toBe(0);
     expect(Math.max(...times)).toBeLessThanOrEqual(endMs);
-    expect(wordsOf(sink).at(-1)?.end_ms).toBeLessThanOrEqual(endMs);
+    expect(wordsOf(listener).at(-1)?.end_ms).toBeLessThanOrEqual(endMs);
   });
 
   it("an interruption in the second segment is told in the client's text and the timeline as they are", () => {
     const rig = createRig({ splices: SPLICES, stallMs: 1e6 });
-    const { send, sink } = rig.join("format=ulaw_8000");
+    const { send, listener } = rig.join("format=ulaw_8000");
     send({ type: "text", text: "Before it. ", voice_id: VOICE });
     send({ type: "flush" });
     send({ type: "text", text: "Behind it there is more." });
     send({ type: "end" });
     new Answering(rig, { msPerChar: 50, leadMs: 300, tailMs: 300 }).run(1200);
     send({ type: "interrupt" });
-    const [cut] = sink.eventsOf("interrupted");
+    const [cut] = listener.eventsOf("interrupted");
     // 20 + 550 + 300 of pause, then 50 ms a character.
     const expected = 11 + Math.floor((1200 - 870) / 50);
     expect(Math.abs((cut?.heard.end ?? 0) - expected)).toBeLessThanOrEqual(1);

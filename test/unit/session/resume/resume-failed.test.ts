@@ -9,12 +9,12 @@ const FAR = "format=ulaw_8000&lead_ms=1500";
 
 type Stage = ReturnType<typeof stage>;
 
-const heardLetters = ({ sink }: Stage): string[] => heardOf(sink).map(({ audio }) => read(audio));
+const heardLetters = ({ listener }: Stage): string[] => heardOf(listener).map(({ audio }) => read(audio));
 
 function cutAndGoOn(rig: Stage, cutMs: number) {
   rig.clock.advance(cutMs);
   rig.send({ type: "interrupt" });
-  const [receipt] = rig.sink.eventsOf("interrupted");
+  const [receipt] = rig.listener.eventsOf("interrupted");
   rig.send({ type: "resume" });
   rig.hearOut();
   return receipt;

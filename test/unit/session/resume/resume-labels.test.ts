@@ -9,16 +9,16 @@ const QUERY = "format=ulaw_8000&events=characters,words,normalized";
 type Stage = ReturnType<typeof stage>;
 
 /** Timings of the events told behind the latest `utterance.resumed`, and that one's own. */
-function labelsOf({ sink }: Stage): { resumed: string | undefined; told: string[] } {
-  const from = sink.events.findLastIndex((event) => event.type === "utterance.resumed");
-  const told = sink.events
+function labelsOf({ listener }: Stage): { resumed: string | undefined; told: string[] } {
+  const from = listener.events.findLastIndex((event) => event.type === "utterance.resumed");
+  const told = listener.events
     .slice(from)
     .flatMap((event) =>
       event.type === "words" || event.type === "characters" || event.type === "normalized"
         ? [event.timing]
         : [],
     );
-  return { resumed: sink.eventsOf("utterance.resumed").at(-1)?.timing, told: [...new Set(told)] };
+  return { resumed: listener.eventsOf("utterance.resumed").at(-1)?.timing, told: [...new Set(told)] };
 }
 
 function cutAndGoOn(rig: Stage, cutMs: number): void {
@@ -66,7 +66,7 @@ describe("labels of what goes on from kept audio", () => {
     cutAndGoOn(rig, 1080);
     rig.clock.advance(5000);
     expect(labelsOf(rig)).toEqual({ resumed: "exact", told: ["exact"] });
-    expect(rig.sink.eventsOf("utterance.done").at(-1)).toMatchObject({
+    expect(rig.listener.eventsOf("utterance.done").at(-1)).toMatchObject({
       outcome: "done",
       timing: "estimated",
     });

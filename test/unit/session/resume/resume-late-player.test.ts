@@ -29,14 +29,14 @@ const twiceASecond = (nowMs: number): boolean => nowMs % 500 === 0;
 /** What sounds behind the cut is all that was not heard, and nothing was asked for again. */
 function expectGoesOn(rig: Rig, heardMs: number): void {
   rig.send({ type: "interrupt" });
-  const receipt = rig.sink.eventsOf("interrupted").at(-1);
+  const receipt = rig.listener.eventsOf("interrupted").at(-1);
   expect(receipt).toMatchObject({ resumable: true, heard: { source: "ack" } });
   expect(receipt?.heard.end).toBeGreaterThan(heardMs / CHAR_MS - 6);
   expect(receipt?.heard.end).toBeLessThanOrEqual(heardMs / CHAR_MS);
   rig.send({ type: "resume" });
   rig.hearOut(40_000);
   expect(rig.asked()).toEqual([TEXT]);
-  expect(read(heardOf(rig.sink).at(-1)?.audio ?? new Uint8Array())).toBe(
+  expect(read(heardOf(rig.listener).at(-1)?.audio ?? new Uint8Array())).toBe(
     lettersOf(receipt?.unheard_text ?? ""),
   );
   expect(rig.outcomes()).toEqual(["u/interrupted", "u/done"]);
@@ -59,14 +59,18 @@ describe("a player that says that it is behind the playhead", () => {
     const rig = stage("format=ulaw_8000", { resumeReachMs: 4000 });
     listen(rig, { ms: 24_000, behindMs: 8000, says: twiceASecond });
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")).toMatchObject([{ resumable: false, heard: { source: "ack" } }]);
+    expect(rig.listener.eventsOf("interrupted")).toMatchObject([
+      { resumable: false, heard: { source: "ack" } },
+    ]);
   });
 
   it("for the first time when it interrupts is not: nothing is kept for those who say nothing", () => {
     const rig = stage();
     listen(rig, { ms: 24_000, behindMs: 6000, says: (nowMs) => nowMs === 24_000 });
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")).toMatchObject([{ resumable: false, heard: { source: "ack" } }]);
+    expect(rig.listener.eventsOf("interrupted")).toMatchObject([
+      { resumable: false, heard: { source: "ack" } },
+    ]);
   });
 
   it("costs memory of the gateway that is told, until the session is over", () => {
@@ -102,6 +106,6 @@ describe("a player that says that it is behind the playhead", () => {
     }
     rig.send({ type: "played", at_ms: 10_000 });
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")).toMatchObject([{ resumable: false }]);
+    expect(rig.listener.eventsOf("interrupted")).toMatchObject([{ resumable: false }]);
   });
 });

@@ -10,17 +10,17 @@ const SPLICES = { trimMs: 300, pauseClauseMs: 100, pauseSentenceMs: 250, pausePa
 const code = (expected: string) => expect.objectContaining({ code: expected });
 
 /** What was heard, each stretch between cuts as its letters. */
-function heardLetters(sink: MemoryListener, format: SpellingFormat = "ulaw_8000"): string[] {
-  return heardOf(sink, format).map(({ audio }) => read(audio, format));
+function heardLetters(listener: MemoryListener, format: SpellingFormat = "ulaw_8000"): string[] {
+  return heardOf(listener, format).map(({ audio }) => read(audio, format));
 }
 
 /** Words told after the latest `utterance.resumed`. */
-function wordsSinceResume(sink: MemoryListener) {
+function wordsSinceResume(listener: MemoryListener) {
   const from = Math.max(
     0,
-    sink.events.findLastIndex((event) => event.type === "utterance.resumed"),
+    listener.events.findLastIndex((event) => event.type === "utterance.resumed"),
   );
-  return sink.events.slice(from).flatMap((event) => (event.type === "words" ? event.words : []));
+  return listener.events.slice(from).flatMap((event) => (event.type === "words" ? event.words : []));
 }
 
 function wordStarts(text: string): number[] {
@@ -34,13 +34,13 @@ describe("resume from audio that had come", () => {
     ["pcm_8000", "format=pcm_8000"],
     ["pcm_16000", "format=pcm_16000&frame_ms=20"],
   ] as const)("goes on from the word it was cut in, byte for byte, in %s", (format, query) => {
-    const { speak, answer, clock, send, sink, requests, outcomes } = stage(query);
+    const { speak, answer, clock, send, listener, requests, outcomes } = stage(query);
     speak(TEXT, "u");
     answer(0);
     // Inside "bravo" (300 to 550 ms).
     clock.advance(420);
     send({ type: "interrupt" });
-    const [receipt] = sink.eventsOf("interrupted");
+    const [receipt] = listener.eventsOf("interrupted");
     expect(receipt).toMatchObject({
       heard: { text: "alpha ", end: 6 },
       unheard_text: "bravo charlie delta echo",
@@ -51,10 +51,10 @@ describe("resume from audio that had come", () => {
     clock.advance(5000);
     expect(requests).toHaveLength(1);
     const nextMs = receipt?.next_ms ?? -1;
-    expect(sink.eventsOf("utterance.resumed")).toMatchObject([
+    expect(listener.eventsOf("utterance.resumed")).toMatchObject([
       { utterance_id: "u", start: 6, start_ms: nextMs, kept_end: TEXT.length },
     ]);
-    const second = heardOf(sink, format)[1];
+    const second = heardOf(listener, format)[1];
     // 40 ms of the pause before the word, then everything to the end, as it came.
     const expected = spell(` ${TEXT.slice(6)}`, format);
     const skipped = (expected.byteLength / (TEXT.length - 6 + 1) / 50) * 10;
@@ -65,28 +65,28 @@ describe("resume from audio that had come", () => {
   });
 
   it("tells words and characters of the rest with their offsets and their places on the new stretch", () => {
-    const { speak, answer, clock, send, sink } = stage();
+    const { speak, answer, clock, send, listener } = stage();
     speak(TEXT, "u");
     answer(0);
     clock.advance(420);
     send({ type: "interrupt" });
     send({ type: "resume" });
     clock.advance(5000);
-    const words = wordsSinceResume(sink);
+    const words = wordsSinceResume(listener);
     expect(words.map((word) => word.text)).toEqual(["bravo", "charlie", "delta", "echo"]);
-    const stretches = heardOf(sink);
+    const stretches = heardOf(listener);
     for (const word of words) {
       expect(TEXT.slice(word.start, word.end)).toBe(word.text);
       expect(letterAt(stretches, word.start_ms)).toBe(word.text[0]);
       expect(letterAt(stretches, word.end_ms - 50)).toBe(word.text.at(-1));
     }
-    const from = sink.events.findIndex((event) => event.type === "utterance.resumed");
-    const characters = sink.events
+    const from = listener.events.findIndex((event) => event.type === "utterance.resumed");
+    const characters = listener.events
       .slice(from)
       .flatMap((event) => (event.type === "characters" ? [event] : []));
     expect(characters.flatMap((event) => event.characters).join("")).toBe(TEXT.slice(6));
     expect(characters[0]?.start).toBe(6);
-    const done = sink.eventsOf("utterance.done").at(-1);
+    const done = listener.eventsOf("utterance.done").at(-1);
     expect(done).toMatchObject({ outcome: "done", characters_spoken: TEXT.length });
     expect(done?.end_ms).toBeCloseTo(words.at(-1)?.end_ms ?? 0, 3);
   });
@@ -98,7 +98,7 @@ describe("resume from audio that had come", () => {
     ["at the start of a word", 600, 12],
     ["in the last word", 1400, 26],
   ])("cut %s", (_, cutMs, start) => {
-    const { speak, answer, clock, send, sink, requests, outcomes } = stage();
+    const { speak, answer, clock, send, listener, requests, outcomes } = stage();
     speak(TEXT, "u");
     answer(0);
     clock.advance(cutMs);
@@ -106,23 +106,25 @@ describe("resume from audio that had come", () => {
     send({ type: "resume" });
     clock.advance(5000);
     expect(requests).toHaveLength(1);
-    expect(sink.eventsOf("utterance.resumed")[0]?.start).toBe(start);
-    expect(heardLetters(sink).at(-1)).toBe(lettersOf(TEXT.slice(start)));
+    expect(listener.eventsOf("utterance.resumed")[0]?.start).toBe(start);
+    expect(heardLetters(listener).at(-1)).toBe(lettersOf(TEXT.slice(start)));
     expect(outcomes()).toEqual(["u/interrupted", "u/done"]);
   });
 
   it("cut after the last word there is nothing to go on with, and it says so", () => {
-    const { speak, answer, clock, send, sink } = stage();
+    const { speak, answer, clock, send, listener } = stage();
     speak("alpha bravo...", "u");
     answer(0);
     clock.advance(620);
     send({ type: "interrupt" });
-    expect(sink.eventsOf("interrupted")[0]).toMatchObject({ resumable: false });
+    expect(listener.eventsOf("interrupted")[0]).toMatchObject({ resumable: false });
     expect(() => send({ type: "resume" })).toThrow(code("resume_expired"));
   });
 
   it("says nothing of an utterance that was before it or was made behind it", () => {
-    const { speak, answer, clock, send, sink, hearOut, outcomes } = stage("format=ulaw_8000&lead_ms=2000");
+    const { speak, answer, clock, send, listener, hearOut, outcomes } = stage(
+      "format=ulaw_8000&lead_ms=2000",
+    );
     speak("zulu yankee", "before");
     speak(TEXT, "u");
     speak("quebec romeo", "behind");
@@ -136,7 +138,7 @@ describe("resume from audio that had come", () => {
     clock.advance(100);
     send({ type: "resume" });
     hearOut();
-    const [, rest] = heardLetters(sink);
+    const [, rest] = heardLetters(listener);
     expect([lettersOf(`quebec romeo${TEXT}`), lettersOf(`${TEXT}quebec romeo`)]).toContain(rest);
     expect(outcomes().slice(2).sort()).toEqual(["behind/done", "u/done"]);
   });
@@ -152,17 +154,17 @@ describe("resume from audio that had come", () => {
     rig.answer(1);
     rig.clock.advance(420);
     rig.send({ type: "interrupt" });
-    const framesBefore = rig.sink.frames.length;
+    const framesBefore = rig.listener.frames.length;
     rig.send({ type: "resume" });
     rig.clock.advance(5000);
-    const heard = read(Uint8Array.from(Buffer.concat(rig.sink.frames.slice(framesBefore))), "pcm_16000");
+    const heard = read(Uint8Array.from(Buffer.concat(rig.listener.frames.slice(framesBefore))), "pcm_16000");
     expect(heard).toBe(lettersOf(TEXT.slice(6)));
   });
 });
 
 describe("resume where the response was cut in the middle", () => {
   it("says what is kept up to the last whole word, then asks for the rest of the text and only that", () => {
-    const { speak, answer, clock, send, sink, requests, hearOut, asked, outcomes } = stage();
+    const { speak, answer, clock, send, listener, requests, hearOut, asked, outcomes } = stage();
     speak(TEXT, "u");
     // "alpha bravo charlie de": half of "delta".
     answer(0, { chars: 22 });
@@ -171,11 +173,11 @@ describe("resume where the response was cut in the middle", () => {
     expect(requests[0]?.isAborted).toBe(true);
     expect(requests).toHaveLength(1);
     send({ type: "resume" });
-    expect(sink.eventsOf("utterance.resumed")).toMatchObject([{ start: 6, kept_end: 19 }]);
+    expect(listener.eventsOf("utterance.resumed")).toMatchObject([{ start: 6, kept_end: 19 }]);
     hearOut();
     expect(asked()).toEqual([TEXT, " delta echo"]);
-    expect(heardLetters(sink)[1]).toBe("bravocharliedeltaecho");
-    expect(wordsSinceResume(sink).map((word) => [word.text, word.start])).toEqual([
+    expect(heardLetters(listener)[1]).toBe("bravocharliedeltaecho");
+    expect(wordsSinceResume(listener).map((word) => [word.text, word.start])).toEqual([
       ["bravo", 6],
       ["charlie", 12],
       ["delta", 20],
@@ -185,21 +187,21 @@ describe("resume where the response was cut in the middle", () => {
   });
 
   it("echoes a mark of what was interrupted when that has gone on to its end, and not before", () => {
-    const { speak, answer, clock, send, sink, hearOut } = stage();
+    const { speak, answer, clock, send, listener, hearOut } = stage();
     speak(TEXT, "u");
     answer(0);
     send({ type: "mark", name: "end" });
     clock.advance(420);
     send({ type: "interrupt" });
     clock.advance(1000);
-    expect(sink.eventsOf("mark")).toEqual([]);
+    expect(listener.eventsOf("mark")).toEqual([]);
     send({ type: "resume" });
     hearOut();
-    expect(sink.eventsOf("mark")).toMatchObject([{ name: "end" }]);
+    expect(listener.eventsOf("mark")).toMatchObject([{ name: "end" }]);
   });
 
   it("tells the punctuation behind the last word, for which nothing is asked", () => {
-    const { speak, answer, clock, send, sink, hearOut, asked, outcomes } = stage();
+    const { speak, answer, clock, send, listener, hearOut, asked, outcomes } = stage();
     const text = "alpha bravo?!";
     speak(text, "u");
     answer(0, { chars: 11 });
@@ -208,13 +210,13 @@ describe("resume where the response was cut in the middle", () => {
     send({ type: "resume" });
     hearOut();
     expect(asked()).toEqual([text]);
-    expect(sink.eventsOf("utterance.resumed")).toMatchObject([{ start: 6, kept_end: text.length }]);
-    const from = sink.events.findIndex((event) => event.type === "utterance.resumed");
-    const told = sink.events.slice(from).flatMap((event) => (event.type === "characters" ? [event] : []));
+    expect(listener.eventsOf("utterance.resumed")).toMatchObject([{ start: 6, kept_end: text.length }]);
+    const from = listener.events.findIndex((event) => event.type === "utterance.resumed");
+    const told = listener.events.slice(from).flatMap((event) => (event.type === "characters" ? [event] : []));
     expect(told.flatMap((event) => event.characters).join("")).toBe("bravo?!");
     expect(told.at(-1)?.end).toBe(text.length);
     expect(outcomes()).toEqual(["u/interrupted", "u/done"]);
-    const done = sink.eventsOf("utterance.done").at(-1);
+    const done = listener.eventsOf("utterance.done").at(-1);
     expect(done?.characters_spoken).toBe(text.length);
     expect(told.at(-1)?.end_ms.at(-1)).toBeLessThanOrEqual(done?.end_ms ?? 0);
   });
@@ -232,14 +234,14 @@ describe("resume where the response was cut in the middle", () => {
     rig.send({ type: "resume" });
     rig.hearOut();
     expect(rig.asked()[1]).toBe("charlie");
-    const from = rig.sink.events.findIndex((event) => event.type === "utterance.resumed");
-    const told = rig.sink.events.slice(from);
+    const from = rig.listener.events.findIndex((event) => event.type === "utterance.resumed");
+    const told = rig.listener.events.slice(from);
     const characters = told.flatMap((event) => (event.type === "characters" ? event.characters : []));
     expect(characters.join("")).toBe("bravo.charlie");
   });
 
   it("asks for everything from the word on where that word had not come whole", () => {
-    const { speak, answer, clock, send, sink, hearOut, asked } = stage();
+    const { speak, answer, clock, send, listener, hearOut, asked } = stage();
     speak(TEXT, "u");
     answer(0, { chars: 9 });
     clock.advance(420);
@@ -247,25 +249,25 @@ describe("resume where the response was cut in the middle", () => {
     send({ type: "resume" });
     hearOut();
     expect(lettersOf(asked()[1] ?? "")).toBe(lettersOf(TEXT.slice(6)));
-    expect(heardLetters(sink)[1]).toBe(lettersOf(TEXT.slice(6)));
+    expect(heardLetters(listener)[1]).toBe(lettersOf(TEXT.slice(6)));
   });
 
   it("says a word again whose last frame was not full and did not leave", () => {
-    const { speak, answer, clock, send, sink, hearOut, asked } = stage();
+    const { speak, answer, clock, send, listener, hearOut, asked } = stage();
     speak("alpha delta", "u");
     answer(0, { chars: 5 });
     // 250 ms of 20 ms frames: the last 10 ms wait for more.
     clock.advance(1000);
     send({ type: "interrupt" });
-    expect(sink.eventsOf("interrupted")[0]?.heard).toMatchObject({ text: "", ms: 240 });
+    expect(listener.eventsOf("interrupted")[0]?.heard).toMatchObject({ text: "", ms: 240 });
     send({ type: "resume" });
     hearOut();
     expect(asked()[1]).toBe(" delta");
-    expect(heardLetters(sink)[1]).toBe("alphadelta");
+    expect(heardLetters(listener)[1]).toBe("alphadelta");
   });
 
   it("keeps the times of the words where only what is not said had not come", () => {
-    const { speak, answer, clock, send, sink, hearOut, asked } = stage();
+    const { speak, answer, clock, send, listener, hearOut, asked } = stage();
     speak("alpha bravo charlie, ", "u");
     answer(0, { chars: 20 });
     clock.advance(420);
@@ -273,7 +275,7 @@ describe("resume where the response was cut in the middle", () => {
     send({ type: "resume" });
     hearOut();
     expect(asked()).toHaveLength(1);
-    const words = wordsSinceResume(sink);
+    const words = wordsSinceResume(listener);
     expect(words.map((word) => [word.text, word.end_ms - word.start_ms])).toEqual([
       ["bravo", 250],
       ["charlie", 350],
@@ -281,16 +283,19 @@ describe("resume where the response was cut in the middle", () => {
   });
 
   it("is said from its start where not even its first word had come", () => {
-    const { speak, answer, clock, send, sink, hearOut, asked, outcomes } = stage();
+    const { speak, answer, clock, send, listener, hearOut, asked, outcomes } = stage();
     speak(TEXT, "u");
     answer(0, { chars: 3 });
     clock.advance(60);
     send({ type: "interrupt" });
-    expect(sink.eventsOf("interrupted")[0]).toMatchObject({ heard: { text: "", ms: 60 }, resumable: true });
+    expect(listener.eventsOf("interrupted")[0]).toMatchObject({
+      heard: { text: "", ms: 60 },
+      resumable: true,
+    });
     send({ type: "resume" });
     hearOut();
     expect(asked()).toEqual([TEXT, TEXT]);
-    expect(heardLetters(sink).at(-1)).toBe(lettersOf(TEXT));
+    expect(heardLetters(listener).at(-1)).toBe(lettersOf(TEXT));
     expect(outcomes()).toEqual(["u/interrupted", "u/done"]);
   });
 
@@ -308,16 +313,16 @@ describe("resume where the response was cut in the middle", () => {
     for (let index = 2; index < rig.requests.length; index += 1) expect(rig.requests[index]).toBeDefined();
     const before = rig.requests.length;
     rig.send({ type: "interrupt" });
-    const { end } = rig.sink.eventsOf("interrupted")[0]?.heard ?? { end: -1 };
+    const { end } = rig.listener.eventsOf("interrupted")[0]?.heard ?? { end: -1 };
     expect(end).toBeGreaterThan(first);
     rig.send({ type: "resume" });
     rig.hearOut(60_000);
-    const start = rig.sink.eventsOf("utterance.resumed")[0]?.start ?? -1;
+    const start = rig.listener.eventsOf("utterance.resumed")[0]?.start ?? -1;
     expect(start).toBe(wordStarts(text).findLast((at) => at <= end));
-    expect(heardLetters(rig.sink)[1]).toBe(lettersOf(text.slice(start)));
+    expect(heardLetters(rig.listener)[1]).toBe(lettersOf(text.slice(start)));
     const again = rig.asked().slice(before).join("");
     expect(text.endsWith(again)).toBe(true);
-    expect(wordsSinceResume(rig.sink).map((word) => word.start)).toEqual(
+    expect(wordsSinceResume(rig.listener).map((word) => word.start)).toEqual(
       wordStarts(text).filter((at) => at >= start),
     );
     expect(rig.outcomes()).toEqual(["u/interrupted", "u/done"]);
@@ -350,19 +355,19 @@ describe("resume where the answer behind had come, too", () => {
     (cutMs) => {
       const rig = stageTwo(cutMs);
       rig.send({ type: "interrupt" });
-      const { end } = rig.sink.eventsOf("interrupted")[0]?.heard ?? { end: -1 };
+      const { end } = rig.listener.eventsOf("interrupted")[0]?.heard ?? { end: -1 };
       rig.send({ type: "resume" });
-      const [resumed] = rig.sink.eventsOf("utterance.resumed");
+      const [resumed] = rig.listener.eventsOf("utterance.resumed");
       expect(resumed).toMatchObject({ kept_end: (FIRST + SECOND).length });
       rig.hearOut();
       expect(rig.requests).toHaveLength(2);
       const start = resumed?.start ?? -1;
       expect(start).toBeLessThanOrEqual(Math.max(end, 0));
       const rest = (FIRST + SECOND).slice(start);
-      expect(heardLetters(rig.sink)[1]).toBe(lettersOf(rest));
-      const words = wordsSinceResume(rig.sink);
+      expect(heardLetters(rig.listener)[1]).toBe(lettersOf(rest));
+      const words = wordsSinceResume(rig.listener);
       expect(words.map((word) => word.start)).toEqual(wordStarts(FIRST + SECOND).filter((at) => at >= start));
-      const stretches = heardOf(rig.sink);
+      const stretches = heardOf(rig.listener);
       for (const word of words) expect(letterAt(stretches, word.start_ms)).toBe(word.text[0]);
       expect(rig.outcomes()).toEqual(["u/interrupted", "u/done"]);
     },
@@ -372,14 +377,14 @@ describe("resume where the answer behind had come, too", () => {
     const rig = stageTwo(420);
     for (const ms of [200, 100, 600, 300]) {
       rig.send({ type: "interrupt" });
-      const { end } = rig.sink.eventsOf("interrupted").at(-1)?.heard ?? { end: -1 };
+      const { end } = rig.listener.eventsOf("interrupted").at(-1)?.heard ?? { end: -1 };
       rig.send({ type: "resume" });
       rig.clock.advance(ms);
-      expect(rig.sink.eventsOf("utterance.resumed").at(-1)?.start).toBe(wordFrom(end));
+      expect(rig.listener.eventsOf("utterance.resumed").at(-1)?.start).toBe(wordFrom(end));
     }
     rig.hearOut();
     expect(rig.requests).toHaveLength(2);
-    expect(heardLetters(rig.sink).join("").endsWith("deltaechofoxtrot")).toBe(true);
+    expect(heardLetters(rig.listener).join("").endsWith("deltaechofoxtrot")).toBe(true);
     expect(rig.outcomes().at(-1)).toBe("u/done");
   });
 
@@ -395,7 +400,7 @@ describe("resume where the answer behind had come, too", () => {
     rig.send({ type: "interrupt", utterance_id: "g" });
     rig.hearOut();
     expect(rig.requests).toHaveLength(3);
-    expect(heardLetters(rig.sink).at(-1)).toBe("bravocharliedeltaechofoxtrot");
+    expect(heardLetters(rig.listener).at(-1)).toBe("bravocharliedeltaechofoxtrot");
   });
 
   it("asks again for one that had come in part only", () => {
@@ -404,7 +409,7 @@ describe("resume where the answer behind had come, too", () => {
     rig.send({ type: "resume" });
     rig.hearOut();
     expect(rig.asked()).toEqual([FIRST, SECOND, SECOND]);
-    expect(heardLetters(rig.sink)[1]).toBe("bravocharliedeltaechofoxtrot");
+    expect(heardLetters(rig.listener)[1]).toBe("bravocharliedeltaechofoxtrot");
   });
 });
 
@@ -423,7 +428,7 @@ describe("resume of text that is still open", () => {
     rig.send({ type: "text", text: " foxtrot.", utterance_id: "u" });
     rig.send({ type: "end", utterance_id: "u" });
     rig.hearOut();
-    expect(heardLetters(rig.sink)[1]).toBe("bravocharliedeltaechofoxtrot");
+    expect(heardLetters(rig.listener)[1]).toBe("bravocharliedeltaechofoxtrot");
     expect(rig.asked().join("")).toBe("alpha bravo charlie. delta echo foxtrot.");
     expect(rig.outcomes()).toEqual(["u/interrupted", "u/done"]);
   });
@@ -435,14 +440,14 @@ describe("resume of text that is still open", () => {
     rig.answer(0);
     rig.clock.advance(625);
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")[0]).toMatchObject({ resumable: true });
+    expect(rig.listener.eventsOf("interrupted")[0]).toMatchObject({ resumable: true });
     rig.send({ type: "resume" });
     rig.clock.advance(500);
     expect(rig.outcomes()).toEqual(["u/interrupted"]);
     rig.send({ type: "text", text: "charlie", utterance_id: "u" });
     rig.send({ type: "end", utterance_id: "u" });
     rig.hearOut();
-    expect(heardLetters(rig.sink)).toEqual(["alphabravo", "charlie"]);
+    expect(heardLetters(rig.listener)).toEqual(["alphabravo", "charlie"]);
     expect(rig.outcomes()).toEqual(["u/interrupted", "u/done"]);
   });
 
@@ -469,14 +474,14 @@ describe("resume of text that is still open", () => {
     rig.participant.session.leave(rig.participant);
     other.send({ type: "resume" });
     rig.hearOut();
-    expect(heardLetters(other.sink)[1]).toBe("bravocharlieanddelta");
-    expect(other.sink.eventsOf("utterance.done").at(-1)).toMatchObject({ outcome: "done" });
+    expect(heardLetters(other.listener)[1]).toBe("bravocharlieanddelta");
+    expect(other.listener.eventsOf("utterance.done").at(-1)).toMatchObject({ outcome: "done" });
   });
 });
 
 describe("interrupted again after a resume", () => {
   it("adds what was heard up, and goes on again", () => {
-    const { speak, answer, clock, send, sink, requests, outcomes } = stage();
+    const { speak, answer, clock, send, listener, requests, outcomes } = stage();
     speak(TEXT, "u");
     answer(0);
     clock.advance(420);
@@ -485,7 +490,7 @@ describe("interrupted again after a resume", () => {
     // 40 ms of pause, "bravo ", then inside "charlie".
     clock.advance(40 + 300 + 120);
     send({ type: "interrupt" });
-    const [, second] = sink.eventsOf("interrupted");
+    const [, second] = listener.eventsOf("interrupted");
     expect(second).toMatchObject({
       heard: { text: "alpha bravo ", end: 12 },
       unheard_text: "charlie delta echo",
@@ -494,14 +499,14 @@ describe("interrupted again after a resume", () => {
     expect(second?.heard.ms).toBeCloseTo(260 + 460, 3);
     send({ type: "resume" });
     clock.advance(5000);
-    expect(sink.eventsOf("utterance.resumed").map((event) => event.start)).toEqual([6, 12]);
-    expect(heardLetters(sink)[2]).toBe(lettersOf(TEXT.slice(12)));
+    expect(listener.eventsOf("utterance.resumed").map((event) => event.start)).toEqual([6, 12]);
+    expect(heardLetters(listener)[2]).toBe(lettersOf(TEXT.slice(12)));
     expect(requests).toHaveLength(1);
     expect(outcomes()).toEqual(["u/interrupted", "u/interrupted", "u/done"]);
   });
 
   it("before anything of it was made: the receipt still tells what was heard, and it can go on", () => {
-    const { speak, answer, clock, send, sink, hearOut, asked } = stage();
+    const { speak, answer, clock, send, listener, hearOut, asked } = stage();
     speak(TEXT, "u");
     answer(0, { chars: 9 });
     clock.advance(420);
@@ -509,7 +514,7 @@ describe("interrupted again after a resume", () => {
     send({ type: "resume" });
     clock.advance(100);
     send({ type: "interrupt" });
-    const [first, second] = sink.eventsOf("interrupted");
+    const [first, second] = listener.eventsOf("interrupted");
     expect(first?.heard.text).toBe("alpha ");
     expect(second?.heard.text.trimEnd()).toBe("alpha");
     expect(`${second?.heard.text}${second?.unheard_text}`).toBe(TEXT);
@@ -517,7 +522,7 @@ describe("interrupted again after a resume", () => {
     send({ type: "resume" });
     hearOut();
     expect(asked()).toHaveLength(3);
-    expect(heardLetters(sink).at(-1)).toBe(lettersOf(TEXT.slice(6)));
+    expect(heardLetters(listener).at(-1)).toBe(lettersOf(TEXT.slice(6)));
   });
 
   it("is not cut by an interruption with keep_ms that was given before", () => {
@@ -548,7 +553,7 @@ describe("resume among other utterances", () => {
     rig.send({ type: "resume" });
     rig.hearOut();
     expect(rig.outcomes()).toEqual(["u/interrupted", "now/done", "u/done", "later/done"]);
-    expect(heardLetters(rig.sink)[1]).toBe(lettersOf(`golf hotel india${TEXT.slice(6)}juliet kilo`));
+    expect(heardLetters(rig.listener)[1]).toBe(lettersOf(`golf hotel india${TEXT.slice(6)}juliet kilo`));
   });
 
   it("is not said from its beginning where the one before it is interrupted", () => {
@@ -564,8 +569,8 @@ describe("resume among other utterances", () => {
     rig.clock.advance(100);
     rig.send({ type: "interrupt", utterance_id: "now" });
     rig.hearOut();
-    expect(rig.sink.eventsOf("utterance.resumed").at(-1)?.start).toBe(6);
-    expect(heardLetters(rig.sink).at(-1)).toBe(lettersOf(TEXT.slice(6)));
+    expect(rig.listener.eventsOf("utterance.resumed").at(-1)?.start).toBe(6);
+    expect(heardLetters(rig.listener).at(-1)).toBe(lettersOf(TEXT.slice(6)));
     expect(rig.requests).toHaveLength(2);
     expect(rig.outcomes()).toEqual(["u/interrupted", "now/interrupted", "u/done"]);
   });
@@ -581,7 +586,7 @@ describe("resume among other utterances", () => {
     rig.clock.advance(50);
     rig.send({ type: "resume", utterance_id: "u" });
     rig.hearOut();
-    expect(heardLetters(rig.sink)[1]).toBe(lettersOf(`golf${TEXT.slice(6)}`));
+    expect(heardLetters(rig.listener)[1]).toBe(lettersOf(`golf${TEXT.slice(6)}`));
     expect(rig.outcomes()).toEqual(["u/interrupted", "new/done", "u/done"]);
   });
 
@@ -597,7 +602,7 @@ describe("resume among other utterances", () => {
     rig.send({ type: "resume" });
     rig.clock.advance(100);
     rig.send({ type: "interrupt", utterance_id: "u" });
-    expect(rig.sink.eventsOf("interrupted").at(-1)).toMatchObject({
+    expect(rig.listener.eventsOf("interrupted").at(-1)).toMatchObject({
       utterance_id: "u",
       heard: { text: "alpha ", end: 6 },
       resumable: true,
@@ -606,7 +611,7 @@ describe("resume among other utterances", () => {
     rig.send({ type: "resume" });
     rig.hearOut();
     expect(rig.requests).toHaveLength(2);
-    expect(heardLetters(rig.sink)[1]).toBe(lettersOf(`golf hotel india${TEXT.slice(6)}`));
+    expect(heardLetters(rig.listener)[1]).toBe(lettersOf(`golf hotel india${TEXT.slice(6)}`));
     expect(rig.outcomes()).toEqual(["u/interrupted", "u/interrupted", "now/done", "u/done"]);
   });
 
@@ -626,7 +631,7 @@ describe("resume among other utterances", () => {
     rig.hearOut();
     expect(rig.requests).toHaveLength(2);
     expect(rig.outcomes().slice(2).sort()).toEqual(["one/done", "two/done"]);
-    const rest = heardLetters(rig.sink)[2];
+    const rest = heardLetters(rig.listener)[2];
     expect([lettersOf(`hotel india${TEXT.slice(6)}`), lettersOf(`${TEXT.slice(6)}hotel india`)]).toContain(
       rest,
     );
@@ -645,7 +650,7 @@ describe("resume among other utterances", () => {
     rig.send({ type: "cancel", utterance_id: "u" });
     rig.hearOut();
     expect(rig.outcomes()).toEqual(["u/interrupted", "u/cancelled", "now/done"]);
-    expect(rig.sink.eventsOf("utterance.done")[1]).toMatchObject({ characters_spoken: 6 });
+    expect(rig.listener.eventsOf("utterance.done")[1]).toMatchObject({ characters_spoken: 6 });
   });
 });
 
@@ -666,8 +671,8 @@ describe("resume of a dialogue", () => {
     rig.send({ type: "resume" });
     rig.hearOut();
     expect(rig.requests).toHaveLength(1);
-    expect(heardLetters(rig.sink)[1]).toBe(lettersOf(text.slice(6)));
-    expect(wordsSinceResume(rig.sink).map((word) => word.text)).toEqual([
+    expect(heardLetters(rig.listener)[1]).toBe(lettersOf(text.slice(6)));
+    expect(wordsSinceResume(rig.listener).map((word) => word.text)).toEqual([
       "bravo",
       "charlie",
       "delta",
@@ -693,8 +698,8 @@ describe("resume of a dialogue", () => {
     expect(again.inputs.at(-1)).toEqual({ text: "foxtrot golf", voiceId: "a" });
     for (const input of again.inputs) expect(input.text).toMatch(/[a-z]/);
     expect(again.inputs.map((input) => input.voiceId)).toEqual(chars < 20 ? ["a", "b", "a"] : ["b", "a"]);
-    expect(heardLetters(rig.sink)[1]).toBe(lettersOf(text.slice(6)));
-    expect(wordsSinceResume(rig.sink).map((word) => text.slice(word.start, word.end))).toEqual([
+    expect(heardLetters(rig.listener)[1]).toBe(lettersOf(text.slice(6)));
+    expect(wordsSinceResume(rig.listener).map((word) => text.slice(word.start, word.end))).toEqual([
       "bravo",
       "charlie",
       "delta",
@@ -727,7 +732,7 @@ describe("resume of a dialogue", () => {
     });
     again?.handlers.end();
     rig.clock.advance(10_000);
-    expect(rig.sink.eventsOf("segment").at(-1)).toMatchObject({
+    expect(rig.listener.eventsOf("segment").at(-1)).toMatchObject({
       voice_id: "a",
       dialogue_input_index: 2,
       start: 30,
@@ -791,7 +796,7 @@ describe("resume is refused by name", () => {
     rig.answer(0);
     rig.clock.advance(420);
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")[0]?.resumable).toBe(false);
+    expect(rig.listener.eventsOf("interrupted")[0]?.resumable).toBe(false);
     expect(() => rig.send({ type: "resume" })).toThrow(code("resume_expired"));
   });
 
@@ -841,12 +846,12 @@ describe("with silence trimmed at the splices", () => {
     // 20 ms are left of the 150 ms before the first word.
     rig.clock.advance(20 + 300 + 120);
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")[0]?.heard.text).toBe("   alpha ");
+    expect(rig.listener.eventsOf("interrupted")[0]?.heard.text).toBe("   alpha ");
     rig.send({ type: "resume" });
     rig.hearOut();
-    expect(heardLetters(rig.sink)[1]).toBe("bravocharliedelta");
-    const stretches = heardOf(rig.sink);
-    for (const word of wordsSinceResume(rig.sink)) {
+    expect(heardLetters(rig.listener)[1]).toBe("bravocharliedelta");
+    const stretches = heardOf(rig.listener);
+    for (const word of wordsSinceResume(rig.listener)) {
       expect(text.slice(word.start, word.end)).toBe(word.text);
       // The first 3 ms of what was cut may rise.
       expect(letterAt(stretches, word.start_ms)).toBe(word.text[0]);
@@ -914,7 +919,7 @@ describe("any text, any chunks, any cuts", () => {
               break;
             }
             rig.clock.advance(place.waitMs);
-            const receipt = rig.sink.eventsOf("interrupted").at(-1);
+            const receipt = rig.listener.eventsOf("interrupted").at(-1);
             expect(`${receipt?.heard.text}${receipt?.unheard_text}`).toBe(text);
             if (receipt?.resumable !== true) {
               // Nothing was made of it yet, or nothing is left of it.
@@ -925,11 +930,11 @@ describe("any text, any chunks, any cuts", () => {
           }
           for (let round = 0; round < 400 && !rig.participant.session.isIdle; round += 1) step(500);
           expect(rig.outcomes().at(-1)).toBe("u/done");
-          const resumed = rig.sink.eventsOf("utterance.resumed");
+          const resumed = rig.listener.eventsOf("utterance.resumed");
           const last = resumed.at(-1)?.start ?? 0;
           // The last stretch is the text from where it went on, to its end.
-          expect(heardLetters(rig.sink).at(-1)).toBe(lettersOf(text.slice(last)));
-          const receipts = rig.sink.eventsOf("interrupted");
+          expect(heardLetters(rig.listener).at(-1)).toBe(lettersOf(text.slice(last)));
+          const receipts = rig.listener.eventsOf("interrupted");
           const starts = wordStarts(text);
           for (const event of resumed) {
             const before = receipts.findLast((receipt) => receipt.seq < event.seq);
@@ -938,7 +943,7 @@ describe("any text, any chunks, any cuts", () => {
             expect(starts.find((at) => at >= event.start)).toBe(starts.find((at) => at >= heardEnd));
             expect(lettersOf(text.slice(heardEnd, event.start))).toBe("");
           }
-          expect(wordsSinceResume(rig.sink).map((word) => word.start)).toEqual(
+          expect(wordsSinceResume(rig.listener).map((word) => word.start)).toEqual(
             starts.filter((at) => at >= last),
           );
         },

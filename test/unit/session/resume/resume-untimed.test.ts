@@ -7,8 +7,8 @@ import { CHAR_MS, heardOf, lettersOf, read, type SpellingFormat, spell, stage, V
 
 const TEXT = "alpha bravo charlie delta echo foxtrot golf hotel india juliet";
 
-function heardLetters(sink: MemoryListener, format: SpellingFormat = "ulaw_8000"): string[] {
-  return heardOf(sink, format).map(({ audio }) => read(audio, format));
+function heardLetters(listener: MemoryListener, format: SpellingFormat = "ulaw_8000"): string[] {
+  return heardOf(listener, format).map(({ audio }) => read(audio, format));
 }
 
 const wordStarts = (text: string): number[] => wordSpans(text).map(({ start }) => start);
@@ -32,9 +32,9 @@ function untimed(
   const cutAt = (ms: number) => {
     rig.clock.advance(ms);
     rig.send({ type: "interrupt" });
-    return rig.sink.eventsOf("interrupted").at(-1);
+    return rig.listener.eventsOf("interrupted").at(-1);
   };
-  const resumed = () => rig.sink.eventsOf("utterance.resumed").at(-1);
+  const resumed = () => rig.listener.eventsOf("utterance.resumed").at(-1);
   return { ...rig, cutAt, resumed };
 }
 
@@ -71,7 +71,7 @@ describe("resume without times", () => {
       expect(rig.asked()).toEqual([TEXT, receipt?.unheard_text]);
       const { end = -1 } = receipt?.heard ?? {};
       expect(rig.resumed()).toMatchObject({ start: end, kept_end: end, timing: "estimated" });
-      expect(heardLetters(rig.sink, format)[1]).toBe(lettersOf(receipt?.unheard_text ?? ""));
+      expect(heardLetters(rig.listener, format)[1]).toBe(lettersOf(receipt?.unheard_text ?? ""));
       expect(rig.outcomes()).toEqual(["u/interrupted", "u/done"]);
     },
   );
@@ -86,14 +86,14 @@ describe("resume without times", () => {
     rig.answer(1);
     rig.clock.advance(400);
     rig.send({ type: "interrupt" });
-    const [receipt] = rig.sink.eventsOf("interrupted");
+    const [receipt] = rig.listener.eventsOf("interrupted");
     rig.send({ type: "resume" });
     rig.hearOut();
     const [rest = "", behind] = rig.asked().slice(2);
     expect(PIECES[0]?.endsWith(rest)).toBe(true);
     expect(behind).toBe(PIECES[1]);
     expect(`${rest}${behind}`).toBe(receipt?.unheard_text);
-    expect(heardLetters(rig.sink)[1]).toBe(lettersOf(receipt?.unheard_text ?? ""));
+    expect(heardLetters(rig.listener)[1]).toBe(lettersOf(receipt?.unheard_text ?? ""));
   });
 
   it("asks again for the pieces behind that were pushed, with the one that is being pushed", () => {
@@ -107,7 +107,7 @@ describe("resume without times", () => {
     rig.send({ type: "resume" });
     rig.hearOut();
     expect(rig.asked().at(-1)).toBe(PIECES[1]);
-    expect(heardLetters(rig.sink)[1]).toBe("bravocharliedeltaechofoxtrot");
+    expect(heardLetters(rig.listener)[1]).toBe("bravocharliedeltaechofoxtrot");
   });
 
   it("tells what was heard also where it is cut again before it goes on", () => {
@@ -118,11 +118,11 @@ describe("resume without times", () => {
     rig.clock.advance(100);
     rig.send({ type: "resume" });
     rig.send({ type: "interrupt", utterance_id: "u" });
-    const second = rig.sink.eventsOf("interrupted").at(-1);
+    const second = rig.listener.eventsOf("interrupted").at(-1);
     expect(second).toMatchObject({ heard: { text: first?.heard.text }, resumable: true });
     rig.send({ type: "resume" });
     rig.hearOut();
-    expect(heardLetters(rig.sink)[1]).toBe(`kilolimamikenovember${lettersOf(first?.unheard_text ?? "")}`);
+    expect(heardLetters(rig.listener)[1]).toBe(`kilolimamikenovember${lettersOf(first?.unheard_text ?? "")}`);
   });
 
   it("says the words of a replacement as one", () => {
@@ -133,14 +133,14 @@ describe("resume without times", () => {
     // In "charlie".
     rig.clock.advance(14 * CHAR_MS);
     rig.send({ type: "interrupt" });
-    expect(rig.sink.eventsOf("interrupted")[0]).toMatchObject({
+    expect(rig.listener.eventsOf("interrupted")[0]).toMatchObject({
       heard: { text: "alpha ", end: 6 },
       unheard_text: "VW delta echo foxtrot",
     });
     rig.send({ type: "resume" });
     rig.hearOut();
-    expect(rig.sink.eventsOf("utterance.resumed")[0]?.start).toBe(6);
-    expect(heardLetters(rig.sink)[1]).toBe("bravocharliedeltaechofoxtrot");
+    expect(rig.listener.eventsOf("utterance.resumed")[0]?.start).toBe(6);
+    expect(heardLetters(rig.listener)[1]).toBe("bravocharliedeltaechofoxtrot");
   });
 });
 
@@ -164,7 +164,7 @@ describe("any text, any cut", () => {
         if (!isLeft) return;
         rig.send({ type: "resume" });
         rig.hearOut();
-        const [, behind = ""] = heardLetters(rig.sink);
+        const [, behind = ""] = heardLetters(rig.listener);
         expect(behind).toBe(lettersOf(receipt?.unheard_text ?? ""));
       }),
       { numRuns: 100 },

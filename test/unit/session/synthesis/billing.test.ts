@@ -5,7 +5,7 @@ import { CHAR_MS, stage, VOICE } from "../spelling.ts";
 
 /** Each request costs 10 (`FakeRequest.head`). */
 function billed(rig: ReturnType<typeof stage>): (number | null)[] {
-  return rig.sink.eventsOf("utterance.done").map((event) => event.characters_billed);
+  return rig.listener.eventsOf("utterance.done").map((event) => event.characters_billed);
 }
 
 /** Three pieces; the second is asked for when the first has been answered, the third when the first has been spoken. */
@@ -72,10 +72,12 @@ describe("characters_billed", () => {
     rig.hearOut();
     const ofB = rig.asked().filter((text) => text === "jkl mno.").length;
     expect(ofB).toBe(2);
-    expect(rig.sink.eventsOf("utterance.done").find((event) => event.utterance_id === "b")).toMatchObject({
-      outcome: "done",
-      characters_billed: 20,
-    });
+    expect(rig.listener.eventsOf("utterance.done").find((event) => event.utterance_id === "b")).toMatchObject(
+      {
+        outcome: "done",
+        characters_billed: 20,
+      },
+    );
   });
 
   it("has a try that the upstream began to answer and broke off", () => {

@@ -13,8 +13,8 @@ it.each([
 ])("a response is read through its leading silence: $aheadMs ms ahead, $trimMs ms to trim", (setting) => {
   const { aheadMs, trimMs, silenceMs } = setting;
   const rig = createRig({ aheadMs, splices: { ...TEST_TUNING.splices, trimMs } });
-  const listener = rig.join("role=both&format=ulaw_8000&events=none");
-  listener.send({ type: "speak", text: "Hello there.", voice_id: "v" });
+  const client = rig.join("role=both&format=ulaw_8000&events=none");
+  client.send({ type: "speak", text: "Hello there.", voice_id: "v" });
   const [request] = rig.requests;
   if (request === undefined) throw new Error("Nothing was asked of the upstream");
   request.head();
@@ -26,19 +26,19 @@ it.each([
   }
   request.handlers.end();
   rig.clock.advance(3000);
-  expect(listener.sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "done" }]);
+  expect(client.listener.eventsOf("utterance.done")).toMatchObject([{ outcome: "done" }]);
 });
 
 it("a response that was full is read on though its last word may not be whole, where nobody paces", () => {
   const rig = createRig({ aheadMs: 5000 });
-  const listener = rig.join("role=both&format=ulaw_8000&events=words&pace=burst&policy=lossless");
-  listener.send({ type: "speak", text: "Hello there and so on.", voice_id: "v" });
+  const client = rig.join("role=both&format=ulaw_8000&events=words&pace=burst&policy=lossless");
+  client.send({ type: "speak", text: "Hello there and so on.", voice_id: "v" });
   const [request] = rig.requests;
   if (request === undefined) throw new Error("Nothing was asked of the upstream");
   const characters = [..."Hello "];
   const times = characters.map((_character, index) => index / 20);
   request.head();
-  listener.sink.isFull = true;
+  client.listener.isFull = true;
   request.chunk(new Uint8Array(300 * 8).fill(ULAW_SOUND), {
     alignment: {
       characters,
@@ -50,8 +50,8 @@ it("a response that was full is read on though its last word may not be whole, w
     request.chunk(new Uint8Array(100 * 8).fill(ULAW_SOUND));
   }
   expect(request.isPaused).toBe(true);
-  listener.sink.isFull = false;
-  listener.participant.session.drained(listener.participant);
+  client.listener.isFull = false;
+  client.participant.session.drained(client.participant);
   expect(request.isPaused).toBe(false);
 });
 
@@ -60,8 +60,8 @@ it.each([
   { name: "a second behind it", lateChunks: 5, isRead: true },
 ])("audio ahead of the listeners is read at once only where its times are behind it: $name", (setting) => {
   const rig = createRig({ aheadMs: 5000 });
-  const listener = rig.join("role=both&format=ulaw_8000&events=words");
-  listener.send({ type: "speak", text: "Hello there and so on and on.", voice_id: "v" });
+  const client = rig.join("role=both&format=ulaw_8000&events=words");
+  client.send({ type: "speak", text: "Hello there and so on and on.", voice_id: "v" });
   const [request] = rig.requests;
   if (request === undefined) throw new Error("Nothing was asked of the upstream");
   request.head();

@@ -25,7 +25,7 @@ describe("the budget for what is unheard", () => {
     ["characters", { speculateMs: 1e6, speculateChars: 60 }],
     ["both", { speculateMs: 1500, speculateChars: 60 }],
   ])("holds at each request, and speech never runs dry: %s", (_name, tuning) => {
-    const { rig, send, sink } = start(tuning);
+    const { rig, send, listener } = start(tuning);
     const answering = new Answering(rig, { msPerChar: 40, delayMs: 100 });
     const whole = saySentences(send, 12);
     let known = rig.requests.length;
@@ -41,11 +41,13 @@ describe("the budget for what is unheard", () => {
     expect(texts(rig).join("")).toBe(whole);
     expect(rig.requests.length).toBeGreaterThan(3);
     expect(rig.counters.underruns).toBe(0);
-    expect(sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "done", end_ms: whole.length * 40 }]);
+    expect(listener.eventsOf("utterance.done")).toMatchObject([
+      { outcome: "done", end_ms: whole.length * 40 },
+    ]);
   });
 
   it("0 and 0: the next is asked for only when all is heard", () => {
-    const { rig, send, sink } = start({ speculateMs: 0, speculateChars: 0 });
+    const { rig, send, listener } = start({ speculateMs: 0, speculateChars: 0 });
     saySentences(send, 3);
     answer(rig, 0, { msPerChar: 40 });
     rig.clock.advance(1990);
@@ -54,17 +56,17 @@ describe("the budget for what is unheard", () => {
     expect(rig.requests).toHaveLength(2);
     answer(rig, 1, { msPerChar: 40 });
     rig.clock.advance(10_000);
-    expect(sink.frames.length * 20).toBe(texts(rig).join("").length * 40);
+    expect(listener.frames.length * 20).toBe(texts(rig).join("").length * 40);
   });
 
   it("an interruption finds no more unheard than the budget and one segment", () => {
-    const { rig, send, sink } = start({ speculateMs: 1000, speculateChars: 1e6 });
+    const { rig, send, listener } = start({ speculateMs: 1000, speculateChars: 1e6 });
     const answering = new Answering(rig, { msPerChar: 40, delayMs: 50 });
     saySentences(send, 12);
     answering.run(5000);
     send({ type: "interrupt" });
     const asked = texts(rig).join("").length;
-    const heard = sink.eventsOf("interrupted")[0]?.heard.end ?? 0;
+    const heard = listener.eventsOf("interrupted")[0]?.heard.end ?? 0;
     const longest = Math.max(...texts(rig).map((text) => text.length));
     expect(heard).toBeGreaterThan(80);
     expect(asked - heard).toBeLessThanOrEqual(1000 / 40 + longest + 10);
@@ -90,11 +92,14 @@ describe("the budget for what is unheard", () => {
   });
 
   it("a burst listener hears as fast as it comes: nothing waits", () => {
-    const { rig, send, sink } = start({ speculateMs: 0, speculateChars: 0 }, "format=ulaw_8000&pace=burst");
+    const { rig, send, listener } = start(
+      { speculateMs: 0, speculateChars: 0 },
+      "format=ulaw_8000&pace=burst",
+    );
     const whole = saySentences(send, 8);
     for (let index = 0; index < rig.requests.length; index += 1) answer(rig, index, { msPerChar: 40 });
     expect(texts(rig).join("")).toBe(whole);
-    expect(sink.frames.length).toBe((whole.length * 40) / 20);
+    expect(listener.frames.length).toBe((whole.length * 40) / 20);
   });
 
   it("goes on over the end of an utterance to the next one", () => {
@@ -183,14 +188,14 @@ describe("what the upstream is told of the text around a segment", () => {
   });
 
   it("an utterance does not know of the one before, nor of its own former saying", () => {
-    const { rig, send, sink } = start({}, "format=ulaw_8000&lead_ms=3000");
+    const { rig, send, listener } = start({}, "format=ulaw_8000&lead_ms=3000");
     const answering = new Answering(rig, { msPerChar: 10 });
     send({ type: "speak", text: SENTENCE, voice_id: VOICE, utterance_id: "a" });
     send({ type: "text", text: "One is here. ", voice_id: VOICE, utterance_id: "b" });
     send({ type: "text", text: `${SENTENCE}${SENTENCE}`, utterance_id: "b" });
     answering.run(100);
     expect(rig.requests.length).toBeGreaterThan(2);
-    expect(sink.eventsOf("utterance.started").map((event) => event.utterance_id)).toEqual(["a", "b"]);
+    expect(listener.eventsOf("utterance.started").map((event) => event.utterance_id)).toEqual(["a", "b"]);
     // b was made ahead; a is cut, so that b is said anew.
     const cut = rig.requests.length;
     send({ type: "interrupt", utterance_id: "a" });

@@ -46,7 +46,7 @@ describe("request ids that are refused", () => {
       rig.hearOut();
       expect(told(rig)).toEqual(["-", "r", FIRST.trim(), (FIRST + SECOND).trim()]);
       expect(rig.outcomes()).toEqual(["u/done"]);
-      expect(rig.sink.eventsOf("error")).toEqual([]);
+      expect(rig.listener.eventsOf("error")).toEqual([]);
       expect(rig.counters).toMatchObject({ upstreamRequests: 4, upstreamErrors: 1, upstreamRetries: 1 });
     },
   );
@@ -96,7 +96,7 @@ describe("request ids that are refused", () => {
     rig.requests[2]?.handlers.requestSent?.();
     rig.clock.advance(5);
     rig.hearOut();
-    const [done] = rig.sink.eventsOf("utterance.done");
+    const [done] = rig.listener.eventsOf("utterance.done");
     const { queued_ms = 0, connected_ms = 0, headers_ms = 0 } = done?.segments[1] ?? {};
     // Its request was given to the client when the first was answered.
     expect([queued_ms, connected_ms, headers_ms]).toEqual([0, 30, 5]);

@@ -28,13 +28,13 @@ function expectWhole(waterfall: Waterfall): void {
 
 function start(tuning: Parameters<typeof createRig>[0] = {}) {
   const rig = createRig({ stallMs: 1e6, textIdleMs: 1e9, ...tuning });
-  const { send, sink } = rig.join("format=ulaw_8000");
+  const { send, listener } = rig.join("format=ulaw_8000");
   const done = (): UtteranceDoneEvent => {
-    const [event] = sink.eventsOf("utterance.done");
+    const [event] = listener.eventsOf("utterance.done");
     if (event === undefined) throw new Error("Nothing is done");
     return event;
   };
-  return { rig, send, sink, done };
+  return { rig, send, listener, done };
 }
 
 describe("the waterfall", () => {
@@ -87,11 +87,11 @@ describe("the waterfall", () => {
   });
 
   it("is null where no frame was sent", () => {
-    const { rig, send, sink } = start();
+    const { rig, send, listener } = start();
     rig.sessions.open("t");
     send({ type: "speak", text: "Hello", voice_id: VOICE });
     requestAt(rig, 0).handlers.error(new GatewayError("upstream_invalid", "No"));
-    expect(sink.eventsOf("utterance.done")).toMatchObject([
+    expect(listener.eventsOf("utterance.done")).toMatchObject([
       { outcome: "failed", latency: null, segments: [] },
     ]);
   });
@@ -161,14 +161,14 @@ describe("the waterfall", () => {
   });
 
   it("of an utterance that is said anew is that of what was heard", () => {
-    const { rig, sink, send } = start();
+    const { rig, listener, send } = start();
     const answering = new Answering(rig, { msPerChar: 20 });
     send({ type: "speak", text: "First one here, and a bit more.", voice_id: VOICE, utterance_id: "a" });
     send({ type: "speak", text: "Second.", voice_id: VOICE, utterance_id: "b" });
     answering.run(500);
     send({ type: "interrupt", utterance_id: "a" });
     answering.run(3000);
-    const event = sink.eventsOf("utterance.done").find((told) => told.utterance_id === "b");
+    const event = listener.eventsOf("utterance.done").find((told) => told.utterance_id === "b");
     expect(event?.segments).toHaveLength(1);
     if (event?.latency) expectWhole(event.latency);
     expect(event?.latency?.total_ms).toBeLessThan(1000);
@@ -196,7 +196,7 @@ describe("the waterfall", () => {
   });
 
   it("of an utterance that was cut and went on is counted once a segment, however often it is cut", () => {
-    const { rig, send, sink } = start();
+    const { rig, send, listener } = start();
     const answering = new Answering(rig, { msPerChar: 50, delayMs: 1000 });
     send({ type: "text", text: "One is here. ", voice_id: VOICE });
     send({ type: "text", text: "Two follows it and goes on for quite a while, as it should be. " });
@@ -209,7 +209,7 @@ describe("the waterfall", () => {
     send({ type: "interrupt" });
     send({ type: "resume" });
     answering.run(15_000);
-    const told = sink.eventsOf("utterance.done").map(({ segments }) => segments.length);
+    const told = listener.eventsOf("utterance.done").map(({ segments }) => segments.length);
     expect(told).toHaveLength(3);
     expect(told[0]).toBeGreaterThan(0);
     const all = told.at(-1) ?? 0;
@@ -221,12 +221,12 @@ describe("the waterfall", () => {
     const lines: { readonly fields: object; readonly message: string }[] = [];
     const debug = (fields: object, message: string) => lines.push({ fields, message });
     const rig = createRig({}, undefined, { ...silentLog, debug });
-    const { send, sink } = rig.join("format=ulaw_8000", "demo");
+    const { send, listener } = rig.join("format=ulaw_8000", "demo");
     send({ type: "text", text: "One is here. ", voice_id: VOICE, utterance_id: "u" });
     send({ type: "text", text: "Two follows it and goes on for quite a while, as it should be. " });
     send({ type: "end" });
     new Answering(rig, { msPerChar: 20 }).run(5000);
-    const [done] = sink.eventsOf("utterance.done");
+    const [done] = listener.eventsOf("utterance.done");
     expect(done?.segments.length).toBeGreaterThan(1);
     const { latency, segments } = done ?? {};
     expect(lines).toEqual([

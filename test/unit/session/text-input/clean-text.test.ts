@@ -56,17 +56,17 @@ describe("times and offsets of a text that was cleaned", () => {
     ["utf16", (offset: number) => offset],
     ["cp", (offset: number) => [...text.slice(0, offset)].length],
   ])("are the client's own: %s", (offsets, unit) => {
-    const { rig, send, sink, answering } = start(
+    const { rig, send, listener, answering } = start(
       `format=ulaw_8000&events=characters,words&offsets=${offsets}`,
     );
     send({ type: "speak", text, voice_id: VOICE, ...options });
     answering.run(3000);
     expect(texts(rig)[0]).toContain("voicewire");
     const words = ["So", "very", "good", "is", "VW", "yes"];
-    expect(wordsOf(sink).map((word) => [word.text, word.start, word.end])).toEqual(
+    expect(wordsOf(listener).map((word) => [word.text, word.start, word.end])).toEqual(
       words.map((word) => [word, unit(text.indexOf(word)), unit(text.indexOf(word) + word.length)]),
     );
-    const characters = sink.eventsOf("characters");
+    const characters = listener.eventsOf("characters");
     expect(characters.map((event) => event.characters.join("")).join("")).toBe(text);
     expect(characters[0]?.start).toBe(0);
     expect(characters.at(-1)?.end).toBe(unit(text.length));
@@ -74,16 +74,16 @@ describe("times and offsets of a text that was cleaned", () => {
       expect(event.start).toBe(characters[index - 1]?.end ?? 0);
     });
     const said = texts(rig)[0] ?? "";
-    const vw = wordsOf(sink)[4];
+    const vw = wordsOf(listener)[4];
     expect(vw?.start_ms).toBe(said.indexOf("voicewire") * 20);
     expect(vw?.end_ms).toBe((said.indexOf("voicewire") + 9) * 20);
-    expect(sink.eventsOf("utterance.done")).toMatchObject([
+    expect(listener.eventsOf("utterance.done")).toMatchObject([
       { outcome: "done", characters_spoken: text.length, segments: [{ start: 0, end: unit(text.length) }] },
     ]);
   });
 
   it("over segments no character is told twice", () => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     const sent = `${"Some **bold words** are here. ".repeat(10)}VW ends. **`;
     for (const token of sent.match(/.{1,7}/gsu) ?? [])
       send({
@@ -96,13 +96,13 @@ describe("times and offsets of a text that was cleaned", () => {
       });
     send({ type: "end" });
     answering.run(30_000);
-    const characters = sink.eventsOf("characters");
+    const characters = listener.eventsOf("characters");
     characters.forEach((event, index) => {
       expect(event.start).toBe(characters[index - 1]?.end ?? 0);
       expect(event.characters.join("")).toBe(sent.slice(event.start, event.end));
     });
-    expect(wordsOf(sink).map((word) => word.text)).toEqual(sent.match(/[A-Za-z]+/g));
-    const { segments = [] } = sink.eventsOf("utterance.done")[0] ?? {};
+    expect(wordsOf(listener).map((word) => word.text)).toEqual(sent.match(/[A-Za-z]+/g));
+    const { segments = [] } = listener.eventsOf("utterance.done")[0] ?? {};
     expect(segments.length).toBeGreaterThan(2);
   });
 
@@ -124,7 +124,7 @@ describe("times and offsets of a text that was cleaned", () => {
     ["a paragraph", "The VW runs. It is old.", { from: "VW", to: "One.\n\nTwo" }],
   ])("no piece begins or ends inside what is said for another: %s", (_name, sent, rule) => {
     for (const isWhole of [false, true]) {
-      const { rig, send, sink, answering } = start();
+      const { rig, send, listener, answering } = start();
       const text = isWhole ? sent.padStart(800 + 10, "word ") : sent;
       const options = { voice_id: VOICE, utterance_id: "u", replacements: [rule] };
       if (isWhole) send({ type: "speak", text, ...options });
@@ -133,7 +133,7 @@ describe("times and offsets of a text that was cleaned", () => {
         send({ type: "end" });
       }
       answering.run(60_000, 20);
-      const { segments = [] } = sink.eventsOf("utterance.done")[0] ?? {};
+      const { segments = [] } = listener.eventsOf("utterance.done")[0] ?? {};
       expect(segments.map(({ start }) => start)).toEqual([0, ...segments.slice(0, -1).map(({ end }) => end)]);
       expect(segments.length).toBeGreaterThan(1);
       expect(texts(rig).filter((piece) => piece.includes(rule.to))).toHaveLength(1);
@@ -141,37 +141,37 @@ describe("times and offsets of a text that was cleaned", () => {
   });
 
   it("a receipt is in the client's text", () => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     send({ type: "speak", text, voice_id: VOICE, utterance_id: "u", ...options });
     // "So very good": 12 characters of 20 ms.
     answering.run(250);
     send({ type: "interrupt" });
-    const [cut] = sink.eventsOf("interrupted");
+    const [cut] = listener.eventsOf("interrupted");
     expect(`${cut?.heard.text}${cut?.unheard_text}`).toBe(text);
     expect(cut?.heard.text).toMatch(/^So \*\*very\*\* good?/);
     expect(cut?.heard.end).toBe(cut?.heard.text.length);
   });
 
   it("what was heard in part is not in the receipt", () => {
-    const { rig, send, sink, answering } = start();
+    const { rig, send, listener, answering } = start();
     send({ type: "speak", text: "My VW runs", voice_id: VOICE, ...options });
     // "My voi" of "My voicewire runs".
     answering.run(120);
     send({ type: "interrupt" });
     expect(texts(rig)).toEqual(["My voicewire runs"]);
-    expect(sink.eventsOf("interrupted")[0]?.heard.text.trim()).toBe("My");
+    expect(listener.eventsOf("interrupted")[0]?.heard.text.trim()).toBe("My");
   });
 
   it("it goes on with the client's offsets when it is resumed", () => {
-    const { send, sink, answering } = start();
+    const { send, listener, answering } = start();
     send({ type: "speak", text, voice_id: VOICE, utterance_id: "u", ...options });
     answering.run(250);
     send({ type: "interrupt" });
-    const before = sink.eventsOf("words").length;
+    const before = listener.eventsOf("words").length;
     send({ type: "resume" });
     answering.run(3000);
-    const [resumed] = sink.eventsOf("utterance.resumed");
-    const words = sink
+    const [resumed] = listener.eventsOf("utterance.resumed");
+    const words = listener
       .eventsOf("words")
       .slice(before)
       .flatMap((event) => event.words);
@@ -220,14 +220,14 @@ describe("whose options count", () => {
   });
 
   it("a configure of text options alone keeps the listener where it is", () => {
-    const { send, sink, answering } = start("format=ulaw_8000");
+    const { send, listener, answering } = start("format=ulaw_8000");
     send({ type: "speak", text: "A longer thing to say here", voice_id: VOICE });
     answering.run(200);
     send({ type: "configure", clean: ["markdown"] });
     answering.run(2000);
-    expect(sink.eventsOf("configured")).toHaveLength(1);
-    expect(sink.frames).toHaveLength(26);
-    expect(sink.eventsOf("gap")).toEqual([]);
+    expect(listener.eventsOf("configured")).toHaveLength(1);
+    expect(listener.frames).toHaveLength(26);
+    expect(listener.eventsOf("gap")).toEqual([]);
   });
 
   it("another connection's options stay its own", () => {
@@ -247,7 +247,7 @@ describe("a text of which nothing is left", () => {
     ["a rule to nothing", "um", { replacements: [{ from: "um", to: "" }] }],
   ])("ends done with nothing said: %s", (_name, text, options) => {
     for (const isTokens of [false, true]) {
-      const { rig, send, sink, answering } = start();
+      const { rig, send, listener, answering } = start();
       if (isTokens) {
         send({ type: "text", text, voice_id: VOICE, utterance_id: "e", ...options });
         send({ type: "end" });
@@ -255,7 +255,7 @@ describe("a text of which nothing is left", () => {
       send({ type: "speak", text: "Next.", voice_id: VOICE });
       answering.run(2000);
       expect(texts(rig)).toEqual(["Next."]);
-      expect(sink.eventsOf("utterance.done")).toMatchObject([
+      expect(listener.eventsOf("utterance.done")).toMatchObject([
         {
           utterance_id: "e",
           outcome: "done",
@@ -271,14 +271,14 @@ describe("a text of which nothing is left", () => {
   });
 
   it("waits its turn behind others", () => {
-    const { rig, send, sink } = start();
+    const { rig, send, listener } = start();
     send({ type: "speak", text: "First.", voice_id: VOICE, utterance_id: "a" });
     send({ type: "speak", text: "🎉", voice_id: VOICE, utterance_id: "b", clean: ["emoji"] });
-    expect(sink.eventsOf("utterance.done")).toEqual([]);
+    expect(listener.eventsOf("utterance.done")).toEqual([]);
     answer(rig, 0);
     rig.clock.advance(2000);
     expect(requestAt(rig, 0).isAborted).toBe(false);
-    expect(sink.eventsOf("utterance.done").map((event) => event.utterance_id)).toEqual(["a", "b"]);
+    expect(listener.eventsOf("utterance.done").map((event) => event.utterance_id)).toEqual(["a", "b"]);
   });
 });
 
@@ -299,15 +299,15 @@ describe("directions to the voice", () => {
     for (const token of text.match(/.{1,3}/gsu) ?? [])
       tokens.send({ type: "text", text: token, utterance_id: "t", ...options });
     tokens.send({ type: "end" });
-    for (const { rig, answering, sink } of [whole, tokens]) {
+    for (const { rig, answering, listener } of [whole, tokens]) {
       answering.run(5000);
       expect(texts(rig).join("")).toBe(said);
-      expect(wordsOf(sink).map((word) => [word.text, word.start])).toEqual(
+      expect(wordsOf(listener).map((word) => [word.text, word.start])).toEqual(
         spokenWords.map((word) => [word, text.indexOf(word)]),
       );
-      const characters = sink.eventsOf("characters").flatMap((event) => event.characters);
+      const characters = listener.eventsOf("characters").flatMap((event) => event.characters);
       expect(characters.join("")).toBe(text);
-      const lines = sink.eventsOf("cue").flatMap((cue) => cue.lines);
+      const lines = listener.eventsOf("cue").flatMap((cue) => cue.lines);
       expect(lines.map((line) => line.text).join(" ")).toBe("Oh well, that is [1] fine.");
       expect(lines.flatMap((line) => line.words.map((word) => word.text))).toEqual(spokenWords);
     }
@@ -320,15 +320,15 @@ describe("directions to the voice", () => {
   });
 
   it("of a dialogue are its own", () => {
-    const { rig, send, answering, sink } = start();
+    const { rig, send, answering, listener } = start();
     send({ type: "dialogue", inputs: [{ text, voice_id: VOICE }] });
     expect(texts(rig)).toEqual([text]);
     answering.run(5000);
-    expect(wordsOf(sink).map((word) => word.text)).toEqual(spokenWords);
+    expect(wordsOf(listener).map((word) => word.text)).toEqual(spokenWords);
   });
 
   it("that come while what is before them is being heard leave its times and offsets as they are", () => {
-    const { rig, send, sink } = start();
+    const { rig, send, listener } = start();
     const answering = new Answering(rig, { msPerChar: 50, chunkMs: 100 });
     const [first, rest] = ["Oh well, that is fine. ", "[laughs] So be it."];
     send({ type: "text", text: first, voice_id: VOICE, utterance_id: "t" });
@@ -339,11 +339,11 @@ describe("directions to the voice", () => {
     answering.run(5000);
     expect(texts(rig)).toEqual([first, "So be it."]);
     const whole = first + rest;
-    expect(wordsOf(sink).map((word) => [word.text, whole.slice(word.start, word.end)])).toEqual(
+    expect(wordsOf(listener).map((word) => [word.text, whole.slice(word.start, word.end)])).toEqual(
       ["Oh", "well", "that", "is", "fine", "So", "be", "it"].map((word) => [word, word]),
     );
     let at = 0;
-    for (const event of sink.eventsOf("characters")) {
+    for (const event of listener.eventsOf("characters")) {
       expect([event.start, event.characters.join("")]).toEqual([at, whole.slice(at, event.end)]);
       at = event.end;
     }
@@ -351,10 +351,10 @@ describe("directions to the voice", () => {
   });
 
   it("alone are done with nothing said", () => {
-    const { rig, send, answering, sink } = start();
+    const { rig, send, answering, listener } = start();
     send({ type: "speak", text: "[laughs]", voice_id: VOICE });
     answering.run(500);
     expect(texts(rig)).toEqual([]);
-    expect(sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "done", characters_billed: null }]);
+    expect(listener.eventsOf("utterance.done")).toMatchObject([{ outcome: "done", characters_billed: null }]);
   });
 });

@@ -9,9 +9,9 @@ const GRACE_MS = 1000;
 
 function stage(tuning: Partial<SessionTuning> = {}) {
   const rig = createRig({ graceMs: GRACE_MS, textIdleMs: 60_000, ...tuning });
-  const listener = rig.join("format=ulaw_8000");
+  const client = rig.join("format=ulaw_8000");
   const speaker = rig.join("role=speaker");
-  const token = (): string => speaker.sink.eventsOf("hello")[0]?.resume_token ?? "";
+  const token = (): string => speaker.listener.eventsOf("hello")[0]?.resume_token ?? "";
   const comeBack = (query = "role=speaker") => rig.join(`${query}&resume=${token()}`);
   const asked = (): string => rig.requests.map(textOf).join("");
   let answered = 0;
@@ -22,8 +22,8 @@ function stage(tuning: Partial<SessionTuning> = {}) {
     }
   };
   const outcomes = (): string[] =>
-    listener.sink.eventsOf("utterance.done").map((event) => `${event.utterance_id}/${event.outcome}`);
-  return { ...rig, listener, speaker, comeBack, asked, hearOut, outcomes };
+    client.listener.eventsOf("utterance.done").map((event) => `${event.utterance_id}/${event.outcome}`);
+  return { ...rig, client, speaker, comeBack, asked, hearOut, outcomes };
 }
 
 function leave(
@@ -121,7 +121,7 @@ describe("a speaker whose connection breaks within a text", () => {
     const other = query === null ? rig.join("role=speaker") : rig.comeBack(query);
     if (query === null) other.send(text("Zulu.", "other"));
     rig.clock.advance(GRACE_MS);
-    expect(() => (query === null ? other : rig.listener).send(text("bravo", "u"))).toThrow(
+    expect(() => (query === null ? other : rig.client).send(text("bravo", "u"))).toThrow(
       expect.objectContaining({ code: "text_after_end" }),
     );
   });
@@ -148,7 +148,7 @@ describe("a speaker whose connection breaks within a text", () => {
       const rig = stage({ limits: { ...TEST_TUNING.limits, listeners: 9 } });
       const second = rig.join("role=speaker");
       const as = (speaker: typeof second) => {
-        const hello = speaker.sink.eventsOf("hello")[0];
+        const hello = speaker.listener.eventsOf("hello")[0];
         return rig.join(`role=speaker&resume=${hello?.resume_token}`);
       };
       return { ...rig, second, as };
@@ -247,12 +247,12 @@ describe("a speaker whose connection breaks within a text", () => {
   it("is told again to pause, and to go on", () => {
     const rig = stage({ creditChars: 20 });
     rig.speaker.send(text("Alpha bravo charlie delta echo foxtrot. ".repeat(4), "u"));
-    expect(rig.speaker.sink.eventsOf("paused")).toHaveLength(1);
+    expect(rig.speaker.listener.eventsOf("paused")).toHaveLength(1);
     leave(rig.speaker);
     const back = rig.comeBack();
-    expect(back.sink.eventsOf("paused")).toMatchObject([{ utterance_id: "u", limit_chars: 20 }]);
+    expect(back.listener.eventsOf("paused")).toMatchObject([{ utterance_id: "u", limit_chars: 20 }]);
     rig.hearOut();
-    expect(back.sink.eventsOf("resumed")).toMatchObject([{ utterance_id: "u" }]);
+    expect(back.listener.eventsOf("resumed")).toMatchObject([{ utterance_id: "u" }]);
   });
 
   it("leaves no timer behind when the session ends meanwhile", () => {

@@ -79,7 +79,7 @@ describe("tokens that dry up", () => {
   });
 
   it("go on later with offsets that are right, nothing twice and nothing lost", () => {
-    const { rig, sink, send, answering, stream } = start();
+    const { rig, listener, send, answering, stream } = start();
     const tokens = ["The quick ", "bro", "wn fox ", "jum", "ps over ", "the lazy dog. ", "And rests."];
     for (const token of tokens) stream([token], 1500);
     send({ type: "end" });
@@ -87,23 +87,23 @@ describe("tokens that dry up", () => {
     const whole = tokens.join("");
     expect(rig.counters.stallCuts).toBeGreaterThanOrEqual(4);
     expect(texts(rig).join("")).toBe(whole);
-    expect(wordsOf(sink).map((word) => word.text)).toEqual(whole.match(/[A-Za-z]+/g));
-    for (const word of wordsOf(sink)) expect(whole.slice(word.start, word.end)).toBe(word.text);
-    const starts = wordsOf(sink).map((word) => word.start_ms);
+    expect(wordsOf(listener).map((word) => word.text)).toEqual(whole.match(/[A-Za-z]+/g));
+    for (const word of wordsOf(listener)) expect(whole.slice(word.start, word.end)).toBe(word.text);
+    const starts = wordsOf(listener).map((word) => word.start_ms);
     expect(starts).toEqual([...starts].sort((a, b) => a - b));
-    expect(sink.eventsOf("utterance.done")).toMatchObject([
+    expect(listener.eventsOf("utterance.done")).toMatchObject([
       { outcome: "done", characters_spoken: whole.length },
     ]);
   });
 
   it("slow and steady: what is there is spoken although tokens keep coming", () => {
-    const { rig, stream, sink } = start();
+    const { rig, stream, listener } = start();
     stream(
       Array.from({ length: 14 }, (_, index) => `w${index} `),
       400,
     );
     expect(rig.requests.length).toBeGreaterThanOrEqual(2);
-    expect(sink.frames.length).toBeGreaterThan(0);
+    expect(listener.frames.length).toBeGreaterThan(0);
   });
 
   it("a steady stream without marks is cut although no gap is long", () => {
@@ -117,7 +117,7 @@ describe("tokens that dry up", () => {
   });
 
   it("wait where enough audio is in hand, and are cut before it runs dry", () => {
-    const { rig, sink, stream, answering } = start({ speculateMs: 10_000 }, { msPerChar: 200 });
+    const { rig, listener, stream, answering } = start({ speculateMs: 10_000 }, { msPerChar: 200 });
     // 23 characters: 4.6 s of speech.
     stream(["This takes long to say. ", "And then it ", "goes on wi"], 30);
     expect(texts(rig)).toEqual(["This takes long to say. "]);
@@ -125,9 +125,9 @@ describe("tokens that dry up", () => {
     expect(texts(rig)).toEqual(["This takes long to say. "]);
     answering.run(2100);
     expect(texts(rig)).toEqual(["This takes long to say. ", "And then it goes on "]);
-    const before = sink.frames.length;
+    const before = listener.frames.length;
     answering.run(500);
-    expect(sink.frames.length).toBeGreaterThan(before);
+    expect(listener.frames.length).toBeGreaterThan(before);
     expect(rig.counters.underruns).toBe(0);
   });
 
@@ -246,9 +246,9 @@ describe("tokens that dry up within what cleaning and rules take as one", () => 
   });
 
   it("while their speaker was told to pause are settled: it cannot send what would decide", () => {
-    const { rig, stream, sink } = start({ creditChars: 100 });
+    const { rig, stream, listener } = start({ creditChars: 100 });
     stream([`[${"word ".repeat(40)}`], 5000, MARKDOWN);
-    expect(sink.eventsOf("paused")).toHaveLength(1);
+    expect(listener.eventsOf("paused")).toHaveLength(1);
     expect(texts(rig).join("")).toMatch(/^\[word /);
   });
 });

@@ -14,26 +14,26 @@ const NO_STALLS = {
 
 function say(tokens: readonly string[], command: object = {}) {
   const rig = createRig(NO_STALLS);
-  const { send, sink } = rig.join("format=ulaw_8000&pace=burst&events=words,characters");
+  const { send, listener } = rig.join("format=ulaw_8000&pace=burst&events=words,characters");
   tokens.forEach((text, index) => {
     send({ type: "text", text, ...(index === 0 ? { voice_id: VOICE, utterance_id: "u", ...command } : {}) });
   });
   send({ type: "end" });
   new Answering(rig).run(3000, 100);
-  return { rig, sink, send };
+  return { rig, listener, send };
 }
 
-function told(sink: MemoryListener) {
+function told(listener: MemoryListener) {
   return {
-    words: wordsOf(sink).map(({ text, start, end, start_ms, end_ms }) => [
+    words: wordsOf(listener).map(({ text, start, end, start_ms, end_ms }) => [
       text,
       start,
       end,
       start_ms,
       end_ms,
     ]),
-    characters: sink.eventsOf("characters").map(({ start, end, characters }) => [start, end, characters]),
-    done: sink.eventsOf("utterance.done").map((event) => [event.outcome, event.characters_spoken]),
+    characters: listener.eventsOf("characters").map(({ start, end, characters }) => [start, end, characters]),
+    done: listener.eventsOf("utterance.done").map((event) => [event.outcome, event.characters_spoken]),
   };
 }
 
@@ -79,7 +79,7 @@ describe("tokens", () => {
         const one = say([whole], command);
         const many = say(splitAt(whole, cuts), command);
         expect(many.rig.requests.map(asked)).toEqual(one.rig.requests.map(asked));
-        expect(told(many.sink)).toEqual(told(one.sink));
+        expect(told(many.listener)).toEqual(told(one.listener));
       }),
       { numRuns: 40 },
     );
@@ -87,11 +87,11 @@ describe("tokens", () => {
 
   it("words and characters stand where the client's text has them, and rise", () => {
     const whole = "One is here. Two follows, and three is a longer sentence that goes on. Four! The end";
-    const { sink, rig } = say(splitAt(whole, [3, 9, 20, 31, 50, 77]));
+    const { listener, rig } = say(splitAt(whole, [3, 9, 20, 31, 50, 77]));
     expect(rig.requests.length).toBeGreaterThan(1);
-    for (const word of wordsOf(sink)) expect(whole.slice(word.start, word.end)).toBe(word.text);
-    expect(wordsOf(sink).map((word) => word.text)).toEqual(whole.match(/[A-Za-z]+/g));
-    const characters = sink.eventsOf("characters");
+    for (const word of wordsOf(listener)) expect(whole.slice(word.start, word.end)).toBe(word.text);
+    expect(wordsOf(listener).map((word) => word.text)).toEqual(whole.match(/[A-Za-z]+/g));
+    const characters = listener.eventsOf("characters");
     expect(characters.map((event) => event.characters.join("")).join("")).toBe(whole);
     characters.forEach((event, index) => {
       expect(event.start).toBe(characters[index - 1]?.end ?? 0);
@@ -99,7 +99,7 @@ describe("tokens", () => {
   });
 
   it("text after its end is refused by name, without an id it begins a new utterance", () => {
-    const { send, sink } = say(["Hello."]);
+    const { send, listener } = say(["Hello."]);
     expect(() => send({ type: "text", text: "x", utterance_id: "u", voice_id: VOICE })).toThrow(
       expect.objectContaining({ code: "utterance_over" }),
     );
@@ -110,19 +110,19 @@ describe("tokens", () => {
       expect.objectContaining({ code: "text_after_end" }),
     );
     other.send({ type: "text", text: "New one", voice_id: VOICE });
-    expect(other.sink.eventsOf("utterance.queued")).toHaveLength(2);
-    expect(sink.eventsOf("utterance.done")).toHaveLength(1);
+    expect(other.listener.eventsOf("utterance.queued")).toHaveLength(2);
+    expect(listener.eventsOf("utterance.done")).toHaveLength(1);
   });
 
   it("warns of elements without their other half when the text ends, and says it as it stands", () => {
     const rig = createRig(NO_STALLS);
-    const { send, sink } = rig.join("format=ulaw_8000");
+    const { send, listener } = rig.join("format=ulaw_8000");
     send({ type: "text", text: "Say <empha", voice_id: VOICE, utterance_id: "t" });
     send({ type: "text", text: "sis>this</prosody> now" });
-    expect(sink.eventsOf("warning")).toEqual([]);
+    expect(listener.eventsOf("warning")).toEqual([]);
     send({ type: "end" });
     send({ type: "speak", text: "<prosody rate='slow'>again", voice_id: VOICE });
-    const warnings = sink.eventsOf("warning");
+    const warnings = listener.eventsOf("warning");
     expect(warnings.map((event) => event.code)).toEqual(["unbalanced_markup", "unbalanced_markup"]);
     expect(warnings[0]?.message).toContain("/prosody");
     expect(warnings[1]?.message).toContain("prosody");
@@ -131,10 +131,10 @@ describe("tokens", () => {
 
   it("warns of a tag without its end and of half a bracket tag, and says them as they stand", () => {
     const rig = createRig(NO_STALLS);
-    const { send, sink } = rig.join("format=ulaw_8000");
+    const { send, listener } = rig.join("format=ulaw_8000");
     const text = '[laughs Hello <break time="1s" there.';
     send({ type: "speak", text, voice_id: VOICE });
-    const [warning, ...more] = sink.eventsOf("warning");
+    const [warning, ...more] = listener.eventsOf("warning");
     expect(warning?.message).toContain("<break, [");
     expect(more).toEqual([]);
     expect(texts(rig).join("")).toBe(text);
@@ -142,7 +142,7 @@ describe("tokens", () => {
 
   it("a token of a megabyte is refused whole and what was accepted is still said", () => {
     const rig = createRig(NO_STALLS);
-    const { send, sink } = rig.join("format=ulaw_8000&pace=burst");
+    const { send, listener } = rig.join("format=ulaw_8000&pace=burst");
     send({ type: "text", text: "Short. ", voice_id: VOICE });
     const error = thrownBy(() => send({ type: "text", text: "a".repeat(1_000_000) }));
     expect(error).toMatchObject({ code: "text_too_long", field: "text" });
@@ -151,12 +151,12 @@ describe("tokens", () => {
     send({ type: "end" });
     new Answering(rig).run(1000, 100);
     expect(texts(rig).join("")).toBe("Short. More.");
-    expect(sink.eventsOf("utterance.done")).toMatchObject([{ outcome: "done" }]);
+    expect(listener.eventsOf("utterance.done")).toMatchObject([{ outcome: "done" }]);
   });
 
   it("a million one-letter tokens end in text_too_long, with no more kept than the limit", () => {
     const rig = createRig({ ...NO_STALLS, limits: { ...TEST_TUNING.limits, text_chars: 2000 } });
-    const { send, sink, participant } = rig.join("format=ulaw_8000");
+    const { send, listener, participant } = rig.join("format=ulaw_8000");
     send({ type: "text", text: "a", voice_id: VOICE, utterance_id: "u" });
     const codes = new Set<string | undefined>();
     for (let count = 1; count < 1_000_000; count += 1) {
@@ -167,7 +167,7 @@ describe("tokens", () => {
     expect([...codes]).toEqual([undefined, "text_too_long"]);
     expect(participant.session.utterances.findAny("u")?.text.length).toBe(2000);
     expect(rig.clock.pending).toBeLessThan(4);
-    expect(sink.eventsOf("utterance.queued")).toHaveLength(1);
+    expect(listener.eventsOf("utterance.queued")).toHaveLength(1);
   });
 
   it.each([
@@ -193,21 +193,24 @@ describe("tokens", () => {
     ["before other text", ["Fine \ud83d", "still."], "Fine still."],
     ["before another half", ["Fine \ud83d", "\ud83d", "\ude00!"], "Fine \u{1f600}!"],
   ])("leaves out half a surrogate pair %s, by name", (_name, pieces, whole) => {
-    const { rig, sink } = say(pieces);
+    const { rig, listener } = say(pieces);
     expect(texts(rig).join("")).toBe(whole);
-    expect(sink.eventsOf("warning")).toMatchObject([
+    expect(listener.eventsOf("warning")).toMatchObject([
       { code: "half_character", message: expect.stringContaining("index 5") },
     ]);
   });
 
   it("tells what is missing in a text that a long silence ends, as where its speaker ends it", () => {
     const rig = createRig({ textIdleMs: 2000 });
-    const { send, sink, participant } = rig.join("format=ulaw_8000");
+    const { send, listener, participant } = rig.join("format=ulaw_8000");
     send({ type: "text", text: "<sub alias='x'>Fine \ud83d", voice_id: VOICE });
     new Answering(rig).run(1000, 100);
-    expect(sink.eventsOf("warning")).toEqual([]);
+    expect(listener.eventsOf("warning")).toEqual([]);
     new Answering(rig).run(2000, 100);
-    expect(sink.eventsOf("warning").map(({ code }) => code)).toEqual(["half_character", "unbalanced_markup"]);
+    expect(listener.eventsOf("warning").map(({ code }) => code)).toEqual([
+      "half_character",
+      "unbalanced_markup",
+    ]);
     expect(participant.openIds.size).toBe(0);
   });
 
@@ -244,7 +247,7 @@ describe("tokens", () => {
 
   it("keeps half a surrogate pair for the next text over a flush and an empty one", () => {
     const rig = createRig(NO_STALLS);
-    const { send, sink } = rig.join("format=ulaw_8000&offsets=cp");
+    const { send, listener } = rig.join("format=ulaw_8000&offsets=cp");
     send({ type: "text", text: "\ud83d", voice_id: VOICE });
     send({ type: "flush" });
     send({ type: "text", text: "" });
@@ -252,8 +255,8 @@ describe("tokens", () => {
     send({ type: "end" });
     new Answering(rig).run(1000, 100);
     expect(texts(rig).join("")).toBe("\u{1f600} Fine.");
-    expect(sink.eventsOf("warning")).toEqual([]);
-    expect(wordsOf(sink).map(({ start, end }) => [start, end])).toEqual([
+    expect(listener.eventsOf("warning")).toEqual([]);
+    expect(wordsOf(listener).map(({ start, end }) => [start, end])).toEqual([
       [0, 1],
       [2, 6],
     ]);
@@ -310,7 +313,9 @@ describe("tokens", () => {
     ],
   ])("broken alignment (%s) neither stops the speech nor is called exact", (_name, alignment) => {
     const rig = createRig(NO_STALLS);
-    const { send, sink } = rig.join("format=ulaw_8000&pace=burst&events=characters,normalized,words,cues");
+    const { send, listener } = rig.join(
+      "format=ulaw_8000&pace=burst&events=characters,normalized,words,cues",
+    );
     send({ type: "speak", text: "Hello", voice_id: VOICE });
     const request = requestAt(rig, 0);
     request.handlers.head({});
@@ -322,10 +327,10 @@ describe("tokens", () => {
     });
     request.handlers.end();
     rig.clock.advance(1000);
-    const [done] = sink.eventsOf("utterance.done");
+    const [done] = listener.eventsOf("utterance.done");
     expect(done).toMatchObject({ outcome: "done", end_ms: 500 });
     expect(done?.timing).not.toBe("exact");
-    const events = sink.eventsOf("characters");
+    const events = listener.eventsOf("characters");
     expect(events.flatMap((event) => event.characters).join("")).toBe("Hello");
     expect(events.every((event) => event.timing === "exact")).toBe(false);
     const times = events.flatMap((event) =>
@@ -333,7 +338,7 @@ describe("tokens", () => {
     );
     expect(times).toEqual([...times].sort((a, b) => a - b));
     expect(times.every((ms) => ms >= 0 && ms <= 500)).toBe(true);
-    for (const event of sink.eventsOf("normalized")) {
+    for (const event of listener.eventsOf("normalized")) {
       expect(event.start_ms).toHaveLength(event.characters.length);
       const all = event.start_ms.flatMap((start, index) => [start, event.end_ms[index] ?? Number.NaN]);
       expect(all).toEqual([...all].sort((a, b) => a - b));

@@ -14,7 +14,7 @@ describe("mouth shapes of a response that breaks off", () => {
     rig.hearOut();
     let spans: { startMs: number; endMs: number }[] = [];
     let words: { start: number; start_ms: number; end_ms: number }[] = [];
-    for (const event of rig.sink.events) {
+    for (const event of rig.listener.events) {
       if (event.type === "viseme") {
         event.vtimes_ms.forEach((startMs, index) => {
           spans.push({ startMs, endMs: startMs + (event.vdurations_ms[index] ?? Number.NaN) });
