@@ -21,13 +21,13 @@ const FOLDER = mkdtempSync(join(tmpdir(), "voicewire-flags-"));
 afterAll(() => rmSync(FOLDER, { recursive: true }));
 
 /** Where a process writes the flags that it sets at run time, with its pid behind it. */
-const TOLD = join(FOLDER, "flags");
+const FLAGS_FILE = join(FOLDER, "flags");
 const TELLS_GROWTH = `
 import { appendFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import v8 from "node:v8";
 const set = v8.setFlagsFromString;
-v8.setFlagsFromString = (flag) => { appendFileSync(${JSON.stringify(`${TOLD}-`)} + process.pid, flag); set(flag); };
+v8.setFlagsFromString = (flag) => { appendFileSync(${JSON.stringify(`${FLAGS_FILE}-`)} + process.pid, flag); set(flag); };
 syncBuiltinESMExports();
 `;
 
@@ -65,13 +65,13 @@ describe("flags of Node", () => {
         },
       });
       try {
-        let told = "";
+        let received = "";
         await new Promise<void>((resolve, reject) => {
           gateway.once("error", reject);
           gateway.once("exit", (code) => reject(new Error(`The gateway ended with ${code}`)));
           gateway.stdout.on("data", (data: Buffer) => {
-            told += data;
-            if (told.includes("http://")) resolve();
+            received += data;
+            if (received.includes("http://")) resolve();
           });
         });
         const service = readFileSync(`/proc/${gateway.pid}/task/${gateway.pid}/children`, "utf8").trim();
@@ -79,7 +79,7 @@ describe("flags of Node", () => {
         expect(command.slice(1, 1 + FLAGS.length)).toEqual(FLAGS);
         expect(command).toContain("service");
         for (const pid of [gateway.pid, service]) {
-          expect(readFileSync(`${TOLD}-${pid}`, "utf8")).toBe("--heap-growing-percent=100");
+          expect(readFileSync(`${FLAGS_FILE}-${pid}`, "utf8")).toBe("--heap-growing-percent=100");
         }
       } finally {
         const ended = new Promise((resolve) => gateway.once("close", resolve));

@@ -35,7 +35,7 @@ describe("docs/protocol.md", () => {
     expect([...events.keys()].toSorted()).toEqual(Object.keys(EVENTS).toSorted());
   });
 
-  it.each([...commands])("message %s: its example is taken as it stands", (type, examples) => {
+  it.each([...commands])("message %s: its example is accepted unchanged", (type, examples) => {
     expect(examples.length).toBeGreaterThan(0);
     for (const json of examples) {
       const { command, ignored } = parseCommand(json);

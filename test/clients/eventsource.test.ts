@@ -40,7 +40,7 @@ const PATIENT_MS = 60_000;
 
 /** What one EventSource was told, in order, and the places from which it asked to go on. */
 class Follower implements AsyncDisposable {
-  readonly told: { readonly type: string; readonly id: string; readonly data: string }[] = [];
+  readonly received: { readonly type: string; readonly id: string; readonly data: string }[] = [];
   readonly hellos: { readonly resumed?: boolean }[] = [];
   readonly askedFrom: (string | undefined)[] = [];
   readonly #source: Source;
@@ -55,7 +55,7 @@ class Follower implements AsyncDisposable {
     this.#source.addEventListener("hello", ({ data }) => this.hellos.push(JSON.parse(data)));
     for (const type of EVENTS)
       this.#source.addEventListener(type, ({ data, lastEventId }) =>
-        this.told.push({ type, id: lastEventId, data }),
+        this.received.push({ type, id: lastEventId, data }),
       );
   }
 
@@ -64,7 +64,7 @@ class Follower implements AsyncDisposable {
   }
 
   of<T>(type: (typeof EVENTS)[number]): T[] {
-    return this.told.filter((one) => one.type === type).map(({ data }) => JSON.parse(data) as T);
+    return this.received.filter((one) => one.type === type).map(({ data }) => JSON.parse(data) as T);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -89,7 +89,7 @@ describe.skipIf(!areInstalled("eventsource"))(`eventsource ${IF_INSTALLED}`, { t
     for (const count of [1, 2]) {
       const before = follower.of("cue").length;
       await until("a cue", () => follower.of("cue").length > before, { deadlineMs: PATIENT_MS });
-      const lastId = follower.told.at(-1)?.id;
+      const lastId = follower.received.at(-1)?.id;
       proxy.cut();
       await until("it is back", () => follower.hellos.length === count + 1, { deadlineMs: PATIENT_MS });
       expect(follower.askedFrom.at(-1)).toBe(lastId);
@@ -100,7 +100,7 @@ describe.skipIf(!areInstalled("eventsource"))(`eventsource ${IF_INSTALLED}`, { t
 
     expect(proxy.opened).toBe(3);
     expect(follower.askedFrom[0]).toBeUndefined();
-    const ids = follower.told.map(({ id }) => id);
+    const ids = follower.received.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
     // Numbers are each listener's own; all else is the same for one who was never away.
     const timed = ({ start_ms, end_ms, lines }: CueEvent) => ({ start_ms, end_ms, lines });

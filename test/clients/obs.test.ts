@@ -50,12 +50,12 @@ describe.skipIf(!areInstalled("obs-websocket-js"))(`obs-websocket-js ${IF_INSTAL
     }
     const theirs = obs.said.map(comparable);
 
-    const { queue, told } = queueOf(new ObsTarget(obs.url, password));
+    const { queue, reported } = queueOf(new ObsTarget(obs.url, password));
     queue.push(shown(["One,", "two."]));
     queue.push(shown(["Three."], "Ana"));
     await until("both", () => queue.sent === 2);
     await queue.close();
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     expect(obs.said.slice(theirs.length).map(comparable)).toEqual(theirs);
     expect(obs.shownTexts).toEqual(["One,\ntwo.", "Ana: Three.", "One,\ntwo.", "Ana: Three."]);
   });

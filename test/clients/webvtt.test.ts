@@ -29,7 +29,7 @@ const DIALOGUE = {
   ],
 };
 
-/** An event as it stands in a file. */
+/** An event as a file holds it. */
 const seenOf = ({ start_ms, end_ms, speaker, lines }: CueEvent): SeenCue => ({
   startMs: Math.round(start_ms),
   endMs: Math.round(end_ms),
@@ -92,10 +92,10 @@ describe.skipIf(!areInstalled(...PACKAGES))(`webvtt-parser and media-captions ${
     client.send({ type: "speak", text: HARD_TEXT, voice_id: "v" });
     for (const listener of listeners) await listener.next("utterance.done");
     for (const [index, style] of styles.entries()) {
-      const told = listeners[index]?.eventsOf("cue").map(seenOf) ?? [];
-      expect(told.length).toBeGreaterThan(1);
+      const received = listeners[index]?.eventsOf("cue").map(seenOf) ?? [];
+      expect(received.length).toBeGreaterThan(1);
       for (const words of ["", "&words=true"])
-        expect([style, await readByOthers(await fileOf("styles", style + words))]).toEqual([style, told]);
+        expect([style, await readByOthers(await fileOf("styles", style + words))]).toEqual([style, received]);
     }
     for (const listener of listeners) await listener[Symbol.asyncDispose]();
   });

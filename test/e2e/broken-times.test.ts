@@ -60,7 +60,7 @@ function keptMs(heard: Buffer, said: Buffer): number {
   return (at + length) / BYTES_PER_MS;
 }
 
-/** As a client keeps them: what was told of the text that is said anew is void. */
+/** As a client keeps them: what was told of the text that is said again is void. */
 function wordsOf(client: TestClient, spokenEnd: number): readonly Word[] {
   const cut = client.events.findIndex((event) => event.type === "warning");
   return client.events.flatMap((event, index) =>

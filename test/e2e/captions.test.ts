@@ -145,7 +145,7 @@ describe.skipIf(reason !== null)(`in a browser${reason === null ? "" : ` (skippe
           { text: "And a pint, please.", voice_id: "b" },
         ],
       });
-      const told = await followed;
+      const received = await followed;
       await client.next("utterance.done");
       const url = `${gateway.url}/live/s/captions.vtt?live=false`;
       const tracked = await tab.evaluate(
@@ -179,7 +179,7 @@ describe.skipIf(reason !== null)(`in a browser${reason === null ? "" : ` (skippe
         url,
       );
       const cues = readStrictVtt(await (await fetch(url)).text());
-      expect(told).toEqual(["Fish & chips for 3 < 5.", "And a pint, please."]);
+      expect(received).toEqual(["Fish & chips for 3 < 5.", "And a pint, please."]);
       expect(tracked).toEqual(
         cues.map(({ startMs, endMs, lines, voice }) => ({ startMs, endMs, text: lines.join("\n"), voice })),
       );

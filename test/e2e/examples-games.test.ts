@@ -60,12 +60,12 @@ describe.skipIf(missing !== null)(
         await other.next("utterance.done");
         await page.waitForFunction('document.querySelector("#mouth").dataset.viseme === "sil"');
         const events = other.eventsOf("viseme");
-        const told = new Set(events.flatMap((event) => event.visemes));
+        const received = new Set(events.flatMap((event) => event.visemes));
         // Whatever the page had time to show was what is heard right then.
         const heard = mouths.filter((mouth): mouth is Mouth & { heardMs: number } => mouth.heardMs !== null);
         for (const { viseme, heardMs } of heard) expect(viseme).toBe(shapeAt(events, heardMs + LEAD_MS));
         expect(new Set(heard.map(({ viseme }) => viseme)).size).toBeGreaterThan(3);
-        expect(told.has("PP")).toBe(true);
+        expect(received.has("PP")).toBe(true);
         expect(mouths.at(-1)?.viseme).toBe("sil");
         expect(faults).toEqual([]);
       } finally {

@@ -1,4 +1,4 @@
-/** The scripts that lie in examples/ itself, run as they stand against a whole gateway. */
+/** The scripts that lie in examples/ itself, run unchanged against a whole gateway. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";

@@ -1,6 +1,6 @@
 /**
  * An upstream that dies at every byte of its answer: what the embedded service said is served again by a bare socket and
- * cut there. No word is lost, none is told twice, and each sounds where it is told to; what is asked for anew is answered.
+ * cut there. No word is lost, none is told twice, and each sounds where it is told to; what is asked for again is answered.
  */
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -140,7 +140,7 @@ class DyingServer {
   }
 }
 
-interface Told {
+interface Received {
   readonly events: readonly Event[];
   readonly words: readonly Word[];
   /** All that the connection has got, from the beginning of the timeline. */
@@ -148,7 +148,7 @@ interface Told {
 }
 
 /** Says the text through a connection that stands, and collects what comes for it. */
-async function say(client: TestClient, text: string, at: number): Promise<Told> {
+async function say(client: TestClient, text: string, at: number): Promise<Received> {
   const first = client.messages.length;
   client.send({ type: "speak", text, voice_id: voiceOf(text, at) });
   await client.until(() => {
@@ -204,9 +204,14 @@ function errorOf(needle: Buffer, recorded: readonly Recorded[]): number | null {
 }
 
 /** Everything was told and can be heard; returns how many words were looked for in the audio. */
-function expectWhole(said: { text: string; at: number; told: Told; recorded: readonly Recorded[] }): number {
-  const { text, at, told, recorded } = said;
-  const { words, events, audio } = told;
+function expectWhole(said: {
+  text: string;
+  at: number;
+  received: Received;
+  recorded: readonly Recorded[];
+}): number {
+  const { text, at, received, recorded } = said;
+  const { words, events, audio } = received;
   const where = `killed behind byte ${at}`;
   expect(events.at(-1), where).toMatchObject({ type: "utterance.done", outcome: "done" });
   expect(
@@ -276,9 +281,9 @@ describe.skipIf(missing !== undefined)(
             `/live/${id}?format=ulaw_${RATE}&pace=burst`,
           );
           for (const at of own) {
-            const told = await say(client, text, at);
+            const received = await say(client, text, at);
             const recorded = await recorder.all();
-            found += expectWhole({ text, at, told, recorded });
+            found += expectWhole({ text, at, received, recorded });
           }
         }
       };

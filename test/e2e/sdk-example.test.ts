@@ -54,9 +54,9 @@ describe("/openapi.json", () => {
     const service = await startService({ host: "127.0.0.1", port: 0, key: "" });
     try {
       await using gateway = await gatewayAt(service.url);
-      const told = await (await fetch(`${gateway.url}/openapi.json`)).json();
-      expect(told).toMatchObject({ openapi: expect.stringMatching(/^3\.1/) });
-      expect(told).toEqual(await (await fetch(`${service.url}/openapi.json`)).json());
+      const received = await (await fetch(`${gateway.url}/openapi.json`)).json();
+      expect(received).toMatchObject({ openapi: expect.stringMatching(/^3\.1/) });
+      expect(received).toEqual(await (await fetch(`${service.url}/openapi.json`)).json());
     } finally {
       await service.close();
     }

@@ -180,14 +180,15 @@ describe.skipIf(missing !== undefined)(
           .trim()
           .split("\n")
           .map((line) => JSON.parse(line) as Event);
-        const told = [pcm.events, ulaw.events, saidEvents].map(wordsTo);
-        const isToldToAll = ({ seq }: Event) => told.every((own) => own.some((event) => event.seq === seq));
-        const common = told.map((own) => own.filter(isToldToAll));
+        const received = [pcm.events, ulaw.events, saidEvents].map(wordsTo);
+        const hasReachedAll = ({ seq }: Event) =>
+          received.every((own) => own.some((event) => event.seq === seq));
+        const common = received.map((own) => own.filter(hasReachedAll));
         expect(common[1]).toEqual(common[0]);
         expect(common[2]).toEqual(common[0]);
         expect(common[0]?.length).toBeGreaterThan(wordsTo(pcm.events).length - 4);
         const interruptions = pcm.eventsOf("interrupted");
-        for (const event of told.flat().filter((one) => !isToldToAll(one))) {
+        for (const event of received.flat().filter((one) => !hasReachedAll(one))) {
           const cut = interruptions.find(({ seq }) => seq > event.seq);
           expect(event.at_ms).toBeGreaterThanOrEqual(cut?.at_ms ?? Number.POSITIVE_INFINITY);
         }
@@ -223,11 +224,11 @@ describe.skipIf(missing !== undefined)(
         expect(cuts.map(({ heard: own }) => own.end)).toEqual([first.heard.end, second.heard.end]);
         for (const cut of cuts) {
           expect(text.startsWith(cut.heard.text)).toBe(true);
-          const told = pcm.events
+          const received = pcm.events
             .filter((event) => event.type === "words" && event.seq < cut.seq)
             .flatMap((event) => (event.type === "words" ? event.words : []));
-          const over = told.filter((word) => word.end_ms <= cut.at_ms).length;
-          const inReceipt = told.filter(
+          const over = received.filter((word) => word.end_ms <= cut.at_ms).length;
+          const inReceipt = received.filter(
             (word) => word.end <= cut.heard.end && word.start_ms <= cut.at_ms,
           ).length;
           expect(Math.abs(over - inReceipt)).toBeLessThanOrEqual(1);

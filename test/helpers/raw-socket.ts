@@ -5,20 +5,20 @@ import { connect, type Socket } from "node:net";
 /** Opcodes of RFC 6455, with the bit of a whole message. */
 const TEXT = 0x81;
 const CLOSE = 0x88;
-const MAX_TOLD_CHARS = 16_384;
+const MAX_RECEIVED_CHARS = 16_384;
 /** Clients mask; with zeros the bytes are as they were. */
 const MASK = Buffer.alloc(4);
 
 export class RawSocket implements AsyncDisposable {
   readonly #socket: Socket;
   /** The beginning of what it is told: the handshake and `hello`. */
-  #told = "";
+  #received = "";
 
   private constructor(socket: Socket, first: Buffer) {
     this.#socket = socket;
-    this.#told = first.toString("latin1");
+    this.#received = first.toString("latin1");
     socket.on("data", (data: Buffer) => {
-      if (this.#told.length < MAX_TOLD_CHARS) this.#told += data.toString("latin1");
+      if (this.#received.length < MAX_RECEIVED_CHARS) this.#received += data.toString("latin1");
     });
     socket.on("error", () => undefined);
   }
@@ -37,7 +37,7 @@ export class RawSocket implements AsyncDisposable {
   /** That of its `hello`. */
   async resumeToken(): Promise<string> {
     for (;;) {
-      const token = /"resume_token":"([\w-]+)"/.exec(this.#told)?.[1];
+      const token = /"resume_token":"([\w-]+)"/.exec(this.#received)?.[1];
       if (token !== undefined) return token;
       await once(this.#socket, "data");
     }

@@ -75,13 +75,13 @@ describe.skipIf(missing !== undefined)(
       const ended = new Promise((resolve) => gateway.once("close", resolve));
       try {
         const url = await new Promise<string>((resolve, reject) => {
-          let told = "";
+          let received = "";
           gateway.stdout?.on("data", (data: Buffer) => {
-            told += data;
-            const found = /Page {2}(http:\S+)\//.exec(told)?.[1];
+            received += data;
+            const found = /Page {2}(http:\S+)\//.exec(received)?.[1];
             if (found !== undefined) resolve(found);
           });
-          gateway.once("close", () => reject(new Error(`The gateway ended: ${told}`)));
+          gateway.once("close", () => reject(new Error(`The gateway ended: ${received}`)));
         });
         const health = await fetch(`${url}/healthz`);
         expect([health.status, await health.json()]).toMatchObject([200, { status: "ok" }]);

@@ -127,11 +127,11 @@ describe.skipIf(reason !== null)(`page in use${reason === null ? "" : ` (skipped
         const speak = document.querySelector<HTMLButtonElement>("#speak");
         if (!alert || !speak?.disabled) return;
         observer.disconnect();
-        document.body.dataset.told = alert;
+        document.body.dataset.received = alert;
       }).observe(document.body, { subtree: true, childList: true, attributes: true });
     });
     gateway.dropAll();
-    await page.waitForFunction(() => document.body.dataset.told?.includes("Trying again in"));
+    await page.waitForFunction(() => document.body.dataset.received?.includes("Trying again in"));
     await page.waitForFunction(() => window.voicewire?.state === "open");
     expect(await page.locator("#alert").isVisible()).toBe(false);
     await page.fill("#text", "Back");
@@ -159,7 +159,7 @@ describe.skipIf(reason !== null)(`page in use${reason === null ? "" : ` (skipped
     expect(await page.locator(".word.past").count()).toBe(11);
   });
 
-  it("a gateway that starts anew in the middle of speech: what was not heard looks so, and is said in plain words", async () => {
+  it("a gateway that starts again in the middle of speech: what was not heard looks so, and is said in plain words", async () => {
     const page = await open();
     const text = "These words are spoken by a gateway that is killed before it has come to the end of them";
     for (const spoken of [text, "This one waits"]) {

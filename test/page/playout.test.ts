@@ -70,7 +70,7 @@ describe("Playout", () => {
     expect(playout.aheadMs).toBeCloseTo(140, 5);
   });
 
-  it("silence() stops the sound, keeps the position and starts anew with what comes next", () => {
+  it("silence() stops the sound, keeps the position and starts again with what comes next", () => {
     const out = new HandOut();
     const playout = new Playout(out);
     for (let index = 0; index < 20; index += 1) playout.push(block(), index * 20);

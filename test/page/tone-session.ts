@@ -58,7 +58,7 @@ export class ToneSession {
     this.#participants.add(socket);
     socket.on("close", () => {
       this.#participants.delete(socket);
-      this.#tellPresence();
+      this.#emitPresence();
     });
     socket.on("message", (data) => this.#take(socket, JSON.parse(String(data)) as Command));
     const isResumed = query.get("resume") === this.#epoch;
@@ -80,7 +80,7 @@ export class ToneSession {
       const isMissed = typeof entry.data === "string" ? entry.seq > Number(seq) : entry.atMs >= startMs;
       if (isMissed) socket.send(entry.data);
     }
-    this.#tellPresence();
+    this.#emitPresence();
   }
 
   close(): void {
@@ -248,7 +248,7 @@ export class ToneSession {
     this.#send(socket, { type: "error", code, message: "Nothing to do", retryable: false });
   }
 
-  #tellPresence(): void {
+  #emitPresence(): void {
     this.#toAll({ type: "presence", listeners: this.#participants.size, speakers: 1 });
   }
 

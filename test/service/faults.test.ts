@@ -49,11 +49,11 @@ describe("by header", () => {
     const lines = linesOf((await client.post(TIMED, BODY, fault(value, truth))).body);
     const words = lines.flatMap((line) => line.voicewire_words ?? []);
     const before = lines.flatMap((line) => line.voicewire_alignment?.character_start_times_seconds ?? []);
-    const told = lines.flatMap((line) => line.alignment?.character_start_times_seconds ?? []);
+    const received = lines.flatMap((line) => line.alignment?.character_start_times_seconds ?? []);
     expect(words.length).toBeGreaterThan(5);
     expect(before).toHaveLength(BODY.text.length);
     for (const word of words) expect(before[word.character_index]).toBeCloseTo(word.start_time_seconds, 2);
-    if (!value.startsWith("alignment_late")) expect(told).not.toEqual(before);
+    if (!value.startsWith("alignment_late")) expect(received).not.toEqual(before);
   });
 
   it("chunks of one byte are the whole audio", async () => {

@@ -148,9 +148,9 @@ describe("the vendor's client", () => {
         const { headers, body } = await receiver.take();
         expect(headers["x-a"]).toBe("1");
         const signature = String(headers["elevenlabs-signature"]);
-        const told = await sdk.constructEvent(body.toString(), signature, webhookSecret);
-        expect(told).toMatchObject({ type: types[index] });
-        expect(Object.keys(told.data as object)).not.toEqual([]);
+        const received = await sdk.constructEvent(body.toString(), signature, webhookSecret);
+        expect(received).toMatchObject({ type: types[index] });
+        expect(Object.keys(received.data as object)).not.toEqual([]);
       }
       const data = { voice_id: "v", voice_name: "Nora" };
       const event = "voice_library_removal_notice";
@@ -207,7 +207,7 @@ describe("a record", () => {
     for (const hidden of [secret, "hunter2", "retry"]) expect(shown).not.toContain(hidden);
   });
 
-  it("is there after the service was started anew", async () => {
+  it("is there after the service was started again", async () => {
     const { id } = await create();
     await close();
     await open(false);

@@ -327,7 +327,7 @@ describe("GET /live/{session}/audio.*", () => {
     await speaker.next("hello");
     for (const name of ["ogg", "wav", "mp3"]) {
       const player = await Player.open(`${gateway.url}/live/s/audio.${name}?silence=true`);
-      await until("it is seated", () => counters.connectionsOpened === counters.connectionsClosed + 2);
+      await until("it has joined", () => counters.connectionsOpened === counters.connectionsClosed + 2);
       player.leave();
       await until("it has left", () => counters.connectionsOpened === counters.connectionsClosed + 1);
     }
@@ -383,7 +383,7 @@ describe("a player that reads slowly", () => {
   const LONG = "a".repeat(1000);
   const LONG_BYTES = 1000 * 60 * 96;
 
-  it("misses audio under `live`, is held no more than its outbox, and nobody else notices", async () => {
+  it("misses audio under `live`, is holds no more than max-outbox-bytes, and nobody else notices", async () => {
     await using upstream = await startFakeUpstream();
     await using gateway = await gatewayAt(upstream.url, { maxOutboxBytes: 65_536 });
     const path = `${gateway.url}/live/s/audio.wav?wait=true&rate=48000&pace=burst`;
@@ -462,7 +462,7 @@ describe("what is refused", () => {
     players.at(-1)?.leave();
   });
 
-  it("HEAD tells what GET would answer and seats nobody; OPTIONS allows other origins", async () => {
+  it("HEAD tells what GET would answer and joins nobody; OPTIONS allows other origins", async () => {
     await using upstream = await startFakeUpstream();
     await using gateway = await gatewayAt(upstream.url);
     const head = async (path: string): Promise<IncomingMessage> => {

@@ -120,7 +120,7 @@ function growing(maxOutboxBytes: number) {
 describe("a growing file whose client does not read", () => {
   const LINE = "Twenty-two characters!";
 
-  it("is cut once more waits than max-outbox-bytes, and its seat is free; one that is read goes on", () => {
+  it("is cut once more waits than max-outbox-bytes, and its place is free; one that is read goes on", () => {
     const { session, say, open } = growing(200);
     const stuck = open(0);
     const read = open();

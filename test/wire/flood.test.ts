@@ -18,15 +18,15 @@ it("a hundred thousand one-letter tokens: who sends on is told and closed, and o
   listener.send({ type: "speak", text: "Nobody else should hear anything of the flood at all." });
   await listener.next("utterance.started");
   const flooder = await TestClient.connect(gateway, "/live/flood?format=none&events=none");
-  const told: Record<string, unknown>[] = [];
-  flooder.socket.on("message", (data) => told.push(JSON.parse(String(data)) as Record<string, unknown>));
+  const received: Record<string, unknown>[] = [];
+  flooder.socket.on("message", (data) => received.push(JSON.parse(String(data)) as Record<string, unknown>));
   // As one piece, so that they are read in one go.
   for (let sent = 0; sent < 100_000; sent += 1) flooder.socket.send(LETTER);
   const { code } = await flooder.untilClosed();
   expect(code).toBe(ERRORS.too_many_refusals.closeCode);
-  expect(told.filter(({ type }) => type === "paused")).toHaveLength(1);
-  expect(told.at(-1)).toMatchObject({ type: "error", code: "too_many_refusals", retry_after_ms: 1000 });
-  expect(told.filter(({ code: own }) => own === "text_too_long")).toHaveLength(MAX_REFUSALS_A_SECOND + 1);
+  expect(received.filter(({ type }) => type === "paused")).toHaveLength(1);
+  expect(received.at(-1)).toMatchObject({ type: "error", code: "too_many_refusals", retry_after_ms: 1000 });
+  expect(received.filter(({ code: own }) => own === "text_too_long")).toHaveLength(MAX_REFUSALS_A_SECOND + 1);
   // What was accepted is spoken, and the listener of another session hears all of its own.
   await listener.next("utterance.done");
   const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();

@@ -9,12 +9,12 @@ import { until } from "../helpers/until.ts";
 interface Limits {
   readonly limit: number;
   /** Whether answers say what the limit is. */
-  readonly tells: boolean;
+  readonly answersWithLimit: boolean;
   readonly workMs?: number;
 }
 
 /** Speaks a little mu-law after a while, and turns away what is over its limit. */
-async function limitedVendor({ limit, tells, workMs = 15 }: Limits) {
+async function limitedVendor({ limit, answersWithLimit, workMs = 15 }: Limits) {
   const seen = { open: 0, most: 0, turnedAway: 0, served: 0, bodies: [] as string[] };
   const work = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const parts: Buffer[] = [];
@@ -37,7 +37,9 @@ async function limitedVendor({ limit, tells, workMs = 15 }: Limits) {
     if (!res.destroyed) seen.served += 1;
     res.writeHead(200, {
       "content-type": "audio/basic",
-      ...(tells ? { "current-concurrent-requests": current, "maximum-concurrent-requests": limit } : {}),
+      ...(answersWithLimit
+        ? { "current-concurrent-requests": current, "maximum-concurrent-requests": limit }
+        : {}),
     });
     res.end(Buffer.alloc(1600, 0xff));
     seen.open -= 1;
@@ -72,9 +74,9 @@ function ask(url: string, body: unknown, init: RequestInit = {}): Promise<Respon
 
 describe("an upstream that is at its limit", () => {
   it.each([
-    { limit: 5, tells: true },
-    { limit: 5, tells: false },
-    { limit: 1, tells: true },
+    { limit: 5, answersWithLimit: true },
+    { limit: 5, answersWithLimit: false },
+    { limit: 1, answersWithLimit: true },
   ])("with %o no 429 reaches any of 60 proxied requests, and each is served once", async (limits) => {
     await using vendor = await limitedVendor({ ...limits, workMs: 5 });
     await using gateway = await gatewayAt(vendor.url);
@@ -90,7 +92,7 @@ describe("an upstream that is at its limit", () => {
     expect(new Set(vendor.seen.bodies).size).toBe(60);
     // Once the limit is known it is kept to.
     const before = vendor.seen.turnedAway;
-    if (!limits.tells) return;
+    if (!limits.answersWithLimit) return;
     await Promise.all(
       Array.from({ length: 20 }, () => ask(gateway.url, { text: "More", model_id: "eleven_flash_v2_5" })),
     );
@@ -98,7 +100,7 @@ describe("an upstream that is at its limit", () => {
   });
 
   it("every live session speaks", async () => {
-    await using vendor = await limitedVendor({ limit: 3, tells: true });
+    await using vendor = await limitedVendor({ limit: 3, answersWithLimit: true });
     await using gateway = await gatewayAt(vendor.url);
     const clients = await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
@@ -115,7 +117,7 @@ describe("an upstream that is at its limit", () => {
   });
 
   it("the 429 is handed on with its body when patience is over, and where the body can't be sent again", async () => {
-    await using vendor = await limitedVendor({ limit: 0, tells: false });
+    await using vendor = await limitedVendor({ limit: 0, answersWithLimit: false });
     await using impatient = await gatewayAt(vendor.url, { upstreamPatienceMs: 0 });
     const refused = await ask(impatient.url, { text: "Nobody listens" });
     expect(refused.status).toBe(429);
@@ -130,7 +132,7 @@ describe("an upstream that is at its limit", () => {
   });
 
   it("one that gives up while it waits is never asked for again, and holds nobody up", async () => {
-    await using vendor = await limitedVendor({ limit: 1, tells: true, workMs: 60 });
+    await using vendor = await limitedVendor({ limit: 1, answersWithLimit: true, workMs: 60 });
     await using gateway = await gatewayAt(vendor.url);
     await (await ask(gateway.url, { text: "The limit is known" })).arrayBuffer();
     const first = ask(gateway.url, { text: "First" });

@@ -18,7 +18,7 @@ it("waits for a speaker whose connection broke, and ends with one that was close
   const back = await TestClient.connect(gateway, `/live/open${QUERY}&resume=${resume_token}`);
   expect((await back.next("hello")).resumed).toBe(true);
   back.send({ type: "text", text: " again.", utterance_id: "u" });
-  // Closed with a close frame, it does not come back: the text is spoken as it stands.
+  // Closed with a close frame, it does not come back: the text is spoken unchanged.
   back.socket.close();
   const { characters_spoken } = await watcher.next("utterance.done");
   expect(characters_spoken).toBe("Hello there. And again.".length);

@@ -252,8 +252,8 @@ describe("errors", () => {
     const cut = await post(app, { ...BODY, response_format: "pcm" });
     expect(cut.status).toBe(200);
     await expect(cut.arrayBuffer()).rejects.toThrow();
-    const told = await post(app, { ...BODY, response_format: "pcm", stream_format: "sse" });
-    const reader = told.body?.getReader();
+    const received = await post(app, { ...BODY, response_format: "pcm", stream_format: "sse" });
+    const reader = received.body?.getReader();
     let text = "";
     const decoder = new TextDecoder();
     for (;;) {

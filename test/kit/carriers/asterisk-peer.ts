@@ -75,7 +75,7 @@ export class AsteriskPeer extends BinaryPeer {
         return;
       case "FLUSH_MEDIA":
         this.marks.clear();
-        this.#tellRoom();
+        this.#sendRoom();
         return;
       case "HANGUP":
         this.isHungUp = true;
@@ -123,7 +123,7 @@ export class AsteriskPeer extends BinaryPeer {
     this.#isFull = true;
     this.#event("MEDIA_XOFF");
     const room = link.player.endSamples - (AsteriskPeer.XON_FRAMES - 1) * this.#frameSamples;
-    link.player.notify(room, () => this.#tellRoom());
+    link.player.notify(room, () => this.#sendRoom());
   }
 
   get #queuedFrames(): number {
@@ -131,12 +131,12 @@ export class AsteriskPeer extends BinaryPeer {
   }
 
   /** What came while it was full moves the place where there is room again. */
-  #tellRoom(): void {
+  #sendRoom(): void {
     if (!this.#isFull) return;
     const { player } = this.link;
     const room = player.endSamples - (AsteriskPeer.XON_FRAMES - 1) * this.#frameSamples;
     if (player.playedSamples < room) {
-      player.notify(room, () => this.#tellRoom());
+      player.notify(room, () => this.#sendRoom());
       return;
     }
     this.#isFull = false;

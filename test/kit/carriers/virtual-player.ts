@@ -137,10 +137,10 @@ export class VirtualPlayer {
     if (next === Number.POSITIVE_INFINITY || this.#runMs === null) return;
     const { clock, sampleRate, bytesPerSample } = this.#options;
     const missing = next - this.#heardBytes / bytesPerSample;
-    this.#timer = clock.at(this.#runMs + (missing * 1000) / sampleRate, () => this.#tell());
+    this.#timer = clock.at(this.#runMs + (missing * 1000) / sampleRate, () => this.#notifyPlayed());
   }
 
-  #tell(): void {
+  #notifyPlayed(): void {
     const played = this.playedSamples;
     const due = this.#notices.filter((notice) => notice.atSamples <= played);
     this.#notices = this.#notices.filter((notice) => notice.atSamples > played);

@@ -110,10 +110,10 @@ export function answerFaults(
   { operation }: Endpoint,
   answer: GivenAnswer,
 ): string[] {
-  const told = operation.responses[answer.status];
-  if (told === undefined)
+  const received = operation.responses[answer.status];
+  if (received === undefined)
     return [`the status ${answer.status} is not described: ${answer.body.subarray(0, 300)}`];
-  const { content, headers = {} } = resolve(document, told);
+  const { content, headers = {} } = resolve(document, received);
   const faults = Object.entries(headers).flatMap(([name, { schema }]) => {
     const value = answer.headers.get(name);
     const isOptional = name === "history-item-id";

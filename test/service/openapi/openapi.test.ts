@@ -153,7 +153,7 @@ describe("the document", () => {
 });
 
 /** What the service answered, if it is not as the document says. */
-function expectAsTold(endpoint: Endpoint, { answer, about }: Sent): void {
+function expectMatchesDocument(endpoint: Endpoint, { answer, about }: Sent): void {
   expect(answerFaults(document, endpoint, answer), about).toEqual([]);
 }
 
@@ -169,7 +169,7 @@ describe("what the document allows", { timeout: 120_000 }, () => {
     for (const { endpoint, request } of asked.values()) {
       const sent = await sender.send(endpoint, await sender.filled(endpoint, request));
       expect(sent.answer.status, sent.about).toBeLessThan(300);
-      expectAsTold(endpoint, sent);
+      expectMatchesDocument(endpoint, sent);
     }
     expect(asked.size).toBeGreaterThan(endpoints.length);
   });
@@ -181,7 +181,7 @@ describe("what the document allows", { timeout: 120_000 }, () => {
       const filled = await sender.filled(endpoint, request);
       for (const key of [null, "wrong", "sk_00ff"]) {
         const sent = await sender.send(endpoint, filled, { key });
-        expectAsTold(endpoint, sent);
+        expectMatchesDocument(endpoint, sent);
         if (endpoint.operation.security?.length === 0) expect(sent.answer.status, sent.about).toBe(200);
         else expect([400, 401, 404], sent.about).toContain(sent.answer.status);
         if (key === "wrong" && sent.answer.status !== 200) expect(sent.answer.status, sent.about).toBe(401);
@@ -200,7 +200,7 @@ describe("what the document allows", { timeout: 120_000 }, () => {
         path: endpoint.path.replace(/\{\w+\}/g, "nobody"),
       });
       expect(sent.answer.status, sent.about).toBe(404);
-      expectAsTold(endpoint, sent);
+      expectMatchesDocument(endpoint, sent);
     }
   });
 });
@@ -218,14 +218,15 @@ describe("what the document does not allow", { timeout: 120_000 }, () => {
         const sent = await sender.send(endpoint, await sender.filled(endpoint, request, place));
         const what = `${about}\n${sent.about}`;
         expect(sent.answer.status, what).toBe(status);
-        expectAsTold(endpoint, sent);
-        const told = JSON.parse(sent.answer.body.toString()) as Refused;
-        if (Array.isArray(told.detail))
+        expectMatchesDocument(endpoint, sent);
+        const received = JSON.parse(sent.answer.body.toString()) as Refused;
+        if (Array.isArray(received.detail))
           expect(
-            told.detail.map(({ loc }) => loc),
+            received.detail.map(({ loc }) => loc),
             what,
           ).toContainEqual(place);
-        else expect(namesOf(told), what).toContain(place.filter((step) => typeof step === "string").at(-1));
+        else
+          expect(namesOf(received), what).toContain(place.filter((step) => typeof step === "string").at(-1));
         asked += 1;
       }
     }
@@ -240,7 +241,7 @@ describe("what the document does not allow", { timeout: 120_000 }, () => {
     expect(JSON.parse(sent.answer.body.toString())).toMatchObject({
       detail: [{ loc: ["path", "token_type"] }],
     });
-    expectAsTold(endpoint, sent);
+    expectMatchesDocument(endpoint, sent);
   });
 });
 

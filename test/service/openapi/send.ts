@@ -66,8 +66,8 @@ export class Sender {
     const url = search.size === 0 ? path : `${path}?${search}`;
     const answer = await this.#fetch(method, url, sent, key);
     const shown = typeof sent === "string" ? sent : JSON.stringify(body);
-    const told = answer.body.subarray(0, 300).toString();
-    return { answer, about: `${method} ${url} ${shown.slice(0, 300)}: ${answer.status} ${told}` };
+    const received = answer.body.subarray(0, 300).toString();
+    return { answer, about: `${method} ${url} ${shown.slice(0, 300)}: ${answer.status} ${received}` };
   }
 
   async #fetch(

@@ -89,12 +89,12 @@ describe("RtpSequence", () => {
     ["lost over the wrap", [65_534, 2], [0, 3]],
     ["one twice", [5, 6, 6, 7], [0, 0, "stale", 0]],
     ["one late", [5, 7, 6, 8], [0, 1, "stale", 0]],
-    ["begun anew far back", [5000, 100, 101], [0, 0, 0]],
+    ["begun again far back", [5000, 100, 101], [0, 0, 0]],
   ])("%s", (_, sequences, expected) => {
     expect(verdicts(sequences)).toEqual(expected);
   });
 
-  it("begins anew with another source", () => {
+  it("begins again with another source", () => {
     const order = new RtpSequence();
     order.note({ sequence: 100, ssrc: 1 });
     expect(order.note({ sequence: 99, ssrc: 2 })).toEqual({ kind: "fresh", missing: 0 });
@@ -118,7 +118,7 @@ describe("TelephoneEvents", () => {
 
   it("tells each key once, when it is over, however often that is said", () => {
     const keys = new TelephoneEvents();
-    const told = [
+    const reported = [
       event({ code: 5, isOver: false, duration: 160, timestamp: 1000 }),
       event({ code: 5, isOver: false, duration: 320, timestamp: 1000 }),
       event({ code: 5, isOver: true, duration: 800, timestamp: 1000 }),
@@ -126,7 +126,7 @@ describe("TelephoneEvents", () => {
       event({ code: 5, isOver: true, duration: 800, timestamp: 1000 }),
       event({ code: 11, isOver: true, duration: 1600, timestamp: 9000 }),
     ].map((packet) => keys.push(packet));
-    expect(told.filter((key) => key !== null)).toEqual([
+    expect(reported.filter((key) => key !== null)).toEqual([
       { digit: "5", durationMs: 100 },
       { digit: "#", durationMs: 200 },
     ]);

@@ -81,7 +81,7 @@ describe("SoundMeter", () => {
     expect(frames).toMatchObject({ first: 1, energies: [0x0203 ** 2] });
   });
 
-  it("numbers frames from the start of the audio, what was skipped included, and begins one anew behind it", () => {
+  it("numbers frames from the start of the audio, what was skipped included, and begins one again behind it", () => {
     const meter = new SoundMeter("pcm_8000");
     const loud = bytesOf(new Int16Array(40).fill(1000));
     expect(meter.push(loud)).toBeNull();

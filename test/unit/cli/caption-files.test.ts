@@ -10,8 +10,8 @@ import { cueEvent } from "./scripted-cues.ts";
 const folder = mkdtempSync(join(tmpdir(), "voicewire-captions-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** All that was told before has been heard. */
-function tell(captions: CaptionFiles, event: CaptionEvent): void {
+/** Everything shown before has been heard. */
+function show(captions: CaptionFiles, event: CaptionEvent): void {
   captions.event(event, event.at_ms);
 }
 
@@ -40,7 +40,7 @@ describe("CaptionFiles", () => {
     const vtt = join(folder, "a.vtt");
     const captions = new CaptionFiles({ vtt, srt: "-", stdout });
     captions.originMs = 60_000;
-    tell(captions, cueEvent("Hello there, my friend!", { startMs: 61_000, wordMs: 400, endMs: 63_000 }));
+    show(captions, cueEvent("Hello there, my friend!", { startMs: 61_000, wordMs: 400, endMs: 63_000 }));
     captions.close();
     captions.close();
     expect(cuesOf(stdout.text)).toEqual([
@@ -55,8 +55,8 @@ describe("CaptionFiles", () => {
   test("names who says it, where that is told, and nobody else", () => {
     const stdout = new MemoryOutput();
     const captions = new CaptionFiles({ vtt: "-", srt: undefined, stdout });
-    tell(captions, cueEvent("How are you?", { startMs: 0, speaker: "A & B" }));
-    tell(captions, cueEvent("Fine.", { startMs: 1200 }));
+    show(captions, cueEvent("How are you?", { startMs: 0, speaker: "A & B" }));
+    show(captions, cueEvent("Fine.", { startMs: 1200 }));
     captions.close();
     expect(stdout.text).toContain("\n<v A &amp; B>How <00:00:00.100>are");
     expect(stdout.text).toContain("\nFine.\n");
@@ -77,11 +77,11 @@ describe("CaptionFiles", () => {
   test("another timeline that begins earlier: what came before is whole, and what comes is written", () => {
     const { captions, cues } = srtFile();
     captions.originMs = 60_000;
-    tell(captions, cueEvent("Said before.", { startMs: 61_000, endMs: 61_900 }));
+    show(captions, cueEvent("Said before.", { startMs: 61_000, endMs: 61_900 }));
     captions.originMs = -2000;
     // It stood when we came, and begins behind what is there.
-    tell(captions, cueEvent("This is a sentence.", { startMs: -500, endMs: 1000 }));
-    tell(captions, cueEvent("Another.", { startMs: 1000, endMs: 2000 }));
+    show(captions, cueEvent("This is a sentence.", { startMs: -500, endMs: 1000 }));
+    show(captions, cueEvent("Another.", { startMs: 1000, endMs: 2000 }));
     captions.close();
     expect(cues()).toEqual([
       { time: "00:00:01,000 --> 00:00:01,900", text: "Said before." },
@@ -113,7 +113,7 @@ describe("CaptionFiles", () => {
     ]);
   });
 
-  test("interrupted: has the words that were heard, up to the cut, and those that come anew", () => {
+  test("interrupted: has the words that were heard, up to the cut, and those that come again", () => {
     const { captions, cues } = srtFile();
     captions.event(cueEvent("One, two, (three) four.", { startMs: 0, wordMs: 300, endMs: 1900 }), -300);
     captions.event(cueEvent("(Behind it.)", { startMs: 2000, utteranceId: "w" }), 500);

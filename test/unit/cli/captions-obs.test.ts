@@ -11,14 +11,14 @@ describe("OBS", () => {
     await using obs = await startObs((text) =>
       text === "Two." && breaks-- > 0 ? "close" : { result: true, code: 100 },
     );
-    const { queue, told } = queueOf(new ObsTarget(obs.url, OBS_PASSWORD));
+    const { queue, reported } = queueOf(new ObsTarget(obs.url, OBS_PASSWORD));
     for (const text of ["One.", "Two.", "Three."])
       queue.push(shown([text, "more"].slice(0, text === "One." ? 2 : 1)));
     await until("all", () => queue.sent === 3);
     await queue.close();
     expect(obs.shownTexts).toEqual(["One.\nmore", "Two.", "Three."]);
     expect(obs.connections()).toBe(2);
-    expect(told).toEqual(["OBS closed (1006): trying again"]);
+    expect(reported).toEqual(["OBS closed (1006): trying again"]);
   });
 
   it("is told of once where it does not stream, or refuses the password", async () => {
@@ -26,13 +26,13 @@ describe("OBS", () => {
     const idle = queueOf(new ObsTarget(obs.url, OBS_PASSWORD));
     idle.queue.push(shown(["One."]));
     idle.queue.push(shown(["Two."]));
-    await until("a word", () => idle.told.length > 0);
+    await until("a word", () => idle.reported.length > 0);
     await idle.queue.close();
-    expect(idle.told).toEqual(["OBS does not stream: a caption was dropped"]);
+    expect(idle.reported).toEqual(["OBS does not stream: a caption was dropped"]);
     const wrong = queueOf(new ObsTarget(obs.url, "a wrong one"));
     wrong.queue.push(shown(["One."]));
-    await until("a word", () => wrong.told.length > 0);
+    await until("a word", () => wrong.reported.length > 0);
     await wrong.queue.close();
-    expect(wrong.told).toEqual(["OBS refused the password: a caption was dropped"]);
+    expect(wrong.reported).toEqual(["OBS refused the password: a caption was dropped"]);
   });
 });

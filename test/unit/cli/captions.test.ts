@@ -26,7 +26,7 @@ describe("Zoom", () => {
       { status: 200 },
     ];
     await using peer = new Peer(() => script.shift() ?? { status: 500 });
-    const { queue, told } = queueOf(
+    const { queue, reported } = queueOf(
       new ZoomTarget(await peer.listen("/closedcaption?id=1&signature=se%2Bcret"), {
         language: "en-US",
         mode: "pop-on",
@@ -47,13 +47,13 @@ describe("Zoom", () => {
     expect(peer.taken[5]?.url.search).toBe("?id=1&signature=se%2Bcret&seq=43&lang=en-US");
     expect(peer.taken.slice(4).map(({ body }) => body)).toEqual(["One,\ntwo.\n", "Ana: Three.\n"]);
     // Failures follow one another within a minute: one word about them, without the address.
-    expect(told).toEqual(["Zoom answered 503: trying again"]);
+    expect(reported).toEqual(["Zoom answered 503: trying again"]);
   });
 
   it("drops a caption that is refused, and does not use its number up", async () => {
     const script = [{ status: 200, body: "0" }, { status: 400 }, { status: 200 }];
     await using peer = new Peer(() => script.shift() ?? { status: 500 });
-    const { queue, told } = queueOf(
+    const { queue, reported } = queueOf(
       new ZoomTarget(await peer.listen("/cc?signature=secret"), { language: "de-DE", mode: "pop-on" }),
     );
     queue.push(shown(["One."]));
@@ -65,7 +65,7 @@ describe("Zoom", () => {
       ["1", "One.\n"],
       ["1", "Two.\n"],
     ]);
-    expect(told).toEqual(["Zoom answered 400: a caption was dropped"]);
+    expect(reported).toEqual(["Zoom answered 400: a caption was dropped"]);
   });
 });
 
@@ -95,26 +95,26 @@ describe("YouTube", () => {
 describe("CaptionQueue", () => {
   it("drops the oldest where a service hangs, says so once a minute, and ends with what is under way", async () => {
     const clock = new FakeClock();
-    const told: string[] = [];
-    const tell = (line: string) => void told.push(line);
+    const reported: string[] = [];
+    const report = (line: string) => void reported.push(line);
     const hanging: CaptionTarget = {
       name: "X",
       send: (_, signal) =>
         new Promise((_resolve, reject) => {
           signal.addEventListener("abort", () => reject(new TargetError("gone", true)));
         }),
-      close: () => void told.push("closed"),
+      close: () => void reported.push("closed"),
     };
-    const queue = new CaptionQueue({ target: hanging, clock, tell, random: () => 0 });
+    const queue = new CaptionQueue({ target: hanging, clock, tell: report, random: () => 0 });
     for (let index = 0; index < 40; index += 1) queue.push(shown([`${index}`]));
-    expect(told).toEqual(["X is too slow: its oldest captions were dropped"]);
+    expect(reported).toEqual(["X is too slow: its oldest captions were dropped"]);
     clock.advance(60_000);
     queue.push(shown(["last"]));
-    expect(told[1]).toBe(
+    expect(reported[1]).toBe(
       "X is too slow: its oldest captions were dropped (7 lost since the last word about it)",
     );
     await queue.close();
-    expect(told.at(-1)).toBe("closed");
+    expect(reported.at(-1)).toBe("closed");
   });
 });
 

@@ -108,7 +108,7 @@ describe("voicewire listen", () => {
     );
   });
 
-  test("has what was said anew once, in the text and in the captions", async () => {
+  test("has what was said again once, in the text and in the captions", async () => {
     const { out, err } = await listen(
       (joined) => {
         joined.hello();
@@ -175,7 +175,7 @@ describe("voicewire listen", () => {
     expect(samples).toEqual([1, 0, 0, 4, 11]);
   });
 
-  test("goes on with a session that has begun anew, and says so", async () => {
+  test("goes on with a session that has begun again, and says so", async () => {
     const { samples, out, err } = await listen(
       (joined, index) => {
         joined.hello(index === 0 ? { startMs: 5000 } : { epoch: "e2", startMs: 0, resumed: false });

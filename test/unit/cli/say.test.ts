@@ -52,7 +52,7 @@ describe("voicewire say --tokens", () => {
     ),
   );
 
-  test("sends each token of the recording as it stands, with the options on the first, then its end", async () => {
+  test("sends each token of the recording unchanged, with the options on the first, then its end", async () => {
     await using gateway = await ScriptedGateway.start({
       onJoin: (joined) => joined.hello(),
       onCommand: agreeable,
@@ -180,25 +180,25 @@ test("a file on stdin that is there at once still heeds a pause: no more than th
   ).toBe(text.trim());
 });
 
-/** Each text is queued and then spoken as `tell` tells it. */
-function speakingGateway(tell: (joined: Joined, utteranceId: string | undefined) => void) {
+/** Each text is queued, and then `report` sends its events. */
+function speakingGateway(report: (joined: Joined, utteranceId: string | undefined) => void) {
   return ScriptedGateway.start({
     onJoin: (joined) => joined.hello(),
     onCommand: (command, joined) => {
       if (command.type !== "speak") return;
       joined.send({ type: "utterance.queued", utterance_id: command.utterance_id, ahead: 0 });
-      tell(joined, command.utterance_id);
+      report(joined, command.utterance_id);
     },
   });
 }
 
-/** `voicewire say --srt -` of a text that the gateway speaks as `tell` tells it. */
+/** `voicewire say --srt -` of a text whose events `report` sends. */
 async function captionsOf(
   text: string,
-  tell: (joined: Joined, utteranceId: string | undefined) => void,
+  report: (joined: Joined, utteranceId: string | undefined) => void,
   ...flags: string[]
 ): Promise<{ srt: string; gateway: ScriptedGateway }> {
-  await using gateway = await speakingGateway(tell);
+  await using gateway = await speakingGateway(report);
   const out = join(folder, "captions.pcm");
   const io = memoryIo(["say", "--url", gateway.url, "--srt", "-", "--out", out, ...flags, text]);
   expect(await runCli(io)).toBe(0);

@@ -111,14 +111,14 @@ describe("Connection", () => {
       retry_after_ms: 1000,
     });
     const connection = await join();
-    const told: string[] = [];
-    connection.on("error", (event) => told.push(event.code));
+    const received: string[] = [];
+    connection.on("error", (event) => received.push(event.code));
     await expect(connection.speak("Too much")).rejects.toMatchObject({
       code: "queue_full",
       isRetryable: true,
       retryAfterMs: 1000,
     });
-    expect(told).toEqual(["queue_full"]);
+    expect(received).toEqual(["queue_full"]);
   });
 
   it("say() resolves at its own utterance.done", async () => {
@@ -237,7 +237,7 @@ describe("Connection", () => {
     await expect.poll(() => atMs).toEqual([100]);
   });
 
-  it("starts anew at start_ms when configured describes other audio", async () => {
+  it("starts again at start_ms when configured describes other audio", async () => {
     const connection = await join();
     const atMs: number[] = [];
     connection.onAudio((_frame, info) => atMs.push(info.atMs));

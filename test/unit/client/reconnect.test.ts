@@ -129,7 +129,7 @@ describe("a connection that comes back", () => {
     await expect.poll(() => atMs).toEqual([5000]);
   });
 
-  it("on another epoch it begins anew, and fails what waited for its end", async () => {
+  it("on another epoch it begins again, and fails what waited for its end", async () => {
     const connection = await join();
     const seqs: number[] = [];
     connection.on("words", ({ seq }) => seqs.push(seq));

@@ -50,7 +50,7 @@ describe("ResumePoint", () => {
     expect(point.take(event("warning", 1))).toBe(true);
   });
 
-  it("rejoin() on another epoch begins anew", () => {
+  it("rejoin() on another epoch begins again", () => {
     const point = new ResumePoint(hello("e", 0));
     point.take(event("words", 50));
     expect(point.rejoin(hello("f", 0))).toBe(false);

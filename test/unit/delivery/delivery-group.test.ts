@@ -35,7 +35,7 @@ function createGroup(options: { events?: EventKind[]; maxRingBytes?: number } = 
     event: 0,
   });
   let seq = 0;
-  const tell = (atMs: number, kind: EventKind | null = "words"): void => {
+  const emit = (atMs: number, kind: EventKind | null = "words"): void => {
     seq += 1;
     const event: Event = { type: "words", seq, at_ms: atMs, utterance_id: "u", words: [], timing: "exact" };
     log.append(logged(event, { positionTicks: atMs * TICKS_PER_MS, kind }));
@@ -52,7 +52,7 @@ function createGroup(options: { events?: EventKind[]; maxRingBytes?: number } = 
     rendition,
     log,
     group,
-    tell,
+    emit,
     listen,
     pushFrames,
     release: (ms: number): number => {
@@ -68,22 +68,22 @@ const shape = (listener: MemoryListener): (string | number)[] =>
 
 describe("DeliveryGroup.collect() and send()", () => {
   it("puts an event before the frame that contains it and sends a batch in one cork", () => {
-    const { group: _group, tell, listen, pushFrames, release } = createGroup();
+    const { group: _group, emit, listen, pushFrames, release } = createGroup();
     const { listener } = listen();
     pushFrames(4);
-    tell(0);
-    tell(25);
-    tell(60);
+    emit(0);
+    emit(25);
+    emit(60);
     release(1000);
     expect(shape(listener)).toEqual([0, "f", 25, "f", "f", 60, "f"]);
     expect(new Set(listener.sent.map((item) => item.cork)).size).toBe(1);
   });
 
   it("holds frames and events back that start beyond the limit", () => {
-    const { tell, listen, pushFrames, release } = createGroup();
+    const { emit, listen, pushFrames, release } = createGroup();
     const { listener } = listen();
     pushFrames(5);
-    tell(70);
+    emit(70);
     expect(release(39)).toBe(2);
     expect(shape(listener)).toEqual(["f", "f"]);
     expect(release(60)).toBe(2);
@@ -91,12 +91,12 @@ describe("DeliveryGroup.collect() and send()", () => {
   });
 
   it("leaves out kinds that were not asked for and what was withdrawn", () => {
-    const { log, tell, listen, pushFrames, release } = createGroup({ events: ["marks"] });
+    const { log, emit, listen, pushFrames, release } = createGroup({ events: ["marks"] });
     const { listener } = listen();
-    tell(0, "words");
-    tell(1, "marks");
-    tell(2, null);
-    tell(3, null);
+    emit(0, "words");
+    emit(1, "marks");
+    emit(2, null);
+    emit(3, null);
     log.withdraw((entry) => entry.seq === 4);
     pushFrames(1);
     release(100);
@@ -104,9 +104,9 @@ describe("DeliveryGroup.collect() and send()", () => {
   });
 
   it("gives every listener in step the same messages", () => {
-    const { tell, listen, pushFrames, release } = createGroup();
+    const { emit, listen, pushFrames, release } = createGroup();
     const listeners = [listen(), listen(), listen()];
-    tell(0);
+    emit(0);
     pushFrames(3);
     expect(release(100)).toBe(9);
     for (const { listener } of listeners) expect(listener.sent).toEqual(listeners[0]?.listener.sent);
@@ -115,12 +115,12 @@ describe("DeliveryGroup.collect() and send()", () => {
 
 describe("DeliveryGroup.catchUp()", () => {
   it("a lossless listener gets exactly what it missed, in the same order", () => {
-    const { group, tell, listen, pushFrames, release } = createGroup();
+    const { group, emit, listen, pushFrames, release } = createGroup();
     const healthy = listen();
     const slow = listen("lossless");
     slow.listener.isFull = true;
     for (let index = 0; index < 40; index += 1) {
-      tell(index * 100);
+      emit(index * 100);
       pushFrames(5);
       release(index * 100 + 80);
     }
@@ -134,17 +134,17 @@ describe("DeliveryGroup.catchUp()", () => {
   });
 
   it("a live listener is told the gap, gets every event and is in step again", () => {
-    const { group, tell, listen, pushFrames, release } = createGroup();
+    const { group, emit, listen, pushFrames, release } = createGroup();
     const slow = listen("live");
     slow.listener.isFull = true;
     for (let index = 0; index < 10; index += 1) {
-      tell(index * 20);
+      emit(index * 20);
       pushFrames(1);
       release(index * 20);
     }
     slow.listener.isFull = false;
     const gaps: object[] = [];
-    group.catchUp(slow.sendQueue, (_outbox, gap) => gaps.push(gap));
+    group.catchUp(slow.sendQueue, (_queue, gap) => gaps.push(gap));
     expect(gaps).toEqual([{ frames: 9, ms: 180 }]);
     expect(shape(slow.listener)).toEqual([0, "f", 20, 40, 60, 80, 100, 120, 140, 160, 180]);
     pushFrames(1);
@@ -153,18 +153,18 @@ describe("DeliveryGroup.catchUp()", () => {
   });
 
   it("a live listener gets the events that it missed before it is told the gap", () => {
-    const { group, tell, listen, pushFrames, release } = createGroup();
+    const { group, emit, listen, pushFrames, release } = createGroup();
     const slow = listen("live");
     slow.listener.isFull = true;
     for (let index = 0; index < 10; index += 1) {
-      tell(index * 20);
+      emit(index * 20);
       pushFrames(1);
       release(index * 20);
     }
     slow.listener.isFull = false;
-    const toldBefore: number[] = [];
-    group.catchUp(slow.sendQueue, () => toldBefore.push(slow.listener.events.length));
-    expect(toldBefore).toEqual([10]);
+    const emittedBefore: number[] = [];
+    group.catchUp(slow.sendQueue, () => emittedBefore.push(slow.listener.events.length));
+    expect(emittedBefore).toEqual([10]);
   });
 
   it("stops again when the socket fills up again, and loses nothing by it", () => {
@@ -190,14 +190,14 @@ describe("DeliveryGroup.catchUp()", () => {
   });
 
   it("closes a listener whose events are gone", () => {
-    const { tell, listen, pushFrames, release } = createGroup();
+    const { emit, listen, pushFrames, release } = createGroup();
     const slow = listen("live");
     pushFrames(20);
-    tell(0);
+    emit(0);
     slow.listener.isFull = true;
     release(0);
     for (let index = 1; index < 200; index += 1) {
-      tell(index);
+      emit(index);
       release(index);
     }
     expect(slow.listener.ended).toEqual({ code: 4408, reason: "slow_consumer" });
@@ -211,7 +211,7 @@ describe("DeliveryGroup, policy captions", () => {
     const healthy = made.listen("captions");
     const gaps: object[] = [];
     const step = (index: number): number => {
-      made.tell(index * 20);
+      made.emit(index * 20);
       made.pushFrames(1);
       return made.release(index * 20);
     };
@@ -278,9 +278,9 @@ describe("DeliveryGroup, policy captions", () => {
 
 describe("DeliveryGroup.undeliveredEvent()", () => {
   it("is behind what was sent, not behind what was only collected", () => {
-    const { group, tell, listen, pushFrames } = createGroup();
+    const { group, emit, listen, pushFrames } = createGroup();
     const { sendQueue } = listen();
-    tell(0);
+    emit(0);
     pushFrames(1);
     group.collect(0);
     expect(group.undeliveredEvent(sendQueue)).toBe(0);
@@ -293,11 +293,11 @@ describe("DeliveryGroup.undeliveredEvent()", () => {
 
 describe("DeliveryGroup.replay()", () => {
   it("sends what belongs before a place to one that is on its own, and each event once", () => {
-    const { group, tell, listen, pushFrames, release } = createGroup();
+    const { group, emit, listen, pushFrames, release } = createGroup();
     const { listener, sendQueue } = listen();
-    tell(0);
-    tell(30);
-    tell(100);
+    emit(0);
+    emit(30);
+    emit(100);
     group.replay(sendQueue, 50 * TICKS_PER_MS);
     expect(shape(listener)).toEqual([0, 30]);
     pushFrames(8);
@@ -306,10 +306,10 @@ describe("DeliveryGroup.replay()", () => {
   });
 
   it("leaves one in step with others alone", () => {
-    const { group, tell, listen } = createGroup();
+    const { group, emit, listen } = createGroup();
     const { listener, sendQueue } = listen();
     listen();
-    tell(0);
+    emit(0);
     group.replay(sendQueue, 50 * TICKS_PER_MS);
     expect(listener.sent).toEqual([]);
   });

@@ -23,11 +23,11 @@ function createPool(options: Partial<WorkerPoolOptions> = {}) {
 
 /** Opens a job and records what it is told. */
 function open(pool: WorkerPool<string, string>, ...requests: string[]) {
-  const told: string[] = [];
+  const reported: string[] = [];
   const errors: GatewayError[] = [];
-  const job = pool.open({ reply: (reply) => told.push(reply), failed: (error) => errors.push(error) });
+  const job = pool.open({ reply: (reply) => reported.push(reply), failed: (error) => errors.push(error) });
   for (const request of requests) job.post(request);
-  return { job, told, errors };
+  return { job, reported, errors };
 }
 
 describe("WorkerPool", () => {
@@ -36,11 +36,11 @@ describe("WorkerPool", () => {
       const pool = createPool(options);
       const jobs = ["a", "b", "c"].map((name) => open(pool, `${name}1`, `${name}2`));
       expect(pool.stats.threads).toBe(options.maxThreads ?? 1);
-      for (const { job, told } of jobs) {
-        await until("it has its answers", () => told.length === 2);
+      for (const { job, reported } of jobs) {
+        await until("it has its answers", () => reported.length === 2);
         job.finish();
       }
-      expect(jobs.map(({ told }) => told)).toEqual([
+      expect(jobs.map(({ reported }) => reported)).toEqual([
         ["a1", "a2"],
         ["b1", "b2"],
         ["c1", "c2"],
@@ -64,10 +64,10 @@ describe("WorkerPool", () => {
   it("crash: the jobs of the thread fail, those that wait get a new one", async () => {
     const pool = createPool({ jobsPerThread: 2, maxWaiting: 1 });
     const bystander = open(pool, "before");
-    await until("it has an answer", () => bystander.told.length === 1);
+    await until("it has an answer", () => bystander.reported.length === 1);
     const crashing = open(pool, "crash");
     const waiting = open(pool, "after");
-    await until("the one that waits has its answer", () => waiting.told.length === 1);
+    await until("the one that waits has its answer", () => waiting.reported.length === 1);
     for (const { errors } of [bystander, crashing]) {
       expect(errors.map(({ message }) => message)).toEqual([
         "Cannot echo: the thread failed: asked to crash",
@@ -96,24 +96,24 @@ describe("WorkerPool", () => {
       message: "Cannot echo: the thread was silent for 1500 ms",
     });
     const next = open(pool, "after");
-    await until("the next has its answer", () => next.told.length === 1);
+    await until("the next has its answer", () => next.reported.length === 1);
   });
 
   it("given up: a job's thread is ended in the middle of its work, and nothing is told any more", async () => {
     const pool = createPool({ maxWaiting: 1 });
     const hanging = open(pool, "first", "hang");
-    await until("it hangs", () => hanging.told.length === 1);
+    await until("it hangs", () => hanging.reported.length === 1);
     const next = open(pool, "after");
     hanging.job.abandon();
-    await until("the next has its answer", () => next.told.length === 1);
+    await until("the next has its answer", () => next.reported.length === 1);
     expect(hanging.errors).toEqual([]);
     expect(pool.stats).toMatchObject({ running: 1, threads: 1, lost: 0 });
   });
 
   it("idle: a thread that nobody needs is ended", async () => {
     const pool = createPool({ idleMs: 1 });
-    const { job, told } = open(pool, "a");
-    await until("it has its answer", () => told.length === 1);
+    const { job, reported } = open(pool, "a");
+    await until("it has its answer", () => reported.length === 1);
     job.finish();
     await until("the thread is gone", () => pool.stats.threads === 0);
   });

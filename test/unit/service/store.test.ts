@@ -74,7 +74,7 @@ function mediaFiles(): string[] {
 }
 
 describe("history", () => {
-  it("gives back what was added, with its audio, also after the store was opened anew", async () => {
+  it("gives back what was added, with its audio, also after the store was opened again", async () => {
     const dialogue = [{ text: "Hi", voice_id: "v", voice_name: "Nora" }];
     const first = await add();
     const second = await add(

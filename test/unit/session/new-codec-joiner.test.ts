@@ -207,7 +207,7 @@ describe("a joiner in a codec that nobody has", () => {
     expect(late.listener.eventsOf("utterance.done")).toHaveLength(2);
   });
 
-  it("begins anew behind an utterance that is over: nothing is encoded for it", async () => {
+  it("begins again behind an utterance that is over: nothing is encoded for it", async () => {
     const { rig, run, ask, answerAll } = stage(["format=alaw_8000"]);
     ask();
     answerAll();

@@ -115,8 +115,8 @@ describe("receipts of several listeners", () => {
     const [receipt] = rig.listener.eventsOf("interrupted");
     expect(receipt?.listeners).toHaveLength(16);
     expect(receipt?.heard.ms).toBe(1150 - 19 * 50);
-    const told = receipt?.listeners?.map((listener) => listener.ms) ?? [];
-    expect(told).toContain(receipt?.heard.ms);
+    const emitted = receipt?.listeners?.map((listener) => listener.ms) ?? [];
+    expect(emitted).toContain(receipt?.heard.ms);
   });
 
   it("count the offsets of each in the unit that the reader asked for", () => {

@@ -109,7 +109,7 @@ describe("nothing stalls", () => {
     expect(outcomes(client.listener)).toEqual(["a/done", "b/done"]);
   });
 
-  it("an open text that is said anew after an interruption still takes its end", () => {
+  it("an open text that is said again after an interruption still takes its end", () => {
     const rig = createRig();
     const { send, listener } = rig.join("format=ulaw_8000&lead_ms=1000");
     send({ type: "speak", text: "First one", voice_id: VOICE, utterance_id: "a" });
@@ -192,10 +192,10 @@ describe("nothing is said or told twice, nothing is lost", () => {
     run(rig, 100);
     send({ type: "configure", lead_ms: 900 });
     run(rig, 2000);
-    const told = listener.events.filter((event) =>
+    const emitted = listener.events.filter((event) =>
       ["characters", "words", "utterance.started"].includes(event.type),
     );
-    expect(new Set(told.map((event) => event.seq)).size).toBe(told.length);
+    expect(new Set(emitted.map((event) => event.seq)).size).toBe(emitted.length);
   });
 
   it("a configure of a listener that is behind loses it no event", () => {

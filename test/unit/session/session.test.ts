@@ -108,7 +108,7 @@ describe("Session", () => {
     expect(recorder.listener.frames[0]?.byteLength).toBe(640);
   });
 
-  it("seats a late listener at the playhead, in time with the others", () => {
+  it("starts a late listener at the playhead, in time with the others", () => {
     const { join, listener, clock } = speaking();
     clock.advance(500);
     const late = join("role=listener&format=ulaw_8000");
@@ -172,12 +172,12 @@ describe("Session", () => {
     expect(gaps).toHaveLength(1);
     expect((gaps[0]?.frames ?? 0) + slow.listener.frames.length).toBe(100);
     expect(gaps[0]?.ms).toBe((gaps[0]?.frames ?? 0) * 20);
-    const told = (events: { type: string; seq: number }[]) =>
+    const emitted = (events: { type: string; seq: number }[]) =>
       events
         .filter((event) => event.type.startsWith("utterance.") || event.type === "words")
         .map((e) => e.seq);
-    expect(told(slow.listener.events).filter((seq) => seq > 0)).toEqual(
-      expect.arrayContaining(told(healthy.eventsOf("utterance.done"))),
+    expect(emitted(slow.listener.events).filter((seq) => seq > 0)).toEqual(
+      expect.arrayContaining(emitted(healthy.eventsOf("utterance.done"))),
     );
     expect(
       slow.listener.eventsOf("words").flatMap((event) => event.words.map((word) => word.text)),

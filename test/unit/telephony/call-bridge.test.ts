@@ -16,8 +16,8 @@ describe("a call and the others", () => {
     phone.say({ on: "dtmf", digit: "7", durationMs: 120 });
     phone.say({ on: "dtmf", digit: "#" });
     phone.say({ on: "stopped", reason: "hung up" });
-    const told = asked.listener.events.filter((event) => event.type === "call" || event.type === "dtmf");
-    expect(told).toMatchObject([
+    const reported = asked.listener.events.filter((event) => event.type === "call" || event.type === "dtmf");
+    expect(reported).toMatchObject([
       { type: "call", state: "started", call_id: "call-1" },
       { type: "dtmf", call_id: "call-1", digit: "7", duration_ms: 120 },
       { type: "dtmf", call_id: "call-1", digit: "#" },

@@ -204,7 +204,7 @@ describe("what a carrier held up", () => {
     expect(stage.sent).toEqual([...framesTo(10), "FLUSH_MEDIA", "f31"]);
   });
 
-  it("is paced anew after a cut and another hold", () => {
+  it("is paced again after a cut and another hold", () => {
     const stage = createStage();
     stage.listener.hold();
     stage.speak(30);

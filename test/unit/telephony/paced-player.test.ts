@@ -10,19 +10,19 @@ function playing() {
   const clock = new HeldClock();
   const pacer = new Pacer(clock);
   const sent: { readonly atMs: number; readonly frame: PacedFrame }[] = [];
-  const told: string[] = [];
+  const reported: string[] = [];
   const player = new PacedPlayer({
     frameMs: 20,
     silence: SILENCE,
     register: (paced) => pacer.register(paced, "first"),
     nowMs: () => clock.nowMs(),
     send: (frame) => sent.push({ atMs: clock.nowMs(), frame }),
-    onSkipped: (frames) => told.push(`skipped ${frames}`),
-    onPlayed: (name) => told.push(`${name} at ${clock.nowMs()}`),
+    onSkipped: (frames) => reported.push(`skipped ${frames}`),
+    onPlayed: (name) => reported.push(`${name} at ${clock.nowMs()}`),
   });
   const bytes = () => sent.map(({ frame }) => frame.bytes[0]);
   const starts = () => sent.map(({ frame }) => frame.isTalkspurtStart);
-  return { clock, player, sent, told, bytes, starts };
+  return { clock, player, sent, reported, bytes, starts };
 }
 
 const frame = (value: number): Uint8Array => Uint8Array.of(value);
@@ -51,18 +51,18 @@ describe("PacedPlayer", () => {
   });
 
   it("tells of a mark when the frame before it is over", () => {
-    const { clock, player, told } = playing();
+    const { clock, player, reported } = playing();
     player.start();
     player.push([frame(1), frame(2)]);
     player.mark("a");
     player.push([frame(3)]);
     player.mark("b");
     clock.advance(200);
-    expect(told).toEqual(["a at 1060", "b at 1080"]);
+    expect(reported).toEqual(["a at 1060", "b at 1080"]);
   });
 
   it("plays nothing that was cleared, and tells of none of its marks", () => {
-    const { clock, player, told, bytes } = playing();
+    const { clock, player, reported, bytes } = playing();
     player.start();
     player.push([frame(1), frame(2), frame(3)]);
     player.mark("a");
@@ -72,18 +72,18 @@ describe("PacedPlayer", () => {
     player.push([frame(9)]);
     clock.advance(40);
     expect(bytes()).toEqual([1, 255, 9, 255]);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 
   it("makes up for three late beats half a frame apart and skips the rest, so that nothing bursts", () => {
-    const { clock, player, sent, told, bytes, starts } = playing();
+    const { clock, player, sent, reported, bytes, starts } = playing();
     player.start();
     player.push(Array.from({ length: 20 }, (_, at) => frame(at)));
     clock.advance(20);
     expect(bytes()).toEqual([0]);
     // The process was held up: the beats at 1040 ... 1240 are due at once.
     clock.holdUntil(1247);
-    expect(told).toEqual(["skipped 8"]);
+    expect(reported).toEqual(["skipped 8"]);
     clock.advance(113);
     expect(bytes()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     expect(sent.slice(1).map(({ atMs }) => atMs)).toEqual([
@@ -93,13 +93,13 @@ describe("PacedPlayer", () => {
   });
 
   it("goes on with the grid after a wake that is late by less than a frame, and leaves nothing out", () => {
-    const { clock, player, sent, told } = playing();
+    const { clock, player, sent, reported } = playing();
     player.start();
     clock.holdUntil(1035);
     clock.advance(45);
     // The one after it is put off, so that no two are closer than half a frame.
     expect(sent.map(({ atMs }) => atMs)).toEqual([1035, 1048, 1060, 1080]);
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 
   it("copies what it keeps", () => {

@@ -37,7 +37,7 @@ function wordsIn(spoken: string): TimedWord[] {
 }
 
 /** All characters and words of a text in one response, pushed in pieces that end at `cuts`. */
-function told(client: string, options: Options, cuts: readonly number[] = []) {
+function emitted(client: string, options: Options, cuts: readonly number[] = []) {
   const text = new SpokenText(options);
   text.append(client);
   text.end();
@@ -59,13 +59,13 @@ const VW: Options = { replacements: [{ from: "VW", to: "voicewire" }] };
 
 describe("ClientTimes", () => {
   it("leaves everything alone where both texts are the same", () => {
-    const { pieces, words } = told("Hello there", {});
+    const { pieces, words } = emitted("Hello there", {});
     expect(pieces).toEqual([timed("Hello there", 0, 11)]);
     expect(words).toEqual(wordsIn("Hello there"));
   });
 
   it("shares the time of what stands for it over a replaced stretch, and calls it scaled", () => {
-    const { pieces, words, spoken } = told("My VW runs", VW);
+    const { pieces, words, spoken } = emitted("My VW runs", VW);
     expect(spoken).toBe("My voicewire runs");
     const [piece] = pieces;
     expect(piece?.characters.join("")).toBe("My VW runs");
@@ -84,14 +84,14 @@ describe("ClientTimes", () => {
   });
 
   it("makes one word of several that stand for one, and of one that stands for several", () => {
-    const several = told("Say AI now", { replacements: [{ from: "AI", to: "artificial intelligence" }] });
+    const several = emitted("Say AI now", { replacements: [{ from: "AI", to: "artificial intelligence" }] });
     expect(several.words.map((word) => word.text)).toEqual(["Say", "AI", "now"]);
-    const one = told("in New York today", { replacements: [{ from: "New York", to: "NYC" }] });
+    const one = emitted("in New York today", { replacements: [{ from: "New York", to: "NYC" }] });
     expect(one.words.map((word) => word.text)).toEqual(["in", "New York", "today"]);
   });
 
   it("gives what was taken out no time of its own", () => {
-    const { pieces, words } = told("So **very** good", MARKDOWN);
+    const { pieces, words } = emitted("So **very** good", MARKDOWN);
     const [piece] = pieces;
     expect(piece?.characters.join("")).toBe("So **very** good");
     expect(piece?.startSeconds[3]).toBe(piece?.endSeconds[4]);
@@ -103,7 +103,7 @@ describe("ClientTimes", () => {
   });
 
   it("tells what is taken out at the end with the last characters", () => {
-    const { pieces } = told("So **good**", MARKDOWN);
+    const { pieces } = emitted("So **good**", MARKDOWN);
     expect(pieces.at(-1)?.end).toBe(11);
   });
 
@@ -161,7 +161,7 @@ describe("ClientTimes", () => {
     fc.assert(
       fc.property(client, fc.array(fc.nat(120), { maxLength: 6 }), (sent, cuts) => {
         const safe = cuts.sort((a, b) => a - b);
-        const { pieces, words, spoken } = told(sent, options, /[\ud800-\udfff]/.test(sent) ? [] : safe);
+        const { pieces, words, spoken } = emitted(sent, options, /[\ud800-\udfff]/.test(sent) ? [] : safe);
         let at = pieces[0]?.start ?? 0;
         for (const piece of pieces) {
           expect(piece.start).toBe(at);

@@ -18,7 +18,7 @@ interface Chunk {
   readonly audioSeconds: number;
 }
 
-function told(text: string, chunks: readonly Chunk[]): string {
+function emitted(text: string, chunks: readonly Chunk[]): string {
   const timing = timingOf({ text, textStart: 0 });
   const all = chunks.map(({ alignment, audioSeconds }) => timing.push(alignment, null, { audioSeconds }));
   all.push(timing.finish(text.length / 10));
@@ -62,7 +62,7 @@ describe("a chunk that begins with the last characters of the one before", () =>
   const expected = [...text].map((character, i) => `${character}${(i / 10).toFixed(2)}`).join(" ");
 
   it.each(["response", "chunk", "zero"] as const)("on the clock of the %s", (clock) => {
-    for (const count of [1, 2, 3]) expect(told(text, overlapping(pieces, count, clock))).toBe(expected);
+    for (const count of [1, 2, 3]) expect(emitted(text, overlapping(pieces, count, clock))).toBe(expected);
   });
 
   it.each([
@@ -72,12 +72,12 @@ describe("a chunk that begins with the last characters of the one before", () =>
   ])("where the text repeats itself: %s %s %s", (...repeating) => {
     const whole = repeating.join("");
     const shown = [...whole].map((character, i) => `${character}${(i / 10).toFixed(2)}`).join(" ");
-    expect(told(whole, overlapping(repeating, 3, "response"))).toBe(shown);
+    expect(emitted(whole, overlapping(repeating, 3, "response"))).toBe(shown);
   });
 
   it("is told from one that says the same again at the same times of its own clock", () => {
     expect(
-      told(
+      emitted(
         "哈哈哈哈",
         overlapping(["哈哈", "哈哈"], 0, "chunk").map((chunk, i) => ({
           ...chunk,

@@ -93,24 +93,24 @@ describe("SegmentTiming with a sound alignment", () => {
   it("finds text again where it goes on, though the same words come later, too, and audio came without times", () => {
     const text = "la la la la la la la la la la.";
     const timing = timingOf({ text, textStart: 0 });
-    const told: (TimedCharacters | null)[] = [];
+    const emitted: (TimedCharacters | null)[] = [];
     for (let from = 0; from < text.length; from += 6) {
       const [startSeconds, endSeconds] = [from / 10, (from + 6) / 10];
-      told.push(
+      emitted.push(
         timing.push(alignmentOf(text.slice(from, from + 6), startSeconds), null, {
           audioSeconds: startSeconds + 0.1,
         }),
       );
       for (const audioSeconds of [startSeconds + 0.3, endSeconds])
-        told.push(timing.push(null, null, { audioSeconds }));
+        emitted.push(timing.push(null, null, { audioSeconds }));
     }
-    told.push(timing.finish(text.length / 10));
-    expect(joined(told)).toBe(joined(runOf(text, [alignmentOf(text)], text.length / 10)));
-    expect(labels(told).every((label) => label === null || label === "exact")).toBe(true);
+    emitted.push(timing.finish(text.length / 10));
+    expect(joined(emitted)).toBe(joined(runOf(text, [alignmentOf(text)], text.length / 10)));
+    expect(labels(emitted).every((label) => label === null || label === "exact")).toBe(true);
   });
 
   it("waits for the end of the last times, which may be too long, unless they are needed at once", () => {
-    const told = (audioSeconds: number) => {
+    const emitted = (audioSeconds: number) => {
       const timing = timingOf({ text: "Hi you al.", textStart: 0 });
       timing.push(alignmentOf("Hi "), null, { audioSeconds: 0.1 });
       timing.push(null, null, { audioSeconds: 0.3 });
@@ -120,29 +120,32 @@ describe("SegmentTiming with a sound alignment", () => {
       expect(timing.push(null, null, { audioSeconds: 0.85 })).toBeNull();
       return { timing, all: timing.push(null, null, { audioSeconds }) };
     };
-    expect(startsOf(told(1).all)).toBe("a0.70 l0.80 .0.90");
-    const long = told(0.91);
+    expect(startsOf(emitted(1).all)).toBe("a0.70 l0.80 .0.90");
+    const long = emitted(0.91);
     expect(long.all).toBeNull();
     const end = long.timing.finish(0.91);
     expect(startsOf(end)).toBe("a0.70 l0.77 .0.84");
     expect(end?.timing).toBe("scaled");
-    expect(startsOf(told(0.9).timing.estimateUpTo({ neededSeconds: 0.9 }))).toBe("a0.70 l0.80");
+    expect(startsOf(emitted(0.9).timing.estimateUpTo({ neededSeconds: 0.9 }))).toBe("a0.70 l0.80");
   });
 
   it.each([
     [0.3 + 1.4 / 24_000, 0.3 + 1.4 / 24_000],
     [0.3014, 0.3014],
     [0.302, 0.3],
-  ])("of %f s of audio the last character, which ends at 0.3, is told to end at %f", (audioSeconds, told) => {
-    const timing = timingOf({ text: "abc", textStart: 0 });
-    const timed = timing.push(alignmentOf("abc"), null, { audioSeconds });
-    expect(timed?.endSeconds.at(-1)).toBeCloseTo(told, 9);
-    expect(timed?.timing).toBe("exact");
-    const late = timingOf({ text: "abc", textStart: 0 });
-    late.push(alignmentOf("ab"), null, { audioSeconds: 0.2 });
-    expect(late.push(alignmentOf("c", 0.2), null, { audioSeconds: 0.28 })).toBeNull();
-    expect(late.finish(audioSeconds)?.endSeconds.at(-1)).toBeCloseTo(told, 9);
-  });
+  ])(
+    "of %f s of audio the last character, which ends at 0.3, is told to end at %f",
+    (audioSeconds, emitted) => {
+      const timing = timingOf({ text: "abc", textStart: 0 });
+      const timed = timing.push(alignmentOf("abc"), null, { audioSeconds });
+      expect(timed?.endSeconds.at(-1)).toBeCloseTo(emitted, 9);
+      expect(timed?.timing).toBe("exact");
+      const late = timingOf({ text: "abc", textStart: 0 });
+      late.push(alignmentOf("ab"), null, { audioSeconds: 0.2 });
+      expect(late.push(alignmentOf("c", 0.2), null, { audioSeconds: 0.28 })).toBeNull();
+      expect(late.finish(audioSeconds)?.endSeconds.at(-1)).toBeCloseTo(emitted, 9);
+    },
+  );
 });
 
 describe("SegmentTiming with characters that differ", () => {
@@ -297,8 +300,8 @@ describe("SegmentTiming with bad times", () => {
   it("starts such a chunk where its audio starts, where it is told", () => {
     const timing = timingOf({ text: "Hello you all", textStart: 0 });
     timing.push(alignmentOf("Hello you"), null, { audioSeconds: 1.5 });
-    const told = timing.push(alignmentOf(" all"), null, { audioSeconds: 2 });
-    expect(startsOf(told)).toContain(" 1.50 a1.60 l1.70 l1.80");
+    const emitted = timing.push(alignmentOf(" all"), null, { audioSeconds: 2 });
+    expect(startsOf(emitted)).toContain(" 1.50 a1.60 l1.70 l1.80");
   });
 
   it("a clock that starts again within a chunk: times that rise, behind it estimated", () => {

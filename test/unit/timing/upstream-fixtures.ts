@@ -29,10 +29,10 @@ export interface Chunk {
 /** A response of these chunks: what each of them tells, and its end. */
 export function run(text: string, chunks: readonly Chunk[], audioSeconds: number) {
   const timing = timingOf({ text, textStart: 0 });
-  const told = chunks.map((chunk) =>
+  const emitted = chunks.map((chunk) =>
     timing.push(chunk.alignment, null, { audioSeconds: chunk.audioSeconds }),
   );
-  return [...told, timing.finish(audioSeconds)];
+  return [...emitted, timing.finish(audioSeconds)];
 }
 
 /** "abc", "def", "ghi": 0.3 s each as they are heard, their times `factor` times that. */

@@ -456,7 +456,7 @@ describe("deadlines", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("end a body that falls silent, each piece starting the time anew", async () => {
+  it("end a body that falls silent, each piece starting the time again", async () => {
     let go = (): void => undefined;
     const gate = new Promise<void>((resolve) => {
       go = resolve;

@@ -234,7 +234,7 @@ describe("PhraseCache: a request that does not answer", () => {
     expect(late.recorder.calls).not.toContain("sent");
   });
 
-  it("who gave it up is not joined to it again, and what it asks anew is shared and kept", async () => {
+  it("who gave it up is not joined to it again, and what it asks again is shared and kept", async () => {
     const bench = rig();
     const [impatient, patient] = [read(bench), read(bench)];
     const hung = bench.last().sent();

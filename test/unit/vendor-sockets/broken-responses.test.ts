@@ -60,7 +60,7 @@ describe("a response that breaks off while the timing of all is waited for", () 
     expect(rig.end).toBeNull();
   });
 
-  it("begins its wait anew with the next try's first audio", () => {
+  it("begins its wait again with the next try's first audio", () => {
     const rig = socketRig({ tuning: { timingHoldMs: 1000 } });
     rig.send({ text: "Hello there.", context_id: "a", flush: true });
     rig.asked[0]?.say(4);

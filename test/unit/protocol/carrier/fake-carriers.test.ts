@@ -32,19 +32,19 @@ describe("VirtualPlayer", () => {
 
   it("tells when a sample has been played, in order, at once where it has, and never after a clear", () => {
     const { clock, player: voice } = player();
-    const told: string[] = [];
-    voice.notify(0, () => told.push("idle"));
+    const received: string[] = [];
+    voice.notify(0, () => received.push("idle"));
     voice.push(new Uint8Array(160));
-    voice.notify(160, () => told.push("end"));
-    voice.notify(80, () => told.push("middle"));
+    voice.notify(160, () => received.push("end"));
+    voice.notify(80, () => received.push("middle"));
     clock.advance(9);
-    expect(told).toEqual(["idle"]);
+    expect(received).toEqual(["idle"]);
     clock.advance(1);
-    expect(told).toEqual(["idle", "middle"]);
+    expect(received).toEqual(["idle", "middle"]);
     voice.clear();
     expect(clock.pending).toBe(0);
     clock.advance(100);
-    expect([told.length, voice.playedSamples]).toEqual([2, 80]);
+    expect([received.length, voice.playedSamples]).toEqual([2, 80]);
   });
 
   it("waits for its prebuffer", () => {

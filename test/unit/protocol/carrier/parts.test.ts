@@ -101,7 +101,7 @@ describe("MediaOrder", () => {
     expect(play([5, 7, 7, 6])).toEqual({ out: [5, 6, 7], odd: ["a media message came twice"] });
   });
 
-  it("goes along with a carrier that counts anew", () => {
+  it("goes along with a carrier that counts again", () => {
     const { out, odd } = play([100, 101, ...Array.from({ length: 30 }, (_, i) => i + 1)]);
     expect(out).toEqual([100, 101, ...Array.from({ length: 15 }, (_, i) => i + 16)]);
     expect(odd).toContain("the numbers of the media messages start again");

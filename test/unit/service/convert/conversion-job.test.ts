@@ -22,7 +22,7 @@ afterEach(async () => {
 
 /** A conversion to pcm_48000; what was told, and how to say that bytes have left. */
 function convert(source: AsyncIterable<PcmPiece>, stallMs: number) {
-  const told: string[] = [];
+  const reported: string[] = [];
   let bytes = 0;
   let end = (): void => undefined;
   const isOver = new Promise<void>((resolve) => {
@@ -40,11 +40,11 @@ function convert(source: AsyncIterable<PcmPiece>, stallMs: number) {
           bytes += chunk.length;
         },
         done: () => {
-          told.push("done");
+          reported.push("done");
           end();
         },
         failed: (thrown) => {
-          told.push(String(thrown));
+          reported.push(String(thrown));
           end();
         },
       },
@@ -54,15 +54,15 @@ function convert(source: AsyncIterable<PcmPiece>, stallMs: number) {
     job.acknowledge(bytes);
     bytes = 0;
   };
-  return { told, isOver, takeAll, unsent: () => bytes };
+  return { reported, isOver, takeAll, unsent: () => bytes };
 }
 
 describe("a conversion", { timeout: 30_000 }, () => {
   it("fails when its thread owes an answer and is silent", async () => {
     // Shorter than any thread takes to start.
-    const { told, isOver } = convert(hum(1), 1);
+    const { reported, isOver } = convert(hum(1), 1);
     await isOver;
-    expect(told).toEqual(["GatewayError: Cannot convert the voice: the thread was silent for 1 ms"]);
+    expect(reported).toEqual(["GatewayError: Cannot convert the voice: the thread was silent for 1 ms"]);
   });
 
   it("waits for a client that takes nothing, and for a source that gives nothing", async () => {
@@ -72,13 +72,13 @@ describe("a conversion", { timeout: 30_000 }, () => {
       await new Promise((resolve) => setTimeout(resolve, 3 * stallMs));
       yield* hum(1);
     }
-    const { told, isOver, takeAll, unsent } = convert(slow(), stallMs);
+    const { reported, isOver, takeAll, unsent } = convert(slow(), stallMs);
     await expect.poll(unsent, { timeout: 10_000 }).toBeGreaterThan(262_144);
     await new Promise((resolve) => setTimeout(resolve, 3 * stallMs));
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     const taking = setInterval(takeAll, 20);
     await isOver;
     clearInterval(taking);
-    expect(told).toEqual(["done"]);
+    expect(reported).toEqual(["done"]);
   });
 });

@@ -14,7 +14,7 @@ import {
 import { until } from "../../audio/helpers.ts";
 
 /** What the handler of the test says about an upload. */
-interface Told {
+interface Reported {
   readonly fields: Readonly<Record<string, string>>;
   readonly files: readonly object[];
 }
@@ -48,7 +48,7 @@ async function start({ stranger, look, ...options }: StartOptions = {}) {
         const upload = await uploads.read(request, reply, { stranger: stranger ?? null });
         try {
           await look?.(upload);
-          return await tell(upload);
+          return await report(upload);
         } finally {
           await upload.close();
           await upload.close();
@@ -64,7 +64,7 @@ async function start({ stranger, look, ...options }: StartOptions = {}) {
   return { url: `http://127.0.0.1:${port}/`, ends, temporaryFiles, sockets };
 }
 
-async function tell(upload: Upload): Promise<Told> {
+async function report(upload: Upload): Promise<Reported> {
   const files: object[] = [];
   for (const file of upload.files) {
     const hash = createHash("sha256");
@@ -86,9 +86,9 @@ async function tell(upload: Upload): Promise<Told> {
 const hashOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 const blob = (bytes: Uint8Array, type = "audio/wav") => new Blob([new Uint8Array(bytes)], { type });
 
-async function post(url: string, body: FormData): Promise<{ status: number; told: unknown }> {
+async function post(url: string, body: FormData): Promise<{ status: number; reported: unknown }> {
   const answer = await fetch(url, { method: "POST", body });
-  return { status: answer.status, told: await answer.json() };
+  return { status: answer.status, reported: await answer.json() };
 }
 
 const FILE = 'Content-Disposition: form-data; name="audio"; filename="a.wav"';
@@ -161,10 +161,10 @@ describe("uploads", () => {
     form.append("files", blob(small, "audio/x-thing"), "b");
     form.append("empty", blob(new Uint8Array(0)), "c");
     form.append("name", "last");
-    const { status, told } = await post(url, form);
+    const { status, reported } = await post(url, form);
     expect(status).toBe(200);
     const mimeType = "audio/wav";
-    expect(told).toEqual({
+    expect(reported).toEqual({
       fields: { name: "last", name2: "" },
       files: [
         {
@@ -190,7 +190,7 @@ describe("uploads", () => {
       headers: { "content-type": "application/json" },
     });
     expect(await answer.json()).toEqual({ body: { a: 1 } });
-    expect(await post(url, new FormData())).toEqual({ status: 200, told: { fields: {}, files: [] } });
+    expect(await post(url, new FormData())).toEqual({ status: 200, reported: { fields: {}, files: [] } });
   });
 
   it("fields that call themselves JSON stay text", async () => {
@@ -294,7 +294,7 @@ describe("limits of uploads", () => {
     const { url } = await start();
     const form = new FormData();
     for (const name of ["a", "b", "c"]) form.append(name, "x".repeat(400_000));
-    expect(await post(url, form)).toMatchObject({ status: 400, told: { detail: TOO_LARGE.detail } });
+    expect(await post(url, form)).toMatchObject({ status: 400, reported: { detail: TOO_LARGE.detail } });
   });
 
   it("eight files are taken, nine are refused", async () => {
@@ -303,7 +303,7 @@ describe("limits of uploads", () => {
     for (let at = 0; at < 8; at += 1) form.append("files", blob(Uint8Array.of(at)), "a");
     expect((await post(url, form)).status).toBe(200);
     form.append("files", blob(Uint8Array.of(8)), "a");
-    expect(await post(url, form)).toMatchObject({ status: 400, told: { detail: TOO_LARGE.detail } });
+    expect(await post(url, form)).toMatchObject({ status: 400, reported: { detail: TOO_LARGE.detail } });
     expect(openFiles()).toBe(0);
   });
 
@@ -392,7 +392,7 @@ describe("a stranger's upload", () => {
     });
     const form = new FormData();
     form.append("audio", blob(new Uint8Array(500_000)), "a");
-    expect((await post(url, form)).told).toMatchObject({
+    expect((await post(url, form)).reported).toMatchObject({
       files: [{ field: "audio", bytes: 500_000, read: 0 }],
     });
     expect(seen).toEqual([[0, 0]]);

@@ -218,7 +218,7 @@ describe("a failure", () => {
       expect(rig.clock.pending).toBe(0);
       const bodies = new Set(receiver.received.map(({ body }) => body.toString("hex")));
       expect(bodies.size).toBe(1);
-      // Each try is signed anew, or the last would be too old for receivers.
+      // Each try is signed again, or the last would be too old for receivers.
       const signatures = receiver.received.map(({ headers }) => String(headers["elevenlabs-signature"]));
       expect(new Set(signatures).size).toBe(5);
       for (const [index, signature] of signatures.entries()) {

@@ -41,7 +41,7 @@ function add(changes: Partial<WebhookChanges> = {}) {
 }
 
 describe("webhooks", () => {
-  it("are given back as they were made, also after the store was opened anew; the newest first", () => {
+  it("are given back as they were made, also after the store was opened again; the newest first", () => {
     const first = store.create(WEBHOOK);
     const second = store.create({ ...WEBHOOK, name: "Other", requestHeaders: null });
     database.close();

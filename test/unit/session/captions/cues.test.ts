@@ -290,7 +290,7 @@ describe("normalized events", () => {
     expect(
       listener
         .eventsOf("characters")
-        .map((told) => told.characters.join(""))
+        .map((emitted) => emitted.characters.join(""))
         .join(""),
     ).toBe("Pay 12 now");
     expect(without.listener.eventsOf("normalized")).toEqual([]);

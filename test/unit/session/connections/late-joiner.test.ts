@@ -49,9 +49,9 @@ describe("a late joiner", () => {
     ]);
     run(rig, SPEECH_MS);
     expect(Buffer.concat(late.listener.frames).equals(countingUlaw(SPEECH_MS - 1000, 1000))).toBe(true);
-    const told = late.listener.eventsOf("words").map((event) => event.seq);
+    const emitted = late.listener.eventsOf("words").map((event) => event.seq);
     const words = first.read().events.filter((event) => event.type === "words");
-    expect(told).toEqual(words.filter((event) => event.at_ms >= 1000).map((event) => event.seq));
+    expect(emitted).toEqual(words.filter((event) => event.at_ms >= 1000).map((event) => event.seq));
     expect(late.listener.eventsOf("utterance.done")).toHaveLength(1);
   });
 
@@ -109,9 +109,9 @@ describe("a late joiner", () => {
         const late = rig.join("format=ulaw_8000&events=cues");
         const joinedMs = late.listener.eventsOf("hello")[0]?.at_ms ?? 0;
         answering.run(9000 - atMs);
-        const told = (cue: CueEvent) => ({ ...cue, seq: 0, at_ms: 0 });
-        const wanted = cues.filter((cue) => cue.end_ms > joinedMs).map(told);
-        expect({ atMs, cues: late.listener.eventsOf("cue").map(told) }).toEqual({ atMs, cues: wanted });
+        const emitted = (cue: CueEvent) => ({ ...cue, seq: 0, at_ms: 0 });
+        const wanted = cues.filter((cue) => cue.end_ms > joinedMs).map(emitted);
+        expect({ atMs, cues: late.listener.eventsOf("cue").map(emitted) }).toEqual({ atMs, cues: wanted });
       }
     },
   );

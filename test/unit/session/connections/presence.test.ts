@@ -67,15 +67,15 @@ describe("presence", () => {
     const watcher = join(WATCHING);
     const crowd = Array.from({ length: 1000 }, () => join("role=listener&format=none&events=presence"));
     clock.advance(1000);
-    const told = news(watcher);
-    expect(told.length).toBeLessThanOrEqual(3);
-    expect(told.at(-1)).toEqual({ come: undefined, left: undefined, listeners: 1001, speakers: 0 });
+    const emitted = news(watcher);
+    expect(emitted.length).toBeLessThanOrEqual(3);
+    expect(emitted.at(-1)).toEqual({ come: undefined, left: undefined, listeners: 1001, speakers: 0 });
     for (const one of crowd) {
       one.participant.session.leave(one.participant);
       clock.advance(1);
     }
     clock.advance(1000);
-    expect(news(watcher).length - told.length).toBeLessThanOrEqual(6);
+    expect(news(watcher).length - emitted.length).toBeLessThanOrEqual(6);
     expect(news(watcher).at(-1)).toMatchObject({ listeners: 1, speakers: 0 });
   });
 
@@ -183,9 +183,9 @@ describe("what belongs to the present, while one takes all as it is made", () =>
       clock.advance(5);
     }
     for (let passed = 0; passed < 500; passed += 5) clock.advance(5);
-    const told = speaker.listener.events.filter(({ type }) => /^(utterance.done|mark|words)$/.test(type));
-    expect(told.map(({ type }) => type)).toEqual(["words", "words", "words", "utterance.done", "mark"]);
-    const seqs = told.map(({ seq }) => seq);
+    const emitted = speaker.listener.events.filter(({ type }) => /^(utterance.done|mark|words)$/.test(type));
+    expect(emitted.map(({ type }) => type)).toEqual(["words", "words", "words", "utterance.done", "mark"]);
+    const seqs = emitted.map(({ seq }) => seq);
     expect(seqs).toEqual([...seqs].sort((a, b) => a - b));
     for (let passed = 0; passed < 4000; passed += 5) clock.advance(5);
     expect(speaker.listener.eventsOf("utterance.done")).toHaveLength(3);
@@ -196,18 +196,18 @@ describe("what belongs to the present, while one takes all as it is made", () =>
 describe("Presence", () => {
   function watched() {
     const clock = new FakeClock();
-    const told: (PresenceNews & { atMs: number })[] = [];
+    const emitted: (PresenceNews & { atMs: number })[] = [];
     const startMs = clock.nowMs();
     const presence = new Presence({
       clock,
       count: () => ({ listeners: 1, speakers: 1 }),
-      emit: (one) => told.push({ ...one, atMs: clock.nowMs() - startMs }),
+      emit: (one) => emitted.push({ ...one, atMs: clock.nowMs() - startMs }),
     });
-    return { clock, told, presence };
+    return { clock, emitted, presence };
   }
 
   it("names a single change, however soon it comes after another, and no more than one in a bundle", () => {
-    const { clock, told, presence } = watched();
+    const { clock, emitted, presence } = watched();
     presence.changed({ joined: "a" });
     clock.advance(100);
     presence.changed({ left: "a" });
@@ -216,7 +216,7 @@ describe("Presence", () => {
     presence.changed({ joined: "c" });
     presence.changed({ left: "b" });
     clock.advance(1000);
-    expect(told.map(({ joined, left, atMs }) => ({ joined, left, atMs }))).toEqual([
+    expect(emitted.map(({ joined, left, atMs }) => ({ joined, left, atMs }))).toEqual([
       { joined: "a", left: undefined, atMs: 0 },
       { joined: undefined, left: "a", atMs: 250 },
       { joined: "b", left: undefined, atMs: 500 },
@@ -225,13 +225,13 @@ describe("Presence", () => {
   });
 
   it("tells nothing once it is closed", () => {
-    const { clock, told, presence } = watched();
+    const { clock, emitted, presence } = watched();
     presence.changed({ joined: "a" });
     presence.changed({ joined: "b" });
     presence.close();
     presence.close();
     clock.advance(1000);
-    expect(told).toHaveLength(1);
+    expect(emitted).toHaveLength(1);
     expect(clock.pending).toBe(0);
   });
 });

@@ -103,10 +103,10 @@ describe("a listener that comes back within keep_ms", () => {
     run(rig, 300);
     first.line.send({ type: "ping" });
     const pong = first.line.listener.eventsOf("pong")[0];
-    const told = first.line.listener.events.filter(
+    const emitted = first.line.listener.events.filter(
       (event) => event.type === "words" || event.type === "characters",
     );
-    expect(pong?.seq).toBe(told.at(-1)?.seq);
+    expect(pong?.seq).toBe(emitted.at(-1)?.seq);
     const late = new ScriptedListener(rig, `${ULAW}&lead_ms=0`).cutOff(1);
     late.comeBack();
     run(rig, 4000);
@@ -217,7 +217,7 @@ describe("a listener that comes back within keep_ms", () => {
     run(rig, 700);
     // Of what was written it got less: the rest is not sent again.
     const written = first.line.listener.frames.length;
-    const told = first.line.listener.events.at(-1)?.seq ?? 0;
+    const emitted = first.line.listener.events.at(-1)?.seq ?? 0;
     first.cutOff(30);
     const before = first.frames.length;
     expect(before).toBeLessThan(written);
@@ -232,7 +232,7 @@ describe("a listener that comes back within keep_ms", () => {
     expect(first.endMs).toBe(3000);
     expect(first.gaps).toEqual([]);
     expect(unique(first.seqs)).toBe(true);
-    expect(first.seqs.find((seq) => seq > told)).toBe(told + 1);
+    expect(first.seqs.find((seq) => seq > emitted)).toBe(emitted + 1);
   });
 
   it.each([

@@ -21,7 +21,7 @@ interface Piece {
   readonly audio: Uint8Array;
 }
 
-/** Text that is spoken as it stands, in chunks. */
+/** Text that is spoken unchanged, in chunks. */
 function plainPieces(text: string): Piece[] {
   return Array.from({ length: Math.ceil(text.length / CHUNK) }, (_, index) => {
     const piece = text.slice(index * CHUNK, (index + 1) * CHUNK);
@@ -91,15 +91,15 @@ const FAULTS: readonly (readonly [string, () => AlignmentChange | null])[] = [
 describe("normalized events", () => {
   it.each(FAULTS)("are those of the text where nothing was normalized, with %s", (_, fault) => {
     for (const delayMs of [0, 400]) {
-      const told = spoken(TEXT, plainPieces(TEXT), { alignment: fault(), normalized: fault() }, delayMs);
-      expect(told.normalized.map(({ character }) => character).join("")).toBe(TEXT);
-      for (const [index, { startMs, endMs }] of told.normalized.entries()) {
-        expect(startMs).toBeCloseTo(told.characters[index]?.startMs ?? -1, 1);
-        expect(endMs).toBeCloseTo(told.characters[index]?.endMs ?? -1, 1);
+      const emitted = spoken(TEXT, plainPieces(TEXT), { alignment: fault(), normalized: fault() }, delayMs);
+      expect(emitted.normalized.map(({ character }) => character).join("")).toBe(TEXT);
+      for (const [index, { startMs, endMs }] of emitted.normalized.entries()) {
+        expect(startMs).toBeCloseTo(emitted.characters[index]?.startMs ?? -1, 1);
+        expect(endMs).toBeCloseTo(emitted.characters[index]?.endMs ?? -1, 1);
       }
-      expect(told.normalized.at(-1)?.endMs).toBeLessThanOrEqual(told.endMs);
-      expect(new Set(told.normalized.map(({ timing }) => timing))).toEqual(
-        new Set(told.characters.map(({ timing }) => timing)),
+      expect(emitted.normalized.at(-1)?.endMs).toBeLessThanOrEqual(emitted.endMs);
+      expect(new Set(emitted.normalized.map(({ timing }) => timing))).toEqual(
+        new Set(emitted.characters.map(({ timing }) => timing)),
       );
     }
   });
@@ -129,15 +129,15 @@ describe("normalized events", () => {
       };
       return { ...piece, normalized };
     });
-    const told = spoken(text, pieces, { alignment: fault(), normalized: fault() });
-    expect(told.normalized.map(({ character }) => character).join("")).toBe(said);
-    const number = told.normalized.slice(at, at + 6);
-    const [one, two] = told.characters.slice(at, at + 2);
+    const emitted = spoken(text, pieces, { alignment: fault(), normalized: fault() });
+    expect(emitted.normalized.map(({ character }) => character).join("")).toBe(said);
+    const number = emitted.normalized.slice(at, at + 6);
+    const [one, two] = emitted.characters.slice(at, at + 2);
     expect(number[0]?.startMs).toBeCloseTo(one?.startMs ?? -1, 1);
     expect(number[3]?.startMs).toBeCloseTo(two?.startMs ?? -1, 1);
     expect(number[5]?.endMs).toBeCloseTo(two?.endMs ?? -1, 1);
-    for (const [index, { startMs }] of told.normalized.slice(at + 6).entries()) {
-      expect(startMs).toBeCloseTo(told.characters[at + 2 + index]?.startMs ?? -1, 1);
+    for (const [index, { startMs }] of emitted.normalized.slice(at + 6).entries()) {
+      expect(startMs).toBeCloseTo(emitted.characters[at + 2 + index]?.startMs ?? -1, 1);
     }
   });
 
@@ -148,10 +148,10 @@ describe("normalized events", () => {
         chunk === 1 && index === 4 ? 1e6 : seconds,
       ),
     });
-    const told = spoken(TEXT, plainPieces(TEXT), { alignment: broken, normalized: null });
-    expect(told.normalized.map(({ character }) => character).join("")).toBe(TEXT);
-    for (const [index, { startMs }] of told.normalized.entries()) {
-      expect(Math.abs(startMs - (told.characters[index]?.startMs ?? 0))).toBeLessThan(CHAR_MS);
+    const emitted = spoken(TEXT, plainPieces(TEXT), { alignment: broken, normalized: null });
+    expect(emitted.normalized.map(({ character }) => character).join("")).toBe(TEXT);
+    for (const [index, { startMs }] of emitted.normalized.entries()) {
+      expect(Math.abs(startMs - (emitted.characters[index]?.startMs ?? 0))).toBeLessThan(CHAR_MS);
     }
   });
 });

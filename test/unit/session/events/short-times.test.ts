@@ -36,9 +36,9 @@ it("of Opus, whose pages hold audio back: exact, behind the pre-skip", () => {
   encoder.close();
   request?.handlers.end();
   rig.clock.advance(3000);
-  const told = rig.listener.eventsOf("words");
-  expect(told.map((event) => event.timing)).not.toContain("estimated");
-  const [first, second] = told.flatMap((event) => event.words);
+  const emitted = rig.listener.eventsOf("words");
+  expect(emitted.map((event) => event.timing)).not.toContain("estimated");
+  const [first, second] = emitted.flatMap((event) => event.words);
   expect([first?.start_ms, second?.start_ms]).toEqual([expect.closeTo(6.5, 1), expect.closeTo(315.5, 1)]);
   expect(second?.end_ms).toBeCloseTo(6.5 + 309 + (491 / 6) * 5, 0);
 });

@@ -105,15 +105,15 @@ describe("a response without times", () => {
     // Never the whole of it.
     const last = chunks - 10;
     const latest: number[] = [];
-    let told = 0;
+    let emitted = 0;
     for (let sent = 0, passedMs = 0; passedMs < last * 200; passedMs += 200) {
       const count = Math.min(chunksEach200Ms, last - sent);
       sayOn(rig, sent, count);
       sent += count;
       rig.clock.advance(200);
       const words = rig.listener.eventsOf("words").flatMap((event) => event.words);
-      for (const word of words.slice(told)) latest.push(passedMs - word.start_ms);
-      told = words.length;
+      for (const word of words.slice(emitted)) latest.push(passedMs - word.start_ms);
+      emitted = words.length;
     }
     const events = rig.listener.eventsOf("words");
     expect(new Set(events.map((event) => event.timing))).toEqual(new Set(["estimated"]));

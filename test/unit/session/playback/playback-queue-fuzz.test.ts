@@ -179,7 +179,7 @@ function check(
     const resumed = listener.eventsOf("utterance.resumed").filter((e) => e.utterance_id === `u${index}`);
     expect(outcomes.length).toBeGreaterThan(0);
     if (outcomes.length === 1 && outcomes[0] === "done") {
-      // Heard whole; said anew only where one before it was cut.
+      // Heard whole; said again only where one before it was cut.
       expect(heard.some((stretch) => stretch.includes(letters))).toBe(true);
     }
     if (isStrict && outcomes.at(-1) === "done") {

@@ -153,7 +153,7 @@ describe("what is recovered", () => {
     ]);
   });
 
-  it("a response of which nothing was taken is asked for anew as a whole, and nobody notices", () => {
+  it("a response of which nothing was taken is asked for again as a whole, and nobody notices", () => {
     const rig = stage();
     rig.send({ type: "text", text: "abc def. ", voice_id: VOICE, utterance_id: "u" });
     rig.send({ type: "flush" });
@@ -329,7 +329,7 @@ describe("an interrupt of what was recovered", () => {
     },
   );
 
-  it("of the one before it: all of it is said anew, in one request", () => {
+  it("of the one before it: all of it is said again, in one request", () => {
     for (const isTaken of [false, true]) {
       const rig = stage("format=ulaw_8000&lead_ms=2000");
       rig.speak("zz.", "first");

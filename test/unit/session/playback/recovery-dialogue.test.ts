@@ -14,10 +14,10 @@ it("what ends an input is told with it, before the next one begins", () => {
   breakOff(rig, 0);
   expect(rig.requests[1]?.request).toMatchObject({ inputs: [{ text: "ghi", voiceId: "v2" }] });
   rig.hearOut();
-  const told = rig.listener.eventsOf("characters");
-  expect(told.flatMap((event) => event.characters).join("")).toBe("abc def. ghi");
-  const ends = told.flatMap((event) => event.end_ms);
-  for (const [index, startMs] of told.flatMap((event) => event.start_ms).entries())
+  const emitted = rig.listener.eventsOf("characters");
+  expect(emitted.flatMap((event) => event.characters).join("")).toBe("abc def. ghi");
+  const ends = emitted.flatMap((event) => event.end_ms);
+  for (const [index, startMs] of emitted.flatMap((event) => event.start_ms).entries())
     expect(startMs).toBeGreaterThanOrEqual(ends[index - 1] ?? 0);
   expect(rig.listener.eventsOf("warning")).toMatchObject([{ code: "speech_recovered", start: 9 }]);
 });

@@ -1,4 +1,4 @@
-/** Speech whose upstream breaks off: what is whole is heard, the rest is asked for anew, and nothing is said twice. */
+/** Speech whose upstream breaks off: what is whole is heard, the rest is asked for again, and nothing is said twice. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { audioOf, breakOff, charactersOf, expectHeard, expectTrue, TEXT } from "../broken-speech.ts";

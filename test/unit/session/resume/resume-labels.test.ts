@@ -9,16 +9,16 @@ const QUERY = "format=ulaw_8000&events=characters,words,normalized";
 type Stage = ReturnType<typeof stage>;
 
 /** Timings of the events told behind the latest `utterance.resumed`, and that one's own. */
-function labelsOf({ listener }: Stage): { resumed: string | undefined; told: string[] } {
+function labelsOf({ listener }: Stage): { resumed: string | undefined; emitted: string[] } {
   const from = listener.events.findLastIndex((event) => event.type === "utterance.resumed");
-  const told = listener.events
+  const emitted = listener.events
     .slice(from)
     .flatMap((event) =>
       event.type === "words" || event.type === "characters" || event.type === "normalized"
         ? [event.timing]
         : [],
     );
-  return { resumed: listener.eventsOf("utterance.resumed").at(-1)?.timing, told: [...new Set(told)] };
+  return { resumed: listener.eventsOf("utterance.resumed").at(-1)?.timing, emitted: [...new Set(emitted)] };
 }
 
 function cutAndGoOn(rig: Stage, cutMs: number): void {
@@ -57,7 +57,7 @@ describe("labels of what goes on from kept audio", () => {
     request?.handlers.end();
     cutAndGoOn(rig, 420);
     rig.clock.advance(5000);
-    expect(labelsOf(rig)).toEqual({ resumed: "scaled", told: ["scaled"] });
+    expect(labelsOf(rig)).toEqual({ resumed: "scaled", emitted: ["scaled"] });
   });
 
   it("are exact where only what was heard before was an estimate", () => {
@@ -65,7 +65,7 @@ describe("labels of what goes on from kept audio", () => {
     // In "delta" of the second piece.
     cutAndGoOn(rig, 1080);
     rig.clock.advance(5000);
-    expect(labelsOf(rig)).toEqual({ resumed: "exact", told: ["exact"] });
+    expect(labelsOf(rig)).toEqual({ resumed: "exact", emitted: ["exact"] });
     expect(rig.listener.eventsOf("utterance.done").at(-1)).toMatchObject({
       outcome: "done",
       timing: "estimated",

@@ -212,13 +212,15 @@ describe("resume where the response was cut in the middle", () => {
     expect(asked()).toEqual([text]);
     expect(listener.eventsOf("utterance.resumed")).toMatchObject([{ start: 6, kept_end: text.length }]);
     const from = listener.events.findIndex((event) => event.type === "utterance.resumed");
-    const told = listener.events.slice(from).flatMap((event) => (event.type === "characters" ? [event] : []));
-    expect(told.flatMap((event) => event.characters).join("")).toBe("bravo?!");
-    expect(told.at(-1)?.end).toBe(text.length);
+    const emitted = listener.events
+      .slice(from)
+      .flatMap((event) => (event.type === "characters" ? [event] : []));
+    expect(emitted.flatMap((event) => event.characters).join("")).toBe("bravo?!");
+    expect(emitted.at(-1)?.end).toBe(text.length);
     expect(outcomes()).toEqual(["u/interrupted", "u/done"]);
     const done = listener.eventsOf("utterance.done").at(-1);
     expect(done?.characters_spoken).toBe(text.length);
-    expect(told.at(-1)?.end_ms.at(-1)).toBeLessThanOrEqual(done?.end_ms ?? 0);
+    expect(emitted.at(-1)?.end_ms.at(-1)).toBeLessThanOrEqual(done?.end_ms ?? 0);
   });
 
   it("tells the punctuation that ends an input of a dialogue, for which nothing is asked", () => {
@@ -235,8 +237,8 @@ describe("resume where the response was cut in the middle", () => {
     rig.hearOut();
     expect(rig.asked()[1]).toBe("charlie");
     const from = rig.listener.events.findIndex((event) => event.type === "utterance.resumed");
-    const told = rig.listener.events.slice(from);
-    const characters = told.flatMap((event) => (event.type === "characters" ? event.characters : []));
+    const emitted = rig.listener.events.slice(from);
+    const characters = emitted.flatMap((event) => (event.type === "characters" ? event.characters : []));
     expect(characters.join("")).toBe("bravo.charlie");
   });
 
@@ -590,7 +592,7 @@ describe("resume among other utterances", () => {
     expect(rig.outcomes()).toEqual(["u/interrupted", "new/done", "u/done"]);
   });
 
-  it("that is interrupted again while it waits asks for nothing anew", () => {
+  it("that is interrupted again while it waits asks for nothing again", () => {
     const rig = stage();
     rig.speak(TEXT, "u");
     rig.answer(0);
@@ -615,7 +617,7 @@ describe("resume among other utterances", () => {
     expect(rig.outcomes()).toEqual(["u/interrupted", "u/interrupted", "now/done", "u/done"]);
   });
 
-  it("waits on while another that was interrupted goes on before it, and asks for nothing anew", () => {
+  it("waits on while another that was interrupted goes on before it, and asks for nothing again", () => {
     const rig = stage();
     rig.speak(TEXT, "one");
     rig.answer(0);

@@ -196,7 +196,7 @@ describe("what the upstream is told of the text around a segment", () => {
     answering.run(100);
     expect(rig.requests.length).toBeGreaterThan(2);
     expect(listener.eventsOf("utterance.started").map((event) => event.utterance_id)).toEqual(["a", "b"]);
-    // b was made ahead; a is cut, so that b is said anew.
+    // b was made ahead; a is cut, so that b is said again.
     const cut = rig.requests.length;
     send({ type: "interrupt", utterance_id: "a" });
     answering.run(1000);

@@ -48,12 +48,12 @@ describe("WaitingChunks", () => {
         const pool = new CountedPool();
         const waiting = new WaitingChunks({ pool, mayDivide });
         const [pushed, taken]: [number[], number[]] = [[], []];
-        let [texts, told] = ["", ""];
+        let [texts, emitted] = ["", ""];
         const take = (): boolean => {
           const chunk = waiting.take();
           if (chunk === undefined) return false;
           taken.push(...chunk.audio);
-          told += chunk.alignment?.characters.join("") ?? "";
+          emitted += chunk.alignment?.characters.join("") ?? "";
           return true;
         };
         for (const [index, { bytes, isTimed, taken: count }] of steps.entries()) {
@@ -67,10 +67,10 @@ describe("WaitingChunks", () => {
           expect(waiting.audioBytes).toBe(pushed.length - taken.length);
           for (let round = 0; round < count; round += 1) take();
         }
-        expect(waiting.timedChars).toBe(texts.length - told.length);
+        expect(waiting.timedChars).toBe(texts.length - emitted.length);
         while (take());
         expect(taken).toEqual(pushed);
-        expect(told).toBe(texts);
+        expect(emitted).toBe(texts);
         expect([waiting.isEmpty, waiting.audioBytes, pool.lent.size]).toEqual([true, 0, 0]);
       }),
     );

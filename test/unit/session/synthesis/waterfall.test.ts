@@ -160,7 +160,7 @@ describe("the waterfall", () => {
     expect(done().segments.map((segment) => segment.end)).toEqual([textOf(requestAt(rig, 0)).length]);
   });
 
-  it("of an utterance that is said anew is that of what was heard", () => {
+  it("of an utterance that is said again is that of what was heard", () => {
     const { rig, listener, send } = start();
     const answering = new Answering(rig, { msPerChar: 20 });
     send({ type: "speak", text: "First one here, and a bit more.", voice_id: VOICE, utterance_id: "a" });
@@ -168,7 +168,7 @@ describe("the waterfall", () => {
     answering.run(500);
     send({ type: "interrupt", utterance_id: "a" });
     answering.run(3000);
-    const event = listener.eventsOf("utterance.done").find((told) => told.utterance_id === "b");
+    const event = listener.eventsOf("utterance.done").find((emitted) => emitted.utterance_id === "b");
     expect(event?.segments).toHaveLength(1);
     if (event?.latency) expectWhole(event.latency);
     expect(event?.latency?.total_ms).toBeLessThan(1000);
@@ -209,11 +209,11 @@ describe("the waterfall", () => {
     send({ type: "interrupt" });
     send({ type: "resume" });
     answering.run(15_000);
-    const told = listener.eventsOf("utterance.done").map(({ segments }) => segments.length);
-    expect(told).toHaveLength(3);
-    expect(told[0]).toBeGreaterThan(0);
-    const all = told.at(-1) ?? 0;
-    expect(all).toBeGreaterThan(told[0] ?? 0);
+    const emitted = listener.eventsOf("utterance.done").map(({ segments }) => segments.length);
+    expect(emitted).toHaveLength(3);
+    expect(emitted[0]).toBeGreaterThan(0);
+    const all = emitted.at(-1) ?? 0;
+    expect(all).toBeGreaterThan(emitted[0] ?? 0);
     expect(rig.counters.stages.render()).toContain(`voicewire_stage_seconds_count{stage="total"} ${all}\n`);
   });
 

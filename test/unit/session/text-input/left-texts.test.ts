@@ -73,7 +73,7 @@ describe("a speaker whose connection breaks within a text", () => {
     );
   });
 
-  it("breaks again, and has the time anew", () => {
+  it("breaks again, and has the time again", () => {
     const rig = stage();
     rig.speaker.send(text("Alpha ", "u"));
     leave(rig.speaker);

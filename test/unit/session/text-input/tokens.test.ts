@@ -23,7 +23,7 @@ function say(tokens: readonly string[], command: object = {}) {
   return { rig, listener, send };
 }
 
-function told(listener: MemoryListener) {
+function emitted(listener: MemoryListener) {
   return {
     words: wordsOf(listener).map(({ text, start, end, start_ms, end_ms }) => [
       text,
@@ -79,7 +79,7 @@ describe("tokens", () => {
         const one = say([whole], command);
         const many = say(splitAt(whole, cuts), command);
         expect(many.rig.requests.map(asked)).toEqual(one.rig.requests.map(asked));
-        expect(told(many.listener)).toEqual(told(one.listener));
+        expect(emitted(many.listener)).toEqual(emitted(one.listener));
       }),
       { numRuns: 40 },
     );
@@ -114,7 +114,7 @@ describe("tokens", () => {
     expect(listener.eventsOf("utterance.done")).toHaveLength(1);
   });
 
-  it("warns of elements without their other half when the text ends, and says it as it stands", () => {
+  it("warns of elements without their other half when the text ends, and speaks it unchanged", () => {
     const rig = createRig(NO_STALLS);
     const { send, listener } = rig.join("format=ulaw_8000");
     send({ type: "text", text: "Say <empha", voice_id: VOICE, utterance_id: "t" });
@@ -129,7 +129,7 @@ describe("tokens", () => {
     expect(texts(rig).join("")).toBe("Say <emphasis>this</prosody> now");
   });
 
-  it("warns of a tag without its end and of half a bracket tag, and says them as they stand", () => {
+  it("warns of a tag without its end and of half a bracket tag, and speaks them unchanged", () => {
     const rig = createRig(NO_STALLS);
     const { send, listener } = rig.join("format=ulaw_8000");
     const text = '[laughs Hello <break time="1s" there.';

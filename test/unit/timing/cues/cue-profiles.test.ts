@@ -116,7 +116,7 @@ describe("RollUp", () => {
     });
   });
 
-  it("begins anew behind an empty screen and for another voice", () => {
+  it("begins again behind an empty screen and for another voice", () => {
     const rollUp = new RollUp();
     const [one, two] = [cuesOf("One.", style)[0], cuesOf("Two.", style)[0]];
     if (one === undefined || two === undefined) throw new Error("No cue");
@@ -161,8 +161,8 @@ describe("FinalCues", () => {
 
   it("end at a cut, and those behind it are not told", () => {
     const settling = new FinalCues();
-    for (const told of [cue("u", 0, 1000), cue("u", 1000, 2000), cue("w", 2000, 3000)])
-      settling.push(told, 0);
+    for (const emitted of [cue("u", 0, 1000), cue("u", 1000, 2000), cue("w", 2000, 3000)])
+      settling.push(emitted, 0);
     expect(settling.push(interrupted("x", 0, null), 0)).toEqual([]);
     expect(spans(settling.push(interrupted("u", 500, 700), 500))).toEqual([[0, 500]]);
     expect(settling.flush()).toEqual([]);

@@ -37,7 +37,7 @@ function say(text: string, language: string, seed: number): Speech {
   return { text, chunks, starts: startsOf(chunks) };
 }
 
-interface Told extends TimedCharacters {
+interface Emitted extends TimedCharacters {
   /** How far the audio was played when it was told, seconds. */
   readonly playedSeconds: number;
 }
@@ -46,10 +46,10 @@ interface Told extends TimedCharacters {
 function estimate({ text, chunks }: Speech, aheadSeconds: number, speakingRate: SpeakingRate | null) {
   const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
   const timing = timingOf({ text, textStart: 0, speakingRate });
-  const told: Told[] = [];
+  const emitted: Emitted[] = [];
   let [bytes, playedSeconds] = [0, 0];
   const note = (timed: TimedCharacters | null): void => {
-    if (timed !== null) told.push({ ...timed, playedSeconds });
+    if (timed !== null) emitted.push({ ...timed, playedSeconds });
   };
   for (const { audio } of chunks) {
     bytes += audio.length;
@@ -60,12 +60,12 @@ function estimate({ text, chunks }: Speech, aheadSeconds: number, speakingRate: 
         note(timing.estimateUpTo({ neededSeconds: playedSeconds + 1 }));
   }
   note(timing.finish(bytes / BYTES_PER_SECOND));
-  return { told, timing, audioSeconds: bytes / BYTES_PER_SECOND };
+  return { emitted, timing, audioSeconds: bytes / BYTES_PER_SECOND };
 }
 
 /** Of word starts: how far from the truth, and how far behind what was played, seconds. */
-function wordsOf(told: readonly Told[], { text, starts }: Speech): { error: number; late: number }[] {
-  return told.flatMap(({ start, characters, startSeconds, playedSeconds }) => {
+function wordsOf(emitted: readonly Emitted[], { text, starts }: Speech): { error: number; late: number }[] {
+  return emitted.flatMap(({ start, characters, startSeconds, playedSeconds }) => {
     let at = start;
     return characters.flatMap((character, i) => {
       const [offset, seconds] = [at, starts.get(at)];
@@ -85,12 +85,12 @@ describe("SegmentTiming.estimateUpTo", () => {
     for (let seed = 1; seed <= SPEECHES; seed += 1) {
       const { text, language } = speak(createDice(seed * 77), 4);
       const speech = say(text, language, seed);
-      const { told, timing, audioSeconds } = estimate(speech, 5, paces.get(language) ?? null);
-      expect(problemWith(told, { text, textStart: 0, audioSeconds })).toBe("");
-      expect(told.map(({ characters }) => characters.join("")).join("")).toBe(text);
-      expect(new Set(told.map((one) => one.timing))).toEqual(new Set(["estimated"]));
-      if (audioSeconds > 8) expect(told.length).toBeGreaterThan(2);
-      words.push(...wordsOf(told, speech));
+      const { emitted, timing, audioSeconds } = estimate(speech, 5, paces.get(language) ?? null);
+      expect(problemWith(emitted, { text, textStart: 0, audioSeconds })).toBe("");
+      expect(emitted.map(({ characters }) => characters.join("")).join("")).toBe(text);
+      expect(new Set(emitted.map((one) => one.timing))).toEqual(new Set(["estimated"]));
+      if (audioSeconds > 8) expect(emitted.length).toBeGreaterThan(2);
+      words.push(...wordsOf(emitted, speech));
       if (timing.speakingRate !== null) paces.set(language, timing.speakingRate);
     }
     expect(words.length).toBeGreaterThan(250);
@@ -107,8 +107,8 @@ describe("SegmentTiming.estimateUpTo", () => {
       3,
     );
     // A voice that is taken to speak at half its pace.
-    const { told } = estimate(speech, 3, { weightASecond: 7, spread: 0.1 });
-    const errors = wordsOf(told, speech).map(({ error }) => error);
+    const { emitted } = estimate(speech, 3, { weightASecond: 7, spread: 0.1 });
+    const errors = wordsOf(emitted, speech).map(({ error }) => error);
     expect(Math.max(...errors)).toBeGreaterThan(0.5);
     expect(errors.at(-1)).toBeLessThan(0.3);
   });
@@ -130,10 +130,10 @@ describe("SegmentTiming.estimateUpTo", () => {
       }
       return heard;
     };
-    const told = hear("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India.").estimateUpTo({
+    const emitted = hear("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India.").estimateUpTo({
       neededSeconds: 0.5,
     });
-    expect(told?.characters.join("")).toBe("Alpha bravo charlie. ");
+    expect(emitted?.characters.join("")).toBe("Alpha bravo charlie. ");
     expect(hear("Alphabravocharlie").estimateUpTo({ neededSeconds: 0.5 })?.end ?? 0).toBeLessThan(
       "Alphabravocharlie".length,
     );
@@ -149,29 +149,29 @@ describe("SegmentTiming.estimateUpTo", () => {
     const { text, chunks, starts } = speech;
     const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
     const timing = timingOf({ text, textStart: 0 });
-    const told: (TimedCharacters | null)[] = [];
+    const emitted: (TimedCharacters | null)[] = [];
     let bytes = 0;
     for (const { audio } of chunks) {
       bytes += audio.length;
       const facts = { pauses: pauses.push(audio), features: sound.push(audio) };
       timing.push(null, null, { audioSeconds: bytes / BYTES_PER_SECOND, ...facts });
     }
-    told.push(timing.estimateUpTo({ neededSeconds: 0.5 }));
-    const toldEnd = told[0]?.end ?? 0;
-    expect(toldEnd).toBeGreaterThan(5);
+    emitted.push(timing.estimateUpTo({ neededSeconds: 0.5 }));
+    const emittedEnd = emitted[0]?.end ?? 0;
+    expect(emittedEnd).toBeGreaterThan(5);
     for (const chunk of chunks) {
       const { alignment = null } = chunk.timing ?? {};
-      told.push(timing.push(alignment, null, { audioSeconds: bytes / BYTES_PER_SECOND }));
+      emitted.push(timing.push(alignment, null, { audioSeconds: bytes / BYTES_PER_SECOND }));
     }
     const audioSeconds = bytes / BYTES_PER_SECOND;
-    told.push(timing.finish(audioSeconds));
-    expect(problemWith(told, { text, textStart: 0, audioSeconds })).toBe("");
-    expect(told.map((one) => one?.characters.join("") ?? "").join("")).toBe(text);
-    const late = told.filter((one) => one !== null && one.start >= toldEnd);
+    emitted.push(timing.finish(audioSeconds));
+    expect(problemWith(emitted, { text, textStart: 0, audioSeconds })).toBe("");
+    expect(emitted.map((one) => one?.characters.join("") ?? "").join("")).toBe(text);
+    const late = emitted.filter((one) => one !== null && one.start >= emittedEnd);
     for (const one of late) {
       let at = one?.start ?? 0;
       for (const [i, character] of (one?.characters ?? []).entries()) {
-        if (at > toldEnd + 2) expect(one?.startSeconds[i]).toBeCloseTo(starts.get(at) ?? Number.NaN, 2);
+        if (at > emittedEnd + 2) expect(one?.startSeconds[i]).toBeCloseTo(starts.get(at) ?? Number.NaN, 2);
         at += character.length;
       }
     }

@@ -5,15 +5,15 @@ import type { TimedCharacters } from "../../../../src/timing/timed.ts";
 import { timingOf } from "../../../../src/timing/timing-of.ts";
 import { alignmentOf, type Chunk, problemWith, run, scaledChunks, startsOf } from "../upstream-fixtures.ts";
 
-const shown = (told: readonly (TimedCharacters | null)[]) => told.map(startsOf);
+const shown = (emitted: readonly (TimedCharacters | null)[]) => emitted.map(startsOf);
 
 describe("a rate that is not that of the audio", () => {
   it.each([0.1, 0.5, 0.9, 1.1, 1.2, 3, 10])(
     "%d: the first chunk waits for the second, then all is as heard",
     (factor) => {
-      const told = run("abcdefghi", scaledChunks(factor), 0.9);
-      expect(shown(told)).toEqual(["", "a0.00 b0.10 c0.20 d0.30 e0.40 f0.50", "g0.60 h0.70 i0.80", ""]);
-      expect(told.map((one) => one?.timing)).toEqual([undefined, "scaled", "scaled", undefined]);
+      const emitted = run("abcdefghi", scaledChunks(factor), 0.9);
+      expect(shown(emitted)).toEqual(["", "a0.00 b0.10 c0.20 d0.30 e0.40 f0.50", "g0.60 h0.70 i0.80", ""]);
+      expect(emitted.map((one) => one?.timing)).toEqual([undefined, "scaled", "scaled", undefined]);
     },
   );
 
@@ -24,18 +24,18 @@ describe("a rate that is not that of the audio", () => {
         ...chunk,
         audioSeconds: chunk.audioSeconds - 0.00125,
       }));
-      const told = run("abcdefghi", heldBack, 0.9);
-      const starts = told.flatMap((one) => one?.startSeconds ?? []);
+      const emitted = run("abcdefghi", heldBack, 0.9);
+      const starts = emitted.flatMap((one) => one?.startSeconds ?? []);
       expect(starts).toHaveLength(9);
       for (const [index, seconds] of starts.entries()) expect(seconds).toBeCloseTo(index / 10, 6);
-      expect(told.findLast((one) => one !== null)?.endSeconds.at(-1)).toBeCloseTo(0.9, 6);
+      expect(emitted.findLast((one) => one !== null)?.endSeconds.at(-1)).toBeCloseTo(0.9, 6);
     },
   );
 
   it("steady times are told at once, exact", () => {
-    const told = run("abcdefghi", scaledChunks(1), 0.9);
-    expect(shown(told)).toEqual(["a0.00 b0.10 c0.20", "d0.30 e0.40 f0.50", "g0.60 h0.70 i0.80", ""]);
-    expect(told[2]?.timing).toBe("exact");
+    const emitted = run("abcdefghi", scaledChunks(1), 0.9);
+    expect(shown(emitted)).toEqual(["a0.00 b0.10 c0.20", "d0.30 e0.40 f0.50", "g0.60 h0.70 i0.80", ""]);
+    expect(emitted[2]?.timing).toBe("exact");
   });
 
   it("times a little ahead of their audio are no drift: they stay as they are", () => {
@@ -44,18 +44,18 @@ describe("a rate that is not that of the audio", () => {
       { alignment: alignmentOf("def", 0.34), audioSeconds: 0.6 },
       { alignment: null, audioSeconds: 1 },
     ];
-    const told = run("abcdef", chunks, 1);
-    expect(shown(told).join(" ").trim()).toBe("a0.04 b0.14 c0.24 d0.34 e0.44 f0.54");
-    expect(told.every((one) => one === null || one.timing === "exact")).toBe(true);
+    const emitted = run("abcdef", chunks, 1);
+    expect(shown(emitted).join(" ").trim()).toBe("a0.04 b0.14 c0.24 d0.34 e0.44 f0.54");
+    expect(emitted.every((one) => one === null || one.timing === "exact")).toBe(true);
   });
 
   it("one chunk alone proves nothing: it is told as it is, as an estimate, when more audio comes", () => {
     const [first] = scaledChunks(1.1);
     if (first === undefined) throw new Error("No chunk");
-    const told = run("abcdef", [first, { alignment: null, audioSeconds: 1.4 }], 1.4);
-    expect(told[0]).toBeNull();
-    expect(startsOf(told[1] ?? null)).toBe("a0.00 b0.11 c0.22");
-    expect(told[1]?.timing).toBe("estimated");
+    const emitted = run("abcdef", [first, { alignment: null, audioSeconds: 1.4 }], 1.4);
+    expect(emitted[0]).toBeNull();
+    expect(startsOf(emitted[1] ?? null)).toBe("a0.00 b0.11 c0.22");
+    expect(emitted[1]?.timing).toBe("estimated");
   });
 
   /** Five times 0.3 s; each character 0.1 s as it is heard, but the chunks' texts end where `lengths` say. */
@@ -80,12 +80,12 @@ describe("a rate that is not that of the audio", () => {
       [4, 2, 3, 3, 3],
       [3, 3, 3, 4, 2],
     ]) {
-      const told = run("abcdefghijklmno", spanningChunks(factor, lengths), 1.5);
-      const starts = told.flatMap((one) => one?.startSeconds ?? []);
+      const emitted = run("abcdefghijklmno", spanningChunks(factor, lengths), 1.5);
+      const starts = emitted.flatMap((one) => one?.startSeconds ?? []);
       expect(starts).toHaveLength(15);
       for (const [index, seconds] of starts.entries()) expect(seconds).toBeCloseTo(index / 10, 3);
-      expect(told.every((one) => one === null || one.timing === "scaled")).toBe(true);
-      expect(told.findLast((one) => one !== null)?.endSeconds.at(-1)).toBeLessThanOrEqual(1.5 + 1e-9);
+      expect(emitted.every((one) => one === null || one.timing === "scaled")).toBe(true);
+      expect(emitted.findLast((one) => one !== null)?.endSeconds.at(-1)).toBeLessThanOrEqual(1.5 + 1e-9);
     }
   });
 
@@ -98,7 +98,7 @@ describe("a rate that is not that of the audio", () => {
         const count = 20 + more.reduce((sum, length) => sum + length, 0);
         const text = String.fromCharCode(...Array.from({ length: count }, (_, i) => 0x4e00 + i));
         const timing = timingOf({ text, textStart: 0 });
-        const told: (TimedCharacters | null)[] = [];
+        const emitted: (TimedCharacters | null)[] = [];
         let [audioTo, textTo] = [0, 0];
         for (const [i, length] of [10, 10, ...more].entries()) {
           audioTo += length;
@@ -109,15 +109,15 @@ describe("a rate that is not that of the audio", () => {
           const to = Math.max(textTo, isChance ? audioTo : cutTo);
           if (to > textTo) {
             const alignment = alignmentOf(text.slice(textTo, to), 0.1 * textTo * factor, 0.1 * factor);
-            told.push(timing.push(alignment, null, { audioSeconds: audioTo / 10 }));
-          } else told.push(timing.push(null, null, { audioSeconds: audioTo / 10 }));
+            emitted.push(timing.push(alignment, null, { audioSeconds: audioTo / 10 }));
+          } else emitted.push(timing.push(null, null, { audioSeconds: audioTo / 10 }));
           textTo = to;
         }
-        told.push(timing.finish(text.length / 10));
-        expect(problemWith(told, { text, textStart: 0, audioSeconds: text.length / 10 })).toBe("");
-        const starts = told.flatMap((one) => one?.startSeconds ?? []);
+        emitted.push(timing.finish(text.length / 10));
+        expect(problemWith(emitted, { text, textStart: 0, audioSeconds: text.length / 10 })).toBe("");
+        const starts = emitted.flatMap((one) => one?.startSeconds ?? []);
         for (const [index, seconds] of starts.entries()) expect(seconds).toBeCloseTo(index / 10, 2);
-        expect(told.every((one) => one === null || one.timing === "scaled")).toBe(true);
+        expect(emitted.every((one) => one === null || one.timing === "scaled")).toBe(true);
       }),
       {
         numRuns: 100,
@@ -128,9 +128,9 @@ describe("a rate that is not that of the audio", () => {
   });
 
   it("steady times whose first words go on in the next chunk are exact", () => {
-    const told = run("abcdefghijklmno", spanningChunks(1, [5, 2, 2, 3, 3]), 1.5);
-    expect(shown(told).join(" ").trim().split(" ")[14]).toBe("o1.40");
-    expect(told.every((one) => one === null || one.timing === "exact")).toBe(true);
+    const emitted = run("abcdefghijklmno", spanningChunks(1, [5, 2, 2, 3, 3]), 1.5);
+    expect(shown(emitted).join(" ").trim().split(" ")[14]).toBe("o1.40");
+    expect(emitted.every((one) => one === null || one.timing === "exact")).toBe(true);
   });
 
   it("times that come late are told at once, exact", () => {
@@ -141,9 +141,14 @@ describe("a rate that is not that of the audio", () => {
       { alignment: second?.alignment ?? null, audioSeconds: 0.9 },
       { alignment: third?.alignment ?? null, audioSeconds: 0.9 },
     ];
-    const told = run("abcdefghi", chunks, 0.9);
-    expect(shown(told).slice(1)).toEqual(["a0.00 b0.10 c0.20", "d0.30 e0.40 f0.50", "g0.60 h0.70 i0.80", ""]);
-    expect(told.every((one) => one === null || one.timing === "exact")).toBe(true);
+    const emitted = run("abcdefghi", chunks, 0.9);
+    expect(shown(emitted).slice(1)).toEqual([
+      "a0.00 b0.10 c0.20",
+      "d0.30 e0.40 f0.50",
+      "g0.60 h0.70 i0.80",
+      "",
+    ]);
+    expect(emitted.every((one) => one === null || one.timing === "exact")).toBe(true);
   });
 
   it("one chunk that ends longer before its audio than silence lasts is no more than a guess", () => {
@@ -151,9 +156,9 @@ describe("a rate that is not that of the audio", () => {
       [0.7, "exact"],
       [0.9, "estimated"],
     ] as const) {
-      const told = run("abc", [{ alignment: alignmentOf("abc"), audioSeconds }], audioSeconds);
-      expect(shown(told)).toEqual(["", "a0.00 b0.10 c0.20"]);
-      expect(told[1]?.timing).toBe(label);
+      const emitted = run("abc", [{ alignment: alignmentOf("abc"), audioSeconds }], audioSeconds);
+      expect(shown(emitted)).toEqual(["", "a0.00 b0.10 c0.20"]);
+      expect(emitted[1]?.timing).toBe(label);
     }
   });
 
@@ -174,9 +179,9 @@ describe("a rate that is not that of the audio", () => {
       { alignment: alignmentOf("defgh", 0.3), audioSeconds: 0.71 },
       { alignment: null, audioSeconds: 0.8 },
     ];
-    const told = run(texts.join(""), late, 0.8);
-    expect(shown(told).join("")).toBe("a0.00 b0.10 c0.20 d0.30 e0.40 f0.50 g0.60 h0.70");
-    expect(told.findLast((one) => one !== null)?.timing).toBe("exact");
+    const emitted = run(texts.join(""), late, 0.8);
+    expect(shown(emitted).join("")).toBe("a0.00 b0.10 c0.20 d0.30 e0.40 f0.50 g0.60 h0.70");
+    expect(emitted.findLast((one) => one !== null)?.timing).toBe("exact");
   });
 
   it("a rate that ends: estimated from there on", () => {
@@ -184,9 +189,9 @@ describe("a rate that is not that of the audio", () => {
       alignment: alignmentOf("xyz", 0.3 * i),
       audioSeconds: 0.3 * (i + 1),
     }));
-    const told = run("abcdefghixyzxyzxyz", [...scaledChunks(0.8), ...later], 2.1);
-    expect(problemWith(told, { text: "abcdefghixyzxyzxyz", textStart: 0, audioSeconds: 2.1 })).toBe("");
-    for (const one of told)
+    const emitted = run("abcdefghixyzxyzxyz", [...scaledChunks(0.8), ...later], 2.1);
+    expect(problemWith(emitted, { text: "abcdefghixyzxyzxyz", textStart: 0, audioSeconds: 2.1 })).toBe("");
+    for (const one of emitted)
       expect(one?.timing ?? "").toBe(one === null ? "" : one.start < 9 ? "scaled" : "estimated");
   });
 });
@@ -207,11 +212,11 @@ describe("times that count from their chunk", () => {
   });
 
   it("begin where those before them ended, though an encoder holds back some of each chunk's audio", () => {
-    const told = counted(0.19875, 0.39875, 0.6);
-    const starts = told.flatMap((one) => one?.startSeconds ?? []);
+    const emitted = counted(0.19875, 0.39875, 0.6);
+    const starts = emitted.flatMap((one) => one?.startSeconds ?? []);
     expect(starts).toHaveLength(6);
     for (const [index, seconds] of starts.entries()) expect(seconds).toBeCloseTo(index / 10, 9);
-    expect(told[2]?.endSeconds.at(-1)).toBeCloseTo(0.6, 9);
+    expect(emitted[2]?.endSeconds.at(-1)).toBeCloseTo(0.6, 9);
   });
 
   it("are seen though words go on in the next chunk, and though the rest of a chunk's audio comes behind it", () => {
@@ -225,8 +230,8 @@ describe("times that count from their chunk", () => {
         { alignment: alignmentOf(text, from[i] ?? 0), audioSeconds: 0.4 * i + firstPieceSeconds },
         { alignment: null, audioSeconds: 0.4 * (i + 1) },
       ]);
-      const told = run("abcdefghijklmnop", chunks, 1.6);
-      const starts = told.flatMap((one) => one?.startSeconds ?? []);
+      const emitted = run("abcdefghijklmnop", chunks, 1.6);
+      const starts = emitted.flatMap((one) => one?.startSeconds ?? []);
       expect(starts).toHaveLength(16);
       for (const [index, seconds] of starts.entries()) expect(seconds).toBeCloseTo(index / 10, 6);
     }
@@ -240,9 +245,9 @@ describe("times that count from their chunk", () => {
     ] as const) {
       const timing = timingOf({ text: "abcdefghijklmnopqrst", textStart: 0 });
       timing.push(alignmentOf("abcdefghij"), null, { audioSeconds: 1 });
-      const told =
+      const emitted =
         timing.push(alignmentOf("klmnopqrst", 0, step), null, { audioSeconds: 2 }) ?? timing.finish(2);
-      expect(told?.timing).toBe(label);
+      expect(emitted?.timing).toBe(label);
     }
   });
 
@@ -257,18 +262,18 @@ describe("times that count from their chunk", () => {
       { alignment: none, audioSeconds: 1.3 },
       { alignment: alignmentOf("nop", 1.3), audioSeconds: 1.6 },
     ];
-    const told = run("abcdefghijklmnop", chunks, 1.6);
-    const starts = told.flatMap((one) => one?.startSeconds ?? []);
+    const emitted = run("abcdefghijklmnop", chunks, 1.6);
+    const starts = emitted.flatMap((one) => one?.startSeconds ?? []);
     for (const [index, seconds] of starts.entries())
       expect(Math.abs(seconds - index / 10)).toBeLessThanOrEqual(0.05);
-    expect(told.find((one) => one !== null && one.end > 10)?.timing).toBe("estimated");
+    expect(emitted.find((one) => one !== null && one.end > 10)?.timing).toBe("estimated");
   });
 
   it("stay within their chunk's audio, where they run at another rate besides", () => {
     const texts = ["abcdefghij", "klmnopqrst", "uvwxyzabcd"];
     const chunks = texts.map((text, i) => ({ alignment: alignmentOf(text, 0, 0.12), audioSeconds: i + 1 }));
-    const told = run(texts.join(""), chunks, 3);
-    const starts = told.flatMap((one) => one?.startSeconds ?? []);
+    const emitted = run(texts.join(""), chunks, 3);
+    const starts = emitted.flatMap((one) => one?.startSeconds ?? []);
     expect(starts).toHaveLength(30);
     for (const [index, seconds] of starts.entries()) {
       expect(Math.abs(seconds - index / 10)).toBeLessThanOrEqual(0.21);
@@ -307,10 +312,10 @@ describe("a last chunk that reaches beyond the audio", () => {
   const long = { alignment: alignmentOf("def", 0.3, 0.4), audioSeconds: 0.6 };
 
   it("waits, and shrinks into what is there", () => {
-    const told = run("abcdef", [first, long, { alignment: null, audioSeconds: 0.61 }], 0.6);
-    expect(shown(told)).toEqual(["a0.00 b0.10 c0.20", "", "", "d0.30 e0.40 f0.50"]);
+    const emitted = run("abcdef", [first, long, { alignment: null, audioSeconds: 0.61 }], 0.6);
+    expect(shown(emitted)).toEqual(["a0.00 b0.10 c0.20", "", "", "d0.30 e0.40 f0.50"]);
     // Where in the last of the audio a letter ends is not known; a mark has all of it.
-    expect(told[3]?.timing).toBe("estimated");
+    expect(emitted[3]?.timing).toBe("estimated");
     const stop = { alignment: alignmentOf("de.", 0.3, 0.4), audioSeconds: 0.6 };
     const marked = run("abcde.", [first, stop, { alignment: null, audioSeconds: 0.61 }], 0.6);
     expect(shown(marked)).toEqual(["a0.00 b0.10 c0.20", "", "", "d0.30 e0.40 .0.50"]);
@@ -318,9 +323,9 @@ describe("a last chunk that reaches beyond the audio", () => {
   });
 
   it("is told as it is when its audio comes after all", () => {
-    const told = run("abcdef", [first, long, { alignment: null, audioSeconds: 1.5 }], 1.5);
-    expect(startsOf(told[2] ?? null)).toBe("d0.30 e0.70 f1.10");
-    expect(told[2]?.timing).toBe("exact");
+    const emitted = run("abcdef", [first, long, { alignment: null, audioSeconds: 1.5 }], 1.5);
+    expect(startsOf(emitted[2] ?? null)).toBe("d0.30 e0.70 f1.10");
+    expect(emitted[2]?.timing).toBe("exact");
   });
 });
 
@@ -334,9 +339,9 @@ describe("a character whose end is missing", () => {
       { alignment: open, audioSeconds: 0.3 - heldSeconds },
       { alignment: alignmentOf("def", 0.3, 0.1), audioSeconds: 0.6 },
     ];
-    const told = run("abcdef", chunks, 0.6);
-    const ends = told.flatMap((piece) => piece?.endSeconds ?? []);
-    const starts = told.flatMap((piece) => piece?.startSeconds ?? []);
+    const emitted = run("abcdef", chunks, 0.6);
+    const ends = emitted.flatMap((piece) => piece?.endSeconds ?? []);
+    const starts = emitted.flatMap((piece) => piece?.startSeconds ?? []);
     expect(starts).toHaveLength(6);
     // No sample is nobody's.
     expect(starts.slice(1)).toEqual(ends.slice(0, -1));
@@ -347,8 +352,8 @@ describe("a character whose end is missing", () => {
       { alignment: open, audioSeconds: 0.3 - heldSeconds },
       { alignment: null, audioSeconds: 0.3 },
     ];
-    const told = run("abc", chunks, 0.3);
-    expect(told.flatMap((piece) => piece?.characters ?? []).join("")).toBe("abc");
-    expect(told.flatMap((piece) => piece?.endSeconds ?? []).at(-1)).toBe(0.3);
+    const emitted = run("abc", chunks, 0.3);
+    expect(emitted.flatMap((piece) => piece?.characters ?? []).join("")).toBe("abc");
+    expect(emitted.flatMap((piece) => piece?.endSeconds ?? []).at(-1)).toBe(0.3);
   });
 });

@@ -4,17 +4,17 @@ import type { TimedCharacters } from "../../../../src/timing/timed.ts";
 import { alignmentOf, type Chunk, problemWith, run, scaledChunks, startsOf } from "../upstream-fixtures.ts";
 
 describe("a rate that is not that of the audio, and times besides that are late or missing", () => {
-  const starts = (told: readonly (TimedCharacters | null)[]) =>
-    told.flatMap((one) => one?.startSeconds ?? []);
+  const starts = (emitted: readonly (TimedCharacters | null)[]) =>
+    emitted.flatMap((one) => one?.startSeconds ?? []);
 
   it.each([0.9, 0.95, 1.05, 1.1])("%d: times that come two chunks late", (factor) => {
     const alignments = [null, null, ...scaledChunks(factor).map(({ alignment }) => alignment)];
     const audioSeconds = [0.3, 0.6, 0.9, 0.9, 0.9];
     const chunks = alignments.map((alignment, i) => ({ alignment, audioSeconds: audioSeconds[i] ?? 0.9 }));
-    const told = run("abcdefghi", chunks, 0.9);
-    expect(starts(told)).toHaveLength(9);
-    for (const [index, seconds] of starts(told).entries()) expect(seconds).toBeCloseTo(index / 10, 6);
-    expect(told.every((one) => one === null || one.timing === "scaled")).toBe(true);
+    const emitted = run("abcdefghi", chunks, 0.9);
+    expect(starts(emitted)).toHaveLength(9);
+    for (const [index, seconds] of starts(emitted).entries()) expect(seconds).toBeCloseTo(index / 10, 6);
+    expect(emitted.every((one) => one === null || one.timing === "scaled")).toBe(true);
   });
 
   it.each([0.9, 0.95, 1.05, 1.1])("%d: times that are missing in every second chunk", (factor) => {
@@ -24,13 +24,13 @@ describe("a rate that is not that of the audio, and times besides that are late 
         i % 2 === 0 ? null : alignmentOf(text.slice(4 * i, 4 * i + 4), 0.4 * i * factor, 0.1 * factor),
       audioSeconds: 0.4 * (i + 1),
     }));
-    const told = run(text, chunks, 3.2);
-    const all = starts(told);
+    const emitted = run(text, chunks, 3.2);
+    const all = starts(emitted);
     // From the second one on that has times, all of those are known; the first was told when more audio came.
     for (const index of [12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31]) {
       expect(all[index]).toBeCloseTo(index / 10, 3);
     }
-    for (const one of told) if (one !== null && one.start < 4) expect(one.timing).toBe("estimated");
+    for (const one of emitted) if (one !== null && one.start < 4) expect(one.timing).toBe("estimated");
   });
 
   it("a clock at another rate that starts again early on is placed with its audio, as a guess", () => {
@@ -39,17 +39,17 @@ describe("a rate that is not that of the audio, and times besides that are late 
       alignment: alignmentOf(text, 0, 0.11),
       audioSeconds: [0.3, 0.7, 1.2][i] ?? 1.2,
     }));
-    const told = run("abcdefghijkl", chunks, 1.2);
-    for (const [index, seconds] of starts(told).entries()) {
+    const emitted = run("abcdefghijkl", chunks, 1.2);
+    for (const [index, seconds] of starts(emitted).entries()) {
       expect(Math.abs(seconds - index / 10)).toBeLessThan(0.071);
     }
-    for (const one of told) if (one !== null && one.end > 3) expect(one.timing).toBe("estimated");
+    for (const one of emitted) if (one !== null && one.end > 3) expect(one.timing).toBe("estimated");
   });
 
   it("a last chunk that is doubted stands where the known rate puts it", () => {
     const last = { alignment: alignmentOf("xyz", 0.9 * 0.8, 0.05 * 0.8), audioSeconds: 1.2 };
-    const told = run("abcdefghixyz", [...scaledChunks(0.8), last], 1.2);
-    expect(starts(told).slice(9)).toEqual([
+    const emitted = run("abcdefghixyz", [...scaledChunks(0.8), last], 1.2);
+    expect(starts(emitted).slice(9)).toEqual([
       expect.closeTo(0.9, 6),
       expect.closeTo(0.95, 6),
       expect.closeTo(1, 6),
@@ -76,9 +76,9 @@ describe("times that come with the first piece of their audio", () => {
   }
 
   function check(factor: number, pieceSeconds: number, timing: string): void {
-    const told = run(TEXT, inPieces(factor, pieceSeconds), 2);
-    expect(problemWith(told, { text: TEXT, textStart: 0, audioSeconds: 2 })).toBe("");
-    const given = told.filter((one) => one !== null);
+    const emitted = run(TEXT, inPieces(factor, pieceSeconds), 2);
+    expect(problemWith(emitted, { text: TEXT, textStart: 0, audioSeconds: 2 })).toBe("");
+    const given = emitted.filter((one) => one !== null);
     for (const one of given) {
       for (const [i, seconds] of one.startSeconds.entries()) {
         expect(Math.abs(seconds - (one.start + i) / 10), `${factor} ${pieceSeconds}`).toBeLessThan(0.01);
@@ -101,9 +101,9 @@ describe("times that come with the first piece of their audio", () => {
   });
 
   it("a first piece that ends with its times by chance: the rate is found when the rest has come", () => {
-    const told = run(TEXT, inPieces(0.7, 0.21), 2).filter((one) => one !== null);
-    expect(told[0]?.timing).toBe("exact");
-    for (const one of told.slice(1)) {
+    const emitted = run(TEXT, inPieces(0.7, 0.21), 2).filter((one) => one !== null);
+    expect(emitted[0]?.timing).toBe("exact");
+    for (const one of emitted.slice(1)) {
       expect(one.timing).not.toBe("exact");
       expect(Math.abs((one.startSeconds[0] ?? 0) - one.start / 10)).toBeLessThan(0.15);
     }
@@ -136,19 +136,19 @@ describe("audio that is cut without regard to words", () => {
 
   it("steady times wait for one chunk more, and are exact", () => {
     const { text, chunks } = cutAnywhere(1);
-    const told = run(text, chunks, chunks.at(-1)?.audioSeconds ?? 0);
-    expect(told[0]).toBeNull();
-    expect(told[1]?.start).toBe(0);
-    expect(told.every((one) => one === null || one.timing === "exact")).toBe(true);
+    const emitted = run(text, chunks, chunks.at(-1)?.audioSeconds ?? 0);
+    expect(emitted[0]).toBeNull();
+    expect(emitted[1]?.start).toBe(0);
+    expect(emitted.every((one) => one === null || one.timing === "exact")).toBe(true);
   });
 
   it.each([0.8, 0.9, 0.95, 1.05, 1.1, 1.2])(
     "%d: is nearly right, and no more than an estimate until it is known",
     (factor) => {
       const { text, chunks, trueStarts } = cutAnywhere(factor);
-      const told = run(text, chunks, chunks.at(-1)?.audioSeconds ?? 0);
-      expect(problemWith(told, { text, textStart: 0 })).toBe("");
-      for (const one of told) {
+      const emitted = run(text, chunks, chunks.at(-1)?.audioSeconds ?? 0);
+      expect(problemWith(emitted, { text, textStart: 0 })).toBe("");
+      for (const one of emitted) {
         if (one === null) continue;
         for (const [i, start] of one.startSeconds.entries()) {
           const errorSeconds = Math.abs(start - (trueStarts[one.start + i] ?? Number.NaN));
@@ -178,8 +178,8 @@ describe("audio that is cut without regard to words", () => {
       };
       return { alignment, audioSeconds };
     });
-    const told = run(text, moved, chunks.at(-1)?.audioSeconds ?? 0);
-    const starts = told.flatMap((one) => one?.startSeconds ?? []);
+    const emitted = run(text, moved, chunks.at(-1)?.audioSeconds ?? 0);
+    const starts = emitted.flatMap((one) => one?.startSeconds ?? []);
     expect(starts).toHaveLength(trueStarts.length);
     for (const [index, seconds] of starts.entries())
       expect(seconds).toBeCloseTo(trueStarts[index] ?? Number.NaN, 6);
@@ -193,8 +193,8 @@ describe("audio that is cut without regard to words", () => {
       character_end_times_seconds: first.alignment.character_end_times_seconds.slice(0, 2),
     };
     const chunks = [{ ...first, alignment: open }, second, third].filter((chunk) => chunk !== undefined);
-    const told = run("abcdefghi", chunks, 0.9);
-    expect(told[0]?.timing).toBe("estimated");
-    expect(startsOf(told[2] ?? null)).toContain("g0.60 h0.70 i0.80");
+    const emitted = run("abcdefghi", chunks, 0.9);
+    expect(emitted[0]?.timing).toBe("estimated");
+    expect(startsOf(emitted[2] ?? null)).toContain("g0.60 h0.70 i0.80");
   });
 });

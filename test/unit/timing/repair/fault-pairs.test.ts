@@ -66,8 +66,8 @@ const FAULTS: Readonly<Record<string, string>> = {
 };
 /** What each chunk's audio is cut into, bytes. */
 const PIECES: readonly string[] = ["997", "1,7,999,20001"];
-/** Of a clock that begins anew with each chunk neither its pace nor whose audio it is of is known: left out. */
-const UNTOLD = new Set(["scaled", "late"]);
+/** Of a clock that begins again with each chunk neither its pace nor whose audio it is of is known: left out. */
+const NEVER_EMITTED = new Set(["scaled", "late"]);
 
 interface Speech {
   readonly text: string;
@@ -130,7 +130,7 @@ function timesOf(chunks: readonly JobChunk[], text: string): (TimedCharacters | 
   const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
   const timing = timingOf({ text, textStart: 0 });
   let bytes = 0;
-  const told = chunks.map(({ audio, timing: sent }) => {
+  const emitted = chunks.map(({ audio, timing: sent }) => {
     bytes += audio.length;
     const { alignment = null, normalizedAlignment = null } = sent ?? {};
     const audioSeconds = bytes / BYTES_PER_SECOND;
@@ -142,7 +142,7 @@ function timesOf(chunks: readonly JobChunk[], text: string): (TimedCharacters | 
     sound.skip(audio);
     return timing.push(alignment, normalizedAlignment, { audioSeconds });
   });
-  return [...told, timing.finish(bytes / BYTES_PER_SECOND, soundSecondsOf(chunks))];
+  return [...emitted, timing.finish(bytes / BYTES_PER_SECOND, soundSecondsOf(chunks))];
 }
 
 /** Up to the last sound. */
@@ -154,9 +154,12 @@ function soundSecondsOf(chunks: readonly JobChunk[]): number {
 }
 
 /** How far letters are from the truth, seconds, that are told to be right. */
-function errorsOf(told: readonly (TimedCharacters | null)[], starts: ReadonlyMap<number, number>): number[] {
+function errorsOf(
+  emitted: readonly (TimedCharacters | null)[],
+  starts: ReadonlyMap<number, number>,
+): number[] {
   const errors: number[] = [];
-  for (const one of told) {
+  for (const one of emitted) {
     if (one === null || one.timing === "estimated") continue;
     let at = one.start;
     for (const [i, character] of one.characters.entries()) {
@@ -185,7 +188,9 @@ const kindOf = (name: string): string => name.split(/[ ,]/)[0] ?? name;
 const pairs = Object.keys(FAULTS).flatMap((one) => {
   const others = Object.keys(FAULTS).filter((other) => {
     const kinds = [kindOf(one), kindOf(other)];
-    return kinds[0] !== kinds[1] && !(kinds.includes("restarted") && kinds.some((kind) => UNTOLD.has(kind)));
+    return (
+      kinds[0] !== kinds[1] && !(kinds.includes("restarted") && kinds.some((kind) => NEVER_EMITTED.has(kind)))
+    );
   });
   return [[one, ""] as const, ...others.map((other) => [one, other] as const)];
 });
@@ -197,11 +202,11 @@ describe.each(Object.keys(SCRIPTS))("%s: what is labelled exact or scaled is rig
     for (const { text, chunks, starts } of speeches.get(language) ?? []) {
       if (isByChance(chunks, names)) continue;
       const sent = withFaults(chunks, faults.filter((fault) => fault !== "").join("; "));
-      const told = timesOf(sent, text);
+      const emitted = timesOf(sent, text);
       const audioSeconds = sent.reduce((sum, { audio }) => sum + audio.length, 0) / BYTES_PER_SECOND;
-      expect(problemWith(told, { text, textStart: 0, audioSeconds })).toBe("");
-      expect(Math.max(0, ...errorsOf(told, starts)), text).toBeLessThanOrEqual(TARGET_SECONDS);
-      for (const one of told) {
+      expect(problemWith(emitted, { text, textStart: 0, audioSeconds })).toBe("");
+      expect(Math.max(0, ...errorsOf(emitted, starts)), text).toBeLessThanOrEqual(TARGET_SECONDS);
+      for (const one of emitted) {
         characters += one?.characters.length ?? 0;
         estimated += one?.timing === "estimated" ? one.characters.length : 0;
       }

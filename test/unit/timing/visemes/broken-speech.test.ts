@@ -1,4 +1,4 @@
-/** Mouth shapes where the upstream breaks off: those of words that are kept stay, those of the rest come anew. */
+/** Mouth shapes where the upstream breaks off: those of words that are kept stay, those of the rest come again. */
 import { describe, expect, it } from "vitest";
 import { breakOff, TEXT } from "../../session/broken-speech.ts";
 import { stage } from "../../session/spelling.ts";

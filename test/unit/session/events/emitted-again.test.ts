@@ -1,4 +1,4 @@
-/** What `resume` tells again of the part that is said again, besides words and characters. */
+/** What `resume` emits again of the part that is said again, besides words and characters. */
 import { describe, expect, it } from "vitest";
 import { evenAlignment } from "../../../helpers/session-rig.ts";
 import { CHAR_MS, spell, stage, VOICE } from "../spelling.ts";
@@ -60,10 +60,10 @@ describe("after resume", () => {
     rig.clock.advance(5000);
     expect(rig.requests).toHaveLength(1);
     expect(resumed?.start).toBe(start);
-    const told = since(rig);
-    const [first] = told.flatMap((event) => (event.type === "words" ? event.words : []));
+    const emitted = since(rig);
+    const [first] = emitted.flatMap((event) => (event.type === "words" ? event.words : []));
     const placeMs = (offset: number): number => (first?.start_ms ?? 0) + (offset - start) * CHAR_MS;
-    const segments = told.flatMap((event) => (event.type === "segment" ? [event] : []));
+    const segments = emitted.flatMap((event) => (event.type === "segment" ? [event] : []));
     expect(
       segments.map((event) => [event.voice_id, event.dialogue_input_index, event.start, event.end]),
     ).toEqual(
@@ -76,7 +76,7 @@ describe("after resume", () => {
       expect(segment.start_ms).toBeCloseTo(placeMs(segment.start), 0);
       expect(segment.end_ms).toBeCloseTo(placeMs(segment.end), 0);
     }
-    const normalized = told.flatMap((event) => (event.type === "normalized" ? [event] : []));
+    const normalized = emitted.flatMap((event) => (event.type === "normalized" ? [event] : []));
     expect(normalized.flatMap((event) => event.characters).join("")).toBe(UPPER.slice(start));
     const startsMs = normalized.flatMap((event) => event.start_ms);
     for (const [index, ms] of startsMs.entries()) expect(ms).toBeCloseTo(placeMs(start + index), 0);
@@ -119,8 +119,8 @@ describe("after resume", () => {
     });
     rig.requests[1]?.handlers.end();
     rig.clock.advance(5000);
-    const told = since(rig).flatMap((event) => (event.type === "normalized" ? event.characters : []));
-    expect(told.join("")).toBe("bravo\u0301 charlie");
+    const emitted = since(rig).flatMap((event) => (event.type === "normalized" ? event.characters : []));
+    expect(emitted.join("")).toBe("bravo\u0301 charlie");
   });
 
   it("tells nothing of what nobody asked for", () => {
