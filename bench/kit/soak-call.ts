@@ -1,6 +1,7 @@
 /** One session of the soak: a speaker that says things in every way and interrupts, and listeners that come and go. */
 import type { Event } from "../../src/protocol/events.ts";
 import type { Participant } from "../../src/session/connections/participant.ts";
+import type { Session } from "../../src/session/session.ts";
 import type { Random } from "./random.ts";
 import { type Engine, SOAK_DEFAULTS } from "./soak-engine.ts";
 import { SoakListener } from "./soak-listener.ts";
@@ -41,6 +42,7 @@ const LISTENING = [
 ];
 
 interface Listener {
+  readonly session: Session;
   readonly participant: Participant;
   readonly socket: SoakListener;
 }
@@ -184,10 +186,10 @@ export class SoakCall {
     if (this.#listeners.size < MAX_LISTENERS && random.chance(CHANCE.join))
       this.#listeners.add(this.#join(random.pick(LISTENING), null));
     for (const listener of [...this.#listeners]) {
-      const { socket, participant } = listener;
+      const { session, socket, participant } = listener;
       if (socket.isStalled && random.chance(CHANCE.readOn)) {
         socket.readOn();
-        participant.session.drained(participant);
+        session.drained(participant);
       } else if (random.chance(CHANCE.leave)) this.#leave(listener);
       else if (!socket.isStalled && random.chance(CHANCE.stall)) {
         tally.stalls += 1;
@@ -215,21 +217,22 @@ export class SoakCall {
     const socket = new SoakListener(onEvent);
     const joining = engine.modules.parseSettings(new URLSearchParams(query), SOAK_DEFAULTS);
     tally.joins += 1;
-    const participant = engine.sessions.open(id).join(socket, joining);
-    const listener: Listener = { participant, socket };
+    const session = engine.sessions.open(id);
+    const participant = session.join(socket, joining);
+    const listener: Listener = { session, participant, socket };
     socket.onEnd = () => this.#leave(listener);
     return listener;
   }
 
   #leave(listener: Listener): void {
     const { tally } = this.#options;
-    const { participant, socket } = listener;
+    const { session, participant, socket } = listener;
     this.#listeners.delete(listener);
     if (socket.onEnd === null) return;
     socket.onEnd = null;
     tally.frames += socket.frames;
     tally.events += socket.events;
-    participant.session.leave(participant);
+    session.leave(participant);
   }
 
   #send(message: object): boolean {
@@ -237,11 +240,11 @@ export class SoakCall {
   }
 
   /** As the edge does it; false where the command was refused. */
-  #sendAs({ participant }: Listener, message: object): boolean {
+  #sendAs(from: Listener, message: object): boolean {
     const { engine, tally } = this.#options;
     const { parseCommand, handleCommand, toGatewayError } = engine.modules;
     try {
-      handleCommand(participant, parseCommand(JSON.stringify(message)).command);
+      handleCommand(from, parseCommand(JSON.stringify(message)).command);
       return true;
     } catch (thrown) {
       const error = toGatewayError(thrown);

@@ -110,6 +110,16 @@ export class DeliveryGroup {
     return sent;
   }
 
+  /** First frame that this listener was not sent yet. */
+  nextFrame(sendQueue: SendQueue): number {
+    return sendQueue.behind?.frame ?? this.#frame;
+  }
+
+  /** The number of the last event that this listener was sent. */
+  deliveredSeq(sendQueue: SendQueue): number {
+    return this.#log.seqBefore(this.undeliveredEvent(sendQueue));
+  }
+
   /** First event that this listener was not sent yet. */
   undeliveredEvent(sendQueue: SendQueue): number {
     return sendQueue.behind?.event ?? (this.#batch.length > 0 ? this.#batchEvent : this.#event);

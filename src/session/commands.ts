@@ -15,9 +15,15 @@ import type { Session } from "./session.ts";
 import { reconfigure } from "./settings.ts";
 import { warnOfEnd, warnOfHalf, warnOfMarkup } from "./text-input/text-warnings.ts";
 
+/** A connection, and the session that it is in. */
+export interface Connection {
+  readonly session: Session;
+  readonly participant: Participant;
+}
+
 /** Carries out a command of a connection. Throws; the caller answers with the error. */
-export function handleCommand(participant: Participant, command: Command): void {
-  const { session } = participant;
+export function handleCommand(from: Connection, command: Command): void {
+  const { session, participant } = from;
   switch (command.type) {
     case "speak":
     case "dialogue": {
@@ -26,19 +32,19 @@ export function handleCommand(participant: Participant, command: Command): void 
         command.type === "speak"
           ? speak(session, { ...participant.textOptions, ...command })
           : converse(session, command);
-      participant.send({ type: "utterance.queued", ...session.base(), utterance_id: utterance.id, ahead });
+      reportQueued(participant, utterance, ahead);
       warnOfMarkup(participant, utterance);
       session.textChanged();
       return;
     }
     case "text":
       participant.mustSpeak();
-      addText(participant, command);
+      addText(from, command);
       return;
     case "flush":
     case "end":
       participant.mustSpeak();
-      closeText(participant, command);
+      closeText(from, command);
       return;
     case "interrupt":
       participant.mustSpeak();
@@ -57,17 +63,17 @@ export function handleCommand(participant: Participant, command: Command): void 
       session.mark(command.name);
       return;
     case "played":
-      acknowledge(participant, command);
+      acknowledge(from, command);
       return;
     case "configure":
-      configure(participant, command);
+      configure(from, command);
       return;
     case "ping":
-      participant.send({
+      participant.send((base) => ({
         type: "pong",
-        ...session.base(),
+        ...base,
         ...(command.id === undefined ? {} : { id: command.id }),
-      });
+      }));
       return;
     case "hangup":
       participant.mustSpeak();
@@ -78,6 +84,10 @@ export function handleCommand(participant: Participant, command: Command): void 
       participant.end(new GatewayError("session_closed", "Connection closed as asked"));
       return;
   }
+}
+
+function reportQueued(participant: Participant, { id }: Utterance, ahead: number): void {
+  participant.send((base) => ({ type: "utterance.queued", ...base, utterance_id: id, ahead }));
 }
 
 function hangUp(session: Session, callId: string | undefined): void {
@@ -94,7 +104,7 @@ export function speak(session: Session, command: SpeakCommand): { utterance: Utt
     });
   }
   const utterance = Utterance.ofText(admit(session, command), command);
-  return { utterance, ahead: session.utterances.enqueue(utterance) };
+  return { utterance, ahead: session.queue.add(utterance) };
 }
 
 export function converse(
@@ -115,7 +125,7 @@ export function converse(
     left -= input.text.length;
   });
   const utterance = Utterance.ofDialogue(admit(session, command), command);
-  return { utterance, ahead: session.utterances.enqueue(utterance) };
+  return { utterance, ahead: session.queue.add(utterance) };
 }
 
 /** Room in the queue for an utterance: what it replaces goes first. Throws utterance_id_taken, queue_full, draining. */
@@ -130,9 +140,9 @@ function admit(session: Session, command: SpeakCommand | TextCommand | DialogueC
   };
 }
 
-function addText(participant: Participant, command: TextCommand): void {
-  const { session } = participant;
-  const open = findOpen(participant, command.utterance_id);
+function addText(from: Connection, command: TextCommand): void {
+  const { session, participant } = from;
+  const open = findOpen(from, command.utterance_id);
   const isJoined = open !== null && (command.text === "" || beginsWithHalf(command.text));
   // A token stream may be divided between the halves of a pair: the first one waits for the second.
   const { whole, half } = divideHalf(`${isJoined ? open.input.half : ""}${command.text}`);
@@ -150,24 +160,23 @@ function addText(participant: Participant, command: TextCommand): void {
   utterance.input.append(whole, session.nowMs());
   utterance.input.holdHalf(half);
   for (const id of participant.openIds)
-    if (session.utterances.findAny(id) === undefined) participant.openIds.delete(id);
+    if (session.queue.findAny(id) === undefined) participant.openIds.delete(id);
   participant.openIds.add(utterance.id);
   participant.currentId = utterance.id;
-  const ahead = session.utterances.enqueue(utterance);
-  participant.send({ type: "utterance.queued", ...session.base(), utterance_id: utterance.id, ahead });
+  const ahead = session.queue.add(utterance);
+  reportQueued(participant, utterance, ahead);
   session.textChanged();
   session.speakers.noteText(participant, utterance);
 }
 
 /** The utterance that text goes on; null when the text begins a new one. Throws text_after_end, utterance_over. */
-function findOpen(participant: Participant, id: string | undefined): Utterance | null {
+function findOpen({ session, participant }: Connection, id: string | undefined): Utterance | null {
   if (id === undefined) {
-    const own =
-      participant.currentId === null ? undefined : participant.session.utterances.find(participant.currentId);
+    const own = participant.currentId === null ? undefined : session.queue.find(participant.currentId);
     return own === undefined || own.input.isEnded ? null : own;
   }
-  const named = participant.session.utterances.findAny(id);
-  if (named?.hasFailed || participant.session.utterances.isOver(id)) {
+  const named = session.queue.findAny(id);
+  if (named?.hasFailed || session.utterances.isOver(id)) {
     throw new GatewayError(
       "utterance_over",
       `Utterance ${id} is over: its text is dropped, expected a new utterance_id`,
@@ -186,11 +195,9 @@ function findOpen(participant: Participant, id: string | undefined): Utterance |
   return named ?? null;
 }
 
-function closeText(
-  participant: Participant,
-  command: { type: "flush" | "end"; utterance_id?: string },
-): void {
-  const open = findOpen(participant, command.utterance_id);
+function closeText(from: Connection, command: { type: "flush" | "end"; utterance_id?: string }): void {
+  const { session, participant } = from;
+  const open = findOpen(from, command.utterance_id);
   if (open === null) {
     const which =
       command.utterance_id === undefined ? "no text is open" : `no text is open for ${command.utterance_id}`;
@@ -198,19 +205,18 @@ function closeText(
       field: "utterance_id",
     });
   }
-  if (command.type === "flush") open.input.flush(participant.session.nowMs());
+  if (command.type === "flush") open.input.flush(session.nowMs());
   else {
-    open.input.end(participant.session.nowMs());
+    open.input.end(session.nowMs());
     warnOfEnd(participant, open);
     participant.openIds.delete(open.id);
     if (participant.currentId === open.id) participant.currentId = null;
   }
-  participant.session.textChanged();
+  session.textChanged();
 }
 
-function acknowledge(participant: Participant, command: PlayedCommand): void {
-  const { session } = participant;
-  const latestSeq = session.deliveredSeq(participant);
+function acknowledge({ session, participant }: Connection, command: PlayedCommand): void {
+  const latestSeq = participant.deliveredSeq;
   if (command.seq !== undefined && command.seq > latestSeq) {
     throw new GatewayError(
       "invalid_field",
@@ -240,8 +246,7 @@ function acknowledge(participant: Participant, command: PlayedCommand): void {
   participant.acknowledge(atMs, session.ackMoment());
 }
 
-function configure(participant: Participant, command: ConfigureCommand): void {
-  const { session } = participant;
+function configure({ session, participant }: Connection, command: ConfigureCommand): void {
   const { clean, replacements, ...change } = command;
   if (clean !== undefined || replacements !== undefined) {
     participant.textOptions = {
@@ -253,13 +258,8 @@ function configure(participant: Participant, command: ConfigureCommand): void {
   const settings = reconfigure(participant.settings, change, session.settingsDefaults);
   // Text options alone are no reason to take a listener from its place.
   if (Object.keys(change).length > 1) session.resubscribe(participant, settings);
-  participant.send({
-    type: "configured",
-    ...session.base(),
-    settings,
-    audio: session.describeAudio(participant),
-    ignored: [],
-  });
+  const audio = participant.describeAudio();
+  participant.send((base) => ({ type: "configured", ...base, settings, audio, ignored: [] }));
   session.drained(participant);
 }
 

@@ -65,6 +65,7 @@ export class Session {
   readonly #writer: EventWriter;
   readonly queue: PlaybackQueue;
   readonly #clock: PlaybackClock;
+  readonly #participants = new Set<Participant>();
   readonly #connections: ConnectionRegistry;
   readonly #marks: Marks;
   readonly #cueRecords: CueRecords;
@@ -86,7 +87,7 @@ export class Session {
       emitGap: (sendQueue, gap, event) => {
         deps.counters.framesDropped += gap.frames;
         const seq = this.#output.log.seqBefore(event);
-        sendQueue.notify({ type: "gap", ...this.base(), seq, ...gap });
+        sendQueue.notify({ type: "gap", seq, at_ms: msOfTicks(this.#clock.playheadTicks), ...gap });
       },
     });
     const captions = deps.tuning.captions ?? CAPTIONS;
@@ -128,12 +129,19 @@ export class Session {
       writer: this.#writer,
       clock: this.#clock,
     };
-    this.#connections = new ConnectionRegistry({ ...parts, session: this });
-    this.speakers = new Speakers({ ...parts, session: this, participants: this.#connections.participants });
+    const participants = this.#participants;
+    this.speakers = new Speakers({ ...parts, participants });
+    this.#connections = new ConnectionRegistry({
+      ...parts,
+      session: { id: options.id, epoch: options.epoch },
+      participants,
+      speakers: this.speakers,
+      onDeserted: (error) => this.close(error),
+    });
     this.utterances = new UtteranceCommands({
       ...parts,
       sessionId: options.id,
-      participants: this.#connections.participants,
+      participants,
       onGone: (utterance) => this.speakers.forget(utterance),
     });
     if (captions.isAlways) this.captionsOf({ profile: "web", mode: "pop-on" });
@@ -142,11 +150,11 @@ export class Session {
 
   /** Connections, speakers and listeners. */
   get connectionCount(): number {
-    return this.#connections.participants.size;
+    return this.#participants.size;
   }
   /** Who is there, in the order of coming. */
   get participants(): Iterable<Participant> {
-    return this.#connections.participants;
+    return this.#participants;
   }
   get isIdle(): boolean {
     return this.queue.isIdle;
@@ -170,11 +178,6 @@ export class Session {
   }
   get defaultModel(): string {
     return this.#deps.tuning.defaultModel;
-  }
-
-  /** Number and place for an event to one connection only. */
-  base(): { seq: number; at_ms: number } {
-    return { seq: this.#writer.seq, at_ms: msOfTicks(this.#clock.playheadTicks) };
   }
 
   nowMs(): number {
@@ -207,15 +210,6 @@ export class Session {
   /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */
   resubscribe(participant: Participant, settings: ListenerSettings): void {
     this.#connections.resubscribe(participant, settings);
-  }
-
-  /** The number of the last event that was sent to this connection. */
-  deliveredSeq(participant: Participant): number {
-    return this.#output.deliveredSeq(participant.subscription);
-  }
-
-  describeAudio(participant: Participant) {
-    return this.#output.describe(participant.subscription);
   }
 
   /** The connection's socket has taken what it was behind with. */
@@ -281,9 +275,9 @@ export class Session {
 
   #onEncoderError(error: GatewayError, rendition: Rendition): void {
     this.#deps.log.error({ code: error.code, detail: error.message }, "Encoder failed");
-    for (const participant of this.#connections.participants) {
+    for (const participant of this.#participants) {
       if (participant.subscription.group.rendition !== rendition) continue;
-      participant.send({ type: "error", ...this.base(), ...errorBody(error) });
+      participant.send((base) => ({ type: "error", ...base, ...errorBody(error) }));
     }
   }
 }

@@ -83,7 +83,7 @@ export class CallBridge implements SessionCalls {
     this.#listen(participant);
     if (!participant.settings.events.includes("call")) return;
     for (const { facts } of this.#calls) {
-      participant.send({ type: "call", ...this.#session.base(), state: "started", ...facts });
+      participant.send((base) => ({ type: "call", ...base, state: "started", ...facts }));
     }
   }
 
@@ -116,7 +116,7 @@ export class CallBridge implements SessionCalls {
   #listen(participant: Participant): void {
     if (participant.settings.caller === undefined) return;
     const emitGap = (gap: { readonly frames: number; readonly ms: number }): void =>
-      participant.send({ type: "gap", ...this.#session.base(), ...gap });
+      participant.send((base) => ({ type: "gap", ...base, ...gap }));
     this.#feeds.set(participant, new CallerFeed({ listener: participant.listener, emitGap }));
   }
 
@@ -138,7 +138,7 @@ export class CallBridge implements SessionCalls {
   /** At once, and not in the timeline's order: a key that interrupts may not wait for speech that it interrupts. */
   #emit(kind: EventKind, event: WithoutBase<CallEvent> | WithoutBase<DtmfEvent>): void {
     for (const participant of this.#session.participants) {
-      if (participant.settings.events.includes(kind)) participant.send({ ...event, ...this.#session.base() });
+      if (participant.settings.events.includes(kind)) participant.send((base) => ({ ...event, ...base }));
     }
   }
 }

@@ -8,8 +8,7 @@ import { BlockPool } from "../../src/kit/block-pool.ts";
 import { type Logger, silentLog } from "../../src/kit/log.ts";
 import { createCounters } from "../../src/metrics/counters.ts";
 import { parseCommand } from "../../src/protocol/native.ts";
-import { handleCommand } from "../../src/session/commands.ts";
-import type { Participant } from "../../src/session/connections/participant.ts";
+import { type Connection, handleCommand } from "../../src/session/commands.ts";
 import type { SessionTuning } from "../../src/session/ports.ts";
 import { Sessions } from "../../src/session/sessions.ts";
 import { parseSettings } from "../../src/session/settings.ts";
@@ -131,15 +130,21 @@ export function createRig(
   const join = (query: string, id = "s") => {
     const listener = new MemoryListener();
     const joining = parseSettings(new URLSearchParams(query), { leadMs: 200, maxLeadMs: 10_000 });
-    const participant = sessions.open(id).join(listener, joining);
-    return { listener, participant, send: (message: object) => send(participant, message) };
+    const session = sessions.open(id);
+    const participant = session.join(listener, joining);
+    return {
+      listener,
+      session,
+      participant,
+      send: (message: object) => send({ session, participant }, message),
+    };
   };
   return { clock, requests, counters, sessions, join };
 }
 
 /** As the edge does it: through the wire form and back, errors thrown. */
-function send(participant: Participant, message: object): void {
-  handleCommand(participant, parseCommand(JSON.stringify(message)).command);
+function send(from: Connection, message: object): void {
+  handleCommand(from, parseCommand(JSON.stringify(message)).command);
 }
 
 /** `ms` of mu-law that counts up, so that any frame can be told from any other. */

@@ -55,7 +55,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
         query: req.getQuery() ?? "",
         listener: null,
         inbox: null,
-        participant: null,
+        joined: null,
         takesUp: null,
         refusals: new Refusals(),
       };
@@ -89,8 +89,8 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       returns.note(data);
     },
     drain: (socket) => {
-      const { participant } = socket.getUserData();
-      participant?.session.drained(participant);
+      const { joined } = socket.getUserData();
+      joined?.session.drained(joined.participant);
     },
     close: (socket, code) => {
       const { listener, inbox } = socket.getUserData();
@@ -109,9 +109,10 @@ function join(data: SocketData, joining: ParsedSettings, { sessions, log }: Live
   try {
     const mustExist = joining.settings.role === "listener" && !joining.mayWait;
     const session = mustExist ? sessions.get(data.sessionId) : sessions.open(data.sessionId);
-    data.participant = session.join(listener, joining);
+    const participant = session.join(listener, joining);
+    data.joined = { session, participant };
     // Greeting it may have closed it: its close handler did not know of the participant yet.
-    if (listener.isClosed && !isGone) session.leave(data.participant);
+    if (listener.isClosed && !isGone) session.leave(participant);
   } catch (thrown) {
     refuse(listener, report(thrown, log));
   }
@@ -121,22 +122,23 @@ function liveReceiver(options: LiveSocketOptions, returns: Returns): Receiver<So
   const textOf = textReader(options.maxMessageBytes);
   return {
     maxInboxBytes: options.maxInboxBytes,
-    handle: ({ participant, listener, refusals }, message, isBinary) => {
-      if (participant === null || listener?.isEnded !== false) return;
+    handle: ({ joined, listener, refusals }, message, isBinary) => {
+      if (joined === null || listener?.isEnded !== false) return;
+      const { participant } = joined;
       let utteranceId: string | undefined;
       try {
         const { command, ignored } = parseCommand(textOf(message, isBinary));
         utteranceId = "utterance_id" in command ? command.utterance_id : undefined;
         warnOfIgnored(participant, command.type, ignored);
-        handleCommand(participant, command);
+        handleCommand(joined, command);
       } catch (thrown) {
         const error = report(thrown, options.log);
-        participant.send({
+        participant.send((base) => ({
           type: "error",
-          ...participant.session.base(),
+          ...base,
           ...errorBody(error),
           ...(utteranceId === undefined ? {} : { utterance_id: utteranceId }),
-        });
+        }));
         if (refusals.note(options.clock.nowMs())) {
           options.counters.connectionsFlooding += 1;
           refuse(listener, tooManyRefusals());
@@ -147,10 +149,10 @@ function liveReceiver(options: LiveSocketOptions, returns: Returns): Receiver<So
       if (listener !== null) refuse(listener, error);
     },
     closed: (data, code) => {
-      const { participant } = data;
-      data.participant = null;
+      const { joined } = data;
+      data.joined = null;
       returns.forget(data);
-      participant?.session.leave(participant, { isFinal: isGoodBye(code) });
+      joined?.session.leave(joined.participant, { isFinal: isGoodBye(code) });
     },
   };
 }
@@ -164,12 +166,8 @@ function warnOfIgnored(participant: Participant, type: Command["type"], ignored:
   for (const field of fresh) warnedFields.add(field);
   if (fresh.length === 0) return;
   const what = `Fields of ${type} that this gateway does not know: ${fresh.join(", ")}`;
-  participant.send({
-    type: "warning",
-    ...participant.session.base(),
-    code: "ignored_field",
-    message: what.slice(0, 500),
-  });
+  const message = what.slice(0, 500);
+  participant.send((base) => ({ type: "warning", ...base, code: "ignored_field", message }));
 }
 
 /** A client that says good-bye does not come back; one whose connection broke, or that the gateway cut off, may. */

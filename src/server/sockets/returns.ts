@@ -23,8 +23,8 @@ export class Returns {
     if (takesUp === null) return null;
     let found: Inbox<SocketData> | null = null;
     for (const other of this.#busy) {
-      const { inbox, participant } = other;
-      const isIt = participant?.resumeToken === takesUp || other.takesUp === takesUp;
+      const { inbox, joined } = other;
+      const isIt = joined?.participant.resumeToken === takesUp || other.takesUp === takesUp;
       if (inbox?.isWaiting !== true) this.#busy.delete(other);
       // Of several the last: it has come back before, and waits itself.
       else if (other.sessionId === sessionId && isIt) found = inbox;

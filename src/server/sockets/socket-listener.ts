@@ -3,7 +3,7 @@ import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts"
 import type { Event } from "../../protocol/events.ts";
 import { encodeEvent } from "../../protocol/native.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
-import type { Participant } from "../../session/connections/participant.ts";
+import type { Connection } from "../../session/commands.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Refusals } from "./refusals.ts";
 import { UwsBatchSocket } from "./uws-port.ts";
@@ -14,7 +14,8 @@ export interface SocketData {
   readonly query: string;
   listener: SocketListener | null;
   inbox: Inbox<SocketData> | null;
-  participant: Participant | null;
+  /** null until it has joined its session, and when it has left. */
+  joined: Connection | null;
   /** The `resume_token` of the connection that it goes on with. */
   takesUp: string | null;
   readonly refusals: Refusals;

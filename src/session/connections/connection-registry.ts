@@ -18,7 +18,7 @@ import type { OutputRouter, Subscription, SubscriptionStart } from "../output/ou
 import type { PlaybackClock } from "../playback/playback-clock.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import type { SessionDeps } from "../ports.ts";
-import type { Session } from "../session.ts";
+import type { Speakers } from "../text-input/speakers.ts";
 import { ticksOfMs } from "./listeners-heard.ts";
 import { Participant } from "./participant.ts";
 import { Presence } from "./presence.ts";
@@ -40,8 +40,19 @@ export interface Joining {
   readonly resume?: ResumeRequest | null;
 }
 
+/** As `hello` names the session. */
+export interface SessionIdentity {
+  readonly id: string;
+  readonly epoch: string;
+}
+
 export interface ConnectionRegistryOptions {
-  readonly session: Session;
+  readonly session: SessionIdentity;
+  /** Who is there; kept here, and read by others. */
+  readonly participants: Set<Participant>;
+  readonly speakers: Speakers;
+  /** Nobody was there for the grace period. */
+  readonly onDeserted: (error: GatewayError) => void;
   readonly deps: SessionDeps;
   readonly output: OutputRouter;
   readonly queue: PlaybackQueue;
@@ -71,12 +82,13 @@ export class ConnectionRegistry {
   readonly #options: ConnectionRegistryOptions;
   readonly #presence: Presence;
   readonly #tokens: ResumeTokens;
-  readonly participants = new Set<Participant>();
+  readonly #participants: Set<Participant>;
   #nextId = 1;
   #graceTimer: Timer | null = null;
 
   constructor(options: ConnectionRegistryOptions) {
     this.#options = options;
+    this.#participants = options.participants;
     const { clock, tuning } = options.deps;
     this.#tokens = new ResumeTokens({ clock, maxGone: tuning.limits.listeners });
     this.#presence = new Presence({
@@ -101,15 +113,15 @@ export class ConnectionRegistry {
 
   /** Whether anybody hears or follows what is said. */
   get isListened(): boolean {
-    for (const participant of this.participants) if (participant.isListener) return true;
+    for (const participant of this.#participants) if (participant.isListener) return true;
     return false;
   }
 
   /** Throws listener_limit, encoder_failed. */
   join(listener: Listener, joining: Joining): Participant {
-    const { session, deps, output, clock } = this.#options;
+    const { session, deps, output, clock, speakers } = this.#options;
     const { limits } = deps.tuning;
-    if (this.participants.size >= limits.listeners) {
+    if (this.#participants.size >= limits.listeners) {
       throw new GatewayError(
         "listener_limit",
         `Session is full: ${limits.listeners} connections, which is the limit`,
@@ -122,21 +134,22 @@ export class ConnectionRegistry {
     const participant = new Participant({
       id: `l${this.#nextId++}`,
       resumeToken: ResumeTokens.next(),
-      session,
       listener,
       settings,
       subscription: this.#subscribe(listener, settings, place),
+      textOptions: deps.tuning.textDefaults,
+      playheadMs: () => msOfTicks(clock.playheadTicks),
     });
-    this.participants.add(participant);
+    this.#participants.add(participant);
     this.#tokens.joined(participant);
     deps.counters.connectionsOpened += 1;
     this.#graceTimer?.cancel();
     this.#graceTimer = null;
     const lost = point === null ? NOTHING_LOST : this.#lostBy(participant, point, place);
-    const audio = output.describe(participant.subscription);
-    participant.send({
+    const audio = participant.describeAudio();
+    participant.send((base) => ({
       type: "hello",
-      ...session.base(),
+      ...base,
       protocol: PROTOCOL_VERSION,
       server: deps.server,
       session: session.id,
@@ -149,30 +162,30 @@ export class ConnectionRegistry {
       audio: audio === null ? null : { ...audio, start_ms: audio.start_ms - lost.skippedMs },
       limits,
       ignored: joining.ignored,
-    });
+    }));
     if (point === null) {
       if (typeof had === "string") this.#reportRefusal(participant, had);
       this.#catchUpWithSpeech(participant);
     } else {
       this.#reportLoss(participant, lost);
-      if (point.listenerId !== null) session.speakers.cameBack(participant, point.listenerId);
+      if (point.listenerId !== null) speakers.cameBack(participant, point.listenerId);
     }
     if (!this.isListened) this.#reportNobodyListens(participant);
     output.catchUp(participant.subscription);
     clock.advance();
-    if (this.participants.has(participant)) this.#presence.changed({ joined: participant.id });
+    if (this.#participants.has(participant)) this.#presence.changed({ joined: participant.id });
     return participant;
   }
 
   /** The connection has gone; `isFinal`: it will not come back. Idempotent. */
   leave(participant: Participant, { isFinal = false }: { readonly isFinal?: boolean } = {}): void {
-    if (!this.participants.delete(participant)) return;
-    const { deps, output, clock, session } = this.#options;
+    if (!this.#participants.delete(participant)) return;
+    const { deps, output, clock, speakers } = this.#options;
     deps.counters.connectionsClosed += 1;
     this.#tokens.left(participant, this.#writtenTo(participant));
     output.unsubscribe(participant.subscription, clock.playheadTicks);
-    session.speakers.left(participant, isFinal || participant.hasSaidGoodbye);
-    if (this.participants.size === 0) {
+    speakers.left(participant, isFinal || participant.hasSaidGoodbye);
+    if (this.#participants.size === 0) {
       this.#startGrace();
       return;
     }
@@ -195,8 +208,8 @@ export class ConnectionRegistry {
   close(error: GatewayError): void {
     this.#graceTimer?.cancel();
     this.#presence.close();
-    const participants = [...this.participants];
-    this.participants.clear();
+    const participants = [...this.#participants];
+    this.#participants.clear();
     this.#options.deps.counters.connectionsClosed += participants.length;
     this.#options.output.close();
     for (const participant of participants) participant.end(error);
@@ -204,7 +217,7 @@ export class ConnectionRegistry {
 
   #count(isCounted: (participant: Participant) => boolean): number {
     let count = 0;
-    for (const participant of this.participants) if (isCounted(participant)) count += 1;
+    for (const participant of this.#participants) if (isCounted(participant)) count += 1;
     return count;
   }
 
@@ -243,7 +256,7 @@ export class ConnectionRegistry {
 
   #writtenTo(participant: Participant): Written {
     const ticks = participant.subscription.group.rendition === null ? null : participant.sentTicks(0);
-    return { listenerId: participant.id, seq: this.#options.session.deliveredSeq(participant), ticks };
+    return { listenerId: participant.id, seq: participant.deliveredSeq, ticks };
   }
 
   /** What a connection that comes back has; in words, why it can't go on there. */
@@ -270,7 +283,7 @@ export class ConnectionRegistry {
     const events = log.after(seq).lost;
     const { rendition } = group;
     if (rendition === null) return { ...NOTHING_LOST, events };
-    const first = sendQueue.behind?.frame ?? group.frame;
+    const first = group.nextFrame(sendQueue);
     // Frames stand on a grid: the first one may hold some of what the connection has.
     const skipped = rendition.countBetween(place.fromTicks, first);
     // What an interruption took away was not missed.
@@ -282,51 +295,43 @@ export class ConnectionRegistry {
 
   /** The events before the gap come before it: a cut among them moves the count of frames. */
   #reportLoss(participant: Participant, { skippedMs, frames, ms, events }: Lost): void {
-    const { deps, session } = this.#options;
+    const { deps } = this.#options;
     const { group, sendQueue } = participant.subscription;
     deps.counters.listenersResumed += 1;
     if (skippedMs > 0 && group.rendition !== null) {
-      group.replay(sendQueue, group.rendition.startTicksOf(sendQueue.behind?.frame ?? group.frame));
+      group.replay(sendQueue, group.rendition.startTicksOf(group.nextFrame(sendQueue)));
     }
     if (frames === 0 && events === 0) return;
     deps.counters.framesDropped += frames;
-    participant.send({ type: "gap", ...session.base(), frames, ms, ...(events === 0 ? {} : { events }) });
+    participant.send((base) => ({ type: "gap", ...base, frames, ms, ...(events === 0 ? {} : { events }) }));
   }
 
   #reportRefusal(participant: Participant, refusal: string): void {
-    const { deps, session } = this.#options;
-    deps.counters.resumesRefused += 1;
-    participant.send({
-      type: "warning",
-      ...session.base(),
-      code: "resume_refused",
-      message: `Connection joins at the playhead: ${refusal}`,
-    });
+    this.#options.deps.counters.resumesRefused += 1;
+    const message = `Connection joins at the playhead: ${refusal}`;
+    participant.send((base) => ({ type: "warning", ...base, code: "resume_refused", message }));
   }
 
   #reportNobodyListens(participant: Participant): void {
     if (this.#options.deps.tuning.speaksToNobody) return;
-    participant.send({
-      type: "warning",
-      ...this.#options.session.base(),
-      code: "nobody_listens",
-      message: "Nobody listens to this session yet: what is said waits until somebody does",
-    });
+    const message = "Nobody listens to this session yet: what is said waits until somebody does";
+    participant.send((base) => ({ type: "warning", ...base, code: "nobody_listens", message }));
   }
 
   /** A late joiner learns what is being said, and the cue that stands. */
   #catchUpWithSpeech(participant: Participant): void {
-    const { clock, queue, session, output } = this.#options;
+    const { clock, queue, output } = this.#options;
     const { playheadTicks } = clock;
     for (const utterance of queue.unplayed) {
       if (utterance.startTicks === null || utterance.startTicks >= playheadTicks) continue;
-      participant.send(startedEvent(session.base(), utterance));
+      participant.send((base) => startedEvent(base, utterance));
       const style = styleOf(participant.settings);
       const cue = participant.settings.events.includes("cues")
         ? utterance.transcript.cues?.at(playheadTicks, style)
         : undefined;
       if (cue !== undefined && !this.#hasCueToCome(participant, utterance.id)) {
-        participant.send(inOffsets(participant.settings.offsets, cue(session.base()), utterance.text));
+        const { offsets } = participant.settings;
+        participant.send((base) => inOffsets(offsets, cue(base), utterance.text));
       }
     }
     output.catchUp(participant.subscription);
@@ -349,11 +354,11 @@ export class ConnectionRegistry {
   }
 
   #startGrace(): void {
-    const { session, deps } = this.#options;
+    const { deps, onDeserted } = this.#options;
     const { clock, tuning } = deps;
     this.#graceTimer?.cancel();
     this.#graceTimer = clock.at(clock.nowMs() + tuning.graceMs, () => {
-      session.close(
+      onDeserted(
         new GatewayError("session_closed", `Session ended: nobody was connected for ${tuning.graceMs} ms`),
       );
     });

@@ -3,11 +3,11 @@
 import type { Listener } from "../../delivery/listener.ts";
 import { GatewayError } from "../../errors.ts";
 import type { TextOptions } from "../../protocol/commands.ts";
-import type { Event } from "../../protocol/events.ts";
+import type { AudioDescription } from "../../protocol/events.ts";
 import type { ListenerSettings } from "../../protocol/vocabulary.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
+import type { EventBuilder } from "../events/event-writer.ts";
 import type { Subscription } from "../output/output-router.ts";
-import type { Session } from "../session.ts";
 
 /** An acknowledgement older than this says nothing of where the listener is now, ms. */
 const ACK_LIFE_MS = 2000;
@@ -31,10 +31,12 @@ interface Ack extends AckMoment {
 export interface ParticipantOptions {
   readonly id: string;
   readonly resumeToken: string;
-  readonly session: Session;
   readonly listener: Listener;
   readonly settings: ListenerSettings;
   readonly subscription: Subscription;
+  readonly textOptions: TextOptions;
+  /** Where the session's playhead is, ms on the timeline. */
+  readonly playheadMs: () => number;
 }
 
 export class Participant {
@@ -42,7 +44,6 @@ export class Participant {
   readonly id: string;
   /** With it the client comes back. */
   readonly resumeToken: string;
-  readonly session: Session;
   readonly listener: Listener;
   settings: ListenerSettings;
   subscription: Subscription;
@@ -58,13 +59,14 @@ export class Participant {
   readonly warnedFields = new Set<string>();
   /** How what it says is made ready for speaking, where it does not say. */
   textOptions: TextOptions;
+  readonly #playheadMs: () => number;
   #ack: Ack | null = null;
 
   constructor(options: ParticipantOptions) {
     this.id = options.id;
     this.resumeToken = options.resumeToken;
-    this.session = options.session;
-    this.textOptions = options.session.textDefaults;
+    this.textOptions = options.textOptions;
+    this.#playheadMs = options.playheadMs;
     this.listener = options.listener;
     this.settings = options.settings;
     this.subscription = options.subscription;
@@ -74,8 +76,20 @@ export class Participant {
    * An event to this connection alone. It repeats the number of the last event that this connection was sent, not
    * that of one still to come: a connection that comes back with it would miss what is between.
    */
-  send(event: Event): void {
-    this.subscription.sendQueue.notify({ ...event, seq: this.session.deliveredSeq(this) });
+  send(build: EventBuilder): void {
+    this.subscription.sendQueue.notify(build({ seq: this.deliveredSeq, at_ms: this.#playheadMs() }));
+  }
+
+  /** The number of the last event that it was sent. */
+  get deliveredSeq(): number {
+    const { group, sendQueue } = this.subscription;
+    return group.deliveredSeq(sendQueue);
+  }
+
+  /** What its next frames are, and where they stand; null: it gets none. */
+  describeAudio(): AudioDescription | null {
+    const { group, sendQueue } = this.subscription;
+    return group.rendition?.describe(group.nextFrame(sendQueue)) ?? null;
   }
 
   /** Throws not_a_speaker for a connection that joined to listen. */
@@ -99,7 +113,7 @@ export class Participant {
   /** End of what it was sent; `madeTicks`, the end of the audio made, for one that gets no frames. */
   sentTicks(madeTicks: number): number {
     const { group, sendQueue } = this.subscription;
-    return group.rendition?.startTicksOf(sendQueue.behind?.frame ?? group.frame) ?? madeTicks;
+    return group.rendition?.startTicksOf(group.nextFrame(sendQueue)) ?? madeTicks;
   }
 
   /** It has played the timeline up to `atMs`. */

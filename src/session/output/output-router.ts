@@ -11,7 +11,6 @@ import { type Rendition, renditionKey } from "../../delivery/rendition.ts";
 import type { SendQueue } from "../../delivery/send-queue.ts";
 import type { GatewayError } from "../../errors.ts";
 import type { Counters } from "../../metrics/counters.ts";
-import type { AudioDescription } from "../../protocol/events.ts";
 import type { EventKind, ListenerSettings } from "../../protocol/vocabulary.ts";
 import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
@@ -172,11 +171,6 @@ export class OutputRouter {
     return group;
   }
 
-  /** What the listener's next frames are, and where they stand. */
-  describe({ group, sendQueue }: Subscription): AudioDescription | null {
-    return group.rendition?.describe(sendQueue.behind?.frame ?? group.frame) ?? null;
-  }
-
   /**
    * The listener has gone; a group that served only it goes with it. A rendition that served only it goes too, or is kept
    * for a while where it may come back for the frames that it missed (`keptFromTicks`, the playhead).
@@ -208,11 +202,6 @@ export class OutputRouter {
     this.#renditions.delete(key);
     this.#idle.delete(key);
     this.#demand = null;
-  }
-
-  /** The number of the last event that the listener was sent. */
-  deliveredSeq({ group, sendQueue }: Subscription): number {
-    return this.log.seqBefore(group.undeliveredEvent(sendQueue));
   }
 
   catchUp(subscription: Subscription): void {

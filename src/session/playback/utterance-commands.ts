@@ -80,24 +80,9 @@ export class UtteranceCommands {
     this.#ids.mustBeFree(id, (taken) => this.#queue.find(taken) !== undefined);
   }
 
-  /** Queues an utterance by its priority; returns how many stand before it. */
-  enqueue(utterance: Utterance): number {
-    return this.#queue.add(utterance);
-  }
-
-  /** An utterance that is queued or speaking. */
-  find(id: string): Utterance | undefined {
-    return this.#queue.find(id);
-  }
-
-  /** An utterance that is not over, or one that was interrupted and may go on. */
-  findAny(id: string): Utterance | undefined {
-    return this.#queue.findAny(id);
-  }
-
   /** Whether an utterance with this id was there and is over, as far as is remembered. */
   isOver(id: string): boolean {
-    return this.#ids.has(id) && this.findAny(id) === undefined;
+    return this.#ids.has(id) && this.#queue.findAny(id) === undefined;
   }
 
   /** Where the listener is that is furthest behind, as far as that is known. One that gets all at once may be anywhere. */

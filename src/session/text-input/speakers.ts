@@ -5,7 +5,6 @@ import type { PlaybackClock } from "../playback/playback-clock.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { SessionDeps } from "../ports.ts";
-import type { Session } from "../session.ts";
 import { LeftTexts, type OpenTexts } from "./left-texts.ts";
 import { warnOfEnd } from "./text-warnings.ts";
 
@@ -13,7 +12,6 @@ import { warnOfEnd } from "./text-warnings.ts";
 const RESUME_SHARE = 1 / 4;
 
 export interface SpeakersOptions {
-  readonly session: Session;
   readonly deps: SessionDeps;
   readonly queue: PlaybackQueue;
   readonly clock: PlaybackClock;
@@ -59,18 +57,17 @@ export class Speakers {
   reportRoom(utterance: Utterance): void {
     const speaker = this.#paused.get(utterance);
     if (speaker === undefined) return;
-    const { session, deps } = this.#options;
-    const limit_chars = deps.tuning.creditChars;
+    const limit_chars = this.#options.deps.tuning.creditChars;
     if (utterance.input.pendingChars > limit_chars * RESUME_SHARE) return;
     this.#paused.delete(utterance);
     if (!this.#options.participants.has(speaker)) return;
-    speaker.send({
+    speaker.send((base) => ({
       type: "resumed",
-      ...session.base(),
+      ...base,
       utterance_id: utterance.id,
       pending_chars: utterance.input.pendingChars,
       limit_chars,
-    });
+    }));
   }
 
   /** No text came for long, so it counts as complete: whoever sent it is warned of what is missing in it. */
@@ -88,8 +85,8 @@ export class Speakers {
   /** A connection has gone; `isFinal`: it will not come back, and its open texts end. */
   left(participant: Participant, isFinal: boolean): void {
     if (participant.settings.role === "listener") return;
-    const { deps, session, participants } = this.#options;
-    const isOpen = (id: string): boolean => session.utterances.findAny(id)?.input.isEnded === false;
+    const { deps, queue, participants } = this.#options;
+    const isOpen = (id: string): boolean => queue.findAny(id)?.input.isEnded === false;
     // Another connection goes on with it already: this one's end was seen late.
     const isHeld = (id: string): boolean => [...participants].some((other) => other.openIds.has(id));
     const ids = new Set([...participant.openIds].filter((id) => isOpen(id) && !isHeld(id)));
@@ -103,7 +100,7 @@ export class Speakers {
     const texts = this.#leftTexts.takeBack(listenerId) ?? this.#takeFromHalfOpen(participant, listenerId);
     participant.formerId = listenerId;
     for (const id of texts?.ids ?? []) {
-      const utterance = this.#options.session.utterances.findAny(id);
+      const utterance = this.#options.queue.findAny(id);
       if (utterance !== undefined) this.#takeTextOver(participant, utterance);
     }
     participant.currentId = texts?.currentId ?? null;
@@ -134,8 +131,8 @@ export class Speakers {
 
   /** What was accepted is not lost: text that the speaker will not go on with is spoken unchanged. */
   #endTexts(ids: Iterable<string>): void {
-    const { session, queue } = this.#options;
-    for (const id of ids) session.utterances.findAny(id)?.input.end(session.nowMs());
+    const { deps, queue } = this.#options;
+    for (const id of ids) queue.findAny(id)?.input.end(deps.clock.nowMs());
     queue.openNext();
   }
 
@@ -146,16 +143,14 @@ export class Speakers {
   }
 
   #sendPaused(participant: Participant, utterance: Utterance): void {
-    const { session, deps } = this.#options;
-    const limit_chars = deps.tuning.creditChars;
     this.#paused.set(utterance, participant);
-    participant.send({
+    participant.send((base) => ({
       type: "paused",
-      ...session.base(),
+      ...base,
       utterance_id: utterance.id,
       pending_chars: utterance.input.pendingChars,
-      limit_chars,
-    });
+      limit_chars: this.#options.deps.tuning.creditChars,
+    }));
   }
 }
 

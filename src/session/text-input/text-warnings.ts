@@ -13,21 +13,13 @@ export function warnOfEnd(participant: Participant, utterance: Utterance): void 
 export function warnOfMarkup(participant: Participant, utterance: Utterance): void {
   const names = utterance.input.unbalancedTags();
   if (names.length === 0) return;
-  participant.send({
-    type: "warning",
-    ...participant.session.base(),
-    code: "unbalanced_markup",
-    message: `Text of ${utterance.id} has markup without its other half: ${names.join(", ")}`,
-  });
+  const message = `Text of ${utterance.id} has markup without its other half: ${names.join(", ")}`;
+  participant.send((base) => ({ type: "warning", ...base, code: "unbalanced_markup", message }));
 }
 
 /** Half a character whose other half has not come: it is left out. */
 export function warnOfHalf(participant: Participant, { id, text, input }: Utterance): void {
   if (input.half === "") return;
-  participant.send({
-    type: "warning",
-    ...participant.session.base(),
-    code: "half_character",
-    message: `Text of ${id} has half a surrogate pair at index ${text.length}, which is left out`,
-  });
+  const message = `Text of ${id} has half a surrogate pair at index ${text.length}, which is left out`;
+  participant.send((base) => ({ type: "warning", ...base, code: "half_character", message }));
 }

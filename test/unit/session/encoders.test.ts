@@ -47,14 +47,14 @@ describe("an Opus encoder", () => {
     speaker.send({ type: "speak", text: "alpha bravo charlie delta", voice_id: "v" });
     await pass(400);
     // With its other codec it has made the upstream send samples.
-    rig.participant.session.leave(rig.participant);
+    rig.session.leave(rig.participant);
     expect(encoder.taken).toBe(1);
     const [hello] = opus.listener.eventsOf("hello");
     const seq = Math.max(
       ...opus.listener.sent.map(({ event }) => (event !== undefined && "seq" in event ? event.seq : 0)),
     );
     const atMs = (hello?.audio?.start_ms ?? 0) + opus.listener.frames.length * 20;
-    opus.participant.session.leave(opus.participant);
+    opus.session.leave(opus.participant);
     await pass(100);
     expect(encoder.taken).toBe(0);
     await pass(1000);

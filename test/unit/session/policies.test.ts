@@ -40,7 +40,7 @@ function stage(policy: string) {
 function drained({ line }: ScriptedListener): void {
   line.listener.isFull = false;
   line.listener.buffered = 0;
-  line.participant.session.drained(line.participant);
+  line.session.drained(line.participant);
 }
 
 const gapFrames = (listener: ScriptedListener): number =>
@@ -111,7 +111,7 @@ describe("a listener whose socket is full for a while", () => {
       slow.line.listener.isFull = true;
       slow.line.listener.beforeSend = () => undefined;
     };
-    slow.line.participant.session.drained(slow.line.participant);
+    slow.line.session.drained(slow.line.participant);
     expect(slow.line.listener.eventsOf("gap")).toEqual([]);
     drained(slow);
     run(rig, 4000);

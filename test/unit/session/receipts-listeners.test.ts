@@ -97,7 +97,7 @@ describe("receipts of several listeners", () => {
     rig.clock.advance(800);
     rig.send({ type: "played", at_ms: 700 });
     gone.send({ type: "played", at_ms: 100 });
-    gone.participant.session.leave(gone.participant);
+    gone.session.leave(gone.participant);
     rig.send({ type: "interrupt" });
     const [receipt] = rig.listener.eventsOf("interrupted");
     expect(receipt?.heard.ms).toBe(700);

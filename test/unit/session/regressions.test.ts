@@ -104,7 +104,7 @@ describe("nothing stalls", () => {
     const speaker = rig.join("role=speaker");
     speaker.send({ type: "text", text: "One. ", voice_id: VOICE, utterance_id: "a" });
     speaker.send({ type: "text", text: "Two. ", voice_id: VOICE, utterance_id: "b" });
-    speaker.participant.session.leave(speaker.participant);
+    speaker.session.leave(speaker.participant);
     answerAll(rig, 4);
     expect(outcomes(client.listener)).toEqual(["a/done", "b/done"]);
   });
@@ -200,7 +200,7 @@ describe("nothing is said or told twice, nothing is lost", () => {
 
   it("a configure of a listener that is behind loses it no event", () => {
     const rig = createRig();
-    const { send, listener, participant } = rig.join("format=ulaw_8000&lead_ms=200");
+    const { send, listener, session, participant } = rig.join("format=ulaw_8000&lead_ms=200");
     send({ type: "speak", text: "Hello my good friend", voice_id: VOICE });
     answerByLetters(rig, "Hello my good friend");
     run(rig, 50);
@@ -208,7 +208,7 @@ describe("nothing is said or told twice, nothing is lost", () => {
     run(rig, 500);
     send({ type: "configure", lead_ms: 190 });
     listener.isFull = false;
-    participant.session.drained(participant);
+    session.drained(participant);
     run(rig, 2000);
     const heard = listener.eventsOf("characters").flatMap((event) => [...event.characters]);
     expect(heard.join("")).toBe("Hello my good friend");

@@ -83,8 +83,8 @@ export class ScriptedListener {
   /** The socket is gone: of what was sent on it, `count` messages came. */
   cutOff(count = Number.POSITIVE_INFINITY): this {
     this.read(count);
-    const { participant } = this.#line;
-    participant.session.leave(participant);
+    const { session, participant } = this.#line;
+    session.leave(participant);
     return this;
   }
 

@@ -7,14 +7,14 @@ const VOICE = "voice-1";
 /** A session that speaks 1 s of mu-law with "Hello world", all of it at hand at once. */
 function speaking(query = "format=ulaw_8000", ms = 1000) {
   const rig = createRig();
-  const { listener, send, participant } = rig.join(query);
+  const { listener, send, session, participant } = rig.join(query);
   send({ type: "speak", text: "Hello world", voice_id: VOICE, utterance_id: "u" });
   const request = rig.requests[0];
   if (request === undefined) throw new Error("No request was opened");
   request.head();
   request.chunk(countingUlaw(ms), { alignment: evenAlignment("Hello world", ms / 11) });
   request.handlers.end();
-  return { ...rig, listener, send, participant, request };
+  return { ...rig, listener, send, session, participant, request };
 }
 
 describe("Session", () => {
@@ -136,7 +136,7 @@ describe("Session", () => {
 
   it("a lossless listener that stops reading stops everything up to the upstream and loses nothing", () => {
     const { join, requests, clock } = createRig({ aheadMs: 1000, keepMs: 500 });
-    const { send, listener, participant } = join("format=ulaw_8000&policy=lossless");
+    const { send, listener, session, participant } = join("format=ulaw_8000&policy=lossless");
     send({ type: "speak", text: "Long", voice_id: VOICE });
     const [request] = requests;
     request?.head();
@@ -147,7 +147,7 @@ describe("Session", () => {
     expect(request?.isPaused).toBe(true);
     expect(listener.frames.length).toBeLessThan(150);
     listener.isFull = false;
-    participant.session.drained(participant);
+    session.drained(participant);
     request?.handlers.end();
     clock.advance(20_000);
     expect(Buffer.concat(listener.frames).equals(countingUlaw(10_000))).toBe(true);
@@ -155,7 +155,7 @@ describe("Session", () => {
   });
 
   it("a live listener that stops reading gets a gap and every event, and the others notice nothing", () => {
-    const { join, listener: healthy, participant: speaker, send, requests, clock, counters } = speaking();
+    const { join, listener: healthy, session, send, requests, clock, counters } = speaking();
     const slow = join("role=listener&format=ulaw_8000");
     slow.listener.isFull = true;
     clock.advance(400);
@@ -165,7 +165,7 @@ describe("Session", () => {
     requests[1]?.handlers.end();
     clock.advance(900);
     slow.listener.isFull = false;
-    slow.participant.session.drained(slow.participant);
+    slow.session.drained(slow.participant);
     clock.advance(3000);
     expect(Buffer.concat(healthy.frames).equals(countingUlaw(2000))).toBe(true);
     const gaps = slow.listener.eventsOf("gap");
@@ -183,7 +183,7 @@ describe("Session", () => {
       slow.listener.eventsOf("words").flatMap((event) => event.words.map((word) => word.text)),
     ).toContain("Later");
     expect(counters.framesDropped).toBe(gaps[0]?.frames);
-    expect(speaker.session.isClosed).toBe(false);
+    expect(session.isClosed).toBe(false);
   });
 
   it("burst sends everything as soon as it comes", () => {
@@ -374,10 +374,10 @@ describe("Session failures", () => {
 
 describe("Session membership", () => {
   it("lives on when the speaker leaves: its listeners hear it out", () => {
-    const { join, listener, participant, clock } = speaking();
+    const { join, listener, session, participant, clock } = speaking();
     const client = join("role=listener&format=ulaw_8000");
     clock.advance(200);
-    participant.session.leave(participant);
+    session.leave(participant);
     const frames = listener.frames.length;
     clock.advance(2000);
     expect(listener.frames.length).toBe(frames);
@@ -390,16 +390,16 @@ describe("Session membership", () => {
     join("role=listener&format=ulaw_8000");
     speaker.send({ type: "text", text: "Unfinished", voice_id: VOICE });
     expect(requests).toHaveLength(0);
-    speaker.participant.session.leave(speaker.participant, { isFinal: true });
+    speaker.session.leave(speaker.participant, { isFinal: true });
     expect(requests.map((open) => open.request)).toMatchObject([{ text: "Unfinished" }]);
   });
 
   it("aborts the upstream after the grace period without anybody, not before", () => {
     const { join, requests, clock, sessions } = createRig({ graceMs: 1000 });
-    const { send, participant } = join("format=ulaw_8000");
+    const { send, session, participant } = join("format=ulaw_8000");
     send({ type: "speak", text: "One", voice_id: VOICE });
     requests[0]?.head();
-    participant.session.leave(participant);
+    session.leave(participant);
     clock.advance(900);
     expect(requests[0]?.isAborted).toBe(false);
     clock.advance(200);

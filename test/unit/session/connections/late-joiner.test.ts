@@ -120,10 +120,9 @@ describe("a late joiner", () => {
     const { rig, say, first } = stage("words");
     say("u");
     run(rig, 1500);
-    const [participant] = rig.sessions.open("s").participants;
-    const record = participant?.session.captionsOf({ profile: "web", mode: "roll-up" });
+    const record = rig.sessions.open("s").captionsOf({ profile: "web", mode: "roll-up" });
     run(rig, SPEECH_MS);
-    const texts = record?.cues.map((cue) => cue.lines.at(-1)?.text);
+    const texts = record.cues.map((cue) => cue.lines.at(-1)?.text);
     expect(texts).toEqual(["The second one comes after it.", "The third one is the last of all."]);
     expect(first.read().events.filter((event) => event.type === "cue")).toEqual([]);
   });

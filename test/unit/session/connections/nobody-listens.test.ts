@@ -88,7 +88,7 @@ describe("the last listener leaves in the middle of an utterance", () => {
     request.head();
     let givenMs = giveWhileRead(request, 0, 500);
     run(rig, 300);
-    const { session } = client.participant;
+    const { session } = client;
     const heardMs = client.listener.frames.length * 20;
     const hello = client.listener.eventsOf("hello")[0];
     const seq = Math.max(...client.listener.events.map((event) => event.seq));
@@ -126,11 +126,11 @@ describe("the last listener leaves in the middle of an utterance", () => {
     const request = firstRequest(rig);
     request.head();
     request.chunk(countingUlaw(500));
-    client.participant.session.leave(client.participant);
+    client.session.leave(client.participant);
     run(rig, 990);
-    expect(client.participant.session.isClosed).toBe(false);
+    expect(client.session.isClosed).toBe(false);
     run(rig, 20);
-    expect(client.participant.session.isClosed).toBe(true);
+    expect(client.session.isClosed).toBe(true);
     expect(request.isAborted).toBe(true);
     expect(rig.sessions.count).toBe(0);
     run(rig, 5000);
@@ -140,11 +140,11 @@ describe("the last listener leaves in the middle of an utterance", () => {
   it("one that comes back before it ends stops the grace period", () => {
     const rig = createRig({ graceMs: 1000 });
     const first = rig.join("format=ulaw_8000");
-    first.participant.session.leave(first.participant);
+    first.session.leave(first.participant);
     run(rig, 900);
     const second = rig.join("format=ulaw_8000");
     run(rig, 5000);
-    expect(second.participant.session).toBe(first.participant.session);
-    expect(second.participant.session.isClosed).toBe(false);
+    expect(second.session).toBe(first.session);
+    expect(second.session.isClosed).toBe(false);
   });
 });

@@ -29,7 +29,7 @@ describe("presence", () => {
     clock.advance(1000);
     const other = join(query);
     clock.advance(1000);
-    other.participant.session.leave(other.participant);
+    other.session.leave(other.participant);
     const own = { come: watcher.participant.id, left: undefined, listeners: 1, speakers: 0 };
     expect(news(watcher)).toEqual([
       own,
@@ -47,8 +47,8 @@ describe("presence", () => {
     const leaver = join(WATCHING);
     clock.advance(1000);
     const before = leaver.listener.sent.length;
-    leaver.participant.session.leave(leaver.participant);
-    leaver.participant.session.leave(leaver.participant);
+    leaver.session.leave(leaver.participant);
+    leaver.session.leave(leaver.participant);
     clock.advance(1000);
     expect(leaver.listener.sent).toHaveLength(before);
     expect(news(watcher).filter(({ left }) => left === leaver.participant.id)).toHaveLength(1);
@@ -71,7 +71,7 @@ describe("presence", () => {
     expect(emitted.length).toBeLessThanOrEqual(3);
     expect(emitted.at(-1)).toEqual({ come: undefined, left: undefined, listeners: 1001, speakers: 0 });
     for (const one of crowd) {
-      one.participant.session.leave(one.participant);
+      one.session.leave(one.participant);
       clock.advance(1);
     }
     clock.advance(1000);

@@ -271,7 +271,7 @@ describe("a listener that comes back within keep_ms", () => {
     const place = first.place;
     const unseen = rig.join(`${ULAW}&resume=${place}`);
     run(rig, 100);
-    unseen.participant.session.leave(unseen.participant);
+    unseen.session.leave(unseen.participant);
     const startMs = first.endMs;
     first.comeBack({ place });
     run(rig, 4000);
@@ -496,8 +496,8 @@ describe("a position that can't be honoured", () => {
     run(rig, 300);
     first.cutOff();
     const come = () => {
-      const { participant, listener } = rig.join("role=listener&format=none");
-      participant.session.leave(participant);
+      const { session, participant, listener } = rig.join("role=listener&format=none");
+      session.leave(participant);
       return mustHave(listener.eventsOf("hello")[0]).resume_token;
     };
     // 20 may be there.

@@ -446,7 +446,7 @@ describe("keep_ms", () => {
     rig.clock.advance(6000);
     expect(rig.outcomes()).toEqual(["u/done"]);
     expect(rig.listener.eventsOf("interrupted")).toEqual([]);
-    expect(rig.participant.session.isIdle).toBe(false);
+    expect(rig.session.isIdle).toBe(false);
   });
 
   it("of a queued utterance that begins meanwhile cuts only that", () => {
@@ -470,9 +470,9 @@ describe("keep_ms", () => {
     // At once still goes.
     rig.send({ type: "interrupt" });
     expect(rig.outcomes()).toEqual(["u/interrupted"]);
-    rig.participant.session.leave(rig.participant);
+    rig.session.leave(rig.participant);
     rig.clock.advance(1001);
-    expect(rig.participant.session.isClosed).toBe(true);
+    expect(rig.session.isClosed).toBe(true);
     expect(rig.clock.pending).toBe(0);
   });
 });

@@ -131,7 +131,7 @@ async function play(
       if (!(thrown instanceof GatewayError) || !REFUSALS.has(thrown.code)) throw thrown;
     }
   };
-  const { session } = rig.participant;
+  const { session } = rig;
   for (const one of of.commands) {
     const target = one.of == null ? {} : { utterance_id: `u${one.of}` };
     const ms = one.ms ?? 0;

@@ -200,7 +200,7 @@ describe("replace", () => {
     expect(() => rig.speak("charlie", "b", { replace: "all" })).toThrow(code("utterance_id_taken"));
     expect(() => rig.speak("", "c", { replace: "all" })).toThrow(code("invalid_field"));
     expect(() => rig.speak("x".repeat(1001), "c", { replace: "all" })).toThrow(code("text_too_long"));
-    rig.participant.session.utterances.drain();
+    rig.session.utterances.drain();
     expect(() => rig.speak("charlie", "c", { replace: "all" })).toThrow(code("draining"));
     rig.hearOut();
     expect(rig.outcomes()).toEqual(["a/done", "b/done"]);
@@ -257,7 +257,7 @@ describe("cancel", () => {
     rig.hearOut();
     expect(rig.outcomes()).toEqual(["one/cancelled", "two/cancelled", "now/done"]);
     expect(heard(rig)).toBe("alphabravo");
-    expect(rig.participant.session.isIdle).toBe(true);
+    expect(rig.session.isIdle).toBe(true);
   });
 
   it("of the only one, asked for and not answered, leaves the session idle", () => {
@@ -266,7 +266,7 @@ describe("cancel", () => {
     rig.send({ type: "cancel", utterance_id: "a" });
     expect(rig.outcomes()).toEqual(["a/cancelled"]);
     expect(rig.requests[0]?.isAborted).toBe(true);
-    expect(rig.participant.session.isIdle).toBe(true);
+    expect(rig.session.isIdle).toBe(true);
     rig.speak("bravo", "b");
     rig.hearOut();
     expect(heard(rig)).toBe("bravo");

@@ -473,7 +473,7 @@ describe("resume of text that is still open", () => {
     rig.clock.advance(300);
     rig.send({ type: "interrupt" });
     rig.send({ type: "text", text: " delta", utterance_id: "u" });
-    rig.participant.session.leave(rig.participant);
+    rig.session.leave(rig.participant);
     other.send({ type: "resume" });
     rig.hearOut();
     expect(heardLetters(other.listener)[1]).toBe("bravocharlieanddelta");
@@ -822,7 +822,7 @@ describe("resume is refused by name", () => {
     rig.answer(0);
     rig.clock.advance(420);
     rig.send({ type: "interrupt" });
-    rig.participant.session.utterances.drain();
+    rig.session.utterances.drain();
     expect(() => rig.send({ type: "resume" })).toThrow(code("draining"));
   });
 
@@ -832,9 +832,9 @@ describe("resume is refused by name", () => {
     rig.answer(0);
     rig.clock.advance(420);
     rig.send({ type: "interrupt" });
-    rig.participant.session.leave(rig.participant);
+    rig.session.leave(rig.participant);
     rig.clock.advance(1001);
-    expect(rig.participant.session.isClosed).toBe(true);
+    expect(rig.session.isClosed).toBe(true);
     expect(rig.clock.pending).toBe(0);
   });
 });
@@ -930,7 +930,7 @@ describe("any text, any chunks, any cuts", () => {
             }
             rig.send({ type: "resume" });
           }
-          for (let round = 0; round < 400 && !rig.participant.session.isIdle; round += 1) step(500);
+          for (let round = 0; round < 400 && !rig.session.isIdle; round += 1) step(500);
           expect(rig.outcomes().at(-1)).toBe("u/done");
           const resumed = rig.listener.eventsOf("utterance.resumed");
           const last = resumed.at(-1)?.start ?? 0;

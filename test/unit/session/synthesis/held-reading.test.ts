@@ -51,7 +51,7 @@ it("a response that was full is read on though its last word may not be whole, w
   }
   expect(request.isPaused).toBe(true);
   client.listener.isFull = false;
-  client.participant.session.drained(client.participant);
+  client.session.drained(client.participant);
   expect(request.isPaused).toBe(false);
 });
 

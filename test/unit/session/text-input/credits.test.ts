@@ -76,7 +76,7 @@ describe("credit for text", () => {
       speaker.send({ type: "text", text: SENTENCE, voice_id: VOICE, utterance_id: "u" });
     expect(speaker.listener.eventsOf("paused")).toHaveLength(1);
     const before = speaker.listener.events.length;
-    speaker.participant.session.leave(speaker.participant);
+    speaker.session.leave(speaker.participant);
     answering.run(60_000, 20);
     expect(texts(rig).join("")).toBe(SENTENCE.repeat(8));
     expect(client.listener.eventsOf("utterance.done")).toMatchObject([{ outcome: "done" }]);

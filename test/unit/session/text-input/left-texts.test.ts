@@ -27,10 +27,10 @@ function stage(tuning: Partial<SessionTuning> = {}) {
 }
 
 function leave(
-  { participant }: { readonly participant: ReturnType<typeof stage>["speaker"]["participant"] },
+  { session, participant }: Pick<ReturnType<typeof stage>["speaker"], "session" | "participant">,
   how = {},
 ): void {
-  participant.session.leave(participant, how);
+  session.leave(participant, how);
 }
 
 const text = (piece: string, utterance_id?: string) => ({
@@ -259,7 +259,7 @@ describe("a speaker whose connection breaks within a text", () => {
     const rig = stage();
     rig.speaker.send(text("Alpha ", "u"));
     leave(rig.speaker);
-    rig.speaker.participant.session.close(new GatewayError("session_closed", "Session ended"));
+    rig.speaker.session.close(new GatewayError("session_closed", "Session ended"));
     expect(rig.clock.pending).toBe(0);
   });
 });

@@ -274,12 +274,12 @@ describe("the watch", () => {
   });
 
   it("leaves no timer of its own when the session closes", () => {
-    const { rig, participant, stream } = start();
+    const { rig, session, participant, stream } = start();
     stream(["I am go"], 0);
     expect(rig.clock.pending).toBe(1);
-    participant.session.leave(participant);
+    session.leave(participant);
     rig.clock.advance(1000);
-    expect(participant.session.isClosed).toBe(true);
+    expect(session.isClosed).toBe(true);
     expect(rig.clock.pending).toBe(0);
   });
 
