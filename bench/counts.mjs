@@ -1,8 +1,12 @@
-// Counts what a reader of the code meets: lines, folders, cycles, folders that import each other, and the files that run on the
-// way of a frame, an event and an interruption. Prints; judges nothing. Needs a build: npm run build && node bench/counts.mjs
+// Counts what a reader of the code meets: lines, folders, cycles, folders that import each other, and the files on the way of a
+// frame, a `words` event and an interruption. Prints; judges nothing. Needs a build: npm run build && node bench/counts.mjs
 //
-// "Files on the way" are those of src/ in which a function ran (V8's precise coverage) while a running gateway did that
-// one thing for one listener, the upstream's reading included.
+// The way is counted twice, in a running gateway with one listener:
+//
+// - "on the chain": files that a reader passes who follows the one thing with a finger. The thing is handed over at the
+//   places of HANDOVERS below; counted are the files that have a function on the call stack there. Between two such places it
+//   lies in a store (chunks that wait, frames, events) until a timer or the next chunk fetches it, so no single stack has all.
+// - "ran": files in which any function ran meanwhile (V8's precise coverage). Timers, watches and reading ahead are among them.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
@@ -123,9 +127,97 @@ async function ranSince() {
     .sort();
 }
 
-/** A listener in the middle of speech, then `action`, `ms` of it. */
-async function duringSpeech(session, query, ms, action = () => undefined) {
-  const socket = new WebSocket(`${gateway.url.replace("http", "ws")}/live/${session}?${query}`);
+/** Where each thing is handed over, in its order: [what happens, file, class, method, which calls are meant]. */
+const HANDOVERS = {
+  frame: [
+    ["a chunk comes from the upstream", "session/synthesis/waiting-chunks", "WaitingChunks", "push"],
+    ["it is taken to be rendered", "session/synthesis/waiting-chunks", "WaitingChunks", "take"],
+    ["a slice is cut from it", "audio/framing/sample-queue", "SampleQueue", "take"],
+    ["a frame of that is kept", "delivery/frame-ring", "FrameRing", "append"],
+    ["the frame is due", "delivery/frame-ring", "FrameRing", "frame"],
+    [
+      "it is written to the socket",
+      "server/sockets/socket-listener",
+      "SocketListener",
+      "hand",
+      ([item]) => item instanceof Uint8Array,
+    ],
+  ],
+  words: [
+    ["a chunk comes from the upstream", "session/synthesis/waiting-chunks", "WaitingChunks", "push"],
+    ["its alignment becomes times of the text", "timing/segment-timing", "SegmentTiming", "push"],
+    ["times become words", "timing/word-tracker", "WordTracker", "push"],
+    ["words get the client's offsets", "timing/client-times", "ClientTimes", "words"],
+    ["they wait for their audio", "session/events/segment-events", "SegmentEvents", "addWords"],
+    ["the event is logged", "delivery/event-log", "EventLog", "append", ([entry]) => entry.type === "words"],
+    ["it becomes JSON", "delivery/logged-event", "LoggedEvent", "json", (_, entry) => entry.type === "words"],
+    [
+      "it is written to the socket",
+      "server/sockets/socket-listener",
+      "SocketListener",
+      "hand",
+      ([item]) => item.type === "words",
+    ],
+  ],
+  interruption: [
+    ["speech is cut", "session/output/output-router", "OutputRouter", "cut"],
+    ["the utterance's state changes", "session/playback/utterance", "Utterance", "interrupt"],
+    [
+      "the event is logged",
+      "delivery/event-log",
+      "EventLog",
+      "append",
+      ([entry]) => entry.type === "interrupted",
+    ],
+    [
+      "it is written to the socket",
+      "server/sockets/socket-listener",
+      "SocketListener",
+      "hand",
+      ([item]) => item.type === "interrupted",
+    ],
+  ],
+};
+
+/** Files of src/ with a function on the call stack, the innermost first. */
+function filesOnStack() {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 200;
+  const { stack = "" } = new Error();
+  Error.stackTraceLimit = stackTraceLimit;
+  const names = stack.split("\n").flatMap((line) => {
+    const at = line.indexOf(DIST);
+    return at < 0 ? [] : [line.slice(at + DIST.length).replace(/\.js.*$/, ".ts")];
+  });
+  return [...new Set(names)];
+}
+
+/** Notes the files on the stack at each hand-over until `stop`, which gives them. */
+async function watch(handovers) {
+  const seen = [];
+  const undo = [];
+  for (const [what, file, name, method, isMeant = () => true] of handovers) {
+    const { prototype } = (await import(new URL(`${file}.js`, DIST).href))[name];
+    const own = prototype[method];
+    const files = new Set([`${file}.ts`]);
+    seen.push([what, files]);
+    prototype[method] = function (...given) {
+      if (isMeant(given, this)) for (const one of filesOnStack()) files.add(one);
+      return own.apply(this, given);
+    };
+    undo.push(() => {
+      prototype[method] = own;
+    });
+  }
+  return () => {
+    for (const one of undo) one();
+    return seen;
+  };
+}
+
+/** What ran and what was on the chain from the middle of speech on: `ms` of it, behind `action`. */
+async function duringSpeech({ query, ms, thing, action = () => undefined }) {
+  const socket = new WebSocket(`${gateway.url.replace("http", "ws")}/live/${thing}?${query}`);
   await new Promise((resolve) => socket.on("open", resolve));
   socket.send(JSON.stringify({ type: "speak", text: TEXT.repeat(4) }));
   let frames = 0;
@@ -135,27 +227,47 @@ async function duringSpeech(session, query, ms, action = () => undefined) {
       if (frames > 20) resolve();
     }),
   );
+  const stop = await watch(HANDOVERS[thing]);
   await inspector.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
   await ranSince();
   action(socket);
   await wait(ms);
   const ran = await ranSince();
   await inspector.post("Profiler.stopPreciseCoverage");
+  const handovers = stop();
   socket.close();
   await wait(300);
-  return ran;
+  return { thing, ran, handovers };
 }
 
-const frame = await duringSpeech("frame", "format=ulaw_8000&events=none", 800);
-const event = await duringSpeech("event", "format=ulaw_8000&events=words", 800);
-const interrupt = await duringSpeech("cut", "format=ulaw_8000&events=none", 300, (socket) =>
-  socket.send(JSON.stringify({ type: "interrupt" })),
-);
+const ULAW = "format=ulaw_8000";
+const frame = await duringSpeech({ thing: "frame", query: `${ULAW}&events=none`, ms: 800 });
+const words = await duringSpeech({ thing: "words", query: `${ULAW}&events=words`, ms: 5000 });
+const interruption = await duringSpeech({
+  thing: "interruption",
+  query: `${ULAW}&events=none`,
+  ms: 300,
+  action: (socket) => socket.send(JSON.stringify({ type: "interrupt" })),
+});
+
+for (const { thing, ran, handovers } of [frame, words, interruption]) {
+  const chain = new Set(handovers.flatMap(([, files]) => [...files]));
+  const isUpstream = (file) => file.startsWith("upstream/");
+  console.log(
+    `${thing}: ${chain.size} files on the chain, ${[...chain].filter(isUpstream).length} of them in upstream/; ${ran.length} ran`,
+  );
+  const listed = new Set();
+  for (const [what, files] of handovers) {
+    console.log(`  ${what}`);
+    for (const file of files) if (!listed.has(file)) console.log(`    ${file}`);
+    for (const file of files) listed.add(file);
+  }
+}
 const beyond = (some, others) => some.filter((file) => !others.includes(file));
 for (const [name, ran] of [
-  ["files on the way of a frame", frame],
-  ["files more with words", beyond(event, frame)],
-  ["files more at an interruption", beyond(interrupt, frame)],
+  ["ran for a frame", frame.ran],
+  ["ran besides with words", beyond(words.ran, frame.ran)],
+  ["ran besides at an interruption", beyond(interruption.ran, frame.ran)],
 ]) {
   console.log(`${name}: ${ran.length}`);
   for (const file of ran) console.log(`  ${file}`);
