@@ -92,9 +92,10 @@ export class Session {
     });
     const captions = deps.tuning.captions ?? CAPTIONS;
     this.#cueRecords = new CueRecords(captions, () => this.#clock.playheadTicks);
-    this.#writer = new EventWriter((entry) => {
-      this.#output.append(entry);
-      this.#cueRecords.note(entry);
+    this.#writer = new EventWriter({
+      log: this.#output.log,
+      counters: deps.counters,
+      cueRecords: this.#cueRecords,
     });
     this.#marks = new Marks(this.#writer, deps.tuning.limits.marks);
     const isListened = (): boolean => deps.tuning.speaksToNobody || this.#connections.isListened;
@@ -119,6 +120,8 @@ export class Session {
       counters: deps.counters,
       output: this.#output,
       queue: this.queue,
+      renderer: this.queue.renderer,
+      requests: this.queue.requests,
       aheadMs: deps.tuning.aheadMs,
       isListened,
     });

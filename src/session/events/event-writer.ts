@@ -1,19 +1,29 @@
 /** Numbers the session's events and puts them in the log. */
 import { EventBytes } from "../../delivery/event-bytes.ts";
+import type { EventLog } from "../../delivery/event-log.ts";
 import { type EventPlace, LoggedEvent } from "../../delivery/logged-event.ts";
+import type { Counters } from "../../metrics/counters.ts";
 import type { Event } from "../../protocol/events.ts";
 import { msOfTicks } from "../../timing/ticks.ts";
+import type { CueRecords } from "../captions/cue-records.ts";
 
 /** Makes the event once its number is known. Offsets count UTF-16 code units. */
 export type EventBuilder = (base: { readonly seq: number; readonly at_ms: number }) => Event;
 
+export interface EventWriterOptions {
+  readonly log: EventLog;
+  readonly counters: Counters;
+  /** Remembers cues for files. */
+  readonly cueRecords: CueRecords;
+}
+
 export class EventWriter {
-  readonly #append: (entry: LoggedEvent) => void;
+  readonly #options: EventWriterOptions;
   readonly #store = new EventBytes();
   #seq = 0;
 
-  constructor(append: (entry: LoggedEvent) => void) {
-    this.#append = append;
+  constructor(options: EventWriterOptions) {
+    this.#options = options;
   }
 
   /** The number of the latest event. */
@@ -24,6 +34,10 @@ export class EventWriter {
   write(place: EventPlace, build: EventBuilder): void {
     this.#seq += 1;
     const event = build({ seq: this.#seq, at_ms: msOfTicks(place.positionTicks) });
-    this.#append(new LoggedEvent(event, place, this.#store));
+    const entry = new LoggedEvent(event, place, this.#store);
+    const { log, counters, cueRecords } = this.#options;
+    log.append(entry);
+    counters.eventsMade += 1;
+    cueRecords.note(entry);
   }
 }

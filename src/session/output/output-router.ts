@@ -6,7 +6,6 @@
 import type { OpusPool } from "../../audio/codecs/opus-pool.ts";
 import { DeliveryGroup, type EmitGap } from "../../delivery/delivery-group.ts";
 import { EventLog } from "../../delivery/event-log.ts";
-import type { LoggedEvent } from "../../delivery/logged-event.ts";
 import { type Rendition, renditionKey } from "../../delivery/rendition.ts";
 import type { SendQueue } from "../../delivery/send-queue.ts";
 import type { GatewayError } from "../../errors.ts";
@@ -269,11 +268,6 @@ export class OutputRouter {
   }
 
   // ---- out -----------------------------------------------------------------------------------------------------
-
-  append(entry: LoggedEvent): void {
-    this.log.append(entry);
-    this.#options.counters.eventsMade += 1;
-  }
 
   /** Puts in order what is due at `playheadTicks` with audio made up to `writeTicks`; `send` has to follow. */
   collect(playheadTicks: number, writeTicks: number): void {

@@ -10,8 +10,10 @@ import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { OutputRouter } from "../output/output-router.ts";
+import type { RequestScheduler } from "../synthesis/request-scheduler.ts";
 import type { PlaybackQueue } from "./playback-queue.ts";
 import { Playhead } from "./playhead.ts";
+import type { Renderer } from "./renderer.ts";
 
 /** A wake of the pacer later than this is counted, ms. */
 const LATE_WAKE_MS = 5;
@@ -42,6 +44,8 @@ export interface PlaybackClockOptions {
   readonly counters: Counters;
   readonly output: OutputRouter;
   readonly queue: PlaybackQueue;
+  readonly renderer: Renderer;
+  readonly requests: RequestScheduler;
   readonly aheadMs: number;
   /** Whether speech would be heard; where not, it waits. */
   readonly isListened: () => boolean;
@@ -106,7 +110,7 @@ export class PlaybackClock {
     this.#calmUntilMs = 0;
     const isAwaited = this.#isAudioAwaited;
     if (isAwaited) this.advance();
-    this.#options.queue.holdReading(isAwaited && this.#isAudioAwaited);
+    this.#options.requests.holdReading(isAwaited && this.#isAudioAwaited);
   }
 
   /** Whether listeners should have been sent more than is rendered. */
@@ -127,10 +131,10 @@ export class PlaybackClock {
 
   /** Sets until when wakes only have to send what was rendered. */
   #plan(): void {
-    const { queue, output } = this.#options;
+    const { queue, output, renderer, requests } = this.#options;
     const endTicks = queue.nextEndTicks ?? Number.POSITIVE_INFINITY;
     this.#endMs = this.#playhead.msAt(endTicks);
-    if (this.#isAudioAwaited || queue.hasUnread || output.isEmpty) return;
+    if (this.#isAudioAwaited || requests.isReading || renderer.hasUnread || output.isEmpty) return;
     const leadTicks = (this.#renderedMs + this.#encodedMs) * TICKS_PER_MS;
     this.#calmUntilMs = this.#playhead.msAt(Math.min(queue.writeTicks - leadTicks, endTicks));
   }
@@ -160,29 +164,29 @@ export class PlaybackClock {
     if (this.#isAdvancing || this.#isClosed) return;
     this.#isAdvancing = true;
     this.#calmUntilMs = 0;
-    const queue = this.#options.queue;
-    if (this.#options.output.demand.hasRealtime || this.#options.output.isEmpty) this.#advancePaced(nowMs);
+    const { queue, output, requests } = this.#options;
+    if (output.demand.hasRealtime || output.isEmpty) this.#advancePaced(nowMs);
     else this.#advanceBurst();
     queue.emitPlayed(this.#playhead.at(nowMs, queue.writeTicks));
     this.#collectAndTrim(nowMs);
     queue.openNext();
-    queue.readOn();
+    requests.readOn();
     this.#isAdvancing = false;
     this.#plan();
     this.#schedule(nowMs);
   }
 
   #advancePaced(nowMs: number): void {
-    const queue = this.#options.queue;
+    const { queue, renderer, output } = this.#options;
     const startTicks = queue.writeTicks;
     const playheadTicks = this.#playhead.at(nowMs, startTicks);
     const isListened = this.#options.isListened();
     const renderedTicks = playheadTicks + this.#renderedMs * TICKS_PER_MS;
-    const limitTicks = this.#options.output.losslessLimitTicks();
+    const limitTicks = output.losslessLimitTicks();
     const neededTicks = Math.min(renderedTicks, limitTicks);
     const untilTicks = Math.min(renderedTicks + this.#encodedMs * TICKS_PER_MS, limitTicks);
     const surplusTicks = SURPLUS_MS * TICKS_PER_MS;
-    const wasRendered = isListened && queue.render({ untilTicks, neededTicks, surplusTicks });
+    const wasRendered = isListened && renderer.render({ untilTicks, neededTicks, surplusTicks });
     this.#isShort = queue.writeTicks < neededTicks;
     if (!this.#playhead.isRunning) {
       if (wasRendered) this.#playhead.start(startTicks, nowMs);
@@ -199,15 +203,15 @@ export class PlaybackClock {
 
   /** Nobody listens in real time: make and send as fast as the listeners take it. */
   #advanceBurst(): void {
-    const stepTicks = this.#options.aheadMs * TICKS_PER_MS;
-    for (;;) {
-      if (!this.#options.isListened()) return;
-      const writeTicks = this.#options.queue.writeTicks;
-      const untilTicks = Math.min(writeTicks + stepTicks / 4, this.#options.output.losslessLimitTicks());
+    const { queue, renderer, output, clock, aheadMs, isListened } = this.#options;
+    const stepTicks = (aheadMs * TICKS_PER_MS) / 4;
+    while (isListened()) {
+      const { writeTicks } = queue;
+      const untilTicks = Math.min(writeTicks + stepTicks, output.losslessLimitTicks());
       const neededTicks = this.#burstHeadTicks(writeTicks) + MIN_BURST_AHEAD_MS * TICKS_PER_MS;
-      const wasRendered = this.#options.queue.render({ untilTicks, neededTicks, surplusTicks: 0 });
-      this.#playhead.stop(this.#options.queue.writeTicks);
-      this.#collectAndTrim(this.#options.clock.nowMs());
+      const wasRendered = renderer.render({ untilTicks, neededTicks, surplusTicks: 0 });
+      this.#playhead.stop(queue.writeTicks);
+      this.#collectAndTrim(clock.nowMs());
       this.#send();
       if (!wasRendered) return;
     }
@@ -237,10 +241,9 @@ export class PlaybackClock {
 
   #send(): void {
     if (this.#isClosed) return;
-    const { output, queue, clock } = this.#options;
-    if (output.send() > 0 && !queue.unsent.isEmpty) {
-      queue.unsent.noteSent(output.sentTicks, clock.nowMs());
-    }
+    const { output, renderer, clock } = this.#options;
+    const { unsent } = renderer.head;
+    if (output.send() > 0 && !unsent.isEmpty) unsent.noteSent(output.sentTicks, clock.nowMs());
   }
 
   /** Of the grid on which sessions wake, or none would keep its place in the batch. */

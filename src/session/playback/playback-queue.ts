@@ -19,8 +19,7 @@ import { takeSnapshot } from "../resume/resume-point.ts";
 import type { Snapshot } from "../resume/snapshot.ts";
 import { RequestScheduler } from "../synthesis/request-scheduler.ts";
 import { TextStall } from "../text-input/text-stall.ts";
-import { Renderer, type RenderLimits } from "./renderer.ts";
-import type { UnsentSegments } from "./unsent-segments.ts";
+import { Renderer } from "./renderer.ts";
 import type { Utterance } from "./utterance.ts";
 import type { WriteHeadOptions } from "./write-head.ts";
 
@@ -44,9 +43,10 @@ export interface PlaybackQueueOptions extends WriteHeadOptions {
 
 export class PlaybackQueue {
   readonly #options: PlaybackQueueOptions;
-  readonly #requests: RequestScheduler;
+  /** What was asked of the upstream, and what renders its answers. */
+  readonly requests: RequestScheduler;
+  readonly renderer: Renderer;
   readonly #textStall: TextStall;
-  readonly #renderer: Renderer;
   readonly #interrupted: InterruptedUtterances;
   #utterances: Utterance[] = [];
   #lastPlayed: Utterance | null = null;
@@ -57,16 +57,16 @@ export class PlaybackQueue {
     this.#interrupted = new InterruptedUtterances(deps.clock, deps.tuning.resumeMs, (utterance) =>
       utterance.interrupt(null),
     );
-    this.#requests = new RequestScheduler({
+    this.requests = new RequestScheduler({
       deps,
       output,
       isListened: options.isListened,
       playheadTicks: options.playheadTicks,
       writeTicks: () => this.writeTicks,
-      playerOf: (attempt) => this.#renderer.playerOfAttempt(attempt),
+      playerOf: (attempt) => this.renderer.playerOf(attempt),
       onTaken: options.onTaken,
       onProgress: () => {
-        this.#renderer.recover();
+        this.renderer.recover();
         this.openNext();
         options.onProgress();
       },
@@ -75,9 +75,9 @@ export class PlaybackQueue {
         if (waiting !== undefined) this.#fail(waiting, error);
       },
     });
-    this.#renderer = new Renderer({
+    this.renderer = new Renderer({
       ...options,
-      requests: this.#requests,
+      requests: this.requests,
       current: () => this.#utterances[this.#settledCount],
       isFollowed: () => this.#utterances.length - this.#settledCount > 1,
       onBegun: (utterance, startTicks, spokenStart) => {
@@ -85,7 +85,7 @@ export class PlaybackQueue {
         writeStarted(options.writer, utterance, spokenStart);
       },
       onEnded: (utterance) =>
-        this.#settle(utterance, () => utterance.end(this.#renderer.head.endUtterance(utterance))),
+        this.#settle(utterance, () => utterance.end(this.renderer.head.endUtterance(utterance))),
       onFailed: (utterance, error) => this.#fail(utterance, error),
       onSegmentEnded: () => this.openNext(),
     });
@@ -96,7 +96,7 @@ export class PlaybackQueue {
       idleMs: deps.tuning.textIdleMs,
       waiting: () => this.#waitingForText(),
       isPaused: options.isPaused,
-      handMs: () => this.#requests.unheardMs,
+      handMs: () => this.requests.unheardMs,
       onCut: () => {
         this.openNext();
         options.onProgress();
@@ -110,11 +110,11 @@ export class PlaybackQueue {
 
   /** End of all audio rendered. */
   get writeTicks(): number {
-    return this.#renderer.head.ticks;
+    return this.renderer.head.ticks;
   }
   /** The rendered audio, for a listener that begins at `fromTicks`. */
   renderedAudio(fromTicks: number): RenderedAudio {
-    const { buffer, ticks: writeTicks } = this.#renderer.head;
+    const { buffer, ticks: writeTicks } = this.renderer.head;
     const placeTicks = Math.max(fromTicks, buffer.startTicks ?? 0);
     const current = this.#utterances.findLast(
       ({ startTicks }) => startTicks !== null && startTicks <= placeTicks,
@@ -128,15 +128,11 @@ export class PlaybackQueue {
   }
   /** Memory of the audio that is kept for `resume` while it is spoken. */
   get recentAudioBytes(): number {
-    return this.#renderer.head.buffer.bytes;
-  }
-  /** Segments of which no frame has left. */
-  get unsent(): UnsentSegments {
-    return this.#renderer.head.unsent;
+    return this.renderer.head.buffer.bytes;
   }
   /** Of the utterance's segment that is being rendered: the audio that has come of it. */
   comingOf(utterance: Utterance): ComingAudio | null {
-    return this.#requests.first?.utterance === utterance ? this.#requests.coming : null;
+    return this.requests.first?.utterance === utterance ? this.requests.coming : null;
   }
   /** Utterances that are not over for a listener without delay. */
   get unplayed(): readonly Utterance[] {
@@ -152,10 +148,6 @@ export class PlaybackQueue {
   }
   get isIdle(): boolean {
     return this.#utterances.length === 0;
-  }
-  /** Whether anything has come for what is being spoken that was not looked at, or is on its way. */
-  get hasUnread(): boolean {
-    return this.#requests.isReading || this.#renderer.hasUnread;
   }
   /** Timeline position at which the next utterance will have been played; null when none waits for that. */
   get nextEndTicks(): number | null {
@@ -175,31 +167,18 @@ export class PlaybackQueue {
 
   /** Asks the upstream for the next segment if it is time. */
   openNext(): void {
-    this.#requests.openNext(this.#utterances);
+    this.requests.openNext(this.#utterances);
     this.#textStall.look();
-  }
-
-  /** Pushes audio to the listeners until the write head reaches `untilTicks` or there is none; true if any was rendered. */
-  render(limits: RenderLimits): boolean {
-    return this.#renderer.render(limits);
-  }
-
-  holdReading(isAwaited: boolean): void {
-    this.#requests.holdReading(isAwaited);
-  }
-
-  readOn(): void {
-    this.#requests.readOn();
   }
 
   /** Somebody asks for captions in the middle of what is said. */
   layOutCues(): void {
-    this.#renderer.layOutCues(this.#utterances);
+    this.renderer.layOutCues(this.#utterances);
   }
 
   /** Emits the end of every utterance that has been played when the playhead stands at `playheadTicks`. */
   emitPlayed(playheadTicks: number): void {
-    this.#renderer.head.forgetHeard(this.#utterances[this.#settledCount], playheadTicks);
+    this.renderer.head.forgetHeard(this.#utterances[this.#settledCount], playheadTicks);
     for (;;) {
       const [first] = this.#utterances;
       if (!first?.isSettled || (first.endTicks ?? 0) > playheadTicks) return;
@@ -213,7 +192,7 @@ export class PlaybackQueue {
   /** Queues it before those of a lower priority that were not asked for yet; returns how many stand before it. */
   add(utterance: Utterance): number {
     const isBehind = (other: Utterance): boolean =>
-      other.priority < utterance.priority && other.state.kind === "queued" && !this.#requests.hasAny(other);
+      other.priority < utterance.priority && other.state.kind === "queued" && !this.requests.hasAny(other);
     const index = this.#utterances.findIndex(isBehind);
     this.#utterances.splice(index < 0 ? this.#utterances.length : index, 0, utterance);
     const ahead = this.#utterances.indexOf(utterance);
@@ -256,7 +235,7 @@ export class PlaybackQueue {
 
   /** After a cut: the timeline goes on at `writeTicks`; these utterances are said again, before all others. */
   restart(writeTicks: number, rewound: readonly Utterance[]): void {
-    this.#renderer.head.cutTo(writeTicks);
+    this.renderer.head.cutTo(writeTicks);
     for (const utterance of rewound) {
       this.#remove(utterance);
       utterance.rewind(this.#options.deps.clock.nowMs());
@@ -271,9 +250,9 @@ export class PlaybackQueue {
   close(): void {
     this.#interrupted.close();
     this.#textStall.close();
-    this.#requests.close();
+    this.requests.close();
     for (const utterance of this.unplayed) this.#remove(utterance);
-    this.#renderer.close();
+    this.renderer.close();
   }
 
   /** How many wait for the playhead alone; they stand before all others. */
@@ -293,17 +272,17 @@ export class PlaybackQueue {
       const { spokenStart, timing } = resumption ?? { spokenStart: 0, timing: "exact" };
       return { replays, spokenStart, fromTicks: 0, rest: [], timing };
     }
-    const player = this.#renderer.playerOf(utterance);
+    const attempts = [...this.requests.attemptsOf(utterance), ...utterance.replays];
+    const [first] = attempts;
+    const player = first === undefined ? null : this.renderer.playerOf(first);
     return takeSnapshot({
       utterance,
       cutTicks,
       writeTicks: utterance.endTicks ?? this.writeTicks,
-      buffer: this.#renderer.head.buffer,
+      buffer: this.renderer.head.buffer,
       player,
       coming: this.comingOf(utterance),
-      behind: [...this.#requests.attemptsOf(utterance), ...utterance.replays].filter(
-        (attempt) => attempt !== player?.attempt,
-      ),
+      behind: player === null ? attempts : attempts.slice(1),
       nowMs,
     });
   }
@@ -316,19 +295,19 @@ export class PlaybackQueue {
   }
 
   #abort(utterance: Utterance): void {
-    this.#requests.abort(utterance);
-    this.#renderer.drop(utterance);
+    this.requests.abort(utterance);
+    this.renderer.drop(utterance);
   }
 
   /** Aborts the requests of what has not begun, to be asked for again in their turn. */
   #putBackUnbegun(): void {
     const nowMs = this.#options.deps.clock.nowMs();
-    for (const other of this.unbegun) if (this.#requests.abort(other).length > 0) other.rewind(nowMs);
+    for (const other of this.unbegun) if (this.requests.abort(other).length > 0) other.rewind(nowMs);
   }
 
   /** The utterance that would be asked for next if only its text had come. */
   #waitingForText(): Utterance | null {
-    if (!this.#requests.hasRoom || !this.#options.isListened()) return null;
+    if (!this.requests.hasRoom || !this.#options.isListened()) return null;
     const next = this.#utterances.find((utterance) => !utterance.isSettled && !utterance.isExhausted);
     return next !== undefined && !next.hasSegment && !next.input.isEnded ? next : null;
   }
@@ -337,11 +316,14 @@ export class PlaybackQueue {
     const { deps, writer } = this.#options;
     deps.log.warn({ utterance: utterance.id, code: error.code, detail: error.message }, "Utterance failed");
     // What came of it may still be heard: where that is cut, `resume` asks for the rest again.
-    const lost = this.#requests.attemptsOf(utterance).map((attempt) => this.#renderer.segmentOf(attempt));
+    // Of one that was recovered without the rest, which is a segment of its own.
+    const lost = this.requests
+      .attemptsOf(utterance)
+      .map((attempt) => this.renderer.playerOf(attempt)?.segment ?? attempt.segment);
     this.#abort(utterance);
     writeError(writer, { utterance, error, atTicks: this.writeTicks });
     this.#settle(utterance, () =>
-      utterance.fail(this.#renderer.head.endUtterance(utterance), { error, lost }),
+      utterance.fail(this.renderer.head.endUtterance(utterance), { error, lost }),
     );
     this.openNext();
   }
@@ -351,7 +333,7 @@ export class PlaybackQueue {
     this.#options.onOver(utterance);
     this.#utterances = this.#utterances.filter((other) => other !== utterance);
     const settledCount = this.#settledCount;
-    if (this.#utterances.length === settledCount) this.#renderer.forgetMemory();
+    if (this.#utterances.length === settledCount) this.renderer.forgetMemory();
     utterance.input.end(this.#options.deps.clock.nowMs());
     transition();
     this.#utterances.splice(settledCount, 0, utterance);

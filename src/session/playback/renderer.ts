@@ -4,7 +4,6 @@
  */
 
 import { type GatewayError, toGatewayError } from "../../errors.ts";
-import type { Segment } from "../../text/segmenter.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { RequestScheduler } from "../synthesis/request-scheduler.ts";
 import type { Attempt } from "../synthesis/upstream-attempt.ts";
@@ -52,23 +51,14 @@ export class Renderer {
     this.head = new WriteHead(options);
   }
 
-  /** The player of the utterance's segment that is being rendered, or null. */
-  playerOf(utterance: Utterance): SegmentPlayer | null {
-    return this.#player?.utterance === utterance ? this.#player : null;
-  }
-
-  playerOfAttempt(attempt: Attempt): SegmentPlayer | null {
+  /** The player of what is being rendered, where that is of this attempt. */
+  playerOf(attempt: Attempt): SegmentPlayer | null {
     return this.#player?.attempt === attempt ? this.#player : null;
   }
 
   /** Whether anything has come for what is being rendered that was not looked at. */
   get hasUnread(): boolean {
     return this.#player?.hasUnread === true;
-  }
-
-  /** What is asked for of an attempt: of one that was recovered without the rest, which is a segment of its own. */
-  segmentOf(attempt: Attempt): Segment {
-    return this.#player?.attempt === attempt ? this.#player.segment : attempt.segment;
   }
 
   /** Pushes audio until the write head reaches `untilTicks` or there is none; true if any was rendered. */
