@@ -10,6 +10,7 @@ import { FailoverForward } from "./failover/failover-forward.ts";
 import { FailoverSpeech } from "./failover/failover-speech.ts";
 import { Region, type RegionStats } from "./failover/region.ts";
 import { mayMove, RegionSet } from "./failover/region-set.ts";
+import type { UpstreamStats } from "./http-upstream.ts";
 import type { FetchedBody } from "./transport/fetch-body.ts";
 import type { Forwarded, ForwardHandlers, ForwardRequest } from "./transport/forward.ts";
 import { isFilteredKey } from "./transport/key-filter.ts";
@@ -49,15 +50,6 @@ export interface UpstreamOptions {
   readonly onRead?: () => void;
 }
 
-export interface UpstreamStats {
-  /** Requests that hold a connection. */
-  readonly open: number;
-  /** Requests that wait for one. */
-  readonly queued: number;
-  /** Connections that stand, in use or idle. */
-  readonly connected: number;
-}
-
 /**
  * `open` calls no handler before it returns; every failure comes through `error`. With several regions what fails before
  * its first chunk was handed on is asked of the next one; nothing else is retried here: only the session knows what was
@@ -74,8 +66,6 @@ export interface UpstreamClient extends Upstream {
   regions(): readonly RegionStats[];
   /** Connects to every region, so that the first request need not. Rejects with upstream_unreachable where none can be reached. */
   warm(): Promise<void>;
-  /** Takes nothing new; resolves once all that was accepted has ended. */
-  drain(): Promise<void>;
   /** Fails what is open and waiting with `draining`, and closes every connection. Idempotent. */
   close(): Promise<void>;
 }
@@ -185,10 +175,6 @@ class RegionalUpstream implements UpstreamClient {
     const warmed = await Promise.allSettled(this.#regions.all.map(({ upstream }) => upstream.warm()));
     const failed = warmed.filter((result) => result.status === "rejected");
     if (failed.length === warmed.length) throw failed[0]?.reason;
-  }
-
-  async drain(): Promise<void> {
-    await Promise.all(this.#regions.all.map(({ upstream }) => upstream.drain()));
   }
 
   async close(): Promise<void> {

@@ -6,7 +6,6 @@ import type { Readable } from "node:stream";
 import { type ErrorCode, GatewayError, toGatewayError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import { type Logger, logWith } from "../kit/log.ts";
-import type { UpstreamStats } from "./client.ts";
 import { Governor, type GroupLimit, type Wanted } from "./governor.ts";
 import { Connections } from "./transport/connections.ts";
 import { Exchange } from "./transport/exchange.ts";
@@ -41,6 +40,15 @@ export interface HttpUpstreamOptions {
   readonly onRead: () => void;
   /** What each request says of this upstream: null = it works, else how it failed. */
   readonly onOutcome: (fault: ErrorCode | null) => void;
+}
+
+export interface UpstreamStats {
+  /** Requests that hold a connection. */
+  readonly open: number;
+  /** Requests that wait for one. */
+  readonly queued: number;
+  /** Connections that stand, in use or idle. */
+  readonly connected: number;
 }
 
 /** How one request differs from others of its kind. */
@@ -78,9 +86,9 @@ export class HttpUpstream {
   readonly #getHeaders: readonly string[];
   readonly #postHeaders: readonly string[];
   readonly #exchanges = new Set<Exchange>();
-  #isDraining = false;
+  /** First of all: who is failed may ask again at once. */
+  #isClosed = false;
   #closing: Promise<void> | null = null;
-  #idleWaiters: (() => void)[] = [];
 
   /** Throws invalid_config. */
   constructor(options: HttpUpstreamOptions) {
@@ -179,7 +187,7 @@ export class HttpUpstream {
   }
 
   warm(): Promise<void> {
-    if (this.#isDraining || this.#connections.connected > 0) return Promise.resolve();
+    if (this.#isClosed || this.#connections.connected > 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const permit = this.#governor.request(UNLIMITED, () => {
         const connection = this.#connections.take();
@@ -208,14 +216,8 @@ export class HttpUpstream {
     });
   }
 
-  async drain(): Promise<void> {
-    this.#isDraining = true;
-    if (this.#exchanges.size === 0) return;
-    await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
-  }
-
   close(): Promise<void> {
-    this.#isDraining = true;
+    this.#isClosed = true;
     this.#closing ??= this.#closeNow();
     return this.#closing;
   }
@@ -233,7 +235,7 @@ export class HttpUpstream {
 
   #begin(wanted: WantedExchange): Exchange {
     const { method, path, body, receiver, headers, timeoutMs = this.#timeoutMs } = wanted;
-    if (this.#isDraining) {
+    if (this.#isClosed) {
       throw new GatewayError(
         "draining",
         "Nothing can be asked of the upstream: the gateway is shutting down",
@@ -258,19 +260,11 @@ export class HttpUpstream {
       firstPieceMs: wanted.firstPieceMs ?? timeoutMs,
       faults: this.#faults,
       onRead: this.#onRead,
-      onReleased: () => this.#onReleased(exchange),
+      onReleased: () => this.#exchanges.delete(exchange),
       onOutcome: wanted.onOutcome ?? this.#onOutcome,
     });
     this.#exchanges.add(exchange);
     return exchange;
-  }
-
-  #onReleased(exchange: Exchange): void {
-    this.#exchanges.delete(exchange);
-    if (this.#exchanges.size > 0) return;
-    const waiters = this.#idleWaiters;
-    this.#idleWaiters = [];
-    for (const resolve of waiters) resolve();
   }
 }
 

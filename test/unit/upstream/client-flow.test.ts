@@ -499,43 +499,14 @@ describe("deadlines", () => {
   });
 });
 
-describe("UpstreamClient.drain() and close()", () => {
-  it("drain() lets what was accepted end and takes nothing new", async () => {
-    let go = (): void => undefined;
-    const gate = new Promise<void>((resolve) => {
-      go = resolve;
-    });
-    await using server = await startFakeUpstream(() => ({
-      headers: AUDIO_TYPE,
-      body: ["a", { until: gate }, "b"],
-    }));
-    await using client = clientOf(server.url, { maxConnections: 1 });
-    const [first, second] = openMany(client, 2);
-    await until("the first request", () => server.requests.length === 1);
-    let isDrained = false;
-    const drained = Promise.all([client.drain(), client.drain()]).then(() => {
-      isDrained = true;
-    });
-    const late = openOn(client);
-    expect((await late.recorder.failed()).code).toBe("draining");
-    await expect(client.get("/v1/voices")).rejects.toMatchObject({ code: "draining" });
-    await turns();
-    expect(isDrained).toBe(false);
-    go();
-    await drained;
-    expect([first?.recorder.isEnded, second?.recorder.isEnded]).toEqual([true, true]);
-    await client.drain();
-  });
-
+describe("UpstreamClient.close()", () => {
   it("close() fails what is open, waiting and connecting, closes the connections, and may come again", async () => {
     await using server = await startFakeUpstream(() => STALLED);
     const client = clientOf(server.url, { maxConnections: 2 });
     const opened = openMany(client, 3);
     await until("two answers", () => opened.filter(({ recorder }) => recorder.bytes > 0).length === 2);
-    const drained = client.drain();
     await Promise.all([client.close(), client.close()]);
     await client.close();
-    await drained;
     expect(opened.map(({ recorder }) => recorder.failure?.code)).toEqual([
       "draining",
       "draining",

@@ -444,7 +444,7 @@ describe("UpstreamClient over several regions", () => {
     ]);
   });
 
-  it("drain() waits for all regions, close() ends all, with their checks", async () => {
+  it("close() ends all regions with their checks, and takes nothing new", async () => {
     const stalled: FakeScript = (request) => ({
       headers: { "content-type": isTimed(request) ? "application/json" : "audio/basic" },
       body: ["abc", "stall"],
@@ -457,14 +457,8 @@ describe("UpstreamClient over several regions", () => {
     for (const recorder of recorders) client.open(RAW_SPEECH, recorder);
     await until("audio of both", () => recorders.every((recorder) => recorder.bytes > 0));
     expect([posts(first), posts(second)]).toEqual([1, 1]);
-    let isDrained = false;
-    const drained = client.drain().then(() => {
-      isDrained = true;
-    });
-    expect((await (await speak(client)).failed()).code).toBe("draining");
-    expect(isDrained).toBe(false);
     await Promise.all([client.close(), client.close()]);
-    await drained;
+    expect((await (await speak(client)).failed()).code).toBe("draining");
     expect(recorders.map((recorder) => recorder.failure?.code)).toEqual(["draining", "draining"]);
     expect(client.stats()).toEqual({ open: 0, queued: 0, connected: 0 });
     expect(clock.pending).toBe(0);
