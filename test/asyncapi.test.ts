@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { asyncApi } from "../src/protocol/asyncapi.ts";
+import { COMMANDS } from "../src/protocol/commands.ts";
 import { EVENTS } from "../src/protocol/events.ts";
-import { COMMANDS } from "../src/protocol/native.ts";
 import { parseSettings } from "../src/session/settings.ts";
 import { VERSION } from "../src/version.ts";
 import { gatewayAt } from "./helpers/start-gateway.ts";

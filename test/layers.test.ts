@@ -134,7 +134,7 @@ const READS_JSON: Record<string, string> = {
   "gateway.ts": "the upstream's list of voices",
   "server/proxy/proxy-body.ts": "requests and answers that are passed on",
   "server/server.ts": "bodies of HTTP commands",
-  "protocol/native.ts": "commands",
+  "protocol/commands.ts": "commands",
   "protocol/openai.ts": "requests",
   "session/text-defaults.ts": "the file of replacements",
 };

@@ -1,8 +1,8 @@
 /** docs/protocol.md has every message and every event, each with an example that is true. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { COMMANDS, parseCommand } from "../src/protocol/commands.ts";
 import { EVENTS } from "../src/protocol/events.ts";
-import { COMMANDS, parseCommand } from "../src/protocol/native.ts";
 import { checkedEvent } from "./helpers/checked-event.ts";
 
 const page = readFileSync(new URL("../docs/protocol.md", import.meta.url), "utf8");

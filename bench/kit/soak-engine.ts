@@ -12,7 +12,7 @@ type Modules = Pick<typeof import("../../src/audio/codecs/opus-pool.ts"), "creat
   Pick<typeof import("../../src/errors.ts"), "GatewayError" | "toGatewayError"> &
   Pick<typeof import("../../src/delivery/pacer.ts"), "Pacer"> &
   Pick<typeof import("../../src/metrics/counters.ts"), "createCounters"> &
-  Pick<typeof import("../../src/protocol/native.ts"), "parseCommand"> &
+  Pick<typeof import("../../src/protocol/commands.ts"), "parseCommand"> &
   Pick<typeof import("../../src/session/commands.ts"), "handleCommand"> &
   Pick<typeof import("../../src/session/sessions.ts"), "Sessions"> &
   Pick<typeof import("../../src/session/settings.ts"), "parseSettings">;
@@ -23,7 +23,7 @@ const MODULES = [
   "errors.js",
   "delivery/pacer.js",
   "metrics/counters.js",
-  "protocol/native.js",
+  "protocol/commands.js",
   "session/commands.js",
   "session/sessions.js",
   "session/settings.js",

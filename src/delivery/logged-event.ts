@@ -2,8 +2,7 @@
  * One event of a session's log: what it says, and its JSON once a listener wants that. The JSON is made once in each unit
  * of offsets and shared by all listeners.
  */
-import type { Event } from "../protocol/events.ts";
-import { encodeEvent, mapOffsets } from "../protocol/native.ts";
+import { type Event, mapOffsets } from "../protocol/events.ts";
 import type { EventKind, OffsetUnit } from "../protocol/vocabulary.ts";
 import { CodePointOffsets } from "../text/offsets.ts";
 import type { EventBytes } from "./event-bytes.ts";
@@ -76,7 +75,7 @@ export class LoggedEvent {
     if (event === null) throw new TypeError("Event is gone: its JSON was made in both units");
     // Without surrogate pairs both units are the same.
     const isSame = this.#text === "" || !HIGH_HALF.test(this.#text);
-    const bytes = this.#store.write(encodeEvent(isSame ? event : inOffsets(offsets, event, this.#text)));
+    const bytes = this.#store.write(JSON.stringify(isSame ? event : inOffsets(offsets, event, this.#text)));
     if (isSame || offsets === "utf16") this.#utf16 = bytes;
     if (isSame || offsets === "cp") this.#codePoints = bytes;
     if (this.kind !== null && this.#utf16 !== null && this.#codePoints !== null) this.#event = null;

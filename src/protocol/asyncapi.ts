@@ -1,7 +1,7 @@
 /** The AsyncAPI 3.0 document of the native socket, made from the schemas that check its messages. */
 import { z } from "zod";
+import { COMMANDS } from "./commands.ts";
 import { EVENTS } from "./events.ts";
-import { COMMANDS } from "./native.ts";
 import {
   CALLER_FORMATS,
   CUE_MODES,

@@ -1,134 +1,269 @@
-/** What a client can say: every message to the gateway. `native.ts` reads them; docs/protocol.md explains them. */
-import type { Cleaning, ListenerSettings, Replace } from "./vocabulary.ts";
+/**
+ * Every message of a client to the gateway: one schema per command. The types of the program, the reader of messages and
+ * the AsyncAPI document all come from here. Unknown fields are reported, not refused, so that a newer client can talk to
+ * an older gateway; a field of the wrong type is refused with its name. docs/protocol.md explains the commands.
+ */
+import { z } from "zod";
+import { GatewayError } from "../errors.ts";
+import {
+  CLEANINGS,
+  CUE_MODES,
+  CUE_PROFILES,
+  EVENT_KINDS,
+  FRAMINGS,
+  LISTENER_FORMATS,
+  OFFSET_UNITS,
+  PACES,
+  POLICIES,
+  REPLACES,
+} from "./vocabulary.ts";
 
-export interface VoiceOptions {
-  readonly voice_id?: string;
-  readonly model_id?: string;
-  readonly language_code?: string;
-  readonly voice_settings?: {
-    readonly stability?: number;
-    readonly similarity_boost?: number;
-    readonly style?: number;
-    readonly use_speaker_boost?: boolean;
-    readonly speed?: number;
-  };
-  readonly seed?: number;
-  readonly apply_text_normalization?: "auto" | "on" | "off";
-  readonly enable_logging?: boolean;
-}
+/** Replacement rules of one utterance, and the length of each side. */
+const MAX_REPLACEMENTS = 256;
+const MAX_REPLACEMENT_CHARS = 200;
+/** What a text may hold, as text/check.ts has it, of which this layer takes nothing. */
+const SPEAKABLE = /^(?:[\t\n\r]|[^\p{Cc}\p{Cs}])*$/u;
 
+const id = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,128}$/, "expected 1 to 128 printable ASCII characters without spaces");
+const voiceId = z.string().min(1).max(128);
+/** A name that is shown in captions: one line. */
+const speaker = z
+  .string()
+  .regex(
+    /^[^\p{Cc}\u2028\u2029]{1,64}$/u,
+    "expected 1 to 64 characters without line breaks or control characters",
+  );
+const unit = z.number().min(0).max(1);
+const utterance_id = id.exactOptional();
+const model_id = z.string().min(1).max(128).exactOptional();
+const language_code = z.string().min(2).max(16).exactOptional();
+const seed = z.number().int().min(0).max(4_294_967_295).exactOptional();
+const apply_text_normalization = z.enum(["auto", "on", "off"]).exactOptional();
+const enable_logging = z.boolean().exactOptional();
+
+const voiceOptions = {
+  voice_id: voiceId.exactOptional(),
+  model_id,
+  language_code,
+  voice_settings: z
+    .object({
+      stability: unit.exactOptional(),
+      similarity_boost: unit.exactOptional(),
+      style: unit.exactOptional(),
+      use_speaker_boost: z.boolean().exactOptional(),
+      speed: z.number().min(0.25).max(4).exactOptional(),
+    })
+    .exactOptional(),
+  seed,
+  apply_text_normalization,
+  enable_logging,
+};
+
+/** Said in the middle of texts, which are refused with such characters of their own. */
+const replacementSide = z
+  .string()
+  .max(MAX_REPLACEMENT_CHARS)
+  .regex(SPEAKABLE, "it has half a surrogate pair or a control character, expected whole characters");
 /** Says `to` where the text has `from`: pronunciations, brand names. */
-export interface Replacement {
-  readonly from: string;
-  readonly to: string;
-  /** Default false. */
-  readonly ignore_case?: boolean;
-  /** `from` has to stand between characters that are no letters or digits; default true. */
-  readonly whole_word?: boolean;
-}
-
+export const replacements = z
+  .array(
+    z.object({
+      from: replacementSide.min(1),
+      to: replacementSide,
+      ignore_case: z.boolean().exactOptional().describe("Default false"),
+      whole_word: z
+        .boolean()
+        .exactOptional()
+        .describe("`from` has to stand between characters that are no letters or digits; default true"),
+    }),
+  )
+  .max(MAX_REPLACEMENTS)
+  .readonly();
 /** How a text is made ready for speaking. Without them the connection's own (`configure`), else the gateway's. */
-export interface TextOptions {
-  readonly clean?: readonly Cleaning[];
-  readonly replacements?: readonly Replacement[];
-}
-
+const textOptions = {
+  clean: z.array(z.enum(CLEANINGS)).readonly().exactOptional(),
+  replacements: replacements.exactOptional(),
+};
 /** Where in the queue an utterance goes. */
-export interface QueueOptions {
-  /** -100 to 100, default 0: before those of a lower priority that have not begun; what speaks is not interrupted. */
-  readonly priority?: number;
-  /** `queued`: cancels what has not begun; `all`: interrupts what speaks as well. */
-  readonly replace?: Replace;
+const queueOptions = {
+  priority: z
+    .number()
+    .int()
+    .min(-100)
+    .max(100)
+    .exactOptional()
+    .describe("Before those of a lower priority that have not begun; default 0"),
+  replace: z
+    .enum(REPLACES)
+    .exactOptional()
+    .describe("queued: cancels what has not begun; all: interrupts what speaks as well"),
+};
+const speech = { text: z.string(), utterance_id, ...voiceOptions, ...textOptions, ...queueOptions };
+
+const command = <T extends string, S extends z.core.$ZodLooseShape>(type: T, description: string, shape: S) =>
+  z.object({ type: z.literal(type), ...shape }).meta({ description });
+
+/** Command type -> its schema. */
+export const COMMANDS = {
+  speak: command("speak", "Says a whole text", speech),
+  text: command("text", "Tokens as they come; the first one of an utterance may carry the options", speech),
+  flush: command("flush", "Speaks what has come of the text so far", { utterance_id }),
+  end: command("end", "No more text comes for the utterance", { utterance_id }),
+  dialogue: command("dialogue", "Says lines of several voices", {
+    inputs: z
+      .array(
+        z.object({
+          text: z.string(),
+          voice_id: voiceId,
+          speaker: speaker.exactOptional().describe("The name that captions have for who says it"),
+        }),
+      )
+      .min(1)
+      .readonly(),
+    utterance_id,
+    model_id,
+    language_code,
+    settings: z.object({ stability: unit.exactOptional() }).exactOptional(),
+    seed,
+    apply_text_normalization,
+    enable_logging,
+    ...queueOptions,
+  }),
+  interrupt: command(
+    "interrupt",
+    "Cuts one utterance; without an id the speaking one and all that are queued",
+    {
+      utterance_id,
+      keep_ms: z
+        .number()
+        .min(0)
+        .max(10_000)
+        .exactOptional()
+        .describe("Audio that is still played before the cut"),
+    },
+  ),
+  cancel: command("cancel", "Takes what has not begun out of the queue: one utterance, or all of them", {
+    utterance_id,
+  }),
+  resume: command("resume", "Goes on with an interrupted utterance (the latest, where none is named)", {
+    utterance_id,
+  }),
+  mark: command("mark", "Is reported when all before it has been played", {
+    name: z.string().min(1).max(256),
+  }),
+  played: command("played", "This listener has played the timeline up to at_ms, or up to a mark", {
+    seq: z.number().int().min(0).exactOptional(),
+    at_ms: z.number().min(0).exactOptional(),
+    mark: z.string().min(1).max(256).exactOptional(),
+  }).refine((played) => (played.at_ms === undefined) !== (played.mark === undefined), {
+    path: ["at_ms"],
+    message: "expected at_ms or mark, one of the two",
+  }),
+  configure: command(
+    "configure",
+    "Changes the settings of this connection, and how its later texts are cleaned",
+    {
+      format: z.enum(LISTENER_FORMATS).exactOptional(),
+      frame_ms: z.number().int().exactOptional(),
+      framing: z.enum(FRAMINGS).exactOptional(),
+      pace: z.enum(PACES).exactOptional(),
+      lead_ms: z.number().min(0).exactOptional(),
+      policy: z.enum(POLICIES).exactOptional(),
+      events: z.array(z.enum(EVENT_KINDS)).readonly().exactOptional(),
+      offsets: z.enum(OFFSET_UNITS).exactOptional(),
+      cue_profile: z.enum(CUE_PROFILES).exactOptional(),
+      cue_mode: z.enum(CUE_MODES).exactOptional(),
+      ...textOptions,
+    },
+  ),
+  ping: command("ping", "Asks for a `pong`", {
+    id: z.union([z.string().max(128), z.number()]).exactOptional(),
+  }),
+  close: command("close", "Leaves the session", {}),
+  hangup: command("hangup", "Ends a phone call of the session: this one, or all", {
+    call_id: z.string().min(1).max(256).exactOptional(),
+  }),
+} as const;
+
+type CommandOf<T extends keyof typeof COMMANDS> = Readonly<z.infer<(typeof COMMANDS)[T]>>;
+/** Any command. */
+export type Command = { [T in keyof typeof COMMANDS]: CommandOf<T> }[keyof typeof COMMANDS];
+export type SpeakCommand = CommandOf<"speak">;
+export type TextCommand = CommandOf<"text">;
+export type DialogueCommand = CommandOf<"dialogue">;
+export type InterruptCommand = CommandOf<"interrupt">;
+export type CancelCommand = CommandOf<"cancel">;
+export type ResumeCommand = CommandOf<"resume">;
+export type PlayedCommand = CommandOf<"played">;
+export type ConfigureCommand = CommandOf<"configure">;
+
+type OptionsOf<S extends z.core.$ZodLooseShape> = Readonly<z.infer<z.ZodObject<S>>>;
+export type VoiceOptions = OptionsOf<typeof voiceOptions>;
+export type TextOptions = OptionsOf<typeof textOptions>;
+export type QueueOptions = OptionsOf<typeof queueOptions>;
+export type Replacement = Readonly<z.infer<typeof replacements>[number]>;
+
+const TYPE_NAMES = Object.keys(COMMANDS).join(", ");
+
+export interface ParsedCommand {
+  readonly command: Command;
+  /** Fields that this version does not know, at the top level. */
+  readonly ignored: readonly string[];
 }
 
-export interface SpeakCommand extends VoiceOptions, TextOptions, QueueOptions {
-  readonly type: "speak";
-  readonly text: string;
-  readonly utterance_id?: string;
-}
-/** Tokens as they come; the first one of an utterance may carry the voice options. */
-export interface TextCommand extends VoiceOptions, TextOptions, QueueOptions {
-  readonly type: "text";
-  readonly text: string;
-  readonly utterance_id?: string;
-}
-export interface FlushCommand {
-  readonly type: "flush";
-  readonly utterance_id?: string;
-}
-export interface EndCommand {
-  readonly type: "end";
-  readonly utterance_id?: string;
-}
-export interface DialogueCommand extends QueueOptions {
-  readonly type: "dialogue";
-  /** `speaker`: the name that captions have for who says it. */
-  readonly inputs: readonly { readonly text: string; readonly voice_id: string; readonly speaker?: string }[];
-  readonly utterance_id?: string;
-  readonly model_id?: string;
-  readonly language_code?: string;
-  readonly settings?: { readonly stability?: number };
-  readonly seed?: number;
-  readonly apply_text_normalization?: "auto" | "on" | "off";
-  readonly enable_logging?: boolean;
-}
-export interface InterruptCommand {
-  readonly type: "interrupt";
-  /** Only this utterance; without it the speaking one and all that are queued. */
-  readonly utterance_id?: string;
-  /** Let this much more of the audio play before the cut, ms. */
-  readonly keep_ms?: number;
-}
-/** Takes what has not begun to speak out of the queue: one utterance, or all of them. */
-export interface CancelCommand {
-  readonly type: "cancel";
-  readonly utterance_id?: string;
-}
-/** Goes on with an interrupted utterance (the latest, where none is named) from the word it was cut in. */
-export interface ResumeCommand {
-  readonly type: "resume";
-  readonly utterance_id?: string;
-}
-export interface MarkCommand {
-  readonly type: "mark";
-  readonly name: string;
-}
-/** Playout acknowledgement: this listener has played the timeline up to `at_ms`, or up to a mark. One of the two. */
-export interface PlayedCommand {
-  readonly type: "played";
-  readonly seq?: number;
-  readonly at_ms?: number;
-  readonly mark?: string;
-}
-/** `clean` and `replacements`: for what this connection says from now on. */
-export interface ConfigureCommand extends Partial<Omit<ListenerSettings, "role" | "caller">>, TextOptions {
-  readonly type: "configure";
-}
-export interface PingCommand {
-  readonly type: "ping";
-  readonly id?: string | number;
-}
-export interface CloseCommand {
-  readonly type: "close";
-}
-/** Ends a phone call of the session: this one, or all. */
-export interface HangUpCommand {
-  readonly type: "hangup";
-  readonly call_id?: string;
+/** Reads one text message. Throws malformed_json, unknown_type, unknown_format, unknown_event, invalid_field. */
+export function parseCommand(json: string): ParsedCommand {
+  const value = parseObject(json);
+  const type = value.type;
+  if (typeof type !== "string" || !Object.hasOwn(COMMANDS, type)) {
+    const got = typeof type === "string" ? JSON.stringify(type.slice(0, 40)) : typeof type;
+    throw new GatewayError("unknown_type", `Message type is ${got}, expected one of ${TYPE_NAMES}`, {
+      field: "type",
+    });
+  }
+  const schema = COMMANDS[type as keyof typeof COMMANDS];
+  const result = schema.safeParse(value);
+  if (!result.success) throw fieldError(result.error.issues[0], type);
+  const ignored = Object.keys(value).filter((key) => !Object.hasOwn(schema.shape, key));
+  return { command: result.data, ignored };
 }
 
-export type Command =
-  | SpeakCommand
-  | TextCommand
-  | FlushCommand
-  | EndCommand
-  | DialogueCommand
-  | InterruptCommand
-  | CancelCommand
-  | ResumeCommand
-  | MarkCommand
-  | PlayedCommand
-  | ConfigureCommand
-  | PingCommand
-  | CloseCommand
-  | HangUpCommand;
+function parseObject(json: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch (cause) {
+    throw new GatewayError("malformed_json", "Message is not JSON, expected one JSON object with a type", {
+      cause,
+    });
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    const got = Array.isArray(value) ? "an array" : value === null ? "null" : `a ${typeof value}`;
+    throw new GatewayError("malformed_json", `Message is ${got}, expected one JSON object with a type`);
+  }
+  return value as Record<string, unknown>;
+}
+
+function fieldError(issue: z.core.$ZodIssue | undefined, type: string): GatewayError {
+  const field = (issue?.path ?? []).join(".");
+  const top = String(issue?.path[0] ?? "");
+  const code =
+    type === "configure" && top === "format"
+      ? "unknown_format"
+      : type === "configure" && top === "events"
+        ? "unknown_event"
+        : "invalid_field";
+  return new GatewayError(code, `Field ${field} of ${type} is not valid: ${reasonOf(issue)}`, {
+    field,
+  });
+}
+
+function reasonOf(issue: z.core.$ZodIssue | undefined): string {
+  const message = issue?.message ?? "unknown reason";
+  const missing = /^Invalid input: expected (.+), received undefined$/.exec(message);
+  return missing === null
+    ? message.replace(/^Invalid input: /, "")
+    : `it is missing, expected a ${missing[1]}`;
+}

@@ -1,8 +1,10 @@
 /**
  * Every event that the gateway emits, as it goes to a client: one schema per event. The types of the program, the
- * AsyncAPI document and the checks of the tests all come from here. docs/protocol.md explains the events.
+ * AsyncAPI document and the checks of the tests all come from here; so does the mapping of offsets to the unit that a
+ * client counts in. docs/protocol.md explains the events.
  */
 import { z } from "zod";
+import { ERRORS, type GatewayError } from "../errors.ts";
 import {
   CALLER_FORMATS,
   CUE_MODES,
@@ -98,7 +100,7 @@ const errorFields = {
   retry_after_ms: ms.exactOptional(),
   field: z.string().exactOptional().describe("The field that is at fault"),
 };
-const errorBody = exactly(errorFields);
+const errorShape = exactly(errorFields);
 
 const waterfallFields = {
   text_ms: ms.describe("First character in, until the text was cut for speaking"),
@@ -182,7 +184,7 @@ export const EVENTS = {
     timing: z.enum([...TIMINGS, "none"]),
     latency: waterfall.nullable().describe("Stages of the first segment"),
     segments: list(segmentWaterfall).describe("Stages of each segment that was played, the first 64"),
-    error: errorBody.exactOptional(),
+    error: errorShape.exactOptional(),
   }),
   paused: event("paused", "To the speaker: send no more text of this utterance until `resumed`", credit),
   resumed: event("resumed", "To the speaker: there is room for more text", credit),
@@ -297,7 +299,7 @@ export const EVENTS = {
     message: z.string(),
     utterance_id: utterance_id.exactOptional(),
     start: start.exactOptional(),
-    cause: errorBody.exactOptional(),
+    cause: errorShape.exactOptional(),
   }),
 } as const;
 
@@ -333,4 +335,53 @@ export type SegmentWaterfall = z.infer<typeof segmentWaterfall>;
 export type Word = z.infer<typeof word>;
 /** What was played of an utterance, and how that is known. */
 export type Heard = EventOf<"interrupted">["heard"];
-export type ErrorBody = z.infer<typeof errorBody>;
+export type ErrorBody = z.infer<typeof errorShape>;
+
+/** The same event with every offset into the client's text changed by `offset`. */
+export function mapOffsets(event: Event, offset: (utf16: number) => number): Event {
+  const ranged = <T extends { readonly start: number; readonly end: number }>(range: T): T => ({
+    ...range,
+    start: offset(range.start),
+    end: offset(range.end),
+  });
+  const wordsOf = (words: readonly Word[]): Word[] => words.map(ranged);
+  switch (event.type) {
+    case "characters":
+    case "segment":
+      return ranged(event);
+    case "words":
+      return { ...event, words: wordsOf(event.words) };
+    case "cue":
+      return {
+        ...ranged(event),
+        lines: event.lines.map((line) => ({ ...line, words: wordsOf(line.words) })),
+      };
+    case "utterance.resumed":
+      return { ...event, start: offset(event.start), kept_end: offset(event.kept_end) };
+    case "utterance.done":
+      return { ...event, segments: event.segments.map(ranged) };
+    case "interrupted":
+      return {
+        ...event,
+        heard: { ...event.heard, end: offset(event.heard.end) },
+        ...(event.listeners === undefined
+          ? {}
+          : { listeners: event.listeners.map((heard) => ({ ...heard, end: offset(heard.end) })) }),
+      };
+    case "warning":
+      return event.start === undefined ? event : { ...event, start: offset(event.start) };
+    default:
+      return event;
+  }
+}
+
+/** An error as `error`, `utterance.done` and HTTP answers have it. */
+export function errorBody(error: GatewayError): ErrorBody {
+  return {
+    code: error.code,
+    message: error.message,
+    retryable: ERRORS[error.code].isRetryable,
+    ...(error.retryAfterMs === undefined ? {} : { retry_after_ms: error.retryAfterMs }),
+    ...(error.field === undefined ? {} : { field: error.field }),
+  };
+}

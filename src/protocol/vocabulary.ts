@@ -1,6 +1,6 @@
 /**
  * The words of the native protocol, version 1, that its messages share: `commands.ts` has what a client says, `events.ts`
- * what the gateway tells. docs/protocol.md explains them; `native.ts` reads and writes them. Times are milliseconds on the
+ * what the gateway emits. docs/protocol.md explains them. Times are milliseconds on the
  * session's timeline unless said otherwise; `start`/`end` are offsets into the text that the client sent for the utterance
  * (a dialogue's text is its inputs' texts joined without a separator), end exclusive, UTF-16 code units or, with
  * `offsets=cp`, code points.

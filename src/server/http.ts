@@ -1,7 +1,7 @@
 /** HTTP answers over uWebSockets.js: headers copied before the callback returns, bodies bounded, aborts heeded. */
 import type { HttpResponse } from "uWebSockets.js";
 import { ERRORS, GatewayError, toGatewayError } from "../errors.ts";
-import { errorBody } from "../protocol/native.ts";
+import { errorBody } from "../protocol/events.ts";
 import { corsHeaders } from "./cors.ts";
 
 export interface Answer {

@@ -3,7 +3,7 @@ import { App, type HttpRequest, type HttpResponse } from "uWebSockets.js";
 import type { OriginRules } from "../access/origin-rules.ts";
 import { GatewayError } from "../errors.ts";
 import { asyncApi } from "../protocol/asyncapi.ts";
-import { parseCommand } from "../protocol/native.ts";
+import { parseCommand } from "../protocol/commands.ts";
 import { speak } from "../session/commands.ts";
 import type { Calls } from "../telephony/calls.ts";
 import { routeCaptions } from "./captions/captions.ts";

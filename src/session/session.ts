@@ -13,7 +13,7 @@ import type { Listener } from "../delivery/listener.ts";
 import type { Rendition } from "../delivery/rendition.ts";
 import type { GatewayError } from "../errors.ts";
 import { logWith } from "../kit/log.ts";
-import { errorBody } from "../protocol/native.ts";
+import { errorBody } from "../protocol/events.ts";
 import type { ListenerSettings } from "../protocol/vocabulary.ts";
 import type { CueStyle } from "../timing/cues/cue-profiles.ts";
 import { msOfTicks } from "../timing/ticks.ts";

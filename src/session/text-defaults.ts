@@ -1,8 +1,7 @@
 /** How texts are made ready for speaking where no client says otherwise: from the settings and their file of rules. */
 import { readFileSync } from "node:fs";
 import { GatewayError } from "../errors.ts";
-import type { TextOptions } from "../protocol/commands.ts";
-import { replacements } from "../protocol/native.ts";
+import { replacements, type TextOptions } from "../protocol/commands.ts";
 import { CLEANINGS, type Cleaning } from "../protocol/vocabulary.ts";
 
 /** Throws invalid_config. */

@@ -1,7 +1,6 @@
 /** A client's socket in memory: what was sent, read back from the wire, and how full it says it is. */
 import type { Delivery, Listener, SendResult } from "../../src/delivery/listener.ts";
 import type { Event } from "../../src/protocol/events.ts";
-import { encodeEvent } from "../../src/protocol/native.ts";
 import type { OffsetUnit } from "../../src/protocol/vocabulary.ts";
 
 export interface Sent {
@@ -32,7 +31,7 @@ export class MemoryListener implements Listener {
   }
 
   notify(event: Event): SendResult {
-    this.#keep(encodeEvent(event));
+    this.#keep(JSON.stringify(event));
     return this.isFull ? "buffered" : "sent";
   }
 

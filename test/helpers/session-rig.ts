@@ -7,7 +7,7 @@ import { Pacer } from "../../src/delivery/pacer.ts";
 import { BlockPool } from "../../src/kit/block-pool.ts";
 import { type Logger, silentLog } from "../../src/kit/log.ts";
 import { createCounters } from "../../src/metrics/counters.ts";
-import { parseCommand } from "../../src/protocol/native.ts";
+import { parseCommand } from "../../src/protocol/commands.ts";
 import { type Connection, handleCommand } from "../../src/session/commands.ts";
 import type { SessionTuning } from "../../src/session/ports.ts";
 import { Sessions } from "../../src/session/sessions.ts";

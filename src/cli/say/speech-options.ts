@@ -1,7 +1,11 @@
 /** How a text is made ready and where it is queued: --clean, --replace, --replacements, --priority. */
 import { readFileSync } from "node:fs";
-import type { QueueOptions, Replacement, TextOptions } from "../../protocol/commands.ts";
-import { replacements as REPLACEMENTS } from "../../protocol/native.ts";
+import {
+  type QueueOptions,
+  replacements as REPLACEMENTS,
+  type Replacement,
+  type TextOptions,
+} from "../../protocol/commands.ts";
 import { CLEANINGS, type Cleaning } from "../../protocol/vocabulary.ts";
 import { usageError } from "../exit.ts";
 import { type Flag, integerFlag, type ParsedArguments } from "../flags.ts";

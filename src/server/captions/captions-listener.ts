@@ -5,7 +5,6 @@
 import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Event } from "../../protocol/events.ts";
-import { encodeEvent } from "../../protocol/native.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 import type { ResponseWriter } from "../players/response-writer.ts";
 
@@ -39,7 +38,7 @@ export class CaptionsListener implements Listener {
   }
 
   notify(event: Event): SendResult {
-    return this.#write(Buffer.concat([this.#headOf(event), Buffer.from(encodeEvent(event)), MESSAGE_END]));
+    return this.#write(Buffer.concat([this.#headOf(event), Buffer.from(JSON.stringify(event)), MESSAGE_END]));
   }
 
   bufferedBytes(): number {

@@ -1,7 +1,6 @@
 /** A client's WebSocket as a listener; the only place that sends. Events become JSON here. */
 import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
 import type { Event } from "../../protocol/events.ts";
-import { encodeEvent } from "../../protocol/native.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 import type { Connection } from "../../session/commands.ts";
 import type { Inbox } from "./inbox.ts";
@@ -30,7 +29,7 @@ export class SocketListener extends UwsBatchSocket<SocketData, Delivery> impleme
   }
 
   notify(event: Event): SendResult {
-    return this.sendOne(encodeEvent(event));
+    return this.sendOne(JSON.stringify(event));
   }
 
   /** Frames are binary messages, events are text. */

@@ -1,12 +1,12 @@
 /** The events of an utterance's life, written from its state. */
 import type { GatewayError } from "../../errors.ts";
-import type {
-  InterruptedEvent,
-  SegmentWaterfall,
-  UtteranceDoneEvent,
-  UtteranceStartedEvent,
+import {
+  errorBody,
+  type InterruptedEvent,
+  type SegmentWaterfall,
+  type UtteranceDoneEvent,
+  type UtteranceStartedEvent,
 } from "../../protocol/events.ts";
-import { errorBody } from "../../protocol/native.ts";
 import { msOfTicks } from "../../timing/ticks.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import type { SessionDeps } from "../ports.ts";
