@@ -1,79 +1,63 @@
 import { StageTimes } from "./stage-times.ts";
 
-/** Plain numbers that the hot path adds to; they are read and formatted only when /metrics is asked for. */
-export interface Counters {
-  /** Frames handed to sockets, one per listener. */
-  framesSent: number;
-  /** Frames that slow live listeners missed. */
-  framesDropped: number;
-  /** Frames encoded or cut, one per rendition. */
-  framesMade: number;
-  eventsMade: number;
-  sessionsOpened: number;
-  sessionsClosed: number;
-  connectionsOpened: number;
-  connectionsClosed: number;
-  /** Connections closed because they went on sending what was refused. */
-  connectionsFlooding: number;
-  /** Messages that waited for their turn, because their connection brought many at once. */
-  messagesWaited: number;
-  /** Connections closed because more of their messages waited than may. */
-  inboxesFull: number;
-  utterancesDone: number;
-  utterancesInterrupted: number;
-  utterancesFailed: number;
-  upstreamRequests: number;
-  upstreamRetries: number;
-  /** Requests given up because their first audio was too late. */
-  upstreamLateFirstAudio: number;
-  /** Responses that broke off and whose rest was asked for anew. */
-  speechRecovered: number;
-  upstreamErrors: number;
-  /** Times that a listener waited because the audio ran dry mid-utterance. */
-  underruns: number;
-  /** Wakes of the pacer that came more than 5 ms after the time asked for. */
-  lateWakes: number;
-  utterancesCancelled: number;
-  utterancesResumed: number;
-  /** Speakers that were asked to pause. */
-  textPauses: number;
-  /** Texts that were cut because their tokens dried up. */
-  stallCuts: number;
-  /** Connections that came back with a resume, and those whose resume was refused. */
-  listenersResumed: number;
-  resumesRefused: number;
-  readonly stages: StageTimes;
-}
+/** What is counted: key -> metric name and help. */
+export const COUNTERS = {
+  framesSent: ["voicewire_frames_sent_total", "Audio frames handed to listeners' sockets, one per listener"],
+  framesDropped: ["voicewire_frames_dropped_total", "Audio frames that slow listeners missed"],
+  framesMade: ["voicewire_frames_made_total", "Audio frames cut or encoded, one per rendition"],
+  eventsMade: ["voicewire_events_total", "Events written by sessions"],
+  sessionsOpened: ["voicewire_sessions_opened_total", "Sessions opened"],
+  sessionsClosed: ["voicewire_sessions_closed_total", "Sessions closed"],
+  connectionsOpened: ["voicewire_connections_opened_total", "Connections that joined a session"],
+  connectionsClosed: ["voicewire_connections_closed_total", "Connections that left a session"],
+  connectionsFlooding: [
+    "voicewire_connections_flooding_total",
+    "Connections closed because they went on sending what was refused",
+  ],
+  messagesWaited: [
+    "voicewire_messages_waited_total",
+    "Messages that waited for their turn, because their connection brought many at once",
+  ],
+  inboxesFull: [
+    "voicewire_inboxes_full_total",
+    "Connections closed because they sent faster than they are handled",
+  ],
+  utterancesDone: ["voicewire_utterances_done_total", "Utterances played to their end"],
+  utterancesInterrupted: ["voicewire_utterances_interrupted_total", "Utterances cut"],
+  utterancesFailed: ["voicewire_utterances_failed_total", "Utterances that failed"],
+  utterancesCancelled: ["voicewire_utterances_cancelled_total", "Utterances taken out of the queue"],
+  utterancesResumed: ["voicewire_utterances_resumed_total", "Interrupted utterances that went on"],
+  upstreamRequests: ["voicewire_upstream_requests_total", "Requests sent upstream"],
+  upstreamRetries: ["voicewire_upstream_retries_total", "Requests sent upstream again"],
+  upstreamLateFirstAudio: [
+    "voicewire_upstream_late_first_audio_total",
+    "Requests given up because their first audio was too late",
+  ],
+  speechRecovered: [
+    "voicewire_speech_recovered_total",
+    "Responses that broke off and whose rest was asked for again",
+  ],
+  upstreamErrors: ["voicewire_upstream_errors_total", "Requests that the upstream failed"],
+  underruns: ["voicewire_underruns_total", "Times that audio ran dry in the middle of an utterance"],
+  lateWakes: ["voicewire_late_wakes_total", "Pacer wakes more than 5 ms late"],
+  textPauses: ["voicewire_text_pauses_total", "Speakers asked to pause sending text"],
+  stallCuts: ["voicewire_stall_cuts_total", "Texts cut because their tokens stayed away"],
+  listenersResumed: [
+    "voicewire_listeners_resumed_total",
+    "Connections that came back and got what they missed",
+  ],
+  resumesRefused: [
+    "voicewire_resumes_refused_total",
+    "Connections that came back too late or to another session",
+  ],
+} as const satisfies Record<string, readonly [name: string, help: string]>;
+
+export type CounterKey = keyof typeof COUNTERS;
+
+/** Plain numbers that the hot path adds to; they are formatted only when /metrics is asked for. */
+export type Counters = Record<CounterKey, number> & { readonly stages: StageTimes };
 
 export function createCounters(): Counters {
-  return {
-    framesSent: 0,
-    framesDropped: 0,
-    framesMade: 0,
-    eventsMade: 0,
-    sessionsOpened: 0,
-    sessionsClosed: 0,
-    connectionsOpened: 0,
-    connectionsClosed: 0,
-    connectionsFlooding: 0,
-    messagesWaited: 0,
-    inboxesFull: 0,
-    utterancesDone: 0,
-    utterancesInterrupted: 0,
-    utterancesFailed: 0,
-    upstreamRequests: 0,
-    upstreamRetries: 0,
-    upstreamLateFirstAudio: 0,
-    speechRecovered: 0,
-    upstreamErrors: 0,
-    underruns: 0,
-    lateWakes: 0,
-    utterancesCancelled: 0,
-    utterancesResumed: 0,
-    textPauses: 0,
-    stallCuts: 0,
-    listenersResumed: 0,
-    resumesRefused: 0,
-    stages: new StageTimes(),
-  };
+  const zeros = Object.fromEntries(Object.keys(COUNTERS).map((key) => [key, 0]));
+  return { ...(zeros as Record<CounterKey, number>), stages: new StageTimes() };
 }

@@ -1,6 +1,8 @@
 /** How long each stage from text to sound takes, as Prometheus histograms: one observation a segment. */
-/** Upper bounds of the buckets, ms. */
-const BUCKETS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
+import { Histogram, Registry } from "prom-client";
+
+/** Upper bounds of the buckets, seconds. */
+const BUCKETS_S = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
 
 /** The stages of one segment, ms: what the protocol calls its waterfall. */
 export interface StageDurations {
@@ -24,59 +26,29 @@ const STAGES = {
   first_frame: "first_frame_ms",
   total: "total_ms",
 } as const satisfies Record<string, keyof StageDurations>;
-type Stage = keyof typeof STAGES;
-
-interface Histogram {
-  /** Observations up to each bound, and beyond the last. */
-  readonly counts: number[];
-  sumMs: number;
-  count: number;
-}
 
 export class StageTimes {
-  readonly #histograms: Readonly<Record<Stage, Histogram>>;
+  readonly #registry = new Registry();
+  readonly #histogram = new Histogram({
+    name: "voicewire_stage_seconds",
+    help: "Stages from the first character of a segment to its first frame",
+    labelNames: ["stage"] as const,
+    buckets: BUCKETS_S,
+    registers: [this.#registry],
+  });
 
   constructor() {
-    const entries = Object.keys(STAGES).map((stage) => [
-      stage,
-      { counts: BUCKETS_MS.map(() => 0), sumMs: 0, count: 0 },
-    ]);
-    this.#histograms = Object.fromEntries(entries) as Record<Stage, Histogram>;
+    for (const stage of Object.keys(STAGES)) this.#histogram.zero({ stage });
   }
 
   observe(waterfall: StageDurations): void {
-    for (const stage of stageNames()) {
-      const histogram = this.#histograms[stage];
-      const ms = waterfall[STAGES[stage]];
-      const index = BUCKETS_MS.findIndex((bound) => ms <= bound);
-      if (index >= 0) histogram.counts[index] = (histogram.counts[index] ?? 0) + 1;
-      histogram.sumMs += ms;
-      histogram.count += 1;
+    for (const [stage, key] of Object.entries(STAGES)) {
+      this.#histogram.observe({ stage }, waterfall[key] / 1000);
     }
   }
 
-  /** Prometheus text, seconds as its conventions want. */
-  render(): string {
-    const name = "voicewire_stage_seconds";
-    const lines = [
-      `# HELP ${name} Stages from the first character of a segment to its first frame`,
-      `# TYPE ${name} histogram`,
-    ];
-    for (const stage of stageNames()) {
-      const { counts, sumMs, count } = this.#histograms[stage];
-      let below = 0;
-      for (const [index, bound] of BUCKETS_MS.entries()) {
-        below += counts[index] ?? 0;
-        lines.push(`${name}_bucket{stage="${stage}",le="${bound / 1000}"} ${below}`);
-      }
-      lines.push(`${name}_bucket{stage="${stage}",le="+Inf"} ${count}`);
-      lines.push(`${name}_sum{stage="${stage}"} ${sumMs / 1000}`);
-      lines.push(`${name}_count{stage="${stage}"} ${count}`);
-    }
-    return `${lines.join("\n")}\n`;
+  /** Prometheus text. */
+  render(): Promise<string> {
+    return this.#registry.metrics();
   }
-}
-
-function stageNames(): Stage[] {
-  return Object.keys(STAGES) as Stage[];
 }

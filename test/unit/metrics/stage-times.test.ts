@@ -37,8 +37,8 @@ function read(text: string): Map<string, number> {
 }
 
 describe("StageTimes", () => {
-  it("has each stage from the start, all zero, with one HELP and one TYPE before the samples", () => {
-    const text = new StageTimes().render();
+  it("has each stage from the start, all zero, with one HELP and one TYPE before the samples", async () => {
+    const text = await new StageTimes().render();
     const lines = text.split("\n");
     expect(lines[0]).toMatch(/^# HELP voicewire_stage_seconds \S/);
     expect(lines[1]).toBe("# TYPE voicewire_stage_seconds histogram");
@@ -56,23 +56,25 @@ describe("StageTimes", () => {
     [10_000, 10_000],
     [10_000.5, Number.POSITIVE_INFINITY],
     [86_400_000, Number.POSITIVE_INFINITY],
-  ])("%f ms counts in the bucket up to %f ms and in every larger one", (ms, boundMs) => {
+  ])("%f ms counts in the bucket up to %f ms and in every larger one", async (ms, boundMs) => {
     const stages = new StageTimes();
     stages.observe(durations(ms));
-    for (const [name, value] of read(stages.render())) {
-      const bound = /stage="text",le="([^"]+)"/.exec(name)?.[1];
+    for (const [name, value] of read(await stages.render())) {
+      const bound = /bucket\{le="([^"]+)",stage="text"\}/.exec(name)?.[1];
       if (bound === undefined) continue;
       const seconds = bound === "+Inf" ? Number.POSITIVE_INFINITY : Number(bound);
       expect([name, value]).toEqual([name, seconds * 1000 >= boundMs - 1e-9 ? 1 : 0]);
     }
   });
 
-  it("buckets rise, the last is the count, the sum is in seconds", () => {
+  it("buckets rise, the last is the count, the sum is in seconds", async () => {
     const stages = new StageTimes();
     for (const ms of [0.4, 3, 3, 40, 700, 20_000]) stages.observe(durations(ms));
-    const values = read(stages.render());
+    const values = read(await stages.render());
     for (const stage of STAGES) {
-      const buckets = [...values].filter(([name]) => name.includes(`bucket{stage="${stage}"`));
+      const buckets = [...values].filter(
+        ([name]) => name.includes("_bucket{") && name.includes(`stage="${stage}"`),
+      );
       const bounds = buckets.map(([name]) =>
         Number(/le="([^"]+)"/.exec(name)?.[1]?.replace("+Inf", "Infinity")),
       );

@@ -1,8 +1,7 @@
 /** What /metrics says of regions. */
 import { describe, expect, it } from "vitest";
 import { createCounters } from "../../../src/metrics/counters.ts";
-import { createExposition } from "../../../src/metrics/prometheus.ts";
-import type { RegionFigures } from "../../../src/metrics/region-metrics.ts";
+import { createExposition, type RegionFigures } from "../../../src/metrics/prometheus.ts";
 
 describe("the metrics of regions", () => {
   it("are one series each, read when they are asked for", async () => {
