@@ -1,21 +1,18 @@
 /**
- * Every setting of voicewire, as one table: flag, environment name, unit, default and range. The command line,
+ * Every setting of voicewire, as one table: key, unit, default and range. The command line,
  * the help, docs/configuration.md and `doctor` all read this; nothing else knows a default.
  */
 import { SERVER } from "./config/server.ts";
-import type { Setting } from "./config/setting.ts";
+import { type Setting, type SettingRow, withNames } from "./config/setting.ts";
 import { SPEECH } from "./config/speech.ts";
 import { TELEPHONY } from "./config/telephony.ts";
 import { UPSTREAM } from "./config/upstream.ts";
 
 export type { Setting } from "./config/setting.ts";
 
-export const SETTINGS = [
-  ...SERVER,
-  ...UPSTREAM,
-  ...TELEPHONY,
-  ...SPEECH,
-] as const satisfies readonly Setting[];
+const ROWS = [...SERVER, ...UPSTREAM, ...TELEPHONY, ...SPEECH] as const satisfies readonly SettingRow[];
+
+export const SETTINGS: readonly Setting[] = ROWS.map(withNames);
 
 type ValueOf<S> = S extends { kind: "integer" }
   ? number
@@ -27,4 +24,4 @@ type ValueOf<S> = S extends { kind: "integer" }
         ? C
         : string;
 /** The resolved settings: one property a row. */
-export type Config = { readonly [S in (typeof SETTINGS)[number] as S["key"]]: ValueOf<S> };
+export type Config = { readonly [S in (typeof ROWS)[number] as S["key"]]: ValueOf<S> };

@@ -45,8 +45,7 @@ export const CONFIG_FLAG: Flag = {
 
 /** The table's rows as command line flags; with `only`, just those keys. */
 export function settingFlags(only?: readonly string[]): Flag[] {
-  const rows: readonly Setting[] = SETTINGS;
-  const chosen = only === undefined ? rows : rows.filter((row) => only.includes(row.key));
+  const chosen = only === undefined ? SETTINGS : SETTINGS.filter((row) => only.includes(row.key));
   return chosen.map((row) => ({
     name: row.flag,
     ...(row.kind === "boolean" ? {} : { value: placeholder(row) }),
@@ -62,7 +61,7 @@ export function settingsFrom(sources: SettingsSources): ResolvedSettings {
   const fromFile = file === undefined || readFile === undefined ? {} : readSettingsFile(file, readFile);
   const values: Record<string, string | number | boolean> = {};
   const origins = new Map<string, Origin>();
-  for (const row of SETTINGS as readonly Setting[]) {
+  for (const row of SETTINGS) {
     const { value, origin } = resolveRow(row, sources, { fromFile, file });
     values[row.key] = value;
     origins.set(row.key, origin);

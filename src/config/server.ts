@@ -1,19 +1,15 @@
 /** Where the gateway is reached, how much it takes, and how it comes to an end. */
-import type { Setting } from "./setting.ts";
+import type { SettingRow } from "./setting.ts";
 
 export const SERVER = [
   {
     key: "host",
-    flag: "host",
-    env: "VOICEWIRE_HOST",
     kind: "string",
     default: "127.0.0.1",
     about: "Address to listen on; 0.0.0.0 for every interface",
   },
   {
     key: "port",
-    flag: "port",
-    env: "VOICEWIRE_PORT",
     kind: "integer",
     default: 8080,
     min: 0,
@@ -23,40 +19,30 @@ export const SERVER = [
   },
   {
     key: "opsHost",
-    flag: "ops-host",
-    env: "VOICEWIRE_OPS_HOST",
     kind: "string",
     default: "127.0.0.1",
     about: "Address of the operations port: /metrics, and /healthz and /readyz with details",
   },
   {
     key: "opsPort",
-    flag: "ops-port",
-    env: "VOICEWIRE_OPS_PORT",
     kind: "optionalPort",
     default: 0,
     about: "The operations port; 0 picks a free one, which `serve` prints; off = none",
   },
   {
     key: "publicUrl",
-    flag: "public-url",
-    env: "VOICEWIRE_PUBLIC_URL",
     kind: "string",
     default: "",
     about: "How carriers reach the gateway, e.g. wss://voice.example.com; empty takes their Host header",
   },
   {
     key: "insecure",
-    flag: "insecure",
-    env: "VOICEWIRE_INSECURE",
     kind: "boolean",
     default: false,
     about: "Listen on an address that others reach, though anybody there may listen, speak and spend the key",
   },
   {
     key: "allowedHosts",
-    flag: "allowed-hosts",
-    env: "VOICEWIRE_ALLOWED_HOSTS",
     kind: "string",
     default: "",
     about:
@@ -65,7 +51,6 @@ export const SERVER = [
   {
     key: "allowedOrigins",
     flag: "allow-origin",
-    env: "VOICEWIRE_ALLOW_ORIGIN",
     kind: "string",
     default: "",
     about:
@@ -74,7 +59,6 @@ export const SERVER = [
   {
     key: "dataFolder",
     flag: "data",
-    env: "VOICEWIRE_DATA",
     kind: "string",
     default: "",
     about:
@@ -82,8 +66,6 @@ export const SERVER = [
   },
   {
     key: "faults",
-    flag: "faults",
-    env: "VOICEWIRE_FAULTS",
     kind: "boolean",
     default: false,
     about:
@@ -91,8 +73,6 @@ export const SERVER = [
   },
   {
     key: "maxSessions",
-    flag: "max-sessions",
-    env: "VOICEWIRE_MAX_SESSIONS",
     kind: "integer",
     default: 10_000,
     min: 1,
@@ -102,8 +82,6 @@ export const SERVER = [
   },
   {
     key: "maxListeners",
-    flag: "max-listeners",
-    env: "VOICEWIRE_MAX_LISTENERS",
     kind: "integer",
     default: 10_000,
     min: 1,
@@ -113,8 +91,6 @@ export const SERVER = [
   },
   {
     key: "maxUploadsPerClient",
-    flag: "max-uploads-per-client",
-    env: "VOICEWIRE_MAX_UPLOADS_PER_CLIENT",
     kind: "integer",
     default: 4,
     min: 1,
@@ -125,8 +101,6 @@ export const SERVER = [
   },
   {
     key: "maxMessageBytes",
-    flag: "max-message-bytes",
-    env: "VOICEWIRE_MAX_MESSAGE_BYTES",
     kind: "integer",
     default: 262_144,
     min: 1024,
@@ -136,8 +110,6 @@ export const SERVER = [
   },
   {
     key: "maxOutboxBytes",
-    flag: "max-outbox-bytes",
-    env: "VOICEWIRE_MAX_OUTBOX_BYTES",
     kind: "integer",
     default: 262_144,
     min: 16_384,
@@ -147,8 +119,6 @@ export const SERVER = [
   },
   {
     key: "graceMs",
-    flag: "grace-ms",
-    env: "VOICEWIRE_GRACE_MS",
     kind: "integer",
     default: 5000,
     min: 0,
@@ -158,8 +128,6 @@ export const SERVER = [
   },
   {
     key: "drainMs",
-    flag: "drain-ms",
-    env: "VOICEWIRE_DRAIN_MS",
     kind: "integer",
     default: 10_000,
     min: 0,
@@ -169,8 +137,6 @@ export const SERVER = [
   },
   {
     key: "idleSeconds",
-    flag: "idle-seconds",
-    env: "VOICEWIRE_IDLE_SECONDS",
     kind: "integer",
     default: 120,
     min: 8,
@@ -180,11 +146,9 @@ export const SERVER = [
   },
   {
     key: "logLevel",
-    flag: "log-level",
-    env: "VOICEWIRE_LOG_LEVEL",
     kind: "choice",
     default: "info",
     choices: ["silent", "error", "warn", "info", "debug"],
     about: "How much is logged",
   },
-] as const satisfies readonly Setting[];
+] as const satisfies readonly SettingRow[];

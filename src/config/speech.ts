@@ -1,11 +1,9 @@
 /** From text to sound and captions: what is cut, kept, sent ahead, cleaned and paused. */
-import type { Setting } from "./setting.ts";
+import type { SettingRow } from "./setting.ts";
 
 export const SPEECH = [
   {
     key: "maxTextChars",
-    flag: "max-text-chars",
-    env: "VOICEWIRE_MAX_TEXT_CHARS",
     kind: "integer",
     default: 10_000,
     min: 1,
@@ -15,8 +13,6 @@ export const SPEECH = [
   },
   {
     key: "maxQueuedUtterances",
-    flag: "max-queued-utterances",
-    env: "VOICEWIRE_MAX_QUEUED_UTTERANCES",
     kind: "integer",
     default: 64,
     min: 1,
@@ -26,8 +22,6 @@ export const SPEECH = [
   },
   {
     key: "leadMs",
-    flag: "lead-ms",
-    env: "VOICEWIRE_LEAD_MS",
     kind: "integer",
     default: 300,
     min: 0,
@@ -37,8 +31,6 @@ export const SPEECH = [
   },
   {
     key: "aheadMs",
-    flag: "ahead-ms",
-    env: "VOICEWIRE_AHEAD_MS",
     kind: "integer",
     default: 5000,
     min: 500,
@@ -48,8 +40,6 @@ export const SPEECH = [
   },
   {
     key: "keepMs",
-    flag: "keep-ms",
-    env: "VOICEWIRE_KEEP_MS",
     kind: "integer",
     default: 3500,
     min: 0,
@@ -59,8 +49,6 @@ export const SPEECH = [
   },
   {
     key: "resumeMs",
-    flag: "resume-ms",
-    env: "VOICEWIRE_RESUME_MS",
     kind: "integer",
     default: 30_000,
     min: 0,
@@ -70,8 +58,6 @@ export const SPEECH = [
   },
   {
     key: "resumeReachMs",
-    flag: "resume-reach-ms",
-    env: "VOICEWIRE_RESUME_REACH_MS",
     kind: "integer",
     default: 12_000,
     min: 2000,
@@ -82,8 +68,6 @@ export const SPEECH = [
   },
   {
     key: "creditChars",
-    flag: "credit-chars",
-    env: "VOICEWIRE_CREDIT_CHARS",
     kind: "integer",
     default: 4000,
     min: 100,
@@ -93,8 +77,6 @@ export const SPEECH = [
   },
   {
     key: "stallMs",
-    flag: "stall-ms",
-    env: "VOICEWIRE_STALL_MS",
     kind: "integer",
     default: 500,
     min: 50,
@@ -104,8 +86,6 @@ export const SPEECH = [
   },
   {
     key: "textIdleMs",
-    flag: "text-idle-ms",
-    env: "VOICEWIRE_TEXT_IDLE_MS",
     kind: "integer",
     default: 60_000,
     min: 1000,
@@ -116,8 +96,6 @@ export const SPEECH = [
   },
   {
     key: "speculateMs",
-    flag: "speculate-ms",
-    env: "VOICEWIRE_SPECULATE_MS",
     kind: "integer",
     default: 4000,
     min: 0,
@@ -127,8 +105,6 @@ export const SPEECH = [
   },
   {
     key: "speculateChars",
-    flag: "speculate-chars",
-    env: "VOICEWIRE_SPECULATE_CHARS",
     kind: "integer",
     default: 600,
     min: 0,
@@ -138,8 +114,6 @@ export const SPEECH = [
   },
   {
     key: "nobodyListens",
-    flag: "nobody-listens",
-    env: "VOICEWIRE_NOBODY_LISTENS",
     kind: "choice",
     default: "hold",
     choices: ["hold", "speak"],
@@ -147,8 +121,6 @@ export const SPEECH = [
   },
   {
     key: "trimMs",
-    flag: "trim-ms",
-    env: "VOICEWIRE_TRIM_MS",
     kind: "integer",
     default: 500,
     min: 0,
@@ -158,8 +130,6 @@ export const SPEECH = [
   },
   {
     key: "pauseClauseMs",
-    flag: "pause-clause-ms",
-    env: "VOICEWIRE_PAUSE_CLAUSE_MS",
     kind: "integer",
     default: 120,
     min: 0,
@@ -169,8 +139,6 @@ export const SPEECH = [
   },
   {
     key: "pauseSentenceMs",
-    flag: "pause-sentence-ms",
-    env: "VOICEWIRE_PAUSE_SENTENCE_MS",
     kind: "integer",
     default: 300,
     min: 0,
@@ -180,8 +148,6 @@ export const SPEECH = [
   },
   {
     key: "pauseParagraphMs",
-    flag: "pause-paragraph-ms",
-    env: "VOICEWIRE_PAUSE_PARAGRAPH_MS",
     kind: "integer",
     default: 500,
     min: 0,
@@ -191,24 +157,18 @@ export const SPEECH = [
   },
   {
     key: "clean",
-    flag: "clean",
-    env: "VOICEWIRE_CLEAN",
     kind: "string",
     default: "",
     about: "What is taken out of texts before they are spoken: a list of markdown,emoji,urls,code",
   },
   {
     key: "replacementsFile",
-    flag: "replacements-file",
-    env: "VOICEWIRE_REPLACEMENTS_FILE",
     kind: "string",
     default: "",
     about: "JSON file with replacement rules for every text: [{from, to, ignore_case?, whole_word?}]",
   },
   {
     key: "captions",
-    flag: "captions",
-    env: "VOICEWIRE_CAPTIONS",
     kind: "choice",
     default: "asked",
     choices: ["asked", "always"],
@@ -216,8 +176,6 @@ export const SPEECH = [
   },
   {
     key: "captionsMaxCues",
-    flag: "captions-max-cues",
-    env: "VOICEWIRE_CAPTIONS_MAX_CUES",
     kind: "integer",
     default: 2000,
     min: 1,
@@ -227,8 +185,6 @@ export const SPEECH = [
   },
   {
     key: "captionsKeepMs",
-    flag: "captions-keep-ms",
-    env: "VOICEWIRE_CAPTIONS_KEEP_MS",
     kind: "integer",
     default: 3_600_000,
     min: 0,
@@ -238,8 +194,6 @@ export const SPEECH = [
   },
   {
     key: "opusBitrateKbps",
-    flag: "opus-bitrate-kbps",
-    env: "VOICEWIRE_OPUS_BITRATE_KBPS",
     kind: "choice",
     default: "64",
     choices: ["32", "64", "96", "128", "192"],
@@ -247,8 +201,6 @@ export const SPEECH = [
   },
   {
     key: "opusWorkers",
-    flag: "opus-workers",
-    env: "VOICEWIRE_OPUS_WORKERS",
     kind: "integer",
     default: 1,
     min: 1,
@@ -257,4 +209,4 @@ export const SPEECH = [
     about:
       "Worker threads that encode Opus: 60 encoders each, one for every speaking session and frame length with Opus listeners",
   },
-] as const satisfies readonly Setting[];
+] as const satisfies readonly SettingRow[];

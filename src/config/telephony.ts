@@ -1,11 +1,9 @@
 /** Phone calls: how many, who may make them, and the ports that are no WebSocket. */
-import type { Setting } from "./setting.ts";
+import type { SettingRow } from "./setting.ts";
 
 export const TELEPHONY = [
   {
     key: "maxCalls",
-    flag: "max-calls",
-    env: "VOICEWIRE_MAX_CALLS",
     kind: "integer",
     default: 10_000,
     min: 0,
@@ -15,8 +13,6 @@ export const TELEPHONY = [
   },
   {
     key: "twilioAuthToken",
-    flag: "twilio-auth-token",
-    env: "VOICEWIRE_TWILIO_AUTH_TOKEN",
     kind: "string",
     default: "",
     isSecret: true,
@@ -24,8 +20,6 @@ export const TELEPHONY = [
   },
   {
     key: "carrierToken",
-    flag: "carrier-token",
-    env: "VOICEWIRE_CARRIER_TOKEN",
     kind: "string",
     default: "",
     isSecret: true,
@@ -33,8 +27,6 @@ export const TELEPHONY = [
   },
   {
     key: "audiosocketPort",
-    flag: "audiosocket-port",
-    env: "VOICEWIRE_AUDIOSOCKET_PORT",
     kind: "integer",
     default: 0,
     min: 0,
@@ -44,8 +36,6 @@ export const TELEPHONY = [
   },
   {
     key: "rtpPorts",
-    flag: "rtp-ports",
-    env: "VOICEWIRE_RTP_PORTS",
     kind: "string",
     default: "",
     about:
@@ -53,8 +43,6 @@ export const TELEPHONY = [
   },
   {
     key: "rtpPeers",
-    flag: "rtp-peers",
-    env: "VOICEWIRE_RTP_PEERS",
     kind: "string",
     default: "private",
     about:
@@ -62,10 +50,8 @@ export const TELEPHONY = [
   },
   {
     key: "rtpListenOnly",
-    flag: "rtp-listen-only",
-    env: "VOICEWIRE_RTP_LISTEN_ONLY",
     kind: "boolean",
     default: false,
     about: "Allow RTP calls with listen_only, which send for ever to a peer that never sends",
   },
-] as const satisfies readonly Setting[];
+] as const satisfies readonly SettingRow[];

@@ -1,11 +1,9 @@
 /** The speech service behind the gateway: where it is, and how long it is waited for. */
-import type { Setting } from "./setting.ts";
+import type { SettingRow } from "./setting.ts";
 
 export const UPSTREAM = [
   {
     key: "upstreamUrl",
-    flag: "upstream-url",
-    env: "VOICEWIRE_UPSTREAM_URL",
     kind: "string",
     default: "embedded",
     about:
@@ -13,8 +11,6 @@ export const UPSTREAM = [
   },
   {
     key: "upstreamRegion",
-    flag: "upstream-region",
-    env: "VOICEWIRE_UPSTREAM_REGION",
     kind: "string",
     default: "none",
     about:
@@ -22,8 +18,6 @@ export const UPSTREAM = [
   },
   {
     key: "upstreamKey",
-    flag: "upstream-key",
-    env: "VOICEWIRE_UPSTREAM_KEY",
     kind: "string",
     default: "",
     isSecret: true,
@@ -31,8 +25,6 @@ export const UPSTREAM = [
   },
   {
     key: "upstreamConnections",
-    flag: "upstream-connections",
-    env: "VOICEWIRE_UPSTREAM_CONNECTIONS",
     kind: "integer",
     default: 1024,
     min: 1,
@@ -42,8 +34,6 @@ export const UPSTREAM = [
   },
   {
     key: "upstreamQueue",
-    flag: "upstream-queue",
-    env: "VOICEWIRE_UPSTREAM_QUEUE",
     kind: "integer",
     default: 4096,
     min: 0,
@@ -53,8 +43,6 @@ export const UPSTREAM = [
   },
   {
     key: "upstreamTimeoutMs",
-    flag: "upstream-timeout-ms",
-    env: "VOICEWIRE_UPSTREAM_TIMEOUT_MS",
     kind: "integer",
     default: 10_000,
     min: 100,
@@ -64,8 +52,6 @@ export const UPSTREAM = [
   },
   {
     key: "upstreamFailoverMs",
-    flag: "upstream-failover-ms",
-    env: "VOICEWIRE_UPSTREAM_FAILOVER_MS",
     kind: "integer",
     default: 4000,
     min: 100,
@@ -76,8 +62,6 @@ export const UPSTREAM = [
   },
   {
     key: "upstreamPatienceMs",
-    flag: "upstream-patience-ms",
-    env: "VOICEWIRE_UPSTREAM_PATIENCE_MS",
     kind: "integer",
     default: 20_000,
     min: 0,
@@ -88,8 +72,6 @@ export const UPSTREAM = [
   },
   {
     key: "firstAudioMs",
-    flag: "first-audio-ms",
-    env: "VOICEWIRE_FIRST_AUDIO_MS",
     kind: "integer",
     default: 5000,
     min: 0,
@@ -100,8 +82,6 @@ export const UPSTREAM = [
   },
   {
     key: "proxyPaths",
-    flag: "proxy-paths",
-    env: "VOICEWIRE_PROXY_PATHS",
     kind: "string",
     default: "",
     about:
@@ -109,8 +89,6 @@ export const UPSTREAM = [
   },
   {
     key: "phraseCacheMb",
-    flag: "phrase-cache-mb",
-    env: "VOICEWIRE_PHRASE_CACHE_MB",
     kind: "integer",
     default: 0,
     min: 0,
@@ -120,18 +98,14 @@ export const UPSTREAM = [
   },
   {
     key: "voice",
-    flag: "voice",
-    env: "VOICEWIRE_VOICE",
     kind: "string",
     default: "",
     about: "Voice used where a client names none; empty picks the upstream's first",
   },
   {
     key: "model",
-    flag: "model",
-    env: "VOICEWIRE_MODEL",
     kind: "string",
     default: "",
     about: "Model used where a client names none; empty leaves it to the upstream",
   },
-] as const satisfies readonly Setting[];
+] as const satisfies readonly SettingRow[];
