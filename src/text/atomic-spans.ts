@@ -1,5 +1,5 @@
 /** What must stay in one piece: tags, and short elements such as `<sub alias="...">WHO</sub>`, from end to end. */
-import { ATOMIC_ELEMENTS, readTag } from "./tags.ts";
+import { ATOMIC_ELEMENTS, readTag } from "./markup.ts";
 
 interface Span {
   readonly start: number;

@@ -3,8 +3,16 @@
  * other way round, tags without their `>`, and one bracket of a pair that may have been meant as an audio tag.
  */
 import { CodePointReader } from "./code-points.ts";
-import { MAX_BRACKET_TAG, TagGate } from "./markup.ts";
-import { ATOMIC_ELEMENTS, readTag, type Tag } from "./tags.ts";
+import {
+  ATOMIC_ELEMENTS,
+  MAX_BRACKET_TAG,
+  MAX_TAG,
+  NAME,
+  readTag,
+  SPACE,
+  type Tag,
+  TagGate,
+} from "./markup.ts";
 
 /** `<break>` is not among them: vendors take it without a slash. */
 const PAIRED: ReadonlySet<string> = new Set([
@@ -12,11 +20,8 @@ const PAIRED: ReadonlySet<string> = new Set([
   ...["prosody", "speak", "p", "s", "voice", "lang", "audio"],
 ]);
 const KNOWN: ReadonlySet<string> = new Set([...PAIRED, "break"]);
-/** A tag so far that it can't be taken for a comparison: `</sub `, or `<break time=`. As TagGate reads them. */
-const BEGUN_TAG =
-  /^<(?:\/([a-z][a-z0-9:._-]*)(?![a-z0-9:._-])|([a-z][a-z0-9:._-]*)[\t-\r ]+[a-z][a-z0-9:._-]*[\t-\r ]*=)/i;
-/** TagGate holds at least so much of a tag before it gives it up for being too long. */
-const MAX_BEGUN_CHARS = 512;
+/** A tag so far that it can't be taken for a comparison: `</sub `, or `<break time=`. */
+const BEGUN_TAG = new RegExp(`^<(?:/(${NAME})(?![a-z0-9:._-])|(${NAME})${SPACE}+${NAME}${SPACE}*=)`, "i");
 const MAX_NAMES = 16;
 const MAX_DEPTH = 64;
 const LESS = 0x3c;
@@ -106,7 +111,7 @@ export class TagBalance {
   /** A `<` that begins no tag: one was meant where a known name and an attribute follow. */
   #begunTag(index: number): void {
     const from = index - this.#base;
-    const match = BEGUN_TAG.exec(this.#text.slice(from, from + MAX_BEGUN_CHARS));
+    const match = BEGUN_TAG.exec(this.#text.slice(from, from + MAX_TAG));
     if (match === null) return;
     const [, closing, opening] = match;
     const name = (closing ?? opening ?? "").toLowerCase();

@@ -1,21 +1,58 @@
 /**
  * Finds what is markup and not text: `<break time="1s"/>`, `</phoneme>` and, where asked for, `[laughs]`. Strict, so
- * that "a < b", "i <3 u" and "[a long remark ...]" stay text. Character by character: a tag may come in any pieces.
+ * that "a < b", "i <3 u" and "[a long remark ...]" stay text. A tag may come in any pieces.
  */
-import { unitsOf } from "./characters.ts";
 
-/** Code points of the longest `<...>`; SSML phonemes are about 80. An open one keeps speech waiting: bounded. */
-const MAX_TAG = 512;
-/** Code points of the longest `[...]`; audio tags are a few words. */
+/** UTF-16 units of the longest `<...>`; SSML phonemes are about 80. An open one keeps speech waiting: bounded. */
+export const MAX_TAG = 512;
+/** UTF-16 units of the longest `[...]`; audio tags are a few words. */
 export const MAX_BRACKET_TAG = 64;
 
 const LESS = 0x3c;
-const GREATER = 0x3e;
-const SLASH = 0x2f;
-const EQUALS = 0x3d;
 const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
-const NEWLINE = 0x0a;
+
+/** As in XML, but ASCII only. No tag holds a `<`, not even in quotes: the next one begins there. */
+export const NAME = "[a-z][a-z0-9:._-]*";
+export const SPACE = "[\\t-\\r ]";
+const ATTRIBUTES = `(?:${SPACE}+${NAME}${SPACE}*=${SPACE}*(?:"[^"<]*"|'[^'<]*'))*`;
+const TAG = new RegExp(`^<(?:/${NAME}${SPACE}*|${NAME}${ATTRIBUTES}${SPACE}*/?)>`, "i");
+/** What may become a tag: it ends within a closing tag, within an attribute, or behind one. */
+const OPEN_ATTRIBUTE = `${SPACE}+${NAME}(?:${SPACE}*(?:=${SPACE}*(?:"[^"<]*|'[^'<]*)?)?)`;
+const OPEN_TAG = new RegExp(
+  `^<(?:/(?:${NAME}${SPACE}*)?|${NAME}${ATTRIBUTES}(?:${OPEN_ATTRIBUTE}|${SPACE}*/?))?$`,
+  "i",
+);
+const BRACKET_TAG = /^\[[^\t-\r [\]<][^[\]<\n]*\]/;
+const OPEN_BRACKET_TAG = /^\[(?:[^\t-\r [\]<][^[\]<\n]*)?$/;
+
+/** `text` begins with `<` or `[`: the length of the tag that it begins with, 0 for none, -1 where more text decides. */
+export function tagLength(text: string): number {
+  const isBracket = text.startsWith("[");
+  const max = isBracket ? MAX_BRACKET_TAG : MAX_TAG;
+  const length = (isBracket ? BRACKET_TAG : TAG).exec(text)?.[0].length ?? 0;
+  if (length > 0) return length <= max ? length : 0;
+  return text.length <= max && (isBracket ? OPEN_BRACKET_TAG : OPEN_TAG).test(text) ? -1 : 0;
+}
+
+export interface Tag {
+  /** Lower case: vendors take both. */
+  readonly name: string;
+  readonly role: "opening" | "closing" | "alone";
+}
+
+const TAG_NAME = new RegExp(`^<(/?)(${NAME})`, "i");
+
+/** `text` is a whole tag; null for a bracket tag (`[laughs]`), which has no name. */
+export function readTag(text: string): Tag | null {
+  const match = TAG_NAME.exec(text);
+  if (match === null) return null;
+  const name = (match[2] ?? "").toLowerCase();
+  if (match[1] === "/") return { name, role: "closing" };
+  return { name, role: text.endsWith("/>") ? "alone" : "opening" };
+}
+
+/** SSML elements that mean nothing when they are cut: the service would say the tags, or the wrong sound. */
+export const ATOMIC_ELEMENTS: ReadonlySet<string> = new Set(["phoneme", "say-as", "sub", "w", "emphasis"]);
 
 export interface TagGateHandlers {
   /** A code point that is text, with the UTF-16 offset where it stands. */
@@ -33,9 +70,8 @@ export interface TagGateOptions {
 export class TagGate {
   readonly #handlers: TagGateHandlers;
   readonly #hasBracketTags: boolean;
-  #state: TagState = "outside";
-  /** The code points of a possible tag so far, and where it starts. */
-  #held: number[] = [];
+  /** A possible tag so far, and where it starts; "" = none. */
+  #held = "";
   #heldAt = 0;
 
   constructor(handlers: TagGateHandlers, options: TagGateOptions) {
@@ -45,7 +81,7 @@ export class TagGate {
 
   /** Whether something that may become a tag is held back. */
   get isHolding(): boolean {
-    return this.#state !== "outside";
+    return this.#held !== "";
   }
 
   /** Where what is held back starts; `offset`, the end of the text so far, where nothing is. */
@@ -55,12 +91,22 @@ export class TagGate {
 
   /** Whether `step` would only hand this code point on as text: the owner may take it itself. */
   passes(codePoint: number): boolean {
-    return this.#state === "outside" && !this.#isOpening(codePoint);
+    return !this.isHolding && !this.#isOpening(codePoint);
   }
 
   step(codePoint: number, index: number): void {
-    if (this.#state === "outside") this.#begin(codePoint, index);
-    else this.#continue(codePoint, index);
+    if (this.passes(codePoint)) {
+      this.#handlers.character(codePoint, index);
+      return;
+    }
+    if (!this.isHolding) this.#heldAt = index;
+    this.#held += String.fromCodePoint(codePoint);
+    const length = tagLength(this.#held);
+    if (length === 0) this.#release();
+    else if (length > 0) {
+      this.#held = "";
+      this.#handlers.tag(this.#heldAt, index + 1);
+    }
   }
 
   /** The text ends here (or is flushed): what is held back was no tag. */
@@ -68,135 +114,21 @@ export class TagGate {
     while (this.isHolding) this.#release();
   }
 
-  #begin(codePoint: number, index: number): void {
-    if (!this.#isOpening(codePoint)) {
-      this.#handlers.character(codePoint, index);
-      return;
-    }
-    this.#state = codePoint === LESS ? "less" : "bracket";
-    this.#held.push(codePoint);
-    this.#heldAt = index;
-  }
-
   #isOpening(codePoint: number): boolean {
     return codePoint === LESS || (codePoint === OPEN_BRACKET && this.#hasBracketTags);
-  }
-
-  #continue(codePoint: number, index: number): void {
-    this.#held.push(codePoint);
-    const limit = this.#state === "bracket" || this.#state === "inBracket" ? MAX_BRACKET_TAG : MAX_TAG;
-    const next = this.#held.length > limit ? "none" : nextState(this.#state, codePoint);
-    if (next === "none") this.#release();
-    else if (next === "complete") {
-      const start = this.#heldAt;
-      this.#reset();
-      this.#handlers.tag(start, index + 1);
-    } else this.#state = next;
   }
 
   /** The first held character is text; the others get their own chance. No tag may hold a `<`: each is held twice at most. */
   #release(): void {
     const held = this.#held;
-    let index = this.#heldAt;
-    this.#reset();
-    for (const [i, codePoint] of held.entries()) {
-      if (i === 0) this.#handlers.character(codePoint, index);
+    const heldAt = this.#heldAt;
+    this.#held = "";
+    let index = heldAt;
+    for (const character of held) {
+      const codePoint = character.codePointAt(0) ?? 0;
+      if (index === heldAt) this.#handlers.character(codePoint, index);
       else this.step(codePoint, index);
-      index += unitsOf(codePoint);
+      index += character.length;
     }
   }
-
-  #reset(): void {
-    this.#state = "outside";
-    this.#held = [];
-  }
-}
-
-type TagState =
-  | "outside"
-  | "less"
-  | "slash"
-  | "name"
-  | "closingName"
-  | "space"
-  | "closingSpace"
-  | "attribute"
-  | "attributeSpace"
-  | "equals"
-  | "doubleQuoted"
-  | "singleQuoted"
-  | "value"
-  | "selfClosing"
-  | "bracket"
-  | "inBracket";
-
-function nextState(state: TagState, code: number): TagState | "none" | "complete" {
-  if (code === LESS) return "none";
-  switch (state) {
-    case "less":
-      if (code === SLASH) return "slash";
-      return isNameStart(code) ? "name" : "none";
-    case "slash":
-      return isNameStart(code) ? "closingName" : "none";
-    case "closingName":
-      if (isNamePart(code)) return "closingName";
-      return endOfClosing(code);
-    case "closingSpace":
-      return endOfClosing(code);
-    case "name":
-      return isNamePart(code) ? "name" : betweenAttributes(code, false);
-    case "space":
-      return betweenAttributes(code, true);
-    case "value":
-      return betweenAttributes(code, false);
-    case "attribute":
-      if (isNamePart(code)) return "attribute";
-      return code === EQUALS ? "equals" : isTagSpace(code) ? "attributeSpace" : "none";
-    case "attributeSpace":
-      return code === EQUALS ? "equals" : isTagSpace(code) ? "attributeSpace" : "none";
-    case "equals":
-      if (code === 0x22) return "doubleQuoted";
-      if (code === 0x27) return "singleQuoted";
-      return isTagSpace(code) ? "equals" : "none";
-    case "doubleQuoted":
-      return code === 0x22 ? "value" : "doubleQuoted";
-    case "singleQuoted":
-      return code === 0x27 ? "value" : "singleQuoted";
-    case "selfClosing":
-      return code === GREATER ? "complete" : "none";
-    case "bracket":
-      return isTagSpace(code) || code === CLOSE_BRACKET || code === OPEN_BRACKET ? "none" : "inBracket";
-    case "inBracket":
-      if (code === CLOSE_BRACKET) return "complete";
-      return code === OPEN_BRACKET || code === NEWLINE ? "none" : "inBracket";
-    case "outside":
-      return "none";
-  }
-}
-
-function betweenAttributes(code: number, mayStartAttribute: boolean): TagState | "none" | "complete" {
-  if (code === GREATER) return "complete";
-  if (code === SLASH) return "selfClosing";
-  if (isTagSpace(code)) return "space";
-  return mayStartAttribute && isNameStart(code) ? "attribute" : "none";
-}
-
-function endOfClosing(code: number): TagState | "none" | "complete" {
-  if (code === GREATER) return "complete";
-  return isTagSpace(code) ? "closingSpace" : "none";
-}
-
-function isNameStart(code: number): boolean {
-  return (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a);
-}
-
-/** Letters, digits and - . _ : as in XML, ASCII only. */
-function isNamePart(code: number): boolean {
-  return (
-    isNameStart(code) || (code >= 0x30 && code <= 0x3a) || code === 0x2d || code === 0x2e || code === 0x5f
-  );
-}
-
-function isTagSpace(code: number): boolean {
-  return code === 0x20 || (code >= 0x09 && code <= 0x0d);
 }

@@ -4,8 +4,7 @@
  */
 
 import { AtomicSpans } from "./atomic-spans.ts";
-import { CodePointReader } from "./code-points.ts";
-import { TagGate } from "./markup.ts";
+import { MAX_TAG, tagLength } from "./markup.ts";
 import type { WordSpan } from "./unspaced.ts";
 import { WordScanner } from "./words.ts";
 
@@ -50,14 +49,14 @@ export class WordPositions {
 
   #findAtomic(text: string, hasBracketTags: boolean): void {
     const atomic = this.#atomic;
-    const gate = new TagGate(
-      { character: () => undefined, tag: (start, end) => atomic.tag(text.slice(start, end), start, end) },
-      { hasBracketTags },
-    );
-    const reader = new CodePointReader((codePoint, index) => gate.step(codePoint, index));
-    reader.push(text);
-    reader.end();
-    gate.finish();
+    const opening = hasBracketTags ? /[<[]/g : /</g;
+    for (let found = opening.exec(text); found !== null; found = opening.exec(text)) {
+      const start = found.index;
+      const tag = text.slice(start, start + Math.max(tagLength(text.slice(start, start + MAX_TAG)), 0));
+      if (tag === "") continue;
+      opening.lastIndex = start + tag.length;
+      atomic.tag(tag, start, opening.lastIndex);
+    }
     // What is not closed is text like any other.
     atomic.advance(text.length + MAX_ELEMENT_CHARS + 1);
   }

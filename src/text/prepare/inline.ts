@@ -1,6 +1,5 @@
 /** Finds what stands within a line: tags, comments, links, code. None looks further than 2048 units ahead. */
-import { unitsOf } from "../characters.ts";
-import { TagGate } from "../markup.ts";
+import { MAX_TAG, tagLength } from "../markup.ts";
 import { atEnd, NO_MATCH, runLength, type View, WAIT } from "./match.ts";
 
 export const MAX_COMMENT = 2048;
@@ -15,27 +14,11 @@ const MAX_CODE = 512;
 const MAX_INSIDE = 64;
 const MAX_RUN = 64;
 
-/** End of the tag at `at`: `<break time="1s"/>`, `[laughs]`. */
+/** End of the tag at `at`, where a `<` or `[` stands: `<break time="1s"/>`, `[laughs]`. */
 export function tagEnd(view: View, at: number): number {
-  const { text } = view;
-  let end: number = WAIT;
-  const gate = new TagGate(
-    {
-      character: () => {
-        if (end === WAIT) end = NO_MATCH;
-      },
-      tag: (_, tagEnd) => {
-        if (end === WAIT) end = tagEnd;
-      },
-    },
-    { hasBracketTags: true },
-  );
-  for (let i = at; i < text.length && end === WAIT; ) {
-    const codePoint = text.codePointAt(i) ?? 0;
-    gate.step(codePoint, i);
-    i += unitsOf(codePoint);
-  }
-  return end === WAIT ? atEnd(view) : end;
+  const length = tagLength(view.text.slice(at, at + MAX_TAG + 1));
+  if (length > 0) return at + length;
+  return length === 0 ? NO_MATCH : atEnd(view);
 }
 
 /** End of `<!-- ... -->`. `searchedTo`: no comment ends before. */

@@ -49,7 +49,7 @@ describe("TagGate", () => {
     expect(marked("[x] <b>", false)).toBe("[x] ⟦<b>⟧");
   });
 
-  it("bounds what it holds back: a tag one code point too long is text", () => {
+  it("bounds what it holds back: a tag one unit too long is text", () => {
     expect(marked(`[${"x".repeat(62)}]`)).toMatch(/^⟦/);
     expect(marked(`[${"x".repeat(63)}]`)).toMatch(/^\[/);
     expect(marked(`<a b="${"x".repeat(504)}">`)).toMatch(/^⟦/);
