@@ -36,6 +36,7 @@ async function vendor(status: number): Promise<AsyncDisposable & { url: string }
 
 describe.skipIf(missing !== undefined)(
   `voicewire doctor${missing === undefined ? "" : ` (skipped: ${missing})`}`,
+  { concurrent: true },
   () => {
     test("checks everything on this machine: a line each", async () => {
       const { code, stdout, stderr } = await run(["doctor", "--port", "0"]);
@@ -112,7 +113,7 @@ describe.skipIf(missing !== undefined)(
   },
 );
 
-describe.skipIf(missing !== undefined)("voicewire service", () => {
+describe.skipIf(missing !== undefined)("voicewire service", { concurrent: true }, () => {
   test("listens alone, asks for its key, and ends with 0 at SIGTERM", async () => {
     await using program = new Program(["service", "--port", "0", "--key", "secret", "--log-level", "warn"]);
     await program.until(() => program.stdout.toString().includes("Speech service on"));

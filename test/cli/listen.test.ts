@@ -18,6 +18,7 @@ const missing = missingForSpeech();
 
 describe.skipIf(missing !== undefined)(
   `voicewire listen${missing === undefined ? "" : ` (skipped: ${missing})`}`,
+  { concurrent: true },
   () => {
     let served: Served;
     const folder = temporaryFolder();

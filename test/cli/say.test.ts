@@ -20,6 +20,7 @@ const TEXT = "Hello there, it is a fine day.";
 
 describe.skipIf(missing !== undefined)(
   `voicewire say${missing === undefined ? "" : ` (skipped: ${missing})`}`,
+  { concurrent: true },
   () => {
     let served: Served;
     const folder = temporaryFolder();

@@ -46,6 +46,7 @@ async function until(isReached: () => boolean, deadlineMs = 30_000): Promise<voi
 
 describe.skipIf(missing !== undefined)(
   `voicewire serve${missing === undefined ? "" : ` (skipped: ${missing})`}`,
+  { concurrent: true },
   () => {
     test("prints its page and a line to try; SIGTERM lets speech end, then ends with 0, and its service too", async () => {
       const { program, url } = await serve();

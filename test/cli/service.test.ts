@@ -13,6 +13,7 @@ const isRoot = process.getuid?.() === 0;
 
 describe.skipIf(missing !== undefined)(
   `voicewire service${missing === undefined ? "" : ` (skipped: ${missing})`}`,
+  { concurrent: true },
   () => {
     test("as a child: answers nobody without its gateway's key, and allows no page anything", async () => {
       const service = await startEmbeddedService({ log: silentLog, clock: systemClock, env: process.env });

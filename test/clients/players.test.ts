@@ -55,7 +55,7 @@ function loudSamples(file: string): number {
   return loud;
 }
 
-describe.each(PLAYERS)("$name", ({ name, isThere, play }) => {
+describe.concurrent.each(PLAYERS)("$name", ({ name, isThere, play }) => {
   const stand = useSpeakingGateway({ msPerChar: 60 });
 
   it.skipIf(!isThere).each(["ogg", "mp3", "wav"])(

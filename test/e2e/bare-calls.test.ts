@@ -128,7 +128,7 @@ function soundOf(audio: Buffer, frameBytes: number): Buffer {
   return Buffer.concat(frames.filter((frame) => frame.some((byte) => byte !== silence)));
 }
 
-describe("AudioSocket", { timeout: PATIENT_MS }, () => {
+describe.concurrent("AudioSocket", { timeout: PATIENT_MS }, () => {
   it("hears every sample, in frames of 20 ms, and silence when nothing is said", async () => {
     await using controller = await bridge(`audiosocket-${UUID}`);
     await using asterisk = await FakeAsterisk.dial(UUID);

@@ -42,7 +42,7 @@ const wordsIn = (characters: number): number =>
     .slice(0, characters < WORDS.length ? -1 : undefined)
     .filter((word) => word !== "").length;
 
-describe("a call", { timeout: PATIENT_MS }, () => {
+describe.concurrent("a call", { timeout: PATIENT_MS }, () => {
   it("interrupted mid-word: the receipt tells what the carrier has played, and the next utterance follows clean", async () => {
     await using controller = await bridge("receipts");
     const carrier = await dial("twilio", "receipts");

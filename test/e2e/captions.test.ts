@@ -9,6 +9,7 @@ import { startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { countingUlaw, createRig } from "../helpers/session-rig.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { readStrictVtt } from "../helpers/strict-vtt.ts";
+import { until } from "../helpers/until.ts";
 import { launchBrowser, whyNoBrowser } from "../page/browser.ts";
 import { Answering, toneOf } from "../unit/session/scripted-speech.ts";
 
@@ -137,7 +138,7 @@ describe.skipIf(reason !== null)(`in a browser${reason === null ? "" : ` (skippe
           }),
         `${gateway.url}/live/s/captions`,
       );
-      await client.until(() => gateway.counters.connectionsOpened === 2);
+      await until("the page follows", () => gateway.counters.connectionsOpened === 2);
       client.send({
         type: "dialogue",
         inputs: [

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { CueEvent } from "../../src/protocol/events.ts";
-import { startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { readStrictVtt } from "../helpers/strict-vtt.ts";
 import { until } from "../helpers/until.ts";
@@ -74,17 +74,17 @@ class Reader implements AsyncDisposable {
   }
 }
 
-async function speaking(gateway: TestGateway, session = "s"): Promise<TestClient> {
+async function speaker(gateway: TestGateway, session = "s"): Promise<TestClient> {
   const client = await TestClient.connect(gateway, `/live/${session}?format=ulaw_8000&events=none`);
   await client.next("hello");
   return client;
 }
 
-describe("GET /live/{session}/captions", () => {
+describe.concurrent("GET /live/{session}/captions", () => {
   it("sends cues, words and what becomes of utterances, each with its place", async () => {
-    await using upstream = await startFakeUpstream();
+    await using upstream = await startFakeUpstream(speaking({ msPerChar: 30 }));
     await using gateway = await gatewayAt(upstream.url);
-    await using client = await speaking(gateway);
+    await using client = await speaker(gateway);
     await using reader = await Reader.open(`${gateway.url}/live/s/captions?cue_profile=phone`);
     expect(reader.response.headers).toMatchObject({
       "content-type": "text/event-stream; charset=utf-8",
@@ -105,9 +105,9 @@ describe("GET /live/{session}/captions", () => {
   });
 
   it("goes on where a browser was that comes back", async () => {
-    await using upstream = await startFakeUpstream();
+    await using upstream = await startFakeUpstream(speaking({ msPerChar: 30 }));
     await using gateway = await gatewayAt(upstream.url);
-    await using client = await speaking(gateway);
+    await using client = await speaker(gateway);
     const first = await Reader.open(`${gateway.url}/live/s/captions`);
     client.send({
       type: "speak",
@@ -134,9 +134,9 @@ describe("GET /live/{session}/captions", () => {
   });
 
   it("says why it ends, and refuses what is not there as the sockets do", async () => {
-    await using upstream = await startFakeUpstream();
+    await using upstream = await startFakeUpstream(speaking({ msPerChar: 30 }));
     await using gateway = await gatewayAt(upstream.url);
-    await using client = await speaking(gateway);
+    await using client = await speaker(gateway);
     const reader = await Reader.open(`${gateway.url}/live/s/captions`);
     await reader.has("hello");
     for (const path of ["captions", "captions.vtt", "captions.srt?live=false"]) {
@@ -159,11 +159,11 @@ describe("GET /live/{session}/captions", () => {
   });
 });
 
-describe("GET /live/{session}/captions.vtt and .srt", () => {
+describe.concurrent("GET /live/{session}/captions.vtt and .srt", () => {
   it("hold what was said, escaped, with the words' times, and grow to the session's end", async () => {
-    await using upstream = await startFakeUpstream();
+    await using upstream = await startFakeUpstream(speaking({ msPerChar: 30 }));
     await using gateway = await gatewayAt(upstream.url);
-    await using client = await speaking(gateway);
+    await using client = await speaker(gateway);
     const growing = await Reader.open(`${gateway.url}/live/s/captions.vtt?words=true`);
     const srt = await Reader.open(`${gateway.url}/live/s/captions.srt`);
     client.send({ type: "speak", text: TEXT, voice_id: "v" });
@@ -188,9 +188,9 @@ describe("GET /live/{session}/captions.vtt and .srt", () => {
   }, 30_000);
 
   it("name who speaks, and no cue is of two voices", async () => {
-    await using upstream = await startFakeUpstream();
+    await using upstream = await startFakeUpstream(speaking({ msPerChar: 30 }));
     await using gateway = await gatewayAt(upstream.url, { captions: "always" });
-    await using client = await speaking(gateway);
+    await using client = await speaker(gateway);
     client.send(DIALOGUE);
     await client.next("utterance.done");
     const cues = readStrictVtt(await (await fetch(`${gateway.url}/live/s/captions.vtt?live=false`)).text());
@@ -204,9 +204,9 @@ describe("GET /live/{session}/captions.vtt and .srt", () => {
   });
 
   it("cut the cue in which speech is interrupted, and have nothing behind it", async () => {
-    await using upstream = await startFakeUpstream();
+    await using upstream = await startFakeUpstream(speaking({ msPerChar: 30 }));
     await using gateway = await gatewayAt(upstream.url, { captions: "always" });
-    await using client = await speaking(gateway);
+    await using client = await speaker(gateway);
     client.send({ type: "speak", text: `${TEXT} ${TEXT}`, voice_id: "v" });
     await client.until(() => client.frames.length > 60);
     client.send({ type: "interrupt" });
@@ -217,9 +217,9 @@ describe("GET /live/{session}/captions.vtt and .srt", () => {
   });
 
   it("roll up line by line, each with the one before", async () => {
-    await using upstream = await startFakeUpstream();
+    await using upstream = await startFakeUpstream(speaking({ msPerChar: 30 }));
     await using gateway = await gatewayAt(upstream.url);
-    await using client = await speaking(gateway);
+    await using client = await speaker(gateway);
     const url = `${gateway.url}/live/s/captions.vtt?live=false&cue_mode=roll-up`;
     expect(await (await fetch(url)).text()).toBe("WEBVTT\n\n");
     client.send({ type: "speak", text: TEXT, voice_id: "v" });

@@ -28,7 +28,7 @@ function placeOf(client: TestClient): string {
 const wordsOf = (client: TestClient): string[] =>
   client.eventsOf("words").flatMap((event) => event.words.map((word) => `${word.start} ${word.text}`));
 
-describe("an Opus listener that comes back", () => {
+describe.concurrent("an Opus listener that comes back", () => {
   it.each([
     ["next to another one, which hears on", true],
     ["as the only one of its format", false],

@@ -11,6 +11,7 @@ import {
   startFakeUpstream,
 } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
+import { until } from "../helpers/until.ts";
 
 const SPEAK = { type: "speak", text: "Hello there.", voice_id: "v" };
 
@@ -39,7 +40,7 @@ function untimed(speech: ReturnType<typeof speechFor>, ...tail: FakeStep[]): Fak
   return { headers: { "content-type": "application/json" }, body: [...lines, ...tail] };
 }
 
-describe("upstream faults", () => {
+describe.concurrent("upstream faults", () => {
   it.each([
     [401, "invalid_api_key", "upstream_unauthorized"],
     [403, "output_format_not_allowed", "upstream_forbidden"],
@@ -154,7 +155,7 @@ describe("shutdown", () => {
     await client.until(() => client.frames.length > 0);
     await Promise.all([gateway.close(), gateway.close()]);
     expect((await client.untilClosed()).code).toBe(1001);
-    await client.until(() => upstream.requests.some((one) => one.abortedAtMs !== null));
+    await until("it is aborted", () => upstream.requests.some((one) => one.abortedAtMs !== null));
   });
 
   it("drain() lets speech end and takes no new connection", async () => {
