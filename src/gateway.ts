@@ -20,7 +20,7 @@ import { PassedPaths } from "./server/proxy/proxy-paths.ts";
 import { startServer } from "./server/server.ts";
 import { inboxBytes } from "./server/sockets/inbox.ts";
 import { Turns } from "./server/sockets/turns.ts";
-import type { SessionTuning } from "./session/ports.ts";
+import { SESSION_BOUNDS } from "./session/ports.ts";
 import { Sessions } from "./session/sessions.ts";
 import { textDefaultsOf } from "./session/text-defaults.ts";
 import { Calls } from "./telephony/calls.ts";
@@ -30,8 +30,6 @@ import { VERSION } from "./version.ts";
 
 /** How the gateway names itself in `hello`, and in /healthz of the operations port. */
 const SERVER = `voicewire/${VERSION}`;
-/** Longest lead a client may ask for, ms. */
-const MAX_LEAD_MS = 10_000;
 
 export interface GatewayOptions {
   readonly config: Config;
@@ -99,7 +97,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     await upstream.close();
     throw thrown;
   });
-  const tuning = tuningOf(config);
+  const tuning = {
+    ...config,
+    ...SESSION_BOUNDS,
+    maxInboxBytes: inboxBytes(config),
+    textDefaults: textDefaultsOf(config),
+  };
   const voice = defaultVoice(upstream, config.voice);
   const sessions = new Sessions(
     {
@@ -165,14 +168,14 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       firstAudioMs: config.firstAudioMs,
       defaultModel: config.model,
     },
-    defaults: { leadMs: tuning.leadMs, maxLeadMs: MAX_LEAD_MS },
+    defaults: tuning,
     maxMessageBytes,
     maxOutboxBytes: config.maxOutboxBytes,
     idleSeconds: config.idleSeconds,
     clock,
     counters,
     turns,
-    maxInboxBytes: tuning.limits.inbox_bytes,
+    maxInboxBytes: tuning.maxInboxBytes,
     version: VERSION,
     pageFolder: options.pageFolder ?? fileURLToPath(new URL("./page", import.meta.url)),
     passesFaults: options.passesFaults ?? false,
@@ -263,55 +266,6 @@ function upstreamState(upstream: UpstreamClient): UpstreamState {
   const { open, queued } = upstream.stats();
   const regions = upstream.regions().map(({ name, isHealthy }) => ({ name, healthy: isHealthy }));
   return { open, queued, regions };
-}
-
-function tuningOf(config: Config): SessionTuning {
-  return {
-    limits: {
-      message_bytes: config.maxMessageBytes,
-      inbox_bytes: inboxBytes(config),
-      text_chars: config.maxTextChars,
-      dialogue_inputs: 100,
-      queued_utterances: config.maxQueuedUtterances,
-      listeners: config.maxListeners,
-      lead_ms: MAX_LEAD_MS,
-      outbox_bytes: config.maxOutboxBytes,
-      marks: 256,
-      credit_chars: config.creditChars,
-      keep_ms: config.keepMs,
-      resume_ms: config.resumeMs,
-      resume_reach_ms: config.resumeReachMs,
-      speculate_ms: config.speculateMs,
-      speculate_chars: config.speculateChars,
-    },
-    leadMs: config.leadMs,
-    aheadMs: config.aheadMs,
-    keepMs: config.keepMs,
-    graceMs: config.graceMs,
-    resumeMs: config.resumeMs,
-    resumeReachMs: config.resumeReachMs,
-    creditChars: config.creditChars,
-    stallMs: config.stallMs,
-    textIdleMs: config.textIdleMs,
-    firstAudioMs: config.firstAudioMs,
-    speculateMs: config.speculateMs,
-    speculateChars: config.speculateChars,
-    speaksToNobody: config.nobodyListens === "speak",
-    splices: {
-      trimMs: config.trimMs,
-      pauseClauseMs: config.pauseClauseMs,
-      pauseSentenceMs: config.pauseSentenceMs,
-      pauseParagraphMs: config.pauseParagraphMs,
-    },
-    textDefaults: textDefaultsOf(config),
-    opusBitrateKbps: config.opusBitrateKbps,
-    defaultModel: config.model,
-    captions: {
-      isAlways: config.captions === "always",
-      maxCues: config.captionsMaxCues,
-      keepMs: config.captionsKeepMs,
-    },
-  };
 }
 
 /** The configured voice, else the first of the upstream's list, asked for once it is needed. */

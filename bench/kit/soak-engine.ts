@@ -55,7 +55,8 @@ export function createEngine(
   const blocks = new BlockPool();
   const tuning = {
     ...TEST_TUNING,
-    limits: { ...TEST_TUNING.limits, listeners: 16, queued_utterances: 16 },
+    maxListeners: 16,
+    maxQueuedUtterances: 16,
     leadMs: SOAK_DEFAULTS.leadMs,
     aheadMs: 5000,
     keepMs: 2000,

@@ -97,7 +97,7 @@ function hangUp(session: Session, callId: string | undefined): void {
 
 /** Queues a whole text; also what POST /live/{session}/speak does. */
 export function speak(session: Session, command: SpeakCommand): { utterance: Utterance; ahead: number } {
-  checkText(command.text, { field: "text", max: session.limits.text_chars });
+  checkText(command.text, { field: "text", max: session.tuning.maxTextChars });
   if (command.text.trim() === "") {
     throw new GatewayError("invalid_field", "Field text of speak is empty, expected something to say", {
       field: "text",
@@ -111,15 +111,15 @@ export function converse(
   session: Session,
   command: DialogueCommand,
 ): { utterance: Utterance; ahead: number } {
-  const { limits } = session;
-  if (command.inputs.length > limits.dialogue_inputs) {
+  const { maxDialogueInputs, maxTextChars } = session.tuning;
+  if (command.inputs.length > maxDialogueInputs) {
     throw new GatewayError(
       "invalid_field",
-      `Dialogue has ${command.inputs.length} inputs, expected at most ${limits.dialogue_inputs}`,
+      `Dialogue has ${command.inputs.length} inputs, expected at most ${maxDialogueInputs}`,
       { field: "inputs" },
     );
   }
-  let left = limits.text_chars;
+  let left = maxTextChars;
   command.inputs.forEach((input, index) => {
     checkText(input.text, { field: `inputs.${index}.text`, max: left });
     left -= input.text.length;
@@ -135,8 +135,8 @@ function admit(session: Session, command: SpeakCommand | TextCommand | DialogueC
   return {
     id: session.utterances.admit(command.utterance_id),
     acceptedMs: session.nowMs(),
-    textDefaults: session.textDefaults,
-    defaultModel: session.defaultModel,
+    textDefaults: session.tuning.textDefaults,
+    defaultModel: session.tuning.model,
   };
 }
 
@@ -146,7 +146,7 @@ function addText(from: Connection, command: TextCommand): void {
   const isJoined = open !== null && (command.text === "" || beginsWithHalf(command.text));
   // A token stream may be divided between the halves of a pair: the first one waits for the second.
   const { whole, half } = divideHalf(`${isJoined ? open.input.half : ""}${command.text}`);
-  checkText(whole, { field: "text", max: session.limits.text_chars - (open?.text.length ?? 0) });
+  checkText(whole, { field: "text", max: session.tuning.maxTextChars - (open?.text.length ?? 0) });
   if (open !== null) {
     if (!isJoined) warnOfHalf(participant, open);
     open.input.holdHalf(half);
@@ -255,7 +255,7 @@ function configure({ session, participant }: Connection, command: ConfigureComma
       ...(replacements === undefined ? {} : { replacements }),
     };
   }
-  const settings = reconfigure(participant.settings, change, session.settingsDefaults);
+  const settings = reconfigure(participant.settings, change, session.tuning);
   // Text options alone are no reason to take a listener from its place.
   if (Object.keys(change).length > 1) session.resubscribe(participant, settings);
   const audio = participant.describeAudio();

@@ -1,5 +1,6 @@
 /** What a session needs from outside: handed in by the gateway, small enough that a test can write a literal. */
 import type { OpusPool } from "../audio/codecs/opus-pool.ts";
+import type { Config } from "../config.ts";
 import type { Pacer } from "../delivery/pacer.ts";
 import type { BlockPool } from "../kit/block-pool.ts";
 import type { Clock } from "../kit/clock.ts";
@@ -9,60 +10,79 @@ import type { TextOptions } from "../protocol/commands.ts";
 import type { Limits } from "../protocol/events.ts";
 import type { Upstream } from "../upstream/types.ts";
 
-/** The numbers that shape a session; config.ts says where each comes from. */
-export interface SessionTuning {
-  readonly limits: Limits;
-  /** Lead where a client does not say, ms. */
-  readonly leadMs: number;
-  /** Audio buffered ahead of what is sent before the upstream is made to wait, ms. */
-  readonly aheadMs: number;
-  /** Audio kept after it was due, ms. */
-  readonly keepMs: number;
-  /** How long a session without any connection lives on, ms. */
-  readonly graceMs: number;
-  /** How long an interrupted utterance's audio is kept, ms. */
-  readonly resumeMs: number;
-  /** Audio is kept so far behind the playhead where a listener says that it plays so late, ms. */
-  readonly resumeReachMs: number;
-  /** Text waiting to be spoken at which a speaker is asked to pause, UTF-16 code units. */
-  readonly creditChars: number;
-  /** Longest wait for the rest of a sentence when tokens dry up, ms. */
-  readonly stallMs: number;
-  /** A text that nothing has come of for this long is taken to be complete, ms. */
-  readonly textIdleMs: number;
-  /** The next segment is requested when no more than this is unheard. */
-  readonly speculateMs: number;
-  readonly speculateChars: number;
-  /** Longest wait for the first audio of a request that has left, ms; then it is asked again. 0 = as long as it takes. */
-  readonly firstAudioMs: number;
-  /** Whether to speak on where nobody listens. */
-  readonly speaksToNobody: boolean;
-  readonly splices: SpliceTuning;
-  /** How texts are made ready where a client does not say. */
-  readonly textDefaults: Required<TextOptions>;
-  readonly opusBitrateKbps: string;
-  readonly defaultModel: string;
-  /** What is remembered of captions; default: 2000 cues, an hour, from the first that asks. */
-  readonly captions?: CaptionTuning;
-}
+/** The settings that shape a session; their table, config/speech.ts, says what each is. */
+export type SessionSettings = Pick<
+  Config,
+  | "maxMessageBytes"
+  | "maxTextChars"
+  | "maxQueuedUtterances"
+  | "maxListeners"
+  | "maxOutboxBytes"
+  | "creditChars"
+  | "speculateMs"
+  | "speculateChars"
+  | "leadMs"
+  | "aheadMs"
+  | "keepMs"
+  | "graceMs"
+  | "resumeMs"
+  | "resumeReachMs"
+  | "stallMs"
+  | "textIdleMs"
+  | "firstAudioMs"
+  | "nobodyListens"
+  | "opusBitrateKbps"
+  | "model"
+  | "captions"
+> &
+  SpliceSettings &
+  CaptionSettings;
 
-/** Captions that a session remembers for files. */
-export interface CaptionTuning {
-  /** From the session's beginning, and not only once somebody has asked for captions. */
-  readonly isAlways: boolean;
-  /** Of each style; the oldest go. */
-  readonly maxCues: number;
-  /** So long after it was heard a cue goes. */
-  readonly keepMs: number;
-}
+/** How segments of an utterance are joined. */
+export type SpliceSettings = Pick<
+  Config,
+  "trimMs" | "pauseClauseMs" | "pauseSentenceMs" | "pauseParagraphMs"
+>;
 
-/** How segments of an utterance are joined; ms. */
-export interface SpliceTuning {
-  /** Most silence taken off each end of an upstream response; 0 = none. */
-  readonly trimMs: number;
-  readonly pauseClauseMs: number;
-  readonly pauseSentenceMs: number;
-  readonly pauseParagraphMs: number;
+/** What a session remembers of captions for files. */
+export type CaptionSettings = Pick<Config, "captionsMaxCues" | "captionsKeepMs">;
+
+/** Bounds that nobody sets. */
+export const SESSION_BOUNDS = {
+  /** Longest lead a client may ask for, ms. */
+  maxLeadMs: 10_000,
+  maxDialogueInputs: 100,
+  /** Marks that wait on an utterance, and marks that are remembered. */
+  maxMarks: 256,
+};
+
+export type SessionTuning = SessionSettings &
+  Readonly<typeof SESSION_BOUNDS> & {
+    /** Messages of a connection that wait for their turn. */
+    readonly maxInboxBytes: number;
+    /** How texts are made ready where a client does not say. */
+    readonly textDefaults: Required<TextOptions>;
+  };
+
+/** As `hello` names what a client can run into. */
+export function limitsOf(tuning: SessionTuning): Limits {
+  return {
+    message_bytes: tuning.maxMessageBytes,
+    inbox_bytes: tuning.maxInboxBytes,
+    text_chars: tuning.maxTextChars,
+    dialogue_inputs: tuning.maxDialogueInputs,
+    queued_utterances: tuning.maxQueuedUtterances,
+    listeners: tuning.maxListeners,
+    lead_ms: tuning.maxLeadMs,
+    outbox_bytes: tuning.maxOutboxBytes,
+    marks: tuning.maxMarks,
+    credit_chars: tuning.creditChars,
+    keep_ms: tuning.keepMs,
+    resume_ms: tuning.resumeMs,
+    resume_reach_ms: tuning.resumeReachMs,
+    speculate_ms: tuning.speculateMs,
+    speculate_chars: tuning.speculateChars,
+  };
 }
 
 export interface SessionDeps {

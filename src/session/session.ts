@@ -26,8 +26,7 @@ import { OutputRouter } from "./output/output-router.ts";
 import { PlaybackClock } from "./playback/playback-clock.ts";
 import { PlaybackQueue } from "./playback/playback-queue.ts";
 import { UtteranceCommands } from "./playback/utterance-commands.ts";
-import type { CaptionTuning, SessionDeps } from "./ports.ts";
-import type { SettingsDefaults } from "./settings.ts";
+import type { SessionDeps, SessionTuning } from "./ports.ts";
 import { Speakers } from "./text-input/speakers.ts";
 
 export interface SessionOptions {
@@ -46,9 +45,6 @@ export interface SessionCalls {
   /** Throws unknown_call. */
   hangUp(callId: string | undefined): void;
 }
-
-/** What is remembered of captions where nothing is set. */
-const CAPTIONS: CaptionTuning = { isAlways: false, maxCues: 2000, keepMs: 3_600_000 };
 
 export class Session {
   /** null while no call is here. */
@@ -90,15 +86,14 @@ export class Session {
         sendQueue.notify({ type: "gap", seq, at_ms: msOfTicks(this.#clock.playheadTicks), ...gap });
       },
     });
-    const captions = deps.tuning.captions ?? CAPTIONS;
-    this.#cueRecords = new CueRecords(captions, () => this.#clock.playheadTicks);
+    this.#cueRecords = new CueRecords(deps.tuning, () => this.#clock.playheadTicks);
     this.#writer = new EventWriter({
       log: this.#output.log,
       counters: deps.counters,
       cueRecords: this.#cueRecords,
     });
-    this.#marks = new Marks(this.#writer, deps.tuning.limits.marks);
-    const isListened = (): boolean => deps.tuning.speaksToNobody || this.#connections.isListened;
+    this.#marks = new Marks(this.#writer, deps.tuning.maxMarks);
+    const isListened = (): boolean => deps.tuning.nobodyListens === "speak" || this.#connections.isListened;
     this.queue = new PlaybackQueue({
       deps,
       output: this.#output,
@@ -147,7 +142,7 @@ export class Session {
       participants,
       onGone: (utterance) => this.speakers.forget(utterance),
     });
-    if (captions.isAlways) this.captionsOf({ profile: "web", mode: "pop-on" });
+    if (deps.tuning.captions === "always") this.captionsOf({ profile: "web", mode: "pop-on" });
     deps.counters.sessionsOpened += 1;
   }
 
@@ -169,18 +164,8 @@ export class Session {
   get isClosed(): boolean {
     return this.#isClosed;
   }
-  get limits() {
-    return this.#deps.tuning.limits;
-  }
-  get settingsDefaults(): SettingsDefaults {
-    const { limits, leadMs } = this.#deps.tuning;
-    return { leadMs, maxLeadMs: limits.lead_ms };
-  }
-  get textDefaults() {
-    return this.#deps.tuning.textDefaults;
-  }
-  get defaultModel(): string {
-    return this.#deps.tuning.defaultModel;
+  get tuning(): SessionTuning {
+    return this.#deps.tuning;
   }
 
   nowMs(): number {

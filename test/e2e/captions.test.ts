@@ -19,7 +19,10 @@ describe("cue times", () => {
   it("are within a frame of where the decoded audio begins and ends to sound", () => {
     const rig = createRig({
       aheadMs: 10_000,
-      splices: { trimMs: 500, pauseClauseMs: 120, pauseSentenceMs: 300, pauseParagraphMs: 500 },
+      trimMs: 500,
+      pauseClauseMs: 120,
+      pauseSentenceMs: 300,
+      pauseParagraphMs: 500,
     });
     const { listener, send } = rig.join("format=ulaw_8000&events=cues");
     send({ type: "speak", text: "Good morning. Good night.", voice_id: "v" });

@@ -1,10 +1,10 @@
-/** The cues that a session remembers for files, as they were played: up to `maxCues`, for `keepMs`. */
+/** The cues that a session remembers for files, as they were played: `captions-max-cues` of a style, for `captions-keep-ms`. */
 import type { LoggedEvent } from "../../delivery/logged-event.ts";
 import type { CueEvent, Event } from "../../protocol/events.ts";
 import { FinalCues } from "../../protocol/final-cues.ts";
 import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
 import { msOfTicks } from "../../timing/ticks.ts";
-import type { CaptionTuning } from "../ports.ts";
+import type { CaptionSettings } from "../ports.ts";
 
 /** Gets each cue once it is settled, and the end. */
 export interface CueFollower {
@@ -13,19 +13,19 @@ export interface CueFollower {
 }
 
 export class CueRecords {
-  readonly #tuning: CaptionTuning;
+  readonly #settings: CaptionSettings;
   readonly #playheadTicks: () => number;
   readonly #byStyle = new Map<string, CueRecord>();
 
-  constructor(tuning: CaptionTuning, playheadTicks: () => number) {
-    this.#tuning = tuning;
+  constructor(settings: CaptionSettings, playheadTicks: () => number) {
+    this.#settings = settings;
     this.#playheadTicks = playheadTicks;
   }
 
   /** The record of a style; it begins now where nobody has asked for it before. */
   of(style: CueStyle): CueRecord {
     const key = styleKey(style);
-    const record = this.#byStyle.get(key) ?? new CueRecord(this.#tuning);
+    const record = this.#byStyle.get(key) ?? new CueRecord(this.#settings);
     this.#byStyle.set(key, record);
     return record;
   }
@@ -48,13 +48,13 @@ export class CueRecords {
 }
 
 export class CueRecord {
-  readonly #tuning: CaptionTuning;
+  readonly #settings: CaptionSettings;
   readonly #settling = new FinalCues();
   readonly #followers = new Set<CueFollower>();
   #settled: CueEvent[] = [];
 
-  constructor(tuning: CaptionTuning) {
-    this.#tuning = tuning;
+  constructor(settings: CaptionSettings) {
+    this.#settings = settings;
   }
 
   /** All that is remembered; the last ones may still be cut. */
@@ -85,10 +85,10 @@ export class CueRecord {
 
   #keep(cues: readonly CueEvent[], playheadMs: number): void {
     if (cues.length === 0) return;
-    const oldestMs = playheadMs - this.#tuning.keepMs;
+    const oldestMs = playheadMs - this.#settings.captionsKeepMs;
     this.#settled = [...this.#settled, ...cues]
       .filter((cue) => cue.end_ms >= oldestMs)
-      .slice(-this.#tuning.maxCues);
+      .slice(-this.#settings.captionsMaxCues);
     for (const follower of [...this.#followers]) follower.cues(cues);
   }
 }

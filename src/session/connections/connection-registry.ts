@@ -17,7 +17,7 @@ import { startedEvent } from "../events/utterance-events.ts";
 import type { OutputRouter, Subscription, SubscriptionStart } from "../output/output-router.ts";
 import type { PlaybackClock } from "../playback/playback-clock.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
-import type { SessionDeps } from "../ports.ts";
+import { limitsOf, type SessionDeps } from "../ports.ts";
 import type { Speakers } from "../text-input/speakers.ts";
 import { ticksOfMs } from "./listeners-heard.ts";
 import { Participant } from "./participant.ts";
@@ -90,7 +90,7 @@ export class ConnectionRegistry {
     this.#options = options;
     this.#participants = options.participants;
     const { clock, tuning } = options.deps;
-    this.#tokens = new ResumeTokens({ clock, maxGone: tuning.limits.listeners });
+    this.#tokens = new ResumeTokens({ clock, maxGone: tuning.maxListeners });
     this.#presence = new Presence({
       clock: options.deps.clock,
       count: () => ({
@@ -120,11 +120,11 @@ export class ConnectionRegistry {
   /** Throws listener_limit, encoder_failed. */
   join(listener: Listener, joining: Joining): Participant {
     const { session, deps, output, clock, speakers } = this.#options;
-    const { limits } = deps.tuning;
-    if (this.#participants.size >= limits.listeners) {
+    const { maxListeners } = deps.tuning;
+    if (this.#participants.size >= maxListeners) {
       throw new GatewayError(
         "listener_limit",
-        `Session is full: ${limits.listeners} connections, which is the limit`,
+        `Session is full: ${maxListeners} connections, which is the limit`,
       );
     }
     const { settings, resume = null } = joining;
@@ -160,7 +160,7 @@ export class ConnectionRegistry {
       settings,
       // A gap or a cut that follows moves the count on to the first frame.
       audio: audio === null ? null : { ...audio, start_ms: audio.start_ms - lost.skippedMs },
-      limits,
+      limits: limitsOf(deps.tuning),
       ignored: joining.ignored,
     }));
     if (point === null) {
@@ -227,7 +227,7 @@ export class ConnectionRegistry {
       listener,
       policy: settings.policy,
       offsets: settings.offsets,
-      maxOutboxBytes: deps.tuning.limits.outbox_bytes,
+      maxOutboxBytes: deps.tuning.maxOutboxBytes,
     });
     const made = queue.renderedAudio(place.fromTicks);
     const group = output.subscribe(sendQueue, settings, { ...place, made });
@@ -313,7 +313,7 @@ export class ConnectionRegistry {
   }
 
   #reportNobodyListens(participant: Participant): void {
-    if (this.#options.deps.tuning.speaksToNobody) return;
+    if (this.#options.deps.tuning.nobodyListens === "speak") return;
     const message = "Nobody listens to this session yet: what is said waits until somebody does";
     participant.send((base) => ({ type: "warning", ...base, code: "nobody_listens", message }));
   }

@@ -1,7 +1,7 @@
 /** Where two segments of an utterance meet: how the last one ended, and how long a pause is missing before the next. */
 
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
-import type { SpliceTuning } from "../ports.ts";
+import type { SpliceSettings } from "../ports.ts";
 import type { Utterance } from "./utterance.ts";
 
 /** The silence that a response still begins with when it was trimmed. */
@@ -27,11 +27,11 @@ interface End {
 }
 
 export class Splice {
-  readonly #tuning: SpliceTuning;
+  readonly #settings: SpliceSettings;
   #end: End | null = null;
 
-  constructor(tuning: SpliceTuning) {
-    this.#tuning = tuning;
+  constructor(settings: SpliceSettings) {
+    this.#settings = settings;
   }
 
   /** A segment was spoken to its end. */
@@ -49,19 +49,19 @@ export class Splice {
     const end = this.#end;
     this.#end = null;
     if (end?.utterance !== utterance) return 0;
-    const wantedTicks = splicePauseMs(end.text, this.#tuning) * TICKS_PER_MS;
+    const wantedTicks = splicePauseMs(end.text, this.#settings) * TICKS_PER_MS;
     const missing = wantedTicks - end.silenceTicks - LEAD_TICKS;
     return missing < MIN_PAUSE_TICKS ? 0 : missing;
   }
 }
 
 /** ms that should pass between the last sound of `text` and the first of what follows. */
-export function splicePauseMs(text: string, splices: SpliceTuning): number {
+export function splicePauseMs(text: string, settings: SpliceSettings): number {
   const end = text.slice(-MAX_TAIL);
   const blank = end.slice(end.trimEnd().length);
-  if (blank.indexOf("\n") !== blank.lastIndexOf("\n")) return splices.pauseParagraphMs;
+  if (blank.indexOf("\n") !== blank.lastIndexOf("\n")) return settings.pauseParagraphMs;
   const [tail = ""] = TAIL.exec(end) ?? [];
   const said = end.slice(0, end.length - tail.length);
-  if (SENTENCE.test(said) || tail.includes("\n")) return splices.pauseSentenceMs;
-  return CLAUSE.test(said) ? splices.pauseClauseMs : 0;
+  if (SENTENCE.test(said) || tail.includes("\n")) return settings.pauseSentenceMs;
+  return CLAUSE.test(said) ? settings.pauseClauseMs : 0;
 }

@@ -54,14 +54,14 @@ export class UtteranceCommands {
 
   /** A fresh id, or the client's own if no other utterance has it. Throws utterance_id_taken, queue_full, draining. */
   admit(wantedId: string | undefined): string {
-    const { limits } = this.#options.deps.tuning;
+    const { maxQueuedUtterances } = this.#options.deps.tuning;
     if (this.#isClosed)
       throw new GatewayError("session_closed", `Session is closed: ${this.#options.sessionId}`);
     if (this.#isDraining) throw new GatewayError("draining", "Gateway is shutting down: no new utterances");
-    if (this.#waitingCount >= limits.queued_utterances) {
+    if (this.#waitingCount >= maxQueuedUtterances) {
       throw new GatewayError(
         "queue_full",
-        `Queue is full: ${limits.queued_utterances} utterances wait, which is the limit`,
+        `Queue is full: ${maxQueuedUtterances} utterances wait, which is the limit`,
         { retryAfterMs: 1000 },
       );
     }

@@ -52,7 +52,7 @@ export class WriteHead {
 
   constructor(options: WriteHeadOptions) {
     this.#options = options;
-    this.#splice = new Splice(options.deps.tuning.splices);
+    this.#splice = new Splice(options.deps.tuning);
     this.#reachTicks = options.deps.tuning.resumeReachMs * TICKS_PER_MS;
   }
 

@@ -198,9 +198,9 @@ export class RequestScheduler {
    * of a response that is nothing else yet no sound is taken.
    */
   #fullMs(open: OpenAttempt): number {
-    const { aheadMs, splices } = this.#options.deps.tuning;
+    const { aheadMs, trimMs } = this.#options.deps.tuning;
     const readMs = READ_BYTES / bytesPerMs(open.attempt.sourceFormat);
-    return Math.max(aheadMs - readMs, Math.min(aheadMs, this.#readOnMs(open) + splices.trimMs));
+    return Math.max(aheadMs - readMs, Math.min(aheadMs, this.#readOnMs(open) + trimMs));
   }
 
   #aheadMs({ attempt }: OpenAttempt): number {
@@ -251,7 +251,7 @@ export class RequestScheduler {
       outputFormat: utterance.sourceFormat,
       wantsTiming: output.wantsTiming,
       voiceId: utterance.voiceIds[0] ?? "",
-      modelId: deps.tuning.defaultModel,
+      modelId: deps.tuning.model,
     };
     const around = {
       before: utterance.spoken.spoken.slice(0, segment.start),

@@ -30,7 +30,7 @@ export class Speakers {
     this.#leftTexts = new LeftTexts({
       clock: options.deps.clock,
       waitMs: options.deps.tuning.graceMs,
-      maxSpeakers: options.deps.tuning.limits.listeners,
+      maxSpeakers: options.deps.tuning.maxListeners,
       onGivenUp: (ids) => {
         this.#endTexts(ids);
         options.clock.advance();

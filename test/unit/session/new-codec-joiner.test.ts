@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { encodeSamples, sampledFormatOf } from "../../../src/audio/analysis/silence.ts";
 import { concatBytes } from "../../../src/audio/bytes.ts";
 import { OggOpusEncoder } from "../../../src/audio/containers/ogg-encoder.ts";
-import { createRig, evenAlignment, type FakeRequest, TEST_TUNING } from "../../helpers/session-rig.ts";
+import { createRig, evenAlignment, type FakeRequest } from "../../helpers/session-rig.ts";
 import { SlowEncoder } from "../../helpers/slow-encoder.ts";
 import { noise, tone } from "../audio/helpers.ts";
 
@@ -53,9 +53,8 @@ interface Staged {
 /** Utterances for these listeners. */
 function stage(listeners: readonly string[], options: Staged = {}) {
   const encoder = new SlowEncoder(1, options.encoders);
-  const limits = { ...TEST_TUNING.limits, listeners: 100 };
   const { resumeMs = 5000, count = TEXTS.length } = options;
-  const rig = createRig({ limits, aheadMs: 5000, graceMs: 60_000, resumeMs }, encoder.pool);
+  const rig = createRig({ maxListeners: 100, aheadMs: 5000, graceMs: 60_000, resumeMs }, encoder.pool);
   let answered: number | null = null;
   const answerAll = (): void => {
     answered ??= 0;

@@ -1,6 +1,6 @@
 /** What a listener that reads too slowly loses, by its policy, and what it is told of it. */
 import { describe, expect, it } from "vitest";
-import { countingUlaw, createRig, evenAlignment, TEST_TUNING } from "../../helpers/session-rig.ts";
+import { countingUlaw, createRig, evenAlignment } from "../../helpers/session-rig.ts";
 import { ScriptedListener } from "./scripted-listener.ts";
 
 const TEXT = "Hello my very good friend of old";
@@ -29,7 +29,7 @@ function say(rig: Rig, speaker: ReturnType<Rig["join"]>, fromMs = 0): void {
 
 /** A speaker, a listener that reads and one of the same settings that does not always. */
 function stage(policy: string) {
-  const rig = createRig({ limits: { ...TEST_TUNING.limits, listeners: 10 }, graceMs: 60_000 });
+  const rig = createRig({ maxListeners: 10, graceMs: 60_000 });
   const speaker = rig.join("role=speaker&events=none");
   const query = `role=listener&format=ulaw_8000&policy=${policy}`;
   const healthy = new ScriptedListener(rig, query);

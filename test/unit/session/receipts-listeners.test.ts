@@ -1,6 +1,5 @@
 /** Receipts by what the listeners say they have played: the least is told, and each of them where they differ. */
 import { describe, expect, it } from "vitest";
-import { TEST_TUNING } from "../../helpers/session-rig.ts";
 import { stage } from "./spelling.ts";
 
 const TEXT = "alpha bravo charlie delta echo";
@@ -105,7 +104,7 @@ describe("receipts of several listeners", () => {
   });
 
   it("name at most 16 listeners, and the least among all", () => {
-    const rig = stage("format=ulaw_8000", { limits: { ...TEST_TUNING.limits, listeners: 40 } });
+    const rig = stage("format=ulaw_8000", { maxListeners: 40 });
     const others = Array.from({ length: 20 }, () => rig.join("role=listener&format=ulaw_8000"));
     rig.speak(TEXT, "u");
     rig.answer(0);

@@ -1,7 +1,7 @@
 /** What a call is sent and when: cuts, marks, what a carrier holds up, what it is too slow for. */
 import { describe, expect, it, vi } from "vitest";
 import { speak as say } from "../../../src/session/commands.ts";
-import { countingUlaw, evenAlignment, TEST_TUNING } from "../../helpers/session-rig.ts";
+import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
 import { type CallRigOptions, createCallRig } from "./call-rig.ts";
 import { type TinyOptions, tinyDialect } from "./tiny-dialect.ts";
 
@@ -271,8 +271,7 @@ describe("a carrier that is full", () => {
 
   it("is not given up where so much waited that it fell behind: it hears the rest", () => {
     // Room for half a second of this carrier's words.
-    const limits = { ...TEST_TUNING.limits, outbox_bytes: 400 };
-    const stage = createStage({}, { tuning: { limits } });
+    const stage = createStage({}, { tuning: { maxOutboxBytes: 400 } });
     stage.speak("a");
     stage.answer();
     stage.clock.advance(300);

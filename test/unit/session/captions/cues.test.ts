@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { CueEvent } from "../../../../src/protocol/events.ts";
 import type { MemoryListener } from "../../../helpers/memory-listener.ts";
-import { countingUlaw, createRig, evenAlignment, TEST_TUNING } from "../../../helpers/session-rig.ts";
+import { countingUlaw, createRig, evenAlignment } from "../../../helpers/session-rig.ts";
 import { Answering, type Manner, requestAt, SPLICES, toneOf, VOICE, wordsOf } from "../scripted-speech.ts";
 
 const QUERY = "format=ulaw_8000&events=cues,words";
@@ -43,8 +43,7 @@ describe("cues", () => {
   });
 
   it("show a long run of blanks between two words as one, also around a tag", () => {
-    const limits = { ...TEST_TUNING.limits, text_chars: 10_000 };
-    const { send, listener, answering } = start({ limits }, QUERY, { msPerChar: 1 });
+    const { send, listener, answering } = start({ maxTextChars: 10_000 }, QUERY, { msPerChar: 1 });
     const blanks = " ".repeat(4980);
     send({ type: "speak", text: `a${blanks}<i> b${blanks}</i>!`, voice_id: VOICE });
     answering.run(15_000);
@@ -115,7 +114,7 @@ describe("cues", () => {
   });
 
   it("follow the words over segments, and have each word once", () => {
-    const { send, listener, answering } = start({ splices: SPLICES }, QUERY, { leadMs: 200, tailMs: 200 });
+    const { send, listener, answering } = start({ ...SPLICES }, QUERY, { leadMs: 200, tailMs: 200 });
     for (const token of TEXT.match(/\S+\s*/g) ?? []) send({ type: "text", text: token, voice_id: VOICE });
     send({ type: "end" });
     answering.run(10_000);
@@ -268,7 +267,7 @@ describe("normalized events", () => {
   const normalized = (text: string, fromMs = 0) => evenAlignment(text, 20, fromMs);
 
   it("have the upstream's own characters, on the timeline", () => {
-    const rig = createRig({ splices: SPLICES });
+    const rig = createRig({ ...SPLICES });
     const { send, listener } = rig.join("format=ulaw_8000&events=normalized,characters");
     const without = rig.join("format=ulaw_8000&events=characters");
     send({ type: "speak", text: "Pay 12 now", voice_id: VOICE });

@@ -15,7 +15,7 @@ function run(rig: Rig, ms: number): void {
 }
 
 function stage(events: string, aheadMs = TEST_TUNING.aheadMs) {
-  const rig = createRig({ limits: { ...TEST_TUNING.limits, listeners: 2000 }, graceMs: 60_000, aheadMs });
+  const rig = createRig({ maxListeners: 2000, graceMs: 60_000, aheadMs });
   const speaker = rig.join("role=speaker&events=none");
   const query = `role=listener&format=ulaw_8000&events=${events}`;
   const first = new ScriptedListener(rig, query);
@@ -88,7 +88,7 @@ describe("a late joiner", () => {
       const text = `${TEXT} And a [link](https://x.example) to a fourth, in «other» marks. VW is the fifth one here.`;
       const perLetterMs = 30;
       const stageOf = (kinds: string) => {
-        const rig = createRig({ aheadMs: 1000, graceMs: 60_000, splices: SPLICES });
+        const rig = createRig({ aheadMs: 1000, graceMs: 60_000, ...SPLICES });
         rig.join(`format=ulaw_8000&events=${kinds}&lead_ms=${leadMs}`).send({
           type: "speak",
           text,

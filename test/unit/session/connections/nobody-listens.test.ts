@@ -65,7 +65,7 @@ describe("a speaker alone", () => {
   });
 
   it("speaks on where speech is to be spoken to nobody", () => {
-    const rig = createRig({ speaksToNobody: true });
+    const rig = createRig({ nobodyListens: "speak" });
     const speaker = rig.join("role=speaker");
     expect(speaker.listener.eventsOf("warning")).toEqual([]);
     speaker.send({ type: "speak", text: "Hello", voice_id: "v" });

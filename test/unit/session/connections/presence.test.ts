@@ -2,12 +2,12 @@
 import { describe, expect, it } from "vitest";
 import { Presence, type PresenceNews } from "../../../../src/session/connections/presence.ts";
 import { FakeClock } from "../../../helpers/fake-clock.ts";
-import { createRig, evenAlignment, TEST_TUNING } from "../../../helpers/session-rig.ts";
+import { createRig, evenAlignment } from "../../../helpers/session-rig.ts";
 
 const WATCHING = "role=listener&format=none&events=presence";
 
 function crowdRig(listeners = 2000) {
-  return createRig({ limits: { ...TEST_TUNING.limits, listeners } });
+  return createRig({ maxListeners: listeners });
 }
 
 const news = (joined: ReturnType<ReturnType<typeof createRig>["join"]>) =>
@@ -107,7 +107,7 @@ describe("what belongs to the present, while one takes all as it is made", () =>
   /** How long those who watch wait for a joiner's presence and for the end of a text that is cancelled, and where the cues came. */
   function delays(others: readonly string[]) {
     const { join, clock, requests } = createRig({
-      limits: { ...TEST_TUNING.limits, listeners: 20 },
+      maxListeners: 20,
       aheadMs: 5000,
     });
     const speaker = join("role=speaker&events=none");
@@ -169,7 +169,7 @@ describe("what belongs to the present, while one takes all as it is made", () =>
   });
 
   it("comes in the order of its numbers, with what was told of the sound that is still to come", () => {
-    const { join, clock, requests } = createRig({ limits: { ...TEST_TUNING.limits, listeners: 20 } });
+    const { join, clock, requests } = createRig({ maxListeners: 20 });
     const speaker = join("role=speaker&format=ulaw_8000&events=words,marks");
     join("role=listener&format=ulaw_8000&lead_ms=10000&events=none");
     for (const [index, text] of ["One.", "Two two two two two.", "Three three."].entries()) {

@@ -6,7 +6,7 @@ import {
   parseResume,
   resumeRefusal,
 } from "../../../../src/session/connections/resume-token.ts";
-import { countingUlaw, createRig, evenAlignment, TEST_TUNING } from "../../../helpers/session-rig.ts";
+import { countingUlaw, createRig, evenAlignment } from "../../../helpers/session-rig.ts";
 import { ScriptedListener } from "../scripted-listener.ts";
 
 const KEEP_MS = 2000;
@@ -17,7 +17,7 @@ function quietRig() {
   return createRig({
     keepMs: KEEP_MS,
     graceMs: 60_000,
-    limits: { ...TEST_TUNING.limits, listeners: 20, keep_ms: KEEP_MS },
+    maxListeners: 20,
   });
 }
 type Rig = ReturnType<typeof createRig>;

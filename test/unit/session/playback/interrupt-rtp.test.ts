@@ -1,6 +1,6 @@
 /** RTP headers across an interruption: packets that were made ahead and never sent are no loss. */
 import { describe, expect, it } from "vitest";
-import { countingUlaw, createRig, evenAlignment, TEST_TUNING } from "../../../helpers/session-rig.ts";
+import { countingUlaw, createRig, evenAlignment } from "../../../helpers/session-rig.ts";
 
 const RTP = "role=listener&format=ulaw_8000&framing=rtp&events=none";
 const TEXT = "Hello my very good friend of old, how are you?";
@@ -22,7 +22,7 @@ function stepsOf(headers: ReturnType<typeof headersOf>): string[] {
 }
 
 function stage(others: readonly string[]) {
-  const rig = createRig({ limits: { ...TEST_TUNING.limits, listeners: 9 } });
+  const rig = createRig({ maxListeners: 9 });
   const speaker = rig.join("role=speaker&events=none");
   const client = rig.join(RTP);
   const there = others.map((query) => rig.join(query));

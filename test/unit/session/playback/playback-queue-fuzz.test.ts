@@ -3,7 +3,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../../src/errors.ts";
 import type { MemoryListener } from "../../../helpers/memory-listener.ts";
-import { TEST_TUNING } from "../../../helpers/session-rig.ts";
 import { SlowEncoder } from "../../../helpers/slow-encoder.ts";
 import { heardOf, read, type SpellingFormat, stage } from "../spelling.ts";
 
@@ -15,7 +14,7 @@ const REFUSALS = new Set([
   "unknown_utterance",
   "queue_full",
 ]);
-const ROOMY = { limits: { ...TEST_TUNING.limits, queued_utterances: 40 } };
+const ROOMY = { maxQueuedUtterances: 40 };
 
 const id = fc.integer({ min: 0, max: 5 });
 const step = fc.oneof(

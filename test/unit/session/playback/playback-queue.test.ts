@@ -1,14 +1,13 @@
 /** The queue of utterances: who comes when, what takes whose place, and what is taken out. */
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../../src/errors.ts";
-import { TEST_TUNING } from "../../../helpers/session-rig.ts";
 import { heardOf, lettersOf, read, stage, VOICE } from "../spelling.ts";
 
 const code = (expected: string, field?: string) =>
   expect.objectContaining(field === undefined ? { code: expected } : { code: expected, field });
 
 /** Room for many, so that order is what is tested. */
-const ROOMY = { limits: { ...TEST_TUNING.limits, queued_utterances: 32, listeners: 8 } };
+const ROOMY = { maxQueuedUtterances: 32, maxListeners: 8 };
 
 function heard(rig: ReturnType<typeof stage>): string {
   return heardOf(rig.listener)

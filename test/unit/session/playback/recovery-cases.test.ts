@@ -256,7 +256,7 @@ describe("what is recovered", () => {
     ["trimmed", SPLICES],
     ["as it is", { trimMs: 0, pauseClauseMs: 0, pauseSentenceMs: 0, pauseParagraphMs: 0 }],
   ])("without a click where it is joined: %s", (_name, splices) => {
-    const rig = stage("format=pcm_16000&pace=burst", { splices });
+    const rig = stage("format=pcm_16000&pace=burst", splices);
     rig.speak("abc def ghi", "u");
     for (const index of [0, 1]) {
       const open = rig.requests[index];
@@ -286,7 +286,7 @@ describe("what is recovered", () => {
   });
 
   it("with the pause that the punctuation there asks for", () => {
-    const rig = stage("format=ulaw_8000", { splices: SPLICES });
+    const rig = stage("format=ulaw_8000", { ...SPLICES });
     rig.speak("abc. def", "u");
     broken(rig, 6);
     rig.answerAll();

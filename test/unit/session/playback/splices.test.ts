@@ -32,7 +32,7 @@ function two(
   } = {},
 ) {
   const { manner = {}, query = "format=ulaw_8000", splices = SPLICES, second = "Behind it" } = given;
-  const rig = createRig({ splices, stallMs: 1e6, textIdleMs: 1e9 });
+  const rig = createRig({ ...splices, stallMs: 1e6, textIdleMs: 1e9 });
   const { send, listener } = rig.join(query);
   send({ type: "text", text: first, voice_id: VOICE, utterance_id: "u" });
   send({ type: "flush" });
@@ -128,7 +128,7 @@ describe("silence around an upstream's speech", () => {
   ])(
     "an end that is known late falls to nothing, and is trimmed, with %s and %i ms of silence",
     (query, tailMs) => {
-      const rig = createRig({ splices: SPLICES, stallMs: 1e6, textIdleMs: 1e9 });
+      const rig = createRig({ ...SPLICES, stallMs: 1e6, textIdleMs: 1e9 });
       const { send, listener } = rig.join(`format=pcm_16000&${query}`);
       for (const text of ["Before it. ", "Behind it. "]) {
         send({ type: "text", text, voice_id: VOICE, utterance_id: "u" });
@@ -162,7 +162,7 @@ describe("silence around an upstream's speech", () => {
   );
 
   it("a response that is all silence is spoken short, and the utterance ends", () => {
-    const rig = createRig({ splices: SPLICES });
+    const rig = createRig({ ...SPLICES });
     const { send, listener } = rig.join("format=ulaw_8000");
     send({ type: "speak", text: "Hush", voice_id: VOICE });
     requestAt(rig, 0).head();
@@ -175,7 +175,7 @@ describe("silence around an upstream's speech", () => {
   });
 
   it("silence that comes in small pieces and slowly is trimmed as well", () => {
-    const rig = createRig({ splices: SPLICES });
+    const rig = createRig({ ...SPLICES });
     const { send, listener } = rig.join("format=ulaw_8000");
     send({ type: "speak", text: "Slow", voice_id: VOICE });
     const { audio } = toneOf("ulaw_8000", "Slow", { msPerChar: 50, leadMs: 300 });
@@ -273,7 +273,7 @@ describe("pauses between segments", () => {
   });
 
   it("are not between utterances, and none is behind the last segment", () => {
-    const rig = createRig({ splices: SPLICES });
+    const rig = createRig({ ...SPLICES });
     const { send, listener } = rig.join("format=ulaw_8000");
     send({ type: "speak", text: "One here.", voice_id: VOICE });
     send({ type: "speak", text: "Two here.", voice_id: VOICE });
@@ -338,7 +338,7 @@ describe("times after trimming", () => {
   });
 
   it("times that reach into silence that was taken off end with the audio", () => {
-    const rig = createRig({ splices: SPLICES });
+    const rig = createRig({ ...SPLICES });
     const { send, listener } = rig.join("format=ulaw_8000&events=characters,words");
     send({ type: "speak", text: "Hi you", voice_id: VOICE });
     const { audio } = toneOf("ulaw_8000", "Hi you", { msPerChar: 30, leadMs: 200, tailMs: 500 });
@@ -363,7 +363,7 @@ describe("times after trimming", () => {
   });
 
   it("an interruption in the second segment is told in the client's text and the timeline as they are", () => {
-    const rig = createRig({ splices: SPLICES, stallMs: 1e6 });
+    const rig = createRig({ ...SPLICES, stallMs: 1e6 });
     const { send, listener } = rig.join("format=ulaw_8000");
     send({ type: "text", text: "Before it. ", voice_id: VOICE });
     send({ type: "flush" });
@@ -378,7 +378,7 @@ describe("times after trimming", () => {
   });
 
   it("the second answer waits for nobody: it is asked for while the first is heard", () => {
-    const rig = createRig({ splices: SPLICES, stallMs: 1e6 });
+    const rig = createRig({ ...SPLICES, stallMs: 1e6 });
     const { send } = rig.join("format=ulaw_8000");
     send({ type: "text", text: "One. ", voice_id: VOICE });
     send({ type: "flush" });

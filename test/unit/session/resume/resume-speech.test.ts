@@ -842,7 +842,7 @@ describe("resume is refused by name", () => {
 describe("with silence trimmed at the splices", () => {
   it("goes on from the word, its times those of the audio", () => {
     const text = "   alpha bravo. charlie delta.    ";
-    const rig = stage("format=ulaw_8000", { splices: SPLICES });
+    const rig = stage("format=ulaw_8000", { ...SPLICES });
     rig.speak(text, "u");
     rig.answer(0);
     // 20 ms are left of the 150 ms before the first word.
@@ -891,7 +891,7 @@ describe("any text, any chunks, any cuts", () => {
         fc.boolean(),
         fc.boolean(),
         (text, places, chunk, stepMs, isStream, isTrimmed) => {
-          const rig = stage("format=ulaw_8000", isTrimmed ? { splices: SPLICES } : {});
+          const rig = stage("format=ulaw_8000", isTrimmed ? { ...SPLICES } : {});
           if (isStream) {
             rig.send({ type: "text", text, voice_id: VOICE, utterance_id: "u" });
             rig.send({ type: "end", utterance_id: "u" });

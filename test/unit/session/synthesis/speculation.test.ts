@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { Speculation } from "../../../../src/session/synthesis/speculation.ts";
-import { createRig, TEST_TUNING } from "../../../helpers/session-rig.ts";
+import { createRig } from "../../../helpers/session-rig.ts";
 import { Answering, answer, requestAt, speechAt, textOf, texts, VOICE } from "../scripted-speech.ts";
 
 const SENTENCE = "This sentence has exactly fifty characters in it. ";
-const LIMITS = { ...TEST_TUNING.limits, text_chars: 100_000 };
 
 function start(tuning: Parameters<typeof createRig>[0] = {}, query = "format=ulaw_8000") {
-  const rig = createRig({ limits: LIMITS, aheadMs: 60_000, creditChars: 1e6, ...tuning });
+  const rig = createRig({ maxTextChars: 100_000, aheadMs: 60_000, creditChars: 1e6, ...tuning });
   return { rig, ...rig.join(query) };
 }
 
@@ -174,7 +173,7 @@ describe("what the upstream is told of the text around a segment", () => {
 
   it.each([
     ["the command's model", {}, { model_id: "eleven_v3" }],
-    ["the gateway's own model", { defaultModel: "eleven_v3" }, {}],
+    ["the gateway's own model", { model: "eleven_v3" }, {}],
   ])("nothing where %s refuses it", (_name, tuning, command) => {
     const { rig, send } = start(tuning);
     send({ type: "text", text: `One is here. ${SENTENCE.repeat(3)}`, voice_id: VOICE, ...command });

@@ -68,7 +68,7 @@ describe("the waterfall", () => {
   });
 
   it("tells a sound that comes with later bytes apart from the first byte", () => {
-    const { rig, send, done } = start({ splices: SPLICES });
+    const { rig, send, done } = start({ ...SPLICES });
     send({ type: "speak", text: "Hello", voice_id: VOICE });
     const request = requestAt(rig, 0);
     const { audio } = toneOf("ulaw_8000", "Hello", { msPerChar: 100, leadMs: 100 });

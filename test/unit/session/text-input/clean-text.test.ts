@@ -314,7 +314,7 @@ describe("directions to the voice", () => {
   });
 
   it("of the model that the gateway asks for where nobody names one", () => {
-    const { rig, send } = start(undefined, { defaultModel: "eleven_v3" });
+    const { rig, send } = start(undefined, { model: "eleven_v3" });
     send({ type: "speak", text, voice_id: VOICE });
     expect(texts(rig)).toEqual([text]);
   });

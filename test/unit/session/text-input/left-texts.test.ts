@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../../src/errors.ts";
 import type { SessionTuning } from "../../../../src/session/ports.ts";
-import { createRig, TEST_TUNING } from "../../../helpers/session-rig.ts";
+import { createRig } from "../../../helpers/session-rig.ts";
 import { answer, textOf, VOICE } from "../spelling.ts";
 
 const GRACE_MS = 1000;
@@ -127,7 +127,7 @@ describe("a speaker whose connection breaks within a text", () => {
   });
 
   it("goes on with its own where another one is away, too, with and without its name", () => {
-    const rig = stage({ limits: { ...TEST_TUNING.limits, listeners: 5 } });
+    const rig = stage({ maxListeners: 5 });
     const second = rig.join("role=speaker");
     rig.speaker.send(text("Alpha ", "a"));
     second.send(text("Zulu ", "z"));
@@ -145,7 +145,7 @@ describe("a speaker whose connection breaks within a text", () => {
 
   describe("that says who it was", () => {
     const stageOfTwo = () => {
-      const rig = stage({ limits: { ...TEST_TUNING.limits, listeners: 9 } });
+      const rig = stage({ maxListeners: 9 });
       const second = rig.join("role=speaker");
       const as = (speaker: typeof second) => {
         const hello = speaker.listener.eventsOf("hello")[0];
@@ -211,7 +211,7 @@ describe("a speaker whose connection breaks within a text", () => {
   });
 
   it("does not take the only open text where another speaker is away, too", () => {
-    const rig = stage({ limits: { ...TEST_TUNING.limits, listeners: 5 } });
+    const rig = stage({ maxListeners: 5 });
     const second = rig.join("role=speaker");
     rig.speaker.send(text("Alpha ", "a"));
     leave(rig.speaker);
@@ -224,7 +224,7 @@ describe("a speaker whose connection breaks within a text", () => {
   });
 
   it("goes on by name where its old connection is seen to be gone only later", () => {
-    const rig = stage({ limits: { ...TEST_TUNING.limits, listeners: 5 } });
+    const rig = stage({ maxListeners: 5 });
     rig.speaker.send(text("Alpha ", "a"));
     const back = rig.comeBack();
     back.send(text("bravo ", "a"));
@@ -237,7 +237,7 @@ describe("a speaker whose connection breaks within a text", () => {
   });
 
   it("gives up the one that is away longest where more are away than may be there", () => {
-    const rig = stage({ limits: { ...TEST_TUNING.limits, listeners: 3 } });
+    const rig = stage({ maxListeners: 3 });
     rig.speaker.send(text("Alpha ", "a"));
     leave(rig.speaker);
     for (let index = 0; index < 3; index += 1) leave(rig.join("role=speaker"));

@@ -2,14 +2,15 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { GatewayError } from "../../../../src/errors.ts";
 import type { MemoryListener } from "../../../helpers/memory-listener.ts";
-import { countingUlaw, createRig, type FakeRequest, TEST_TUNING } from "../../../helpers/session-rig.ts";
+import { countingUlaw, createRig, type FakeRequest } from "../../../helpers/session-rig.ts";
 import { Answering, requestAt, texts, VOICE, wordsOf } from "../scripted-speech.ts";
 
 /** Stall cuts depend on when tokens come: here they never do. */
 const NO_STALLS = {
   stallMs: 1e6,
   creditChars: 1e6,
-  limits: { ...TEST_TUNING.limits, text_chars: 100_000, marks: 8 },
+  maxTextChars: 100_000,
+  maxMarks: 8,
 };
 
 function say(tokens: readonly string[], command: object = {}) {
@@ -155,7 +156,7 @@ describe("tokens", () => {
   });
 
   it("a million one-letter tokens end in text_too_long, with no more kept than the limit", () => {
-    const rig = createRig({ ...NO_STALLS, limits: { ...TEST_TUNING.limits, text_chars: 2000 } });
+    const rig = createRig({ ...NO_STALLS, maxTextChars: 2000 });
     const { send, listener, session } = rig.join("format=ulaw_8000");
     send({ type: "text", text: "a", voice_id: VOICE, utterance_id: "u" });
     const codes = new Set<string | undefined>();
