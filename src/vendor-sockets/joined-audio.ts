@@ -4,14 +4,13 @@
  * of a stream (many do where streams are chained) hear all of it.
  */
 import { concatBytes } from "../audio/bytes.ts";
-import { OggOpusWriter } from "../audio/containers/ogg.ts";
-import { buildPage, FLAG_LAST, MAX_SEGMENTS, segmentsOf } from "../audio/containers/ogg-page.ts";
-import { OggOpusReader, opusPacketSamples48k } from "../audio/containers/ogg-reader.ts";
+import { silentPacket } from "../audio/codecs/opus-packet.ts";
+import { bytesOf, PcmAligner } from "../audio/codecs/pcm.ts";
+import { OggOpusPages } from "../audio/containers/ogg.ts";
+import { OggOpusReader } from "../audio/containers/ogg-reader.ts";
 import { parseUpstreamFormat } from "../audio/formats.ts";
-import { bytesPerMs, silenceSlice } from "../session/source.ts";
-import { ticksPerSample } from "../timing/ticks.ts";
-import { Mp3Head } from "./mp3-head.ts";
-import type { ResponseFilter } from "./response-filter.ts";
+import { bytesPerMs } from "../session/source.ts";
+import { Mp3Head, type ResponseFilter } from "./mp3-head.ts";
 
 export interface JoinedAudio {
   /** Where the speech of this response begins in the whole stream, ms; settled with its first bytes. */
@@ -29,10 +28,7 @@ export interface JoinedAudio {
 }
 
 const NO_BYTES = new Uint8Array(0);
-const OPUS_RATE = 48_000;
 const SAMPLES_PER_MS = 48;
-/** A packet of silence for the last page. */
-const LAST_PACKET_SAMPLES = 960;
 
 /** `format`: one of Set A. */
 export function createJoinedAudio(format: string): JoinedAudio {
@@ -91,41 +87,32 @@ class JoinedBytes implements JoinedAudio {
   }
 }
 
-/** Clients take each message for itself: none may end inside a sample. */
+/** Clients take each message for itself: none may end inside a sample, and half of one at the end is no sound. */
 class WholeSamples implements ResponseFilter {
-  #half: Uint8Array = NO_BYTES;
+  readonly #aligner = new PcmAligner();
 
   begin(): void {
-    this.#half = NO_BYTES;
+    this.#aligner.reset();
   }
 
   push(bytes: Uint8Array): Uint8Array {
-    if (bytes.length === 0) return bytes;
-    const all = this.#half.length === 0 ? bytes : concatBytes([this.#half, bytes]);
-    const even = all.length - (all.length % 2);
-    this.#half = all.slice(even);
-    return all.subarray(0, even);
+    return bytesOf(this.#aligner.push(bytes));
   }
 
-  /** Half a sample is no sound. */
   end(): Uint8Array {
     return NO_BYTES;
   }
 }
 
 class JoinedOgg implements JoinedAudio {
-  readonly #serial = Math.floor(Math.random() * 2 ** 32);
   #reader = new OggOpusReader();
-  /** Number of the next page; the header's are 0 and 1. */
-  #sequence = 2;
-  /** Samples in all packets so far (RFC 7845 section 4). */
-  #granule = 0;
+  /** Those of the first response, whose header is everybody's; null until its first packet. */
+  #pages: OggOpusPages | null = null;
+  #preSkip = 0;
   #granuleBefore = 0;
-  /** Of the header, which is that of the first response; null until it was sent. */
-  #preSkip: number | null = null;
 
   get originMs(): number {
-    return Math.max(0, this.#granuleBefore + this.#reader.preSkip - (this.#preSkip ?? 0)) / SAMPLES_PER_MS;
+    return Math.max(0, this.#granuleBefore + this.#reader.preSkip - this.#preSkip) / SAMPLES_PER_MS;
   }
   get ms(): number {
     return Math.max(0, this.#granule - this.#granuleBefore - this.#reader.preSkip) / SAMPLES_PER_MS;
@@ -139,7 +126,12 @@ class JoinedOgg implements JoinedAudio {
   push(bytes: Uint8Array): Uint8Array {
     const packets: Uint8Array[] = [];
     this.#reader.push(bytes, (packet) => packets.push(packet));
-    return packets.length === 0 ? NO_BYTES : concatBytes([...this.#header(), ...this.#pages(packets)]);
+    if (packets.length === 0) return NO_BYTES;
+    if (this.#pages !== null) return this.#pages.pages(packets);
+    this.#preSkip = this.#reader.preSkip;
+    const pages = new OggOpusPages({ preSkip: this.#preSkip });
+    this.#pages = pages;
+    return concatBytes([pages.header(), pages.pages(packets)]);
   }
 
   /** Throws where the response ends inside a page. */
@@ -148,43 +140,12 @@ class JoinedOgg implements JoinedAudio {
     return NO_BYTES;
   }
 
-  /** A last page with a packet of silence: on an empty one players don't find the length. */
+  /** A last page with a packet of silence. */
   finish(): Uint8Array {
-    if (this.#preSkip === null) return NO_BYTES;
-    const ticks = LAST_PACKET_SAMPLES * ticksPerSample(OPUS_RATE);
-    return this.#page(silenceSlice("opus_48000_32", ticks).raw(), FLAG_LAST);
+    return this.#pages?.lastPage(silentPacket(20)) ?? NO_BYTES;
   }
 
-  #header(): Uint8Array[] {
-    if (this.#preSkip !== null) return [];
-    this.#preSkip = this.#reader.preSkip;
-    const facts = { serial: this.#serial, preSkip: this.#preSkip, inputSampleRate: OPUS_RATE };
-    return [new OggOpusWriter(facts).header()];
-  }
-
-  /** All that has come goes out at once: nothing waits for a page to fill. */
-  #pages(packets: readonly Uint8Array[]): Uint8Array[] {
-    const pages: Uint8Array[] = [];
-    let page: Uint8Array[] = [];
-    let segments = 0;
-    for (const packet of packets) {
-      const needed = segmentsOf(packet);
-      if (segments + needed > MAX_SEGMENTS) {
-        pages.push(this.#page(page));
-        page = [];
-        segments = 0;
-      }
-      page.push(packet);
-      segments += needed;
-    }
-    pages.push(this.#page(page));
-    return pages;
-  }
-
-  #page(packets: readonly Uint8Array[], flags = 0): Uint8Array {
-    for (const packet of packets) this.#granule += opusPacketSamples48k(packet);
-    const page = { flags, granule: this.#granule, serial: this.#serial, sequence: this.#sequence, packets };
-    this.#sequence = (this.#sequence + 1) >>> 0;
-    return buildPage(page);
+  get #granule(): number {
+    return this.#pages?.granule ?? 0;
   }
 }

@@ -4,7 +4,6 @@
  * of the first response for all of it. (Contract A12: whether the upstream sends them is not known.)
  */
 import { concatBytes } from "../audio/bytes.ts";
-import type { ResponseFilter } from "./response-filter.ts";
 
 const NO_BYTES = new Uint8Array(0);
 /** Of an ID3v2 header; also more than a frame's header. */
@@ -14,6 +13,13 @@ const ID3_FOOTER_FLAG = 0x10;
 const KBPS_1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
 const KBPS_2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
 const RATES_1 = [44_100, 48_000, 32_000];
+
+/** What is taken off a response or held back of it. */
+export interface ResponseFilter {
+  begin(): void;
+  push(bytes: Uint8Array): Uint8Array;
+  end(): Uint8Array;
+}
 
 export class Mp3Head implements ResponseFilter {
   #held: Uint8Array = NO_BYTES;

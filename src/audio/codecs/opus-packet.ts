@@ -26,16 +26,23 @@ function frameCount(toc: number, packet: Uint8Array): number {
   return code < 3 ? 2 : (packet[1] ?? 0) & 0x3f;
 }
 
-/**
- * A packet of `frameMs` (10, 20, 40 or 60) without any content: decoders conceal it, and their clock goes on. CELT,
- * full band, mono, frames of zero bytes (RFC 6716 sections 3.2.1 and 4.6).
- */
+/** A packet of `frameMs` (10, 20, 40 or 60) without any content: decoders conceal it, and their clock goes on. */
 export function concealmentPacket(frameMs: number): Uint8Array {
+  return celtPacket(frameMs, []);
+}
+
+/** The same of digital silence, by the silence flag of its frames: unlike an empty packet it is not concealed with an echo. */
+export function silentPacket(frameMs: number): Uint8Array {
+  return celtPacket(frameMs, [0xff, 0xfe]);
+}
+
+/** CELT, full band, mono, each frame of these bytes (RFC 6716 sections 3.1, 3.2 and 4.3). */
+function celtPacket(frameMs: number, frame: readonly number[]): Uint8Array {
   const celt10 = 30 << 3;
   const celt20 = 31 << 3;
-  if (frameMs === 10) return new Uint8Array([celt10]);
-  if (frameMs === 20) return new Uint8Array([celt20]);
-  if (frameMs === 40) return new Uint8Array([celt20 | 1]);
-  if (frameMs === 60) return new Uint8Array([celt20 | 3, 3]);
+  if (frameMs === 10) return Uint8Array.of(celt10, ...frame);
+  if (frameMs === 20) return Uint8Array.of(celt20, ...frame);
+  if (frameMs === 40) return Uint8Array.of(celt20 | 1, ...frame, ...frame);
+  if (frameMs === 60) return Uint8Array.of(celt20 | 3, 3, ...frame, ...frame, ...frame);
   throw new RangeError(`Cannot make an Opus packet: ${frameMs} ms, expected 10, 20, 40 or 60`);
 }

@@ -21,11 +21,7 @@ export class OggOpusEncoder {
   /** Throws GatewayError "encoder_failed" where as many codecs are open in this thread as may be. */
   constructor(options: { readonly bitrateKbps: number; readonly serial?: number | undefined }) {
     const { bitrateKbps, serial } = options;
-    this.#writer = new OggOpusWriter({
-      preSkip: OPUS_LOOKAHEAD_48K,
-      inputSampleRate: SAMPLE_RATE,
-      ...(serial === undefined ? {} : { serial }),
-    });
+    this.#writer = new OggOpusWriter({ serial, preSkip: OPUS_LOOKAHEAD_48K });
     this.#encoder = new OpusEncoder({ sampleRate: SAMPLE_RATE, bitrateKbps, complexity: COMPLEXITY });
   }
 
