@@ -1,8 +1,7 @@
-/** HTTP answers over uWebSockets.js: headers copied before the callback returns, bodies bounded, aborts heeded. */
-import type { HttpResponse } from "uWebSockets.js";
+/** HTTP over uWebSockets.js: what is read of a request before its callback returns, and answers, bounded, aborts heeded. */
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { ERRORS, GatewayError, toGatewayError } from "../errors.ts";
 import { errorBody } from "../protocol/events.ts";
-import { corsHeaders } from "./cors.ts";
 
 export interface Answer {
   readonly status: number;
@@ -15,14 +14,46 @@ export interface Answer {
   readonly isHead?: boolean;
 }
 
+/** Whose scripts may read an answer in a browser (W3C Fetch, "CORS protocol"). */
+type Readers = "allowed-origins" | "same-origin";
+
+/** Notes that scripts of this origin may read the answer. */
+export function allowReader(res: HttpResponse, origin: string): void {
+  res.reader = origin;
+}
+
+/** Headers of an answer; unless it is for its own origin alone, with those that let allowed origins read it. */
+export function writeHeaders(
+  res: HttpResponse,
+  headers: Readonly<Record<string, string>>,
+  readers: Readers = "allowed-origins",
+): void {
+  for (const [name, value] of Object.entries(headers)) res.writeHeader(name, value);
+  if (readers === "same-origin") return;
+  // Caches keep answers apart whoever asks first.
+  res.writeHeader("vary", "Origin");
+  const reader: unknown = res.reader;
+  if (typeof reader === "string") res.writeHeader("access-control-allow-origin", reader);
+}
+
+/** A part of the request's path, without its percent-encoding. */
+export function pathPart(req: HttpRequest, index = 0): string {
+  const part = req.getParameter(index) ?? "";
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // Not percent-encoded text: it is no id, and refused with the error of one.
+    return part;
+  }
+}
+
 /** One request's response; writing after the client has gone is silently nothing. */
 export class Reply {
   readonly #res: HttpResponse;
-  readonly #readers: "allowed-origins" | "same-origin";
+  readonly #readers: Readers;
   #isOver = false;
 
-  /** `readers`: whose scripts may read it in a browser. */
-  constructor(res: HttpResponse, readers: "allowed-origins" | "same-origin" = "allowed-origins") {
+  constructor(res: HttpResponse, readers: Readers = "allowed-origins") {
     this.#res = res;
     this.#readers = readers;
     res.onAborted(() => {
@@ -35,11 +66,8 @@ export class Reply {
     this.#isOver = true;
     this.#res.cork(() => {
       this.#res.writeStatus(String(answer.status));
-      this.#res.writeHeader("content-type", answer.contentType);
-      for (const [name, value] of Object.entries(answer.headers ?? {})) this.#res.writeHeader(name, value);
-      if (this.#readers === "allowed-origins")
-        for (const [name, value] of Object.entries(corsHeaders(this.#res)))
-          this.#res.writeHeader(name, value);
+      const headers = { "content-type": answer.contentType, ...answer.headers };
+      writeHeaders(this.#res, headers, this.#readers);
       this.#res.end(answer.isHead === true ? "" : answer.body, answer.closes);
     });
   }

@@ -6,8 +6,7 @@
 import type { HttpRequest, HttpResponse, TemplatedApp, WebSocketBehavior } from "uWebSockets.js";
 import type { OriginRules, RequestSource } from "../access/origin-rules.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
-import { allowReader } from "./cors.ts";
-import { Reply } from "./http.ts";
+import { allowReader, Reply } from "./http.ts";
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void;
 

@@ -10,7 +10,7 @@ import { routeCaptions } from "./captions/captions.ts";
 import type { CarrierAuth } from "./carriers/carrier-auth.ts";
 import { routeCarriers } from "./carriers/carrier-socket.ts";
 import { routeJambonzTts } from "./carriers/jambonz-tts.ts";
-import { Reply, readBody } from "./http.ts";
+import { pathPart, Reply, readBody } from "./http.ts";
 import { type ListeningPort, listen } from "./listen.ts";
 import { readiness } from "./operations.ts";
 import { loadPage } from "./page.ts";
@@ -19,7 +19,7 @@ import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "./players/openai-sp
 import { type ProxyOptions, routeProxy } from "./proxy/proxy.ts";
 import { VoiceNames, type VoiceNamesOptions } from "./proxy/voice-names.ts";
 import { CheckedRoutes, type Routes } from "./routes.ts";
-import { decoded, type LiveSocketOptions, liveSocket } from "./sockets/live-socket.ts";
+import { type LiveSocketOptions, liveSocket } from "./sockets/live-socket.ts";
 import { routeVendorSockets, type VendorSocketOptions } from "./sockets/vendor-socket.ts";
 
 export type VendorOptions = Pick<
@@ -112,7 +112,7 @@ function answerCommand(
   res: HttpResponse,
   call: { readonly req: HttpRequest; readonly options: ServerOptions; readonly type: "speak" | "interrupt" },
 ): void {
-  const sessionId = decoded(call.req.getParameter(0) ?? "");
+  const sessionId = pathPart(call.req);
   const reply = new Reply(res);
   readBody(res, call.options.maxMessageBytes)
     .then((body) => {

@@ -1,8 +1,8 @@
 /** The queries of the captions' addresses. */
-import { GatewayError } from "../../errors.ts";
 import { styleOf } from "../../session/captions/cue-tracks.ts";
 import { parseLastEventId } from "../../session/connections/resume-token.ts";
-import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
+import type { ParsedSettings, SettingsDefaults } from "../../session/settings.ts";
+import { flagOf, invalidQuery, parseJoining } from "../live-request.ts";
 
 export const CAPTION_FILES = ["vtt", "srt"] as const;
 export type CaptionFileName = (typeof CAPTION_FILES)[number];
@@ -38,7 +38,7 @@ export function parseEventsRequest(
   return { joining: { ...joining, resume: last ? parseLastEventId(last) : null }, style };
 }
 
-/** Throws invalid_field with the key. Unknown keys are passed over: players and pages add their own. */
+/** Throws invalid_field with the key. */
 export function parseFileRequest(
   name: CaptionFileName,
   query: URLSearchParams,
@@ -47,8 +47,8 @@ export function parseFileRequest(
   return {
     ...joiningOf(query, { events: "cues" }, defaults),
     name,
-    isLive: flagOf("live", query, true),
-    hasWordTimes: flagOf("words", query, false),
+    isLive: flagOf(query, "live", true),
+    hasWordTimes: flagOf(query, "words", false),
     originMs: originOf(query.get("origin_ms")),
   };
 }
@@ -58,29 +58,12 @@ function joiningOf(
   own: Readonly<Record<string, string>>,
   defaults: SettingsDefaults,
 ): CaptionsRequest {
-  const socketQuery = new URLSearchParams({ role: "listener", format: "none", ...own });
-  for (const key of SOCKET_KEYS) {
-    const value = query.get(key);
-    if (value !== null) socketQuery.set(key, value);
-  }
-  const joining = parseSettings(socketQuery, defaults);
+  const joining = parseJoining(query, { own: { format: "none", ...own }, keys: SOCKET_KEYS }, defaults);
   return { joining, style: styleOf(joining.settings) };
-}
-
-function flagOf(key: string, query: URLSearchParams, fallback: boolean): boolean {
-  const value = query.get(key);
-  if (value === null) return fallback;
-  if (value === "true" || value === "false") return value === "true";
-  throw invalid(key, value, "true or false");
 }
 
 function originOf(value: string | null): number {
   if (value === null) return 0;
   if (/^-?\d{1,12}(\.\d{1,6})?$/.test(value)) return Number(value);
-  throw invalid("origin_ms", value, "milliseconds");
-}
-
-function invalid(field: string, value: string, expected: string): GatewayError {
-  const got = JSON.stringify(value.slice(0, 40));
-  return new GatewayError("invalid_field", `Query ${field} is ${got}, expected ${expected}`, { field });
+  throw invalidQuery("origin_ms", value, "milliseconds");
 }

@@ -3,18 +3,15 @@
  * players and tools. Who follows them is a listener like any other: the session takes it in, within its limits.
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
-import type { Listener } from "../../delivery/listener.ts";
-import { GatewayError, toGatewayError } from "../../errors.ts";
 import { systemClock } from "../../kit/clock.ts";
 import type { Participant } from "../../session/connections/participant.ts";
 import type { Session } from "../../session/session.ts";
 import type { Sessions } from "../../session/sessions.ts";
-import type { ParsedSettings, SettingsDefaults } from "../../session/settings.ts";
-import { corsHeaders } from "../cors.ts";
+import type { SettingsDefaults } from "../../session/settings.ts";
 import { Reply } from "../http.ts";
+import { answerHead, joinSession, type LiveCall, liveCallOf, sessionFor } from "../live-request.ts";
 import { ResponseWriter, type ResponseWriterOptions } from "../players/response-writer.ts";
 import type { Routes } from "../routes.ts";
-import { decoded } from "../sockets/live-socket.ts";
 import { CaptionWriter, FILE_LISTENER } from "./captions-file.ts";
 import { CaptionsListener } from "./captions-listener.ts";
 import {
@@ -50,8 +47,9 @@ export function routeCaptions(app: Routes, options: CaptionsOptions): void {
   app.get(events, (res, req) => answering(res, () => answerEvents(res, callOf(req), options)));
   app.head(events, (res, req) => {
     const call = callOf(req);
-    answerHead(res, EVENTS_TYPE, () => {
-      mustBeThere(call, parseEventsRequest(call.query, { ...call, ...options }).joining, options);
+    answerHead(res, { call, ...options }, () => {
+      const { joining } = parseEventsRequest(call.query, { ...call, ...options });
+      return { joining, headers: headersOf(EVENTS_TYPE) };
     });
   });
   for (const name of CAPTION_FILES) {
@@ -59,26 +57,22 @@ export function routeCaptions(app: Routes, options: CaptionsOptions): void {
     app.get(path, (res, req) => answering(res, () => answerFile(res, { ...callOf(req), name }, options)));
     app.head(path, (res, req) => {
       const call = callOf(req);
-      answerHead(res, FILE_TYPES[name], () => {
-        mustBeThere(call, parseFileRequest(name, call.query, options.defaults).joining, options);
+      answerHead(res, { call, ...options }, () => {
+        const { joining } = parseFileRequest(name, call.query, options.defaults);
+        return { joining, headers: headersOf(FILE_TYPES[name]) };
       });
     });
   }
 }
 
-/** What is read of a request before its callback returns. */
-interface Call {
-  readonly sessionId: string;
-  readonly query: URLSearchParams;
-  readonly lastEventId: string;
-}
+type Call = LiveCall & { readonly lastEventId: string };
 
 function callOf(req: HttpRequest): Call {
-  return {
-    sessionId: decoded(req.getParameter(0) ?? ""),
-    query: new URLSearchParams(req.getQuery() ?? ""),
-    lastEventId: req.getHeader("last-event-id"),
-  };
+  return { ...liveCallOf(req), lastEventId: req.getHeader("last-event-id") };
+}
+
+function headersOf(contentType: string): Record<string, string> {
+  return { "content-type": contentType, ...SHARED_HEADERS };
 }
 
 function answering(res: HttpResponse, answer: () => void): void {
@@ -91,7 +85,7 @@ function answering(res: HttpResponse, answer: () => void): void {
 
 function answerEvents(res: HttpResponse, call: Call, options: CaptionsOptions): void {
   const { joining, style } = parseEventsRequest(call.query, { ...call, ...options });
-  const session = sessionFor(call, joining, options);
+  const session = sessionFor(call, joining, options.sessions);
   session.captionsOf(style);
   let participant: Participant | null = null;
   const body = bodyOf(res, options, {
@@ -104,8 +98,13 @@ function answerEvents(res: HttpResponse, call: Call, options: CaptionsOptions): 
     },
   });
   const listener = new CaptionsListener(body, { epoch: session.epoch, clock: systemClock });
-  participant = joinSession(session, listener, { body, joining, stop: () => listener.stop() });
-  body.open({ "content-type": EVENTS_TYPE, ...SHARED_HEADERS });
+  try {
+    participant = joinSession(session, listener, { joining, isClosed: () => body.isClosed });
+  } catch (thrown) {
+    listener.stop();
+    throw thrown;
+  }
+  body.open(headersOf(EVENTS_TYPE));
 }
 
 function answerFile(
@@ -114,7 +113,7 @@ function answerFile(
   options: CaptionsOptions,
 ): void {
   const request = parseFileRequest(call.name, call.query, options.defaults);
-  const session = sessionFor(call, request.joining, options);
+  const session = sessionFor(call, request.joining, options.sessions);
   if (request.isLive) growFile(res, { request, session, options });
   else {
     const writer = new CaptionWriter(request);
@@ -146,12 +145,9 @@ function growFile(res: HttpResponse, { request, session, options }: Growing): vo
   });
   const writer = new CaptionWriter(request);
   body.write(writer.header);
-  participant = joinSession(session, FILE_LISTENER, {
-    body,
-    joining: request.joining,
-    stop: () => undefined,
-  });
-  body.open({ "content-type": FILE_TYPES[request.name], ...SHARED_HEADERS });
+  const { joining } = request;
+  participant = joinSession(session, FILE_LISTENER, { joining, isClosed: () => body.isClosed });
+  body.open(headersOf(FILE_TYPES[request.name]));
   unfollow = session.captionsOf(request.style).follow({
     cues: (cues) => {
       body.write(writer.write(cues));
@@ -171,47 +167,4 @@ function bodyOf(
   const body = new ResponseWriter({ res, clock: systemClock, idleSeconds, ...handlers });
   res.onAborted(() => body.markAborted());
   return body;
-}
-
-/** Throws what joining throws, and session_closed. */
-function joinSession(
-  session: Session,
-  listener: Listener,
-  { body, joining, stop }: { body: ResponseWriter; joining: ParsedSettings; stop: () => void },
-): Participant {
-  let participant: Participant;
-  try {
-    participant = session.join(listener, joining);
-  } catch (thrown) {
-    stop();
-    throw thrown;
-  }
-  if (!body.isClosed) return participant;
-  session.leave(participant);
-  throw new GatewayError("session_closed", `Session ended: ${session.id}`);
-}
-
-/** Throws unknown_session unless somebody has opened it or the listener would wait. */
-function sessionFor(call: Call, joining: ParsedSettings, { sessions }: CaptionsOptions): Session {
-  return joining.mayWait ? sessions.open(call.sessionId) : sessions.get(call.sessionId);
-}
-
-function mustBeThere(call: Call, joining: ParsedSettings, { sessions }: CaptionsOptions): void {
-  if (!joining.mayWait) sessions.get(call.sessionId);
-}
-
-/** The head of what GET would answer; nobody joins and no session is opened. */
-function answerHead(res: HttpResponse, contentType: string, check: () => void): void {
-  let status = 200;
-  let headers: Record<string, string> = { "content-type": contentType, ...SHARED_HEADERS };
-  try {
-    check();
-  } catch (thrown) {
-    status = toGatewayError(thrown).httpStatus;
-    headers = { "content-type": "application/json" };
-  }
-  res.writeStatus(String(status));
-  for (const [name, value] of Object.entries({ ...headers, ...corsHeaders(res) }))
-    res.writeHeader(name, value);
-  res.endWithoutBody();
 }

@@ -8,11 +8,10 @@ import { CARRIERS, type CarrierHello, type CarrierName } from "../../protocol/ca
 import { DIALECTS } from "../../protocol/carrier/index.ts";
 import type { Call } from "../../telephony/call.ts";
 import type { Calls } from "../../telephony/calls.ts";
-import { Reply } from "../http.ts";
+import { pathPart, Reply } from "../http.ts";
 import type { Routes } from "../routes.ts";
 import type { Bytes } from "../sockets/backlog.ts";
 import { Inbox, type Receiver } from "../sockets/inbox.ts";
-import { decoded } from "../sockets/live-socket.ts";
 import type { Turns } from "../sockets/turns.ts";
 import { acceptUpgrade, socketLimits } from "../sockets/websocket.ts";
 import { admitCarrier, type CarrierAuth, type Knock, knockOf } from "./carrier-auth.ts";
@@ -51,7 +50,7 @@ const SECRET_HEADERS: readonly string[] = [
 export function routeCarriers(app: Routes, options: CarrierSocketOptions): void {
   app.ws(
     "/carrier/:name",
-    carrierSocket(options, (req) => carrierOf(req.getParameter(0) ?? "")),
+    carrierSocket(options, (req) => carrierOf(pathPart(req))),
   );
   app.ws(
     "/carrier",
@@ -139,8 +138,7 @@ function answerUpgrade(
 }
 
 /** Throws not_found. */
-function carrierOf(part: string): CarrierName {
-  const name = decoded(part);
+function carrierOf(name: string): CarrierName {
   const carrier = CARRIERS.find((known) => known === name);
   if (carrier !== undefined) return carrier;
   throw new GatewayError("not_found", `No such carrier, expected one of ${CARRIERS.join(", ")}`);

@@ -14,8 +14,7 @@ import type { Logger } from "../../kit/log.ts";
 import { type RtpRequest, readRtpRequest } from "../../protocol/carrier/rtp-request.ts";
 import { checkId } from "../../session/sessions.ts";
 import type { Calls } from "../../telephony/calls.ts";
-import { Reply, readBody } from "../http.ts";
-import { decoded } from "../sockets/live-socket.ts";
+import { pathPart, Reply, readBody } from "../http.ts";
 import { admitCarrier, type CarrierAuth, knockOf } from "./carrier-auth.ts";
 import { type PeerList, PeerRule } from "./rtp-networks.ts";
 import { type RtpPeer, reachablePeer } from "./rtp-peer.ts";
@@ -62,7 +61,7 @@ export class RtpPorts {
   route(app: TemplatedApp): void {
     app.post("/carrier/rtp", (res, req) => this.#answer(res, req));
     app.del("/carrier/rtp/:call", (res, req) => {
-      const callId = decoded(req.getParameter(0) ?? "");
+      const callId = pathPart(req);
       const knock = knockOf(req, "asterisk");
       const reply = new Reply(res);
       try {

@@ -1,8 +1,8 @@
 /** The query of an audio file's address: which frames it needs from the session, and how it wants them sent. */
 import type { ContainerName } from "../../audio/containers/live-container.ts";
-import { GatewayError } from "../../errors.ts";
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
-import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
+import type { ParsedSettings, SettingsDefaults } from "../../session/settings.ts";
+import { flagOf, invalidQuery, parseJoining } from "../live-request.ts";
 
 export interface AudioRequest {
   readonly name: ContainerName;
@@ -45,7 +45,7 @@ const KINDS: Readonly<Record<ContainerName, Kind>> = {
 /** Keys that mean the same as on a socket. */
 const SOCKET_KEYS = ["lead_ms", "pace", "policy", "frame_ms", "wait"] as const;
 
-/** Throws invalid_field with the key. Unknown keys are passed over: players and pages add their own. */
+/** Throws invalid_field with the key. */
 export function parseAudioRequest(
   name: ContainerName,
   query: URLSearchParams,
@@ -54,18 +54,13 @@ export function parseAudioRequest(
   const kind = KINDS[name];
   const rate = rateOf(kind, query.get("rate"));
   const format = kind.formatAt(rate);
-  const socketQuery = new URLSearchParams({ role: "listener", events: "none", format });
-  for (const key of SOCKET_KEYS) {
-    const value = query.get(key);
-    if (value !== null) socketQuery.set(key, value);
-  }
-  const joining = parseSettings(socketQuery, defaults);
+  const joining = parseJoining(query, { own: { events: "none", format }, keys: SOCKET_KEYS }, defaults);
   return {
     name,
     format,
     frameMs: joining.settings.frame_ms,
     contentType: kind.contentTypeAt(rate),
-    wantsSilence: flagOf("silence", query.get("silence")),
+    wantsSilence: flagOf(query, "silence", false),
     joining,
   };
 }
@@ -73,19 +68,7 @@ export function parseAudioRequest(
 function rateOf(kind: Kind, value: string | null): number {
   if (value === null) return kind.rates[0];
   const rate = kind.rates.find((known) => String(known) === value);
-  if (rate === undefined) throw invalid("rate", value, [...kind.rates].sort((a, b) => a - b).join(", "));
+  if (rate === undefined)
+    throw invalidQuery("rate", value, `one of ${[...kind.rates].sort((a, b) => a - b).join(", ")}`);
   return rate;
-}
-
-function flagOf(key: string, value: string | null): boolean {
-  if (value === null || value === "false") return false;
-  if (value === "true") return true;
-  throw invalid(key, value, "true, false");
-}
-
-function invalid(field: string, value: string, expected: string): GatewayError {
-  const got = JSON.stringify(value.slice(0, 40));
-  return new GatewayError("invalid_field", `Query ${field} is ${got}, expected one of ${expected}`, {
-    field,
-  });
 }

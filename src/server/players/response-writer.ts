@@ -8,7 +8,7 @@
  */
 import type { HttpResponse } from "uWebSockets.js";
 import type { Clock, Timer } from "../../kit/clock.ts";
-import { corsHeaders } from "../cors.ts";
+import { writeHeaders } from "../http.ts";
 
 export interface ResponseWriterOptions {
   readonly res: HttpResponse;
@@ -61,8 +61,7 @@ export class ResponseWriter {
     res.onWritable(() => this.#drain());
     res.cork(() => {
       res.writeStatus("200 OK");
-      for (const [name, value] of Object.entries({ ...headers, ...corsHeaders(res) }))
-        res.writeHeader(name, value);
+      writeHeaders(res, headers);
       this.#handNext();
     });
     this.#handHeld();

@@ -11,8 +11,7 @@ import { STATUS_CODES } from "node:http";
 import type { Readable } from "node:stream";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { ClientLimit } from "../../kit/client-limit.ts";
-import { corsHeaders } from "../cors.ts";
-import { Reply, readBody } from "../http.ts";
+import { Reply, readBody, writeHeaders } from "../http.ts";
 import type { Routes } from "../routes.ts";
 import { groupOf, isForm, isWholeJson, MAX_WHOLE_BYTES, UploadBody } from "./proxy-body.ts";
 import { headersForClient, headersForUpstream } from "./proxy-headers.ts";
@@ -223,8 +222,9 @@ class ProxyAnswer {
   #writeHead({ status, headers }: Head): void {
     this.#isHeadWritten = true;
     this.#res.writeStatus(`${status} ${STATUS_CODES[status] ?? ""}`.trim());
+    // One by one: a header may come more than once.
     for (const [name, value] of headers) if (!SERVERS_OWN.has(name)) this.#res.writeHeader(name, value);
-    for (const [name, value] of Object.entries(corsHeaders(this.#res))) this.#res.writeHeader(name, value);
+    writeHeaders(this.#res, {});
   }
 
   /** Within a cork. */

@@ -10,6 +10,7 @@ import { handleCommand } from "../../session/commands.ts";
 import type { Participant } from "../../session/connections/participant.ts";
 import type { Sessions } from "../../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
+import { pathPart } from "../http.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
 import { MAX_REFUSALS_A_SECOND, Refusals } from "./refusals.ts";
 import { Returns } from "./returns.ts";
@@ -51,7 +52,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
     }),
     upgrade: (res, req, context) => {
       const data: SocketData = {
-        sessionId: decoded(req.getParameter(0) ?? ""),
+        sessionId: pathPart(req),
         query: req.getQuery() ?? "",
         listener: null,
         inbox: null,
@@ -193,14 +194,4 @@ function report(thrown: unknown, log: Logger): GatewayError {
   const error = toGatewayError(thrown);
   if (error.code === "internal") log.error({ err: error.cause ?? error }, "Fault while handling a message");
   return error;
-}
-
-/** A path part without its percent-encoding. */
-export function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    // Not percent-encoded text: it fails the session id check with its own error.
-    return part;
-  }
 }

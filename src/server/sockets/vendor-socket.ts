@@ -22,10 +22,9 @@ import {
 import { DialogueSocket } from "../../vendor-sockets/dialogue-socket.ts";
 import type { KeyCheck, SocketDeps, SocketTuning } from "../../vendor-sockets/ports.ts";
 import { SpeechSocket } from "../../vendor-sockets/speech-socket.ts";
-import { Reply } from "../http.ts";
+import { pathPart, Reply } from "../http.ts";
 import type { Routes } from "../routes.ts";
 import { inboxBytes } from "./inbox.ts";
-import { decoded } from "./live-socket.ts";
 import { MessageSockets } from "./message-sockets.ts";
 import type { Turns } from "./turns.ts";
 
@@ -117,7 +116,7 @@ function requestOf(res: HttpResponse, req: HttpRequest, kind: SocketKind): Vendo
   try {
     return {
       settings: parseSocketSettings(query, kind, (name) => STREAM_FORMATS.some((format) => format === name)),
-      voiceId: kind === "speech" ? decoded(req.getParameter(0) ?? "") : "",
+      voiceId: kind === "speech" ? pathPart(req) : "",
       credentials: credentialsOf(query, headers),
     };
   } catch (thrown) {

@@ -1,0 +1,86 @@
+/** What requests for a session's audio and captions over HTTP have in common: who asks is a listener like any other. */
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
+import type { Listener } from "../delivery/listener.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import type { Participant } from "../session/connections/participant.ts";
+import type { Session } from "../session/session.ts";
+import type { Sessions } from "../session/sessions.ts";
+import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../session/settings.ts";
+import { pathPart, writeHeaders } from "./http.ts";
+
+/** What is read of a request before its callback returns. */
+export interface LiveCall {
+  readonly sessionId: string;
+  readonly query: URLSearchParams;
+}
+
+export function liveCallOf(req: HttpRequest): LiveCall {
+  return { sessionId: pathPart(req), query: new URLSearchParams(req.getQuery() ?? "") };
+}
+
+/**
+ * What the session is joined with: `own` settings of the surface, and the query's `keys`, which mean the same as on a
+ * socket. Unknown keys are passed over: players and pages add their own. Throws invalid_field with the key.
+ */
+export function parseJoining(
+  query: URLSearchParams,
+  { own, keys }: { readonly own: Readonly<Record<string, string>>; readonly keys: readonly string[] },
+  defaults: SettingsDefaults,
+): ParsedSettings {
+  const socketQuery = new URLSearchParams({ role: "listener", ...own });
+  for (const key of keys) {
+    const value = query.get(key);
+    if (value !== null) socketQuery.set(key, value);
+  }
+  return parseSettings(socketQuery, defaults);
+}
+
+/** Throws invalid_field. */
+export function flagOf(query: URLSearchParams, key: string, fallback: boolean): boolean {
+  const value = query.get(key);
+  if (value === null) return fallback;
+  if (value === "true" || value === "false") return value === "true";
+  throw invalidQuery(key, value, "true or false");
+}
+
+export function invalidQuery(field: string, value: string, expected: string): GatewayError {
+  const got = JSON.stringify(value.slice(0, 40));
+  return new GatewayError("invalid_field", `Query ${field} is ${got}, expected ${expected}`, { field });
+}
+
+/** Throws unknown_session unless somebody has opened it or the listener would wait. */
+export function sessionFor(call: LiveCall, joining: ParsedSettings, sessions: Sessions): Session {
+  return joining.mayWait ? sessions.open(call.sessionId) : sessions.get(call.sessionId);
+}
+
+/** Throws what joining throws, and session_closed where the session ends the listener at once. */
+export function joinSession(
+  session: Session,
+  listener: Listener,
+  { joining, isClosed }: { readonly joining: ParsedSettings; readonly isClosed: () => boolean },
+): Participant {
+  const participant = session.join(listener, joining);
+  if (!isClosed()) return participant;
+  session.leave(participant);
+  throw new GatewayError("session_closed", `Session ended: ${session.id}`);
+}
+
+/** The head of what GET would answer, whose request `read` checks: nobody joins and no session is opened. */
+export function answerHead(
+  res: HttpResponse,
+  { call, sessions }: { readonly call: LiveCall; readonly sessions: Sessions },
+  read: () => { readonly joining: ParsedSettings; readonly headers: Readonly<Record<string, string>> },
+): void {
+  let status = 200;
+  let headers: Readonly<Record<string, string>> = { "content-type": "application/json" };
+  try {
+    const request = read();
+    if (!request.joining.mayWait) sessions.get(call.sessionId);
+    headers = request.headers;
+  } catch (thrown) {
+    status = toGatewayError(thrown).httpStatus;
+  }
+  res.writeStatus(String(status));
+  writeHeaders(res, headers);
+  res.endWithoutBody();
+}
