@@ -7,18 +7,32 @@ import { type SampleCodec, silenceBytes } from "../audio/analysis/silence.ts";
 import { frameSamples } from "../audio/formats.ts";
 import type { Pacer } from "../delivery/pacer.ts";
 import type { Clock } from "../kit/clock.ts";
-import type { CallStart, CarrierCodec, CarrierEvent, Wire } from "../protocol/carrier/carrier.ts";
+import type { CallStart, CallVia, CarrierCodec, CarrierEvent, Wire } from "../protocol/carrier/carrier.ts";
+import type { CallOptions } from "./call.ts";
+import type { CallLine } from "./carrier-listener.ts";
 import { PacedPlayer, type PacedPlayerOptions } from "./paced-player.ts";
 
 /**
  * How far ahead of playout the session sends to the player, so that a busy process leaves no gap. It costs no delay: what
  * waits is ours to throw away when speech is cut.
  */
-export const PACED_LEAD_MS = 300;
+const PACED_LEAD_MS = 300;
 /** How often a mark is asked for, ms of audio. */
-export const PACED_MARK_MS = 100;
+const PACED_MARK_MS = 100;
 /** Tells a call that its codec has news of its own, which `read` gives. */
 export const NEWS: Wire = "";
+
+/** What a call over `line` is made with; its peer says nothing before it begins. */
+export function pacedCall(name: CallVia, line: CallLine, codec: PacedCodec): CallOptions {
+  const dialect = {
+    name,
+    subprotocols: [],
+    leadMs: PACED_LEAD_MS,
+    markMs: PACED_MARK_MS,
+    open: () => codec,
+  };
+  return { line, hello: { query: new Map(), headers: new Map() }, dialectOf: () => dialect };
+}
 
 /** How a call is played to its peer. */
 export interface PacedOutput extends Pick<PacedPlayerOptions, "send" | "onSkipped"> {

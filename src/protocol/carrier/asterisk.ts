@@ -5,11 +5,19 @@
  * marks without a word. Commands have at most 128 bytes: ours have at most 80.
  */
 import type { AudioFormat } from "../vocabulary.ts";
-import { type AsteriskEvent, readAsteriskEvent } from "./asterisk-event.ts";
-import type { CallStart, CarrierCodec, CarrierDialect, CarrierEvent, Wire } from "./carrier.ts";
+import {
+  type CallStart,
+  type CarrierCodec,
+  type CarrierDialect,
+  type CarrierEvent,
+  digitEvent,
+  knownName,
+  NO_EVENTS,
+  odd,
+  type Wire,
+} from "./carrier.ts";
 import { bytesPerMs } from "./carrier-format.ts";
-import { digitEvent, knownName, NO_EVENTS, odd } from "./events.ts";
-import { checkLength, protocolError } from "./fields.ts";
+import { checkLength, protocolError, readFields } from "./fields.ts";
 import { PendingMarks } from "./pending-marks.ts";
 
 /** Of the 65,500 bytes that a message may have: 200 ms of 48 kHz. */
@@ -26,6 +34,21 @@ const FORMATS: ReadonlyMap<string, AudioFormat> = new Map([
   ["slin48", "pcm_48000"],
 ]);
 
+/** Fields of one event, at most. */
+const MAX_FIELDS = 32;
+
+/** In both of its shapes: `NAME key:value key:value` and `{"event":"NAME","key":value}`. */
+interface AsteriskEvent {
+  readonly name: string;
+  readonly isJson: boolean;
+  /** The id that came with the mark; empty where none did. */
+  readonly correlationId: string;
+  /** The channel's variables (JSON only). */
+  readonly variables: Readonly<Record<string, string>>;
+  /** A string or number of the event. */
+  field(name: string): string | undefined;
+}
+
 class AsteriskCall implements CarrierCodec {
   readonly #marks = new PendingMarks();
   #call: CallStart | null = null;
@@ -38,7 +61,7 @@ class AsteriskCall implements CarrierCodec {
     if (this.#call === null) throw protocolError("asterisk", "an event before MEDIA_START");
     switch (event.name) {
       case "MEDIA_MARK_PROCESSED":
-        return this.#answerMark(event.correlationId);
+        return this.#marks.answerEvents(event.correlationId);
       case "MEDIA_XOFF":
         return [{ kind: "hold" }];
       case "MEDIA_XON":
@@ -122,12 +145,42 @@ class AsteriskCall implements CarrierCodec {
     if (this.#call === null) throw protocolError("asterisk", "media before MEDIA_START");
     return audio.length === 0 ? NO_EVENTS : [{ kind: "media", audio }];
   }
+}
 
-  #answerMark(name: string): readonly CarrierEvent[] {
-    const answer = this.#marks.answer(name);
-    if (answer === "unknown") return odd("a mark that was not asked for");
-    return answer === "played" ? [{ kind: "played", name }] : NO_EVENTS;
-  }
+/** Throws `carrier_protocol` for JSON that is no event and for text that begins with no name. */
+function readAsteriskEvent(text: string): AsteriskEvent {
+  checkLength("asterisk", text);
+  return text.startsWith("{") ? readJson(text) : readPlain(text);
+}
+
+function readJson(text: string): AsteriskEvent {
+  const fields = readFields("asterisk", text);
+  const values = new Map(Object.entries(fields.parameters()));
+  return {
+    name: fields.text("event"),
+    isJson: true,
+    correlationId: fields.optionalText("correlation_id") ?? "",
+    variables: fields.optionalObject("channel_variables")?.parameters() ?? {},
+    field: (name) => values.get(name),
+  };
+}
+
+function readPlain(text: string): AsteriskEvent {
+  const [name = "", ...words] = text.split(" ", MAX_FIELDS);
+  if (!/^[A-Z][A-Z_]{0,63}$/.test(name)) throw protocolError("asterisk", "a text message is no event");
+  const values = new Map(
+    words.flatMap((word) => {
+      const at = word.indexOf(":");
+      return at > 0 ? [[word.slice(0, at), word.slice(at + 1)] as const] : [];
+    }),
+  );
+  return {
+    name,
+    isJson: false,
+    correlationId: words[0] ?? "",
+    variables: {},
+    field: (field) => values.get(field),
+  };
 }
 
 /** One frame goes as it is; nobody changes it any more. */

@@ -27,8 +27,8 @@ export interface CallStart {
   /** The carrier's id of the call; its stream's where it has none for the call. */
   readonly callId: string;
   readonly streamId: string;
-  readonly from?: string;
-  readonly to?: string;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
   /** What the application has handed to the carrier to be passed on, e.g. `session`. */
   readonly parameters: Readonly<Record<string, string>>;
   /** The caller's voice, mono; null where its format is not known here: no `media` comes then. */
@@ -93,4 +93,23 @@ export interface CarrierDialect {
   /** How often a mark is asked for, ms of audio; 0: the carrier has none. */
   readonly markMs: number;
   open(hello: CarrierHello): CarrierCodec;
+}
+
+// ---- events that several dialects make ----
+
+export const NO_EVENTS: readonly CarrierEvent[] = [];
+
+export function odd(what: string): readonly CarrierEvent[] {
+  return [{ kind: "odd", what }];
+}
+
+/** A key that the caller has pressed; a digit that phones do not have is odd. */
+export function digitEvent(digit: string, durationMs: number | undefined): readonly CarrierEvent[] {
+  if (!/^[0-9*#A-Da-d]$/.test(digit)) return odd("a key that phones do not have");
+  return [{ kind: "dtmf", digit: digit.toUpperCase(), ...(durationMs === undefined ? {} : { durationMs }) }];
+}
+
+/** The name of an event that is not known, fit for a log: nothing that could be a caller's words. */
+export function knownName(event: string): string {
+  return /^[A-Za-z][A-Za-z_:.]{0,31}$/.test(event) ? event : "(no name)";
 }

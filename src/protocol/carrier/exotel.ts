@@ -27,15 +27,13 @@ function start(message: Fields, hello: CarrierHello): JsonStart {
   const streamId = details.optionalId("stream_sid") ?? message.id("stream_sid");
   const format = formatOf(details.optionalObject("media_format"), hello);
   const minBytes = Math.max(MIN_BYTES, Math.ceil((bytesPerMs(format) * MIN_MS) / STEP_BYTES) * STEP_BYTES);
-  const from = details.optionalId("from");
-  const to = details.optionalId("to");
   const id = JSON.stringify(streamId);
   return {
     call: {
       callId: details.optionalId("call_sid") ?? streamId,
       streamId,
-      ...(from === undefined ? {} : { from }),
-      ...(to === undefined ? {} : { to }),
+      from: details.optionalId("from"),
+      to: details.optionalId("to"),
       parameters: details.optionalObject("custom_parameters")?.parameters() ?? {},
       callerFormat: format,
       format,

@@ -5,9 +5,19 @@
  * Marks stand in jambonz's buffer as samples of -1, so that none such may be sent; at most 30 wait.
  */
 import type { AudioFormat } from "../vocabulary.ts";
-import type { CallStart, CarrierCodec, CarrierDialect, CarrierEvent, CarrierHello, Wire } from "./carrier.ts";
+import {
+  type CallStart,
+  type CarrierCodec,
+  type CarrierDialect,
+  type CarrierEvent,
+  type CarrierHello,
+  digitEvent,
+  knownName,
+  NO_EVENTS,
+  odd,
+  type Wire,
+} from "./carrier.ts";
 import { bytesPerMs, linearFormat } from "./carrier-format.ts";
-import { digitEvent, knownName, NO_EVENTS, odd } from "./events.ts";
 import { checkLength, type Fields, protocolError, readFields } from "./fields.ts";
 import { PendingMarks } from "./pending-marks.ts";
 
@@ -99,13 +109,11 @@ class JambonzCall implements CarrierCodec {
     };
     const callerRate = message.optionalCount("sampleRate") ?? 8000;
     const wanted = this.#hello.query.get("sample_rate") ?? parameters.sample_rate ?? callerRate;
-    const from = message.optionalId("from");
-    const to = message.optionalId("to");
     this.#call = {
       callId,
       streamId: callId,
-      ...(from === undefined ? {} : { from }),
-      ...(to === undefined ? {} : { to }),
+      from: message.optionalId("from"),
+      to: message.optionalId("to"),
       parameters,
       callerFormat: message.optionalText("mixType") === "stereo" ? null : linearFormat(callerRate),
       format: wantedFormat(Number(wanted)),

@@ -2,10 +2,20 @@
  * The carriers that speak JSON with audio in base64 (Twilio and those who took after it): one state for all, a table of
  * words for each. Media before start, a second start and messages of wrong shapes end the call; what is unknown is odd.
  */
-import type { CallStart, CarrierCodec, CarrierEvent, CarrierHello, CarrierName, Wire } from "./carrier.ts";
-import { digitEvent, knownName, NO_EVENTS, odd } from "./events.ts";
+import {
+  type CallStart,
+  type CarrierCodec,
+  type CarrierEvent,
+  type CarrierHello,
+  type CarrierName,
+  digitEvent,
+  knownName,
+  NO_EVENTS,
+  odd,
+  type Wire,
+} from "./carrier.ts";
 import { type Fields, protocolError, readFields } from "./fields.ts";
-import { MediaOrder, MediaWatch } from "./media-order.ts";
+import { MediaOrder } from "./media-order.ts";
 import { decodePayload, PieceCutter, type PieceRule } from "./payload.ts";
 import { PendingMarks } from "./pending-marks.ts";
 
@@ -51,7 +61,6 @@ export class JsonCall implements CarrierCodec {
   readonly #words: JsonWords;
   readonly #hello: CarrierHello;
   readonly #marks = new PendingMarks();
-  readonly #watch = new MediaWatch();
   readonly #order = new MediaOrder();
   #open: Open | null = null;
   #isOver = false;
@@ -129,7 +138,9 @@ export class JsonCall implements CarrierCodec {
 
   #readInCall(event: string, message: Fields): readonly CarrierEvent[] {
     const words = this.#words;
-    if (event === words.playedEvent) return this.#needsStart(event).#answerMark(words.playedName(message));
+    if (event === words.playedEvent) {
+      return this.#needsStart(event).#marks.answerEvents(words.playedName(message));
+    }
     if (event === words.clearedEvent) {
       this.#needsStart(event).#marks.confirmClear();
       return NO_EVENTS;
@@ -163,20 +174,12 @@ export class JsonCall implements CarrierCodec {
       const { audio: pieces, odd: what } = this.#order.push(chunk, audio);
       return [...(what === null ? NO_EVENTS : odd(what)), ...this.#mediaEvents(pieces)];
     }
-    const what = this.#watch.see(chunk);
-    const events = this.#mediaEvents([audio]);
-    return what === null ? events : [...odd(what), ...events];
+    return this.#mediaEvents([audio]);
   }
 
   #mediaEvents(pieces: readonly Uint8Array[]): readonly CarrierEvent[] {
     if (this.#open?.call.callerFormat === null) return NO_EVENTS;
     return pieces.filter((audio) => audio.length > 0).map((audio) => ({ kind: "media", audio }));
-  }
-
-  #answerMark(name: string): readonly CarrierEvent[] {
-    const answer = this.#marks.answer(name);
-    if (answer === "unknown") return odd("a mark that was not asked for");
-    return answer === "played" ? [{ kind: "played", name }] : NO_EVENTS;
   }
 
   #stop(message: Fields): readonly CarrierEvent[] {

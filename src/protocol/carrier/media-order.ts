@@ -1,24 +1,4 @@
-/** The numbers that carriers give to the messages of the caller's voice: gaps are told once, and order is restored. */
-
-/** For carriers whose messages come in order: says once what is missing or comes again. */
-export class MediaWatch {
-  #last: number | null = null;
-  #isBehind = false;
-
-  /** What is odd about this number, or null; a message without one is never odd. */
-  see(chunk: number | undefined): string | null {
-    if (chunk === undefined) return null;
-    const last = this.#last;
-    if (last !== null && chunk <= last) {
-      const isKnown = this.#isBehind;
-      this.#isBehind = true;
-      return isKnown ? null : "a media message came twice or late";
-    }
-    this.#last = chunk;
-    this.#isBehind = false;
-    return last === null || chunk === last + 1 ? null : gap(chunk - last - 1);
-  }
-}
+/** Restores the order of the caller's voice, by the numbers that a carrier gives to its messages. */
 
 function gap(missing: number): string {
   return `${missing} media ${missing === 1 ? "message is" : "messages are"} missing`;
@@ -26,7 +6,7 @@ function gap(missing: number): string {
 
 /** Messages that wait for one that is late: 80 ms of 20 ms messages. */
 const WINDOW = 4;
-/** So many numbers below the expected one mean that the carrier counts anew, not that they are late. */
+/** So many numbers below the expected one mean that the carrier counts from the start again, not that they are late. */
 const RESTART_AFTER = 16;
 
 export interface InOrder {

@@ -3,6 +3,8 @@
  * been played: what was pending when `clear` was sent never counts as played, whenever its answer comes.
  */
 
+import { type CarrierEvent, NO_EVENTS, odd } from "./carrier.ts";
+
 /** More marks than this wait for no carrier: one that answers none is asked for no more. */
 const MAX_PENDING_MARKS = 256;
 
@@ -41,6 +43,13 @@ export class PendingMarks {
     if (pendingAt < 0) return "unknown";
     this.#pending.splice(0, pendingAt + 1);
     return "played";
+  }
+
+  /** The events of an answer whose marks come back only when they are played or cleared. */
+  answerEvents(name: string): readonly CarrierEvent[] {
+    const answer = this.answer(name);
+    if (answer === "unknown") return odd("a mark that was not asked for");
+    return answer === "played" ? [{ kind: "played", name }] : NO_EVENTS;
   }
 
   /** A clear is sent. */

@@ -31,14 +31,12 @@ function start(message: Fields, hello: CarrierHello): JsonStart {
   const format = wantedFormat(asked("codec") ?? "PCMU", asked("sample_rate"));
   const caller = callerFormat(details.object("media_format"));
   const isBigEndian = asked("byte_order") === "be";
-  const from = details.optionalId("from");
-  const to = details.optionalId("to");
   return {
     call: {
       callId: details.optionalId("call_control_id") ?? streamId,
       streamId,
-      ...(from === undefined ? {} : { from }),
-      ...(to === undefined ? {} : { to }),
+      from: details.optionalId("from"),
+      to: details.optionalId("to"),
       parameters,
       callerFormat: caller,
       format,

@@ -2,11 +2,20 @@
  * Vonage Voice API WebSocket: 16-bit little-endian audio in binary messages of exactly 20 ms both ways, JSON beside it.
  * `notify` comes back when the audio before it has been played: it is the mark. `websocket:cleared` answers a clear.
  */
+import { randomUUID } from "node:crypto";
 import type { AudioFormat } from "../vocabulary.ts";
-import type { CarrierCodec, CarrierDialect, CarrierEvent, CarrierHello, Wire } from "./carrier.ts";
+import {
+  type CarrierCodec,
+  type CarrierDialect,
+  type CarrierEvent,
+  type CarrierHello,
+  digitEvent,
+  knownName,
+  NO_EVENTS,
+  odd,
+  type Wire,
+} from "./carrier.ts";
 import { linearFormat } from "./carrier-format.ts";
-import { connectionId } from "./connection-id.ts";
-import { digitEvent, knownName, NO_EVENTS, odd } from "./events.ts";
 import { checkLength, type Fields, protocolError, readFields } from "./fields.ts";
 import { PendingMarks } from "./pending-marks.ts";
 
@@ -35,7 +44,7 @@ class VonageCall implements CarrierCodec {
         this.#marks.confirmClear();
         return NO_EVENTS;
       case "websocket:notify":
-        return this.#answerMark(fields.optionalObject("payload")?.optionalText("mark") ?? "");
+        return this.#marks.answerEvents(fields.optionalObject("payload")?.optionalText("mark") ?? "");
       default:
         return odd(`an event that is not known: ${knownName(event)}`);
     }
@@ -84,12 +93,12 @@ class VonageCall implements CarrierCodec {
     if (!this.#isStarted) throw protocolError("vonage", "audio before websocket:connected");
     return audio.length === 0 ? NO_EVENTS : [{ kind: "media", audio }];
   }
+}
 
-  #answerMark(name: string): readonly CarrierEvent[] {
-    const answer = this.#marks.answer(name);
-    if (answer === "unknown") return odd("a notify that was not asked for");
-    return answer === "played" ? [{ kind: "played", name }] : NO_EVENTS;
-  }
+/** The connection's `Sec-WebSocket-Key` in hexadecimal, which is new for each connection (RFC 6455 section 4.1). */
+function connectionId(hello: CarrierHello): string {
+  const key = hello.headers.get("sec-websocket-key") ?? "";
+  return Buffer.from(key, "base64").toString("hex") || randomUUID();
 }
 
 function formatOf(contentType: string): AudioFormat {

@@ -15,12 +15,12 @@ import {
   audioSocketKind,
   audioSocketPackets,
 } from "../../protocol/carrier/audiosocket.ts";
-import type { CarrierDialect, CarrierEvent } from "../../protocol/carrier/carrier.ts";
+import type { CarrierEvent } from "../../protocol/carrier/carrier.ts";
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
 import type { Call } from "../../telephony/call.ts";
 import type { Calls } from "../../telephony/calls.ts";
 import type { CallLine } from "../../telephony/carrier-listener.ts";
-import { NEWS, PACED_LEAD_MS, PACED_MARK_MS, PacedCodec } from "../../telephony/paced-codec.ts";
+import { NEWS, PacedCodec, pacedCall } from "../../telephony/paced-codec.ts";
 import type { PacedFrame } from "../../telephony/paced-player.ts";
 
 const FRAME_MS = 20;
@@ -101,18 +101,7 @@ class AudioSocketLine implements CallLine {
   constructor(socket: Socket, options: AudioSocketOptions) {
     this.#socket = socket;
     this.#options = options;
-    const dialect: CarrierDialect = {
-      name: "audiosocket",
-      subprotocols: [],
-      leadMs: PACED_LEAD_MS,
-      markMs: PACED_MARK_MS,
-      open: () => this.#codec,
-    };
-    this.#call = options.calls.take({
-      line: this,
-      hello: { query: new Map(), headers: new Map() },
-      dialectOf: () => dialect,
-    });
+    this.#call = options.calls.take(pacedCall("audiosocket", this, this.#codec));
     socket.on("data", (bytes) => this.#call.receive(bytes));
     socket.on("drain", () => this.#call.drained());
     socket.on("error", (thrown) =>

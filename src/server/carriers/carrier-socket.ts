@@ -3,20 +3,22 @@
  * its first messages. Whoever may not connect is refused with a status before the upgrade.
  */
 import type { HttpRequest, HttpResponse, us_socket_context_t, WebSocketBehavior } from "uWebSockets.js";
+import type { SendResult } from "../../delivery/listener.ts";
 import { GatewayError } from "../../errors.ts";
-import { CARRIERS, type CarrierHello, type CarrierName } from "../../protocol/carrier/carrier.ts";
+import { CARRIERS, type CarrierHello, type CarrierName, type Wire } from "../../protocol/carrier/carrier.ts";
 import { DIALECTS } from "../../protocol/carrier/index.ts";
 import type { Call } from "../../telephony/call.ts";
 import type { Calls } from "../../telephony/calls.ts";
+import type { CallLine } from "../../telephony/carrier-listener.ts";
 import { pathPart, Reply } from "../http.ts";
 import type { Routes } from "../routes.ts";
 import type { Bytes } from "../sockets/backlog.ts";
 import { Inbox, type Receiver } from "../sockets/inbox.ts";
 import type { Turns } from "../sockets/turns.ts";
+import { UwsBatchSocket } from "../sockets/uws-port.ts";
 import { acceptUpgrade, socketLimits } from "../sockets/websocket.ts";
 import { admitCarrier, type CarrierAuth, type Knock, knockOf } from "./carrier-auth.ts";
 import { type CarrierKnown, dialectFinder } from "./carrier-dialect.ts";
-import { CarrierLine } from "./carrier-line.ts";
 
 export interface CarrierSocketOptions extends CarrierAuth {
   readonly calls: Calls;
@@ -28,7 +30,7 @@ export interface CarrierSocketOptions extends CarrierAuth {
 
 interface CarrierData extends CarrierKnown {
   readonly hello: CarrierHello;
-  line: CarrierLine<CarrierData> | null;
+  line: CarrierLine | null;
   call: Call | null;
   inbox: Inbox<CarrierData> | null;
 }
@@ -56,6 +58,17 @@ export function routeCarriers(app: Routes, options: CarrierSocketOptions): void 
     "/carrier",
     carrierSocket(options, () => null),
   );
+}
+
+/** A carrier's WebSocket as a call sees it. */
+class CarrierLine extends UwsBatchSocket<CarrierData, Wire> implements CallLine {
+  send(messages: readonly Wire[]): SendResult {
+    return this.sendBatch(messages);
+  }
+
+  protected override hand(message: Wire): number {
+    return this.ws.send(message, typeof message !== "string");
+  }
 }
 
 /** `carrierIn`: of a request; null where its first messages are to say. Throws not_found. */

@@ -8,6 +8,8 @@
  */
 import { randomInt } from "node:crypto";
 import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
+import { type LookupOptions, lookup as lookUpName } from "node:dns";
+import { isIP } from "node:net";
 import { RtpPacketizer, rtpPayloadType } from "../../audio/containers/rtp.ts";
 import { parseRtp, type RtpPacket, RtpSequence, TelephoneEvents } from "../../audio/containers/rtp-reader.ts";
 import { frameSamples } from "../../audio/formats.ts";
@@ -16,14 +18,13 @@ import type { Pacer } from "../../delivery/pacer.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
-import type { CarrierDialect, CarrierEvent } from "../../protocol/carrier/carrier.ts";
+import type { CarrierEvent } from "../../protocol/carrier/carrier.ts";
 import type { Call } from "../../telephony/call.ts";
 import type { Calls } from "../../telephony/calls.ts";
 import type { CallLine } from "../../telephony/carrier-listener.ts";
-import { NEWS, PACED_LEAD_MS, PACED_MARK_MS, PacedCodec } from "../../telephony/paced-codec.ts";
+import { NEWS, PacedCodec, pacedCall } from "../../telephony/paced-codec.ts";
 import type { PacedFrame } from "../../telephony/paced-player.ts";
 import type { PeerRule } from "./rtp-networks.ts";
-import { lookUp, type RtpPeer, rtpFamily } from "./rtp-peer.ts";
 
 const FRAME_MS = 20;
 /** How long a peer that was not named may take to send its first packet, ms. */
@@ -39,6 +40,12 @@ const MAX_UNANSWERED = 250;
 const STREAM_CHANGE_MS = 500;
 
 export type RtpFormat = "ulaw_8000" | "alaw_8000";
+
+export interface RtpPeer {
+  /** An IP address as packets that come from it name it. */
+  readonly address: string;
+  readonly port: number;
+}
 
 export interface RtpCall {
   readonly callId: string;
@@ -274,18 +281,7 @@ export class RtpPort implements CallLine {
     const { call, calls, pacer, clock } = this.#options;
     this.#timer?.cancel();
     this.#heardMs = clock.nowMs();
-    const dialect: CarrierDialect = {
-      name: "rtp",
-      subprotocols: [],
-      leadMs: PACED_LEAD_MS,
-      markMs: PACED_MARK_MS,
-      open: () => this.#codec,
-    };
-    const taken = calls.take({
-      line: this,
-      hello: { query: new Map(), headers: new Map() },
-      dialectOf: () => dialect,
-    });
+    const taken = calls.take(pacedCall("rtp", this, this.#codec));
     this.#call = taken;
     const { callId, parameters, format } = call;
     this.#codec.begin(
@@ -357,4 +353,20 @@ function odd(what: string): CarrierEvent {
 
 function codeOf(thrown: Error): string {
   return "code" in thrown && typeof thrown.code === "string" ? thrown.code : thrown.message;
+}
+
+/** IP version of the ports of a gateway with this host. */
+export function rtpFamily(host: string): 4 | 6 {
+  return host.includes(":") ? 6 : 4;
+}
+
+/** For `dgram`: a peer is an address already, and what is not looked up leaves at once and not a turn of the loop later. */
+function lookUp(
+  name: string,
+  options: LookupOptions | number,
+  done: (error: NodeJS.ErrnoException | null, address: string, family: number) => void,
+): void {
+  const family = isIP(name);
+  if (family !== 0) done(null, name, family);
+  else lookUpName(name, typeof options === "number" ? { family: options } : { ...options, all: false }, done);
 }

@@ -5,6 +5,7 @@
 
 import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
 import { randomInt, randomUUID } from "node:crypto";
+import { isIP, SocketAddress } from "node:net";
 import { networkInterfaces } from "node:os";
 import { rtpPayloadType } from "../../audio/containers/rtp.ts";
 import type { Pacer } from "../../delivery/pacer.ts";
@@ -17,8 +18,7 @@ import type { Calls } from "../../telephony/calls.ts";
 import { pathPart, Reply, readBody } from "../http.ts";
 import { admitCarrier, type CarrierAuth, knockOf } from "./carrier-auth.ts";
 import { type PeerList, PeerRule } from "./rtp-networks.ts";
-import { type RtpPeer, reachablePeer } from "./rtp-peer.ts";
-import { type RtpCall, RtpPort } from "./rtp-port.ts";
+import { type RtpCall, type RtpPeer, RtpPort, rtpFamily } from "./rtp-port.ts";
 
 export interface PortRange {
   readonly from: number;
@@ -228,5 +228,19 @@ export function readPortRange(text: string): PortRange | null {
     "invalid_config",
     "Setting rtp-ports can't be used: expected two ports from 1024 to 65535, e.g. 10000-10100",
     { field: "rtp-ports" },
+  );
+}
+
+/** `peer.address` is an IP address. Throws invalid_field where ports on `host` can't send to it. */
+export function reachablePeer({ address, port }: RtpPeer, host: string): RtpPeer {
+  const family = rtpFamily(host);
+  if (isIP(address) === family) {
+    // One IPv6 address can be written in several ways, and packets come with the shortest.
+    return { address: new SocketAddress({ address, family: `ipv${family}` }).address, port };
+  }
+  throw new GatewayError(
+    "invalid_field",
+    `Field remote can't be used: expected an IPv${family} address, as RTP leaves from ${host}`,
+    { field: "remote" },
   );
 }

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import WebSocket from "ws";
-import { reachablePeer } from "../../../src/server/carriers/rtp-peer.ts";
+import { reachablePeer } from "../../../src/server/carriers/rtp-routes.ts";
 import { until } from "../../helpers/until.ts";
 import { RtpPhone } from "../../kit/rtp-phone.ts";
 import { startCarrierEdge } from "./carrier-edge.ts";
