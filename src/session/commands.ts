@@ -8,7 +8,8 @@ import type {
   SpeakCommand,
   TextCommand,
 } from "../protocol/commands.ts";
-import { beginsWithHalf, divideHalf, findBadText } from "../text/check.ts";
+import { findBadText } from "../text/check.ts";
+import { beginsWithHalf, divideHalf } from "../text/code-points.ts";
 import type { Participant } from "./connections/participant.ts";
 import { Utterance, type UtteranceOptions } from "./playback/utterance.ts";
 import type { Session } from "./session.ts";

@@ -2,7 +2,6 @@
  * Finds markup without its other half in a text that comes in any pieces: SSML elements that are opened and not closed, or the
  * other way round, tags without their `>`, and one bracket of a pair that may have been meant as an audio tag.
  */
-import { CodePointReader } from "./code-points.ts";
 import {
   ATOMIC_ELEMENTS,
   MAX_BRACKET_TAG,
@@ -29,7 +28,8 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
 export class TagBalance {
-  readonly #reader = new CodePointReader((codePoint, index) => this.#gate.step(codePoint, index));
+  /** Offset behind the text that was pushed. */
+  #end = 0;
   readonly #gate = new TagGate(
     {
       character: (codePoint, index) => this.#character(codePoint, index),
@@ -54,8 +54,11 @@ export class TagBalance {
 
   push(text: string): void {
     this.#text += text;
-    this.#reader.push(text);
-    const keepFrom = this.#gate.settledTo(this.#reader.offset);
+    for (const character of text) {
+      this.#gate.step(character.codePointAt(0) ?? 0, this.#end);
+      this.#end += character.length;
+    }
+    const keepFrom = this.#gate.settledTo(this.#end);
     this.#text = this.#text.slice(keepFrom - this.#base);
     this.#base = keepFrom;
   }
@@ -63,7 +66,7 @@ export class TagBalance {
   /** Whether the text so far ends inside a tag, or what may become one, or between two that belong together. */
   get isOpen(): boolean {
     const isInBracket = this.#previous === OPEN_BRACKET || this.#brackets.at(-1) === true;
-    const isShort = this.#reader.offset - this.#bracketAt <= MAX_BRACKET_TAG;
+    const isShort = this.#end - this.#bracketAt <= MAX_BRACKET_TAG;
     return (
       this.#gate.isHolding || (isInBracket && isShort) || this.#open.some((name) => ATOMIC_ELEMENTS.has(name))
     );

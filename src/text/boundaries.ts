@@ -4,7 +4,6 @@
  */
 import { stopMeaning } from "./abbreviations.ts";
 import { isSpoken, isWordKind, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
-import { CodePointReader } from "./code-points.ts";
 import { TagGate } from "./markup.ts";
 import {
   endsSentence,
@@ -42,17 +41,20 @@ const SLASH = 0x2f;
 export class BoundaryFinder {
   #found: Boundary[] = [];
   readonly #scanner = new BoundaryScanner((boundary) => this.#found.push(boundary));
-  readonly #reader = new CodePointReader((codePoint, index) => this.#scanner.step(codePoint, index));
+  /** Offset behind the text that was pushed. */
+  #end = 0;
 
   /** What this text decides; a sentence end is known once the next word has begun. */
   push(text: string): Boundary[] {
-    const reader = this.#reader;
-    for (let at = 0; at < text.length; at += 1) {
-      const passed = reader.isWhole ? this.#scanner.passLetters(text, at, reader.offset) : 0;
-      reader.advance(passed);
+    for (let at = 0; at < text.length; ) {
+      const passed = this.#scanner.passLetters(text, at, this.#end + at);
       at += passed;
-      if (at < text.length) reader.step(text.charCodeAt(at));
+      if (passed > 0) continue;
+      const codePoint = text.codePointAt(at) ?? 0;
+      this.#scanner.step(codePoint, this.#end + at);
+      at += unitsOf(codePoint);
     }
+    this.#end += text.length;
     return this.#found.splice(0);
   }
 }

@@ -1,66 +1,21 @@
-/** Reads a text that comes in any pieces as code points: surrogate pairs are joined, whatever the split. */
-import { unitsOf } from "./characters.ts";
+/** Code points at the end of a text. Texts come in whole code points: who takes them from outside joins halves of pairs. */
 
-export class CodePointReader {
-  readonly #take: (codePoint: number, index: number) => void;
-  #offset: number;
-  #highHalf = 0;
+/** The code point that ends at `end`; 0 = none. */
+export function codePointBefore(text: string, end: number): number {
+  if (end === 0) return 0;
+  const low = text.charCodeAt(end - 1);
+  return low >= 0xdc00 && low <= 0xdfff && end > 1 ? (text.codePointAt(end - 2) ?? low) : low;
+}
 
-  /** `take` gets each code point with its UTF-16 offset; a lone half of a pair passes as it is. `from`: first offset. */
-  constructor(take: (codePoint: number, index: number) => void, from = 0) {
-    this.#take = take;
-    this.#offset = from;
-  }
+/** A text without the first half of a surrogate pair that it ends with, and that half; "" = it ends with none. */
+export function divideHalf(text: string): { readonly whole: string; readonly half: string } {
+  const unit = text.charCodeAt(text.length - 1);
+  const end = unit >= 0xd800 && unit <= 0xdbff ? text.length - 1 : text.length;
+  return { whole: text.slice(0, end), half: text.slice(end) };
+}
 
-  /** UTF-16 offset behind the last code point taken; half a pair may wait behind it. */
-  get offset(): number {
-    return this.#offset;
-  }
-
-  /** Whether no half of a pair waits for the other. */
-  get isWhole(): boolean {
-    return this.#highHalf === 0;
-  }
-
-  push(text: string): void {
-    for (let i = 0; i < text.length; i++) this.step(text.charCodeAt(i));
-  }
-
-  /** Whether `step` would only hand this unit on: the owner may take it itself, and `advance`. */
-  passes(unit: number): boolean {
-    return this.#highHalf === 0 && (unit < 0xd800 || unit > 0xdbff);
-  }
-
-  /** The owner took `units` UTF-16 units itself, none of them half of a pair, while the reader `isWhole`. */
-  advance(units: number): void {
-    this.#offset += units;
-  }
-
-  /** Nothing follows: a waiting half is taken. */
-  end(): void {
-    const high = this.#highHalf;
-    this.#highHalf = 0;
-    if (high !== 0) this.#pass(high);
-  }
-
-  /** One UTF-16 unit. */
-  step(unit: number): void {
-    const high = this.#highHalf;
-    if (high !== 0) {
-      this.#highHalf = 0;
-      if (unit >= 0xdc00 && unit <= 0xdfff) {
-        this.#pass((high - 0xd800) * 0x400 + (unit - 0xdc00) + 0x10000);
-        return;
-      }
-      this.#pass(high);
-    }
-    if (unit >= 0xd800 && unit <= 0xdbff) this.#highHalf = unit;
-    else this.#pass(unit);
-  }
-
-  #pass(codePoint: number): void {
-    const index = this.#offset;
-    this.#offset += unitsOf(codePoint);
-    this.#take(codePoint, index);
-  }
+/** Whether a text begins with the second half of a surrogate pair. */
+export function beginsWithHalf(text: string): boolean {
+  const unit = text.charCodeAt(0);
+  return unit >= 0xdc00 && unit <= 0xdfff;
 }

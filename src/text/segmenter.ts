@@ -5,8 +5,7 @@
 
 import { AtomicSpans } from "./atomic-spans.ts";
 import { type Boundary, BoundaryScanner } from "./boundaries.ts";
-import { isBlank } from "./characters.ts";
-import { CodePointReader } from "./code-points.ts";
+import { isBlank, unitsOf } from "./characters.ts";
 import { CutPositions } from "./cut-positions.ts";
 import { lastGraphemeStart, lastUnspacedWordStart } from "./unspaced.ts";
 
@@ -42,7 +41,7 @@ const SHORT_CONTEXT = 3;
 const LONG_WORDED = /[\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Mymr}]/u;
 
 /**
- * Any split of a text into pushes gives the same segments (as long as nobody calls `cutNow`), and their texts joined
+ * Any split of a text into pushes, between its code points, gives the same segments (as long as nobody calls `cutNow`), and their texts joined
  * are the text. White space stays at the end of the segment before it; before the first word, and behind a flush or a
  * stall cut, at the start of the segment that follows. The one thing left out is white space between a flush and the
  * end: there is nothing to speak in it.
@@ -55,7 +54,6 @@ export class Segmenter {
   readonly #firstMaxChars: number;
   readonly #maxChars: number;
   readonly #minChars: readonly number[];
-  readonly #reader = new CodePointReader((codePoint, index) => this.#character(codePoint, index));
   readonly #scanner = new BoundaryScanner(
     (boundary) => this.#meet(boundary),
     (start, end) => this.#meetTag(start, end),
@@ -68,6 +66,8 @@ export class Segmenter {
   /** Text from `#start` on. */
   #pending = "";
   #start = 0;
+  /** Offset behind the last character that was read. */
+  #end = 0;
   /** Offset behind the last character whose meaning is known: a possible tag is not counted until it is one. */
   #settled = 0;
   #count = 0;
@@ -98,9 +98,10 @@ export class Segmenter {
   /** The segments that this text completes. */
   push(text: string): Segment[] {
     this.#pending += text;
-    for (let at = 0; at < text.length; at += 1) {
-      at += this.#passLetters(text, at);
-      if (at < text.length) this.#step(text.charCodeAt(at));
+    for (let at = 0; at < text.length; ) {
+      const start = this.#end;
+      if (this.#passLetters(text, at) === 0) this.#character(text.codePointAt(at) ?? 0);
+      at += this.#end - start;
     }
     return this.#take();
   }
@@ -111,7 +112,7 @@ export class Segmenter {
    * an element.
    */
   cutNow(rank: "sentence" | "clause" | "word"): Segment[] {
-    const end = this.#scanner.breakAtEnd(this.#reader.offset);
+    const end = this.#scanner.breakAtEnd(this.#end);
     const isGood =
       end !== null &&
       (end.rank === "sentence" || end.rank === rank || (end.rank === "clause" && rank === "word"));
@@ -124,14 +125,12 @@ export class Segmenter {
   /** Speak what is there: everything pending becomes segments, unless it is white space only (that waits). */
   flush(): Segment[] {
     this.#scanner.finish();
-    const length = this.#reader.offset - this.#start;
-    if (!isBlank(this.#pending.slice(0, length))) this.#cut(this.#start + length);
+    if (!isBlank(this.#pending)) this.#cut(this.#end);
     return this.#take();
   }
 
   /** The text is complete: like `flush`, but white space that is left over is dropped. */
   end(): Segment[] {
-    this.#reader.end();
     const segments = this.flush();
     this.#start += this.#pending.length;
     this.#pending = "";
@@ -144,32 +143,22 @@ export class Segmenter {
     return segments;
   }
 
-  #step(unit: number): void {
-    const reader = this.#reader;
-    if (!reader.passes(unit)) {
-      reader.step(unit);
-      return;
-    }
-    const index = reader.offset;
-    reader.advance(1);
-    this.#character(unit, index);
-  }
-
   /** Letters within a word, up to where the piece gets too long, need no more than the scanner's short way. */
   #passLetters(text: string, from: number): number {
-    const offset = this.#reader.offset;
-    const room = Math.min(this.#start + this.#limit(), this.#atomic.openAt + this.#maxChars) - offset;
-    if (room <= 0 || !this.#reader.isWhole) return 0;
-    const passed = this.#scanner.passLetters(text, from, offset, room);
+    const room = Math.min(this.#start + this.#limit(), this.#atomic.openAt + this.#maxChars) - this.#end;
+    if (room <= 0) return 0;
+    const passed = this.#scanner.passLetters(text, from, this.#end, room);
     if (passed === 0) return 0;
-    this.#reader.advance(passed);
-    this.#settled = this.#reader.offset;
+    this.#end += passed;
+    this.#settled = this.#end;
     return passed;
   }
 
-  #character(codePoint: number, index: number): void {
+  #character(codePoint: number): void {
+    const index = this.#end;
+    this.#end += unitsOf(codePoint);
     this.#scanner.step(codePoint, index);
-    this.#settled = this.#scanner.settledTo(this.#reader.offset);
+    this.#settled = this.#scanner.settledTo(this.#end);
     if (this.#settled - this.#atomic.openAt > this.#maxChars) {
       this.#atomic.advance(this.#settled);
       this.#meetInside();

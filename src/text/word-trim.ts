@@ -4,6 +4,7 @@
  */
 import { keepsStop } from "./abbreviations.ts";
 import { isSpoken, isWordKind, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
+import { codePointBefore } from "./code-points.ts";
 import type { WordSpan } from "./unspaced.ts";
 
 /** Dashes and ellipses between words. A single hyphen or stop joins. */
@@ -156,10 +157,4 @@ function hasMore(run: string, word: WordSpan, one: string, other: string): boole
 function isExtendAt(text: string, at: number): boolean {
   const codePoint = text.codePointAt(at);
   return codePoint !== undefined && kindOf(codePoint) === KIND.extend;
-}
-
-function codePointBefore(text: string, end: number): number {
-  const unit = text.charCodeAt(end - 1);
-  const isLowHalf = unit >= 0xdc00 && unit <= 0xdfff;
-  return (isLowHalf && end > 1 ? text.codePointAt(end - 2) : undefined) ?? unit;
 }

@@ -5,7 +5,6 @@
  */
 import { isDirection } from "./audio-tags.ts";
 import { isWordKind, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
-import { CodePointReader } from "./code-points.ts";
 import { TagGate } from "./markup.ts";
 import { unspacedWords, type WordSpan } from "./unspaced.ts";
 import { hasWord, trimToWords } from "./word-trim.ts";
@@ -31,7 +30,8 @@ const ZERO_WIDTH_JOINER = 0x200d;
 
 /** Finds the words of a text that grows. A word comes out when the character behind it shows that it is complete. */
 export class WordScanner {
-  readonly #reader: CodePointReader;
+  /** Offset behind the last character that was read. */
+  #end: number;
   readonly #gate: TagGate;
   #kind: PieceKind = "none";
   #pieceStart = 0;
@@ -58,14 +58,19 @@ export class WordScanner {
       },
       { hasBracketTags: hasDirections },
     );
-    this.#reader = new CodePointReader((codePoint, index) => this.#gate.step(codePoint, index), from);
+    this.#end = from;
   }
 
   push(text: string): ScannedWord[] {
     this.#text += text;
-    for (let at = 0; at < text.length; at += 1) {
-      at += this.#passLetters(text, at);
-      if (at < text.length) this.#step(text.charCodeAt(at));
+    for (let at = 0; at < text.length; ) {
+      const start = this.#end;
+      if (this.#passLetters(text, at) === 0) {
+        const codePoint = text.codePointAt(at) ?? 0;
+        this.#end += unitsOf(codePoint);
+        this.#gate.step(codePoint, start);
+      }
+      at += this.#end - start;
     }
     this.#forget();
     return this.#take();
@@ -73,7 +78,6 @@ export class WordScanner {
 
   /** The text ends here, or what follows is no part of the word before: the open word is complete. */
   endWord(): ScannedWord[] {
-    this.#reader.end();
     this.#gate.finish();
     this.#close();
     this.#forget();
@@ -89,35 +93,23 @@ export class WordScanner {
   /** Drops the text before the open piece. What the tag gate holds back is short and stays too. */
   #forget(): void {
     if (this.#kind === "none" && this.#gate.isHolding) return;
-    const keepFrom = this.#kind === "none" ? this.#reader.offset : this.#pieceStart;
+    const keepFrom = this.#kind === "none" ? this.#end : this.#pieceStart;
     if (keepFrom === this.#base) return;
     this.#text = this.#text.slice(keepFrom - this.#base);
     this.#base = keepFrom;
   }
 
-  #step(unit: number): void {
-    const reader = this.#reader;
-    if (!reader.passes(unit) || !this.#gate.passes(unit)) {
-      reader.step(unit);
-      return;
-    }
-    const index = reader.offset;
-    reader.advance(1);
-    this.#character(unit, index);
-  }
-
   /** Takes letters that go on with the open piece, as `#character` would. Returns how many. */
   #passLetters(text: string, from: number): number {
-    const reader = this.#reader;
-    if (!reader.isWhole || this.#gate.isHolding) return 0;
+    if (this.#gate.isHolding) return 0;
     let to = from;
     if (this.#kind === "spaced") to = endOfSpacedLetters(text, from);
     else if (this.#kind === "unspaced") {
-      to = endOfUnspacedLetters(text, from, from + this.#windowEnd - 1 - reader.offset);
+      to = endOfUnspacedLetters(text, from, from + this.#windowEnd - 1 - this.#end);
     }
     if (to === from) return 0;
-    reader.advance(to - from);
-    this.#pieceEnd = reader.offset;
+    this.#end += to - from;
+    this.#pieceEnd = this.#end;
     return to - from;
   }
 

@@ -1,4 +1,5 @@
 /** Web and mail addresses, and how they are said: `https://www.example.com/a?b` is "example dot com". */
+import { codePointBefore, divideHalf } from "../code-points.ts";
 import { atEnd, NO_MATCH, skip, type View } from "./match.ts";
 
 /** Units of an address that are looked at; what is longer goes on as `URL_REST`. */
@@ -45,7 +46,7 @@ export function findAddress(text: string, from: number, floor: number, before: s
     const isMail = anchor === "@";
     const start = isMail ? localStart(text, at, floor, before) : urlStart(text, at, anchor);
     if (start < floor) continue;
-    const previous = start > floor ? characterBefore(text, start) : before;
+    const previous = start > floor ? String.fromCodePoint(codePointBefore(text, start)) : before;
     if (SPACED_WORD.test(previous)) continue;
     return { kind: isMail ? "mail" : "url", start, next };
   }
@@ -81,29 +82,19 @@ function urlStart(text: string, at: number, anchor: string): number {
   return scheme.endsWith("http") ? at - 4 : -1;
 }
 
-function characterBefore(text: string, at: number): string {
-  const low = text.charCodeAt(at - 1);
-  return low >= 0xdc00 && low <= 0xdfff ? text.slice(at - 2, at) : text.slice(at - 1, at);
-}
-
 /** The address at `start`, or that there is none, or that more text decides. */
 export function addressAt(view: View, { kind, start }: AddressStart): Address | number {
   return kind === "mail" ? mailAt(view, start) : urlAt(view, start);
 }
 
 function urlAt(view: View, start: number): Address | number {
-  const window = wholeCharacters(view.text.slice(start, start + MAX_ADDRESS));
+  const window = divideHalf(view.text.slice(start, start + MAX_ADDRESS)).whole;
   const length = skip(URL_TEXT, window, 0);
   const isCut = length >= MAX_ADDRESS - 1;
   if (length >= window.length && !isCut && !view.isFinal) return atEnd(view);
   const url = isCut ? window.slice(0, length) : withoutClosing(window.slice(0, length));
   const host = hostOf(url);
   return host === "" ? NO_MATCH : { end: start + url.length, spoken: host, isCut };
-}
-
-function wholeCharacters(text: string): string {
-  const last = text.charCodeAt(text.length - 1);
-  return last >= 0xd800 && last <= 0xdbff ? text.slice(0, -1) : text;
 }
 
 /** Without the sentence's punctuation and the brackets that were opened before it. */

@@ -2,6 +2,7 @@
 import type { Cleaning } from "../../protocol/vocabulary.ts";
 import { isAudioTag } from "../audio-tags.ts";
 import { isSpoken, KIND, kindOf } from "../characters.ts";
+import { codePointBefore } from "../code-points.ts";
 import { emojiRunAt } from "./emoji.ts";
 import { Emphasis } from "./emphasis.ts";
 import { closingRun, codeSpanAt, commentEnd, linkAt, MAX_COMMENT, tagEnd } from "./inline.ts";
@@ -311,9 +312,7 @@ export class InlineScanner implements View {
 
   #pass(end: number): void {
     if (end === this.at) return;
-    const low = this.text.charCodeAt(end - 1);
-    const isPair = low >= 0xdc00 && low <= 0xdfff && end > 1;
-    this.#before = isPair ? (this.text.codePointAt(end - 2) ?? low) : low;
+    this.#before = codePointBefore(this.text, end);
     this.at = end;
   }
 }

@@ -65,10 +65,3 @@ const WHOLE_END = /[\s\p{Pe}\p{Pf}\p{Sentence_Terminal}"',;\u2026\u060c\u061b\u3
 export function readsAsWhole(text: string): boolean {
   return WHOLE_END.test(text.slice(-1));
 }
-
-/** The code point that ends at `end`; 0 = none. */
-export function codePointBefore(text: string, end: number): number {
-  if (end === 0) return 0;
-  const low = text.charCodeAt(end - 1);
-  return low >= 0xdc00 && low <= 0xdfff && end > 1 ? (text.codePointAt(end - 2) ?? low) : low;
-}

@@ -1,6 +1,6 @@
 /** Headings, list items and table rows pause at their end: a full stop where the line has none. */
 import { isSpoken, KIND, type Kind, kindOf } from "../characters.ts";
-import { codePointBefore } from "./letters.ts";
+import { codePointBefore } from "../code-points.ts";
 
 /** Follows what is said on a line that wants a pause at its end. */
 export class LineEnd {

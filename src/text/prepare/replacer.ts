@@ -1,6 +1,7 @@
 /** Says some words otherwise, and writes down where each piece of what is said stands in the client's text. */
 import type { Replacement } from "../../protocol/commands.ts";
-import { codePointBefore, readsAsWhole } from "./letters.ts";
+import { codePointBefore } from "../code-points.ts";
+import { readsAsWhole } from "./letters.ts";
 import type { View } from "./match.ts";
 import { RuleMatcher } from "./rule-matcher.ts";
 import type { CleanSink } from "./sink.ts";

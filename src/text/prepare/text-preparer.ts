@@ -2,7 +2,7 @@
  * Makes a client's text, which comes in any pieces, ready for speaking: takes out what is written to be seen (Markdown,
  * code, addresses, emoji), then applies replacement rules, and keeps a map back to the client's own text.
  *
- * Tags (`<break time="1s"/>`) pass untouched, and so does `[laughs]` unless it is to go. Any split of a text gives the
+ * Tags (`<break time="1s"/>`) pass untouched, and so does `[laughs]` unless it is to go. Any split of a text between its code points gives the
  * same spoken text and the same map. Time is linear in the text.
  */
 import type { Replacement } from "../../protocol/commands.ts";
@@ -25,8 +25,6 @@ export class TextPreparer {
   readonly #replacer: Replacer;
   /** null = every character is spoken as it is. */
   readonly #cleaner: Cleaner | null;
-  /** Half a surrogate pair that waits for the other. */
-  #half = "";
 
   constructor({ clean, replacements, dropsAudioTags = false }: PrepareOptions) {
     this.#replacer = new Replacer(replacements, this.map);
@@ -36,16 +34,13 @@ export class TextPreparer {
 
   /** UTF-16 units of the client's text that are held back: at most 4096. */
   get heldChars(): number {
-    return this.#half.length + (this.#cleaner?.heldChars ?? 0) + this.#replacer.heldChars;
+    return (this.#cleaner?.heldChars ?? 0) + this.#replacer.heldChars;
   }
 
   /** The spoken text that this settles; "" while something may still become markup, an address, a rule's match. */
   push(text: string): string {
-    const whole = this.#whole(text);
-    if (whole !== "") {
-      if (this.#cleaner) this.#cleaner.push(whole);
-      else this.#replacer.keep(whole);
-    }
+    if (this.#cleaner) this.#cleaner.push(text);
+    else this.#replacer.keep(text);
     return this.#replacer.take();
   }
 
@@ -66,12 +61,6 @@ export class TextPreparer {
 
   /** Nothing follows. */
   end(): string {
-    const half = this.#half;
-    this.#half = "";
-    if (half !== "") {
-      if (this.#cleaner) this.#cleaner.push(half);
-      else this.#replacer.keep(half);
-    }
     return this.#finish("end");
   }
 
@@ -79,15 +68,5 @@ export class TextPreparer {
     this.#cleaner?.finish(following);
     this.#replacer.settle();
     return this.#replacer.take();
-  }
-
-  /** Text without half a pair at its end. */
-  #whole(text: string): string {
-    if (text === "") return "";
-    const joined = this.#half === "" ? text : this.#half + text;
-    const last = joined.charCodeAt(joined.length - 1);
-    const isHalf = last >= 0xd800 && last <= 0xdbff;
-    this.#half = isHalf ? joined.slice(-1) : "";
-    return isHalf ? joined.slice(0, -1) : joined;
   }
 }

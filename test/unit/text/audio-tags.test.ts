@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { isAudioTag } from "../../../src/text/audio-tags.ts";
 import { Segmenter } from "../../../src/text/segmenter.ts";
 import { SpokenText } from "../../../src/text/spoken-text.ts";
-import { FIXTURES, splitText } from "./fixtures.ts";
-import { markedText, splitOf } from "./prepare/prepared.ts";
+import { FIXTURES, splitOf, splitText } from "./fixtures.ts";
+import { markedText } from "./prepare/prepared.ts";
 
 /** What is spoken of a text that comes in these pieces; the map leads back to the client's text. */
 function spokenOf(parts: readonly string[]): SpokenText {

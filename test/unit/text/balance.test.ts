@@ -37,7 +37,7 @@ describe("TagBalance", () => {
     ['[laughs <break time="1s"', ["<break", "["]],
   ])("of %j", (text, expected) => {
     expect(oddOf([text])).toEqual(expected);
-    expect(oddOf(text.split(""))).toEqual(expected);
+    expect(oddOf(Array.from(text))).toEqual(expected);
   });
 
   it("says the same however the text is split", () => {

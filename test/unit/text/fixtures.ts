@@ -57,14 +57,20 @@ export const anyText: fc.Arbitrary<string> = fc
   )
   .map((parts) => parts.join(""));
 
-/** A text cut into pieces anywhere, between the halves of a surrogate pair too. */
+/** A text cut at any of its code points. */
+export function splitOf(text: string, cuts: readonly number[]): string[] {
+  const characters = Array.from(text);
+  const places = [
+    ...new Set([0, ...cuts.map((cut) => cut % (characters.length + 1)), characters.length]),
+  ].sort((a, b) => a - b);
+  return places.slice(1).map((end, i) => characters.slice(places[i], end).join(""));
+}
+
+/** A text cut into pieces. */
 export const splitText: fc.Arbitrary<{ readonly text: string; readonly parts: readonly string[] }> = fc
   .tuple(anyText, fc.array(fc.nat(400), { maxLength: 12 }))
   .map(([text, cuts]) => {
-    const places = [...new Set([0, ...cuts.map((cut) => cut % (text.length + 1)), text.length])].sort(
-      (a, b) => a - b,
-    );
-    return { text, parts: places.slice(1).map((end, i) => text.slice(places[i], end)) };
+    return { text, parts: splitOf(text, cuts) };
   });
 
 /** Offsets where a grapheme starts, and the end. */

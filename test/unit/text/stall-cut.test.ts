@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CodePointReader } from "../../../src/text/code-points.ts";
 import { TagGate } from "../../../src/text/markup.ts";
 import { type Segment, Segmenter } from "../../../src/text/segmenter.ts";
 import { anyText, graphemeStarts } from "./fixtures.ts";
@@ -95,7 +94,11 @@ function tagsOf(text: string): { start: number; end: number }[] {
     { character: () => undefined, tag: (start, end) => tags.push({ start, end }) },
     { hasBracketTags: true },
   );
-  new CodePointReader((codePoint, index) => gate.step(codePoint, index)).push(text);
+  let index = 0;
+  for (const character of text) {
+    gate.step(character.codePointAt(0) ?? 0, index);
+    index += character.length;
+  }
   return tags;
 }
 

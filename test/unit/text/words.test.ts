@@ -98,7 +98,7 @@ describe("WordScanner", () => {
       }),
       { seed: 13, numRuns: 600 },
     );
-    for (const text of FIXTURES) expect(scan(text.split(""))).toEqual(scan([text]));
+    for (const text of FIXTURES) expect(scan(Array.from(text))).toEqual(scan([text]));
   });
 
   it("gives a word out when the character behind it shows that it is complete", () => {
@@ -114,7 +114,7 @@ describe("WordScanner", () => {
   it("gives the words of a long run without spaces before it ends", () => {
     const scanner = new WordScanner();
     const run = "我们今天去北京大学学习计算机科学与技术".repeat(40);
-    const words = run.split("").flatMap((character) => scanner.push(character));
+    const words = Array.from(run).flatMap((character) => scanner.push(character));
     expect(words.at(-1)?.end).toBeGreaterThan(run.length - 300);
     expect([...words, ...scanner.endWord()].map((word) => word.text).join("")).toBe(run);
   });
@@ -128,7 +128,7 @@ describe("WordScanner", () => {
     ["a grapheme of 200,000 marks", `e${"\u0301".repeat(200_000)}`],
     ["Chinese without marks", "我们今天去北京大学".repeat(10_000)],
   ])("takes %s in linear time, letter by letter too", (_name, text) => {
-    expect(scan(text.split(""))).toHaveLength(scan([text]).length);
+    expect(scan(Array.from(text))).toHaveLength(scan([text]).length);
   });
 
   it("takes directions to the voice for no words where the model acts on them", () => {

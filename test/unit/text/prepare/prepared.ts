@@ -123,11 +123,3 @@ export const anyOptions: fc.Arbitrary<PrepareOptions> = fc.record({
   ),
   dropsAudioTags: fc.boolean(),
 });
-
-/** A text cut anywhere, between the halves of a pair too. */
-export function splitOf(text: string, cuts: readonly number[]): string[] {
-  const places = [...new Set([0, ...cuts.map((cut) => cut % (text.length + 1)), text.length])].sort(
-    (a, b) => a - b,
-  );
-  return places.slice(1).map((end, i) => text.slice(places[i], end));
-}
