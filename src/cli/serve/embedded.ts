@@ -13,7 +13,7 @@ import { workerUrl } from "../../kit/worker-url.ts";
 import type { Io } from "../io.ts";
 import { childEnvironment } from "./child-environment.ts";
 import { HangWatch } from "./hang-watch.ts";
-import { isReport, type ParentMessage, type ServiceReport } from "./service-messages.ts";
+import type { ParentMessage, ServiceReport } from "./service-messages.ts";
 
 /** The part of a child process that is used here; `end` is told once, whatever ended it. */
 export interface ServiceChild {
@@ -226,9 +226,7 @@ function forkService(args: readonly string[], env: NodeJS.ProcessEnv): ServiceCh
       if (child.connected) child.send(message, () => undefined);
     },
     onReport: (listener) => {
-      child.on("message", (message: unknown) => {
-        if (isReport(message)) listener(message);
-      });
+      child.on("message", (message) => listener(message as ServiceReport));
     },
     onEnd: (listener) => {
       if (ended === undefined) endListeners.push(listener);

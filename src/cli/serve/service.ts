@@ -6,7 +6,7 @@ import { choiceFlag, type Flag, integerFlag, type ParsedArguments, parseArgument
 import type { CommandModule } from "../help.ts";
 import type { Io, Parent } from "../io.ts";
 import { createLog } from "../log.ts";
-import { isParentMessage, type ServiceReport } from "./service-messages.ts";
+import type { ParentMessage, ServiceReport } from "./service-messages.ts";
 
 const DEFAULT_PORT = 8090;
 const LOG_LEVELS = ["silent", "error", "warn", "info", "debug"] as const;
@@ -133,8 +133,8 @@ async function runUntilSignal(io: Io, parsed: ParsedArguments, parent: Parent | 
  */
 function listenTo(parent: Parent): Promise<string> {
   return new Promise((resolve) => {
-    parent.onMessage((message) => {
-      if (!isParentMessage(message)) return;
+    parent.onMessage((received) => {
+      const message = received as ParentMessage;
       if (message.type === "key") resolve(message.key);
       else parent.send({ type: "pong" } satisfies ServiceReport);
     });

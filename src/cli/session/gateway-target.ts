@@ -2,7 +2,7 @@
 import type { Config } from "../../config.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Io } from "../io.ts";
-import { openUpstream } from "../serve/upstream.ts";
+import { startWithUpstream } from "../serve/start.ts";
 import { gatewayUrl } from "./join-session.ts";
 
 export interface GatewayTarget {
@@ -46,27 +46,8 @@ export async function isGateway(baseUrl: string): Promise<boolean> {
 }
 
 /** On a free port of the loopback interface, silent, with the upstream that the settings name. */
-async function startOwn(io: Io, settings: Config): Promise<GatewayTarget> {
+async function startOwn({ clock, env }: Io, settings: Config): Promise<GatewayTarget> {
   const config: Config = { ...settings, host: "127.0.0.1", port: 0, opsPort: "off", logLevel: "silent" };
-  const { startGateway } = await import("../../gateway.ts");
-  const upstream = await openUpstream({ config, log: silentLog, clock: io.clock, env: io.env });
-  try {
-    const gateway = await startGateway({
-      config,
-      upstreamBaseUrl: upstream.baseUrl,
-      upstreamKey: upstream.key,
-      service: upstream.service,
-      log: silentLog,
-    });
-    return {
-      baseUrl: `http://127.0.0.1:${gateway.port}`,
-      close: async () => {
-        await gateway.close();
-        await upstream.stop();
-      },
-    };
-  } catch (thrown) {
-    await upstream.stop();
-    throw thrown;
-  }
+  const gateway = await startWithUpstream({ config, log: silentLog, clock, env });
+  return { baseUrl: gateway.url, close: () => gateway.close() };
 }
