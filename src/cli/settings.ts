@@ -3,9 +3,11 @@
  * option, then environment, then JSON file, then default. An error names the setting, where its value came from, the value
  * (never a secret one) and what is allowed.
  */
+import { readFileSync } from "node:fs";
 import { type Config, SETTINGS, type Setting } from "../config.ts";
 import { GatewayError } from "../errors.ts";
-import type { Flag } from "./flags.ts";
+import type { Flag, ParsedArguments } from "./flags.ts";
+import type { Io } from "./io.ts";
 import { didYouMean } from "./suggest.ts";
 
 /** Where a setting's value came from. */
@@ -208,6 +210,16 @@ function checkUrl(config: Config, origins: ReadonlyMap<string, Origin>): void {
     `Setting upstreamUrl (${origins.get("upstreamUrl")}): "${config.upstreamUrl}", expected \`embedded\` or http(s) URLs with commas`,
     { field: "upstreamUrl" },
   );
+}
+
+/** From a command's own sources: its flags, its environment, the file that they name. */
+export function settingsOf({ env }: Io, { values, switches }: ParsedArguments): ResolvedSettings {
+  return settingsFrom({
+    flags: values,
+    switches,
+    env,
+    readFile: (path) => readFileSync(path, "utf8"),
+  });
 }
 
 function nonEmpty(text: string | undefined): string | undefined {

@@ -1,15 +1,12 @@
 /** What `voicewire captions` was asked to do: its flags, checked before anything is opened. */
 import { CUE_MODES, CUE_PROFILES, type CueMode, type CueProfile } from "../../protocol/vocabulary.ts";
 import { usageError } from "../exit.ts";
-import { choiceFlag, type Flag, integerFlag, type ParsedArguments, parseArguments } from "../flags.ts";
-import { settingsOf } from "../from-io.ts";
+import { choiceFlag, type Flag, type ParsedArguments, parseArguments } from "../flags.ts";
 import type { Io } from "../io.ts";
-import { localGatewayUrl } from "../session/gateway-target.ts";
-import { gatewayUrl } from "../session/join-session.ts";
-import { CONFIG_FLAG } from "../settings.ts";
+import { FOLLOW_FLAGS, type FollowPlan, planFollow, URL_FLAG } from "../session/follow.ts";
 
 export const CAPTIONS_FLAGS: readonly Flag[] = [
-  { name: "url", short: "u", value: "URL", about: "The gateway; default: the local one" },
+  URL_FLAG,
   { name: "vtt", value: "FILE", about: "WebVTT; - is stdout" },
   { name: "srt", value: "FILE", about: "SRT; - is stdout" },
   {
@@ -30,14 +27,10 @@ export const CAPTIONS_FLAGS: readonly Flag[] = [
     about: `Layout: ${CUE_PROFILES.join(", ")} (default web; with --obs broadcast)`,
   },
   { name: "mode", value: "MODE", about: `${CUE_MODES.join(" or ")} (default pop-on)` },
-  { name: "wait", about: "Wait in a session that nobody has opened yet" },
-  { name: "for", value: "SECONDS", about: "End after so many seconds" },
-  CONFIG_FLAG,
+  ...FOLLOW_FLAGS,
 ];
 
-export interface CaptionsPlan {
-  readonly session: string;
-  readonly url: string;
+export interface CaptionsPlan extends FollowPlan {
   readonly vtt: string | undefined;
   readonly srt: string | undefined;
   readonly obs: { readonly address: URL; readonly password: string } | undefined;
@@ -45,23 +38,14 @@ export interface CaptionsPlan {
   readonly youtube: URL | undefined;
   readonly profile: CueProfile;
   readonly mode: CueMode;
-  readonly mustWait: boolean;
-  /** undefined = no end. */
-  readonly forMs: number | undefined;
 }
 
-const MAX_FOR_SECONDS = 365 * 24 * 3600;
 const HTTP = ["http:", "https:"];
 
 /** Throws `invalid_config` for flags that are wrong or where nothing is to be done; never with an address in it. */
 export function planCaptions(io: Io, args: readonly string[]): CaptionsPlan {
   const parsed = parseArguments(args, CAPTIONS_FLAGS);
-  const [session, surplus] = parsed.positionals;
-  if (session === undefined)
-    throw usageError("No session: expected its id, as in voicewire captions demo --vtt demo.vtt", "session");
-  if (surplus !== undefined) throw usageError(`Argument "${surplus}": expected one session only`, surplus);
-  const { config } = settingsOf(io, parsed);
-  const url = parsed.text("url");
+  const follow = planFollow(io, parsed, "voicewire captions demo --vtt demo.vtt");
   const obs = addressOf(parsed, "obs", { given: parsed.text("obs"), schemes: ["ws:", "wss:"] });
   const zoom = addressOf(parsed, "zoom", {
     given: parsed.text("zoom") ?? io.env.VOICEWIRE_ZOOM_URL,
@@ -76,10 +60,8 @@ export function planCaptions(io: Io, args: readonly string[]): CaptionsPlan {
   if ([vtt, srt, obs, zoom, youtube].every((target) => target === undefined)) {
     throw usageError("Nowhere to put captions: expected --vtt, --srt, --obs, --zoom or --youtube", "vtt");
   }
-  const forSeconds = integerFlag(parsed, "for", { min: 1, max: MAX_FOR_SECONDS, fallback: 0 });
   return {
-    session,
-    url: url === undefined ? localGatewayUrl(config) : gatewayUrl(url),
+    ...follow,
     vtt,
     srt,
     obs: obs === undefined ? undefined : obsOf(obs, io.env.VOICEWIRE_OBS_PASSWORD ?? ""),
@@ -87,8 +69,6 @@ export function planCaptions(io: Io, args: readonly string[]): CaptionsPlan {
     youtube,
     profile: choiceFlag(parsed, "profile", CUE_PROFILES) ?? (obs === undefined ? "web" : "broadcast"),
     mode: choiceFlag(parsed, "mode", CUE_MODES) ?? "pop-on",
-    mustWait: parsed.has("wait"),
-    forMs: forSeconds === 0 ? undefined : forSeconds * 1000,
   };
 }
 

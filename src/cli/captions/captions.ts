@@ -1,9 +1,7 @@
 /** `voicewire captions`: follows a session and puts its captions into files, OBS, Zoom and YouTube. */
-import { type Connection, VoicewireError } from "../../client/index.ts";
-import { EXIT } from "../exit.ts";
 import type { CommandModule } from "../help.ts";
 import type { Io } from "../io.ts";
-import { joinSession } from "../session/join-session.ts";
+import { Ending, joinToFollow, untilEnd } from "../session/follow.ts";
 import { CaptionsFeed } from "./captions-feed.ts";
 import { ObsTarget } from "./captions-obs.ts";
 import { CAPTIONS_FLAGS, type CaptionsPlan, planCaptions } from "./captions-plan.ts";
@@ -30,11 +28,6 @@ export const captions: CommandModule = {
   run: runCaptions,
 };
 
-const RETRY_MS = 500;
-const MAX_RETRY_MS = 5_000;
-/** Close codes of an ordinary end. */
-const ORDINARY_ENDS = [1000, 1001];
-
 async function runCaptions(io: Io, args: readonly string[]): Promise<number> {
   const plan = planCaptions(io, args);
   const tell = (line: string): void => io.stderr.write(`voicewire: ${line}\n`);
@@ -44,18 +37,26 @@ async function runCaptions(io: Io, args: readonly string[]): Promise<number> {
   );
   const { vtt, srt } = plan;
   const feed = new CaptionsFeed({ clock, wallMs: Date.now, queues, vtt, srt, stdout: io.stdout });
+  const end = new Ending(io, plan.forMs);
   try {
-    const connection = await join(plan);
+    const connection = await joinToFollow(plan, {
+      clock,
+      end,
+      settings: { format: "none", events: ["cues"], cue_profile: plan.profile, cue_mode: plan.mode },
+      mayReconnect: true,
+    });
+    if (connection === undefined) return end.code;
     feed.start(connection);
     connection.on("reconnecting", ({ attempt }) => {
       if (attempt === 1) tell("the connection broke, joining again");
     });
     try {
-      return await untilEnd(io, plan, connection);
+      return await untilEnd(connection, end);
     } finally {
       await connection.close();
     }
   } finally {
+    end.close();
     feed.close();
     await Promise.all(queues.map((queue) => queue.close()));
   }
@@ -67,44 +68,4 @@ function targetsOf({ obs, zoom, youtube, mode }: CaptionsPlan): CaptionTarget[] 
     ...(zoom === undefined ? [] : [new ZoomTarget(zoom.address, { language: zoom.language, mode })]),
     ...(youtube === undefined ? [] : [new YoutubeTarget(youtube, { nowMs: Date.now, mode })]),
   ];
-}
-
-function join(plan: CaptionsPlan): Promise<Connection> {
-  return joinSession({
-    baseUrl: plan.url,
-    session: plan.session,
-    settings: {
-      role: "listener",
-      ...(plan.mustWait ? { wait: true } : {}),
-      format: "none",
-      events: ["cues"],
-      cue_profile: plan.profile,
-      cue_mode: plan.mode,
-    },
-    reconnect: { firstDelayMs: RETRY_MS, maxDelayMs: MAX_RETRY_MS },
-  });
-}
-
-async function untilEnd(io: Io, plan: CaptionsPlan, connection: Connection): Promise<number> {
-  let end: (code: number) => void = () => undefined;
-  const asked = new Promise<number>((resolve) => {
-    end = resolve;
-  });
-  const unlisten = io.onSignal(() => end(EXIT.interrupted));
-  io.stdout.onBroken(() => end(EXIT.ok));
-  const timer =
-    plan.forMs === undefined ? null : io.clock.at(io.clock.nowMs() + plan.forMs, () => end(EXIT.ok));
-  try {
-    const closed = await Promise.race([connection.closed, asked]);
-    if (typeof closed === "number") return closed;
-    if (ORDINARY_ENDS.includes(closed.code)) return EXIT.ok;
-    throw new VoicewireError({
-      code: "connection_lost",
-      message: `The gateway closed the connection: ${closed.code} ${closed.reason}`.trim(),
-      retryable: true,
-    });
-  } finally {
-    timer?.cancel();
-    unlisten();
-  }
 }

@@ -2,10 +2,9 @@
 
 import { EXIT, usageError } from "../exit.ts";
 import { type Flag, type ParsedArguments, parseArguments } from "../flags.ts";
-import { settingsOf } from "../from-io.ts";
 import type { CommandModule } from "../help.ts";
 import { type Io, mayStyle } from "../io.ts";
-import { CONFIG_FLAG, settingFlags, settingsFrom } from "../settings.ts";
+import { CONFIG_FLAG, settingFlags, settingsFrom, settingsOf } from "../settings.ts";
 import type { CheckResult } from "./check-result.ts";
 import { CHECKS, type Check, type CheckContext, describeSettings } from "./doctor-checks.ts";
 

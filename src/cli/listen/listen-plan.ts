@@ -2,16 +2,14 @@
 import { type AudioFormat, POLICIES, type Policy } from "../../protocol/vocabulary.ts";
 import { usageError } from "../exit.ts";
 import { choiceFlag, type Flag, integerFlag, parseArguments } from "../flags.ts";
-import { settingsOf } from "../from-io.ts";
 import type { Io } from "../io.ts";
 import { AUDIO_FORMAT_NAMES, type OutputFormat, outputFormatOf } from "../output/output-format.ts";
 import { checkStdout } from "../say/say-plan.ts";
-import { localGatewayUrl } from "../session/gateway-target.ts";
-import { gatewayUrl, type ResumePlace } from "../session/join-session.ts";
-import { CONFIG_FLAG } from "../settings.ts";
+import { FOLLOW_FLAGS, type FollowPlan, planFollow, URL_FLAG } from "../session/follow.ts";
+import type { ResumePlace } from "../session/join-session.ts";
 
 export const LISTEN_FLAGS: readonly Flag[] = [
-  { name: "url", short: "u", value: "URL", about: "The gateway; default: the local one" },
+  URL_FLAG,
   {
     name: "out",
     short: "o",
@@ -32,8 +30,6 @@ export const LISTEN_FLAGS: readonly Flag[] = [
   { name: "vtt", value: "FILE", about: "Captions as WebVTT" },
   { name: "srt", value: "FILE", about: "Captions as SRT" },
   { name: "json", about: "Every event as a line of JSON on stdout" },
-  { name: "wait", about: "Keep trying until the session and its gateway are there" },
-  { name: "for", value: "SECONDS", about: "End after so many seconds" },
   {
     name: "policy",
     value: "POLICY",
@@ -49,12 +45,10 @@ export const LISTEN_FLAGS: readonly Flag[] = [
     about:
       "Go on as an earlier connection: hello's resume_token and, exactly, the last event's seq and the end of the audio it got (see --json)",
   },
-  CONFIG_FLAG,
+  ...FOLLOW_FLAGS,
 ];
 
-export interface ListenPlan {
-  readonly session: string;
-  readonly url: string;
+export interface ListenPlan extends FollowPlan {
   readonly out: (OutputFormat & { readonly path: string }) | undefined;
   readonly vtt: string | undefined;
   readonly srt: string | undefined;
@@ -62,36 +56,24 @@ export interface ListenPlan {
   readonly frameMs: number;
   readonly hasCaptions: boolean;
   readonly isJson: boolean;
-  readonly mustWait: boolean;
   readonly policy: Policy;
   readonly mayReconnect: boolean;
   /** The place that an earlier connection had come to. */
   readonly resume: ResumePlace | undefined;
-  /** undefined = no end. */
-  readonly forMs: number | undefined;
 }
-
-const MAX_FOR_SECONDS = 365 * 24 * 3600;
 
 /** Throws `invalid_config` for flags that are wrong or contradict one another. */
 export function planListen(io: Io, args: readonly string[]): ListenPlan {
   const parsed = parseArguments(args, LISTEN_FLAGS);
-  const [session, surplus] = parsed.positionals;
-  if (session === undefined)
-    throw usageError("No session: expected its id, as in voicewire listen demo", "session");
-  if (surplus !== undefined) throw usageError(`Argument "${surplus}": expected one session only`, surplus);
-  const { config } = settingsOf(io, parsed);
+  const follow = planFollow(io, parsed, "voicewire listen demo");
   const path = parsed.text("out");
   const out = path === undefined ? undefined : { path, ...outputFormatOf(path, parsed.text("format")) };
   const vtt = parsed.text("vtt");
   const srt = parsed.text("srt");
   const isJson = parsed.has("json");
   checkStdout({ out: path, vtt, srt, json: isJson });
-  const url = parsed.text("url");
-  const forSeconds = integerFlag(parsed, "for", { min: 1, max: MAX_FOR_SECONDS, fallback: 0 });
   return {
-    session,
-    url: url === undefined ? localGatewayUrl(config) : gatewayUrl(url),
+    ...follow,
     out,
     vtt,
     srt,
@@ -100,12 +82,10 @@ export function planListen(io: Io, args: readonly string[]): ListenPlan {
     frameMs: integerFlag(parsed, "frame-ms", { min: 10, max: 100, fallback: 20 }),
     hasCaptions: parsed.switches.get("captions") ?? !isJson,
     isJson,
-    mustWait: parsed.has("wait"),
     // Nobody's slow disk or player may hold up a session that others speak in, unless it is asked for.
     policy: choiceFlag(parsed, "policy", POLICIES) ?? "live",
     mayReconnect: parsed.switches.get("reconnect") ?? true,
     resume: resumeOf(parsed.text("resume")),
-    forMs: forSeconds === 0 ? undefined : forSeconds * 1000,
   };
 }
 

@@ -3,7 +3,6 @@ import type { QueueOptions, TextOptions } from "../../protocol/commands.ts";
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
 import { usageError } from "../exit.ts";
 import { type Flag, type ParsedArguments, parseArguments } from "../flags.ts";
-import { settingsOf } from "../from-io.ts";
 import type { Io } from "../io.ts";
 import {
   AUDIO_FORMAT_NAMES,
@@ -12,7 +11,7 @@ import {
   outputFormatOf,
 } from "../output/output-format.ts";
 import { findPlayer, PLAYER_FORMAT } from "../output/player.ts";
-import { CONFIG_FLAG, type ResolvedSettings, settingFlags } from "../settings.ts";
+import { CONFIG_FLAG, type ResolvedSettings, settingFlags, settingsOf } from "../settings.ts";
 import { PRIORITY_FLAG, queueOptionsOf, TEXT_FLAGS, textOptionsOf } from "./speech-options.ts";
 
 const UPSTREAM_KEYS = ["upstreamUrl", "upstreamRegion", "upstreamKey"];

@@ -2,11 +2,10 @@
 import type { Logger } from "../../kit/log.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { type Flag, parseArguments } from "../flags.ts";
-import { settingsOf } from "../from-io.ts";
 import type { CommandModule } from "../help.ts";
 import type { Io, SignalName } from "../io.ts";
 import { createLog } from "../log.ts";
-import { CONFIG_FLAG, settingFlags } from "../settings.ts";
+import { CONFIG_FLAG, settingFlags, settingsOf } from "../settings.ts";
 import { type Started, startWithUpstream } from "./start.ts";
 
 const FLAGS: readonly Flag[] = [...settingFlags(), CONFIG_FLAG];
