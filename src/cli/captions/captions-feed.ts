@@ -1,21 +1,15 @@
 /** Cues of a session at their time: to files once nothing can cut them any more, to live services as they are spoken. */
 import type { Connection } from "../../client/index.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
-import { cueOfEvent, srtCue, VTT_HEADER, vttCue } from "../../protocol/captions.ts";
-import type { CueEvent, Event } from "../../protocol/events.ts";
-import { FinalCues } from "../../protocol/final-cues.ts";
-import type { Output } from "../io.ts";
-import { openText } from "../output/caption-files.ts";
+import type { CueEvent } from "../../protocol/events.ts";
+import { type CaptionEvent, CaptionFiles, type CaptionFilesOptions } from "../output/caption-files.ts";
 import type { CaptionQueue } from "./captions-queue.ts";
 
-export interface CaptionsFeedOptions {
+export interface CaptionsFeedOptions extends CaptionFilesOptions {
   readonly clock: Clock;
   /** ms since 1970. */
   readonly wallMs: () => number;
   readonly queues: readonly CaptionQueue[];
-  readonly vtt: string | undefined;
-  readonly srt: string | undefined;
-  readonly stdout: Output;
 }
 
 interface Planned {
@@ -23,36 +17,24 @@ interface Planned {
   readonly timer: Timer;
 }
 
-/** Cues whose time is still to come; a session tells of few at a time. */
+/** Cues whose time is still to come; a session emits few at a time. */
 const MAX_PLANNED = 512;
 
 export class CaptionsFeed {
   readonly #options: CaptionsFeedOptions;
-  readonly #settling = new FinalCues();
-  readonly #vtt: ReturnType<typeof openText> | undefined;
-  readonly #srt: ReturnType<typeof openText> | undefined;
+  readonly #files: CaptionFiles;
   #planned: Planned[] = [];
-  #count = 0;
-  #originMs = 0;
   #leadMs = 0;
 
   /** Throws `invalid_config` where a file can't be written. */
   constructor(options: CaptionsFeedOptions) {
     this.#options = options;
-    const { vtt, srt, stdout } = options;
-    this.#vtt = vtt === undefined ? undefined : openText(vtt, stdout);
-    try {
-      this.#srt = srt === undefined ? undefined : openText(srt, stdout);
-      this.#vtt?.write(VTT_HEADER);
-    } catch (thrown) {
-      this.#vtt?.close();
-      throw thrown;
-    }
+    this.#files = new CaptionFiles(options);
   }
 
   /** Files count from now on. */
   start(connection: Connection): void {
-    this.#originMs = connection.hello.at_ms;
+    this.#files.originMs = connection.hello.at_ms;
     this.#leadMs = connection.hello.settings.lead_ms;
     for (const type of ["cue", "interrupted", "utterance.done"] as const) {
       connection.on(type, (event) => this.#take(event));
@@ -62,13 +44,11 @@ export class CaptionsFeed {
   /** Writes what is left and completes the files. Once. */
   close(): void {
     for (const { timer } of this.#planned.splice(0)) timer.cancel();
-    this.#write(this.#settling.flush());
-    this.#vtt?.close();
-    this.#srt?.close();
+    this.#files.close();
   }
 
-  #take(event: Event): void {
-    this.#write(this.#settling.push(event, event.at_ms - this.#leadMs));
+  #take(event: CaptionEvent): void {
+    this.#files.event(event, event.at_ms - this.#leadMs);
     if (event.type === "cue") this.#plan(event);
     else if (event.type === "interrupted" && event.next_ms !== null) this.#drop(event.at_ms);
   }
@@ -90,15 +70,5 @@ export class CaptionsFeed {
   #drop(atMs: number): void {
     for (const { cue, timer } of this.#planned) if (cue.start_ms >= atMs) timer.cancel();
     this.#planned = this.#planned.filter(({ cue }) => cue.start_ms < atMs);
-  }
-
-  #write(cues: readonly CueEvent[]): void {
-    for (const event of cues) {
-      if (event.end_ms <= this.#originMs) continue;
-      this.#count += 1;
-      const cue = cueOfEvent(event, this.#originMs);
-      this.#vtt?.write(vttCue(cue, { hasWordTimes: true }));
-      this.#srt?.write(srtCue(cue, this.#count));
-    }
   }
 }

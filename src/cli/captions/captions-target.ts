@@ -38,37 +38,29 @@ export function shownText({ cue }: ShownCue, mode: CueMode, separator: string): 
   return `${cue.speaker === undefined ? "" : `${cue.speaker}: `}${shown.join(separator)}`;
 }
 
-/** One POST of text. Rejects with TargetError: worth another try after a timeout, 408, 429 and 5xx. Returns the answer. */
-export async function postText(
-  address: URL,
-  body: string,
-  { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number },
-): Promise<string> {
-  const headers = { "content-type": "text/plain; charset=utf-8" };
-  return await answerOf(address, { method: "POST", headers, body }, { signal, timeoutMs });
-}
-
-/** One GET of text, as `postText`. */
-export async function getText(
-  address: URL,
-  { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number },
-): Promise<string> {
-  return await answerOf(address, { method: "GET" }, { signal, timeoutMs });
-}
-
 /** Longest answer that is looked at. */
 const MAX_ANSWER_CHARS = 1000;
 
-async function answerOf(
-  address: URL,
-  request: RequestInit,
-  { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number },
-): Promise<string> {
+export interface TextRequest {
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+  /** What is posted as text; without it the address is only asked. */
+  readonly body?: string;
+}
+
+/** One request. Rejects with TargetError: worth another try after a timeout, 408, 429 and 5xx. Returns the answer. */
+export async function answerOf(address: URL, { signal, timeoutMs, body }: TextRequest): Promise<string> {
   let status: number;
   let text: string;
   try {
     const either = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    const response = await fetch(address, { ...request, redirect: "error", signal: either });
+    const response = await fetch(address, {
+      ...(body === undefined
+        ? {}
+        : { method: "POST", body, headers: { "content-type": "text/plain; charset=utf-8" } }),
+      redirect: "error",
+      signal: either,
+    });
     status = response.status;
     text = (await response.text()).slice(0, MAX_ANSWER_CHARS);
   } catch (thrown) {

@@ -3,7 +3,7 @@
  * in UTC by YouTube's clock, which its answers tell.
  */
 import type { CueMode } from "../../protocol/vocabulary.ts";
-import { type CaptionTarget, postText, type ShownCue, shownText } from "./captions-target.ts";
+import { answerOf, type CaptionTarget, type ShownCue, shownText } from "./captions-target.ts";
 
 const TIMEOUT_MS = 5000;
 /** YouTube's clock as an answer has it; without a zone it is UTC. */
@@ -31,7 +31,7 @@ export class YoutubeTarget implements CaptionTarget {
     const time = new Date(shown.shownMs + this.#skewMs).toISOString().replace("Z", "");
     const body = `${time}\n${shownText(shown, this.#mode, "<br>")}\n`;
     const sentMs = this.#nowMs();
-    const answer = await postText(address, body, { signal, timeoutMs: TIMEOUT_MS });
+    const answer = await answerOf(address, { body, signal, timeoutMs: TIMEOUT_MS });
     this.#seq += 1;
     const [, serverTime] = SERVER_TIME.exec(answer.trim()) ?? [];
     const serverMs = serverTime === undefined ? Number.NaN : Date.parse(`${serverTime}Z`);

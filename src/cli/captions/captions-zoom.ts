@@ -3,14 +3,7 @@
  * POST of plain text with a number that rises by one, and stays the same where a POST is repeated.
  */
 import type { CueMode } from "../../protocol/vocabulary.ts";
-import {
-  type CaptionTarget,
-  getText,
-  postText,
-  type ShownCue,
-  shownText,
-  TargetError,
-} from "./captions-target.ts";
+import { answerOf, type CaptionTarget, type ShownCue, shownText, TargetError } from "./captions-target.ts";
 
 const TIMEOUT_MS = 3000;
 
@@ -34,7 +27,8 @@ export class ZoomTarget implements CaptionTarget {
     const address = new URL(this.#address);
     address.searchParams.set("seq", String(this.#seq));
     address.searchParams.set("lang", this.#language);
-    await postText(address, `${shownText(shown, this.#mode, "\n")}\n`, { signal, timeoutMs: TIMEOUT_MS });
+    const body = `${shownText(shown, this.#mode, "\n")}\n`;
+    await answerOf(address, { body, signal, timeoutMs: TIMEOUT_MS });
     this.#seq += 1;
   }
 
@@ -45,7 +39,7 @@ export class ZoomTarget implements CaptionTarget {
   async #lastSeq(signal: AbortSignal): Promise<number> {
     const address = new URL(this.#address);
     address.pathname = `${address.pathname.replace(/\/$/, "")}/seq`;
-    const answer = (await getText(address, { signal, timeoutMs: TIMEOUT_MS })).trim();
+    const answer = (await answerOf(address, { signal, timeoutMs: TIMEOUT_MS })).trim();
     if (/^\d{1,9}$/.test(answer)) return Number(answer);
     throw new TargetError("did not say which number comes next", true);
   }

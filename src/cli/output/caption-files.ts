@@ -118,7 +118,7 @@ function hasWordFrom(cue: CueEvent, atMs: number): boolean {
 }
 
 /** Opens a file for text; `-` is stdout. Throws `invalid_config` where it can't be written. */
-export function openText(path: string, stdout: Output): { write(text: string): void; close(): void } {
+function openText(path: string, stdout: Output): { write(text: string): void; close(): void } {
   if (path === "-") return { write: (text) => stdout.write(text), close: () => undefined };
   try {
     const descriptor = openSync(path, "w");
