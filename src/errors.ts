@@ -31,7 +31,7 @@ export const ERRORS = {
   unknown_format: row("The audio format is not one that listeners can ask for", 4400, 400, false),
   unknown_event: row("An event name in events= is not known", 4400, 400, false),
   invalid_path: row(
-    "The path has dot segments, empty segments, encoded slashes, control characters or broken percent encoding",
+    "The path has dot or empty segments, encoded slashes, control characters or broken percent encoding",
     4400,
     400,
     false,

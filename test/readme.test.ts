@@ -1,11 +1,11 @@
-/** Holds the table of surfaces of docs/README.md against the files, and every link and command of the documents against what there is. */
+/** Holds the surfaces of docs/README.md against the files, and every page, link and command of the documents against what there is. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 
 const ROOT = join(import.meta.dirname, "..");
 const SURFACES_PAGE = "docs/README.md";
-const HEAD = "| surface | example | tests | proved with |";
+const MOST_COLUMNS = 140;
 const LINK = /\[[^\]]*\]\(([^()\s]+)\)/g;
 const CODE = /`([^`]+)`/g;
 const IS_PATH = /^(?:examples|test|docs|src|bench)\/[\w./*-]*$/;
@@ -19,17 +19,20 @@ interface Surface {
   readonly proof: string;
 }
 
-const SURFACES: readonly Surface[] = (read(SURFACES_PAGE).split(HEAD)[1] ?? "")
-  .split("\n")
-  .slice(2)
-  .join("\n")
-  .trimEnd()
-  .split("\n\n", 1)
-  .flatMap((table) => table.split("\n"))
-  .map((row) => {
-    const [, name = "", example = "", tests = "", proof = ""] = row.split("|").map((cell) => cell.trim());
-    return { name, example, tests, proof };
-  });
+const SURFACES: readonly Surface[] = (read(SURFACES_PAGE).split("\n## Surfaces\n")[1] ?? "")
+  .split("\n### ")
+  .slice(1)
+  .map((section) => ({
+    name: section.split("\n", 1)[0] ?? "",
+    example: itemOf(section, "Example"),
+    tests: itemOf(section, "Tests"),
+    proof: itemOf(section, "Proved with"),
+  }));
+
+/** The text of a list item `- Name: text`, which may go on in indented lines. */
+function itemOf(section: string, name: string): string {
+  return new RegExp(`^- ${name}: (.+(?:\\n {2}.+)*)`, "m").exec(section)?.[1] ?? "";
+}
 
 const pathsIn = (cell: string): string[] =>
   [...cell.matchAll(CODE)].map(([, code = ""]) => code).filter((code) => IS_PATH.test(code));
@@ -96,6 +99,8 @@ const DOCUMENTS = [
   "test/README.md",
   "bench/README.md",
   "bench/bounds.md",
+  "bench/results.md",
+  "CHANGELOG.md",
   ...["docs", "examples"].flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true })
       .map((name) => join(folder, String(name)))
@@ -103,8 +108,8 @@ const DOCUMENTS = [
   ),
 ];
 
-describe("the table of surfaces", () => {
-  it("is there", () => {
+describe("the surfaces", () => {
+  it("are there", () => {
     expect(SURFACES.length).toBeGreaterThan(15);
   });
 
@@ -129,7 +134,7 @@ describe("the table of surfaces", () => {
     });
   });
 
-  it("has every example", () => {
+  it("have every example", () => {
     const shown = SURFACES.flatMap(({ example }) => pathsIn(example));
     const there = readdirSync(join(ROOT, "examples"), { withFileTypes: true })
       .filter((entry) => entry.isDirectory() || entry.name.endsWith(".mjs"))
@@ -142,8 +147,20 @@ describe("the table of surfaces", () => {
   });
 });
 
+describe("docs/README.md", () => {
+  it("links to every page of docs", () => {
+    const linked = linksIn(read(SURFACES_PAGE)).map((link) => target(SURFACES_PAGE, link)?.file);
+    const pages = DOCUMENTS.filter((file) => file.startsWith("docs/") && file !== SURFACES_PAGE);
+    expect(pages.filter((page) => !linked.includes(page))).toEqual([]);
+  });
+});
+
 describe.each(DOCUMENTS)("%s", (file) => {
   const text = read(file);
+
+  it(`has lines of at most ${MOST_COLUMNS} columns, those of tables too`, () => {
+    expect(text.split("\n").filter((line) => line.length > MOST_COLUMNS)).toEqual([]);
+  });
 
   it("links to what is there", () => {
     expect(linksIn(text).filter((link) => target(file, link) === null)).toEqual([]);
