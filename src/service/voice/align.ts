@@ -45,7 +45,7 @@ const READ_ALOUD = /[@#%&*/\\_]/u;
 /** Belongs to the letter before it and takes no time of its own. */
 const MARK = /[\p{M}\p{Cf}]/u;
 /** Scripts without spaces: words may be cut before any anchored character. */
-const UNSPACED =
+export const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 function isFiller(char: string): boolean {

@@ -10,6 +10,8 @@ import { type ChunkPlan, planChunk, sampleAt } from "./chunker.ts";
 import type { Engine } from "./engine.ts";
 import type { ChunkTiming, JobChunk, JobSpec, TruthWord } from "./messages.ts";
 import { PieceAudio } from "./piece-audio.ts";
+import { StitchedAudio } from "./stitched-audio.ts";
+import type { Neighbours } from "./stitched-text.ts";
 import { Timbre } from "./timbre.ts";
 import { type PlannedPiece, planPieces } from "./utterance-plan.ts";
 
@@ -106,7 +108,7 @@ export class VoiceJob {
   }
 
   #speak(plan: PlannedPiece): void {
-    const { spec, engine, isCancelled } = this.#options;
+    const { spec, engine } = this.#options;
     const audio = new PieceAudio();
     const emitted = { toSample: 0, toOriginal: 0, toNormalized: 0 };
     const current: CurrentPiece = { plan, audio, timing: undefined, emitted };
@@ -114,19 +116,35 @@ export class VoiceJob {
     if (plan.spoken.isSpeakable) {
       // Each piece by itself: other jobs may have spoken since the last one.
       if (spec.seed !== undefined || spec.isRepeatable === true) engine.reset();
-      engine.speak(plan.spoken.engineText, plan.voice, (samples, events) => {
-        if (isCancelled()) return true;
-        audio.append(samples, events);
-        this.#synthesizedSamples += samples.length;
-        if (!this.#isHeard) this.#emitNext(current);
-        return false;
-      });
+      // A clause in which the engine gives no time for the first own word is spoken alone.
+      if (!this.#synthesize(current, plan.neighbours)) this.#synthesize(current, { before: "", after: "" });
     }
     const isSilent = plan.isLast && this.#origin.sample + audio.length === 0;
     audio.complete(sampleAt(Math.max(plan.pauseMs, isSilent ? SILENT_RESPONSE_MS : 0), engine.sampleRate));
     if (this.#options.spec.wantsTiming) {
       current.timing = alignPiece(plan.spoken, audio.events, (audio.length / engine.sampleRate) * 1000);
     }
+  }
+
+  /** False where the piece could not be told from its neighbours: nothing of it is there. */
+  #synthesize(current: CurrentPiece, { before, after }: Neighbours): boolean {
+    const { engine, isCancelled } = this.#options;
+    const { spoken, voice } = current.plan;
+    const stitched = new StitchedAudio({
+      audio: current.audio,
+      sampleRate: engine.sampleRate,
+      beforeLength: codePoints(before),
+      ownLength: codePoints(spoken.engineText),
+      hasAfter: after !== "",
+    });
+    engine.speak(before + spoken.engineText + after, voice, (samples, events) => {
+      if (isCancelled()) return true;
+      this.#synthesizedSamples += samples.length;
+      const isOver = stitched.push(samples, events);
+      if (!this.#isHeard) this.#emitNext(current);
+      return isOver;
+    });
+    return stitched.hasBegun || isCancelled();
   }
 
   /** Encodes and sends the next chunk of the piece; false where nothing is left of it, or nothing certain yet. */
@@ -254,6 +272,12 @@ export class VoiceJob {
         };
       });
   }
+}
+
+function codePoints(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
 }
 
 /** To 0.1 ms: shorter lines, and far below what anybody hears. */

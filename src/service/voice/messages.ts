@@ -1,5 +1,6 @@
 /** What the service and its voice workers say to each other of a job. Everything here crosses a thread: plain data only. */
 import type { Alignment, VoiceSegment } from "../../timing/alignment.ts";
+import type { Neighbours } from "./stitched-text.ts";
 import type { TimbreSettings } from "./timbre.ts";
 
 /** One text for one voice; a dialogue has several. */
@@ -14,6 +15,8 @@ export interface JobInput {
 
 export interface JobSpec {
   readonly inputs: readonly JobInput[];
+  /** What other requests say before the first input and after the last one. Absent: nothing is known of them. */
+  readonly neighbours?: Neighbours | undefined;
   /** One of OUTPUT_FORMATS. */
   readonly format: string;
   readonly wantsTiming: boolean;

@@ -12,8 +12,7 @@ export interface Piece {
   readonly markup: readonly Markup[];
   /** Silence after the piece where another follows, at normal speed, ms. */
   readonly pauseMs: number;
-  /** Silence that the text itself asks for with breaks, whatever the speed, ms. */
-  readonly breakMs: number;
+  readonly endsParagraph: boolean;
 }
 
 /** The engine's own pauses between clauses and sentences, measured. */
@@ -26,6 +25,7 @@ const MIN_CLAUSE_WEIGHT = 30;
 const MAX_WEIGHT = 140;
 
 const SPACE = /\s/u;
+const EMPTY_LINE = /\n\s*\n/u;
 const SENTENCE_END = /[.!?…]/u;
 const CLAUSE_END = /[,;:—–]/u;
 const WIDE_SENTENCE_END = /[。！？｡।॥؟۔]/u;
@@ -50,21 +50,21 @@ export function* cutPieces(text: string, markup: readonly Markup[]): Generator<P
   while (start < text.length) {
     const end = pieceEnd(text, start, markup, markupIndex);
     const inside: Markup[] = [];
-    let breakMs = 0;
+    let hasBreak = false;
     for (
       let next = markup[markupIndex];
       next !== undefined && next.start < end.at;
       next = markup[markupIndex]
     ) {
       inside.push({ ...next, start: next.start - start, end: next.end - start });
-      breakMs += next.pauseMs;
+      hasBreak ||= next.pauseMs > 0;
       markupIndex++;
     }
     yield {
       text: text.slice(start, end.at),
       markup: inside,
-      pauseMs: breakMs > 0 ? 0 : end.pauseMs,
-      breakMs,
+      pauseMs: hasBreak ? 0 : end.pauseMs,
+      endsParagraph: end.pauseMs === PARAGRAPH_PAUSE_MS,
     };
     start = end.at;
   }
@@ -93,7 +93,10 @@ function pieceEnd(text: string, start: number, markup: readonly Markup[], firstM
     const char = text.slice(at, next);
     const limit = tag?.start ?? text.length;
     const pauseMs = boundaryPauseMs(text, { start, at, next, limit }, weight);
-    if (pauseMs > 0) return { at: skipTail(text, next, limit), pauseMs };
+    if (pauseMs > 0) {
+      const end = skipTail(text, next, limit);
+      return { at: end, pauseMs: EMPTY_LINE.test(text.slice(next, end)) ? PARAGRAPH_PAUSE_MS : pauseMs };
+    }
     if (SPACE.test(char)) lastSpaceEnd = next;
     if (weight >= MAX_WEIGHT)
       return { at: forcedEnd(text, { start, at: next, lastSpaceEnd, limit }), pauseMs: 0 };

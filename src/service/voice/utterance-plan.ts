@@ -1,10 +1,16 @@
 /** The pieces of a request in speaking order, prepared one at a time: what to say, in which voice, and the silence after. */
 import type { EngineVoice } from "./engine.ts";
 import { findLanguage, languageForScript } from "./languages.ts";
-import { findMarkup } from "./markup.ts";
 import type { JobInput, JobSpec } from "./messages.ts";
 import { cutPieces, type Piece } from "./pieces.ts";
 import { prepareSpoken, type Spoken } from "./spoken.ts";
+import {
+  type Neighbours,
+  type StitchedText,
+  splitPiece,
+  stitchText,
+  type TextPart,
+} from "./stitched-text.ts";
 import { varied } from "./variation.ts";
 import { findVoice, VOICES, type Voice } from "./voices.ts";
 
@@ -12,6 +18,8 @@ export interface PlannedPiece {
   readonly inputIndex: number;
   readonly voiceId: string;
   readonly spoken: Spoken;
+  /** For the engine, as `spoken.engineText`: what other requests say of the same clause; mostly empty. */
+  readonly neighbours: Neighbours;
   readonly voice: EngineVoice;
   /** Silence after the piece, ms. */
   readonly pauseMs: number;
@@ -22,53 +30,99 @@ export interface PlannedPiece {
 const TURN_PAUSE_MS = 250;
 const MIN_RATE = 80;
 const MAX_RATE = 450;
+/** How much lower a voice is in the second, third and further pieces of a paragraph or turn: about so many percent. */
+const DECLINATION = [0, 2, 4, 5] as const;
+const MAX_DECLINATION = 5;
+const NO_NEIGHBOURS: Neighbours = { before: "", after: "" };
 
 /** Lazy: a long text's first piece does not wait for the rest. Every piece knows whether it is the last. */
 export function* planPieces(spec: JobSpec): Generator<PlannedPiece> {
+  const { before, after } = spec.neighbours ?? NO_NEIGHBOURS;
   for (const [inputIndex, input] of spec.inputs.entries()) {
     const isLastInput = inputIndex === spec.inputs.length - 1;
-    const markup = findMarkup(input.text, { audioTags: spec.audioTags });
-    const pieces = cutPieces(input.text, markup);
-    let current = pieces.next();
-    let pieceIndex = 0;
-    while (current.done !== true) {
-      const following = pieces.next();
-      const isLastOfInput = following.done === true;
-      const base = { inputIndex, isLast: isLastOfInput && isLastInput };
-      const place = { spec, input, inputIndex, pieceIndex, isLastOfInput, isLastInput };
-      yield { ...base, ...preparePiece(current.value, place) };
-      current = following;
-      pieceIndex += 1;
-    }
+    const neighbours = { before: inputIndex === 0 ? before : "", after: isLastInput ? after : "" };
+    yield* planInput({ spec, input, inputIndex, isLastInput, neighbours });
   }
 }
 
-function preparePiece(
-  piece: Piece,
-  place: {
-    readonly spec: JobSpec;
-    readonly input: JobInput;
-    readonly inputIndex: number;
-    readonly pieceIndex: number;
-    readonly isLastOfInput: boolean;
-    readonly isLastInput: boolean;
-  },
-): Omit<PlannedPiece, "inputIndex" | "isLast"> {
-  const { spec, input } = place;
+interface InputPlace {
+  readonly spec: JobSpec;
+  readonly input: JobInput;
+  readonly inputIndex: number;
+  readonly isLastInput: boolean;
+  readonly neighbours: Neighbours;
+}
+
+function* planInput(place: InputPlace): Generator<PlannedPiece> {
+  const { spec, input, neighbours } = place;
+  const whole = stitchText(input.text, { neighbours, audioTags: spec.audioTags });
+  const pieces = cutPieces(whole.text, whole.markup);
+  let from = 0;
+  let pieceIndex = 0;
+  let paragraphIndex = 0;
+  for (let piece = nextOf(pieces); piece !== undefined && from < whole.end; piece = nextOf(pieces)) {
+    const next = from + piece.text.length;
+    if (next > whole.start) {
+      const isLastOfInput = next >= whole.end;
+      yield preparePiece(piece, { ...place, whole, from, pieceIndex, paragraphIndex, isLastOfInput });
+      pieceIndex += 1;
+    }
+    paragraphIndex = piece.endsParagraph ? 0 : paragraphIndex + 1;
+    from = next;
+  }
+}
+
+function nextOf(pieces: Generator<Piece>): Piece | undefined {
+  const next = pieces.next();
+  return next.done === true ? undefined : next.value;
+}
+
+interface PiecePlace extends InputPlace {
+  readonly whole: StitchedText;
+  /** Where the piece begins in `whole`. */
+  readonly from: number;
+  /** Of the input's own pieces. */
+  readonly pieceIndex: number;
+  /** Pieces before it in its paragraph. */
+  readonly paragraphIndex: number;
+  readonly isLastOfInput: boolean;
+}
+
+function preparePiece(piece: Piece, place: PiecePlace): PlannedPiece {
+  const { spec, input, isLastOfInput, isLastInput } = place;
   const voice = voiceOf(input);
   const language = languageForScript(piece.text, input.languageCode ?? voice.language);
-  const spoken = prepareSpoken(piece.text, {
-    markup: piece.markup,
-    normalizesEnglish: spec.normalizes && language === "en",
-  });
-  let pauseMs = spoken.isSpeakable ? piece.pauseMs : 0;
-  if (place.isLastOfInput) pauseMs = place.isLastInput ? 0 : TURN_PAUSE_MS;
+  const parts = splitPiece(piece, place.from, place.whole);
+  const prepare = ({ text, markup }: TextPart) =>
+    prepareSpoken(text, { markup, normalizesEnglish: spec.normalizes && language === "en" });
+  const spoken = prepare(parts.own);
+  const [before, after] = [prepare(parts.before), prepare(parts.after)];
+  const pauseMs = pauseAfter(piece, { ...place, isSpeakable: spoken.isSpeakable, goesOn: after.isSpeakable });
+  const breakMs = parts.own.markup.reduce((sum, tag) => sum + tag.pauseMs, 0);
   return {
+    inputIndex: place.inputIndex,
     voiceId: input.voiceId,
     spoken,
+    neighbours: {
+      before: before.isSpeakable ? before.engineText : "",
+      after: after.isSpeakable ? after.engineText : "",
+    },
     voice: engineVoice(voice, language, place),
-    pauseMs: pauseMs / spec.speed + piece.breakMs,
+    pauseMs: pauseMs / spec.speed + breakMs,
+    isLast: isLastOfInput && isLastInput,
   };
+}
+
+/** Silence after what is said, at normal speed, ms. */
+function pauseAfter(
+  piece: Piece,
+  place: PiecePlace & { readonly isSpeakable: boolean; readonly goesOn: boolean },
+): number {
+  if (place.goesOn) return 0;
+  if (place.isLastOfInput && !place.isLastInput) return TURN_PAUSE_MS;
+  // The end of a request is its client's, unless another one is known to follow.
+  if (place.isLastOfInput && place.neighbours.after.trim() === "") return 0;
+  return place.isSpeakable ? piece.pauseMs : 0;
 }
 
 function voiceOf({ voiceId, sound }: JobInput): Voice {
@@ -86,7 +140,7 @@ function defaultVoice(): Voice {
 function engineVoice(
   voice: Voice,
   language: string,
-  place: { readonly spec: JobSpec; readonly inputIndex: number; readonly pieceIndex: number },
+  place: Pick<PiecePlace, "spec" | "inputIndex" | "pieceIndex" | "paragraphIndex">,
 ): EngineVoice {
   const { spec, inputIndex, pieceIndex } = place;
   const { seed, stability } = spec;
@@ -95,7 +149,7 @@ function engineVoice(
   const plain = {
     name: `${engine}+${voice.variant}`,
     rate: voice.rate * spec.speed,
-    pitch: voice.pitch,
+    pitch: voice.pitch - (DECLINATION[place.paragraphIndex] ?? MAX_DECLINATION),
     // Stability 0.5 and style 0 leave the voice as it is; the extremes are half and 2.25 times its movement.
     range: voice.range * (1.5 - stability) * (1 + spec.style / 2),
   };

@@ -26,10 +26,16 @@ describe("cutPieces()", () => {
   });
   it("ends a piece at a break and gives its pause, capped at three seconds", () => {
     const pieces = cut('One <break time="1s"/> two <break time="250ms" /> three <break time="90s"/>.');
-    expect(pieces.map((piece) => piece.breakMs)).toEqual([1000, 250, 3000, 0]);
     expect(pieces.map((piece) => piece.text).join("")).toBe(
       'One <break time="1s"/> two <break time="250ms" /> three <break time="90s"/>.',
     );
+    const breaksMs = pieces.map(({ markup }) => markup.reduce((sum, tag) => sum + tag.pauseMs, 0));
+    expect(breaksMs).toEqual([1000, 250, 3000, 0]);
+    expect(pieces.map((piece) => piece.pauseMs)).toEqual([0, 0, 0, 300]);
+  });
+  it("pauses longer where a paragraph ends, with a full stop or without", () => {
+    const pauses = (text: string) => cut(text).map((piece) => piece.pauseMs);
+    expect(pauses("One.\n\nTwo\n\nthree. Four")).toEqual([500, 500, 300, 0]);
   });
   it("never cuts inside markup", () => {
     const text = `${"word ".repeat(25)}<say-as interpret-as="a. b. c. d, e, f">x</say-as> end.`;

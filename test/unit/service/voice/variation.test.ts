@@ -63,15 +63,15 @@ describe("a seed", () => {
   });
 
   it("changes a voice a little, each piece of it in its own way", () => {
-    const [plain] = voices();
-    if (plain === undefined) throw new Error("Nothing is said");
-    expect(new Set(voices().map((voice) => JSON.stringify(voice))).size).toBe(1);
+    const plains = voices();
     const seen = new Set<string>();
     for (let seed = 0; seed < 50; seed += 1) {
       const drawn = voices({ seed });
       expect(drawn).toHaveLength(4);
       seen.add(JSON.stringify(drawn));
-      for (const { name, pitch, rate, range } of drawn) {
+      for (const [index, { name, pitch, rate, range }] of drawn.entries()) {
+        const plain = plains[index];
+        if (plain === undefined) throw new Error("Nothing is said");
         expect(name).toBe(plain.name);
         expect(Math.abs(pitch - plain.pitch)).toBeLessThanOrEqual(2);
         expect(Math.abs(rate / plain.rate - 1)).toBeLessThan(0.035);
