@@ -85,6 +85,8 @@ export function newHistoryId(): string {
 export class HistoryStore {
   readonly #database: StoreDatabase;
   readonly #media: MediaStore;
+  /** What is being said by requests that are not kept yet, by request id. Bounded by the requests under way. */
+  readonly #underWay = new Map<string, string>();
 
   constructor(database: StoreDatabase, media: MediaStore) {
     this.#database = database;
@@ -108,6 +110,31 @@ export class HistoryStore {
   /** Bills without keeping anything else. */
   charge(characters: number): void {
     this.#database.run("UPDATE usage SET characters = characters + ? WHERE id = 1", characters);
+  }
+
+  /** Others may be stitched to the request from now on; call what it returns when it is kept or given up. */
+  begin(item: Omit<NewHistoryItem, "alignmentsJson">): () => void {
+    const { requestId } = item;
+    if (requestId === null) return () => undefined;
+    this.#underWay.set(requestId, spokenText(item));
+    return () => this.#underWay.delete(requestId);
+  }
+
+  /** The text of a speech request that is under way, or was kept at `sinceUnix` (seconds) or later. */
+  textOf(requestId: string, sinceUnix: number): string | undefined {
+    const underWay = this.#underWay.get(requestId);
+    if (underWay !== undefined) return underWay;
+    // The newest first: a request is mostly stitched to the one just before.
+    const row = this.#database.get(
+      `SELECT text, dialogue FROM history WHERE date_unix >= ? AND request_id = ? AND source = 'TTS'
+        ORDER BY date_unix DESC, seq DESC LIMIT 1`,
+      sinceUnix,
+      requestId,
+    );
+    if (row === undefined) return undefined;
+    const dialogue = textOrNull(row.dialogue);
+    const lines = dialogue === null ? null : (JSON.parse(dialogue) as DialogueLine[]);
+    return spokenText({ text: textOrNull(row.text), dialogue: lines });
   }
 
   get(id: string): HistoryItem | undefined {
@@ -177,7 +204,6 @@ export class HistoryStore {
     const from = this.charactersUsed;
     this.charge(item.characters);
     const id = item.id ?? newHistoryId();
-    const spoken = item.text ?? (item.dialogue ?? []).map((line) => line.text).join("\n");
     this.#database.run(
       `INSERT INTO history (id, request_id, voice_id, voice_name, voice_category, model_id, text, search_text, date_unix,
         characters_from, characters_to, content_type, output_format, source, settings, dialogue, media_hash, media_bytes)
@@ -189,7 +215,7 @@ export class HistoryStore {
       item.voiceCategory,
       item.modelId,
       item.text,
-      searchable(spoken),
+      searchable(spokenText(item)),
       item.dateUnix,
       from,
       from + item.characters,
@@ -210,6 +236,10 @@ export class HistoryStore {
     }
     return { id };
   }
+}
+
+function spokenText({ text, dialogue }: Pick<NewHistoryItem, "text" | "dialogue">): string {
+  return text ?? (dialogue ?? []).map((line) => line.text).join("\n");
 }
 
 function itemOf(row: Row): HistoryItem {

@@ -10,6 +10,7 @@ import { audioTypeOf } from "../output-format.ts";
 import type { Admission } from "../tiers.ts";
 import { findKnownVoice, type KnownVoice } from "../voices/known-voice.ts";
 import { type Delivery, deliverStream, deliverWhole } from "./delivery.ts";
+import { MAX_STITCHED_AGE_S } from "./neighbours.ts";
 import { recordingOpener } from "./recorder.ts";
 import { acceptSpeech, type EndpointKind, type SpeechShape } from "./speech-request.ts";
 
@@ -26,7 +27,11 @@ export async function speak(
   const { faults, ...asked } = nextFaults(context.faults, request.headers[FAULT_HEADER]);
   const wantsTruth = asked.wantsTruth || request.headers[TRUTH_HEADER] === "1";
   const findVoice = (id: string): KnownVoice | undefined => findKnownVoice(context, id);
-  const { spec, model, cost } = acceptSpeech(shape, { kind, tier: context.tier, wantsTruth, findVoice });
+  const { history } = context.store;
+  const sinceUnix = Math.floor(Date.now() / 1000) - MAX_STITCHED_AGE_S;
+  const findText = (id: string): string | undefined => history.textOf(id, sinceUnix);
+  const rules = { kind, tier: context.tier, wantsTruth, findVoice, findText };
+  const { spec, model, cost } = acceptSpeech(shape, rules);
   if (faults.length > 0) await delayOrRefuse(faults, reply);
   const admission = context.gate.enter(model.concurrencyGroup);
   const requestId = randomBytes(10).toString("hex");
@@ -52,9 +57,11 @@ export async function speak(
       ...speechHeaders({ admission, cost, beganMs: exchange.beganMs, requestId, historyItemId }),
     }),
   };
+  const endStitching = item === null ? () => undefined : history.begin(item);
   try {
     await (kind.isStream ? deliverStream(delivery) : deliverWhole(delivery));
   } finally {
+    endStitching();
     admission.release();
   }
   // The raw response was written: only a fault before the first byte is left to Fastify.

@@ -129,8 +129,8 @@ export function dictionaryIds(
 /** `relation` as "come before" or "come after". */
 export function requestIds(relation: string) {
   return optional(
-    list(text(), { later: { maxItems: MAX_LIST } }),
-    `The request-ids of answers that ${relation}.`,
+    list(text(), { later: { maxItems: MAX_LIST }, examples: [[]] }),
+    `The request-ids of answers that ${relation}, of the last two hours; they win over a text.`,
   );
 }
 

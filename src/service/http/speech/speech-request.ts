@@ -9,20 +9,16 @@ import { requireFormat } from "../output-format.ts";
 import { enterpriseOnly, requireLoggable, type Tier } from "../tiers.ts";
 import type { KnownVoice } from "../voices/known-voice.ts";
 import { findModel, type Model } from "./models-catalogue.ts";
+import { type AskedNeighbours, acceptNeighbours, type NeighbourRules } from "./neighbours.ts";
 import { MAX_LIST, requireSeed, SPEED, STYLE } from "./speech-fields.ts";
 
 /** What every speech endpoint has, read but not yet judged. */
-export interface SpeechShape {
+export interface SpeechShape extends AskedNeighbours {
   readonly outputFormat: string;
-  readonly isLogged: boolean;
   readonly modelId: string;
   readonly languageCode: string | undefined;
   readonly seed: number | undefined;
   readonly normalization: "auto" | "on" | "off";
-  readonly hasPreviousText: boolean;
-  readonly hasNextText: boolean;
-  readonly previousRequestIds: readonly string[];
-  readonly nextRequestIds: readonly string[];
   /** Ids of the pronunciation dictionaries asked for. */
   readonly dictionaryIds: readonly string[];
   readonly inputs: readonly { readonly text: string; readonly voiceId: string }[];
@@ -57,9 +53,10 @@ export function acceptSpeech(
     readonly tier: Tier;
     readonly wantsTruth: boolean;
     readonly findVoice: (id: string) => KnownVoice | undefined;
+    readonly findText: NeighbourRules["findText"];
   },
 ): AcceptedSpeech {
-  const { kind, tier } = options;
+  const { kind, tier, findText } = options;
   requireFormat(shape.outputFormat, { isStream: kind.isStream, tier });
   const model = requireModel(shape.modelId, kind);
   requirePlan(shape, model, tier);
@@ -67,7 +64,8 @@ export function acceptSpeech(
   if (kind.isDialogue) requireDialogue(shape.inputs);
   const length = requireText(shape.inputs, model);
   requireSettings(shape);
-  requireContext(shape, model);
+  requireLists(shape);
+  const neighbours = acceptNeighbours(shape, { isDialogue: kind.isDialogue, model, findText });
   const languageCode = requireLanguage(shape.languageCode);
   const [dictionaryId] = shape.dictionaryIds;
   if (dictionaryId !== undefined) {
@@ -80,7 +78,7 @@ export function acceptSpeech(
     return { ...input, languageCode, ...(sound === undefined ? {} : { sound }) };
   });
   return {
-    spec: specOf(shape, inputs, { model, ...options }),
+    spec: { ...specOf(shape, inputs, { model, ...options }), neighbours },
     model,
     cost: Math.ceil(length * model.costFactor),
   };
@@ -187,12 +185,7 @@ export function requireBound(
   throw ApiError.unfit("invalid_voice_settings", message, { param: `voice_settings.${name}` });
 }
 
-function requireContext(shape: SpeechShape, model: Model): void {
-  if (model.isExpressive && (shape.hasPreviousText || shape.hasNextText)) {
-    const param = shape.hasPreviousText ? "previous_text" : "next_text";
-    const message = `Providing previous_text or next_text is not yet supported with the '${model.id}' model.`;
-    throw ApiError.unfit("unsupported_model", message, { param });
-  }
+function requireLists(shape: SpeechShape): void {
   const lists = [
     ["previous_request_ids", shape.previousRequestIds],
     ["next_request_ids", shape.nextRequestIds],

@@ -4,6 +4,7 @@ import type { ServiceContext } from "../context.ts";
 import { boolean, list, number, text } from "../kinds.ts";
 import { operation, route } from "../operation.ts";
 import { object, optional, required, type Values } from "../schema.ts";
+import { MAX_DIALOGUE_NEIGHBOUR } from "./neighbours.ts";
 import { speak } from "./speak.ts";
 import { speechAnswer, TIMED_DIALOGUE, TIMED_DIALOGUE_LINE } from "./speech-answers.ts";
 import {
@@ -25,6 +26,8 @@ import {
 import type { SpeechShape } from "./speech-request.ts";
 
 const INPUT = object({ text: required(SPOKEN_TEXT, "What this voice says."), voice_id: VOICE_ID });
+
+const NEIGHBOUR = { maxLength: MAX_DIALOGUE_NEIGHBOUR } as const;
 
 /** In the interface's order; the newer fields last: they are read for their types. */
 const BODY = {
@@ -49,8 +52,8 @@ const BODY = {
   apply_text_normalization: NORMALIZATION,
   use_pvc_as_ivc: optional(boolean(), "Changes nothing here.", { deprecated: true }),
   // A dialogue takes previous_text where speech with the same model does not.
-  previous_text: optional(text(), "What was said before."),
-  future_text: optional(text(), "What is said next."),
+  previous_text: optional(text({ later: NEIGHBOUR }), "What was said before."),
+  future_text: optional(text({ later: NEIGHBOUR }), "What is said next."),
   previous_request_ids: requestIds("come before"),
   next_request_ids: requestIds("come after"),
 } as const;
@@ -101,8 +104,8 @@ function dialogueShape(body: Values<typeof BODY>): Omit<SpeechShape, "outputForm
     speakerBoost: undefined,
     dictionaryIds: dictionaryIds(body.pronunciation_dictionary_locators),
     seed: body.seed,
-    hasPreviousText: false,
-    hasNextText: false,
+    previousText: body.previous_text,
+    nextText: body.future_text,
     previousRequestIds: body.previous_request_ids ?? [],
     nextRequestIds: body.next_request_ids ?? [],
     normalization: body.apply_text_normalization,
