@@ -14,6 +14,7 @@ import { createServer } from "../../src/service/http/server.ts";
 import { ConcurrencyGate, type Tier } from "../../src/service/http/tiers.ts";
 import { openStore, type Store } from "../../src/service/store/store.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
+import { centroid, onsets, peakHz, rms } from "../unit/service/sound/analysis.ts";
 import { decode, loudness } from "./client.ts";
 import { temporaryParts } from "./temporary-parts.ts";
 
@@ -153,6 +154,148 @@ describe("a sound", () => {
   });
 });
 
+describe("each parameter is heard", () => {
+  /** At 44.1 kHz. */
+  const hear = async (body: object): Promise<Int16Array> => {
+    const answer = await post(body, { query: "?output_format=pcm_44100" });
+    expect(answer.status).toBe(200);
+    return new Int16Array((await answer.arrayBuffer()).slice(0));
+  };
+
+  it("text: what is heard is what it names", async () => {
+    const [bell, flute] = [await hear({ text: "a deep bell" }), await hear({ text: "one high flute note" })];
+    expect(peakHz(flute)).toBeGreaterThan(800);
+    expect(peakHz(bell)).toBeLessThan(700);
+    expect(onsets(await hear({ text: "three knocks" }))).toHaveLength(3);
+  });
+
+  it.each([0.5, 1.2345, 22])("duration_seconds: %d s to the sample", async (seconds) => {
+    const sound = await hear({ text: "rain", duration_seconds: seconds });
+    expect(sound.length).toBe(Math.round(seconds * 44_100));
+    // It rains up to the end.
+    expect(rms(sound, sound.length - 4410)).toBeGreaterThan(rms(sound) / 3);
+  });
+
+  it("prompt_influence: at 1 a clock ticks evenly in its own pitch, at 0 neither", async () => {
+    const ticks = async (influence: number) => {
+      const sound = await hear({ text: "clock", duration_seconds: 6, prompt_influence: influence });
+      const found = onsets(sound, 0.12);
+      const gaps = found.slice(1).map((at, index) => at - (found[index] ?? 0));
+      return { spread: Math.max(...gaps) - Math.min(...gaps), colour: centroid(sound) };
+    };
+    const [strict, free] = [await ticks(1), await ticks(0)];
+    expect(strict.spread).toBeLessThan(0.02);
+    expect(free.spread).toBeGreaterThan(0.05);
+    expect(Math.abs(free.colour / strict.colour - 1)).toBeGreaterThan(0.1);
+  });
+
+  it("loop: the end leads into the beginning without a fade and without a step", async () => {
+    const edge = (sound: Int16Array) => rms(sound, 0, 40) + rms(sound, sound.length - 40);
+    const [once, loop] = [false, true].map((isLooped) =>
+      hear({ text: "engine", duration_seconds: 2, loop: isLooped, model_id: "eleven_text_to_sound_v2" }),
+    );
+    const [faded, joined] = [await (once as Promise<Int16Array>), await (loop as Promise<Int16Array>)];
+    expect(joined.length).toBe(faded.length);
+    expect(edge(joined)).toBeGreaterThan(edge(faded) * 2);
+    const step = (at: number) => Math.abs((joined[at] ?? 0) - (joined.at(at - 1) ?? 0));
+    const steps = Array.from(joined, (_, at) => step(at)).toSorted((a, b) => b - a);
+    expect(step(0)).toBeLessThan(steps[10] ?? 0);
+  });
+
+  it("model_id: eleven_text_to_sound_v2 and none other", async () => {
+    const sounds = [{}, { model_id: "eleven_text_to_sound_v2" }].map((more) =>
+      hear({ text: "beep", ...more }),
+    );
+    expect((await sounds[0])?.length).toBe((await sounds[1])?.length);
+    expect((await post({ text: "beep", model_id: "eleven_multilingual_v2" })).status).toBe(400);
+  });
+
+  it("output_format: a rate of 8000 Hz has nothing above 4 kHz", async () => {
+    const answer = await post({ text: "cymbal" }, { query: "?output_format=mp3_44100_128" });
+    const high = decode(await bytesOf(answer), "mp3_44100_128");
+    const narrow = await post({ text: "cymbal" }, { query: "?output_format=ulaw_8000" });
+    const low = decode(await bytesOf(narrow), "ulaw_8000");
+    expect(loudness(low)).toBeLessThan(loudness(high) * 0.8);
+  });
+});
+
+describe("a prompt with words that are not known", () => {
+  it("is made of the others; x-not-understood names them", async () => {
+    const answer = await post({ text: "Rain on a roof, a dog and a gramophone 🎺", duration_seconds: 0.5 });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("x-not-understood")).toBe(`roof, gramophone, ${encodeURIComponent("🎺")}`);
+    expect(answer.headers.get("access-control-expose-headers")).toContain("x-not-understood");
+    const foreign = await post({ text: "perro en el jardín", duration_seconds: 0.5 });
+    expect(decodeURIComponent(foreign.headers.get("x-not-understood") ?? "")).toBe("jardín");
+    await Promise.all([answer.arrayBuffer(), foreign.arrayBuffer()]);
+  });
+
+  it("has no such header where each word counted", async () => {
+    const answer = await post({
+      text: "the sound of heavy rain and then three loud knocks",
+      duration_seconds: 0.5,
+    });
+    expect(answer.headers.get("x-not-understood")).toBeNull();
+    await answer.arrayBuffer();
+  });
+
+  it("is refused where no sound is known, and costs nothing", async () => {
+    const before = await charactersUsed();
+    for (const text of ["a gramophone", "loud", "no rain", "🎺", "دولاب"]) {
+      const answer = await post({ text });
+      expect({ text, status: answer.status }).toEqual({ text, status: 400 });
+      expect(await answer.json()).toMatchObject({ detail: { code: "prompt_not_understood", param: "text" } });
+    }
+    const answer = await post({ text: "a gramophone" });
+    expect(JSON.stringify(await answer.json())).toContain("'gramophone'");
+    expect(await charactersUsed()).toBe(before);
+  });
+
+  it("is named in a header of bounded length", async () => {
+    const text = `bell ${"㍿".repeat(8)} ${Array.from({ length: 40 }, (_, at) => `w${at}ord`).join(" ")} ${"ж".repeat(120)}`;
+    const answer = await post({ text, duration_seconds: 0.5 });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("x-not-understood")?.split(", ")).toHaveLength(16);
+    await answer.arrayBuffer();
+  });
+});
+
+/** Of the account. */
+async function charactersUsed(): Promise<number> {
+  const answer = await fetch(`${base}/v1/user/subscription`);
+  return ((await answer.json()) as { character_count: number }).character_count;
+}
+
+describe("the account", () => {
+  it.each([
+    [{ text: "beep" }, 100],
+    [{ text: "beep", duration_seconds: 2.5 }, 50],
+  ])("is charged what character-cost says: %j", async (body, cost) => {
+    const before = await charactersUsed();
+    const answer = await post(body);
+    await answer.arrayBuffer();
+    expect(answer.headers.get("character-cost")).toBe(String(cost));
+    expect(await charactersUsed()).toBe(before + cost);
+  });
+
+  it("is not charged for a sound that was given up", async () => {
+    const before = await charactersUsed();
+    const given = new AbortController();
+    const rain = { text: "rain", duration_seconds: 30 };
+    const answer = await fetch(`${base}${PATH}?output_format=pcm_44100`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(rain),
+      signal: given.signal,
+    });
+    expect(answer.status).toBe(200);
+    given.abort();
+    // Another one, so that the service has seen the end of the first.
+    await (await post({ text: "beep", duration_seconds: 1 })).arrayBuffer();
+    expect(await charactersUsed()).toBe(before + 20);
+  });
+});
+
 describe("what is wrong", () => {
   const field = (name: string, type: string, msg: string, input: unknown, ctx?: object) => [
     { type, loc: ["body", name], msg, input, ...(ctx === undefined ? {} : { ctx }) },
@@ -258,7 +401,7 @@ describe("what is wrong", () => {
   });
 
   it("counts code points: 450 that take two units each are not too many", async () => {
-    const answer = await post({ text: "😀".repeat(450), duration_seconds: 0.5 });
+    const answer = await post({ text: `beep ${"😀".repeat(445)}`, duration_seconds: 0.5 });
     await answer.arrayBuffer();
     expect(answer.status).toBe(200);
   });
@@ -272,7 +415,7 @@ describe("what is wrong", () => {
     const refused = await post({ text: "x" }, { at: locked, headers, query });
     expect(refused.status).toBe(403);
     expect(await refused.json()).toMatchObject({ detail: { code: "subscription_required" } });
-    const made = await post({ text: "x", duration_seconds: 0.5 }, { at: locked, headers });
+    const made = await post({ text: "beep", duration_seconds: 0.5 }, { at: locked, headers });
     await made.arrayBuffer();
     expect(made.status).toBe(200);
   });

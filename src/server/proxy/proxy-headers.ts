@@ -72,6 +72,7 @@ const EXPOSED_HEADERS = [
   "x-trace-id",
   "history-item-id",
   "character-cost",
+  "x-not-understood",
   "regeneration-count",
   "generation-info",
   "current-concurrent-requests",

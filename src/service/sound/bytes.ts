@@ -3,7 +3,7 @@ import { createStreamEncoder } from "../../audio/containers/encode.ts";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import { RateConverter } from "../../audio/resample/rate-converter.ts";
 import { SAMPLE_RATE } from "./dsp.ts";
-import { planSound, type SoundSpec } from "./plan.ts";
+import type { SoundPlan } from "./plan.ts";
 import { renderSound } from "./render.ts";
 
 /** Work in one go, in milliseconds: four sounds at once then keep the event loop from others for less than 20. */
@@ -14,10 +14,9 @@ const SLICE_MS = 3;
  * with GatewayError "encoder_failed" or "unknown_format". Ending it early frees the encoder.
  */
 export async function* soundBytes(
-  spec: SoundSpec,
+  plan: SoundPlan,
   { outputFormat, isWanted }: { readonly outputFormat: string; readonly isWanted: () => boolean },
 ): AsyncGenerator<Uint8Array> {
-  const plan = planSound(spec);
   const converter = new RateConverter(parseUpstreamFormat(outputFormat)?.sampleRate ?? SAMPLE_RATE);
   const encoder = await createStreamEncoder(outputFormat);
   try {

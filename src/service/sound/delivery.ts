@@ -1,7 +1,7 @@
 /** Carries a sound to the client as it is made, no faster than the client takes it. */
 import type { Outlet } from "../http/speech/delivery.ts";
 import { soundBytes } from "./bytes.ts";
-import type { SoundSpec } from "./plan.ts";
+import type { SoundPlan } from "./plan.ts";
 import type { Place } from "./queue.ts";
 
 /** Bytes gathered before a write: a response of a few large pieces rather than of thousands. */
@@ -10,26 +10,28 @@ const WRITE_BYTES = 8192;
 const STALL_MS = 60_000;
 
 export interface SoundDelivery {
-  readonly spec: SoundSpec;
+  readonly plan: SoundPlan;
   /** One of STREAM_FORMATS. */
   readonly outputFormat: string;
   readonly response: Outlet;
   /** Sent with the first bytes. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Called when all is made and taken, before the client sees the end. */
+  readonly onMade: () => void;
   /** Left when the delivery is over, whatever ends it; lent to others while the client is waited for. */
   readonly place: Place;
 }
 
 /** Resolves when all is written or the client has gone. Rejects with GatewayError only while nothing has been sent. */
 export async function deliverSound(delivery: SoundDelivery): Promise<void> {
-  const { spec, outputFormat, response, headers, place } = delivery;
+  const { plan, outputFormat, response, headers, place, onMade } = delivery;
   const leave = () => place.leave();
   response.once("close", leave);
   try {
     if (response.destroyed) return;
     await place.resume();
     const isWanted = () => !response.destroyed;
-    for await (const piece of gathered(soundBytes(spec, { outputFormat, isWanted }))) {
+    for await (const piece of gathered(soundBytes(plan, { outputFormat, isWanted }))) {
       if (response.destroyed) return;
       if (!response.headersSent) response.writeHead(200, headers);
       if (response.write(piece)) continue;
@@ -38,7 +40,9 @@ export async function deliverSound(delivery: SoundDelivery): Promise<void> {
       if (response.destroyed) return;
       await place.resume();
     }
-    if (!response.destroyed) response.end();
+    if (response.destroyed) return;
+    onMade();
+    response.end();
   } catch (thrown) {
     if (!response.headersSent) throw thrown;
     // Too late for an error body: a cut connection tells the client that the audio is not whole.

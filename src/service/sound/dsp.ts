@@ -76,6 +76,18 @@ function angles(hz: number, q: number): { readonly cos: number; readonly alpha: 
   return { cos: Math.cos(angle), alpha: Math.sin(angle) / (2 * q) };
 }
 
+/** Resonances side by side, as of a mouth or the box of a violin. */
+export function throat(
+  resonances: readonly (readonly [hz: number, q: number, gain: number])[],
+): (input: number) => number {
+  const filters = resonances.map(([hz, q, gain]) => ({ filter: Filter.bandPass(hz, q), gain }));
+  return (input) => {
+    let sum = 0;
+    for (const { filter, gain } of filters) sum += filter.run(input) * gain;
+    return sum;
+  };
+}
+
 /** Noise that falls by 3 dB an octave (Kellet's filter). */
 export function pinkNoise(random: Random): Source {
   let low = 0;

@@ -41,6 +41,8 @@ export interface HitFamily {
   readonly usualCount: number;
   /** How uneven the distances are by nature: 0..1. */
   readonly unevenness: number;
+  /** Notes of one scale: no hit may be off its pitch. */
+  readonly isTuned?: true;
   create(shape: Shape, index: number): Hit;
 }
 
@@ -97,4 +99,14 @@ export function hit(seconds: number, source: Source): Hit {
       return left < fade ? (value * Math.max(0, left)) / fade : value;
     },
   };
+}
+
+/** A hit whose value depends on how far it is: 0..1 of its length. */
+export function shapedHit(seconds: number, valueAt: (part: number) => number): Hit {
+  const samples = Math.max(1, samplesIn(seconds));
+  let at = 0;
+  return hit(seconds, () => {
+    at += 1;
+    return valueAt(at / samples);
+  });
 }

@@ -1,9 +1,10 @@
 /** From a prompt to what is played when: layers with their lengths, shapes and loudness. */
 import { samplesIn } from "./dsp.ts";
+import { colour } from "./families/tones.ts";
 import type { Family, Shape, Surface } from "./family.ts";
 import { type NamedSound, readPrompt } from "./prompt.ts";
 import { hashText, Random } from "./random.ts";
-import { type Change, type FamilyName, familyOf } from "./vocabulary.ts";
+import { type Change, type FamilyName, familyOf } from "./words/vocabulary.ts";
 
 /** What is asked for. */
 export interface SoundSpec {
@@ -47,7 +48,10 @@ export interface Layer {
 export interface SoundPlan {
   /** Exact length at 44.1 kHz. */
   readonly samples: number;
+  /** None where the words name no sound that is known. */
   readonly layers: readonly Layer[];
+  /** Words that were not understood, as they were written; each once. */
+  readonly unknownWords: readonly string[];
   /** Echo of the place; null: none. */
   readonly echoSeconds: number | null;
   readonly isLooped: boolean;
@@ -88,10 +92,11 @@ export function planSound(spec: SoundSpec): SoundPlan {
       hits: planHits(draft, { seconds, isWholeLoop, variation }),
     }));
   });
-  const colour = colourLayer(random.fork("colour"), { samples, variation });
+  const added = colourLayer(random.fork("colour"), { samples, variation });
   return {
     samples,
-    layers: colour === null ? layers : [...layers, colour],
+    unknownWords: prompt.unknownWords,
+    layers: layers.length === 0 || added === null ? layers : [...layers, added],
     echoSeconds: echoSeconds > 0 ? echoSeconds : null,
     isLooped: spec.isLooped,
   };
@@ -120,8 +125,13 @@ function drawLayer(sound: NamedSound, random: Random, variation: number): Draft 
     topHz: merged.topHz,
     isDriven: merged.gain > 1.5,
     echoSeconds: merged.echoSeconds,
-    pitchSpread: 0.015 + 0.12 * variation,
+    pitchSpread: isTuned(sound.name) ? 0 : 0.015 + 0.12 * variation,
   };
+}
+
+function isTuned(name: FamilyName): boolean {
+  const family = familyOf(name);
+  return family.kind === "hits" && family.isTuned === true;
 }
 
 /** Textures that go on are heard under what happens once. */
@@ -189,7 +199,7 @@ function colourLayer(
 ): Layer | null {
   if (variation <= 0) return null;
   return {
-    family: familyOf("neutral"),
+    family: colour,
     shape: { pitch: 1, rate: 1, size: 1, density: 1, surface: null, random },
     gain: COLOUR_GAIN * variation ** 3,
     topHz: null,

@@ -1,8 +1,9 @@
 /**
  * Reads a prompt for what it names: sounds, and the words that shape them, in the order of the prompt. This is a search for
- * key words, not an understanding of the sentence.
+ * key words, not an understanding of the sentence: words that it does not know are named.
  */
-import { type Change, type FamilyName, isAbsorbed, meaningOf } from "./vocabulary.ts";
+import { type Meaning, meaningsIn } from "./words/meanings.ts";
+import { type Change, type FamilyName, isAbsorbed } from "./words/vocabulary.ts";
 
 /** One sound that the prompt names. */
 export interface NamedSound {
@@ -14,10 +15,13 @@ export interface NamedSound {
   readonly changes: readonly Change[];
 }
 
-/** Steps that follow each other, each of sounds that are heard together; at least one step with one sound. */
+/** Steps that follow each other, each of one sound or of several that are heard together. */
 export interface Prompt {
+  /** Empty where no sound was understood. */
   readonly steps: readonly (readonly NamedSound[])[];
   readonly placeChanges: readonly Change[];
+  /** What was not understood, as it was written; each once. */
+  readonly unknownWords: readonly string[];
 }
 
 interface Growing {
@@ -29,53 +33,43 @@ interface Growing {
 
 /** Layers of one prompt, so that a long list of sounds costs no more than a rich one. */
 const MAX_SOUNDS = 8;
-const AFTERWARDS = /\b(?:and then|then|followed by|before|afterwards?|later|next)\b/g;
-const FIRST_THE_NEXT = /\bafter\b(?! that| a\b)/g;
 
 export function readPrompt(text: string): Prompt {
-  const plain = text.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "").replace(/[’']/g, "");
-  const marked = plain.replace(AFTERWARDS, " > ").replace(FIRST_THE_NEXT, " < ");
+  const meanings = meaningsIn(text);
   const placeChanges: Change[] = [];
   const steps: NamedSound[][] = [];
   let left = MAX_SOUNDS;
+  let part: Meaning[] = [];
   let isBefore = false;
-  for (const part of marked.split(/([<>])/)) {
-    if (part === "<" || part === ">") {
-      isBefore = part === "<";
-      continue;
-    }
+  const close = () => {
     const sounds = readStep(part, placeChanges).slice(0, left);
+    part = [];
     left -= sounds.length;
-    if (sounds.length === 0) continue;
+    if (sounds.length === 0) return;
     if (isBefore) steps.splice(-1, 0, sounds);
     else steps.push(sounds);
     isBefore = false;
+  };
+  for (const meaning of meanings) {
+    const link = meaning.kind === "link" ? meaning.link : undefined;
+    if (link === "next" || link === "after") {
+      close();
+      isBefore = link === "after";
+    } else part.push(meaning);
   }
-  if (steps.length === 0)
-    steps.push([{ name: "neutral", count: null, isRepeated: false, changes: readChanges(plain) }]);
-  return { steps, placeChanges };
+  close();
+  const unknown = meanings.flatMap((meaning) => (meaning.kind === "unknown" ? meaning.word : []));
+  return { steps, placeChanges, unknownWords: [...new Set(unknown)] };
 }
 
 /** Sounds that are heard together. Words that shape a sound stand before it, or after it at the end of its clause. */
-function readStep(part: string, placeChanges: Change[]): NamedSound[] {
+function readStep(part: readonly Meaning[], placeChanges: Change[]): NamedSound[] {
   const sounds: Growing[] = [];
+  let inClause: Growing[] = [];
   let changes: Change[] = [];
-  for (const clause of part.split(/[,.;:!?]|\band\b|\bwith\b|\bwhile\b|&|\+/)) {
-    const inClause: Growing[] = [];
-    let count: number | null = null;
-    for (const word of clause.match(/[\p{L}\p{N}]+(?:-[\p{L}\p{N}]+)*/gu) ?? []) {
-      for (const meaning of meaningsOf(word)) {
-        if (meaning.kind === "count") count = meaning.count;
-        else if (meaning.kind === "change") {
-          if (meaning.change.isPlace === true) placeChanges.push(meaning.change);
-          else changes.push(meaning.change);
-        } else {
-          addSound(inClause, { name: meaning.name, isRepeated: meaning.isRepeated, count, changes });
-          changes = [];
-          count = null;
-        }
-      }
-    }
+  let count: number | null = null;
+  let isLeftOut = false;
+  const close = () => {
     // Words alone between two commas are said of what follows: "a big, loud explosion".
     const last = inClause.at(-1);
     if (last !== undefined) {
@@ -84,16 +78,30 @@ function readStep(part: string, placeChanges: Change[]): NamedSound[] {
       changes = [];
     }
     for (const one of inClause) addSound(sounds, one, { absorbs: false });
+    inClause = [];
+    count = null;
+    isLeftOut = false;
+  };
+  for (const meaning of part) {
+    if (meaning.kind === "link") {
+      if (meaning.link === "and") close();
+      else if (meaning.link === "without") isLeftOut = true;
+    } else if (meaning.kind === "count") count = meaning.count;
+    else if (meaning.kind === "change") {
+      if (meaning.change.isPlace === true) placeChanges.push(meaning.change);
+      else changes.push(meaning.change);
+    } else if (meaning.kind === "sound") {
+      if (!isLeftOut) {
+        addSound(inClause, { name: meaning.name, isRepeated: meaning.isRepeated, count, changes });
+      }
+      isLeftOut = false;
+      changes = [];
+      count = null;
+    }
   }
+  close();
   sounds.at(-1)?.changes.push(...changes);
   return sounds;
-}
-
-/** A word with a hyphen is one word where it is known, else its parts. */
-function meaningsOf(word: string) {
-  const whole = meaningOf(word);
-  if (whole !== null) return [whole];
-  return word.includes("-") ? word.split("-").flatMap((part) => meaningOf(part) ?? []) : [];
 }
 
 /** One sound named twice, or by two words of which one says more, is one sound. */
@@ -114,12 +122,4 @@ function addSound(sounds: Growing[], added: Growing, { absorbs } = { absorbs: tr
     isRepeated: same.isRepeated || added.isRepeated,
     changes: [...same.changes, ...added.changes],
   };
-}
-
-/** Of a prompt without a sound's name. */
-function readChanges(plain: string): Change[] {
-  return (plain.match(/[\p{L}-]+/gu) ?? []).flatMap((word) => {
-    const meaning = meaningOf(word);
-    return meaning?.kind === "change" && meaning.change.isPlace !== true ? [meaning.change] : [];
-  });
 }

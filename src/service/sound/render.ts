@@ -1,7 +1,6 @@
 /**
- * Sound effects from the key words of a prompt. It is synthesis: each known word
- * has a generator of its own (vocabulary.ts), and words around it shape it. It is no generative model: a prompt without any
- * known word gets a texture drawn from its hash, a different one for a different prompt.
+ * Sound effects from the key words of a prompt. It is synthesis and no generative model: each known word has a generator of
+ * its own (words/vocabulary.ts), and words around it shape it.
  */
 import { Filter, reverb, SAMPLE_RATE, type Source, samplesIn, saturate } from "./dsp.ts";
 import { HitMixer } from "./family.ts";

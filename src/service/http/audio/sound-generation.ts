@@ -3,11 +3,12 @@ import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import { STREAM_FORMATS } from "../../../audio/formats.ts";
 import { deliverSound } from "../../sound/delivery.ts";
-import type { SoundSpec } from "../../sound/plan.ts";
+import { planSound, type SoundSpec } from "../../sound/plan.ts";
 import { SoundQueue } from "../../sound/queue.ts";
 import { audioOf, SOUND_HEADERS } from "../answers.ts";
 import { ApiError } from "../api-error.ts";
 import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "../context.ts";
+import { STRING } from "../json-schema.ts";
 import { boolean, number, text } from "../kinds.ts";
 import { operation, route } from "../operation.ts";
 import { audioTypeOf, requireFormat } from "../output-format.ts";
@@ -25,6 +26,11 @@ const OPEN_COST = 100;
 const COST_PER_SECOND = 20;
 const LIMITS = { making: 4, waiting: 64, open: 256 } as const;
 
+/** Not the vendor's: its model reads any text. */
+const NOT_UNDERSTOOD = "x-not-understood";
+const MAX_WORDS_NAMED = 16;
+const MAX_WORD_LENGTH = 24;
+
 interface SoundShape {
   readonly outputFormat: string;
   readonly modelId: string;
@@ -35,7 +41,7 @@ interface SoundShape {
 const BODY = {
   text: required(
     text({ later: { minLength: 1, maxLength: MAX_CHARACTERS }, examples: ["rain", "a dog barks"] }),
-    "What is to be heard, in English.",
+    "What is to be heard, in English, Spanish, Arabic or Chinese.",
   ),
   loop: withDefault(boolean(), false, "Whether its end leads into its beginning."),
   duration_seconds: optional(number({ range: DURATION_SECONDS }), "Chosen by the prompt where absent."),
@@ -57,7 +63,17 @@ const GENERATE = operation({
   query: { output_format: outputFormatField({ isStream: true }) },
   body: { kind: "json", name: "SoundGenerationRequest", shape: BODY },
   errors: [403, 429],
-  answer: { ...audioOf(STREAM_FORMATS, "The sound, as it is made."), headers: SOUND_HEADERS },
+  answer: {
+    ...audioOf(STREAM_FORMATS, "The sound, as it is made."),
+    headers: {
+      ...SOUND_HEADERS,
+      [NOT_UNDERSTOOD]: {
+        ...STRING,
+        description:
+          "Words of the text that changed nothing, percent-encoded, with commas between; absent where all counted.",
+      },
+    },
+  },
 });
 
 /** POST /v1/sound-generation. */
@@ -67,17 +83,23 @@ export function registerSoundGeneration(app: FastifyInstance, context: ServiceCo
     const { output_format: outputFormat } = query;
     const shape = { outputFormat, modelId: body.model_id, spec: specOf(body) };
     requireSound(shape, context);
+    const plan = planSound(shape.spec);
+    if (plan.layers.length === 0) throw notUnderstood(plan.unknownWords);
     const place = queue.enter();
     if (place === undefined) throw ApiError.busy();
+    const cost = costOf(shape.spec);
     const headers = {
       ...corsHeaders(context),
       [TRACE_HEADER]: traceIdOf(reply),
       "content-type": audioTypeOf(outputFormat),
       "request-id": randomBytes(10).toString("hex"),
-      "character-cost": String(costOf(shape.spec)),
+      "character-cost": String(cost),
+      ...notUnderstoodHeader(plan.unknownWords),
       "x-region": "local",
     };
-    await deliverSound({ spec: shape.spec, outputFormat, response: reply.raw, headers, place });
+    // No row of the history, but billed as speech is: once it is whole.
+    const onMade = () => context.store.history.charge(cost);
+    await deliverSound({ plan, outputFormat, response: reply.raw, headers, place, onMade });
     // The raw response was written: only a fault before the first byte is left to Fastify.
     if (reply.raw.headersSent || reply.raw.destroyed) reply.hijack();
   });
@@ -109,6 +131,25 @@ function requireSound({ outputFormat, modelId, spec }: SoundShape, context: Serv
     const message = `The text has ${characters} characters, which exceeds the maximum of ${MAX_CHARACTERS} characters.`;
     throw ApiError.unfit("text_too_long", message, { status: "max_character_limit_exceeded", param: "text" });
   }
+}
+
+/** Nobody should pay for a sound that has nothing to do with the words. */
+function notUnderstood(words: readonly string[]): ApiError {
+  const named = words.slice(0, MAX_WORDS_NAMED).map((word) => `'${cut(word)}'`);
+  const message =
+    named.length === 0
+      ? "The text names no sound, expected one of those that docs/service.md lists."
+      : `The text names no sound that is known: ${named.join(", ")} was not understood.`;
+  return ApiError.unfit("prompt_not_understood", message, { param: "text" });
+}
+
+function notUnderstoodHeader(words: readonly string[]): Readonly<Record<string, string>> {
+  const named = words.slice(0, MAX_WORDS_NAMED).map((word) => encodeURIComponent(cut(word)));
+  return named.length === 0 ? {} : { [NOT_UNDERSTOOD]: named.join(", ") };
+}
+
+function cut(word: string): string {
+  return [...word].slice(0, MAX_WORD_LENGTH).join("");
 }
 
 function wrongModel(id: string): ApiError {

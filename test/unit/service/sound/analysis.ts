@@ -130,3 +130,40 @@ function transform(re: Float64Array, im: Float64Array): void {
     }
   }
 }
+
+/** The fundamental frequency by autocorrelation, Hz: the shortest lag that is nearly as good as the best one. */
+export function pitchHz(
+  samples: Int16Array,
+  fromSeconds: number,
+  options: { low?: number; high?: number } = {},
+): number {
+  const { low = 80, high = 1500 } = options;
+  const from = Math.round(fromSeconds * RATE);
+  const size = Math.round(RATE * 0.05);
+  const correlation = (lag: number) => {
+    let [ab, aa, bb] = [0, 0, 0];
+    for (let at = from; at < from + size; at += 1) {
+      const a = samples[at] ?? 0;
+      const b = samples[at + lag] ?? 0;
+      ab += a * b;
+      aa += a * a;
+      bb += b * b;
+    }
+    return ab / Math.sqrt(aa * bb + 1);
+  };
+  const first = Math.floor(RATE / high);
+  const values = Array.from({ length: Math.ceil(RATE / low) - first + 1 }, (_, index) =>
+    correlation(first + index),
+  );
+  const best = Math.max(...values);
+  const isPeak = (index: number) =>
+    (values[index] ?? 0) >= (values[index - 1] ?? 0) && (values[index] ?? 0) >= (values[index + 1] ?? 0);
+  return RATE / (first + values.findIndex((value, index) => value > best * 0.92 && isPeak(index)));
+}
+
+/** Energy of one partial, by the bins around it. */
+export function partial(samples: Int16Array, hz: number, fromSeconds?: number, toSeconds?: number): number {
+  const power = spectrum(samples, fromSeconds, toSeconds);
+  const bin = Math.round(hz / BIN_HZ);
+  return [-1, 0, 1].reduce((sum, off) => sum + (power[bin + off] ?? 0), 0);
+}

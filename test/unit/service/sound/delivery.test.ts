@@ -2,6 +2,7 @@ import { EventEmitter } from "node:events";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Outlet } from "../../../../src/service/http/speech/delivery.ts";
 import { deliverSound } from "../../../../src/service/sound/delivery.ts";
+import { planSound } from "../../../../src/service/sound/plan.ts";
 import { type Place, SoundQueue } from "../../../../src/service/sound/queue.ts";
 
 /** A response whose client takes as much as it is told to. */
@@ -29,8 +30,15 @@ class FakeResponse extends EventEmitter implements Outlet {
 }
 
 function start(response: FakeResponse, queue: SoundQueue, place = queue.enter() as Place): Promise<void> {
-  const spec = { text: "beep", durationSeconds: 2, influence: 1, isLooped: false };
-  return deliverSound({ spec, outputFormat: "pcm_44100", response, headers: {}, place });
+  const plan = planSound({ text: "beep", durationSeconds: 2, influence: 1, isLooped: false });
+  return deliverSound({
+    plan,
+    outputFormat: "pcm_44100",
+    response,
+    headers: {},
+    place,
+    onMade: () => undefined,
+  });
 }
 
 afterEach(() => vi.useRealTimers());
@@ -92,11 +100,13 @@ describe("deliverSound", () => {
 
   it("rejects while nothing has been sent", async () => {
     const queue = new SoundQueue({ making: 1, waiting: 9, open: 9 });
-    const spec = { text: "beep", durationSeconds: 1, influence: 1, isLooped: false };
+    const plan = planSound({ text: "beep", durationSeconds: 1, influence: 1, isLooped: false });
     const place = queue.enter() as Place;
     const response = new FakeResponse();
-    const delivered = deliverSound({ spec, outputFormat: "none", response, headers: {}, place });
+    const onMade = vi.fn();
+    const delivered = deliverSound({ plan, outputFormat: "none", response, headers: {}, place, onMade });
     await expect(delivered).rejects.toMatchObject({ code: "unknown_format" });
+    expect(onMade).not.toHaveBeenCalled();
     expect(queue.open).toBe(0);
   });
 });

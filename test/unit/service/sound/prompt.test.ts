@@ -52,8 +52,32 @@ describe("a prompt", () => {
     ["radio static noise", "radioNoise"],
     ["water dripping", "drop"],
     ["bubbles in water", "bubbles"],
-    ["qwrtz plmk", "neutral"],
-    ["", "neutral"],
+    ["a piano melody", "piano"],
+    ["strumming an acoustic guitar", "guitar"],
+    ["a violin", "violin"],
+    ["flute music", "flute"],
+    ["a trumpet fanfare", "trumpet"],
+    ["drums", "drumKit"],
+    ["a drum kit", "drumKit"],
+    ["church organ", "organ"],
+    ["children laughing", "laugh"],
+    ["a horse galloping", "gallop"],
+    ["a horse", "horse"],
+    ["a baby crying", "cry"],
+    ["someone snoring", "snore"],
+    ["perros ladrando", "dog"],
+    ["una guitarra", "guitar"],
+    ["la risa de un niño", "laugh"],
+    ["un caballo al galope", "gallop"],
+    ["olas del océano", "sea"],
+    ["صوت المطر", "rain"],
+    ["ضحك الأطفال", "laugh"],
+    ["عزف بيانو", "piano"],
+    ["狗叫", "dog"],
+    ["下大雨的声音", "rain"],
+    ["弹钢琴", "piano"],
+    ["婴儿在哭", "cry"],
+    ["马蹄声", "gallop"],
   ])("%j is %s", (text, name) => {
     expect(names(text)).toEqual([[name]]);
   });
@@ -69,6 +93,11 @@ describe("a prompt", () => {
     expect(names("applause after an explosion")).toEqual([["explosion"], ["applause"]]);
     expect(names("a beep before the siren")).toEqual([["beep"], ["siren"]]);
     expect(names("then rain then")).toEqual([["rain"]]);
+    expect(names("thunder, after that rain")).toEqual([["thunder"], ["rain"]]);
+    expect(names("truenos y luego lluvia")).toEqual([["thunder"], ["rain"]]);
+    expect(names("aplausos después de una explosión")).toEqual([["explosion"], ["applause"]]);
+    expect(names("مطر ورعد ثم بكاء")).toEqual([["rain", "thunder"], ["cry"]]);
+    expect(names("打雷和下雨，然后狗叫")).toEqual([["thunder", "rain"], ["dog"]]);
   });
 
   it("gives each word to the sound it is said of", () => {
@@ -80,6 +109,42 @@ describe("a prompt", () => {
     ]);
     expect(only("big and loud explosion")?.changes).toHaveLength(2);
     expect(only("dog barking in the distance")?.changes).toEqual([expect.objectContaining({ topHz: 1300 })]);
+  });
+
+  it("takes what is said to be missing for missing", () => {
+    expect(names("rain without thunder and a bell")).toEqual([["rain", "bell"]]);
+    expect(names("no rain")).toEqual([]);
+  });
+
+  it("names what it does not understand, as it is written, once", () => {
+    const unknown = (text: string) => readPrompt(text).unknownWords;
+    expect(unknown("Heavy rain on a tin roof, then three loud knocks")).toEqual(["roof"]);
+    expect(unknown("A naïve zorble barks at the Zorble 🎉")).toEqual(["naïve", "zorble", "🎉"]);
+    expect(unknown("un perro ladrando en el jardín")).toEqual(["jardín"]);
+    expect(unknown("صوت المطر على السقف")).toEqual(["السقف"]);
+    expect(unknown("屋顶上的雨")).toEqual(["屋顶"]);
+    expect(names("qwrtz plmk")).toEqual([]);
+    expect(names("")).toEqual([]);
+  });
+
+  it.each([
+    ["two barks", 2],
+    ["dos disparos", 2],
+    ["三声枪响", 3],
+    ["ثلاث طلقات", 3],
+  ])("%s: %d", (text, count) => {
+    expect(only(text)?.count).toBe(count);
+  });
+
+  it.each([
+    ["deep bell", "campana grave"],
+    ["distant thunder", "trueno lejano"],
+    ["a small dog", "كلب صغير"],
+    ["a fast clock", "快速的时钟"],
+    ["a bell in a cave", "山洞里的钟声"],
+  ])("%s is %s", (english, other) => {
+    expect({ ...readPrompt(other), unknownWords: [] }).toEqual(readPrompt(english));
+    expect(readPrompt(other).unknownWords).toEqual([]);
   });
 
   it("counts, and knows again and again from once", () => {

@@ -1,5 +1,5 @@
 /** Blows, steps and breaks. */
-import { burst, later, modesOf, sumOf, thump } from "./blows.ts";
+
 import {
   Filter,
   glide,
@@ -10,9 +10,10 @@ import {
   samplesIn,
   saturate,
   swell,
-} from "./dsp.ts";
-import { type Hit, type HitFamily, hit, type Surface, scattered, type TextureFamily } from "./family.ts";
-import type { Random } from "./random.ts";
+} from "../dsp.ts";
+import { type Hit, type HitFamily, hit, type Surface, scattered, type TextureFamily } from "../family.ts";
+import type { Random } from "../random.ts";
+import { burst, later, modesOf, sumOf, thump } from "./blows.ts";
 
 export const explosion: HitFamily = {
   kind: "hits",
@@ -76,6 +77,27 @@ export const footsteps: HitFamily = {
     // Left and right are not alike.
     const foot = pitch * (index % 2 === 0 ? 1 : 0.92);
     return hit(surface === "metal" ? 0.5 : 0.28, stepOn(surface, foot, size, random));
+  },
+};
+
+/** One stride is three hooves in quick order, then a pause in the air. */
+export const gallop: HitFamily = {
+  kind: "hits",
+  seconds: 0.5,
+  everySeconds: 0.48,
+  usualCount: 6,
+  unevenness: 0.02,
+  create({ pitch, rate, size, surface, random }) {
+    const hooves = [0, 0.12, 0.24].map((at, index) => {
+      const shell = 1 + 0.12 * index;
+      const clop = ringing([
+        { hz: 620 * pitch * shell, gain: 0.5, seconds: 0.05 * size },
+        { hz: 1180 * pitch * shell, gain: 0.3, seconds: 0.03 * size },
+      ]);
+      const ground = stepOn(surface ?? "grass", 1.2 * pitch, size, random.fork(`hoof ${index}`));
+      return later(at / rate, sumOf([clop, ground]));
+    });
+    return hit(0.24 / rate + 0.25, sumOf(hooves));
   },
 };
 

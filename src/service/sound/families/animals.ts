@@ -9,9 +9,10 @@ import {
   saturate,
   saw,
   sine,
+  throat,
   wander,
-} from "./dsp.ts";
-import { type HitFamily, hit, type TextureFamily } from "./family.ts";
+} from "../dsp.ts";
+import { type HitFamily, hit, shapedHit, type TextureFamily } from "../family.ts";
 
 /** A call of two to four quick sweeps. */
 export const bird: HitFamily = {
@@ -42,18 +43,6 @@ export const bird: HitFamily = {
   },
 };
 
-/** A throat: a rough tone behind the resonances of a mouth. */
-function throat(
-  resonances: readonly (readonly [hz: number, q: number, gain: number])[],
-): (input: number) => number {
-  const filters = resonances.map(([hz, q, gain]) => ({ filter: Filter.bandPass(hz, q), gain }));
-  return (input) => {
-    let sum = 0;
-    for (const { filter, gain } of filters) sum += filter.run(input) * gain;
-    return sum;
-  };
-}
-
 export const dog: HitFamily = {
   kind: "hits",
   seconds: 0.35,
@@ -61,8 +50,6 @@ export const dog: HitFamily = {
   usualCount: 2,
   unevenness: 0.2,
   create({ pitch, size, random }) {
-    const seconds = 0.2 * size;
-    const samples = samplesIn(seconds);
     const noise = pinkNoise(random.fork("breath"));
     const cords = saw();
     const mouth = throat([
@@ -70,10 +57,7 @@ export const dog: HitFamily = {
       [1250 * pitch, 4, 1.6],
       [2500 * pitch, 4, 0.8],
     ]);
-    let at = 0;
-    return hit(seconds, () => {
-      at += 1;
-      const part = at / samples;
+    return shapedHit(0.2 * size, (part) => {
       const bend = Math.sin(Math.PI * Math.min(1, part * 1.15)) ** 0.8;
       const level = Math.min(1, part / 0.08) * (1 - part) ** 0.7;
       return saturate(mouth(cords((270 + 260 * bend) * pitch) + noise() * 0.9) * level * 1.6);
@@ -148,18 +132,82 @@ export const frog: HitFamily = {
   unevenness: 0.3,
   create({ pitch, size }) {
     const seconds = 0.34 * size;
-    const samples = samplesIn(seconds);
     const cords = saw();
     const mouth = throat([
       [480 * pitch, 4, 1.8],
       [1400 * pitch, 5, 0.9],
     ]);
-    let at = 0;
-    return hit(seconds, () => {
-      at += 1;
-      const part = at / samples;
-      const rattle = 0.5 + 0.5 * Math.sin((2 * Math.PI * 38 * at) / SAMPLE_RATE);
+    return shapedHit(seconds, (part) => {
+      const rattle = 0.5 + 0.5 * Math.sin(2 * Math.PI * 38 * part * seconds);
       return mouth(cords((95 + 60 * part) * pitch)) * rattle * Math.sin(Math.PI * Math.min(1, part)) * 1.3;
+    });
+  },
+};
+
+/** A long low tone through a nose, then through an open mouth. */
+export const cow: HitFamily = {
+  kind: "hits",
+  seconds: 1.7,
+  everySeconds: 2.2,
+  usualCount: 1,
+  unevenness: 0.2,
+  create({ pitch, size }) {
+    const cords = saw();
+    const nose = throat([[240 * pitch, 2, 1.6]]);
+    const mouth = throat([
+      [520 * pitch, 3, 1.5],
+      [1000 * pitch, 4, 0.7],
+    ]);
+    return shapedHit(1.6 * size, (part) => {
+      const open = Math.min(1, part / 0.4);
+      const tone = cords((120 + 40 * Math.sin(Math.PI * part)) * pitch);
+      return (nose(tone) * (1 - 0.6 * open) + mouth(tone) * open) * Math.min(1, part / 0.1, (1 - part) / 0.2);
+    });
+  },
+};
+
+/** A bleat: a nasal tone that trembles nine times a second. */
+export const sheep: HitFamily = {
+  kind: "hits",
+  seconds: 0.8,
+  everySeconds: 1.4,
+  usualCount: 1,
+  unevenness: 0.3,
+  create({ pitch, size }) {
+    const seconds = 0.75 * size;
+    const cords = saw();
+    const mouth = throat([
+      [700 * pitch, 4, 1.6],
+      [1700 * pitch, 4, 1.3],
+    ]);
+    return shapedHit(seconds, (part) => {
+      const tremble = Math.sin(2 * Math.PI * 9 * part * seconds);
+      const level = (0.65 + 0.35 * tremble) * Math.min(1, part / 0.08, (1 - part) / 0.15);
+      return mouth(cords((300 + 18 * tremble) * pitch)) * level;
+    });
+  },
+};
+
+/** A neigh: high, then down an octave and a half, trembling. */
+export const horse: HitFamily = {
+  kind: "hits",
+  seconds: 1.4,
+  everySeconds: 2,
+  usualCount: 1,
+  unevenness: 0.2,
+  create({ pitch, size, random }) {
+    const seconds = 1.35 * size;
+    const cords = saw();
+    const noise = pinkNoise(random.fork("breath"));
+    const mouth = throat([
+      [900 * pitch, 2, 1.4],
+      [2200 * pitch, 3, 1],
+    ]);
+    return shapedHit(seconds, (part) => {
+      const tremble = Math.sin(2 * Math.PI * 13 * part * seconds);
+      const hz = 950 * 2.8 ** -part * (1 + 0.06 * tremble) * pitch;
+      const level = (0.6 + 0.4 * tremble * part) * Math.min(1, part / 0.05, (1 - part) / 0.2);
+      return mouth(cords(hz) + noise() * 0.4) * level;
     });
   },
 };

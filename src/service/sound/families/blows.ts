@@ -1,7 +1,7 @@
 /** What blows of all kinds are put together from. */
-import { decay, type Filter, glide, type Mode, type Source, samplesIn, sine, swell } from "./dsp.ts";
-import type { Surface } from "./family.ts";
-import type { Random } from "./random.ts";
+import { decay, type Filter, glide, type Mode, type Source, samplesIn, sine, swell } from "../dsp.ts";
+import type { Surface } from "../family.ts";
+import type { Random } from "../random.ts";
 
 /** Noise through a band that dies away. */
 export function burst(

@@ -13,9 +13,9 @@ import {
   sine,
   swell,
   wander,
-} from "./dsp.ts";
-import { type Hit, type HitFamily, hit, type Shape, scattered, type TextureFamily } from "./family.ts";
-import type { Random } from "./random.ts";
+} from "../dsp.ts";
+import { type Hit, type HitFamily, hit, type Shape, scattered, type TextureFamily } from "../family.ts";
+import type { Random } from "../random.ts";
 
 /** A hiss of far drops and the near ones one by one; on metal they ring. */
 export const rain: TextureFamily = {

@@ -10,8 +10,8 @@ import {
   saw,
   sine,
   wander,
-} from "./dsp.ts";
-import { type HitFamily, hit, type TextureFamily } from "./family.ts";
+} from "../dsp.ts";
+import { type HitFamily, hit, type TextureFamily } from "../family.ts";
 
 /** Firing cylinders: a pulse train with its half-order, in a box that rumbles. */
 export const engine: TextureFamily = {

@@ -1,6 +1,6 @@
 /** What is struck and rings on: bells, chimes, gongs, and the telephone that has bells. */
-import { ringing, samplesIn, swell } from "./dsp.ts";
-import { type HitFamily, hit, type TextureFamily } from "./family.ts";
+import { ringing, samplesIn, swell } from "../dsp.ts";
+import { type HitFamily, hit, type TextureFamily } from "../family.ts";
 
 /** A church bell's partials over its strike note: [ratio, gain, part of the ringing time]. */
 const BELL_PARTIALS = [

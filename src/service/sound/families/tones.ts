@@ -14,9 +14,9 @@ import {
   square,
   swell,
   wander,
-} from "./dsp.ts";
-import { type HitFamily, hit, type TextureFamily } from "./family.ts";
-import type { Random } from "./random.ts";
+} from "../dsp.ts";
+import { type HitFamily, hit, type TextureFamily } from "../family.ts";
+import type { Random } from "../random.ts";
 
 /** A wail that goes up and down every four seconds. */
 export const siren: TextureFamily = {
@@ -182,11 +182,8 @@ export const radioNoise: TextureFamily = {
   },
 };
 
-/**
- * For prompts of which no word is known: a tone chord and a band of noise, whose pitches, brightness and pulse are drawn
- * from the prompt's hash.
- */
-export const neutral: TextureFamily = {
+/** What a low prompt_influence adds: a chord and a band of noise, whose pitches, brightness and pulse are drawn by chance. */
+export const colour: TextureFamily = {
   kind: "texture",
   seconds: 4,
   create({ pitch, rate, random }) {
