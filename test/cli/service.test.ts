@@ -34,7 +34,7 @@ describe.skipIf(missing !== undefined)(
         ];
         for (const [method, path, status] of requests) {
           const ask = async (key: Record<string, string>) => {
-            const body = method === "POST" ? JSON.stringify({ text: "Hi." }) : null;
+            const body = method === "POST" ? JSON.stringify({ text: "Rain." }) : null;
             const headers = { "content-type": "application/json", origin: "http://evil.example", ...key };
             const answer = await fetch(service.url + path, { method, headers, body });
             await answer.arrayBuffer();
