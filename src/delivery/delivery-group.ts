@@ -230,7 +230,6 @@ export class DeliveryGroup {
   #skip(sendQueue: SendQueue, skip: { behind: Behind; toFrame: number; emitGap: EmitGap }): void {
     const frames = skip.toFrame - skip.behind.frame;
     if (frames <= 0 || this.rendition === null) return;
-    sendQueue.framesDropped += frames;
     skip.behind.frame = skip.toFrame;
     skip.emitGap(sendQueue, { frames, ms: frames * this.rendition.frameMs }, skip.behind.event);
   }

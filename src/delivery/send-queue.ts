@@ -34,7 +34,6 @@ export class SendQueue {
   /** Own cursors while behind; null in lockstep with the group. */
   behind: Behind | null = null;
   framesSent = 0;
-  framesDropped = 0;
   /** Frames left out since the last `gap`. */
   #unreportedFrames = 0;
   #isClosed = false;
@@ -66,7 +65,6 @@ export class SendQueue {
   /** These frames are not sent. */
   dropFrames(frames: number): void {
     this.#unreportedFrames += frames;
-    this.framesDropped += frames;
   }
 
   /** Frames left out that no `gap` has reported yet. */

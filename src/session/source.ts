@@ -4,7 +4,7 @@
  * cannot take it as it is.
  */
 
-import { decodeSamples, type SampleCodec, SILENCE_LEVEL, silenceBytes } from "../audio/analysis/silence.ts";
+import { decodeSamples, type SampleCodec, silenceBytes } from "../audio/analysis/silence.ts";
 import { createOpusDecoder, type OpusDecoder } from "../audio/codecs/opus-decoder.ts";
 import { OggOpusReader, opusPacketSamples48k } from "../audio/containers/ogg-reader.ts";
 import { createSourceDecoder, type SourceDecoder } from "../audio/containers/source-decoder.ts";
@@ -262,15 +262,6 @@ export class Source {
   /** The last `ticks` of what is here, or all if it is less, fall to nothing, if the end is a sound. Opus: no change. */
   fadeOut(ticks: number): void {
     this.#samples?.fadeOut(this.#samplesIn(ticks));
-  }
-
-  /** Loudness at or above the silence level anywhere in a slice: samples before it, or null. */
-  leadingSilence(slice: Slice): number | null {
-    const pcm = slice.pcm();
-    for (let index = 0; index < pcm.length; index += 1) {
-      if (Math.abs(pcm[index] ?? 0) > SILENCE_LEVEL) return index / slice.pcmRate;
-    }
-    return null;
   }
 
   #ticksOf(samples: number): number {

@@ -8,12 +8,11 @@ import type { VoiceSegment } from "../../timing/alignment.ts";
 import { msOfTicks, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../../timing/timed.ts";
 import type { StyledCue } from "../captions/cue-tracks.ts";
+import type { Span } from "../playback/transcript.ts";
 import type { Utterance } from "../playback/utterance.ts";
 import { charactersBefore, cueBuilder } from "./event-builders.ts";
 import type { EventBuilder, EventWriter } from "./event-writer.ts";
-import { MovableSpans } from "./movable-spans.ts";
 import type { NormalizedCharacters } from "./normalized-times.ts";
-import { SegmentSpans } from "./segment-spans.ts";
 import { VisemeEvents, type VisemeKind } from "./viseme-events.ts";
 
 type Kind = "characters" | "normalized" | "words" | "segments" | "cues" | VisemeKind;
@@ -51,8 +50,6 @@ export class SegmentEvents {
   readonly #wants: (kind: EventKind) => boolean;
   /** By place; those of one place in the order they came. */
   #pending: PendingEvent[] = [];
-  /** Of characters, words, normalized characters and voices. */
-  readonly #movable = new MovableSpans();
   /** Words that were not whole yet when cues were made last. */
   #cueWords: TimedWord[] = [];
   /** Once all its cues are made: where the text behind it begins, and how long the last one may stay. */
@@ -61,18 +58,14 @@ export class SegmentEvents {
   #endTicks = Number.POSITIVE_INFINITY;
   #cut: SegmentCut | null = null;
   readonly #visemes: VisemeEvents;
-  readonly #spans: SegmentSpans;
   /** What decoders skip at the start, ticks. */
   preSkipTicks = 0;
-  /** Behind the last time that was emitted, ticks from the segment's beginning. */
-  emittedEndTicks = 0;
 
   constructor(options: SegmentEventsOptions) {
     this.#utterance = options.utterance;
     this.#writer = options.writer;
     this.#baseTicks = options.baseTicks;
     this.#wants = options.wants;
-    this.#spans = new SegmentSpans(options.utterance, this.#movable, (seconds) => this.ticksAt(seconds));
     this.#visemes = new VisemeEvents({
       utterance: options.utterance,
       wants: options.wants,
@@ -82,19 +75,18 @@ export class SegmentEvents {
     });
   }
 
-  /** Silence was taken off the beginning. Before anything is emitted. */
+  /** Silence was taken off the beginning. Before any time of the segment is noted. */
   dropLead(ticks: number): void {
     this.#droppedLeadTicks = ticks;
-    this.#movable.dropLead(this.#baseTicks, ticks);
   }
 
   /** The segment's audio ends here, ticks from its beginning. */
   endAt(ticks: number): void {
     this.#endTicks = ticks;
-    this.#movable.endAt(this.#baseTicks + ticks);
-    if (this.#cut === null) return;
+    const { transcript } = this.#utterance;
+    transcript.endAt(this.#baseTicks + ticks);
     // Times emitted for text behind the cut are void: they come again.
-    this.#utterance.transcript.voidEmittedBehind(this.#baseTicks + ticks);
+    if (this.#cut !== null) transcript.voidEmittedBehind(this.#baseTicks + ticks);
   }
 
   /** The response broke off: only text before this position is emitted, and noted as spoken. */
@@ -105,7 +97,6 @@ export class SegmentEvents {
   }
 
   emitUpTo(writeTicks: number): void {
-    this.#movable.forgetBefore(writeTicks);
     while (this.#pending[0] !== undefined && this.ticksAt(this.#pending[0].seconds) < writeTicks) {
       this.#emitFirst(Number.POSITIVE_INFINITY);
     }
@@ -124,15 +115,14 @@ export class SegmentEvents {
     const { transcript } = this.#utterance;
     let start = timed.start;
     timed.characters.forEach((character, index) => {
-      const time = {
+      const end = start + character.length;
+      transcript.addCharacter({
         start,
-        end: start + character.length,
+        end,
         startTicks: this.ticksAt(timed.startSeconds[index] ?? 0),
         endTicks: this.ticksAt(timed.endSeconds[index] ?? 0),
-      };
-      start = time.end;
-      this.#movable.add(time);
-      transcript.addCharacter(time);
+      });
+      start = end;
     });
     this.#visemes.noteCharacters(timed);
     transcript.noteTiming(timed.timing);
@@ -140,15 +130,13 @@ export class SegmentEvents {
 
   noteSpokenWords(words: readonly TimedWord[]): void {
     for (const word of words) {
-      const time = {
+      this.#utterance.transcript.addWord({
         start: word.start,
         end: word.end,
         startTicks: this.ticksAt(word.startSeconds),
         endTicks: this.ticksAt(word.endSeconds),
         timing: word.timing,
-      };
-      this.#movable.add(time);
-      this.#utterance.transcript.addWord(time);
+      });
     }
     this.#visemes.noteWords(words);
   }
@@ -184,9 +172,10 @@ export class SegmentEvents {
     const utterance_id = this.#utterance.id;
     const { characters, startSeconds, endSeconds, timing } = timed;
     const starts = timed.spokenStarts.map((start) => segmentStart + start);
+    const { transcript } = this.#utterance;
     characters.forEach((text, index) => {
-      const [from, until] = [startSeconds[index] ?? 0, endSeconds[index] ?? 0];
-      this.#spans.noteNormalized(text, starts[index] ?? segmentStart, from, until);
+      const span = this.#spanOf(startSeconds[index] ?? 0, endSeconds[index] ?? 0);
+      transcript.addNormalized({ text, start: starts[index] ?? segmentStart, ...span });
     });
     this.#add("normalized", startSeconds[0] ?? 0, () => {
       const spokenCut = this.#cut?.spokenEnd ?? Number.POSITIVE_INFINITY;
@@ -236,7 +225,12 @@ export class SegmentEvents {
   addVoiceSegment(segment: VoiceSegment, text: { readonly start: number; readonly end: number }): void {
     const utterance_id = this.#utterance.id;
     const seconds = Number.isFinite(segment.start_time_seconds) ? Math.max(0, segment.start_time_seconds) : 0;
-    this.#spans.noteVoice(segment, text);
+    this.#utterance.transcript.addVoice({
+      voiceId: segment.voice_id,
+      inputIndex: segment.dialogue_input_index,
+      ...text,
+      ...this.#spanOf(segment.start_time_seconds, segment.end_time_seconds),
+    });
     this.#add("segments", seconds, () => {
       if (text.start >= this.#clientCut) return null;
       const end = Math.min(text.end, this.#clientCut);
@@ -328,13 +322,18 @@ export class SegmentEvents {
     return this.#baseTicks + Math.max(0, Math.min(ticks, this.#endTicks));
   }
 
+  #spanOf(startSeconds: number, endSeconds: number): Span {
+    const startTicks = this.ticksAt(Number.isFinite(startSeconds) ? startSeconds : 0);
+    const endTicks = Number.isFinite(endSeconds) ? this.ticksAt(endSeconds) : startTicks;
+    return { startTicks, endTicks: Math.max(startTicks, endTicks) };
+  }
+
   #msAt(seconds: number): number {
     return msOfTicks(this.ticksAt(seconds));
   }
 
   #emittedMsAt(seconds: number): number {
     const ticks = this.ticksAt(seconds);
-    this.emittedEndTicks = Math.max(this.emittedEndTicks, ticks - this.#baseTicks);
     this.#utterance.transcript.noteEmitted(ticks);
     return msOfTicks(ticks);
   }

@@ -173,13 +173,13 @@ export class SegmentPlayer {
   /** False where there is nothing to take yet. */
   #look(): boolean {
     this.#take(this.#reach.lookaheadTicks);
+    if (!this.#isLeadTrimmed && !this.#trimLead()) return false;
     this.#reach.read(this.#passedTicks);
     if (this.isUntimed) {
       this.#take(this.#untimedTicks);
       this.#reach.read(this.#passedTicks);
       if (!this.#isAll) this.#reach.estimate(this.#passedTicks, this.#source.receivedTicks);
     }
-    if (!this.#isLeadTrimmed && !this.#trimLead()) return false;
     if (!this.#isTailTrimmed && this.attempt.isComplete && !this.attempt.hasChunk) {
       this.#finishTiming();
       this.#trimTail();
@@ -234,9 +234,9 @@ export class SegmentPlayer {
   /** Takes all that has come; up to where it is whole, or null where that is not known or no audio came. Throws what breaks the audio. */
   findKnownEnd(): KnownEnd | null {
     this.#take(Number.POSITIVE_INFINITY);
-    this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
     if (this.#source.receivedTicks === 0) return null;
     if (!this.#isLeadTrimmed) this.#trimLead();
+    this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
     const timedToSeconds = this.#timing?.timedToSeconds ?? 0;
     const { segment } = this.attempt;
     return knownEndOf({
@@ -382,8 +382,8 @@ export class SegmentPlayer {
   /** What was emitted already stays true: no character may end behind the audio. */
   #trimTail(): void {
     this.#isTailTrimmed = true;
-    const toldTicks = Math.max(0, this.events.emittedEndTicks - this.#renderedTicks);
-    const room = this.bufferedTicks - toldTicks;
+    const emittedTicks = Math.max(0, this.utterance.transcript.emittedEndTicks - this.#writeTicks);
+    const room = this.bufferedTicks - emittedTicks;
     if (room > 0) {
       this.#droppedTailTicks = this.#source.dropTrailingSilence({
         maxTicks: lastBreakTicks(this.attempt.segment.text) === null ? Math.min(this.#trimTicks, room) : 0,

@@ -1,6 +1,6 @@
 /**
  * What the timeline learns of an utterance while it is spoken: when its characters and words are, where its segments stand.
- * Times are added at the end. They move with the silence that is trimmed until their audio is rendered; those long heard are
+ * Times are added at the end. None is behind the end of its segment's audio, once that is known; those long heard are
  * forgotten, and those of a response that broke off are void from a place in the text on. A new one begins with each rewind
  * and resume: what must outlive them belongs in `Utterance`.
  */
@@ -9,7 +9,7 @@ import { weaker } from "../../timing/timed.ts";
 import type { CueTracks } from "../captions/cue-tracks.ts";
 import type { SegmentSpan } from "../heard-share.ts";
 
-/** A span of the timeline; it may be moved until its audio is rendered. */
+/** A span of the timeline. */
 export interface Span {
   startTicks: number;
   endTicks: number;
@@ -136,6 +136,16 @@ export class Transcript {
     if (last === undefined) return;
     last.end = end;
     last.endTicks = endTicks;
+  }
+
+  /** The audio of the last segment ends there: no time is behind it. */
+  endAt(endTicks: number): void {
+    for (const spans of [this.#characters, this.#words, this.#normalized, this.#voices]) {
+      for (const span of spans) {
+        span.startTicks = Math.min(endTicks, span.startTicks);
+        span.endTicks = Math.min(endTicks, span.endTicks);
+      }
+    }
   }
 
   /** A response broke off: what was learned of the text from `spokenEnd` on comes again. */
