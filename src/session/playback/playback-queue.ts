@@ -16,11 +16,10 @@ import { cutOf, receiptOf } from "../receipts.ts";
 import type { RenderedAudio } from "../rendered-audio.ts";
 import { InterruptedUtterances } from "../resume/interrupted-utterances.ts";
 import { takeSnapshot } from "../resume/resume-point.ts";
-import type { Snapshot } from "../resume/snapshot.ts";
 import { RequestScheduler } from "../synthesis/request-scheduler.ts";
 import { TextStall } from "../text-input/text-stall.ts";
 import { Renderer } from "./renderer.ts";
-import type { Utterance } from "./utterance.ts";
+import type { Snapshot, Utterance } from "./utterance.ts";
 import type { WriteHeadOptions } from "./write-head.ts";
 
 /** A player that is no further behind has as good as heard what the playhead has passed. */

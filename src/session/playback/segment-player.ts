@@ -18,7 +18,7 @@ import type { Attempt } from "../synthesis/upstream-attempt.ts";
 import type { CarryOver } from "./carry-over.ts";
 import { type KnownEnd, knownEndOf } from "./known-end.ts";
 import type { TimedSegment } from "./segment-queue.ts";
-import { beginsWithBreak, lastBreakTicks, spliceTextOf } from "./splice-text.ts";
+import { beginsWithBreak, lastBreakTicks, spliceTextOf } from "./splice.ts";
 import type { Utterance } from "./utterance.ts";
 
 /** Silence left before the first sound and behind the last: consonants begin and end below the level of silence. */

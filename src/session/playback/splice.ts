@@ -18,6 +18,14 @@ const TAIL =
 const SENTENCE = /[.!?\u2026\u3002\uff01\uff1f\uff0e\uff61\u0964\u0965\u061f\u06d4\u104b]$/u;
 const CLAUSE = /[,;:\u060c\u061b\u3001\uff0c\uff1b\uff1a\u2013\u2014-]$/u;
 
+/** A `<break time="1s"/>` at an end of a text: it is no silence to be trimmed. */
+const FIRST_BREAK = /^[^\p{L}\p{N}<]*<break\b[^<>]*>/iu;
+const LAST_BREAK = /<break\b([^<>]*)>[^\p{L}\p{N}<]*$/iu;
+const BREAK = /^<break\b[^<>]*>$/iu;
+const BREAK_TIME = /\btime\s*=\s*["']\s*(\d+(?:\.\d+)?)\s*(ms|s)\s*["']/iu;
+/** A tag is no longer than that; only the ends of a text are looked at. */
+const MAX_TAG_CHARS = 256;
+
 interface End {
   readonly utterance: Utterance;
   /** The punctuation at its end asks for the pause. */
@@ -64,4 +72,34 @@ export function splicePauseMs(text: string, settings: SpliceSettings): number {
   const said = end.slice(0, end.length - tail.length);
   if (SENTENCE.test(said) || tail.includes("\n")) return settings.pauseSentenceMs;
   return CLAUSE.test(said) ? settings.pauseClauseMs : 0;
+}
+
+export function beginsWithBreak(text: string): boolean {
+  return FIRST_BREAK.test(text.slice(0, MAX_TAG_CHARS));
+}
+
+/**
+ * Of a segment of which `spokenChars` are spoken: these and the punctuation behind, which asks for the pause that follows; a
+ * break at the end comes besides.
+ */
+export function spliceTextOf(text: string, spokenChars: number): string {
+  const end = spokenChars + text.slice(spokenChars).search(/[\p{L}\p{N}]|$/u);
+  return withoutLastBreaks(text.slice(0, end));
+}
+
+function withoutLastBreaks(text: string): string {
+  for (let end = text.length; ; ) {
+    const tagEnd = text.slice(0, end).trimEnd().length;
+    const tagStart = text.lastIndexOf("<", tagEnd - 1);
+    if (tagStart < 0 || !BREAK.test(text.slice(tagStart, tagEnd))) return text.slice(0, end);
+    end = tagStart;
+  }
+}
+
+/** The length of the break that a text ends with, ticks: 0 where it gives none; null where it ends with no break. */
+export function lastBreakTicks(text: string): number | null {
+  const [, attributes] = LAST_BREAK.exec(text.slice(-MAX_TAG_CHARS)) ?? [];
+  if (attributes === undefined) return null;
+  const [, count = "0", unit] = BREAK_TIME.exec(attributes) ?? [];
+  return Number(count) * (unit?.toLowerCase() === "s" ? 1000 : 1) * TICKS_PER_MS;
 }

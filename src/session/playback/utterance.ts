@@ -14,7 +14,6 @@ import type { Timing } from "../../protocol/vocabulary.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import { SpokenText } from "../../text/spoken-text.ts";
 import type { ReplayAttempt } from "../resume/replay-attempt.ts";
-import type { Snapshot } from "../resume/snapshot.ts";
 import type { RequestTemplate } from "../synthesis/speech-request.ts";
 import type { TimedSegment } from "./segment-queue.ts";
 import { Transcript } from "./transcript.ts";
@@ -31,6 +30,20 @@ export interface Resumption {
   readonly replays: readonly ReplayAttempt[];
   /** End of the spoken text that kept audio says. */
   readonly keptEnd: number;
+}
+
+/** What is kept of it when it is interrupted, so that `resume` can go on with it. */
+export interface Snapshot {
+  /** Audio that had come, in its order: it is spoken first. Empty: all is asked for again. */
+  readonly replays: readonly ReplayAttempt[];
+  /** Offset in the spoken text where it goes on. */
+  readonly spokenStart: number;
+  /** Where on the former timeline it goes on. */
+  readonly fromTicks: number;
+  /** Text behind the replays that was asked for and did not come. */
+  readonly rest: readonly Segment[];
+  /** How that place in the text is known. */
+  readonly timing: Timing;
 }
 
 interface AnyState {

@@ -1,8 +1,7 @@
 /** Which utterance `resume` goes on with: the one that was interrupted last, for a time. */
 import { GatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
-import type { Utterance } from "../playback/utterance.ts";
-import type { Snapshot } from "./snapshot.ts";
+import type { Snapshot, Utterance } from "../playback/utterance.ts";
 
 /** Ids of interrupted utterances that can't go on. */
 const REMEMBERED_IDS = 64;

@@ -10,7 +10,7 @@ import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import { weaker } from "../../timing/timed.ts";
 import { isUntimedAt } from "../heard-share.ts";
 import type { SpokenTime, SpokenWord } from "../playback/transcript.ts";
-import type { Utterance } from "../playback/utterance.ts";
+import type { Snapshot, Utterance } from "../playback/utterance.ts";
 import { cutOf, heardSpokenEnd } from "../receipts.ts";
 import { cutOut } from "./audio-cut.ts";
 import {
@@ -23,7 +23,6 @@ import {
   timedAt,
 } from "./cut-material.ts";
 import { replayOf } from "./replay-attempt.ts";
-import type { Snapshot } from "./snapshot.ts";
 
 /** Before the first word, where nothing else is spoken: its first consonant. */
 const LEAD_IN_TICKS = 40 * TICKS_PER_MS;

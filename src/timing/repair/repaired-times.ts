@@ -18,8 +18,7 @@ import { type AudioSpan, dropTimes, isTimed, type Span, TOLERANCE_SECONDS } from
 import { weaker } from "../timed.ts";
 import { ClockDrift, NEAR_SECONDS, type Verdict } from "./clock-drift.ts";
 import { LateTimes } from "./late-times.ts";
-import { shrinkLong } from "./long-times.ts";
-import { stretch, weaken } from "./stretch.ts";
+import { shrinkLong, stretch, weaken } from "./stretch.ts";
 
 /** How far times that count from their chunk may reach beyond its audio: an Opus packet that an encoder holds back, and more. */
 const BEYOND_CHUNK_SECONDS = 0.08;
