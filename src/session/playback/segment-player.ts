@@ -8,9 +8,8 @@ import type { EventKind } from "../../protocol/vocabulary.ts";
 import { isBlank } from "../../text/characters.ts";
 import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import type { EventWriter } from "../events/event-writer.ts";
-import { FeedTiming } from "../events/feed-timing.ts";
+import { READ_AHEAD_TICKS, ResponseTiming, TIMED_AHEAD_TICKS } from "../events/response-timing.ts";
 import { SegmentEvents } from "../events/segment-events.ts";
-import { TIMED_AHEAD_TICKS, TimingReach } from "../events/timing-reach.ts";
 import { remainderOf } from "../remainder.ts";
 import { RestartPlaces } from "../restart-places.ts";
 import { type SilenceLimit, type Slice, Source } from "../source.ts";
@@ -73,8 +72,7 @@ export class SegmentPlayer {
   readonly #source: Source;
   readonly events: SegmentEvents;
   /** null where nobody wants to know. */
-  readonly #timing: FeedTiming | null;
-  readonly #reach: TimingReach;
+  readonly #timing: ResponseTiming | null;
   readonly #aheadTicks: number;
   readonly #trimTicks: number;
   readonly #isFollowed: () => boolean;
@@ -99,11 +97,10 @@ export class SegmentPlayer {
     this.#source = new Source(attempt.sourceFormat, this.#carryOver.store);
     const { writer, baseTicks, wants } = options;
     this.events = new SegmentEvents({ utterance, writer, baseTicks, wants });
-    const { aheadTicks, trimTicks } = options;
+    const { carryOver, aheadTicks } = options;
     this.#timing = attempt.wantsTiming
-      ? new FeedTiming(attempt, utterance, this.events, this.#carryOver)
+      ? new ResponseTiming({ attempt, utterance, events: this.events, carryOver, aheadTicks })
       : null;
-    this.#reach = new TimingReach({ utterance, timing: this.#timing, aheadTicks, trimTicks });
   }
 
   /** Audio taken from the attempt and not rendered yet. */
@@ -153,14 +150,14 @@ export class SegmentPlayer {
     if (slice === undefined) return undefined;
     this.#renderedTicks += slice.ticks;
     // A slice for a long lead may be longer than what was read ahead of it.
-    this.#reach.read(this.#passedTicks);
+    this.#timing?.readAhead(this.#passedTicks);
     return slice;
   }
 
   /** Whether anything has come that is to be looked at now, or the end. */
   get hasUnread(): boolean {
     if (this.attempt.hasChunk) {
-      return this.bufferedTicks < (this.isUntimed ? this.#untimedTicks : this.#reach.lookaheadTicks);
+      return this.bufferedTicks < (this.isUntimed ? this.#untimedTicks : this.#lookaheadTicks);
     }
     return this.attempt.isComplete && !this.#isTailTrimmed;
   }
@@ -172,13 +169,13 @@ export class SegmentPlayer {
 
   /** False where there is nothing to take yet. */
   #look(): boolean {
-    this.#take(this.#reach.lookaheadTicks);
+    this.#take(this.#lookaheadTicks);
     if (!this.#isLeadTrimmed && !this.#trimLead()) return false;
-    this.#reach.read(this.#passedTicks);
+    this.#timing?.readAhead(this.#passedTicks);
     if (this.isUntimed) {
       this.#take(this.#untimedTicks);
-      this.#reach.read(this.#passedTicks);
-      if (!this.#isAll) this.#reach.estimate(this.#passedTicks, this.#source.receivedTicks);
+      this.#timing?.readAhead(this.#passedTicks);
+      if (!this.#isAll) this.#timing?.estimate(this.#passedTicks, this.#source.receivedTicks);
     }
     if (!this.#isTailTrimmed && this.attempt.isComplete && !this.attempt.hasChunk) {
       this.#finishTiming();
@@ -236,7 +233,7 @@ export class SegmentPlayer {
     this.#take(Number.POSITIVE_INFINITY);
     if (this.#source.receivedTicks === 0) return null;
     if (!this.#isLeadTrimmed) this.#trimLead();
-    this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
+    this.#timing?.readAll();
     const timedToSeconds = this.#timing?.timedToSeconds ?? 0;
     const { segment } = this.attempt;
     return knownEndOf({
@@ -308,9 +305,9 @@ export class SegmentPlayer {
    */
   takeRest(cutTicks: number): Slice[] {
     this.#take(Number.POSITIVE_INFINITY);
-    this.#timing?.readUpTo(Number.POSITIVE_INFINITY);
+    this.#timing?.readAll();
     if (this.isWhole) this.#finishTiming();
-    else this.#reach.estimateCut(cutTicks - this.#baseTicks + this.#droppedLeadTicks);
+    else this.#timing?.estimateCut(cutTicks - this.#baseTicks + this.#droppedLeadTicks);
     this.events.emitUpTo(cutTicks);
     const slices: Slice[] = [];
     for (;;) {
@@ -332,7 +329,13 @@ export class SegmentPlayer {
 
   /** No times have come for what is rendered next: with all audio that may be in hand they can be estimated. */
   get isUntimed(): boolean {
-    return this.#reach.isUntimed(this.#passedTicks);
+    return this.#timing?.isUntimed(this.#passedTicks) === true;
+  }
+
+  /** How far ahead of the audio rendered the response is taken: cues are made of all words that are there. */
+  get #lookaheadTicks(): number {
+    if (this.utterance.transcript.cues !== null) return this.#aheadTicks;
+    return Math.min(this.#aheadTicks, Math.max(READ_AHEAD_TICKS, this.#trimTicks));
   }
 
   /** So much of it is taken: all, where no more comes than is there. */
@@ -367,7 +370,7 @@ export class SegmentPlayer {
   #trimLead(): boolean {
     // Not more than is taken ahead, or silence would be waited for that can't come.
     const trimTicks = beginsWithBreak(this.attempt.segment.text) ? 0 : this.#trimTicks;
-    const maxTicks = Math.min(trimTicks, this.#reach.lookaheadTicks);
+    const maxTicks = Math.min(trimTicks, this.#lookaheadTicks);
     const limit: SilenceLimit = { maxTicks, keepTicks: KEEP_LEAD_TICKS };
     const isAll = this.attempt.isComplete && !this.attempt.hasChunk;
     const dropped = this.#source.dropLeadingSilence(limit, isAll);

@@ -125,7 +125,7 @@ function withFaults(chunks: readonly JobChunk[], header: string): JobChunk[] {
   return changed;
 }
 
-/** As session/feed-timing.ts does it. */
+/** As session/events/response-timing.ts does it. */
 function timesOf(chunks: readonly JobChunk[], text: string): (TimedCharacters | null)[] {
   const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
   const timing = timingOf({ text, textStart: 0 });

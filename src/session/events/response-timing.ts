@@ -1,15 +1,15 @@
 /**
  * When the text of a segment is spoken, as its response says: alignment in, characters, words and voice segments out to
- * the segment's events, at their positions in the utterance.
+ * the segment's events, at their positions in the utterance. It is read a little ahead of the audio that is rendered; times
+ * that have not come by then are waited for, and estimated in the end.
  */
 import { PauseFinder, type Silence } from "../../audio/analysis/pause-finder.ts";
 import { type SoundFrames, SoundMeter } from "../../audio/analysis/sound-meter.ts";
 import { WordScanner } from "../../text/words.ts";
 import { ClientTimes } from "../../timing/client-times.ts";
 import type { SegmentTiming } from "../../timing/segment-timing.ts";
-import { TICKS_PER_SECOND } from "../../timing/ticks.ts";
+import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "../../timing/timed.ts";
-import type { Needed } from "../../timing/timing-estimator.ts";
 import { timingOf } from "../../timing/timing-of.ts";
 import { WordTracker } from "../../timing/word-tracker.ts";
 import type { SynthesisChunk } from "../../upstream/types.ts";
@@ -28,11 +28,40 @@ interface ChunkTiming extends Omit<SynthesisChunk, "audio"> {
 
 const NO_PAUSES: readonly Silence[] = [];
 
-export class FeedTiming {
+/** Of a response that is not complete this much stays in hand: the end of a word is known only when it has come. */
+export const TIMED_AHEAD_TICKS = 250 * TICKS_PER_MS;
+
+/**
+ * How far ahead of the audio rendered the response is taken, and its timing read: a slice with its surplus, and the rest of
+ * a long word, which is known to be whole only when its last character has come, and has to leave before its first frame.
+ * What is behind waits in the attempt, where it takes no more room than it needs.
+ */
+export const READ_AHEAD_TICKS = 1500 * TICKS_PER_MS;
+
+/** Times of so much audio are waited for: an upstream may send them behind it. And of so much once it was in vain. */
+const AWAITED_TICKS = 4000 * TICKS_PER_MS;
+const AWAITED_AGAIN_TICKS = 3000 * TICKS_PER_MS;
+/** No more than this share of the audio that may be in hand, or it would never come to that. */
+const AWAITED_SHARE = 0.8;
+/** So far ahead of the audio rendered times are estimated then. */
+const ESTIMATED_AHEAD_TICKS = 1000 * TICKS_PER_MS;
+
+export interface ResponseTimingOptions {
+  readonly attempt: Attempt;
+  readonly utterance: Utterance;
+  readonly events: SegmentEvents;
+  readonly carryOver: CarryOver;
+  /** Most audio in hand, ticks. */
+  readonly aheadTicks: number;
+}
+
+/** `passedTicks`: of the response's audio, what is rendered, with what was dropped before it. */
+export class ResponseTiming {
   readonly #attempt: Attempt;
   readonly #utterance: Utterance;
   readonly #events: SegmentEvents;
   readonly #carryOver: CarryOver;
+  readonly #aheadTicks: number;
   readonly #pauseFinder: PauseFinder;
   readonly #soundMeter: SoundMeter;
   readonly #timing: SegmentTiming;
@@ -43,16 +72,19 @@ export class FeedTiming {
   /** Timing that came and was not read: as arrays of numbers it takes the least memory. */
   #unread: ChunkTiming[] = [];
   #isFinished = false;
+  /** Times were waited for once and did not come. */
+  #wasInVain = false;
   /** Characters that the response has timed so far. */
   #timedCharacters = 0;
   /** With those of normalized alignments that came alone. */
   #readCharacters = 0;
 
-  constructor(attempt: Attempt, utterance: Utterance, events: SegmentEvents, carryOver: CarryOver) {
+  constructor({ attempt, utterance, events, carryOver, aheadTicks }: ResponseTimingOptions) {
     this.#attempt = attempt;
     this.#utterance = utterance;
     this.#events = events;
     this.#carryOver = carryOver;
+    this.#aheadTicks = aheadTicks;
     const { segment } = attempt;
     // Offsets inside are the segment's own and shifted on the way out: the tracker then closes the last word of a
     // segment at its end, whatever text the client adds later.
@@ -86,22 +118,38 @@ export class FeedTiming {
     this.#unread.push({ alignment, normalizedAlignment, voiceSegments, audioSeconds, pauses, features });
   }
 
-  /** Reads on until it is known what is spoken up to `seconds` of the response, as far as that has come. */
-  readUpTo(seconds: number): void {
-    let count = 0;
-    for (const timing of this.#unread) {
-      if (this.#timing.timedToSeconds >= seconds) break;
-      this.#read(timing);
-      count += 1;
-    }
-    if (count > 0) this.#unread = this.#unread.slice(count);
+  /** Reads what has come, as far as it is to be known now: cues are made of all words that are there. */
+  readAhead(passedTicks: number): void {
+    const hasCues = this.#utterance.transcript.cues !== null;
+    this.#readUpTo(hasCues ? Number.POSITIVE_INFINITY : (passedTicks + READ_AHEAD_TICKS) / TICKS_PER_SECOND);
   }
 
-  /** All that has come is read, and the times can't be waited for any longer: estimated ones are emitted. */
-  estimateUpTo(needed: Needed): void {
-    const timed = this.#timing.estimateUpTo(needed);
-    if (timed === null) return;
-    this.#emit(timed, { isLast: false });
+  /** Reads all that has come. */
+  readAll(): void {
+    this.#readUpTo(Number.POSITIVE_INFINITY);
+  }
+
+  /** No times have come for what is rendered next: they may be behind, or there are none. */
+  isUntimed(passedTicks: number): boolean {
+    return this.#timing.timedToSeconds * TICKS_PER_SECOND < passedTicks + TIMED_AHEAD_TICKS;
+  }
+
+  /** Has times estimated that have not come with all audio up to `takenTicks`, if that is enough. */
+  estimate(passedTicks: number, takenTicks: number): void {
+    if (!this.isUntimed(passedTicks)) return;
+    const untimedTicks = takenTicks - this.#timing.timedToSeconds * TICKS_PER_SECOND;
+    const awaitedTicks = this.#wasInVain ? AWAITED_AGAIN_TICKS : AWAITED_TICKS;
+    if (untimedTicks < Math.min(awaitedTicks, this.#aheadTicks * AWAITED_SHARE)) return;
+    this.#wasInVain = true;
+    const neededSeconds = (passedTicks + ESTIMATED_AHEAD_TICKS) / TICKS_PER_SECOND;
+    this.#emit(this.#timing.estimateUpTo({ neededSeconds }), { isLast: false });
+  }
+
+  /** It is cut there: times of what was heard have to be emitted now, be they estimated. */
+  estimateCut(ticks: number): void {
+    if (!this.isUntimed(ticks)) return;
+    const neededSeconds = (ticks + TIMED_AHEAD_TICKS) / TICKS_PER_SECOND;
+    this.#emit(this.#timing.estimateUpTo({ neededSeconds, isLast: true }), { isLast: false });
   }
 
   /** End of the times read so far, seconds of the response; 0 where none has come. */
@@ -121,11 +169,22 @@ export class FeedTiming {
   finish({ speechTicks, soundTicks }: Pick<Source, "speechTicks" | "soundTicks">): void {
     if (this.#isFinished) return;
     this.#isFinished = true;
-    this.readUpTo(Number.POSITIVE_INFINITY);
+    this.readAll();
     const [audioSeconds, soundSeconds] = [speechTicks / TICKS_PER_SECOND, soundTicks / TICKS_PER_SECOND];
     this.#emit(this.#timing.finish(audioSeconds, soundSeconds), { isLast: true });
     const { speakingRate } = this.#timing;
     if (speakingRate !== null) this.#carryOver.noteRate(this.#utterance.voiceIds, speakingRate);
+  }
+
+  /** Reads on until it is known what is spoken up to `seconds` of the response, as far as that has come. */
+  #readUpTo(seconds: number): void {
+    let count = 0;
+    for (const timing of this.#unread) {
+      if (this.#timing.timedToSeconds >= seconds) break;
+      this.#read(timing);
+      count += 1;
+    }
+    if (count > 0) this.#unread = this.#unread.slice(count);
   }
 
   #read({
