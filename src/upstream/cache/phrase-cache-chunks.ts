@@ -1,5 +1,9 @@
-/** The chunks of a phrase that are held in memory, each counted in the cache's room from when it comes until it goes. */
-import type { PackedChunk } from "./phrase-cache-pack.ts";
+/**
+ * The chunks of a phrase that are held in memory, each counted in the cache's room from when it comes until it goes: own
+ * copies of exactly the bytes there are (what comes from a socket is a view into 64 KiB), and as many copies for readers
+ * as are asked for, each the reader's own.
+ */
+import type { SynthesisChunk } from "../types.ts";
 
 /** What a phrase takes without its chunks, with its place in the cache's index (measured, rounded up). */
 export const PHRASE_OVERHEAD_BYTES = 2048;
@@ -12,6 +16,21 @@ export interface Room {
   charge(bytes: number): void;
   release(bytes: number): void;
 }
+
+interface PackedChunk {
+  readonly audio: Uint8Array<ArrayBuffer>;
+  /** JSON of all but the audio; null: there is nothing else. */
+  readonly timing: string | null;
+  /** Both alignments are one object. */
+  readonly isSame: boolean;
+  /** What it takes in memory. */
+  readonly bytes: number;
+}
+
+/** What V8 takes for the objects around the bytes of a chunk (measured, rounded up). */
+const CHUNK_OVERHEAD_BYTES = 320;
+/** Of a string's UTF-16 code unit; V8 takes one byte where all are Latin-1. */
+const BYTES_PER_UNIT = 2;
 
 export class PhraseChunks {
   readonly #room: Room;
@@ -39,20 +58,23 @@ export class PhraseChunks {
     return this.#audioBytes;
   }
 
-  /** undefined: not pushed yet, or dropped. */
-  at(index: number): PackedChunk | undefined {
-    return this.#chunks[index - this.#first];
+  /** A copy, which may be written to and given away; undefined: not pushed yet, or dropped. */
+  at(index: number): SynthesisChunk | undefined {
+    const packed = this.#chunks[index - this.#first];
+    return packed === undefined ? undefined : unpack(packed);
   }
 
   /** Pushes it if the phrase stays within `maxBytes` and there is room. */
-  tryPush(packed: PackedChunk, maxBytes: number): boolean {
+  tryPush(chunk: SynthesisChunk, maxBytes: number): boolean {
+    const packed = pack(chunk);
     if (this.#bytes + packed.bytes > maxBytes || !this.#room.take(packed.bytes)) return false;
     this.#add(packed);
     return true;
   }
 
   /** Pushes it in any case. */
-  push(packed: PackedChunk): void {
+  push(chunk: SynthesisChunk): void {
+    const packed = pack(chunk);
     this.#room.charge(packed.bytes);
     this.#add(packed);
   }
@@ -80,4 +102,24 @@ export class PhraseChunks {
     this.#bytes -= bytes;
     this.#room.release(bytes);
   }
+}
+
+/** The upstream's timing came as JSON: as JSON it takes little, and is read three times as fast as from lists of numbers. */
+function pack({ audio, ...timing }: SynthesisChunk): PackedChunk {
+  const { alignment, normalizedAlignment, voiceSegments } = timing;
+  const isSame = alignment === normalizedAlignment;
+  const isEmpty = alignment === null && normalizedAlignment === null && voiceSegments.length === 0;
+  const json = isEmpty
+    ? null
+    : JSON.stringify({ ...timing, ...(isSame ? { normalizedAlignment: null } : {}) });
+  const bytes = CHUNK_OVERHEAD_BYTES + audio.byteLength + BYTES_PER_UNIT * (json?.length ?? 0);
+  return { audio: new Uint8Array(audio), timing: json, isSame, bytes };
+}
+
+function unpack({ audio, timing, isSame }: PackedChunk): SynthesisChunk {
+  const own = audio.slice();
+  if (timing === null) return { audio: own, alignment: null, normalizedAlignment: null, voiceSegments: [] };
+  // Written by `pack`, so it is what it was.
+  const read = JSON.parse(timing) as Omit<SynthesisChunk, "audio">;
+  return { ...read, audio: own, ...(isSame ? { normalizedAlignment: read.alignment } : {}) };
 }

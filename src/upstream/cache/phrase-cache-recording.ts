@@ -21,8 +21,6 @@ import type {
   Upstream,
 } from "../types.ts";
 import { PhraseChunks, type Room } from "./phrase-cache-chunks.ts";
-import { PhraseHead } from "./phrase-cache-head.ts";
-import { packChunk, unpackChunk } from "./phrase-cache-pack.ts";
 import { type PhraseEnding, PhraseReader, type PhraseSource } from "./phrase-cache-reader.ts";
 
 /** Two readers of a phrase for which there was no room at all are still not bound to the same piece. */
@@ -30,6 +28,9 @@ const MIN_WINDOW_BYTES = 64 * 1024;
 const HOLD_UP_MS = 10_000;
 /** Longest time to the first audio within which a reader may leave for reasons of its own: an interruption, a hang-up. */
 const DOUBT_MS = 1000;
+
+/** The upstream takes request ids of the last two hours; ten minutes for the text before the next. */
+const REQUEST_ID_LIFE_MS = 110 * 60_000;
 
 export interface RecordingOptions {
   readonly upstream: Upstream;
@@ -58,7 +59,10 @@ export class Recording implements SynthesisHandlers, PhraseSource {
   /** A reader gave up waiting for its first audio: who asks again is not to wait for the same. */
   isDoubted = false;
   /** null before the upstream has answered. */
-  #head: PhraseHead | null = null;
+  #head: SynthesisHead | null = null;
+  #answeredMs = 0;
+  /** The first reader has the bill. */
+  #isBilled = false;
   #isKept = true;
   #windowBytes = 0;
   #isSettled = false;
@@ -121,18 +125,18 @@ export class Recording implements SynthesisHandlers, PhraseSource {
   }
 
   head(head: SynthesisHead): void {
-    this.#head = new PhraseHead(head, this.#options.clock);
+    this.#head = head;
+    this.#answeredMs = this.#options.clock.nowMs();
     this.#tellReaders();
   }
 
   chunk(chunk: SynthesisChunk): void {
     if (!this.#isKept && this.#handToLoneReader(chunk)) return;
-    const packed = packChunk(chunk);
-    if (!this.#isKept) this.#chunks.push(packed);
-    else if (!this.#chunks.tryPush(packed, this.#options.maxBytes)) {
+    if (!this.#isKept) this.#chunks.push(chunk);
+    else if (!this.#chunks.tryPush(chunk, this.#options.maxBytes)) {
       this.#outgrow();
       if (this.#handToLoneReader(chunk)) return;
-      this.#chunks.push(packed);
+      this.#chunks.push(chunk);
     }
     this.#fresh = chunk;
     this.#tellReaders();
@@ -163,8 +167,16 @@ export class Recording implements SynthesisHandlers, PhraseSource {
     return this.#ending;
   }
 
+  /** The first reader gets all that was true of the request; for the others nothing is billed. */
   takeHead(): SynthesisHead | null {
-    return this.#head?.take() ?? null;
+    const head = this.#head;
+    if (head === null || !this.#isBilled) {
+      this.#isBilled = head !== null;
+      return head;
+    }
+    const { requestId } = head;
+    const isKnown = this.#options.clock.nowMs() - this.#answeredMs < REQUEST_ID_LIFE_MS;
+    return { characterCost: 0, ...(requestId === undefined || !isKnown ? {} : { requestId }) };
   }
 
   takeChunk(index: number): SynthesisChunk | undefined {
@@ -173,8 +185,7 @@ export class Recording implements SynthesisHandlers, PhraseSource {
       this.#fresh = null;
       return fresh;
     }
-    const packed = this.#chunks.at(index);
-    return packed === undefined ? undefined : unpackChunk(packed);
+    return this.#chunks.at(index);
   }
 
   onMoved(): void {
@@ -208,7 +219,7 @@ export class Recording implements SynthesisHandlers, PhraseSource {
     return reader?.takeAtOnce(chunk) === true;
   }
 
-  /** Who was told nothing yet starts anew by itself; the first reader has the request. */
+  /** Who was handed nothing yet asks for itself; the first reader has the request. */
   #outgrow(): void {
     this.#windowBytes = Math.max(MIN_WINDOW_BYTES, this.#chunks.bytes);
     this.#settle(false);
