@@ -10,18 +10,8 @@ export interface VttOptions {
 }
 
 export const VTT_HEADER = "WEBVTT\n\n";
-/** The lookbehind keeps a long run from being looked at anew from each of its characters. */
+/** The lookbehind keeps a long run from being looked at again from each of its characters. */
 const OPENERS = /(?<![\p{Ps}\p{Pi}"'¿¡])[\p{Ps}\p{Pi}"'¿¡]+$/u;
-
-/** A whole WebVTT file. */
-export function toVtt(cues: readonly Cue[], options: VttOptions = {}): string {
-  return VTT_HEADER + cues.map((cue) => vttCue(cue, options)).join("");
-}
-
-/** A whole SubRip file. */
-export function toSrt(cues: readonly Cue[]): string {
-  return cues.map((cue, index) => srtCue(cue, index + 1)).join("");
-}
 
 /** One cue with the blank line behind it; files may be written cue by cue behind VTT_HEADER. */
 export function vttCue(cue: Cue, options: VttOptions = {}): string {
@@ -81,16 +71,6 @@ export function wordPlaces(line: string, words: readonly Pick<Word, "text">[]): 
   });
 }
 
-/** `01:02:03.004`; hours have two digits or more. */
-export function vttTimestamp(seconds: number): string {
-  return formatMs(toMs(seconds), ".");
-}
-
-/** `01:02:03,004`. */
-export function srtTimestamp(seconds: number): string {
-  return formatMs(toMs(seconds), ",");
-}
-
 /** A cue has to end after it starts, also once rounded. */
 function boundsMs(cue: Cue): { startMs: number; endMs: number } {
   const startMs = toMs(cue.startSeconds);
@@ -136,6 +116,7 @@ function toMs(seconds: number): number {
   return Math.max(Math.round(seconds * 1000), 0);
 }
 
+/** `01:02:03.004`; hours have two digits or more. */
 function formatMs(ms: number, separator: "." | ","): string {
   const two = (value: number): string => String(value).padStart(2, "0");
   const clock = [ms / 3_600_000, (ms / 60_000) % 60, (ms / 1000) % 60].map((value) => two(Math.floor(value)));

@@ -24,43 +24,38 @@ export interface CarrierCounts {
   strangers: number;
 }
 
-const METRICS: readonly {
-  readonly name: string;
-  readonly type: "counter" | "gauge";
-  readonly help: string;
-  readonly read: (counts: CarrierCounts) => number;
-}[] = [
-  counter("calls_total", "Phone calls that have begun", (counts) => counts.started),
-  {
-    name: "voicewire_calls",
-    type: "gauge",
-    help: "Connections of carriers open now",
-    read: (counts) => counts.opened - counts.closed,
-  },
-  counter("call_marks_total", "Marks asked of carriers", (counts) => counts.marks),
-  counter("call_marks_played_total", "Marks that carriers have played", (counts) => counts.played),
-  counter(
-    "call_clears_total",
-    "Times that a carrier was told to throw away audio",
-    (counts) => counts.clears,
-  ),
-  counter("call_odd_messages_total", "Carriers' messages that did not fit", (counts) => counts.odd),
-  counter("call_refused_total", "Carriers' connections ended for an error", (counts) => counts.refused),
-  counter(
+const NONE: Readonly<CarrierCounts> = {
+  opened: 0,
+  closed: 0,
+  started: 0,
+  marks: 0,
+  played: 0,
+  clears: 0,
+  odd: 0,
+  refused: 0,
+  callerDropped: 0,
+  strangers: 0,
+};
+
+/** Names of the counters, behind `voicewire_`, what they say, and what they show. */
+const COUNTERS: readonly (readonly [name: string, help: string, count: keyof CarrierCounts])[] = [
+  ["calls_total", "Phone calls that have begun", "started"],
+  ["call_marks_total", "Marks asked of carriers", "marks"],
+  ["call_marks_played_total", "Marks that carriers have played", "played"],
+  ["call_clears_total", "Times that a carrier was told to throw away audio", "clears"],
+  ["call_odd_messages_total", "Carriers' messages that did not fit", "odd"],
+  ["call_refused_total", "Carriers' connections ended for an error", "refused"],
+  [
     "call_caller_frames_dropped_total",
     "Frames of callers' voices that speakers were too slow for",
-    (counts) => counts.callerDropped,
-  ),
-  counter(
+    "callerDropped",
+  ],
+  [
     "call_strangers_total",
     "RTP packets dropped because they are not from the peer; once the peer is known the system drops most of them uncounted",
-    (counts) => counts.strangers,
-  ),
+    "strangers",
+  ],
 ];
-
-function counter(name: string, help: string, read: (counts: CarrierCounts) => number) {
-  return { name: `voicewire_${name}`, type: "counter", help, read } as const;
-}
 
 export class CallStats {
   readonly #byCarrier = new Map<CarrierLabel, CarrierCounts>();
@@ -68,18 +63,7 @@ export class CallStats {
   of(carrier: CarrierLabel): CarrierCounts {
     let counts = this.#byCarrier.get(carrier);
     if (counts === undefined) {
-      counts = {
-        opened: 0,
-        closed: 0,
-        started: 0,
-        marks: 0,
-        played: 0,
-        clears: 0,
-        odd: 0,
-        refused: 0,
-        callerDropped: 0,
-        strangers: 0,
-      };
+      counts = { ...NONE };
       this.#byCarrier.set(carrier, counts);
     }
     return counts;
@@ -94,13 +78,24 @@ export class CallStats {
 
   /** Prometheus text; a carrier that has never called has no series. */
   render(): string {
-    const labels = [...this.#byCarrier.keys()].sort();
-    return METRICS.flatMap(({ name, type, help, read }) => [
-      `# HELP ${name} ${help}`,
-      `# TYPE ${name} ${type}`,
-      ...labels.map((label) => `${name}{carrier="${label}"} ${read(this.of(label))}`),
-    ])
-      .map((line) => `${line}\n`)
-      .join("");
+    const open = this.#metric("calls", "gauge", {
+      help: "Connections of carriers open now",
+      read: ({ opened, closed }) => opened - closed,
+    });
+    const counters = COUNTERS.map(([name, help, count]) =>
+      this.#metric(name, "counter", { help, read: (counts) => counts[count] }),
+    );
+    return [open, ...counters].join("");
+  }
+
+  #metric(
+    name: string,
+    type: "counter" | "gauge",
+    { help, read }: { readonly help: string; readonly read: (counts: CarrierCounts) => number },
+  ): string {
+    const series = [...this.#byCarrier]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([label, counts]) => `voicewire_${name}{carrier="${label}"} ${read(counts)}\n`);
+    return `# HELP voicewire_${name} ${help}\n# TYPE voicewire_${name} ${type}\n${series.join("")}`;
   }
 }

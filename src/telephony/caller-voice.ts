@@ -1,8 +1,6 @@
 /** The caller's voice in what a speaker asked for: decoded, resampled, cut into frames of 20 ms, and sent with a bound. */
 
-import { decodeAlaw, decodeUlaw } from "../audio/codecs/g711.ts";
-import { PcmAligner } from "../audio/codecs/pcm.ts";
-import { AUDIO_FORMATS } from "../audio/formats.ts";
+import { createSourceDecoder, type SourceDecoder } from "../audio/containers/source-decoder.ts";
 import { createFrameMaker, type FrameMaker } from "../audio/framing/frame-maker.ts";
 import type { Listener } from "../delivery/listener.ts";
 import type { AudioFormat, CallerFormat } from "../protocol/vocabulary.ts";
@@ -14,10 +12,6 @@ const MAX_WAITING_BYTES = 64 * 1024;
 /** A socket that holds so much is behind: its events come first. */
 const BEHIND_BYTES = 8 * 1024;
 
-interface Decoder {
-  readonly rate: number;
-  decode(audio: Uint8Array): Int16Array;
-}
 /** Formats that a caller can be heard in: no carrier here sends Opus. */
 export type HeardFormat = Exclude<AudioFormat, "opus_48000">;
 
@@ -25,11 +19,11 @@ export type HeardFormat = Exclude<AudioFormat, "opus_48000">;
 export class CallerVoice {
   readonly #maker: FrameMaker;
   /** null where the bytes are what is wanted already. */
-  readonly #decoder: Decoder | null;
+  readonly #decoder: SourceDecoder | null;
 
   /** `onFrame`: one whole frame; copy what is kept. */
   constructor(from: HeardFormat, to: CallerFormat, onFrame: (frame: Uint8Array) => void) {
-    this.#decoder = from === to ? null : decoderOf(from);
+    this.#decoder = from === to ? null : createSourceDecoder(from);
     this.#maker = createFrameMaker(
       { format: to, frameMs: CALLER_FRAME_MS },
       {
@@ -46,21 +40,14 @@ export class CallerVoice {
 
   push(audio: Uint8Array): void {
     if (this.#decoder === null) this.#maker.pushPassThrough(audio);
-    else this.#maker.pushPcm(this.#decoder.decode(audio), this.#decoder.rate);
+    else this.#maker.pushPcm(this.#decoder.push(audio), this.#decoder.sampleRate);
   }
 
   /** Idempotent. */
   close(): void {
+    this.#decoder?.close();
     this.#maker.close();
   }
-}
-
-function decoderOf(format: HeardFormat): Decoder {
-  const { codec, sampleRate: rate } = AUDIO_FORMATS[format];
-  if (codec === "ulaw") return { rate, decode: decodeUlaw };
-  if (codec === "alaw") return { rate, decode: decodeAlaw };
-  const aligner = new PcmAligner();
-  return { rate, decode: (bytes) => aligner.push(bytes) };
 }
 
 export interface CallerFeedOptions {

@@ -50,11 +50,6 @@ export class PacedPlayer implements Paced {
     this.#entry = options.register(this);
   }
 
-  /** Frames that wait, for statistics. */
-  get waitingCount(): number {
-    return this.#waiting.length;
-  }
-
   /** The first beat is the next of the grid. */
   start(): void {
     const { frameMs, nowMs } = this.#options;
@@ -62,10 +57,10 @@ export class PacedPlayer implements Paced {
     this.#entry.wakeAt(this.#nextMs);
   }
 
-  /** Copies them. Returns how many frames were dropped because too many wait: the oldest. */
-  push(frames: readonly Uint8Array[]): number {
+  /** Copies them. Where too many wait, the oldest go. */
+  push(frames: readonly Uint8Array[]): void {
     for (const frame of frames) this.#waiting.push({ frame: frame.slice() });
-    return this.#bound();
+    this.#bound();
   }
 
   mark(name: string): void {
@@ -93,7 +88,7 @@ export class PacedPlayer implements Paced {
     if (missed > 0) {
       this.#nextMs += missed * frameMs;
       onSkipped(missed);
-      // Time has passed without sound: what follows begins anew.
+      // Time has passed without sound: what follows begins a talkspurt.
       this.#wasSilent = true;
     }
     this.#due = this.#beat();
@@ -121,16 +116,13 @@ export class PacedPlayer implements Paced {
         this.#wasSilent = false;
         return { bytes: item.frame, isTalkspurtStart };
       }
-      // The frame before it left a beat ago: it is over. Told of, it may stop the player.
+      // The frame before it left a beat ago: it is over. Who hears of it may stop the player.
       this.#options.onPlayed(item.mark);
       if (this.#isStopped) return null;
     }
   }
 
-  #bound(): number {
-    const excess = this.#waiting.length - MAX_WAITING;
-    if (excess <= 0) return 0;
-    const dropped = this.#waiting.splice(0, excess);
-    return dropped.filter((item) => "frame" in item).length;
+  #bound(): void {
+    this.#waiting.splice(0, Math.max(0, this.#waiting.length - MAX_WAITING));
   }
 }

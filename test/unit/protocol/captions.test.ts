@@ -3,8 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { srtCue, srtTimestamp, toSrt, toVtt, vttCue, vttTimestamp } from "../../../src/protocol/captions.ts";
+import { srtCue, vttCue } from "../../../src/protocol/captions.ts";
 import type { Cue } from "../../../src/timing/cues/cue-builder.ts";
+import { toSrt, toVtt } from "../../helpers/caption-file.ts";
 
 /** A cue whose words are the parts of its lines that begin behind spaces, spread evenly over its time. */
 function cue(startSeconds: number, endSeconds: number, ...texts: string[]): Cue {
@@ -46,8 +47,9 @@ describe("timestamps", () => {
     [360_000, "100:00:00.000"],
     [-1, "00:00:00.000"],
   ])("of %d seconds is %s, with a comma in SRT", (seconds, expected) => {
-    expect(vttTimestamp(seconds)).toBe(expected);
-    expect(srtTimestamp(seconds)).toBe(expected.replace(".", ","));
+    const shown = cue(seconds, seconds + 1, "a");
+    expect(vttCue(shown).split(" ")[0]).toBe(expected);
+    expect(srtCue(shown, 1).split(/[\n ]/)[1]).toBe(expected.replace(".", ","));
   });
 });
 

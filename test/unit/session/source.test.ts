@@ -1,6 +1,5 @@
 import { OpusDecoder } from "opus-decoder";
 import { describe, expect, it } from "vitest";
-import { seamStep } from "../../../src/audio/analysis/seam.ts";
 import { decodeSamples, encodeSamples, type SampleCodec } from "../../../src/audio/analysis/silence.ts";
 import { concatBytes } from "../../../src/audio/bytes.ts";
 import { createOpusDecoder } from "../../../src/audio/codecs/opus-decoder.ts";
@@ -9,6 +8,7 @@ import { OggOpusEncoder } from "../../../src/audio/containers/ogg-encoder.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { type Slice, Source, silenceSlice } from "../../../src/session/source.ts";
 import { TICKS_PER_SECOND, ticksPerSample } from "../../../src/timing/ticks.ts";
+import { seamStep } from "../../helpers/seam-step.ts";
 import { concatPcm, largestStep, noise, pieces, tone } from "../audio/helpers.ts";
 
 const PCM_RATES = [8000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000];

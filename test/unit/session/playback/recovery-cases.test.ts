@@ -1,6 +1,7 @@
 /** Speech that breaks off where more than one text, one voice or one wish is at hand; and what is not recovered. */
+
 import { describe, expect, it } from "vitest";
-import { seamStep } from "../../../../src/audio/analysis/seam.ts";
+import { seamStep } from "../../../helpers/seam-step.ts";
 import { audioOf, breakOff, charactersOf, expectTrue, type Stage, TEXT } from "../broken-speech.ts";
 import { heard, SPLICES, toneOf } from "../scripted-speech.ts";
 import { CHAR_MS, heardOf, lettersOf, read, spell, stage, VOICE } from "../spelling.ts";

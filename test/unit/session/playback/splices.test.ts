@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { seamStep } from "../../../../src/audio/analysis/seam.ts";
 import { splicePauseMs } from "../../../../src/session/playback/splice.ts";
+import { seamStep } from "../../../helpers/seam-step.ts";
 import { createRig } from "../../../helpers/session-rig.ts";
 import {
   Answering,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { cueOfEvent, toSrt, toVtt } from "../../../../src/protocol/captions.ts";
+import { cueOfEvent } from "../../../../src/protocol/captions.ts";
 import type { CueEvent, InterruptedEvent, UtteranceDoneEvent } from "../../../../src/protocol/events.ts";
 import { FinalCues } from "../../../../src/protocol/final-cues.ts";
 import { CUE_MODES, CUE_PROFILES } from "../../../../src/protocol/vocabulary.ts";
@@ -9,6 +9,7 @@ import { type Cue, CueBuilder } from "../../../../src/timing/cues/cue-builder.ts
 import { cueNumbers } from "../../../../src/timing/cues/cue-profiles.ts";
 import { RollUp } from "../../../../src/timing/cues/cue-roll-up.ts";
 import { columnsOf } from "../../../../src/timing/cues/cue-units.ts";
+import { toSrt, toVtt } from "../../../helpers/caption-file.ts";
 import { readStrictVtt } from "../../../helpers/strict-vtt.ts";
 
 const LONG =
