@@ -8,8 +8,7 @@ import type { Clock } from "../kit/clock.ts";
 import { type Logger, logWith } from "../kit/log.ts";
 import { Governor, type GroupLimit, type Wanted } from "./governor.ts";
 import { Connections } from "./transport/connections.ts";
-import { Exchange } from "./transport/exchange.ts";
-import type { ExchangeReceiver } from "./transport/exchange-options.ts";
+import { Exchange, type ExchangeReceiver } from "./transport/exchange.ts";
 import { BodyCollector, type FetchedBody } from "./transport/fetch-body.ts";
 import {
   type Forwarded,

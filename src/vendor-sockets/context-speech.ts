@@ -5,12 +5,12 @@
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Semaphore } from "../kit/semaphore.ts";
 import type { AudioMessage } from "../protocol/elevenlabs/server-messages.ts";
-import { newTimes } from "../session/synthesis/segment-times.ts";
-import { UpstreamAttempt } from "../session/synthesis/upstream-attempt.ts";
+import type { UpstreamAttempt } from "../session/synthesis/upstream-attempt.ts";
 import type { SynthesisRequest } from "../upstream/types.ts";
 import { Generation } from "./generation.ts";
 import { createJoinedAudio } from "./joined-audio.ts";
 import type { SocketDeps } from "./ports.ts";
+import { boundWaiting, startAttempt } from "./requests.ts";
 
 export interface ContextOutput {
   /** Whether more audio may be sent now. */
@@ -37,9 +37,6 @@ export interface ContextSpeechOptions {
 const MAX_OPEN = 2;
 /** Generations and flushes that wait, whatever their text: a client may flush without saying anything. */
 const MAX_STEPS = 4096;
-/** A request whose audio was not taken is held at the one and read on at the other, bytes. */
-const HOLD_BYTES = 262_144;
-const READ_ON_BYTES = 65_536;
 
 interface Started {
   readonly run: UpstreamAttempt;
@@ -149,19 +146,10 @@ export class ContextSpeech {
   }
 
   #start({ request, text }: Said, release: () => void): Started {
-    const { upstream, clock, counters, tuning } = this.#options.deps;
-    const nowMs = clock.nowMs();
-    const range = { start: 0, end: text.length };
-    const run = new UpstreamAttempt({
-      upstream,
-      clock,
-      counters,
-      request,
-      firstAudioMs: tuning.firstAudioMs,
-      segment: { ...range, text, times: newTimes(range, { arrivedMs: nowMs, cutMs: nowMs }) },
-      onProgress: () => this.pump(),
-    });
-    return { run, release };
+    const { tuning, ...deps } = this.#options.deps;
+    const { firstAudioMs } = tuning;
+    const onProgress = (): void => this.pump();
+    return { run: startAttempt({ ...deps, firstAudioMs }, { request, text, onProgress }), release };
   }
 
   /** Does the next thing in order; false: something has to come first. */
@@ -223,11 +211,8 @@ export class ContextSpeech {
   }
 
   #holdReading(): void {
-    for (const { started } of this.#said().slice(0, MAX_OPEN)) {
-      if (started === null) continue;
-      if (started.run.waitingBytes > HOLD_BYTES) started.run.hold();
-      else if (started.run.waitingBytes <= READ_ON_BYTES) started.run.readOn();
-    }
+    for (const { started } of this.#said().slice(0, MAX_OPEN))
+      if (started !== null) boundWaiting(started.run);
   }
 
   #said(): Said[] {

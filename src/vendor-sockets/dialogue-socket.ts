@@ -9,7 +9,7 @@ import type { Context } from "./context-set.ts";
 import { ContextSocket } from "./context-socket.ts";
 import { DialogueBuffer } from "./dialogue-buffer.ts";
 import type { SocketOptions } from "./ports.ts";
-import { sharedRequest } from "./shared-request.ts";
+import { sharedRequest } from "./requests.ts";
 
 interface DialogueContext {
   readonly voices: readonly string[];

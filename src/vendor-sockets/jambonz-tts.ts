@@ -17,7 +17,7 @@ import {
 import type { SpeechRequest } from "../upstream/types.ts";
 import { ContextSpeech } from "./context-speech.ts";
 import type { SocketDeps, SocketPort, VendorSocket } from "./ports.ts";
-import { SaidBefore } from "./said-before.ts";
+import { SaidBefore } from "./requests.ts";
 import { sayable } from "./sayable.ts";
 import { isSpeakable, TextBuffer } from "./text-buffer.ts";
 

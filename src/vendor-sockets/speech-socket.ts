@@ -12,8 +12,7 @@ import type { SpeechRequest } from "../upstream/types.ts";
 import type { Context } from "./context-set.ts";
 import { ContextSocket } from "./context-socket.ts";
 import type { SocketOptions } from "./ports.ts";
-import { SaidBefore } from "./said-before.ts";
-import { sharedRequest } from "./shared-request.ts";
+import { SaidBefore, sharedRequest } from "./requests.ts";
 import { TextBuffer } from "./text-buffer.ts";
 
 /** Messages for a context that is closing wait for its end. */

@@ -1,32 +1,57 @@
 /**
- * `/carrier/jambonz/tts`: the gateway as a custom speech vendor of jambonz, by POST for each text (here) and by a
- * WebSocket for each call (jambonz-sockets.ts). Both ask for the carrier token, where one is set.
+ * `/carrier/jambonz/tts`: the gateway as a custom speech vendor of jambonz, by POST for each text and by a
+ * WebSocket for each call. Both ask for the carrier token, where one is set.
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { GatewayError } from "../../errors.ts";
 import {
   type JambonzAudio,
+  type JambonzTtsAddress,
   jambonzAudio,
+  parseJambonzAddress,
   parseJambonzTts,
   upstreamLanguage,
 } from "../../protocol/carrier/jambonz-tts.ts";
+import type { Calls } from "../../telephony/calls.ts";
+import { JambonzTtsSocket } from "../../vendor-sockets/jambonz-tts.ts";
+import type { SocketDeps } from "../../vendor-sockets/ports.ts";
 import { sayable } from "../../vendor-sockets/sayable.ts";
 import { isSpeakable } from "../../vendor-sockets/text-buffer.ts";
+import { Reply } from "../http.ts";
 import { type AskedSpeech, SpeechAnswer, type SpeechAnswerDeps } from "../players/speech-answer.ts";
 import { type Encoder, PLAIN, wavEncoder } from "../players/spoken-body.ts";
+import type { VoiceNames } from "../proxy/voice-names.ts";
 import type { Routes } from "../routes.ts";
-import type { MessageSockets } from "../sockets/message-sockets.ts";
-import { admitCarrier, knockOf } from "./carrier-auth.ts";
-import { type JambonzSocketsOptions, mountJambonzSockets } from "./jambonz-sockets.ts";
+import { inboxBytes } from "../sockets/inbox.ts";
+import { MessageSockets } from "../sockets/message-sockets.ts";
+import type { Turns } from "../sockets/turns.ts";
+import { admitCarrier, type CarrierAuth, knockOf } from "./carrier-auth.ts";
 
-export interface JambonzTtsRouteOptions extends JambonzSocketsOptions, SpeechAnswerDeps {}
+export interface JambonzTtsRouteOptions extends CarrierAuth, SpeechAnswerDeps {
+  /** Model that speaks; "" = the upstream's default. */
+  readonly defaultModel: string;
+  /** See MessageSocketsOptions. */
+  readonly turns: Turns;
+  /** Each socket belongs to a call that is there already: as many as there may be calls, and none while they drain (503). */
+  readonly calls: Calls;
+  readonly voices: VoiceNames;
+}
+
+/** Two seconds at 16 kHz: more than that in front of a slow client could not be taken back when it interrupts. */
+const MAX_OUTBOX_BYTES = 65_536;
+/** What one message may add to a full send queue. */
+const MESSAGE_SLACK_BYTES = 1024 * 1024;
+/** The longest text that may wait, in UTF-8. */
+const MAX_MESSAGE_BYTES = 65_536;
+const MAX_TEXT_CHARS = 20_000;
+const MAX_REQUESTS = 2;
 
 const PATH = "/carrier/jambonz/tts";
 
 /** What it returns are the sockets, to be closed with the gateway. */
 export function routeJambonzTts(app: Routes, options: JambonzTtsRouteOptions): MessageSockets {
   app.post(PATH, (res, req) => answerPost(res, req, options));
-  return mountJambonzSockets(app, PATH, options);
+  return mountSockets(app, options);
 }
 
 function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRouteOptions): void {
@@ -84,4 +109,70 @@ function bodyOf(audio: JambonzAudio): {
   // The low byte first, whatever RFC 2586 says: jambonz keeps the body as a raw file of FreeSWITCH's, unchanged.
   if (kind === "l16") return { contentType: `audio/l16;rate=${sampleRate}`, outputFormat, encoder: PLAIN };
   return { contentType: "audio/wav", outputFormat, encoder: wavEncoder(sampleRate) };
+}
+
+// ---- the sockets
+
+function mountSockets(app: Routes, options: JambonzTtsRouteOptions): MessageSockets {
+  const sockets = new MessageSockets({
+    maxMessageBytes: MAX_MESSAGE_BYTES,
+    maxBackpressureBytes: MAX_OUTBOX_BYTES + MESSAGE_SLACK_BYTES,
+    maxInboxBytes: inboxBytes({ maxMessageBytes: MAX_MESSAGE_BYTES, maxTextChars: MAX_TEXT_CHARS }),
+    idleSeconds: options.idleSeconds,
+    turns: options.turns,
+  });
+  const deps = depsOf(options);
+  const behavior = sockets.behavior<JambonzTtsAddress>({
+    accept: (res, req) => accept(res, req, { options, sockets }),
+    open: ({ voice, language, sampleRate }, port) => {
+      const { voices, defaultModel: modelId } = options;
+      const voiceId = voices.idOf({ name: voice });
+      return new JambonzTtsSocket({ deps, port, voiceId, language, sampleRate, modelId });
+    },
+  });
+  app.ws(PATH, behavior);
+  return sockets;
+}
+
+/** null: it may not connect, and has been answered. */
+function accept(
+  res: HttpResponse,
+  req: HttpRequest,
+  { options, sockets }: { readonly options: JambonzTtsRouteOptions; readonly sockets: MessageSockets },
+): JambonzTtsAddress | null {
+  try {
+    admitCarrier(knockOf(req, "jambonz"), options);
+    const { calls } = options;
+    calls.mustStay();
+    if (sockets.count >= calls.maxCalls) throw tooMany(calls.maxCalls);
+    return parseJambonzAddress(req.getQuery() ?? "");
+  } catch (thrown) {
+    new Reply(res).fail(thrown);
+    return null;
+  }
+}
+
+function tooMany(maxSockets: number): GatewayError {
+  return new GatewayError(
+    "listener_limit",
+    `Gateway is full: ${maxSockets} speech sockets of jambonz, which is the limit`,
+    { retryAfterMs: 5000 },
+  );
+}
+
+function depsOf({ upstream, clock, counters, log, firstAudioMs }: JambonzTtsRouteOptions): SocketDeps {
+  return {
+    upstream,
+    clock,
+    counters,
+    log,
+    tuning: {
+      maxContexts: 1,
+      maxTextChars: MAX_TEXT_CHARS,
+      maxOutboxBytes: MAX_OUTBOX_BYTES,
+      maxRequests: MAX_REQUESTS,
+      timingHoldMs: 0,
+      firstAudioMs,
+    },
+  };
 }

@@ -3,8 +3,8 @@ import type { HttpResponse } from "uWebSockets.js";
 import { UNKNOWN_DATA_BYTES, wavHeader } from "../../audio/containers/wav.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Logger } from "../../kit/log.ts";
-import { newTimes } from "../../session/synthesis/segment-times.ts";
-import { UpstreamAttempt, type UpstreamAttemptOptions } from "../../session/synthesis/upstream-attempt.ts";
+import type { UpstreamAttempt, UpstreamAttemptOptions } from "../../session/synthesis/upstream-attempt.ts";
+import { type AttemptDeps, boundWaiting, startAttempt } from "../../vendor-sockets/requests.ts";
 import { ResponseWriter } from "./response-writer.ts";
 
 /** The upstream's bytes as the format wants them. */
@@ -22,8 +22,7 @@ export interface BodyEvents {
   failed(error: GatewayError): Uint8Array;
 }
 
-export interface SpokenBodyOptions
-  extends Pick<UpstreamAttemptOptions, "upstream" | "clock" | "counters" | "firstAudioMs"> {
+export interface SpokenBodyOptions extends AttemptDeps {
   readonly res: HttpResponse;
   readonly log: Logger;
   /** A client that takes nothing for so long is gone. */
@@ -37,9 +36,6 @@ export interface SpokenBodyOptions
   readonly onRefused: (error: GatewayError) => void;
 }
 
-/** Audio that waits for the client before the upstream is held, and what it is read on at, bytes. */
-const HOLD_BYTES = 262_144;
-const READ_ON_BYTES = 65_536;
 const NO_BYTES = new Uint8Array(0);
 
 export const PLAIN: Encoder = { push: (bytes) => bytes, end: () => NO_BYTES };
@@ -68,9 +64,7 @@ export class SpokenBody {
 
   constructor(options: SpokenBodyOptions) {
     this.#options = options;
-    const { res, clock, idleSeconds, upstream, counters, firstAudioMs, request } = options;
-    const range = { start: 0, end: request.text.length };
-    const nowMs = clock.nowMs();
+    const { res, clock, idleSeconds, request } = options;
     this.#body = new ResponseWriter({
       res,
       clock,
@@ -78,15 +72,8 @@ export class SpokenBody {
       onDrained: () => this.#pump(),
       onClosed: () => this.#run.abort(),
     });
-    this.#run = new UpstreamAttempt({
-      upstream,
-      clock,
-      counters,
-      firstAudioMs,
-      segment: { ...range, text: request.text, times: newTimes(range, { arrivedMs: nowMs, cutMs: nowMs }) },
-      request,
-      onProgress: () => this.#pump(),
-    });
+    const { text } = request;
+    this.#run = startAttempt(options, { request, text, onProgress: () => this.#pump() });
   }
 
   /** The client has gone: the upstream's request ends, and the response is not touched any more. Idempotent. */
@@ -97,7 +84,6 @@ export class SpokenBody {
 
   /** Moves what has come to the client, as far as it takes it. */
   #pump(): void {
-    const run = this.#run;
     if (this.#body.isClosed || this.#isPumping) return;
     this.#isPumping = true;
     try {
@@ -107,8 +93,7 @@ export class SpokenBody {
     } finally {
       this.#isPumping = false;
     }
-    if (run.waitingBytes > HOLD_BYTES) run.hold();
-    else if (run.waitingBytes <= READ_ON_BYTES) run.readOn();
+    boundWaiting(this.#run);
   }
 
   #move(): void {

@@ -1,7 +1,7 @@
 /** A whole answer, whatever its status, for the small things of the interface: lists of voices and models. */
 import { GatewayError } from "../../errors.ts";
 import { headerOf, type ResponseHeaders } from "../headers.ts";
-import type { ExchangeReceiver } from "./exchange-options.ts";
+import type { ExchangeReceiver } from "./exchange.ts";
 
 export interface FetchedBody {
   readonly status: number;

@@ -6,7 +6,7 @@
 import type { Readable } from "node:stream";
 import { GatewayError } from "../../errors.ts";
 import type { ResponseHeaders } from "../headers.ts";
-import type { ExchangeReceiver } from "./exchange-options.ts";
+import type { ExchangeReceiver } from "./exchange.ts";
 import { isFilteredKey, KeyFilter } from "./key-filter.ts";
 
 export type ForwardMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";

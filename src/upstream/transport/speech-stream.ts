@@ -10,8 +10,7 @@ import type {
   SynthesisRequest,
 } from "../types.ts";
 import { refusalError } from "../vendors/refusal.ts";
-import type { Exchange } from "./exchange.ts";
-import type { ExchangeReceiver } from "./exchange-options.ts";
+import type { Exchange, ExchangeReceiver } from "./exchange.ts";
 
 /** As much of an error body as is read. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
