@@ -55,6 +55,7 @@ export class Connection {
   readonly closed: Promise<SocketEnd>;
   readonly #line: Line;
   readonly #listeners = new Listeners();
+  readonly #eventHandlers = new Set<(event: Event) => void>();
   readonly #audioHandlers = new Set<AudioHandler>();
   readonly #replies = new Replies();
   readonly #sayings = new Sayings();
@@ -106,6 +107,14 @@ export class Connection {
   /** Calls `handler` with every event of this type; returns how to stop that. */
   on<T extends NoticeType>(type: T, handler: (event: NoticeOf<T>) => void): Unsubscribe {
     return this.#listeners.on(type, handler);
+  }
+
+  /** Calls `handler` with every event of the gateway, of whatever type; the `hello` that it joined by is `hello`. */
+  onEvent(handler: (event: Event) => void): Unsubscribe {
+    this.#eventHandlers.add(handler);
+    return () => {
+      this.#eventHandlers.delete(handler);
+    };
   }
 
   /** Calls `handler` with every audio frame; the bytes are its to keep. */
@@ -248,6 +257,7 @@ export class Connection {
         clientError("connection_lost", "Connection: events were missed while it was away"),
       );
     }
+    for (const handler of [...this.#eventHandlers]) contained(() => handler(event));
     this.#listeners.dispatch(event);
   }
 

@@ -19,7 +19,6 @@ import type { Outputs } from "../output/outputs.ts";
 import { PlayoutClock } from "../output/playout.ts";
 import { Script } from "../output/script.ts";
 import type { FedText } from "../say/text-feeder.ts";
-import { onEveryEvent } from "../session/join-session.ts";
 import type { ListenPlan } from "./listen-plan.ts";
 
 export interface FollowingOptions {
@@ -70,7 +69,10 @@ export class Following {
   /** To be called in the turn that the connection was joined in. */
   start(): void {
     const { plan, connection } = this.#options;
-    if (plan.isJson) onEveryEvent(connection, (event) => this.#print(event));
+    if (plan.isJson) {
+      this.#print(connection.hello);
+      connection.onEvent((event) => this.#print(event));
+    }
     connection.onAudio((frame, { atMs }) => this.#frame(frame, atMs));
     connection.on("segment", (event) => {
       if (this.#lines.isNew(event.utterance_id, event.dialogue_input_index)) this.#breakLine();

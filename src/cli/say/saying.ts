@@ -2,7 +2,7 @@
 import { type Connection, VoicewireError } from "../../client/index.ts";
 import { recovered } from "../../client/recovery.ts";
 import type { Timer } from "../../kit/clock.ts";
-import type { InterruptedEvent, UtteranceDoneEvent, Waterfall } from "../../protocol/events.ts";
+import type { Event, InterruptedEvent, UtteranceDoneEvent, Waterfall } from "../../protocol/events.ts";
 import { EXIT } from "../exit.ts";
 import { type Io, mayStyle } from "../io.ts";
 import { KaraokeView, PlainView, type SpeechView } from "../output/karaoke.ts";
@@ -10,7 +10,6 @@ import { LiveDisplay } from "../output/live-display.ts";
 import type { Outputs } from "../output/outputs.ts";
 import { PlayoutClock } from "../output/playout.ts";
 import { Script } from "../output/script.ts";
-import { onEveryEvent } from "../session/join-session.ts";
 import { renderReceipt, renderWaterfall } from "./receipt.ts";
 import { feed, type SayingText } from "./say-feed.ts";
 import type { SayPlan } from "./say-plan.ts";
@@ -117,7 +116,11 @@ export class Saying {
     const frameMs = connection.audio?.frame_ms ?? 0;
     outputs.originMs = connection.audio?.start_ms ?? 0;
     this.#receivedMs = outputs.originMs;
-    if (plan.isJson) onEveryEvent(connection, (event) => io.stdout.write(`${JSON.stringify(event)}\n`));
+    if (plan.isJson) {
+      const print = (event: Event) => io.stdout.write(`${JSON.stringify(event)}\n`);
+      print(connection.hello);
+      connection.onEvent(print);
+    }
     connection.onAudio((frame, { atMs }) => {
       this.#playout.frame(atMs + frameMs, frameMs);
       this.#receivedMs = atMs + frameMs;

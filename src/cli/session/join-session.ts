@@ -8,9 +8,7 @@ import {
   type ReconnectOptions,
   VoicewireError,
 } from "../../client/index.ts";
-import type { EventType } from "../../client/listeners.ts";
 import { GatewayError } from "../../errors.ts";
-import type { Event } from "../../protocol/events.ts";
 import type { EventKind } from "../../protocol/vocabulary.ts";
 import { usageError } from "../exit.ts";
 
@@ -95,38 +93,3 @@ export function captionEvents(plan: {
 }): EventKind[] {
   return plan.vtt === undefined && plan.srt === undefined ? [] : ["cues"];
 }
-
-/** Calls `handler` with every event of any type, for --json. */
-export function onEveryEvent(connection: Connection, handler: (event: Event) => void): void {
-  handler(connection.hello);
-  for (const type of Object.keys(EVENT_TYPES) as EventType[]) {
-    if (type !== "hello") connection.on(type, handler);
-  }
-}
-
-/** Every type of the protocol: an object, so that the compiler finds a type that is missing here. */
-const EVENT_TYPES: Readonly<Record<EventType, true>> = {
-  hello: true,
-  configured: true,
-  "utterance.queued": true,
-  "utterance.started": true,
-  "utterance.done": true,
-  characters: true,
-  words: true,
-  segment: true,
-  normalized: true,
-  cue: true,
-  viseme: true,
-  call: true,
-  dtmf: true,
-  presence: true,
-  paused: true,
-  resumed: true,
-  "utterance.resumed": true,
-  mark: true,
-  interrupted: true,
-  gap: true,
-  pong: true,
-  error: true,
-  warning: true,
-};

@@ -255,6 +255,19 @@ describe("Connection", () => {
     expect(connection.audio?.frame_ms).toBe(40);
   });
 
+  it("onEvent() hands on every event in order, until it is told to stop", async () => {
+    const connection = await join();
+    const got: string[] = [];
+    const stop = connection.onEvent(({ type }) => got.push(type));
+    server.event({ type: "gap", frames: 0, ms: 0 });
+    server.event({ type: "pong" });
+    await expect.poll(() => got).toEqual(["gap", "pong"]);
+    stop();
+    server.event({ type: "gap", frames: 0, ms: 0 });
+    await connection.ping();
+    expect(got).toEqual(["gap", "pong"]);
+  });
+
   it("on() stops when asked, and a handler that throws harms no other", async () => {
     const connection = await join();
     const seen: Event[] = [];
