@@ -38,8 +38,6 @@ export class Saying {
   readonly #display: LiveDisplay | undefined;
   /** Utterances that are not done. */
   readonly #open = new Set<string>();
-  /** Utterances of which the gateway wants no more text for now. */
-  readonly #paused = new Set<string>();
   /** Utterances that somebody else has cut, and that may go on. */
   readonly #cut = new Map<string, Timer>();
   /** Where they are asked for: of each own utterance that has begun, null until it is over. */
@@ -50,7 +48,7 @@ export class Saying {
   #endMs = 0;
   /** End of the audio that has come, ms on the timeline. */
   #receivedMs = 0;
-  /** Called at each change of `#open` and `#paused`. */
+  /** Called at each change of `#open`. */
   #wake: () => void = () => undefined;
   #fail: (error: Error) => void = () => undefined;
   readonly #failed: Promise<never>;
@@ -141,8 +139,6 @@ export class Saying {
         this.#waterfalls.set(event.utterance_id, null);
     });
     connection.on("utterance.done", (event) => this.#utteranceDone(event));
-    connection.on("paused", (event) => this.#paused.add(event.utterance_id));
-    connection.on("resumed", (event) => this.#unpause(event.utterance_id));
     connection.on("error", (event) => {
       const ids = event.utterance_id === undefined ? [] : [event.utterance_id];
       if (!ids.every((id) => this.#open.has(id))) return;
@@ -205,11 +201,6 @@ export class Saying {
     if (this.#cut.has(event.utterance_id)) return;
     this.#open.delete(event.utterance_id);
     if (event.outcome === "failed") this.#fail(new VoicewireError(event.error ?? UNEXPLAINED));
-    this.#unpause(event.utterance_id);
-  }
-
-  #unpause(utteranceId: string): void {
-    this.#paused.delete(utteranceId);
     this.#wake();
   }
 
@@ -227,7 +218,10 @@ export class Saying {
         this.#script.decorate(decoration);
       },
       refused: this.#fail,
-      room: () => this.#until(() => this.#open.size <= MAX_AHEAD && this.#paused.size === 0),
+      room: async () => {
+        await this.#until(() => this.#open.size <= MAX_AHEAD);
+        await connection.ready();
+      },
     });
     this.#isAllFed = true;
     await this.#until(() => this.#isAllSaid);
