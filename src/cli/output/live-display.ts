@@ -13,7 +13,7 @@ export interface LiveDisplayOptions {
   readonly playout: PlayoutClock;
   readonly view: SpeechView;
   /** Is told a few times a second how far the playout is: what makes a receipt of an interrupt exact. */
-  onProgress?(positionMs: number): void;
+  readonly onProgress?: ((positionMs: number) => void) | undefined;
 }
 
 export class LiveDisplay {

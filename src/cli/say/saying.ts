@@ -1,15 +1,12 @@
 /** One run of `voicewire say`: feeds the text, follows the words and the audio, and ends in one of four ways. */
 import { type Connection, VoicewireError } from "../../client/index.ts";
-import { recovered } from "../../client/recovery.ts";
 import type { Timer } from "../../kit/clock.ts";
 import type { Event, InterruptedEvent, UtteranceDoneEvent, Waterfall } from "../../protocol/events.ts";
 import { EXIT } from "../exit.ts";
 import { type Io, mayStyle } from "../io.ts";
 import { KaraokeView, PlainView, type SpeechView } from "../output/karaoke.ts";
-import { LiveDisplay } from "../output/live-display.ts";
 import type { Outputs } from "../output/outputs.ts";
-import { PlayoutClock } from "../output/playout.ts";
-import { Script } from "../output/script.ts";
+import { ReceivedSpeech } from "../output/received-speech.ts";
 import { renderReceipt, renderWaterfall } from "./receipt.ts";
 import { feed, type SayingText } from "./say-feed.ts";
 import type { SayPlan } from "./say-plan.ts";
@@ -33,9 +30,7 @@ type Ending = "spoken" | "stopped" | "unread";
 
 export class Saying {
   readonly #options: SayingOptions;
-  readonly #script = new Script();
-  readonly #playout: PlayoutClock;
-  readonly #display: LiveDisplay | undefined;
+  readonly #speech: ReceivedSpeech;
   /** Utterances that are not done. */
   readonly #open = new Set<string>();
   /** Utterances that somebody else has cut, and that may go on. */
@@ -46,33 +41,30 @@ export class Saying {
   /** It is cut by who runs it. */
   #isInterrupting = false;
   #endMs = 0;
-  /** End of the audio that has come, ms on the timeline. */
-  #receivedMs = 0;
   /** Called at each change of `#open`. */
   #wake: () => void = () => undefined;
   #fail: (error: Error) => void = () => undefined;
   readonly #failed: Promise<never>;
 
   constructor(options: SayingOptions) {
-    const { io, plan } = options;
+    const { io, plan, connection, outputs } = options;
     this.#options = options;
-    this.#playout = new PlayoutClock(io.clock);
+    this.#speech = new ReceivedSpeech({
+      io,
+      connection,
+      outputs,
+      view: plan.isBurst ? null : viewOf(io, plan),
+      // A burst runs ahead of those who listen in real time, and a cut is where they are: its cues wait for the end.
+      leadMs: plan.isBurst ? Number.POSITIVE_INFINITY : connection.hello.settings.lead_ms,
+      onProgress: (atMs) => {
+        if (connection.isOpen) connection.played({ at_ms: Math.round(atMs) });
+      },
+    });
     this.#failed = new Promise<never>((_, reject) => {
       this.#fail = reject;
     });
     // It is raced below; a failure before that must not count as unhandled.
     this.#failed.catch(() => undefined);
-    if (!plan.isBurst) {
-      this.#display = new LiveDisplay({
-        clock: io.clock,
-        script: this.#script,
-        playout: this.#playout,
-        view: viewOf(io, plan),
-        onProgress: (atMs) => {
-          if (options.connection.isOpen) options.connection.played({ at_ms: Math.round(atMs) });
-        },
-      });
-    }
   }
 
   /** Resolves with the exit code; throws the gateway's or the upstream's reason where the speech failed. */
@@ -85,7 +77,6 @@ export class Saying {
     });
     const unlisten = io.onSignal(() => stop("stopped"));
     io.stdout.onBroken(() => stop("unread"));
-    this.#display?.start();
     try {
       const ending = await Promise.race([
         this.#speak(text),
@@ -101,7 +92,7 @@ export class Saying {
     } finally {
       for (const timer of this.#cut.values()) timer.cancel();
       unlisten();
-      this.#display?.stop();
+      this.#speech.stop();
       // Not before: the live lines on the terminal would be drawn over it.
       for (const latency of this.#waterfalls.values()) {
         if (latency !== null) io.stderr.write(`${renderWaterfall(latency)}\n`);
@@ -110,29 +101,14 @@ export class Saying {
   }
 
   #listen(): void {
-    const { connection, outputs, plan, io } = this.#options;
-    const frameMs = connection.audio?.frame_ms ?? 0;
-    outputs.originMs = connection.audio?.start_ms ?? 0;
-    this.#receivedMs = outputs.originMs;
+    const { connection, plan, io } = this.#options;
     if (plan.isJson) {
       const print = (event: Event) => io.stdout.write(`${JSON.stringify(event)}\n`);
       print(connection.hello);
       connection.onEvent(print);
     }
-    connection.onAudio((frame, { atMs }) => {
-      this.#playout.frame(atMs + frameMs, frameMs);
-      this.#receivedMs = atMs + frameMs;
-      outputs.frame(frame, frameMs);
-    });
-    connection.on("words", (event) => {
-      for (const word of event.words) this.#script.time(event.utterance_id, word);
-    });
-    for (const type of ["cue", "interrupted", "utterance.done"] as const) {
-      // A burst runs ahead of those who listen in real time, and a cut is where they are: its cues wait for the end.
-      const leadMs = plan.isBurst ? Number.POSITIVE_INFINITY : connection.hello.settings.lead_ms;
-      connection.on(type, (event) => outputs.caption(event, event.at_ms - leadMs));
-    }
-    connection.on("interrupted", (event) => this.#interrupted(event));
+    this.#speech.start();
+    connection.on("interrupted", (event) => this.#cutByOthers(event));
     connection.on("utterance.resumed", (event) => this.#goesOn(event.utterance_id));
     connection.on("utterance.started", (event) => {
       if (plan.hasWaterfall && this.#open.has(event.utterance_id))
@@ -145,10 +121,6 @@ export class Saying {
       void this.#latenciesTold(ids).then(() => this.#fail(new VoicewireError(event)));
     });
     connection.on("warning", (event) => {
-      const told = recovered(event);
-      if (told !== null) {
-        this.#script.recovered(told);
-      }
       if (!plan.isQuiet) io.stderr.write(`voicewire: ${event.message}\n`);
     });
     void connection.closed.then(({ code, reason }) => {
@@ -162,16 +134,6 @@ export class Saying {
 
   get #isAllSaid(): boolean {
     return this.#isAllFed && this.#open.size === 0;
-  }
-
-  #interrupted(event: InterruptedEvent): void {
-    if (event.next_ms !== null) {
-      this.#script.cut(event.at_ms);
-      // The timeline goes on elsewhere, the audio file with the next frame.
-      this.#options.outputs.skip(event.next_ms - this.#receivedMs, this.#receivedMs);
-      this.#receivedMs = event.next_ms;
-    }
-    this.#cutByOthers(event);
   }
 
   #cutByOthers(event: InterruptedEvent): void {
@@ -212,10 +174,10 @@ export class Saying {
       connection,
       show: (piece) => {
         this.#open.add(piece.utteranceId);
-        this.#script.append(piece.text, piece);
+        this.#speech.script.append(piece.text, piece);
       },
       decorate: (decoration) => {
-        this.#script.decorate(decoration);
+        this.#speech.script.decorate(decoration);
       },
       refused: this.#fail,
       room: async () => {
@@ -225,7 +187,7 @@ export class Saying {
     });
     this.#isAllFed = true;
     await this.#until(() => this.#isAllSaid);
-    await this.#display?.played(this.#endMs);
+    await this.#speech.played(this.#endMs);
     return "spoken";
   }
 
@@ -239,14 +201,14 @@ export class Saying {
 
   /** Stops the speech and tells what was heard; does not wait long for a gateway that does not answer. */
   async #interrupt(): Promise<string> {
-    const { connection, outputs } = this.#options;
+    const { connection, outputs, plan } = this.#options;
     this.#isInterrupting = true;
     outputs.silence();
-    const playedMs = this.#playout.positionMs();
-    if (connection.isOpen && this.#display !== undefined) connection.played({ at_ms: Math.round(playedMs) });
+    const playedMs = this.#speech.playout.positionMs();
+    if (connection.isOpen && !plan.isBurst) connection.played({ at_ms: Math.round(playedMs) });
     const receipt = await this.#receipt();
     if (receipt !== undefined) await this.#latenciesTold([...this.#waterfalls.keys()]);
-    this.#display?.stop();
+    this.#speech.stop();
     if (receipt === undefined) return `Interrupted after ${Math.round(playedMs)} ms`;
     return renderReceipt(receipt);
   }

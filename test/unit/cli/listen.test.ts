@@ -191,7 +191,7 @@ describe("voicewire listen", () => {
       "-",
     );
     expect(samples).toEqual([...frames(10, 1), ...frames(10, 2)]);
-    expect(err).toContain("the session has begun anew");
+    expect(err).toContain("the session has begun again");
     expect(out.replace(/<[^>]*>/g, "")).toMatch(
       /^WEBVTT\n\n00:00:00\.000 --> 00:00:00\.200\nSaid before\n\n00:00:00\.200 --> .*\nSaid since\.\n\n$/,
     );
