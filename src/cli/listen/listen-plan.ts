@@ -3,33 +3,18 @@ import { type AudioFormat, POLICIES, type Policy } from "../../protocol/vocabula
 import { usageError } from "../exit.ts";
 import { choiceFlag, type Flag, integerFlag, parseArguments } from "../flags.ts";
 import type { Io } from "../io.ts";
-import { AUDIO_FORMAT_NAMES, type OutputFormat, outputFormatOf } from "../output/output-format.ts";
-import { checkStdout } from "../say/say-plan.ts";
+import { AUDIO_FORMAT_NAMES, OUTPUT_FLAGS, type OutputPlan, planOutput } from "../output/output-plan.ts";
 import { FOLLOW_FLAGS, type FollowPlan, planFollow, URL_FLAG } from "../session/follow.ts";
 import type { ResumePlace } from "../session/join-session.ts";
 
 export const LISTEN_FLAGS: readonly Flag[] = [
   URL_FLAG,
-  {
-    name: "out",
-    short: "o",
-    value: "FILE",
-    about: "Audio to x.wav, .ogg, .mp3, .ulaw, .alaw or .pcm; - is stdout, without a header",
-  },
-  {
-    name: "format",
-    short: "f",
-    value: "FORMAT",
-    about: `${AUDIO_FORMAT_NAMES.join(", ")}; default: by the file`,
-  },
+  ...OUTPUT_FLAGS,
   { name: "frame-ms", value: "MS", about: "Length of a frame, 10-100 (default 20)" },
   {
     name: "captions",
     about: "Words on the terminal, on stderr where the audio goes to stdout (default); --no-captions",
   },
-  { name: "vtt", value: "FILE", about: "Captions as WebVTT" },
-  { name: "srt", value: "FILE", about: "Captions as SRT" },
-  { name: "json", about: "Every event as a line of JSON on stdout" },
   {
     name: "policy",
     value: "POLICY",
@@ -48,14 +33,10 @@ export const LISTEN_FLAGS: readonly Flag[] = [
   ...FOLLOW_FLAGS,
 ];
 
-export interface ListenPlan extends FollowPlan {
-  readonly out: (OutputFormat & { readonly path: string }) | undefined;
-  readonly vtt: string | undefined;
-  readonly srt: string | undefined;
+export interface ListenPlan extends FollowPlan, OutputPlan {
   readonly format: AudioFormat;
   readonly frameMs: number;
   readonly hasCaptions: boolean;
-  readonly isJson: boolean;
   readonly policy: Policy;
   readonly mayReconnect: boolean;
   /** The place that an earlier connection had come to. */
@@ -66,22 +47,15 @@ export interface ListenPlan extends FollowPlan {
 export function planListen(io: Io, args: readonly string[]): ListenPlan {
   const parsed = parseArguments(args, LISTEN_FLAGS);
   const follow = planFollow(io, parsed, "voicewire listen demo");
-  const path = parsed.text("out");
-  const out = path === undefined ? undefined : { path, ...outputFormatOf(path, parsed.text("format")) };
-  const vtt = parsed.text("vtt");
-  const srt = parsed.text("srt");
-  const isJson = parsed.has("json");
-  checkStdout({ out: path, vtt, srt, json: isJson });
+  const output = planOutput(parsed);
+  const { out, isJson } = output;
   return {
     ...follow,
-    out,
-    vtt,
-    srt,
+    ...output,
     // Captions alone need the audio's clock too; mu-law is the cheapest.
     format: out?.format ?? choiceFlag(parsed, "format", AUDIO_FORMAT_NAMES) ?? "ulaw_8000",
     frameMs: integerFlag(parsed, "frame-ms", { min: 10, max: 100, fallback: 20 }),
     hasCaptions: parsed.switches.get("captions") ?? !isJson,
-    isJson,
     // Nobody's slow disk or player may hold up a session that others speak in, unless it is asked for.
     policy: choiceFlag(parsed, "policy", POLICIES) ?? "live",
     mayReconnect: parsed.switches.get("reconnect") ?? true,

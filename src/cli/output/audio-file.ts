@@ -9,7 +9,7 @@ import { AUDIO_FORMATS } from "../../audio/formats.ts";
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
 import { usageError } from "../exit.ts";
 import type { Output } from "../io.ts";
-import type { OutputFormat } from "./output-format.ts";
+import type { OutputFormat } from "./output-plan.ts";
 
 export interface AudioFile {
   /** What was written so far. */

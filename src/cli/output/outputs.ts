@@ -7,13 +7,10 @@ import type { AudioFormat } from "../../protocol/vocabulary.ts";
 import type { Io } from "../io.ts";
 import { type AudioFile, prepareAudioFile } from "./audio-file.ts";
 import { type CaptionEvent, CaptionFiles } from "./caption-files.ts";
-import type { OutputFormat } from "./output-format.ts";
+import type { OutputPlan } from "./output-plan.ts";
 import { type Player, startPlayer } from "./player.ts";
 
-export interface OutputsPlan {
-  readonly out: (OutputFormat & { readonly path: string }) | undefined;
-  readonly vtt: string | undefined;
-  readonly srt: string | undefined;
+export interface OutputsPlan extends Omit<OutputPlan, "isJson"> {
   readonly isQuiet: boolean;
   /** The player's command line; undefined = no sound. */
   readonly player: readonly string[] | undefined;

@@ -4,12 +4,7 @@ import type { AudioFormat } from "../../protocol/vocabulary.ts";
 import { usageError } from "../exit.ts";
 import { type Flag, type ParsedArguments, parseArguments } from "../flags.ts";
 import type { Io } from "../io.ts";
-import {
-  AUDIO_FORMAT_NAMES,
-  audioFormat,
-  type OutputFormat,
-  outputFormatOf,
-} from "../output/output-format.ts";
+import { audioFormat, OUTPUT_FLAGS, type OutputPlan, planOutput } from "../output/output-plan.ts";
 import { findPlayer, PLAYER_FORMAT } from "../output/player.ts";
 import { CONFIG_FLAG, type ResolvedSettings, settingFlags, settingsOf } from "../settings.ts";
 import { PRIORITY_FLAG, queueOptionsOf, TEXT_FLAGS, textOptionsOf } from "./speech-options.ts";
@@ -34,22 +29,7 @@ export const SAY_FLAGS: readonly Flag[] = [
   },
   ...TEXT_FLAGS,
   PRIORITY_FLAG,
-  {
-    name: "out",
-    short: "o",
-    value: "FILE",
-    about:
-      "Audio to x.wav, .ogg, .mp3, .ulaw, .alaw or .pcm, as fast as it comes; - is stdout, without a header",
-  },
-  {
-    name: "format",
-    short: "f",
-    value: "FORMAT",
-    about: `${AUDIO_FORMAT_NAMES.join(", ")}; default: by the file`,
-  },
-  { name: "vtt", value: "FILE", about: "Captions as WebVTT; - is stdout" },
-  { name: "srt", value: "FILE", about: "Captions as SRT; - is stdout" },
-  { name: "json", about: "Every event as a line of JSON on stdout" },
+  ...OUTPUT_FLAGS,
   { name: "waterfall", about: "At the end, where the time until the first frame went: a line an utterance" },
   { name: "play", about: "Play the sound (default on a terminal where a player is installed); --no-play" },
   { name: "quiet", short: "q", about: "No words, no summary" },
@@ -65,7 +45,7 @@ export const SAY_FLAGS: readonly Flag[] = [
   ...UPSTREAM_FLAGS.map((flag) => ({ ...flag, about: `For a gateway of its own: ${flag.about}` })),
 ];
 
-export interface SayPlan {
+export interface SayPlan extends OutputPlan {
   /** The text of the command line; undefined = stdin, token by token. */
   readonly text: string | undefined;
   readonly dialogueFile: string | undefined;
@@ -77,10 +57,6 @@ export interface SayPlan {
   readonly model: string | undefined;
   readonly language: string | undefined;
   readonly speed: number | undefined;
-  readonly out: (OutputFormat & { readonly path: string }) | undefined;
-  readonly vtt: string | undefined;
-  readonly srt: string | undefined;
-  readonly isJson: boolean;
   readonly isQuiet: boolean;
   readonly isVoiceList: boolean;
   readonly hasWaterfall: boolean;
@@ -108,14 +84,12 @@ export function planSay(io: Io, args: readonly string[]): SayPlan {
       "url",
     );
   }
-  const path = parsed.text("out");
-  const out = path === undefined ? undefined : { path, ...outputFormatOf(path, parsed.text("format")) };
-  const vtt = parsed.text("vtt");
-  const srt = parsed.text("srt");
+  const output = planOutput(parsed);
+  const { out, vtt, srt } = output;
   const isBurst = (out ?? vtt ?? srt) !== undefined && parsed.switches.get("play") !== true;
   const player = choosePlayer(io, parsed, isBurst);
-  checkStdout({ out: path, vtt, srt, json: parsed.has("json") });
   return {
+    ...output,
     ...textOf(io, parsed),
     textOptions: textOptionsOf(parsed),
     queueOptions: queueOptionsOf(parsed),
@@ -123,10 +97,6 @@ export function planSay(io: Io, args: readonly string[]): SayPlan {
     model: parsed.text("model"),
     language: parsed.text("language"),
     speed: speedOf(parsed),
-    out,
-    vtt,
-    srt,
-    isJson: parsed.has("json"),
     isQuiet: parsed.has("quiet"),
     isVoiceList: parsed.has("list-voices"),
     hasWaterfall: parsed.has("waterfall"),
@@ -215,23 +185,6 @@ function wireFormat(parsed: ParsedArguments, { out, player }: Pick<SayPlan, "out
     );
   }
   return format ?? (player === undefined ? "ulaw_8000" : PLAYER_FORMAT);
-}
-
-/** Two things on one stdout would be neither. */
-export function checkStdout(use: {
-  out?: string | undefined;
-  vtt?: string | undefined;
-  srt?: string | undefined;
-  json: boolean;
-}): void {
-  const claims = [
-    use.out === "-" ? "--out -" : "",
-    use.vtt === "-" ? "--vtt -" : "",
-    use.srt === "-" ? "--srt -" : "",
-    use.json ? "--json" : "",
-  ].filter((claim) => claim !== "");
-  if (claims.length > 1)
-    throw usageError(`${claims.join(" and ")} both write to stdout: expected one of them`);
 }
 
 function withoutUtteranceFlags(values: ReadonlyMap<string, string>): ReadonlyMap<string, string> {

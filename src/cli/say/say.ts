@@ -27,7 +27,7 @@ export const say: CommandModule = {
     about:
       "Speaks. Without a text it reads stdin and speaks token by token, as a language model writes them. On a terminal " +
       "the words light up as they are spoken; Ctrl+C stops the speech and tells what was heard of it and what was not. " +
-      "It uses the gateway on this machine, or starts one for the time it speaks.",
+      "To files it speaks as fast as the speech comes. It uses the gateway on this machine, or starts one for the time it speaks.",
     flags: SAY_FLAGS,
     examples: [
       { line: 'voicewire say "Hello there, it is a fine day."', about: "speak, with the words lit up" },

@@ -5,7 +5,7 @@ import { MPEGDecoder } from "mpg123-decoder";
 import { afterAll, describe, expect, test } from "vitest";
 import { OpusEncoder } from "../../../src/audio/codecs/opus-encoder.ts";
 import { prepareAudioFile } from "../../../src/cli/output/audio-file.ts";
-import { outputFormatOf } from "../../../src/cli/output/output-format.ts";
+import { outputFormatOf } from "../../../src/cli/output/output-plan.ts";
 import { MemoryOutput } from "./memory-io.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "voicewire-audio-file-"));

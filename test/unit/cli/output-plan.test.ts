@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { outputFormatOf } from "../../../src/cli/output/output-format.ts";
+import { outputFormatOf } from "../../../src/cli/output/output-plan.ts";
 
 describe("outputFormatOf()", () => {
   test.each([

@@ -1,7 +1,8 @@
-/** Which container and which wire format a file gets: its ending decides, --format refines. */
+/** What say and listen write: which files, in which container and wire format. A file's ending decides, --format refines. */
 import { extname } from "node:path";
 import { type AudioFormat, LISTENER_FORMATS } from "../../protocol/vocabulary.ts";
 import { usageError } from "../exit.ts";
+import type { Flag, ParsedArguments } from "../flags.ts";
 import { didYouMean } from "../suggest.ts";
 
 export const AUDIO_FORMAT_NAMES: readonly AudioFormat[] = LISTENER_FORMATS.filter(
@@ -15,6 +16,49 @@ export interface OutputFormat {
   readonly container: Container;
   /** What is asked of the gateway. */
   readonly format: AudioFormat;
+}
+
+export const OUTPUT_FLAGS: readonly Flag[] = [
+  {
+    name: "out",
+    short: "o",
+    value: "FILE",
+    about: "Audio to x.wav, .ogg, .mp3, .ulaw, .alaw or .pcm; - is stdout, without a header",
+  },
+  {
+    name: "format",
+    short: "f",
+    value: "FORMAT",
+    about: `${AUDIO_FORMAT_NAMES.join(", ")}; default: by the file`,
+  },
+  { name: "vtt", value: "FILE", about: "Captions as WebVTT; - is stdout" },
+  { name: "srt", value: "FILE", about: "Captions as SRT; - is stdout" },
+  { name: "json", about: "Every event as a line of JSON on stdout" },
+];
+
+export interface OutputPlan {
+  readonly out: (OutputFormat & { readonly path: string }) | undefined;
+  readonly vtt: string | undefined;
+  readonly srt: string | undefined;
+  readonly isJson: boolean;
+}
+
+/** Throws `invalid_config` for a format that a file can't hold, and where two of them are to go to stdout. */
+export function planOutput(parsed: ParsedArguments): OutputPlan {
+  const path = parsed.text("out");
+  const plan = {
+    out: path === undefined ? undefined : { path, ...outputFormatOf(path, parsed.text("format")) },
+    vtt: parsed.text("vtt"),
+    srt: parsed.text("srt"),
+    isJson: parsed.has("json"),
+  };
+  const claims = ["out", "vtt", "srt"]
+    .filter((name) => parsed.text(name) === "-")
+    .map((name) => `--${name} -`);
+  if (plan.isJson) claims.push("--json");
+  if (claims.length > 1)
+    throw usageError(`${claims.join(" and ")} both write to stdout: expected one of them`);
+  return plan;
 }
 
 interface Ending {
