@@ -1,5 +1,6 @@
 /** OBS Studio by obs-websocket 5: captions (CEA-608) in the stream that OBS sends, so also on Twitch and YouTube. */
 import { createHash } from "node:crypto";
+import { on } from "node:events";
 import { WebSocket } from "ws";
 import { type CaptionTarget, type ShownCue, shownText, TargetError } from "./captions-target.ts";
 
@@ -82,11 +83,9 @@ function obsAnswer(password: string, salt: string, challenge: string): string {
   return hash(hash(password + salt) + challenge);
 }
 
-/** One connection: messages in order, and one that is waited for at a time. */
+/** One connection, and one message that is waited for at a time. */
 class ObsSocket {
   readonly #socket: WebSocket;
-  #came: ObsMessage[] = [];
-  #wake: () => void = () => undefined;
   #end: TargetError | null = null;
 
   constructor(address: URL) {
@@ -94,15 +93,12 @@ class ObsSocket {
       handshakeTimeout: TIMEOUT_MS,
       maxPayload: MAX_MESSAGE_BYTES,
     });
-    this.#socket.on("message", (data) => {
-      // Only what is waited for stays: at most the greeting and one answer.
-      this.#came = [...this.#came.slice(-8), messageOf(String(data))];
-      this.#wake();
+    this.#socket.on("error", () => {
+      this.#end ??= new TargetError("can't be reached", true);
     });
-    this.#socket.on("error", () => this.#over(new TargetError("can't be reached", true)));
     this.#socket.on("close", (code) => {
       const isRefused = code === AUTHENTICATION_FAILED;
-      this.#over(new TargetError(isRefused ? "refused the password" : `closed (${code})`, !isRefused));
+      this.#end ??= new TargetError(isRefused ? "refused the password" : `closed (${code})`, !isRefused);
     });
   }
 
@@ -116,38 +112,28 @@ class ObsSocket {
     isAnswer: (message: ObsMessage) => boolean,
     signal: AbortSignal,
   ): Promise<ObsMessage> {
-    if (message !== null && this.#end === null) this.#socket.send(JSON.stringify(message));
     const expired = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-    const onExpired = (): void => this.#over(new TargetError(`no answer within ${TIMEOUT_MS} ms`, true));
-    expired.addEventListener("abort", onExpired);
-    if (expired.aborted) onExpired();
     try {
-      for (;;) {
-        const found = this.#came.find(isAnswer);
-        if (found !== undefined) {
-          this.#came = [];
-          return found;
-        }
-        if (this.#end !== null) throw this.#end;
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
+      if (this.#end !== null) throw this.#end;
+      const received = on(this.#socket, "message", { signal: expired, close: ["close"] });
+      if (message !== null) this.#socket.send(JSON.stringify(message));
+      for await (const [data] of received) {
+        const answer = messageOf(String(data));
+        if (isAnswer(answer)) return answer;
       }
-    } finally {
-      expired.removeEventListener("abort", onExpired);
+    } catch {
+      // Expired, or broken: which of them is in `#end` by now.
+      this.#end ??= new TargetError(`no answer within ${TIMEOUT_MS} ms`, true);
     }
+    this.close();
+    throw this.#end ?? new TargetError("closed", true);
   }
 
   /** Idempotent. */
   close(): void {
-    this.#over(new TargetError("closed", false));
-  }
-
-  #over(error: TargetError): void {
-    this.#end ??= error;
+    this.#end ??= new TargetError("closed", false);
     if (this.#socket.readyState === WebSocket.CONNECTING) this.#socket.terminate();
     else this.#socket.close();
-    this.#wake();
   }
 }
 
