@@ -5,6 +5,7 @@ import { registerUser } from "../../src/service/http/account/user.ts";
 import { TIERS, type Tier } from "../../src/service/http/tiers.ts";
 import { registerVoiceSettings } from "../../src/service/http/voices/voice-settings.ts";
 import type { Store } from "../../src/service/store/store.ts";
+import { measures } from "../helpers/measures.ts";
 import { VOICE } from "./client.ts";
 import { mount } from "./mounted.ts";
 
@@ -149,6 +150,7 @@ describe("voice settings", () => {
   });
 
   it("of nobody are not found", async () => {
+    measures("GET /v1/voices/{voice_id}/settings", "voice_id", "404 where no voice has it");
     const { get } = await startAccount();
     expect(await get("/v1/voices/nobody/settings")).toMatchObject({
       status: 404,
@@ -159,6 +161,7 @@ describe("voice settings", () => {
 
 describe("POST /v1/single-use-token", () => {
   it("gives a token for each type, each time another, good for one use of that type", async () => {
+    measures("POST /v1/single-use-token/{token_type}", "token_type", "what the token is good for");
     const { post, tokens } = await startAccount();
     const seen = new Set<string>();
     for (const type of TYPES) {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { registerAudioIsolation } from "../../src/service/http/audio/audio-isolation.ts";
 import { decodeUpload } from "../../src/service/media/decode-upload.ts";
+import { measures } from "../helpers/measures.ts";
 import { ffmpegDecode, hasProgram, until } from "../unit/audio/helpers.ts";
 import {
   correlation,
@@ -144,6 +145,8 @@ describe.runIf(hasProgram("ffmpeg"))("isolated speech", () => {
   ])(
     "$path at $snrDb dB (pink: $isPink): less noise, the same speech, in its place",
     async (noise) => {
+      measures("POST /v1/audio-isolation", "audio", "less noise, the same speech in its place");
+      measures("POST /v1/audio-isolation/stream", "audio", "less noise, the same speech in its place");
       const dirty = noisy(clean, noise);
       const answer = await post(noise.path, formOf(wavOf(dirty)));
       expect(answer.status).toBe(200);
@@ -201,6 +204,7 @@ describe.runIf(hasProgram("ffmpeg"))("what is taken", () => {
   });
 
   it("raw PCM where file_format says so", async () => {
+    measures("POST /v1/audio-isolation", "file_format", "raw samples are taken, and their length kept");
     const audio = new Uint8Array(testSound(1, 16_000).buffer);
     const answer = await post(WHOLE, formOf(audio, { file_format: "pcm_s16le_16" }));
     const pcm = ffmpegDecode(new Uint8Array(await answer.arrayBuffer()), { rate: 16_000 });
@@ -311,6 +315,15 @@ describe.runIf(hasProgram("ffmpeg"))("containers of browsers and telephones", ()
 
 describe("the history of isolations", () => {
   it("has what was isolated, newest first, with every key; a search finds it; deletion takes the media with it", async () => {
+    measures("POST /v1/audio-isolation", "preview_b64", "kept with the item");
+    measures("GET /v1/audio-isolation/history", "page_size", "how many items a page has");
+    measures("GET /v1/audio-isolation/history", "page", "where the page begins");
+    measures("GET /v1/audio-isolation/history", "search", "which items are listed");
+    measures(
+      "DELETE /v1/audio-isolation/history/{history_item_id}",
+      "history_item_id",
+      "the item and its file are gone",
+    );
     await using own = await mount({}, registerAudioIsolation);
     for (const name of ["Morning walk.wav", "evening_50%.wav", "Évening.wav"]) {
       await (await post(WHOLE, formOf(shortWav(), { preview_b64: "aGVsbG8=" }, name), {}, own)).arrayBuffer();

@@ -1,5 +1,6 @@
 /** Scripted faults as a client of the service meets them. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { measures } from "../helpers/measures.ts";
 import { until } from "../helpers/until.ts";
 import { type Client, linesOf, startClient, VOICE } from "./client.ts";
 
@@ -32,6 +33,7 @@ async function put(setting: unknown) {
 
 describe("by header", () => {
   it("concerns its own request and no other", async () => {
+    measures("POST /v1/text-to-speech/{voice_id}", "x-voicewire-fault", "the fault that it names");
     const faulty = await client.post(TIMED, BODY, fault("alignment_missing"));
     expect(linesOf(faulty.body).every((line) => line.alignment === null)).toBe(true);
     const next = await client.post(TIMED, BODY);

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OUTPUT_FORMATS, STREAM_FORMATS } from "../../src/audio/formats.ts";
+import { measures } from "../helpers/measures.ts";
 import { type Client, decode, linesOf, loudness, startClient, VOICE } from "./client.ts";
 
 const TEXT = "Every format carries this sentence.";
@@ -41,6 +42,12 @@ interface Whole {
 
 describe("output formats of the full endpoints", () => {
   it.each(OUTPUT_FORMATS)("%s decodes to speech as long as its alignment", async (format) => {
+    measures(
+      "POST /v1/text-to-speech/{voice_id}",
+      "output_format",
+      "codec, rate and length of the audio, by ffmpeg",
+    );
+    measures("POST /v1/text-to-speech/{voice_id}", "text", "the characters that are timed");
     const timed = await client.post(`${PATH}/with-timestamps?output_format=${format}`, { text: TEXT });
     expect(timed.status).toBe(200);
     expect(timed.headers["content-length"]).toBe(String(timed.body.length));

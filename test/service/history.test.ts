@@ -5,6 +5,7 @@ import { unzipSync } from "fflate";
 import { MPEGDecoder } from "mpg123-decoder";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { registerHistoryAudio } from "../../src/service/http/history/history-audio.ts";
+import { measures } from "../helpers/measures.ts";
 import { type Client, linesOf, OTHER_VOICE, startClient, VOICE } from "./client.ts";
 import { mount } from "./mounted.ts";
 
@@ -60,6 +61,7 @@ async function mp3Seconds(bytes: Uint8Array): Promise<number> {
 
 describe("history", () => {
   it("has what each speech endpoint said: text, voice, audio to the byte, alignments, characters billed", async () => {
+    measures("GET /v1/history/{history_item_id}/audio", "history_item_id", "the very bytes of that answer");
     for (const path of ["", "/stream", "/with-timestamps", "/stream/with-timestamps"]) {
       const text = `Kept from ${path === "" ? "the plain one" : path}.`;
       const said = await client.post(`/v1/text-to-speech/${VOICE}${path}`, {
@@ -115,6 +117,7 @@ describe("history", () => {
   });
 
   it("of any format is given as MPEG, as long as what was said", async () => {
+    measures("POST /v1/history/download", "output_format", "a WAV file of the same length");
     for (const format of ["ulaw_8000", "pcm_24000", "wav_22050", "opus_48000_64"]) {
       const id = await say("One two three four five.", "", format);
       const audio = await client.get(`/v1/history/${id}/audio`);
@@ -129,6 +132,7 @@ describe("history", () => {
   });
 
   it("leaves no trace of a request with enable_logging=false", async () => {
+    measures("POST /v1/text-to-speech/{voice_id}", "enable_logging", "nothing in the history, no file");
     const files = async () =>
       (await readdir(folder, { recursive: true })).filter((name) => !/voicewire\.db/.test(name)).toSorted();
     const [before, filesBefore] = [await json<Page>("/v1/history"), await files()];
@@ -153,6 +157,8 @@ describe("history", () => {
   });
 
   it("pages by start_after_history_item_id in both directions", async () => {
+    measures("GET /v1/history", "page_size", "how many items a page has");
+    measures("GET /v1/history", "start_after_history_item_id", "where the page begins");
     for (const text of ["Page one.", "Page two.", "Page three."]) await say(text);
     for (const direction of ["asc", "desc"]) {
       const all = await json<Page>(`/v1/history?sort_direction=${direction}`);
@@ -181,6 +187,11 @@ describe("history", () => {
   });
 
   it("filters by voice, model, source, dates and words", async () => {
+    measures("GET /v1/history", "voice_id", "which items are listed");
+    measures("GET /v1/history", "model_id", "which items are listed");
+    measures("GET /v1/history", "source", "which items are listed");
+    measures("GET /v1/history", "search", "which items are listed");
+    measures("GET /v1/history", "date_before_unix", "which items are listed");
     const id = await say("A needle in the haystack.");
     const item = await json<Item>(`/v1/history/${id}`);
     const ids = async (query: string) =>
@@ -194,6 +205,8 @@ describe("history", () => {
   });
 
   it("deletes really: item, audio and file", async () => {
+    measures("GET /v1/history/{history_item_id}", "history_item_id", "404 once it is deleted");
+    measures("DELETE /v1/history/{history_item_id}", "history_item_id", "the item is gone");
     const id = await say("To be deleted.");
     expect(await remove(`/v1/history/${id}`)).toEqual({ status: 200, body: { status: "ok" } });
     for (const path of [`/v1/history/${id}`, `/v1/history/${id}/audio`]) {
@@ -208,6 +221,7 @@ describe("history", () => {
   });
 
   it("downloads one as its file, several as a zip of theirs", async () => {
+    measures("POST /v1/history/download", "history_item_ids", "which audio comes, and a zip for several");
     const ids = [await say("First file."), await say("Second file.", "", "ulaw_8000")];
     const one = await client.post("/v1/history/download", { history_item_ids: [ids[0]] });
     const audio = await client.get(`/v1/history/${ids[0]}/audio`);

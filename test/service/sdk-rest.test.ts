@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { silentLog } from "../../src/kit/log.ts";
 import { registerWebhooks } from "../../src/service/http/account/webhooks.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
+import { measures } from "../helpers/measures.ts";
 import { until } from "../helpers/until.ts";
 import { OTHER_VOICE, VOICE } from "./client.ts";
 import { mount } from "./mounted.ts";
@@ -139,6 +140,7 @@ describe("audioIsolation", () => {
 
 describe("speechToSpeech", () => {
   it("convert and stream: the same length in another voice, kept as STS", async () => {
+    measures("POST /v1/speech-to-speech/{voice_id}", "model_id", "the model in the history");
     const { sdk } = started;
     const request = {
       audio: recording(),

@@ -2,6 +2,7 @@
 import { ElevenLabs } from "@elevenlabs/elevenlabs-js";
 import { unzipSync } from "fflate";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { measures } from "../helpers/measures.ts";
 import { until } from "../helpers/until.ts";
 import { OTHER_VOICE, VOICE } from "./client.ts";
 import { bytesOf, errorOf, heardSeconds, isOrderly, type Sdk, sdkFor, startSdk } from "./sdk-client.ts";
@@ -247,6 +248,8 @@ describe("history", () => {
   });
 
   it("list: pages and filters", async () => {
+    measures("GET /v1/history", "sort_direction", "the order of the items");
+    measures("GET /v1/history", "date_after_unix", "which items are listed");
     const { history, textToSpeech, textToDialogue } = started.sdk;
     for (const text of ["Sea one.", "Sea two.", "Sea three."])
       await bytesOf(await textToSpeech.convert(VOICE, { text }));

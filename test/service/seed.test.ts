@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { encodeWavFile } from "../../src/audio/containers/encode.ts";
+import { measures } from "../helpers/measures.ts";
 import { samplesOf } from "../unit/service/convert/measures.ts";
 import { OTHER_VOICE, startClient, VOICE } from "./client.ts";
 import { startConvertApp } from "./convert-app.ts";
@@ -57,6 +58,8 @@ async function converted(recording: Int16Array, format: string): Promise<string[
 
 describe("a seed", { timeout: 60_000 }, () => {
   it("is answered with the same bytes by speech and dialogue, after a restart too", async () => {
+    measures("POST /v1/text-to-speech/{voice_id}", "seed", "the same bytes, and others with another seed");
+    measures("POST /v1/text-to-dialogue", "seed", "the same bytes, and others with another seed");
     const first = await answers(7);
     expect(await answers(7)).toEqual(first);
     const other = await answers(8);
@@ -64,6 +67,7 @@ describe("a seed", { timeout: 60_000 }, () => {
   });
 
   it("is answered with the same bytes by speech to speech, after a restart too", async () => {
+    measures("POST /v1/speech-to-speech/{voice_id}", "seed", "the same bytes in Opus");
     await using client = await startClient();
     const body = { text: TEXT, seed: 1 };
     const said = await client.post(`/v1/text-to-speech/${VOICE}?output_format=pcm_24000`, body);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { encodeWavFile } from "../../src/audio/containers/encode.ts";
 import { medianPitch, trackPitch } from "../../src/service/convert/pitch-tracker.ts";
+import { measures } from "../helpers/measures.ts";
 import { correlationOf, floatsOf, loudnessOf, rms, samplesOf } from "../unit/service/convert/measures.ts";
 import { startConvertApp } from "./convert-app.ts";
 import { WorkerCrash } from "./worker-crash.ts";
@@ -76,6 +77,8 @@ describe("speech to speech", { timeout: 90_000 }, () => {
     [MALE, FEMALE],
     [FEMALE, MALE],
   ])("moves %s to the pitch of %s, and keeps length, loudness and words", async (from, to) => {
+    measures("POST /v1/speech-to-speech/{voice_id}", "voice_id", "the pitch");
+    measures("POST /v1/speech-to-speech/{voice_id}", "audio", "length, loudness and words of the recording");
     const source = speechOf(from);
     const answer = await post(`${to}?output_format=pcm_24000`, form(wavFile(source)));
     expect(answer.status).toBe(200);
@@ -107,6 +110,7 @@ describe("speech to speech", { timeout: 90_000 }, () => {
   });
 
   it("answers as MP3 by default and as a WAV file with its length, and not the latter as a stream", async () => {
+    measures("POST /v1/speech-to-speech/{voice_id}", "output_format", "codec, rate and length of the audio");
     const mp3 = await post(FEMALE, form(wavFile(speechOf(MALE))));
     expect(mp3.headers.get("content-type")).toBe("audio/mpeg");
     expect((await bytesOf(mp3))[0]).toBe(0xff);
@@ -119,6 +123,7 @@ describe("speech to speech", { timeout: 90_000 }, () => {
   });
 
   it("bills a thousand characters a minute and is in the history with its audio, unless that is turned off", async () => {
+    measures("POST /v1/speech-to-speech/{voice_id}", "enable_logging", "nothing in the history");
     const source = speechOf(MALE);
     const settings = JSON.stringify({ stability: 0.3 });
     const answer = await post(FEMALE, form(wavFile(source), { voice_settings: settings }));
@@ -150,6 +155,16 @@ describe("speech to speech", { timeout: 90_000 }, () => {
   });
 
   it("takes raw PCM as file_format says, and takes noise out where asked to", async () => {
+    measures(
+      "POST /v1/speech-to-speech/{voice_id}",
+      "file_format",
+      "raw samples are taken, and their length kept",
+    );
+    measures(
+      "POST /v1/speech-to-speech/{voice_id}",
+      "remove_background_noise",
+      "the level of noise behind the speech",
+    );
     const source = speechOf(MALE);
     const third = source.filter((_, at) => at % 3 !== 2);
     const raw = new Blob([third.buffer as ArrayBuffer]);

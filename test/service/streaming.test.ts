@@ -1,6 +1,7 @@
 /** Streams on the wire: lines, headers, dialogues, and what happens when a client is slow, leaves, or is one of many. */
 import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { measures } from "../helpers/measures.ts";
 import { until } from "../helpers/until.ts";
 import { type Client, linesOf, OTHER_VOICE, startClient, VOICE } from "./client.ts";
 
@@ -42,6 +43,11 @@ describe("stream/with-timestamps", () => {
   });
 
   it("carries the engine's own word events on request, and words begin at them", async () => {
+    measures(
+      "POST /v1/text-to-speech/{voice_id}",
+      "x-voicewire-truth",
+      "the engine's word times come with the answer",
+    );
     const path = `${PATH}/stream/with-timestamps?output_format=pcm_16000`;
     const answer = await client.post(
       path,
@@ -60,6 +66,7 @@ describe("stream/with-timestamps", () => {
   });
 
   it("has the headers of a live answer", async () => {
+    measures("POST /v1/text-to-speech/{voice_id}", "model_id", "the characters that are billed");
     const answer = await client.post(`${PATH}/stream?output_format=ulaw_8000`, { text: "Hello 😀" });
     expect(answer.headers).toMatchObject({
       "character-cost": "7",
@@ -82,6 +89,7 @@ describe("dialogues", () => {
   const text = inputs.map((input) => input.text).join("");
 
   it("give one voice segment an input in the whole response", async () => {
+    measures("POST /v1/text-to-dialogue", "inputs[].text", "the characters that are timed");
     const answer = await client.post("/v1/text-to-dialogue/with-timestamps?output_format=pcm_8000", {
       inputs,
     });

@@ -6,6 +6,7 @@ import { encodeWavFile } from "../../src/audio/containers/encode.ts";
 import { medianPitch, trackPitch } from "../../src/service/convert/pitch-tracker.ts";
 import { findStoredVoice } from "../../src/service/convert/stored-voice.ts";
 import { sampleRecord } from "../../src/service/http/voices/voice-schema.ts";
+import { measures } from "../helpers/measures.ts";
 import { floatsOf, samplesOf } from "../unit/service/convert/measures.ts";
 import { startConvertApp } from "./convert-app.ts";
 
@@ -62,6 +63,15 @@ async function add(fields: Readonly<Record<string, string>> = {}): Promise<strin
 
 describe("voices from samples", { timeout: 90_000 }, () => {
   it("keeps a voice with its labels, and the samples byte for byte", async () => {
+    measures("POST /v1/voices/add", "name", "the name of the voice");
+    measures("POST /v1/voices/add", "files", "its samples, byte for byte");
+    measures("POST /v1/voices/add", "description", "its description");
+    measures("POST /v1/voices/add", "labels", "its labels");
+    measures(
+      "GET /v1/voices/{voice_id}/samples/{sample_id}/audio",
+      "sample_id",
+      "the very bytes of that sample",
+    );
     const id = await add({ description: "High.", labels: '{"accent": "none", "language": "en"}' });
     const voice = findStoredVoice(app.context, id);
     expect(voice?.stored).toMatchObject({
@@ -91,6 +101,7 @@ describe("voices from samples", { timeout: 90_000 }, () => {
   });
 
   it("a sample's record: says whether noise was taken out of it", async () => {
+    measures("POST /v1/voices/add", "remove_background_noise", "what the record of the sample says");
     const id = await add({ remove_background_noise: "true" });
     const samples = findStoredVoice(app.context, id)?.stored.samples ?? [];
     expect(samples.map(sampleRecord)).toMatchObject([
@@ -128,6 +139,13 @@ describe("voices from samples", { timeout: 90_000 }, () => {
   });
 
   it("deletes a sample, then the voice, and what is gone is not found", async () => {
+    measures("DELETE /v1/voices/{voice_id}/samples/{sample_id}", "sample_id", "the sample is gone");
+    measures(
+      "GET /v1/voices/{voice_id}/samples/{sample_id}/audio",
+      "voice_id",
+      "404 once the voice is deleted",
+    );
+    measures("DELETE /v1/voices/{voice_id}", "voice_id", "the voice is gone");
     const id = await add();
     const [first, second] = findStoredVoice(app.context, id)?.stored.samples ?? [];
     const path = `/v1/voices/${id}/samples/${first?.id}`;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { encodeWavFile } from "../../src/audio/containers/encode.ts";
 import { trackPitch } from "../../src/service/convert/pitch-tracker.ts";
+import { measures } from "../helpers/measures.ts";
 import { floatsOf, rms, samplesOf } from "../unit/service/convert/measures.ts";
 import { type Client, OTHER_VOICE, startClient, VOICE } from "./client.ts";
 import { startConvertApp } from "./convert-app.ts";
@@ -73,27 +74,45 @@ describe.each([
   ["speech to speech", convert],
 ])("voice settings of %s", { timeout: 90_000 }, (_, say) => {
   it("stability: a low one moves the pitch more", async () => {
+    measures("POST /v1/text-to-speech/{voice_id}", "voice_settings.stability", "the range of the pitch");
+    measures("POST /v1/speech-to-speech/{voice_id}", "voice_settings.stability", "the range of the pitch");
     const [low, high] = [await say({ stability: 0 }), await say({ stability: 1 })];
     expect(pitchSpread(low)).toBeGreaterThan(1.5 * pitchSpread(high));
   });
 
   it("style: a high one moves the pitch more", async () => {
+    measures("POST /v1/text-to-speech/{voice_id}", "voice_settings.style", "the range of the pitch");
+    measures("POST /v1/speech-to-speech/{voice_id}", "voice_settings.style", "the range of the pitch");
     const [plain, high] = [await say({ style: 0 }), await say({ style: 1 })];
     expect(pitchSpread(high)).toBeGreaterThan(1.15 * pitchSpread(plain));
   });
 
   it("speed: is the length", async () => {
+    measures("POST /v1/text-to-speech/{voice_id}", "voice_settings.speed", "the length");
+    measures("POST /v1/speech-to-speech/{voice_id}", "voice_settings.speed", "the length");
     const plain = (await say({})).length;
     expect((await say({ speed: 0.7 })).length / plain).toBeGreaterThan(1.3);
     expect((await say({ speed: 1.2 })).length / plain).toBeLessThan(0.9);
   });
 
   it("similarity_boost: a low one is duller", async () => {
+    measures(
+      "POST /v1/text-to-speech/{voice_id}",
+      "voice_settings.similarity_boost",
+      "the energy of high frequencies",
+    );
+    measures(
+      "POST /v1/speech-to-speech/{voice_id}",
+      "voice_settings.similarity_boost",
+      "the energy of high frequencies",
+    );
     const bright = brightness(await say({ similarity_boost: 1 }));
     expect(bright).toBeGreaterThan(1.3 * brightness(await say({ similarity_boost: 0 })));
   });
 
   it("use_speaker_boost: without it the voice is 4 dB quieter", async () => {
+    measures("POST /v1/text-to-speech/{voice_id}", "voice_settings.use_speaker_boost", "the level, 4 dB");
+    measures("POST /v1/speech-to-speech/{voice_id}", "voice_settings.use_speaker_boost", "the level, 4 dB");
     const louder = decibels(await say({})) - decibels(await say({ use_speaker_boost: false }));
     expect(Math.abs(louder - 4)).toBeLessThan(0.5);
   });

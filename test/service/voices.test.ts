@@ -1,5 +1,6 @@
 /** The catalogue endpoints, and that the voices can be told apart by ear: pitch and spectrum of the same sentence. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { measures } from "../helpers/measures.ts";
 import { type Client, OTHER_VOICE, startClient, VOICE } from "./client.ts";
 
 interface VoiceRecord {
@@ -55,6 +56,7 @@ describe("GET /v1/voices", () => {
     }
   });
   it("gives one voice, or 404", async () => {
+    measures("GET /v1/voices/{voice_id}", "voice_id", "the voice that is answered");
     expect(await get<VoiceRecord>(`/v1/voices/${OTHER_VOICE}`)).toMatchObject({
       voice_id: OTHER_VOICE,
       name: "Amos",
@@ -65,6 +67,8 @@ describe("GET /v1/voices", () => {
 
 describe("GET /v2/voices", () => {
   it("pages through all voices once", async () => {
+    measures("GET /v2/voices", "page_size", "how many voices a page has");
+    measures("GET /v2/voices", "next_page_token", "where the page begins");
     const { voices: all } = await get<Page>("/v1/voices");
     const seen: string[] = [];
     let token: string | null = "";
@@ -79,6 +83,15 @@ describe("GET /v2/voices", () => {
     expect((await get<Page>("/v2/voices")).voices).toHaveLength(10);
   });
   it("filters and sorts", async () => {
+    measures("GET /v2/voices", "search", "which voices are listed");
+    measures("GET /v2/voices", "sort", "their order");
+    measures("GET /v2/voices", "sort_direction", "their order, turned round");
+    measures("GET /v2/voices", "voice_type", "which voices are listed");
+    measures("GET /v2/voices", "category", "which voices are listed");
+    measures("GET /v2/voices", "gender", "which voices are listed");
+    measures("GET /v2/voices", "accent", "which voices are listed");
+    measures("GET /v2/voices", "language", "which voices are listed");
+    measures("GET /v2/voices", "voice_ids", "which voices are listed");
     const names = async (query: string) =>
       (await get<Page>(`/v2/voices?page_size=100&${query}`)).voices.map((voice) => voice.name);
     expect(await names("gender=female&accent=british")).toEqual(["Alma"]);
@@ -117,6 +130,7 @@ describe("GET /v1/models", () => {
 
 describe("the voices", () => {
   it("sound apart: no two English ones share pitch, colour and pace", async () => {
+    measures("POST /v1/text-to-speech/{voice_id}", "voice_id", "pitch, spectrum and pace of the speech");
     const { voices } = await get<{ voices: VoiceRecord[] }>("/v1/voices");
     const english = voices.filter((voice) => voice.labels.language === "en");
     const heard = await Promise.all(

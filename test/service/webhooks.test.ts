@@ -11,6 +11,7 @@ import { createServer } from "../../src/service/http/server.ts";
 import { ConcurrencyGate } from "../../src/service/http/tiers.ts";
 import { openStore, type Store } from "../../src/service/store/store.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
+import { measures } from "../helpers/measures.ts";
 import { Receiver } from "../unit/service/webhooks/receiver.ts";
 import { errorOf, sdkFor } from "./sdk-client.ts";
 import { temporaryParts } from "./temporary-parts.ts";
@@ -89,6 +90,10 @@ async function list(query = ""): Promise<readonly Record<string, unknown>[]> {
 
 describe("the vendor's client", () => {
   it("creates, lists, changes and deletes webhooks", async () => {
+    measures("POST /v1/workspace/webhooks", "settings.name", "the name in the list");
+    measures("PATCH /v1/workspace/webhooks/{webhook_id}", "webhook_id", "which webhook changes");
+    measures("PATCH /v1/workspace/webhooks/{webhook_id}", "is_disabled", "whether it is off");
+    measures("PATCH /v1/workspace/webhooks/{webhook_id}", "name", "the name in the list");
     const { webhooks: sdk } = sdkFor(url, KEY);
     const made = await sdk.create({
       settings: { authType: "hmac", name: "Mine", webhookUrl: "https://example.com/hook" },
@@ -124,6 +129,8 @@ describe("the vendor's client", () => {
   });
 
   it("accepts the signature of what arrives", async () => {
+    measures("POST /v1/workspace/webhooks", "settings.webhook_url", "where deliveries arrive");
+    measures("POST /v1/workspace/webhooks", "settings.request_headers", "the headers of a delivery");
     await close();
     await open(true);
     const receiver = await Receiver.start();
@@ -181,6 +188,7 @@ describe("the vendor's client", () => {
 
 describe("a record", () => {
   it("never has the secret, the headers or the retries; usages and events only where asked for", async () => {
+    measures("GET /v1/workspace/webhooks", "include_usages", "usages and events in the list");
     const { id, secret } = await create({ ...SETTINGS, request_headers: { "X-Key": "hunter2" } });
     const update = { is_disabled: false, name: "Mine", retry_enabled: true, events: ["speech_to_text"] };
     expect(await call("PATCH", `${PATH}/${id}`, update)).toEqual({ status: 200, body: { status: "ok" } });
@@ -215,6 +223,7 @@ describe("a record", () => {
   });
 
   it("keeps headers of any name, and lets them be replaced", async () => {
+    measures("PATCH /v1/workspace/webhooks/{webhook_id}", "request_headers", "the headers of deliveries");
     const { id } = await create({ ...SETTINGS, request_headers: JSON.parse('{"__proto__":"1","X-B":"2"}') });
     expect(Object.entries(webhooks.get(id)?.requestHeaders ?? {})).toEqual([
       ["__proto__", "1"],
@@ -226,6 +235,7 @@ describe("a record", () => {
   });
 
   it("has the events that a change names, all of them; one that names none changes none", async () => {
+    measures("PATCH /v1/workspace/webhooks/{webhook_id}", "events", "the subscriptions");
     const { id } = await create();
     const change = (fields: object) =>
       call("PATCH", `${PATH}/${id}`, { is_disabled: false, name: "Mine", ...fields });
@@ -301,6 +311,7 @@ describe("a bad request", () => {
       ["settings", "request_headers"],
     ],
   ])("to create one with %s is 422, whatever the key", async (_what, body, type, loc) => {
+    measures("POST /v1/workspace/webhooks", "settings.auth_type", "422 for any but hmac");
     for (const key of [KEY, ""]) {
       const answer = await call("POST", PATH, body, key);
       expect(answer).toMatchObject({ status: 422, body: { detail: [{ type, loc: ["body", ...loc] }] } });
@@ -405,6 +416,7 @@ describe("a bad request", () => {
   });
 
   it("for a webhook that is not there is 404", async () => {
+    measures("DELETE /v1/workspace/webhooks/{webhook_id}", "webhook_id", "the webhook is gone");
     const refused = {
       status: 404,
       body: { detail: { type: "not_found", code: "webhook_not_found", param: "webhook_id" } },
