@@ -203,6 +203,19 @@ describe.runIf(hasProgram("ffmpeg"))("what is taken", () => {
     expect(item?.duration_seconds).toBeCloseTo(1, 1);
   });
 
+  it("raw PCM where file_format says so, streamed", async () => {
+    measures(
+      "POST /v1/audio-isolation/stream",
+      "file_format",
+      "raw samples are taken, and their length kept",
+    );
+    const audio = new Uint8Array(testSound(1, 16_000).buffer);
+    const answer = await post(STREAM, formOf(audio, { file_format: "pcm_s16le_16" }));
+    const pcm = ffmpegDecode(new Uint8Array(await answer.arrayBuffer()), { rate: 16_000 });
+    expect(Math.abs(pcm.length - 16_000)).toBeLessThan(1300);
+    expect((await post(STREAM, formOf(audio))).status).toBe(400);
+  });
+
   it("raw PCM where file_format says so", async () => {
     measures("POST /v1/audio-isolation", "file_format", "raw samples are taken, and their length kept");
     const audio = new Uint8Array(testSound(1, 16_000).buffer);

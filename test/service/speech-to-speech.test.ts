@@ -186,6 +186,13 @@ describe("speech to speech", { timeout: 90_000 }, () => {
     expect(await tail({ remove_background_noise: "true" })).toBeLessThan(0.25 * (await tail({})));
   });
 
+  it("has the fault that a header asks for", async () => {
+    measures("POST /v1/speech-to-speech/{voice_id}", "x-voicewire-fault", "the fault that it names");
+    const ask = (headers: Record<string, string>) => post(FEMALE, form(wavFile(speechOf(MALE))), { headers });
+    expect((await ask({})).status).toBe(200);
+    expect((await ask({ "x-voicewire-fault": "status status=503" })).status).toBe(503);
+  });
+
   it("tells what is wrong with the form before it looks at anything else", async () => {
     const missing = await post("nobody", form(null));
     expect(missing.status).toBe(422);

@@ -169,6 +169,17 @@ describe("voices from samples", { timeout: 90_000 }, () => {
     expect(findStoredVoice(app.context, id)).toBeUndefined();
   });
 
+  it("finds a sample under its own voice only", async () => {
+    measures("DELETE /v1/voices/{voice_id}/samples/{sample_id}", "voice_id", "404 under another voice");
+    const [one, other] = [await add(), await add()];
+    const [sample] = findStoredVoice(app.context, one)?.stored.samples ?? [];
+    const strange = await call("DELETE", `/v1/voices/${other}/samples/${sample?.id}`);
+    expect([strange.status, strange.json().detail.code]).toEqual([404, "sample_not_found"]);
+    expect(findStoredVoice(app.context, one)?.stored.samples).toHaveLength(2);
+    expect((await call("DELETE", `/v1/voices/${one}/samples/${sample?.id}`)).status).toBe(200);
+    for (const id of [one, other]) expect((await call("DELETE", `/v1/voices/${id}`)).status).toBe(200);
+  });
+
   it("does not delete an embedded voice, and finds no samples of one", async () => {
     expect((await call("DELETE", `/v1/voices/${HIGH}`)).status).toBe(403);
     const answer = await call("GET", `/v1/voices/${HIGH}/samples/none/audio`);

@@ -118,6 +118,28 @@ describe.each([
   });
 });
 
+describe("settings of a dialogue", { timeout: 60_000 }, () => {
+  const converse = async (settings: Settings) => {
+    const inputs = [{ text: TEXT, voice_id: VOICE }];
+    const path = "/v1/text-to-dialogue?output_format=pcm_24000";
+    const answer = await client.post(path, { inputs, seed: 1, settings });
+    expect(answer.status).toBe(200);
+    return samplesOf(answer.body);
+  };
+
+  it("stability: a low one moves the pitch more", async () => {
+    measures("POST /v1/text-to-dialogue", "settings.stability", "the range of the pitch");
+    const [low, high] = [await converse({ stability: 0 }), await converse({ stability: 1 })];
+    expect(pitchSpread(low)).toBeGreaterThan(1.5 * pitchSpread(high));
+  });
+
+  it("similarity: a low one is duller", async () => {
+    measures("POST /v1/text-to-dialogue", "settings.similarity", "the energy of high frequencies");
+    const bright = brightness(await converse({ similarity: 1 }));
+    expect(bright).toBeGreaterThan(1.3 * brightness(await converse({ similarity: 0 })));
+  });
+});
+
 describe("voice settings", { timeout: 60_000 }, () => {
   it("speech to speech: a speed out of range is refused", async () => {
     const answer = await post({ speed: 3 });

@@ -102,6 +102,35 @@ describe("GET /v2/voices", () => {
     expect(await names("category=cloned")).toEqual([]);
     expect(await names("voice_type=personal")).toEqual([]);
   });
+  it("filters by age, use, state and collection, and counts where asked to", async () => {
+    measures("GET /v2/voices", "age", "which voices are listed");
+    measures("GET /v2/voices", "use_cases", "which voices are listed");
+    measures("GET /v2/voices", "fine_tuning_state", "which voices are listed: none has one");
+    measures("GET /v2/voices", "collection_id", "which voices are listed: none is in one");
+    measures("GET /v2/voices", "include_total_count", "the count, or 0");
+    const { voices: all } = await get<Page>("/v1/voices");
+    const listed = async (query: string) =>
+      (await get<Page>(`/v2/voices?page_size=100&${query}`)).voices.map((voice) => voice.voice_id).toSorted();
+    const withLabel = (name: string, values: readonly string[]) =>
+      all
+        .filter(({ labels }) => values.includes(labels[name] ?? ""))
+        .map((voice) => voice.voice_id)
+        .toSorted();
+    for (const age of ["young", "old"]) {
+      const wanted = withLabel("age", [age]);
+      expect(wanted.length).toBeGreaterThan(0);
+      expect(wanted.length).toBeLessThan(all.length);
+      expect(await listed(`age=${age}`)).toEqual(wanted);
+    }
+    const uses = [...new Set(all.map(({ labels }) => labels.use_case ?? ""))].slice(0, 2);
+    expect(uses).toHaveLength(2);
+    expect(await listed(`use_cases=${uses[0]}`)).toEqual(withLabel("use_case", uses.slice(0, 1)));
+    expect(await listed(`use_cases=${uses[0]}&use_cases=${uses[1]}`)).toEqual(withLabel("use_case", uses));
+    expect(await listed("fine_tuning_state=fine_tuned")).toEqual([]);
+    expect(await listed("collection_id=mine")).toEqual([]);
+    expect((await get<Page>("/v2/voices")).total_count).toBe(all.length);
+    expect((await get<Page>("/v2/voices?include_total_count=false")).total_count).toBe(0);
+  });
   it("refuses bad pages and values", async () => {
     for (const query of ["page_size=0", "page_size=101", "next_page_token=zzz"]) {
       expect((await client.get(`/v2/voices?${query}`)).status).toBe(400);

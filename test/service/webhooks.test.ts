@@ -186,6 +186,38 @@ describe("the vendor's client", () => {
   });
 });
 
+describe("a delivery that fails", () => {
+  it("waits for another try where retries are enabled, and is given up where not", async () => {
+    measures(
+      "PATCH /v1/workspace/webhooks/{webhook_id}",
+      "retry_enabled",
+      "whether a failed delivery waits for another try",
+    );
+    await close();
+    await open(true);
+    const receiver = await Receiver.start();
+    receiver.answerWith(500);
+    try {
+      const { id } = await create({ ...SETTINGS, webhook_url: receiver.url });
+      for (const [retry_enabled, pending, failures] of [
+        [false, 0, 1],
+        [true, 1, 2],
+      ] as const) {
+        const change = { is_disabled: false, name: "Mine", retry_enabled, events: ["flows"] };
+        expect((await call("PATCH", `${PATH}/${id}`, change)).status).toBe(200);
+        await call("POST", "/service/webhooks/trigger", { event: "flows" });
+        await receiver.take();
+        await vi.waitFor(async () => {
+          const { body } = await call("GET", "/service/webhooks");
+          expect(body.webhooks).toMatchObject([{ pending, failures_in_a_row: failures }]);
+        });
+      }
+    } finally {
+      await receiver.close();
+    }
+  });
+});
+
 describe("a record", () => {
   it("never has the secret, the headers or the retries; usages and events only where asked for", async () => {
     measures("GET /v1/workspace/webhooks", "include_usages", "usages and events in the list");
