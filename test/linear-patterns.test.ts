@@ -47,7 +47,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   "session/playback/splice.ts \\p{Quotation_Mark}*_]|": "MAX_TAIL: 256 characters",
   "text/prepare/addresses.ts ^(?!.*(?::\\/\\/|www\\.))": "isStoppedWord: MAX_LOCAL, 64 characters",
   "timing/estimate/punctuation.ts \\p{P}{0,32}": "bounded in the pattern: 32 marks",
-  "service/voice/english.ts (?:\\d{1,3}(?:,\\d{3})+|\\d+)":
+  "service/text/english.ts (?:\\d{1,3}(?:,\\d{3})+|\\d+)":
     "linear, as no number begins within another (BEGIN), or behind one currency sign",
 };
 

@@ -2,3 +2,4 @@
 process.env.VOICEWIRE_SDK_THROUGH = "gateway";
 await import("./sdk.test.ts");
 await import("./sdk-rest.test.ts");
+await import("./pronunciation-dictionaries.test.ts");

@@ -47,7 +47,6 @@ export const PASSED_ON: readonly string[] = [
   "POST /v1/workspace/webhooks",
   "PATCH /v1/workspace/webhooks/{webhook_id}",
   "DELETE /v1/workspace/webhooks/{webhook_id}",
-  // The embedded service has none; speech names them by id (pronunciation_dictionary_locators).
   "GET /v1/pronunciation-dictionaries",
   "GET /v1/pronunciation-dictionaries/{dictionary_id}",
   "GET /v1/pronunciation-dictionaries/{dictionary_id}/{version_id}/download",

@@ -197,6 +197,29 @@ export function dependent<T>(
   return { read: (value, at) => choose(at.siblings ?? {})?.read(value, at), json };
 }
 
+/** One of several objects, told apart by the word in one of their fields: pydantic's discriminated union. */
+export function taggedUnion<T>(tag: string, kinds: Readonly<Record<string, Schema<T>>>): Schema<T> {
+  const words = Object.keys(kinds);
+  const expected = words.map((word) => `'${word}'`).join(", ");
+  const discriminator = `'${tag}'`;
+  return {
+    read: (value, at) => {
+      const word = isRecord(value) ? value[tag] : undefined;
+      if (word === undefined) {
+        const msg = `Unable to extract tag using discriminator ${discriminator}`;
+        return fault(at, { type: "union_tag_not_found", msg, input: value, ctx: { discriminator } });
+      }
+      const kind = typeof word === "string" && Object.hasOwn(kinds, word) ? kinds[word] : undefined;
+      if (kind !== undefined) return kind.read(value, { ...at, place: [...at.place, String(word)] });
+      const shown = String(word).slice(0, MAX_SHOWN);
+      const msg = `Input tag '${shown}' found using ${discriminator} does not match any of the expected tags: ${expected}`;
+      const ctx = { discriminator, tag: shown, expected_tags: expected };
+      return fault(at, { type: "union_tag_invalid", msg, input: value, ctx });
+    },
+    json: { oneOf: words.map((word) => kinds[word]?.json ?? {}), discriminator: { propertyName: tag } },
+  };
+}
+
 /** A form's field that holds JSON of an object; a text of null counts as absent. */
 export function jsonText<T>(content: Schema<T>): Schema<T> {
   return {

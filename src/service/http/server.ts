@@ -10,6 +10,8 @@ import { registerAudioIsolation } from "./audio/audio-isolation.ts";
 import { registerSoundGeneration } from "./audio/sound-generation.ts";
 import { registerSpeechToSpeech } from "./audio/speech-to-speech.ts";
 import { corsHeaders, requireGateway, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
+import { registerDictionaries } from "./dictionaries/dictionaries.ts";
+import { registerDictionaryRules } from "./dictionaries/dictionary-rules.ts";
 import { registerFaults } from "./faults.ts";
 import { registerHistory } from "./history/history.ts";
 import { registerOpenApi } from "./openapi.ts";
@@ -37,6 +39,8 @@ const SECTIONS = [
   registerVoices,
   registerVoiceSettings,
   registerVoiceSamples,
+  registerDictionaries,
+  registerDictionaryRules,
   registerModels,
   registerHistory,
   registerUser,

@@ -135,4 +135,25 @@ export const MIGRATIONS: readonly string[] = [
     DELETE FROM history_gone WHERE place <= (SELECT MAX(place) FROM history_gone) - 10000;
   END;
   `,
+  `
+  CREATE TABLE dictionary (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    description TEXT,
+    created_at_unix INTEGER NOT NULL,
+    archived_at_unix INTEGER
+  );
+  -- A version is never changed: another set of rules is another version, and the one with the highest seq is the latest.
+  CREATE TABLE dictionary_version (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    dictionary_id TEXT NOT NULL REFERENCES dictionary (id) ON DELETE CASCADE,
+    rules_bytes INTEGER NOT NULL,
+    rules_count INTEGER NOT NULL,
+    -- Last: what stands behind a long text is slow to read.
+    rules TEXT NOT NULL
+  );
+  CREATE INDEX dictionary_version_by_dictionary ON dictionary_version (dictionary_id, seq);
+  `,
 ];

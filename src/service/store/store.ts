@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { GatewayError } from "../../errors.ts";
 import { type Logger, silentLog } from "../../kit/log.ts";
 import { StoreDatabase } from "./database.ts";
+import { DictionaryStore } from "./dictionaries.ts";
 import { HistoryStore } from "./history.ts";
 import { IsolationStore } from "./isolations.ts";
 import { MediaStore } from "./media.ts";
@@ -24,6 +25,7 @@ export interface Store {
   readonly history: HistoryStore;
   readonly isolations: IsolationStore;
   readonly voices: VoiceStore;
+  readonly dictionaries: DictionaryStore;
   /** Idempotent. */
   close(): Promise<void>;
 }
@@ -68,6 +70,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     history,
     isolations,
     voices: new VoiceStore(database, media),
+    dictionaries: new DictionaryStore(database),
     close: () => {
       clearInterval(timer);
       closing ??= closeStore(database, options.folder === null ? folder : null);

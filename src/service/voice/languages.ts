@@ -111,6 +111,20 @@ const ENGINE_NAMES: Readonly<Record<string, string>> = {
   zh: "cmn",
 };
 
+/** Engine voices whose table of phonemes is called otherwise. */
+const PHONEME_TABLES: Readonly<Record<string, string>> = {
+  bs: "hr",
+  "es-419": "es-la",
+  nb: "no",
+  "pt-br": "pt",
+};
+
+/** English phonemes in text for an engine voice. The accents of English have them; elsewhere its table is changed and changed back. */
+export function englishPhonemes(mnemonics: string, engineVoice: string): string {
+  if (/^en(?:-|$)/.test(engineVoice)) return `[[${mnemonics}]]`;
+  return `[[_^_en-us ${mnemonics} _^_${PHONEME_TABLES[engineVoice] ?? engineVoice}]]`;
+}
+
 /** ISO 639-2 codes and old or regional names that clients send. */
 const ALIASES: Readonly<Record<string, string>> = {
   cmn: "zh",

@@ -1,4 +1,5 @@
 import { MAX_BRACKET_TAG } from "../../text/markup.ts";
+import type { Respelling } from "../text/pronunciation.ts";
 
 /** Markup inside a text that is not read aloud: `<break time="1s"/>`, other tags, and audio tags such as `[laughs]`. */
 
@@ -8,6 +9,8 @@ export interface Markup {
   readonly end: number;
   /** 0 where the stretch only disappears. */
   readonly pauseMs: number;
+  /** Where it does not disappear, but is said otherwise. */
+  readonly said?: Respelling["said"];
 }
 
 /** The longest pause that one break can ask for (the vendor's documented limit). */
@@ -35,6 +38,17 @@ export function findMarkup(text: string, options: { readonly audioTags: boolean 
     end: match.index + match[0].length,
     pauseMs: breakMs(match[0]),
   }));
+}
+
+/** Both in order, without the respellings that touch a tag. */
+export function withRespellings(markup: readonly Markup[], respellings: readonly Respelling[]): Markup[] {
+  const all: Markup[] = [];
+  let next = 0;
+  for (const { start, end, said } of respellings) {
+    for (let tag = markup[next]; tag !== undefined && tag.start < end; tag = markup[++next]) all.push(tag);
+    if ((all.at(-1)?.end ?? 0) <= start) all.push({ start, end, pauseMs: 0, said });
+  }
+  return [...all, ...markup.slice(next)];
 }
 
 function breakMs(tag: string): number {

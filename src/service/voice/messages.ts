@@ -1,5 +1,6 @@
 /** What the service and its voice workers say to each other of a job. Everything here crosses a thread: plain data only. */
 import type { Alignment, VoiceSegment } from "../../timing/alignment.ts";
+import type { Respelling } from "../text/pronunciation.ts";
 import type { Neighbours } from "./stitched-text.ts";
 import type { TimbreSettings } from "./timbre.ts";
 
@@ -9,6 +10,8 @@ export interface JobInput {
   readonly voiceId: string;
   /** ISO 639-1 code of the language to speak, or null for the voice's own. */
   readonly languageCode: string | null;
+  /** Stretches of the text that pronunciation dictionaries say otherwise, in order. */
+  readonly respellings?: readonly Respelling[];
   /** Of a voice that was added: the voice of the catalogue that speaks for it, and the engine's pitch, 0-100. */
   readonly sound?: { readonly base: string; readonly pitch: number };
 }

@@ -3,7 +3,7 @@
  * ends, and are bounded, so that requests take turns on one engine and an interrupted one stops soon. The pieces'
  * concatenation is the text.
  */
-import { NO_SENTENCE_END } from "./english-words.ts";
+import { NO_SENTENCE_END } from "../text/english-words.ts";
 import type { Markup } from "./markup.ts";
 
 export interface Piece {
@@ -41,6 +41,15 @@ function weightOf(codePoint: number): number {
   if (codePoint >= 0x1f000) return 6;
   if (codePoint >= 0x2e80 && codePoint <= 0xd7a3) return 3;
   return 1;
+}
+
+/** Of what is said in a stretch's place. */
+function saidWeight({ said }: Markup): number {
+  if (said === undefined) return 0;
+  let weight = 0;
+  for (const char of "text" in said ? said.text : said.mnemonics)
+    weight += weightOf(char.codePointAt(0) ?? 0);
+  return weight;
 }
 
 /** Lazily, so that the first piece of a long text is spoken at once; time linear in the text. */
@@ -85,6 +94,8 @@ function pieceEnd(text: string, start: number, markup: readonly Markup[], firstM
       at = tag.end;
       markupIndex++;
       if (tag.pauseMs > 0) return { at: skipSpaces(text, at), pauseMs: 0 };
+      weight += saidWeight(tag);
+      if (weight >= MAX_WEIGHT) return { at: skipSpaces(text, at), pauseMs: 0 };
       continue;
     }
     const codePoint = text.codePointAt(at) ?? 0;

@@ -3,7 +3,8 @@
  * the characters said to the characters written, and the engine's own text with its escapes mapped to the characters said.
  * A character is a code point everywhere here.
  */
-import { normalizeEnglish, type Replacement } from "./english.ts";
+import { normalizeEnglish, type Replacement } from "../text/english.ts";
+import { englishPhonemes } from "./languages.ts";
 import type { Markup } from "./markup.ts";
 
 /** Characters [originalFrom, originalTo) of the text are said as [normalizedFrom, normalizedTo). Spans are contiguous. */
@@ -32,6 +33,8 @@ export interface SpokenOptions {
   readonly markup: readonly Markup[];
   /** English text normalization; other languages are left to the engine, which reads numbers itself. */
   readonly normalizesEnglish: boolean;
+  /** The engine's voice, without its variant. */
+  readonly engineVoice: string;
 }
 
 /** Letters, numbers and symbols are heard; spaces and punctuation are not, except marks that the engine reads out. */
@@ -41,7 +44,8 @@ export function prepareSpoken(text: string, options: SpokenOptions): Spoken {
   const original: string[] = [];
   const normalized: string[] = [];
   const spans: Span[] = [];
-  const add = (written: string, said: string) => {
+  const engine = new EngineText();
+  for (const { written, said, mnemonics } of rewrite(text, options)) {
     const from = { original: original.length, normalized: normalized.length };
     for (const char of written) original.push(char);
     for (const char of said) normalized.push(char);
@@ -52,31 +56,46 @@ export function prepareSpoken(text: string, options: SpokenOptions): Spoken {
       normalizedTo: normalized.length,
       isIdentity: written === said,
     });
-  };
-  for (const { written, said } of rewrite(text, options)) add(written, said);
+    if (mnemonics === undefined) engine.addText(normalized, from.normalized);
+    else engine.addPhonemes(englishPhonemes(mnemonics, options.engineVoice), from.normalized);
+  }
   return {
     original,
     normalized,
     spans,
-    ...escapeForEngine(normalized),
+    engineText: engine.text,
+    engineToNormalized: engine.toNormalized,
     isSpeakable: AUDIBLE.test(normalized.join("")),
   };
 }
 
-function* rewrite(text: string, options: SpokenOptions): Generator<{ written: string; said: string }> {
+/** A stretch of the text and what is said for it. */
+interface Said {
+  readonly written: string;
+  readonly said: string;
+  /** The engine's, in place of what is said. */
+  readonly mnemonics?: string;
+}
+
+function* rewrite(text: string, options: SpokenOptions): Generator<Said> {
   let at = 0;
-  for (const tag of [...options.markup, { start: text.length, end: text.length }]) {
+  const end: Markup = { start: text.length, end: text.length, pauseMs: 0 };
+  for (const tag of [...options.markup, end]) {
     const plain = text.slice(at, tag.start);
     yield* replace(plain, options.normalizesEnglish ? normalizeEnglish(plain) : []);
-    if (tag.end > tag.start) yield { written: text.slice(tag.start, tag.end), said: "" };
+    if (tag.end > tag.start) yield saidFor(text.slice(tag.start, tag.end), tag);
     at = tag.end;
   }
 }
 
-function* replace(
-  plain: string,
-  replacements: readonly Replacement[],
-): Generator<{ written: string; said: string }> {
+function saidFor(written: string, { said }: Pick<Markup, "said">): Said {
+  if (said === undefined) return { written, said: "" };
+  return "text" in said
+    ? { written, said: said.text }
+    : { written, said: written, mnemonics: said.mnemonics };
+}
+
+function* replace(plain: string, replacements: readonly Replacement[]): Generator<Said> {
   let at = 0;
   for (const { start, end, text } of replacements) {
     if (start > at) yield { written: plain.slice(at, start), said: plain.slice(at, start) };
@@ -89,18 +108,35 @@ function* replace(
 /** A control character ends the engine's text or is SSML-invalid; a lone surrogate is no UTF-8. */
 const UNSPEAKABLE = /[\p{Cc}\p{Cs}\u{fffe}\u{ffff}]/u;
 
-function escapeForEngine(normalized: readonly string[]): Pick<Spoken, "engineText" | "engineToNormalized"> {
-  const engineToNormalized: number[] = [];
-  let engineText = "";
-  for (const [index, char] of normalized.entries()) {
-    const escaped =
-      char === "&" ? "&amp;" : char === "<" ? "&lt;" : UNSPEAKABLE.test(char) ? keepLine(char) : char;
-    engineText += escaped;
-    for (const _ of escaped) engineToNormalized.push(index);
+/** The engine's text, escaped, and the character said for each of its code points. */
+class EngineText {
+  readonly toNormalized: number[] = [];
+  text = "";
+
+  /** The characters said from `from` on. */
+  addText(normalized: readonly string[], from: number): void {
+    for (let index = from; index < normalized.length; index++) {
+      const char = normalized[index] ?? "";
+      // Two brackets would begin phonemes.
+      if (char === "[" && this.text.endsWith("[")) this.#add(" ", index);
+      this.#add(escaped(char), index);
+    }
   }
-  return { engineText, engineToNormalized };
+
+  /** All for one character: what the engine says of them is about the word. */
+  addPhonemes(phonemes: string, index: number): void {
+    this.#add(phonemes, index);
+  }
+
+  #add(text: string, index: number): void {
+    this.text += text;
+    for (const _ of text) this.toNormalized.push(index);
+  }
 }
 
-function keepLine(char: string): string {
+function escaped(char: string): string {
+  if (char === "&") return "&amp;";
+  if (char === "<") return "&lt;";
+  if (!UNSPEAKABLE.test(char)) return char;
   return char === "\n" ? "\n" : " ";
 }

@@ -3,8 +3,9 @@
  * whole, so that its melody, pauses and lengths are those of one request; the neighbours' samples are cut off again
  * (stitched-audio.ts).
  */
+import type { Respelling } from "../text/pronunciation.ts";
 import { UNSPACED } from "./align.ts";
-import { findMarkup, type Markup } from "./markup.ts";
+import { findMarkup, type Markup, withRespellings } from "./markup.ts";
 
 /** What other requests say before and after a text; empty where nothing is known. */
 export interface Neighbours {
@@ -32,16 +33,22 @@ const NO_SPACE = "\u200b";
 
 export function stitchText(
   text: string,
-  options: { readonly neighbours: Neighbours; readonly audioTags: boolean },
+  options: {
+    readonly neighbours: Neighbours;
+    readonly audioTags: boolean;
+    /** Of `text`. */
+    readonly respellings: readonly Respelling[];
+  },
 ): StitchedText {
   const before = ending(options.neighbours.before);
   const after = beginning(options.neighbours.after);
   const parts = [before, joiner(before, text), text, joiner(text, after), after];
   const markup: Markup[] = [];
   let whole = "";
-  for (const part of parts) {
+  for (const [index, part] of parts.entries()) {
     // Each by itself: a tag does not reach from one request into another.
-    for (const tag of findMarkup(part, options)) {
+    const tags = findMarkup(part, options);
+    for (const tag of index === 2 ? withRespellings(tags, options.respellings) : tags) {
       markup.push({ ...tag, start: tag.start + whole.length, end: tag.end + whole.length });
     }
     whole += part;

@@ -55,7 +55,8 @@ interface InputPlace {
 
 function* planInput(place: InputPlace): Generator<PlannedPiece> {
   const { spec, input, neighbours } = place;
-  const whole = stitchText(input.text, { neighbours, audioTags: spec.audioTags });
+  const { respellings = [] } = input;
+  const whole = stitchText(input.text, { neighbours, audioTags: spec.audioTags, respellings });
   const pieces = cutPieces(whole.text, whole.markup);
   let from = 0;
   let pieceIndex = 0;
@@ -92,9 +93,14 @@ function preparePiece(piece: Piece, place: PiecePlace): PlannedPiece {
   const { spec, input, isLastOfInput, isLastInput } = place;
   const voice = voiceOf(input);
   const language = languageForScript(piece.text, input.languageCode ?? voice.language);
+  const engine = engineVoiceFor(voice, language);
   const parts = splitPiece(piece, place.from, place.whole);
   const prepare = ({ text, markup }: TextPart) =>
-    prepareSpoken(text, { markup, normalizesEnglish: spec.normalizes && language === "en" });
+    prepareSpoken(text, {
+      markup,
+      normalizesEnglish: spec.normalizes && language === "en",
+      engineVoice: engine,
+    });
   const spoken = prepare(parts.own);
   const [before, after] = [prepare(parts.before), prepare(parts.after)];
   const pauseMs = pauseAfter(piece, { ...place, isSpeakable: spoken.isSpeakable, goesOn: after.isSpeakable });
@@ -107,7 +113,7 @@ function preparePiece(piece: Piece, place: PiecePlace): PlannedPiece {
       before: before.isSpeakable ? before.engineText : "",
       after: after.isSpeakable ? after.engineText : "",
     },
-    voice: engineVoice(voice, language, place),
+    voice: soundOf(voice, engine, place),
     pauseMs: pauseMs / spec.speed + breakMs,
     isLast: isLastOfInput && isLastInput,
   };
@@ -136,16 +142,19 @@ function defaultVoice(): Voice {
   return first;
 }
 
-/** The speaker's variant is kept in every language; its accent only in its own. */
-function engineVoice(
+/** A voice's accent is kept only in its own language. */
+function engineVoiceFor(voice: Voice, language: string): string {
+  return language === voice.language ? voice.engine : (findLanguage(language)?.engine ?? voice.engine);
+}
+
+/** The speaker's variant is kept in every language. */
+function soundOf(
   voice: Voice,
-  language: string,
+  engine: string,
   place: Pick<PiecePlace, "spec" | "inputIndex" | "pieceIndex" | "paragraphIndex">,
 ): EngineVoice {
   const { spec, inputIndex, pieceIndex } = place;
   const { seed, stability } = spec;
-  const engine =
-    language === voice.language ? voice.engine : (findLanguage(language)?.engine ?? voice.engine);
   const plain = {
     name: `${engine}+${voice.variant}`,
     rate: voice.rate * spec.speed,

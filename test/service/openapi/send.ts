@@ -5,6 +5,8 @@ import type { GivenAnswer } from "./check.ts";
 import { bodyOf, type Endpoint } from "./document.ts";
 import { type DocumentRequest, FILE } from "./requests.ts";
 
+const LEXICON = new Blob(["<lexicon/>"], { type: "application/pls+xml" });
+
 export interface Filled extends DocumentRequest {
   readonly path: string;
 }
@@ -45,10 +47,10 @@ export class Sender {
       needsItem && broken[1] !== "history_item_ids"
         ? { ...request.body, history_item_ids: [await this.#historyItem()] }
         : request.body;
-    const query =
-      request.query.start_after_history_item_id === undefined
-        ? request.query
-        : { ...request.query, start_after_history_item_id: await this.#historyItem() };
+    let { query } = request;
+    if (query.start_after_history_item_id !== undefined)
+      query = { ...query, start_after_history_item_id: await this.#historyItem() };
+    if (query.cursor !== undefined) query = { ...query, cursor: (await this.#dictionary()).id };
     return { query, body, path: await this.#pathOf(path, operation.operationId) };
   }
 
@@ -92,7 +94,8 @@ export class Sender {
     const form = new FormData();
     for (const [name, value] of Object.entries(values)) {
       for (const one of [value].flat()) {
-        if (one === FILE) form.append(name, this.#speech, "speech.wav");
+        if (one === FILE && name === "file") form.append(name, LEXICON, "lexicon.pls");
+        else if (one === FILE) form.append(name, this.#speech, "speech.wav");
         else if (one !== undefined) form.append(name, String(one));
       }
     }
@@ -112,6 +115,10 @@ export class Sender {
     if (path.includes("{history_item_id}"))
       return path.replace("{history_item_id}", await this.#historyItem());
     if (path.includes("{webhook_id}")) return path.replace("{webhook_id}", await this.#webhook());
+    if (path.includes("{dictionary_id}")) {
+      const { id, version_id: version } = await this.#dictionary();
+      return path.replace("{dictionary_id}", id).replace("{version_id}", version);
+    }
     return path.replace("{voice_id}", VOICE).replace("{token_type}", "tts_websocket");
   }
 
@@ -134,6 +141,12 @@ export class Sender {
       this.#form({ name: "Somebody", files: FILE }),
     );
     return (JSON.parse(body.toString()) as { voice_id: string }).voice_id;
+  }
+
+  async #dictionary(): Promise<{ readonly id: string; readonly version_id: string }> {
+    const sent = JSON.stringify({ name: "Mine", rules: [] });
+    const { body } = await this.#fetch("POST", "/v1/pronunciation-dictionaries/add-from-rules", sent);
+    return JSON.parse(body.toString()) as { id: string; version_id: string };
   }
 
   async #webhook(): Promise<string> {

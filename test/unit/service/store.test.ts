@@ -208,6 +208,8 @@ describe("history", () => {
       "DROP TABLE history_speaker",
       "DROP TABLE history_gone",
       "ALTER TABLE voice_sample DROP COLUMN removes_noise",
+      "DROP TABLE dictionary_version",
+      "DROP TABLE dictionary",
       "PRAGMA user_version = 1",
     ]) {
       database.run(sql);

@@ -27,10 +27,11 @@ export async function speak(
   const { faults, ...asked } = nextFaults(context.faults, request.headers[FAULT_HEADER]);
   const wantsTruth = asked.wantsTruth || request.headers[TRUTH_HEADER] === "1";
   const findVoice = (id: string): KnownVoice | undefined => findKnownVoice(context, id);
-  const { history } = context.store;
+  const { tier, store } = context;
   const sinceUnix = Math.floor(Date.now() / 1000) - MAX_STITCHED_AGE_S;
-  const findText = (id: string): string | undefined => history.textOf(id, sinceUnix);
-  const rules = { kind, tier: context.tier, wantsTruth, findVoice, findText };
+  const findText = (id: string): string | undefined => store.history.textOf(id, sinceUnix);
+  const findRules = store.dictionaries.rules.bind(store.dictionaries);
+  const rules = { kind, tier, wantsTruth, findVoice, findText, findRules };
   const { spec, model, cost } = acceptSpeech(shape, rules);
   if (faults.length > 0) await delayOrRefuse(faults, reply);
   const admission = context.gate.enter(model.concurrencyGroup);
@@ -57,7 +58,7 @@ export async function speak(
       ...speechHeaders({ admission, cost, beganMs: exchange.beganMs, requestId, historyItemId }),
     }),
   };
-  const endStitching = item === null ? () => undefined : history.begin(item);
+  const endStitching = item === null ? () => undefined : store.history.begin(item);
   try {
     await (kind.isStream ? deliverStream(delivery) : deliverWhole(delivery));
   } finally {
@@ -104,6 +105,7 @@ function historyItemOf(
       seed: shape.seed,
       language_code: shape.languageCode,
       apply_text_normalization: shape.normalization === "auto" ? undefined : shape.normalization,
+      pronunciation_dictionary_locators: keptLocators(shape.dictionaries),
     }),
     dialogue: kind.isDialogue
       ? shape.inputs.map(({ text, voiceId }) => ({
@@ -113,6 +115,14 @@ function historyItemOf(
         }))
       : null,
   };
+}
+
+function keptLocators(locators: SpeechShape["dictionaries"]): object[] | undefined {
+  if (locators.length === 0) return undefined;
+  return locators.map(({ id, versionId = null }) => ({
+    pronunciation_dictionary_id: id,
+    version_id: versionId,
+  }));
 }
 
 function withoutUndefined(settings: Readonly<Record<string, unknown>>): Record<string, unknown> {

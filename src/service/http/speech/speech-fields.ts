@@ -110,20 +110,25 @@ export const LOCATORS = optional(
     object({
       pronunciation_dictionary_id: required(
         text(),
-        "The service has no dictionaries, so it is refused with 404.",
+        "One of GET /v1/pronunciation-dictionaries; any other is refused with 404.",
       ),
-      version_id: optional(text(), "Its version."),
+      version_id: optional(text(), "One of its versions; the latest where absent."),
     }),
     { later: { maxItems: MAX_LIST }, examples: [[]] },
   ),
-  "Pronunciation dictionaries.",
+  "Pronunciation dictionaries; where rules of several fit at one place, the first dictionary's is used.",
 );
 
-/** Their ids. */
-export function dictionaryIds(
+/** A version of a dictionary; undefined: the latest. */
+export interface DictionaryLocator {
+  readonly id: string;
+  readonly versionId: string | undefined;
+}
+
+export function dictionaryLocators(
   locators: Values<{ readonly locators: typeof LOCATORS }>["locators"],
-): readonly string[] {
-  return (locators ?? []).map((one) => one.pronunciation_dictionary_id);
+): readonly DictionaryLocator[] {
+  return (locators ?? []).map((one) => ({ id: one.pronunciation_dictionary_id, versionId: one.version_id }));
 }
 
 /** `relation` as "come before" or "come after". */

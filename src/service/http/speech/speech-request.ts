@@ -2,6 +2,8 @@
  * The request of a speech endpoint in two passes, in the interface's order: the shape of query and body (422, before
  * the key is looked at), then what it asks for (400, 403, 404, after).
  */
+import type { DictionaryStore } from "../../store/dictionaries.ts";
+import { Lexicon, type PronunciationRule } from "../../text/pronunciation.ts";
 import { findLanguage } from "../../voice/languages.ts";
 import type { JobInput, JobSpec } from "../../voice/messages.ts";
 import { ApiError } from "../api-error.ts";
@@ -10,7 +12,7 @@ import { enterpriseOnly, requireLoggable, type Tier } from "../tiers.ts";
 import type { KnownVoice } from "../voices/known-voice.ts";
 import { findModel, type Model } from "./models-catalogue.ts";
 import { type AskedNeighbours, acceptNeighbours, type NeighbourRules } from "./neighbours.ts";
-import { MAX_LIST, requireSeed, SPEED, STYLE } from "./speech-fields.ts";
+import { type DictionaryLocator, MAX_LIST, requireSeed, SPEED, STYLE } from "./speech-fields.ts";
 
 /** What every speech endpoint has, read but not yet judged. */
 export interface SpeechShape extends AskedNeighbours {
@@ -19,8 +21,7 @@ export interface SpeechShape extends AskedNeighbours {
   readonly languageCode: string | undefined;
   readonly seed: number | undefined;
   readonly normalization: "auto" | "on" | "off";
-  /** Ids of the pronunciation dictionaries asked for. */
-  readonly dictionaryIds: readonly string[];
+  readonly dictionaries: readonly DictionaryLocator[];
   readonly inputs: readonly { readonly text: string; readonly voiceId: string }[];
   readonly stability: number | undefined;
   readonly style: number | undefined;
@@ -54,6 +55,7 @@ export function acceptSpeech(
     readonly wantsTruth: boolean;
     readonly findVoice: (id: string) => KnownVoice | undefined;
     readonly findText: NeighbourRules["findText"];
+    readonly findRules: DictionaryStore["rules"];
   },
 ): AcceptedSpeech {
   const { kind, tier, findText } = options;
@@ -67,15 +69,15 @@ export function acceptSpeech(
   requireLists(shape);
   const neighbours = acceptNeighbours(shape, { isDialogue: kind.isDialogue, model, findText });
   const languageCode = requireLanguage(shape.languageCode);
-  const [dictionaryId] = shape.dictionaryIds;
-  if (dictionaryId !== undefined) {
-    const message = `A pronunciation dictionary with id '${dictionaryId.slice(0, 64)}' was not found.`;
-    const param = "pronunciation_dictionary_locators";
-    throw ApiError.of({ type: "not_found", code: "pronunciation_dictionary_not_found", message, param });
-  }
+  const lexicon = requireLexicon(shape.dictionaries, options.findRules);
   const inputs = shape.inputs.map((input, index): JobInput => {
     const sound = voices[index]?.sound;
-    return { ...input, languageCode, ...(sound === undefined ? {} : { sound }) };
+    return {
+      ...input,
+      languageCode,
+      ...(lexicon === undefined ? {} : { respellings: lexicon.respell(input.text) }),
+      ...(sound === undefined ? {} : { sound }),
+    };
   });
   return {
     spec: { ...specOf(shape, inputs, { model, ...options }), neighbours },
@@ -189,7 +191,7 @@ function requireLists(shape: SpeechShape): void {
   const lists = [
     ["previous_request_ids", shape.previousRequestIds],
     ["next_request_ids", shape.nextRequestIds],
-    ["pronunciation_dictionary_locators", shape.dictionaryIds],
+    ["pronunciation_dictionary_locators", shape.dictionaries],
   ] as const;
   for (const [param, list] of lists) {
     if (list.length <= MAX_LIST) continue;
@@ -199,6 +201,26 @@ function requireLists(shape: SpeechShape): void {
       { param },
     );
   }
+}
+
+/** The rules of all dictionaries in order; undefined where none is named. Throws the 404 of one that is not there. */
+function requireLexicon(
+  locators: readonly DictionaryLocator[],
+  findRules: DictionaryStore["rules"],
+): Lexicon | undefined {
+  if (locators.length === 0) return undefined;
+  const rules: PronunciationRule[] = [];
+  for (const { id, versionId } of locators) {
+    const found = findRules(id, versionId);
+    if (found === undefined) {
+      const version = versionId === undefined ? "" : ` and a version with id '${versionId.slice(0, 64)}'`;
+      const message = `A pronunciation dictionary with id '${id.slice(0, 64)}'${version} was not found.`;
+      const param = "pronunciation_dictionary_locators";
+      throw ApiError.of({ type: "not_found", code: "pronunciation_dictionary_not_found", message, param });
+    }
+    rules.push(...found);
+  }
+  return new Lexicon(rules);
 }
 
 function requireLanguage(code: string | undefined): string | null {

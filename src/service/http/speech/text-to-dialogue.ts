@@ -9,7 +9,7 @@ import { speak } from "./speak.ts";
 import { speechAnswer, TIMED_DIALOGUE, TIMED_DIALOGUE_LINE } from "./speech-answers.ts";
 import {
   dialogueQuery,
-  dictionaryIds,
+  dictionaryLocators,
   FAULT_HEADERS,
   LANGUAGE,
   LOCATORS,
@@ -102,7 +102,7 @@ function dialogueShape(body: Values<typeof BODY>): Omit<SpeechShape, "outputForm
     speed: undefined,
     similarity: body.settings?.similarity,
     speakerBoost: undefined,
-    dictionaryIds: dictionaryIds(body.pronunciation_dictionary_locators),
+    dictionaries: dictionaryLocators(body.pronunciation_dictionary_locators),
     seed: body.seed,
     previousText: body.previous_text,
     nextText: body.future_text,

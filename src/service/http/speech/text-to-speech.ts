@@ -7,7 +7,7 @@ import { optional, required, type Values } from "../schema.ts";
 import { speak } from "./speak.ts";
 import { speechAnswer, TIMED_LINE, TIMED_SPEECH } from "./speech-answers.ts";
 import {
-  dictionaryIds,
+  dictionaryLocators,
   FAULT_HEADERS,
   LANGUAGE,
   LOCATORS,
@@ -99,7 +99,7 @@ function speechShape(
     speed: body.voice_settings?.speed,
     similarity: body.voice_settings?.similarity_boost,
     speakerBoost: body.voice_settings?.use_speaker_boost,
-    dictionaryIds: dictionaryIds(body.pronunciation_dictionary_locators),
+    dictionaries: dictionaryLocators(body.pronunciation_dictionary_locators),
     seed: body.seed,
     previousText: body.previous_text,
     nextText: body.next_text,

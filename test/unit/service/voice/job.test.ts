@@ -5,6 +5,7 @@ import { Engine } from "../../../../src/service/voice/engine.ts";
 import { VoiceJob } from "../../../../src/service/voice/job.ts";
 import { findLanguage, listLanguages } from "../../../../src/service/voice/languages.ts";
 import type { JobChunk, JobSpec } from "../../../../src/service/voice/messages.ts";
+import { planPieces } from "../../../../src/service/voice/utterance-plan.ts";
 import { VOICES } from "../../../../src/service/voice/voices.ts";
 import type { Alignment } from "../../../../src/timing/alignment.ts";
 import { JOB_DEFAULTS, sayJob } from "../../../helpers/voice-job.ts";
@@ -145,6 +146,31 @@ describe("VoiceJob with timing", () => {
       expectSound(chunks, text);
       expect(seconds(chunks)).toBeGreaterThan(0.09);
     }
+  });
+
+  it("reads two brackets as marks, not as the engine's phonemes", () => {
+    for (const text of ["Say [[h@l'oU]] now.", "[[[a]]] [", "[[]]"]) {
+      const chunks = speak(spec(text));
+      expectSound(chunks, text);
+      expect(gather(chunks, "normalizedAlignment").text).toBe(text);
+    }
+    const hello = seconds(speak(spec("Say hello now.")));
+    expect(seconds(speak(spec("Say [[h@l'oU]] now.")))).toBeGreaterThan(hello + 0.4);
+  });
+
+  it("bounds a piece by what is said in it, not by what is written", () => {
+    const text = "a ".repeat(60);
+    const respellings = Array.from({ length: 60 }, (_, at) => ({
+      start: at * 2,
+      end: at * 2 + 1,
+      said: { text: "a rather long alias" },
+    }));
+    const pieces = [
+      ...planPieces(spec(text, { inputs: [{ text, voiceId: VOICE, languageCode: null, respellings }] })),
+    ];
+    expect(pieces.length).toBeGreaterThan(6);
+    expect(Math.max(...pieces.map(({ spoken }) => spoken.normalized.length))).toBeLessThan(200);
+    expect(pieces.map(({ spoken }) => spoken.original.join("")).join("")).toBe(text);
   });
 
   it("speaks what follows a null character", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { normalizeEnglish } from "../../../../src/service/voice/english.ts";
-import { cardinal, ordinal, year } from "../../../../src/service/voice/english-numbers.ts";
+import { normalizeEnglish } from "../../../../src/service/text/english.ts";
+import { cardinal, ordinal, year } from "../../../../src/service/text/english-numbers.ts";
 
 function said(text: string): string {
   let result = "";

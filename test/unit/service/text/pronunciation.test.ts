@@ -1,0 +1,79 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Lexicon, type PronunciationRule } from "../../../../src/service/text/pronunciation.ts";
+
+function alias(
+  stringToReplace: string,
+  said: string,
+  more: Partial<PronunciationRule> = {},
+): PronunciationRule {
+  return { stringToReplace, caseSensitive: true, wordBoundaries: true, ...more, type: "alias", alias: said };
+}
+
+/** The text with what is said in place of what is written. */
+function respelled(text: string, ...rules: readonly PronunciationRule[]): string {
+  let at = 0;
+  let out = "";
+  for (const { start, end, said } of new Lexicon(rules).respell(text)) {
+    out += text.slice(at, start) + ("text" in said ? said.text : `[${said.mnemonics}]`);
+    at = end;
+  }
+  return out + text.slice(at);
+}
+
+describe("Lexicon", () => {
+  it("case_sensitive: true matches the same letters only, false any case", () => {
+    expect(respelled("UN un Un", alias("UN", "x"))).toBe("x un Un");
+    expect(respelled("UN un Un", alias("Un", "x", { caseSensitive: false }))).toBe("x x x");
+    expect(respelled("ÉTÉ", alias("été", "x", { caseSensitive: false }))).toBe("x");
+  });
+
+  it("word_boundaries: true matches whole words only, false inside words, too", () => {
+    expect(respelled("cat, cats; bobcat (cat)", alias("cat", "x"))).toBe("x, cats; bobcat (x)");
+    expect(respelled("cat, cats; bobcat", alias("cat", "x", { wordBoundaries: false }))).toBe("x, xs; bobx");
+    expect(respelled("𝒳cat", alias("cat", "x"))).toBe("𝒳cat");
+    // A rule that ends in a mark has its border there.
+    expect(respelled("C++11 C++", alias("C++", "see plus plus"))).toBe("see plus plus11 see plus plus");
+  });
+
+  it("the first rule that fits at a place is used, and what it says is not looked at again", () => {
+    expect(respelled("a b", alias("a", "b"), alias("b", "c"))).toBe("b c");
+    expect(respelled("New York", alias("New York", "x"), alias("New", "y"))).toBe("x");
+    expect(respelled("New York", alias("New", "y"), alias("New York", "x"))).toBe("y York");
+    expect(respelled("cat", alias("cat", "x"), alias("cat", "y"))).toBe("x");
+    expect(respelled("cats", alias("cat", "x"), alias("cat", "y", { wordBoundaries: false }))).toBe("ys");
+  });
+
+  it("phonemes are the engine's", () => {
+    const rule: PronunciationRule = {
+      ...alias("tomato", ""),
+      type: "phoneme",
+      phoneme: "təˈmɑːtoʊ",
+      alphabet: "ipa",
+    };
+    expect(respelled("my tomato.", rule)).toBe("my [t|@|m|'A:|t|oU].");
+  });
+
+  it("stretches are in order and within the text, whatever text and rules", () => {
+    const word = fc.string({ minLength: 1, maxLength: 4, unit: fc.constantFrom(..."aAİiß😀 .") });
+    const rules = fc.array(fc.record({ word, caseSensitive: fc.boolean(), wordBoundaries: fc.boolean() }), {
+      maxLength: 8,
+    });
+    fc.assert(
+      fc.property(
+        fc.string({ maxLength: 40, unit: fc.constantFrom(..."aAİiß😀 .") }),
+        rules,
+        (text, given) => {
+          const lexicon = new Lexicon(given.map(({ word: written, ...rest }) => alias(written, "x", rest)));
+          let last = 0;
+          for (const { start, end } of lexicon.respell(text)) {
+            expect(start).toBeGreaterThanOrEqual(last);
+            expect(end).toBeGreaterThan(start);
+            last = end;
+          }
+          expect(last).toBeLessThanOrEqual(text.length);
+        },
+      ),
+    );
+  });
+});
