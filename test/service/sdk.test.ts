@@ -59,11 +59,14 @@ describe("textToSpeech", () => {
 
   it("takes every field that the client knows", async () => {
     const { sdk } = started;
+    const before = await sdk.textToSpeech.convert(VOICE, { text: "Null." }).withRawResponse();
+    await bytesOf(before.data);
+    const id = before.rawResponse.headers.get("request-id") ?? "";
     const seconds = async (speed: number) => {
       const stream = await sdk.textToSpeech.convert(VOICE, {
         text: "Eins zwei drei vier fünf sechs.",
         outputFormat: "pcm_16000",
-        enableLogging: false,
+        enableLogging: true,
         optimizeStreamingLatency: 3,
         modelId: "eleven_multilingual_v2",
         languageCode: "de",
@@ -72,7 +75,7 @@ describe("textToSpeech", () => {
         seed: 7,
         previousText: "Null.",
         nextText: "Sieben.",
-        previousRequestIds: ["a", "b", "c"],
+        previousRequestIds: [id, id, id],
         nextRequestIds: [],
         usePvcAsIvc: false,
         applyTextNormalization: "auto",

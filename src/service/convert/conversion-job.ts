@@ -5,12 +5,13 @@
 import { GatewayError } from "../../errors.ts";
 import type { PoolJob, WorkerPool } from "../../kit/worker-pool.ts";
 import type { PcmPiece } from "../media/pieces.ts";
+import { atLatency } from "../voice/latency.ts";
 import type { ConverterTask, FromConverter, ToConverter } from "./messages.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 
-/** Samples in one message, and messages on the way: about a second of 44.1 kHz. */
-const PART_SAMPLES = 8192;
-const MAX_PARTS = 6;
+/** Samples in one message, and in all on their way: about a second of 44.1 kHz. What is made of one is sent by itself. */
+const PART_SAMPLES = { usual: 8192, smallest: 1024 } as const;
+const MAX_SAMPLES = 49_152;
 
 /** `chunk`*, then exactly one of the others; nothing after `stop()`. */
 export interface ConversionHandlers {
@@ -24,6 +25,7 @@ export interface ConversionHandlers {
 export class ConversionJob {
   readonly #job: PoolJob<ToConverter>;
   readonly #handlers: ConversionHandlers;
+  readonly #partSamples: number;
   #parts = 0;
   #wake: () => void = () => undefined;
   #isOver = false;
@@ -35,6 +37,8 @@ export class ConversionJob {
     options: { readonly source: AsyncIterable<PcmPiece>; readonly handlers: ConversionHandlers },
   ) {
     this.#handlers = options.handlers;
+    const latencyLevel = task.kind === "convert" ? (task.latencyLevel ?? 0) : 0;
+    this.#partSamples = atLatency(latencyLevel, PART_SAMPLES);
     this.#job = pool.open({
       reply: (message) => this.#hear(message),
       failed: (error) => this.#fail(error),
@@ -57,10 +61,10 @@ export class ConversionJob {
 
   async #pump(source: AsyncIterable<PcmPiece>): Promise<void> {
     for await (const { pcm, sampleRate } of source) {
-      for (let at = 0; at < pcm.length && !this.#isOver; at += PART_SAMPLES) {
-        while (this.#parts >= MAX_PARTS && !this.#isOver) await this.#room();
+      for (let at = 0; at < pcm.length && !this.#isOver; at += this.#partSamples) {
+        while (this.#parts * this.#partSamples >= MAX_SAMPLES && !this.#isOver) await this.#room();
         this.#parts += 1;
-        const part = pcm.slice(at, at + PART_SAMPLES);
+        const part = pcm.slice(at, at + this.#partSamples);
         this.#job.post({ type: "samples", pcm: part, sampleRate }, [part.buffer]);
       }
       if (this.#isOver) return;

@@ -48,6 +48,7 @@ export class ConversionPool {
       readonly removesNoise: boolean;
       readonly seed?: number | undefined;
       readonly manner?: Manner | undefined;
+      readonly latencyLevel?: number | undefined;
       readonly handlers: ConversionHandlers;
     },
   ): ConversionJob {

@@ -13,20 +13,19 @@ export interface Conversion {
   readonly removesNoise: boolean;
   readonly seed?: number | undefined;
   readonly manner?: Manner | undefined;
+  /** `optimize_streaming_latency`. */
+  readonly latencyLevel?: number | undefined;
   /** Told before the job's `failed`: what really went wrong, which may be an ApiError. */
   readonly onFailure: (thrown: unknown) => void;
 }
 
 /** For requests that may work. The job's `spec` tells the format only. */
 export function conversionOpener(pool: ConversionPool, conversion: Conversion): JobOpener {
-  const { source, target, removesNoise, seed, manner, onFailure } = conversion;
+  const { source, onFailure, ...how } = conversion;
   return {
     open: (spec, handlers) => {
       const thread = pool.convert(source(), {
-        target,
-        removesNoise,
-        seed,
-        manner,
+        ...how,
         format: spec.format,
         handlers: {
           chunk: (audio) => handlers.chunk({ audio, timing: null }),

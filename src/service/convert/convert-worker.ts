@@ -34,11 +34,14 @@ function measuring(reply: Reply): Work {
 }
 
 function converting(
-  { target, format, manner }: ConverterTask & { readonly kind: "convert" },
+  { target, format, manner, latencyLevel }: ConverterTask & { readonly kind: "convert" },
   encoder: StreamEncoder,
   reply: Reply,
 ): Work {
-  const transformer = new VoiceTransformer(target, manner?.melody);
+  const transformer = new VoiceTransformer(target, {
+    melody: manner?.melody ?? 1,
+    latencyLevel: latencyLevel ?? 0,
+  });
   const tempo = new Tempo(manner?.speed ?? 1);
   const timbre = new Timbre(WORK_RATE, manner?.timbre ?? {});
   const toRate = parseUpstreamFormat(format)?.sampleRate ?? WORK_RATE;

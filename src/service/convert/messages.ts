@@ -25,6 +25,8 @@ export type ConverterTask =
       /** The serial number of an Ogg stream, see createStreamEncoder. */
       readonly seed?: number | undefined;
       readonly manner?: Manner | undefined;
+      /** 0-4, see voice/latency.ts. */
+      readonly latencyLevel?: number | undefined;
     }
   | { readonly kind: "measure"; readonly removesNoise: boolean };
 

@@ -3,6 +3,7 @@
  * vocal tract. A transformation of the recording, not a re-synthesis: words, timing, accent, intonation, breath and noise
  * stay the speaker's, so the result is somebody of the target's pitch and size, not the target.
  */
+import { atLatency } from "../voice/latency.ts";
 import { formantRatio } from "./envelope.ts";
 import { EpochMarker, LOOK_AHEAD } from "./epochs.ts";
 import { GRAIN_REACH, GrainSynthesis, type Ratios } from "./grains.ts";
@@ -11,8 +12,8 @@ import { PitchTracker, WORK_RATE } from "./pitch-tracker.ts";
 import { SampleWindow } from "./sample-window.ts";
 import { ProfileMeter, type VoiceProfile } from "./voice-profile.ts";
 
-/** Voiced sound that is heard before it is settled how far to move the pitch, s. */
-const ENOUGH_VOICED_SECONDS = 3;
+/** Voiced sound that is heard before it is settled how far to move the pitch, s: less at a latency level, and less sure. */
+const ENOUGH_VOICED_SECONDS = { usual: 3, smallest: 0.75 } as const;
 /** What is waited for it at the most: the output begins this late, s. */
 const MAX_WAIT_SECONDS = 12;
 const MAX_PITCH_RATIO = 4;
@@ -24,15 +25,20 @@ const NO_SAMPLES = new Float32Array(0);
 export class VoiceTransformer {
   readonly #target: VoiceProfile;
   readonly #melody: number;
+  readonly #enoughVoicedSeconds: number;
   readonly #meter = new ProfileMeter();
   #waiting: Float32Array[] = [];
   #waitingSamples = 0;
   #stream: ShiftStream | null = null;
 
-  /** `melody` as in Manner. */
-  constructor(target: VoiceProfile, melody = 1) {
+  /** `melody` as in Manner; `latencyLevel` 0-4, see voice/latency.ts. */
+  constructor(
+    target: VoiceProfile,
+    { melody = 1, latencyLevel = 0 }: { readonly melody?: number; readonly latencyLevel?: number } = {},
+  ) {
     this.#target = target;
     this.#melody = melody;
+    this.#enoughVoicedSeconds = atLatency(latencyLevel, ENOUGH_VOICED_SECONDS);
   }
 
   push(samples: Float32Array): Float32Array {
@@ -41,7 +47,7 @@ export class VoiceTransformer {
     this.#waiting.push(samples);
     this.#waitingSamples += samples.length;
     const isEnough =
-      this.#meter.voicedSeconds >= ENOUGH_VOICED_SECONDS ||
+      this.#meter.voicedSeconds >= this.#enoughVoicedSeconds ||
       this.#waitingSamples >= MAX_WAIT_SECONDS * WORK_RATE;
     return isEnough ? this.#begin() : NO_SAMPLES;
   }

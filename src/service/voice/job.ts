@@ -8,6 +8,7 @@ import type { Alignment } from "../../timing/alignment.ts";
 import { alignPiece, type CharacterTimes, type PieceTiming } from "./align.ts";
 import { type ChunkPlan, planChunk, sampleAt } from "./chunker.ts";
 import type { Engine } from "./engine.ts";
+import { atLatency } from "./latency.ts";
 import type { ChunkTiming, JobChunk, JobSpec, TruthWord } from "./messages.ts";
 import { PieceAudio } from "./piece-audio.ts";
 import { StitchedAudio } from "./stitched-audio.ts";
@@ -30,9 +31,12 @@ export interface JobOptions {
   readonly emit: (chunk: JobChunk) => void;
 }
 
-/** Chunk lengths grow: the first is heard soon, later ones cost less. ms. */
-const CHUNK_TARGETS_MS = [80, 250] as const;
-const STEADY_CHUNK_MS = 600;
+/** Chunk lengths grow: the first is heard soon, later ones cost less. ms, usually and at the highest latency level. */
+const CHUNK_TARGETS_MS = [
+  { usual: 80, smallest: 20 },
+  { usual: 250, smallest: 60 },
+] as const;
+const STEADY_CHUNK_MS = { usual: 600, smallest: 120 } as const;
 /** A chunk ends between words: only one word, or one long pause, makes it longer than the aim. */
 const MAX_CHUNK_MS = 3000;
 /** With timing a chunk is one line under 128 KiB: 64 KiB of audio are 87,384 characters of base64. */
@@ -56,6 +60,7 @@ export class VoiceJob {
   readonly #timbre: Timbre;
   readonly #resampler: Resampler;
   readonly #maxChunkMs: number;
+  readonly #latencyLevel: number;
   #current: CurrentPiece | undefined;
   #chunks = 0;
   /** Whether any audio has left: until then every 100 ms of the engine is tried at once (an MP3 encoder gathers some). */
@@ -69,6 +74,7 @@ export class VoiceJob {
     if (format === undefined)
       throw new RangeError(`Cannot encode: "${options.spec.format}" is no output format`);
     this.#options = options;
+    this.#latencyLevel = options.spec.latencyLevel ?? 0;
     this.#pieces = planPieces(options.spec);
     this.#timbre = new Timbre(options.engine.sampleRate, options.spec.timbre ?? {});
     this.#resampler = new Resampler({ fromRate: options.engine.sampleRate, toRate: format.sampleRate });
@@ -141,10 +147,32 @@ export class VoiceJob {
       if (isCancelled()) return true;
       this.#synthesizedSamples += samples.length;
       const isOver = stitched.push(samples, events);
-      if (!this.#isHeard) this.#emitNext(current);
+      this.#emitEarly(current);
       return isOver;
     });
     return stitched.hasBegun || isCancelled();
+  }
+
+  /**
+   * From inside the synthesis: the response's first chunk. At a latency level the chunks behind it, too, as soon as each is
+   * there, and the first one without waiting for the end of its word, whose characters follow.
+   */
+  #emitEarly(current: CurrentPiece): void {
+    if (this.#latencyLevel === 0) {
+      if (!this.#isHeard) this.#emitNext(current);
+      return;
+    }
+    const from = current.emitted;
+    const toSample = from.toSample + this.#targetSamples();
+    if (toSample > current.audio.length) return;
+    if (this.#chunks > 0 || !this.#options.spec.wantsTiming) {
+      this.#emitNext(current);
+      return;
+    }
+    current.emitted = { ...from, toSample };
+    const timing = alignPiece(current.plan.spoken, current.audio.events);
+    const audio = this.#encode(current.audio.slice(from.toSample, toSample));
+    this.#send(audio, this.#timingOf(current, timing, { from, to: current.emitted }));
   }
 
   /** Encodes and sends the next chunk of the piece; false where nothing is left of it, or nothing certain yet. */
@@ -182,7 +210,8 @@ export class VoiceJob {
   }
 
   #targetSamples(): number {
-    const targetMs = CHUNK_TARGETS_MS[this.#chunks] ?? Math.min(STEADY_CHUNK_MS, this.#maxChunkMs * 0.75);
+    const target = CHUNK_TARGETS_MS[this.#chunks] ?? STEADY_CHUNK_MS;
+    const targetMs = Math.min(atLatency(this.#latencyLevel, target), this.#maxChunkMs * 0.75);
     return sampleAt(targetMs, this.#options.engine.sampleRate);
   }
 

@@ -34,6 +34,8 @@ export interface JobSpec {
   readonly stability: number;
   /** 0-1: high moves the pitch more. */
   readonly style: number;
+  /** 0-4, see latency.ts. Absent: 0. */
+  readonly latencyLevel?: number | undefined;
   /** See timbre.ts. */
   readonly timbre?: TimbreSettings;
   /** 0-4294967295: one of many slightly different ways to say it (variation.ts), the same samples each time. Absent: the plain one. */

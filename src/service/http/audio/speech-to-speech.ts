@@ -65,7 +65,7 @@ interface ConversionRequest {
   readonly isStream: boolean;
   readonly outputFormat: string;
   readonly isLogged: boolean;
-  readonly latency: number | undefined;
+  readonly latencyLevel: number | undefined;
   readonly modelId: string;
   readonly settings: Partial<NonNullable<Values<typeof FORM>["voice_settings"]>>;
   readonly seed: number | undefined;
@@ -117,7 +117,7 @@ function requestOf({ params, query, body }: ConversionCall, isStream: boolean): 
     isStream,
     outputFormat: query.output_format,
     isLogged: query.enable_logging,
-    latency: query.optimize_streaming_latency,
+    latencyLevel: query.optimize_streaming_latency,
     modelId: body.model_id,
     settings: body.voice_settings ?? {},
     seed: body.seed,
@@ -165,6 +165,7 @@ async function convert(
       removesNoise: asked.removesNoise,
       seed: asked.seed,
       manner: mannerOf(asked.settings),
+      latencyLevel: asked.latencyLevel,
       onFailure: (thrown) => {
         failure = thrown;
       },
@@ -209,7 +210,7 @@ async function convert(
 
 function acceptConversion(asked: ConversionRequest, { tier }: ServiceContext): Model {
   const { modelId } = asked;
-  requireLatencyLevel(asked.latency);
+  requireLatencyLevel(asked.latencyLevel);
   requireFormat(asked.outputFormat, { isStream: asked.isStream, tier });
   const model = findModel(modelId);
   if (model === undefined || !model.canConvert) {

@@ -1,5 +1,6 @@
 /** The fields that the endpoints of speech share, and the bounds that are judged later. */
 import { OUTPUT_FORMATS, STREAM_FORMATS } from "../../../audio/formats.ts";
+import { MAX_LATENCY_LEVEL } from "../../voice/latency.ts";
 import { VOICES } from "../../voice/voices.ts";
 import { ApiError } from "../api-error.ts";
 import type { JsonSchema } from "../json-schema.ts";
@@ -9,8 +10,6 @@ import { object, optional, required, type Values, withDefault } from "../schema.
 import { MODELS, type Model } from "./models-catalogue.ts";
 
 const SEED = { minimum: 0, maximum: 4_294_967_295 } as const;
-/** Level 4 turns the text normalizer off. */
-export const MAX_LATENCY_LEVEL = 4;
 export const SPEED = { minimum: 0.7, maximum: 1.2 } as const;
 export const STYLE = { minimum: 0, maximum: 1 } as const;
 export const MAX_LIST = 3;
@@ -59,7 +58,7 @@ const LOGGING = withDefault(
 );
 const LATENCY = optional(
   integer({ later: { minimum: 0, maximum: MAX_LATENCY_LEVEL } }),
-  "4 turns text normalization off; the others change nothing here.",
+  "1 to 3 send the audio in smaller pieces, the sooner to be heard; 4 also turns text normalization off.",
   { deprecated: true },
 );
 

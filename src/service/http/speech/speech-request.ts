@@ -17,6 +17,8 @@ import { type DictionaryLocator, MAX_LIST, requireSeed, SPEED, STYLE } from "./s
 /** What every speech endpoint has, read but not yet judged. */
 export interface SpeechShape extends AskedNeighbours {
   readonly outputFormat: string;
+  /** `optimize_streaming_latency`; a dialogue has none. */
+  readonly latencyLevel: number | undefined;
   readonly modelId: string;
   readonly languageCode: string | undefined;
   readonly seed: number | undefined;
@@ -104,6 +106,7 @@ function specOf(
     style: shape.style ?? 0,
     timbre: { similarity: shape.similarity, speakerBoost: shape.speakerBoost },
     seed: shape.seed,
+    latencyLevel: shape.latencyLevel,
   };
 }
 

@@ -68,7 +68,7 @@ export function registerTextToDialogue(app: FastifyInstance, context: ServiceCon
         context,
         { request, reply, beganMs },
         {
-          shape: { ...dialogueShape(body), outputFormat, isLogged },
+          shape: { ...dialogueShape(body), outputFormat, isLogged, latencyLevel: undefined },
           kind: { isDialogue: true, isStream, wantsTiming },
         },
       );
@@ -92,7 +92,9 @@ function declaration({ path, isStream, wantsTiming, id, how }: Variant) {
   });
 }
 
-function dialogueShape(body: Values<typeof BODY>): Omit<SpeechShape, "outputFormat" | "isLogged"> {
+function dialogueShape(
+  body: Values<typeof BODY>,
+): Omit<SpeechShape, "outputFormat" | "isLogged" | "latencyLevel"> {
   return {
     inputs: body.inputs.map(({ text, voice_id }) => ({ text, voiceId: voice_id })),
     modelId: body.model_id,

@@ -1,5 +1,6 @@
 /** Section "Text to speech": four endpoints that differ in what they answer with. */
 import type { FastifyInstance } from "fastify";
+import { MAX_LATENCY_LEVEL } from "../../voice/latency.ts";
 import type { ServiceContext } from "../context.ts";
 import { boolean, text } from "../kinds.ts";
 import { operation, route } from "../operation.ts";
@@ -11,7 +12,6 @@ import {
   FAULT_HEADERS,
   LANGUAGE,
   LOCATORS,
-  MAX_LATENCY_LEVEL,
   modelField,
   NORMALIZATION,
   requestIds,
@@ -49,8 +49,8 @@ export function registerTextToSpeech(app: FastifyInstance, context: ServiceConte
   for (const variant of VARIANTS) {
     const { isStream, wantsTiming } = variant;
     route(app, context, declaration(variant), async ({ request, reply, beganMs, params, query, body }) => {
-      const latency = query.optimize_streaming_latency;
-      requireLatencyLevel(latency);
+      const latencyLevel = query.optimize_streaming_latency;
+      requireLatencyLevel(latencyLevel);
       const shape = speechShape(body, params.voice_id);
       await speak(
         context,
@@ -58,8 +58,8 @@ export function registerTextToSpeech(app: FastifyInstance, context: ServiceConte
         {
           shape: {
             ...shape,
-            // Service-interface.md 4.2.
-            normalization: latency === MAX_LATENCY_LEVEL ? "off" : shape.normalization,
+            latencyLevel,
+            normalization: latencyLevel === MAX_LATENCY_LEVEL ? "off" : shape.normalization,
             outputFormat: query.output_format,
             isLogged: query.enable_logging,
           },
@@ -89,7 +89,7 @@ function declaration({ path, isStream, wantsTiming, id, how }: Variant) {
 function speechShape(
   body: Values<typeof BODY>,
   voiceId: string,
-): Omit<SpeechShape, "outputFormat" | "isLogged"> {
+): Omit<SpeechShape, "outputFormat" | "isLogged" | "latencyLevel"> {
   return {
     inputs: [{ text: body.text, voiceId }],
     modelId: body.model_id,
