@@ -165,6 +165,7 @@ describe("history", () => {
       const seen: Item[] = [];
       for (let after = ""; ; ) {
         const page = await json<Page>(`/v1/history?sort_direction=${direction}&page_size=2${after}`);
+        expect(page.history.length).toBeLessThanOrEqual(2);
         seen.push(...page.history);
         expect(page.last_history_item_id).toBe(page.history.at(-1)?.history_item_id);
         if (!page.has_more) break;
@@ -192,6 +193,7 @@ describe("history", () => {
     measures("GET /v1/history", "source", "which items are listed");
     measures("GET /v1/history", "search", "which items are listed");
     measures("GET /v1/history", "date_before_unix", "which items are listed");
+    await say("Only hay.");
     const id = await say("A needle in the haystack.");
     const item = await json<Item>(`/v1/history/${id}`);
     const ids = async (query: string) =>
