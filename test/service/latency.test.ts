@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { encodeWavFile } from "../../src/audio/containers/encode.ts";
+import { measures } from "../helpers/measures.ts";
 import { samplesOf } from "../unit/service/convert/measures.ts";
 import { type Client, linesOf, OTHER_VOICE, startClient, VOICE } from "./client.ts";
 import { startConvertApp } from "./convert-app.ts";
@@ -92,6 +93,11 @@ describe("optimize_streaming_latency", { timeout: 90_000 }, () => {
   });
 
   it("of speech: 1 gains half, 2 three quarters of what 3 gains", async () => {
+    measures(
+      "POST /v1/text-to-speech/{voice_id}",
+      "optimize_streaming_latency",
+      "the size of the pieces, and numbers left as written at 4",
+    );
     const firstBytes: number[] = [];
     for (const level of LEVELS) {
       firstBytes.push(sizes(await speak(level, { query: "&enable_logging=false" }))[0] ?? 0);
@@ -131,6 +137,7 @@ describe("optimize_streaming_latency", { timeout: 90_000 }, () => {
   });
 
   it("of speech to speech: 0 to 3 send a smaller first piece, and smaller pieces; 4 as 3", async () => {
+    measures("POST /v1/speech-to-speech/{voice_id}", "optimize_streaming_latency", "the size of the pieces");
     const recording = samplesOf(Buffer.concat(await speak(0)));
     const answers: Buffer[][] = [];
     for (const level of LEVELS) answers.push(await convert(level, recording));

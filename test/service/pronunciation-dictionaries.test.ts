@@ -1,6 +1,7 @@
 /** Pronunciation dictionaries with the vendor's own client: made, listed, changed, downloaded, and heard. */
 import type { ElevenLabs } from "@elevenlabs/elevenlabs-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { measures } from "../helpers/measures.ts";
 import { OTHER_VOICE, VOICE } from "./client.ts";
 import { bytesOf, errorOf, type Sdk, startSdk } from "./sdk-client.ts";
 
@@ -59,6 +60,18 @@ async function say(
 
 describe("made", () => {
   it("from a file: name, file, description, and the rules of the lexicon", async () => {
+    measures("POST /v1/pronunciation-dictionaries/add-from-file", "name", "the name of the dictionary");
+    measures(
+      "POST /v1/pronunciation-dictionaries/add-from-file",
+      "file",
+      "its rules, and what is said by them",
+    );
+    measures("POST /v1/pronunciation-dictionaries/add-from-file", "description", "its description");
+    measures(
+      "POST /v1/pronunciation-dictionaries/add-from-file",
+      "workspace_access",
+      "none: the one user is its admin",
+    );
     const dictionaries = started.sdk.pronunciationDictionaries;
     const made = await dictionaries.createFromFile({
       name: "From a file",
@@ -111,6 +124,29 @@ describe("made", () => {
     expect(await refusal("<a>".padEnd(1024 ** 2 + 1))).toMatchObject({ statusCode: 400, detail: large });
   });
 
+  it("from rules: name, description, rules, and access that the one user has anyway", async () => {
+    measures("POST /v1/pronunciation-dictionaries/add-from-rules", "name", "the name of the dictionary");
+    measures("POST /v1/pronunciation-dictionaries/add-from-rules", "rules", "its rules");
+    measures("POST /v1/pronunciation-dictionaries/add-from-rules", "description", "its description");
+    measures(
+      "POST /v1/pronunciation-dictionaries/add-from-rules",
+      "workspace_access",
+      "none: the one user is its admin",
+    );
+    const dictionaries = started.sdk.pronunciationDictionaries;
+    const made = await dictionaries.createFromRules({
+      name: "From rules",
+      description: "About queries",
+      workspaceAccess: "viewer",
+      rules: [alias("SQL", "sequel")],
+    });
+    expect(made).toMatchObject({ name: "From rules", description: "About queries", versionRulesNum: 1 });
+    expect(made.permissionOnResource).toBe("admin");
+    const shown = await dictionaries.get(made.id);
+    expect(shown).toMatchObject({ name: "From rules", description: "About queries" });
+    expect(shown.rules).toMatchObject([{ stringToReplace: "SQL", alias: "sequel" }]);
+  });
+
   it("from rules: what can't be said is refused with 400 and named", async () => {
     const refusal = async (rule: Rule) => {
       const { statusCode, body } = await errorOf(make(rule));
@@ -138,6 +174,14 @@ describe("made", () => {
 
 describe("listed", () => {
   it("page_size, cursor, sort, sort_direction, include_archived, and archived", async () => {
+    measures("GET /v1/pronunciation-dictionaries", "page_size", "how many a page has");
+    measures("GET /v1/pronunciation-dictionaries", "cursor", "where the page begins");
+    measures("GET /v1/pronunciation-dictionaries", "sort", "their order");
+    measures("GET /v1/pronunciation-dictionaries", "sort_direction", "their order, turned round");
+    measures("GET /v1/pronunciation-dictionaries", "include_archived", "whether archived ones are listed");
+    measures("PATCH /v1/pronunciation-dictionaries/{dictionary_id}", "dictionary_id", "which one changes");
+    measures("PATCH /v1/pronunciation-dictionaries/{dictionary_id}", "archived", "whether it is listed");
+    measures("PATCH /v1/pronunciation-dictionaries/{dictionary_id}", "name", "its name in the list");
     await using other = await startSdk();
     const dictionaries = other.sdk.pronunciationDictionaries;
     const names = ["pear", "Apple", "fig"];
@@ -177,6 +221,41 @@ describe("listed", () => {
 
 describe("changed", () => {
   it("add-rules replaces the rule for the same string, remove-rules removes, set-rules replaces all: each a version", async () => {
+    measures(
+      "GET /v1/pronunciation-dictionaries/{dictionary_id}",
+      "dictionary_id",
+      "the rules that are answered",
+    );
+    measures(
+      "POST /v1/pronunciation-dictionaries/{dictionary_id}/add-rules",
+      "dictionary_id",
+      "which one has them",
+    );
+    measures(
+      "POST /v1/pronunciation-dictionaries/{dictionary_id}/add-rules",
+      "rules",
+      "the rules that it has then",
+    );
+    measures(
+      "POST /v1/pronunciation-dictionaries/{dictionary_id}/remove-rules",
+      "dictionary_id",
+      "which one loses them",
+    );
+    measures(
+      "POST /v1/pronunciation-dictionaries/{dictionary_id}/remove-rules",
+      "rule_strings",
+      "the rules that it has then",
+    );
+    measures(
+      "POST /v1/pronunciation-dictionaries/{dictionary_id}/set-rules",
+      "dictionary_id",
+      "which one has them",
+    );
+    measures(
+      "POST /v1/pronunciation-dictionaries/{dictionary_id}/set-rules",
+      "rules",
+      "the rules that it has then",
+    );
     const { rules, get } = {
       rules: started.sdk.pronunciationDictionaries.rules,
       get: async (id: string) =>
@@ -195,6 +274,16 @@ describe("changed", () => {
   });
 
   it("a version is downloaded as it was: a PLS file that can be sent again", async () => {
+    measures(
+      "GET /v1/pronunciation-dictionaries/{dictionary_id}/{version_id}/download",
+      "dictionary_id",
+      "the rules in the file",
+    );
+    measures(
+      "GET /v1/pronunciation-dictionaries/{dictionary_id}/{version_id}/download",
+      "version_id",
+      "the rules of that version",
+    );
     const dictionaries = started.sdk.pronunciationDictionaries;
     const { id, versionId } = await make(alias("R&D", "are and dee"), {
       type: "phoneme",
@@ -243,6 +332,11 @@ describe("changed", () => {
 
 describe("pronunciation_dictionary_locators", () => {
   it("an alias is said, and both alignments count in their own text", async () => {
+    measures(
+      "POST /v1/text-to-speech/{voice_id}",
+      "pronunciation_dictionary_locators[].pronunciation_dictionary_id",
+      "what is said, and its times",
+    );
     const { id } = await make(alias("SQL", "sequel"));
     const text = "Ask SQL and SQLite again.";
     const heard = await say(text, [{ pronunciationDictionaryId: id }]);
@@ -279,10 +373,26 @@ describe("pronunciation_dictionary_locators", () => {
   });
 
   it("version_id names an old version, without it the latest is used", async () => {
+    measures(
+      "POST /v1/text-to-speech/{voice_id}",
+      "pronunciation_dictionary_locators[].version_id",
+      "which version is said",
+    );
+    measures(
+      "POST /v1/text-to-dialogue",
+      "pronunciation_dictionary_locators[].version_id",
+      "which version is said",
+    );
     const { id, versionId } = await make(alias("word", "old"));
     await started.sdk.pronunciationDictionaries.rules.set(id, { rules: [alias("word", "new")] });
     expect((await say("A word.", [{ pronunciationDictionaryId: id }])).said).toBe("A new.");
-    expect((await say("A word.", [{ pronunciationDictionaryId: id, versionId }])).said).toBe("A old.");
+    const old = [{ pronunciationDictionaryId: id, versionId }];
+    expect((await say("A word.", old)).said).toBe("A old.");
+    const dialogue = await started.sdk.textToDialogue.convertWithTimestamps({
+      inputs: [{ text: "A word.", voiceId: VOICE }],
+      pronunciationDictionaryLocators: old,
+    });
+    expect(dialogue.normalizedAlignment?.characters.join("")).toBe("A old.");
   });
 
   it("up to three are used in order, a fourth is refused", async () => {
@@ -300,6 +410,11 @@ describe("pronunciation_dictionary_locators", () => {
   });
 
   it("in dialogues, streams and other languages, with breaks and audio tags in between", async () => {
+    measures(
+      "POST /v1/text-to-dialogue",
+      "pronunciation_dictionary_locators[].pronunciation_dictionary_id",
+      "what is said, and its times",
+    );
     const { id } = await make(alias("SQL", "sequel"), {
       type: "phoneme",
       stringToReplace: "tomato",

@@ -14,6 +14,7 @@ import { createServer } from "../../src/service/http/server.ts";
 import { ConcurrencyGate, type Tier } from "../../src/service/http/tiers.ts";
 import { openStore, type Store } from "../../src/service/store/store.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
+import { measures } from "../helpers/measures.ts";
 import { centroid, onsets, peakHz, rms } from "../unit/service/sound/analysis.ts";
 import { decode, loudness } from "./client.ts";
 import { temporaryParts } from "./temporary-parts.ts";
@@ -79,6 +80,7 @@ async function bytesOf(answer: Response): Promise<Buffer> {
 
 describe("a sound", () => {
   it.each(STREAM_FORMATS)("in %s is as long as asked, is heard, and is called what it is", async (format) => {
+    measures("POST /v1/sound-generation", "output_format", "codec, rate and length of the audio, by ffmpeg");
     const body = { text: "two knocks", duration_seconds: 1, prompt_influence: 1 };
     const answer = await post(body, { query: `?output_format=${format}` });
     expect(answer.status).toBe(200);
@@ -163,6 +165,7 @@ describe("each parameter is heard", () => {
   };
 
   it("text: what is heard is what it names", async () => {
+    measures("POST /v1/sound-generation", "text", "the pitch, and how often it knocks");
     const [bell, flute] = [await hear({ text: "a deep bell" }), await hear({ text: "one high flute note" })];
     expect(peakHz(flute)).toBeGreaterThan(800);
     expect(peakHz(bell)).toBeLessThan(700);
@@ -170,6 +173,7 @@ describe("each parameter is heard", () => {
   });
 
   it.each([0.5, 1.2345, 22])("duration_seconds: %d s to the sample", async (seconds) => {
+    measures("POST /v1/sound-generation", "duration_seconds", "the length to the sample");
     const sound = await hear({ text: "rain", duration_seconds: seconds });
     expect(sound.length).toBe(Math.round(seconds * 44_100));
     // It rains up to the end.
@@ -177,6 +181,7 @@ describe("each parameter is heard", () => {
   });
 
   it("prompt_influence: at 1 a clock ticks evenly in its own pitch, at 0 neither", async () => {
+    measures("POST /v1/sound-generation", "prompt_influence", "how evenly a clock ticks, and its pitch");
     const ticks = async (influence: number) => {
       const sound = await hear({ text: "clock", duration_seconds: 6, prompt_influence: influence });
       const found = onsets(sound, 0.12);
@@ -190,6 +195,7 @@ describe("each parameter is heard", () => {
   });
 
   it("loop: the end leads into the beginning without a fade and without a step", async () => {
+    measures("POST /v1/sound-generation", "loop", "the level at both edges, and no step between them");
     const edge = (sound: Int16Array) => rms(sound, 0, 40) + rms(sound, sound.length - 40);
     const [once, loop] = [false, true].map((isLooped) =>
       hear({ text: "engine", duration_seconds: 2, loop: isLooped, model_id: "eleven_text_to_sound_v2" }),
@@ -203,6 +209,7 @@ describe("each parameter is heard", () => {
   });
 
   it("model_id: eleven_text_to_sound_v2 and none other", async () => {
+    measures("POST /v1/sound-generation", "model_id", "any but the one is refused");
     const sounds = [{}, { model_id: "eleven_text_to_sound_v2" }].map((more) =>
       hear({ text: "beep", ...more }),
     );

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startService } from "../../src/service/service.ts";
 import { openStore } from "../../src/service/store/store.ts";
+import { measures } from "../helpers/measures.ts";
 import { samplesOf } from "../unit/service/convert/measures.ts";
 import { type Answer, type Client, OTHER_VOICE, startClient, VOICE } from "./client.ts";
 
@@ -59,6 +60,11 @@ async function expectRefused(answer: Promise<Answer>, code: string, param: strin
 
 describe("request stitching", { timeout: 60_000 }, () => {
   it("next_text: a clause that goes on has no final lengthening; a sentence has its pause", async () => {
+    measures(
+      "POST /v1/text-to-speech/{voice_id}",
+      "next_text",
+      "the lengthening at the end, and the pause behind it",
+    );
     const clause = { text: "We went to the old market in the middle of town" };
     const goesOn = await seconds(post({ ...clause, next_text: "with all of our friends." }));
     expect((await seconds(post(clause))) - goesOn).toBeGreaterThan(0.05);
@@ -68,6 +74,7 @@ describe("request stitching", { timeout: 60_000 }, () => {
   });
 
   it("previous_text: the melody goes on, so that it is another sound, and the same one each time", async () => {
+    measures("POST /v1/text-to-speech/{voice_id}", "previous_text", "another melody, the same each time");
     const [alone, inClause, again, afterSentence] = await Promise.all([
       post({}),
       post({ previous_text: BEFORE }),
@@ -98,6 +105,11 @@ describe("request stitching", { timeout: 60_000 }, () => {
   });
 
   it("previous_request_ids: the last is the nearest, and they win over previous_text", async () => {
+    measures(
+      "POST /v1/text-to-speech/{voice_id}",
+      "previous_request_ids",
+      "the sound of previous_text with their texts",
+    );
     const near = await idOf({ text: BEFORE });
     const far = await idOf({ text: "It was late." });
     const wanted = await post({ previous_text: `It was late. ${BEFORE}` });
@@ -108,6 +120,11 @@ describe("request stitching", { timeout: 60_000 }, () => {
   });
 
   it("next_request_ids: the first is the nearest, and they win over next_text", async () => {
+    measures(
+      "POST /v1/text-to-speech/{voice_id}",
+      "next_request_ids",
+      "the sound of next_text with their texts",
+    );
     const near = await idOf({ text: AFTER });
     const far = await idOf({ text: "So they say." });
     const wanted = await post({ next_text: AFTER });
@@ -131,6 +148,8 @@ describe("request stitching", { timeout: 60_000 }, () => {
   });
 
   it("future_text, previous_text of a dialogue: the last line goes on, the first one too", async () => {
+    measures("POST /v1/text-to-dialogue", "future_text", "the lengthening of the last line's end");
+    measures("POST /v1/text-to-dialogue", "previous_text", "another melody of the first line");
     const alone = await seconds(dialogue({}));
     expect(alone - (await seconds(dialogue({ future_text: "in the old town." })))).toBeGreaterThan(0.05);
     const [plain, stitched] = [await dialogue({}), await dialogue({ previous_text: "It was late." })];
@@ -138,6 +157,8 @@ describe("request stitching", { timeout: 60_000 }, () => {
   });
 
   it("previous_request_ids, next_request_ids of a dialogue: its neighbours may be dialogues", async () => {
+    measures("POST /v1/text-to-dialogue", "previous_request_ids", "another sound than alone");
+    measures("POST /v1/text-to-dialogue", "next_request_ids", "another sound than alone");
     const kept = await dialogue({});
     const id = String(kept.headers["request-id"]);
     for (const param of ["previous_request_ids", "next_request_ids"]) {

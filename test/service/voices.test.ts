@@ -76,6 +76,7 @@ describe("GET /v2/voices", () => {
       const page: Page = await get(`/v2/voices?page_size=7&next_page_token=${token}`);
       expect(page.total_count).toBe(all.length);
       expect(page.has_more).toBe(page.next_page_token !== null);
+      expect(page.voices.length).toBeLessThanOrEqual(7);
       seen.push(...page.voices.map((voice) => voice.voice_id));
       token = page.next_page_token;
     }
