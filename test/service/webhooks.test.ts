@@ -100,6 +100,7 @@ describe("the vendor's client", () => {
     });
     expect(made.webhookSecret).toMatch(/^wsec_[0-9a-f]{64}$/);
     const { webhookId } = made;
+    expect((await sdk.list()).webhooks).toMatchObject([{ webhookId, name: "Mine" }]);
     const events = ["flows", "agent_qa"] as const;
     expect(await sdk.update(webhookId, { isDisabled: true, name: "New", events: [...events] })).toMatchObject(
       {
