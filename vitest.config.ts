@@ -1,6 +1,44 @@
+import { relative } from "node:path";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-const UNIT = "test/unit/**/*.test.ts";
+/** They change what modules see when they are loaded, and so need modules of their own. */
+const ALONE = ["test/service/sdk-proxied.test.ts", "test/linear-patterns.test.ts"];
+/** They take longest: one that began last would leave a core idle. */
+const LONGEST = [
+  "test/package/package.test.ts",
+  "test/unit/service/media/decode-upload.test.ts",
+  "test/page/page.test.ts",
+  "test/unit/service/media/clean-speech.test.ts",
+  "test/e2e/captions-example.test.ts",
+  "test/unit/service/media/containers.test.ts",
+  "test/e2e/streams.test.ts",
+  "test/unit/session/new-codec-joiner.test.ts",
+  "test/cli/serve.test.ts",
+];
+/** Files that compute; the others mostly wait for speech to be heard. */
+const COMPUTES = /^test\/(unit|service)\//;
+
+/** Mixes files that compute with files that wait: all of one kind at a time would leave cores idle, or make live audio late. */
+class MixedSequencer extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const nameOf = ({ moduleId }: TestSpecification): string => relative(this.ctx.config.root, moduleId);
+    const sorted = await super.sort(files);
+    const longest = LONGEST.flatMap((name) => sorted.filter((file) => nameOf(file) === name));
+    const rest = sorted.filter((file) => !longest.includes(file));
+    const alone = rest.filter((file) => file.project.name === "alone");
+    const shared = [...longest, ...rest.filter((file) => !alone.includes(file))];
+    const kinds = [true, false].map((computes) =>
+      shared.filter((file) => COMPUTES.test(nameOf(file)) === computes),
+    );
+    // Each kind is spread evenly over the whole run.
+    const placed = kinds.flatMap((kind) =>
+      kind.map((file, index) => ({ file, place: (index + 1) / (kind.length + 1) })),
+    );
+    // Whoever is alone comes first: a worker loses its modules to it.
+    return [...alone, ...placed.sort((a, b) => a.place - b.place).map(({ file }) => file)];
+  }
+}
 
 export default defineConfig({
   test: {
@@ -8,13 +46,19 @@ export default defineConfig({
     maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 30_000,
+    sequence: { sequencer: MixedSequencer },
     projects: [
       // The code has nothing global, so that the files of a worker can share its modules: loading them took half of the time.
-      { extends: true, test: { name: "unit", include: [UNIT], isolate: false } },
       {
         extends: true,
-        test: { name: "whole", include: ["test/**/*.test.ts"], exclude: [UNIT, "**/node_modules/**"] },
+        test: {
+          name: "shared",
+          include: ["test/**/*.test.ts"],
+          exclude: [...ALONE, "**/node_modules/**"],
+          isolate: false,
+        },
       },
+      { extends: true, test: { name: "alone", include: ALONE } },
     ],
   },
 });

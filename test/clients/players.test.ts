@@ -3,10 +3,11 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, it, vi } from "vitest";
 import { hasProgram, PATIENT, temporaryFolder } from "../cli/program.ts";
 import { useSpeakingGateway } from "../helpers/speaking-gateway.ts";
 import { TestClient } from "../helpers/start-gateway.ts";
+import { until } from "../helpers/until.ts";
 
 vi.setConfig(PATIENT);
 
@@ -70,7 +71,7 @@ describe.concurrent.each(PLAYERS)("$name", ({ name, isThere, play }) => {
       chmodSync(dirname(file), 0o777);
       const player = play(`${stand.gateway.url}/live/${session}/audio.${container}`, file);
       try {
-        await expect.poll(() => loudSamples(file), { interval: 200, timeout: 60_000 }).toBeGreaterThan(8000);
+        await until("speech is played", () => loudSamples(file) > 8000, { deadlineMs: 60_000 });
       } finally {
         player.kill("SIGKILL");
         await once(player, "close");
