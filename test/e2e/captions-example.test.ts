@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningService, startService } from "../../src/service/service.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { readStrictVtt } from "../helpers/strict-vtt.ts";
@@ -31,6 +31,7 @@ const missing = whyNoBrowser();
 
 describe.skipIf(missing !== null)(
   `examples/captions${missing === null ? "" : ` (skipped: ${missing})`}`,
+  { concurrent: true },
   () => {
     let service: RunningService;
     let gateway: TestGateway;
@@ -38,7 +39,7 @@ describe.skipIf(missing !== null)(
     let browser: Browser;
     let address = "";
 
-    beforeEach(async () => {
+    beforeAll(async () => {
       service = await startService({ host: "127.0.0.1", port: 0, key: "gateway-key" });
       gateway = await gatewayAt(service.url, { voice: "" }, "gateway-key");
       const env = { PORT: "0", VOICEWIRE_URL: gateway.wsUrl };
@@ -48,7 +49,7 @@ describe.skipIf(missing !== null)(
       address = line.toString().trim();
       browser = await launchBrowser();
     });
-    afterEach(async () => {
+    afterAll(async () => {
       await browser?.close();
       child?.kill();
       await gateway?.close();

@@ -132,7 +132,8 @@ describe.skipIf(missing !== undefined)(
       await service?.close();
     });
 
-    it.each(STREAMS)(
+    // Each has a session of its own.
+    it.concurrent.each(STREAMS)(
       "$name: say, page and two listeners agree with the truth, through two cuts",
       async (stream) => {
         const session = `stream-${stream.name}`;

@@ -1,5 +1,5 @@
 /** What noise removal leaves of clean speech, and what it gains on noisy speech: src/service/media/denoiser.ts. */
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RateConverter } from "../../../../src/audio/resample/rate-converter.ts";
 import { createDenoiser } from "../../../../src/service/media/denoiser.ts";
 import { type Client, OTHER_VOICE, startClient, VOICE } from "../../../service/client.ts";
@@ -40,10 +40,21 @@ function siSdr(clean: Int16Array, other: Int16Array): number {
   return 10 * Math.log10(squared / (1 - squared + 1e-12));
 }
 
+let client: Client;
+beforeAll(async () => {
+  client = await startClient();
+});
+afterAll(async () => {
+  await client[Symbol.asyncDispose]();
+});
+
 describe.each([VOICE, OTHER_VOICE])("noise removal, voice %s", (voice) => {
+  let clean: Int16Array;
+  beforeAll(async () => {
+    clean = await speech(client, voice);
+  });
+
   it("clean speech: at least 20 dB SI-SDR, at its level", async () => {
-    await using client = await startClient();
-    const clean = await speech(client, voice);
     const after = await denoise(clean);
     expect(siSdr(clean, after)).toBeGreaterThan(20);
     expect(Math.abs(20 * Math.log10(levelOf(after) / levelOf(clean)))).toBeLessThan(0.5);
@@ -54,8 +65,6 @@ describe.each([VOICE, OTHER_VOICE])("noise removal, voice %s", (voice) => {
     [5, 6.5],
     [10, 3.5],
   ])("speech in white noise of %d dB: %d dB SI-SDR more", async (snrDb, gainDb) => {
-    await using client = await startClient();
-    const clean = await speech(client, voice);
     const noisy = withNoise(clean, snrDb);
     expect(siSdr(clean, await denoise(noisy)) - siSdr(clean, noisy)).toBeGreaterThan(gainDb);
   });
