@@ -152,17 +152,23 @@ export class Renderer {
     this.head.startSegment(utterance, attempt);
     const { tuning } = this.#options.deps;
     open.asked.startTicks = this.head.ticks;
-    this.#player = new SegmentPlayer({
-      attempt,
-      utterance,
-      carryOver: this.#carryOver,
-      baseTicks: this.head.ticks,
-      writer: this.#options.writer,
-      aheadTicks: tuning.aheadMs * TICKS_PER_MS,
-      trimTicks: tuning.trimMs * TICKS_PER_MS,
-      wants: (kind) => this.#options.output.wasWanted(kind),
-      isFollowed: this.#options.isFollowed,
-    });
+    try {
+      this.#player = new SegmentPlayer({
+        attempt,
+        utterance,
+        carryOver: this.#carryOver,
+        baseTicks: this.head.ticks,
+        writer: this.#options.writer,
+        aheadTicks: tuning.aheadMs * TICKS_PER_MS,
+        trimTicks: tuning.trimMs * TICKS_PER_MS,
+        wants: (kind) => this.#options.output.wasWanted(kind),
+        isFollowed: this.#options.isFollowed,
+      });
+    } catch (thrown) {
+      // Such as a format that can't be cut into frames: nobody waits for audio that never comes.
+      this.#options.onFailed(utterance, toGatewayError(thrown));
+      return this.#nextPlayer();
+    }
     this.recover();
     return this.#player;
   }

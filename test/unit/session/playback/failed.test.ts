@@ -1,6 +1,6 @@
 /** What a client is told of an utterance whose request failed for good, while what had come of it is heard. */
 import { expect, it } from "vitest";
-import { evenAlignment } from "../../../helpers/session-rig.ts";
+import { createRig, evenAlignment } from "../../../helpers/session-rig.ts";
 import { breakOff } from "../broken-speech.ts";
 import { CHAR_MS, spell, stage, VOICE } from "../spelling.ts";
 
@@ -60,4 +60,19 @@ it("ends behind the last word that was told, though its audio broke off inside i
   const [done] = rig.listener.eventsOf("utterance.done");
   expect(done?.outcome).toBe("failed");
   expect(Math.max(...ends)).toBe(done?.end_ms);
+});
+
+it("fails by name where its audio can't be cut into frames, and the queue goes on", () => {
+  const rig = createRig({ opusBitrateKbps: "nonsense" as "64" });
+  const { sink, send } = rig.join("format=opus_48000");
+  for (const id of ["u", "v"]) send({ type: "speak", text: "alpha", voice_id: VOICE, utterance_id: id });
+  for (const index of [0, 1]) {
+    rig.requests[index]?.head();
+    rig.requests[index]?.chunk(new Uint8Array(100));
+    rig.clock.advance(1000);
+  }
+  expect(sink.eventsOf("utterance.done")).toMatchObject([
+    { utterance_id: "u", outcome: "failed", error: { code: "internal" } },
+    { utterance_id: "v", outcome: "failed", error: { code: "internal" } },
+  ]);
 });
