@@ -54,8 +54,6 @@ export class DeliveryGroup {
   #batch: Delivery[] = [];
   /** First event of the batch. */
   #batchEvent = 0;
-  /** Packets that cuts took from the listeners here, and that others with a longer lead had been sent. */
-  #packetsLeftOut = 0;
 
   constructor(options: DeliveryGroupOptions) {
     this.rendition = options.rendition;
@@ -200,12 +198,8 @@ export class DeliveryGroup {
     return oldest;
   }
 
-  /**
-   * After an interruption: everybody goes on with the first frame behind the cut. `packetsLeftOut`: so many were sent to others
-   * and not here; they are no loss.
-   */
-  jumpTo(frame: number, packetsLeftOut: number, emitGap: EmitGap): void {
-    this.#packetsLeftOut += packetsLeftOut;
+  /** After an interruption: everybody goes on with the first frame behind the cut. */
+  jumpTo(frame: number, emitGap: EmitGap): void {
     this.#frame = frame;
     // The gap comes before the cut: from the cut on, frames are counted from another place.
     for (const sendQueue of this.#inLockstep) this.#emitDropped(sendQueue, emitGap);
@@ -318,7 +312,7 @@ export class DeliveryGroup {
         event += 1;
       } else if (bytes !== undefined) {
         // The view lives until the ring's next append; everything is sent before that.
-        batch.push(this.rendition?.renumbered(bytes, this.#packetsLeftOut) ?? bytes);
+        batch.push(bytes);
         frame += 1;
       } else {
         return { frame, event };

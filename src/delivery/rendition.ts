@@ -4,7 +4,7 @@
  */
 
 import type { OpusPool } from "../audio/codecs/opus-pool.ts";
-import { earlierPacket, RtpPacketizer, rtpPayloadType } from "../audio/containers/rtp.ts";
+import { RtpPacketizer, rtpPayloadType } from "../audio/containers/rtp.ts";
 import { AUDIO_FORMATS, frameSamples } from "../audio/formats.ts";
 import { createFrameMaker, type FrameMaker } from "../audio/framing/frame-maker.ts";
 import type { GatewayError } from "../errors.ts";
@@ -28,10 +28,6 @@ export interface RenditionOptions extends RenditionShape {
   /** A frame that was encoded elsewhere has come back (Opus). */
   readonly onLateFrame: () => void;
   readonly onError: (error: GatewayError) => void;
-}
-
-export function renditionKey(shape: RenditionShape): string {
-  return `${shape.format}/${shape.frameMs}/${shape.framing}`;
 }
 
 export class Rendition {
@@ -154,25 +150,23 @@ export class Rendition {
   /**
    * Forgets what is half made and every frame from `heardTicks` on, of those still with an encoder all but what stands
    * before `startTicks`; the next frame starts at `nextTicks`. From `sentIndex` on frames were sent to nobody: packets that
-   * are never sent leave no hole, which their receiver would take for a loss and wait for. Returns the frame, as they were
-   * counted before the cut, whose number the next packet has.
+   * are never sent leave no hole, which their receiver would take for a loss and wait for.
    */
   cut(place: {
     readonly startTicks: number;
     readonly heardTicks: number;
     readonly nextTicks: number;
     readonly sentIndex?: number;
-  }): number {
+  }): void {
     const endIndex = Math.max(this.indexAt(place.heardTicks), this.#indexNear(place.startTicks));
     this.#maker.reset(Math.max(0, endIndex - this.#ring.next));
     const keptIndex = Math.max(endIndex, place.sentIndex ?? this.#ring.next);
-    const numberedIndex = Math.min(this.#ring.next, keptIndex);
-    this.#rtp?.takeBack(this.#ring.next - numberedIndex);
+    this.#rtp?.takeBack(Math.max(0, this.#ring.next - keptIndex));
     this.#ring.cutTo(endIndex);
     const next = Math.min(endIndex, this.#maker.framesPromised - this.#framesCut);
     this.#framesCut = this.#maker.framesPromised - next;
     const ticks = place.nextTicks;
-    if (ticks === this.startTicksOf(next)) return numberedIndex;
+    if (ticks === this.startTicksOf(next)) return;
     this.#formerAnchors = this.#formerAnchors.filter(
       (_, place, all) => (all[place + 1]?.index ?? this.#anchorIndex) > this.#ring.first,
     );
@@ -181,13 +175,6 @@ export class Rendition {
     }
     this.#anchorIndex = next;
     this.#anchorTicks = ticks;
-    return numberedIndex;
-  }
-
-  /** A frame for one who was not sent `packets` that others were: without a hole in number and time (RTP). */
-  renumbered(frame: Uint8Array, packets: number): Uint8Array {
-    if (this.#rtp === null || packets === 0) return frame;
-    return earlierPacket(frame, packets, frameSamples(this.format, this.frameMs));
   }
 
   #indexNear(ticks: number): number {

@@ -88,15 +88,6 @@ export class RtpPacketizer {
   }
 }
 
-/** A copy of a packet with the number and the time of the one that stands `packets` before it. */
-export function earlierPacket(packet: Uint8Array, packets: number, samplesPerFrame: number): Uint8Array {
-  const copy = Uint8Array.from(packet);
-  const header = new DataView(copy.buffer);
-  header.setUint16(2, (header.getUint16(2) - packets) & 0xffff);
-  header.setUint32(4, (header.getUint32(4) - packets * samplesPerFrame) >>> 0);
-  return copy;
-}
-
 /** L16 is big-endian on the wire (RFC 3551 section 4.5.11). */
 function copySwapped(payload: Uint8Array, packet: Uint8Array): void {
   for (let at = 0; at + 1 < payload.length; at += 2) {

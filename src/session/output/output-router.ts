@@ -6,7 +6,7 @@
 import type { OpusPool } from "../../audio/codecs/opus-pool.ts";
 import { DeliveryGroup, type EmitGap } from "../../delivery/delivery-group.ts";
 import { EventLog } from "../../delivery/event-log.ts";
-import { type Rendition, renditionKey } from "../../delivery/rendition.ts";
+import type { Rendition } from "../../delivery/rendition.ts";
 import type { SendQueue } from "../../delivery/send-queue.ts";
 import type { GatewayError } from "../../errors.ts";
 import type { Counters } from "../../metrics/counters.ts";
@@ -258,10 +258,9 @@ export class OutputRouter {
     const nextTicks = Math.max(sentTicks, startTicks);
     for (const rendition of this.#renditions.values()) {
       const sentIndex = sentIndexOf(rendition, this.#groups.values(), this.#leftTicks);
-      const numberedIndex = rendition.cut({ startTicks, heardTicks, nextTicks, sentIndex });
+      rendition.cut({ startTicks, heardTicks, nextTicks, sentIndex });
       for (const group of this.#groups.values()) {
-        if (group.rendition !== rendition) continue;
-        group.jumpTo(rendition.next, Math.max(0, numberedIndex - group.frame), this.#options.emitGap);
+        if (group.rendition === rendition) group.jumpTo(rendition.next, this.#options.emitGap);
       }
     }
     return nextTicks;
@@ -330,7 +329,7 @@ export class OutputRouter {
   #rendition(settings: ListenerSettings, { made, fromTicks }: SubscriptionStart): Rendition | null {
     if (settings.format === "none") return null;
     const shape = { format: settings.format, frameMs: settings.frame_ms, framing: settings.framing };
-    const key = renditionKey(shape);
+    const key = renditionKey(settings);
     let rendition = this.#renditions.get(key);
     if (rendition === undefined) {
       const { opusPool, onLateFrame, onError, counters } = this.#options;
@@ -369,10 +368,22 @@ export class OutputRouter {
   }
 }
 
+/** Listeners with the same one share a rendition. */
+function renditionKey(settings: ListenerSettings): string {
+  const { format, frame_ms, framing } = settings;
+  const shape = `${format}/${frame_ms}/${framing}`;
+  // Packets are numbered: who is sent less before a cut would see a hole where others were sent more.
+  return framing === "rtp" ? `${shape}/${paceKey(settings)}` : shape;
+}
+
+/** Listeners with the same one are in lockstep. */
 function groupKey(settings: ListenerSettings): string {
   const events = [...settings.events].sort().join(",");
-  const audio =
-    settings.format === "none" ? "none" : `${settings.format}/${settings.frame_ms}/${settings.framing}`;
+  const audio = settings.format === "none" ? "none" : renditionKey(settings);
   const style = settings.events.includes("cues") ? styleKey(styleOf(settings)) : "";
-  return `${audio}|${settings.pace}|${settings.pace === "burst" ? 0 : settings.lead_ms}|${events}|${style}`;
+  return `${audio}|${paceKey(settings)}|${events}|${style}`;
+}
+
+function paceKey({ pace, lead_ms }: ListenerSettings): string {
+  return pace === "burst" ? pace : `${pace}/${lead_ms}`;
 }

@@ -269,9 +269,9 @@ describe("DeliveryGroup, policy captions", () => {
     slow.listener.buffered = 65_536 / 8 + 1;
     step(1);
     step(2);
-    group.jumpTo(2, 0, (_, gap) => gaps.push(gap));
+    group.jumpTo(2, (_, gap) => gaps.push(gap));
     expect(gaps).toEqual([{ frames: 2, ms: 40 }]);
-    group.jumpTo(2, 0, () => expect.unreachable());
+    group.jumpTo(2, () => expect.unreachable());
     expect(group.frame).toBe(2);
   });
 });

@@ -31,7 +31,7 @@ const placesOf = (rendition: Rendition): number[] =>
   );
 
 /** Cuts before frame `index`; the next one starts at `nextTicks`. */
-const cut = (rendition: Rendition, index: number, nextTicks: number): number =>
+const cut = (rendition: Rendition, index: number, nextTicks: number): void =>
   rendition.cut({ startTicks: 0, heardTicks: rendition.startTicksOf(index), nextTicks });
 
 describe("Rendition.cut()", () => {
