@@ -76,7 +76,10 @@ export function heardSpokenEnd(cut: Cut, atTicks: number): number {
   return Math.max(cut.resumedStart, heardTo);
 }
 
-/** The end of the last character that was over. By the times of the text; behind the last one in the segment that is heard, by the share of its audio. */
+/**
+ * The end of the last character that was over. By the times of the text; behind the last one in the segment that is heard,
+ * by the share of its audio.
+ */
 function spokenHeardEnd({ characters, untimed }: Cut, atTicks: number): number {
   const timedEnd = heardEnd(characters, atTicks);
   const { places } = untimed;

@@ -46,12 +46,12 @@ export function renditionFrom(
   const frameTicks = options.frameMs * TICKS_PER_MS;
   const firstTicks = startOf(made, fromTicks, frameTicks);
   const startTicks = hasRunUp(made, firstTicks, options) ? firstTicks - frameTicks : firstTicks;
-  let isSeated = false;
+  let isJoined = false;
   const rendition = new Rendition({
     ...options,
     startTicks,
     onError: (error) => {
-      if (isSeated) options.onError(error);
+      if (isJoined) options.onError(error);
       // The listener that it would be reported to has not joined yet.
       else queueMicrotask(() => options.onError(error));
     },
@@ -62,7 +62,7 @@ export function renditionFrom(
     rendition.close();
     throw thrown;
   }
-  isSeated = true;
+  isJoined = true;
   return rendition;
 }
 

@@ -19,7 +19,7 @@ export interface SpokenClock {
 
 export interface Needed {
   readonly neededSeconds: number;
-  /** No more audio comes that could tell more. Default: it does. */
+  /** No more audio comes. Default: it does. */
   readonly isLast?: boolean;
 }
 

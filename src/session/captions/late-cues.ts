@@ -1,6 +1,6 @@
 /**
- * Captions of speech that is made already, in a style that somebody asks for only now: each piece that is not over is laid
- * out of the words that are known of it, as if it had been asked for before. What was heard is not told any more.
+ * Captions of speech that is made already, in a style that somebody asks for only now: each segment that is not over is laid
+ * out of the words that are known of it, as if it had been asked for before. What was played is left out.
  */
 import { ClientTimes } from "../../timing/client-times.ts";
 import type { Cue } from "../../timing/cues/cue-builder.ts";
@@ -18,16 +18,16 @@ export interface LateCues {
   readonly utterance: Utterance;
   /** Those that are there already are left as they are. */
   readonly styles: readonly CueStyle[];
-  /** Of its piece that is being pushed; null: none is. */
+  /** Of its segment that is being rendered; null: none is. */
   readonly events: SegmentEvents | null;
-  /** What ends before has been heard. */
+  /** What ends before has been played. */
   readonly heardTicks: number;
   /** Another utterance comes behind it. */
   readonly isFollowed: boolean;
   readonly writer: EventWriter;
 }
 
-/** Cues of the piece that is being pushed are left to its events to tell. */
+/** Cues of the segment that is being rendered are left to its events. */
 export function layOutLate({ utterance, styles, events, heardTicks, isFollowed, writer }: LateCues): void {
   const places = utterance.transcript.segments.filter((place) => endOf(utterance, place) > heardTicks);
   const [first] = places;
@@ -60,12 +60,12 @@ export function layOutLate({ utterance, styles, events, heardTicks, isFollowed, 
   }
 }
 
-/** Where on the timeline a piece ends; infinite while it is being pushed. One that failed ends with its utterance. */
+/** Where on the timeline a segment ends; infinite while it is being rendered. One that failed ends with its utterance. */
 function endOf({ endTicks }: Utterance, place: SegmentSpan): number {
   return place.endTicks ?? endTicks ?? Number.POSITIVE_INFINITY;
 }
 
-/** Where the words begin that are known of a piece: those that were heard long ago are forgotten. */
+/** Where the words begin that are known of a segment: those that were played long ago are forgotten. */
 function knownFrom({ transcript: { words }, spoken }: Utterance, { start }: SegmentSpan): number {
   const first = words.find((word) => word.start >= start)?.start ?? start;
   return /[\p{L}\p{N}]/u.test(spoken.spoken.slice(start, first)) ? first : start;

@@ -1,9 +1,9 @@
 /**
  * When the upstream's normalized characters are spoken ("twelve" for "12"). They come on the clock of the alignment of
- * the same chunk, with all its faults, so what was done to mend that is done to them:
+ * the same chunk, with all its faults, so its corrections are theirs:
  *
  *   alignment    '1' at 0.5   '2' at 0.7   ' ' at 0.9    as it came
- *   text         '1' at 0.4   '2' at 0.6   ' ' at 0.8    as its times were mended
+ *   text         '1' at 0.4   '2' at 0.6   ' ' at 0.8    as its times were corrected
  *   normalized   'l' at 0.7                              becomes 0.6
  */
 import type { Timing } from "../../protocol/vocabulary.ts";
@@ -21,7 +21,7 @@ export interface NormalizedCharacters {
   timing: Timing;
 }
 
-/** A moment of an alignment as it came, and as it was mended. */
+/** A moment of an alignment as it came, and as it was corrected. */
 interface Knot {
   readonly rawSeconds: number;
   readonly seconds: number;
@@ -86,7 +86,7 @@ export class NormalizedTimes {
   /** Text of the segment has got its times: what is spoken in it, or null. `isLast`: nothing follows. */
   settle(timed: TimedCharacters | null, isLast: boolean): NormalizedCharacters | null {
     if (timed !== null) this.#noteTimed(timed);
-    const told: NormalizedCharacters = {
+    const settled: NormalizedCharacters = {
       characters: [],
       startSeconds: [],
       endSeconds: [],
@@ -95,12 +95,12 @@ export class NormalizedTimes {
     };
     for (const chunk of this.#chunks) {
       this.#addKnots(chunk, isLast);
-      this.#emit(chunk, told);
+      this.#emit(chunk, settled);
       if (chunk.normalized.length > 0) break;
     }
     this.#chunks = this.#chunks.filter((chunk) => chunk.normalized.length > 0);
     if (this.#chunks.length === 0) this.#timed.clear();
-    return told.characters.length === 0 ? null : told;
+    return settled.characters.length === 0 ? null : settled;
   }
 
   #noteTimed({ start, characters, startSeconds, endSeconds, timing }: TimedCharacters): void {
@@ -145,7 +145,7 @@ export class NormalizedTimes {
     chunk.spoken = spoken.slice(count);
   }
 
-  #emit(chunk: Chunk, told: NormalizedCharacters): void {
+  #emit(chunk: Chunk, settled: NormalizedCharacters): void {
     const { normalized, spoken, knots } = chunk;
     const knownSeconds = spoken.length === 0 ? Number.POSITIVE_INFINITY : (knots.at(-1)?.rawSeconds ?? -1);
     let count = 0;
@@ -154,20 +154,20 @@ export class NormalizedTimes {
       count += 1;
       const knot = knotOf(knots, startSeconds, endSeconds);
       if (knot?.isRepeated) continue;
-      const start = Math.max(this.#lastSeconds, this.#mended(knots, startSeconds));
-      this.#lastSeconds = Math.max(start, this.#mended(knots, endSeconds));
-      told.characters.push(text);
-      told.startSeconds.push(start);
-      told.endSeconds.push(this.#lastSeconds);
-      told.spokenStarts.push(knot?.offset ?? this.#timedTo.offset);
+      const start = Math.max(this.#lastSeconds, this.#corrected(knots, startSeconds));
+      this.#lastSeconds = Math.max(start, this.#corrected(knots, endSeconds));
+      settled.characters.push(text);
+      settled.startSeconds.push(start);
+      settled.endSeconds.push(this.#lastSeconds);
+      settled.spokenStarts.push(knot?.offset ?? this.#timedTo.offset);
       const isSound = knot !== undefined && startSeconds >= 0 && endSeconds >= startSeconds;
-      told.timing = weaker(told.timing, isSound ? knot.timing : "scaled");
+      settled.timing = weaker(settled.timing, isSound ? knot.timing : "scaled");
     }
     chunk.normalized = normalized.slice(count);
   }
 
   /** Times that are missing are those of what was emitted last. */
-  #mended(knots: readonly Knot[], rawSeconds: number): number {
+  #corrected(knots: readonly Knot[], rawSeconds: number): number {
     const index = knots.findLastIndex((knot) => knot.rawSeconds <= rawSeconds);
     const [before, behind] = [knots[index], knots[index + 1]];
     const near = before ?? behind ?? { rawSeconds: 0, seconds: 0 };

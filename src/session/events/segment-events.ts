@@ -180,15 +180,15 @@ export class SegmentEvents {
     this.#add("normalized", startSeconds[0] ?? 0, () => {
       const spokenCut = this.#cut?.spokenEnd ?? Number.POSITIVE_INFINITY;
       const behind = starts.findIndex((start) => start >= spokenCut);
-      const told = behind < 0 ? characters : characters.slice(0, behind);
-      if (told.length === 0) return null;
-      const start_ms = startSeconds.slice(0, told.length).map((seconds) => this.#msAt(seconds));
-      const end_ms = endSeconds.slice(0, told.length).map((seconds) => this.#msAt(seconds));
+      const emitted = behind < 0 ? characters : characters.slice(0, behind);
+      if (emitted.length === 0) return null;
+      const start_ms = startSeconds.slice(0, emitted.length).map((seconds) => this.#msAt(seconds));
+      const end_ms = endSeconds.slice(0, emitted.length).map((seconds) => this.#msAt(seconds));
       return (base) => ({
         type: "normalized",
         ...base,
         utterance_id,
-        characters: told,
+        characters: emitted,
         start_ms,
         end_ms,
         timing,

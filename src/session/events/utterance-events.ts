@@ -54,27 +54,31 @@ export function startedEvent(
 
 export function writeError(
   writer: EventWriter,
-  told: { readonly utterance: Utterance; readonly error: GatewayError; readonly atTicks: number },
+  {
+    utterance,
+    error,
+    atTicks,
+  }: { readonly utterance: Utterance; readonly error: GatewayError; readonly atTicks: number },
 ): void {
-  writer.write({ positionTicks: told.atTicks, kind: null, utterance: told.utterance }, (base) => ({
+  writer.write({ positionTicks: atTicks, kind: null, utterance }, (base) => ({
     type: "error",
     ...base,
-    ...errorBody(told.error),
-    utterance_id: told.utterance.id,
+    ...errorBody(error),
+    utterance_id: utterance.id,
   }));
 }
 
 /** Its upstream's response broke off, and what is behind `spokenEnd` is said again from `atTicks` on. */
 export function writeRecovered(
   writer: EventWriter,
-  told: {
+  recovery: {
     readonly utterance: Utterance;
     readonly cause: GatewayError;
     readonly spokenEnd: number;
     readonly atTicks: number;
   },
 ): void {
-  const { utterance, cause, spokenEnd, atTicks } = told;
+  const { utterance, cause, spokenEnd, atTicks } = recovery;
   const start = utterance.spoken.clientEnd(spokenEnd);
   writer.write({ positionTicks: atTicks, kind: null, utterance }, (base) => ({
     type: "warning",

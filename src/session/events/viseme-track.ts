@@ -41,7 +41,7 @@ export class VisemeTrack {
   readonly #letters: { readonly offset: number; readonly seconds: number }[] = [];
   #last: VisemeBatch | null = null;
   /** Up to where shapes were emitted. */
-  readonly #toldToMs = new Map<VisemeSet, number>();
+  readonly #emittedToMs = new Map<VisemeSet, number>();
 
   constructor(options: VisemeTrackOptions) {
     this.#options = options;
@@ -78,14 +78,14 @@ export class VisemeTrack {
     let timing: Timing = "exact";
     for (const [index, word] of batch.words.entries()) {
       if (word.start >= spokenEnd) break;
-      const startMs = Math.max(this.#msAt(word.startSeconds), this.#toldTo(set));
+      const startMs = Math.max(this.#msAt(word.startSeconds), this.#emittedTo(set));
       const endMs = Math.max(this.#msAt(word.endSeconds), startMs);
       this.#pauseUntil(startMs, set, shapes);
       const sounds = batch.sounds[index] ?? [];
       const phones = sounds.map(({ phone, seconds }) => ({ phone, startMs: this.#msAt(seconds) }));
       const laid = layOut(phones, { startMs, endMs }, set);
       shapes.push(...laid);
-      if (laid.length > 0) this.#toldToMs.set(set, endMs);
+      if (laid.length > 0) this.#emittedToMs.set(set, endMs);
       timing = weaker(timing, word.timing);
     }
     const next = batch.next?.words[0];
@@ -99,24 +99,24 @@ export class VisemeTrack {
   closing(set: VisemeSet, endTicks: number): EventBuilder | null {
     const shapes: TimedViseme[] = [];
     // However short: who holds a shape until the next would keep the mouth open.
-    if (this.#toldToMs.has(set)) this.#close(msOfTicks(endTicks), set, shapes);
+    if (this.#emittedToMs.has(set)) this.#close(msOfTicks(endTicks), set, shapes);
     return this.#eventOf(shapes, set, "exact");
   }
 
   /** The mouth is closed from the last emitted shape up to there, if that is long enough to be seen. */
   #pauseUntil(endMs: number, set: VisemeSet, shapes: TimedViseme[]): void {
-    if (endMs - this.#toldTo(set) >= MIN_VISEME_MS) this.#close(endMs, set, shapes);
+    if (endMs - this.#emittedTo(set) >= MIN_VISEME_MS) this.#close(endMs, set, shapes);
   }
 
   #close(endMs: number, set: VisemeSet, shapes: TimedViseme[]): void {
-    const startMs = this.#toldTo(set);
+    const startMs = this.#emittedTo(set);
     if (endMs <= startMs) return;
     shapes.push({ viseme: visemeOf(null, set), startMs, endMs });
-    this.#toldToMs.set(set, endMs);
+    this.#emittedToMs.set(set, endMs);
   }
 
-  #toldTo(set: VisemeSet): number {
-    return this.#toldToMs.get(set) ?? this.#msAt(0);
+  #emittedTo(set: VisemeSet): number {
+    return this.#emittedToMs.get(set) ?? this.#msAt(0);
   }
 
   #msAt(seconds: number): number {

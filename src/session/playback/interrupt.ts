@@ -34,7 +34,8 @@ export interface InterruptReceipt {
   readonly resumable: boolean;
 }
 
-interface Told {
+/** What all receipts of an interruption share. */
+interface Shared {
   readonly writeTicks: number;
   /** Where the first one begins that has begun; 0 where none has. */
   readonly startTicks: number;
@@ -90,15 +91,15 @@ function withdrawFuture(utterances: readonly Utterance[], cut: Interruption): vo
   );
 }
 
-function reportCut(utterance: Utterance, cut: Interruption, told: Told): InterruptReceipt {
+function reportCut(utterance: Utterance, cut: Interruption, shared: Shared): InterruptReceipt {
   const { place } = cut.heard;
   const { startTicks } = utterance;
   // Never behind the frames: an event there would wait for audio that does not come. Nor before what else is cut, or
   // it would leave with that, ahead of frames that an encoder still has.
-  const fromTicks = Math.max(place.ticks, startTicks ?? told.startTicks);
-  const atTicks = Math.min(fromTicks, told.nextTicks ?? told.writeTicks);
-  const facts = cutOf(utterance, told.coming);
-  const writeTicks = utterance.endTicks ?? told.writeTicks;
+  const fromTicks = Math.max(place.ticks, startTicks ?? shared.startTicks);
+  const atTicks = Math.min(fromTicks, shared.nextTicks ?? shared.writeTicks);
+  const facts = cutOf(utterance, shared.coming);
+  const writeTicks = utterance.endTicks ?? shared.writeTicks;
   const heardAt = (heard: HeardPlace): Receipt =>
     startTicks === null
       ? receiptOf(facts, { ...heard, ticks: 0, boundMs: 0 })
@@ -112,9 +113,9 @@ function reportCut(utterance: Utterance, cut: Interruption, told: Told): Interru
     utterance,
     receipt,
     atTicks,
-    nextTicks: startTicks === null ? null : told.nextTicks,
+    nextTicks: startTicks === null ? null : shared.nextTicks,
     listeners: startTicks === null ? [] : listenersThatDiffer(cut.heard, heardAt),
-    isResumable: told.isResumable,
+    isResumable: shared.isResumable,
   });
   writeFinished(cut.writer, cut.deps, {
     utterance,
@@ -128,7 +129,7 @@ function reportCut(utterance: Utterance, cut: Interruption, told: Told): Interru
     utterance_id: utterance.id,
     heard,
     unheard_text: unheardText,
-    resumable: told.isResumable,
+    resumable: shared.isResumable,
   };
 }
 

@@ -217,8 +217,8 @@ export class UtteranceCommands {
   }
 
   /**
-   * Cuts at `atMs`, or when the turn of audio that is rendered and not heard yet comes. The utterance before is heard to its end. It may have been
-   * rendered while its cut waited, so the turn is looked at again each time.
+   * Cuts at `atMs`, or when the turn of audio comes that is rendered and not heard yet: the utterance before is heard to its
+   * end. Audio may have been rendered while its cut waited, so the turn is looked at again each time.
    */
   #cutAt(atMs: number, targets: readonly Utterance[]): InterruptReceipt[] | null {
     if (this.#isClosed) return [];

@@ -28,7 +28,7 @@ export class WaitingCuts {
     this.#waiting.set(timer, waiting);
   }
 
-  /** These were cut: an earlier order does not reach one that goes on since. */
+  /** These were cut: an earlier order is not for one that goes on since. */
   forget(targets: readonly Utterance[]): void {
     for (const waiting of this.#waiting.values()) for (const target of targets) waiting.delete(target);
   }

@@ -20,7 +20,7 @@ import type { Ending, Utterance } from "./utterance.ts";
 const RECENT_TICKS = 2000 * TICKS_PER_MS;
 /** Times of text are, too: a player that says where it is may be as far behind as the longest lead, before it has said so. */
 const RECENT_TEXT_TICKS = 12_000 * TICKS_PER_MS;
-/** PCM at 48 kHz for the default reach and the longest lead stays under this. */
+/** PCM at 48 kHz for the default `resume-reach-ms` and the longest lead stays under this. */
 const MAX_RECENT_BYTES = 4 * 1024 * 1024;
 /** A player that is no further behind the playhead is not late: what is kept behind that has the word that it plays. */
 const LATE_TICKS = 500 * TICKS_PER_MS;

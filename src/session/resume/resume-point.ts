@@ -84,7 +84,7 @@ function fromWord(cut: OpenedCut, words: readonly SpokenWord[], first: number): 
   const characters = transcript.characters.filter(
     (time) => time.start >= word.start && time.end <= spokenEnd,
   );
-  // With the audio of that: times that reach behind their audio would be taken for those of another pace.
+  // With the audio of that: times behind their audio would be taken for those of a drifting clock.
   const heldTicks = Math.max(last.endTicks, characters.at(-1)?.endTicks ?? 0);
   const isAll = spokenEnd === openEnd;
   const untilTicks = isAll ? haveTicks : Math.min(haveTicks, heldTicks);

@@ -21,7 +21,7 @@ export interface LeftTextsOptions {
   readonly waitMs: number;
   /** So many speakers are waited for at most: one more, and the one that is away longest is given up. */
   readonly maxSpeakers: number;
-  /** Nobody has come for these: their texts end as they stand. */
+  /** Nobody has come for these: their texts end unchanged. */
   readonly onGivenUp: (ids: Iterable<string>) => void;
 }
 

@@ -21,7 +21,7 @@ export interface SpeakersOptions {
 
 export class Speakers {
   readonly #options: SpeakersOptions;
-  /** Paused speakers, by utterance: each is told when there is room for more text. */
+  /** Paused speakers, by utterance: each gets `resumed` when there is room for more text. */
   readonly #paused = new WeakMap<Utterance, Participant>();
   readonly #leftTexts: LeftTexts;
 

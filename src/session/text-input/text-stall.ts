@@ -1,5 +1,5 @@
 /**
- * Watches a text that is still coming while nothing of it is ready to be spoken: when its tokens dry up, or come so
+ * Watches a text that is still coming while nothing of it is ready to be spoken: when its tokens stay away, or come so
  * slowly that the audio in hand runs out, it is cut at the best boundary there is. The longer the wait, the less is
  * asked of the boundary: a sentence end, a clause, a word.
  */
@@ -8,7 +8,7 @@ import type { Counters } from "../../metrics/counters.ts";
 import type { Utterance } from "../playback/utterance.ts";
 
 /** With more audio than this in hand there is time to wait for a better boundary, ms. */
-const DRY_MS = 600;
+const SHORT_MS = 600;
 const MIN_CHECK_MS = 10;
 /**
  * How many times `stallMs` words that are held back for cleaning and rules wait for the next token when they are all
@@ -42,7 +42,7 @@ export class TextStall {
   #timer: Timer | null = null;
   /** The timer waits for text that may never come: text that does come is looked at at once. */
   #isAsleep = false;
-  #dryFromMs: number | null = null;
+  #shortFromMs: number | null = null;
 
   constructor(options: TextStallOptions) {
     this.#options = options;
@@ -81,7 +81,7 @@ export class TextStall {
     const { clock, waiting, handMs, stallMs } = this.#options;
     const utterance = waiting();
     if (utterance === null) {
-      this.#dryFromMs = null;
+      this.#shortFromMs = null;
       return;
     }
     const nowMs = clock.nowMs();
@@ -96,23 +96,23 @@ export class TextStall {
       this.#sleepFor(idleLeftMs);
       return;
     }
-    const leftMs = handMs() - DRY_MS;
+    const leftMs = handMs() - SHORT_MS;
     if (leftMs > 0) {
-      this.#dryFromMs = null;
+      this.#shortFromMs = null;
       this.#wakeIn(leftMs);
       return;
     }
-    this.#dryFromMs ??= nowMs;
+    this.#shortFromMs ??= nowMs;
     const gapMs = utterance.input.pace.stallMs(stallMs / 2);
     const quietMs = nowMs - utterance.input.pace.lastMs;
-    const dryMs = nowMs - this.#dryFromMs;
-    const isDriedUp = quietMs >= 2 * gapMs;
+    const shortMs = nowMs - this.#shortFromMs;
+    const isStalled = quietMs >= 2 * gapMs;
     const rank =
-      isDriedUp || dryMs >= 3 * stallMs
+      isStalled || shortMs >= 3 * stallMs
         ? "word"
-        : quietMs >= gapMs || dryMs >= 2 * stallMs
+        : quietMs >= gapMs || shortMs >= 2 * stallMs
           ? "clause"
-          : quietMs >= gapMs / 2 || dryMs >= stallMs
+          : quietMs >= gapMs / 2 || shortMs >= stallMs
             ? "sentence"
             : null;
     const heldLeftMs = utterance.input.hasHeldText
@@ -120,14 +120,14 @@ export class TextStall {
       : Number.POSITIVE_INFINITY;
     const isCut = rank !== null && utterance.input.cutNow(rank, nowMs);
     if (isCut || (heldLeftMs <= 0 && utterance.input.cutHeld(nowMs, this.#options.isPaused(utterance)))) {
-      this.#dryFromMs = null;
+      this.#shortFromMs = null;
       this.#options.counters.stallCuts += 1;
       this.#options.onCut();
       return;
     }
     if (rank === "word") this.#options.onSettled(utterance);
-    // Dried up: half a word is all there is, or what is held back.
-    if (isDriedUp) this.#sleepFor(heldLeftMs > 0 ? Math.min(heldLeftMs, idleLeftMs) : idleLeftMs);
+    // The input stalls: half a word is all there is, or what is held back.
+    if (isStalled) this.#sleepFor(heldLeftMs > 0 ? Math.min(heldLeftMs, idleLeftMs) : idleLeftMs);
     else this.#wakeIn(gapMs / 4);
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { CueMode, CueProfile } from "../../protocol/vocabulary.ts";
 
-/** Writing in wide letters; which one a text is in is told by its letters. */
+/** Writing in wide letters; its letters show which one a text is in. */
 export type WideScript = "chinese" | "japanese" | "korean";
 
 export interface CueNumbers {

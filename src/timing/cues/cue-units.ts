@@ -31,7 +31,7 @@ const TAG = /<\/?[A-Za-z][^<>]*>|\[\p{L}[^[\]\n]*\]/gu;
 const CLOSER = /[\p{Pe}\p{Pf}]|(?!["'¿¡])\p{Po}/u;
 /**
  * The space before a tag that a space or a mark follows: it would be double, or stand before the mark. The lookbehind
- * keeps a long run of blanks from being looked at anew from each of them.
+ * keeps a long run of blanks from being looked at again from each of them.
  */
 const SPACE_BEFORE_TAG = new RegExp(
   `(?<![^\\S\\n])[^\\S\\n]+(?=(?:${TAG.source})(?:\\s|${CLOSER.source}))`,

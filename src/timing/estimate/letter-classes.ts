@@ -1,5 +1,5 @@
 /**
- * What features letters have, as far as level and spectral tilt tell: enough to align them when their order is known.
+ * What features letters have, as far as level and spectral tilt show: enough to align them when their order is known.
  * Broad classes of phonetics, for alphabets whose letters are sounds; none of a voice or a language.
  */
 

@@ -217,7 +217,7 @@ export class ClockDrift {
 
   /** The rate at which the last chunk ends with another one; of several, enough that it is no chance, or no other is possible. */
   #commonRate(): CommonRate | null {
-    // Of the last one the audio may be still to come: then those before it tell.
+    // Of the last one the audio may be still to come: then those before it show it.
     return this.#commonRateOf(this.#ends) ?? this.#commonRateOf(this.#ends.slice(0, -1));
   }
 

@@ -1,5 +1,5 @@
 /**
- * What a word sounds like, as far as its spelling tells: rules for English and eight languages that are written nearly as
+ * What a word sounds like, as far as its spelling shows: rules for English and eight languages that are written nearly as
  * they are spoken, letter values for other Latin, Cyrillic and Greek text, Korean by its vowels; elsewhere the mouth opens
  * and closes once a character.
  */
@@ -45,7 +45,7 @@ const HANGUL_VOWELS: readonly Phone[] = [
   ...["IH", "IY", "IY"],
 ] as Phone[];
 const HANGUL = { first: 0xac00, last: 0xd7a3, codas: 28, vowels: 21 } as const;
-/** Scripts whose combining vowel signs open the mouth as letters do are not told apart. */
+/** Scripts whose combining vowel signs open the mouth as letters do are one. */
 const SYLLABLE: readonly Phone[] = ["D", "AH"];
 
 const spellers: ReadonlyMap<string, Speller> = new Map<string, Speller>([

@@ -1,4 +1,4 @@
-/** English spelling, as `LetterRules` reads it. Sounds that look the same (voiced or not) are not told apart everywhere. */
+/** English spelling, as `LetterRules` reads it. Sounds that look the same (voiced or not) are not distinguished everywhere. */
 
 export const ENGLISH = `
 ^(a)$ AX; ^(are)$ AA R; ^(any) EH N IY; m(any) EH N IY; ^(a)(bout|bove|cross|gain|go|head|lone|long|mong|round|way) AX

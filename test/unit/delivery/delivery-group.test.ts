@@ -133,7 +133,7 @@ describe("DeliveryGroup.catchUp()", () => {
     expect(Buffer.concat(slow.listener.frames)).toEqual(Buffer.concat(healthy.listener.frames));
   });
 
-  it("a live listener is told the gap, gets every event and is in step again", () => {
+  it("a live listener gets the gap, every event, and is in step again", () => {
     const { group, emit, listen, pushFrames, release } = createGroup();
     const slow = listen("live");
     slow.listener.isFull = true;
@@ -152,7 +152,7 @@ describe("DeliveryGroup.catchUp()", () => {
     expect(slow.listener.frames).toHaveLength(2);
   });
 
-  it("a live listener gets the events that it missed before it is told the gap", () => {
+  it("a live listener gets the events that it missed before it gets the gap", () => {
     const { group, emit, listen, pushFrames, release } = createGroup();
     const slow = listen("live");
     slow.listener.isFull = true;
@@ -162,9 +162,9 @@ describe("DeliveryGroup.catchUp()", () => {
       release(index * 20);
     }
     slow.listener.isFull = false;
-    const emittedBefore: number[] = [];
-    group.catchUp(slow.sendQueue, () => emittedBefore.push(slow.listener.events.length));
-    expect(emittedBefore).toEqual([10]);
+    const eventsBefore: number[] = [];
+    group.catchUp(slow.sendQueue, () => eventsBefore.push(slow.listener.events.length));
+    expect(eventsBefore).toEqual([10]);
   });
 
   it("stops again when the socket fills up again, and loses nothing by it", () => {
@@ -225,13 +225,13 @@ describe("DeliveryGroup, policy captions", () => {
     };
   }
 
-  it("leaves audio out while the socket is short, sends every event, and tells the frames when it has drained", () => {
+  it("leaves audio out while the socket is short, sends every event, and counts the frames when it has drained", () => {
     const { slow, healthy, gaps, step, drain, rendition } = squeezed();
     expect(step(0)).toBe(2);
     slow.listener.buffered = 65_536 / 8 + 1;
     for (let index = 1; index < 6; index += 1) expect(step(index)).toBe(1);
     expect(shape(slow.listener)).toEqual([0, "f", 20, 40, 60, 80, 100]);
-    // Not before it is told.
+    // Not before it is emitted.
     slow.listener.buffered = 0;
     step(6);
     expect(slow.listener.frames).toHaveLength(1);
@@ -263,7 +263,7 @@ describe("DeliveryGroup, policy captions", () => {
     expect(slow.listener.events).toEqual(healthy.listener.events);
   });
 
-  it("a cut tells what was left out before it", () => {
+  it("a cut reports what was left out before it", () => {
     const { group, slow, gaps, step } = squeezed();
     step(0);
     slow.listener.buffered = 65_536 / 8 + 1;

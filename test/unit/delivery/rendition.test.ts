@@ -35,7 +35,7 @@ const cut = (rendition: Rendition, index: number, nextTicks: number): void =>
   rendition.cut({ startTicks: 0, heardTicks: rendition.startTicksOf(index), nextTicks });
 
 describe("Rendition.cut()", () => {
-  it("takes away frames from an index on; those before stay in their place, the next stands where it is told", () => {
+  it("takes away frames from an index on; those before stay in their place, the next stands where the caller says", () => {
     const rendition = create();
     push(rendition, 10);
     cut(rendition, 6, 300 * MS);

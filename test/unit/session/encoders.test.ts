@@ -1,4 +1,4 @@
-/** Opus encoders are few: a session holds one while it speaks to somebody, and its faults are told to those who hear them. */
+/** Opus encoders are few: a session holds one while it speaks to somebody, and its faults are emitted to those who hear them. */
 import { describe, expect, it } from "vitest";
 import { SlowEncoder } from "../../helpers/slow-encoder.ts";
 import { heardOf, read, stage } from "./spelling.ts";
@@ -65,7 +65,7 @@ describe("an Opus encoder", () => {
     expect(encoder.taken).toBe(0);
   });
 
-  it("where none is free, only those who would hear its frames are told, once", async () => {
+  it("where none is free, only those who would hear its frames get the error, once", async () => {
     const encoder = new SlowEncoder(2, 0);
     const { rig, opus, pass } = stageOpus(encoder);
     const pcm = rig.join("role=listener&format=pcm_16000");

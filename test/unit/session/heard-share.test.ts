@@ -1,4 +1,4 @@
-/** Receipts where nothing was timed: how much of the text was heard is told by the share of the audio. */
+/** Receipts where nothing was timed: how much of the text was heard is emitted by the share of the audio. */
 
 import { describe, expect, it } from "vitest";
 import { type SegmentSpan, spokenEndAt } from "../../../src/session/heard-share.ts";
@@ -53,7 +53,7 @@ describe("a cut where nothing was timed", () => {
   it.each([
     ["with all of its audio there", TEXT.length],
     ["with a part of its audio there", 40],
-  ])("tells about what was heard, %s", (_, chars) => {
+  ])("says about what was heard, %s", (_, chars) => {
     const rig = stage("format=ulaw_8000&events=none");
     rig.speak(TEXT, "u");
     rig.answer(0, { chars });
@@ -66,7 +66,7 @@ describe("a cut where nothing was timed", () => {
     expect(receipt?.unheard_text).toBe(TEXT.slice(receipt?.heard.end));
   });
 
-  it("tells about what was heard of a text that comes in pieces", () => {
+  it("says about what was heard of a text that comes in pieces", () => {
     const rig = stage("format=ulaw_8000&events=none");
     rig.send({ type: "text", text: `${TEXT}. `, voice_id: VOICE, utterance_id: "u" });
     rig.send({ type: "flush", utterance_id: "u" });

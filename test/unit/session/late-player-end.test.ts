@@ -24,7 +24,7 @@ describe("an interruption behind the end of what a late player plays", () => {
   it.each([
     ["what is queued", {}],
     ["by its id", { utterance_id: "u" }],
-  ])("tells what it has heard, and can be resumed from there: %s", (_name, named) => {
+  ])("reports what it has heard, and can be resumed from there: %s", (_name, named) => {
     const rig = played({ ms: 1900, behindMs: 1000 });
     expect(rig.outcomes()).toEqual(["u/done"]);
     rig.send({ type: "interrupt", ...named });
@@ -44,7 +44,7 @@ describe("an interruption behind the end of what a late player plays", () => {
     );
   });
 
-  it("tells each listener's own, where others have heard it all", () => {
+  it("reports each listener's own, where others have heard it all", () => {
     const rig = stage();
     const late = rig.join("role=listener&format=ulaw_8000");
     rig.speak(TEXT, "u");

@@ -217,7 +217,7 @@ describe("a joiner in a codec that nobody has", () => {
     expect(late.listener.frames).toEqual([]);
   });
 
-  it("is told where no encoder is free for it", async () => {
+  it("gets an error where no encoder is free for it", async () => {
     const { rig, run, ask, answerAll } = stage(["format=alaw_8000", BURST], { encoders: 0 });
     ask();
     answerAll();

@@ -1,4 +1,4 @@
-/** What a listener that reads too slowly loses, by its policy, and what it is told of it. */
+/** What a listener that reads too slowly loses, by its policy, and what it is emitted of it. */
 import { describe, expect, it } from "vitest";
 import { countingUlaw, createRig, evenAlignment } from "../../helpers/session-rig.ts";
 import { ScriptedListener } from "./scripted-listener.ts";
@@ -55,7 +55,7 @@ describe("a listener whose socket is full for a while", () => {
     ["live", true],
     ["lossless", false],
     ["captions", true],
-  ])("policy %s: what it got and what it was told missing is the whole, in its place", (policy, isLossy) => {
+  ])("policy %s: what it got and what its gaps count is the whole, in its place", (policy, isLossy) => {
     const { rig, speaker, healthy, slow } = stage(policy);
     say(rig, speaker);
     run(rig, 400);
@@ -74,7 +74,7 @@ describe("a listener whose socket is full for a while", () => {
     expect(rig.counters.framesDropped).toBe(gapFrames(slow));
   });
 
-  it("policy live: a cut meanwhile is told before the gap, so that the frames behind it are in their place", () => {
+  it("policy live: a cut meanwhile is emitted before the gap, so that the frames behind it are in their place", () => {
     const { rig, speaker, healthy, slow } = stage("live");
     say(rig, speaker);
     run(rig, 400);
@@ -93,7 +93,7 @@ describe("a listener whose socket is full for a while", () => {
     expect(slow.gaps).toHaveLength(1);
     expectInPlace(healthy);
     expectInPlace(slow);
-    // What the cut made untrue before this one had read it is not told any more.
+    // What the cut made untrue before this one had read it is not emitted any more.
     const cutMs = slow.events.find((event) => event.type === "interrupted")?.at_ms ?? 0;
     const untrue = healthy.events.filter(({ seq }) => !slow.seqs.includes(seq));
     expect(untrue.every(({ at_ms }) => at_ms > cutMs && at_ms < nextMs)).toBe(true);
@@ -123,9 +123,9 @@ describe("a listener whose socket is full for a while", () => {
 });
 
 describe("policy captions", () => {
-  it("under pressure audio stands back, every event comes on time, then a gap tells the frames", () => {
+  it("under pressure audio stands back, every event comes on time, then a gap counts the frames", () => {
     const { rig, speaker, healthy, slow } = stage("captions");
-    // Events are made far ahead of what these are told.
+    // Events are made far ahead of what these are emitted.
     rig.join("role=listener&format=none&lead_ms=2000");
     say(rig, speaker);
     run(rig, 400);
@@ -161,7 +161,7 @@ describe("policy captions", () => {
     expect(slow.read().audio.equals(Buffer.from(countingUlaw(SPEECH_MS)))).toBe(true);
   });
 
-  it("what was left out before a cut is told before the cut", () => {
+  it("what was left out before a cut is emitted before the cut", () => {
     const { rig, speaker, healthy, slow } = stage("captions");
     say(rig, speaker);
     run(rig, 400);

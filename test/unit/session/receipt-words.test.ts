@@ -1,4 +1,4 @@
-/** A receipt divides the text between words: one that was cut in half is told as not heard, and is what goes on. */
+/** A receipt divides the text between words: one that was cut in half is emitted as not heard, and is what goes on. */
 import { describe, expect, it } from "vitest";
 import type { MemoryListener } from "../../helpers/memory-listener.ts";
 import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";

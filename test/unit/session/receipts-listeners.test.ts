@@ -1,4 +1,4 @@
-/** Receipts by what the listeners say they have played: the least is told, and each of them where they differ. */
+/** Receipts by what the listeners say they have played: the least is emitted, and each of them where they differ. */
 import { describe, expect, it } from "vitest";
 import { stage } from "./spelling.ts";
 
@@ -6,7 +6,7 @@ const TEXT = "alpha bravo charlie delta echo";
 const code = (expected: string, field: string) => expect.objectContaining({ code: expected, field });
 
 describe("receipts of several listeners", () => {
-  it("tell the least that anybody heard, and each who said so", () => {
+  it("name the least that anybody heard, and each who said so", () => {
     const rig = stage();
     const slow = rig.join("format=ulaw_8000");
     const silent = rig.join("format=ulaw_8000");
@@ -37,7 +37,7 @@ describe("receipts of several listeners", () => {
       },
       { listener_id: idOf(slow.listener), text: "alpha ", end: 6, ms: 460, source: "ack", bound_ms: 40 },
     ]);
-    // Everybody is told the same, those too who said nothing.
+    // Everybody is emitted the same, those too who said nothing.
     expect(silent.listener.eventsOf("interrupted")).toEqual([receipt]);
     expect(new Set([rig.listener, slow.listener, silent.listener].map(idOf)).size).toBe(3);
     expect(rig.listener.eventsOf("utterance.done")[0]).toMatchObject({ characters_spoken: 6 });
@@ -306,7 +306,7 @@ describe("played is refused by name", () => {
     expect(() => rig.send({ type: "played", mark: "nowhere" })).toThrow(code("invalid_field", "mark"));
   });
 
-  it("behind the last event that this connection was told", () => {
+  it("behind the last event that this connection was sent", () => {
     const rig = stage("format=ulaw_8000&lead_ms=200");
     rig.speak(TEXT, "u");
     rig.answer(0);

@@ -73,7 +73,7 @@ describe("receiptOf()", () => {
     expect(receiptOf({ ...base, heardBeforeTicks: ms(700) }, at(1500))).toMatchObject({ end: 5, ms: 1200 });
   });
 
-  it("tells offsets of the client's text where another one was spoken", () => {
+  it("reports offsets of the client's text where another one was spoken", () => {
     const cut = { ...base, text: "Hi 🌍 world", clientEnd: (spoken: number) => spoken - 2 };
     expect(receiptOf(cut, at(1500))).toMatchObject({ text: "Hi ", end: 3 });
   });

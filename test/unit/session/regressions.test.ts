@@ -151,7 +151,7 @@ describe("nothing stalls", () => {
   });
 });
 
-describe("nothing is said or told twice, nothing is lost", () => {
+describe("nothing is said or emitted twice, nothing is lost", () => {
   it.each([200, 202, 220, 260, 300])(
     "an utterance of %i ms is not repeated when the one behind it is interrupted",
     (ms) => {

@@ -88,7 +88,7 @@ export class ScriptedListener {
     return this;
   }
 
-  /** Comes back, with other settings if told; `place`: its token and what it says of where it is. */
+  /** Comes back, with other settings if emitted; `place`: its token and what it says of where it is. */
   comeBack(options: { query?: string; place?: string } = {}): this {
     const place = options.place ?? this.place;
     this.#query = options.query ?? this.#query;
@@ -114,7 +114,7 @@ export class ScriptedListener {
     }
     if (event.type === "warning") this.warnings.push(event.code);
     if (PRIVATE.has(event.type)) return;
-    // A newcomer is told of what speaks under the number of what it was told last.
+    // A newcomer is emitted of what speaks under the number of what it was emitted last.
     if (event.type === "utterance.started" && event.seq === this.#hello?.seq) return;
     if (event.type === "interrupted" && event.next_ms !== null) this.#nextMs = event.next_ms;
     this.#seq = event.seq;

@@ -42,7 +42,7 @@ describe("Session", () => {
     expect(listener.frames.length).toBe(50);
   });
 
-  it("tells characters and words before the frame that contains them, on one clock", () => {
+  it("emits characters and words before the frame that contains them, on one clock", () => {
     const { listener, clock } = speaking();
     clock.advance(2000);
     const [words] = listener.eventsOf("words");
@@ -75,7 +75,7 @@ describe("Session", () => {
     expect(listener.eventsOf("utterance.done").map((event) => event.outcome)).toEqual(["done", "done"]);
   });
 
-  it("tells an utterance done, and its marks, when it has been played and not when it was sent", () => {
+  it("emits utterance.done, and the utterance's marks, when it has been played and not when it was sent", () => {
     const { listener, clock, send } = speaking();
     send({ type: "mark", name: "end of speech" });
     clock.advance(900);
@@ -178,6 +178,9 @@ describe("Session", () => {
         .map((e) => e.seq);
     expect(emitted(slow.listener.events).filter((seq) => seq > 0)).toEqual(
       expect.arrayContaining(emitted(healthy.eventsOf("utterance.done"))),
+    );
+    expect(slow.listener.eventsOf("words").flatMap((event) => event.words.map((word) => word.text))).toContain(
+      "Later",
     );
     expect(
       slow.listener.eventsOf("words").flatMap((event) => event.words.map((word) => word.text)),

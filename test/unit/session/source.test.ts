@@ -129,7 +129,7 @@ describe.each(KINDS)("Source of $format", ({ format, codec, rate }) => {
     }
   });
 
-  it("dropLeadingSilence(): a response that is all silent is told when it is complete", () => {
+  it("dropLeadingSilence(): answers for a response that is all silent when it is complete", () => {
     const silent = samplesOf(30, rate);
     const source = sourceOf(format, encode(hush(silent)));
     expect(source.dropLeadingSilence(limit, false)).toBeNull();

@@ -1,6 +1,6 @@
 /**
  * Speech that can be read back: each letter sounds as a code of its own for 50 ms, everything else is silence. So a test
- * can tell from the frames alone which letters a listener heard.
+ * can say from the frames alone which letters a listener heard.
  */
 import type { OpusPool } from "../../../src/audio/codecs/opus-pool.ts";
 import type { SessionTuning } from "../../../src/session/ports.ts";

@@ -102,12 +102,12 @@ describe("ClientTimes", () => {
     ]);
   });
 
-  it("tells what is taken out at the end with the last characters", () => {
+  it("reports what is taken out at the end with the last characters", () => {
     const { pieces } = emitted("So **good**", MARKDOWN);
     expect(pieces.at(-1)?.end).toBe(11);
   });
 
-  it("does not tell characters again in the next response that the one before has told", () => {
+  it("does not report characters again in the next response that the one before has emitted", () => {
     const text = new SpokenText({ replacements: [{ from: "VW", to: "one. Two" }] });
     text.append("My VW runs");
     text.end();
@@ -120,7 +120,7 @@ describe("ClientTimes", () => {
     expect(`${before?.characters.join("")}${behind?.characters.join("")}`).toBe("My VW runs");
   });
 
-  it("what is taken out behind a pause is told once, with what follows", () => {
+  it("what is taken out behind a pause is emitted once, with what follows", () => {
     const text = new SpokenText({ clean: ["markdown"] });
     text.append("**Hi there.**");
     text.flush();

@@ -75,7 +75,7 @@ describe("a chunk that begins with the last characters of the one before", () =>
     expect(emitted(whole, overlapping(repeating, 3, "response"))).toBe(shown);
   });
 
-  it("is told from one that says the same again at the same times of its own clock", () => {
+  it("is distinguished from one that says the same again at the same times of its own clock", () => {
     expect(
       emitted(
         "哈哈哈哈",

@@ -79,7 +79,7 @@ describe("SegmentTiming with a sound alignment", () => {
     expect(labels(both)[0]).toBe("estimated");
   });
 
-  it("holds characters back until their audio has come, where it is told how much there is", () => {
+  it("holds characters back until their audio has come, where it knows how much there is", () => {
     const timing = timingOf({ text: "HiHello you", textStart: 0 });
     expect(startsOf(timing.push(alignmentOf("Hi"), null, { audioSeconds: 0.2 }))).toBe("H0.00 i0.10");
     timing.push(alignmentOf("Hello ", 0.2), null, { audioSeconds: 0.205 });
@@ -134,7 +134,7 @@ describe("SegmentTiming with a sound alignment", () => {
     [0.3014, 0.3014],
     [0.302, 0.3],
   ])(
-    "of %f s of audio the last character, which ends at 0.3, is told to end at %f",
+    "of %f s of audio the last character, which ends at 0.3, is emitted to end at %f",
     (audioSeconds, emitted) => {
       const timing = timingOf({ text: "abc", textStart: 0 });
       const timed = timing.push(alignmentOf("abc"), null, { audioSeconds });
@@ -297,7 +297,7 @@ describe("SegmentTiming with bad times", () => {
     expect(labels(all)).toEqual(["exact", "scaled", null]);
   });
 
-  it("starts such a chunk where its audio starts, where it is told", () => {
+  it("starts such a chunk where its audio starts, where it knows that", () => {
     const timing = timingOf({ text: "Hello you all", textStart: 0 });
     timing.push(alignmentOf("Hello you"), null, { audioSeconds: 1.5 });
     const emitted = timing.push(alignmentOf(" all"), null, { audioSeconds: 2 });
@@ -420,7 +420,7 @@ describe("SegmentTiming.finish()", () => {
     }
   });
 
-  it("tells nothing behind the audio where the times reach further than an encoder holds back", () => {
+  it("reports nothing behind the audio where the times reach further than an encoder holds back", () => {
     const facts = { text: "Hello you all", textStart: 0, audioSeconds: 1 };
     const timing = timingOf(facts);
     const all = [

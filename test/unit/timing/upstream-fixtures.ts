@@ -26,7 +26,7 @@ export interface Chunk {
   readonly audioSeconds: number;
 }
 
-/** A response of these chunks: what each of them tells, and its end. */
+/** A response of these chunks: what each of them says, and its end. */
 export function run(text: string, chunks: readonly Chunk[], audioSeconds: number) {
   const timing = timingOf({ text, textStart: 0 });
   const emitted = chunks.map((chunk) =>

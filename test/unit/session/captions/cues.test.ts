@@ -60,7 +60,7 @@ describe("cues", () => {
     expect(other.listener.eventsOf("words")).toEqual([]);
   });
 
-  it("tell code points where offsets=cp", () => {
+  it("report code points where offsets=cp", () => {
     const { send, listener, answering } = start({}, `${QUERY}&offsets=cp`);
     send({ type: "speak", text: "😀😀 Hello", voice_id: VOICE });
     answering.run(3000);
@@ -295,7 +295,7 @@ describe("normalized events", () => {
     expect(without.listener.eventsOf("normalized")).toEqual([]);
   });
 
-  it("do not run backwards over chunks, and none is told where there is none", () => {
+  it("do not run backwards over chunks, and none is emitted where there is none", () => {
     const rig = createRig();
     const { send, listener } = rig.join("format=ulaw_8000&events=normalized");
     send({ type: "speak", text: "Hello", voice_id: VOICE });

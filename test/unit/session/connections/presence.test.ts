@@ -1,4 +1,4 @@
-/** Who is there: told to those who asked, at once for one and bundled for many. */
+/** Who is there: emitted to those who asked, at once for one and bundled for many. */
 import { describe, expect, it } from "vitest";
 import { Presence, type PresenceNews } from "../../../../src/session/connections/presence.ts";
 import { FakeClock } from "../../../helpers/fake-clock.ts";
@@ -23,7 +23,7 @@ describe("presence", () => {
     ["role=listener&format=none", { listeners: 2, speakers: 0 }],
     ["role=speaker", { listeners: 1, speakers: 1 }],
     ["role=speaker&format=ulaw_8000", { listeners: 2, speakers: 1 }],
-  ])("tells of one that joins with %s, and that it left", (query, counts) => {
+  ])("reports one that joins with %s, and that it left", (query, counts) => {
     const { join, clock } = crowdRig();
     const watcher = join(WATCHING);
     clock.advance(1000);
@@ -79,7 +79,7 @@ describe("presence", () => {
     expect(news(watcher).at(-1)).toMatchObject({ listeners: 1, speakers: 0 });
   });
 
-  it("one that is refused is not told of", () => {
+  it("one that is refused is not reported", () => {
     const { join, clock } = crowdRig(2);
     const watcher = join(WATCHING);
     join("format=none");
@@ -168,7 +168,7 @@ describe("what belongs to the present, while one takes all as it is made", () =>
     expect(cancelMs).toBeLessThan(600);
   });
 
-  it("comes in the order of its numbers, with what was told of the sound that is still to come", () => {
+  it("comes in the order of its numbers, with what was emitted of the sound that is still to come", () => {
     const { join, clock, requests } = createRig({ maxListeners: 20 });
     const speaker = join("role=speaker&format=ulaw_8000&events=words,marks");
     join("role=listener&format=ulaw_8000&lead_ms=10000&events=none");
@@ -224,7 +224,7 @@ describe("Presence", () => {
     ]);
   });
 
-  it("tells nothing once it is closed", () => {
+  it("reports nothing once it is closed", () => {
     const { clock, emitted, presence } = watched();
     presence.changed({ joined: "a" });
     presence.changed({ joined: "b" });

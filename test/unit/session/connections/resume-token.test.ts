@@ -1,4 +1,4 @@
-/** A listener whose socket was lost comes back and goes on where it was, or is told what is gone. */
+/** A listener whose socket was lost comes back and goes on where it was, or is emitted what is gone. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -98,7 +98,7 @@ describe("a listener that comes back within keep_ms", () => {
     }
   });
 
-  it("has told nothing of what was still to come in an event to it alone", () => {
+  it("has said nothing of what was still to come in an event to it alone", () => {
     const { rig, first } = stage([`${ULAW}&lead_ms=0`, `${ULAW}&lead_ms=2000`]);
     run(rig, 300);
     first.line.send({ type: "ping" });
@@ -212,7 +212,7 @@ describe("a listener that comes back within keep_ms", () => {
   it.each([
     ["with others listening", [ULAW, ULAW]],
     ["as the only listener", [ULAW]],
-  ])("%s and says no position goes on behind what was written to it, and is told where", (_, queries) => {
+  ])("%s and says no position goes on behind what was written to it, and learns where", (_, queries) => {
     const { rig, first } = stage(queries);
     run(rig, 700);
     // Of what was written it got less: the rest is not sent again.
@@ -264,7 +264,7 @@ describe("a listener that comes back within keep_ms", () => {
     ]);
   });
 
-  it("with the token from before its last coming back, which told it of a new one in vain, goes on there", () => {
+  it("with the token from before its last coming back, which sent it a new one in vain, goes on there", () => {
     const { rig, first } = stage([ULAW, ULAW]);
     run(rig, 500);
     first.cutOff();
@@ -341,7 +341,7 @@ describe("a listener that comes back after an interruption", () => {
 });
 
 describe("a listener that comes back after more than keep_ms", () => {
-  it("is told what is gone: with what it got it is the whole", () => {
+  it("learns what is gone: with what it got it is the whole", () => {
     const { rig, speaker, first, listeners } = stage([ULAW, ULAW], 8000);
     run(rig, 500);
     first.cutOff();
@@ -387,7 +387,7 @@ describe("a listener that comes back after more than keep_ms", () => {
   });
 
   it.each([
-    ["is told before the gap", true],
+    ["is emitted before the gap", true],
     ["is among the events that are gone", false],
   ])("a cut meanwhile %s: the frames behind it are in their place", (_, isKept) => {
     const { rig, speaker, first, listeners } = stage([ULAW, ULAW], 8000);
@@ -422,7 +422,7 @@ describe("a listener that comes back after more than keep_ms", () => {
     expect(first.endMs).toBe(other.read().endMs);
   });
 
-  it("audio that was kept for nobody is made no more, and what comes is told as a gap", () => {
+  it("audio that was kept for nobody is made no more, and what comes is reported as a gap", () => {
     const { rig, first } = stage([ULAW, "role=listener&format=pcm_8000"], 8000);
     run(rig, 500);
     first.cutOff();
@@ -446,7 +446,7 @@ describe("a position that can't be honoured", () => {
 
   it.each([
     ["a token that is nobody's", () => UNKNOWN, "token"],
-    ["an event that was not told yet", (token: string) => `${token}&seq=9999`, "9999"],
+    ["an event that was not emitted yet", (token: string) => `${token}&seq=9999`, "9999"],
     ["audio that was not sent yet", (token: string) => `${token}&at_ms=999999`, "999999"],
   ])("%s is named, the connection joins at the playhead, and nobody else notices", (_, placeOf, named) => {
     const { rig, listeners, first } = stage([ULAW]);
@@ -529,7 +529,7 @@ describe("a position that can't be honoured", () => {
     expect(join("format=ulaw_8000").listener.eventsOf("hello")[0]).not.toHaveProperty("resumed");
   });
 
-  it("times that a client has summed up are read to their last digit, within the rounding of what it was told", () => {
+  it("times that a client has summed up are read to their last digit, within the rounding of what it got", () => {
     const request = parseResume(new URLSearchParams("resume=abc&at_ms=100.30000000000001"));
     expect(request).toEqual({ kind: "token", token: "abc", seq: null, atMs: 100.30000000000001 });
     const facts = { epoch: "e", seq: 3, sentMs: 100.3, written: { listenerId: "l1", seq: 3, ticks: null } };
@@ -614,7 +614,7 @@ describe("whenever and however often it is cut off", () => {
             one.read();
             const reference = references[index]?.read();
             const frameMs = one.hello.audio?.frame_ms ?? 0;
-            // Of events that are gone it is not known who wanted them: a listener may be told of some that it would not
+            // Of events that are gone it is not known who wanted them: a listener may be emitted of some that it would not
             // have got. What it did get is compared below.
             expect(one.gaps.filter((gap) => gap.frames > 0)).toEqual([]);
             expect(one.frames.map((frame) => frame.atMs)).toEqual(

@@ -1,4 +1,4 @@
-/** What `resume` emits again of the part that is said again, besides words and characters. */
+/** What `resume` says again of the part that is said again, besides words and characters. */
 import { describe, expect, it } from "vitest";
 import { evenAlignment } from "../../../helpers/session-rig.ts";
 import { CHAR_MS, spell, stage, VOICE } from "../spelling.ts";
@@ -7,7 +7,7 @@ const TEXT = "alpha bravo charlie";
 const UPPER = TEXT.toUpperCase();
 const QUERY = "format=ulaw_8000&events=words,normalized,segments";
 
-/** All of the text as one chunk, with what an upstream tells of it. */
+/** All of the text as one chunk, with what an upstream says of it. */
 function answered(query = QUERY) {
   const rig = stage(query);
   const inputs = [
@@ -82,7 +82,7 @@ describe("after resume", () => {
     for (const [index, ms] of startsMs.entries()) expect(ms).toBeCloseTo(placeMs(start + index), 0);
   });
 
-  it("tells normalized characters of no length at the end of what is kept, and none twice", () => {
+  it("emits normalized characters of no length at the end of what is kept, and none twice", () => {
     const rig = stage(QUERY);
     // The accent has no time of its own.
     const text = "alpha bravo\u0301 charlie";
@@ -123,7 +123,7 @@ describe("after resume", () => {
     expect(emitted.join("")).toBe("bravo\u0301 charlie");
   });
 
-  it("tells nothing of what nobody asked for", () => {
+  it("emits nothing that nobody asked for", () => {
     const rig = answered("format=ulaw_8000&events=words");
     rig.clock.advance(120);
     rig.send({ type: "interrupt" });

@@ -30,7 +30,7 @@ function plainPieces(text: string): Piece[] {
   });
 }
 
-/** `delayMs`: between the chunks, so that some is told before all has come. */
+/** `delayMs`: between the chunks, so that some is emitted before all has come. */
 function spoken(text: string, pieces: readonly Piece[], faults: Faults, delayMs = 0) {
   const rig = stage(QUERY);
   rig.speak(text, "u");

@@ -37,7 +37,7 @@ describe("a response without times", () => {
   it.each([
     ["none at all", null],
     ["those of its last chunk", "last"],
-  ])("tells its words as soon as it has come, with %s", (_, alignedChunk) => {
+  ])("emits its words as soon as it has come, with %s", (_, alignedChunk) => {
     const rig = stage("format=ulaw_8000&events=words", { aheadMs: 5000 });
     const text = "abc ".repeat(20).trim();
     rig.send({ type: "speak", text, voice_id: VOICE, utterance_id: "u" });
@@ -97,7 +97,7 @@ describe("a response without times", () => {
   it.each([
     ["comes faster than it is heard", 5, 800],
     ["comes as it is heard", 1, 4500],
-  ])("that goes on is told on the way, where it %s", (_, chunksEach200Ms, mostLateMs) => {
+  ])("that goes on is emitted on the way, where it %s", (_, chunksEach200Ms, mostLateMs) => {
     const rig = stage("format=ulaw_8000&events=words", { aheadMs: 5000 });
     rig.send({ type: "speak", text: LONG_TEXT, voice_id: VOICE, utterance_id: "u" });
     rig.requests[0]?.head();
@@ -129,7 +129,7 @@ describe("a response without times", () => {
     }
   });
 
-  it("is cut before its times were guessed: what was heard is told first, and resume goes on there", () => {
+  it("is cut before its times were guessed: what was heard is emitted first, and resume goes on there", () => {
     const rig = stage("format=ulaw_8000&events=words", { aheadMs: 5000 });
     rig.send({ type: "speak", text: LONG_TEXT, voice_id: VOICE, utterance_id: "u" });
     rig.requests[0]?.head();

@@ -1,4 +1,4 @@
-/** What a client is told of an utterance whose request failed for good, while what had come of it is heard. */
+/** What a client is emitted of an utterance whose request failed for good, while what had come of it is heard. */
 import { expect, it } from "vitest";
 import { createRig, evenAlignment } from "../../../helpers/session-rig.ts";
 import { breakOff } from "../broken-speech.ts";
@@ -45,7 +45,7 @@ it("refuses more of its text as that of one that is over, not as text behind its
   expect(send("delta")).toThrow(isOver);
 });
 
-it("ends behind the last word that was told, though its audio broke off inside it", () => {
+it("ends behind the last word that was emitted, though its audio broke off inside it", () => {
   const rig = stage("format=ulaw_8000&events=words,characters&lead_ms=400");
   rig.speak("alpha bravo charlie", "u");
   const [request] = rig.requests;

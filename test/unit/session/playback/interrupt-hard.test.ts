@@ -182,7 +182,7 @@ describe("after an interruption", () => {
     },
   );
 
-  it("is told to its end where the event loop stood still, or a listener was ahead of the playhead", () => {
+  it("is emitted to its end where the event loop stood still, or a listener was ahead of the playhead", () => {
     for (let atMs = 300; atMs <= 620; atMs += 20) {
       for (const [stallMs, hasAck] of [
         [0, true],
@@ -223,7 +223,7 @@ describe("after an interruption", () => {
     }
   });
 
-  it("of what was not made is told where the audio ended in the middle of another listener's frame", () => {
+  it("of what was not made is emitted where the audio ended in the middle of another listener's frame", () => {
     const rig = stage("format=ulaw_8000&lead_ms=0");
     const longer = rig.join("format=ulaw_8000&frame_ms=60&lead_ms=0");
     rig.speak("abc", "first");

@@ -34,7 +34,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant("cancel"), of: fc.option(id) }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("wait"), ms: fc.integer({ min: 0, max: 700 }) }) },
 );
-/** The one that has not begun was told as cut before the one that has, with all that stands before it. */
+/** The one that has not begun was emitted as cut before the one that has, with all that stands before it. */
 const CUT_OF_QUEUED: Step[] = [
   { do: "speak", words: 4 },
   { do: "wait", ms: 601 },
@@ -153,7 +153,7 @@ async function play(
   return texts;
 }
 
-/** What one listener was told and heard of the texts. */
+/** What one listener was emitted and heard of the texts. */
 function check(
   listener: MemoryListener,
   of: {

@@ -16,7 +16,7 @@ function heard(rig: ReturnType<typeof stage>): string {
 }
 
 describe("order", () => {
-  it("is that of their coming, whoever says them, and each is told how many are before it", () => {
+  it("is that of their coming, whoever says them, and each learns how many are before it", () => {
     const rig = stage();
     const other = rig.join("format=none");
     rig.speak("alpha", "a");
@@ -361,29 +361,26 @@ describe("limits of the queue", () => {
   it.each([
     ["that has begun", true],
     ["that is about to begin", false],
-  ])(
-    "are those of hello, count what waits behind the one %s, and are told with when to try again",
-    (_, hasBegun) => {
-      const rig = stage();
-      const limit = rig.listener.eventsOf("hello")[0]?.limits.queued_utterances ?? 0;
-      rig.speak("alpha", "first");
-      if (hasBegun) rig.answer(0, { chars: 4 });
-      for (let index = 0; index < limit; index += 1) rig.speak("alpha", `u${index}`);
-      if (hasBegun) rig.answer(0, { from: 4 });
-      expect(() => rig.speak("bravo", "more")).toThrow(code("queue_full"));
-      expect(() => rig.speak("bravo", "more")).toThrow(
-        expect.objectContaining({ message: expect.stringContaining(`${limit}`), retryAfterMs: 1000 }),
-      );
-      expect(() => rig.send({ type: "text", text: "bravo", voice_id: VOICE })).toThrow(code("queue_full"));
-      expect(() => rig.send({ type: "dialogue", inputs: [{ text: "bravo", voice_id: "b" }] })).toThrow(
-        code("queue_full"),
-      );
-      rig.hearOut();
-      expect(rig.outcomes()).toHaveLength(1 + limit);
-      // An id that was refused is free.
-      rig.speak("bravo", "more");
-      rig.hearOut();
-      expect(rig.outcomes().at(-1)).toBe("more/done");
-    },
-  );
+  ])("are those of hello, count what waits behind the one %s, and say when to try again", (_, hasBegun) => {
+    const rig = stage();
+    const limit = rig.listener.eventsOf("hello")[0]?.limits.queued_utterances ?? 0;
+    rig.speak("alpha", "first");
+    if (hasBegun) rig.answer(0, { chars: 4 });
+    for (let index = 0; index < limit; index += 1) rig.speak("alpha", `u${index}`);
+    if (hasBegun) rig.answer(0, { from: 4 });
+    expect(() => rig.speak("bravo", "more")).toThrow(code("queue_full"));
+    expect(() => rig.speak("bravo", "more")).toThrow(
+      expect.objectContaining({ message: expect.stringContaining(`${limit}`), retryAfterMs: 1000 }),
+    );
+    expect(() => rig.send({ type: "text", text: "bravo", voice_id: VOICE })).toThrow(code("queue_full"));
+    expect(() => rig.send({ type: "dialogue", inputs: [{ text: "bravo", voice_id: "b" }] })).toThrow(
+      code("queue_full"),
+    );
+    rig.hearOut();
+    expect(rig.outcomes()).toHaveLength(1 + limit);
+    // An id that was refused is free.
+    rig.speak("bravo", "more");
+    rig.hearOut();
+    expect(rig.outcomes().at(-1)).toBe("more/done");
+  });
 });

@@ -37,7 +37,7 @@ describe("what is not recovered", () => {
     expect(audioOf(rig.listener)).toBe("abcdef");
   });
 
-  it("where more was heard than its timing tells of", () => {
+  it("where more was heard than its timing covers", () => {
     const rig = stage("format=ulaw_8000&lead_ms=1000");
     rig.speak(TEXT, "u");
     rig.answer(0, { chars: 4, isOpen: true });
@@ -92,7 +92,7 @@ describe("what is recovered", () => {
     ["a part of the next word", "de", "abcde"],
     ["all of the next word", "defg", "abcdefg"],
     ["a pause", "          ", "abc"],
-  ])("where %s was heard that its timing did not tell of", (_, untimed, heardBefore) => {
+  ])("where %s was heard that its timing did not cover", (_, untimed, heardBefore) => {
     const rig = stage("format=ulaw_8000&lead_ms=2000");
     rig.speak(TEXT, "u");
     rig.answer(0, { chars: 4, isOpen: true });
@@ -129,7 +129,7 @@ describe("what is recovered", () => {
     expect(request).toMatchObject({ previousText: "abc defg, hij" });
     expect(rig.listener.eventsOf("warning")).toEqual([]);
     rig.hearOut();
-    // It is told where it was joined, in its place among the others.
+    // It is emitted where it was joined, in its place among the others.
     const [warning] = rig.listener.eventsOf("warning");
     expect(warning).toMatchObject({ at_ms: 13 * CHAR_MS, start: 13 });
     const seqs = rig.listener.events.flatMap((event) => (event.type === "hello" ? [] : [event.seq]));
@@ -167,10 +167,8 @@ describe("what is recovered", () => {
     rig.hearOut();
     expect(rig.listener.eventsOf("warning")).toEqual([]);
     expect(audioOf(rig.listener)).toBe("abcdefghijkl");
-    // The upstream has told of a cost for the one that broke off, too.
-    expect(rig.listener.eventsOf("utterance.done")).toMatchObject([
-      { outcome: "done", characters_billed: 30 },
-    ]);
+    // The upstream has emitted of a cost for the one that broke off, too.
+    expect(rig.listener.eventsOf("utterance.done")).toMatchObject([{ outcome: "done", characters_billed: 30 }]);
   });
 
   it("the rest of a dialogue: its inputs from there on, with their voices", () => {

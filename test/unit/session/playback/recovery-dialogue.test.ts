@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { breakOff } from "../broken-speech.ts";
 import { stage } from "../spelling.ts";
 
-it("what ends an input is told with it, before the next one begins", () => {
+it("what ends an input is emitted with it, before the next one begins", () => {
   const rig = stage("format=ulaw_8000&events=characters,words");
   const inputs = [
     { text: "abc def. ", voice_id: "v1" },

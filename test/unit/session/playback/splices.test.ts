@@ -362,7 +362,7 @@ describe("times after trimming", () => {
     expect(wordsOf(listener).at(-1)?.end_ms).toBeLessThanOrEqual(endMs);
   });
 
-  it("an interruption in the second segment is told in the client's text and the timeline as they are", () => {
+  it("an interruption in the second segment is emitted in the client's text and the timeline unchanged", () => {
     const rig = createRig({ ...SPLICES, stallMs: 1e6 });
     const { send, listener } = rig.join("format=ulaw_8000");
     send({ type: "text", text: "Before it. ", voice_id: VOICE });

@@ -79,7 +79,7 @@ describe("ResumeBuffer", () => {
     expect(kept(recent, 0)[0]?.pieces[0]).toEqual(new Array(1500).fill(21));
   });
 
-  it("tells the memory that it takes: rising with what is kept, less once it shrinks, none when cleared", () => {
+  it("reports the memory that it takes: rising with what is kept, less once it shrinks, none when cleared", () => {
     const recent = new ResumeBuffer(1 << 20);
     expect(recent.bytes).toBe(0);
     push(recent, 0, [40_000], 1);

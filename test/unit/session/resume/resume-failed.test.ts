@@ -20,7 +20,7 @@ function cutAndGoOn(rig: Stage, cutMs: number) {
   return receipt;
 }
 
-describe("resume of an utterance whose failure was not told yet", () => {
+describe("resume of an utterance whose failure was not emitted yet", () => {
   it("says what is kept, then asks for the text that did not come", () => {
     const rig = stage(FAR);
     rig.speak(TEXT, "u");

@@ -8,7 +8,7 @@ const QUERY = "format=ulaw_8000&events=characters,words,normalized";
 
 type Stage = ReturnType<typeof stage>;
 
-/** Timings of the events told behind the latest `utterance.resumed`, and that one's own. */
+/** Timings of the events emitted behind the latest `utterance.resumed`, and that one's own. */
 function labelsOf({ listener }: Stage): { resumed: string | undefined; emitted: string[] } {
   const from = listener.events.findLastIndex((event) => event.type === "utterance.resumed");
   const emitted = listener.events

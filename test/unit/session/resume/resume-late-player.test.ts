@@ -73,7 +73,7 @@ describe("a player that says that it is behind the playhead", () => {
     ]);
   });
 
-  it("costs memory of the gateway that is told, until the session is over", () => {
+  it("costs memory of the gateway that is counted, until the session is over", () => {
     const rig = stage();
     expect(rig.sessions.recentAudioBytes).toBe(0);
     listen(rig, { ms: 3000, behindMs: 200, says: twiceASecond });

@@ -14,7 +14,7 @@ function heardLetters(listener: MemoryListener, format: SpellingFormat = "ulaw_8
   return heardOf(listener, format).map(({ audio }) => read(audio, format));
 }
 
-/** Words told after the latest `utterance.resumed`. */
+/** Words emitted after the latest `utterance.resumed`. */
 function wordsSinceResume(listener: MemoryListener) {
   const from = Math.max(
     0,
@@ -64,7 +64,7 @@ describe("resume from audio that had come", () => {
     expect(outcomes()).toEqual(["u/interrupted", "u/done"]);
   });
 
-  it("tells words and characters of the rest with their offsets and their places on the new stretch", () => {
+  it("emits words and characters of the rest with their offsets and their places on the new stretch", () => {
     const { speak, answer, clock, send, listener } = stage();
     speak(TEXT, "u");
     answer(0);
@@ -200,7 +200,7 @@ describe("resume where the response was cut in the middle", () => {
     expect(listener.eventsOf("mark")).toMatchObject([{ name: "end" }]);
   });
 
-  it("tells the punctuation behind the last word, for which nothing is asked", () => {
+  it("emits the punctuation behind the last word, for which nothing is asked", () => {
     const { speak, answer, clock, send, listener, hearOut, asked, outcomes } = stage();
     const text = "alpha bravo?!";
     speak(text, "u");
@@ -212,9 +212,7 @@ describe("resume where the response was cut in the middle", () => {
     expect(asked()).toEqual([text]);
     expect(listener.eventsOf("utterance.resumed")).toMatchObject([{ start: 6, kept_end: text.length }]);
     const from = listener.events.findIndex((event) => event.type === "utterance.resumed");
-    const emitted = listener.events
-      .slice(from)
-      .flatMap((event) => (event.type === "characters" ? [event] : []));
+    const emitted = listener.events.slice(from).flatMap((event) => (event.type === "characters" ? [event] : []));
     expect(emitted.flatMap((event) => event.characters).join("")).toBe("bravo?!");
     expect(emitted.at(-1)?.end).toBe(text.length);
     expect(outcomes()).toEqual(["u/interrupted", "u/done"]);
@@ -223,7 +221,7 @@ describe("resume where the response was cut in the middle", () => {
     expect(emitted.at(-1)?.end_ms.at(-1)).toBeLessThanOrEqual(done?.end_ms ?? 0);
   });
 
-  it("tells the punctuation that ends an input of a dialogue, for which nothing is asked", () => {
+  it("emits the punctuation that ends an input of a dialogue, for which nothing is asked", () => {
     const rig = stage();
     const inputs = [
       { text: "alpha bravo.", voice_id: VOICE },
@@ -353,7 +351,7 @@ describe("resume where the answer behind had come, too", () => {
   const wordFrom = (end: number): number => wordStarts(FIRST + SECOND).findLast((at) => at <= end) ?? -1;
 
   it.each([60, 420, 900, 1050])(
-    "asks for nothing again, and every word is told in its place (cut at %i ms)",
+    "asks for nothing again, and every word is emitted in its place (cut at %i ms)",
     (cutMs) => {
       const rig = stageTwo(cutMs);
       rig.send({ type: "interrupt" });
@@ -507,7 +505,7 @@ describe("interrupted again after a resume", () => {
     expect(outcomes()).toEqual(["u/interrupted", "u/interrupted", "u/done"]);
   });
 
-  it("before anything of it was made: the receipt still tells what was heard, and it can go on", () => {
+  it("before anything of it was made: the receipt still says what was heard, and it can go on", () => {
     const { speak, answer, clock, send, listener, hearOut, asked } = stage();
     speak(TEXT, "u");
     answer(0, { chars: 9 });
@@ -941,7 +939,7 @@ describe("any text, any chunks, any cuts", () => {
           for (const event of resumed) {
             const before = receipts.findLast((receipt) => receipt.seq < event.seq);
             const heardEnd = before?.heard.end ?? 0;
-            // It goes on with what was not heard: the word of the cut is told as that.
+            // It goes on with what was not heard: the word of the cut is emitted as that.
             expect(starts.find((at) => at >= event.start)).toBe(starts.find((at) => at >= heardEnd));
             expect(lettersOf(text.slice(heardEnd, event.start))).toBe("");
           }

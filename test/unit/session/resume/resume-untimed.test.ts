@@ -17,7 +17,7 @@ const wordStarts = (text: string): number[] => wordSpans(text).map(({ start }) =
 const cutWord = (text: string, at: number) =>
   wordSpans(text).find(({ start, end }) => start < at && at < end);
 
-/** Speech of which the upstream tells no times. `said`: how it sounds. */
+/** Speech of which the upstream says no times. `said`: how it sounds. */
 function untimed(
   query: string,
   text: string,
@@ -110,7 +110,7 @@ describe("resume without times", () => {
     expect(heardLetters(rig.listener)[1]).toBe("bravocharliedeltaechofoxtrot");
   });
 
-  it("tells what was heard also where it is cut again before it goes on", () => {
+  it("reports what was heard also where it is cut again before it goes on", () => {
     const rig = untimed("format=ulaw_8000&events=none", TEXT);
     const first = rig.cutAt(820);
     rig.speak("kilo lima mike november", "now");

@@ -1,4 +1,4 @@
-/** `characters_billed`: what the upstream has told of, for every request that was made for an utterance. */
+/** `characters_billed`: what the upstream has emitted of, for every request that was made for an utterance. */
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../../src/errors.ts";
 import { CHAR_MS, stage, VOICE } from "../spelling.ts";
@@ -39,7 +39,7 @@ describe("characters_billed", () => {
     expect(billed(rig)).toEqual([10]);
   });
 
-  it("is null where the upstream has told of nothing", () => {
+  it("is null where the upstream has said nothing", () => {
     const rig = threePieces();
     rig.send({ type: "interrupt" });
     rig.hearOut();

@@ -125,7 +125,7 @@ describe("Speculation", () => {
   });
 });
 
-describe("what the upstream is told of the text around a segment", () => {
+describe("what the upstream gets of the text around a segment", () => {
   const three = (command: object = {}) => {
     const session = start();
     session.send({ type: "text", text: "One is here. ", voice_id: VOICE, ...command });
@@ -204,7 +204,7 @@ describe("what the upstream is told of the text around a segment", () => {
     expect([again.previousText, again.previousRequestIds]).toEqual([undefined, undefined]);
   });
 
-  it("a dialogue is told nothing", () => {
+  it("a dialogue sends nothing of it", () => {
     const { rig, send } = start();
     send({ type: "speak", text: "Before.", voice_id: VOICE });
     answer(rig, 0);

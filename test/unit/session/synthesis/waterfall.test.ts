@@ -67,7 +67,7 @@ describe("the waterfall", () => {
     expect(segments).toEqual([{ ...latency, start: 0, end: 5 }]);
   });
 
-  it("tells a sound that comes with later bytes apart from the first byte", () => {
+  it("distinguishes a sound that comes with later bytes from the first byte", () => {
     const { rig, send, done } = start({ ...SPLICES });
     send({ type: "speak", text: "Hello", voice_id: VOICE });
     const request = requestAt(rig, 0);
@@ -118,7 +118,7 @@ describe("the waterfall", () => {
     expect(latency).toMatchObject({ connected_ms: 150, headers_ms: 5, total_ms: 155 });
   });
 
-  it("of a token stream is told for each segment, from its own first character", () => {
+  it("of a token stream is reported for each segment, from its own first character", () => {
     const { rig, send, done } = start();
     const answering = new Answering(rig, { msPerChar: 60, delayMs: 70 });
     const tokens = [
@@ -143,7 +143,7 @@ describe("the waterfall", () => {
     expect(segments[0]?.text_ms).toBe(100);
     const whole = tokens.join("");
     expect(segments.map((segment) => whole.slice(segment.start, segment.end))).toEqual(texts(rig));
-    // What waits behind the first is told as waiting.
+    // What waits behind the first is emitted as waiting.
     const last = segments.at(-1);
     expect((last?.queued_ms ?? 0) + (last?.first_frame_ms ?? 0)).toBeGreaterThan(200);
   });
@@ -209,14 +209,12 @@ describe("the waterfall", () => {
     send({ type: "interrupt" });
     send({ type: "resume" });
     answering.run(15_000);
-    const told = listener.eventsOf("utterance.done").map(({ segments }) => segments.length);
-    expect(told).toHaveLength(3);
-    expect(told[0]).toBeGreaterThan(0);
-    const all = told.at(-1) ?? 0;
-    expect(all).toBeGreaterThan(told[0] ?? 0);
-    expect(await rig.counters.stages.render()).toContain(
-      `voicewire_stage_seconds_count{stage="total"} ${all}\n`,
-    );
+    const emitted = listener.eventsOf("utterance.done").map(({ segments }) => segments.length);
+    expect(emitted).toHaveLength(3);
+    expect(emitted[0]).toBeGreaterThan(0);
+    const all = emitted.at(-1) ?? 0;
+    expect(all).toBeGreaterThan(emitted[0] ?? 0);
+    expect(rig.counters.stages.render()).toContain(`voicewire_stage_seconds_count{stage="total"} ${all}\n`);
   });
 
   it("of every segment is in the log, under its session and without its text", () => {

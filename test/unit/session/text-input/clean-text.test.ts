@@ -82,7 +82,7 @@ describe("times and offsets of a text that was cleaned", () => {
     ]);
   });
 
-  it("over segments no character is told twice", () => {
+  it("over segments no character is emitted twice", () => {
     const { send, listener, answering } = start();
     const sent = `${"Some **bold words** are here. ".repeat(10)}VW ends. **`;
     for (const token of sent.match(/.{1,7}/gsu) ?? [])
@@ -291,7 +291,7 @@ describe("directions to the voice", () => {
     [undefined, "Oh well, that is [1] fine."],
     ["eleven_v3", text],
     ["eleven_v4_turbo", text],
-  ])("model %s is asked for %j, and nobody is told of them as words", (model_id, said) => {
+  ])("model %s is asked for %j, and nobody is emitted of them as words", (model_id, said) => {
     const whole = start();
     const options = { voice_id: VOICE, ...(model_id === undefined ? {} : { model_id }) };
     whole.send({ type: "speak", text, ...options });

@@ -244,7 +244,7 @@ describe("a speaker whose connection breaks within a text", () => {
     expect(rig.asked()).toContain("Alpha");
   });
 
-  it("is told again to pause, and to go on", () => {
+  it("is asked again to pause, and to go on", () => {
     const rig = stage({ creditChars: 20 });
     rig.speaker.send(text("Alpha bravo charlie delta echo foxtrot. ".repeat(4), "u"));
     expect(rig.speaker.listener.eventsOf("paused")).toHaveLength(1);

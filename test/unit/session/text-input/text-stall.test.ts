@@ -245,7 +245,7 @@ describe("tokens that dry up within what cleaning and rules take as one", () => 
     expect(texts(rig)).toEqual([token]);
   });
 
-  it("while their speaker was told to pause are settled: it cannot send what would decide", () => {
+  it("while their speaker was asked to pause are settled: it cannot send what would decide", () => {
     const { rig, stream, listener } = start({ creditChars: 100 });
     stream([`[${"word ".repeat(40)}`], 5000, MARKDOWN);
     expect(listener.eventsOf("paused")).toHaveLength(1);

@@ -115,7 +115,7 @@ describe("tokens", () => {
     expect(listener.eventsOf("utterance.done")).toHaveLength(1);
   });
 
-  it("warns of elements without their other half when the text ends, and speaks it unchanged", () => {
+  it("warns of elements without their other half when the text ends, and says it unchanged", () => {
     const rig = createRig(NO_STALLS);
     const { send, listener } = rig.join("format=ulaw_8000");
     send({ type: "text", text: "Say <empha", voice_id: VOICE, utterance_id: "t" });
@@ -201,7 +201,7 @@ describe("tokens", () => {
     ]);
   });
 
-  it("tells what is missing in a text that a long silence ends, as where its speaker ends it", () => {
+  it("reports what is missing in a text that a long silence ends, as where its speaker ends it", () => {
     const rig = createRig({ textIdleMs: 2000 });
     const { send, listener, participant } = rig.join("format=ulaw_8000");
     send({ type: "text", text: "<sub alias='x'>Fine \ud83d", voice_id: VOICE });

@@ -150,7 +150,7 @@ describe("FinalCues", () => {
     ({ type: "utterance.done", seq: 3, at_ms, utterance_id }) as UtteranceDoneEvent;
   const spans = (cues: readonly CueEvent[]) => cues.map(({ start_ms, end_ms }) => [start_ms, end_ms]);
 
-  it("are told once they were heard or their utterance is over, in order", () => {
+  it("are emitted once they were heard or their utterance is over, in order", () => {
     const settling = new FinalCues();
     expect(settling.push(cue("u", 0, 1000), 0)).toEqual([]);
     expect(spans(settling.push(cue("u", 1000, 3000), 1000))).toEqual([[0, 1000]]);
@@ -160,7 +160,7 @@ describe("FinalCues", () => {
     expect(spans(settling.flush(3500))).toEqual([[3000, 3500]]);
   });
 
-  it("end at a cut, and those behind it are not told", () => {
+  it("end at a cut, and those behind it are not emitted", () => {
     const settling = new FinalCues();
     for (const emitted of [cue("u", 0, 1000), cue("u", 1000, 2000), cue("w", 2000, 3000)])
       settling.push(emitted, 0);

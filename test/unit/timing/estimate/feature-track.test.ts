@@ -18,7 +18,7 @@ const framesOf = (...all: SoundFrames[]): FeatureFrames => {
 const rounded = (values: Float64Array | undefined): number[] => Array.from(values ?? [], Math.round);
 
 describe("FeatureFrames", () => {
-  it("tells levels against what is loud in the stretch, and how bright it is", () => {
+  it("measures levels against what is loud in the stretch, and how bright it is", () => {
     const energies = [...Array<number>(20).fill(1e6), ...Array<number>(20).fill(1e4)];
     const track = framesOf(frames(0, energies, 0.25)).within({ startSeconds: 0, endSeconds: 0.4 });
     expect(track).toMatchObject({ startSeconds: 0, endSeconds: 0.4 });

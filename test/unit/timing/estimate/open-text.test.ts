@@ -38,7 +38,7 @@ function say(text: string, language: string, seed: number): Speech {
 }
 
 interface Emitted extends TimedCharacters {
-  /** How far the audio was played when it was told, seconds. */
+  /** How far the audio was played when it was emitted, seconds. */
   readonly playedSeconds: number;
 }
 
@@ -79,7 +79,7 @@ function wordsOf(emitted: readonly Emitted[], { text, starts }: Speech): { error
 }
 
 describe("SegmentTiming.estimateUpTo", () => {
-  it("tells words before they are played, about as well as where the end is known", () => {
+  it("reports words before they are played, about as well as where the end is known", () => {
     const words: { error: number; late: number }[] = [];
     const paces = new Map<string, SpeakingRate>();
     for (let seed = 1; seed <= SPEECHES; seed += 1) {
@@ -113,7 +113,7 @@ describe("SegmentTiming.estimateUpTo", () => {
     expect(errors.at(-1)).toBeLessThan(0.3);
   });
 
-  it("waits where nothing can be told: too little audio, audio that is not looked into, one word, times on their way", () => {
+  it("waits where nothing can be known: too little audio, audio that is not looked into, one word, times on their way", () => {
     const timing = timingOf({ text: "Alpha bravo charlie. Delta echo.", textStart: 0 });
     expect(timing.estimateUpTo({ neededSeconds: 1 })).toBeNull();
     timing.push(null, null, { audioSeconds: 5 });
@@ -144,7 +144,7 @@ describe("SegmentTiming.estimateUpTo", () => {
     expect(doubted.estimateUpTo({ neededSeconds: 2 })).toBeNull();
   });
 
-  it("times that come later count for what was not told, and for nothing else", () => {
+  it("times that come later count for what was not emitted, and for nothing else", () => {
     const speech = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India juliet kilo.", "en", 1);
     const { text, chunks, starts } = speech;
     const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];

@@ -29,7 +29,7 @@ describe("Pauses", () => {
 });
 
 describe("a response without any alignment", () => {
-  it("is told with its marks where the voice pauses, as an estimate", () => {
+  it("is emitted with its marks where the voice pauses, as an estimate", () => {
     const text = "Hello there. Bye.";
     const timing = timingOf({ text, textStart: 0 });
     expect(timing.push(null, null, { audioSeconds: 2, pauses: [pause(0, 0.1), pause(0.8, 1.4)] })).toBeNull();

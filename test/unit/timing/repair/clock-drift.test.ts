@@ -32,7 +32,7 @@ describe("a rate that is not that of the audio", () => {
     },
   );
 
-  it("steady times are told at once, exact", () => {
+  it("steady times are emitted at once, exact", () => {
     const emitted = run("abcdefghi", scaledChunks(1), 0.9);
     expect(shown(emitted)).toEqual(["a0.00 b0.10 c0.20", "d0.30 e0.40 f0.50", "g0.60 h0.70 i0.80", ""]);
     expect(emitted[2]?.timing).toBe("exact");
@@ -49,7 +49,7 @@ describe("a rate that is not that of the audio", () => {
     expect(emitted.every((one) => one === null || one.timing === "exact")).toBe(true);
   });
 
-  it("one chunk alone proves nothing: it is told as it is, as an estimate, when more audio comes", () => {
+  it("one chunk alone proves nothing: it is emitted unchanged, as an estimate, when more audio comes", () => {
     const [first] = scaledChunks(1.1);
     if (first === undefined) throw new Error("No chunk");
     const emitted = run("abcdef", [first, { alignment: null, audioSeconds: 1.4 }], 1.4);
@@ -133,7 +133,7 @@ describe("a rate that is not that of the audio", () => {
     expect(emitted.every((one) => one === null || one.timing === "exact")).toBe(true);
   });
 
-  it("times that come late are told at once, exact", () => {
+  it("times that come late are emitted at once, exact", () => {
     const [first, second, third] = scaledChunks(1);
     const chunks = [
       { alignment: null, audioSeconds: 0.3 },
@@ -322,7 +322,7 @@ describe("a last chunk that reaches beyond the audio", () => {
     expect(marked[3]?.timing).toBe("scaled");
   });
 
-  it("is told as it is when its audio comes after all", () => {
+  it("is emitted unchanged when its audio comes after all", () => {
     const emitted = run("abcdef", [first, long, { alignment: null, audioSeconds: 1.5 }], 1.5);
     expect(startsOf(emitted[2] ?? null)).toBe("d0.30 e0.70 f1.10");
     expect(emitted[2]?.timing).toBe("exact");

@@ -26,7 +26,7 @@ describe("a rate that is not that of the audio, and times besides that are late 
     }));
     const emitted = run(text, chunks, 3.2);
     const all = starts(emitted);
-    // From the second one on that has times, all of those are known; the first was told when more audio came.
+    // From the second one on that has times, all of those are known; the first was emitted when more audio came.
     for (const index of [12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31]) {
       expect(all[index]).toBeCloseTo(index / 10, 3);
     }

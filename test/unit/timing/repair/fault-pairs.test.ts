@@ -67,7 +67,7 @@ const FAULTS: Readonly<Record<string, string>> = {
 /** What each chunk's audio is cut into, bytes. */
 const PIECES: readonly string[] = ["997", "1,7,999,20001"];
 /** Of a clock that begins again with each chunk neither its pace nor whose audio it is of is known: left out. */
-const NEVER_EMITTED = new Set(["scaled", "late"]);
+const UNTOLD = new Set(["scaled", "late"]);
 
 interface Speech {
   readonly text: string;
@@ -153,7 +153,7 @@ function soundSecondsOf(chunks: readonly JobChunk[]): number {
   return (at + 2) / BYTES_PER_SECOND;
 }
 
-/** How far letters are from the truth, seconds, that are told to be right. */
+/** How far letters are from the truth, seconds, that are emitted to be right. */
 function errorsOf(
   emitted: readonly (TimedCharacters | null)[],
   starts: ReadonlyMap<number, number>,
@@ -175,7 +175,7 @@ function errorsOf(
 
 /**
  * Where audio is cut anywhere in a character a first chunk's times may be scaled so that they end just with it: there
- * is nothing wrong with them to be seen, and they are told at once.
+ * is nothing wrong with them to be seen, and they are emitted at once.
  */
 function isByChance(chunks: readonly JobChunk[], faults: readonly string[]): boolean {
   const factor = Number(faults.find((name) => name.startsWith("scaled"))?.split(" ")[1] ?? Number.NaN);
@@ -196,7 +196,7 @@ const pairs = Object.keys(FAULTS).flatMap((one) => {
 });
 
 describe.each(Object.keys(SCRIPTS))("%s: what is labelled exact or scaled is right", (language) => {
-  /** Share of the characters that are told as estimates. */
+  /** Share of the characters that are emitted as estimates. */
   function expectTruth(names: readonly string[], faults: readonly string[]): number {
     let [characters, estimated] = [0, 0];
     for (const { text, chunks, starts } of speeches.get(language) ?? []) {
