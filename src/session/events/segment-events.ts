@@ -18,8 +18,8 @@ import { VisemeEvents, type VisemeKind } from "./viseme-events.ts";
 type Kind = "characters" | "normalized" | "words" | "segments" | "cues" | VisemeKind;
 
 interface PendingEvent {
-  /** Where it belongs: seconds of the response; cues: ticks of the timeline. */
-  readonly seconds: number;
+  /** Where on the timeline it belongs; no further than the audio's end. */
+  readonly ticks: number;
   readonly kind: Kind;
   /** Of cues: the style. */
   readonly variant?: string;
@@ -71,7 +71,7 @@ export class SegmentEvents {
       wants: options.wants,
       ticksAt: (seconds) => this.ticksAt(seconds),
       spokenCut: () => this.#cut?.spokenEnd ?? Number.POSITIVE_INFINITY,
-      add: (kind, seconds, build) => this.#add(kind, seconds, build),
+      add: (kind, ticks, build) => this.#add(kind, ticks, build),
     });
   }
 
@@ -97,7 +97,7 @@ export class SegmentEvents {
   }
 
   emitUpTo(writeTicks: number): void {
-    while (this.#pending[0] !== undefined && this.ticksAt(this.#pending[0].seconds) < writeTicks) {
+    while (this.#pending[0] !== undefined && this.#placeOf(this.#pending[0]) < writeTicks) {
       this.#emitFirst(Number.POSITIVE_INFINITY);
     }
   }
@@ -143,7 +143,7 @@ export class SegmentEvents {
 
   addCharacters(given: TimedCharacters): void {
     const utterance_id = this.#utterance.id;
-    this.#add("characters", given.startSeconds[0] ?? 0, () => {
+    this.#add("characters", this.ticksAt(given.startSeconds[0] ?? 0), () => {
       const timed = charactersBefore(given, this.#clientCut);
       if (timed.characters.length === 0) return null;
       const start_ms = timed.startSeconds.map((seconds) => this.#msAt(seconds));
@@ -177,7 +177,7 @@ export class SegmentEvents {
       const span = this.#spanOf(startSeconds[index] ?? 0, endSeconds[index] ?? 0);
       transcript.addNormalized({ text, start: starts[index] ?? segmentStart, ...span });
     });
-    this.#add("normalized", startSeconds[0] ?? 0, () => {
+    this.#add("normalized", this.ticksAt(startSeconds[0] ?? 0), () => {
       const spokenCut = this.#cut?.spokenEnd ?? Number.POSITIVE_INFINITY;
       const behind = starts.findIndex((start) => start >= spokenCut);
       const emitted = behind < 0 ? characters : characters.slice(0, behind);
@@ -202,7 +202,7 @@ export class SegmentEvents {
     const utterance_id = this.#utterance.id;
     this.#cueWords.push(...words);
     const timing = words.reduce<Timing>((worst, word) => weaker(worst, word.timing), "exact");
-    this.#add("words", first.startSeconds, () => {
+    this.#add("words", this.ticksAt(first.startSeconds), () => {
       const whole = words.filter((word) => word.start < this.#clientCut);
       if (whole.length === 0) return null;
       const placed = whole.map((word) => ({
@@ -224,14 +224,14 @@ export class SegmentEvents {
 
   addVoiceSegment(segment: VoiceSegment, text: { readonly start: number; readonly end: number }): void {
     const utterance_id = this.#utterance.id;
-    const seconds = Number.isFinite(segment.start_time_seconds) ? Math.max(0, segment.start_time_seconds) : 0;
+    const span = this.#spanOf(segment.start_time_seconds, segment.end_time_seconds);
     this.#utterance.transcript.addVoice({
       voiceId: segment.voice_id,
       inputIndex: segment.dialogue_input_index,
       ...text,
-      ...this.#spanOf(segment.start_time_seconds, segment.end_time_seconds),
+      ...span,
     });
-    this.#add("segments", seconds, () => {
+    this.#add("segments", span.startTicks, () => {
       if (text.start >= this.#clientCut) return null;
       const end = Math.min(text.end, this.#clientCut);
       const start_ms = this.#msAt(segment.start_time_seconds);
@@ -288,15 +288,13 @@ export class SegmentEvents {
     const endTicks = Math.round(cue.endSeconds * TICKS_PER_SECOND);
     const build = cueBuilder(cue, this.#utterance.id);
     this.#utterance.transcript.cues?.note(style, { startTicks, endTicks }, build);
-    // Back to seconds of the response, as the others are.
-    const ticks = startTicks - this.#baseTicks + this.#droppedLeadTicks - this.preSkipTicks;
-    this.#add("cues", Math.max(0, ticks) / TICKS_PER_SECOND, () => build, style);
+    this.#add("cues", startTicks, () => build, style);
   }
 
-  #add(kind: Kind, seconds: number, build: PendingEvent["build"], variant?: string): void {
+  #add(kind: Kind, ticks: number, build: PendingEvent["build"], variant?: string): void {
     let index = this.#pending.length;
-    while (index > 0 && (this.#pending[index - 1]?.seconds ?? 0) > seconds) index -= 1;
-    const event = { seconds, kind, build };
+    while (index > 0 && (this.#pending[index - 1]?.ticks ?? 0) > ticks) index -= 1;
+    const event = { ticks, kind, build };
     this.#pending.splice(index, 0, variant === undefined ? event : { ...event, variant });
   }
 
@@ -305,10 +303,14 @@ export class SegmentEvents {
     if (event === undefined) return;
     const build = event.build();
     if (build === null) return;
-    const positionTicks = Math.min(this.ticksAt(event.seconds), limitTicks);
+    const positionTicks = Math.min(this.#placeOf(event), limitTicks);
     const { kind, variant } = event;
     const place = { positionTicks, kind, utterance: this.#utterance };
     this.#writer.write(variant === undefined ? place : { ...place, variant }, build);
+  }
+
+  #placeOf({ ticks }: PendingEvent): number {
+    return Math.min(ticks, this.#baseTicks + this.#endTicks);
   }
 
   /** Client's offset from which on nothing is emitted. */

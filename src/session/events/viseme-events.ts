@@ -16,8 +16,8 @@ export interface VisemeEventsOptions {
   readonly ticksAt: (seconds: number) => number;
   /** Offset in the spoken text from which on nothing is emitted: the response broke off there. */
   readonly spokenCut: () => number;
-  /** Takes an event that is made when audio up to `seconds` of the response is there. */
-  readonly add: (kind: VisemeKind, seconds: number, build: () => EventBuilder | null) => void;
+  /** Takes an event that belongs at `ticks` of the timeline, and is made when it is emitted. */
+  readonly add: (kind: VisemeKind, ticks: number, build: () => EventBuilder | null) => void;
 }
 
 export class VisemeEvents {
@@ -40,9 +40,10 @@ export class VisemeEvents {
     const track = first === undefined ? null : this.#wantedTrack();
     if (first === undefined || track === null) return;
     const batch = track.noteWords(words);
-    const { wants, add, spokenCut } = this.#options;
+    const { wants, add, spokenCut, ticksAt } = this.#options;
+    const ticks = ticksAt(first.startSeconds);
     for (const [set, kind] of SETS) {
-      if (wants(kind)) add(kind, first.startSeconds, () => track.builder(batch, set, spokenCut()));
+      if (wants(kind)) add(kind, ticks, () => track.builder(batch, set, spokenCut()));
     }
   }
 
@@ -51,9 +52,10 @@ export class VisemeEvents {
     const track = this.#track;
     const last = track?.lastWord;
     if (track === null || last === undefined) return;
-    const { wants, add } = this.#options;
+    const { wants, add, ticksAt } = this.#options;
+    const ticks = ticksAt(last.endSeconds);
     for (const [set, kind] of SETS) {
-      if (wants(kind)) add(kind, last.endSeconds, () => track.closing(set, endTicks));
+      if (wants(kind)) add(kind, ticks, () => track.closing(set, endTicks));
     }
   }
 

@@ -3,29 +3,29 @@ import type { SegmentTimes } from "../synthesis/segment-times.ts";
 
 export class UnsentSegments {
   /** In the order of the timeline. */
-  #times: SegmentTimes[] = [];
+  #segments: { readonly times: SegmentTimes; readonly startTicks: number }[] = [];
 
   get isEmpty(): boolean {
-    return this.#times.length === 0;
+    return this.#segments.length === 0;
   }
 
-  /** A segment begins at the write head: `startTicks` is set. */
-  add(times: SegmentTimes): void {
-    this.#times.push(times);
+  /** A segment begins there. */
+  add(times: SegmentTimes, startTicks: number): void {
+    this.#segments.push({ times, startTicks });
   }
 
   /** Frames up to `sentTicks` have left: the first of every segment that begins before. */
   noteSent(sentTicks: number, nowMs: number): void {
     for (;;) {
-      const [times] = this.#times;
-      if (times === undefined || (times.startTicks ?? 0) >= sentTicks) return;
-      times.firstFrameMs = nowMs;
-      this.#times.shift();
+      const [first] = this.#segments;
+      if (first === undefined || first.startTicks >= sentTicks) return;
+      first.times.firstFrameMs = nowMs;
+      this.#segments.shift();
     }
   }
 
   /** The audio was cut: what was not sent will not be. */
   clear(): void {
-    this.#times = [];
+    this.#segments = [];
   }
 }

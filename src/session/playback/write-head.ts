@@ -79,9 +79,8 @@ export class WriteHead {
   startSegment(utterance: Utterance, { segment, sourceFormat }: Attempt): void {
     this.#pause(utterance, sourceFormat);
     this.#noteCues(utterance, segment.start);
-    segment.times.startTicks = this.#ticks;
     utterance.transcript.beginSegment(segment, this.#ticks);
-    this.unsent.add(segment.times);
+    this.unsent.add(segment.times, this.#ticks);
   }
 
   endSegment({ utterance, segment, spliceText, trailingSilenceTicks }: SegmentPlayer): void {

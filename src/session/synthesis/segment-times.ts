@@ -15,8 +15,6 @@ export interface SegmentTimes {
   firstSoundMs: number;
   firstFrameMs: number;
   leadingSilenceMs: number | null;
-  /** Where it begins on the timeline, once its audio is rendered. */
-  startTicks: number | null;
   /** Its waterfall is in the histograms. */
   isCounted: boolean;
 }
@@ -38,7 +36,6 @@ export function newTimes(
     firstSoundMs: 0,
     firstFrameMs: 0,
     leadingSilenceMs: null,
-    startTicks: null,
     isCounted: false,
   };
 }

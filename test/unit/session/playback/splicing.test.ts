@@ -52,16 +52,12 @@ describe("Splice", () => {
 });
 
 describe("UnsentSegments", () => {
-  function segment(startMs: number) {
-    const times = newTimes({ start: 0, end: 1 }, { arrivedMs: 0, cutMs: 0 });
-    times.startTicks = ms(startMs);
-    return times;
-  }
+  const segment = () => newTimes({ start: 0, end: 1 }, { arrivedMs: 0, cutMs: 0 });
 
   it("notes the first frame of each that begins before what was sent, once", () => {
     const unsent = new UnsentSegments();
-    const [first, second, third] = [segment(0), segment(100), segment(200)];
-    for (const times of [first, second, third]) unsent.add(times);
+    const [first, second, third] = [segment(), segment(), segment()];
+    for (const [index, times] of [first, second, third].entries()) unsent.add(times, ms(index * 100));
     unsent.noteSent(ms(100), 7);
     expect([first, second].map((times) => times.firstFrameMs)).toEqual([7, 0]);
     unsent.noteSent(ms(300), 9);
@@ -71,8 +67,8 @@ describe("UnsentSegments", () => {
 
   it("forgets what a cut has taken away", () => {
     const unsent = new UnsentSegments();
-    const first = segment(0);
-    unsent.add(first);
+    const first = segment();
+    unsent.add(first, 0);
     expect(unsent.isEmpty).toBe(false);
     unsent.clear();
     unsent.noteSent(ms(100), 7);

@@ -20,8 +20,8 @@ function asked(more: object = {}): Stage {
   return rig;
 }
 
-/** What each request was emitted of the text before it. */
-function emitted(rig: Stage): string[] {
+/** What each request says of the text before it. */
+function contexts(rig: Stage): string[] {
   return rig.requests.map(({ request }) => {
     if (request.kind !== "speech") throw new Error("Not speech");
     return request.previousRequestIds?.join() ?? request.previousText ?? "-";
@@ -38,13 +38,13 @@ describe("request ids that are refused", () => {
     "%s: the piece is asked for at once with text, and so is what follows",
     (code) => {
       const rig = asked();
-      expect(emitted(rig)).toEqual(["-", "r"]);
+      expect(contexts(rig)).toEqual(["-", "r"]);
       refuse(rig, 1, code);
       rig.clock.advance(1);
-      expect(emitted(rig)).toEqual(["-", "r", FIRST.trim()]);
+      expect(contexts(rig)).toEqual(["-", "r", FIRST.trim()]);
       expect(rig.requests[2]?.request).toMatchObject({ text: SECOND });
       rig.hearOut();
-      expect(emitted(rig)).toEqual(["-", "r", FIRST.trim(), (FIRST + SECOND).trim()]);
+      expect(contexts(rig)).toEqual(["-", "r", FIRST.trim(), (FIRST + SECOND).trim()]);
       expect(rig.outcomes()).toEqual(["u/done"]);
       expect(rig.listener.eventsOf("error")).toEqual([]);
       expect(rig.counters).toMatchObject({ upstreamRequests: 4, upstreamErrors: 1, upstreamRetries: 1 });
@@ -57,7 +57,7 @@ describe("request ids that are refused", () => {
       refuse(rig, index, "upstream_failed");
       rig.clock.advance(1000);
     }
-    expect(emitted(rig)).toEqual(["-", "r", "abc def.", "abc def.", "abc def."]);
+    expect(contexts(rig)).toEqual(["-", "r", "abc def.", "abc def.", "abc def."]);
     rig.hearOut();
     expect(rig.outcomes()).toEqual(["u/done"]);
   });
@@ -66,7 +66,7 @@ describe("request ids that are refused", () => {
     const rig = asked();
     refuse(rig, 1, "upstream_unreachable");
     rig.clock.advance(100);
-    expect(emitted(rig)).toEqual(["-", "r", "r"]);
+    expect(contexts(rig)).toEqual(["-", "r", "r"]);
   });
 
   it("what is refused with text too fails after the second try", () => {
@@ -106,12 +106,12 @@ describe("request ids that are refused", () => {
 describe("text around that is refused", () => {
   it.each(["previous_text", "next_text"])("%s: the rest is asked for without any", (field) => {
     const rig = asked({ enable_logging: false });
-    expect(emitted(rig)).toEqual(["-", "abc def."]);
+    expect(contexts(rig)).toEqual(["-", "abc def."]);
     refuse(rig, 1, "upstream_invalid", field);
     rig.clock.advance(1);
     expect(rig.requests[2]?.request).not.toHaveProperty("nextText");
     rig.hearOut();
-    expect(emitted(rig)).toEqual(["-", "abc def.", "-", "-"]);
+    expect(contexts(rig)).toEqual(["-", "abc def.", "-", "-"]);
     expect(rig.outcomes()).toEqual(["u/done"]);
   });
 });
