@@ -1,4 +1,4 @@
-/** Whether the gateway may listen where it is told to: without keys, whoever reaches the port may do everything. */
+/** Whether the gateway may listen where its settings say: without keys, whoever reaches the port may do everything. */
 import { GatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";

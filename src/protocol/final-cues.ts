@@ -1,5 +1,5 @@
 /**
- * Which cues are settled: a cue is told ahead of its sound, and an interruption may still cut it. Events in, cues out
+ * Which cues are settled: a cue is emitted ahead of its sound, and an interruption may still cut it. Events in, cues out
  * that nothing changes any more, in order.
  */
 import { wordPlaces } from "./captions.ts";
@@ -11,7 +11,7 @@ const MAX_OPEN = 512;
 export class FinalCues {
   #open: { cue: CueEvent; isFinal: boolean }[] = [];
 
-  /** `playheadMs`: what is before it has been heard. Returns the cues that are settled by it. */
+  /** `playheadMs`: what is before it has been played. Returns the cues that are settled by it. */
   push(event: Event, playheadMs: number): CueEvent[] {
     if (event.type === "cue") this.#add(event);
     else if (event.type === "interrupted" && event.next_ms !== null) {
@@ -20,19 +20,19 @@ export class FinalCues {
     return this.#take((cue) => cue.end_ms <= playheadMs);
   }
 
-  /** Cues that may still be cut, as they stand now. */
+  /** Cues that may still be cut. */
   get open(): CueEvent[] {
     return this.#open.map(({ cue }) => cue);
   }
 
-  /** Nothing follows: all that is left, as far as it was heard. */
-  flush(heardMs = Number.POSITIVE_INFINITY): CueEvent[] {
+  /** Nothing follows: all that is left, as far as it was played. */
+  flush(playedMs = Number.POSITIVE_INFINITY): CueEvent[] {
     return this.#take(() => true)
-      .filter((cue) => cue.start_ms < heardMs)
-      .map((cue) => (cue.end_ms > heardMs ? cutCue(cue, heardMs) : cue));
+      .filter((cue) => cue.start_ms < playedMs)
+      .map((cue) => (cue.end_ms > playedMs ? cutCue(cue, playedMs) : cue));
   }
 
-  /** Those that begin before `ms`, as they stand now: what may still come for them does not count. */
+  /** Those that begin before `ms`: what may still come for them does not count. */
   takeBefore(ms: number): CueEvent[] {
     return this.#take((cue) => cue.start_ms < ms);
   }
@@ -45,7 +45,7 @@ export class FinalCues {
     if (this.#open.length > MAX_OPEN && first !== undefined) first.isFinal = true;
   }
 
-  /** All that is behind the cut is not said, or is said anew and told again; the cue that stands ends there, with its words. */
+  /** All behind the cut is not said, or is said and emitted again; the cue that it falls into ends there, with its words. */
   #cut(utteranceId: string, atMs: number): void {
     this.#open = this.#open
       .filter(({ cue }) => cue.start_ms < atMs)
@@ -66,7 +66,7 @@ export class FinalCues {
   }
 }
 
-/** As far as it was heard up to `atMs`, behind its start: with the words that had begun. */
+/** As far as it was played up to `atMs`, behind its start: with the words that had begun. */
 export function cutCue(cue: CueEvent, atMs: number): CueEvent {
   const lines = cue.lines.flatMap((line) => {
     const count = line.words.findIndex((word) => word.start_ms >= atMs);

@@ -77,7 +77,7 @@ export async function startServer(options: ServerOptions): Promise<ListeningPort
     close: () => {
       vendorSockets.close();
       jambonzTts.close();
-      // Before the sockets: a speaker that waits behind its old connection is in no session yet, and is told here.
+      // Before the sockets: a speaker that waits behind its old connection is in no session yet, and hears of the end here.
       options.turns.close();
       listener.close();
     },

@@ -8,7 +8,7 @@ import type { CallerFormat, EventKind } from "../protocol/vocabulary.ts";
 import type { Participant } from "../session/connections/participant.ts";
 import type { Session, SessionCalls } from "../session/session.ts";
 import type { CallFacts } from "./call-facts.ts";
-import { CallerFeed, CallerVoice, type HeardFormat } from "./caller-voice.ts";
+import { CallerFeed, CallerVoice, type VoiceFormat } from "./caller-voice.ts";
 
 type WithoutBase<E> = Omit<E, "seq" | "at_ms">;
 /** A call, as the bridge meets it. */
@@ -23,11 +23,11 @@ export class CallBridge implements SessionCalls {
   readonly #session: Session;
   /** In the order of coming. */
   readonly #calls = new Set<BridgedCall>();
-  /** Who hears callers. */
+  /** Speakers that get callers' voices. */
   readonly #feeds = new Map<Participant, CallerFeed>();
-  /** The voice of the call that is heard, in each format asked for. */
+  /** The voice of the call that speakers get, in each format asked for. */
   readonly #voices = new Map<CallerFormat, CallerVoice>();
-  #heard: BridgedCall | null = null;
+  #speaking: BridgedCall | null = null;
 
   constructor(session: Session) {
     this.#session = session;
@@ -46,7 +46,7 @@ export class CallBridge implements SessionCalls {
   /** Idempotent. */
   remove(call: BridgedCall, reason: string | undefined): void {
     if (!this.#calls.delete(call)) return;
-    if (this.#heard === call) this.#forgetVoices();
+    if (this.#speaking === call) this.#forgetVoices();
     this.#emit("call", {
       type: "call",
       state: "ended",
@@ -64,13 +64,13 @@ export class CallBridge implements SessionCalls {
     });
   }
 
-  /** A piece of what the caller says. Frames carry no name: of several calls the first is heard. */
+  /** A piece of what the caller says. Frames carry no name: of several calls speakers get the first. */
   hear(call: BridgedCall, audio: Uint8Array): void {
     if (this.#feeds.size === 0) return;
     const [first] = this.#calls;
     const format = call.facts.caller_format;
     if (first !== call || format === null || format === "opus_48000") return;
-    this.#heard = call;
+    this.#speaking = call;
     for (const { settings } of this.#feeds.keys()) {
       const { caller } = settings;
       if (caller !== undefined && !this.#voices.has(caller))
@@ -120,7 +120,7 @@ export class CallBridge implements SessionCalls {
     this.#feeds.set(participant, new CallerFeed({ listener: participant.listener, emitGap }));
   }
 
-  #addVoice(call: BridgedCall, formats: { readonly from: HeardFormat; readonly to: CallerFormat }): void {
+  #addVoice(call: BridgedCall, formats: { readonly from: VoiceFormat; readonly to: CallerFormat }): void {
     const voice = new CallerVoice(formats.from, formats.to, (frame) => {
       for (const [{ settings }, feed] of this.#feeds) {
         if (settings.caller === formats.to) call.noteDropped(feed.push(frame));
@@ -132,7 +132,7 @@ export class CallBridge implements SessionCalls {
   #forgetVoices(): void {
     for (const voice of this.#voices.values()) voice.close();
     this.#voices.clear();
-    this.#heard = null;
+    this.#speaking = null;
   }
 
   /** At once, and not in the timeline's order: a key that interrupts may not wait for speech that it interrupts. */

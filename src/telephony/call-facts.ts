@@ -1,4 +1,4 @@
-/** What is told of a call, and which session it joins. */
+/** What events say of a call, and which session it joins. */
 import type { CallStart, CarrierDialect, CarrierHello } from "../protocol/carrier/carrier.ts";
 import type { CallEvent } from "../protocol/events.ts";
 
@@ -6,7 +6,7 @@ import type { CallEvent } from "../protocol/events.ts";
 export type CallFacts = Omit<CallEvent, "seq" | "at_ms" | "type" | "state" | "reason">;
 
 const MAX_SESSION_CHARS = 64;
-/** Bounds of what is told of a call. */
+/** Bounds of what events say of a call. */
 const MAX_PARAMETERS = 32;
 const MAX_FACT_CHARS = 1024;
 const MAX_CALL_ID_CHARS = 256;

@@ -1,7 +1,7 @@
 /** What is counted of phone calls, by carrier: a fixed set of names, so that the series are bounded. */
 import type { CallVia } from "../protocol/carrier/carrier.ts";
 
-/** A connection whose first messages have not told its carrier yet. */
+/** A connection whose carrier its first messages have not shown yet: `unknown`. */
 export type CarrierLabel = CallVia | "unknown";
 
 export interface CarrierCounts {
@@ -42,7 +42,7 @@ const COUNTERS: readonly (readonly [name: string, help: string, count: keyof Car
   ["calls_total", "Phone calls that have begun", "started"],
   ["call_marks_total", "Marks asked of carriers", "marks"],
   ["call_marks_played_total", "Marks that carriers have played", "played"],
-  ["call_clears_total", "Times that a carrier was told to throw away audio", "clears"],
+  ["call_clears_total", "Times that a carrier was asked to throw away audio", "clears"],
   ["call_odd_messages_total", "Carriers' messages that did not fit", "odd"],
   ["call_refused_total", "Carriers' connections ended for an error", "refused"],
   [

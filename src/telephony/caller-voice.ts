@@ -12,8 +12,8 @@ const MAX_WAITING_BYTES = 64 * 1024;
 /** A socket that holds so much is behind: its events come first. */
 const BEHIND_BYTES = 8 * 1024;
 
-/** Formats that a caller can be heard in: no carrier here sends Opus. */
-export type HeardFormat = Exclude<AudioFormat, "opus_48000">;
+/** Formats of callers' voices that are decoded: no carrier here sends Opus. */
+export type VoiceFormat = Exclude<AudioFormat, "opus_48000">;
 
 /** One call's voice in one format. */
 export class CallerVoice {
@@ -22,7 +22,7 @@ export class CallerVoice {
   readonly #decoder: SourceDecoder | null;
 
   /** `onFrame`: one whole frame; copy what is kept. */
-  constructor(from: HeardFormat, to: CallerFormat, onFrame: (frame: Uint8Array) => void) {
+  constructor(from: VoiceFormat, to: CallerFormat, onFrame: (frame: Uint8Array) => void) {
     this.#decoder = from === to ? null : createSourceDecoder(from);
     this.#maker = createFrameMaker(
       { format: to, frameMs: CALLER_FRAME_MS },

@@ -19,7 +19,7 @@ import { PacedPlayer, type PacedPlayerOptions } from "./paced-player.ts";
 const PACED_LEAD_MS = 300;
 /** How often a mark is asked for, ms of audio. */
 const PACED_MARK_MS = 100;
-/** Tells a call that its codec has news of its own, which `read` gives. */
+/** Says to a call that its codec has news of its own, which `read` gives. */
 export const NEWS: Wire = "";
 
 /** What a call over `line` is made with; its peer says nothing before it begins. */
@@ -54,7 +54,7 @@ export class PacedCodec implements CarrierCodec {
     this.#readPeer = readPeer;
   }
 
-  /** The call has begun: told with the next message. From the next beat on its peer is played to. Once. */
+  /** The call has begun: `read` says so with the next message. From the next beat on its peer is played to. Once. */
   begin(call: CallStart, { pacer, clock, silence, onNews, ...output }: PacedOutput): void {
     const player = new PacedPlayer({
       ...output,

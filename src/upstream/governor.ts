@@ -1,6 +1,6 @@
 /**
  * Who may ask the upstream now. At most so many requests are open in all, and of one group (a model: plans limit
- * concurrency by model) no more than the upstream lets through, which its answers tell:
+ * concurrency by model) no more than the upstream lets through, as its answers say:
  *
  *   nothing yet                          a few, and more with every answer that says nothing of limits
  *   an answer with concurrency headers   limit = its maximum, less what others with the same key have open
@@ -9,7 +9,7 @@
  *
  * The rest wait, those of a higher priority first, then first come, first served; and only so many may wait.
  *
- * What others have open is not told. An answer counts the requests that were open when this one began; how many of ours
+ * What others have open no answer says. An answer counts the requests that were open when this one began; how many of ours
  * were among them is known only from and to, since they overtake one another on the way: those that were open when it
  * was granted, to all that were open at once until it was answered. What was believed of the others is changed only as
  * far as it can't be true any more.

@@ -205,7 +205,7 @@ export class ContextSpeech {
   #fail(error: GatewayError): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    // First: who is told may want nobody to take the places that come free.
+    // First: its owner may want nobody to take the places that come free.
     this.#options.output.failed(error);
     this.abort();
   }

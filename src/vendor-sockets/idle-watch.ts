@@ -38,7 +38,7 @@ export class IdleWatch<T extends Idler> {
     let next = Number.POSITIVE_INFINITY;
     for (const { lastMs } of watched()) next = Math.min(next, lastMs + idleMs);
     if (!Number.isFinite(next)) return;
-    // Never at once: who is told and does not change would turn this into a loop.
+    // Never at once: who stays idle after `onIdle` would turn this into a loop.
     this.#timer = clock.at(Math.max(next, nowMs + 1), () => this.look());
   }
 

@@ -76,7 +76,7 @@ export class JambonzTtsSocket implements VendorSocket {
     if (this.#isClosed) return;
     const error = toGatewayError(thrown);
     this.closed();
-    this.#tell(error);
+    this.#sendError(error);
     this.#options.port.end(REFUSED_CLOSE, error.code);
   }
 
@@ -204,10 +204,10 @@ export class JambonzTtsSocket implements VendorSocket {
     if (this.#isClosed) return;
     this.#drop();
     this.#speech = this.#newSpeech();
-    this.#tell(error);
+    this.#sendError(error);
   }
 
-  #tell(error: GatewayError): void {
+  #sendError(error: GatewayError): void {
     const { deps, port } = this.#options;
     if (error.code === "internal") deps.log.error({ err: error.cause ?? error }, "Fault on a jambonz socket");
     else deps.log.info({ error: error.code }, "Error on a jambonz socket");

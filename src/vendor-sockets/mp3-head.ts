@@ -67,7 +67,7 @@ export class Mp3Head implements ResponseFilter {
     return this.#skipBytes === 0;
   }
 
-  /** Bytes of what is no sound here; 0: sound begins; null: more has to come to tell. */
+  /** Bytes of what is no sound here; 0: sound begins; null: more has to come to know. */
   #sizeOfHead(): number | null {
     const held = this.#held;
     if (isText(held, 0, "ID3")) return id3Bytes(held);

@@ -9,7 +9,7 @@ import type { SynthesisRequest } from "../upstream/types.ts";
 /** Audio that waits for the client before the upstream is held, and what it is read on at, bytes. */
 const HOLD_BYTES = 262_144;
 const READ_ON_BYTES = 65_536;
-/** As much as may tell the upstream how to go on, UTF-16 code units (upstream/transport/stitching.ts takes less). */
+/** Text before that may go upstream, UTF-16 code units (upstream/transport/stitching.ts takes less). */
 const MAX_BEFORE_CHARS = 500;
 
 export type AttemptDeps = Pick<UpstreamAttemptOptions, "upstream" | "clock" | "counters" | "firstAudioMs">;

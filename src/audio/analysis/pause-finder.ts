@@ -48,14 +48,17 @@ export class PauseFinder {
     const { first, bytes } = this.#wholeSamples.push(audio);
     const before = this.#open.end === first ? this.#open : { start: first, end: first };
     const found: Silence[] = [];
-    // What was long enough before has been told.
-    let told = before.end - before.start >= this.#minSamples ? before.end : before.start;
+    // What was long enough before was found before.
+    let foundEnd = before.end - before.start >= this.#minSamples ? before.end : before.start;
     for (const run of this.#runsIn(this.#wholeSamples.codec, bytes)) {
       const start = run.start === 0 ? before.start : first + run.start;
       this.#open = { start, end: first + run.end };
-      told = Math.max(told, start);
-      if (this.#open.end - start < this.#minSamples || this.#open.end === told) continue;
-      found.push({ startSeconds: told / this.#sampleRate, endSeconds: this.#open.end / this.#sampleRate });
+      foundEnd = Math.max(foundEnd, start);
+      if (this.#open.end - start < this.#minSamples || this.#open.end === foundEnd) continue;
+      found.push({
+        startSeconds: foundEnd / this.#sampleRate,
+        endSeconds: this.#open.end / this.#sampleRate,
+      });
     }
     return found;
   }

@@ -1,6 +1,6 @@
 /**
- * How loud and how bright an upstream's G.711 or PCM is, ten milliseconds at a time: enough to tell vowels, hisses and
- * stops apart. Compressed audio is not looked into.
+ * How loud and how bright an upstream's G.711 or PCM is, ten milliseconds at a time: enough to know vowels, hisses and
+ * stops from each other. Compressed audio is not looked into.
  */
 
 import { decodeSamples, sampledFormatOf } from "./silence.ts";

@@ -36,7 +36,7 @@ function decode(bytes: Uint8Array, table: Int16Array): Int16Array {
   return pcm;
 }
 
-/** Indexed by the sample's 16 bits as they stand. */
+/** Indexed by the sample's 16 bits, read as an unsigned number. */
 function encodeTable(compress: (sample: number) => number): Uint8Array {
   return Uint8Array.from({ length: 65536 }, (_, bits) => compress((bits << 16) >> 16));
 }

@@ -11,7 +11,7 @@ export interface OpusWorkerSetup {
 
 /**
  * In order. `generation` names one life of a slot: its packets carry it back, so that what was under way for an
- * older one can be told apart.
+ * older one is dropped.
  */
 export type OpusOrder =
   | {

@@ -1,4 +1,4 @@
-/** What an Opus packet tells of itself: its table-of-contents byte (RFC 6716 section 3.1). */
+/** What an Opus packet says of itself: its table-of-contents byte (RFC 6716 section 3.1). */
 
 /** Frame durations at 48 kHz of the three modes, by the low bits of the configuration number. */
 const SILK_SAMPLES = [480, 960, 1920, 2880] as const;

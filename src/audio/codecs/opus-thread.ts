@@ -1,6 +1,6 @@
 /**
  * One worker thread of an Opus pool with the slots it has: hands orders over once per turn of the event loop, gives
- * packets to the streams they are for, and starts the thread anew when it dies.
+ * packets to the streams they are for, and starts another thread when it dies.
  */
 import { Worker } from "node:worker_threads";
 import { GatewayError } from "../../errors.ts";
@@ -99,7 +99,7 @@ export class OpusThread {
     if (isBusy) this.#order({ kind: "drop", slot });
   }
 
-  /** Ends the thread; holders are told, nothing is delivered any more. Idempotent. */
+  /** Ends the thread; holders get the error, nothing is delivered any more. Idempotent. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -84,7 +84,7 @@ function oggContainer(frameMs: number): LiveContainer {
   const stream = new OggOpusStream({ frameMs });
   return {
     isHoldingBack: false,
-    // Players drop what the encoder lags behind, as the header tells them to.
+    // Players drop what the encoder lags behind, as the header says.
     delayMs: 0,
     start: () => stream.header(),
     opening: () => ({ bytes: stream.silence(1), silenceMs: frameMs }),

@@ -62,7 +62,7 @@ export class RtpSequence {
     const ahead = next === null ? 0 : (sequence - next) & 0xffff;
     if (ahead >= 0x1_0000 - MAX_LATE) return { kind: "stale" };
     this.#next = (sequence + 1) & 0xffff;
-    // A leap of half the range or more is a sender that began anew, not so many lost packets.
+    // A leap of half the range or more is a sender that began again, not so many lost packets.
     return { kind: "fresh", missing: ahead < 0x8000 ? ahead : 0 };
   }
 }
@@ -80,7 +80,7 @@ export class TelephoneEvents {
     this.#clockRate = clockRate;
   }
 
-  /** The key that is over with this packet, told once; null: none, or not over yet. */
+  /** The key that is over with this packet, once; null: none, or not over yet. */
   push(packet: RtpPacket): { readonly digit: string; readonly durationMs: number } | null {
     const { payload, timestamp } = packet;
     if (payload.length < EVENT_BYTES) return null;

@@ -179,7 +179,7 @@ export class OpusFrameMaker implements FrameMaker {
       this.#isFailing = false;
     } catch (thrown) {
       this.#conceal(promised);
-      this.#tellOnce(toGatewayError(thrown));
+      this.#reportOnce(toGatewayError(thrown));
     }
   }
 
@@ -208,7 +208,7 @@ export class OpusFrameMaker implements FrameMaker {
     this.#release(encoding);
     if (encoding === this.#current) this.#current = null;
     this.#conceal(encoding.waiting.splice(0));
-    this.#tellOnce(error);
+    this.#reportOnce(error);
   }
 
   #conceal(promised: readonly Promised[]): void {
@@ -217,7 +217,7 @@ export class OpusFrameMaker implements FrameMaker {
   }
 
   /** Once until frames are encoded again, not for each push. */
-  #tellOnce(error: GatewayError): void {
+  #reportOnce(error: GatewayError): void {
     if (this.#isFailing || this.#isClosed) return;
     this.#isFailing = true;
     this.#handlers.error(error);

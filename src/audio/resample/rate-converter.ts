@@ -22,7 +22,7 @@ export class RateConverter {
     return rest.length === 0 ? [converted] : [rest, converted];
   }
 
-  /** The end of what was pushed; the next push starts anew. */
+  /** The end of what was pushed; the next push starts another stream. */
   flush(): Int16Array {
     return this.#resampler?.flush() ?? NO_SAMPLES;
   }

@@ -132,7 +132,7 @@ export class ResampleKernel {
     return { used: start.value, phase: phase.value, made };
   }
 
-  /** Anew after the memory has grown: the former views are of no memory any more. */
+  /** Made again after the memory has grown: the former views are of no memory any more. */
   #views(): [samples: Int16Array, outputs: Int16Array] {
     const { buffer } = this.#exports.memory;
     return [new Int16Array(buffer, SAMPLES_AT, MAX_SAMPLES), new Int16Array(buffer, OUTPUTS_AT, MAX_OUTPUTS)];

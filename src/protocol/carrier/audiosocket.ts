@@ -14,7 +14,7 @@ const UUID_BYTES = 16;
 /** A second of the fastest kind; whatever is longer is no audio of a call. */
 const MAX_PAYLOAD_BYTES = 32_000;
 
-/** Signed 16-bit little-endian mono (slin and its faster kin), those that a session can be heard in. */
+/** Signed 16-bit little-endian mono (slin and its faster kin), those that a session can be played in. */
 const FORMAT_OF_KIND: ReadonlyMap<number, AudioFormat> = new Map([
   [0x10, "pcm_8000"],
   [0x12, "pcm_16000"],

@@ -45,7 +45,7 @@ export type CarrierEvent =
   | { readonly kind: "media"; readonly audio: Uint8Array }
   /** One of 0-9, *, #, A-D. */
   | { readonly kind: "dtmf"; readonly digit: string; readonly durationMs?: number }
-  /** The mark came back: all that was sent before it has been played. Never told of marks that a clear has taken away. */
+  /** The mark came back: all that was sent before it has been played. Never of marks that a clear has taken away. */
   | { readonly kind: "played"; readonly name: string }
   /** The carrier's buffer is full; nothing is to be sent until `goOn`. */
   | { readonly kind: "hold" }

@@ -87,7 +87,7 @@ export function jambonzAudio(accept: string): JambonzAudio {
   return { kind: "mp3" };
 }
 
-/** `query` as it stands in the URL. Throws GatewayError "invalid_field". */
+/** `query`: of the URL, still encoded. Throws GatewayError "invalid_field". */
 export function parseJambonzAddress(query: string): JambonzTtsAddress {
   const asked = new URLSearchParams(query);
   const voice = asked.get("voice") ?? "";

@@ -1,7 +1,7 @@
 /**
  * jambonz `listen` (also `stream`) with `bidirectionalAudio: { enabled, streaming: true, sampleRate }`: one JSON message
  * about the call, then 16-bit little-endian audio in binary messages both ways. The rate that jambonz wants to be sent
- * is not told in it: `sample_rate` of the URL's query or of `metadata` says it, else it is the caller's.
+ * is not in it: `sample_rate` of the URL's query or of `metadata` says it, else it is the caller's.
  * Marks stand in jambonz's buffer as samples of -1, so that none such may be sent; at most 30 wait.
  */
 import type { AudioFormat } from "../vocabulary.ts";

@@ -1,6 +1,6 @@
 /**
  * Telnyx media streaming with `stream_bidirectional_mode: "rtp"`. What the caller says and what Telnyx wants to be sent
- * have formats of their own, and `start` tells of the first only: `codec`, `sample_rate` and `byte_order` of the URL's
+ * have formats of their own, and `start` names the first only: `codec`, `sample_rate` and `byte_order` of the URL's
  * query (else of the custom parameters) say what `stream_bidirectional_codec` and `stream_bidirectional_sampling_rate`
  * are set to. Media may come in any order.
  */
@@ -57,7 +57,7 @@ function start(message: Fields, hello: CarrierHello): JsonStart {
   };
 }
 
-/** Opus and the wideband codecs are not decoded here: such a caller is not heard. */
+/** Opus and the wideband codecs are not decoded here: speakers do not get such a voice. */
 function callerFormat(mediaFormat: Fields): AudioFormat | null {
   const isMono = (mediaFormat.optionalCount("channels") ?? 1) === 1;
   return isMono ? namedFormat(mediaFormat.text("encoding"), mediaFormat.count("sample_rate")) : null;

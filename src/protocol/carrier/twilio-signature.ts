@@ -7,7 +7,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 
 export interface SignedUpgrade {
   readonly authToken: string;
-  /** As Twilio was told it, e.g. `wss://example.com/carrier/twilio`. */
+  /** As Twilio has it, e.g. `wss://example.com/carrier/twilio`. */
   readonly url: string;
   /** The header's value; empty where there is none. */
   readonly signature: string;

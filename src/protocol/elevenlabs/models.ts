@@ -1,4 +1,4 @@
-/** What the name of a model tells of it, where rules differ: the one place that the gateway and the embedded service ask. */
+/** What the name of a model says of it, where rules differ: the one place that the gateway and the embedded service ask. */
 
 /** eleven_v3, eleven_v3_conversational, eleven_v4_turbo, ...: the generations that act on audio tags. */
 const EXPRESSIVE = /_v[34](?:_|\b)/;

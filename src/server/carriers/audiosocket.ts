@@ -180,7 +180,7 @@ class AudioSocketLine implements CallLine {
       clock,
       silence: "pcm",
       send: (frame) => this.#write(format, frame),
-      // There are no timestamps: what follows is simply heard later.
+      // There are no timestamps: what follows is simply played later.
       onSkipped: () => undefined,
       onNews: () => this.#call.receive(NEWS),
     });

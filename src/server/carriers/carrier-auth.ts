@@ -22,7 +22,7 @@ export interface Knock {
   /** null where the carrier is found out later. */
   readonly carrier: CarrierName | null;
   readonly path: string;
-  /** As it stands in the URL, without the question mark. */
+  /** Of the URL, still encoded, without the question mark. */
   readonly query: string;
   readonly headers: ReadonlyMap<string, string>;
 }
@@ -66,7 +66,7 @@ export function notSigned(): GatewayError {
   );
 }
 
-/** As the carrier was told it. */
+/** As the carrier has it. */
 function urlOf({ path, query, headers }: Knock, publicUrl: string): string {
   const base = publicUrl === "" ? (headers.get("host") ?? "") : publicUrl;
   const origin = base.replace(/^(?:wss?|https?):\/\//, "").replace(/(?<!\/)\/+$/, "");

@@ -58,7 +58,7 @@ function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRout
   const answer = new SpeechAnswer(res, {
     deps: options,
     name: "jambonz's speech",
-    tell: (reply, error) => reply.fail(error),
+    answerError: (reply, error) => reply.fail(error),
   });
   try {
     admitCarrier(knockOf(req, "jambonz"), options);

@@ -88,7 +88,7 @@ export class RtpPort implements CallLine {
   /** The stream that is listened to; null: the peer has sent nothing. */
   #peerSsrc: number | null = null;
   /** When it sent last, else when the call began, ms. */
-  #heardMs = 0;
+  #lastPacketMs = 0;
   /** Packets sent to a peer that had sent nothing yet. */
   #unanswered = 0;
   /** The last packets were not sent, as the peer has sent nothing. */
@@ -191,7 +191,7 @@ export class RtpPort implements CallLine {
   }
 
   /**
-   * Only a connected socket is told that the peer's port is closed (ICMP), and strangers' packets end in the kernel. Bound
+   * Only a connected socket learns that the peer's port is closed (ICMP), and strangers' packets end in the kernel. Bound
    * to several addresses it stays open to all, as the peer may send to another of them. `onDone` comes before the next beat.
    */
   #connect({ address, port }: RtpPeer, onDone: (thrown?: Error) => void): void {
@@ -240,7 +240,7 @@ export class RtpPort implements CallLine {
     const packet = parseRtp(bytes);
     if (packet === null) return [odd("a packet that is not RTP")];
     if (!this.#isOfStream(packet)) return [odd("a packet of another stream")];
-    this.#heardMs = this.#options.clock.nowMs();
+    this.#lastPacketMs = this.#options.clock.nowMs();
     this.#peerSsrc = packet.ssrc;
     const { format, eventType } = this.#options.call;
     const verdict = this.#sequence.note(packet);
@@ -258,7 +258,7 @@ export class RtpPort implements CallLine {
     // What comes back of our own (RFC 3550 section 8.2) is no consent: a service that echoes would give it.
     if (ssrc === this.ssrc) return false;
     if (this.#peerSsrc === null || ssrc === this.#peerSsrc) return true;
-    return this.#options.clock.nowMs() - this.#heardMs >= STREAM_CHANGE_MS;
+    return this.#options.clock.nowMs() - this.#lastPacketMs >= STREAM_CHANGE_MS;
   }
 
   /** There was room when the port was taken, which may be a minute ago. */
@@ -280,7 +280,7 @@ export class RtpPort implements CallLine {
   #begin(): void {
     const { call, calls, pacer, clock } = this.#options;
     this.#timer?.cancel();
-    this.#heardMs = clock.nowMs();
+    this.#lastPacketMs = clock.nowMs();
     const taken = calls.take(pacedCall("rtp", this, this.#codec));
     this.#call = taken;
     const { callId, parameters, format } = call;
@@ -302,9 +302,9 @@ export class RtpPort implements CallLine {
 
   #watchPeer(): void {
     const { clock } = this.#options;
-    const goneMs = this.#heardMs + SILENT_PEER_MS;
+    const goneMs = this.#lastPacketMs + SILENT_PEER_MS;
     this.#timer = clock.at(goneMs, () => {
-      if (clock.nowMs() - this.#heardMs >= SILENT_PEER_MS) this.close("peer silent");
+      if (clock.nowMs() - this.#lastPacketMs >= SILENT_PEER_MS) this.close("peer silent");
       else this.#watchPeer();
     });
   }

@@ -32,7 +32,7 @@ const PCM_RATE = 24_000;
 export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): void {
   const { voices } = options;
   app.post(PATH, (res) => {
-    const answer = new SpeechAnswer(res, { deps: options, name: PATH, tell });
+    const answer = new SpeechAnswer(res, { deps: options, name: PATH, answerError });
     answer.start(async (body) => {
       const request = parseOpenAiSpeech(body);
       return askedOf(request, await voices.idOf(request.voice), options.defaultModel);
@@ -40,7 +40,7 @@ export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): vo
   });
 }
 
-function tell(reply: Reply, error: GatewayError): void {
+function answerError(reply: Reply, error: GatewayError): void {
   const { status, body } = openAiError(error);
   reply.send({ status, contentType: "application/json", body });
 }

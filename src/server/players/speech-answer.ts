@@ -22,8 +22,8 @@ export interface SpeechAnswerOptions {
   readonly deps: SpeechAnswerDeps;
   /** What faults of our own are logged with. */
   readonly name: string;
-  /** Tells the client why there is no speech. */
-  readonly tell: (reply: Reply, error: GatewayError) => void;
+  /** Answers with why there is no speech. */
+  readonly answerError: (reply: Reply, error: GatewayError) => void;
 }
 
 /** Four times the longest text in UTF-8, and the rest. */
@@ -46,7 +46,7 @@ export class SpeechAnswer {
     });
   }
 
-  /** `parse`: of the request's body; what it rejects with is told. Before the request's handler returns. */
+  /** `parse`: of the request's body; what it rejects with is the answer. Before the request's handler returns. */
   start(parse: (body: string) => Promise<AskedSpeech>): void {
     readBody(this.#res, MAX_BODY_BYTES)
       .then(parse)
@@ -59,9 +59,9 @@ export class SpeechAnswer {
     if (this.#isOver) return;
     this.#isOver = true;
     const error = toGatewayError(thrown);
-    const { deps, name, tell } = this.#options;
+    const { deps, name, answerError } = this.#options;
     if (error.code === "internal") deps.log.error({ err: error.cause ?? error }, `Fault in ${name}`);
-    tell(new Reply(this.#res), error);
+    answerError(new Reply(this.#res), error);
   }
 
   #speak({ speech, ...body }: AskedSpeech): void {

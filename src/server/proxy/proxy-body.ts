@@ -58,7 +58,7 @@ export class UploadBody extends Readable {
   constructor(res: HttpResponse, onPiece: () => void) {
     super({ highWaterMark: UPLOAD_BYTES });
     this.#res = res;
-    // The upstream wants no more of it: whoever waits for that is told by other means.
+    // The upstream wants no more of it: whoever waits for that learns it by other means.
     this.on("error", () => undefined);
     res.onData((chunk, isLast) => {
       onPiece();

@@ -1,6 +1,6 @@
 /**
  * Which headers the proxy passes on, beyond those of one hop (upstream/transport/forward.ts). The upstream must not learn who the
- * client is, nor be told of another path than the one that was checked. The client's browser must not take orders from
+ * client is, nor get another path than the one that was checked. The client's browser must not take orders from
  * the upstream for the gateway's origin.
  */
 

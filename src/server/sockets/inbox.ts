@@ -33,9 +33,9 @@ export interface Receiver<C> {
   readonly maxInboxBytes: number;
   /** Its bytes are lent for the call. Also once the client has closed: then it can't be answered any more. */
   handle(connection: C, message: Bytes, isBinary: boolean): void;
-  /** It sends faster than it is handled: it is to be told and closed. What waited is gone. Error: inbox_full. */
+  /** It sends faster than it is handled: it gets the error (inbox_full) and is closed. What waited is gone. */
   refuse(connection: C, error: GatewayError): void;
-  /** Behind its last message. `code`: as the library told it. */
+  /** Behind its last message. `code`: the library's. */
   closed(connection: C, code: number): void;
 }
 
@@ -56,7 +56,7 @@ export class Inbox<C> implements Waiting {
   #usedMs = 0;
   /** It is closed, and the receiver does not know. */
   #closeCode: number | null = null;
-  /** Told once nothing waits any more, behind the end of the connection. */
+  /** Called once nothing waits any more, behind the end of the connection. */
   #followers: (() => void)[] = [];
 
   constructor({ turns, receiver, connection }: InboxOptions<C>) {
@@ -95,8 +95,8 @@ export class Inbox<C> implements Waiting {
   }
 
   /**
-   * Its messages come behind those of `before`, which wait: until these are handled, and its end is told if it has ended, all
-   * are kept. Then `ready` is called, unless this one has gone by then without a word.
+   * Its messages come behind those of `before`, which wait: until these are handled, and its end
+   * if it has ended, all of its own wait. Then `ready` is called, unless this one has gone by then without a word.
    */
   follow(before: Inbox<C>, ready: () => void): void {
     this.#backlog = new Backlog();
@@ -110,10 +110,10 @@ export class Inbox<C> implements Waiting {
     });
   }
 
-  /** The socket is gone. `wantsRest` false: nobody wants what waits, it is dropped; else it is handled, and then the end told. */
+  /** The socket is gone. `wantsRest` false: nobody wants what waits, it is dropped; else it is handled, and then the end. */
   close(code: number, { wantsRest }: { readonly wantsRest: boolean }): void {
     this.#closeCode = code;
-    if (this.#backlog === null) this.#tellClosed();
+    if (this.#backlog === null) this.#reportClosed();
     else if (!wantsRest) this.drop();
   }
 
@@ -138,7 +138,7 @@ export class Inbox<C> implements Waiting {
     if (this.#backlog !== null) this.#turns.waits(-this.#backlog.bytes);
     this.#backlog = null;
     this.#turns.remove(this);
-    this.#tellClosed();
+    this.#reportClosed();
     for (const goOn of this.#followers.splice(0)) goOn();
   }
 
@@ -161,7 +161,7 @@ export class Inbox<C> implements Waiting {
     );
   }
 
-  #tellClosed(): void {
+  #reportClosed(): void {
     const code = this.#closeCode;
     if (code === null) return;
     this.#closeCode = null;

@@ -57,7 +57,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
         listener: null,
         inbox: null,
         joined: null,
-        takesUp: null,
+        resumedToken: null,
         refusals: new Refusals(),
       };
       acceptUpgrade(res, req, { context, data });
@@ -72,7 +72,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
         const joining = parseSettings(new URLSearchParams(data.query), options.defaults);
         const { resume, settings } = joining;
         const mayHaveSaid = resume?.kind === "token" && settings.role !== "listener";
-        data.takesUp = mayHaveSaid ? resume.token : null;
+        data.resumedToken = mayHaveSaid ? resume.token : null;
         const before = returns.before(data);
         if (before === null) {
           join(data, joining, options);
@@ -105,7 +105,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
 function join(data: SocketData, joining: ParsedSettings, { sessions, log }: LiveSocketOptions): void {
   const { listener } = data;
   if (listener === null) return;
-  // One that had to wait may have gone by now: its messages are handled, and then its inbox tells the end.
+  // One that had to wait may have gone by now: its messages are handled, and then its inbox reports the end.
   const isGone = listener.isClosed;
   try {
     const mustExist = joining.settings.role === "listener" && !joining.mayWait;

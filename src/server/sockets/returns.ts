@@ -19,12 +19,12 @@ export class Returns {
   }
 
   /** The inbox that a connection's own messages come behind; null: none waits. */
-  before({ sessionId, takesUp }: SocketData): Inbox<SocketData> | null {
-    if (takesUp === null) return null;
+  before({ sessionId, resumedToken }: SocketData): Inbox<SocketData> | null {
+    if (resumedToken === null) return null;
     let found: Inbox<SocketData> | null = null;
     for (const other of this.#busy) {
       const { inbox, joined } = other;
-      const isIt = joined?.participant.resumeToken === takesUp || other.takesUp === takesUp;
+      const isIt = joined?.participant.resumeToken === resumedToken || other.resumedToken === resumedToken;
       if (inbox?.isWaiting !== true) this.#busy.delete(other);
       // Of several the last: it has come back before, and waits itself.
       else if (other.sessionId === sessionId && isIt) found = inbox;

@@ -16,7 +16,7 @@ export interface SocketData {
   /** null until it has joined its session, and when it has left. */
   joined: Connection | null;
   /** The `resume_token` of the connection that it goes on with. */
-  takesUp: string | null;
+  resumedToken: string | null;
   readonly refusals: Refusals;
 }
 

@@ -52,9 +52,9 @@ export class PhraseReader implements Synthesis {
   #cursor = 0;
   #isPaused = false;
   #isScheduled = false;
-  #isTelling = false;
+  #isDelivering = false;
   #isOver = false;
-  /** Nothing may be told any more. */
+  /** No handler may be called any more. */
   #isSilent = false;
 
   constructor(options: PhraseReaderOptions) {
@@ -72,7 +72,7 @@ export class PhraseReader implements Synthesis {
   get isPaused(): boolean {
     return this.#isPaused;
   }
-  /** Whether it was told anything of the answer. */
+  /** Whether it has got anything of the answer. */
   get hasBegun(): boolean {
     return this.#request === null;
   }
@@ -104,13 +104,13 @@ export class PhraseReader implements Synthesis {
 
   // ---- the phrase's side -----------------------------------------------------------------------------------------
 
-  /** Tells what is there soon, and not inside the caller's own call (`open` and `resume` call no handler). */
+  /** Delivers what is there soon, and not inside the caller's own call (`open` and `resume` call no handler). */
   schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     queueMicrotask(() => {
       this.#isScheduled = false;
-      this.tell();
+      this.deliver();
     });
   }
 
@@ -124,22 +124,22 @@ export class PhraseReader implements Synthesis {
     if (!this.#isOver) this.#handlers.requestTurnedAway?.();
   }
 
-  /** Tells what there is, as far as it is not paused. */
-  tell(): void {
-    this.#guarded(() => this.#tellAll());
-    // Only now: the upstream may go on inside this call, and what comes is to be told.
+  /** Delivers what there is, as far as it is not paused. */
+  deliver(): void {
+    this.#guarded(() => this.#deliverAll());
+    // Only now: the upstream may go on inside this call, and what comes is to be delivered.
     if (!this.#isOver) this.#source.onMoved();
   }
 
-  /** Takes a chunk that is not kept. false: it can't now, as it is paused or what was before it is still to be told. */
+  /** Takes a chunk that is not kept. false: it can't now, as it is paused or what was before it is still to come. */
   takeAtOnce(chunk: SynthesisChunk): boolean {
-    if (this.#isOver || this.#isPaused || this.#isTelling) return false;
+    if (this.#isOver || this.#isPaused || this.#isDelivering) return false;
     if (!this.hasBegun || this.#cursor < this.#source.length) return false;
-    this.#guarded(() => this.#tellChunk(chunk));
+    this.#guarded(() => this.#deliverChunk(chunk));
     return true;
   }
 
-  /** It has begun and can't be told the rest. */
+  /** It has begun and can't get the rest. */
   fail(error: GatewayError): void {
     if (this.#isOver) return;
     this.#leave();
@@ -158,25 +158,25 @@ export class PhraseReader implements Synthesis {
 
   // ---- inside ----------------------------------------------------------------------------------------------------
 
-  #tellAll(): void {
-    if (!this.#isPaused && !this.hasBegun) this.#tellHead();
+  #deliverAll(): void {
+    if (!this.#isPaused && !this.hasBegun) this.#deliverHead();
     while (!this.#isOver && !this.#isPaused) {
       const chunk = this.#source.takeChunk(this.#cursor);
       if (chunk === undefined) break;
       this.#cursor += 1;
-      this.#tellChunk(chunk);
+      this.#deliverChunk(chunk);
     }
-    if (!this.#isOver) this.#tellEnding();
+    if (!this.#isOver) this.#deliverEnding();
   }
 
-  #tellHead(): void {
+  #deliverHead(): void {
     const head = this.#source.takeHead();
     if (head === null) return;
     this.#request = null;
     this.#handlers.head(head);
   }
 
-  #tellChunk(chunk: SynthesisChunk): void {
+  #deliverChunk(chunk: SynthesisChunk): void {
     if (this.#wantsTiming) this.#handlers.chunk(chunk);
     // The phrase may have been asked for with timing by another; a record without audio is nothing then.
     else if (chunk.audio.byteLength > 0) {
@@ -186,7 +186,7 @@ export class PhraseReader implements Synthesis {
   }
 
   /** The end holds nothing back, so a pause does not keep it: as with the upstream's own. */
-  #tellEnding(): void {
+  #deliverEnding(): void {
     const { ending, length, isAnswered } = this.#source;
     if (ending === null || this.#cursor < length || (isAnswered && !this.hasBegun)) return;
     this.#leave();
@@ -198,18 +198,18 @@ export class PhraseReader implements Synthesis {
   }
 
   /** A handler that throws fails its own reader, as it does with the upstream's client, and nobody else. */
-  #guarded(tell: () => void): void {
-    if (this.#isOver || this.#isTelling) return;
-    this.#isTelling = true;
+  #guarded(action: () => void): void {
+    if (this.#isOver || this.#isDelivering) return;
+    this.#isDelivering = true;
     try {
-      tell();
+      action();
     } catch (thrown) {
       if (this.#isSilent) throw thrown;
       this.#isSilent = true;
       this.#leave();
       this.#handlers.error(toGatewayError(thrown));
     } finally {
-      this.#isTelling = false;
+      this.#isDelivering = false;
     }
   }
 

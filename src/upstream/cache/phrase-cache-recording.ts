@@ -91,7 +91,7 @@ export class Recording implements SynthesisHandlers, PhraseSource {
     const reader = new PhraseReader({ source: this, request, handlers, upstream: this.#options.upstream });
     this.#readers.add(reader);
     this.#steer();
-    // So that it, too, can tell how long the first audio takes.
+    // So that it, too, knows how long the first audio takes.
     if (this.#sentMs !== null && this.length === 0) queueMicrotask(() => reader.sent());
     reader.schedule();
     return reader;
@@ -127,7 +127,7 @@ export class Recording implements SynthesisHandlers, PhraseSource {
   head(head: SynthesisHead): void {
     this.#head = head;
     this.#answeredMs = this.#options.clock.nowMs();
-    this.#tellReaders();
+    this.#deliver();
   }
 
   chunk(chunk: SynthesisChunk): void {
@@ -139,7 +139,7 @@ export class Recording implements SynthesisHandlers, PhraseSource {
       this.#chunks.push(chunk);
     }
     this.#fresh = chunk;
-    this.#tellReaders();
+    this.#deliver();
     this.#fresh = null;
     this.#trim();
     this.#steer();
@@ -203,8 +203,8 @@ export class Recording implements SynthesisHandlers, PhraseSource {
 
   // ---- inside ----------------------------------------------------------------------------------------------------
 
-  #tellReaders(): void {
-    for (const reader of [...this.#readers]) reader.tell();
+  #deliver(): void {
+    for (const reader of [...this.#readers]) reader.deliver();
   }
 
   /** Its first audio was waited for so long that who leaves has given it up. */
@@ -240,7 +240,7 @@ export class Recording implements SynthesisHandlers, PhraseSource {
     this.#synthesis = null;
     this.#settle(isWhole);
     if (!isWhole) this.forget();
-    this.#tellReaders();
+    this.#deliver();
     this.#steer();
   }
 

@@ -9,7 +9,7 @@ import type { RegionSet, Unsent } from "./region-set.ts";
 interface Ongoing {
   pause(): void;
   resume(): void;
-  /** Nothing is heard of it any more. Idempotent, also once it has failed. */
+  /** Calls no handler any more. Idempotent, also once it has failed. */
   abort(): void;
 }
 

@@ -1,6 +1,6 @@
 /**
  * One synthesis over several regions. What a region has answered is held until its first chunk is there; as long as nothing
- * was handed on, whatever fails there is asked of the next region at once: nothing of it was heard.
+ * was handed on, whatever fails there is asked of the next region at once: nothing of it was played.
  */
 import type { GatewayError } from "../../errors.ts";
 import type { SpeechStream } from "../transport/speech-stream.ts";

@@ -85,7 +85,7 @@ export class Health {
     this.#failures += 1;
     this.#failedMs = this.#nowMs();
     const wasUp = this.isUp;
-    // Of one that nobody uses a single failure is looked at again soon; one that is used tells by itself.
+    // Of one that nobody uses a single failure is looked at again soon; one that is used shows by itself.
     const isOver = !wasUp || this.#failures >= (this.#isProven ? MAX_FAILURES : 1);
     if (isOver) {
       this.#downs += 1;

@@ -18,7 +18,7 @@ export class RegionSet {
     return this.#all;
   }
 
-  /** Once, before anything is asked: regions are told of the set, too. */
+  /** Once, before anything is asked: regions need the set, too. */
   fill(regions: readonly Region[]): void {
     this.#all = regions;
   }

@@ -77,14 +77,14 @@ export class Region {
 
   #onOutcome(fault: ErrorCode | null): void {
     const downForMs = this.health.downForMs;
-    if (fault === null) this.#tell(this.health.answered(), { downForMs });
+    if (fault === null) this.#report(this.health.answered(), { downForMs });
     else {
-      this.#tell(this.health.failed(), { code: fault });
+      this.#report(this.health.failed(), { code: fault });
       this.#armCheck();
     }
   }
 
-  #tell(
+  #report(
     change: HealthChange | null,
     facts: { readonly downForMs?: number; readonly code?: ErrorCode },
   ): void {
@@ -120,8 +120,8 @@ export class Region {
     this.#isChecking = false;
     const downForMs = this.health.downForMs;
     if (result === undefined) this.health.postpone();
-    else if (result === null) this.#tell(this.health.checked(), { downForMs });
-    else this.#tell(this.health.failed(), { code: result });
+    else if (result === null) this.#report(this.health.checked(), { downForMs });
+    else this.#report(this.health.failed(), { code: result });
     this.#armCheck();
   }
 }

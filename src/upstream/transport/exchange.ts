@@ -12,7 +12,7 @@ import { type ErrorCode, GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Governor, Permit, Wanted } from "../governor.ts";
 import type { ResponseHeaders } from "../headers.ts";
-import { tellPermit, turnedAwayDelayMs } from "../vendors/concurrency-answers.ts";
+import { informPermit, turnedAwayDelayMs } from "../vendors/concurrency-answers.ts";
 import type { FaultLog } from "../vendors/fault-log.ts";
 import { isUpstreamFault } from "../vendors/faults.ts";
 import type { Connection, Connections } from "./connections.ts";
@@ -139,16 +139,16 @@ export class Exchange implements Dispatcher.DispatchHandler {
   abort(): void {
     if (this.#hasData) this.#judge(null);
     if (!this.#close()) return;
-    // Closing a connection takes undici a while: what listeners are to be told of an interruption leaves first.
+    // Closing a connection takes undici a while: what listeners get of an interruption leaves first.
     this.#drop(() => queueMicrotask(() => this.#controller?.abort(GIVEN_UP)));
   }
 
-  /** The same, and the receiver is told why. */
+  /** The same, and the receiver gets the error. */
   fail(error: GatewayError): void {
     if (!this.#close()) return;
     // Undici answers with onResponseError, before this returns; still connecting, it does so when that is through.
     this.#drop(() => this.#controller?.abort(error));
-    this.#tell(error);
+    this.#reportError(error);
   }
 
   // ---- undici's side ---------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     // Informational (RFC 9110 section 15.2): a sign of life, not the answer.
     this.#silence.sign();
     if (this.isOver || status < 200) return;
-    tellPermit(this.#permit, status, headers);
+    informPermit(this.#permit, status, headers);
     if (status === 429 && this.#mayAskAgain(headers)) {
       this.#isTurnedAway = true;
       this.#options.receiver.turnedAway?.();
@@ -198,7 +198,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
     if (this.#isHeldBack && !this.isOver) {
       this.#isEndHeld = true;
-      // The upstream is done with it, whenever its end is told.
+      // The upstream is done with it, whenever the receiver hears of the end.
       this.#freeConnection();
       return;
     }
@@ -213,7 +213,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.#options.receiver.end();
       this.#judge(null);
     } catch (thrown) {
-      this.#tell(toGatewayError(thrown));
+      this.#reportError(toGatewayError(thrown));
     }
   }
 
@@ -227,7 +227,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#handHeld();
     const isFirstEnd = this.#close();
     this.#leave();
-    if (isFirstEnd) this.#tell(transportError(thrown, { faults: this.#options.faults, progress }));
+    if (isFirstEnd) this.#reportError(transportError(thrown, { faults: this.#options.faults, progress }));
   }
 
   // ---- inside ----------------------------------------------------------------------------------------------------
@@ -312,7 +312,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #silenceLimitMs(): number | null {
-    // While paused it is we who are silent; resume starts the time anew.
+    // While paused it is we who are silent; resume starts the time again.
     if (this.#isPaused && this.#phase === "answering") return null;
     const { headersMs, firstPieceMs, timeoutMs } = this.#options;
     if (this.#phase === "asking") return headersMs;
@@ -326,7 +326,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.fail(new GatewayError("upstream_timeout", message));
   }
 
-  #tell(error: GatewayError): void {
+  #reportError(error: GatewayError): void {
     // First: the receiver may ask elsewhere, and should not come back here.
     if (isUpstreamFault(error)) this.#judge(error.code);
     this.#options.receiver.error(error);

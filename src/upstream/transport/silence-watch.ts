@@ -1,12 +1,12 @@
 /**
- * Tells when nothing has come for too long. One timer, set again only when it runs out: a sign of life costs a reading of
+ * Notices when nothing has come for too long. One timer, set again only when it runs out: a sign of life costs a reading of
  * the clock.
  */
 import type { Clock, Timer } from "../../kit/clock.ts";
 
 export interface SilenceWatchOptions {
   readonly clock: Clock;
-  /** Longest silence as things stand, ms; null: silence is all right now, and `goOn` says when it no longer is. */
+  /** Longest silence now, ms; null: silence is all right now, and `goOn` says when it no longer is. */
   readonly limitMs: () => number | null;
   /** Called once for each time that it was set going. */
   readonly onSilent: (limitMs: number) => void;

@@ -2,7 +2,7 @@
  * Reads a connection in undici's place, so that reading can be held between two reads.
  *
  * undici holds a response by leaving off in the middle of what it has read. The rest goes back into the socket, where each
- * time that the response goes on another 64 KiB are read, joined with the rest and parsed anew: an answer that comes faster
+ * time that the response goes on another 64 KiB are read, joined with the rest and parsed again: an answer that comes faster
  * than it is spoken was in memory as a whole, and copied ten times a second. Here all of a read is parsed, and none follows.
  */
 import type { OnReadOpts, Socket } from "node:net";
@@ -60,7 +60,7 @@ export class SocketReader {
     const socket = this.#socket;
     if (socket === null) return false;
     socket.push(Buffer.from(bytes));
-    // TLS may bring it while another response is being parsed, and undici parses one at a time: it is told in a moment.
+    // TLS may bring it while another response is being parsed, and undici parses one at a time: it hears of it in a moment.
     if (socket instanceof TLSSocket) return !this.#isHeld;
     // Whoever reads the response says by then whether to go on.
     if (!this.#isHeld) this.#parse(socket);

@@ -1,5 +1,5 @@
 /**
- * How a request tells the upstream of the text around it, so that intonation goes on across segments. The rules are
+ * How a request gives the upstream the text around it, so that intonation goes on across segments. The rules are
  * those of the models: the expressive ones refuse all of it; request ids win over text, at most three,
  * not with zero retention.
  */
@@ -8,7 +8,7 @@ import type { ErrorCode, GatewayError } from "../../errors.ts";
 import { isExpressiveModel } from "../../protocol/elevenlabs/models.ts";
 import type { SynthesisRequest } from "../types.ts";
 
-/** What a request tells of what is around it: all that the model takes; text only, where ids were refused; or nothing. */
+/** What a request says of its neighbours: all that the model takes; text only, where ids were refused; or nothing. */
 export type StitchBy = "ids" | "text" | "nothing";
 
 export interface StitchFacts {
@@ -58,8 +58,8 @@ export function stitch(facts: StitchFacts, by: StitchBy = "ids"): Stitch {
 }
 
 /**
- * How to ask once more for what the upstream refused, where it may have been for what the request told of its neighbours;
- * null where that can't be the reason. Each answer tells less than the request did, so that asking comes to an end.
+ * How to ask once more for what the upstream refused, where it may have been for what the request said of its neighbours;
+ * null where that can't be the reason. Each answer says less than the request did, so that asking comes to an end.
  */
 export function stitchInstead(request: SynthesisRequest, { code, field }: GatewayError): StitchBy | null {
   if (request.kind !== "speech") return null;

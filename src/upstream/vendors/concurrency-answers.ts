@@ -8,8 +8,8 @@ const DELAYS_MS = [50, 100, 200, 400, 800, 1600];
 /** An upstream that says 0 is not asked in a loop. */
 const MIN_DELAY_MS = 50;
 
-/** Tells the governor. */
-export function tellPermit(permit: Permit | null, status: number, headers: ResponseHeaders): void {
+/** For the governor. */
+export function informPermit(permit: Permit | null, status: number, headers: ResponseHeaders): void {
   if (status === 429) {
     permit?.turnAway();
     return;
@@ -22,7 +22,7 @@ export function tellPermit(permit: Permit | null, status: number, headers: Respo
 
 /** How long to wait, ms, with a 429 in hand and `timesBefore` of them before it. */
 export function turnedAwayDelayMs(headers: ResponseHeaders, timesBefore: number): number {
-  const told = readRetryAfterMs(headers);
-  if (told !== undefined) return Math.max(MIN_DELAY_MS, told);
+  const asked = readRetryAfterMs(headers);
+  if (asked !== undefined) return Math.max(MIN_DELAY_MS, asked);
   return DELAYS_MS[Math.min(timesBefore, DELAYS_MS.length - 1)] ?? MIN_DELAY_MS;
 }

@@ -22,7 +22,7 @@ export function regionUrl(region: string): string {
 }
 
 /**
- * What each base URL is called: the vendor's region, else its host (and path, where that is needed to tell them apart).
+ * What each base URL is called: the vendor's region, else its host (and path, where two have one host).
  * Throws invalid_config where one is there twice.
  */
 export function regionNames(baseUrls: readonly string[]): string[] {

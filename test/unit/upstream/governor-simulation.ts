@@ -7,7 +7,7 @@
 
 import type { Governor, Permit, Wanted } from "../../../src/upstream/governor.ts";
 import type { ResponseHeaders } from "../../../src/upstream/headers.ts";
-import { tellPermit, turnedAwayDelayMs } from "../../../src/upstream/vendors/concurrency-answers.ts";
+import { informPermit, turnedAwayDelayMs } from "../../../src/upstream/vendors/concurrency-answers.ts";
 
 /** All times in ms. */
 export interface SimulatedUpstream {
@@ -142,7 +142,7 @@ class Simulation {
       "current-concurrent-requests": String(this.#open + others),
       "maximum-concurrent-requests": String(limit),
     };
-    this.#at(this.#nowMs + headMs(index) + back, () => tellPermit(permit, 200, hasHeaders ? counts : {}));
+    this.#at(this.#nowMs + headMs(index) + back, () => informPermit(permit, 200, hasHeaders ? counts : {}));
     this.#at(this.#nowMs + wholeMs(index), () => {
       this.#coming += 1;
       this.#at(this.#nowMs + lateFreeMs, () => {
@@ -158,7 +158,7 @@ class Simulation {
   }
 
   #backOff(index: number, timesBefore: number, permit: Permit | null): void {
-    tellPermit(permit, 429, {});
+    informPermit(permit, 429, {});
     permit?.release();
     this.#backingOff += 1;
     this.#at(this.#nowMs + turnedAwayDelayMs({}, timesBefore), () => {
