@@ -13,7 +13,7 @@ export interface VoiceSettings {
 }
 
 interface SharedRequest {
-  /** An upstream output_format of Set A, e.g. `ulaw_8000`, `pcm_24000`, `opus_48000_64`. */
+  /** An output_format of the upstream's streaming endpoints, e.g. `ulaw_8000`, `pcm_24000`, `opus_48000_64`. */
   readonly outputFormat: string;
   /** Whether to open the `with-timestamps` variant. */
   readonly wantsTiming: boolean;

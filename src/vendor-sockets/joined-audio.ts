@@ -30,7 +30,7 @@ export interface JoinedAudio {
 const NO_BYTES = new Uint8Array(0);
 const SAMPLES_PER_MS = 48;
 
-/** `format`: one of Set A. */
+/** `format`: one of STREAM_FORMATS. */
 export function createJoinedAudio(format: string): JoinedAudio {
   switch (parseUpstreamFormat(format)?.codec) {
     case "opus":

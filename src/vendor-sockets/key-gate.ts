@@ -85,7 +85,7 @@ export class KeyGate<M extends { readonly credentials: Credentials }> {
   }
 }
 
-/** Contract B6. */
+/** As the vendor words it. */
 export function refusedKey(reason: "missing" | "wrong"): SocketFault {
   return reason === "wrong"
     ? fault("invalid_api_key", "Invalid API key")

@@ -1,7 +1,7 @@
 /**
  * Takes off an MP3 response what stands before its first frame of sound: an ID3v2 tag, and the frame of a Xing or Info
  * header, which says how long the file is. In the middle of a longer stream both are wrong, and players show the length
- * of the first response for all of it. (Contract A12: whether the upstream sends them is not known.)
+ * of the first response for all of it.
  */
 import { concatBytes } from "../audio/bytes.ts";
 

@@ -5,20 +5,19 @@ import { createOpusDecoder, type OpusDecoder } from "../codecs/opus-decoder.ts";
 import { PcmAligner } from "../codecs/pcm.ts";
 import { parseUpstreamFormat } from "../formats.ts";
 import { OggOpusReader } from "./ogg-reader.ts";
-import { WavStripper } from "./wav.ts";
 
 export interface SourceDecoder {
   /** Hz of what `push` returns. */
   readonly sampleRate: number;
   /** Mono samples; may be a view of `bytes`. Throws GatewayError "upstream_protocol" for bytes of another format. */
   push(bytes: Uint8Array): Int16Array;
-  /** The bytes have ended: throws GatewayError "upstream_protocol" in the middle of a sample, a header or a page. */
+  /** The bytes have ended: throws GatewayError "upstream_protocol" in the middle of a sample or a page. */
   finish(): void;
   /** Idempotent. */
   close(): void;
 }
 
-/** For ulaw_8000, alaw_8000, pcm_*, wav_* and opus_48000_*; MP3 is GatewayError "unknown_format". */
+/** For ulaw_8000, alaw_8000, pcm_* and opus_48000_*; MP3 and WAV are GatewayError "unknown_format". */
 export function createSourceDecoder(formatName: string): SourceDecoder {
   const format = parseUpstreamFormat(formatName);
   switch (format?.codec) {
@@ -27,14 +26,13 @@ export function createSourceDecoder(formatName: string): SourceDecoder {
     case "alaw":
       return g711Decoder(format.sampleRate, decodeAlaw);
     case "pcm":
-    case "wav":
       return new PcmDecoder(format.sampleRate);
     case "opus":
       return new OggOpusDecoder();
     default:
       throw new GatewayError(
         "unknown_format",
-        `Cannot decode upstream audio: the format is "${formatName}", expected G.711, PCM, WAV or Opus`,
+        `Cannot decode upstream audio: the format is "${formatName}", expected G.711, PCM or Opus`,
       );
   }
 }
@@ -45,47 +43,23 @@ function g711Decoder(sampleRate: number, decode: (bytes: Uint8Array) => Int16Arr
 
 class PcmDecoder implements SourceDecoder {
   readonly sampleRate: number;
-  readonly #stripper = new WavStripper();
   readonly #aligner = new PcmAligner();
-  #isChecked = false;
 
   constructor(sampleRate: number) {
     this.sampleRate = sampleRate;
   }
 
   push(bytes: Uint8Array): Int16Array {
-    const audio = this.#stripper.push(bytes);
-    this.#check();
-    return this.#aligner.push(audio);
+    return this.#aligner.push(bytes);
   }
 
   finish(): void {
-    const isCut =
-      this.#stripper.isInsideHeader || (this.#stripper.flush().length + this.#aligner.pendingBytes) % 2;
-    if (isCut) {
-      throw new GatewayError(
-        "upstream_protocol",
-        "Upstream PCM is cut off: it ends inside a sample or a header",
-      );
-    }
+    if (this.#aligner.pendingBytes === 0) return;
+    throw new GatewayError("upstream_protocol", "Upstream PCM is cut off: it ends inside a sample");
   }
 
   close(): void {
     this.#aligner.reset();
-  }
-
-  /** A header that says something else than what was asked for is not passed off as noise. */
-  #check(): void {
-    const format = this.#stripper.format;
-    if (format === null || this.#isChecked) return;
-    this.#isChecked = true;
-    const { isPcm, channels, bitsPerSample, sampleRate } = format;
-    if (isPcm && channels === 1 && bitsPerSample === 16 && sampleRate === this.sampleRate) return;
-    throw new GatewayError(
-      "upstream_protocol",
-      `Upstream PCM has a header of ${channels} channels, ${bitsPerSample} bits, ${sampleRate} Hz: ` +
-        `expected 16-bit mono PCM at ${this.sampleRate} Hz`,
-    );
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Asterisk's AudioSocket over TCP: one kind byte, a big-endian length, the payload (res_audiosocket.c; protocols.md 4.1).
+ * Asterisk's AudioSocket over TCP: one kind byte, a big-endian length, the payload (res_audiosocket.c).
  * Asterisk drops a call for any kind of packet from us but audio and hang-up, so nothing else can be written here.
  */
 import { GatewayError } from "../../errors.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
 import { type Credentials, compact } from "./socket-settings.ts";
 
-/** Contract A2: at most three, applied in order. */
+/** At most three in a request, applied in order. */
 export interface DictionaryLocator {
   readonly pronunciation_dictionary_id: string;
   readonly version_id?: string;

@@ -8,7 +8,7 @@ export type SocketKind = "speech" | "dialogue";
 
 export interface SocketSettings {
   readonly modelId: string;
-  /** One of Set A. */
+  /** One of the streaming endpoints' formats. */
   readonly outputFormat: string;
   readonly languageCode: string | undefined;
   /** 0 to 4294967295. */
@@ -51,7 +51,7 @@ const MAX_SEED = 4_294_967_295;
 /** Of model and language: they go into requests and messages. */
 const MAX_NAME_CHARS = 128;
 
-/** `isFormat`: whether a name is one of Set A. Throws GatewayError "invalid_field". */
+/** `isFormat`: whether a name is one of the streaming endpoints' formats. Throws GatewayError "invalid_field". */
 export function parseSocketSettings(
   query: URLSearchParams,
   kind: SocketKind,

@@ -11,7 +11,7 @@ import {
 } from "./message-json.ts";
 import type { Credentials } from "./socket-settings.ts";
 
-/** Contract A2; the upstream judges what is not judged here. */
+/** The upstream judges what is not judged here. */
 export interface SpeechVoiceSettings {
   readonly stability?: number;
   readonly similarity_boost?: number;

@@ -1,6 +1,6 @@
 /**
  * Asterisk's AudioSocket on a TCP port of its own: each connection is a phone call. Asterisk plays what it gets at once
- * and keeps no buffer, so a player of ours sends one frame every 20 ms (protocols.md 4.1).
+ * and keeps no buffer, so a player of ours sends one frame every 20 ms.
  */
 import { createServer, type Server, type Socket } from "node:net";
 import type { SendResult } from "../../delivery/listener.ts";

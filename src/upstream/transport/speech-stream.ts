@@ -1,4 +1,6 @@
 /** One synthesis: the answer to its request as chunks of audio and timing, or as the error that it is. */
+import { sampledFormatOf } from "../../audio/analysis/silence.ts";
+import { isWavHeader } from "../../audio/containers/wav.ts";
 import { GatewayError } from "../../errors.ts";
 import { countOf, headerOf, type ResponseHeaders } from "../headers.ts";
 import { NdjsonParser } from "../parse/ndjson.ts";
@@ -40,6 +42,7 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
   readonly #handlers: SynthesisHandlers;
   #exchange: Exchange | null = null;
   #isAborted = false;
+  #hasAudio = false;
   #reading: Reading = { kind: "nothing" };
 
   constructor(options: SpeechStreamOptions) {
@@ -88,7 +91,7 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
     const { request } = this.#options;
     checkContent(headers, request.wantsTiming);
     this.#reading = request.wantsTiming
-      ? { kind: "records", parser: new NdjsonParser({ onRecord: (record) => this.#onRecord(record) }) }
+      ? { kind: "records", parser: new NdjsonParser({ onRecord: (record) => this.#onChunk(record) }) }
       : { kind: "audio" };
     this.#handlers.head(readHead(headers));
   }
@@ -97,7 +100,7 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
     const reading = this.#reading;
     switch (reading.kind) {
       case "audio":
-        this.#handlers.chunk({ audio: piece, alignment: null, normalizedAlignment: null, voiceSegments: [] });
+        this.#onChunk({ audio: piece, alignment: null, normalizedAlignment: null, voiceSegments: [] });
         return;
       case "records":
         reading.parser.push(piece);
@@ -128,9 +131,14 @@ export class SpeechStream implements Synthesis, ExchangeReceiver {
     this.#handlers.error(reading.kind === "refusal" ? this.#refusal(reading) : error);
   }
 
-  #onRecord(record: SynthesisChunk): void {
+  #onChunk(chunk: SynthesisChunk): void {
     // A receiver may give up between two records of one piece.
-    if (!this.#isAborted) this.#handlers.chunk(record);
+    if (this.#isAborted) return;
+    if (!this.#hasAudio && chunk.audio.length > 0) {
+      this.#hasAudio = true;
+      checkBeginning(chunk.audio, this.#options.request.outputFormat);
+    }
+    this.#handlers.chunk(chunk);
   }
 
   #refusal(reading: Extract<Reading, { kind: "refusal" }>): GatewayError {
@@ -158,11 +166,16 @@ function checkContent(headers: ResponseHeaders, wantsTiming: boolean): void {
     throw unexpected(`content-encoding is ${JSON.stringify(encoding)}, expected none`);
 }
 
+/** Throws upstream_protocol for samples behind a WAV header: they would begin with a crack, at whatever rate it says. */
+function checkBeginning(audio: Uint8Array, format: string): void {
+  if (sampledFormatOf(format) === null || !isWavHeader(audio)) return;
+  throw unexpected(`its ${format} begins with a WAV header, expected samples alone`);
+}
+
 function unexpected(what: string): GatewayError {
   return new GatewayError("upstream_protocol", `The upstream's answer can't be used: ${what}`);
 }
 
-/** Contract A11. */
 function readHead(headers: ResponseHeaders): SynthesisHead {
   const requestId = headerOf(headers, "request-id");
   const characterCost = countOf(headers, "character-cost");

@@ -32,7 +32,7 @@ export interface Stitch {
 /** As much as helps with intonation, UTF-16 code units. */
 const MAX_PREVIOUS_CHARS = 200;
 const MAX_NEXT_CHARS = 100;
-/** Contract A2. */
+/** Most that the upstream takes. */
 const MAX_REQUEST_IDS = 3;
 /** Ids that are too old or not known are refused with 400, 404 or 422, and some upstreams fail with 500 over them. */
 const REFUSALS_OF_IDS: ReadonlySet<ErrorCode> = new Set([

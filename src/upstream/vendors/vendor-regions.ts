@@ -1,4 +1,4 @@
-/** The vendor's regions (contract section 1), and what upstreams are called in metrics and logs. */
+/** The vendor's regions, and what upstreams are called in metrics and logs. */
 import { GatewayError } from "../../errors.ts";
 
 export const REGION_URLS = {

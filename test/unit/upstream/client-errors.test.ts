@@ -3,6 +3,7 @@
 import type { AddressInfo } from "node:net";
 import { createServer, type Server, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
+import { wavHeader } from "../../../src/audio/containers/wav.ts";
 import { silentLog } from "../../../src/kit/log.ts";
 import type { SynthesisRequest } from "../../../src/upstream/types.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
@@ -315,6 +316,17 @@ describe("a 200 that can't be used", () => {
   it("with a content-encoding is upstream_protocol", async () => {
     const headers = { "content-type": "audio/basic", "content-encoding": "gzip" };
     expect((await askOf({ headers, body: ["x"] }, RAW_SPEECH)).failure?.code).toBe("upstream_protocol");
+  });
+
+  it("with a WAV header in front of samples is upstream_protocol, and none of it comes through", async () => {
+    const wav = Buffer.concat([wavHeader({ sampleRate: 8000, dataBytes: 160 }), Buffer.alloc(160, 0x7f)]);
+    const bare = await askOf({ headers: { "content-type": "audio/wav" }, body: [wav] }, RAW_SPEECH);
+    const record = JSON.stringify({ audio_base64: wav.toString("base64"), alignment: null });
+    const timed = await askOf({ body: [`${record}\n`] });
+    for (const recorder of [bare, timed]) {
+      expect(recorder.calls).toEqual(["sent", "head", "error upstream_protocol"]);
+      expect(recorder.failure?.message).toContain("WAV header");
+    }
   });
 
   it("with a broken line is upstream_protocol after the good ones, without the line's words", async () => {
