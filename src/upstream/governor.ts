@@ -9,10 +9,8 @@
  *
  * The rest wait, those of a higher priority first, then first come, first served; and only so many may wait.
  *
- * What others have open no answer says. An answer counts the requests that were open when this one began; how many of ours
- * were among them is known only from and to, since they overtake one another on the way: those that were open when it
- * was granted, to all that were open at once until it was answered. What was believed of the others is changed only as
- * far as it can't be true any more.
+ * What others have open no answer says. It counts the requests that were open when this one began. Ours among them were
+ * at most those that were open when this one was granted, or are open now: what is above that is taken for others'.
  */
 
 export interface GovernorOptions {
@@ -55,12 +53,6 @@ interface Group {
   knowledge: "unlimited" | "unknown" | "known";
   /** Sorted: the last one is next. */
   readonly waiting: Ticket[];
-  /** Open with the same key elsewhere, as far as is known. */
-  others: number;
-  /** Granted and not yet answered, in the order of the grants. */
-  readonly asking: Set<Ticket>;
-  /** Each of those that ask has seen at least so many open. */
-  seenByAll: number;
 }
 
 type TicketState = "waiting" | "granted" | "released";
@@ -71,10 +63,8 @@ interface Ticket {
   readonly priority: number;
   readonly order: number;
   state: TicketState;
-  /** Of its group open when it was granted, itself included; without those that were turned away since. */
+  /** Of its group open when it was granted, itself included. */
   openAtGrant: number;
-  /** The most that were open at once from then on until it is answered. */
-  mostOpen: number;
 }
 
 export class Governor {
@@ -120,7 +110,6 @@ export class Governor {
       order: this.#order,
       state: "waiting",
       openAtGrant: 0,
-      mostOpen: 0,
     };
     const hasRoom = this.#held < this.#options.max && group.held < Math.floor(group.limit);
     if (hasRoom) this.#grant(ticket);
@@ -142,9 +131,6 @@ export class Governor {
         limit: name === null ? Number.POSITIVE_INFINITY : START_LIMIT,
         knowledge: name === null ? "unlimited" : "unknown",
         waiting: [],
-        others: 0,
-        asking: new Set(),
-        seenByAll: 0,
       };
       // Names come from clients: those that nothing is known or asked of are forgotten.
       if (this.#groups.size >= MAX_GROUPS) this.#forgetIdle();
@@ -172,7 +158,6 @@ export class Governor {
     ticket.state = "released";
     if (before === "waiting") this.#leave(ticket);
     if (before !== "granted") return;
-    ticket.group.asking.delete(ticket);
     this.#held -= 1;
     ticket.group.held -= 1;
     this.#grantWaiting();
@@ -186,40 +171,22 @@ export class Governor {
 
   #learn(ticket: Ticket, current: number, maximum: number): void {
     const { group } = ticket;
-    group.asking.delete(ticket);
     if (group.knowledge === "unlimited") return;
-    const atMost = Math.max(0, current - ticket.openAtGrant);
-    const atLeast = Math.max(0, current - ticket.mostOpen);
-    group.others = Math.max(atLeast, Math.min(group.others, atMost));
-    group.limit = Math.max(1, maximum - group.others);
+    const others = Math.max(0, current - Math.max(ticket.openAtGrant, group.held));
+    group.limit = Math.max(1, maximum - others);
     group.knowledge = "known";
     this.#grantWaiting();
   }
 
   #succeed(ticket: Ticket): void {
     const { group } = ticket;
-    group.asking.delete(ticket);
     if (group.knowledge === "unlimited") return;
     group.limit += group.knowledge === "known" ? 1 / group.limit : START_STEP;
     this.#grantWaiting();
   }
 
-  #turnAway(ticket: Ticket): void {
-    const { group } = ticket;
-    if (group.knowledge !== "unlimited") this.#lower(ticket);
-    group.asking.delete(ticket);
-  }
-
-  #lower(ticket: Ticket): void {
-    const { group } = ticket;
-    // It was never open upstream, so it was not among those that the answers to come have counted.
-    let isBehind = false;
-    for (const other of group.asking) {
-      if (other === ticket) isBehind = true;
-      else if (isBehind) other.openAtGrant = Math.max(1, other.openAtGrant - 1);
-      other.mostOpen = Math.max(1, other.mostOpen - 1);
-    }
-    group.seenByAll = Math.max(0, group.seenByAll - 1);
+  #turnAway({ group }: Ticket): void {
+    if (group.knowledge === "unlimited") return;
     group.limit = Math.max(1, Math.min(Math.floor(group.limit), group.held - 1));
     group.knowledge = "known";
   }
@@ -251,7 +218,7 @@ export class Governor {
     this.#held += 1;
     const { group } = ticket;
     group.held += 1;
-    if (group.knowledge !== "unlimited") noteOpen(ticket);
+    ticket.openAtGrant = group.held;
     // Not at once: the release that made room may run deep inside undici's parser.
     queueMicrotask(() => {
       if (ticket.state === "granted") ticket.grant();
@@ -267,18 +234,6 @@ const MAX_GROUPS = 256;
 const START_LIMIT = 32;
 /** How many more each answer lets go that says nothing: with the place that it frees, four times as many every round. */
 const START_STEP = 3;
-
-/** A ticket was granted: how many it finds open, and those that ask with it. */
-function noteOpen(ticket: Ticket): void {
-  const { group } = ticket;
-  const { held, asking } = group;
-  ticket.openAtGrant = held;
-  ticket.mostOpen = held;
-  // It may overtake those that were granted before it; all of them know of as many as were open at the last grant.
-  if (held > group.seenByAll) for (const other of asking) other.mostOpen = Math.max(other.mostOpen, held);
-  group.seenByAll = held;
-  asking.add(ticket);
-}
 
 /** Whether `a` goes before `b`. */
 function isBefore(a: Ticket | undefined, b: Ticket): boolean {

@@ -183,20 +183,7 @@ describe("Governor", () => {
     }
   });
 
-  it("does not count what was turned away among its own", async () => {
-    const governor = new Governor({ max: 100, maxWaiting: 100 });
-    const { permits } = crowd(governor, "g", 10);
-    await Promise.resolve();
-    for (const permit of permits.slice(0, 5)) {
-      permit?.turnAway();
-      permit?.release();
-    }
-    // Five of its own are open, and as many of others.
-    permits[9]?.learn(10, 10);
-    expect(limitOf(governor, "g")).toBe(5);
-  });
-
-  it("tells those that ask of who is granted behind one that was turned away", async () => {
+  it("counts who is granted behind one that was turned away as its own", async () => {
     const governor = new Governor({ max: 100, maxWaiting: 100 });
     const { permits } = crowd(governor, "g", 3);
     await Promise.resolve();
