@@ -6,12 +6,12 @@
 import { GatewayError } from "../errors.ts";
 import { type Clock, systemClock } from "../kit/clock.ts";
 import { type Logger, silentLog } from "../kit/log.ts";
-import { FailoverForward } from "./failover/failover-forward.ts";
+import { FailoverForward, type FailoverForwardOptions } from "./failover/failover-forward.ts";
 import { FailoverSpeech } from "./failover/failover-speech.ts";
 import { Region, type RegionStats } from "./failover/region.ts";
-import { mayMove, RegionSet } from "./failover/region-set.ts";
-import type { UpstreamStats } from "./http-upstream.ts";
-import type { FetchedBody } from "./transport/fetch-body.ts";
+import { RegionSet } from "./failover/region-set.ts";
+import type { Attempt, UpstreamStats } from "./http-upstream.ts";
+import { type FetchedBody, fetchBody } from "./transport/fetch-body.ts";
 import type { Forwarded, ForwardHandlers, ForwardRequest } from "./transport/forward.ts";
 import { isFilteredKey } from "./transport/key-filter.ts";
 import type { Synthesis, SynthesisHandlers, SynthesisRequest, Upstream } from "./types.ts";
@@ -131,31 +131,16 @@ class RegionalUpstream implements UpstreamClient {
     return new FailoverSpeech({ regions, first: this.#first(), failoverMs, request, handlers });
   }
 
-  async get(path: string): Promise<FetchedBody> {
-    const tried = new Set<Region>();
-    for (let region = this.#first(); ; ) {
-      tried.add(region);
-      const isLast = this.#regions.nextHealthy(tried) === undefined;
-      const asked = region.use().get(path, isLast ? {} : { headersMs: this.#failoverMs });
-      const outcome = await asked.catch((thrown: unknown) => {
-        if (thrown instanceof GatewayError && mayMove(thrown)) return thrown;
-        throw thrown;
-      });
-      const isFailure = outcome instanceof GatewayError || outcome.status >= 500;
-      const next = isFailure ? this.#regions.next(tried) : undefined;
-      if (next === undefined) {
-        if (outcome instanceof GatewayError) throw outcome;
-        return outcome;
-      }
-      region.failovers += 1;
-      region = next;
-    }
+  get(path: string): Promise<FetchedBody> {
+    const request: ForwardRequest = { method: "GET", path, headers: [], body: null, group: "" };
+    const attempt = { timeoutMs: this.#timeoutMs, patienceMs: 0 };
+    return fetchBody((handlers) =>
+      this.#forward({ request, handlers, attempt, headersMs: this.#failoverMs }),
+    );
   }
 
   forward(request: ForwardRequest, handlers: ForwardHandlers): Forwarded {
-    if (!this.#hasSeveral) return this.#preferred.use().forward(request, handlers);
-    const [regions, headersMs] = [this.#regions, this.#timeoutMs];
-    return new FailoverForward({ regions, first: this.#first(), headersMs, request, handlers });
+    return this.#forward({ request, handlers, attempt: {}, headersMs: this.#timeoutMs });
   }
 
   stats(): UpstreamStats {
@@ -179,6 +164,14 @@ class RegionalUpstream implements UpstreamClient {
 
   async close(): Promise<void> {
     await Promise.all(this.#regions.all.map((region) => region.close()));
+  }
+
+  #forward(
+    asked: Omit<FailoverForwardOptions, "regions" | "first"> & { readonly attempt: Attempt },
+  ): Forwarded {
+    const { request, handlers, attempt } = asked;
+    if (!this.#hasSeveral) return this.#preferred.use().forward(request, handlers, attempt);
+    return new FailoverForward({ ...asked, regions: this.#regions, first: this.#first() });
   }
 
   #first(): Region {

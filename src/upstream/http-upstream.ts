@@ -9,7 +9,6 @@ import { type Logger, logWith } from "../kit/log.ts";
 import { Governor, type GroupLimit, type Wanted } from "./governor.ts";
 import { Connections } from "./transport/connections.ts";
 import { Exchange, type ExchangeReceiver } from "./transport/exchange.ts";
-import { BodyCollector, type FetchedBody } from "./transport/fetch-body.ts";
 import {
   type Forwarded,
   type ForwardHandlers,
@@ -55,11 +54,14 @@ export interface Attempt {
   /** Longest wait for the answer's headers, and from there to the first piece of its body, ms; default as for any silence. */
   readonly headersMs?: number;
   readonly firstPieceMs?: number;
+  /** Longest silence in a body, ms; default: that of the upstream, and at least four minutes for what is passed on. */
+  readonly timeoutMs?: number;
+  /** How long it may be asked again after a 429, ms; default: as long as its kind may. */
+  readonly patienceMs?: number;
   /** In the place of the upstream's own. */
   readonly onOutcome?: HttpUpstreamOptions["onOutcome"];
 }
 
-const MAX_FETCHED_BYTES = 8 * 1024 * 1024;
 /** What is passed on may be a whole answer that takes long to make; the vendor's own client waits as long. */
 const FORWARD_TIMEOUT_MS = 240_000;
 /** What is not speech is not counted by the upstream; it waits for a connection only. */
@@ -82,7 +84,6 @@ export class HttpUpstream {
   readonly #key: string;
   readonly #faults: FaultLog;
   readonly #prefix: string;
-  readonly #getHeaders: readonly string[];
   readonly #postHeaders: readonly string[];
   readonly #exchanges = new Set<Exchange>();
   /** First of all: who is failed may ask again at once. */
@@ -95,8 +96,8 @@ export class HttpUpstream {
     this.#faults = new FaultLog(logWith(options.log, { upstream: url.origin }), options.clock);
     this.#prefix = url.pathname.replace(/\/+$/, "");
     this.#key = options.key;
-    this.#getHeaders = options.key === "" ? [] : ["xi-api-key", checkedKey(options.key)];
-    this.#postHeaders = [...this.#getHeaders, "content-type", "application/json"];
+    const keyHeader = options.key === "" ? [] : ["xi-api-key", checkedKey(options.key)];
+    this.#postHeaders = [...keyHeader, "content-type", "application/json"];
     this.#clock = options.clock;
     this.#timeoutMs = options.timeoutMs;
     this.#patienceMs = options.patienceMs;
@@ -115,22 +116,12 @@ export class HttpUpstream {
     try {
       const { path, body } = wireRequest(request);
       const wanted = { group: request.modelId ?? DEFAULT_GROUP, priority: request.priority ?? 0 };
-      const patienceMs = this.#patienceMs;
-      stream.attach(
-        this.#begin({ method: "POST", path, body, receiver: stream, wanted, patienceMs, ...attempt }),
-      );
+      const asked = { method: "POST", path, body, headers: this.#postHeaders, receiver: stream } as const;
+      stream.attach(this.#begin({ ...asked, wanted, patienceMs: this.#patienceMs, ...attempt }));
     } catch (thrown) {
       queueMicrotask(() => stream.error(toGatewayError(thrown)));
     }
     return stream;
-  }
-
-  /** As UpstreamClient.get. */
-  get(path: string, attempt: Attempt = {}): Promise<FetchedBody> {
-    return new Promise((resolve, reject) => {
-      const receiver = new BodyCollector({ maxBytes: MAX_FETCHED_BYTES, onDone: resolve, onError: reject });
-      this.#begin({ method: "GET", path, receiver, ...attempt });
-    });
   }
 
   /** As UpstreamClient.forward. `keepsBody`: a body that streams is not destroyed when the answer is over. */
@@ -240,18 +231,17 @@ export class HttpUpstream {
         "Nothing can be asked of the upstream: the gateway is shutting down",
       );
     }
-    const ownHeaders = method === "GET" ? this.#getHeaders : this.#postHeaders;
     const exchange: Exchange = new Exchange({
       request: {
         method,
         path: `${this.#prefix}${path}`,
-        headers: [...(headers ?? ownHeaders)],
-        body: body ?? null,
+        headers: [...headers],
+        body,
       },
       receiver,
       governor: this.#governor,
-      wanted: wanted.wanted ?? UNLIMITED,
-      patienceMs: wanted.patienceMs ?? 0,
+      wanted: wanted.wanted,
+      patienceMs: wanted.patienceMs,
       connections: this.#connections,
       clock: this.#clock,
       timeoutMs,
@@ -271,15 +261,12 @@ interface WantedExchange extends Attempt {
   readonly method: ForwardMethod;
   /** From the slash after the prefix on. */
   readonly path: string;
-  readonly body?: string | Readable | null;
-  /** Names and values in a row; default: the key, and JSON for a POST. */
-  readonly headers?: readonly string[];
-  readonly timeoutMs?: number;
+  readonly body: string | Readable | null;
+  /** Names and values in a row. */
+  readonly headers: readonly string[];
   readonly receiver: ExchangeReceiver;
-  /** Default: of no group. */
-  readonly wanted?: Wanted;
-  /** Default: not asked again. */
-  readonly patienceMs?: number;
+  readonly wanted: Wanted;
+  readonly patienceMs: number;
 }
 
 /** What warm() ends its request with. */

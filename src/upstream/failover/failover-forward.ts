@@ -8,6 +8,7 @@
  * Anything else may have been carried out before its answer was lost, and is not sent twice.
  */
 import type { GatewayError } from "../../errors.ts";
+import type { Attempt } from "../http-upstream.ts";
 import type { Forwarded, ForwardHandlers, ForwardRequest } from "../transport/forward.ts";
 import { FailoverAttempts } from "./failover-attempts.ts";
 import type { Region } from "./region.ts";
@@ -24,20 +25,24 @@ export interface FailoverForwardOptions {
   readonly headersMs: number;
   readonly request: ForwardRequest;
   readonly handlers: ForwardHandlers;
+  /** Of each region's attempt. */
+  readonly attempt?: Attempt;
 }
 
 export class FailoverForward implements Forwarded, ForwardHandlers {
   readonly #headersMs: number;
   readonly #request: ForwardRequest;
   readonly #handlers: ForwardHandlers;
+  readonly #attempt: Attempt;
   readonly #attempts: FailoverAttempts<Forwarded>;
   #isOver = false;
   #hasHead = false;
 
-  constructor({ regions, first, headersMs, request, handlers }: FailoverForwardOptions) {
+  constructor({ regions, first, headersMs, request, handlers, attempt = {} }: FailoverForwardOptions) {
     this.#headersMs = headersMs;
     this.#request = request;
     this.#handlers = handlers;
+    this.#attempt = attempt;
     this.#attempts = new FailoverAttempts({
       regions,
       first,
@@ -110,8 +115,8 @@ export class FailoverForward implements Forwarded, ForwardHandlers {
 
   #begin(region: Region, hasOther: boolean): Forwarded {
     // What generates may take its time: whole answers begin when they are made.
-    const attempt = this.#isRead && hasOther ? { headersMs: this.#headersMs } : {};
-    return region.use().forward(this.#request, this, { ...attempt, keepsBody: true });
+    const bound = this.#isRead && hasOther ? { headersMs: this.#headersMs } : {};
+    return region.use().forward(this.#request, this, { ...this.#attempt, ...bound, keepsBody: true });
   }
 
   #finish(): void {

@@ -1,7 +1,6 @@
 /** A whole answer, whatever its status, for the small things of the interface: lists of voices and models. */
 import { GatewayError } from "../../errors.ts";
-import { headerOf, type ResponseHeaders } from "../headers.ts";
-import type { ExchangeReceiver } from "./exchange.ts";
+import type { Forwarded, ForwardHandlers } from "./forward.ts";
 
 export interface FetchedBody {
   readonly status: number;
@@ -10,48 +9,36 @@ export interface FetchedBody {
   readonly body: Buffer;
 }
 
-export interface BodyCollectorOptions {
-  readonly maxBytes: number;
-  readonly onDone: (fetched: FetchedBody) => void;
-  readonly onError: (error: GatewayError) => void;
-}
+const MAX_BYTES = 8 * 1024 * 1024;
 
-export class BodyCollector implements ExchangeReceiver {
-  readonly #options: BodyCollectorOptions;
-  readonly #pieces: Buffer[] = [];
-  #bytes = 0;
-  #status = 0;
-  #contentType = "";
-
-  constructor(options: BodyCollectorOptions) {
-    this.#options = options;
-  }
-
-  sent(): void {
-    // Nobody asks when a list was asked for.
-  }
-
-  head(status: number, headers: ResponseHeaders): void {
-    this.#status = status;
-    this.#contentType = headerOf(headers, "content-type") ?? "";
-  }
-
-  data(piece: Buffer): void {
-    const { maxBytes } = this.#options;
-    this.#bytes += piece.length;
-    if (this.#bytes > maxBytes) {
-      const what = `The upstream's answer is too long: over ${maxBytes} bytes`;
-      throw new GatewayError("upstream_protocol", what);
-    }
-    this.#pieces.push(piece);
-  }
-
-  end(): void {
-    const body = Buffer.concat(this.#pieces);
-    this.#options.onDone({ status: this.#status, contentType: this.#contentType, body });
-  }
-
-  error(error: GatewayError): void {
-    this.#options.onError(error);
-  }
+/** Collects the answer of a request that `begin` makes. Rejects with what it fails with, and upstream_protocol over 8 MiB. */
+export function fetchBody(begin: (handlers: ForwardHandlers) => Forwarded): Promise<FetchedBody> {
+  return new Promise((resolve, reject) => {
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    let status = 0;
+    let contentType = "";
+    const forwarded = begin({
+      head: (answered, headers) => {
+        status = answered;
+        contentType = headers.find(([name]) => name === "content-type")?.[1] ?? "";
+      },
+      data: (piece) => {
+        bytes += piece.length;
+        // Good until this returns.
+        if (bytes <= MAX_BYTES) pieces.push(Buffer.from(piece));
+        else {
+          forwarded.abort();
+          reject(
+            new GatewayError(
+              "upstream_protocol",
+              `The upstream's answer is too long: over ${MAX_BYTES} bytes`,
+            ),
+          );
+        }
+      },
+      end: () => resolve({ status, contentType, body: Buffer.concat(pieces) }),
+      error: reject,
+    });
+  });
 }
