@@ -1,9 +1,9 @@
 /** What the tests do with the page: open it, look at it, wait for it. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import type { DebugHook } from "../../src/page/debug-hook.ts";
+import type { PageState } from "../../src/page/debug-hook.ts";
 
 /** One look at the page: its debug hook, and the word that is lit in the document. */
-export interface Seen extends DebugHook {
+export interface Seen extends PageState {
   readonly litText: string | null;
 }
 
