@@ -22,7 +22,6 @@ const KNOWN: ReadonlySet<string> = new Set([...PAIRED, "break"]);
 /** A tag so far that it can't be taken for a comparison: `</sub `, or `<break time=`. */
 const BEGUN_TAG = new RegExp(`^<(?:/(${NAME})(?![a-z0-9:._-])|(${NAME})${SPACE}+${NAME}${SPACE}*=)`, "i");
 const MAX_NAMES = 16;
-const MAX_DEPTH = 64;
 const LESS = 0x3c;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
@@ -41,11 +40,8 @@ export class TagBalance {
   #text = "";
   #base = 0;
   #open: string[] = [];
-  /** Elements open beyond `MAX_DEPTH`: counted, not named. */
-  #deeper = 0;
-  /** Of each open bracket whether a letter follows, as in an audio tag; more than `MAX_DEPTH` are counted only. */
+  /** Of each open bracket whether a letter follows, as in an audio tag. */
   #brackets: boolean[] = [];
-  #deeperBrackets = 0;
   /** Where the last bracket was opened. */
   #bracketAt = 0;
   /** The character before, as long as no tag stands between. */
@@ -80,10 +76,8 @@ export class TagBalance {
     this.#gate.finish();
     if (this.#brackets.includes(true)) this.#note("[");
     this.#brackets = [];
-    this.#deeperBrackets = 0;
     for (const name of this.#open) this.#note(name);
     this.#open = [];
-    this.#deeper = 0;
     return [...this.#odd];
   }
 
@@ -97,17 +91,15 @@ export class TagBalance {
   #character(codePoint: number, index: number): void {
     const previous = this.#previous;
     this.#previous = codePoint;
-    if (previous === OPEN_BRACKET && this.#deeperBrackets === 0 && isLetter(codePoint)) {
+    if (previous === OPEN_BRACKET && isLetter(codePoint)) {
       this.#brackets[this.#brackets.length - 1] = true;
     }
     if (codePoint === LESS) this.#begunTag(index);
     else if (codePoint === OPEN_BRACKET) {
       this.#bracketAt = index;
-      if (this.#brackets.length < MAX_DEPTH) this.#brackets.push(false);
-      else this.#deeperBrackets += 1;
+      this.#brackets.push(false);
     } else if (codePoint === CLOSE_BRACKET) {
-      if (this.#deeperBrackets > 0) this.#deeperBrackets -= 1;
-      else if (this.#brackets.pop() === undefined && isLetter(previous)) this.#note("]");
+      if (this.#brackets.pop() === undefined && isLetter(previous)) this.#note("]");
     }
   }
 
@@ -122,13 +114,8 @@ export class TagBalance {
   }
 
   #match({ name, role }: Tag): void {
-    if (role === "opening") {
-      if (this.#open.length < MAX_DEPTH) this.#open.push(name);
-      else this.#deeper += 1;
-    } else if (role === "closing") {
-      if (this.#deeper > 0) this.#deeper -= 1;
-      else this.#close(name);
-    }
+    if (role === "opening") this.#open.push(name);
+    else if (role === "closing") this.#close(name);
   }
 
   /** What was opened inside and not closed is what is odd, not the element around it. */

@@ -3,7 +3,7 @@
  * chunk borders, so any split of a text reports the same boundaries at the same characters.
  */
 import { stopMeaning } from "./abbreviations.ts";
-import { isSpoken, isWordKind, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
+import { isFlagHalf, isSpoken, isWordKind, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
 import { TagGate } from "./markup.ts";
 import {
   endsSentence,
@@ -384,11 +384,6 @@ export class BoundaryScanner {
 /** The joiner of pictures, and the letters of a flag's tag but for the one that ends it. */
 function joinsPictures(codePoint: number): boolean {
   return codePoint === 0x200d || (codePoint >= 0xe0020 && codePoint < 0xe007f);
-}
-
-/** Two regional indicators are a flag. */
-function isFlagHalf(codePoint: number): boolean {
-  return codePoint >= 0x1f1e6 && codePoint <= 0x1f1ff;
 }
 
 function takeCharacter(token: string, codePoint: number): string {

@@ -149,6 +149,11 @@ export function isWordKind(kind: Kind): boolean {
   return kind >= KIND.lower && kind <= KIND.unspaced;
 }
 
+/** Two regional indicators are a flag. */
+export function isFlagHalf(codePoint: number): boolean {
+  return codePoint >= 0x1f1e6 && codePoint <= 0x1f1ff;
+}
+
 /** UTF-16 code units of a code point. */
 export function unitsOf(codePoint: number): 1 | 2 {
   return codePoint > 0xffff ? 2 : 1;

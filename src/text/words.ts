@@ -4,7 +4,7 @@
  * Character by character, so that a text that grows gives the same words as the whole one.
  */
 import { isDirection } from "./audio-tags.ts";
-import { isWordKind, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
+import { isFlagHalf, isWordKind, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
 import { TagGate } from "./markup.ts";
 import { unspacedWords, type WordSpan } from "./unspaced.ts";
 import { hasWord, trimToWords } from "./word-trim.ts";
@@ -208,8 +208,7 @@ function endOfUnspacedLetters(text: string, from: number, limit: number): number
 
 /** What a zero width joiner joins to the picture before it; halves of flags are never joined. */
 function isPicture(kind: Kind, codePoint: number): boolean {
-  const isFlagHalf = codePoint >= 0x1f1e6 && codePoint <= 0x1f1ff;
-  return (kind === KIND.emoji && !isFlagHalf) || kind === KIND.symbol;
+  return (kind === KIND.emoji && !isFlagHalf(codePoint)) || kind === KIND.symbol;
 }
 
 function pieceKindOf(kind: Kind): PieceKind {

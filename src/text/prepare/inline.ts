@@ -3,12 +3,9 @@ import { MAX_TAG, tagLength } from "../markup.ts";
 import { atEnd, NO_MATCH, runLength, type View, WAIT } from "./match.ts";
 
 export const MAX_COMMENT = 2048;
-const MAX_LINK_TEXT = 512;
-const MAX_LINK_TARGET = 1024;
-/** Brackets within a link's text: an image that is a link has two. */
-const MAX_LINK_DEPTH = 3;
-/** Parentheses within a link's target. */
-const MAX_TARGET_DEPTH = 8;
+/** An image that is a link has two brackets within one another. */
+const LINK_TEXT: Pair = { open: "[", close: "]", maxLength: 512, maxDepth: 3 };
+const LINK_TARGET: Pair = { open: "(", close: ")", maxLength: 1024, maxDepth: 8 };
 const MAX_CODE = 512;
 /** What is emphasized within a word: some words at most. */
 const MAX_INSIDE = 64;
@@ -39,39 +36,35 @@ export interface Link {
 
 /** The link whose `[` stands at `at`: `[text](target)`, all on one line. */
 export function linkAt(view: View, at: number): Link | typeof NO_MATCH | typeof WAIT {
-  const textEnd = closingBracket(view, at);
+  const textEnd = closingOf(view, at, LINK_TEXT);
   if (textEnd < 0) return textEnd === WAIT ? WAIT : NO_MATCH;
   const next = view.text[textEnd + 1];
   if (next === undefined) return atEnd(view);
   if (next !== "(") return NO_MATCH;
-  const end = closingParenthesis(view, textEnd + 1);
+  const end = closingOf(view, textEnd + 1, LINK_TARGET);
   return end < 0 ? (end === WAIT ? WAIT : NO_MATCH) : { textEnd, end: end + 1 };
 }
 
-function closingBracket(view: View, at: number): number {
-  const { text } = view;
-  let depth = 0;
-  for (let i = at; i < at + MAX_LINK_TEXT; i++) {
-    const character = text[i];
-    if (character === undefined) return atEnd(view);
-    if (character === "\n") return NO_MATCH;
-    if (character === "\\") i++;
-    else if (character === "[" && ++depth > MAX_LINK_DEPTH) return NO_MATCH;
-    else if (character === "]" && --depth === 0) return i;
-  }
-  return NO_MATCH;
+interface Pair {
+  readonly open: string;
+  readonly close: string;
+  /** UTF-16 units that are looked at. */
+  readonly maxLength: number;
+  /** Pairs within one another. */
+  readonly maxDepth: number;
 }
 
-function closingParenthesis(view: View, at: number): number {
+/** Where what opens at `at` is closed, on the same line. */
+function closingOf(view: View, at: number, { open, close, maxLength, maxDepth }: Pair): number {
   const { text } = view;
   let depth = 0;
-  for (let i = at; i < at + MAX_LINK_TARGET; i++) {
+  for (let i = at; i < at + maxLength; i++) {
     const character = text[i];
     if (character === undefined) return atEnd(view);
     if (character === "\n") return NO_MATCH;
     if (character === "\\") i++;
-    else if (character === "(" && ++depth > MAX_TARGET_DEPTH) return NO_MATCH;
-    else if (character === ")" && --depth === 0) return i;
+    else if (character === open && ++depth > maxDepth) return NO_MATCH;
+    else if (character === close && --depth === 0) return i;
   }
   return NO_MATCH;
 }

@@ -23,24 +23,21 @@ export class TextPreparer {
   /** What is settled so far. */
   readonly map = new SpokenMap();
   readonly #replacer: Replacer;
-  /** null = every character is spoken as it is. */
-  readonly #cleaner: Cleaner | null;
+  readonly #cleaner: Cleaner;
 
   constructor({ clean, replacements, dropsAudioTags = false }: PrepareOptions) {
     this.#replacer = new Replacer(replacements, this.map);
-    const isPlain = clean.length === 0 && replacements.length === 0 && !dropsAudioTags;
-    this.#cleaner = isPlain ? null : new Cleaner(clean, this.#replacer, dropsAudioTags);
+    this.#cleaner = new Cleaner(clean, this.#replacer, dropsAudioTags);
   }
 
   /** UTF-16 units of the client's text that are held back: at most 4096. */
   get heldChars(): number {
-    return (this.#cleaner?.heldChars ?? 0) + this.#replacer.heldChars;
+    return this.#cleaner.heldChars + this.#replacer.heldChars;
   }
 
   /** The spoken text that this settles; "" while something may still become markup, an address, a rule's match. */
   push(text: string): string {
-    if (this.#cleaner) this.#cleaner.push(text);
-    else this.#replacer.keep(text);
+    this.#cleaner.push(text);
     return this.#replacer.take();
   }
 
@@ -49,7 +46,7 @@ export class TextPreparer {
    * longer the wait was. Half a word and markup that is open stay held, so that what follows still counts for them.
    */
   lull(wait: "short" | "long"): string {
-    this.#cleaner?.lull(wait);
+    this.#cleaner.lull(wait);
     if (wait === "long") this.#replacer.lull();
     return this.#replacer.take();
   }
@@ -65,7 +62,7 @@ export class TextPreparer {
   }
 
   #finish(following: "pause" | "end"): string {
-    this.#cleaner?.finish(following);
+    this.#cleaner.finish(following);
     this.#replacer.settle();
     return this.#replacer.take();
   }
