@@ -16,10 +16,8 @@ export const URL_REST = new RegExp(`${URL_CHARACTER}*`, "uy");
 const LOCAL = /[a-zA-Z0-9._%+-]/;
 const DOMAIN = /[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)*/y;
 const MAIL_DOMAIN = /^[a-zA-Z0-9](?:[a-zA-Z0-9-]*\.)+[a-zA-Z][a-zA-Z0-9-]*$/;
-/** 1 = may be in the part of an address that is known by what follows: `@`, `://`, `www.`; by ASCII code. */
-const HEAD = new Uint8Array(128);
-for (const character of "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._%+:/-")
-  HEAD[character.charCodeAt(0)] = 1;
+/** What may be in the part of an address that is known by what follows: `@`, `://`, `www.`. */
+const HEAD = /[a-zA-Z0-9._%+:/-]/;
 
 export interface AddressStart {
   readonly kind: "url" | "mail";
@@ -35,32 +33,22 @@ export interface Address {
   readonly isCut: boolean;
 }
 
+/** The signs by which an address is known. */
+const ANCHOR = /@|:\/\/|www\./gi;
+
 /** The next place from `from` on, not before `floor`, where an address may start; null = none in this text. */
 export function findAddress(text: string, from: number, floor: number, before: string): AddressStart | null {
-  let next = from;
-  while (next < text.length) {
-    const at = next;
-    const anchor = anchorAt(text, at);
-    next = at + Math.max(anchor.length, 1);
-    if (anchor === "") continue;
+  ANCHOR.lastIndex = from;
+  for (let found = ANCHOR.exec(text); found !== null; found = ANCHOR.exec(text)) {
+    const [anchor] = found;
     const isMail = anchor === "@";
-    const start = isMail ? localStart(text, at, floor, before) : urlStart(text, at, anchor);
+    const start = isMail ? localStart(text, found.index, floor, before) : urlStart(text, found.index, anchor);
     if (start < floor) continue;
     const previous = start > floor ? String.fromCodePoint(codePointBefore(text, start)) : before;
     if (SPACED_WORD.test(previous)) continue;
-    return { kind: isMail ? "mail" : "url", start, next };
+    return { kind: isMail ? "mail" : "url", start, next: found.index + anchor.length };
   }
   return null;
-}
-
-/** The sign of an address at `at`; "" = none. */
-function anchorAt(text: string, at: number): "" | "@" | "://" | "www." {
-  const unit = text.charCodeAt(at);
-  if (unit === 0x40) return "@";
-  if (unit === 0x3a) return text.startsWith("//", at + 1) ? "://" : "";
-  // w and W
-  if ((unit | 0x20) !== 0x77 || text.length < at + 4) return "";
-  return text.slice(at, at + 4).toLowerCase() === "www." ? "www." : "";
 }
 
 /** An address doesn't start within a word; where words have no spaces between them that can't be seen. */
@@ -146,7 +134,7 @@ export function openAddressStart(text: string): number {
   const { length } = text;
   const lowest = Math.max(length - MAX_LOCAL - 1, 0);
   let start = length;
-  while (start > lowest && HEAD[text.charCodeAt(start - 1)] === 1) start -= 1;
+  while (start > lowest && HEAD.test(text.charAt(start - 1))) start -= 1;
   // Too long for a mail's local part: the head of a URL may still be there.
   return length - start > MAX_LOCAL ? length - 8 : start;
 }
