@@ -20,7 +20,7 @@ interface SharedOptions {
   readonly timeoutMs?: number;
   /**
    * Comes back by itself when the socket breaks, and goes on where it was: each frame and event is handed out once and
-   * in order. `reconnecting` and `reconnected` tell of it. Default false. The first joining is tried once in any case.
+   * in order. `reconnecting` and `reconnected` report it. Default false. The first joining is tried once in any case.
    */
   readonly reconnect?: boolean | ReconnectOptions;
 }

@@ -37,8 +37,8 @@ import {
   type ReconnectedEvent,
   type Unsubscribe,
 } from "./listeners.ts";
+import { PendingUtterances } from "./pending-utterances.ts";
 import { Replies } from "./replies.ts";
-import { Sayings } from "./sayings.ts";
 import type { SocketEnd, WebSocketLike } from "./socket.ts";
 import { TextCredit } from "./text-credit.ts";
 
@@ -58,10 +58,10 @@ export class Connection {
   readonly #eventHandlers = new Set<(event: Event) => void>();
   readonly #audioHandlers = new Set<AudioHandler>();
   readonly #replies = new Replies();
-  readonly #sayings = new Sayings();
+  readonly #pending = new PendingUtterances();
   readonly #credit = new TextCredit();
   readonly #idPrefix = randomPrefix();
-  /** What `configure` said of how our texts are made ready: a new socket has to be told again. */
+  /** What `configure` said of how our texts are made ready: it is sent again on a new socket. */
   #preparation: Preparation = {};
   #utteranceCount = 0;
   #pingCount = 0;
@@ -82,7 +82,7 @@ export class Connection {
         waiting: (how) => this.#listeners.dispatch({ type: "reconnecting", ...how }),
         rejoined: (how) => this.#lineOnRejoined(how),
         ended: (how) => {
-          this.#sayings.failAll(clientError("connection_lost", this.#told(how)));
+          this.#pending.failAll(clientError("connection_lost", this.#describe(how)));
           end(how);
         },
       },
@@ -152,7 +152,7 @@ export class Connection {
   say(what: string | SpeakFields): Promise<UtteranceDoneEvent> {
     const fields = typeof what === "string" ? { text: what } : what;
     const utterance_id = fields.utterance_id ?? this.newUtteranceId();
-    return this.#sayings.until(utterance_id, this.speak({ ...fields, utterance_id }));
+    return this.#pending.until(utterance_id, this.speak({ ...fields, utterance_id }));
   }
 
   /**
@@ -199,7 +199,7 @@ export class Connection {
 
   /**
    * Goes on with an interrupted utterance, the latest where none is named, from the word it was cut in. Rejects with
-   * `nothing_to_resume`, or `resume_expired` where its audio is gone: speak the rest of its text anew.
+   * `nothing_to_resume`, or `resume_expired` where its audio is gone: speak the rest of its text again.
    */
   resume(options: Fields<ResumeCommand> = {}): Promise<UtteranceResumedEvent> {
     return this.#ask({ type: "resume", ...options }, "utterance.resumed", options.utterance_id);
@@ -251,9 +251,9 @@ export class Connection {
   #take(event: Event): void {
     this.#replies.take(event);
     this.#credit.take(event);
-    this.#sayings.take(event);
+    this.#pending.take(event);
     if (event.type === "gap" && event.events !== undefined && event.events > 0) {
-      this.#sayings.failAll(
+      this.#pending.failAll(
         clientError("connection_lost", "Connection: events were missed while it was away"),
       );
     }
@@ -266,14 +266,14 @@ export class Connection {
   }
 
   #lineOnBroken(end: SocketEnd): void {
-    this.#replies.failAll("connection_lost", this.#told(end));
-    this.#credit.failAll(clientError("connection_lost", this.#told(end)));
+    this.#replies.failAll("connection_lost", this.#describe(end));
+    this.#credit.failAll(clientError("connection_lost", this.#describe(end)));
   }
 
   #lineOnRejoined(how: Omit<ReconnectedEvent, "type">): void {
     // Their ends may have passed unseen.
     if (!how.resumed) {
-      this.#sayings.failAll(
+      this.#pending.failAll(
         clientError("connection_lost", "Connection: it came back without what it missed"),
       );
     }
@@ -283,7 +283,7 @@ export class Connection {
     this.#listeners.dispatch({ type: "reconnected", ...how });
   }
 
-  #told({ code, reason }: SocketEnd): string {
+  #describe({ code, reason }: SocketEnd): string {
     return `Connection to ${this.hello.session}: closed with ${code} ${reason}`;
   }
 }

@@ -21,7 +21,7 @@ export interface ReconnectedEvent {
   readonly hello: HelloEvent;
 }
 
-/** What the gateway tells, and what the client itself tells of the connection. */
+/** What the gateway emits, and what the client itself emits about the connection. */
 type Notice = Event | ReconnectingEvent | ReconnectedEvent;
 export type NoticeType = Notice["type"];
 export type NoticeOf<T extends NoticeType> = Extract<Notice, { type: T }>;

@@ -68,7 +68,7 @@ export class Reconnector {
     this.#try(this.#waitingFor);
   }
 
-  /** No more tries, and nobody is told. */
+  /** No more tries, and no handler is called. */
   cancel(): void {
     clearTimeout(this.#timer);
     this.#waitingFor = null;

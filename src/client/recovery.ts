@@ -1,7 +1,7 @@
-/** The upstream of an utterance broke off, and the rest of it is said anew. */
+/** The upstream of an utterance broke off, and the rest of it is said again. */
 import type { WarningEvent } from "../protocol/events.ts";
 
-/** What was told of the utterance's text from `start` on is void: words and characters from there on come anew. */
+/** Words and characters of the utterance's text from `start` on are void: they come again. */
 export interface Recovered {
   readonly utterance_id: string;
   /** Offset in its text, in the unit that the connection asked for. */

@@ -33,7 +33,7 @@ function isAboutEarlier(kind: EventType): boolean {
 export class Replies {
   #waiting: Waiting[] = [];
 
-  /** Resolves with the next event of this kind (and id); the rejection may go unobserved, `error` events tell it too. */
+  /** Resolves with the next event of this kind (and id); the rejection may go unobserved, `error` events carry it too. */
   expect<T extends EventType>(kind: T, id?: string | number): Promise<EventOf<T>> {
     const answer = new Promise<EventOf<T>>((resolve, reject) => {
       // Sound because `take` resolves an entry only with an event of its own kind.

@@ -7,7 +7,7 @@ import type { Event, HelloEvent } from "../protocol/events.ts";
 
 /**
  * To one connection only (docs/protocol.md). `error` is either: an answer to a command, or about an utterance; so is
- * `warning`, and one that tells of an utterance has a number of its own.
+ * `warning`, and one about an utterance has a number of its own.
  */
 const PRIVATE_TYPES: ReadonlySet<Event["type"]> = new Set([
   "hello",
@@ -65,7 +65,7 @@ export class ResumePoint {
     // An error with the latest number may answer a command of this very socket.
     if (event.type === "error") return true;
     if (event.seq === this.#floorSeq) return false;
-    // A joiner is told of what speaks under the session's latest number, ahead of events that are still to come.
+    // A joiner gets `utterance.started` of what speaks under the session's latest number, ahead of events that are still to come.
     const isCopy = event.type === "utterance.started" && event.seq === this.#hello.seq;
     if (!isCopy) this.#seq = event.seq;
     return true;

@@ -37,7 +37,7 @@ export class TextCredit {
     for (const waiter of waiters) if (!this.#waiters.includes(waiter)) waiter.resolve();
   }
 
-  /** The socket is gone, and with it what it was told. */
+  /** The socket is gone, and with it what the gateway said on it. */
   failAll(error: VoicewireError): void {
     const waiters = this.#waiters;
     this.#waiters = [];

@@ -9,7 +9,7 @@ export type SendReply<Reply> = (job: number, reply: Reply, transfer?: readonly A
 /**
  * `start` prepares what all jobs need, and gives what is called for each request; jobs begin with their first one. What that
  * throws ends the thread, and all of its jobs fail: it answers what concerns one job alone. Where `start` rejects, the pool
- * is told why.
+ * gets the reason.
  */
 export async function serveJobs<Request, Reply>(
   start: (reply: SendReply<Reply>) => Promise<(job: number, request: Request) => void>,

@@ -271,7 +271,7 @@ class PoolThread<Request, Reply> {
     this.ready = new Promise((resolve, reject) => {
       this.#onReady = (error) => (error === undefined ? resolve() : reject(error));
     });
-    // Only who starts a pool in advance waits for it; jobs are told by their handlers.
+    // Only who starts a pool in advance waits for it; jobs learn of it by their handlers.
     this.ready.catch(() => undefined);
     this.#watch = setInterval(() => this.#look(), options.stallMs);
     this.#ping();

@@ -22,7 +22,7 @@ import { showFacts, showPresence, statusOf } from "./view/status.ts";
 import { WaterfallView } from "./view/waterfall-view.ts";
 import { WaveView } from "./view/wave-view.ts";
 
-/** How often the gateway is told what was played, and the figures under the waveform are renewed. */
+/** How often the gateway gets to know what was played, and the figures under the waveform are renewed. */
 const TICK_MS = 250;
 
 export class App {
@@ -177,14 +177,14 @@ export class App {
     connection.on("utterance.done", (event) => this.#done(event));
     connection.on("error", (event) => this.#showError(event));
     connection.on("warning", (event) => {
-      const told = recovered(event);
-      if (told !== null) this.#stage.touch(this.transcript.recovered(told));
-      // Where nothing was under way, joining anew is no news.
+      const again = recovered(event);
+      if (again !== null) this.#stage.touch(this.transcript.recovered(again));
+      // Where nothing was under way, joining again is no news.
       if (event.code !== "resume_refused" || this.#hasLost) this.#notices.alert(warningInPlainWords(event));
     });
   }
 
-  /** A connection that goes on where it was is told how it went; any other one is not. */
+  /** A connection that goes on where it was gets to know how it went; any other one does not. */
   #giveUpLost({ resumed }: HelloEvent): void {
     const lost = resumed === true ? [] : this.transcript.giveUp(this.engine.positionMs);
     for (const utterance of lost) this.#stage.touch(utterance);

@@ -53,7 +53,7 @@ export class SpokenText {
     return this.#take(this.#preparer?.lull(wait) ?? "");
   }
 
-  /** Nothing may be waited for: what was held back is settled as it stands. */
+  /** Nothing may be waited for: what was held back is settled unchanged. */
   flush(): string {
     return this.#take(this.#preparer?.flush() ?? "");
   }

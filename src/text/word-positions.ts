@@ -1,5 +1,5 @@
 /**
- * Where in a text speech may begin anew: not inside a word, a tag (`<break time="1s"/>`, `[laughs]`), or an element that
+ * Where in a text speech may begin again: not inside a word, a tag (`<break time="1s"/>`, `[laughs]`), or an element that
  * means nothing when it is cut (`<sub alias="...">WHO</sub>`).
  */
 

@@ -231,7 +231,7 @@ describe.skipIf(missing !== undefined)(
       const { code, stderr, stdout } = await program.ended;
       expect(code).toBe(130);
       const [summary, heard, notHeard] = stderr.split("\n");
-      expect(summary).toMatch(/^Interrupted after \d+ ms \(as the player told, within \d+ ms\)$/);
+      expect(summary).toMatch(/^Interrupted after \d+ ms \(as the player reported, within \d+ ms\)$/);
       expect(heard).toMatch(/^Heard: "Sentence number 1 is spoken\. Sen/);
       expect(notHeard).toMatch(/^Not heard: ".+" and \d+ characters more$/);
       expect(stdout.toString()).not.toContain("number 40");

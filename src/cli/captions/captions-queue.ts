@@ -9,8 +9,8 @@ import { type CaptionTarget, type ShownCue, TargetError } from "./captions-targe
 export interface CaptionQueueOptions {
   readonly target: CaptionTarget;
   readonly clock: Clock;
-  /** Tells people; at most once a minute. */
-  readonly tell: (line: string) => void;
+  /** Writes a line for people; called at most once a minute. */
+  readonly warn: (line: string) => void;
   /** 0-1, for the waits between tries. */
   readonly random: () => number;
 }
@@ -19,15 +19,15 @@ const MAX_WAITING = 32;
 const MAX_TRIES = 6;
 const FIRST_DELAY_MS = 250;
 const MAX_DELAY_MS = 5000;
-const TELL_EVERY_MS = 60_000;
+const WARN_EVERY_MS = 60_000;
 
 export class CaptionQueue {
   readonly #options: CaptionQueueOptions;
   readonly #waiting: ShownCue[] = [];
   readonly #abort = new AbortController();
   #working: Promise<void> | null = null;
-  #toldMs = Number.NEGATIVE_INFINITY;
-  /** Not told yet. */
+  #warnedMs = Number.NEGATIVE_INFINITY;
+  /** Captions that no line has counted yet. */
   #lost = 0;
   #wait: { readonly timer: Timer; readonly done: () => void } | null = null;
   sent = 0;
@@ -42,7 +42,7 @@ export class CaptionQueue {
     this.#waiting.push(shown);
     if (this.#waiting.length > MAX_WAITING) {
       this.#waiting.shift();
-      this.#tell("is too slow: its oldest captions were dropped", 1);
+      this.#warn("is too slow: its oldest captions were dropped", 1);
     }
     this.#working ??= this.#work();
   }
@@ -79,10 +79,10 @@ export class CaptionQueue {
         const isKnown = thrown instanceof TargetError;
         const reason = isKnown ? thrown.message : "failed";
         if (!isKnown || !thrown.isRetryable || attempt >= MAX_TRIES) {
-          this.#tell(`${reason}: a caption was dropped`, 1);
+          this.#warn(`${reason}: a caption was dropped`, 1);
           return;
         }
-        this.#tell(`${reason}: trying again`, 0);
+        this.#warn(`${reason}: trying again`, 0);
         await this.#pause(attempt);
       }
     }
@@ -96,13 +96,13 @@ export class CaptionQueue {
     });
   }
 
-  #tell(what: string, lost: number): void {
-    const { clock, target, tell } = this.#options;
+  #warn(what: string, lost: number): void {
+    const { clock, target, warn } = this.#options;
     this.#lost += lost;
-    if (clock.nowMs() - this.#toldMs < TELL_EVERY_MS) return;
-    this.#toldMs = clock.nowMs();
+    if (clock.nowMs() - this.#warnedMs < WARN_EVERY_MS) return;
+    this.#warnedMs = clock.nowMs();
     const count = this.#lost > 1 ? ` (${this.#lost} lost since the last word about it)` : "";
     this.#lost = 0;
-    tell(`${target.name} ${what}${count}`);
+    warn(`${target.name} ${what}${count}`);
   }
 }

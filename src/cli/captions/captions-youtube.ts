@@ -1,6 +1,6 @@
 /**
  * YouTube's live captions over HTTP: each POST has a number (the same where it is repeated) and lines of time and text,
- * in UTC by YouTube's clock, which its answers tell.
+ * in UTC by YouTube's clock, which its answers name.
  */
 import type { CueMode } from "../../protocol/vocabulary.ts";
 import { answerOf, type CaptionTarget, type ShownCue, shownText } from "./captions-target.ts";

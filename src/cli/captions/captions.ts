@@ -30,10 +30,10 @@ export const captions: CommandModule = {
 
 async function runCaptions(io: Io, args: readonly string[]): Promise<number> {
   const plan = planCaptions(io, args);
-  const tell = (line: string): void => io.stderr.write(`voicewire: ${line}\n`);
+  const warn = (line: string): void => io.stderr.write(`voicewire: ${line}\n`);
   const { clock } = io;
   const queues = targetsOf(plan).map(
-    (target) => new CaptionQueue({ target, clock, tell, random: Math.random }),
+    (target) => new CaptionQueue({ target, clock, warn, random: Math.random }),
   );
   const { vtt, srt } = plan;
   const feed = new CaptionsFeed({ clock, wallMs: Date.now, queues, vtt, srt, stdout: io.stdout });
@@ -48,7 +48,7 @@ async function runCaptions(io: Io, args: readonly string[]): Promise<number> {
     if (connection === undefined) return end.code;
     feed.start(connection);
     connection.on("reconnecting", ({ attempt }) => {
-      if (attempt === 1) tell("the connection broke, joining again");
+      if (attempt === 1) warn("the connection broke, joining again");
     });
     try {
       return await untilEnd(connection, end);

@@ -54,7 +54,7 @@ async function runDoctor(io: Io, args: readonly string[]): Promise<number> {
   return hasFailed ? EXIT.other : EXIT.ok;
 }
 
-/** With wrong settings the other checks still tell something: they go on with the defaults. */
+/** With wrong settings the other checks are still of use: they go on with the defaults. */
 function contextOf(io: Io, parsed: ParsedArguments, report: (result: NamedResult) => void): CheckContext {
   try {
     const settings = settingsOf(io, parsed);

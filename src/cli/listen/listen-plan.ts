@@ -18,7 +18,7 @@ export const LISTEN_FLAGS: readonly Flag[] = [
   {
     name: "policy",
     value: "POLICY",
-    about: `When we read too slowly: ${POLICIES.join(", ")} (default live: audio is skipped and told as missed)`,
+    about: `When we read too slowly: ${POLICIES.join(", ")} (default live: audio is skipped, and what was missed is said)`,
   },
   {
     name: "reconnect",

@@ -66,7 +66,7 @@ export class CaptionFiles {
     return this.#count;
   }
 
-  /** `heardMs`: what is before it on the timeline has been heard. */
+  /** `heardMs`: what is before it on the timeline has been played. */
   event(event: CaptionEvent, heardMs: number): void {
     if (event.type === "cue" && this.#isKnown(event)) return;
     this.#write(this.#settling.push(event, heardMs));
@@ -75,7 +75,7 @@ export class CaptionFiles {
       this.#write(this.#settling.flush(event.at_ms));
   }
 
-  /** Of what was told, nothing behind `atMs` is heard here. */
+  /** Captions behind `atMs` are not played here: they are left out. */
   endAt(atMs: number): void {
     const begun = this.#settling.flush().filter((cue) => cue.start_ms < atMs);
     // A caption may stay longer than its words are heard.
@@ -90,7 +90,7 @@ export class CaptionFiles {
     for (const file of this.#files.splice(0)) file.close();
   }
 
-  /** Who joins again may be told the one that stands once more. */
+  /** Who joins again may get the cue that stands once more. */
   #isKnown(cue: CueEvent): boolean {
     const isSame = (other: CueEvent | undefined): boolean =>
       other?.utterance_id === cue.utterance_id &&

@@ -12,7 +12,7 @@ export interface LiveDisplayOptions {
   readonly script: Script;
   readonly playout: PlayoutClock;
   readonly view: SpeechView;
-  /** Is told a few times a second how far the playout is: what makes a receipt of an interrupt exact. */
+  /** Called a few times a second with how far the playout is: that makes a receipt of an interrupt exact. */
   readonly onProgress?: ((positionMs: number) => void) | undefined;
 }
 

@@ -29,7 +29,7 @@ export interface Outputs {
   gap(ms: number, frameMs: number): void;
   /** A cue, or what cuts and settles cues. `heardMs`: what is before it on the timeline has been heard. */
   caption(event: CaptionEvent, heardMs: number): void;
-  /** Of what was told, nothing behind `atMs` is heard here. */
+  /** Captions behind `atMs` are not played here: they are left out. */
   endAt(atMs: number): void;
   /** `ms` of the timeline from `fromMs` on are left out of all files. */
   skip(ms: number, fromMs: number): void;

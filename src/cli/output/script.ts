@@ -82,7 +82,7 @@ export class Script {
     this.#words.push({ start, end, utteranceId, offset, startMs, endMs });
   }
 
-  /** Forgets the times of an utterance's words from an offset on: they come anew. The text stays. */
+  /** Forgets the times of an utterance's words from an offset on: they come again. The text stays. */
   recovered({ utterance_id: utteranceId, start }: Recovered): void {
     const isVoid = (word: TimedSpan): boolean => word.utteranceId === utteranceId && word.offset >= start;
     const first = this.#words.findIndex(isVoid);
@@ -92,7 +92,7 @@ export class Script {
     this.#begun = Math.min(this.#begun, first);
   }
 
-  /** Forgets the times of words from `atMs` on: nobody hears them, or they come anew. The text stays. */
+  /** Forgets the times of words from `atMs` on: they are not played, or come again. The text stays. */
   cut(atMs: number): void {
     const kept = this.#words.filter(({ startMs }) => startMs < atMs);
     this.#words.splice(0, this.#words.length, ...kept);

@@ -7,7 +7,7 @@ const MAX_UNHEARD_CHARS = 160;
 
 const SOURCES: Readonly<Record<InterruptedEvent["heard"]["source"], string>> = {
   mark: "by the marks that were played",
-  ack: "as the player told",
+  ack: "as the player reported",
   estimate: "by estimate",
 };
 

@@ -6,7 +6,7 @@ import type { SayPlan } from "./say-plan.ts";
 import { type FedText, piecesOf, TextFeeder } from "./text-feeder.ts";
 
 /** What is said. */
-export type SayingText =
+export type SayText =
   | { readonly kind: "whole"; readonly text: string; readonly voiceId: string | undefined }
   | {
       readonly kind: "tokens";
@@ -27,9 +27,9 @@ export interface SpokenLine {
 export interface FeedOptions {
   readonly connection: Connection;
   readonly plan: SayPlan;
-  /** Is told of each piece before it is sent. */
+  /** Called with each piece before it is sent. */
   show(piece: FedText): void;
-  /** Is told of text between the pieces that is shown and not spoken. */
+  /** Called with text between the pieces that is shown and not spoken. */
   decorate(text: string): void;
   /** A command was refused: the gateway's reason. */
   refused(error: Error): void;
@@ -43,7 +43,7 @@ const BYTES_PER_CHAR = 6;
 const MESSAGE_OVERHEAD_BYTES = 512;
 
 /** Resolves when all of the text is sent. Throws `invalid_config` where there is nothing to say. */
-export async function feed(text: SayingText, options: FeedOptions): Promise<void> {
+export async function feed(text: SayText, options: FeedOptions): Promise<void> {
   if (text.kind === "dialogue") {
     feedDialogue(text.lines, options);
     return;

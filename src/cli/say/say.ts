@@ -10,9 +10,9 @@ import { openGateway } from "../session/gateway-target.ts";
 import { captionEvents, JSON_EVENTS, joinSession } from "../session/join-session.ts";
 import { type DialogueLine, parseDialogue } from "./dialogue-file.ts";
 import { parseRecording, playRecording, type Recording } from "./recording.ts";
-import { decoded, type SayingText } from "./say-feed.ts";
+import { decoded, type SayText } from "./say-feed.ts";
 import { planSay, SAY_FLAGS, type SayPlan } from "./say-plan.ts";
-import { Saying } from "./saying.ts";
+import { SpeechRun } from "./speech-run.ts";
 import { fetchVoices, findVoice, renderVoices, type Voice } from "./voices.ts";
 
 export const say: CommandModule = {
@@ -26,7 +26,7 @@ export const say: CommandModule = {
     ],
     about:
       "Speaks. Without a text it reads stdin and speaks token by token, as a language model writes them. On a terminal " +
-      "the words light up as they are spoken; Ctrl+C stops the speech and tells what was heard of it and what was not. " +
+      "the words light up as they are spoken; Ctrl+C stops the speech and says what was heard of it and what was not. " +
       "To files it speaks as fast as the speech comes. It uses the gateway on this machine, or starts one for the time it speaks.",
     flags: SAY_FLAGS,
     examples: [
@@ -99,7 +99,7 @@ async function speak(io: Io, plan: SayPlan, target: SpeakTarget): Promise<number
   try {
     const outputs = openOutputs();
     try {
-      return await new Saying({ io, plan, connection, outputs }).run(text);
+      return await new SpeechRun({ io, plan, connection, outputs }).run(text);
     } finally {
       await outputs.close();
     }
@@ -109,7 +109,7 @@ async function speak(io: Io, plan: SayPlan, target: SpeakTarget): Promise<number
 }
 
 /** Names of voices become ids; where the gateway can't list its voices, what was given is taken as an id. */
-async function resolveText(io: Io, plan: SayPlan, target: SpeakTarget): Promise<SayingText> {
+async function resolveText(io: Io, plan: SayPlan, target: SpeakTarget): Promise<SayText> {
   const { baseUrl, lines, recording } = target;
   const voices = plan.voice === undefined && lines === undefined ? [] : await knownVoices(baseUrl);
   const idOf = (wanted: string) => (voices === undefined ? wanted : findVoice(voices, wanted).voice_id);

@@ -15,7 +15,7 @@ import { childEnvironment } from "./child-environment.ts";
 import { HangWatch } from "./hang-watch.ts";
 import type { ParentMessage, ServiceReport } from "./service-messages.ts";
 
-/** The part of a child process that is used here; `end` is told once, whatever ended it. */
+/** The part of a child process that is used here; its end is reported once, whatever ended it. */
 export interface ServiceChild {
   readonly pid: number | undefined;
   /** Does nothing once the child has ended. */
@@ -70,7 +70,7 @@ class Supervisor implements EmbeddedService {
   readonly key = randomBytes(KEY_BYTES).toString("hex");
   #child: ServiceChild | undefined;
   #url = "";
-  /** 0 until the first child has told which port it got. */
+  /** 0 until the first child has reported its port. */
   #port = 0;
   #restarts = 0;
   #hangs = 0;

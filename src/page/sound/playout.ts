@@ -1,6 +1,6 @@
 /**
  * Puts decoded blocks end to end on the audio clock: gapless while they come in time, after a jitter delay when
- * playing starts anew, and always knows which position of the timeline is heard.
+ * playing starts again, and always knows which position of the timeline is heard.
  */
 import { type AudioOut, SAMPLE_RATE } from "./audio-out.ts";
 import { JitterTarget } from "./jitter-target.ts";

@@ -1,5 +1,5 @@
 /**
- * The words of an utterance as they become known. The gateway tells a word when it knows its end; the characters come
+ * The words of an utterance as they become known. The gateway sends a word when it knows its end; the characters come
  * as soon as they sound. A long word ("$1,234.56" takes four seconds) is shown from its characters until its own
  * event comes and takes its place.
  */
@@ -26,7 +26,7 @@ export function addWord(words: ShownWord[], word: Word): void {
 }
 
 /**
- * Adds what can be told of words from characters alone: runs between spaces that have a letter or a digit. What takes no time
+ * Adds what characters alone show of words: runs between spaces that have a letter or a digit. What takes no time
  * is not said: tags, and what was taken out.
  */
 export function addCharacters(words: ShownWord[], event: CharactersEvent): void {

@@ -87,7 +87,7 @@ export class Speech {
     const { id } = utterance;
     const feed = feedTokens(what.tokens, {
       onToken: (token) => {
-        // The link tells of a closed socket a little later than the socket knows.
+        // The link learns of a closed socket a little later than the socket.
         if (!connection.isOpen) return Promise.reject(new Error("Token: the connection is closed"));
         const isFirst = utterance.text === "";
         const mayFollow = connection.text(token, { utterance_id: id, ...(isFirst ? what.options : {}) });

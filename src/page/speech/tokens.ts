@@ -45,7 +45,7 @@ export function feedTokens(tokens: readonly TimedToken[], handlers: TokenHandler
       handlers.onEnd();
       return;
     }
-    // Where the connection is lost while it waits, nothing more can be sent: that is told elsewhere.
+    // Where the connection is lost while it waits, nothing more can be sent: that is shown elsewhere.
     handlers.onToken(token.text).then(
       () => wait(next + 1),
       () => undefined,

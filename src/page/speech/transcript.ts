@@ -63,7 +63,7 @@ export class Transcript {
 
   started(id: string, startMs: number): Utterance {
     const utterance = this.find(id) ?? this.#add(new Utterance(id, false));
-    // Said anew from its beginning after something before it was cut: the times that came first are void.
+    // Said again from its beginning after something before it was cut: the times that came first are void.
     if (utterance.startMs !== null && utterance.startMs !== startMs) {
       utterance.words = [];
       utterance.resumedMs = [];

@@ -17,7 +17,7 @@ export interface Receipt {
   readonly heardMs: number;
   readonly source: InterruptedEvent["heard"]["source"];
   readonly boundMs: number;
-  /** Listeners that told each their own; the receipt is that of the one that heard least. 0 = they do not differ. */
+  /** Listeners that each reported their own; the receipt is of the one that heard least. 0 = they do not differ. */
   readonly listeners: number;
 }
 

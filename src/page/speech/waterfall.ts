@@ -51,7 +51,7 @@ export interface Row {
   readonly segments: readonly SegmentRow[];
 }
 
-/** A piece of a text on its way to sound that could be played; what it then waited for its turn is told apart. */
+/** A piece of a text on its way to sound that could be played; what it then waited for its turn stands apart. */
 export interface SegmentRow {
   readonly label: string;
   /** In the order of STAGES, up to the first sound. */

@@ -218,7 +218,7 @@ export class Composer {
     return button;
   }
 
-  /** A voice that speaks the language by itself, else the chosen one told to speak it. */
+  /** A voice that speaks the language by itself, else the chosen one, asked to speak it. */
   #chooseLanguage(language: string): void {
     const { voices } = this.#catalog;
     const speaksIt = (voice: Voice | undefined) => voice?.language === language;

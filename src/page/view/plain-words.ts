@@ -63,7 +63,7 @@ const BY_CODE: Readonly<Record<string, PlainError>> = {
   ),
   upstream_unreachable: say(
     "The gateway can't reach its speech service.",
-    "Check that the service runs and upstream-url is right (voicewire doctor tells), then try again.",
+    "Check that the service runs and upstream-url is right (voicewire doctor says), then try again.",
   ),
   upstream_timeout: say("The speech service did not answer in time.", TRY_AGAIN),
   upstream_unauthorized: say(
@@ -87,7 +87,7 @@ const BY_CODE: Readonly<Record<string, PlainError>> = {
   upload_limit: say("Too many files are being sent from this address.", "Wait until one is there."),
   encoder_failed: say("The gateway could not encode the sound.", TRY_AGAIN),
   draining: say("The gateway is shutting down.", "This page joins again when it is back."),
-  session_closed: say("The session was closed.", "Reload the page to open it anew."),
+  session_closed: say("The session was closed.", "Reload the page to open it again."),
   internal: say("Something went wrong inside the gateway.", "Try again; its log says more."),
   voice_package_missing: say(
     "The built-in voice is not installed.",
@@ -114,7 +114,7 @@ const NO_NEWS: ReadonlySet<string> = new Set([
   "unknown_utterance",
 ]);
 
-/** null where there is nothing to tell: stopping when nothing speaks is no mistake of a person's. */
+/** null where there is nothing to say: stopping when nothing speaks is no mistake of a person's. */
 export function inPlainWords(
   error: Pick<ErrorBody, "code" | "message"> & { readonly field?: string | undefined },
 ): PlainError | null {
@@ -140,7 +140,7 @@ const WARNINGS: Readonly<Record<string, PlainError>> = {
   half_character: say("The text had half a character, which is left out.", "Write that character again."),
   unbalanced_markup: say(
     "The text has a tag or a bracket without its other half.",
-    "It is spoken as it stands: mend the text if it was meant as one.",
+    "It is spoken unchanged: mend the text if it was meant as one.",
   ),
 };
 

@@ -27,7 +27,7 @@ export class SoundSwitch {
       addEventListener(gesture, () => this.unlock(), { once: true });
   }
 
-  /** Call it from a gesture. Without a loudspeaker the words still light: that is told, and no reason to stop. */
+  /** Call it from a gesture. Without a loudspeaker the words still light: that is said, and no reason to stop. */
   async unlock(): Promise<void> {
     await this.#options.engine.unlock().catch(this.#options.onFault);
     if (this.#options.engine.isUnlocked) this.#button.hidden = true;

@@ -192,7 +192,7 @@ function paint(span: WordSpan | undefined, index: number, marks: Marks): void {
 }
 
 function receiptText(receipt: Receipt, text: string): string {
-  const how = { mark: "told by marks", ack: "told by the player", estimate: "estimated" }[receipt.source];
+  const how = { mark: "by marks", ack: "by the player", estimate: "estimated" }[receipt.source];
   const seconds = (receipt.heardMs / 1000).toFixed(2);
   const least = receipt.listeners > 1 ? `, the least of ${receipt.listeners} listeners` : "";
   return `Stopped. Heard ${receipt.heardEnd} of ${text.length} characters, ${seconds} s (${how}, ±${Math.round(receipt.boundMs)} ms${least}).`;

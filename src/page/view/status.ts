@@ -34,7 +34,7 @@ export function statusOf(
   return { kind: "speaking", text: speech.waiting > 0 ? `Speaking, ${speech.waiting} waiting` : "Speaking" };
 }
 
-/** Who is there; unknown until the gateway tells. */
+/** Who is there; unknown until the gateway says. */
 export function showPresence({ listeners }: PresenceEvent): void {
   byId("fact-presence", HTMLElement).textContent = `${listeners} listener${listeners === 1 ? "" : "s"}`;
   byId("presence", HTMLElement).hidden = false;

@@ -7,7 +7,7 @@ import { RuleMatcher } from "./rule-matcher.ts";
 import type { CleanSink } from "./sink.ts";
 import type { SpokenMap } from "./spoken-map.ts";
 
-/** Units that may be taken out of a span that a rule still may match; behind that many the rules start anew. */
+/** Units that may be taken out of a span that a rule still may match; behind that many the rules start afresh. */
 const MAX_REMOVED = 1024;
 
 /** A span of cleaned text and the client's text that it stands for. */

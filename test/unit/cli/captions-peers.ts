@@ -71,7 +71,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 }
 
 export function queueOf(target: CaptionTarget) {
-  const reported: string[] = [];
-  const report = (line: string) => void reported.push(line);
-  return { queue: new CaptionQueue({ target, clock: systemClock, tell: report, random: () => 0 }), reported };
+  const told: string[] = [];
+  const warn = (line: string) => void told.push(line);
+  return { queue: new CaptionQueue({ target, clock: systemClock, warn, random: () => 0 }), told };
 }

@@ -95,8 +95,8 @@ describe("YouTube", () => {
 describe("CaptionQueue", () => {
   it("drops the oldest where a service hangs, says so once a minute, and ends with what is under way", async () => {
     const clock = new FakeClock();
-    const reported: string[] = [];
-    const report = (line: string) => void reported.push(line);
+    const told: string[] = [];
+    const warn = (line: string) => void told.push(line);
     const hanging: CaptionTarget = {
       name: "X",
       send: (_, signal) =>
@@ -105,7 +105,7 @@ describe("CaptionQueue", () => {
         }),
       close: () => void reported.push("closed"),
     };
-    const queue = new CaptionQueue({ target: hanging, clock, tell: report, random: () => 0 });
+    const queue = new CaptionQueue({ target: hanging, clock, warn, random: () => 0 });
     for (let index = 0; index < 40; index += 1) queue.push(shown([`${index}`]));
     expect(reported).toEqual(["X is too slow: its oldest captions were dropped"]);
     clock.advance(60_000);

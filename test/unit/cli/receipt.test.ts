@@ -17,7 +17,7 @@ function interrupted(heard: string, unheard: string, source: "mark" | "ack" | "e
 
 test("renderReceipt() tells what was heard, what was not, and how that is known", () => {
   expect(renderReceipt(interrupted("One two ", "three.\nFour.", "ack"))).toBe(
-    'Interrupted after 1234 ms (as the player told, within 40 ms)\nHeard: "One two"\nNot heard: "three. Four."',
+    'Interrupted after 1234 ms (as the player reported, within 40 ms)\nHeard: "One two"\nNot heard: "three. Four."',
   );
   expect(renderReceipt(interrupted("One.", " ", "estimate"))).toBe(
     'Interrupted after 1234 ms (by estimate, within 40 ms)\nHeard: "One."',

@@ -2,13 +2,13 @@
 import type { Event, UtteranceDoneEvent } from "../protocol/events.ts";
 import { VoicewireError } from "./client-error.ts";
 
-interface Saying {
+interface PendingUtterance {
   resolve(event: UtteranceDoneEvent): void;
   reject(error: unknown): void;
 }
 
-export class Sayings {
-  readonly #byId = new Map<string, Saying>();
+export class PendingUtterances {
+  readonly #byId = new Map<string, PendingUtterance>();
 
   /** `accepted` rejects where the utterance is refused. The rejection may go unobserved. */
   until(utteranceId: string, accepted: Promise<unknown>): Promise<UtteranceDoneEvent> {
@@ -22,21 +22,21 @@ export class Sayings {
 
   take(event: Event): void {
     if (event.type !== "utterance.done") return;
-    const saying = this.#remove(event.utterance_id);
-    if (event.outcome === "failed") saying?.reject(new VoicewireError(event.error ?? UNEXPLAINED_FAILURE));
-    else saying?.resolve(event);
+    const pending = this.#remove(event.utterance_id);
+    if (event.outcome === "failed") pending?.reject(new VoicewireError(event.error ?? UNEXPLAINED_FAILURE));
+    else pending?.resolve(event);
   }
 
   failAll(error: VoicewireError): void {
-    const sayings = [...this.#byId.values()];
+    const all = [...this.#byId.values()];
     this.#byId.clear();
-    for (const saying of sayings) saying.reject(error);
+    for (const pending of all) pending.reject(error);
   }
 
-  #remove(utteranceId: string): Saying | undefined {
-    const saying = this.#byId.get(utteranceId);
+  #remove(utteranceId: string): PendingUtterance | undefined {
+    const pending = this.#byId.get(utteranceId);
     this.#byId.delete(utteranceId);
-    return saying;
+    return pending;
   }
 }
 

@@ -8,10 +8,10 @@ import { KaraokeView, PlainView, type SpeechView } from "../output/karaoke.ts";
 import type { Outputs } from "../output/outputs.ts";
 import { ReceivedSpeech } from "../output/received-speech.ts";
 import { renderReceipt, renderWaterfall } from "./receipt.ts";
-import { feed, type SayingText } from "./say-feed.ts";
+import { feed, type SayText } from "./say-feed.ts";
 import type { SayPlan } from "./say-plan.ts";
 
-export interface SayingOptions {
+export interface SpeechRunOptions {
   readonly io: Io;
   readonly plan: SayPlan;
   readonly connection: Connection;
@@ -28,8 +28,8 @@ const RESUME_WAIT_MS = 5_000;
 /** How the run ended, when it did not fail; `unread`: the reader of stdout has gone. */
 type Ending = "spoken" | "stopped" | "unread";
 
-export class Saying {
-  readonly #options: SayingOptions;
+export class SpeechRun {
+  readonly #options: SpeechRunOptions;
   readonly #speech: ReceivedSpeech;
   /** Utterances that are not done. */
   readonly #open = new Set<string>();
@@ -46,7 +46,7 @@ export class Saying {
   #fail: (error: Error) => void = () => undefined;
   readonly #failed: Promise<never>;
 
-  constructor(options: SayingOptions) {
+  constructor(options: SpeechRunOptions) {
     const { io, plan, connection, outputs } = options;
     this.#options = options;
     this.#speech = new ReceivedSpeech({
@@ -68,7 +68,7 @@ export class Saying {
   }
 
   /** Resolves with the exit code; throws the gateway's or the upstream's reason where the speech failed. */
-  async run(text: SayingText): Promise<number> {
+  async run(text: SayText): Promise<number> {
     const { io, plan } = this.#options;
     this.#listen();
     let stop: (ending: Ending) => void = () => undefined;
@@ -118,7 +118,7 @@ export class Saying {
     connection.on("error", (event) => {
       const ids = event.utterance_id === undefined ? [] : [event.utterance_id];
       if (!ids.every((id) => this.#open.has(id))) return;
-      void this.#latenciesTold(ids).then(() => this.#fail(new VoicewireError(event)));
+      void this.#latenciesKnown(ids).then(() => this.#fail(new VoicewireError(event)));
     });
     connection.on("warning", (event) => {
       if (!plan.isQuiet) io.stderr.write(`voicewire: ${event.message}\n`);
@@ -167,7 +167,7 @@ export class Saying {
   }
 
   /** Resolves when all is said and, on a terminal, heard. */
-  async #speak(text: SayingText): Promise<Ending> {
+  async #speak(text: SayText): Promise<Ending> {
     const { plan, connection } = this.#options;
     await feed(text, {
       plan,
@@ -199,7 +199,7 @@ export class Saying {
     }
   }
 
-  /** Stops the speech and tells what was heard; does not wait long for a gateway that does not answer. */
+  /** Stops the speech and returns what to say of it; does not wait long for a gateway that does not answer. */
   async #interrupt(): Promise<string> {
     const { connection, outputs, plan } = this.#options;
     this.#isInterrupting = true;
@@ -207,7 +207,7 @@ export class Saying {
     const playedMs = this.#speech.playout.positionMs();
     if (connection.isOpen && !plan.isBurst) connection.played({ at_ms: Math.round(playedMs) });
     const receipt = await this.#receipt();
-    if (receipt !== undefined) await this.#latenciesTold([...this.#waterfalls.keys()]);
+    if (receipt !== undefined) await this.#latenciesKnown([...this.#waterfalls.keys()]);
     this.#speech.stop();
     if (receipt === undefined) return `Interrupted after ${Math.round(playedMs)} ms`;
     return renderReceipt(receipt);
@@ -220,17 +220,17 @@ export class Saying {
     return this.#inTime(connection.interrupt().catch(() => undefined));
   }
 
-  /** What has begun and was cut or has failed is told as over, with its latency, by an event behind the one that said so. */
-  async #latenciesTold(utteranceIds: readonly string[]): Promise<void> {
+  /** The latency of what was cut or has failed comes with its `utterance.done`, behind the event that said so. */
+  async #latenciesKnown(utteranceIds: readonly string[]): Promise<void> {
     const { connection } = this.#options;
     const isAwaited = (): boolean => utteranceIds.some((id) => this.#waterfalls.get(id) === null);
     if (!isAwaited()) return;
-    const told = new Promise<void>((resolve) => {
+    const done = new Promise<void>((resolve) => {
       connection.on("utterance.done", () => {
         if (!isAwaited()) resolve();
       });
     });
-    await this.#inTime(Promise.race([told, connection.closed]));
+    await this.#inTime(Promise.race([done, connection.closed]));
   }
 
   /** undefined where it takes too long. */
