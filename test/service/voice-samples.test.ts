@@ -212,4 +212,34 @@ describe("voices from samples", { timeout: 90_000 }, () => {
     expect(app.context.store.voices.list().length).toBe(count);
     expect(app.pool.load).toEqual({ requests: 0, threads: 0 });
   });
+
+  it.each(["created_at_unix", "name"])(
+    "next_page_token, by %s: pages go on where the voice was deleted",
+    async (sort) => {
+      const names = ["Page A", "Page B", "Page C", "Page D"];
+      for (const name of names) await add({ name });
+      const page = async (token: string) => {
+        const query = `search=page&page_size=2&sort=${sort}&sort_direction=asc&next_page_token=${token}`;
+        return (await call("GET", `/v2/voices?${query}`)).json() as {
+          readonly voices: readonly { readonly voice_id: string; readonly name: string }[];
+          readonly next_page_token: string | null;
+        };
+      };
+      const first = await page("");
+      const left = names.filter((name) => first.voices.every((voice) => voice.name !== name));
+      expect(left).toHaveLength(2);
+      for (const { voice_id: id } of first.voices) await call("DELETE", `/v1/voices/${id}`);
+      const second = await page(first.next_page_token ?? "");
+      expect(second.voices.map((voice) => voice.name).toSorted()).toEqual(left);
+      expect(second.next_page_token).toBeNull();
+      for (const { voice_id: id } of second.voices) await call("DELETE", `/v1/voices/${id}`);
+      for (const token of [
+        "zzz",
+        Buffer.from("[1]").toString("base64url"),
+        Buffer.from("[null,3]").toString("base64url"),
+      ]) {
+        expect((await call("GET", `/v2/voices?next_page_token=${token}`)).status).toBe(400);
+      }
+    },
+  );
 });

@@ -109,30 +109,59 @@ function listVoices(query: VoiceQuery, voices: readonly ListedVoice[]): object {
     const message = `voice_ids can have at most ${MAX_PAGE} items, but ${query.voice_ids.length} were given.`;
     throw ApiError.unfit("invalid_parameters", message, { param: "voice_ids" });
   }
-  const found = sorted(
-    voices.filter((voice) => isWanted(voice, query)),
-    query,
-  );
-  const from = readPageToken(query.next_page_token, found);
-  const page = found.slice(from, from + query.page_size);
-  const hasMore = from + page.length < found.length;
+  const isDescending = (query.sort_direction ?? (query.sort === "name" ? "asc" : "desc")) === "desc";
+  const inOrder = (a: Place, b: Place) => (isDescending ? comparePlaces(b, a) : comparePlaces(a, b));
+  const placeOf = (voice: ListedVoice): Place => [
+    query.sort === "name" ? voice.name : voice.createdAtUnix,
+    voice.id,
+  ];
+  const found = voices
+    .filter((voice) => isWanted(voice, query))
+    .toSorted((a, b) => inOrder(placeOf(a), placeOf(b)));
+  const after = readPageToken(query.next_page_token, query.sort === "name" ? "string" : "number");
+  const rest = after === null ? found : found.filter((voice) => inOrder(placeOf(voice), after) > 0);
+  const page = rest.slice(0, query.page_size);
+  const hasMore = page.length < rest.length;
   const last = page.at(-1);
   return {
     voices: page.map(voiceRecord),
     has_more: hasMore,
     total_count: query.include_total_count ? found.length : 0,
-    next_page_token: hasMore && last !== undefined ? Buffer.from(last.id).toString("base64url") : null,
+    next_page_token: hasMore && last !== undefined ? pageToken(placeOf(last)) : null,
   };
 }
 
-/** A token names the last voice of the page before. */
-function readPageToken(token: string | undefined, found: readonly ListedVoice[]): number {
-  if (token === undefined || token === "") return 0;
-  const id = Buffer.from(token, "base64url").toString();
-  const index = found.findIndex((voice) => voice.id === id);
-  if (index >= 0) return index + 1;
-  const message = "Invalid next_page_token, expected one that an earlier page gave for the same filters.";
+/** What the voices are ordered by, and the id where two are alike in it. */
+type Place = readonly [key: string | number, id: string];
+
+function comparePlaces([keyA, idA]: Place, [keyB, idB]: Place): number {
+  const order =
+    typeof keyA === "number" ? keyA - Number(keyB) : String(keyA).localeCompare(String(keyB), "en");
+  return order !== 0 ? order : Number(idA > idB) - Number(idA < idB);
+}
+
+/** The place of the last voice of the page: paging goes on behind it, also where the voice was deleted. */
+function pageToken(place: Place): string {
+  return Buffer.from(JSON.stringify(place)).toString("base64url");
+}
+
+/** Null for the first page. */
+function readPageToken(token: string | undefined, keyType: "string" | "number"): Place | null {
+  if (token === undefined || token === "") return null;
+  try {
+    const place: unknown = JSON.parse(Buffer.from(token, "base64url").toString());
+    if (isPlace(place) && typeof place[0] === keyType) return place;
+  } catch {
+    // Not JSON: refused as any other.
+  }
+  const message = "Invalid next_page_token, expected one that an earlier page gave for the same order.";
   throw ApiError.unfit("invalid_cursor", message, { param: "next_page_token" });
+}
+
+function isPlace(value: unknown): value is Place {
+  if (!Array.isArray(value) || value.length !== 2) return false;
+  const [key, id]: readonly unknown[] = value;
+  return (typeof key === "string" || Number.isFinite(key)) && typeof id === "string";
 }
 
 function isWanted(voice: ListedVoice, query: VoiceQuery): boolean {
@@ -157,15 +186,6 @@ function isWanted(voice: ListedVoice, query: VoiceQuery): boolean {
 
 function isLabel(label: string | undefined, wanted: string | undefined): boolean {
   return wanted === undefined || label?.toLowerCase() === wanted.toLowerCase();
-}
-
-/** Newest first unless asked otherwise; by name from A. */
-function sorted(voices: readonly ListedVoice[], query: VoiceQuery): ListedVoice[] {
-  const byName = (a: ListedVoice, b: ListedVoice) => a.name.localeCompare(b.name, "en");
-  const byCreation = (a: ListedVoice, b: ListedVoice) => a.createdAtUnix - b.createdAtUnix;
-  const isDescending = (query.sort_direction ?? (query.sort === "name" ? "asc" : "desc")) === "desc";
-  const order = query.sort === "name" ? byName : byCreation;
-  return voices.toSorted((a, b) => (isDescending ? order(b, a) : order(a, b)));
 }
 
 /** What the lists tell of a voice, wherever it comes from. */
