@@ -28,6 +28,10 @@ export const SPEECH_HEADERS: Readonly<Record<string, JsonSchema>> = {
   "current-concurrent-requests": COUNT,
   "maximum-concurrent-requests": COUNT,
   "tts-latency-ms": COUNT,
+  "x-left-out-tags": {
+    ...STRING,
+    description: "Audio tags that the voice can do nothing of; absent without.",
+  },
 };
 
 export function json(schema: JsonSchema, description = "Done."): Answer {

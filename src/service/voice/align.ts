@@ -52,18 +52,26 @@ function isFiller(char: string): boolean {
   return FILLER.test(char) && !READ_ALOUD.test(char);
 }
 
-/**
- * `endMs` is the length of the piece's audio; without it the piece is still being spoken, and only what lies before
- * its latest word is certain (`cuts`).
- */
-export function alignPiece(spoken: Spoken, events: readonly EngineEvent[], endMs?: number): PieceTiming {
+export interface PieceLength {
+  /** Of what is said, with the silence that is part of it; behind it a tag is acted on. */
+  readonly speechMs: number;
+  /** Of all the piece's audio. */
+  readonly endMs: number;
+}
+
+/** Without its length the piece is still being spoken, and only what lies before its latest word is certain (`cuts`). */
+export function alignPiece(
+  spoken: Spoken,
+  events: readonly EngineEvent[],
+  length?: PieceLength,
+): PieceTiming {
   const anchors = findAnchors(spoken, events);
-  const knownMs = endMs ?? anchors.at(-1)?.onsetMs ?? 0;
-  const normalized = timesOfSaid(spoken.normalized, anchors, knownMs);
+  const lastMs = anchors.at(-1)?.onsetMs ?? 0;
+  const normalized = timesOfSaid(spoken.normalized, anchors, length?.speechMs ?? lastMs);
   return {
     normalized,
-    original: timesOfWritten(spoken, normalized, knownMs),
-    cuts: findCuts(spoken, anchors, endMs),
+    original: timesOfWritten(spoken, normalized, length?.endMs ?? lastMs),
+    cuts: findCuts(spoken, anchors, length?.endMs),
     words: events
       .filter((event) => event.kind === "word")
       .map((event) => ({

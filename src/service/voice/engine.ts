@@ -27,6 +27,8 @@ export interface EngineVoice {
   readonly pitch: number;
   /** 0-100. */
   readonly range: number;
+  /** 0-200. Absent: 100. */
+  readonly volume?: number | undefined;
 }
 
 /** Called with about 100 ms of samples a call and the events that fall into them; returns whether to stop. */
@@ -38,6 +40,8 @@ type RawEngine = LoadedModule extends { eSpeakNGWorker: new () => infer E } ? E 
 
 /** Bytes of the longest text that may be spoken after a reset; a piece's text is far shorter, see pieces.ts. */
 const MAX_TEXT_BYTES = 65_536;
+
+const USUAL_VOLUME = 100;
 
 export class Engine {
   readonly #module: LoadedModule;
@@ -111,6 +115,7 @@ export class Engine {
     this.#raw.rate = voice.rate;
     this.#raw.pitch = voice.pitch;
     this.#raw.range = voice.range;
+    this.#raw.volume = voice.volume ?? USUAL_VOLUME;
   }
 }
 

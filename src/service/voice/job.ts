@@ -6,6 +6,7 @@ import { parseUpstreamFormat } from "../../audio/formats.ts";
 import { Resampler } from "../../audio/resample/resample.ts";
 import type { Alignment } from "../../timing/alignment.ts";
 import { alignPiece, type CharacterTimes, type PieceTiming } from "./align.ts";
+import { breathSamples } from "./breath.ts";
 import { type ChunkPlan, planChunk, sampleAt } from "./chunker.ts";
 import type { Engine } from "./engine.ts";
 import { atLatency } from "./latency.ts";
@@ -125,10 +126,20 @@ export class VoiceJob {
       // A clause in which the engine gives no time for the first own word is spoken alone.
       if (!this.#synthesize(current, plan.neighbours)) this.#synthesize(current, { before: "", after: "" });
     }
+    const speechLength = audio.length;
+    if (plan.breath !== null) {
+      audio.append(breathSamples(plan.breath.name, { ...plan.breath, sampleRate: engine.sampleRate }), []);
+    }
     const isSilent = plan.isLast && this.#origin.sample + audio.length === 0;
-    audio.complete(sampleAt(Math.max(plan.pauseMs, isSilent ? SILENT_RESPONSE_MS : 0), engine.sampleRate));
+    const silenceMs = Math.max(plan.breakMs + plan.pauseMs, isSilent ? SILENT_RESPONSE_MS : 0);
+    audio.complete(sampleAt(silenceMs, engine.sampleRate));
     if (this.#options.spec.wantsTiming) {
-      current.timing = alignPiece(plan.spoken, audio.events, (audio.length / engine.sampleRate) * 1000);
+      const hasTail = plan.breath !== null || plan.breakMs > 0;
+      const msOf = (samples: number) => (samples / engine.sampleRate) * 1000;
+      current.timing = alignPiece(plan.spoken, audio.events, {
+        speechMs: msOf(hasTail ? speechLength : audio.length),
+        endMs: msOf(audio.length),
+      });
     }
   }
 

@@ -1,5 +1,6 @@
 import { MAX_BRACKET_TAG } from "../../text/markup.ts";
 import type { Respelling } from "../text/pronunciation.ts";
+import { type Direction, directionOf } from "./audio-tags.ts";
 
 /** Markup inside a text that is not read aloud: `<break time="1s"/>`, other tags, and audio tags such as `[laughs]`. */
 
@@ -11,6 +12,13 @@ export interface Markup {
   readonly pauseMs: number;
   /** Where it does not disappear, but is said otherwise. */
   readonly said?: Respelling["said"];
+  /** Of an audio tag that the voice can act on. */
+  readonly direction?: Direction | undefined;
+}
+
+/** What is said before such a tag ends there: it pauses, makes a sound, or speaks otherwise behind it. */
+export function endsPiece({ pauseMs, direction }: Markup): boolean {
+  return pauseMs > 0 || direction !== undefined;
 }
 
 /** The longest pause that one break can ask for (the vendor's documented limit). */
@@ -33,11 +41,18 @@ const TAG_OR_AUDIO_TAG = new RegExp(`${TAG.source}|\\[\\p{L}[^[\\]<>\\n]{0,${MAX
 /** All markup of `text`, in order; `audioTags` for models that take `[laughs]`-like directions. */
 export function findMarkup(text: string, options: { readonly audioTags: boolean }): Markup[] {
   const pattern = options.audioTags ? TAG_OR_AUDIO_TAG : TAG;
-  return Array.from(text.matchAll(pattern), (match) => ({
-    start: match.index,
-    end: match.index + match[0].length,
-    pauseMs: breakMs(match[0]),
-  }));
+  return Array.from(text.matchAll(pattern), (match) => {
+    const [tag] = match;
+    const direction = tag.startsWith("[") ? (directionOf(tag) ?? undefined) : undefined;
+    const pauseMs = direction?.pauseMs ?? breakMs(tag);
+    return { start: match.index, end: match.index + tag.length, pauseMs, direction };
+  });
+}
+
+/** The audio tags of `text`, each once, that the voice does nothing of. */
+export function leftOutTags(text: string): string[] {
+  const tags = text.match(TAG_OR_AUDIO_TAG) ?? [];
+  return [...new Set(tags.filter((tag) => tag.startsWith("[") && directionOf(tag) === null))];
 }
 
 /** Both in order, without the respellings that touch a tag. */

@@ -4,7 +4,7 @@
  * concatenation is the text.
  */
 import { NO_SENTENCE_END } from "../text/english-words.ts";
-import type { Markup } from "./markup.ts";
+import { endsPiece, type Markup } from "./markup.ts";
 
 export interface Piece {
   readonly text: string;
@@ -65,7 +65,12 @@ export function* cutPieces(text: string, markup: readonly Markup[]): Generator<P
       next !== undefined && next.start < end.at;
       next = markup[markupIndex]
     ) {
-      inside.push({ ...next, start: next.start - start, end: next.end - start });
+      // The spaces behind a tag that ends the piece pass while it is acted on.
+      inside.push({
+        ...next,
+        start: next.start - start,
+        end: (endsPiece(next) ? end.at : next.end) - start,
+      });
       hasBreak ||= next.pauseMs > 0;
       markupIndex++;
     }
@@ -93,7 +98,10 @@ function pieceEnd(text: string, start: number, markup: readonly Markup[], firstM
     if (tag !== undefined && at === tag.start) {
       at = tag.end;
       markupIndex++;
-      if (tag.pauseMs > 0) return { at: skipSpaces(text, at), pauseMs: 0 };
+      if (endsPiece(tag)) {
+        const end = skipSpaces(text, at);
+        return { at: end, pauseMs: EMPTY_LINE.test(text.slice(at, end)) ? PARAGRAPH_PAUSE_MS : 0 };
+      }
       weight += saidWeight(tag);
       if (weight >= MAX_WEIGHT) return { at: skipSpaces(text, at), pauseMs: 0 };
       continue;

@@ -3,14 +3,19 @@
  * whole, so that its melody, pauses and lengths are those of one request; the neighbours' samples are cut off again
  * (stitched-audio.ts).
  */
-import type { Respelling } from "../text/pronunciation.ts";
 import { UNSPACED } from "./align.ts";
-import { findMarkup, type Markup, withRespellings } from "./markup.ts";
+import { findMarkup, type Markup } from "./markup.ts";
 
 /** What other requests say before and after a text; empty where nothing is known. */
 export interface Neighbours {
   readonly before: string;
   readonly after: string;
+}
+
+/** A part of a text, and the markup in it, whose indices are relative to it. */
+export interface TextPart {
+  readonly text: string;
+  readonly markup: readonly Markup[];
 }
 
 export interface StitchedText {
@@ -31,30 +36,30 @@ const MAX_AFTER = 200;
 const NO_BREAK_SPACE = "\u00a0";
 const NO_SPACE = "\u200b";
 
+/** `markup` is the text's own; that of its neighbours is found here. */
 export function stitchText(
-  text: string,
-  options: {
-    readonly neighbours: Neighbours;
-    readonly audioTags: boolean;
-    /** Of `text`. */
-    readonly respellings: readonly Respelling[];
-  },
+  { text, markup: ownMarkup }: TextPart,
+  options: { readonly neighbours: Neighbours; readonly audioTags: boolean },
 ): StitchedText {
   const before = ending(options.neighbours.before);
   const after = beginning(options.neighbours.after);
-  const parts = [before, joiner(before, text), text, joiner(text, after), after];
-  const markup: Markup[] = [];
-  let whole = "";
-  for (const [index, part] of parts.entries()) {
+  const lead = before + joiner(before, text);
+  const own = lead + text + joiner(text, after);
+  return {
+    text: own + after,
     // Each by itself: a tag does not reach from one request into another.
-    const tags = findMarkup(part, options);
-    for (const tag of index === 2 ? withRespellings(tags, options.respellings) : tags) {
-      markup.push({ ...tag, start: tag.start + whole.length, end: tag.end + whole.length });
-    }
-    whole += part;
-  }
-  const start = before.length + (parts[1]?.length ?? 0);
-  return { text: whole, markup, start, end: start + text.length };
+    markup: [
+      ...findMarkup(before, options),
+      ...moved(ownMarkup, lead.length),
+      ...moved(findMarkup(after, options), own.length),
+    ],
+    start: lead.length,
+    end: lead.length + text.length,
+  };
+}
+
+function moved(markup: readonly Markup[], by: number): Markup[] {
+  return markup.map((tag) => ({ ...tag, start: tag.start + by, end: tag.end + by }));
 }
 
 function joiner(before: string, after: string): string {
@@ -78,12 +83,6 @@ function beginning(text: string): string {
   return space < MAX_AFTER / 2 ? cut.replace(/[\ud800-\udbff]$/, "") : cut.slice(0, space);
 }
 
-/** A part of a text, and the markup in it, whose indices are relative to it. */
-export interface TextPart {
-  readonly text: string;
-  readonly markup: readonly Markup[];
-}
-
 /** `piece` begins at `from` of the stitched text: which part of it is whose. */
 export function splitPiece(
   piece: TextPart,
@@ -101,8 +100,8 @@ export function splitPiece(
 
 function partOf(piece: TextPart, start: number, end: number): TextPart {
   const markup = piece.markup
-    .filter((tag) => tag.start >= start && tag.end <= end)
-    .map((tag) => ({ ...tag, start: tag.start - start, end: tag.end - start }));
+    .filter((tag) => tag.start >= start && tag.start < end)
+    .map((tag) => ({ ...tag, start: tag.start - start, end: Math.min(tag.end, end) - start }));
   return { text: piece.text.slice(start, end), markup };
 }
 

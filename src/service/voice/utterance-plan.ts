@@ -1,6 +1,10 @@
 /** The pieces of a request in speaking order, prepared one at a time: what to say, in which voice, and the silence after. */
+import { hashText } from "../sound/random.ts";
+import type { VoiceManner } from "./audio-tags.ts";
+import type { BreathName } from "./breath.ts";
 import type { EngineVoice } from "./engine.ts";
 import { findLanguage, languageForScript } from "./languages.ts";
+import { findMarkup, withRespellings } from "./markup.ts";
 import type { JobInput, JobSpec } from "./messages.ts";
 import { cutPieces, type Piece } from "./pieces.ts";
 import { prepareSpoken, type Spoken } from "./spoken.ts";
@@ -21,9 +25,17 @@ export interface PlannedPiece {
   /** For the engine, as `spoken.engineText`: what other requests say of the same clause; mostly empty. */
   readonly neighbours: Neighbours;
   readonly voice: EngineVoice;
-  /** Silence after the piece, ms. */
+  /** What is heard after the words, while their last tag passes. */
+  readonly breath: PlannedBreath | null;
+  /** Silence that a tag asks for, and the piece's own after it, ms. */
+  readonly breakMs: number;
   readonly pauseMs: number;
   readonly isLast: boolean;
+}
+
+export interface PlannedBreath {
+  readonly name: BreathName;
+  readonly seed: number;
 }
 
 /** Between two inputs of a dialogue, at normal speed. */
@@ -33,6 +45,7 @@ const MAX_RATE = 450;
 /** How much lower a voice is in the second, third and further pieces of a paragraph or turn: about so many percent. */
 const DECLINATION = [0, 2, 4, 5] as const;
 const MAX_DECLINATION = 5;
+const WORD = /[\p{L}\p{N}]/u;
 const NO_NEIGHBOURS: Neighbours = { before: "", after: "" };
 
 /** Lazy: a long text's first piece does not wait for the rest. Every piece knows whether it is the last. */
@@ -55,22 +68,35 @@ interface InputPlace {
 
 function* planInput(place: InputPlace): Generator<PlannedPiece> {
   const { spec, input, neighbours } = place;
-  const { respellings = [] } = input;
-  const whole = stitchText(input.text, { neighbours, audioTags: spec.audioTags, respellings });
+  const { audioTags } = spec;
+  const tags = findMarkup(input.text, { audioTags });
+  const own = { text: input.text, markup: withRespellings(tags, input.respellings ?? []) };
+  const whole = stitchText(own, { neighbours, audioTags });
   const pieces = cutPieces(whole.text, whole.markup);
   let from = 0;
   let pieceIndex = 0;
   let paragraphIndex = 0;
+  let manner: VoiceManner = {};
   for (let piece = nextOf(pieces); piece !== undefined && from < whole.end; piece = nextOf(pieces)) {
     const next = from + piece.text.length;
     if (next > whole.start) {
       const isLastOfInput = next >= whole.end;
-      yield preparePiece(piece, { ...place, whole, from, pieceIndex, paragraphIndex, isLastOfInput });
+      yield preparePiece(piece, { ...place, whole, from, pieceIndex, paragraphIndex, manner, isLastOfInput });
       pieceIndex += 1;
     }
-    paragraphIndex = piece.endsParagraph ? 0 : paragraphIndex + 1;
+    paragraphIndex = piece.endsParagraph ? 0 : paragraphIndex + (hasWords(piece) ? 1 : 0);
+    manner = piece.endsParagraph ? {} : (piece.markup.at(-1)?.direction?.manner ?? manner);
     from = next;
   }
+}
+
+function hasWords({ text, markup }: Piece): boolean {
+  let at = 0;
+  for (const { start, end, said } of markup) {
+    if (said !== undefined || WORD.test(text.slice(at, start))) return true;
+    at = end;
+  }
+  return WORD.test(text.slice(at));
 }
 
 function nextOf(pieces: Generator<Piece>): Piece | undefined {
@@ -86,6 +112,7 @@ interface PiecePlace extends InputPlace {
   readonly pieceIndex: number;
   /** Pieces before it in its paragraph. */
   readonly paragraphIndex: number;
+  readonly manner: VoiceManner;
   readonly isLastOfInput: boolean;
 }
 
@@ -104,7 +131,7 @@ function preparePiece(piece: Piece, place: PiecePlace): PlannedPiece {
   const spoken = prepare(parts.own);
   const [before, after] = [prepare(parts.before), prepare(parts.after)];
   const pauseMs = pauseAfter(piece, { ...place, isSpeakable: spoken.isSpeakable, goesOn: after.isSpeakable });
-  const breakMs = parts.own.markup.reduce((sum, tag) => sum + tag.pauseMs, 0);
+  const breath = parts.own.markup.at(-1)?.direction?.breath;
   return {
     inputIndex: place.inputIndex,
     voiceId: input.voiceId,
@@ -114,9 +141,16 @@ function preparePiece(piece: Piece, place: PiecePlace): PlannedPiece {
       after: after.isSpeakable ? after.engineText : "",
     },
     voice: soundOf(voice, engine, place),
-    pauseMs: pauseMs / spec.speed + breakMs,
+    breath: breath === undefined ? null : { name: breath, seed: breathSeed(place) },
+    breakMs: parts.own.markup.reduce((sum, tag) => sum + tag.pauseMs, 0),
+    pauseMs: pauseMs / spec.speed,
     isLast: isLastOfInput && isLastInput,
   };
+}
+
+/** Another one for each piece. */
+function breathSeed({ spec, inputIndex, pieceIndex }: PiecePlace): number {
+  return hashText(`${spec.seed ?? 0}.${inputIndex}.${pieceIndex}`);
 }
 
 /** Silence after what is said, at normal speed, ms. */
@@ -151,16 +185,17 @@ function engineVoiceFor(voice: Voice, language: string): string {
 function soundOf(
   voice: Voice,
   engine: string,
-  place: Pick<PiecePlace, "spec" | "inputIndex" | "pieceIndex" | "paragraphIndex">,
+  place: Pick<PiecePlace, "spec" | "inputIndex" | "pieceIndex" | "paragraphIndex" | "manner">,
 ): EngineVoice {
-  const { spec, inputIndex, pieceIndex } = place;
+  const { spec, inputIndex, pieceIndex, manner } = place;
   const { seed, stability } = spec;
+  const { variant, volume } = manner.isWhispered === true ? whisperOf(voice) : { ...voice, volume: 100 };
   const plain = {
-    name: `${engine}+${voice.variant}`,
-    rate: voice.rate * spec.speed,
-    pitch: voice.pitch - (DECLINATION[place.paragraphIndex] ?? MAX_DECLINATION),
+    name: `${engine}+${variant}`,
+    rate: voice.rate * spec.speed * (manner.rate ?? 1),
+    pitch: voice.pitch - (DECLINATION[place.paragraphIndex] ?? MAX_DECLINATION) + (manner.pitch ?? 0),
     // Stability 0.5 and style 0 leave the voice as it is; the extremes are half and 2.25 times its movement.
-    range: voice.range * (1.5 - stability) * (1 + spec.style / 2),
+    range: voice.range * (1.5 - stability) * (1 + spec.style / 2) * (manner.range ?? 1),
   };
   const wanted = seed === undefined ? plain : varied(plain, seed, { inputIndex, pieceIndex, stability });
   return {
@@ -168,7 +203,15 @@ function soundOf(
     rate: clamp(Math.round(wanted.rate), MIN_RATE, MAX_RATE),
     pitch: clamp(Math.round(wanted.pitch), 0, 100),
     range: clamp(Math.round(wanted.range), 0, 100),
+    volume: Math.round(volume * (manner.volume ?? 1)),
   };
+}
+
+/** The engine's variants without a tone, equally loud; the speaker's own is lost. */
+function whisperOf(voice: Voice): { readonly variant: string; readonly volume: number } {
+  return voice.labels.gender === "female"
+    ? { variant: "whisperf", volume: 60 }
+    : { variant: "whisper", volume: 100 };
 }
 
 function clamp(value: number, low: number, high: number): number {

@@ -104,6 +104,9 @@ export interface GivenAnswer {
   readonly body: Buffer;
 }
 
+/** Their descriptions say when they are absent. */
+const OPTIONAL_HEADERS = new Set(["history-item-id", "x-left-out-tags", "x-not-understood"]);
+
 /** What is wrong with an answer of that endpoint. */
 export function answerFaults(
   document: OpenApiDocument,
@@ -116,8 +119,7 @@ export function answerFaults(
   const { content, headers = {} } = resolve(document, received);
   const faults = Object.entries(headers).flatMap(([name, { schema }]) => {
     const value = answer.headers.get(name);
-    const isOptional = name === "history-item-id" || name === "x-not-understood";
-    if (value === null) return isOptional ? [] : [`the header ${name} is missing`];
+    if (value === null) return OPTIONAL_HEADERS.has(name) ? [] : [`the header ${name} is missing`];
     return faultsOf(document, schema, value, name);
   });
   const type = (answer.headers.get("content-type") ?? "").split(";")[0] ?? "";

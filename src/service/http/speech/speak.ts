@@ -16,6 +16,9 @@ import { acceptSpeech, type EndpointKind, type SpeechShape } from "./speech-requ
 
 /** Asks for `voicewire_words` in timed responses (timing-json.ts). */
 const TRUTH_HEADER = "x-voicewire-truth";
+/** Audio tags that nothing was done of, with their brackets; what is not ASCII is percent-encoded. */
+const LEFT_OUT_HEADER = "x-left-out-tags";
+const MAX_HEADER = 1000;
 
 export async function speak(
   context: ServiceContext,
@@ -32,13 +35,15 @@ export async function speak(
   const findText = (id: string): string | undefined => store.history.textOf(id, sinceUnix);
   const findRules = store.dictionaries.rules.bind(store.dictionaries);
   const rules = { kind, tier, wantsTruth, findVoice, findText, findRules };
-  const { spec, model, cost } = acceptSpeech(shape, rules);
+  const { spec, model, cost, leftOutTags } = acceptSpeech(shape, rules);
   if (faults.length > 0) await delayOrRefuse(faults, reply);
   const admission = context.gate.enter(model.concurrencyGroup);
   const requestId = randomBytes(10).toString("hex");
   const historyItemId = shape.isLogged ? newHistoryId() : null;
   const item =
-    historyItemId === null ? null : historyItemOf(shape, { kind, cost, requestId, historyItemId, findVoice });
+    historyItemId === null
+      ? null
+      : historyItemOf(shape, { kind, cost, requestId, historyItemId, findVoice, leftOutTags });
   const voices =
     item === null
       ? context.voices
@@ -56,6 +61,7 @@ export async function speak(
       [TRACE_HEADER]: traceIdOf(reply),
       "content-type": kind.wantsTiming ? "application/json" : audioTypeOf(shape.outputFormat),
       ...speechHeaders({ admission, cost, beganMs: exchange.beganMs, requestId, historyItemId }),
+      ...leftOutHeader(leftOutTags),
     }),
   };
   const endStitching = item === null ? () => undefined : store.history.begin(item);
@@ -78,6 +84,7 @@ function historyItemOf(
     readonly requestId: string;
     readonly historyItemId: string;
     readonly findVoice: (id: string) => KnownVoice | undefined;
+    readonly leftOutTags: readonly string[];
   },
 ): Omit<NewHistoryItem, "alignmentsJson"> {
   const { kind, findVoice } = facts;
@@ -106,6 +113,7 @@ function historyItemOf(
       language_code: shape.languageCode,
       apply_text_normalization: shape.normalization === "auto" ? undefined : shape.normalization,
       pronunciation_dictionary_locators: keptLocators(shape.dictionaries),
+      left_out_tags: facts.leftOutTags.length === 0 ? undefined : facts.leftOutTags,
     }),
     dialogue: kind.isDialogue
       ? shape.inputs.map(({ text, voiceId }) => ({
@@ -127,6 +135,16 @@ function keptLocators(locators: SpeechShape["dictionaries"]): object[] | undefin
 
 function withoutUndefined(settings: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
+}
+
+/** As many tags as fit into a header of 1000 characters; the history has all. */
+function leftOutHeader(tags: readonly string[]): Readonly<Record<string, string>> {
+  let value = "";
+  for (const tag of tags.map((one) => one.replace(/[^ -~]/gu, encodeURIComponent))) {
+    if (value.length + tag.length > MAX_HEADER) break;
+    value += value === "" ? tag : `, ${tag}`;
+  }
+  return value === "" ? {} : { [LEFT_OUT_HEADER]: value };
 }
 
 /** Seen on live answers. */

@@ -5,6 +5,7 @@
 import type { DictionaryStore } from "../../store/dictionaries.ts";
 import { Lexicon, type PronunciationRule } from "../../text/pronunciation.ts";
 import { findLanguage } from "../../voice/languages.ts";
+import { leftOutTags } from "../../voice/markup.ts";
 import type { JobInput, JobSpec } from "../../voice/messages.ts";
 import { ApiError } from "../api-error.ts";
 import { requireFormat } from "../output-format.ts";
@@ -46,6 +47,8 @@ export interface AcceptedSpeech {
   readonly model: Model;
   /** Characters billed. */
   readonly cost: number;
+  /** Audio tags that the voice does nothing of. */
+  readonly leftOutTags: readonly string[];
 }
 
 /** Throws the ApiError of the first thing that is not in order. */
@@ -81,8 +84,10 @@ export function acceptSpeech(
       ...(sound === undefined ? {} : { sound }),
     };
   });
+  const spec = { ...specOf(shape, inputs, { model, ...options }), neighbours };
   return {
-    spec: { ...specOf(shape, inputs, { model, ...options }), neighbours },
+    spec,
+    leftOutTags: spec.audioTags ? leftOutTags(inputs.map(({ text }) => text).join("\n")) : [],
     model,
     cost: Math.ceil(length * model.costFactor),
   };

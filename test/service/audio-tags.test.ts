@@ -1,0 +1,100 @@
+/** Audio tags over the interface: which models act on them, when they are heard, and which are said to be left out. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { floatsOf, rms, samplesOf } from "../unit/service/convert/measures.ts";
+import { type Client, OTHER_VOICE, startClient, VOICE } from "./client.ts";
+
+const RATE = 24_000;
+let client: Client;
+
+beforeAll(async () => {
+  client = await startClient();
+}, 60_000);
+afterAll(async () => {
+  await client[Symbol.asyncDispose]();
+});
+
+async function speak(text: string, body: object, query = "") {
+  const path = `/v1/text-to-speech/${VOICE}/with-timestamps?output_format=pcm_${RATE}${query}`;
+  const answer = await client.post(path, { text, ...body });
+  expect(answer.status).toBe(200);
+  const { audio_base64, alignment, normalized_alignment } = JSON.parse(answer.body.toString());
+  const said: string = normalized_alignment.characters.join("");
+  return { headers: answer.headers, pcm: samplesOf(Buffer.from(audio_base64, "base64")), alignment, said };
+}
+
+async function settingsOf(id: unknown): Promise<Record<string, unknown>> {
+  const item = await client.get(`/v1/history/${String(id)}`);
+  return JSON.parse(item.body.toString()).settings;
+}
+
+describe("audio tags", { timeout: 60_000 }, () => {
+  it.each(["eleven_v3", "eleven_v4_turbo"])("are performed where they stand: %s", async (model_id) => {
+    const text = "Well [laughs] there you are.";
+    const { pcm, alignment, said, headers } = await speak(text, { model_id });
+    expect(alignment.characters.join("")).toBe(text);
+    expect(said).toBe("Well there you are.");
+    const from = alignment.character_start_times_seconds[text.indexOf("[")];
+    const to = alignment.character_end_times_seconds[text.indexOf("]")];
+    expect(to - from).toBeGreaterThan(0.8);
+    expect(rms(floatsOf(pcm.subarray(from * RATE, to * RATE)))).toBeGreaterThan(0.01);
+    expect(headers["x-left-out-tags"]).toBeUndefined();
+  });
+
+  it("are text for the other models", async () => {
+    const { said, headers } = await speak("Well [gunshot] there.", { model_id: "eleven_multilingual_v2" });
+    expect(said).toContain("gunshot");
+    expect(headers["x-left-out-tags"]).toBeUndefined();
+  });
+
+  it("that nothing is done of are named in the header and in the history, each once", async () => {
+    const text = "[sings] One. [laughs] Two. [strong Gälic accent] Three. [sings] Four.";
+    const { headers } = await speak(text, { model_id: "eleven_v3" });
+    expect(headers["x-left-out-tags"]).toBe("[sings], [strong G%C3%A4lic accent]");
+    expect(await settingsOf(headers["history-item-id"])).toMatchObject({
+      left_out_tags: ["[sings]", "[strong Gälic accent]"],
+    });
+    const done = await speak("[laughs] One.", { model_id: "eleven_v3" });
+    expect(await settingsOf(done.headers["history-item-id"])).not.toHaveProperty("left_out_tags");
+  });
+
+  it("of which very many are left out make no endless header", async () => {
+    const text = Array.from(
+      { length: 100 },
+      (_, at) => `[sings${"a".repeat(at % 50)} x${"b".repeat(at / 50)}]`,
+    );
+    const { headers } = await speak(`One ${text.join(" ")}`, { model_id: "eleven_v3" });
+    const value = String(headers["x-left-out-tags"]);
+    expect(value.length).toBeGreaterThan(500);
+    expect(value.length).toBeLessThan(1100);
+    expect(value.endsWith("]")).toBe(true);
+  });
+
+  it("of a dialogue are its input's alone", async () => {
+    const lines = (first: string) => [
+      { text: first, voice_id: VOICE },
+      { text: "I never told you the truth.", voice_id: OTHER_VOICE },
+    ];
+    const path = `/v1/text-to-dialogue/with-timestamps?output_format=pcm_${RATE}`;
+    const segments = async (first: string) => {
+      const answer = await client.post(path, { inputs: lines(first) });
+      const { voice_segments } = JSON.parse(answer.body.toString());
+      const seconds = voice_segments.map(
+        (one: { start_time_seconds: number; end_time_seconds: number }) =>
+          one.end_time_seconds - one.start_time_seconds,
+      );
+      return { seconds, left: answer.headers["x-left-out-tags"] };
+    };
+    const [plain, slow] = [await segments("It was late."), await segments("[slowly] It was late. [sings]")];
+    expect(slow.seconds[0] / plain.seconds[0]).toBeGreaterThan(1.2);
+    expect(slow.seconds[1] / plain.seconds[1]).toBeCloseTo(1, 1);
+    expect([plain.left, slow.left]).toEqual([undefined, "[sings]"]);
+  });
+
+  it("are the same bytes with the same seed", async () => {
+    const body = { model_id: "eleven_v3", seed: 11 };
+    const text = "[sighs] Yes. [whispers] No. [laughs] Maybe.";
+    const [one, two] = [await speak(text, body), await speak(text, body)];
+    expect(one.pcm).toEqual(two.pcm);
+    expect((await speak(text, { ...body, seed: 12 })).pcm).not.toEqual(one.pcm);
+  });
+});
