@@ -71,7 +71,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 }
 
 export function queueOf(target: CaptionTarget) {
-  const told: string[] = [];
-  const warn = (line: string) => void told.push(line);
-  return { queue: new CaptionQueue({ target, clock: systemClock, warn, random: () => 0 }), told };
+  const reported: string[] = [];
+  const warn = (line: string) => void reported.push(line);
+  return { queue: new CaptionQueue({ target, clock: systemClock, warn, random: () => 0 }), reported };
 }

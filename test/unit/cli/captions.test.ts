@@ -95,8 +95,8 @@ describe("YouTube", () => {
 describe("CaptionQueue", () => {
   it("drops the oldest where a service hangs, says so once a minute, and ends with what is under way", async () => {
     const clock = new FakeClock();
-    const told: string[] = [];
-    const warn = (line: string) => void told.push(line);
+    const reported: string[] = [];
+    const warn = (line: string) => void reported.push(line);
     const hanging: CaptionTarget = {
       name: "X",
       send: (_, signal) =>

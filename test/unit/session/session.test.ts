@@ -179,9 +179,9 @@ describe("Session", () => {
     expect(emitted(slow.listener.events).filter((seq) => seq > 0)).toEqual(
       expect.arrayContaining(emitted(healthy.eventsOf("utterance.done"))),
     );
-    expect(slow.listener.eventsOf("words").flatMap((event) => event.words.map((word) => word.text))).toContain(
-      "Later",
-    );
+    expect(
+      slow.listener.eventsOf("words").flatMap((event) => event.words.map((word) => word.text)),
+    ).toContain("Later");
     expect(
       slow.listener.eventsOf("words").flatMap((event) => event.words.map((word) => word.text)),
     ).toContain("Later");

@@ -64,14 +64,14 @@ it("ends behind the last word that was emitted, though its audio broke off insid
 
 it("fails by name where its audio can't be cut into frames, and the queue goes on", () => {
   const rig = createRig({ opusBitrateKbps: "nonsense" as "64" });
-  const { sink, send } = rig.join("format=opus_48000");
+  const { listener, send } = rig.join("format=opus_48000");
   for (const id of ["u", "v"]) send({ type: "speak", text: "alpha", voice_id: VOICE, utterance_id: id });
   for (const index of [0, 1]) {
     rig.requests[index]?.head();
     rig.requests[index]?.chunk(new Uint8Array(100));
     rig.clock.advance(1000);
   }
-  expect(sink.eventsOf("utterance.done")).toMatchObject([
+  expect(listener.eventsOf("utterance.done")).toMatchObject([
     { utterance_id: "u", outcome: "failed", error: { code: "internal" } },
     { utterance_id: "v", outcome: "failed", error: { code: "internal" } },
   ]);

@@ -168,7 +168,9 @@ describe("what is recovered", () => {
     expect(rig.listener.eventsOf("warning")).toEqual([]);
     expect(audioOf(rig.listener)).toBe("abcdefghijkl");
     // The upstream has emitted of a cost for the one that broke off, too.
-    expect(rig.listener.eventsOf("utterance.done")).toMatchObject([{ outcome: "done", characters_billed: 30 }]);
+    expect(rig.listener.eventsOf("utterance.done")).toMatchObject([
+      { outcome: "done", characters_billed: 30 },
+    ]);
   });
 
   it("the rest of a dialogue: its inputs from there on, with their voices", () => {

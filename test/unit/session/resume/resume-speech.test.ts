@@ -212,7 +212,9 @@ describe("resume where the response was cut in the middle", () => {
     expect(asked()).toEqual([text]);
     expect(listener.eventsOf("utterance.resumed")).toMatchObject([{ start: 6, kept_end: text.length }]);
     const from = listener.events.findIndex((event) => event.type === "utterance.resumed");
-    const emitted = listener.events.slice(from).flatMap((event) => (event.type === "characters" ? [event] : []));
+    const emitted = listener.events
+      .slice(from)
+      .flatMap((event) => (event.type === "characters" ? [event] : []));
     expect(emitted.flatMap((event) => event.characters).join("")).toBe("bravo?!");
     expect(emitted.at(-1)?.end).toBe(text.length);
     expect(outcomes()).toEqual(["u/interrupted", "u/done"]);

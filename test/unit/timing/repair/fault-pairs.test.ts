@@ -67,7 +67,7 @@ const FAULTS: Readonly<Record<string, string>> = {
 /** What each chunk's audio is cut into, bytes. */
 const PIECES: readonly string[] = ["997", "1,7,999,20001"];
 /** Of a clock that begins again with each chunk neither its pace nor whose audio it is of is known: left out. */
-const UNTOLD = new Set(["scaled", "late"]);
+const NEVER_EMITTED = new Set(["scaled", "late"]);
 
 interface Speech {
   readonly text: string;
