@@ -29,12 +29,10 @@ export interface StitchedText {
 /** As much of a neighbour as its longest clause, and of the one before as the sentences that its melody falls over. */
 const MAX_BEFORE = 500;
 const MAX_AFTER = 200;
-/**
- * The engine gives no time for some words ("of the" has one time), and none inside Thai; for a word after one of these it
- * does. Beside a mark it is a plain space: any other one hides a comma or a symbol from the engine.
- */
-const NO_BREAK_SPACE = "\u00a0";
+/** The engine gives no time for a word inside Thai, but for one behind it. */
 const NO_SPACE = "\u200b";
+/** ... and one time for some two words ("of the"), but two across it, and the same sound. */
+const NO_BREAK_SPACE = "\u00a0";
 
 /** `markup` is the text's own; that of its neighbours is found here. */
 export function stitchText(
@@ -64,8 +62,13 @@ function moved(markup: readonly Markup[], by: number): Markup[] {
 
 function joiner(before: string, after: string): string {
   if (/(?:^|\s)$/u.test(before) || /^(?:\s|$)/u.test(after)) return "";
-  if (UNSPACED.test(before.slice(-1)) && UNSPACED.test(after.slice(0, 1))) return NO_SPACE;
-  return /[\p{L}\p{M}\p{N}]$/u.test(before) && /^[\p{L}\p{N}]/u.test(after) ? NO_BREAK_SPACE : " ";
+  return UNSPACED.test(before.slice(-1)) && UNSPACED.test(after.slice(0, 1)) ? NO_SPACE : " ";
+}
+
+/** What the engine's texts of two neighbours need between them, so that it gives a time for the first word of the second. */
+export function engineJoiner(before: string, after: string): string {
+  // Beside a mark there is a time, and this space would hide a comma or a symbol from the engine.
+  return /[\p{L}\p{M}\p{N}]\s*$/u.test(before) && /^\s*[\p{L}\p{N}]/u.test(after) ? NO_BREAK_SPACE : "";
 }
 
 /** From the start of a word, where one is near. */

@@ -9,6 +9,7 @@ import type { JobInput, JobSpec } from "./messages.ts";
 import { cutPieces, type Piece } from "./pieces.ts";
 import { prepareSpoken, type Spoken } from "./spoken.ts";
 import {
+  engineJoiner,
   type Neighbours,
   type StitchedText,
   splitPiece,
@@ -137,8 +138,10 @@ function preparePiece(piece: Piece, place: PiecePlace): PlannedPiece {
     voiceId: input.voiceId,
     spoken,
     neighbours: {
-      before: before.isSpeakable ? before.engineText : "",
-      after: after.isSpeakable ? after.engineText : "",
+      before: before.isSpeakable
+        ? before.engineText + engineJoiner(before.engineText, spoken.engineText)
+        : "",
+      after: after.isSpeakable ? engineJoiner(spoken.engineText, after.engineText) + after.engineText : "",
     },
     voice: soundOf(voice, engine, place),
     breath: breath === undefined ? null : { name: breath, seed: breathSeed(place) },

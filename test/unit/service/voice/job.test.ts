@@ -250,6 +250,16 @@ describe("VoiceJob with timing", () => {
       }),
       { numRuns: 40 },
     );
+    fc.assert(
+      fc.property(
+        fc.tuple(...["before", "text", "after"].map(() => fc.array(part, { maxLength: 6 }))),
+        (all) => {
+          const [before = "", text = "", after = ""] = all.map((parts) => parts.join(""));
+          expectSound(speak(spec(text, { neighbours: { before, after }, audioTags: true })), text);
+        },
+      ),
+      { numRuns: 40 },
+    );
   }, 60_000);
 
   it("bounds every line: 64 KiB of audio, 500 characters of each alignment", () => {

@@ -110,6 +110,24 @@ describe("a text between its neighbours", () => {
     }
   });
 
+  it.each([
+    ["The king of", "the hill went away."],
+    ["The king of ", "the hill went away."],
+    ["The king of", " the hill went away."],
+    ["The king of  ", "\n the hill went away."],
+    ["The king <b>of</b>", "the hill went away."],
+    ["The king of", "<b>the</b> hill went away."],
+    ["สวัสดี", "ครับผม"],
+    ["I feel it for", "a while now."],
+  ])("is all of its words and none of the others, also where the engine joins two: %j, %j", (a, b) => {
+    const [first, second] = [say(a, { after: b }), say(b, { before: a })];
+    const whole = secondsOf(say(`${a} ${b}`).pcm);
+    // One word more or less would be 0.1 s.
+    expect(Math.abs(secondsOf(joined(first, second)) - whole)).toBeLessThan(0.06);
+    const alone = secondsOf(say(b).pcm);
+    expect(Math.abs(secondsOf(second.pcm) - alone)).toBeLessThan(0.09);
+  });
+
   it("keeps the pitch up at its end where its sentence goes on", () => {
     const text = "We went to the old market in the middle of town";
     const [alone, goesOn] = [say(text), say(text, { after: "with all of our friends and their dogs." })];
