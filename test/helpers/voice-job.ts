@@ -1,19 +1,15 @@
 /** Jobs of the embedded service's voice, said in this thread. */
 import type { Engine } from "../../src/service/voice/engine.ts";
 import { VoiceJob } from "../../src/service/voice/job.ts";
-import type { JobChunk, JobSpec } from "../../src/service/voice/messages.ts";
+import { type JobChunk, type JobSpec, PLAIN_JOB } from "../../src/service/voice/messages.ts";
 
 /** Nothing, with its times and the truth about them: what a test does not say. */
 export const JOB_DEFAULTS: JobSpec = {
-  inputs: [],
+  ...PLAIN_JOB,
   format: "pcm_16000",
   wantsTiming: true,
   wantsTruth: true,
   normalizes: true,
-  audioTags: false,
-  speed: 1,
-  stability: 0.5,
-  style: 0,
 };
 
 /** All that the voice says; PCM of `spec.format`'s rate, as it is made. */

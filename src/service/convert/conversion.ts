@@ -2,7 +2,7 @@
 import { toGatewayError } from "../../errors.ts";
 import type { JobOpener } from "../http/speech/delivery.ts";
 import type { PcmPiece } from "../media/pieces.ts";
-import type { JobSpec } from "../voice/messages.ts";
+import { type JobSpec, PLAIN_JOB } from "../voice/messages.ts";
 import type { ConversionPool } from "./conversion-pool.ts";
 import type { Manner } from "./messages.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
@@ -43,15 +43,5 @@ export function conversionOpener(pool: ConversionPool, conversion: Conversion): 
 
 /** `outputFormat` is one of OUTPUT_FORMATS; a WAV file is PCM behind a header, which is written when the length is known. */
 export function conversionSpec(outputFormat: string): JobSpec {
-  return {
-    inputs: [],
-    format: outputFormat.replace(/^wav_/, "pcm_"),
-    wantsTiming: false,
-    wantsTruth: false,
-    normalizes: false,
-    audioTags: false,
-    speed: 1,
-    stability: 0.5,
-    style: 0,
-  };
+  return { ...PLAIN_JOB, format: outputFormat.replace(/^wav_/, "pcm_") };
 }

@@ -2,7 +2,7 @@
 import { AsyncQueue } from "../../kit/async-queue.ts";
 import type { JobOpener } from "../http/speech/delivery.ts";
 import type { PcmPiece } from "../media/pieces.ts";
-import type { JobSpec } from "../voice/messages.ts";
+import { type JobSpec, PLAIN_JOB } from "../voice/messages.ts";
 import type { Job } from "../voice/pool.ts";
 
 /** Many different sounds in a few seconds. */
@@ -12,15 +12,9 @@ const SAMPLE_RATE = 24_000;
 /** Read to its end or returned: the job ends with it. Throws GatewayError as the opener does. */
 export async function* spokenPieces(voices: JobOpener, voiceId: string): AsyncGenerator<PcmPiece> {
   const spec: JobSpec = {
+    ...PLAIN_JOB,
     inputs: [{ text: SENTENCE, voiceId, languageCode: null }],
     format: `pcm_${SAMPLE_RATE}`,
-    wantsTiming: false,
-    wantsTruth: false,
-    normalizes: false,
-    audioTags: false,
-    speed: 1,
-    stability: 0.5,
-    style: 0,
     // A voice measures the same after a restart, so that a conversion is the same, too.
     isRepeatable: true,
   };

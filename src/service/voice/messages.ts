@@ -44,6 +44,19 @@ export interface JobSpec {
   readonly isRepeatable?: boolean;
 }
 
+/** The usual way to say nothing yet: PCM alone. */
+export const PLAIN_JOB: JobSpec = {
+  inputs: [],
+  format: "pcm_24000",
+  wantsTiming: false,
+  wantsTruth: false,
+  normalizes: false,
+  audioTags: false,
+  speed: 1,
+  stability: 0.5,
+  style: 0,
+};
+
 /** A word event as the engine gave it, on the response's timeline. */
 export interface TruthWord {
   /** Index into the characters of `normalized_alignment`, whole response. */

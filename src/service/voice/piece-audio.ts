@@ -7,15 +7,10 @@ export class PieceAudio {
   readonly events: EngineEvent[] = [];
   #samples = new Int16Array(FIRST_CAPACITY);
   #length = 0;
-  #isComplete = false;
 
   /** Samples so far. */
   get length(): number {
     return this.#length;
-  }
-  /** Whether the engine has ended and the pause after it is in. */
-  get isComplete(): boolean {
-    return this.#isComplete;
   }
 
   append(samples: Int16Array, events: readonly EngineEvent[]): void {
@@ -30,7 +25,6 @@ export class PieceAudio {
     this.#reserve(silentSamples);
     this.#samples.fill(0, this.#length, this.#length + silentSamples);
     this.#length += silentSamples;
-    this.#isComplete = true;
   }
 
   /** A view: valid until the next append. */

@@ -2,7 +2,7 @@
 import { serveJobs } from "../../kit/serve-jobs.ts";
 import { Engine } from "./engine.ts";
 import { VoiceJob } from "./job.ts";
-import type { FromWorker, JobSpec, ToWorker } from "./messages.ts";
+import { type FromWorker, type JobSpec, PLAIN_JOB, type ToWorker } from "./messages.ts";
 import { Scheduler } from "./scheduler.ts";
 import { VOICES } from "./voices.ts";
 
@@ -11,15 +11,10 @@ const WARM_UP_RUNS = 8;
 
 function warmUp(engine: Engine): void {
   const spec: JobSpec = {
+    ...PLAIN_JOB,
     inputs: [{ text: "Warm up, please: 1 2 3.", voiceId: VOICES[0]?.id ?? "", languageCode: null }],
     format: "pcm_16000",
-    wantsTiming: true,
-    wantsTruth: false,
     normalizes: true,
-    audioTags: false,
-    speed: 1,
-    stability: 0.5,
-    style: 0,
   };
   for (let run = 0; run < WARM_UP_RUNS; run++) {
     const encoder = {

@@ -2,20 +2,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GatewayError } from "../../../../src/errors.ts";
 import { silentLog } from "../../../../src/kit/log.ts";
-import type { JobChunk, JobSpec } from "../../../../src/service/voice/messages.ts";
+import { type JobChunk, type JobSpec, PLAIN_JOB } from "../../../../src/service/voice/messages.ts";
 import { VoicePool } from "../../../../src/service/voice/pool.ts";
 import { until } from "../../../helpers/until.ts";
 
 const SPEC: JobSpec = {
+  ...PLAIN_JOB,
   inputs: [{ text: "Hello there.", voiceId: "21m00Tcm4TlvDq8ikWAM", languageCode: null }],
   format: "pcm_48000",
-  wantsTiming: false,
-  wantsTruth: false,
-  normalizes: true,
-  audioTags: false,
-  speed: 1,
-  stability: 0.5,
-  style: 0,
 };
 const LONG: JobSpec = {
   ...SPEC,

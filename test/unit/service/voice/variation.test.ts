@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Engine } from "../../../../src/service/voice/engine.ts";
 import { VoiceJob } from "../../../../src/service/voice/job.ts";
-import type { JobSpec } from "../../../../src/service/voice/messages.ts";
+import { type JobSpec, PLAIN_JOB } from "../../../../src/service/voice/messages.ts";
 import { planPieces } from "../../../../src/service/voice/utterance-plan.ts";
 
 const TEXT = "The lamp is on the table. Nobody has put it there.";
@@ -9,15 +9,9 @@ const TEXT = "The lamp is on the table. Nobody has put it there.";
 function specOf(more: Partial<JobSpec> = {}): JobSpec {
   const input = { text: TEXT, voiceId: "21m00Tcm4TlvDq8ikWAM", languageCode: null };
   return {
+    ...PLAIN_JOB,
     inputs: [input, input],
     format: "pcm_16000",
-    wantsTiming: false,
-    wantsTruth: false,
-    normalizes: true,
-    audioTags: false,
-    speed: 1,
-    stability: 0.5,
-    style: 0,
     ...more,
   };
 }
