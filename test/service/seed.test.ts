@@ -10,7 +10,7 @@ import { samplesOf } from "../unit/service/convert/measures.ts";
 import { OTHER_VOICE, startClient, VOICE } from "./client.ts";
 import { startConvertApp } from "./convert-app.ts";
 
-const TEXT = "The lamp is on the table. Nobody has put it there, thought the six sisters.";
+const TEXT = "The lamp is on. Nobody lit it, thought the six.";
 const FORMATS = ["mp3_44100_128", "pcm_24000", "opus_48000_64"];
 
 const hashOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");

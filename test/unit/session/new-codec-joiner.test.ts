@@ -141,7 +141,7 @@ describe.each([
   it.each(QUERIES)("gets all from the playhead on, whenever it comes: %s", async (query) => {
     const steady = await fromTheBeginning(listeners, query, count);
     const endMs = LENGTHS_MS.slice(0, count).reduce((sum, ms) => sum + ms, 0);
-    for (let atMs = 15; atMs < endMs; atMs += 95) {
+    for (let atMs = 15; atMs < endMs; atMs += 185) {
       const late = await inTheMiddle({ listeners, query, atMs, count });
       const hello = late.listener.eventsOf("hello")[0];
       const startMs = hello?.audio?.start_ms ?? 0;

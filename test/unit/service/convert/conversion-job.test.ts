@@ -69,12 +69,12 @@ describe("a conversion", { timeout: 30_000 }, () => {
     const stallMs = 1500;
     async function* slow(): AsyncGenerator<PcmPiece> {
       yield* hum(6);
-      await new Promise((resolve) => setTimeout(resolve, 3 * stallMs));
+      await new Promise((resolve) => setTimeout(resolve, 2 * stallMs));
       yield* hum(1);
     }
     const { reported, isOver, takeAll, unsent } = convert(slow(), stallMs);
     await expect.poll(unsent, { timeout: 10_000 }).toBeGreaterThan(262_144);
-    await new Promise((resolve) => setTimeout(resolve, 3 * stallMs));
+    await new Promise((resolve) => setTimeout(resolve, 2 * stallMs));
     expect(reported).toEqual([]);
     const taking = setInterval(takeAll, 20);
     await isOver;

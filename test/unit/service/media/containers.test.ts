@@ -235,7 +235,7 @@ describe.runIf(hasProgram("ffmpeg"))("strangers' bytes", () => {
             expect([200, 400]).toContain(await outcomeOf(open(), broken, pieceBytes));
           },
         ),
-        { numRuns: 60 },
+        { numRuns: 20 },
       );
     },
   );
@@ -247,7 +247,7 @@ describe.runIf(hasProgram("ffmpeg"))("strangers' bytes", () => {
         const bytes = Buffer.concat([header.subarray(0, kept), rest]);
         expect([200, 400]).toContain(await outcomeOf(open(), bytes, 256));
       }),
-      { numRuns: 60 },
+      { numRuns: 20 },
     );
   });
 
