@@ -4,13 +4,13 @@
  */
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import { Resampler } from "../../audio/resample/resample.ts";
-import type { Alignment } from "../../timing/alignment.ts";
-import { alignPiece, type CharacterTimes, type PieceTiming } from "./align.ts";
+import { alignPiece, type PieceTiming } from "./align.ts";
 import { breathSamples } from "./breath.ts";
+import { NO_TIMING, type PieceOrigin, timingOfChunk } from "./chunk-timing.ts";
 import { type ChunkPlan, planChunk, sampleAt } from "./chunker.ts";
 import type { Engine } from "./engine.ts";
 import { atLatency } from "./latency.ts";
-import type { ChunkTiming, JobChunk, JobSpec, TruthWord } from "./messages.ts";
+import type { ChunkTiming, JobChunk, JobSpec } from "./messages.ts";
 import { PieceAudio } from "./piece-audio.ts";
 import { StitchedAudio } from "./stitched-audio.ts";
 import type { Neighbours } from "./stitched-text.ts";
@@ -67,7 +67,7 @@ export class VoiceJob {
   /** Whether any audio has left: until then every 100 ms of the engine is tried at once (an MP3 encoder gathers some). */
   #isHeard = false;
   /** Where the current piece begins in the response. */
-  #origin = { sample: 0, original: 0, normalized: 0 };
+  #origin: PieceOrigin = { sample: 0, original: 0, normalized: 0 };
   #synthesizedSamples = 0;
 
   constructor(options: JobOptions) {
@@ -183,7 +183,7 @@ export class VoiceJob {
     current.emitted = { ...from, toSample };
     const timing = alignPiece(current.plan.spoken, current.audio.events);
     const audio = this.#encode(current.audio.slice(from.toSample, toSample));
-    this.#send(audio, this.#timingOf(current, timing, { from, to: current.emitted }));
+    this.#send(audio, this.#timingOf(current, timing, from));
   }
 
   /** Encodes and sends the next chunk of the piece; false where nothing is left of it, or nothing certain yet. */
@@ -216,7 +216,7 @@ export class VoiceJob {
     if (plan === undefined || plan.toSample > current.audio.length) return false;
     current.emitted = plan;
     const audio = this.#encode(current.audio.slice(from.toSample, plan.toSample));
-    this.#send(audio, this.#timingOf(current, timing, { from, to: plan }));
+    this.#send(audio, this.#timingOf(current, timing, from));
     return true;
   }
 
@@ -238,8 +238,7 @@ export class VoiceJob {
     audio.set(rest);
     audio.set(tail, rest.length);
     if (audio.length === 0) return;
-    const timing: ChunkTiming = { alignment: null, normalizedAlignment: null, voiceSegments: [], truth: [] };
-    this.#send(audio, spec.wantsTiming ? timing : null);
+    this.#send(audio, spec.wantsTiming ? NO_TIMING : null);
   }
 
   #send(audio: Uint8Array, timing: ChunkTiming | null): void {
@@ -249,78 +248,14 @@ export class VoiceJob {
     this.#options.emit({ audio: new Uint8Array(audio), timing });
   }
 
-  #timingOf(
-    current: CurrentPiece,
-    timing: PieceTiming,
-    range: { readonly from: ChunkPlan; readonly to: ChunkPlan },
-  ): ChunkTiming {
-    const { from, to } = range;
-    const { spoken, inputIndex, voiceId } = current.plan;
-    const seconds = (sample: number) =>
-      round((this.#origin.sample + sample) / this.#options.engine.sampleRate);
-    return {
-      alignment: this.#alignment(spoken.original, timing.original, [from.toOriginal, to.toOriginal]),
-      normalizedAlignment: this.#alignment(spoken.normalized, timing.normalized, [
-        from.toNormalized,
-        to.toNormalized,
-      ]),
-      voiceSegments: [
-        {
-          voice_id: voiceId,
-          start_time_seconds: seconds(from.toSample),
-          end_time_seconds: seconds(to.toSample),
-          character_start_index: this.#origin.original + from.toOriginal,
-          character_end_index: this.#origin.original + to.toOriginal,
-          dialogue_input_index: inputIndex,
-        },
-      ],
-      truth: this.#options.spec.wantsTruth ? this.#truth(current, timing, range) : [],
-    };
-  }
-
-  #alignment(
-    characters: readonly string[],
-    times: CharacterTimes,
-    [from, to]: readonly [number, number],
-  ): Alignment | null {
-    if (from === to) return null;
-    const originSeconds = this.#origin.sample / this.#options.engine.sampleRate;
-    const absolute = (ms: number) => round(originSeconds + ms / 1000);
-    return {
-      characters: characters.slice(from, to),
-      character_start_times_seconds: Array.from(times.startMs.subarray(from, to), absolute),
-      character_end_times_seconds: Array.from(times.endMs.subarray(from, to), absolute),
-    };
-  }
-
-  #truth(
-    current: CurrentPiece,
-    timing: PieceTiming,
-    { from, to }: { readonly from: ChunkPlan; readonly to: ChunkPlan },
-  ): TruthWord[] {
-    const originSeconds = this.#origin.sample / this.#options.engine.sampleRate;
-    return timing.words
-      .filter((word) => word.normalized >= from.toNormalized && word.normalized < to.toNormalized)
-      .map((word) => {
-        const span = current.plan.spoken.spans.find((one) => word.normalized < one.normalizedTo);
-        const inSpan = span?.isIdentity === true ? word.normalized - span.normalizedFrom : 0;
-        return {
-          normalized_character_index: this.#origin.normalized + word.normalized,
-          character_index: this.#origin.original + (span?.originalFrom ?? 0) + inSpan,
-          length: word.length,
-          start_time_seconds: round(originSeconds + word.atMs / 1000),
-        };
-      });
+  #timingOf(current: CurrentPiece, timing: PieceTiming, from: ChunkPlan): ChunkTiming {
+    const { sampleRate } = this.#options.engine;
+    const { wantsTruth } = this.#options.spec;
+    const piece = { plan: current.plan, timing, origin: this.#origin, sampleRate };
+    return timingOfChunk(piece, { from, to: current.emitted, wantsTruth });
   }
 }
 
 function codePoints(text: string): number {
-  let count = 0;
-  for (const _ of text) count++;
-  return count;
-}
-
-/** To 0.1 ms: shorter lines, and far below what anybody hears. */
-function round(seconds: number): number {
-  return Math.round(seconds * 10_000) / 10_000;
+  return [...text].length;
 }
