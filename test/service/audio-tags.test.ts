@@ -50,6 +50,7 @@ describe("audio tags", { timeout: 60_000 }, () => {
     const text = "[sings] One. [laughs] Two. [strong Gälic accent] Three. [sings] Four.";
     const { headers } = await speak(text, { model_id: "eleven_v3" });
     expect(headers["x-left-out-tags"]).toBe("[sings], [strong G%C3%A4lic accent]");
+    expect(headers["access-control-expose-headers"]).toContain("x-left-out-tags");
     expect(await settingsOf(headers["history-item-id"])).toMatchObject({
       left_out_tags: ["[sings]", "[strong Gälic accent]"],
     });

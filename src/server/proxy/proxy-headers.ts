@@ -78,6 +78,7 @@ const EXPOSED_HEADERS = [
   "current-concurrent-requests",
   "maximum-concurrent-requests",
   "collect-preference",
+  "x-left-out-tags",
   "retry-after",
 ].join(", ");
 

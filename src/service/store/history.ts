@@ -124,12 +124,10 @@ export class HistoryStore {
   textOf(requestId: string, sinceUnix: number): string | undefined {
     const underWay = this.#underWay.get(requestId);
     if (underWay !== undefined) return underWay;
-    // The newest first: a request is mostly stitched to the one just before.
     const row = this.#database.get(
-      `SELECT text, dialogue FROM history WHERE date_unix >= ? AND request_id = ? AND source = 'TTS'
-        ORDER BY date_unix DESC, seq DESC LIMIT 1`,
-      sinceUnix,
+      "SELECT text, dialogue FROM history WHERE request_id = ? AND date_unix >= ? AND source = 'TTS'",
       requestId,
+      sinceUnix,
     );
     if (row === undefined) return undefined;
     const dialogue = textOrNull(row.dialogue);

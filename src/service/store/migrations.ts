@@ -156,4 +156,8 @@ export const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX dictionary_version_by_dictionary ON dictionary_version (dictionary_id, seq);
   `,
+  `
+  -- Requests are stitched to others by their ids.
+  CREATE INDEX history_by_request ON history (request_id);
+  `,
 ];

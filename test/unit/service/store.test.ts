@@ -203,6 +203,7 @@ describe("history", () => {
     const database = new StoreDatabase(join(folder, "voicewire.db"));
     // As the version before left it.
     for (const sql of [
+      "DROP INDEX history_by_request",
       "DROP TRIGGER history_speaks",
       "DROP TRIGGER history_goes",
       "DROP TABLE history_speaker",
