@@ -9,7 +9,7 @@ export const JOB_DEFAULTS: JobSpec = {
   format: "pcm_16000",
   wantsTiming: true,
   wantsTruth: true,
-  normalizes: true,
+  normalization: "auto",
 };
 
 /** All that the voice says; PCM of `spec.format`'s rate, as it is made. */

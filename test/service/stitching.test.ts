@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { trackPitch } from "../../src/service/convert/pitch-tracker.ts";
 import { startService } from "../../src/service/service.ts";
 import { openStore } from "../../src/service/store/store.ts";
+import { measures } from "../helpers/measures.ts";
 import { floatsOf, samplesOf } from "../unit/service/convert/measures.ts";
 import { type Answer, type Client, OTHER_VOICE, startClient, VOICE } from "./client.ts";
 

@@ -4,47 +4,13 @@
  */
 import { cardinal, decade, decimal, ordinal, spelled, year } from "./english-numbers.ts";
 import { ABBREVIATIONS, CURRENCIES, MONTHS, SYMBOLS, TITLES, UNITS } from "./english-words.ts";
-
-/** A stretch of the text (UTF-16 indices) and what is said in its place. */
-export interface Replacement {
-  readonly start: number;
-  readonly end: number;
-  readonly text: string;
-}
-
-/** What a rule sees around its stretch, UTF-16 code units: an address or a sentence's end is told by less. */
-const CONTEXT_CHARS = 200;
-
-interface Found {
-  readonly groups: Readonly<Record<string, string | undefined>>;
-  readonly text: string;
-  /** Up to CONTEXT_CHARS of what stands before it, and behind. */
-  readonly before: string;
-  readonly after: string;
-}
-
-interface Rule {
-  readonly pattern: RegExp;
-  /** The words; undefined leaves the stretch to later rules. */
-  say(found: Found): string | undefined;
-}
+import { alternatives, applyRules, type Found, type Replacement, type Rule, rule } from "./rules.ts";
 
 const NUM = String.raw`(?:\d{1,3}(?:,\d{3})+|\d+)`;
 const BEGIN = String.raw`(?<![\p{L}\p{N}_]|\d[.,:])`;
 const END = String.raw`(?![\p{L}\p{N}_])`;
 const SIGN = String.raw`(?<sign>(?<=^|[\s(])[-−])?`;
 const MONTH = `(?<month>${MONTHS.flatMap((month) => [month, `${month.slice(0, 3)}\\.?`]).join("|")}|Sept\\.?)`;
-
-function rule(source: string, say: Rule["say"]): Rule {
-  return { pattern: new RegExp(source, "gu"), say };
-}
-
-function alternatives(words: Readonly<Record<string, unknown>>): string {
-  return Object.keys(words)
-    .sort((a, b) => b.length - a.length)
-    .map((word) => word.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"))
-    .join("|");
-}
 
 function signed(groups: Found["groups"], words: string): string {
   return groups.sign === undefined ? words : `minus ${words}`;
@@ -154,6 +120,8 @@ function symbol(found: Found): string | undefined {
   return `${lead}${words}${tail}`;
 }
 
+const YEAR = /^(?:1[1-9]|20)\d\d$/;
+
 const RULES: readonly Rule[] = [
   rule(
     `${SIGN}(?<![\\p{L}])(?<currency>(?:US|CA|A)?\\$|[£€¥₹])\\s?(?<whole>${NUM})(?:\\.(?<fraction>\\d+))?` +
@@ -218,8 +186,8 @@ const RULES: readonly Rule[] = [
   rule(`${BEGIN}${SIGN}(?<number>${NUM}\\.\\d+)${END}`, ({ groups }) =>
     signed(groups, decimal(groups.number ?? "")),
   ),
-  rule(`${BEGIN}${SIGN}(?<number>${NUM})${END}`, ({ groups }) =>
-    signed(groups, number((groups.number ?? "").replaceAll(",", ""))),
+  rule(`${BEGIN}${SIGN}(?<number>${NUM})${END}`, ({ groups, text }) =>
+    isPlain(text) ? undefined : signed(groups, number((groups.number ?? "").replaceAll(",", ""))),
   ),
   rule(`${BEGIN}(?<word>${alternatives(TITLES)}|St)\\b\\.?`, saintOrStreet),
   rule(`${BEGIN}No\\.(?=\\s?\\d)`, () => "number"),
@@ -230,31 +198,25 @@ const RULES: readonly Rule[] = [
   rule(`[${Object.keys(SYMBOLS).join("")}]`, symbol),
 ];
 
-/** A bare four-digit number in the range of years is read as one. */
-function number(digits: string): string {
-  return /^(?:1[1-9]|20)\d\d$/.test(digits) ? year(digits) : cardinal(digits);
+const FULL_RULES: readonly Rule[] = [
+  ...RULES,
+  rule(`${BEGIN}(?<number>\\d+)${END}`, ({ groups }) => number(groups.number ?? "")),
+];
+
+/** Whether the engine reads these digits as `number` would write them: years and numbers from zero it does not. */
+function isPlain(written: string): boolean {
+  return /^[1-9]\d{0,5}$/.test(written) && !YEAR.test(written);
 }
 
-/** The replacements for `text`, in order, none overlapping; time linear in the text. */
-export function normalizeEnglish(text: string): Replacement[] {
-  const replacements: Replacement[] = [];
-  /** 1 = has a replacement, by UTF-16 code unit. */
-  const claimed = new Uint8Array(text.length);
-  for (const { pattern, say } of RULES) {
-    for (const match of text.matchAll(pattern)) {
-      const start = match.index;
-      const end = start + match[0].length;
-      if (claimed.subarray(start, end).includes(1)) continue;
-      const words = say({
-        groups: match.groups ?? {},
-        text: match[0],
-        before: text.slice(Math.max(0, start - CONTEXT_CHARS), start),
-        after: text.slice(end, end + CONTEXT_CHARS),
-      });
-      if (words === undefined || words === match[0]) continue;
-      replacements.push({ start, end, text: words });
-      claimed.fill(1, start, end);
-    }
-  }
-  return replacements.sort((a, b) => a.start - b.start);
+/** A bare four-digit number in the range of years is read as one. */
+function number(digits: string): string {
+  return YEAR.test(digits) ? year(digits) : cardinal(digits);
+}
+
+/**
+ * The replacements for `text`, in order, none overlapping; time linear in the text. Plain whole numbers are left to the
+ * engine unless all is to be written out.
+ */
+export function normalizeEnglish(text: string, options: { readonly isFull: boolean }): Replacement[] {
+  return applyRules(options.isFull ? FULL_RULES : RULES, text);
 }

@@ -1,5 +1,6 @@
 /** What the service and its voice workers say to each other of a job. Everything here crosses a thread: plain data only. */
 import type { Alignment, VoiceSegment } from "../../timing/alignment.ts";
+import type { Normalization } from "../text/normalizer.ts";
 import type { Respelling } from "../text/pronunciation.ts";
 import type { Neighbours } from "./stitched-text.ts";
 import type { TimbreSettings } from "./timbre.ts";
@@ -25,7 +26,9 @@ export interface JobSpec {
   readonly wantsTiming: boolean;
   /** Adds the engine's own word events to the timing. */
   readonly wantsTruth: boolean;
-  readonly normalizes: boolean;
+  readonly normalization: Normalization;
+  /** Japanese text is read in kana. */
+  readonly readsJapanese: boolean;
   /** `[laughs]` and the like are directions, not text. */
   readonly audioTags: boolean;
   /** 0.7-1.2. */
@@ -50,7 +53,8 @@ export const PLAIN_JOB: JobSpec = {
   format: "pcm_24000",
   wantsTiming: false,
   wantsTruth: false,
-  normalizes: false,
+  normalization: "off",
+  readsJapanese: false,
   audioTags: false,
   speed: 1,
   stability: 0.5,

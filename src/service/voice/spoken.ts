@@ -3,7 +3,8 @@
  * the characters said to the characters written, and the engine's own text with its escapes mapped to the characters said.
  * A character is a code point everywhere here.
  */
-import { normalizeEnglish, type Replacement } from "../text/english.ts";
+import type { Normalizer } from "../text/normalizer.ts";
+import type { Replacement } from "../text/rules.ts";
 import { englishPhonemes } from "./languages.ts";
 import type { Markup } from "./markup.ts";
 
@@ -31,8 +32,9 @@ export interface Spoken {
 
 export interface SpokenOptions {
   readonly markup: readonly Markup[];
-  /** English text normalization; other languages are left to the engine, which reads numbers itself. */
-  readonly normalizesEnglish: boolean;
+  readonly normalizer: Normalizer;
+  /** ISO 639-1 code of what it is spoken in. */
+  readonly language: string;
   /** The engine's voice, without its variant. */
   readonly engineVoice: string;
 }
@@ -44,7 +46,7 @@ export function prepareSpoken(text: string, options: SpokenOptions): Spoken {
   const original: string[] = [];
   const normalized: string[] = [];
   const spans: Span[] = [];
-  const engine = new EngineText();
+  const engine = new EngineText(options.normalizer);
   for (const { written, said, mnemonics } of rewrite(text, options)) {
     const from = { original: original.length, normalized: normalized.length };
     for (const char of written) original.push(char);
@@ -82,7 +84,7 @@ function* rewrite(text: string, options: SpokenOptions): Generator<Said> {
   const end: Markup = { start: text.length, end: text.length, pauseMs: 0 };
   for (const tag of [...options.markup, end]) {
     const plain = text.slice(at, tag.start);
-    yield* replace(plain, options.normalizesEnglish ? normalizeEnglish(plain) : []);
+    yield* replace(plain, options.normalizer.normalize(plain, options.language));
     if (tag.end > tag.start) yield saidFor(text.slice(tag.start, tag.end), tag);
     at = tag.end;
   }
@@ -112,6 +114,11 @@ const UNSPEAKABLE = /[\p{Cc}\p{Cs}\u{fffe}\u{ffff}]/u;
 class EngineText {
   readonly toNormalized: number[] = [];
   text = "";
+  readonly #spellsDigits: boolean;
+
+  constructor({ spellsDigits }: Pick<Normalizer, "spellsDigits">) {
+    this.#spellsDigits = spellsDigits;
+  }
 
   /** The characters said from `from` on. */
   addText(normalized: readonly string[], from: number): void {
@@ -119,6 +126,7 @@ class EngineText {
       const char = normalized[index] ?? "";
       // Two brackets would begin phonemes.
       if (char === "[" && this.text.endsWith("[")) this.#add(" ", index);
+      if (this.#spellsDigits && isDigit(char) && isDigit(normalized[index - 1])) this.#add(" ", index);
       this.#add(escaped(char), index);
     }
   }
@@ -132,6 +140,10 @@ class EngineText {
     this.text += text;
     for (const _ of text) this.toNormalized.push(index);
   }
+}
+
+function isDigit(char: string | undefined): boolean {
+  return char !== undefined && /\p{Nd}/u.test(char);
 }
 
 function escaped(char: string): string {

@@ -1,5 +1,6 @@
 /** The pieces of a request in speaking order, prepared one at a time: what to say, in which voice, and the silence after. */
 import { hashText } from "../sound/random.ts";
+import { Normalizer } from "../text/normalizer.ts";
 import type { VoiceManner } from "./audio-tags.ts";
 import type { BreathName } from "./breath.ts";
 import type { EngineVoice } from "./engine.ts";
@@ -52,15 +53,17 @@ const NO_NEIGHBOURS: Neighbours = { before: "", after: "" };
 /** Lazy: a long text's first piece does not wait for the rest. Every piece knows whether it is the last. */
 export function* planPieces(spec: JobSpec): Generator<PlannedPiece> {
   const { before, after } = spec.neighbours ?? NO_NEIGHBOURS;
+  const normalizer = new Normalizer(spec);
   for (const [inputIndex, input] of spec.inputs.entries()) {
     const isLastInput = inputIndex === spec.inputs.length - 1;
     const neighbours = { before: inputIndex === 0 ? before : "", after: isLastInput ? after : "" };
-    yield* planInput({ spec, input, inputIndex, isLastInput, neighbours });
+    yield* planInput({ spec, normalizer, input, inputIndex, isLastInput, neighbours });
   }
 }
 
 interface InputPlace {
   readonly spec: JobSpec;
+  readonly normalizer: Normalizer;
   readonly input: JobInput;
   readonly inputIndex: number;
   readonly isLastInput: boolean;
@@ -124,11 +127,7 @@ function preparePiece(piece: Piece, place: PiecePlace): PlannedPiece {
   const engine = engineVoiceFor(voice, language);
   const parts = splitPiece(piece, place.from, place.whole);
   const prepare = ({ text, markup }: TextPart) =>
-    prepareSpoken(text, {
-      markup,
-      normalizesEnglish: spec.normalizes && language === "en",
-      engineVoice: engine,
-    });
+    prepareSpoken(text, { markup, normalizer: place.normalizer, language, engineVoice: engine });
   const spoken = prepare(parts.own);
   const [before, after] = [prepare(parts.before), prepare(parts.after)];
   const pauseMs = pauseAfter(piece, { ...place, isSpeakable: spoken.isSpeakable, goesOn: after.isSpeakable });

@@ -14,7 +14,7 @@ function warmUp(engine: Engine): void {
     ...PLAIN_JOB,
     inputs: [{ text: "Warm up, please: 1 2 3.", voiceId: VOICES[0]?.id ?? "", languageCode: null }],
     format: "pcm_16000",
-    normalizes: true,
+    normalization: "auto",
   };
   for (let run = 0; run < WARM_UP_RUNS; run++) {
     const encoder = {

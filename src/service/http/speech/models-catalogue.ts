@@ -11,6 +11,8 @@ export interface Model {
   readonly canConvert: boolean;
   /** Takes dialogues and `[laughs]`-like audio tags; refuses previous_text and next_text. */
   readonly isExpressive: boolean;
+  /** Speaks English alone: any other language_code is refused. */
+  readonly isEnglishOnly: boolean;
   readonly maxCharacters: number;
   /** Billed characters for each character of text. */
   readonly costFactor: number;
@@ -23,13 +25,16 @@ const STANDARD = { ...SPEAKS, costFactor: 1, concurrencyGroup: "standard" } as c
 const FAST = { ...SPEAKS, costFactor: 0.5, concurrencyGroup: "turbo" } as const;
 const CONVERTS = { ...STANDARD, canSpeak: false, canConvert: true, maxCharacters: 10_000 } as const;
 
+const ENGLISH_ONLY = { isEnglishOnly: true } as const;
+
 function model(
   id: string,
   name: string,
-  rest: Omit<Model, "id" | "name" | "description" | "isExpressive">,
+  rest: Omit<Model, "id" | "name" | "description" | "isExpressive" | "isEnglishOnly">,
+  { isEnglishOnly = false }: { readonly isEnglishOnly?: boolean } = {},
 ): Model {
   const description = `${name}, answered by the embedded eSpeak NG voice.`;
-  return { id, name, description, isExpressive: isExpressiveModel(id), ...rest };
+  return { id, name, description, isExpressive: isExpressiveModel(id), isEnglishOnly, ...rest };
 }
 
 export const MODELS: readonly Model[] = [
@@ -47,14 +52,19 @@ export const MODELS: readonly Model[] = [
   }),
   model("eleven_multilingual_v2", "Eleven Multilingual v2", { ...STANDARD, maxCharacters: 10_000 }),
   model("eleven_flash_v2_5", "Eleven Flash v2.5", { ...FAST, maxCharacters: 40_000 }),
-  model("eleven_flash_v2", "Eleven Flash v2", { ...FAST, maxCharacters: 30_000 }),
+  model("eleven_flash_v2", "Eleven Flash v2", { ...FAST, maxCharacters: 30_000 }, ENGLISH_ONLY),
   model("eleven_turbo_v2_5", "Eleven Turbo v2.5", { ...FAST, maxCharacters: 40_000 }),
-  model("eleven_turbo_v2", "Eleven Turbo v2", { ...FAST, maxCharacters: 30_000 }),
+  model("eleven_turbo_v2", "Eleven Turbo v2", { ...FAST, maxCharacters: 30_000 }, ENGLISH_ONLY),
   model("eleven_multilingual_v1", "Eleven Multilingual v1", { ...STANDARD, maxCharacters: 10_000 }),
-  model("eleven_monolingual_v1", "Eleven English v1", { ...STANDARD, maxCharacters: 10_000 }),
+  model("eleven_monolingual_v1", "Eleven English v1", { ...STANDARD, maxCharacters: 10_000 }, ENGLISH_ONLY),
   model("eleven_multilingual_sts_v2", "Eleven Multilingual STS v2", CONVERTS),
-  model("eleven_english_sts_v2", "Eleven English STS v2", CONVERTS),
+  model("eleven_english_sts_v2", "Eleven English STS v2", CONVERTS, ENGLISH_ONLY),
 ];
+
+/** The languages that the model speaks. */
+export function languagesOf({ isEnglishOnly }: Model): ReturnType<typeof listLanguages> {
+  return listLanguages().filter(({ language_id: code }) => !isEnglishOnly || code === "en");
+}
 
 export function findModel(id: string): Model | undefined {
   return MODELS.find((model) => model.id === id);
@@ -100,7 +110,7 @@ export function modelRecord(model: Model): object {
     maximum_text_length_per_request: model.maxCharacters,
     max_characters_request_free_user: model.maxCharacters,
     max_characters_request_subscribed_user: model.maxCharacters,
-    languages: listLanguages(),
+    languages: languagesOf(model),
     model_rates: { character_cost_multiplier: model.costFactor },
     concurrency_group: model.concurrencyGroup,
   };

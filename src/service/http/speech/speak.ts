@@ -112,6 +112,7 @@ function historyItemOf(
       seed: shape.seed,
       language_code: shape.languageCode,
       apply_text_normalization: shape.normalization === "auto" ? undefined : shape.normalization,
+      apply_language_text_normalization: shape.readsJapanese ? true : undefined,
       pronunciation_dictionary_locators: keptLocators(shape.dictionaries),
       left_out_tags: facts.leftOutTags.length === 0 ? undefined : facts.leftOutTags,
     }),

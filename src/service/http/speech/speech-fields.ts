@@ -95,13 +95,13 @@ export const SEED_FIELD = optional(
 
 export const LANGUAGE = optional(
   text({ examples: ["en", "fr", "ja"] }),
-  "ISO 639-1; one that the models do not list is refused with 400.",
+  "ISO 639-1; one that the model does not list is refused with 400.",
 );
 
 export const NORMALIZATION = withDefault(
   literal(["auto", "on", "off"]),
   "auto",
-  "Whether numbers and the like are spelled out.",
+  "off: nothing is written out, digits are read one by one. auto: English is written out but for plain numbers. on: all is.",
 );
 
 export const LOCATORS = optional(

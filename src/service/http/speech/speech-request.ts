@@ -3,6 +3,7 @@
  * the key is looked at), then what it asks for (400, 403, 404, after).
  */
 import type { DictionaryStore } from "../../store/dictionaries.ts";
+import type { Normalization } from "../../text/normalizer.ts";
 import { Lexicon, type PronunciationRule } from "../../text/pronunciation.ts";
 import { findLanguage } from "../../voice/languages.ts";
 import { leftOutTags } from "../../voice/markup.ts";
@@ -11,7 +12,7 @@ import { ApiError } from "../api-error.ts";
 import { requireFormat } from "../output-format.ts";
 import { enterpriseOnly, requireLoggable, type Tier } from "../tiers.ts";
 import type { KnownVoice } from "../voices/known-voice.ts";
-import { findModel, type Model } from "./models-catalogue.ts";
+import { findModel, languagesOf, type Model } from "./models-catalogue.ts";
 import { type AskedNeighbours, acceptNeighbours, type NeighbourRules } from "./neighbours.ts";
 import { type DictionaryLocator, MAX_LIST, requireSeed, SPEED, STYLE } from "./speech-fields.ts";
 
@@ -23,7 +24,9 @@ export interface SpeechShape extends AskedNeighbours {
   readonly modelId: string;
   readonly languageCode: string | undefined;
   readonly seed: number | undefined;
-  readonly normalization: "auto" | "on" | "off";
+  readonly normalization: Normalization;
+  /** apply_language_text_normalization. */
+  readonly readsJapanese: boolean;
   readonly dictionaries: readonly DictionaryLocator[];
   readonly inputs: readonly { readonly text: string; readonly voiceId: string }[];
   readonly stability: number | undefined;
@@ -73,7 +76,7 @@ export function acceptSpeech(
   requireSettings(shape);
   requireLists(shape);
   const neighbours = acceptNeighbours(shape, { isDialogue: kind.isDialogue, model, findText });
-  const languageCode = requireLanguage(shape.languageCode);
+  const languageCode = requireLanguage(shape, model);
   const lexicon = requireLexicon(shape.dictionaries, options.findRules);
   const inputs = shape.inputs.map((input, index): JobInput => {
     const sound = voices[index]?.sound;
@@ -104,7 +107,8 @@ function specOf(
     format: shape.outputFormat.replace(/^wav_/, "pcm_"),
     wantsTiming: options.kind.wantsTiming,
     wantsTruth: options.kind.wantsTiming && options.wantsTruth,
-    normalizes: shape.normalization !== "off",
+    normalization: shape.normalization,
+    readsJapanese: shape.readsJapanese,
     audioTags: options.kind.isDialogue || options.model.isExpressive,
     speed: shape.speed ?? 1,
     stability: shape.stability ?? 0.5,
@@ -231,11 +235,18 @@ function requireLexicon(
   return new Lexicon(rules);
 }
 
-function requireLanguage(code: string | undefined): string | null {
+function requireLanguage({ languageCode: code, readsJapanese }: SpeechShape, model: Model): string | null {
   if (code === undefined || code === "") return null;
   const language = findLanguage(code);
-  if (language !== undefined) return language.code;
-  const message = `Language '${code.slice(0, 16)}' is not supported, expected an ISO 639-1 code that the models list.`;
+  const isSpoken = languagesOf(model).some(({ language_id: spoken }) => spoken === language?.code);
+  if (language !== undefined && isSpoken) {
+    if (!readsJapanese || language.code === "ja") return language.code;
+    const message = `apply_language_text_normalization is for Japanese only, not for language '${language.code}'.`;
+    throw ApiError.unfit("invalid_parameters", message, { param: "apply_language_text_normalization" });
+  }
+  const message =
+    `Language '${code.slice(0, 16)}' is not supported by model '${model.id}', ` +
+    "expected one of its languages in GET /v1/models.";
   throw ApiError.unfit("invalid_parameters", message, {
     status: "unsupported_language",
     param: "language_code",

@@ -111,5 +111,6 @@ function dialogueShape(
     previousRequestIds: body.previous_request_ids ?? [],
     nextRequestIds: body.next_request_ids ?? [],
     normalization: body.apply_text_normalization,
+    readsJapanese: false,
   };
 }

@@ -4,7 +4,7 @@ import { MAX_LATENCY_LEVEL } from "../../voice/latency.ts";
 import type { ServiceContext } from "../context.ts";
 import { boolean, text } from "../kinds.ts";
 import { operation, route } from "../operation.ts";
-import { optional, required, type Values } from "../schema.ts";
+import { optional, required, type Values, withDefault } from "../schema.ts";
 import { speak } from "./speak.ts";
 import { speechAnswer, TIMED_LINE, TIMED_SPEECH } from "./speech-answers.ts";
 import {
@@ -41,7 +41,11 @@ const BODY = {
   next_request_ids: requestIds("come after"),
   use_pvc_as_ivc: optional(boolean(), "Changes nothing here.", { deprecated: true }),
   apply_text_normalization: NORMALIZATION,
-  apply_language_text_normalization: optional(boolean(), "Changes nothing here."),
+  apply_language_text_normalization: withDefault(
+    boolean(),
+    false,
+    "Reads Japanese text in kana: numbers with their counters, and common words. For Japanese only: 400 with another language_code.",
+  ),
 } as const;
 
 /** POST /v1/text-to-speech/{voice_id}, and its /stream, /with-timestamps and /stream/with-timestamps. */
@@ -106,5 +110,6 @@ function speechShape(
     previousRequestIds: body.previous_request_ids ?? [],
     nextRequestIds: body.next_request_ids ?? [],
     normalization: body.apply_text_normalization,
+    readsJapanese: body.apply_language_text_normalization,
   };
 }

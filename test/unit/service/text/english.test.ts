@@ -6,7 +6,7 @@ import { cardinal, ordinal, year } from "../../../../src/service/text/english-nu
 function said(text: string): string {
   let result = "";
   let at = 0;
-  for (const { start, end, text: words } of normalizeEnglish(text)) {
+  for (const { start, end, text: words } of normalizeEnglish(text, { isFull: true })) {
     result += text.slice(at, start) + words;
     at = end;
   }
@@ -72,7 +72,7 @@ describe("normalizeEnglish()", () => {
       fc.property(fc.array(piece, { maxLength: 20 }), (parts) => {
         const text = parts.join("");
         let at = 0;
-        for (const { start, end } of normalizeEnglish(text)) {
+        for (const { start, end } of normalizeEnglish(text, { isFull: true })) {
           expect(start).toBeGreaterThanOrEqual(at);
           expect(end).toBeGreaterThan(start);
           at = end;
@@ -86,13 +86,14 @@ describe("normalizeEnglish()", () => {
 describe("a long text of abbreviations", () => {
   it("is read like a short one", () => {
     const words = (count: number) =>
-      normalizeEnglish("5 Main St. and ".repeat(count)).map(({ text }) => text);
+      normalizeEnglish("5 Main St. and ".repeat(count), { isFull: true }).map(({ text }) => text);
     expect(words(1)).toEqual(["five", "Street"]);
     expect(words(3000)).toEqual(Array.from({ length: 3000 }, () => words(1)).flat());
   });
 
   it("has an address and a name told apart by what stands near", () => {
-    const words = (text: string) => normalizeEnglish(text).map((replacement) => replacement.text);
+    const words = (text: string) =>
+      normalizeEnglish(text, { isFull: true }).map((replacement) => replacement.text);
     expect(words(`5 ${"Main ".repeat(60)}St. Anna`)).toEqual(["five", "Saint"]);
     expect(words("5 Main St. Anna")).toEqual(["five", "Street"]);
   });
