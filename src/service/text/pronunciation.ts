@@ -30,24 +30,40 @@ export interface Respelling {
   readonly said: { readonly text: string } | { readonly mnemonics: string };
 }
 
-/** Rules by what they replace: a text is looked through once, however many there are. */
+/** The rules for one string in lower case, first rules first. */
+interface Entry {
+  readonly key: string;
+  readonly rules: { readonly rule: PronunciationRule; readonly order: number }[];
+}
+
+/** Rules by what they replace. */
 export class Lexicon {
-  /** By string, in lower case where case does not matter; of each at most one with and one without word boundaries. */
-  readonly #rules = new Map<string, { readonly rule: PronunciationRule; readonly order: number }[]>();
-  /** Lengths of the strings that begin with a character, in lower case. */
-  readonly #lengths = new Map<string, Set<number>>();
+  /** By key, in the order of UTF-16 code units: keys that begin alike stand together. */
+  readonly #entries: readonly Entry[];
 
   /** Where several rules fit at one place, the first is used. */
   constructor(rules: Iterable<PronunciationRule>) {
+    const entries = new Map<string, Entry>();
     let order = 0;
-    for (const rule of rules) this.#add(rule, order++);
+    for (const rule of rules) {
+      const key = inLowerCase(rule.stringToReplace);
+      const entry = entries.get(key) ?? { key, rules: [] };
+      entries.set(key, entry);
+      entry.rules.push({ rule, order });
+      order += 1;
+    }
+    this.#entries = [...entries.values()].sort((one, other) => (one.key < other.key ? -1 : 1));
   }
 
-  /** In order, none overlapping another; time linear in the text. */
+  /**
+   * In order, none overlapping. At each place of the text the strings to replace are compared character by character, all at
+   * once: at most MAX_STRING_LENGTH steps, each a search among those that fit so far.
+   */
   respell(text: string): Respelling[] {
+    const lower = inLowerCase(text);
     const found: Respelling[] = [];
     for (let at = 0; at < text.length; ) {
-      const rule = this.#ruleAt(text, at);
+      const rule = this.#ruleAt(text, lower, at);
       const said = rule === undefined ? undefined : saidFor(rule);
       if (rule === undefined || said === undefined) {
         at += 1;
@@ -60,36 +76,57 @@ export class Lexicon {
     return found;
   }
 
-  #add(rule: PronunciationRule, order: number): void {
-    const written = rule.stringToReplace;
-    const key = keyOf(written, rule.caseSensitive);
-    const same = this.#rules.get(key) ?? [];
-    if (same.some(({ rule: earlier }) => !earlier.wordBoundaries || rule.wordBoundaries)) return;
-    this.#rules.set(key, [...same, { rule, order }]);
-    const first = (written[0] ?? "").toLowerCase();
-    const lengths = this.#lengths.get(first) ?? new Set();
-    this.#lengths.set(first, lengths.add(written.length));
-  }
-
-  #ruleAt(text: string, at: number): PronunciationRule | undefined {
-    let best: { readonly rule: PronunciationRule; readonly order: number } | undefined;
-    for (const length of this.#lengths.get((text[at] ?? "").toLowerCase()) ?? []) {
-      const written = text.slice(at, at + length);
-      if (written.length < length) continue;
-      for (const caseSensitive of [true, false]) {
-        for (const one of this.#rules.get(keyOf(written, caseSensitive)) ?? []) {
-          if (best !== undefined && best.order < one.order) continue;
-          if (one.rule.wordBoundaries && !isWhole(text, at, at + length)) continue;
-          best = one;
-        }
+  #ruleAt(text: string, lower: string, at: number): PronunciationRule | undefined {
+    let best: Entry["rules"][number] | undefined;
+    let [from, to] = [0, this.#entries.length];
+    for (let length = 0; from < to; length++) {
+      const entry = this.#entries[from];
+      if (entry?.key.length === length) {
+        const fitting = entry.rules.find(({ rule }) => fits(rule, text, at));
+        if (fitting !== undefined && fitting.order < (best?.order ?? Infinity)) best = fitting;
+        from += 1;
       }
+      if (at + length >= lower.length) break;
+      const unit = lower.charCodeAt(at + length);
+      [from, to] = [
+        this.#first(from, to, { length, unit }),
+        this.#first(from, to, { length, unit: unit + 1 }),
+      ];
     }
     return best?.rule;
   }
+
+  /** Among entries that are alike for `length` units, the first whose next unit is not below `unit`. */
+  #first(
+    from: number,
+    to: number,
+    { length, unit }: { readonly length: number; readonly unit: number },
+  ): number {
+    let [low, high] = [from, to];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#entries[middle]?.key.charCodeAt(length) ?? 0) < unit) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
 }
 
-function keyOf(written: string, caseSensitive: boolean): string {
-  return caseSensitive ? `=${written}` : `~${written.toLowerCase()}`;
+/** Unit by unit, so that both have the same length: "İ" stays as it is. */
+function inLowerCase(text: string): string {
+  return text.replace(/[^a-z ]/g, (unit) => {
+    const lower = unit.toLowerCase();
+    return lower.length === unit.length ? lower : unit;
+  });
+}
+
+function fits(
+  { stringToReplace, caseSensitive, wordBoundaries }: RuleBase,
+  text: string,
+  at: number,
+): boolean {
+  if (caseSensitive && !text.startsWith(stringToReplace, at)) return false;
+  return !wordBoundaries || isWhole(text, at, at + stringToReplace.length);
 }
 
 function saidFor(rule: PronunciationRule): Respelling["said"] | undefined {

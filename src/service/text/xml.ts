@@ -101,14 +101,18 @@ class Reader {
   }
 
   #resolve(text: string): string {
-    if (!text.includes("&")) return text;
-    return text.replace(REFERENCE, (reference, ...rest) => {
-      const { decimal, hex, name } = rest.at(-1) as Readonly<Record<string, string | undefined>>;
-      const code = decimal === undefined ? Number.parseInt(hex ?? "", 16) : Number(decimal);
+    let resolved = "";
+    let at = 0;
+    // One by one: replace() would look for all before it called anything.
+    for (const { 0: reference, index, groups = {} } of text.matchAll(REFERENCE)) {
+      const { decimal, hex = "", name } = groups;
+      const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
       const char = name === undefined ? fromCode(code) : ENTITIES[name];
       if (char === undefined) throw this.#error(`there is no entity ${reference.slice(0, 12)}`);
-      return char;
-    });
+      resolved += text.slice(at, index) + char;
+      at = index + reference.length;
+    }
+    return resolved + text.slice(at);
   }
 
   /** Spaces and comments between elements. */

@@ -54,6 +54,33 @@ describe("Lexicon", () => {
     expect(respelled("my tomato.", rule)).toBe("my [t|@|m|'A:|t|oU].");
   });
 
+  it("finds what comparing every rule at every place finds", () => {
+    const word = fc.string({ minLength: 1, maxLength: 4, unit: fc.constantFrom(..."abA ") });
+    const rule = fc.record({ stringToReplace: word, caseSensitive: fc.boolean() });
+    fc.assert(
+      fc.property(
+        fc.string({ maxLength: 30, unit: fc.constantFrom(..."abA ") }),
+        fc.array(rule),
+        (text, given) => {
+          const rules = given.map((one) =>
+            alias(one.stringToReplace, "x", { ...one, wordBoundaries: false }),
+          );
+          const expected: number[][] = [];
+          for (let at = 0; at < text.length; at++) {
+            const first = rules.find(({ stringToReplace: written, caseSensitive }) => {
+              const there = text.slice(at, at + written.length);
+              return caseSensitive ? there === written : there.toLowerCase() === written.toLowerCase();
+            });
+            if (first === undefined) continue;
+            expected.push([at, at + first.stringToReplace.length]);
+            at += first.stringToReplace.length - 1;
+          }
+          expect(new Lexicon(rules).respell(text).map(({ start, end }) => [start, end])).toEqual(expected);
+        },
+      ),
+    );
+  });
+
   it("stretches are in order and within the text, whatever text and rules", () => {
     const word = fc.string({ minLength: 1, maxLength: 4, unit: fc.constantFrom(..."aAİiß😀 .") });
     const rules = fc.array(fc.record({ word, caseSensitive: fc.boolean(), wordBoundaries: fc.boolean() }), {
