@@ -91,7 +91,7 @@ describe.skipIf(missing !== undefined)(
       expect(report.status("codecs")).toBe("ok");
     });
 
-    test("tells a port that another program has from one with a gateway", async () => {
+    test("a port of another program is no port of a gateway", async () => {
       await using other = await vendor(404);
       const port = new URL(other.url).port;
       const taken = reportOf(

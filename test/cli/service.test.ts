@@ -29,7 +29,7 @@ describe.skipIf(missing !== undefined)(
           ["POST", speech, 200],
           ["POST", `${speech}/stream`, 200],
           ["POST", "/v1/sound-generation", 200],
-          // Its shape is wrong, which others would be told before the key is looked at.
+          // Its shape is wrong, which others would learn before the key is looked at.
           ["POST", "/v1/workspace/webhooks", 422],
         ];
         for (const [method, path, status] of requests) {

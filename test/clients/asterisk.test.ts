@@ -111,7 +111,7 @@ describe.skipIf(installation === null)(`Asterisk ${name}`, { timeout: PATIENT_MS
       await talk.application.next("pong");
     });
 
-    it("tells of the caller's keys", async () => {
+    it("emits the caller's keys", async () => {
       await using talk = await Talk.begin(rig, way, "keys");
       await talk.go();
       await talk.application.next("dtmf", KEYS.length);
@@ -159,11 +159,11 @@ describe.skipIf(installation === null)(`Asterisk ${name}`, { timeout: PATIENT_MS
       expect(talk.recording.ms).toBeLessThan(FULL_QUEUE_MS);
     });
 
-    it("is told HANGUP", async () => {
+    it("gets HANGUP", async () => {
       await using talk = await Talk.begin(rig, way);
       talk.application.send({ type: "hangup" });
       await talk.application.next("call", 2);
-      await until("it is told", () => rig.relay.fromGateway.at(-1) === '{"command":"HANGUP"}', PATIENCE);
+      await until("it is sent", () => rig.relay.fromGateway.at(-1) === '{"command":"HANGUP"}', PATIENCE);
     });
   });
 });

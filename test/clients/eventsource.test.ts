@@ -1,7 +1,7 @@
 /** The EventSource of others follows captions over a network that breaks in the middle. */
 import { describe, expect, it } from "vitest";
 import type { CueEvent, WordsEvent } from "../../src/protocol/events.ts";
-import { startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";
@@ -38,7 +38,7 @@ const EVENTS = ["cue", "words", "utterance.started", "utterance.done"] as const;
 /** The gateway asks for a second before each return. */
 const PATIENT_MS = 60_000;
 
-/** What one EventSource was told, in order, and the places from which it asked to go on. */
+/** What one EventSource got, in order, and the places from which it asked to go on. */
 class Follower implements AsyncDisposable {
   readonly received: { readonly type: string; readonly id: string; readonly data: string }[] = [];
   readonly hellos: { readonly resumed?: boolean }[] = [];
@@ -73,8 +73,8 @@ class Follower implements AsyncDisposable {
 }
 
 describe.skipIf(!areInstalled("eventsource"))(`eventsource ${IF_INSTALLED}`, { timeout: PATIENT_MS }, () => {
-  it("comes back by itself after each break, and no cue is missing or told twice", async () => {
-    await using upstream = await startFakeUpstream();
+  it("comes back by itself after each break, and no cue is missing or comes twice", async () => {
+    await using upstream = await startFakeUpstream(speaking({ msPerChar: 30 }));
     await using gateway = await gatewayAt(upstream.url);
     await using proxy = await CuttingProxy.start(gateway.url);
     await using speaker = await TestClient.connect(gateway, "/live/s?format=ulaw_8000&events=cues,words");

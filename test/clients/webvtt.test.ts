@@ -82,7 +82,7 @@ describe.skipIf(!areInstalled(...PACKAGES))(
       }
     });
 
-    it("of every profile and mode: the cues that its listeners are told", async () => {
+    it("of every profile and mode: the cues that its listeners get", async () => {
       const styles = CUE_PROFILES.flatMap((profile) =>
         CUE_MODES.map((mode) => `&cue_profile=${profile}&cue_mode=${mode}`),
       );
@@ -109,7 +109,7 @@ describe.skipIf(!areInstalled(...PACKAGES))(
       for (const listener of listeners) await listener[Symbol.asyncDispose]();
     });
 
-    it("who speaks in a dialogue is told as it was given", async () => {
+    it("the speakers of a dialogue have the names that were given", async () => {
       await using client = await join("dialogue");
       client.send(DIALOGUE);
       await client.next("utterance.done");
@@ -176,7 +176,7 @@ describe.skipIf(!areInstalled(...PACKAGES))(
           }
         });
 
-        it("captions --vtt writes what a listener is told", async () => {
+        it("captions --vtt writes what a listener gets", async () => {
           const vtt = folder.file("followed.vtt");
           await using client = await join("followed");
           await client.next("hello");

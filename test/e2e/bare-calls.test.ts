@@ -146,7 +146,7 @@ describe.concurrent("AudioSocket", { timeout: PATIENT_MS }, () => {
     expectWhole(asterisk.speech, WORDS, "pcm_8000");
   });
 
-  it("is silent at once when interrupted, and the receipt tells what was sent", async () => {
+  it("is silent at once when interrupted, and the receipt says what was sent", async () => {
     const uuid = UUID.replace("0123", "aaaa");
     await using controller = await bridge(`audiosocket-${uuid}`);
     await using asterisk = await FakeAsterisk.dial(uuid);
@@ -180,7 +180,7 @@ describe.concurrent("AudioSocket", { timeout: PATIENT_MS }, () => {
     expect(controller.audio).toEqual(Buffer.concat([Buffer.alloc(320, 7), Buffer.alloc(320, 8)]));
   });
 
-  it("hangs up when told, and the session goes on", async () => {
+  it("hangs up on request, and the session goes on", async () => {
     const uuid = UUID.replace("0123", "cccc");
     await using controller = await bridge(`audiosocket-${uuid}`);
     await using asterisk = await FakeAsterisk.dial(uuid);
@@ -220,7 +220,7 @@ async function take(body: object): Promise<{ status: number; taken: Taken }> {
   return { status: response.status, taken: (await response.json()) as Taken };
 }
 
-describe("RTP", { timeout: PATIENT_MS }, () => {
+describe.concurrent("RTP", { timeout: PATIENT_MS }, () => {
   it("sends a whole text with right numbers, timestamps and marker to the phone that is named", async () => {
     await using controller = await bridge("rtp-named");
     await using phone = await RtpPhone.open();
@@ -272,7 +272,7 @@ describe("RTP", { timeout: PATIENT_MS }, () => {
     expect(stranger.packets).toEqual([]);
   });
 
-  it("tells of keys", async () => {
+  it("emits keys", async () => {
     await using controller = await bridge("rtp-keys");
     await using phone = await RtpPhone.open();
     const { taken } = await take({ session: "rtp-keys", remote: phone.address });

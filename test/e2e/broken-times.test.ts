@@ -1,6 +1,6 @@
 /**
  * The embedded service breaks off. Where its times are at a wrong pace, what is kept of its speech ends in the audio itself
- * where the text ends that is told for it, and the rest of the text is asked for: all of it is heard once. Where it has sent
+ * where the text ends that was emitted for it, and the rest of the text is asked for: all of it is heard once. Where it has sent
  * no times, what came is heard and the utterance fails.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -60,7 +60,7 @@ function keptMs(heard: Buffer, said: Buffer): number {
   return (at + length) / BYTES_PER_MS;
 }
 
-/** As a client keeps them: what was told of the text that is said again is void. */
+/** As a client keeps them: what was emitted of the text that is said again is void. */
 function wordsOf(client: TestClient, spokenEnd: number): readonly Word[] {
   const cut = client.events.findIndex((event) => event.type === "warning");
   return client.events.flatMap((event, index) =>

@@ -43,7 +43,7 @@ const wordsIn = (characters: number): number =>
     .filter((word) => word !== "").length;
 
 describe.concurrent("a call", { timeout: PATIENT_MS }, () => {
-  it("interrupted mid-word: the receipt tells what the carrier has played, and the next utterance follows clean", async () => {
+  it("interrupted mid-word: the receipt says what the carrier has played, and the next utterance follows clean", async () => {
     await using controller = await bridge("receipts");
     const carrier = await dial("twilio", "receipts");
     await controller.next("call");
@@ -101,7 +101,7 @@ describe.concurrent("a call", { timeout: PATIENT_MS }, () => {
     expect(carrier.violations).toEqual([]);
   });
 
-  it("hung up mid-word: the bridge is told, and the next call in the session is spoken to", async () => {
+  it("hung up mid-word: the bridge gets the event, and the next call in the session is spoken to", async () => {
     await using controller = await bridge("again");
     const first = await dial("twilio", "again");
     await controller.next("call");

@@ -14,7 +14,7 @@ interface Lit {
   readonly text: string;
   readonly start_ms: number;
   readonly placeMs: number;
-  /** When we were told, ms. */
+  /** When we got it, ms. */
   readonly litMs: number;
 }
 
@@ -22,7 +22,7 @@ const SERVE = join(import.meta.dirname, "../../examples/captions/serve.mjs");
 const CAPTIONS = "#captions";
 /** Chromium's <audio> is later than this with WAV: more than two seconds. */
 const LATE_MS = 1500;
-/** What an event is told ahead of its sound, and silence ahead of speech. */
+/** What an event comes ahead of its sound, and silence ahead of speech. */
 const AHEAD_MS = 500;
 /** Measures apart from the page how late its <audio> is. */
 const NOTE_BEGIN = `addEventListener("loadstart", () => { globalThis.begunMs = performance.now(); }, true)`;
@@ -93,7 +93,7 @@ describe.skipIf(missing !== null)(
       await until("the last word is lit", () => lit.length >= 5, { deadlineMs: 20_000 });
       expect(lit.map(({ text }) => text)).toEqual(["Boats", "float", "by", "Birds", "sing"]);
       for (const { start_ms, placeMs } of lit) expect(placeMs).toBeGreaterThanOrEqual(start_ms);
-      // Not when it is told: the page waits for its sound.
+      // Not when its event comes: the page waits for its sound.
       expect((lit[0]?.litMs ?? 0) - (await started)).toBeGreaterThan(delayMs - AHEAD_MS);
       await page.waitForFunction('document.querySelector("#replay").textTracks[0]?.cues?.length > 0');
       const cues = readStrictVtt(

@@ -76,7 +76,7 @@ describe("cue times", () => {
 });
 
 describe("cue_profile and cue_mode", () => {
-  it("are each listener's own, told in hello, and changed by configure", () => {
+  it("are each listener's own, stated in hello, and changed by configure", () => {
     const rig = createRig({ stallMs: 1e6 });
     const text = "The first sentence has a few words in it.";
     const web = rig.join("format=ulaw_8000&events=cues");

@@ -34,7 +34,7 @@ async function run(
 describe("a script of examples/", { timeout: 60_000 }, () => {
   const stand = useSpeakingGateway({ msPerChar: MS_PER_CHARACTER });
 
-  it("speak.mjs tells each word with its time, and how much was said", async () => {
+  it("speak.mjs prints each word with its time, and how much was said", async () => {
     const { code, said } = await run("speak.mjs", stand.gateway.wsUrl, ["Boats float by."]);
     expect(said.match(/^ +\d+ ms {2}\w+$/gm)).toEqual([
       "     0 ms  Boats",
@@ -45,7 +45,7 @@ describe("a script of examples/", { timeout: 60_000 }, () => {
     expect(code).toBe(0);
   });
 
-  it("tokens.mjs speaks while it is told what to say, and tells what was heard when it is cut", async () => {
+  it("tokens.mjs speaks while tokens come, and says what was heard when it is cut", async () => {
     const { code, said } = await run("tokens.mjs", stand.gateway.wsUrl);
     expect(said).toMatch(/^Once upon a time/);
     const [, heard = ""] = /heard \d+ ms: "(.+)"/.exec(said) ?? [];

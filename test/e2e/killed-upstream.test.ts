@@ -1,6 +1,6 @@
 /**
  * An upstream that dies at every byte of its answer: what the embedded service said is served again by a bare socket and
- * cut there. No word is lost, none is told twice, and each sounds where it is told to; what is asked for again is answered.
+ * cut there. No word is lost, none is emitted twice, and each sounds at its time; what is asked for again is answered.
  */
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -203,7 +203,7 @@ function errorOf(needle: Buffer, recorded: readonly Recorded[]): number | null {
   return null;
 }
 
-/** Everything was told and can be heard; returns how many words were looked for in the audio. */
+/** Everything was emitted and can be heard; returns how many words were looked for in the audio. */
 function expectWhole(said: {
   text: string;
   at: number;

@@ -30,7 +30,7 @@ it("says a phrase again from memory: same audio, same words, nothing billed", as
   expect(metrics).toContain(`voicewire_phrases ${asked}`);
 });
 
-it("keeps nothing unless it is told to", async () => {
+it("keeps nothing unless it is switched on", async () => {
   await using upstream = await startFakeUpstream(speaking({ msPerChar: 20 }));
   await using gateway = await gatewayAt(upstream.url);
   for (const session of ["first", "second"]) {

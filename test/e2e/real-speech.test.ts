@@ -26,7 +26,7 @@ afterAll(async () => {
 const join = (query: string): Promise<TestClient> =>
   TestClient.connect(gateway, `/live/e2e-${sessions++}?${query}`);
 
-/** Speaks and gives back the words told and the response that the gateway got. */
+/** Speaks and gives back the words emitted and the response that the gateway got. */
 async function say(message: object, query = "format=ulaw_8000&pace=burst") {
   await using client = await join(query);
   client.send(message);
@@ -140,7 +140,7 @@ describe("real speech", () => {
     expect([grin?.start, grin?.end]).toEqual([3, 7]);
   });
 
-  it("a dialogue's two voices are told apart in words, segments and sound", async () => {
+  it("a dialogue's two voices are apart in words, segments and sound", async () => {
     const voices = (await (await fetch(`${gateway.url}/v1/voices`)).json()) as {
       voices: { voice_id: string; labels: Record<string, string> }[];
     };
@@ -197,7 +197,7 @@ describe("real speech", () => {
     for (const words of results) expectRising(words);
   });
 
-  it("an unknown voice is told by name", async () => {
+  it("an unknown voice is named in the error", async () => {
     await using client = await join("format=ulaw_8000");
     client.send({ type: "speak", text: "Hello", voice_id: "nobody" });
     expect(await client.next("error")).toMatchObject({ code: "unknown_voice", retryable: false });

@@ -173,7 +173,7 @@ describe.skipIf(missing !== undefined)(
         const { code, stdout } = await say.ended;
         expect(code).toBe(0);
 
-        // Everybody was told the same, in the same order. When a cut comes, one may have been sent further ahead of
+        // Everybody got the same, in the same order. When a cut comes, one may have been sent further ahead of
         // it than another: of what all got, nothing may differ, and what one alone got was cut away.
         const wordsTo = (events: readonly Event[]) => events.filter((event) => event.type === "words");
         const saidEvents = stdout
@@ -195,7 +195,7 @@ describe.skipIf(missing !== undefined)(
         }
         expect(ulaw.eventsOf("cue").length).toBeGreaterThan(0);
 
-        // What was told of each word is where the service spoke it.
+        // Each word's time is where the service spoke it.
         const heard = new Heard(pcm.messages);
         const errors: number[] = [];
         let keptWords = 0;

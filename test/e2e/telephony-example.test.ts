@@ -18,7 +18,7 @@ async function simulate(url: string): Promise<{ code: number; said: string }> {
   return { code, said: said.join("") };
 }
 
-it("answers, stops at a key, tells what was heard, says goodbye and hangs up", {
+it("answers, stops at a key, says what was heard, says goodbye and hangs up", {
   timeout: 60_000,
 }, async () => {
   const service = await startService({ host: "127.0.0.1", port: 0, key: "gateway-key" });

@@ -49,7 +49,7 @@ describe("times under faults of the upstream's timing", () => {
     expect(report.utterances).toBe(24);
   });
 
-  it.each(KINDS)("%s: words and letters begin where they are told to", (kind) => {
+  it.each(KINDS)("%s: words and letters begin at their times", (kind) => {
     for (const what of ["word", "character"] as const) {
       const its = report.errors.filter((error) => error.kind === kind && error.what === what);
       expect(its.length).toBeGreaterThan(5);
@@ -58,7 +58,7 @@ describe("times under faults of the upstream's timing", () => {
     }
   });
 
-  it("without any alignment every word is told, as an estimate", () => {
+  it("without any alignment every word comes, as an estimate", () => {
     const its = report.errors.filter((error) => error.kind === UNKNOWABLE);
     expect(its.length).toBeGreaterThan(5);
     expect(new Set(its.map(({ label }) => label))).toEqual(new Set(["estimated"]));

@@ -54,7 +54,7 @@ export class FakeResponse {
     this.written.push(Buffer.from(bytes));
     this.room -= bytes.length;
     this.#writesInCork += 1;
-    // In the middle of a cork the library tells of its own buffer, which is empty again when the cork closes.
+    // In the middle of a cork the library counts its own buffer, which is empty again when the cork closes.
     return this.room >= 0 && this.#writesInCork <= 1;
   }
   end(bytes: Uint8Array | string): void {

@@ -1,4 +1,4 @@
-/** A TCP port of loopback for a program that has to be told its port before it starts. */
+/** A TCP port of loopback for a program that needs its port before it starts. */
 import { once } from "node:events";
 import { createServer } from "node:net";
 

@@ -11,7 +11,7 @@ const MASK = Buffer.alloc(4);
 
 export class RawSocket implements AsyncDisposable {
   readonly #socket: Socket;
-  /** The beginning of what it is told: the handshake and `hello`. */
+  /** The beginning of what it is sent: the handshake and `hello`. */
   #received = "";
 
   private constructor(socket: Socket, first: Buffer) {

@@ -145,7 +145,7 @@ function send(from: Connection, message: object): void {
   handleCommand(from, parseCommand(JSON.stringify(message)).command);
 }
 
-/** `ms` of mu-law that counts up, so that any frame can be told from any other. */
+/** `ms` of mu-law that counts up, so that no two frames near each other are the same. */
 export function countingUlaw(ms: number, from = 0): Uint8Array {
   return Uint8Array.from({ length: ms * 8 }, (_, index) => (from * 8 + index) % 251);
 }

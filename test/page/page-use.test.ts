@@ -101,7 +101,7 @@ describe.skipIf(reason !== null)(`page in use${reason === null ? "" : ` (skipped
     }
   });
 
-  it("an error is told in plain words with what to do, and the page goes on", async () => {
+  it("an error is shown in plain words with what to do, and the page goes on", async () => {
     const page = await open();
     await page.fill("#text", "REFUSE this");
     await page.click("#speak");

@@ -24,7 +24,7 @@ async function open(query = "", options: BrowserContextOptions = {}): Promise<Pa
   return tab.page;
 }
 
-/** The words of the utterance that is heard, as the page was told of them. */
+/** The words of the utterance that is heard, as the page got them. */
 function wordsOf(seen: Seen): readonly Word[] {
   return seen.utterances.find((utterance) => utterance.id === seen.litWord?.utteranceId)?.words ?? [];
 }

@@ -55,7 +55,7 @@ describe("WaveHistory", () => {
 });
 
 describe("SoundLatency", () => {
-  it("take() tells network, decoding and playout of the first frame that holds the utterance's start", () => {
+  it("take() gives network, decoding and playout of the first frame that holds the utterance's start", () => {
     const latency = new SoundLatency();
     latency.sent("a", 1000);
     latency.started("a", 500);
@@ -219,7 +219,7 @@ describe("warningInPlainWords()", () => {
 });
 
 describe("waitingInPlainWords()", () => {
-  it("tells why and when, and nothing when a listener is only there too early", () => {
+  it("says why and when, and nothing when a listener is only there too early", () => {
     const waiting = { attempt: 2, delayMs: 900 };
     expect(waitingInPlainWords({ ...waiting, error: null })).toEqual({
       what: "The gateway does not answer.",
@@ -252,7 +252,7 @@ describe("voiceOf()", () => {
 });
 
 describe("feedTokens()", () => {
-  it("sends every token in order at its moment, waits where it is told to, and then catches up", async () => {
+  it("sends every token in order at its moment, waits where the stream says so, and then catches up", async () => {
     vi.useFakeTimers();
     try {
       const sent: [string, number][] = [];

@@ -205,7 +205,7 @@ export class ToneSession {
     }
     this.#queue = [];
     const { text, words, id } = current.unit;
-    // As the player told; without its word, as much as could have been played since the beginning.
+    // As the player said; without its word, as much as could have been played since the beginning.
     const acked = this.commands.findLast((command) => command.type === "played")?.at_ms;
     const playedMs = acked === undefined ? performance.now() - current.beganAt : acked - current.startMs;
     const ms = Math.max(0, playedMs) + current.fromFrame * FRAME_MS;

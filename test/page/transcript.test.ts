@@ -75,7 +75,7 @@ describe("Transcript", () => {
     expect(transcript.litAt(400)?.isSounding).toBe(false);
   });
 
-  it("recovered() drops the words from there on, of that utterance only, until they are told again", () => {
+  it("recovered() drops the words from there on, of that utterance only, until they come again", () => {
     const transcript = new Transcript();
     for (const id of ["a", "b"]) transcript.addOwn(id, [{ text: "one two three", voiceId: null }]);
     transcript.started("a", 1000);
@@ -239,7 +239,7 @@ describe("Transcript", () => {
     expect(transcript.find("a")?.state).toBe("speaking");
   });
 
-  it("giveUp() tells how far what was lost was heard, until events of it come again", () => {
+  it("giveUp() says how far what was lost was heard, until events of it come again", () => {
     const transcript = new Transcript();
     transcript.addOwn("a", [{ text: "one two three", voiceId: null }]);
     transcript.started("a", 0);

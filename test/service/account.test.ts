@@ -82,7 +82,7 @@ describe("GET /v1/user/subscription", () => {
     });
   });
 
-  it("grows with the plan, and tells the free one apart", async () => {
+  it("grows with the plan, and marks the free one", async () => {
     const limits: number[] = [];
     for (const tier of TIERS) {
       const { get } = await startAccount({ tier });

@@ -399,7 +399,7 @@ describe("plans", () => {
       param: "output_format",
     });
   });
-  it("other formats are not, and the headers tell the concurrency", async () => {
+  it("other formats are not, and the headers state the concurrency", async () => {
     const answer = await locked.post(`${PATH}?output_format=mp3_44100_128`, { text: "Hi" }, auth);
     expect(answer.status).toBe(200);
     expect(answer.headers).toMatchObject({
@@ -440,7 +440,7 @@ describe("everything else", () => {
       status: "request_too_large",
     });
   });
-  it("what is nested too deeply to be told again is named all the same, and a path that can't be read is refused", async () => {
+  it("what is nested too deeply to be repeated is named all the same, and a path that can't be read is refused", async () => {
     const deep = `{"text": ${"[".repeat(50_000)}${"]".repeat(50_000)}}`;
     const answer = await open.post(PATH, deep, { "content-type": "application/json" });
     expect(answer.status).toBe(422);

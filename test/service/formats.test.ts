@@ -10,7 +10,7 @@ import { type Client, decode, linesOf, loudness, startClient, VOICE } from "./cl
 
 const TEXT = "Every format carries this sentence.";
 const PATH = `/v1/text-to-speech/${VOICE}`;
-/** MP3 carries its encoder's and decoder's delay (1105 samples) and fills its last frame; nothing tells a player. */
+/** MP3 carries its encoder's and decoder's delay (1105 samples) and fills its last frame; no player can know it. */
 const MP3_DELAY_SECONDS = 0.08;
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   mp3: "audio/mpeg",

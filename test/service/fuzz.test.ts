@@ -10,7 +10,7 @@ import { bodyOf, type Endpoint, endpointsOf, type OpenApiDocument, resolve } fro
 /** A new endpoint is fuzzed with its declaration. */
 const page = await readFile(new URL("../../docs/openapi.json", import.meta.url), "utf8");
 const document = JSON.parse(page) as OpenApiDocument;
-// A service that is told to fail does; and counters are not changed by anything that is sent.
+// A service that is asked to fail does; and counters are not changed by anything that is sent.
 const ENDPOINTS = endpointsOf(document).filter(({ path }) => /^\/v[12]\//.test(path));
 
 /** The names of the fields of all bodies, in all depths. */

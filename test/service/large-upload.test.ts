@@ -20,7 +20,7 @@ const MAX_GROWTH_BYTES = 64 * MEGABYTE;
 const BOUNDARY = "voicewire-test";
 const CONVERT = `/v1/speech-to-speech/${VOICE}?output_format=pcm_16000`;
 
-/** Tells its port, then on each "peak" the most memory since the one before. */
+/** Sends its port, then on each "peak" the most memory since the one before. */
 const SERVICE = `
 const { startService } = await import(${JSON.stringify(BUILT)});
 const service = await startService({ host: "127.0.0.1", port: 0 });
@@ -123,7 +123,7 @@ function send(path: string, sound: Sound, untilBytes = Number.POSITIVE_INFINITY)
     }
     if (written === sound.bytes) sending.end(back);
   })();
-  // A client that leaves has no answer, and one that is refused early can't write on: who waits for either is told.
+  // A client that leaves has no answer, and one that is refused early can't write on: who waits for either gets an error.
   answer.catch(() => undefined);
   writing.catch(() => undefined);
   return { request: sending, written: writing, answer };

@@ -1,4 +1,4 @@
-/** The vendor's own client against the embedded service, and what is told of its answers. */
+/** The vendor's own client against the embedded service, and what is asked of its answers. */
 import { type ElevenLabs, ElevenLabsClient, ElevenLabsError } from "@elevenlabs/elevenlabs-js";
 import type { ServiceOptions } from "../../src/service/service.ts";
 import { gatewayAt } from "../helpers/start-gateway.ts";

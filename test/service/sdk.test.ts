@@ -183,7 +183,7 @@ describe("textToDialogue", () => {
     checkSegments(said.voiceSegments, said.alignment?.characters ?? [], seconds);
   });
 
-  it("streamWithTimestamps: the same told line by line", async () => {
+  it("streamWithTimestamps: the same line by line", async () => {
     const stream = await started.sdk.textToDialogue.streamWithTimestamps({
       inputs: INPUTS,
       outputFormat: "pcm_16000",

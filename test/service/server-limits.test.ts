@@ -119,7 +119,7 @@ describe("a request that takes too long to come in", () => {
     slow.send(`${FORM_HEAD}content-length: ${length}\r\n\r\n${before}`);
     slow.drip(piece, times, last);
     await until("it is answered", () => slow.received !== "" || slow.isClosed);
-    // Read to its end: the fields that it lacks are told.
+    // Read to its end: the fields that it lacks are named.
     expect(slow.received).toMatch(/^HTTP\/1\.1 422 /);
     expect(slow.received).toContain('"loc":["body","name"]');
     // And its connection goes on.

@@ -10,7 +10,7 @@ import { openStore } from "../../src/service/store/store.ts";
 
 const BUILT = pathToFileURL(join(import.meta.dirname, "../../dist/service/store/store.js")).href;
 
-/** Adds and deletes as fast as it can, and tells each item that is done. */
+/** Adds and deletes as fast as it can, and reports each item that is done. */
 const WRITER = `
 import { randomBytes } from "node:crypto";
 const { openStore } = await import(${JSON.stringify(BUILT)});
@@ -23,7 +23,7 @@ for (;;) {
   const { id } = store.history.add(item, media);
   process.send({ added: id });
   if (Math.random() < 0.4) {
-    // Told before it is done, and waited for: killed between both, the item would be missed.
+    // Reported before it is done, and waited for: killed between both, the item would be missed.
     await new Promise((resolve) => process.send({ deleted: id }, resolve));
     store.history.delete(id);
   }
@@ -64,7 +64,7 @@ describe("the store", () => {
           source: null,
         });
         const kept = new Set(items.map((item) => item.id));
-        // What was told as done is there; the one in hand may be, too.
+        // What was reported as done is there; the one in hand may be, too.
         for (const id of added) expect(kept.has(id)).toBe(true);
         for (const { media } of items) {
           const bytes = await store.media.read(media.hash);

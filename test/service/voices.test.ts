@@ -1,4 +1,4 @@
-/** The catalogue endpoints, and that the voices can be told apart by ear: pitch and spectrum of the same sentence. */
+/** The catalogue endpoints, and that the voices differ to the ear: pitch and spectrum of the same sentence. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { measures } from "../helpers/measures.ts";
 import { type Client, OTHER_VOICE, startClient, VOICE } from "./client.ts";

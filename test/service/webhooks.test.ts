@@ -477,7 +477,7 @@ describe("a bad request", () => {
     expect(webhooks.list()).toMatchObject([{ id, isDisabled: false }]);
   });
 
-  it("that is no JSON, no object or no UTF-8 is told so, never a 500", async () => {
+  it("that is no JSON, no object or no UTF-8 is 422, never a 500", async () => {
     const { id } = await create();
     const paths = [
       ["POST", PATH],
@@ -516,7 +516,7 @@ describe("a bad request", () => {
     });
   });
 
-  it("is told apart from a failure of the service: a change that can't be kept is 500 and no ok", async () => {
+  it("is no failure of the service: a change that can't be kept is 500 and no ok", async () => {
     const { id } = await create();
     store.database.run("ALTER TABLE webhook RENAME TO elsewhere");
     const answer = await call("PATCH", `${PATH}/${id}`, { is_disabled: true, name: "New" });

@@ -381,7 +381,7 @@ describe("a player that reads slowly", () => {
   const LONG = "a".repeat(1000);
   const LONG_BYTES = 1000 * 60 * 96;
 
-  it("misses audio under `live`, is holds no more than max-outbox-bytes, and nobody else notices", async () => {
+  it("misses audio under `live`, holds no more than max-outbox-bytes, and nobody else notices", async () => {
     await using upstream = await startFakeUpstream();
     await using gateway = await gatewayAt(upstream.url, { maxOutboxBytes: 65_536 });
     const path = `${gateway.url}/live/s/audio.wav?wait=true&rate=48000&pace=burst`;
@@ -460,7 +460,7 @@ describe("what is refused", () => {
     players.at(-1)?.leave();
   });
 
-  it("HEAD tells what GET would answer and joins nobody; OPTIONS allows other origins", async () => {
+  it("HEAD says what GET would answer and joins nobody; OPTIONS allows other origins", async () => {
     await using upstream = await startFakeUpstream();
     await using gateway = await gatewayAt(upstream.url);
     const head = async (path: string): Promise<IncomingMessage> => {

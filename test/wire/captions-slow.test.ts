@@ -58,7 +58,7 @@ describe("a client that does not read", () => {
     expect([socket.text, seen.closed]).toEqual(["a", 1]);
   });
 
-  it("is told the code where it is closed, and no comment comes afterwards", () => {
+  it("gets the close code, and no comment afterwards", () => {
     const { clock, socket, body } = open();
     const listener = new CaptionsListener(body, { epoch: "e", clock });
     const sendQueue = new SendQueue({ listener, policy: "live", offsets: "utf16", maxOutboxBytes: 400 });

@@ -216,7 +216,7 @@ describe("a carrier at the door", () => {
     expect(edge.sessions.count).toBe(0);
   });
 
-  it("the metrics tell of calls beside the rest", async () => {
+  it("the metrics count calls beside the rest", async () => {
     await using edge = await startCarrierEdge();
     const { socket } = await knock(`${edge.wsUrl}/carrier/vonage`);
     const before = await (await fetch(`${edge.opsUrl}/metrics`)).text();

@@ -1,4 +1,4 @@
-/** One client sends far more than anybody should: the others go on, and it is told and closed where it does not stop. */
+/** One client sends far more than anybody should: the others go on, and it gets an error and is closed where it does not stop. */
 import { expect, it } from "vitest";
 import { ERRORS } from "../../src/errors.ts";
 import { MAX_REFUSALS_A_SECOND } from "../../src/server/sockets/refusals.ts";
@@ -7,7 +7,7 @@ import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 
 const LETTER = JSON.stringify({ type: "text", text: "a", utterance_id: "u" });
 
-it("a hundred thousand one-letter tokens: who sends on is told and closed, and others hear all of theirs", async () => {
+it("a hundred thousand one-letter tokens: who sends on gets an error and is closed, and others hear all of theirs", async () => {
   await using upstream = await startFakeUpstream(speaking({ msPerChar: 50 }));
   // All of them may wait for their turn: the bound of what waits goes by it, and it is refused text that is meant here.
   await using gateway = await gatewayAt(upstream.url, { maxMessageBytes: 1_048_576 });

@@ -244,7 +244,7 @@ describe("errors", () => {
     expect((await post(app, BODY)).status).toBe(502);
   });
 
-  it("what breaks off in the middle cuts the body, or is an event where events are told", async () => {
+  it("what breaks off in the middle cuts the body, or is an event where events were asked for", async () => {
     await using upstream = await startFakeUpstream((one) =>
       speechAnswer(speechFor(one), { isTimed: false, tail: [{ afterMs: 50 }, "reset"] }),
     );

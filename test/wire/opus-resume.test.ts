@@ -16,7 +16,7 @@ function placed(client: TestClient): Map<number, string> {
   );
 }
 
-/** What the client has, as docs/protocol.md says to tell it. */
+/** What the client has, as docs/protocol.md says to send it. */
 function placeOf(client: TestClient): string {
   const hello = client.eventsOf("hello")[0];
   const frameMs = hello?.audio?.frame_ms ?? 0;
@@ -70,7 +70,7 @@ describe.concurrent("an Opus listener that comes back", () => {
     expect(wordsOf(other)).toEqual([...wordsOf(first), ...wordsOf(back)]);
   });
 
-  it("with its token alone gets no packet twice, and is told where it goes on", async () => {
+  it("with its token alone gets no packet twice, and hello says where it goes on", async () => {
     await using upstream = await startFakeUpstream();
     await using gateway = await gatewayAt(upstream.url);
     await using speaker = await TestClient.connect(gateway, "/live/s?role=speaker&events=none");
@@ -92,7 +92,7 @@ describe.concurrent("an Opus listener that comes back", () => {
     expect([...after.keys()].filter((ms) => before.has(ms))).toEqual([]);
     expect([...after.keys()][0]).toBe(audio?.start_ms);
     expect(audio?.start_ms).toBeGreaterThanOrEqual(Math.max(...before.keys()));
-    // Packets that were written and not read are lost, and few: events of that time are not told twice either.
+    // Packets that were written and not read are lost, and few: events of that time are not emitted twice either.
     const words = [...wordsOf(first), ...wordsOf(back)];
     expect(new Set(words).size).toBe(words.length);
   });

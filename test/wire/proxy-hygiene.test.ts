@@ -34,7 +34,7 @@ const ABOUT_THE_CLIENT = {
 };
 
 describe("the proxy's headers", () => {
-  it("towards the upstream: nothing that tells of the client or names another request, and all the rest", async () => {
+  it("towards the upstream: nothing about the client, nothing that names another request, and all the rest", async () => {
     let seen: IncomingHttpHeaders = {};
     await using upstream = await vendor((req, res) => {
       seen = req.headers;

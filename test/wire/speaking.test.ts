@@ -221,7 +221,7 @@ describe("interrupt", () => {
 });
 
 describe("dialogue", () => {
-  it("tells each voice's stretch in order with the audio", async () => {
+  it("gives each voice's span in order with the audio", async () => {
     await using upstream = await startFakeUpstream(speaking());
     await using gateway = await gatewayAt(upstream.url);
     await using client = await TestClient.connect(gateway, "/live/s?format=ulaw_8000&pace=burst");

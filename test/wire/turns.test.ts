@@ -37,7 +37,7 @@ it("others' messages are handled between those that one read has brought", async
   await using flooder = await RawSocket.connect(
     `${gateway.wsUrl}/live/room?role=speaker&format=none&events=none`,
   );
-  // Small enough for one read, and behind it one that can be told from the others by those that are ahead of it.
+  // Small enough for one read, and behind it one that differs from the others by those that are ahead of it.
   flooder.send([
     ...Array.from({ length: 600 }, () => TOKEN),
     { type: "speak", text: "Last.", utterance_id: "last" },
@@ -49,7 +49,7 @@ it("others' messages are handled between those that one read has brought", async
   await until("the others wait", () => gateway.counters.messagesWaited > 500);
 });
 
-it("sixty thousand tokens and a good-bye: all of them are handled, in order, before it is told", async () => {
+it("sixty thousand tokens and a good-bye: all of them are handled, in order, before it leaves", async () => {
   await using upstream = await startFakeUpstream(speaking());
   await using gateway = await gatewayAt(upstream.url, RAISED, "test-key", slowClock());
   const flooder = await RawSocket.connect(`${gateway.wsUrl}/live/room?role=speaker&format=none&events=none`);
@@ -101,7 +101,7 @@ it("who comes back while its messages still wait goes on behind them, with one t
   expect(back.eventsOf("error")).toEqual([]);
 });
 
-it("who waits behind its old connection is told when the gateway closes, too", async () => {
+it("who waits behind its old connection gets the close when the gateway closes, too", async () => {
   await using upstream = await startFakeUpstream(speaking());
   const gateway = await gatewayAt(upstream.url, RAISED, "test-key", slowClock());
   const speaker = "/live/room?role=speaker&format=none&events=none";
@@ -116,7 +116,7 @@ it("who waits behind its old connection is told when the gateway closes, too", a
   expect(back.events).toMatchObject([{ type: "error", code: "draining" }]);
 });
 
-it("who brings more than may wait is told and closed, and others are not", async () => {
+it("who brings more than may wait gets an error and is closed, and others are not", async () => {
   await using upstream = await startFakeUpstream(speaking());
   // The smallest bound there is: what two reads bring.
   const small = { maxMessageBytes: 1024, maxTextChars: 100 };
@@ -133,7 +133,7 @@ it("who brings more than may wait is told and closed, and others are not", async
   expect(metrics).toContain("voicewire_inboxes_full_total 1");
 });
 
-it("a vendor socket that brings more than may wait is told so in its words", async () => {
+it("a vendor socket that brings more than may wait gets the vendor's error", async () => {
   await using upstream = await startFakeUpstream(speaking());
   const counters = createCounters();
   const turns = new Turns({ clock: slowClock(), counters, between: () => undefined });

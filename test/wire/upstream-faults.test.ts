@@ -31,7 +31,7 @@ async function failWith(script: Parameters<typeof startFakeUpstream>[0], overrid
   return { error, frames: client.frames.length };
 }
 
-/** Records without any alignment: nobody can tell what of the text was said. */
+/** Records without any alignment: nobody knows what of the text was said. */
 function untimed(speech: ReturnType<typeof speechFor>, ...tail: FakeStep[]): FakeReaction {
   const lines = speech.chunks.map(
     ({ audio }) =>
@@ -46,12 +46,12 @@ describe.concurrent("upstream faults", () => {
     [403, "output_format_not_allowed", "upstream_forbidden"],
     [404, "voice_not_found", "unknown_voice"],
     [422, "invalid", "upstream_invalid"],
-  ])("status %i %s is told as %s", async (status, word, code) => {
+  ])("status %i %s: %s", async (status, word, code) => {
     const { error } = await failWith(() => refusal(status, word));
     expect(error).toMatchObject({ code, retryable: false });
   });
 
-  it("status 500 is tried again, then told as upstream_failed", async () => {
+  it("status 500: tried again, then upstream_failed", async () => {
     let tries = 0;
     const { error } = await failWith((request) => {
       if (request.method === "POST") tries += 1;
@@ -61,7 +61,7 @@ describe.concurrent("upstream faults", () => {
     expect(tries).toBe(5);
   });
 
-  it("status 429 is tried again while patience lasts, then told as upstream_rate_limited", async () => {
+  it("status 429: tried again while patience lasts, then upstream_rate_limited", async () => {
     for (const [upstreamPatienceMs, leastTries] of [
       [0, 1],
       [250, 2],
@@ -97,7 +97,7 @@ describe.concurrent("upstream faults", () => {
     expect(client.eventsOf("error")).toEqual([]);
   });
 
-  it("down is told as upstream_unreachable", async () => {
+  it("down: upstream_unreachable", async () => {
     const upstream = await startFakeUpstream();
     await upstream.close();
     await using gateway = await gatewayAt(upstream.url);
@@ -106,12 +106,12 @@ describe.concurrent("upstream faults", () => {
     expect(await client.next("error")).toMatchObject({ code: "upstream_unreachable", retryable: true });
   });
 
-  it("silence is told as upstream_timeout", async () => {
+  it("silence: upstream_timeout", async () => {
     const { error } = await failWith(() => "silence", { upstreamTimeoutMs: 150 });
     expect(error).toMatchObject({ code: "upstream_timeout", retryable: true });
   });
 
-  it("a broken line is told as upstream_protocol", async () => {
+  it("a broken line: upstream_protocol", async () => {
     const { error } = await failWith(() => ({
       headers: { "content-type": "application/json" },
       body: ['{"audio_base64": "AAAA", "alignment": nul\n'],
@@ -119,7 +119,7 @@ describe.concurrent("upstream faults", () => {
     expect(error).toMatchObject({ code: "upstream_protocol" });
   });
 
-  it("an odd number of PCM bytes is told as upstream_protocol", async () => {
+  it("an odd number of PCM bytes: upstream_protocol", async () => {
     const { error } = await failWith(() => ({
       headers: { "content-type": "application/json" },
       body: [`${JSON.stringify({ audio_base64: Buffer.alloc(321).toString("base64"), alignment: null })}\n`],
@@ -128,7 +128,7 @@ describe.concurrent("upstream faults", () => {
   });
 
   it.each(["reset", "cut"] as const)(
-    "a body that ends early (%s) and was not timed plays what came and is told as upstream_truncated",
+    "a body that ends early (%s) and was not timed: what came is played, then upstream_truncated",
     async (end) => {
       const { error, frames } = await failWith((request) =>
         untimed(speechFor(request), { afterMs: 50 }, end),

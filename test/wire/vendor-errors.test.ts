@@ -204,7 +204,7 @@ describe("the client's key", () => {
     expect(upstream.requests.every((one) => one.headers["xi-api-key"] === "gateway-key")).toBe(true);
   });
 
-  it("a wrong one is told after the upgrade: invalid_api_key, 1008; none is authentication_required", async () => {
+  it("a wrong one is refused after the upgrade: invalid_api_key, 1008; none is authentication_required", async () => {
     await using upstream = await startFakeUpstream();
     await using app = await startVendorApp(upstream.url, { sockets: { checkKey } });
     await using wrong = await VendorClient.connect(app, SINGLE, { "xi-api-key": "wrong" });

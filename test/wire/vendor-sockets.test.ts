@@ -122,7 +122,7 @@ describe("stream-input", () => {
     );
   });
 
-  it("starts at the lengths of the schedule, in whole words, and tells the upstream what came before", async () => {
+  it("starts at the lengths of the schedule, in whole words, and sends the upstream what came before", async () => {
     await using upstream = await startFakeUpstream();
     await using app = await startVendorApp(upstream.url);
     await using client = await VendorClient.connect(app, SINGLE);

@@ -78,7 +78,7 @@ export class Talk implements AsyncDisposable {
     } = parts);
   }
 
-  /** Resolves when the gateway has told of the call. */
+  /** Resolves when the gateway has announced the call. */
   static async begin(rig: Rig, way: Way, caller: AsteriskCall["caller"] = "record"): Promise<Talk> {
     const { asterisk, gateway } = rig;
     const uuid = randomUUID();

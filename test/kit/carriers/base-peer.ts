@@ -23,7 +23,7 @@ export abstract class BasePeer implements FakePeer {
     this.link.player.close();
   }
 
-  /** Clears, where the marks that are taken away are told as well. */
+  /** Clears, where the marks that are taken away are reported as well. */
   protected clearAndAnswer(): void {
     for (const name of this.marks.clear()) this.link.send(this.played(name));
   }

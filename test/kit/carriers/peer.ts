@@ -126,7 +126,7 @@ export class PeerMarks {
     return this.#pending.length;
   }
 
-  /** Told when all that was sent before it has been played; at once where nothing waits. */
+  /** Called when all that was sent before it has been played; at once where nothing waits. */
   add(name: unknown): void {
     if (typeof name !== "string" || name === "") {
       this.#link.violate("a mark without a name");

@@ -24,7 +24,7 @@ async function encodeAll(name: string, pcm: Int16Array, step: number): Promise<U
   return concatBytes(out);
 }
 
-/** What ffmpeg needs to be told about bytes without a header. */
+/** What ffmpeg needs to know about bytes without a header. */
 function rawFormat(name: string): string[] {
   const { codec, sampleRate } = formatOf(name);
   const raw = { pcm: "s16le", ulaw: "mulaw", alaw: "alaw" }[codec];

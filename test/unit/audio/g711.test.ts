@@ -36,7 +36,7 @@ describe.each(LAWS)("G.711 $name", ({ name, ffmpeg, sox, encode, decode }) => {
     const order = ALL_CODES.toSorted(
       (a, b) => (decode(Uint8Array.of(a))[0] ?? 0) - (decode(Uint8Array.of(b))[0] ?? 0),
     );
-    // 128 steps on either side of zero; mu-law has two zeros, whose order is told by the sign bit.
+    // 128 steps on either side of zero; mu-law has two zeros, whose order is in the sign bit.
     const positive = order.filter((code) => (code & 0x80) !== 0);
     const negative = order.filter((code) => (code & 0x80) === 0).toReversed();
     for (const [index, sample] of ALL_SAMPLES.entries()) {

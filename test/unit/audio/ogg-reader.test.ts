@@ -152,7 +152,7 @@ describe("OggOpusReader", () => {
     expect(read(pages)).toEqual([packet(160, 3)]);
   });
 
-  it("tells pre-skip, end and length", () => {
+  it("reports pre-skip, end and length", () => {
     const writer = new OggOpusWriter({ serial: 1, preSkip: 3840, inputSampleRate: 48_000 });
     const reader = new OggOpusReader();
     expect(reader.preSkip).toBe(0);

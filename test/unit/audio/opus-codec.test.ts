@@ -95,14 +95,14 @@ describe("OpusEncoder and createOpusDecoder()", () => {
     expect(encodeTone(encoder(48_000), 440, 1)).toHaveLength(1);
   });
 
-  it("decode() tells of a broken packet", () => {
+  it("decode() reports a broken packet", () => {
     const decoder = opened(createOpusDecoder());
     expect(() => decoder.decode(Uint8Array.of(0xff, 0x00))).toThrow(GatewayError);
     expect(() => decoder.decode(new Uint8Array(5000))).toThrow(GatewayError);
     expect(decoder.decode(encodeTone(encoder(48_000), 440, 1)[0] ?? new Uint8Array(0))).toHaveLength(960);
   });
 
-  it("encode() tells of a frame that Opus does not have", () => {
+  it("encode() reports a frame that Opus does not have", () => {
     expect(() => encoder(48_000).encode(new Int16Array(961))).toThrow(GatewayError);
   });
 });

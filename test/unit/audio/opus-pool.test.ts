@@ -175,7 +175,7 @@ describe("OpusPool", () => {
     expect(() => stream.push(new Int16Array(240))).not.toThrow();
   });
 
-  it("a thread that dies tells its streams and is replaced; other threads go on", async () => {
+  it("a thread that dies reports to its streams and is replaced; other threads go on", async () => {
     const pool = await start({ workers: 2, encodersPerWorker: 1 });
     // No frame of Opus has 481 samples: the encoder throws, and a throw ends the thread.
     const bad = acquire(pool, { frameSamples: 481 });
@@ -197,7 +197,7 @@ describe("OpusPool", () => {
     expect(good.errors).toEqual([]);
   });
 
-  it("close() tells the streams, delivers nothing more and may be called again", async () => {
+  it("close() reports to the streams, delivers nothing more and may be called again", async () => {
     const pool = await start();
     const { stream, packets, errors } = acquire(pool);
     stream.push(SECOND);
@@ -222,7 +222,7 @@ describe("OpusPool", () => {
     expect(short.packets).toEqual(reference(SECOND.subarray(0, 960), 24_000, 480));
   });
 
-  it("createOpusPool() tells why a thread cannot start", async () => {
+  it("createOpusPool() says why a thread cannot start", async () => {
     await expect(start({ bitrateKbps: 0 })).rejects.toMatchObject({
       code: "encoder_failed",
       message: expect.stringContaining("CTL"),

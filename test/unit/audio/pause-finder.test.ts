@@ -87,7 +87,7 @@ describe("PauseFinder", () => {
     );
   });
 
-  it("tells a silence as soon as it is long enough, and no part of it twice", () => {
+  it("reports a silence as soon as it is long enough, and no part of it twice", () => {
     const finder = new PauseFinder("ulaw_8000");
     const silence = (samples: number): Uint8Array => encodeUlaw(new Int16Array(samples));
     expect(finder.push(silence(319))).toEqual([]);

@@ -116,7 +116,7 @@ describe("TelephoneEvents", () => {
     payload: Uint8Array.of(facts.code, facts.isOver ? 0x8a : 0x0a, facts.duration >> 8, facts.duration & 255),
   });
 
-  it("tells each key once, when it is over, however often that is said", () => {
+  it("reports each key once, when it is over, however often that is said", () => {
     const keys = new TelephoneEvents();
     const reported = [
       event({ code: 5, isOver: false, duration: 160, timestamp: 1000 }),

@@ -22,7 +22,7 @@ describe("seamStep()", () => {
     }
   });
 
-  it("tells a tone that goes on from one that was cut", () => {
+  it("keeps a tone that goes on apart from one that was cut", () => {
     const whole = tone({ hz: 440, rate: 48_000, samples: 480 });
     expect(seamStep(whole.slice(0, 240), whole.slice(240))).toBeLessThanOrEqual(1);
     // A quarter and three quarters of a period: from peak to trough.

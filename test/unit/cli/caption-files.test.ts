@@ -52,7 +52,7 @@ describe("CaptionFiles", () => {
     expect(captions.count).toBe(1);
   });
 
-  test("names who says it, where that is told, and nobody else", () => {
+  test("names who says it, where that is known, and nobody else", () => {
     const stdout = new MemoryOutput();
     const captions = new CaptionFiles({ vtt: "-", srt: undefined, stdout });
     show(captions, cueEvent("How are you?", { startMs: 0, speaker: "A & B" }));
@@ -90,7 +90,7 @@ describe("CaptionFiles", () => {
     ]);
   });
 
-  test("has a cue once that is told again", () => {
+  test("has a cue once that comes again", () => {
     const { captions, cues } = srtFile();
     const standing = cueEvent("It stands.", { startMs: 0, endMs: 2000 });
     captions.event(standing, -300);

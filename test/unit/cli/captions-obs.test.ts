@@ -21,7 +21,7 @@ describe("OBS", () => {
     expect(reported).toEqual(["OBS closed (1006): trying again"]);
   });
 
-  it("is told of once where it does not stream, or refuses the password", async () => {
+  it("is reported once where it does not stream, or refuses the password", async () => {
     await using obs = await startObs(() => ({ result: false, code: 501 }));
     const idle = queueOf(new ObsTarget(obs.url, OBS_PASSWORD));
     idle.queue.push(shown(["One."]));

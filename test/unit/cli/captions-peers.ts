@@ -1,4 +1,4 @@
-/** What the tests of `voicewire captions` share: cues, a queue that keeps what it tells, and a scripted HTTP service. */
+/** What the tests of `voicewire captions` share: cues, a queue that keeps what it reports, and a scripted HTTP service. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -152,7 +152,7 @@ describe("voicewire listen", () => {
         return;
       }
       joined.hello({ startMs: 80, resumed: true });
-      // `start_ms` has told of the frames: this is about the events that are gone with them.
+      // `start_ms` has covered the frames: this is about the events that are gone with them.
       joined.send({ type: "gap", frames: 0, ms: 60, events: 2 });
       joined.frames([5]);
       joined.close(1000);

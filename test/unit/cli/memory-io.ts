@@ -33,7 +33,7 @@ export interface MemoryIo extends Io {
   readonly stderr: MemoryOutput;
   signal(name: SignalName): void;
   readonly signalListeners: number;
-  /** What was told to the parent, where there is one. */
+  /** What was sent to the parent, where there is one. */
   readonly reports: unknown[];
   /** Sends a message as the parent. */
   fromParent(message: unknown): void;

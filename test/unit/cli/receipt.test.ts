@@ -15,7 +15,7 @@ function interrupted(heard: string, unheard: string, source: "mark" | "ack" | "e
   };
 }
 
-test("renderReceipt() tells what was heard, what was not, and how that is known", () => {
+test("renderReceipt() says what was heard, what was not, and how that is known", () => {
   expect(renderReceipt(interrupted("One two ", "three.\nFour.", "ack"))).toBe(
     'Interrupted after 1234 ms (as the player reported, within 40 ms)\nHeard: "One two"\nNot heard: "three. Four."',
   );

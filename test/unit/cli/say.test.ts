@@ -1,4 +1,4 @@
-/** `voicewire say` against a gateway that pauses, is interrupted and tells its latency on demand. */
+/** `voicewire say` against a gateway that pauses, is interrupted and reports its latency on demand. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -368,7 +368,7 @@ describe("voicewire say --waterfall", () => {
     expect(io.stderr.text).toBe(RECEIPT + LINE);
   });
 
-  test("prints it of what Ctrl+C has stopped, though that is told as over a little later", async () => {
+  test("prints it of what Ctrl+C has stopped, though that ends a little later", async () => {
     let spoken: string | undefined;
     await using gateway = await ScriptedGateway.start({
       onJoin: (joined) => joined.hello(),

@@ -1,4 +1,4 @@
-/** `cue` events as a gateway tells them. */
+/** `cue` events as a gateway emits them. */
 import type { CueEvent } from "../../../src/protocol/events.ts";
 
 export interface CueFacts {

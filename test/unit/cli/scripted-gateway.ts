@@ -1,4 +1,4 @@
-/** A gateway over real sockets that says what a test tells it to: for what a healthy one would not do on demand. */
+/** A gateway over real sockets that says what a test wants: for what a healthy one would not do on demand. */
 import { createServer, type Server } from "node:http";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { Command } from "../../../src/protocol/commands.ts";
@@ -79,7 +79,7 @@ export class ScriptedGateway implements AsyncDisposable {
     this.#sockets = new WebSocketServer({ server: http });
   }
 
-  /** `onJoin` is told how many have joined before; `onCommand` of each command. Lists `voices`, where it has them. */
+  /** `onJoin` gets how many have joined before, `onCommand` each command. Lists `voices`, where it has them. */
   static async start(script: {
     onJoin(joined: Joined, index: number): void;
     onCommand?(command: Command, joined: Joined): void;

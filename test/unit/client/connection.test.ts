@@ -102,7 +102,7 @@ describe("Connection", () => {
     expect(server.commands.at(-1)).toMatchObject({ type: "speak", text: "Two", voice_id: "v" });
   });
 
-  it("speak() rejects with code, field and retryable of the error, and an error event tells it, too", async () => {
+  it("speak() rejects with code, field and retryable of the error, and an error event has it, too", async () => {
     server.answer = () => ({
       type: "error",
       code: "queue_full",
@@ -191,7 +191,7 @@ describe("Connection", () => {
     ]);
   });
 
-  it("text() tells when to wait, and ready() for how long", async () => {
+  it("text() says when to wait, and ready() for how long", async () => {
     const connection = await join();
     expect(connection.text("Hel", { utterance_id: "u" })).toBe(true);
     await connection.ready();
@@ -284,7 +284,7 @@ describe("Connection", () => {
     stop();
   });
 
-  it("close() may be called twice and closed tells the code; commands then reject or throw not_connected", async () => {
+  it("close() may be called twice and closed gives the code; commands then reject or throw not_connected", async () => {
     const connection = await join();
     const [first, second] = await Promise.all([connection.close(), connection.close()]);
     expect(first).toEqual(second);

@@ -65,7 +65,7 @@ describe("FrameClock", () => {
     expect(clock.endMs).toBe(120);
   });
 
-  it("rejoin() tells the gap where the first frame stands beyond what has come", () => {
+  it("rejoin() gives the gap where the first frame stands beyond what has come", () => {
     const clock = new FrameClock();
     clock.restart(audio(0, 20));
     clock.next();

@@ -81,7 +81,7 @@ describe("a connection that comes back", () => {
     expect(seqs).toEqual([1, 2, 3]);
   });
 
-  it("tells of each wait, and of the gap where the audio is gone", async () => {
+  it("reports each wait, and the gap where the audio is gone", async () => {
     const connection = await join();
     const waits: [number, number][] = [];
     connection.on("reconnecting", ({ attempt, code }) => waits.push([attempt, code]));
@@ -115,7 +115,7 @@ describe("a connection that comes back", () => {
     await expect.poll(() => atMs).toEqual([100, 120, 140, 120]);
   });
 
-  it("keeps to hello's place where a cut is told of and the audio after it is gone, too", async () => {
+  it("keeps to hello's place where a cut is emitted and the audio after it is gone, too", async () => {
     const connection = await join();
     const atMs: number[] = [];
     connection.onAudio((_frame, info) => atMs.push(info.atMs));
@@ -159,7 +159,7 @@ describe("a connection that comes back", () => {
     expect(await missed).toBe("connection_lost");
   });
 
-  it("comes back with the settings that configure() made, and tells its replacements again", async () => {
+  it("comes back with the settings that configure() made, and sends its replacements again", async () => {
     const connection = await join();
     server.answer = () => ({
       type: "configured",

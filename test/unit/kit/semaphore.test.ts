@@ -51,7 +51,7 @@ it("Semaphore: lets one who had a permit before go first, and does not refuse it
   expect(semaphore.waiting).toBe(0);
 });
 
-it("Semaphore: tells when a permit is free, not when it goes to the next one", async () => {
+it("Semaphore: reports when a permit is free, not when it goes to the next one", async () => {
   let free = 0;
   const semaphore = new Semaphore({ limit: 1, maxWaiting: 1, onFree: () => free++ });
   const release = semaphore.tryAcquire();

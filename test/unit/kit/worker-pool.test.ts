@@ -21,7 +21,7 @@ function createPool(options: Partial<WorkerPoolOptions> = {}) {
   return pool;
 }
 
-/** Opens a job and records what it is told. */
+/** Opens a job and records what it gets. */
 function open(pool: WorkerPool<string, string>, ...requests: string[]) {
   const reported: string[] = [];
   const errors: GatewayError[] = [];
@@ -99,7 +99,7 @@ describe("WorkerPool", () => {
     await until("the next has its answer", () => next.reported.length === 1);
   });
 
-  it("given up: a job's thread is ended in the middle of its work, and nothing is told any more", async () => {
+  it("given up: a job's thread is ended in the middle of its work, and nothing is reported any more", async () => {
     const pool = createPool({ maxWaiting: 1 });
     const hanging = open(pool, "first", "hang");
     await until("it hangs", () => hanging.reported.length === 1);

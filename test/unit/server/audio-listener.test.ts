@@ -82,7 +82,7 @@ describe("AudioListener", () => {
     // 3,456 samples of silence, and 1,105 that decoders are late: tested in live-container.test.ts.
     ["mp3", "529.958"],
   ] as const)(
-    "tells where the body of %s begins on the timeline, opening silence counted",
+    "says where the body of %s begins on the timeline, opening silence counted",
     async (name, startMs) => {
       const { res, listener } = await rig(name);
       listener.notify({ seq: 0, at_ms: 0, type: "hello", audio: { start_ms: 720 } } as Event);
@@ -185,7 +185,7 @@ describe("AudioListener", () => {
     expect(seen.frames).toBe(10);
   });
 
-  it("an ordinary end finishes the file, another one cuts it, and either is told once", async () => {
+  it("an ordinary end finishes the file, another one cuts it, and either is reported once", async () => {
     for (const [code, state] of [
       [1000, "ended"],
       [1001, "ended"],

@@ -268,7 +268,7 @@ describe("the bound", () => {
 });
 
 describe("the end of a connection", () => {
-  it("is told at once where nothing waits", () => {
+  it("is reported at once where nothing waits", () => {
     const { connect, said } = rig();
     const a = connect({ name: "a" });
     bring(a, 1);
@@ -276,7 +276,7 @@ describe("the end of a connection", () => {
     expect(said).toEqual(["a1", "a closed 1000"]);
   });
 
-  it("is told behind all that the client had sent, which is still handled in turns", () => {
+  it("is reported behind all that the client had sent, which is still handled in turns", () => {
     const { connect, said, round } = rig();
     const a = connect({ name: "a" });
     bring(a, 12);
@@ -290,7 +290,7 @@ describe("the end of a connection", () => {
     expect(said).toHaveLength(13);
   });
 
-  it("is told at once where nobody wants the rest", () => {
+  it("is reported at once where nobody wants the rest", () => {
     const { connect, said, round } = rig();
     const a = connect({ name: "a" });
     bring(a, 12);
@@ -311,7 +311,7 @@ describe("the end of a connection", () => {
     expect(said.slice(before)).toEqual(["a6", "b4", "a7", "b5", "a8", "a closed 4400"]);
   });
 
-  it("the gateway's end drops what waits, and is told to each", () => {
+  it("the gateway's end drops what waits, and is reported to each", () => {
     const { connect, said, turns, round } = rig();
     const a = connect({ name: "a" });
     const b = connect({ name: "b" });
@@ -328,7 +328,7 @@ describe("the end of a connection", () => {
 });
 
 describe("a connection that follows on another", () => {
-  it("is ready once all of the other is handled and its end is told; what came meanwhile comes behind it", () => {
+  it("is ready once all of the other is handled and its end is reported; what came meanwhile comes behind it", () => {
     const { connect, said, round } = rig();
     const [a, b] = [connect({ name: "a" }), connect({ name: "b" })];
     bring(a, 12);

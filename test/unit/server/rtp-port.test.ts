@@ -288,7 +288,7 @@ describe("a port that is bound to every address of a machine", () => {
     expect([phone.packets.length, stranger.packets.length]).toEqual([50, 0]);
   });
 
-  it("with one leaves strangers to the system, and is told that the peer's port is closed", async () => {
+  it("with one leaves strangers to the system, and learns that the peer's port is closed", async () => {
     const phone = await RtpPhone.open();
     await using stranger = await RtpPhone.open();
     using call = await startCall(phone, { host: "0.0.0.0" });

@@ -106,7 +106,7 @@ describe("history", () => {
     expect(store.history.charactersUsed).toBe(15);
   });
 
-  it("tells of an item in the interface's words, whatever signs its text has", async () => {
+  it("gives an item in the interface's words, whatever signs its text has", async () => {
     const text = 'Él dijo: "¡hola!" \\ 👋\n\t\u0001\u2028</script>}';
     const item = await add({ id: "i1", text, voiceName: "}", settings: { stability: 0.5, note: "é" } });
     expect(recordOf(item)).toEqual({

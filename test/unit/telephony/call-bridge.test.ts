@@ -3,11 +3,11 @@ import { describe, expect, it } from "vitest";
 import { decodeUlaw } from "../../../src/audio/codecs/g711.ts";
 import { createCallRig } from "./call-rig.ts";
 
-/** 20 ms of mu-law, each byte the same: pieces are told apart. */
+/** 20 ms of mu-law, each byte the same, so that no two pieces are alike. */
 const piece = (value: number): Uint8Array => new Uint8Array(160).fill(value);
 
 describe("a call and the others", () => {
-  it("is told to who asked for it, with its keys, at once and in order", () => {
+  it("is emitted to who asked for it, with its keys, at once and in order", () => {
     const rig = createCallRig();
     const asked = rig.join("role=speaker&events=call,dtmf");
     const other = rig.join("role=listener&format=none&events=words");
@@ -26,7 +26,7 @@ describe("a call and the others", () => {
     expect(other.listener.events.some((event) => event.type === "call" || event.type === "dtmf")).toBe(false);
   });
 
-  it("is told to who joins while it goes on", () => {
+  it("is emitted to who joins while it goes on", () => {
     const rig = createCallRig();
     const phone = rig.dial();
     phone.start();
@@ -37,7 +37,7 @@ describe("a call and the others", () => {
     expect(later.listener.eventsOf("call")).toEqual([]);
   });
 
-  it("keys are told while speech runs ahead of them: they do not wait for its events", () => {
+  it("keys are emitted while speech runs ahead of them: they do not wait for its events", () => {
     const rig = createCallRig();
     const speaker = rig.join("role=speaker&events=words,dtmf");
     const phone = rig.dial();
@@ -111,7 +111,7 @@ describe("a call and the others", () => {
     expect(speaker.listener.frames).toEqual([piece(1), new Uint8Array(160).fill(0xff)]);
   });
 
-  it("what a speaker is too slow for is left out, the oldest first, and told with a gap", () => {
+  it("what a speaker is too slow for is left out, the oldest first, and reported as a gap", () => {
     const rig = createCallRig();
     const speaker = rig.join("role=speaker&caller=ulaw_8000");
     const phone = rig.dial();

@@ -228,7 +228,7 @@ describe("a call", () => {
     expect(lines.join("")).not.toMatch(/1555|Secret|Jane|"7"/);
   });
 
-  it("its numbers are told by carrier", () => {
+  it("its numbers are counted by carrier", () => {
     const rig = createCallRig();
     const phone = rig.dial();
     phone.start();

@@ -33,7 +33,7 @@ class FullLine extends MemoryLine {
   }
 }
 
-/** `frameMs` and `markMs` as the listener is told; a frame is `f` and its number. */
+/** `frameMs` and `markMs` as the listener gets them; a frame is `f` and its number. */
 function createStage({ frameMs = 20, markMs = 0, line = new MemoryLine() } = {}) {
   const clock = new FakeClock();
   const codec = asterisk.open({ query: new Map(), headers: new Map() });
@@ -165,7 +165,7 @@ describe("what a carrier held up", () => {
     expect(stage.sent).toEqual(framesTo(30));
   });
 
-  it("goes no faster for being told twice to go on", () => {
+  it("goes no faster where it is resumed twice", () => {
     const stage = createStage();
     stage.listener.hold();
     stage.speak(40);

@@ -1,4 +1,4 @@
-/** The codec of calls that we pace: what its player is made of, and what it has to tell. */
+/** The codec of calls that we pace: what its player is made of, and what it reports. */
 import { describe, expect, it } from "vitest";
 import { silenceBytes } from "../../../src/audio/analysis/silence.ts";
 import { Pacer } from "../../../src/delivery/pacer.ts";
@@ -42,7 +42,7 @@ describe("PacedCodec", () => {
     expect(sent).toEqual([1, 2, 3].map(() => silenceBytes("alaw", 160)));
   });
 
-  it("tells of the call's beginning and of marks that were played, before what the peer says", () => {
+  it("reports the call's beginning and marks that were played, before what the peer says", () => {
     const { clock, codec, done } = begun();
     expect(codec.read(Uint8Array.of(1))).toEqual([
       { kind: "started", call: START },

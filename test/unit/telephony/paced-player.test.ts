@@ -50,7 +50,7 @@ describe("PacedPlayer", () => {
     expect(starts()).toEqual([false, false, true, false, false, true]);
   });
 
-  it("tells of a mark when the frame before it is over", () => {
+  it("reports a mark when the frame before it is over", () => {
     const { clock, player, reported } = playing();
     player.start();
     player.push([frame(1), frame(2)]);
@@ -61,7 +61,7 @@ describe("PacedPlayer", () => {
     expect(reported).toEqual(["a at 1060", "b at 1080"]);
   });
 
-  it("plays nothing that was cleared, and tells of none of its marks", () => {
+  it("plays nothing that was cleared, and reports none of its marks", () => {
     const { clock, player, reported, bytes } = playing();
     player.start();
     player.push([frame(1), frame(2), frame(3)]);

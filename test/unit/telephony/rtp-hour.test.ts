@@ -114,7 +114,7 @@ describe("an hour of RTP", () => {
     const reader = new RtpSequence();
     const verdicts = sent.map(({ packet }) => reader.note(packet));
     expect(verdicts.every((verdict) => verdict.kind === "fresh" && verdict.missing === 0)).toBe(true);
-    // Every beat of the hour was sent or left out; the timestamps tell of both.
+    // Every beat of the hour was sent or left out; the timestamps count both.
     expect(skipped()).toBeGreaterThan(1000);
     expect(sent.length + skipped()).toBe(HOUR_MS / FRAME_MS);
     const steps = apart(sent, ({ packet }) => packet.timestamp).map((step) => (step >>> 0) / FRAME_SAMPLES);

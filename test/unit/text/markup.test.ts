@@ -41,7 +41,7 @@ describe("TagGate", () => {
     ["[[x] [] [ y] [a\nb]", "[⟦[x]⟧ [] [ y] [a\nb]"],
     ["<a b='[x", "<a b='[x"],
     ["😀<😀>[😀]", "😀<😀>⟦[😀]⟧"],
-  ])("tells tags from text in %j", (text, expected) => {
+  ])("knows tags from text in %j", (text, expected) => {
     expect(marked(text)).toBe(expected);
   });
 

@@ -196,12 +196,12 @@ describe("a refusal", () => {
   it.each<[string, FakeStep]>([
     ["cut", "cut"],
     ["reset", "reset"],
-  ])("whose body is %s is told by its status", async (_name, step) => {
+  ])("whose body is %s: its status decides", async (_name, step) => {
     const recorder = await askOf({ status: 429, body: ['{"detail":', step] });
     expect(recorder.calls).toEqual(["sent", "error upstream_rate_limited"]);
   });
 
-  it("whose body stalls is told by its status at the deadline", async () => {
+  it("whose body stalls: its status decides at the deadline", async () => {
     await using server = await startFakeUpstream(() => ({ status: 402, body: ["{", "stall"] }));
     const clock = new FakeClock();
     await using client = clientOf(server.url, { clock, timeoutMs: 3000 });

@@ -219,7 +219,7 @@ describe.each([
     synthesis.pause();
     go();
     await until("the server's last byte", () => requestOf(server).isFinished);
-    // Once its end was read, though nobody was told.
+    // Once its end was read, though nobody has it yet.
     await until("the place to be free", () => client.stats().open === 0);
     synthesis.abort();
     const next = openOn(client);

@@ -94,7 +94,7 @@ describe("a crowd through the governor, in simulated time", () => {
     }
   });
 
-  it("finds out a limit that the answers do not tell", async () => {
+  it("finds out a limit that the answers do not state", async () => {
     const { ideal, unknown, known } = await compare({ ...BENCH, hasHeaders: false });
     expect(unknown.makespanMs).toBeLessThanOrEqual(MAX_RATIO * ideal.makespanMs);
     expect(known.makespanMs).toBeLessThanOrEqual(MAX_RATIO * ideal.makespanMs);

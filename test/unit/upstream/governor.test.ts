@@ -81,7 +81,7 @@ describe("Governor", () => {
     );
   });
 
-  /** Asks `count` times, and tells who was granted, in order. */
+  /** Asks `count` times, and returns who was granted, in order. */
   function crowd(governor: Governor, group: string, count: number, priority = 0) {
     const granted: number[] = [];
     const permits = Array.from({ length: count }, (_, id) =>
@@ -158,7 +158,7 @@ describe("Governor", () => {
     expect([governor.held, governor.waiting]).toEqual([0, 0]);
   });
 
-  it("lets a few go while nothing is known, four for each answer that says nothing, and tells of no limit", async () => {
+  it("lets a few go while nothing is known, four for each answer that says nothing, and reports no limit", async () => {
     const governor = new Governor({ max: 1000, maxWaiting: 1000 });
     const { granted, permits } = crowd(governor, "g", 200);
     await Promise.resolve();

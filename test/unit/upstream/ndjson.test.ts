@@ -94,7 +94,7 @@ describe("NdjsonParser", () => {
     expect(parse([stream.subarray(0, -1)])).toEqual(parse([stream]));
   });
 
-  it("tells a broken line, with its number, from a stream that ends inside one", () => {
+  it("a broken line, with its number, is not a stream that ends inside one", () => {
     const good = '{"audio_base64":"AQ=="}\n';
     expect(parse([Buffer.from(`${good}\n{"audio\n${good}`)]).error).toMatch(
       /^upstream_protocol .*\(line 3\)$/,

@@ -82,7 +82,7 @@ describe("PhraseCache: sharing", () => {
     expect(recorder.chunks[0]?.audio).not.toBe(chunk.audio);
   });
 
-  it("the upstream's bill is told once", () => {
+  it("the upstream's bill is reported once", () => {
     const bench = rig();
     const readings = [read(bench), read(bench)];
     bench.last().head({ requestId: "r7", characterCost: 17, currentConcurrentRequests: 1 });
@@ -220,7 +220,7 @@ describe("PhraseCache: sharing", () => {
 });
 
 describe("PhraseCache: a request that does not answer", () => {
-  it("who joins it is told that it was sent, so that it, too, can give it up", async () => {
+  it("who joins it learns that it was sent, so that it, too, can give it up", async () => {
     const bench = rig();
     read(bench);
     bench.last().sent();
@@ -534,7 +534,7 @@ function act({ bench, readers, player, alone }: Scene, doing: Step): void {
   if (doing.what === "upstream" || doing.what === "parsed") {
     const asked = bench.asked[doing.who % Math.max(1, bench.asked.length)];
     if (asked === undefined) return;
-    // Who went alone is told what was parsed even while paused, as by the upstream's own client.
+    // Who went alone gets what was parsed even while paused, as by the upstream's own client.
     if (doing.what === "upstream" || alone.has(asked)) player.play(asked);
     else player.playParsed(asked);
     for (const further of bench.asked.slice(before)) alone.add(further);

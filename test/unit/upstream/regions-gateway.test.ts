@@ -1,4 +1,4 @@
-/** A whole gateway over two regions: a live session does not notice that one of them is gone, and /metrics tells. */
+/** A whole gateway over two regions: a live session does not notice that one of them is gone, and /metrics shows it. */
 import { describe, expect, it } from "vitest";
 import { type Config, SETTINGS } from "../../../src/config.ts";
 import { startGateway } from "../../../src/gateway.ts";

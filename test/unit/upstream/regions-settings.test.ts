@@ -43,7 +43,7 @@ describe("chooseUpstream() with lists", () => {
 });
 
 describe("regionNames()", () => {
-  it("are the vendor's regions, else hosts, with the path where that tells them apart", () => {
+  it("are the vendor's regions, else hosts, with the path where hosts are the same", () => {
     expect(
       regionNames([
         REGION_URLS.sg,

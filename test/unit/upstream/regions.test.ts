@@ -361,7 +361,7 @@ describe("a region that was down", () => {
     await turnUntil("the next check", clock, () => checks(first) === 2);
   });
 
-  it("is told by a check where nobody asks it, and one that is in use is not checked", async () => {
+  it("is found by a check where nobody asks it, and one that is in use is not checked", async () => {
     await using first = await startFakeUpstream();
     await using second = await startFakeUpstream();
     const clock = new FakeClock();

@@ -1,4 +1,4 @@
-/** A client with small bounds, the usual request, and a recorder of what the handlers of a synthesis were told. */
+/** A client with small bounds, the usual request, and a recorder of what the handlers of a synthesis got. */
 import type { GatewayError } from "../../../src/errors.ts";
 import { createUpstream, type UpstreamClient, type UpstreamOptions } from "../../../src/upstream/client.ts";
 import type {
@@ -22,7 +22,7 @@ export function clientOf(
   baseUrl: string | readonly string[],
   more: Partial<UpstreamOptions> = {},
 ): UpstreamClient & AsyncDisposable {
-  // A refusal is told at once: who is asked again is another test's business.
+  // A refusal is reported at once: who is asked again is another test's business.
   const bounds = { maxConnections: 16, maxQueued: 64, timeoutMs: 10_000, patienceMs: 0 };
   const client = createUpstream({ baseUrl, key: "", ...bounds, ...more });
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });

@@ -26,7 +26,7 @@ describe("stitch", () => {
   });
 
   it.each(MODELS.map(({ id, isExpressive }) => [id, isExpressive] as const))(
-    "the embedded service's %s is told what it takes (expressive: %j)",
+    "the embedded service's %s is sent what it takes (expressive: %j)",
     (modelId, isExpressive) => {
       expect(Object.keys(stitch({ ...FACTS, modelId }))).toHaveLength(isExpressive ? 0 : 2);
     },
@@ -99,7 +99,7 @@ describe("stitch", () => {
 describe("what was refused for its neighbours", () => {
   const FACTS_WITH_IDS = { ...FACTS, requestIds: ["a"] };
 
-  it("is told with text instead of ids, then not at all", () => {
+  it("is sent as text instead of ids, then not at all", () => {
     expect(stitch(FACTS_WITH_IDS, "text")).toEqual({
       previousText: "What was said.",
       nextText: "What comes.",

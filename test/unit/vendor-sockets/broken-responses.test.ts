@@ -74,7 +74,7 @@ describe("a response that breaks off while the timing of all is waited for", () 
     expect(charsOf(rig.heard)).toBe("Hell");
   });
 
-  it("with all that was held is told where no try does better", () => {
+  it("with all that was held is sent where no try does better", () => {
     const rig = socketRig();
     rig.send({ text: "Hello there.", context_id: "a", flush: true });
     for (let tries = 1; tries <= 5; tries += 1) {

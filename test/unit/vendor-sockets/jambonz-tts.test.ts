@@ -88,7 +88,7 @@ describe("text", () => {
     expect(rig.clock.pending).toBe(0);
   });
 
-  it("is told with what was said before it, until a flush; a language only to a model that takes one", async () => {
+  it("is sent with what was said before it, until a flush; a language only to a model that takes one", async () => {
     const rig = await rigOf(undefined, "eleven_flash_v2_5");
     rig.stream("One.");
     rig.asked[0]?.finish();
@@ -174,7 +174,7 @@ describe("an interruption", () => {
 });
 
 describe("errors", () => {
-  it("of the upstream are told, and the next sentence is spoken", async () => {
+  it("of the upstream are reported, and the next sentence is spoken", async () => {
     const rig = await rigOf();
     rig.stream("One.");
     rig.stream("Lost.");

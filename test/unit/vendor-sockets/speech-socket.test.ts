@@ -111,7 +111,7 @@ describe("the timing of a generation", () => {
     expect(rig.heard.map((one) => one.alignment?.chars.join(""))).toEqual(["Hello there."]);
   });
 
-  it("counts as told where its own audio was too short to send: the next piece is not held", () => {
+  it("counts as sent where its own audio was too short to send: the next piece is not held", () => {
     const rig = socketRig({ tuning: { timingHoldMs: 1_000_000 } });
     rig.send({ text: "Hello there.", context_id: "a", flush: true });
     const [asked] = rig.asked;
@@ -125,7 +125,7 @@ describe("the timing of a generation", () => {
     expect(rig.heard.map((one) => one.alignment?.chars.join(""))).toEqual(["Hello there."]);
   });
 
-  it("with sync_alignment, timing that came ahead waits for its audio, and what is left at the end is told", () => {
+  it("with sync_alignment, timing that came ahead waits for its audio, and what is left at the end is sent", () => {
     const rig = socketRig({ query: "sync_alignment=true" });
     rig.send({ text: "Hello there.", context_id: "a", flush: true });
     const [asked] = rig.asked;

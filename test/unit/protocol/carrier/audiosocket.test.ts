@@ -42,7 +42,7 @@ function read(bytes: Uint8Array, cuts: readonly number[] = []): AudioSocketEvent
 }
 
 describe("AudioSocketReader", () => {
-  it("tells of the call, its audio, its digits and its end", () => {
+  it("reports the call, its audio, its digits and its end", () => {
     expect(read(CALL)).toEqual([
       { kind: "call", callId: UUID },
       { kind: "media", format: "pcm_8000", audio: new Uint8Array(320).fill(7) },

@@ -30,7 +30,7 @@ describe("VirtualPlayer", () => {
     expect(Buffer.from(voice.heard())).toEqual(Buffer.from([...Array(160).fill(1), ...Array(24).fill(2)]));
   });
 
-  it("tells when a sample has been played, in order, at once where it has, and never after a clear", () => {
+  it("reports when a sample has been played, in order, at once where it has, and never after a clear", () => {
     const { clock, player: voice } = player();
     const received: string[] = [];
     voice.notify(0, () => received.push("idle"));
@@ -200,7 +200,7 @@ describe("FakeCarrier", () => {
     expect(ends.filter((kind) => kind === "odd")).toEqual([]);
   });
 
-  it("connects without a word where it is asked to, and says what it is told", async () => {
+  it("connects without a word where it is asked to, and says what the test sends", async () => {
     const { url, ends } = await answering("twilio");
     const phone = await FakeCarrier.dial({ carrier: "twilio", url, startsCall: false });
     phone.sendRaw('{"event":"connected","protocol":"Call","version":"1.0.0"}');

@@ -1,4 +1,4 @@
-/** Whatever a carrier sends: events or `carrier_protocol`, and nothing of it in what is told. */
+/** Whatever a carrier sends: events or `carrier_protocol`, and nothing of it in error messages. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../../src/errors.ts";

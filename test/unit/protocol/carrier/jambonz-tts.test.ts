@@ -152,7 +152,7 @@ describe("messages", () => {
   });
 });
 
-it("the language is told to models that take one, without its region", () => {
+it("the language is sent to models that take one, without its region", () => {
   expect(upstreamLanguage("en-US", "eleven_flash_v2_5")).toBe("en");
   expect(upstreamLanguage("yue_HK", "eleven_v3")).toBe("yue");
   for (const [language, model] of [

@@ -85,7 +85,7 @@ describe("MediaOrder", () => {
     );
   });
 
-  it("waits for a lost piece until four wait behind it, and tells once", () => {
+  it("waits for a lost piece until four wait behind it, and reports it once", () => {
     expect(play([1, 3, 4, 5, 6])).toEqual({ out: [1, 3, 4, 5, 6], odd: [] });
     expect(play([1, 3, 4, 5, 6, 7, 8])).toEqual({
       out: [1, 3, 4, 5, 6, 7, 8],

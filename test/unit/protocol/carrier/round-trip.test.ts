@@ -136,7 +136,7 @@ describe.each(WIRINGS)("%s", (_, carrier, options) => {
     expect(call.odd).toEqual([]);
   });
 
-  it("tells of the call as it was set up", () => {
+  it("reports the call as it was set up", () => {
     const parameters = { session: "s1", lang: "en" };
     const call = new WiredCall(carrier, { ...options, call: { ...options.call, parameters } });
     const started = call.events.find((event) => event.kind === "started");

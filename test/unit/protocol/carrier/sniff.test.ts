@@ -1,4 +1,4 @@
-/** One address for every carrier: the dialect is told from what each says first. */
+/** One address for every carrier: the dialect is known from what each says first. */
 import { describe, expect, it } from "vitest";
 import { DIALECTS } from "../../../../src/protocol/carrier/index.ts";
 import { sniffCarrier } from "../../../../src/protocol/carrier/sniff.ts";

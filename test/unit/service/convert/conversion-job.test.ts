@@ -20,7 +20,7 @@ afterEach(async () => {
   await Promise.all(pools.splice(0).map((pool) => pool.close()));
 });
 
-/** A conversion to pcm_48000; what was told, and how to say that bytes have left. */
+/** A conversion to pcm_48000; what was reported, and how to say that bytes have left. */
 function convert(source: AsyncIterable<PcmPiece>, stallMs: number) {
   const reported: string[] = [];
   let bytes = 0;

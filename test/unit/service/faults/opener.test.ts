@@ -230,7 +230,7 @@ describe("stalls", () => {
     expect(calls).toEqual([8000, "cancel"]);
   });
 
-  it("a job that fails is told at once", () => {
+  it("a job that fails is reported at once", () => {
     const { recorder, inner } = open([stall]);
     for (const chunk of CHUNKS) inner.chunk(chunk);
     inner.failed(new Error("gone") as Parameters<JobHandlers["failed"]>[0]);

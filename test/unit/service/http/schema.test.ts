@@ -133,7 +133,7 @@ describe("kinds of values", () => {
     expect(types(read(integer(), ["7"], "body").faults)).toEqual([["int_type", "body.a"]]);
   });
 
-  it("textMap() bounds its size without telling what was in it, and cuts keys that it tells", () => {
+  it("textMap() bounds its size without showing what was in it, and cuts keys that it shows", () => {
     const one = textMap({ maxItems: 1 });
     expect(read(one, { k: "v" }).value).toEqual({ k: "v" });
     expect(read(one, { k: "secret", l: "secret" }).faults[0]).toMatchObject({

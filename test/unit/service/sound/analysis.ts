@@ -4,7 +4,7 @@ import { renderSound } from "../../../../src/service/sound/render.ts";
 
 export const RATE = 44_100;
 
-/** By its words alone, unless told otherwise. */
+/** By its words alone, unless said otherwise. */
 export function make(text: string, options: Partial<Omit<SoundSpec, "text">> = {}): Int16Array {
   const plan = planSound({ text, durationSeconds: null, influence: 1, isLooped: false, ...options });
   const blocks = [...renderSound(plan)];

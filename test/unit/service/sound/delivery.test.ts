@@ -5,7 +5,7 @@ import { deliverSound } from "../../../../src/service/sound/delivery.ts";
 import { planSound } from "../../../../src/service/sound/plan.ts";
 import { type Place, SoundQueue } from "../../../../src/service/sound/queue.ts";
 
-/** A response whose client takes as much as it is told to. */
+/** A response whose client takes as much as the test says. */
 class FakeResponse extends EventEmitter implements Outlet {
   destroyed = false;
   headersSent = false;

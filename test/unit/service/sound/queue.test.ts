@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Place, SoundQueue } from "../../../../src/service/sound/queue.ts";
 
-/** Enters and asks for its turn; `began` tells when it has come. */
+/** Enters and asks for its turn; `began` resolves when it has come. */
 function come(queue: SoundQueue, name: string, began: string[]): Place {
   const place = queue.enter();
   if (place === undefined) throw new Error(`${name} was refused`);

@@ -17,7 +17,7 @@ function itemOf(changes: Partial<HistoryItem> = {}): HistoryItem {
   };
 }
 
-it("tells an item's record and its alignments, both byte for byte", () => {
+it("gives an item's record and its alignments, both byte for byte", () => {
   expect(historyItemJson(itemOf()).toString()).toBe(
     '{"history_item_id":"i1","text":"É }","alignments":{"alignment":{"characters":["É"]}}}',
   );
@@ -28,7 +28,7 @@ it("tells an item's record and its alignments, both byte for byte", () => {
   });
 });
 
-it("tells pages of none, one and two items, and where the next one begins", () => {
+it("gives pages of none, one and two items, and where the next one begins", () => {
   const page = (items: HistoryItem[], hasMore: boolean) =>
     JSON.parse(historyPageJson({ items, hasMore }).toString());
   const last = { last_history_item_id: "i2", has_more: true, scanned_until: 7 };

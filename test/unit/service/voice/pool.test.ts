@@ -71,7 +71,7 @@ describe("VoicePool", () => {
     expect(heard.bytes).toBe(bytes);
   });
 
-  it("tells a job that fails, and the next one works", async () => {
+  it("reports a job that fails, and the next one works", async () => {
     const { heard } = open({ ...SPEC, format: "nonsense" }, { acknowledges: true });
     await until("it fails", () => heard.error !== undefined);
     const next = open(SPEC, { acknowledges: true });

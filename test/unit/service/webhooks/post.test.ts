@@ -69,7 +69,7 @@ describe("a try", () => {
       response.writeHead(200, { "content-length": "10" });
       response.write("a");
     };
-    // Tells when the client, not the server, has the head of the answer.
+    // Resolves when the client, not the server, has the head of the answer.
     const channel = "http.client.response.finish";
     const head = new Promise<void>((resolve) => {
       const onHead = () => {

@@ -1,4 +1,4 @@
-/** A real receiver of webhooks on this machine, told by the test how to answer. */
+/** A real receiver of webhooks on this machine, which answers as the test says. */
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";

@@ -35,7 +35,7 @@ describe("request headers", () => {
     expect(faultOfHeaders(headers)).toBeTypeOf("string");
   });
 
-  it("are told about without their values", () => {
+  it("are listed without their values", () => {
     expect(faultOfHeaders({ Host: "hunter2" })).not.toContain("hunter2");
     expect(faultOfHeaders({ a: "hunter2\n" })).not.toContain("hunter2");
   });
