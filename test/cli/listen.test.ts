@@ -1,17 +1,8 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import {
-  LONG_TEXT,
-  missingForSpeech,
-  PATIENT,
-  Program,
-  run,
-  type Served,
-  serve,
-  temporaryFolder,
-} from "./program.ts";
+import { describe, expect, test, vi } from "vitest";
+import { LONG_TEXT, missingForSpeech, PATIENT, Program, run, useServed } from "./program.ts";
 
 vi.setConfig(PATIENT);
 const missing = missingForSpeech();
@@ -20,16 +11,7 @@ describe.skipIf(missing !== undefined)(
   `voicewire listen${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   { concurrent: true },
   () => {
-    let served: Served;
-    const folder = temporaryFolder();
-
-    beforeAll(async () => {
-      served = await serve(["--log-level", "warn"]);
-    });
-    afterAll(async () => {
-      await served.program[Symbol.asyncDispose]();
-      folder[Symbol.dispose]();
-    });
+    const served = useServed();
 
     const listening = (...args: string[]) => new Program(["listen", "--url", served.url, ...args]);
 
@@ -55,8 +37,8 @@ describe.skipIf(missing !== undefined)(
     });
 
     test("several listeners each get their own format of one session", async () => {
-      const ogg = folder.file("all.ogg");
-      const vtt = folder.file("all.vtt");
+      const ogg = served.file("all.ogg");
+      const vtt = served.file("all.vtt");
       await using first = listening("two", "--wait", "--out", ogg, "--vtt", vtt);
       await using second = listening(
         "two",
@@ -102,7 +84,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     test("--for ends it after its time, with 0 and whole files", async () => {
-      const wav = folder.file("for.wav");
+      const wav = served.file("for.wav");
       await using speaker = new Program(["say", "--url", served.url, "--session", "for", LONG_TEXT]);
       await speaker.until(() => speaker.stdout.toString().includes("Sentence number 1"));
       const { code, stderr } = await run([

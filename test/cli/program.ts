@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll } from "vitest";
 import { isVoicePackageInstalled } from "../../src/service/voice/package.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
@@ -145,5 +146,25 @@ export function temporaryFolder(): Disposable & { file(name: string): string } {
   return {
     file: (name) => join(folder, name),
     [Symbol.dispose]: () => rmSync(folder, { recursive: true }),
+  };
+}
+
+/** One `voicewire serve` and a folder for all tests of a block; the URL is there while they run. */
+export function useServed(): { readonly url: string; file(name: string): string } {
+  const folder = temporaryFolder();
+  let served: Served | undefined;
+  beforeAll(async () => {
+    served = await serve(["--log-level", "warn"]);
+  });
+  afterAll(async () => {
+    await served?.program[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+  return {
+    get url() {
+      if (served === undefined) throw new Error("Asked before the first test, or it did not start");
+      return served.url;
+    },
+    file: folder.file,
   };
 }

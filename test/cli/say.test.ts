@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   hasProgram,
   LONG_TEXT,
@@ -9,9 +9,8 @@ import {
   PATIENT,
   Program,
   run,
-  type Served,
   serve,
-  temporaryFolder,
+  useServed,
 } from "./program.ts";
 
 vi.setConfig(PATIENT);
@@ -22,16 +21,7 @@ describe.skipIf(missing !== undefined)(
   `voicewire say${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   { concurrent: true },
   () => {
-    let served: Served;
-    const folder = temporaryFolder();
-
-    beforeAll(async () => {
-      served = await serve(["--log-level", "warn"]);
-    });
-    afterAll(async () => {
-      await served.program[Symbol.asyncDispose]();
-      folder[Symbol.dispose]();
-    });
+    const served = useServed();
 
     const say = (...args: string[]) => run(["say", "--url", served.url, ...args]);
 
@@ -77,7 +67,7 @@ describe.skipIf(missing !== undefined)(
     test.skipIf(!hasProgram("ffprobe")).each(formats)(
       "--out x.%s is %s at %s Hz as ffprobe sees it (skipped without ffprobe)",
       async (ending, codec, rate, input) => {
-        const path = folder.file(`x.${ending}`);
+        const path = served.file(`x.${ending}`);
         const { code, stderr, stdout } = await say("--out", path, TEXT);
         expect(code).toBe(0);
         expect(stdout.length).toBe(0);
@@ -114,7 +104,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     test("--vtt and --srt hold the text with times that rise", async () => {
-      const [vtt, srt] = [folder.file("x.vtt"), folder.file("x.srt")];
+      const [vtt, srt] = [served.file("x.vtt"), served.file("x.srt")];
       expect((await say("--vtt", vtt, "--srt", srt, `${TEXT} And so on it goes, word by word.`)).code).toBe(
         0,
       );
@@ -131,7 +121,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     test("--vtt and --srt have cleaned text as the gateway's captions have it", async () => {
-      const [vtt, srt] = [folder.file("clean.vtt"), folder.file("clean.srt")];
+      const [vtt, srt] = [served.file("clean.vtt"), served.file("clean.srt")];
       const text = "This is **bold**. Read the [guide](https://x.example/a), then *stop*!";
       const files = ["--vtt", vtt, "--srt", srt];
       expect((await say("--clean", "markdown", ...files, text)).code).toBe(0);
@@ -148,7 +138,7 @@ describe.skipIf(missing !== undefined)(
       const [name = ""] = list.stdout.toString().split(/\s/);
       expect(name).not.toBe("");
       expect(
-        (await say("--voice", name.toLowerCase(), "--out", folder.file("v.ulaw"), "Hi there.")).code,
+        (await say("--voice", name.toLowerCase(), "--out", served.file("v.ulaw"), "Hi there.")).code,
       ).toBe(0);
       const wrong = await say("--voice", `${name}x`, "Hi.");
       expect(wrong.code).toBe(4);
@@ -160,13 +150,13 @@ describe.skipIf(missing !== undefined)(
         .toString()
         .split("\n")
         .map((line) => line.split(/\s/)[0] ?? "");
-      const file = folder.file("play.txt");
+      const file = served.file("play.txt");
       writeFileSync(file, `${names[0]}: How are you?\n${names[1]}: Fine, thanks.\n`);
       const { code, stdout, stderr } = await say("--dialogue", file);
       expect(stderr).toBe("");
       expect(stdout.toString()).toBe(`${names[0]}: How are you?\n${names[1]}: Fine, thanks.\n`);
       expect(code).toBe(0);
-      const json = await say("--dialogue", file, "--json", "--out", folder.file("play.wav"));
+      const json = await say("--dialogue", file, "--json", "--out", served.file("play.wav"));
       const segments = json.stdout
         .toString()
         .split("\n")
@@ -184,7 +174,7 @@ describe.skipIf(missing !== undefined)(
         url,
         "--json",
         "--out",
-        folder.file("long.ulaw"),
+        served.file("long.ulaw"),
         text,
       ]);
       expect(code).toBe(0);
@@ -201,7 +191,7 @@ describe.skipIf(missing !== undefined)(
     const STREAMS = fileURLToPath(new URL("../../examples/streams/", import.meta.url));
 
     test("--tokens speaks a recorded stream, without what --clean leaves out, and --waterfall says where the time went", async () => {
-      const vtt = folder.file("tokens.vtt");
+      const vtt = served.file("tokens.vtt");
       const { code, stdout, stderr } = await say(
         "--tokens",
         `${STREAMS}english-phone.ndjson`,
@@ -249,7 +239,7 @@ describe.skipIf(missing !== undefined)(
     });
 
     test("without a gateway starts one of its own", async () => {
-      const path = folder.file("own.wav");
+      const path = served.file("own.wav");
       // Port 9 of the loopback interface is not ours: no gateway is found there.
       const { code, stderr } = await run(["say", "--out", path, TEXT], { env: { VOICEWIRE_PORT: "9" } });
       expect(stderr).toContain("Wrote");

@@ -2,6 +2,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { Readable } from "node:stream";
+import type { ReadableStream } from "node:stream/web";
+import prism from "prism-media";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { PacketPacer, SILENCE_FRAME, type VoiceSink } from "../../examples/discord-voice/packet-pacer.mjs";
 import { joinSession } from "../../examples/discord-voice/session-voice.mjs";
@@ -248,5 +251,27 @@ describe("PacketPacer", () => {
     pacer.push(packet(3), 60);
     vi.advanceTimersByTime(1000);
     expect(sink.given).toEqual([true, packet(1), false]);
+  });
+});
+
+/** discord.js hands `StreamType.OggOpus` to prism-media's demuxer. */
+describe("audio.ogg for a Discord bot", () => {
+  it("is packets of 20 ms that decode on both sides", async () => {
+    await using upstream = await startFakeUpstream();
+    await using gateway = await gatewayAt(upstream.url);
+    await using speaker = await TestClient.connect(gateway, "/live/bot?format=pcm_24000&events=none");
+    const leaving = new AbortController();
+    const answer = await fetch(`${gateway.url}/live/bot/audio.ogg`, { signal: leaving.signal });
+    expect(answer.headers.get("content-type")).toMatch(/^audio\/ogg/);
+    const packets: Buffer[] = [];
+    const body = Readable.fromWeb(answer.body as ReadableStream<Uint8Array>);
+    const demuxer = body.pipe(new prism.opus.OggDemuxer());
+    demuxer.on("data", (packet: Buffer) => packets.push(packet));
+    body.on("error", () => demuxer.end());
+    speaker.send({ type: "speak", text: "Hello there, general listener.", voice_id: "v" });
+    await until("a second of packets", () => packets.length >= 50, { deadlineMs: 15_000 });
+    leaving.abort();
+    const heard = await decodeMonoPackets(packets);
+    expect(Math.max(...heard)).toBeGreaterThan(0.01);
   });
 });

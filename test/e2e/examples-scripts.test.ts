@@ -31,7 +31,7 @@ async function run(
   return { code, said: said.join("") };
 }
 
-describe("a script of examples/", { timeout: 60_000 }, () => {
+describe.concurrent("a script of examples/", { timeout: 60_000 }, () => {
   const stand = useSpeakingGateway({ msPerChar: MS_PER_CHARACTER });
 
   it("speak.mjs prints each word with its time, and how much was said", async () => {

@@ -18,7 +18,7 @@ async function simulate(url: string): Promise<{ code: number; said: string }> {
   return { code, said: said.join("") };
 }
 
-it("answers, stops at a key, says what was heard, says goodbye and hangs up", {
+it.concurrent("answers, stops at a key, says what was heard, says goodbye and hangs up", {
   timeout: 60_000,
 }, async () => {
   const service = await startService({ host: "127.0.0.1", port: 0, key: "gateway-key" });
@@ -39,7 +39,7 @@ it("answers, stops at a key, says what was heard, says goodbye and hangs up", {
   }
 });
 
-it("hangs up where the voice fails", { timeout: 60_000 }, async () => {
+it.concurrent("hangs up where the voice fails", { timeout: 60_000 }, async () => {
   const service = await startService({ host: "127.0.0.1", port: 0, key: "another-key" });
   try {
     await using gateway = await gatewayAt(service.url, { voice: "" }, "gateway-key");
@@ -52,7 +52,7 @@ it("hangs up where the voice fails", { timeout: 60_000 }, async () => {
   }
 });
 
-it("says what to do where there is no gateway", async () => {
+it.concurrent("says what to do where there is no gateway", async () => {
   const { code, said } = await simulate("ws://127.0.0.1:9");
   expect(said).toContain("Start one with: npm start");
   expect(code).toBe(1);

@@ -6,9 +6,9 @@ import { OggOpusDecoder } from "ogg-opus-decoder";
 import { describe, expect, it } from "vitest";
 import { OpusEncoder } from "../../src/audio/codecs/opus-encoder.ts";
 import { OggOpusWriter } from "../../src/audio/containers/ogg.ts";
-import { readPage } from "../../src/audio/containers/ogg-page.ts";
 import type { FakeAnswer } from "../helpers/fake-answer.ts";
 import { type FakeUpstream, speaking, speechFor, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { pagesOf } from "../helpers/ogg-pages.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
 import { peakHz, tone } from "../unit/audio/helpers.ts";
@@ -75,26 +75,6 @@ async function post(url: string, body: object): Promise<number> {
 
 const say = (url: string, session: string, text = TEXT) =>
   post(`${url}/live/${session}/speak`, { text, voice_id: "v" });
-
-interface Page {
-  readonly flags: number;
-  readonly granule: number;
-  readonly sequence: number;
-  readonly serial: number;
-}
-
-function pagesOf(bytes: Uint8Array): Page[] {
-  const pages: Page[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const table = bytes.subarray(at + 27, at + 27 + (bytes[at + 26] ?? 0));
-    const size = 27 + table.length + table.reduce((total, length) => total + length, 0);
-    const page = readPage(bytes.subarray(at, at + size));
-    if (page === null) throw new Error(`Bad page at ${at}`);
-    pages.push(page);
-    at += size;
-  }
-  return pages;
-}
 
 async function decodeOgg(bytes: Uint8Array): Promise<Float32Array> {
   const decoder = new OggOpusDecoder();
@@ -170,7 +150,7 @@ function opusAnswer(pcm: Int16Array, preSkip: number): FakeAnswer {
   return { headers: { "content-type": "application/json" }, body: [`${JSON.stringify(record)}\n`] };
 }
 
-describe("GET /live/{session}/audio.*", () => {
+describe.concurrent("GET /live/{session}/audio.*", () => {
   it("audio.ogg is Ogg Opus from its headers to its end-of-stream page", async () => {
     const { player } = await playWhole("audio.ogg?wait=true&pace=burst");
     expect(player.end).toBe("whole");

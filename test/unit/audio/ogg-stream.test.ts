@@ -3,32 +3,9 @@ import { describe, expect, it } from "vitest";
 import { concatBytes } from "../../../src/audio/bytes.ts";
 import { OPUS_LOOKAHEAD_48K } from "../../../src/audio/codecs/opus-codec.ts";
 import { OpusEncoder } from "../../../src/audio/codecs/opus-encoder.ts";
-import { readPage } from "../../../src/audio/containers/ogg-page.ts";
 import { OggOpusStream } from "../../../src/audio/containers/ogg-stream.ts";
+import { pagesOf } from "../../helpers/ogg-pages.ts";
 import { peakHz, tone } from "./helpers.ts";
-
-interface Page {
-  readonly flags: number;
-  readonly granule: number;
-  readonly serial: number;
-  readonly sequence: number;
-  readonly packets: number;
-}
-
-/** The pages of a stream, their checksums checked; every segment under 255 bytes ends a packet. */
-function pagesOf(bytes: Uint8Array): Page[] {
-  const pages: Page[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const table = bytes.subarray(at + 27, at + 27 + (bytes[at + 26] ?? 0));
-    const size = 27 + table.length + table.reduce((total, length) => total + length, 0);
-    const page = readPage(bytes.subarray(at, at + size));
-    if (page === null) throw new Error(`Bad checksum at ${at}`);
-    const { flags, granule, serial, sequence } = page;
-    pages.push({ flags, granule, serial, sequence, packets: table.filter((length) => length < 255).length });
-    at += size;
-  }
-  return pages;
-}
 
 /** Packets of a tone that goes on from one to the next. */
 function tonePackets(count: number, frameMs = 20): Uint8Array[] {

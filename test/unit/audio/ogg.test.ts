@@ -8,7 +8,7 @@ import { OPUS_LOOKAHEAD_48K } from "../../../src/audio/codecs/opus-codec.ts";
 import { OpusEncoder } from "../../../src/audio/codecs/opus-encoder.ts";
 import { OggOpusWriter } from "../../../src/audio/containers/ogg.ts";
 import { OggOpusEncoder } from "../../../src/audio/containers/ogg-encoder.ts";
-import { readPage } from "../../../src/audio/containers/ogg-page.ts";
+import { pagesOf } from "../../helpers/ogg-pages.ts";
 import { ffmpegDecode, hasProgram, peakHz, tone } from "./helpers.ts";
 
 let folder = "";
@@ -16,28 +16,6 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "voicewire-ogg-"));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-interface Page {
-  readonly flags: number;
-  readonly granule: number;
-  readonly sequence: number;
-  readonly segments: number[];
-}
-
-/** The pages of a stream by our reading of RFC 3533, with their checksums checked. */
-function pagesOf(bytes: Uint8Array): Page[] {
-  const pages: Page[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const count = bytes[at + 26] ?? 0;
-    const table = bytes.subarray(at + 27, at + 27 + count);
-    const size = 27 + count + table.reduce((total, length) => total + length, 0);
-    const page = readPage(bytes.subarray(at, at + size));
-    if (page === null) throw new Error(`Bad checksum at ${at}`);
-    pages.push({ flags: page.flags, granule: page.granule, sequence: page.sequence, segments: [...table] });
-    at += size;
-  }
-  return pages;
-}
 
 function opusinfo(bytes: Uint8Array): string {
   const path = join(folder, "x.opus");
@@ -74,7 +52,7 @@ describe("OggOpusWriter", () => {
     const header = new OggOpusWriter({ serial: 1, preSkip: 312, inputSampleRate: 24_000 }).header();
     const [first, second, ...rest] = pagesOf(header);
     expect(rest).toEqual([]);
-    expect(first).toEqual({ flags: 2, granule: 0, sequence: 0, segments: [19] });
+    expect(first).toEqual({ flags: 2, granule: 0, serial: 1, sequence: 0, segments: [19], packets: 1 });
     expect(second).toMatchObject({ flags: 0, granule: 0, sequence: 1 });
     expect(Buffer.from(header.subarray(28, 36)).toString()).toBe("OpusHead");
     expect(Buffer.from(header.subarray(36, 47)).toString("hex")).toBe("01013801c05d0000000000");
@@ -114,7 +92,9 @@ describe("OggOpusWriter", () => {
     const writer = new OggOpusWriter({ serial: 1, preSkip: 312, inputSampleRate: 48_000 });
     const sent = writer.push(new Uint8Array(10), 960);
     expect(pagesOf(sent)).toHaveLength(1);
-    expect(pagesOf(writer.finish(100))).toEqual([{ flags: 4, granule: 960, sequence: 3, segments: [] }]);
+    expect(pagesOf(writer.finish(100))).toMatchObject([
+      { flags: 4, granule: 960, sequence: 3, segments: [] },
+    ]);
     expect(writer.finish()).toHaveLength(0);
     expect(() => writer.push(new Uint8Array(1), 960)).toThrow(TypeError);
   });
