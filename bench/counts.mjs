@@ -5,7 +5,8 @@
 //
 // - "on the chain": files that a reader passes who follows the one thing with a finger. The thing is handed over at the
 //   places of HANDOVERS below; counted are the files that have a function on the call stack there. Between two such places it
-//   lies in a store (chunks that wait, frames, events) until a timer or the next chunk fetches it, so no single stack has all.
+//   lies in a store (chunks that wait, frames, events) until the session's next wake fetches it, so no single stack has all.
+//   Where a listener waits for it, the chunk's own call fetches it; that call is left out, or load would change the count.
 // - "ran": files in which any function ran meanwhile (V8's precise coverage). Timers, watches and reading ahead are among them.
 
 import { readdirSync, readFileSync } from "node:fs";
@@ -127,10 +128,12 @@ async function ranSince() {
     .sort();
 }
 
+const CHUNK_COMES = "a chunk comes from the upstream";
+
 /** Where each thing is handed over, in its order: [what happens, file, class, method, which calls are meant]. */
 const HANDOVERS = {
   frame: [
-    ["a chunk comes from the upstream", "session/synthesis/waiting-chunks", "WaitingChunks", "push"],
+    [CHUNK_COMES, "session/synthesis/waiting-chunks", "WaitingChunks", "push"],
     ["it is taken to be rendered", "session/synthesis/waiting-chunks", "WaitingChunks", "take"],
     ["a slice is cut from it", "audio/framing/sample-queue", "SampleQueue", "take"],
     ["a frame of that is kept", "delivery/frame-ring", "FrameRing", "append"],
@@ -144,7 +147,7 @@ const HANDOVERS = {
     ],
   ],
   words: [
-    ["a chunk comes from the upstream", "session/synthesis/waiting-chunks", "WaitingChunks", "push"],
+    [CHUNK_COMES, "session/synthesis/waiting-chunks", "WaitingChunks", "push"],
     ["its alignment becomes times of the text", "timing/segment-timing", "SegmentTiming", "push"],
     ["times become words", "timing/word-tracker", "WordTracker", "push"],
     ["words get the client's offsets", "timing/client-times", "ClientTimes", "words"],
@@ -202,7 +205,9 @@ async function watch(handovers) {
     const files = new Set([`${file}.ts`]);
     seen.push([what, files]);
     prototype[method] = function (...given) {
-      if (isMeant(given, this)) for (const one of filesOnStack()) files.add(one);
+      const stack = isMeant(given, this) ? filesOnStack() : [];
+      const isChunks = stack.some((one) => one.startsWith("upstream/transport/"));
+      if (!isChunks || what === CHUNK_COMES) for (const one of stack) files.add(one);
       return own.apply(this, given);
     };
     undo.push(() => {
