@@ -232,7 +232,7 @@ function acknowledge({ session, participant }: Connection, command: PlayedComman
         field: "mark",
       });
     }
-    participant.acknowledge(markMs, session.ackMoment(), "mark");
+    participant.acknowledge(markMs, "mark");
     return;
   }
   const atMs = command.at_ms ?? 0;
@@ -244,7 +244,7 @@ function acknowledge({ session, participant }: Connection, command: PlayedComman
       { field: "at_ms" },
     );
   }
-  participant.acknowledge(atMs, session.ackMoment());
+  participant.acknowledge(atMs);
 }
 
 function configure({ session, participant }: Connection, command: ConfigureCommand): void {

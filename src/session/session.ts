@@ -19,7 +19,8 @@ import type { CueStyle } from "../timing/cues/cue-profiles.ts";
 import { msOfTicks } from "../timing/ticks.ts";
 import { type CueRecord, CueRecords } from "./captions/cue-records.ts";
 import { ConnectionRegistry, type Joining } from "./connections/connection-registry.ts";
-import type { AckMoment, Participant } from "./connections/participant.ts";
+import type { Participant } from "./connections/participant.ts";
+import { Playout } from "./connections/playout.ts";
 import { EventWriter } from "./events/event-writer.ts";
 import { Marks } from "./marks.ts";
 import { OutputRouter } from "./output/output-router.ts";
@@ -63,6 +64,7 @@ export class Session {
   readonly #clock: PlaybackClock;
   readonly #participants = new Set<Participant>();
   readonly #connections: ConnectionRegistry;
+  readonly #playout: Playout;
   readonly #marks: Marks;
   readonly #cueRecords: CueRecords;
   #isClosed = false;
@@ -101,8 +103,8 @@ export class Session {
       marks: this.#marks,
       isListened,
       playheadTicks: () => this.#clock.playheadTicks,
-      heardTicks: () => this.utterances.heardTicks,
-      behindTicks: () => this.utterances.behindTicks,
+      heardTicks: () => this.#playout.heardTicks,
+      behindTicks: () => this.#playout.behindTicks,
       isPaused: (utterance) => this.speakers.isPaused(utterance),
       onTaken: (utterance) => this.speakers.reportRoom(utterance),
       onIdled: (utterance) => this.speakers.idled(utterance),
@@ -136,10 +138,11 @@ export class Session {
       speakers: this.speakers,
       onDeserted: (error) => this.close(error),
     });
+    this.#playout = new Playout({ ...parts, participants });
     this.utterances = new UtteranceCommands({
       ...parts,
       sessionId: options.id,
-      participants,
+      playout: this.#playout,
       onGone: (utterance) => this.speakers.forget(utterance),
     });
     if (deps.tuning.captions === "always") this.captionsOf({ profile: "web", mode: "pop-on" });
@@ -170,11 +173,6 @@ export class Session {
 
   nowMs(): number {
     return this.#deps.clock.nowMs();
-  }
-
-  /** To which a word about playout belongs that comes now. */
-  ackMoment(): AckMoment {
-    return { nowMs: this.nowMs(), playheadTicks: this.#clock.playheadTicks };
   }
 
   // ---- connections ---------------------------------------------------------------------------------------------

@@ -192,9 +192,9 @@ export class Call implements BridgedCall {
     }
   }
 
-  #played({ session, participant, listener }: Joined, name: string): void {
+  #played({ participant, listener }: Joined, name: string): void {
     const atMs = listener.played(name);
-    if (atMs !== null) participant.acknowledge(atMs, session.ackMoment(), "mark");
+    if (atMs !== null) participant.acknowledge(atMs, "mark");
   }
 
   /** Throws what joining a session throws. */

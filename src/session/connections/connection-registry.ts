@@ -19,7 +19,6 @@ import type { PlaybackClock } from "../playback/playback-clock.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import { limitsOf, type SessionDeps } from "../ports.ts";
 import type { Speakers } from "../text-input/speakers.ts";
-import { ticksOfMs } from "./listeners-heard.ts";
 import { Participant } from "./participant.ts";
 import { Presence } from "./presence.ts";
 import {
@@ -138,7 +137,7 @@ export class ConnectionRegistry {
       settings,
       subscription: this.#subscribe(listener, settings, place),
       textOptions: deps.tuning.textDefaults,
-      playheadMs: () => msOfTicks(clock.playheadTicks),
+      moment: () => ({ nowMs: deps.clock.nowMs(), playheadTicks: clock.playheadTicks }),
     });
     this.#participants.add(participant);
     this.#tokens.joined(participant);
@@ -271,7 +270,7 @@ export class ConnectionRegistry {
     const atMs = request.kind === "token" ? request.atMs : null;
     return {
       seq: request.seq ?? written?.seq ?? 0,
-      ticks: atMs === null ? (written?.ticks ?? null) : ticksOfMs(atMs) + ROUNDING_TICKS,
+      ticks: atMs === null ? (written?.ticks ?? null) : Math.round(atMs * TICKS_PER_MS) + ROUNDING_TICKS,
       listenerId: written?.listenerId ?? null,
     };
   }

@@ -5,14 +5,14 @@ import { GatewayError } from "../../errors.ts";
 import type { TextOptions } from "../../protocol/commands.ts";
 import type { AudioDescription } from "../../protocol/events.ts";
 import type { ListenerSettings } from "../../protocol/vocabulary.ts";
-import { TICKS_PER_MS } from "../../timing/ticks.ts";
+import { msOfTicks, TICKS_PER_MS } from "../../timing/ticks.ts";
 import type { EventBuilder } from "../events/event-writer.ts";
 import type { Subscription } from "../output/output-router.ts";
 
 /** An acknowledgement older than this says nothing of where the listener is now, ms. */
 const ACK_LIFE_MS = 2000;
 
-/** When a word about playout came, and where the playhead stood. */
+/** The time, and where the playhead stands. */
 export interface AckMoment {
   readonly nowMs: number;
   readonly playheadTicks: number;
@@ -35,8 +35,7 @@ export interface ParticipantOptions {
   readonly settings: ListenerSettings;
   readonly subscription: Subscription;
   readonly textOptions: TextOptions;
-  /** Where the session's playhead is, ms on the timeline. */
-  readonly playheadMs: () => number;
+  readonly moment: () => AckMoment;
 }
 
 export class Participant {
@@ -59,14 +58,14 @@ export class Participant {
   readonly warnedFields = new Set<string>();
   /** How what it says is made ready for speaking, where it does not say. */
   textOptions: TextOptions;
-  readonly #playheadMs: () => number;
+  readonly #moment: () => AckMoment;
   #ack: Ack | null = null;
 
   constructor(options: ParticipantOptions) {
     this.id = options.id;
     this.resumeToken = options.resumeToken;
     this.textOptions = options.textOptions;
-    this.#playheadMs = options.playheadMs;
+    this.#moment = options.moment;
     this.listener = options.listener;
     this.settings = options.settings;
     this.subscription = options.subscription;
@@ -77,7 +76,9 @@ export class Participant {
    * that of one still to come: a connection that comes back with it would miss what is between.
    */
   send(build: EventBuilder): void {
-    this.subscription.sendQueue.notify(build({ seq: this.deliveredSeq, at_ms: this.#playheadMs() }));
+    this.subscription.sendQueue.notify(
+      build({ seq: this.deliveredSeq, at_ms: msOfTicks(this.#moment().playheadTicks) }),
+    );
   }
 
   /** The number of the last event that it was sent. */
@@ -117,8 +118,8 @@ export class Participant {
   }
 
   /** It has played the timeline up to `atMs`. */
-  acknowledge(atMs: number, moment: AckMoment, source: "ack" | "mark" = "ack"): void {
-    this.#ack = { ticks: atMs * TICKS_PER_MS, source, ...moment };
+  acknowledge(atMs: number, source: "ack" | "mark" = "ack"): void {
+    this.#ack = { ticks: atMs * TICKS_PER_MS, source, ...this.#moment() };
   }
 
   /** Where this listener is by its own word, or null when it has not said so lately. */

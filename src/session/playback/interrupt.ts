@@ -1,7 +1,7 @@
 /** Cutting speech: receipts say what was heard, frames that were not sent are dropped, other utterances are said again. */
 import type { LoggedEvent } from "../../delivery/logged-event.ts";
 import type { Heard } from "../../protocol/events.ts";
-import type { ListenersHeard } from "../connections/listeners-heard.ts";
+import type { ListenersHeard } from "../connections/playout.ts";
 import type { EventWriter } from "../events/event-writer.ts";
 import { writeFinished, writeInterrupted } from "../events/utterance-events.ts";
 import type { ComingAudio } from "../heard-share.ts";

@@ -4,8 +4,7 @@
  */
 import { GatewayError } from "../../errors.ts";
 import type { Replace } from "../../protocol/vocabulary.ts";
-import { furthestBehind, type ListenersHeard, whereHeard } from "../connections/listeners-heard.ts";
-import type { Moment, Participant } from "../connections/participant.ts";
+import type { Playout } from "../connections/playout.ts";
 import type { EventWriter } from "../events/event-writer.ts";
 import { writeFinished } from "../events/utterance-events.ts";
 import type { OutputRouter } from "../output/output-router.ts";
@@ -24,8 +23,8 @@ export interface UtteranceCommandsOptions {
   readonly queue: PlaybackQueue;
   readonly writer: EventWriter;
   readonly clock: PlaybackClock;
-  /** Who may have heard something of what is cut. */
-  readonly participants: Iterable<Participant>;
+  /** Where the listeners are. */
+  readonly playout: Playout;
   /** Cut, or taken out of the queue. */
   readonly onGone: (utterance: Utterance) => void;
 }
@@ -83,33 +82,6 @@ export class UtteranceCommands {
   /** Whether an utterance with this id was there and is over, as far as is remembered. */
   isOver(id: string): boolean {
     return this.#ids.has(id) && this.#queue.findAny(id) === undefined;
-  }
-
-  /** Where the listener is that is furthest behind, as far as that is known. One that gets all at once may be anywhere. */
-  get heardTicks(): number {
-    return this.#options.output.demand.hasRealtime ? this.#whereHeard().place.ticks : 0;
-  }
-
-  /** How far behind the playhead a listener plays that has said so: what it is yet to hear may be cut, and go on from there. */
-  get behindTicks(): number {
-    return furthestBehind(this.#options.participants, this.#moment);
-  }
-
-  get #moment(): Moment {
-    const { playheadTicks } = this.#clock;
-    const isStill = playheadTicks >= this.#queue.writeTicks;
-    return { nowMs: this.#options.deps.clock.nowMs(), playheadTicks, isStill };
-  }
-
-  #whereHeard(): ListenersHeard {
-    const { writeTicks } = this.#queue;
-    const { output, participants } = this.#options;
-    return whereHeard({
-      participants,
-      ...this.#moment,
-      delivered: output.delivered(writeTicks),
-      minLeadMs: output.demand.minLeadMs,
-    });
   }
 
   /** Takes no new utterance any more; what was accepted is spoken. */
@@ -205,7 +177,7 @@ export class UtteranceCommands {
   get #cuttable(): readonly Utterance[] {
     const { unplayed, lastPlayed } = this.#queue;
     if (lastPlayed === null || unplayed.some(({ startTicks }) => startTicks !== null)) return unplayed;
-    const { ticks, source } = this.#whereHeard().place;
+    const { ticks, source } = this.#options.playout.heard().place;
     const isHeard = source === "estimate" || ticks >= (lastPlayed.endTicks ?? 0);
     return isHeard || unplayed.includes(lastPlayed) ? unplayed : [lastPlayed, ...unplayed];
   }
@@ -246,7 +218,7 @@ export class UtteranceCommands {
       writer: this.#options.writer,
       deps: this.#options.deps,
       targets,
-      heard: this.#whereHeard(),
+      heard: this.#options.playout.heard(),
       stopPlayhead: (ticks) => this.#clock.stopAt(ticks),
     });
     for (const target of wanted) this.#options.onGone(target);
