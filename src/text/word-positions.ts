@@ -6,7 +6,7 @@
 import { AtomicSpans } from "./atomic-spans.ts";
 import { MAX_TAG, tagLength } from "./markup.ts";
 import type { WordSpan } from "./unspaced.ts";
-import { WordScanner } from "./words.ts";
+import { type ScannedWord, WordScanner } from "./words.ts";
 
 /** An element that is longer is text like any other, UTF-16 units. */
 const MAX_ELEMENT_CHARS = 800;
@@ -26,7 +26,7 @@ export class WordPositions {
   readonly #atomic = new AtomicSpans(MAX_ELEMENT_CHARS);
 
   constructor(text: string, { joints = [], hasDirections = false }: WordPositionsOptions = {}) {
-    this.words = wordsOf(text, joints, hasDirections);
+    this.words = wordsOf(text, { joints, hasDirections });
     if (MARKUP_START.test(text)) this.#findAtomic(text, hasDirections);
   }
 
@@ -62,14 +62,18 @@ export class WordPositions {
   }
 }
 
-function wordsOf(text: string, joints: readonly number[], hasDirections: boolean): WordSpan[] {
+/** The words of a text, rising. */
+export function wordsOf(
+  text: string,
+  { joints = [], hasDirections = false }: WordPositionsOptions = {},
+): ScannedWord[] {
   const scanner = new WordScanner(0, hasDirections);
-  const words: WordSpan[] = [];
+  const words: ScannedWord[] = [];
   let from = 0;
   for (const joint of [...joints, text.length]) {
     if (joint < from || joint > text.length) continue;
     words.push(...scanner.push(text.slice(from, joint)), ...scanner.endWord());
     from = joint;
   }
-  return words.map(({ start, end }) => ({ start, end }));
+  return words;
 }

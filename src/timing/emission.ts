@@ -17,17 +17,13 @@ export interface Emitted {
   timing: Timing;
 }
 
-/** Emits spans, all of them with times; `next`: the one behind them. `text`: the segment's, at `textStart` of the client's. */
+/** Emits spans, all of them with times; `next`: the one behind them. `text`: the segment's. */
 export function emit(
   spans: readonly Span[],
   next: Span | undefined,
-  {
-    text,
-    textStart,
-    emitted,
-  }: { readonly text: string; readonly textStart: number; readonly emitted: Emitted },
+  { text, emitted }: { readonly text: string; readonly emitted: Emitted },
 ): TimedCharacters {
-  const start = textStart + emitted.to;
+  const start = emitted.to;
   const characters: string[] = [];
   const startSeconds: number[] = [];
   const endSeconds: number[] = [];
@@ -47,7 +43,7 @@ export function emit(
     emitted.endSeconds = span.endSeconds;
     emitted.timing = span.timing;
   }
-  return { start, end: textStart + emitted.to, characters, startSeconds, endSeconds, timing };
+  return { start, end: emitted.to, characters, startSeconds, endSeconds, timing };
 }
 
 /** Makes a span rise from the one before it and end before the next starts. */

@@ -1,6 +1,6 @@
 /**
  * The timing of one upstream response: takes the alignments as they come with the chunks, and gives the characters of
- * the client's text with times that rise, never restart, and never reach beyond the audio.
+ * the text that was sent with times that rise, never restart, and never reach beyond the audio.
  *
  *   alignment -> entries (alignment-reader.ts) -> spans of the text (text-walk.ts) -> times that are believed (SpanTimes)
  *             -> the rest estimated (TimingEstimator) -> emitted once their audio is there (emission.ts)
@@ -20,8 +20,6 @@ import type { Needed, OpenEstimate, SpeakingRate, SpokenClock, TimingEstimator }
 export interface SegmentTimingOptions {
   /** The text as it was sent upstream. */
   readonly text: string;
-  /** UTF-16 offset of that text in the client's text. */
-  readonly textStart: number;
   readonly times: SpanTimes;
   readonly estimator: TimingEstimator;
 }
@@ -53,7 +51,6 @@ const ENDS_IN_LETTER = /[\p{L}\p{M}\p{N}]\s*$/u;
 
 export class SegmentTiming {
   readonly #text: string;
-  readonly #textStart: number;
   readonly #reader = new AlignmentReader();
   readonly #repeated = new RepeatedEntries();
   readonly #walk: TextWalk;
@@ -71,9 +68,8 @@ export class SegmentTiming {
   /** Entries that a response may still have: an upstream that never stops must not fill the memory. */
   #budget: number;
 
-  constructor({ text, textStart, times, estimator }: SegmentTimingOptions) {
+  constructor({ text, times, estimator }: SegmentTimingOptions) {
     this.#text = text;
-    this.#textStart = textStart;
     this.#times = times;
     this.#estimator = estimator;
     this.#walk = new TextWalk(text);
@@ -158,9 +154,9 @@ export class SegmentTiming {
     return this.#emitted.endSeconds;
   }
 
-  /** UTF-16 offset in the client's text of the response's n-th character, as voice segments count them. */
+  /** UTF-16 offset in the text of the response's n-th character, as voice segments count them. */
   textOffsetOf(characterIndex: number): number {
-    return this.#textStart + this.#walk.offsetOf(characterIndex);
+    return this.#walk.offsetOf(characterIndex);
   }
 
   get #openText(): string {
@@ -300,11 +296,7 @@ export class SegmentTiming {
   #emit(count: number): TimedCharacters | null {
     if (count === 0) return null;
     const spans = this.#spans.slice(0, count);
-    const timed = emit(spans, this.#spans[count], {
-      text: this.#text,
-      textStart: this.#textStart,
-      emitted: this.#emitted,
-    });
+    const timed = emit(spans, this.#spans[count], { text: this.#text, emitted: this.#emitted });
     this.#spans = this.#spans.slice(count);
     this.#estimator.forgetBefore(this.#emitted.endSeconds);
     return timed;

@@ -8,14 +8,12 @@ import type { SpeakingRate } from "./timing-estimator.ts";
 export interface TimingOptions {
   /** The text as it was sent upstream. */
   readonly text: string;
-  /** UTF-16 offset of that text in the client's text. */
-  readonly textStart: number;
   /** How fast the voice has spoken so far, if that is known. */
   readonly speakingRate?: SpeakingRate | null;
 }
 
 /** The timing of one upstream response. */
-export function timingOf({ text, textStart, speakingRate = null }: TimingOptions): SegmentTiming {
+export function timingOf({ text, speakingRate = null }: TimingOptions): SegmentTiming {
   const times = new RepairedTimes(new StrictTimes());
-  return new SegmentTiming({ text, textStart, times, estimator: new AudioEstimator(speakingRate) });
+  return new SegmentTiming({ text, times, estimator: new AudioEstimator(speakingRate) });
 }

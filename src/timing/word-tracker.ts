@@ -1,30 +1,14 @@
 /**
- * Makes timed words of timed characters. A word comes out once, when its last character has its time and is known to
- * be its last; so no word is ever cut in two, however text and times are split.
+ * Makes timed words of timed characters. A word comes out once, when its last character has its time; so no word is ever cut
+ * in two, however its times are split.
  */
 import type { Timing } from "../protocol/vocabulary.ts";
 import { type TimedCharacters, type TimedWord, weaker } from "./timed.ts";
-
-/** Finds the words of a text that grows; `text/words.ts` has the real one (`new WordScanner()`). */
-export interface WordSource {
-  /** The words that this text completes, with UTF-16 offsets into all text pushed. */
-  push(text: string): readonly FoundWord[];
-  /** What follows is no part of the word before. */
-  endWord(): readonly FoundWord[];
-}
 
 export interface FoundWord {
   readonly text: string;
   readonly start: number;
   readonly end: number;
-}
-
-export interface WordTrackerOptions {
-  readonly words: WordSource;
-  /** Text to begin with, as if appended. */
-  readonly text?: string;
-  /** UTF-16 offsets, rising, that no word reaches across: where inputs of a dialogue meet. */
-  readonly boundaries?: readonly number[];
 }
 
 interface TimedCharacter {
@@ -35,45 +19,18 @@ interface TimedCharacter {
   readonly timing: Timing;
 }
 
-/** Times are on one clock for all characters pushed: the caller shifts those of a later response. */
 export class WordTracker {
-  readonly #source: WordSource;
-  readonly #boundaries: readonly number[];
-  #nextBoundary = 0;
-  #textLength = 0;
-  /** Complete words, in order; those before `#nextWord` came out. */
-  #words: FoundWord[] = [];
+  readonly #words: readonly FoundWord[];
+  /** The first word that did not come out yet. */
   #nextWord = 0;
   /** Characters that a coming word may need, in order. */
   #characters: TimedCharacter[] = [];
   #timedTo = 0;
   #lastStart = 0;
 
-  constructor({ words, text = "", boundaries = [] }: WordTrackerOptions) {
-    this.#source = words;
-    this.#boundaries = boundaries;
-    this.append(text);
-  }
-
-  /** More of the client's text. Words that it completes come out of the next `push` or `take`. */
-  append(text: string): void {
-    let from = 0;
-    for (;;) {
-      const boundary = this.#boundaries[this.#nextBoundary];
-      const to = boundary === undefined ? text.length : boundary - this.#textLength;
-      if (boundary === undefined || to > text.length) break;
-      this.#keep(this.#source.push(text.slice(from, Math.max(to, from))));
-      this.#keep(this.#source.endWord());
-      from = Math.max(to, from);
-      this.#nextBoundary += 1;
-    }
-    this.#keep(this.#source.push(text.slice(from)));
-    this.#textLength += text.length;
-  }
-
-  /** No more text follows: the last word is complete. */
-  endText(): void {
-    this.#keep(this.#source.endWord());
+  /** `words`: of the text whose characters will be pushed, rising. */
+  constructor(words: readonly FoundWord[]) {
+    this.#words = words;
   }
 
   /** Takes characters in the order of the text, and gives the words that are complete now. */
@@ -90,11 +47,6 @@ export class WordTracker {
       }
       start = end;
     }
-    return this.take();
-  }
-
-  /** The words that are complete now and did not come out yet. */
-  take(): TimedWord[] {
     let end = this.#nextWord;
     while ((this.#words[end]?.end ?? Number.POSITIVE_INFINITY) <= this.#timedTo) end += 1;
     return this.#takeUpTo(end);
@@ -102,23 +54,13 @@ export class WordTracker {
 
   /** Nothing follows: the rest. Words of which no character was timed were not spoken and don't come out. */
   finish(): TimedWord[] {
-    this.endText();
     return this.#takeUpTo(this.#words.length);
-  }
-
-  #keep(words: readonly FoundWord[]): void {
-    for (const word of words) this.#words.push(word);
   }
 
   #takeUpTo(end: number): TimedWord[] {
     if (end === this.#nextWord) return [];
     const words = this.#words.slice(this.#nextWord, end);
     this.#nextWord = end;
-    // A long text is there long before its times: words that came out are dropped many at a time.
-    if (this.#nextWord > this.#words.length / 2) {
-      this.#words = this.#words.slice(this.#nextWord);
-      this.#nextWord = 0;
-    }
     return this.#timeWords(words);
   }
 

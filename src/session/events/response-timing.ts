@@ -5,7 +5,7 @@
  */
 import { PauseFinder, type Silence } from "../../audio/analysis/pause-finder.ts";
 import { type SoundFrames, SoundMeter } from "../../audio/analysis/sound-meter.ts";
-import { WordScanner } from "../../text/words.ts";
+import { wordsOf } from "../../text/word-positions.ts";
 import { ClientTimes } from "../../timing/client-times.ts";
 import type { SegmentTiming } from "../../timing/segment-timing.ts";
 import { TICKS_PER_MS, TICKS_PER_SECOND } from "../../timing/ticks.ts";
@@ -86,21 +86,13 @@ export class ResponseTiming {
     this.#carryOver = carryOver;
     this.#aheadTicks = aheadTicks;
     const { segment } = attempt;
-    // Offsets inside are the segment's own and shifted on the way out: the tracker then closes the last word of a
-    // segment at its end, whatever text the client adds later.
+    // Offsets inside are the segment's own and shifted on the way out: its last word closes at its end, whatever text the
+    // client adds later.
     this.#pauseFinder = new PauseFinder(attempt.sourceFormat);
     this.#soundMeter = new SoundMeter(attempt.sourceFormat);
-    this.#timing = timingOf({
-      text: segment.text,
-      textStart: 0,
-      speakingRate: carryOver.rateOf(utterance.voiceIds),
-    });
-    this.#words = new WordTracker({
-      words: new WordScanner(0, utterance.isExpressive),
-      text: segment.text,
-      boundaries: utterance.joints.map((at) => at - segment.start).filter((at) => at > 0),
-    });
-    this.#words.endText();
+    this.#timing = timingOf({ text: segment.text, speakingRate: carryOver.rateOf(utterance.voiceIds) });
+    const joints = utterance.joints.map((at) => at - segment.start);
+    this.#words = new WordTracker(wordsOf(segment.text, { joints, hasDirections: utterance.isExpressive }));
     this.#clientTimes = new ClientTimes(utterance.spoken, segment.start);
   }
 

@@ -28,7 +28,7 @@ export interface Chunk {
 
 /** A response of these chunks: what each of them says, and its end. */
 export function run(text: string, chunks: readonly Chunk[], audioSeconds: number) {
-  const timing = timingOf({ text, textStart: 0 });
+  const timing = timingOf({ text });
   const emitted = chunks.map((chunk) =>
     timing.push(chunk.alignment, null, { audioSeconds: chunk.audioSeconds }),
   );
@@ -54,14 +54,14 @@ export function startsOf(timed: TimedCharacters | null): string {
 /** What must hold for all that a segment gives, whatever the upstream sent. Returns the problem, or "". */
 export function problemWith(
   all: readonly (TimedCharacters | null)[],
-  facts: { readonly text: string; readonly textStart: number; readonly audioSeconds?: number },
+  facts: { readonly text: string; readonly audioSeconds?: number },
 ): string {
-  let at = facts.textStart;
+  let at = 0;
   let last = 0;
   for (const timed of all) {
     if (timed === null) continue;
     if (timed.start !== at) return `hole or overlap at ${at}: next starts at ${timed.start}`;
-    const shown = facts.text.slice(timed.start - facts.textStart, timed.end - facts.textStart);
+    const shown = facts.text.slice(timed.start, timed.end);
     if (timed.characters.join("") !== shown)
       return `characters ${timed.characters.join("")} are not ${shown}`;
     if (timed.startSeconds.length !== timed.characters.length) return "lengths differ";

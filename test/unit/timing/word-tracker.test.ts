@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { WordScanner, wordSpans } from "../../../src/text/words.ts";
+import { wordsOf } from "../../../src/text/word-positions.ts";
+import { wordSpans } from "../../../src/text/words.ts";
 import type { TimedCharacters, TimedWord } from "../../../src/timing/timed.ts";
 import { WordTracker } from "../../../src/timing/word-tracker.ts";
 import { splitText } from "../text/fixtures.ts";
@@ -22,8 +23,7 @@ function timedOf(
   return { start, end, characters, startSeconds: starts, endSeconds: ends, timing };
 }
 
-const tracker = (text = "", boundaries: readonly number[] = []) =>
-  new WordTracker({ words: new WordScanner(), text, boundaries });
+const tracker = (text: string, joints: readonly number[] = []) => new WordTracker(wordsOf(text, { joints }));
 
 const textsOf = (words: readonly TimedWord[]) => words.map((word) => word.text);
 
@@ -41,31 +41,20 @@ describe("WordTracker", () => {
       endSeconds: 0.5,
       timing: "exact",
     });
-    expect(textsOf(words.push(timedOf(text, 8, 14)))).toEqual(["you"]);
-    expect(textsOf(words.finish())).toEqual(["all"]);
+    expect(textsOf(words.push(timedOf(text, 8, 14)))).toEqual(["you", "all"]);
     expect(words.finish()).toEqual([]);
-  });
-
-  it("waits until a word's last character is known to be its last", () => {
-    const words = tracker("Hel");
-    expect(words.push(timedOf("Hel", 0, 3))).toEqual([]);
-    words.append("lo");
-    expect(words.push(timedOf("Hello", 3, 5))).toEqual([]);
-    words.append(" you");
-    expect(textsOf(words.take())).toEqual(["Hello"]);
-    expect(words.take()).toEqual([]);
-    words.endText();
-    expect(textsOf(words.push(timedOf("Hello you", 5, 9)))).toEqual(["you"]);
   });
 
   it("closes words at boundaries: inputs of a dialogue that meet without a space", () => {
     const text = "Hiyou tooend";
     const words = tracker(text, [2, 9, 12]);
     expect(textsOf(words.push(timedOf(text, 0, 12)))).toEqual(["Hi", "you", "too", "end"]);
-    const grown = tracker("", [2, 2, 9, 50]);
-    for (const letter of text) grown.append(letter);
-    expect(textsOf(grown.push(timedOf(text, 0, 12)))).toEqual(["Hi", "you", "too"]);
-    expect(textsOf(grown.finish())).toEqual(["end"]);
+    expect(textsOf(tracker(text, [2, 2, 9, 50]).push(timedOf(text, 0, 12)))).toEqual([
+      "Hi",
+      "you",
+      "too",
+      "end",
+    ]);
   });
 
   it("labels a word with the weakest of its characters", () => {
@@ -92,8 +81,7 @@ describe("WordTracker", () => {
     const words = tracker(text);
     words.push(timedOf(text, 0, 2));
     const again = { ...timedOf(text, 0, 7), startSeconds: [9, 9, 9, 9, 9.4, 9.5, 9.6] };
-    expect(words.push(again).map((word) => word.startSeconds)).toEqual([0]);
-    expect(words.finish().map((word) => word.startSeconds)).toEqual([9.4]);
+    expect(words.push(again).map((word) => word.startSeconds)).toEqual([0, 9.4]);
   });
 
   it("never gives a word that starts before the one before it", () => {
@@ -106,36 +94,23 @@ describe("WordTracker", () => {
       endSeconds: [5, 5],
       timing: "exact",
     });
-    words.push({ start: 2, end: 3, characters: ["b"], startSeconds: [1], endSeconds: [2], timing: "exact" });
-    expect(words.finish()).toMatchObject([{ startSeconds: 5, endSeconds: 5 }]);
+    const b = { start: 2, end: 3, characters: ["b"], startSeconds: [1], endSeconds: [2] };
+    expect(words.push({ ...b, timing: "exact" })).toMatchObject([{ startSeconds: 5, endSeconds: 5 }]);
   });
 
-  it("gives every word of any text once, in order, however text and times are split", () => {
+  it("gives every word of any text once, in order, however its times are split", () => {
     fc.assert(
-      fc.property(splitText, fc.infiniteStream(fc.nat(20)), ({ text, parts }, steps) => {
-        const words = tracker();
+      fc.property(splitText, fc.infiniteStream(fc.nat(20)), ({ text }, steps) => {
+        const words = tracker(text);
         const found: TimedWord[] = [];
         const characters = [...text];
-        let appended = 0;
         let at = 0;
-        let index = 0;
-        const pushSome = (limit: number): void => {
-          let end = at;
-          for (let n = steps.next().value ?? 1; n > 0 && index < characters.length; n--) {
-            const next = end + (characters[index]?.length ?? 0);
-            if (next > limit) break;
-            end = next;
-            index += 1;
-          }
+        while (characters.length > 0) {
+          const end = at + characters.splice(0, steps.next().value ?? 1).join("").length;
           found.push(...words.push(timedOf(text, at, end)));
           at = end;
-        };
-        for (const part of parts) {
-          words.append(part);
-          appended += part.length;
-          pushSome(appended);
         }
-        found.push(...words.push(timedOf(text, at, text.length)), ...words.finish());
+        found.push(...words.finish());
         expect(found.map(({ start, end }) => ({ start, end }))).toEqual(wordSpans(text));
         for (const word of found) {
           expect(word.text).toBe(text.slice(word.start, word.end));
@@ -147,14 +122,11 @@ describe("WordTracker", () => {
     );
   });
 
-  it.each([false, true])("takes a long text in linear time, letter by letter: %s", (isLetterByLetter) => {
+  it("takes a long text in linear time", () => {
     const text = "hello you ".repeat(20_000);
-    const words = tracker(isLetterByLetter ? "" : text);
+    const words = tracker(text);
     let count = 0;
-    for (let i = 0; i < text.length; i++) {
-      if (isLetterByLetter) words.append(text[i] ?? "");
-      count += words.push(timedOf(text, i, i + 1)).length;
-    }
+    for (let i = 0; i < text.length; i++) count += words.push(timedOf(text, i, i + 1)).length;
     expect(count + words.finish().length).toBe(40_000);
   });
 });

@@ -45,7 +45,7 @@ interface Emitted extends TimedCharacters {
 /** Played as it comes once `aheadSeconds` of it are there, and asked for times a second before they are played. */
 function estimate({ text, chunks }: Speech, aheadSeconds: number, speakingRate: SpeakingRate | null) {
   const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
-  const timing = timingOf({ text, textStart: 0, speakingRate });
+  const timing = timingOf({ text, speakingRate });
   const emitted: Emitted[] = [];
   let [bytes, playedSeconds] = [0, 0];
   const note = (timed: TimedCharacters | null): void => {
@@ -86,7 +86,7 @@ describe("SegmentTiming.estimateUpTo", () => {
       const { text, language } = speak(createDice(seed * 77), 4);
       const speech = say(text, language, seed);
       const { emitted, timing, audioSeconds } = estimate(speech, 5, paces.get(language) ?? null);
-      expect(problemWith(emitted, { text, textStart: 0, audioSeconds })).toBe("");
+      expect(problemWith(emitted, { text, audioSeconds })).toBe("");
       expect(emitted.map(({ characters }) => characters.join("")).join("")).toBe(text);
       expect(new Set(emitted.map((one) => one.timing))).toEqual(new Set(["estimated"]));
       if (audioSeconds > 8) expect(emitted.length).toBeGreaterThan(2);
@@ -114,14 +114,14 @@ describe("SegmentTiming.estimateUpTo", () => {
   });
 
   it("waits where nothing can be known: too little audio, audio that is not looked into, one word, times on their way", () => {
-    const timing = timingOf({ text: "Alpha bravo charlie. Delta echo.", textStart: 0 });
+    const timing = timingOf({ text: "Alpha bravo charlie. Delta echo." });
     expect(timing.estimateUpTo({ neededSeconds: 1 })).toBeNull();
     timing.push(null, null, { audioSeconds: 5 });
     expect(timing.estimateUpTo({ neededSeconds: 1 })).toBeNull();
     const { chunks } = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India.", "en", 1);
     const hear = (text: string): SegmentTiming => {
       const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
-      const heard = timingOf({ text, textStart: 0 });
+      const heard = timingOf({ text });
       let bytes = 0;
       for (const { audio } of chunks) {
         bytes += audio.length;
@@ -148,7 +148,7 @@ describe("SegmentTiming.estimateUpTo", () => {
     const speech = say("Alpha bravo charlie. Delta echo foxtrot golf. Hotel India juliet kilo.", "en", 1);
     const { text, chunks, starts } = speech;
     const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
-    const timing = timingOf({ text, textStart: 0 });
+    const timing = timingOf({ text });
     const emitted: (TimedCharacters | null)[] = [];
     let bytes = 0;
     for (const { audio } of chunks) {
@@ -165,7 +165,7 @@ describe("SegmentTiming.estimateUpTo", () => {
     }
     const audioSeconds = bytes / BYTES_PER_SECOND;
     emitted.push(timing.finish(audioSeconds));
-    expect(problemWith(emitted, { text, textStart: 0, audioSeconds })).toBe("");
+    expect(problemWith(emitted, { text, audioSeconds })).toBe("");
     expect(emitted.map((one) => one?.characters.join("") ?? "").join("")).toBe(text);
     const late = emitted.filter((one) => one !== null && one.start >= emittedEnd);
     for (const one of late) {

@@ -97,7 +97,7 @@ describe("a rate that is not that of the audio", () => {
       fc.property(factors, lengths, lateness, (factor, more, late) => {
         const count = 20 + more.reduce((sum, length) => sum + length, 0);
         const text = String.fromCharCode(...Array.from({ length: count }, (_, i) => 0x4e00 + i));
-        const timing = timingOf({ text, textStart: 0 });
+        const timing = timingOf({ text });
         const emitted: (TimedCharacters | null)[] = [];
         let [audioTo, textTo] = [0, 0];
         for (const [i, length] of [10, 10, ...more].entries()) {
@@ -114,7 +114,7 @@ describe("a rate that is not that of the audio", () => {
           textTo = to;
         }
         emitted.push(timing.finish(text.length / 10));
-        expect(problemWith(emitted, { text, textStart: 0, audioSeconds: text.length / 10 })).toBe("");
+        expect(problemWith(emitted, { text, audioSeconds: text.length / 10 })).toBe("");
         const starts = emitted.flatMap((one) => one?.startSeconds ?? []);
         for (const [index, seconds] of starts.entries()) expect(seconds).toBeCloseTo(index / 10, 2);
         expect(emitted.every((one) => one === null || one.timing === "scaled")).toBe(true);
@@ -167,7 +167,7 @@ describe("a rate that is not that of the audio", () => {
     ["sounds on", 0.45, "estimated"],
     ["may do either", 0, "exact"],
   ])("one chunk that ends before its audio, which %s there", (_, soundSeconds, label) => {
-    const timing = timingOf({ text: "abc", textStart: 0 });
+    const timing = timingOf({ text: "abc" });
     expect(timing.push(alignmentOf("abc"), null, { audioSeconds: 0.5 })).toBeNull();
     expect(timing.finish(0.5, soundSeconds)?.timing).toBe(label);
   });
@@ -190,7 +190,7 @@ describe("a rate that is not that of the audio", () => {
       audioSeconds: 0.3 * (i + 1),
     }));
     const emitted = run("abcdefghixyzxyzxyz", [...scaledChunks(0.8), ...later], 2.1);
-    expect(problemWith(emitted, { text: "abcdefghixyzxyzxyz", textStart: 0, audioSeconds: 2.1 })).toBe("");
+    expect(problemWith(emitted, { text: "abcdefghixyzxyzxyz", audioSeconds: 2.1 })).toBe("");
     for (const one of emitted)
       expect(one?.timing ?? "").toBe(one === null ? "" : one.start < 9 ? "scaled" : "estimated");
   });
@@ -243,7 +243,7 @@ describe("times that count from their chunk", () => {
       [0.12, "estimated"],
       [0.08, "estimated"],
     ] as const) {
-      const timing = timingOf({ text: "abcdefghijklmnopqrst", textStart: 0 });
+      const timing = timingOf({ text: "abcdefghijklmnopqrst" });
       timing.push(alignmentOf("abcdefghij"), null, { audioSeconds: 1 });
       const emitted =
         timing.push(alignmentOf("klmnopqrst", 0, step), null, { audioSeconds: 2 }) ?? timing.finish(2);
@@ -284,7 +284,7 @@ describe("times that count from their chunk", () => {
     "do not wander off where a chunk's times end %d ms before its audio",
     (gapMs) => {
       const text = "abcdefghijklmnopqrstuvwxyz";
-      const timing = timingOf({ text, textStart: 0 });
+      const timing = timingOf({ text });
       const starts: number[] = [];
       for (let i = 0; i < 13; i += 1) {
         const alignment = alignmentOf(text.slice(2 * i, 2 * i + 2), 0, 0.1 - gapMs / 2000);

@@ -77,7 +77,7 @@ describe("times that come with the first piece of their audio", () => {
 
   function check(factor: number, pieceSeconds: number, timing: string): void {
     const emitted = run(TEXT, inPieces(factor, pieceSeconds), 2);
-    expect(problemWith(emitted, { text: TEXT, textStart: 0, audioSeconds: 2 })).toBe("");
+    expect(problemWith(emitted, { text: TEXT, audioSeconds: 2 })).toBe("");
     const given = emitted.filter((one) => one !== null);
     for (const one of given) {
       for (const [i, seconds] of one.startSeconds.entries()) {
@@ -147,7 +147,7 @@ describe("audio that is cut without regard to words", () => {
     (factor) => {
       const { text, chunks, trueStarts } = cutAnywhere(factor);
       const emitted = run(text, chunks, chunks.at(-1)?.audioSeconds ?? 0);
-      expect(problemWith(emitted, { text, textStart: 0 })).toBe("");
+      expect(problemWith(emitted, { text })).toBe("");
       for (const one of emitted) {
         if (one === null) continue;
         for (const [i, start] of one.startSeconds.entries()) {

@@ -128,7 +128,7 @@ function withFaults(chunks: readonly JobChunk[], header: string): JobChunk[] {
 /** As session/events/response-timing.ts does it. */
 function timesOf(chunks: readonly JobChunk[], text: string): (TimedCharacters | null)[] {
   const [pauses, sound] = [new PauseFinder(FORMAT), new SoundMeter(FORMAT)];
-  const timing = timingOf({ text, textStart: 0 });
+  const timing = timingOf({ text });
   let bytes = 0;
   const emitted = chunks.map(({ audio, timing: sent }) => {
     bytes += audio.length;
@@ -204,7 +204,7 @@ describe.each(Object.keys(SCRIPTS))("%s: what is labelled exact or scaled is rig
       const sent = withFaults(chunks, faults.filter((fault) => fault !== "").join("; "));
       const emitted = timesOf(sent, text);
       const audioSeconds = sent.reduce((sum, { audio }) => sum + audio.length, 0) / BYTES_PER_SECOND;
-      expect(problemWith(emitted, { text, textStart: 0, audioSeconds })).toBe("");
+      expect(problemWith(emitted, { text, audioSeconds })).toBe("");
       expect(Math.max(0, ...errorsOf(emitted, starts)), text).toBeLessThanOrEqual(TARGET_SECONDS);
       for (const one of emitted) {
         characters += one?.characters.length ?? 0;
