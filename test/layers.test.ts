@@ -144,9 +144,8 @@ const READS_JSON: Record<string, string> = {
   "version.ts": "package.json",
   "gateway.ts": "the upstream's list of voices",
   "server/proxy/proxy-body.ts": "requests and answers that are passed on",
-  "server/server.ts": "bodies of HTTP commands",
-  "protocol/commands.ts": "commands",
-  "protocol/openai.ts": "requests",
+  "protocol/read-json.ts": "commands, bodies of HTTP commands, requests",
+  "protocol/openai.ts": "the upstream's list of voices",
   "session/text-defaults.ts": "the file of replacements",
 };
 const READS_JSON_FOLDERS = [

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { GatewayError } from "../errors.ts";
+import { parseJson, reasonOf } from "./read-json.ts";
 import {
   CLEANINGS,
   CUE_MODES,
@@ -231,14 +232,7 @@ export function parseCommand(json: string): ParsedCommand {
 }
 
 function parseObject(json: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch (cause) {
-    throw new GatewayError("malformed_json", "Message is not JSON, expected one JSON object with a type", {
-      cause,
-    });
-  }
+  const value = parseJson(json, "Message");
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     const got = Array.isArray(value) ? "an array" : value === null ? "null" : `a ${typeof value}`;
     throw new GatewayError("malformed_json", `Message is ${got}, expected one JSON object with a type`);
@@ -258,12 +252,4 @@ function fieldError(issue: z.core.$ZodIssue | undefined, type: string): GatewayE
   return new GatewayError(code, `Field ${field} of ${type} is not valid: ${reasonOf(issue)}`, {
     field,
   });
-}
-
-function reasonOf(issue: z.core.$ZodIssue | undefined): string {
-  const message = issue?.message ?? "unknown reason";
-  const missing = /^Invalid input: expected (.+), received undefined$/.exec(message);
-  return missing === null
-    ? message.replace(/^Invalid input: /, "")
-    : `it is missing, expected a ${missing[1]}`;
 }

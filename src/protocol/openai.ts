@@ -1,6 +1,7 @@
 /** `POST /v1/audio/speech` in OpenAI's shape: what is asked, how errors and events look, and which voice a name means. */
 import { z } from "zod";
 import { ERRORS, GatewayError } from "../errors.ts";
+import { readJson } from "./read-json.ts";
 
 export const SPEECH_FORMATS = ["mp3", "opus", "flac", "wav", "pcm"] as const;
 export type SpeechFormat = (typeof SPEECH_FORMATS)[number];
@@ -39,19 +40,8 @@ const schema = z.object({
 
 /** Throws GatewayError "malformed_json" or "invalid_field" with the field. */
 export function parseOpenAiSpeech(json: string): OpenAiSpeechRequest {
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch (cause) {
-    throw new GatewayError("malformed_json", "The body is not JSON, expected one JSON object", { cause });
-  }
-  const result = schema.safeParse(value);
-  if (!result.success) {
-    const [issue] = result.error.issues;
-    const field = String(issue?.path[0] ?? "");
-    throw invalid(field, issue?.message.replace(/^Invalid input: /, "") ?? "not of the schema");
-  }
-  const { model, input, voice, response_format, speed, stream_format } = result.data;
+  const request = readJson(json, schema, "The body");
+  const { model, input, voice, response_format, speed, stream_format } = request;
   const format = response_format ?? "mp3";
   if (format === "aac")
     throw invalid("response_format", `aac is not supported, expected one of ${SPEECH_FORMATS.join(", ")}`);

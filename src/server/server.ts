@@ -4,6 +4,7 @@ import type { OriginRules } from "../access/origin-rules.ts";
 import { GatewayError } from "../errors.ts";
 import { asyncApi } from "../protocol/asyncapi.ts";
 import { parseCommand } from "../protocol/commands.ts";
+import { parseJson } from "../protocol/read-json.ts";
 import { speak } from "../session/commands.ts";
 import type { Calls } from "../telephony/calls.ts";
 import { routeCaptions } from "./captions/captions.ts";
@@ -145,12 +146,7 @@ function nobodyThere(id: string): GatewayError {
 /** The body of a POST is the command without its type, which the path says. */
 function withType(body: string, type: string): string {
   if (body.trim() === "") return JSON.stringify({ type });
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch (cause) {
-    throw new GatewayError("malformed_json", "Body is not JSON, expected one JSON object", { cause });
-  }
+  const value = parseJson(body, "Body");
   if (typeof value !== "object" || value === null || Array.isArray(value)) return body;
   return JSON.stringify({ ...value, type });
 }

@@ -203,7 +203,7 @@ describe("errors", () => {
     await using app = await startVendorApp(upstream.url);
     const cases: readonly (readonly [object | string, string | null])[] = [
       ["{no json", null],
-      [[], ""],
+      [[], null],
       [{ input: "a", voice: "alloy" }, "model"],
       [{ ...BODY, input: 5 }, "input"],
       [{ ...BODY, input: "  " }, "input"],

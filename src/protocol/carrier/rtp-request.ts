@@ -2,6 +2,7 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
+import { readJson } from "../read-json.ts";
 
 export interface RtpRequest {
   /** The session that the call joins. */
@@ -30,7 +31,11 @@ const REQUEST = z.strictObject({
 
 /** Throws malformed_json, invalid_field. */
 export function readRtpRequest(body: string): RtpRequest {
-  const { remote, listen_only, format, session, dtmf_payload_type, text, voice_id } = checked(body);
+  const { remote, listen_only, format, session, dtmf_payload_type, text, voice_id } = readJson(
+    body === "" ? "{}" : body,
+    REQUEST,
+    "Body",
+  );
   if (listen_only && remote === undefined) {
     throw new GatewayError(
       "invalid_field",
@@ -47,22 +52,6 @@ export function readRtpRequest(body: string): RtpRequest {
     ...(text === undefined ? {} : { text }),
     ...(voice_id === undefined ? {} : { voiceId: voice_id }),
   };
-}
-
-function checked(body: string): z.infer<typeof REQUEST> {
-  let value: unknown;
-  try {
-    value = JSON.parse(body === "" ? "{}" : body);
-  } catch (cause) {
-    throw new GatewayError("malformed_json", "Body is not JSON, expected one JSON object", { cause });
-  }
-  const read = REQUEST.safeParse(value);
-  if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  const field = issue?.path.join(".") || "body";
-  throw new GatewayError("invalid_field", `Field ${field} can't be used: ${issue?.message ?? "unknown"}`, {
-    field,
-  });
 }
 
 /** `192.0.2.1:4000`, `[2001:db8::1]:4000`. */

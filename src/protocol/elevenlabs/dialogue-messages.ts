@@ -1,14 +1,8 @@
 /** What clients send on the text-to-dialogue sockets. */
 import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
-import {
-  type DictionaryLocator,
-  locatorsOf,
-  messageCredentials,
-  readMessage,
-  shared,
-  stripped,
-} from "./message-json.ts";
+import { readJson } from "../read-json.ts";
+import { type DictionaryLocator, locatorsOf, messageCredentials, shared, stripped } from "./message-json.ts";
 import type { Credentials } from "./socket-settings.ts";
 
 export interface DialogueInput {
@@ -48,7 +42,7 @@ const schema = z.object({
 
 /** Throws GatewayError "malformed_json" or "invalid_field". */
 export function parseDialogueMessage(json: string, isMulti: boolean): DialogueMessage {
-  const given = readMessage(json, schema);
+  const given = readJson(json, schema, "Message");
   const message: DialogueMessage = {
     contextId: isMulti ? (given.context_id ?? given.contextId ?? null) : "",
     voices: given.voices ?? null,

@@ -1,6 +1,5 @@
 /** What the messages of all vendor sockets have in common: one JSON object, null as good as absent, unknown keys ignored. */
 import { z } from "zod";
-import { GatewayError } from "../../errors.ts";
 import { type Credentials, compact } from "./socket-settings.ts";
 
 /** At most three in a request, applied in order. */
@@ -34,23 +33,6 @@ export const shared = {
   authorization: z.string().nullish(),
   single_use_token: z.string().nullish(),
 };
-
-/** Throws GatewayError "malformed_json" or "invalid_field", which name the field and not what stands in it. */
-export function readMessage<T>(json: string, schema: z.ZodType<T>): T {
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch (cause) {
-    throw new GatewayError("malformed_json", "Message is not JSON, expected one JSON object", { cause });
-  }
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  const field = (issue?.path ?? []).join(".");
-  const where = field === "" ? "Message" : `Field ${field} of the message`;
-  const reason = issue?.message.replace(/^Invalid input: /, "") ?? "not of the schema";
-  throw new GatewayError("invalid_field", `${where} is not valid: ${reason}`, field === "" ? {} : { field });
-}
 
 export function locatorsOf(
   given:

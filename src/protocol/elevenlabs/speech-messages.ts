@@ -1,14 +1,8 @@
 /** What clients send on `stream-input` and `multi-stream-input`. */
 import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
-import {
-  type DictionaryLocator,
-  locatorsOf,
-  messageCredentials,
-  readMessage,
-  shared,
-  stripped,
-} from "./message-json.ts";
+import { readJson } from "../read-json.ts";
+import { type DictionaryLocator, locatorsOf, messageCredentials, shared, stripped } from "./message-json.ts";
 import type { Credentials } from "./socket-settings.ts";
 
 /** The upstream judges what is not judged here. */
@@ -63,7 +57,7 @@ const schema = z.object({
 
 /** Throws GatewayError "malformed_json" or "invalid_field". */
 export function parseSpeechMessage(json: string, isMulti: boolean): SpeechMessage {
-  const given = readMessage(json, schema);
+  const given = readJson(json, schema, "Message");
   const message: SpeechMessage = {
     contextId: (isMulti ? (given.context_id ?? given.contextId) : null) ?? "",
     text: given.text ?? null,
