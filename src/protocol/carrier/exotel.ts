@@ -5,10 +5,10 @@
  * it stands behind.
  */
 import type { AudioFormat } from "../vocabulary.ts";
-import type { CarrierDialect, CarrierHello } from "./carrier.ts";
+import type { CarrierHello } from "./carrier.ts";
 import { bytesPerMs, linearFormat, namedFormat } from "./carrier-format.ts";
 import { type Fields, protocolError } from "./fields.ts";
-import { JsonCall, type JsonStart, type JsonWords } from "./json-call.ts";
+import { type JsonStart, type JsonWords, jsonDialect } from "./json-call.ts";
 
 const STEP_BYTES = 320;
 const MIN_BYTES = 3200;
@@ -60,10 +60,4 @@ function formatOf(mediaFormat: Fields | undefined, hello: CarrierHello): AudioFo
 }
 
 /** https://developer.exotel.com/docs/agentstream/websocket-protocol */
-export const exotel: CarrierDialect = {
-  name: "exotel",
-  subprotocols: [],
-  leadMs: 1000,
-  markMs: 400,
-  open: (hello) => new JsonCall(WORDS, hello),
-};
+export const exotel = jsonDialect(WORDS, { leadMs: 1000, markMs: 400 });

@@ -2,9 +2,11 @@
  * The carriers that speak JSON with audio in base64 (Twilio and those who took after it): one state for all, a table of
  * words for each. Media before start, a second start and messages of wrong shapes end the call; what is unknown is odd.
  */
+import type { AudioFormat } from "../vocabulary.ts";
 import {
   type CallStart,
   type CarrierCodec,
+  type CarrierDialect,
   type CarrierEvent,
   type CarrierHello,
   type CarrierName,
@@ -14,6 +16,7 @@ import {
   odd,
   type Wire,
 } from "./carrier.ts";
+import { bytesPerMs } from "./carrier-format.ts";
 import { type Fields, protocolError, readFields } from "./fields.ts";
 import { MediaOrder } from "./media-order.ts";
 import { decodePayload, PieceCutter, type PieceRule } from "./payload.ts";
@@ -51,13 +54,24 @@ export interface JsonStart {
 }
 
 /** A frame or several of them, at most 200 ms: few messages, and little is lost of one. */
-export const MAX_MESSAGE_MS = 200;
+const MAX_MESSAGE_MS = 200;
+
+/** Whatever has come, up to MAX_MESSAGE_MS, is a message. */
+export function anyPieces(format: AudioFormat): PieceRule {
+  return { minBytes: 0, stepBytes: 1, maxBytes: bytesPerMs(format) * MAX_MESSAGE_MS };
+}
+
+/** The dialect of these words: half a second ahead of playout and a mark each 200 ms, unless the carrier wants it otherwise. */
+export function jsonDialect(words: JsonWords, { leadMs = 500, markMs = 200 } = {}): CarrierDialect {
+  const { carrier: name } = words;
+  return { name, subprotocols: [], leadMs, markMs, open: (hello) => new JsonCall(words, hello) };
+}
 
 interface Open extends JsonStart {
   readonly cutter: PieceCutter | null;
 }
 
-export class JsonCall implements CarrierCodec {
+class JsonCall implements CarrierCodec {
   readonly #words: JsonWords;
   readonly #hello: CarrierHello;
   readonly #marks = new PendingMarks();

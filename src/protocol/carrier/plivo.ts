@@ -2,10 +2,9 @@
  * Plivo `<Stream bidirectional="true">`. A checkpoint is answered only when all before it has been played, never when a
  * clear takes it away; `clearedAudio` answers the clear.
  */
-import type { CarrierDialect } from "./carrier.ts";
-import { bytesPerMs, namedFormat } from "./carrier-format.ts";
+import { namedFormat } from "./carrier-format.ts";
 import { type Fields, protocolError, toParameters } from "./fields.ts";
-import { JsonCall, type JsonStart, type JsonWords, MAX_MESSAGE_MS } from "./json-call.ts";
+import { anyPieces, type JsonStart, type JsonWords, jsonDialect } from "./json-call.ts";
 
 const WORDS: JsonWords = {
   carrier: "plivo",
@@ -40,7 +39,7 @@ function start(message: Fields): JsonStart {
     markHead: `{"event":"checkpoint","streamId":${id},"name":"`,
     markTail: `"}`,
     clear: `{"event":"clearAudio","streamId":${id}}`,
-    pieces: { minBytes: 0, stepBytes: 1, maxBytes: bytesPerMs(format) * MAX_MESSAGE_MS },
+    pieces: anyPieces(format),
   };
 }
 
@@ -65,10 +64,4 @@ function extraHeaders(text: string): Readonly<Record<string, string>> {
 }
 
 /** https://www.plivo.com/docs/voice-agents/audio-streaming/concepts/audio-streaming-reference */
-export const plivo: CarrierDialect = {
-  name: "plivo",
-  subprotocols: [],
-  leadMs: 500,
-  markMs: 200,
-  open: (hello) => new JsonCall(WORDS, hello),
-};
+export const plivo = jsonDialect(WORDS);

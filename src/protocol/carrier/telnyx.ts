@@ -5,10 +5,10 @@
  * are set to. Media may come in any order.
  */
 import type { AudioFormat } from "../vocabulary.ts";
-import type { CarrierDialect, CarrierHello } from "./carrier.ts";
-import { bytesPerMs, linearFormat, namedFormat } from "./carrier-format.ts";
+import type { CarrierHello } from "./carrier.ts";
+import { linearFormat, namedFormat } from "./carrier-format.ts";
 import { type Fields, protocolError } from "./fields.ts";
-import { JsonCall, type JsonStart, type JsonWords, MAX_MESSAGE_MS } from "./json-call.ts";
+import { anyPieces, type JsonStart, type JsonWords, jsonDialect } from "./json-call.ts";
 
 const WORDS: JsonWords = {
   carrier: "telnyx",
@@ -48,10 +48,7 @@ function start(message: Fields, hello: CarrierHello): JsonStart {
     markTail: `"}}`,
     clear: `{"event":"clear"}`,
     // 20 ms to 30 s a message; Opus: one packet.
-    pieces:
-      format === "opus_48000"
-        ? null
-        : { minBytes: 0, stepBytes: 1, maxBytes: bytesPerMs(format) * MAX_MESSAGE_MS },
+    pieces: format === "opus_48000" ? null : anyPieces(format),
     isBigEndian: isBigEndian && format.startsWith("pcm"),
     isCallerBigEndian: isBigEndian && caller?.startsWith("pcm") === true,
   };
@@ -79,10 +76,4 @@ function wantedFormat(codec: string, rate: string | undefined): AudioFormat {
 }
 
 /** https://developers.telnyx.com/docs/voice/programmable-voice/media-streaming */
-export const telnyx: CarrierDialect = {
-  name: "telnyx",
-  subprotocols: [],
-  leadMs: 500,
-  markMs: 200,
-  open: (hello) => new JsonCall(WORDS, hello),
-};
+export const telnyx = jsonDialect(WORDS);

@@ -3,10 +3,9 @@
  * their L16. Marks are answered when they are played and when a clear takes them away. Unknown messages are errors for
  * Twilio (31924): nothing else is ever sent.
  */
-import type { CarrierDialect } from "./carrier.ts";
-import { bytesPerMs, namedFormat } from "./carrier-format.ts";
+import { namedFormat } from "./carrier-format.ts";
 import { type Fields, protocolError } from "./fields.ts";
-import { JsonCall, type JsonStart, type JsonWords, MAX_MESSAGE_MS } from "./json-call.ts";
+import { anyPieces, type JsonStart, type JsonWords, jsonDialect } from "./json-call.ts";
 
 function twilioWords(carrier: "twilio" | "signalwire"): JsonWords {
   return {
@@ -40,27 +39,12 @@ function start(carrier: "twilio" | "signalwire", message: Fields): JsonStart {
     markHead: `{"event":"mark","streamSid":${id},"mark":{"name":"`,
     markTail: `"}}`,
     clear: `{"event":"clear","streamSid":${id}}`,
-    pieces: { minBytes: 0, stepBytes: 1, maxBytes: bytesPerMs(format) * MAX_MESSAGE_MS },
+    pieces: anyPieces(format),
   };
 }
 
-const TWILIO = twilioWords("twilio");
-const SIGNALWIRE = twilioWords("signalwire");
-
 /** https://www.twilio.com/docs/voice/media-streams/websocket-messages */
-export const twilio: CarrierDialect = {
-  name: "twilio",
-  subprotocols: [],
-  leadMs: 500,
-  markMs: 200,
-  open: (hello) => new JsonCall(TWILIO, hello),
-};
+export const twilio = jsonDialect(twilioWords("twilio"));
 
 /** https://developer.signalwire.com/compatibility-api/cxml/voice/stream; its L16 is taken to be little-endian. */
-export const signalwire: CarrierDialect = {
-  name: "signalwire",
-  subprotocols: [],
-  leadMs: 500,
-  markMs: 200,
-  open: (hello) => new JsonCall(SIGNALWIRE, hello),
-};
+export const signalwire = jsonDialect(twilioWords("signalwire"));
