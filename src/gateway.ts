@@ -18,8 +18,8 @@ import type { ListeningPort } from "./server/listen.ts";
 import { startOperations, type UpstreamState } from "./server/operations.ts";
 import { PassedPaths } from "./server/proxy/proxy-paths.ts";
 import { startServer } from "./server/server.ts";
+import { FairScheduler } from "./server/sockets/fair-scheduler.ts";
 import { inboxBytes } from "./server/sockets/inbox.ts";
-import { Turns } from "./server/sockets/turns.ts";
 import { SESSION_BOUNDS } from "./session/ports.ts";
 import { Sessions } from "./session/sessions.ts";
 import { textDefaultsOf } from "./session/text-defaults.ts";
@@ -70,7 +70,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const origins = originsOf(config.host);
   const opsOrigins = originsOf(config.opsHost);
   const pacer = new Pacer(clock);
-  const turns = new Turns({ clock, counters, between: () => pacer.catchUp() });
+  const scheduler = new FairScheduler({ clock, counters, between: () => pacer.catchUp() });
   const blocks = new BlockPool();
   const upstream = createUpstream({
     baseUrl: options.upstreamBaseUrl,
@@ -174,7 +174,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     idleSeconds: config.idleSeconds,
     clock,
     counters,
-    turns,
+    scheduler,
     maxInboxBytes: tuning.maxInboxBytes,
     version: VERSION,
     pageFolder: options.pageFolder ?? fileURLToPath(new URL("./page", import.meta.url)),
@@ -201,7 +201,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       server: SERVER,
       metrics: createExposition(counters, {
         sessions: () => sessions.count,
-        inboxBytes: () => turns.waitingBytes,
+        inboxBytes: () => scheduler.waitingBytes,
         waitingAudioBytes: () => blocks.lentBytes,
         recentAudioBytes: () => sessions.recentAudioBytes,
         upstreamOpen: () => upstream.stats().open,

@@ -79,7 +79,7 @@ export async function startServer(options: ServerOptions): Promise<ListeningPort
       vendorSockets.close();
       jambonzTts.close();
       // Before the sockets: a speaker that waits behind its old connection is in no session yet, and hears of the end here.
-      options.turns.close();
+      options.scheduler.close();
       listener.close();
     },
   };

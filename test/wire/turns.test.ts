@@ -8,7 +8,7 @@ import WebSocket from "ws";
 import { ERRORS } from "../../src/errors.ts";
 import { type Clock, systemClock } from "../../src/kit/clock.ts";
 import { createCounters } from "../../src/metrics/counters.ts";
-import { Turns } from "../../src/server/sockets/turns.ts";
+import { FairScheduler } from "../../src/server/sockets/fair-scheduler.ts";
 import { speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { RawSocket } from "../helpers/raw-socket.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
@@ -136,9 +136,9 @@ it("who brings more than may wait gets an error and is closed, and others are no
 it("a vendor socket that brings more than may wait gets the vendor's error", async () => {
   await using upstream = await startFakeUpstream(speaking());
   const counters = createCounters();
-  const turns = new Turns({ clock: slowClock(), counters, between: () => undefined });
+  const scheduler = new FairScheduler({ clock: slowClock(), counters, between: () => undefined });
   await using app = await startVendorApp(upstream.url, {
-    sockets: { turns, tuning: { maxTextChars: 1000 } },
+    sockets: { scheduler, tuning: { maxTextChars: 1000 } },
   });
   await using client = await VendorClient.connect(app, "/v1/text-to-speech/v/stream-input");
   for (let sent = 0; sent < 60_000; sent += 1) client.socket.send('{"text":" "}        ');
@@ -146,7 +146,7 @@ it("a vendor socket that brings more than may wait gets the vendor's error", asy
   expect(client.end?.code).toBe(1008);
   expect(client.heard.at(-1)).toMatchObject({ error: "invalid_input_message", code: 1008 });
   expect(counters.inboxesFull).toBe(1);
-  expect(turns.waitingBytes).toBe(0);
+  expect(scheduler.waitingBytes).toBe(0);
 });
 
 it("a carrier's connection that brings more than may wait is closed", async () => {

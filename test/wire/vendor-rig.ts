@@ -10,7 +10,7 @@ import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "../../src/server/pl
 import { routeProxy } from "../../src/server/proxy/proxy.ts";
 import { PassedPaths } from "../../src/server/proxy/proxy-paths.ts";
 import { VoiceNames, type VoiceNamesOptions } from "../../src/server/proxy/voice-names.ts";
-import { Turns } from "../../src/server/sockets/turns.ts";
+import { FairScheduler } from "../../src/server/sockets/fair-scheduler.ts";
 import {
   routeVendorSockets,
   type VendorSocketOptions,
@@ -54,7 +54,7 @@ export async function startVendorApp(
     maxOutboxBytes: 262_144,
     idleSeconds: 30,
     maxSockets: 100,
-    turns: new Turns({ clock: systemClock, counters, between: () => undefined }),
+    scheduler: new FairScheduler({ clock: systemClock, counters, between: () => undefined }),
     ...sockets,
     tuning: { timingHoldMs: 10_000, ...tuning },
   });

@@ -7,7 +7,7 @@
  * Pieces are copied in: what an HTTP client hands over is then soon garbage, and dies young. Kept, it grows old, and what
  * is old is found by going through the memory of every session.
  */
-import { riseGain, scaleSamples } from "../analysis/seam.ts";
+import { riseGain, scaleSamples } from "../analysis/fade.ts";
 import { bytesPerSample, isSoundAt, type SampleCodec, SilenceMeter } from "../analysis/silence.ts";
 
 /** The store grows in multiples of this. */

@@ -18,7 +18,7 @@ export interface CarrierAuth {
 }
 
 /** A carrier's request to connect. */
-export interface Knock {
+export interface CarrierRequest {
   /** null where the carrier is found out later. */
   readonly carrier: CarrierName | null;
   readonly path: string;
@@ -28,7 +28,7 @@ export interface Knock {
 }
 
 /** Only before the request's handler returns. */
-export function knockOf(req: HttpRequest, carrier: CarrierName | null): Knock {
+export function carrierRequestOf(req: HttpRequest, carrier: CarrierName | null): CarrierRequest {
   const headers = new Map<string, string>();
   req.forEach((name, value) => {
     headers.set(name, value);
@@ -40,17 +40,17 @@ export function knockOf(req: HttpRequest, carrier: CarrierName | null): Knock {
  * Whether the request is signed by Twilio. Throws carrier_signature and carrier_unauthorized for one that may not
  * connect; where the carrier is not known yet, an unsigned one may still turn out to be Twilio and has to be refused then.
  */
-export function admitCarrier(knock: Knock, auth: CarrierAuth): { readonly isSigned: boolean } {
-  const { carrier } = knock;
-  const signature = knock.headers.get("x-twilio-signature") ?? "";
+export function admitCarrier(request: CarrierRequest, auth: CarrierAuth): { readonly isSigned: boolean } {
+  const { carrier } = request;
+  const signature = request.headers.get("x-twilio-signature") ?? "";
   const mustSign =
     auth.twilioAuthToken !== "" && (carrier === "twilio" || (carrier === null && signature !== ""));
   if (mustSign) {
-    const url = urlOf(knock, auth.publicUrl);
+    const url = urlOf(request, auth.publicUrl);
     if (!isTwilioSignature({ authToken: auth.twilioAuthToken, url, signature })) throw notSigned();
     return { isSigned: true };
   }
-  if (auth.carrierToken !== "" && !tokensOf(knock).some((token) => isSame(token, auth.carrierToken))) {
+  if (auth.carrierToken !== "" && !tokensOf(request).some((token) => isSame(token, auth.carrierToken))) {
     throw new GatewayError(
       "carrier_unauthorized",
       "Carrier shows no valid token: expected it as a bearer token, as basic password, or as token= in the URL",
@@ -67,14 +67,14 @@ export function notSigned(): GatewayError {
 }
 
 /** As the carrier has it. */
-function urlOf({ path, query, headers }: Knock, publicUrl: string): string {
+function urlOf({ path, query, headers }: CarrierRequest, publicUrl: string): string {
   const base = publicUrl === "" ? (headers.get("host") ?? "") : publicUrl;
   const origin = base.replace(/^(?:wss?|https?):\/\//, "").replace(/(?<!\/)\/+$/, "");
   return `wss://${origin}${path}${query === "" ? "" : `?${query}`}`;
 }
 
 /** Every place where a carrier can be made to show a token. */
-function tokensOf({ query, headers }: Knock): string[] {
+function tokensOf({ query, headers }: CarrierRequest): string[] {
   const [scheme = "", value = ""] = (headers.get("authorization") ?? "").split(" ", 2);
   const credentials = scheme.toLowerCase() === "basic" ? Buffer.from(value, "base64").toString("utf8") : "";
   return [

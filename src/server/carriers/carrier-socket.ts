@@ -13,11 +13,11 @@ import type { CallLine } from "../../telephony/carrier-listener.ts";
 import { pathPart, Reply } from "../http.ts";
 import type { Routes } from "../routes.ts";
 import type { Bytes } from "../sockets/backlog.ts";
+import type { FairScheduler } from "../sockets/fair-scheduler.ts";
 import { Inbox, type Receiver } from "../sockets/inbox.ts";
-import type { Turns } from "../sockets/turns.ts";
 import { UwsBatchSocket } from "../sockets/uws-port.ts";
 import { acceptUpgrade, socketLimits } from "../sockets/websocket.ts";
-import { admitCarrier, type CarrierAuth, type Knock, knockOf } from "./carrier-auth.ts";
+import { admitCarrier, type CarrierAuth, type CarrierRequest, carrierRequestOf } from "./carrier-auth.ts";
 import { type CarrierKnown, dialectFinder } from "./carrier-dialect.ts";
 
 export interface CarrierSocketOptions extends CarrierAuth {
@@ -25,7 +25,7 @@ export interface CarrierSocketOptions extends CarrierAuth {
   readonly maxOutboxBytes: number;
   readonly idleSeconds: number;
   /** Of those that bring many messages at once. */
-  readonly turns: Turns;
+  readonly scheduler: FairScheduler;
 }
 
 interface CarrierData extends CarrierKnown {
@@ -41,7 +41,7 @@ const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
 const MAX_INBOX_BYTES = 2 * MAX_MESSAGE_BYTES;
 /** What one batch may add on top of a full send queue: 300 ms of 48 kHz in base64, generously. */
 const BATCH_SLACK_BYTES = 256 * 1024;
-/** What a token or a signature stands in is for the door only: it is not handed on. */
+/** What a token or a signature stands in is for admission only: it is not handed on. */
 const SECRET_HEADERS: readonly string[] = [
   "authorization",
   "cookie",
@@ -77,7 +77,7 @@ function carrierSocket(
   carrierIn: (req: HttpRequest) => CarrierName | null,
 ): WebSocketBehavior<CarrierData> {
   const receiver = carrierReceiver();
-  const { turns } = options;
+  const { scheduler } = options;
   return {
     ...socketLimits({
       hardMessageBytes: MAX_MESSAGE_BYTES,
@@ -88,7 +88,7 @@ function carrierSocket(
     open: (socket) => {
       const data = socket.getUserData();
       data.line = new CarrierLine(socket);
-      data.inbox = new Inbox({ turns, receiver, connection: data });
+      data.inbox = new Inbox({ scheduler, receiver, connection: data });
       data.call = options.calls.take({
         line: data.line,
         hello: data.hello,
@@ -129,20 +129,20 @@ function bytesOf(message: Bytes): Uint8Array {
 function answerUpgrade(
   res: HttpResponse,
   req: HttpRequest,
-  door: {
+  upgrade: {
     readonly context: us_socket_context_t;
     readonly options: CarrierSocketOptions;
     readonly carrierIn: (req: HttpRequest) => CarrierName | null;
   },
 ): void {
-  const { context, options, carrierIn } = door;
+  const { context, options, carrierIn } = upgrade;
   try {
     const carrier = carrierIn(req);
     options.calls.mustHaveRoom();
-    const knock = knockOf(req, carrier);
-    const { isSigned } = admitCarrier(knock, options);
+    const request = carrierRequestOf(req, carrier);
+    const { isSigned } = admitCarrier(request, options);
     const subprotocol = subprotocolFor(carrier, req.getHeader("sec-websocket-protocol"));
-    const hello = helloOf(knock);
+    const hello = helloOf(request);
     const data: CarrierData = { hello, subprotocol, carrier, isSigned, line: null, call: null, inbox: null };
     acceptUpgrade(res, req, { context, data, subprotocol });
   } catch (thrown) {
@@ -164,7 +164,7 @@ function subprotocolFor(carrier: CarrierName | null, offered: string): string {
   return dialects.flatMap(({ subprotocols }) => subprotocols).find((name) => names.includes(name)) ?? "";
 }
 
-function helloOf({ query, headers }: Knock): CarrierHello {
+function helloOf({ query, headers }: CarrierRequest): CarrierHello {
   const asked = new Map(new URLSearchParams(query));
   asked.delete("token");
   return { query: asked, headers: new Map([...headers].filter(([name]) => !SECRET_HEADERS.includes(name))) };

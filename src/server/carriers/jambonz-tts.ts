@@ -22,16 +22,16 @@ import { type AskedSpeech, SpeechAnswer, type SpeechAnswerDeps } from "../player
 import { type Encoder, PLAIN, wavEncoder } from "../players/spoken-body.ts";
 import type { VoiceNames } from "../proxy/voice-names.ts";
 import type { Routes } from "../routes.ts";
+import type { FairScheduler } from "../sockets/fair-scheduler.ts";
 import { inboxBytes } from "../sockets/inbox.ts";
 import { MessageSockets } from "../sockets/message-sockets.ts";
-import type { Turns } from "../sockets/turns.ts";
-import { admitCarrier, type CarrierAuth, knockOf } from "./carrier-auth.ts";
+import { admitCarrier, type CarrierAuth, carrierRequestOf } from "./carrier-auth.ts";
 
 export interface JambonzTtsRouteOptions extends CarrierAuth, SpeechAnswerDeps {
   /** Model that speaks; "" = the upstream's default. */
   readonly defaultModel: string;
   /** See MessageSocketsOptions. */
-  readonly turns: Turns;
+  readonly scheduler: FairScheduler;
   /** Each socket belongs to a call that is there already: as many as there may be calls, and none while they drain (503). */
   readonly calls: Calls;
   readonly voices: VoiceNames;
@@ -61,7 +61,7 @@ function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRout
     answerError: (reply, error) => reply.fail(error),
   });
   try {
-    admitCarrier(knockOf(req, "jambonz"), options);
+    admitCarrier(carrierRequestOf(req, "jambonz"), options);
     const audio = jambonzAudio(req.getHeader("accept"));
     answer.start(async (body) => {
       const { voice, language, text: written } = parseJambonzTts(body);
@@ -119,7 +119,7 @@ function mountSockets(app: Routes, options: JambonzTtsRouteOptions): MessageSock
     maxBackpressureBytes: MAX_OUTBOX_BYTES + MESSAGE_SLACK_BYTES,
     maxInboxBytes: inboxBytes({ maxMessageBytes: MAX_MESSAGE_BYTES, maxTextChars: MAX_TEXT_CHARS }),
     idleSeconds: options.idleSeconds,
-    turns: options.turns,
+    scheduler: options.scheduler,
   });
   const deps = depsOf(options);
   const behavior = sockets.behavior<JambonzTtsAddress>({
@@ -141,7 +141,7 @@ function accept(
   { options, sockets }: { readonly options: JambonzTtsRouteOptions; readonly sockets: MessageSockets },
 ): JambonzTtsAddress | null {
   try {
-    admitCarrier(knockOf(req, "jambonz"), options);
+    admitCarrier(carrierRequestOf(req, "jambonz"), options);
     const { calls } = options;
     calls.mustStay();
     if (sockets.count >= calls.maxCalls) throw tooMany(calls.maxCalls);

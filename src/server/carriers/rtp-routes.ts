@@ -16,7 +16,7 @@ import { type RtpRequest, readRtpRequest } from "../../protocol/carrier/rtp-requ
 import { checkId } from "../../session/sessions.ts";
 import type { Calls } from "../../telephony/calls.ts";
 import { pathPart, Reply, readBody } from "../http.ts";
-import { admitCarrier, type CarrierAuth, knockOf } from "./carrier-auth.ts";
+import { admitCarrier, type CarrierAuth, carrierRequestOf } from "./carrier-auth.ts";
 import { type PeerList, PeerRule } from "./rtp-networks.ts";
 import { type RtpCall, type RtpPeer, RtpPort, rtpFamily } from "./rtp-port.ts";
 
@@ -62,10 +62,10 @@ export class RtpPorts {
     app.post("/carrier/rtp", (res, req) => this.#answer(res, req));
     app.del("/carrier/rtp/:call", (res, req) => {
       const callId = pathPart(req);
-      const knock = knockOf(req, "asterisk");
+      const request = carrierRequestOf(req, "asterisk");
       const reply = new Reply(res);
       try {
-        admitCarrier(knock, this.#options);
+        admitCarrier(request, this.#options);
         const port = this.#open.get(callId);
         if (port === undefined) throw new GatewayError("unknown_call", "No RTP call has this id");
         port.close();
@@ -82,11 +82,11 @@ export class RtpPorts {
   }
 
   #answer(res: HttpResponse, req: HttpRequest): void {
-    const knock = knockOf(req, "asterisk");
+    const request = carrierRequestOf(req, "asterisk");
     const reply = new Reply(res);
     readBody(res, this.#options.maxMessageBytes)
       .then(async (body) => {
-        admitCarrier(knock, this.#options);
+        admitCarrier(request, this.#options);
         reply.json(201, await this.#take(body));
       })
       .catch((thrown: unknown) => reply.fail(thrown));

@@ -1,10 +1,10 @@
 /**
  * What one connection has sent and is not handled yet. A message is handled in the call that brings it, and nothing is
- * copied, unless many come at once: see turns.ts. Their order is kept, and the end of the connection comes behind them.
+ * copied, unless many come at once: see fair-scheduler.ts. Their order is kept, and the end of the connection comes behind them.
  */
 import { GatewayError } from "../../errors.ts";
 import { Backlog, type Bytes } from "./backlog.ts";
-import type { Turns, Waiting } from "./turns.ts";
+import type { FairScheduler, Waiting } from "./fair-scheduler.ts";
 
 /** How far back it counts what a connection has taken of the event loop, ms. */
 const WINDOW_MS = 20;
@@ -40,13 +40,13 @@ export interface Receiver<C> {
 }
 
 export interface InboxOptions<C> {
-  readonly turns: Turns;
+  readonly scheduler: FairScheduler;
   readonly receiver: Receiver<C>;
   readonly connection: C;
 }
 
 export class Inbox<C> implements Waiting {
-  readonly #turns: Turns;
+  readonly #scheduler: FairScheduler;
   readonly #receiver: Receiver<C>;
   readonly #connection: C;
   /** null: all that came is handled. */
@@ -59,8 +59,8 @@ export class Inbox<C> implements Waiting {
   /** Called once nothing waits any more, behind the end of the connection. */
   #followers: (() => void)[] = [];
 
-  constructor({ turns, receiver, connection }: InboxOptions<C>) {
-    this.#turns = turns;
+  constructor({ scheduler, receiver, connection }: InboxOptions<C>) {
+    this.#scheduler = scheduler;
     this.#receiver = receiver;
     this.#connection = connection;
   }
@@ -71,27 +71,27 @@ export class Inbox<C> implements Waiting {
 
   /** A message has come: it is handled now, or waits. */
   take(message: Bytes, isBinary: boolean): void {
-    const turns = this.#turns;
+    const scheduler = this.#scheduler;
     if (this.#backlog !== null) {
-      if (turns.counters.messagesWaited % KEPT_IN_A_ROW === 0) turns.between();
+      if (scheduler.counters.messagesWaited % KEPT_IN_A_ROW === 0) scheduler.between();
       this.#keep(this.#backlog, message, isBinary);
       return;
     }
-    turns.between();
-    const nowMs = turns.nowMs();
+    scheduler.between();
+    const nowMs = scheduler.nowMs();
     // One message now and then costs one look at the clock, and is not counted.
     const isFirst = nowMs - this.#fromMs >= WINDOW_MS;
     if (isFirst) {
       this.#fromMs = nowMs;
       this.#usedMs = 0;
-    } else if (this.#usedMs >= turns.directMs) {
+    } else if (this.#usedMs >= scheduler.directMs) {
       this.#backlog = new Backlog();
       this.#keep(this.#backlog, message, isBinary);
-      if (this.isWaiting) turns.add(this);
+      if (this.isWaiting) scheduler.add(this);
       return;
     }
     this.#receiver.handle(this.#connection, message, isBinary);
-    if (!isFirst) this.#usedMs += turns.nowMs() - nowMs;
+    if (!isFirst) this.#usedMs += scheduler.nowMs() - nowMs;
   }
 
   /**
@@ -106,7 +106,7 @@ export class Inbox<C> implements Waiting {
       if (isOfUse) ready();
       // Getting ready may have ended the connection, and with it the backlog.
       if (this.#backlog?.bytes === 0) this.drop();
-      else if (this.isWaiting) this.#turns.add(this);
+      else if (this.isWaiting) this.#scheduler.add(this);
     });
   }
 
@@ -118,38 +118,38 @@ export class Inbox<C> implements Waiting {
   }
 
   work(endMs: number): number {
-    const turns = this.#turns;
+    const scheduler = this.#scheduler;
     let nowMs: number;
     do {
-      turns.between();
+      scheduler.between();
       const message = this.#backlog?.shift();
       if (message !== undefined && message !== null) {
-        turns.waits(-Backlog.sizeOf(message.bytes));
+        scheduler.waits(-Backlog.sizeOf(message.bytes));
         this.#receiver.handle(this.#connection, message.bytes, message.isBinary);
       }
       // Handling it may have ended the connection, and with it the backlog.
       if (this.#backlog?.bytes === 0) this.drop();
-      nowMs = turns.nowMs();
+      nowMs = scheduler.nowMs();
     } while (this.#backlog !== null && nowMs < endMs);
     return nowMs;
   }
 
   drop(): void {
-    if (this.#backlog !== null) this.#turns.waits(-this.#backlog.bytes);
+    if (this.#backlog !== null) this.#scheduler.waits(-this.#backlog.bytes);
     this.#backlog = null;
-    this.#turns.remove(this);
+    this.#scheduler.remove(this);
     this.#reportClosed();
     for (const goOn of this.#followers.splice(0)) goOn();
   }
 
   #keep(backlog: Backlog, message: Bytes, isBinary: boolean): void {
-    const { counters } = this.#turns;
+    const { counters } = this.#scheduler;
     const { maxInboxBytes } = this.#receiver;
     const bytes = Backlog.sizeOf(message);
     const isOwn = backlog.bytes + bytes > maxInboxBytes;
-    if (!isOwn && this.#turns.hasRoomFor(bytes)) {
+    if (!isOwn && this.#scheduler.hasRoomFor(bytes)) {
       backlog.push(message, isBinary);
-      this.#turns.waits(bytes);
+      this.#scheduler.waits(bytes);
       counters.messagesWaited += 1;
       return;
     }

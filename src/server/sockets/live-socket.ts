@@ -11,11 +11,11 @@ import type { Participant } from "../../session/connections/participant.ts";
 import type { Sessions } from "../../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
 import { pathPart } from "../http.ts";
+import type { FairScheduler } from "./fair-scheduler.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
+import { Reconnects } from "./reconnects.ts";
 import { MAX_REFUSALS_A_SECOND, Refusals } from "./refusals.ts";
-import { Returns } from "./returns.ts";
 import { type SocketData, SocketListener } from "./socket-listener.ts";
-import type { Turns } from "./turns.ts";
 import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits, textReader } from "./websocket.ts";
 
 export interface LiveSocketOptions {
@@ -28,7 +28,7 @@ export interface LiveSocketOptions {
   readonly clock: Clock;
   readonly counters: Counters;
   /** Of those that bring many messages at once. */
-  readonly turns: Turns;
+  readonly scheduler: FairScheduler;
   /** See inboxBytes. */
   readonly maxInboxBytes: number;
 }
@@ -41,9 +41,9 @@ const FIRST_OWN_CODE = 4000;
 const BATCH_SLACK_BYTES = 8 * 1024 * 1024;
 
 export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<SocketData> {
-  const returns = new Returns();
-  const receiver = liveReceiver(options, returns);
-  const { turns } = options;
+  const reconnects = new Reconnects();
+  const receiver = liveReceiver(options, reconnects);
+  const { scheduler } = options;
   return {
     ...socketLimits({
       hardMessageBytes: options.maxMessageBytes * HARD_MESSAGE_FACTOR,
@@ -66,20 +66,20 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       const data = socket.getUserData();
       const listener = new SocketListener(socket);
       data.listener = listener;
-      const inbox = new Inbox({ turns, receiver, connection: data });
+      const inbox = new Inbox({ scheduler, receiver, connection: data });
       data.inbox = inbox;
       try {
         const joining = parseSettings(new URLSearchParams(data.query), options.defaults);
         const { resume, settings } = joining;
         const mayHaveSaid = resume?.kind === "token" && settings.role !== "listener";
         data.resumedToken = mayHaveSaid ? resume.token : null;
-        const before = returns.before(data);
+        const before = reconnects.before(data);
         if (before === null) {
           join(data, joining, options);
           return;
         }
         inbox.follow(before, () => join(data, joining, options));
-        returns.note(data);
+        reconnects.note(data);
       } catch (thrown) {
         refuse(listener, report(thrown, options.log));
       }
@@ -87,7 +87,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
     message: (socket, message, isBinary) => {
       const data = socket.getUserData();
       data.inbox?.take(message, isBinary);
-      returns.note(data);
+      reconnects.note(data);
     },
     drain: (socket) => {
       const { joined } = socket.getUserData();
@@ -119,7 +119,7 @@ function join(data: SocketData, joining: ParsedSettings, { sessions, log }: Live
   }
 }
 
-function liveReceiver(options: LiveSocketOptions, returns: Returns): Receiver<SocketData> {
+function liveReceiver(options: LiveSocketOptions, reconnects: Reconnects): Receiver<SocketData> {
   const textOf = textReader(options.maxMessageBytes);
   return {
     maxInboxBytes: options.maxInboxBytes,
@@ -152,7 +152,7 @@ function liveReceiver(options: LiveSocketOptions, returns: Returns): Receiver<So
     closed: (data, code) => {
       const { joined } = data;
       data.joined = null;
-      returns.forget(data);
+      reconnects.forget(data);
       joined?.session.leave(joined.participant, { isFinal: isGoodBye(code) });
     },
   };

@@ -2,14 +2,14 @@
 import type { HttpRequest, HttpResponse, WebSocketBehavior } from "uWebSockets.js";
 import { ERRORS } from "../../errors.ts";
 import type { SocketPort, VendorSocket } from "../../vendor-sockets/ports.ts";
+import type { FairScheduler } from "./fair-scheduler.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
-import type { Turns } from "./turns.ts";
 import { UwsPort } from "./uws-port.ts";
 import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits, textReader } from "./websocket.ts";
 
 export interface MessageSocketsOptions {
   /** Of those that bring many messages at once. */
-  readonly turns: Turns;
+  readonly scheduler: FairScheduler;
   /** See inboxBytes. */
   readonly maxInboxBytes: number;
   /** A longer message is refused by the state. */
@@ -77,7 +77,7 @@ export class MessageSockets {
         const port = new UwsPort(ws);
         data.port = port;
         this.#ports.add(port);
-        data.inbox = new Inbox({ turns: this.#options.turns, receiver, connection: data });
+        data.inbox = new Inbox({ scheduler: this.#options.scheduler, receiver, connection: data });
         data.socket = open(data.request, port);
       },
       message: (ws, message, isBinary) => ws.getUserData().inbox?.take(message, isBinary),

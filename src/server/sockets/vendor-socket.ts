@@ -24,9 +24,9 @@ import type { KeyCheck, SocketDeps, SocketTuning } from "../../vendor-sockets/po
 import { SpeechSocket } from "../../vendor-sockets/speech-socket.ts";
 import { pathPart, Reply } from "../http.ts";
 import type { Routes } from "../routes.ts";
+import type { FairScheduler } from "./fair-scheduler.ts";
 import { inboxBytes } from "./inbox.ts";
 import { MessageSockets } from "./message-sockets.ts";
-import type { Turns } from "./turns.ts";
 
 export interface VendorSocketOptions extends Pick<SocketDeps, "upstream" | "clock" | "counters" | "log"> {
   readonly maxMessageBytes: number;
@@ -34,7 +34,7 @@ export interface VendorSocketOptions extends Pick<SocketDeps, "upstream" | "cloc
   /** Without a word or a pong for so long a client is gone, seconds. */
   readonly idleSeconds: number;
   /** See MessageSocketsOptions. */
-  readonly turns: Turns;
+  readonly scheduler: FairScheduler;
   /** Most sockets at once; more are refused with 429. */
   readonly maxSockets: number;
   /** See SocketTuning; 0: no limit. */
@@ -76,12 +76,12 @@ interface VendorRequest {
 
 /** Mounts the sockets; every other WebSocket below /v1 is refused with 403, as the vendor does. */
 export function routeVendorSockets(app: Routes, options: VendorSocketOptions): VendorSockets {
-  const { maxMessageBytes, idleSeconds, turns } = options;
+  const { maxMessageBytes, idleSeconds, scheduler } = options;
   const deps = depsOf(options);
   const maxBackpressureBytes = deps.tuning.maxOutboxBytes + MESSAGE_SLACK_BYTES;
   const maxInboxBytes = inboxBytes({ maxMessageBytes, maxTextChars: deps.tuning.maxTextChars });
   const bounds = { maxMessageBytes, maxBackpressureBytes, maxInboxBytes };
-  const sockets = new MessageSockets({ ...bounds, idleSeconds, turns });
+  const sockets = new MessageSockets({ ...bounds, idleSeconds, scheduler });
   const isFull = () => sockets.isClosed || sockets.count >= options.maxSockets;
   for (const [path, kind, isMulti] of ROUTES) {
     const behavior = sockets.behavior<VendorRequest>({

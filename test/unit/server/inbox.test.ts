@@ -3,8 +3,8 @@ import { describe, expect, it, vi } from "vitest";
 import type { GatewayError } from "../../../src/errors.ts";
 import { createCounters } from "../../../src/metrics/counters.ts";
 import { Backlog, type Bytes } from "../../../src/server/sockets/backlog.ts";
+import { FairScheduler } from "../../../src/server/sockets/fair-scheduler.ts";
 import { Inbox, inboxBytes } from "../../../src/server/sockets/inbox.ts";
-import { Turns } from "../../../src/server/sockets/turns.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 
 interface Connection {
@@ -26,7 +26,7 @@ function rig(options: RigOptions = {}) {
   const rounds: (() => void)[] = [];
   const said: string[] = [];
   let turnsOfOthers = 0;
-  const turns = new Turns({
+  const scheduler = new FairScheduler({
     clock,
     counters,
     between: () => {
@@ -38,7 +38,7 @@ function rig(options: RigOptions = {}) {
   const handled: Bytes[] = [];
   const connect = (connection: Connection) => {
     const inbox: Inbox<Connection> = new Inbox({
-      turns,
+      scheduler,
       connection,
       receiver: {
         maxInboxBytes,
@@ -61,7 +61,7 @@ function rig(options: RigOptions = {}) {
   return {
     clock,
     counters,
-    turns,
+    scheduler,
     said,
     handled,
     connect,
@@ -118,19 +118,22 @@ describe("a connection that brings few messages", () => {
 
 describe("a connection that brings many messages", () => {
   it("has some handled at once, then as many as there is time for in each round, all in order", () => {
-    const { connect, said, round, turns, counters } = rig();
+    const { connect, said, round, scheduler, counters } = rig();
     const a = connect({ name: "a" });
     bring(a, 20);
     // The first one of a window, and four milliseconds of others.
     expect(said).toEqual(numbered("a", 1, 5));
-    expect(turns.waitingBytes).toBe(15 * 4 + 4 + 11 * 2);
+    expect(scheduler.waitingBytes).toBe(15 * 4 + 4 + 11 * 2);
     round();
     expect(said).toEqual(numbered("a", 1, 11));
     round();
     expect(said).toEqual(numbered("a", 1, 17));
     round();
     expect(said).toEqual(numbered("a", 1, 20));
-    expect({ waited: counters.messagesWaited, bytes: turns.waitingBytes }).toEqual({ waited: 15, bytes: 0 });
+    expect({ waited: counters.messagesWaited, bytes: scheduler.waitingBytes }).toEqual({
+      waited: 15,
+      bytes: 0,
+    });
   });
 
   it("keeps its order also with what comes between two rounds, and goes on at once when all is handled", () => {
@@ -236,27 +239,27 @@ describe("the bound", () => {
     expect(stage.said).toEqual(numbered("a", 1, 5));
     bring(a, 1, 1);
     expect(stage.said.slice(5)).toEqual(["a inbox_full", "a closed 4429"]);
-    expect(stage.turns.waitingBytes).toBe(0);
+    expect(stage.scheduler.waitingBytes).toBe(0);
     expect(stage.counters.inboxesFull).toBe(1);
     stage.round();
     expect(stage.said).toHaveLength(7);
   });
 
   it("is also one of all connections together, which many could fill: it ends the one that goes on", () => {
-    const { connect, said, round, turns } = rig({ maxWaitingBytes: 40 });
+    const { connect, said, round, scheduler } = rig({ maxWaitingBytes: 40 });
     const [a, b] = [connect({ name: "a" }), connect({ name: "b" })];
     bring(a, 9);
     bring(b, 7);
-    expect(turns.waitingBytes).toBe(40);
+    expect(scheduler.waitingBytes).toBe(40);
     bring(b, 1, 8);
     expect(said.slice(-2)).toEqual(["b inbox_full", "b closed 4429"]);
     // Its part is free again.
-    expect(turns.waitingBytes).toBe(20);
+    expect(scheduler.waitingBytes).toBe(20);
     bring(a, 3, 10);
-    expect(turns.waitingBytes).toBe(38);
+    expect(scheduler.waitingBytes).toBe(38);
     round();
     round();
-    expect(turns.waitingBytes).toBe(0);
+    expect(scheduler.waitingBytes).toBe(0);
     expect(said.filter((line) => line.startsWith("a"))).toEqual(numbered("a", 1, 12));
   });
 
@@ -312,7 +315,7 @@ describe("the end of a connection", () => {
   });
 
   it("the gateway's end drops what waits, and is reported to each", () => {
-    const { connect, said, turns, round } = rig();
+    const { connect, said, scheduler, round } = rig();
     const a = connect({ name: "a" });
     const b = connect({ name: "b" });
     bring(a, 12);
@@ -320,10 +323,10 @@ describe("the end of a connection", () => {
     a.close(1000, { wantsRest: true });
     b.close(1006, { wantsRest: true });
     const before = said.length;
-    turns.close();
+    scheduler.close();
     round();
     expect(said.slice(before)).toEqual(["a closed 1000", "b closed 1006"]);
-    expect(turns.waitingBytes).toBe(0);
+    expect(scheduler.waitingBytes).toBe(0);
   });
 });
 
@@ -372,7 +375,7 @@ describe("a connection that follows on another", () => {
   });
 
   it("and can't be: getting ready ends it", () => {
-    const { connect, said, round, turns } = rig();
+    const { connect, said, round, scheduler } = rig();
     const [a, b] = [connect({ name: "a" }), connect({ name: "b" })];
     bring(a, 6);
     b.follow(a, () => b.close(4429, { wantsRest: false }));
@@ -380,18 +383,18 @@ describe("a connection that follows on another", () => {
     round();
     round();
     expect(said).toEqual([...numbered("a", 1, 6), "b closed 4429"]);
-    expect(turns.waitingBytes).toBe(0);
+    expect(scheduler.waitingBytes).toBe(0);
   });
 
   it("has a bound, too", () => {
-    const { connect, said, turns } = rig({ maxInboxBytes: 20 });
+    const { connect, said, scheduler } = rig({ maxInboxBytes: 20 });
     const [a, b] = [connect({ name: "a" }), connect({ name: "b" })];
     bring(a, 6);
     b.follow(a, () => said.push("b ready"));
     bring(b, 5);
     expect(said.slice(-2)).toEqual(["b inbox_full", "b closed 4429"]);
-    turns.close();
+    scheduler.close();
     expect(said.at(-1)).toBe("b closed 4429");
-    expect(turns.waitingBytes).toBe(0);
+    expect(scheduler.waitingBytes).toBe(0);
   });
 });

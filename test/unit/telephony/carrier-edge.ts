@@ -11,7 +11,7 @@ import type { ListeningPort } from "../../../src/server/listen.ts";
 import { startOperations } from "../../../src/server/operations.ts";
 import { PassedPaths } from "../../../src/server/proxy/proxy-paths.ts";
 import { startServer } from "../../../src/server/server.ts";
-import { Turns } from "../../../src/server/sockets/turns.ts";
+import { FairScheduler } from "../../../src/server/sockets/fair-scheduler.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
 import { createRig } from "../../helpers/session-rig.ts";
 
@@ -66,7 +66,7 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     maxOutboxBytes: 65_536,
     idleSeconds: 120,
     counters: rig.counters,
-    turns: new Turns({ clock: turnsClock, counters: rig.counters, between: () => undefined }),
+    scheduler: new FairScheduler({ clock: turnsClock, counters: rig.counters, between: () => undefined }),
     maxInboxBytes: 1_048_576,
     pageFolder: "/nowhere",
     version: "0.0.0",

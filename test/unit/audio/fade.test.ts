@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { riseGain, scaleSamples } from "../../../src/audio/analysis/seam.ts";
+import { riseGain, scaleSamples } from "../../../src/audio/analysis/fade.ts";
 import { decodeSamples, encodeSamples } from "../../../src/audio/analysis/silence.ts";
 import { seamStep } from "../../helpers/seam-step.ts";
 import { noise, tone } from "./helpers.ts";

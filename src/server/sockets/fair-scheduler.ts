@@ -1,7 +1,7 @@
 /**
- * Turns of the connections that have brought more messages than are handled at once. The server library hands a socket all
- * that one read has brought, up to 512 KB: ten thousand small messages in a row, and nobody else's is read before the last
- * of them. So a connection handles what takes DIRECT_MS; what comes beyond is only copied into its inbox (inbox.ts), and here
+ * Shares the event loop between connections that have brought more messages than are handled at once. The server library
+ * hands a socket all that one read has brought, up to 512 KB: ten thousand small messages in a row, and nobody else's is
+ * read before the last of them. So a connection handles what takes DIRECT_MS; what comes beyond is only copied into its inbox (inbox.ts), and here
  * all inboxes are handled one after the other, in rounds between which the event loop reads everybody's sockets.
  *
  * Reading can't be stopped: this library has no pause for a WebSocket, and goes on with the next 512 KB where they have come
@@ -30,7 +30,7 @@ export interface Waiting {
   drop(): void;
 }
 
-export interface TurnsOptions {
+export interface FairSchedulerOptions {
   readonly clock: Clock;
   readonly counters: Counters;
   /** Before each message that is handled, and often while many are kept: what is due to others leaves. Must not throw. */
@@ -42,7 +42,7 @@ export interface TurnsOptions {
 }
 
 /** All connections of a gateway whose messages wait. */
-export class Turns {
+export class FairScheduler {
   readonly counters: Counters;
   readonly between: () => void;
   readonly #clock: Clock;
@@ -53,7 +53,7 @@ export class Turns {
   #waitingBytes = 0;
   #isRoundDue = false;
 
-  constructor(options: TurnsOptions) {
+  constructor(options: FairSchedulerOptions) {
     const { clock, counters, between, later = setImmediate, maxWaitingBytes = MAX_WAITING_BYTES } = options;
     this.#clock = clock;
     this.#maxWaitingBytes = maxWaitingBytes;

@@ -5,7 +5,7 @@
 import type { Inbox } from "./inbox.ts";
 import type { SocketData } from "./socket-listener.ts";
 
-export class Returns {
+export class Reconnects {
   /** Connections whose messages waited when it was looked at last; in the order in which that began. */
   readonly #busy = new Set<SocketData>();
 
