@@ -8,11 +8,7 @@
 
 export const PROTOCOL_VERSION = 1;
 
-/** Formats that a listener can ask for: headerless, one exact frame a message. `none` = events only. */
-export const LISTENER_FORMATS = [
-  "ulaw_8000",
-  "alaw_8000",
-  "opus_48000",
+const PCM_FORMATS = [
   "pcm_8000",
   "pcm_16000",
   "pcm_22050",
@@ -20,8 +16,10 @@ export const LISTENER_FORMATS = [
   "pcm_32000",
   "pcm_44100",
   "pcm_48000",
-  "none",
 ] as const;
+
+/** Formats that a listener can ask for: headerless, one exact frame a message. `none` = events only. */
+export const LISTENER_FORMATS = ["ulaw_8000", "alaw_8000", "opus_48000", ...PCM_FORMATS, "none"] as const;
 export type ListenerFormat = (typeof LISTENER_FORMATS)[number];
 /** A listener format that carries audio. */
 export type AudioFormat = Exclude<ListenerFormat, "none">;
@@ -56,13 +54,7 @@ export type Viseme = string | number;
 export const CALLER_FORMATS = [
   "ulaw_8000",
   "alaw_8000",
-  "pcm_8000",
-  "pcm_16000",
-  "pcm_22050",
-  "pcm_24000",
-  "pcm_32000",
-  "pcm_44100",
-  "pcm_48000",
+  ...PCM_FORMATS,
 ] as const satisfies readonly AudioFormat[];
 export type CallerFormat = (typeof CALLER_FORMATS)[number];
 

@@ -36,8 +36,8 @@ const ORDINARY_END = 1000;
 export interface CallOptions {
   readonly line: CallLine;
   readonly hello: CarrierHello;
-  /** Which carrier speaks, by the message and those before it; null: not clear yet. Throws carrier_protocol, carrier_signature. */
-  readonly dialectOf: (message: Wire) => CarrierDialect | null;
+  /** Which carrier speaks, by its messages so far; null: not clear yet. Throws carrier_protocol, carrier_signature. */
+  readonly dialectOf: (messages: readonly Wire[]) => CarrierDialect | null;
 }
 
 export interface CallDeps {
@@ -135,7 +135,7 @@ export class Call implements BridgedCall {
   }
 
   #identify(message: Wire): Speaking | null {
-    const dialect = this.#options.dialectOf(message);
+    const dialect = this.#options.dialectOf([...this.#unread, message]);
     if (dialect === null) {
       if (this.#unread.length === MAX_UNREAD) {
         throw new GatewayError("carrier_protocol", "First messages are those of no carrier that is known");

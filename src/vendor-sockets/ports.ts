@@ -1,4 +1,4 @@
-/** What vendor sockets need from outside: handed in by the edge, small enough that a test can write a literal. */
+/** What vendor sockets need from outside: handed in by `server/`, small enough that a test can write a literal. */
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Counters } from "../metrics/counters.ts";
@@ -54,7 +54,7 @@ export interface SocketOptions {
   readonly credentials: Credentials;
 }
 
-/** The state of one vendor socket, as the edge drives it. */
+/** The state of one vendor socket, as `server/` drives it. */
 export interface VendorSocket {
   /** A text message. */
   receive(json: string): void;

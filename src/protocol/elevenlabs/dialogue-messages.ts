@@ -20,7 +20,6 @@ export interface DialogueMessage {
   readonly locators: readonly DictionaryLocator[] | undefined;
   readonly inputs: readonly DialogueInput[];
   readonly flush: boolean;
-  readonly keepAlive: boolean;
   readonly closeContext: boolean;
   readonly closeSocket: boolean;
   readonly credentials: Credentials;
@@ -54,7 +53,6 @@ export function parseDialogueMessage(json: string, isMulti: boolean): DialogueMe
       isNewTurn: new_turn ?? false,
     })),
     flush: given.flush ?? false,
-    keepAlive: given.keep_alive ?? false,
     closeContext: (isMulti && given.close_context) ?? false,
     closeSocket: given.close_socket ?? false,
     credentials: messageCredentials(given),

@@ -14,26 +14,21 @@ export interface CarrierKnown {
 }
 
 /**
- * What it returns is asked with each message until it answers, and throws carrier_protocol for those of no carrier and
- * carrier_signature for Twilio's that had to be signed. It keeps messages only until then.
+ * By the connection's messages so far; null: they do not say yet. Throws carrier_protocol for those of no carrier and
+ * carrier_signature for Twilio's that had to be signed.
  */
-export function dialectFinder(
+export function dialectOf(
+  messages: readonly Wire[],
   { carrier, subprotocol, isSigned }: CarrierKnown,
   { twilioAuthToken }: Pick<CarrierAuth, "twilioAuthToken">,
-): (message: Wire) => CarrierDialect | null {
-  let known = carrier;
-  let texts: string[] = [];
-  return (message) => {
-    if (known !== null) return DIALECTS[known];
-    if (typeof message === "string") texts.push(message);
-    const found = sniffCarrier(subprotocol, texts);
-    if (found === "more") return null;
-    texts = [];
-    if (found === null) {
-      throw new GatewayError("carrier_protocol", "First messages are those of no carrier that is known here");
-    }
-    if (found === "twilio" && twilioAuthToken !== "" && !isSigned) throw notSigned();
-    known = found;
-    return DIALECTS[found];
-  };
+): CarrierDialect | null {
+  if (carrier !== null) return DIALECTS[carrier];
+  const texts = messages.filter((message) => typeof message === "string");
+  const found = sniffCarrier(subprotocol, texts);
+  if (found === "more") return null;
+  if (found === null) {
+    throw new GatewayError("carrier_protocol", "First messages are those of no carrier that is known here");
+  }
+  if (found === "twilio" && twilioAuthToken !== "" && !isSigned) throw notSigned();
+  return DIALECTS[found];
 }

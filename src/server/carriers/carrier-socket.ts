@@ -18,7 +18,7 @@ import { Inbox, type Receiver } from "../sockets/inbox.ts";
 import { UwsBatchSocket } from "../sockets/uws-port.ts";
 import { acceptUpgrade, socketLimits } from "../sockets/websocket.ts";
 import { admitCarrier, type CarrierAuth, type CarrierRequest, carrierRequestOf } from "./carrier-auth.ts";
-import { type CarrierKnown, dialectFinder } from "./carrier-dialect.ts";
+import { type CarrierKnown, dialectOf } from "./carrier-dialect.ts";
 
 export interface CarrierSocketOptions extends CarrierAuth {
   readonly calls: Calls;
@@ -92,7 +92,7 @@ function carrierSocket(
       data.call = options.calls.take({
         line: data.line,
         hello: data.hello,
-        dialectOf: dialectFinder(data, options),
+        dialectOf: (messages) => dialectOf(messages, data, options),
       });
     },
     message: (socket, message, isBinary) => socket.getUserData().inbox?.take(message, isBinary),

@@ -1,47 +1,28 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { dialectFinder } from "../../../src/server/carriers/carrier-dialect.ts";
+import type { Wire } from "../../../src/protocol/carrier/carrier.ts";
+import { type CarrierKnown, dialectOf } from "../../../src/server/carriers/carrier-dialect.ts";
 
-const AUTH = { twilioAuthToken: "" };
 const UNKNOWN = { carrier: null, subprotocol: "", isSigned: false };
 const CONNECTED = '{"event":"connected"}';
+const TELNYX = '{"event":"start","stream_id":"s","start":{"call_control_id":"c"}}';
+const TWILIO = `{"event":"start","start":{"streamSid":"MZ${"0".repeat(32)}"}}`;
 
-/** A first message of Telnyx, padded to `chars`. */
-function telnyxStart(chars: number): string {
-  const padding = "x".repeat(chars);
-  return JSON.stringify({ event: "start", stream_id: "s", start: { call_control_id: "c" }, padding });
-}
+const find = (messages: readonly Wire[], known: CarrierKnown = UNKNOWN, twilioAuthToken = "") =>
+  dialectOf(messages, known, { twilioAuthToken })?.name;
 
-describe("dialectFinder", () => {
+describe("dialectOf", () => {
   it("knows the carrier of the path, of the subprotocol, or of the first messages", () => {
-    expect(dialectFinder({ ...UNKNOWN, carrier: "plivo" }, AUTH)("{}")?.name).toBe("plivo");
-    expect(dialectFinder({ ...UNKNOWN, subprotocol: "media" }, AUTH)("{}")?.name).toBe("asterisk");
-    const find = dialectFinder(UNKNOWN, AUTH);
-    expect([find(CONNECTED), find(telnyxStart(1))?.name, find("{}")?.name]).toEqual([
-      null,
-      "telnyx",
-      "telnyx",
-    ]);
+    expect(find(["{}"], { ...UNKNOWN, carrier: "plivo" })).toBe("plivo");
+    expect(find(["{}"], { ...UNKNOWN, subprotocol: "media" })).toBe("asterisk");
+    expect(find([CONNECTED])).toBeUndefined();
+    expect(find([CONNECTED, new Uint8Array(2), TELNYX])).toBe("telnyx");
   });
 
-  it("lets the messages go once the carrier is known", () => {
-    // What V8 takes back when it is asked to.
-    setFlagsFromString("--expose-gc");
-    const collect: unknown = runInNewContext("gc");
-    if (typeof collect !== "function") throw new Error("No garbage collection on request");
-    const heldBytes = (): number => {
-      collect();
-      return process.memoryUsage().heapUsed;
-    };
-    const before = heldBytes();
-    const finders = Array.from({ length: 50 }, () => {
-      const find = dialectFinder(UNKNOWN, AUTH);
-      expect(find(telnyxStart(500_000))?.name).toBe("telnyx");
-      return find;
-    });
-    // 25 MB came.
-    expect(heldBytes() - before).toBeLessThan(5_000_000);
-    expect(finders.every((find) => find("{}")?.name === "telnyx")).toBe(true);
+  it("refuses messages of no carrier, and Twilio's where they had to be signed", () => {
+    expect(() => find(["{}"])).toThrow(expect.objectContaining({ code: "carrier_protocol" }));
+    expect(() => find([TWILIO], UNKNOWN, "secret")).toThrow(
+      expect.objectContaining({ code: "carrier_signature" }),
+    );
+    expect(find([TWILIO], { ...UNKNOWN, isSigned: true }, "secret")).toBe("twilio");
   });
 });

@@ -87,7 +87,6 @@ describe("parseDialogueMessage", () => {
         { text: "Hi ", voiceId: "v", isNewTurn: false },
         { text: "Ho ", voiceId: "v", isNewTurn: true },
       ],
-      keepAlive: true,
       flush: false,
     });
   });
