@@ -3,12 +3,18 @@
  * the socket, which is one error message at most and one close.
  */
 import { type GatewayError, toGatewayError } from "../errors.ts";
+import type { Timer } from "../kit/clock.ts";
 import { Semaphore } from "../kit/semaphore.ts";
 import type { Dialect } from "../protocol/elevenlabs/server-messages.ts";
 import { closeReason, fault, faultOf, type SocketFault } from "../protocol/elevenlabs/socket-faults.ts";
 import { ContextSpeech } from "./context-speech.ts";
-import { type Idler, IdleWatch } from "./idle-watch.ts";
 import type { SocketOptions } from "./ports.ts";
+
+/** A context, or the socket while it has none. */
+interface Idler {
+  /** When something came for it last, clock ms. */
+  lastMs: number;
+}
 
 /** What a socket keeps for each context besides. */
 export interface Context<T> extends Idler {
@@ -43,7 +49,7 @@ export class ContextSet<T> {
   /** Upstream requests of the socket. */
   readonly #slots: Semaphore;
   readonly #contexts = new Set<Context<T>>();
-  readonly #watch: IdleWatch<Idler>;
+  #idleTimer: Timer | null = null;
   /** Watched while there is no context. */
   readonly #socket: Idler;
   /** Who goes first. */
@@ -56,12 +62,7 @@ export class ContextSet<T> {
     const { clock, tuning } = options.deps;
     this.#slots = new Semaphore({ limit: tuning.maxRequests, onFree: () => this.pump() });
     this.#socket = { lastMs: clock.nowMs() };
-    this.#watch = new IdleWatch<Idler>({
-      clock,
-      idleMs: options.settings.idleMs,
-      watched: () => this.#watched(),
-      onIdle: (idler) => this.#onIdle(idler),
-    });
+    this.#endIdle();
   }
 
   /** The socket takes nothing more. */
@@ -90,7 +91,7 @@ export class ContextSet<T> {
     const speech = new ContextSpeech({ deps, slots, format, isSynced, isAbsolute, output });
     const context: Context<T> = { id, speech, own, isClosing: false, lastMs: deps.clock.nowMs() };
     this.#contexts.add(context);
-    this.#watch.look();
+    this.#endIdle();
     return context;
   }
 
@@ -150,7 +151,7 @@ export class ContextSet<T> {
   /** The client has gone, or must: nothing is sent any more. Idempotent. */
   abort(): void {
     this.#isClosed = true;
-    this.#watch.close();
+    this.#idleTimer?.cancel();
     for (const { speech } of this.#contexts) speech.abort();
     this.#contexts.clear();
   }
@@ -170,7 +171,7 @@ export class ContextSet<T> {
         this.#socket.lastMs = deps.clock.nowMs();
         this.#options.onOver(context());
         this.#closeIfDone();
-        if (!this.#isClosed) this.#watch.look();
+        this.#endIdle();
       },
       failed: (error: GatewayError) => this.failWith(error, id),
     };
@@ -185,6 +186,23 @@ export class ContextSet<T> {
   *#watched(): Iterable<Idler> {
     for (const context of this.#contexts) if (!context.isClosing) yield context;
     if (this.#contexts.size === 0) yield this.#socket;
+  }
+
+  /** Ends those that are idle too long, and waits for the next: call it when there is somebody new to watch. */
+  #endIdle(): void {
+    const { deps, settings } = this.#options;
+    const { clock } = deps;
+    const nowMs = clock.nowMs();
+    for (const idler of [...this.#watched()]) {
+      if (!this.#isClosed && nowMs - idler.lastMs >= settings.idleMs) this.#onIdle(idler);
+    }
+    this.#idleTimer?.cancel();
+    if (this.#isClosed) return;
+    const nextMs = Math.min(...[...this.#watched()].map(({ lastMs }) => lastMs + settings.idleMs));
+    // Never at once: who stays idle after `#onIdle` would turn this into a loop.
+    if (Number.isFinite(nextMs)) {
+      this.#idleTimer = clock.at(Math.max(nextMs, nowMs + 1), () => this.#endIdle());
+    }
   }
 
   #onIdle(idler: Idler): void {
