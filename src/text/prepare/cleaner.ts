@@ -26,9 +26,6 @@ export class Cleaner {
   /** What may be more than plain text, in plain lines and in those that pause at their end. */
   readonly #special: SpecialFinder;
   readonly #specialInPausingLine: SpecialFinder;
-  readonly #wantsCode: boolean;
-  readonly #wantsUrls: boolean;
-  readonly #wantsEmoji: boolean;
   #isLineStart = true;
   #fence: Fence | null = null;
   /** Within a line of a fence's code that is dropped. */
@@ -44,12 +41,10 @@ export class Cleaner {
     this.#wants = new Set(clean);
     this.#hasBlocks = this.#wants.has("markdown") || this.#wants.has("code");
     this.#inline = new InlineScanner(this.#wants, sink, dropsAudioTags);
-    this.#wantsCode = this.#wants.has("code");
-    this.#wantsUrls = this.#wants.has("urls");
-    this.#wantsEmoji = this.#wants.has("emoji");
     const marks = specialMarks(this.#wants);
-    this.#special = new SpecialFinder(marks, this.#wantsEmoji);
-    this.#specialInPausingLine = new SpecialFinder(`${marks} \t\r|`, this.#wantsEmoji);
+    const hasEmoji = this.#wants.has("emoji");
+    this.#special = new SpecialFinder(marks, hasEmoji);
+    this.#specialInPausingLine = new SpecialFinder(`${marks} \t\r|`, hasEmoji);
   }
 
   get heldChars(): number {
@@ -96,14 +91,14 @@ export class Cleaner {
   #limit(): number {
     const { text, following } = this.#inline;
     if (following !== "more") return text.length;
-    const forAddress = this.#wantsUrls ? openAddressStart(text) : text.length;
-    return this.#wantsEmoji ? Math.min(forAddress, openEmojiStart(text)) : forAddress;
+    const forAddress = this.#wants.has("urls") ? openAddressStart(text) : text.length;
+    return this.#wants.has("emoji") ? Math.min(forAddress, openEmojiStart(text)) : forAddress;
   }
 
   /** One decision; false = more text is needed for it. */
   #step(limit: number): boolean {
     if (this.#isInLongUrl) return this.#longUrl();
-    if (this.#fence && this.#wantsCode) return this.#fencedCode(this.#fence);
+    if (this.#fence && this.#wants.has("code")) return this.#fencedCode(this.#fence);
     if (this.#inline.closePending()) return true;
     if (this.#isLineStart && this.#hasBlocks) return this.#lineStart();
     return this.#inlineStep(limit);
@@ -156,8 +151,7 @@ export class Cleaner {
     if (block.kind === "fence") {
       this.#fence = block.fence;
       this.#isInCodeLine = false;
-      scanner.isInFence = true;
-      if (this.#wantsCode) scanner.isInFence = false;
+      scanner.isInFence = !this.#wants.has("code");
       scanner.dropBlock(block.end);
       return;
     }
@@ -201,7 +195,7 @@ export class Cleaner {
   }
 
   #nextAddress(): AddressStart | null {
-    if (!this.#wantsUrls || this.#isSearched) return null;
+    if (!this.#wants.has("urls") || this.#isSearched) return null;
     const { text, at } = this.#inline;
     if (this.#address && this.#address.start >= at) return this.#address;
     const from = Math.max(this.#searchFrom, at, this.#address?.next ?? 0);

@@ -18,7 +18,7 @@ interface Span {
 }
 
 export class Replacer implements CleanSink, View {
-  readonly #matcher: RuleMatcher | null;
+  readonly #matcher: RuleMatcher;
   readonly #map: SpokenMap;
   /** Cleaned text that is not yet decided, and its spans. */
   text = "";
@@ -31,7 +31,7 @@ export class Replacer implements CleanSink, View {
   #out = "";
 
   constructor(replacements: readonly Replacement[], map: SpokenMap) {
-    this.#matcher = replacements.length === 0 ? null : new RuleMatcher(replacements);
+    this.#matcher = new RuleMatcher(replacements);
     this.#map = map;
   }
 
@@ -41,11 +41,6 @@ export class Replacer implements CleanSink, View {
   }
 
   keep(text: string): void {
-    if (this.#matcher === null) {
-      this.#out += text;
-      this.#map.addSame(text.length);
-      return;
-    }
     if (this.#spans.length === 0 && this.#matcher.isQuiet(text, this.#before)) {
       this.#out += text;
       this.#map.addSame(text.length);
@@ -58,11 +53,6 @@ export class Replacer implements CleanSink, View {
   }
 
   put(spoken: string, clientLength: number): void {
-    if (this.#matcher === null) {
-      this.#out += spoken;
-      this.#map.addChange(spoken.length, clientLength);
-      return;
-    }
     this.#countRemoved(clientLength);
     this.text += spoken;
     this.#add(spoken.length, clientLength, false);
@@ -110,7 +100,7 @@ export class Replacer implements CleanSink, View {
   /** Counted over the whole text and not by call, so that a split makes no difference. */
   #countRemoved(length: number): void {
     const removed = this.#removed + length;
-    if (this.#matcher !== null && removed >= MAX_REMOVED) this.part();
+    if (removed >= MAX_REMOVED) this.part();
     this.#removed = removed % MAX_REMOVED;
   }
 
@@ -125,12 +115,11 @@ export class Replacer implements CleanSink, View {
   }
 
   #decide(): void {
-    const matcher = this.#matcher;
-    if (matcher === null || this.#spans.length === 0) return;
+    if (this.#spans.length === 0) return;
     let at = 0;
     while (at < this.text.length) {
       const before = at === 0 ? this.#before : codePointBefore(this.text, at);
-      const { settled, match } = matcher.search(this, at, before);
+      const { settled, match } = this.#matcher.search(this, at, before);
       const to = match === null ? at + this.#wholeLength(settled - at) : settled;
       this.#pass(at, to);
       at = to;

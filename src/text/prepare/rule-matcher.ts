@@ -67,6 +67,7 @@ export class RuleMatcher {
 
   /** Searches from `from` on. `before`: the code point before it, 0 = none. */
   search(view: View, from: number, before: number): RuleSearch {
+    if (this.#trees.length === 0) return { settled: view.text.length, match: null };
     let previous = before;
     for (let at = from; at < view.text.length; ) {
       const match = this.#matchAt(view, at, previous);
