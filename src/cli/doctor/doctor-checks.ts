@@ -116,16 +116,37 @@ async function checkPage(): Promise<CheckResult> {
   };
 }
 
-async function checkPort({ config }: CheckContext): Promise<CheckResult> {
-  const { host, port } = config;
+async function checkPort({ config: { host, port } }: CheckContext): Promise<CheckResult> {
   if (port === 0) return { status: "ok", detail: "0: the system picks a free one" };
+  return await checkAddress({ host, port, flag: "port", whenFree: `${host}:${port} is free` });
+}
+
+/** Where /metrics is. */
+async function checkOpsPort({
+  config: { opsHost: host, opsPort: port },
+}: CheckContext): Promise<CheckResult> {
+  if (port === "off") return { status: "ok", detail: "off: there are no metrics" };
+  if (port === 0) return { status: "ok", detail: `${host}:0: a free port, which serve prints at its start` };
+  const whenFree = `http://${host}:${port}/metrics, once serve runs`;
+  return await checkAddress({ host, port, flag: "ops-port", whenFree });
+}
+
+interface AddressToCheck {
+  readonly host: string;
+  readonly port: number;
+  readonly flag: "port" | "ops-port";
+  readonly whenFree: string;
+}
+
+/** A gateway that runs there already is as good as a free port. */
+async function checkAddress({ host, port, flag, whenFree }: AddressToCheck): Promise<CheckResult> {
   const failure = await listenFailure({ host, port });
-  if (failure === undefined) return { status: "ok", detail: `${host}:${port} is free` };
+  if (failure === undefined) return { status: "ok", detail: whenFree };
   if (await isGateway(`http://127.0.0.1:${port}`)) {
     return { status: "ok", detail: `${host}:${port}: a voicewire gateway runs there` };
   }
   const detail = `${host}:${port} can't be listened on (${failure})`;
-  return { status: "fail", detail, fix: portAdvice(failure) };
+  return { status: "fail", detail, fix: portAdvice(failure, flag) };
 }
 
 /** What a stranger could do. */
@@ -144,21 +165,6 @@ async function checkAccess({ config }: CheckContext): Promise<CheckResult> {
     ? "listen on 127.0.0.1, and let a proxy in front ask who is there"
     : "serve refuses to start so: listen on 127.0.0.1, or say --insecure";
   return { status: insecure ? "warn" : "fail", detail, fix };
-}
-
-/** Where /metrics is. */
-async function checkOpsPort({ config }: CheckContext): Promise<CheckResult> {
-  const { opsHost: host, opsPort: port } = config;
-  if (port === "off") return { status: "ok", detail: "off: there are no metrics" };
-  if (port === 0) return { status: "ok", detail: `${host}:0: a free port, which serve prints at its start` };
-  const failure = await listenFailure({ host, port });
-  if (failure === undefined)
-    return { status: "ok", detail: `http://${host}:${port}/metrics, once serve runs` };
-  if (await isGateway(`http://127.0.0.1:${port}`)) {
-    return { status: "ok", detail: `${host}:${port}: a voicewire gateway runs there` };
-  }
-  const detail = `${host}:${port} can't be listened on (${failure})`;
-  return { status: "fail", detail, fix: portAdvice(failure, "ops-port") };
 }
 
 /** Asks every region for the voices: reachable, and with a key that is taken. The embedded service is started for that. */

@@ -1,6 +1,7 @@
 /** `voicewire say`: speaks a text, a pipe of tokens or a dialogue, to the terminal or to files. */
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { text as textOf } from "node:stream/consumers";
 import { GatewayError } from "../../errors.ts";
 import { EXIT, usageError } from "../exit.ts";
 import type { CommandModule } from "../help.ts";
@@ -58,8 +59,15 @@ export const say: CommandModule = {
 
 async function runSay(io: Io, args: readonly string[]): Promise<number> {
   const plan = planSay(io, args);
-  const lines = plan.dialogueFile === undefined ? undefined : await readDialogue(io, plan.dialogueFile);
-  const recording = plan.tokensFile === undefined ? undefined : await readRecording(io, plan.tokensFile);
+  const { dialogueFile, tokensFile } = plan;
+  const lines =
+    dialogueFile === undefined
+      ? undefined
+      : parseDialogue(...(await readInput(io, dialogueFile, { what: "Dialogue", flag: "dialogue" })));
+  const recording =
+    tokensFile === undefined
+      ? undefined
+      : parseRecording(...(await readInput(io, tokensFile, { what: "Recording", flag: "tokens" })));
   const { config } = plan.settings;
   const gateway = await openGateway(io, { url: plan.url, config, isOwn: plan.needsOwnGateway });
   try {
@@ -136,29 +144,17 @@ async function knownVoices(baseUrl: string): Promise<Voice[] | undefined> {
   }
 }
 
-async function readDialogue(io: Io, file: string): Promise<DialogueLine[]> {
-  if (file === "-") return parseDialogue(await readStdin(io), "stdin");
-  return parseDialogue(readText(file, { what: "Dialogue", flag: "dialogue" }), file);
-}
-
-async function readRecording(io: Io, file: string): Promise<Recording> {
-  if (file === "-") return parseRecording(await readStdin(io), "stdin");
-  return parseRecording(readText(file, { what: "Recording", flag: "tokens" }), file);
-}
-
-async function readStdin(io: Io): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of io.stdin.chunks()) chunks.push(chunk);
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-function readText(file: string, { what, flag }: { readonly what: string; readonly flag: string }): string {
+/** A file's text, or that of stdin, and how errors name it. */
+async function readInput(
+  io: Io,
+  file: string,
+  { what, flag }: { readonly what: string; readonly flag: string },
+): Promise<[content: string, name: string]> {
+  if (file === "-") return [await textOf(io.stdin.chunks()), "stdin"];
   try {
-    return readFileSync(file, "utf8");
+    return [readFileSync(file, "utf8"), file];
   } catch (cause) {
-    throw usageError(
-      `${what} "${file}" can't be read: ${cause instanceof Error ? cause.message : cause}`,
-      flag,
-    );
+    const reason = cause instanceof Error ? cause.message : cause;
+    throw usageError(`${what} "${file}" can't be read: ${reason}`, flag);
   }
 }

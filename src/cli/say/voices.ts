@@ -39,7 +39,10 @@ export async function fetchVoices({ baseUrl, key = "", timeoutMs }: VoicesSource
       },
     );
   }
-  if (!response.ok) throw new GatewayError(codeOfStatus(response.status), statusAdvice(url, response.status));
+  if (!response.ok) {
+    const [code, advice] = BY_STATUS[response.status] ?? ANY_STATUS;
+    throw new GatewayError(code, `Voices from ${url}: status ${response.status}, expected 200; ${advice}`);
+  }
   const voices = typeof body === "object" && body !== null && "voices" in body ? body.voices : undefined;
   if (!Array.isArray(voices)) {
     throw new GatewayError(
@@ -111,22 +114,19 @@ export function reasonOf(thrown: unknown): string {
   return thrown.message;
 }
 
-function codeOfStatus(status: number): ErrorCode {
-  if (status === 401) return "upstream_unauthorized";
-  if (status === 402 || status === 403) return "upstream_forbidden";
-  if (status === 404) return "upstream_not_found";
-  return status === 429 ? "upstream_rate_limited" : "upstream_failed";
-}
-
-function statusAdvice(url: string, status: number): string {
-  const advice: Readonly<Record<number, string>> = {
-    401: "the key is missing or not one of this upstream; check ELEVENLABS_API_KEY and whether it belongs to this region",
-    403: "the key may not list voices; give it the permission, or take another key",
-    404: "there is no such path; check the base URL (it should be the part before /v1)",
-    429: "too many requests at the moment; try again later",
-  };
-  return `Voices from ${url}: status ${status}, expected 200; ${advice[status] ?? "try again, or see the upstream's log"}`;
-}
+const FORBIDDEN = "the key may not list voices; give it the permission, or take another key";
+/** What a status means, and what to do about it. */
+const BY_STATUS: Readonly<Record<number, readonly [code: ErrorCode, advice: string]>> = {
+  401: [
+    "upstream_unauthorized",
+    "the key is missing or not one of this upstream; check ELEVENLABS_API_KEY and whether it belongs to this region",
+  ],
+  402: ["upstream_forbidden", FORBIDDEN],
+  403: ["upstream_forbidden", FORBIDDEN],
+  404: ["upstream_not_found", "there is no such path; check the base URL (it should be the part before /v1)"],
+  429: ["upstream_rate_limited", "too many requests at the moment; try again later"],
+};
+const ANY_STATUS = ["upstream_failed", "try again, or see the upstream's log"] as const;
 
 interface VoiceLike {
   readonly voice_id: string;
