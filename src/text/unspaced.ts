@@ -16,10 +16,32 @@ export interface WordSpan {
 /** The words in a run of such a script; punctuation is left out. Offsets into `text`. */
 export function unspacedWords(text: string): WordSpan[] {
   const words: WordSpan[] = [];
-  for (const { segment, index, isWordLike } of WORDS.segment(text)) {
-    if (isWordLike) words.push({ start: index, end: index + segment.length });
+  const segments = WORDS.segment(text);
+  for (let at = 0; at < text.length; ) {
+    const found = segments.containing(probeAt(text, at));
+    if (found === undefined) break;
+    const end = found.index + found.segment.length;
+    if (found.isWordLike) {
+      if (found.index > at) words.push({ start: at, end: found.index });
+      words.push({ start: found.index, end });
+    }
+    at = end;
   }
   return words;
+}
+
+/**
+ * Where to ask for the word at `at`. Each answer costs more than the dictionary's look-up. Of two ideographs the second
+ * one's word shows whether the first is a word of its own, and one answer gives both.
+ */
+function probeAt(text: string, at: number): number {
+  const hasTwo = isIdeograph(text.charCodeAt(at)) && isIdeograph(text.charCodeAt(at + 1));
+  return hasTwo ? at + 1 : at;
+}
+
+/** CJK Unified Ideographs: two in a row are looked up in the dictionary together, so both are in words or neither. */
+function isIdeograph(unit: number): boolean {
+  return unit >= 0x4e00 && unit <= 0x9fff;
 }
 
 /**
