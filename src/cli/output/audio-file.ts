@@ -11,14 +11,6 @@ import { usageError } from "../exit.ts";
 import type { Output } from "../io.ts";
 import type { OutputFormat } from "./output-plan.ts";
 
-export interface AudioFile {
-  /** What was written so far. */
-  readonly bytes: number;
-  write(frame: Uint8Array): void;
-  /** Completes the file: last page, last MP3 frame, sizes in the header. Idempotent. */
-  close(): void;
-}
-
 export interface AudioFileOptions extends OutputFormat {
   readonly path: string;
   /** For the path `-`. */
@@ -32,7 +24,7 @@ export interface AudioFileOptions extends OutputFormat {
 export async function prepareAudioFile(options: AudioFileOptions): Promise<() => AudioFile> {
   const wrapper = await wrapperOf(options);
   const { path, stdout } = options;
-  return () => new WrappedFile(wrapper, path === "-" ? stdoutTarget(stdout) : fileTarget(path));
+  return () => new AudioFile(wrapper, path === "-" ? stdoutTarget(stdout) : fileTarget(path));
 }
 
 /** What a container puts around and between the frames. */
@@ -53,7 +45,7 @@ interface Target {
   close(): void;
 }
 
-class WrappedFile implements AudioFile {
+export class AudioFile {
   readonly #wrapper: Wrapper;
   readonly #target: Target;
   readonly #headerBytes: number;
@@ -67,6 +59,7 @@ class WrappedFile implements AudioFile {
     this.#headerBytes = this.#bytes;
   }
 
+  /** What was written so far. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -75,6 +68,7 @@ class WrappedFile implements AudioFile {
     if (!this.#isClosed) this.#append(this.#wrapper.frame(frame));
   }
 
+  /** Completes the file: last page, last MP3 frame, sizes in the header. Idempotent. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -66,10 +66,10 @@ export class CaptionFiles {
     return this.#count;
   }
 
-  /** `heardMs`: what is before it on the timeline has been played. */
-  event(event: CaptionEvent, heardMs: number): void {
+  /** `playedMs`: what is before it on the timeline has been played. */
+  event(event: CaptionEvent, playedMs: number): void {
     if (event.type === "cue" && this.#isKnown(event)) return;
-    this.#write(this.#settling.push(event, heardMs));
+    this.#write(this.#settling.push(event, playedMs));
     // What is left stands before the cut: nothing changes it any more.
     if (event.type === "interrupted" && event.next_ms !== null)
       this.#write(this.#settling.flush(event.at_ms));

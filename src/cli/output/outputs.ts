@@ -17,28 +17,6 @@ export interface OutputsPlan extends Omit<OutputPlan, "isJson"> {
   readonly format: AudioFormat;
 }
 
-export interface Outputs {
-  /** Timeline position of the first frame, ms: where the files begin. To be set before the first cue. */
-  originMs: number;
-  /** Rejects when a file can't be written any more (a full disk); never resolves. */
-  readonly failed: Promise<never>;
-  /** Audio that was received or filled in so far, ms. */
-  readonly audioMs: number;
-  frame(frame: Uint8Array, frameMs: number): void;
-  /** `ms` of the timeline were missed: an audio file gets silence, so that what follows stands at its time. */
-  gap(ms: number, frameMs: number): void;
-  /** A cue, or what cuts and settles cues. `heardMs`: what is before it on the timeline has been heard. */
-  caption(event: CaptionEvent, heardMs: number): void;
-  /** Captions behind `atMs` are not played here: they are left out. */
-  endAt(atMs: number): void;
-  /** `ms` of the timeline from `fromMs` on are left out of all files. */
-  skip(ms: number, fromMs: number): void;
-  /** Stops the sound at once; files keep what they have. */
-  silence(): void;
-  /** Completes the files and says what was written. Idempotent. */
-  close(): Promise<void>;
-}
-
 /**
  * Resolves with how to open the outputs. Opening takes no time, so that a connection can be listened to in the same
  * turn and nothing of it is missed; it throws `invalid_config` where a file can't be written.
@@ -50,7 +28,7 @@ export async function prepareOutputs(io: Io, plan: OutputsPlan): Promise<() => O
     const audio = openAudio?.();
     const captions = new CaptionFiles({ vtt: plan.vtt, srt: plan.srt, stdout: io.stdout });
     const player = plan.player === undefined ? undefined : startPlayer(plan.player);
-    return new OpenOutputs(io, plan, { audio, captions, player });
+    return new Outputs(io, plan, { audio, captions, player });
   };
 }
 
@@ -63,7 +41,8 @@ interface Parts {
 /** Longer gaps are left out of the file: who was away for a night does not want a night of silence. */
 const MAX_FILLED_MS = 600_000;
 
-class OpenOutputs implements Outputs {
+export class Outputs {
+  /** Rejects when a file can't be written any more (a full disk); never resolves. */
   readonly failed: Promise<never>;
   readonly #io: Io;
   readonly #plan: OutputsPlan;
@@ -79,67 +58,71 @@ class OpenOutputs implements Outputs {
     this.failed = new Promise<never>((_, reject) => {
       this.#fail = reject;
     });
-    // Whoever races it hears of it; before and after that a failure must not end the process.
+    // Whoever races it learns of it; before and after that a failure must not end the process.
     this.failed.catch(() => undefined);
   }
 
+  /** Timeline position of the first frame, ms: where the files begin. To be set before the first cue. */
   get originMs(): number {
     return this.#parts.captions.originMs;
   }
   set originMs(ms: number) {
-    this.#caption((captions) => {
+    this.#write(({ captions }) => {
       captions.originMs = ms;
     });
   }
 
+  /** Audio that was received or filled in so far, ms. */
   get audioMs(): number {
     return this.#audioMs;
   }
 
   frame(frame: Uint8Array, frameMs: number): void {
     this.#audioMs += frameMs;
-    try {
-      this.#parts.audio?.write(frame);
-      this.#parts.player?.write(frame);
-    } catch (error) {
-      this.#fail(error);
-    }
+    this.#write(({ audio, player }) => {
+      audio?.write(frame);
+      player?.write(frame);
+    });
   }
 
+  /** `ms` of the timeline were missed: an audio file gets silence, so that what follows stands at its time. */
   gap(ms: number, frameMs: number): void {
-    // A reader of stdout hears what comes as it comes: silence would only put it behind for good.
+    // A reader of stdout plays what comes as it comes: silence would only put it behind for good.
     if (this.#parts.audio === undefined || this.#plan.out?.path === "-") return;
     if (ms > MAX_FILLED_MS) {
       this.skip(ms, this.originMs + this.#audioMs);
       return;
     }
     const frame = silentFrame(this.#plan.format, frameMs);
-    try {
+    this.#write(({ audio }) => {
       for (let left = Math.round(ms / frameMs); left > 0; left--) {
-        this.#parts.audio.write(frame);
+        audio?.write(frame);
         this.#audioMs += frameMs;
       }
-    } catch (error) {
-      this.#fail(error);
-    }
+    });
   }
 
-  caption(event: CaptionEvent, heardMs: number): void {
-    this.#caption((captions) => captions.event(event, heardMs));
+  /** A cue, or what cuts and settles cues. `playedMs`: what is before it on the timeline has been played. */
+  caption(event: CaptionEvent, playedMs: number): void {
+    this.#write(({ captions }) => captions.event(event, playedMs));
   }
 
+  /** Captions behind `atMs` are not played here: they are left out. */
   endAt(atMs: number): void {
-    this.#caption((captions) => captions.endAt(atMs));
+    this.#write(({ captions }) => captions.endAt(atMs));
   }
 
+  /** `ms` of the timeline from `fromMs` on are left out of all files. */
   skip(ms: number, fromMs: number): void {
-    this.#caption((captions) => captions.skip(ms, fromMs));
+    this.#write(({ captions }) => captions.skip(ms, fromMs));
   }
 
+  /** Stops the sound at once; files keep what they have. */
   silence(): void {
     this.#parts.player?.stop();
   }
 
+  /** Completes the files and says what was written. Idempotent. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -150,9 +133,9 @@ class OpenOutputs implements Outputs {
     if (!this.#plan.isQuiet && this.#audioMs > 0) this.#io.stderr.write(this.#summary());
   }
 
-  #caption(write: (captions: CaptionFiles) => void): void {
+  #write(action: (parts: Parts) => void): void {
     try {
-      write(this.#parts.captions);
+      action(this.#parts);
     } catch (error) {
       this.#fail(error);
     }

@@ -25,19 +25,6 @@ export interface ServiceChild {
   kill(signal: "SIGTERM" | "SIGKILL"): void;
 }
 
-export interface EmbeddedService {
-  readonly url: string;
-  /** The key that the service requires in `xi-api-key`. Each supervisor makes a new one and shares it with nobody else. */
-  readonly key: string;
-  readonly pid: number | undefined;
-  /** How often it was started again. */
-  readonly restarts: number;
-  /** How often it was killed because it did not answer. */
-  readonly hangs: number;
-  /** Ends the child and does not start it again; resolves when it has ended. Idempotent. */
-  stop(): Promise<void>;
-}
-
 export interface EmbeddedOptions {
   readonly log: Logger;
   readonly clock: Clock;
@@ -59,15 +46,16 @@ const STOP_DEADLINE_MS = 2_000;
 
 /** Resolves when the service listens; throws what it reported where it can't start. */
 export async function startEmbeddedService(options: EmbeddedOptions): Promise<EmbeddedService> {
-  const supervisor = new Supervisor(options);
-  await supervisor.start();
-  return supervisor;
+  const service = new EmbeddedService(options);
+  await service.start();
+  return service;
 }
 
-class Supervisor implements EmbeddedService {
+export class EmbeddedService {
+  /** The key that the service requires in `xi-api-key`. Each one makes a new key and shares it with nobody else. */
+  readonly key = randomBytes(KEY_BYTES).toString("hex");
   readonly #options: EmbeddedOptions;
   readonly #startChild: (args: readonly string[]) => ServiceChild;
-  readonly key = randomBytes(KEY_BYTES).toString("hex");
   #child: ServiceChild | undefined;
   #url = "";
   /** 0 until the first child has reported its port. */
@@ -91,9 +79,11 @@ class Supervisor implements EmbeddedService {
   get pid(): number | undefined {
     return this.#child?.pid;
   }
+  /** How often it was started again. */
   get restarts(): number {
     return this.#restarts;
   }
+  /** How often it was killed because it did not answer. */
   get hangs(): number {
     return this.#hangs;
   }
@@ -103,6 +93,7 @@ class Supervisor implements EmbeddedService {
     return this.#run();
   }
 
+  /** Ends the child and does not start it again; resolves when it has ended. Idempotent. */
   stop(): Promise<void> {
     this.#stopping ??= this.#end();
     return this.#stopping;
