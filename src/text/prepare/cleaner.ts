@@ -16,7 +16,7 @@ import { openEmojiStart } from "./emoji.ts";
 import { InlineScanner } from "./inline-scanner.ts";
 import { readsAsWhole } from "./letters.ts";
 import { type Following, NO_MATCH, skip, WAIT } from "./match.ts";
-import type { CleanSink } from "./sink.ts";
+import type { Replacer } from "./replacer.ts";
 import { SpecialFinder } from "./special.ts";
 
 export class Cleaner {
@@ -37,7 +37,7 @@ export class Cleaner {
   #isSearched = false;
 
   /** `dropsAudioTags`: `[laughs]` goes too. */
-  constructor(clean: readonly Cleaning[], sink: CleanSink, dropsAudioTags: boolean) {
+  constructor(clean: readonly Cleaning[], sink: Replacer, dropsAudioTags: boolean) {
     this.#wants = new Set(clean);
     this.#hasBlocks = this.#wants.has("markdown") || this.#wants.has("code");
     this.#inline = new InlineScanner(this.#wants, sink, dropsAudioTags);

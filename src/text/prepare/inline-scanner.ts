@@ -8,7 +8,7 @@ import { Emphasis } from "./emphasis.ts";
 import { closingRun, codeSpanAt, commentEnd, linkAt, MAX_COMMENT, tagEnd } from "./inline.ts";
 import { LineEnd } from "./line-end.ts";
 import { atEnd, type Following, NO_MATCH, runLength, skip, type View, WAIT } from "./match.ts";
-import type { CleanSink } from "./sink.ts";
+import type { Replacer } from "./replacer.ts";
 
 const MAX_RUN = 64;
 const PIPES = /[ \t]{0,64}\|[ \t|]{0,64}/y;
@@ -26,7 +26,7 @@ interface Pending {
 
 export class InlineScanner implements View {
   readonly #wants: ReadonlySet<Cleaning>;
-  readonly #sink: CleanSink;
+  readonly #sink: Replacer;
   readonly #dropsAudioTags: boolean;
   readonly emphasis = new Emphasis();
   readonly line = new LineEnd();
@@ -46,7 +46,7 @@ export class InlineScanner implements View {
   /** No comment ends before this offset. */
   #commentSearchedTo = 0;
 
-  constructor(wants: ReadonlySet<Cleaning>, sink: CleanSink, dropsAudioTags: boolean) {
+  constructor(wants: ReadonlySet<Cleaning>, sink: Replacer, dropsAudioTags: boolean) {
     this.#wants = wants;
     this.#sink = sink;
     this.#dropsAudioTags = dropsAudioTags;

@@ -1,10 +1,12 @@
-/** Says some words otherwise, and writes down where each piece of what is said stands in the client's text. */
+/**
+ * Takes a text piece by piece, in order and without holes, with what becomes of each piece. Says some words otherwise, and
+ * writes down where each piece of what is said stands in the client's text.
+ */
 import type { Replacement } from "../../protocol/commands.ts";
 import { codePointBefore } from "../code-points.ts";
 import { readsAsWhole } from "./letters.ts";
 import type { View } from "./match.ts";
 import { RuleMatcher } from "./rule-matcher.ts";
-import type { CleanSink } from "./sink.ts";
 import type { SpokenMap } from "./spoken-map.ts";
 
 /** Units that may be taken out of a span that a rule still may match; behind that many the rules start afresh. */
@@ -17,7 +19,7 @@ interface Span {
   readonly isSame: boolean;
 }
 
-export class Replacer implements CleanSink, View {
+export class Replacer implements View {
   readonly #matcher: RuleMatcher;
   readonly #map: SpokenMap;
   /** Cleaned text that is not yet decided, and its spans. */
@@ -40,6 +42,7 @@ export class Replacer implements CleanSink, View {
     return this.#heldClient;
   }
 
+  /** Stays as it is. */
   keep(text: string): void {
     if (this.#spans.length === 0 && this.#matcher.isQuiet(text, this.#before)) {
       this.#out += text;
@@ -52,6 +55,7 @@ export class Replacer implements CleanSink, View {
     this.#decide();
   }
 
+  /** Becomes `spoken`, which is not empty; `clientLength` units, 0 = inserted. */
   put(spoken: string, clientLength: number): void {
     this.#countRemoved(clientLength);
     this.text += spoken;
@@ -60,18 +64,21 @@ export class Replacer implements CleanSink, View {
     if (clientLength >= MAX_REMOVED) this.part();
   }
 
+  /** Goes. */
   drop(clientLength: number): void {
     this.#countRemoved(clientLength);
     if (this.text === "") this.#map.addChange(0, clientLength);
     else this.#add(0, clientLength, false);
   }
 
+  /** Markup for the speech service: stays as it is, and nothing may be replaced in it. */
   tag(text: string): void {
     this.part();
     this.#out += text;
     this.#map.addSame(text.length);
   }
 
+  /** What stands before and what follows are apart: no replacement may span both. */
   part(): void {
     this.settle();
     this.#before = 0;
