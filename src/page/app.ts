@@ -159,7 +159,7 @@ export class App {
     connection.on("characters", (event) => this.#stage.touch(this.transcript.characters(event)));
     connection.on("segment", (event) => this.#stage.touch(this.transcript.segment(event)));
     connection.on("interrupted", (event) => {
-      // Another tab may have stopped it: what is buffered here must not be heard either.
+      // Another tab may have stopped it: what is buffered here must not be played either.
       const isAudible = event.heard.ms > 0 || this.transcript.find(event.utterance_id)?.startMs != null;
       if (isAudible && !this.#speech.isStopping) this.engine.silence();
       this.#speech.stopped();

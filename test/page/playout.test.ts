@@ -9,7 +9,7 @@ class HandOut implements AudioOut {
   scheduled: { startS: number; samples: Float32Array }[] = [];
   silences = 0;
   nowS = () => this.timeS;
-  heardS = () => this.timeS - this.latencyS;
+  playedS = () => this.timeS - this.latencyS;
   level = () => 0;
   close = () => undefined;
   schedule(samples: Float32Array<ArrayBuffer>, startS: number): void {

@@ -1,6 +1,6 @@
 /**
  * Writes a session's cues as WebVTT and SRT. Times are counted from the first frame that was received, so that the
- * captions fit the audio file beside them. What is written stays: a cue waits until it has been heard, since it may be cut.
+ * captions fit the audio file beside them. What is written stays: a cue waits until it has been played, since it may be cut.
  */
 import { closeSync, openSync, writeSync } from "node:fs";
 import { GatewayError } from "../../errors.ts";

@@ -99,7 +99,7 @@ async function feedTokens(
       feeder.push(piece);
       unconfirmedChars += piece.length;
       if (unconfirmedChars < creditChars) continue;
-      // A file on stdin is here at once: what the gateway says to this much of it must be heard before more is sent.
+      // A file on stdin is here at once: what the gateway says to this much of it must be read before more is sent.
       await connection.ping();
       unconfirmedChars = 0;
     }

@@ -85,9 +85,9 @@ export class SpeechRun {
         stopped,
       ]);
       if (ending === "spoken") return EXIT.ok;
-      const heard = await this.#interrupt();
+      const receipt = await this.#interrupt();
       if (ending === "unread") return EXIT.ok;
-      if (!plan.isQuiet) io.stderr.write(`${heard}\n`);
+      if (!plan.isQuiet) io.stderr.write(`${receipt}\n`);
       return EXIT.interrupted;
     } finally {
       for (const timer of this.#cut.values()) timer.cancel();

@@ -103,7 +103,7 @@ export class AudioEngine {
     const placement = this.#playout.push(samples, atMs);
     if (placement === null) return;
     const endMs = atMs + (samples.length / 48_000) * 1000;
-    this.latency.block(endMs, performance.now(), placement.untilHeardMs);
+    this.latency.block(endMs, performance.now(), placement.untilPlayedMs);
   }
 
   #decoderOnFailed(): void {

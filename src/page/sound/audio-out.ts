@@ -13,12 +13,12 @@ const FADE_S = 0.012;
 export interface AudioOut {
   /** The clock that `schedule` goes by, seconds. */
   nowS(): number;
-  /** The moment of that clock that is heard right now, seconds: behind `nowS` by the device's latency. */
-  heardS(): number;
+  /** The moment of that clock that is played right now, seconds: behind `nowS` by the device's latency. */
+  playedS(): number;
   schedule(samples: Float32Array<ArrayBuffer>, startS: number): void;
   /** Stops everything scheduled, with a short fade. */
   silence(): void;
-  /** Level of what is heard now, 0-1 (root mean square). */
+  /** Level of what is played now, 0-1 (root mean square). */
   level(): number;
   close(): void;
 }
@@ -27,7 +27,7 @@ export class SilentOut implements AudioOut {
   nowS(): number {
     return performance.now() / 1000;
   }
-  heardS(): number {
+  playedS(): number {
     return this.nowS();
   }
   schedule(): void {
@@ -50,7 +50,7 @@ export class SpeakerOut implements AudioOut {
   readonly #scope: Float32Array<ArrayBuffer>;
   readonly #sources = new Set<AudioBufferSourceNode>();
   #gain: GainNode;
-  #latestHeardS = 0;
+  #latestPlayedS = 0;
 
   /** `context` is running: see `openSpeaker`. */
   constructor(context: AudioContext) {
@@ -66,15 +66,15 @@ export class SpeakerOut implements AudioOut {
     return this.#context.currentTime;
   }
 
-  heardS(): number {
+  playedS(): number {
     const { contextTime = 0, performanceTime = 0 } = this.#context.getOutputTimestamp?.() ?? {};
-    const heardS =
+    const playedS =
       contextTime > 0 && performanceTime > 0
         ? contextTime + (performance.now() - performanceTime) / 1000
         : this.#context.currentTime - (this.#context.outputLatency || this.#context.baseLatency || 0);
     // The extrapolation overshoots while the context is suspended, and browsers correct it backwards at times.
-    this.#latestHeardS = Math.max(this.#latestHeardS, Math.min(heardS, this.#context.currentTime));
-    return this.#latestHeardS;
+    this.#latestPlayedS = Math.max(this.#latestPlayedS, Math.min(playedS, this.#context.currentTime));
+    return this.#latestPlayedS;
   }
 
   schedule(samples: Float32Array<ArrayBuffer>, startS: number): void {

@@ -1,12 +1,12 @@
 /**
- * Which position of the session's timeline is heard at a moment of the audio clock. The timeline stands still
+ * Which position of the session's timeline is played at a moment of the audio clock. The timeline stands still
  * between utterances and the audio clock does not, so the two are tied together piece by piece ("runs"):
  *
  *   audio clock  ---[run: 0-1980 ms]-------silence-------[run: 1980-3400 ms]---underrun--[run: 3400-...]
  */
 
 interface Run {
-  /** When its first sample is heard, seconds of the audio clock. */
+  /** When its first sample is played, seconds of the audio clock. */
   readonly startS: number;
   /** Timeline position of that sample, ms. */
   readonly atMs: number;
@@ -42,7 +42,7 @@ export class Playhead {
     if (this.#runs.length > MAX_RUNS) this.#runs.shift();
   }
 
-  /** Timeline position heard at `timeS`, ms: that of the run then playing, or the end of the one before. */
+  /** Timeline position played at `timeS`, ms: that of the run then playing, or the end of the one before. */
   positionAt(timeS: number): number {
     for (let index = this.#runs.length - 1; index >= 0; index -= 1) {
       const run = this.#runs[index];

@@ -1,6 +1,6 @@
 /**
  * Puts decoded blocks end to end on the audio clock: gapless while they come in time, after a jitter delay when
- * playing starts again, and always knows which position of the timeline is heard.
+ * playing starts again, and always knows which position of the timeline is played.
  */
 import { type AudioOut, SAMPLE_RATE } from "./audio-out.ts";
 import { JitterTarget } from "./jitter-target.ts";
@@ -14,8 +14,8 @@ const FADE_IN_SAMPLES = 144;
 const MAX_AHEAD_S = 180;
 
 export interface Placement {
-  /** Milliseconds from now until the block is heard. */
-  readonly untilHeardMs: number;
+  /** Milliseconds from now until the block is played. */
+  readonly untilPlayedMs: number;
 }
 
 export class Playout {
@@ -34,14 +34,14 @@ export class Playout {
     return this.#jitter.underruns;
   }
 
-  /** Timeline position heard now, ms. */
+  /** Timeline position played now, ms. */
   get positionMs(): number {
-    return this.#playhead.positionAt(this.#out.heardS());
+    return this.#playhead.positionAt(this.#out.playedS());
   }
 
-  /** Audio scheduled and not yet heard, ms. */
+  /** Audio scheduled and not yet played, ms. */
   get aheadMs(): number {
-    return Math.max(0, (this.#endS - this.#out.heardS()) * 1000);
+    return Math.max(0, (this.#endS - this.#out.playedS()) * 1000);
   }
 
   get level(): number {
@@ -75,12 +75,12 @@ export class Playout {
     // On the grid of samples, so that neighbours meet exactly whatever the sum's rounding.
     this.#endS = Math.round((startS + durationS) * SAMPLE_RATE) / SAMPLE_RATE;
     this.#jitter.ranSmoothly(durationS * 1000);
-    return { untilHeardMs: (startS - this.#out.heardS()) * 1000 };
+    return { untilPlayedMs: (startS - this.#out.playedS()) * 1000 };
   }
 
   /** Stops what sounds and forgets what was to come; the position stays where it is. */
   silence(): void {
-    this.#playhead.cut(this.#out.heardS());
+    this.#playhead.cut(this.#out.playedS());
     this.#out.silence();
     this.#endS = 0;
     this.#isStartExpected = true;

@@ -4,7 +4,7 @@ export interface BrowserStages {
   /** Command sent -> first frame here, less what the gateway accounts for; null where another tab spoke. */
   readonly sentToFrameMs: number | null;
   readonly decodeMs: number;
-  /** Decoded -> heard: the jitter buffer and the device. */
+  /** Decoded -> played: the jitter buffer and the device. */
   readonly playoutMs: number;
 }
 
@@ -40,23 +40,23 @@ export class SoundLatency {
       if (open.frameAtMs === null && endMs > open.startMs) open.frameAtMs = nowMs;
   }
 
-  /** A decoded block that ends at `endMs` of the timeline will be heard in `untilHeardMs`. */
-  block(endMs: number, nowMs: number, untilHeardMs: number): void {
-    const heard = this.#open.filter((open) => open.frameAtMs !== null && endMs > open.startMs);
-    if (heard.length === 0) return;
-    this.#open = this.#open.filter((open) => !heard.includes(open));
-    for (const open of heard) {
+  /** A decoded block that ends at `endMs` of the timeline will be played in `untilPlayedMs`. */
+  block(endMs: number, nowMs: number, untilPlayedMs: number): void {
+    const played = this.#open.filter((open) => open.frameAtMs !== null && endMs > open.startMs);
+    if (played.length === 0) return;
+    this.#open = this.#open.filter((open) => !played.includes(open));
+    for (const open of played) {
       const frameAtMs = open.frameAtMs ?? nowMs;
       const sentAtMs = this.#sent.get(open.id);
       this.#done.set(open.id, {
         sentToFrameMs: sentAtMs === undefined ? null : frameAtMs - sentAtMs,
         decodeMs: nowMs - frameAtMs,
-        playoutMs: Math.max(0, untilHeardMs),
+        playoutMs: Math.max(0, untilPlayedMs),
       });
     }
   }
 
-  /** Hands out and forgets what was measured of an utterance; null where nothing of it was heard here. */
+  /** Hands out and forgets what was measured of an utterance; null where nothing of it was played here. */
   take(id: string): BrowserStages | null {
     const stages = this.#done.get(id) ?? null;
     this.#done.delete(id);

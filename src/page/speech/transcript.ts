@@ -143,9 +143,9 @@ export class Transcript {
     return utterance;
   }
 
-  /** The word heard at a position of the timeline; null before the first one of the utterance there. */
+  /** The word played at a position of the timeline; null before the first one of the utterance there. */
   litAt(positionMs: number): Lit | null {
-    const utterance = this.#heardAt(positionMs);
+    const utterance = this.#playedAt(positionMs);
     if (utterance === null) return null;
     const index = lastStarted(utterance.words, positionMs);
     const word = utterance.words[index];
@@ -157,7 +157,7 @@ export class Transcript {
   }
 
   /** The utterance whose stretch began last: one that was resumed may stand before others that were spoken meanwhile. */
-  #heardAt(positionMs: number): Utterance | null {
+  #playedAt(positionMs: number): Utterance | null {
     let found: Utterance | null = null;
     let latestMs = Number.NEGATIVE_INFINITY;
     for (const utterance of this.#utterances) {
@@ -190,12 +190,12 @@ export class Transcript {
     return open;
   }
 
-  /** The connection is back without what was under way: whole words up to `positionMs` were heard here. Returns what changed. */
+  /** The connection is back without what was under way: whole words up to `positionMs` were played here. Returns what changed. */
   giveUp(positionMs: number): Utterance[] {
     const lost = this.#utterances.filter(({ state, lostFrom }) => state === "lost" && lostFrom === null);
     for (const utterance of lost) {
-      const heard = utterance.words.filter((word) => word.end_ms <= positionMs);
-      utterance.lostFrom = heard.reduce((end, word) => Math.max(end, word.end), 0);
+      const played = utterance.words.filter((word) => word.end_ms <= positionMs);
+      utterance.lostFrom = played.reduce((end, word) => Math.max(end, word.end), 0);
     }
     return lost;
   }

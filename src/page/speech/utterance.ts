@@ -34,7 +34,7 @@ export class Utterance {
   /** No sound of it after this; unknown until it is over. */
   endMs: number | null = null;
   receipt: Receipt | null = null;
-  /** The connection did not come back to it: from this offset on it was not heard here. null = it may be. */
+  /** The connection did not come back to it: from this offset on it was not played here. null = it may be. */
   lostFrom: number | null = null;
   /** How many were before it when it was accepted. */
   ahead = 0;
@@ -52,7 +52,7 @@ export class Utterance {
     if (last !== undefined) last.end = this.text.length;
   }
 
-  /** Where the stretch of it begins that holds a position of the timeline, or was heard last before it; null = none. */
+  /** Where the stretch of it begins that holds a position of the timeline, or was played last before it; null = none. */
   stretchStart(positionMs: number): number | null {
     const resumed = this.resumedMs.findLast((startMs) => startMs <= positionMs);
     if (resumed !== undefined) return resumed;

@@ -1,4 +1,4 @@
-/** Shows the transcript: a span for each word, lit while it is heard, and the receipt of what was cut off. */
+/** Shows the transcript: a span for each word, lit while it is played, and the receipt of what was cut off. */
 
 import type { Lit } from "../speech/transcript.ts";
 import type { Line, Receipt, Utterance } from "../speech/utterance.ts";
@@ -133,7 +133,7 @@ function renderLine(utterance: Utterance, line: Line, spans: (WordSpan | undefin
   const paragraph = make("p", { class: "line", attributes: { dir: "auto" } });
   let target: HTMLElement = paragraph;
   const put = (start: number, end: number) => {
-    // Split where the cut is, so that only what was not heard is struck out.
+    // Split where the cut is, so that only what was not played is struck out.
     const middle = Math.min(Math.max(cutAt, start), end);
     if (middle > start) target.append(text.slice(start, middle));
     if (end > middle) target.append(make("span", { class: "unheard", text: text.slice(middle, end) }));
