@@ -201,15 +201,23 @@ function placeholder(row: Setting): string {
 }
 
 /** The one text with a form of its own: a bad URL would only show at the first request otherwise. */
-function checkUrl(config: Config, origins: ReadonlyMap<string, Origin>): void {
-  if (config.upstreamUrl === "embedded") return;
-  const isHttp = (text: string): boolean => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
-  if (config.upstreamUrl.split(",").every((entry) => isHttp(entry.trim()))) return;
+function checkUrl({ upstreamUrl }: Config, origins: ReadonlyMap<string, Origin>): void {
+  if (upstreamUrl === "embedded") return;
+  const bad = entriesOf(upstreamUrl).find((url) => !/^https?:/i.test(url) || !URL.canParse(url));
+  if (bad === undefined) return;
+  // A URL can hold a password, and is not repeated.
+  const what =
+    bad === "" ? "an empty entry" : bad === "embedded" ? "`embedded` in a list" : "an entry that is no URL";
   throw new GatewayError(
     "invalid_config",
-    `Setting upstreamUrl (${origins.get("upstreamUrl")}): "${config.upstreamUrl}", expected \`embedded\` or http(s) URLs with commas`,
+    `Setting upstreamUrl (${origins.get("upstreamUrl")}): ${what}, expected \`embedded\` alone, or http(s) URLs with commas`,
     { field: "upstreamUrl" },
   );
+}
+
+/** A setting that is a list with commas. Empty entries stay: they are refused by name. */
+export function entriesOf(setting: string): string[] {
+  return setting.split(",").map((entry) => entry.trim());
 }
 
 /** From a command's own sources: its flags, its environment, the file that they name. */

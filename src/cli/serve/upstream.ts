@@ -6,6 +6,7 @@ import type { Logger } from "../../kit/log.ts";
 import { regionNames, regionUrl } from "../../upstream/vendors/vendor-regions.ts";
 import { usageError } from "../exit.ts";
 import type { Io } from "../io.ts";
+import { entriesOf } from "../settings.ts";
 import { type EmbeddedOptions, type EmbeddedService, startEmbeddedService } from "./embedded.ts";
 
 export type UpstreamTarget =
@@ -23,14 +24,13 @@ export function chooseUpstream(config: Config): UpstreamTarget {
   if (config.upstreamRegion !== "none") return chooseRegions(config);
   if (config.upstreamUrl === "embedded") return { kind: "embedded" };
   // The vendor's clients differ in whether the base holds the version; our paths bring their own /v1.
-  const baseUrls = listOf(config.upstreamUrl).map((url) => url.replace(/\/+$/, "").replace(/\/v1$/, ""));
-  for (const url of baseUrls) if (!/^https?:/i.test(url) || !URL.canParse(url)) throw badUrl(url);
+  const baseUrls = entriesOf(config.upstreamUrl).map((url) => url.replace(/\/+$/, "").replace(/\/v1$/, ""));
   regionNames(baseUrls);
   return { kind: "remote", baseUrl: oneOrSeveral(baseUrls), label: baseUrls.join(", then ") };
 }
 
 function chooseRegions({ upstreamRegion, upstreamKey }: Config): UpstreamTarget {
-  const regions = listOf(upstreamRegion);
+  const regions = entriesOf(upstreamRegion);
   const baseUrls = regions.map(regionUrl);
   regionNames(baseUrls);
   if (upstreamKey === "") {
@@ -47,21 +47,6 @@ function chooseRegions({ upstreamRegion, upstreamKey }: Config): UpstreamTarget 
 function oneOrSeveral(baseUrls: readonly string[]): BaseUrl {
   const [first, ...more] = baseUrls;
   return first !== undefined && more.length === 0 ? first : baseUrls;
-}
-
-/** Empty places stay: they are refused by name. */
-function listOf(setting: string): string[] {
-  return setting.split(",").map((entry) => entry.trim());
-}
-
-function badUrl(url: string): GatewayError {
-  // A URL can hold a password, and is not repeated.
-  const what =
-    url === "" ? "an empty entry" : url === "embedded" ? "`embedded` in a list" : "an entry that is no URL";
-  return usageError(
-    `Setting upstreamUrl: ${what}, expected \`embedded\` alone, or http(s) URLs with commas`,
-    "upstreamUrl",
-  );
 }
 
 export interface OpenUpstream {

@@ -141,9 +141,12 @@ describe("settingsFrom()", () => {
     [{ env: { VOICEWIRE_LOG_LEVEL: "loud" } }, '"loud", expected one of silent, error, warn, info, debug'],
     [
       { flags: { "upstream-url": "ftp://x" } },
-      '(flag): "ftp://x", expected `embedded` or http(s) URLs with commas',
+      "(flag): an entry that is no URL, expected `embedded` alone, or http(s) URLs with commas",
     ],
-    [{ env: { VOICEWIRE_UPSTREAM_URL: "localhost" } }, '(environment): "localhost", expected `embedded`'],
+    [
+      { env: { VOICEWIRE_UPSTREAM_URL: "localhost" } },
+      "(environment): an entry that is no URL, expected `embedded`",
+    ],
   ])("refuses %j with name, value and what is allowed", (given: Given, message) => {
     const error = failure(given);
     expect(error.code).toBe("invalid_config");

@@ -50,9 +50,9 @@ describe("doctor's check of the upstream, with several regions", () => {
   });
 
   it("says what is wrong with a list", async () => {
-    expect(await check("http://127.0.0.1:1,embedded")).toMatchObject({
+    expect(await check("http://127.0.0.1:1,http://127.0.0.1:1/v1")).toMatchObject({
       status: "fail",
-      detail: expect.stringContaining("`embedded` in a list"),
+      detail: expect.stringContaining("listed twice"),
     });
   });
 });

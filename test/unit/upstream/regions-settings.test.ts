@@ -1,14 +1,13 @@
 /** Regions by setting: what they are called, and which lists are taken. */
 import { describe, expect, it } from "vitest";
 import { chooseUpstream } from "../../../src/cli/serve/upstream.ts";
-import { type Config, SETTINGS } from "../../../src/config.ts";
+import { settingsFrom } from "../../../src/cli/settings.ts";
+import type { Config } from "../../../src/config.ts";
 import { createUpstream } from "../../../src/upstream/client.ts";
 import { REGION_URLS, regionNames } from "../../../src/upstream/vendors/vendor-regions.ts";
 
-const DEFAULTS = Object.fromEntries(SETTINGS.map((row) => [row.key, row.default])) as unknown as Config;
-
 function choose(settings: Partial<Config>) {
-  return chooseUpstream({ ...DEFAULTS, ...settings });
+  return chooseUpstream(settingsFrom({ options: settings }).config);
 }
 
 describe("chooseUpstream() with lists", () => {
