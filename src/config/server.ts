@@ -14,7 +14,6 @@ export const SERVER = [
     default: 8080,
     min: 0,
     max: 65535,
-    unit: "port",
     about: "Port to listen on; 0 picks a free one",
   },
   {
@@ -77,7 +76,6 @@ export const SERVER = [
     default: 10_000,
     min: 1,
     max: 1_000_000,
-    unit: "count",
     about: "Most sessions at once",
   },
   {
@@ -95,7 +93,6 @@ export const SERVER = [
     default: 4,
     min: 1,
     max: 10_000,
-    unit: "count",
     about:
       "Most uploads of one client address at once under /v1 and /v2; raise it behind a reverse proxy, whose address all clients share",
   },
@@ -141,7 +138,6 @@ export const SERVER = [
     default: 120,
     min: 8,
     max: 960,
-    unit: "count",
     about: "Seconds without any sign of a connection (pings are answered) before it is closed",
   },
   {

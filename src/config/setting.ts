@@ -13,7 +13,8 @@ export interface SettingRow {
   readonly min?: number;
   readonly max?: number;
   readonly choices?: readonly string[];
-  readonly unit?: "ms" | "bytes" | "characters" | "port" | "connections" | "count" | "MB";
+  /** Default: a number of what `about` says. */
+  readonly unit?: "ms" | "bytes" | "characters" | "connections" | "MB";
   /** Never printed or logged. */
   readonly isSecret?: boolean;
   readonly about: string;

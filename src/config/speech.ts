@@ -17,7 +17,6 @@ export const SPEECH = [
     default: 64,
     min: 1,
     max: 10_000,
-    unit: "count",
     about: "Most utterances that wait in one session behind the one that is spoken",
   },
   {
@@ -180,7 +179,6 @@ export const SPEECH = [
     default: 2000,
     min: 1,
     max: 100_000,
-    unit: "count",
     about: "Cues that a session remembers in each style; the oldest go",
   },
   {
@@ -205,7 +203,6 @@ export const SPEECH = [
     default: 1,
     min: 1,
     max: 64,
-    unit: "count",
     about:
       "Worker threads that encode Opus: 60 encoders each, one for every speaking session and frame length with Opus listeners",
   },

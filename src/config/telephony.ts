@@ -31,7 +31,6 @@ export const TELEPHONY = [
     default: 0,
     min: 0,
     max: 65_535,
-    unit: "port",
     about: "TCP port for Asterisk's AudioSocket; 0 = none",
   },
   {

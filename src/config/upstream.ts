@@ -38,7 +38,6 @@ export const UPSTREAM = [
     default: 4096,
     min: 0,
     max: 1_000_000,
-    unit: "count",
     about: "Most requests that wait for a free upstream connection",
   },
   {

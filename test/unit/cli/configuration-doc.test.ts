@@ -36,7 +36,7 @@ function entryOf(row: Setting): string {
 
 function rangeOf(row: Setting): string {
   if (row.kind !== "integer") return describeRange(row);
-  const unit = row.unit === undefined || row.unit === "count" || row.unit === "port" ? "" : ` ${row.unit}`;
+  const unit = row.unit === undefined ? "" : ` ${row.unit}`;
   return `${row.min}-${row.max}${unit}`;
 }
 
