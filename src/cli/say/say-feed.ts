@@ -3,7 +3,7 @@ import type { Connection } from "../../client/index.ts";
 import type { QueueOptions, TextOptions, VoiceOptions } from "../../protocol/commands.ts";
 import { usageError } from "../exit.ts";
 import type { SayPlan } from "./say-plan.ts";
-import { type FedText, piecesOf, TextFeeder } from "./text-feeder.ts";
+import { type EndOfUtterance, type FedText, TextFeeder } from "./text-feeder.ts";
 
 /** What is said. */
 export type SayText =
@@ -80,31 +80,33 @@ async function feedTokens(
   } = connection.hello.limits;
   const overheadBytes = MESSAGE_OVERHEAD_BYTES + Buffer.byteLength(JSON.stringify(how));
   let hasWords = false;
+  let unconfirmedChars = 0;
+  const send = async (next: FedText | EndOfUtterance): Promise<void> => {
+    if (next.text === null) {
+      connection.end(next.utteranceId);
+      return;
+    }
+    await room();
+    if (hasWords && next.start === 0) decorate(" ");
+    hasWords = true;
+    show(next);
+    connection.text(next.text, { utterance_id: next.utteranceId, ...(next.start === 0 ? how : {}) });
+    unconfirmedChars += next.text.length;
+    if (unconfirmedChars < creditChars) return;
+    // A file on stdin is here at once: what the gateway says to this much of it must be read before more is sent.
+    await connection.ping();
+    unconfirmedChars = 0;
+  };
   const feeder = new TextFeeder({
     maxUtteranceChars,
-    maxPieceChars: Math.max(2, Math.floor((messageBytes - overheadBytes) / BYTES_PER_CHAR)),
+    maxPieceChars: Math.max(
+      2,
+      Math.min(Math.floor((messageBytes - overheadBytes) / BYTES_PER_CHAR), creditChars),
+    ),
     newUtteranceId: () => connection.newUtteranceId(),
-    onText: (piece) => {
-      if (hasWords && piece.start === 0) decorate(" ");
-      hasWords = true;
-      show(piece);
-      connection.text(piece.text, { utterance_id: piece.utteranceId, ...(piece.start === 0 ? how : {}) });
-    },
-    onEnd: (utteranceId) => connection.end(utteranceId),
   });
-  let unconfirmedChars = 0;
-  for await (const token of tokens) {
-    for (const piece of piecesOf(token, Math.min(maxUtteranceChars, creditChars))) {
-      await room();
-      feeder.push(piece);
-      unconfirmedChars += piece.length;
-      if (unconfirmedChars < creditChars) continue;
-      // A file on stdin is here at once: what the gateway says to this much of it must be read before more is sent.
-      await connection.ping();
-      unconfirmedChars = 0;
-    }
-  }
-  feeder.end();
+  for await (const token of tokens) for (const next of feeder.push(token)) await send(next);
+  for (const next of feeder.end()) await send(next);
   if (!hasWords) throw usageError("Nothing to say: the input was empty, expected text");
 }
 

@@ -9,16 +9,17 @@ export interface FedText {
   readonly text: string;
 }
 
+export interface EndOfUtterance {
+  readonly utteranceId: string;
+  readonly text: null;
+}
+
 export interface FeederOptions {
   /** Most UTF-16 code units of one utterance. */
   readonly maxUtteranceChars: number;
   /** Most UTF-16 code units of one piece; at least 2. */
   readonly maxPieceChars: number;
   newUtteranceId(): string;
-  /** Is called for each piece, in order. */
-  onText(piece: FedText): void;
-  /** The utterance gets no more text. */
-  onEnd(utteranceId: string): void;
 }
 
 /** Share of an utterance's limit from which on it ends at the next space. */
@@ -36,7 +37,8 @@ export class TextFeeder {
     this.#options = options;
   }
 
-  push(text: string): void {
+  /** What is to be sent of it, in order. */
+  *push(text: string): Generator<FedText | EndOfUtterance> {
     let rest = text;
     while (true) {
       // Blanks before an utterance say nothing: without this a last newline could become an utterance of its own.
@@ -47,7 +49,7 @@ export class TextFeeder {
       const room = maxUtteranceChars - length;
       // Nearly full: the next space is a better place to go on in a new utterance than the middle of a word.
       if (room === 0 || (length > maxUtteranceChars * NEARLY_FULL && /^\s/u.test(rest))) {
-        this.end();
+        yield* this.end();
         continue;
       }
       const limit = Math.min(room, maxPieceChars);
@@ -55,37 +57,30 @@ export class TextFeeder {
       // The next word does not fit any more: it is the first one of the next utterance.
       const isInsideWord = taken < rest.length && !/\s$/u.test(rest.slice(0, taken));
       if (isInsideWord && limit === room && this.#current?.endsWithSpace) {
-        this.end();
+        yield* this.end();
         continue;
       }
       // 0 where a pair does not fit into the last unit of room.
-      if (taken > 0) this.#feed(rest.slice(0, taken));
+      if (taken > 0) yield this.#piece(rest.slice(0, taken));
       rest = rest.slice(taken);
-      if (rest !== "" && limit === room) this.end();
+      if (rest !== "" && limit === room) yield* this.end();
     }
   }
 
   /** Ends the current utterance; more text begins another. */
-  end(): void {
+  *end(): Generator<EndOfUtterance> {
     if (this.#current === undefined) return;
-    this.#options.onEnd(this.#current.id);
+    const { id: utteranceId } = this.#current;
     this.#current = undefined;
+    yield { utteranceId, text: null };
   }
 
-  #feed(text: string): void {
+  #piece(text: string): FedText {
     this.#current ??= { id: this.#options.newUtteranceId(), length: 0, endsWithSpace: false };
-    this.#options.onText({ utteranceId: this.#current.id, start: this.#current.length, text });
+    const { id: utteranceId, length: start } = this.#current;
     this.#current.length += text.length;
     this.#current.endsWithSpace = /\s$/u.test(text);
-  }
-}
-
-/** `text` in pieces of at most `size`, whole characters each. */
-export function* piecesOf(text: string, size: number): Generator<string> {
-  for (let at = 0; at < text.length; ) {
-    const end = text.length - at <= size ? text.length : at + cutAt(text.slice(at, at + size + 1), size);
-    yield text.slice(at, end);
-    at = end;
+    return { utteranceId, start, text };
   }
 }
 
