@@ -3,9 +3,8 @@
  * punctuation around it; in scripts without spaces what the dictionary says; a run of emoji is a word of its own.
  * Character by character, so that a text that grows gives the same words as the whole one.
  */
-import { isDirection } from "./audio-tags.ts";
 import { isFlagHalf, isWordKind, KIND, type Kind, kindOf, unitsOf } from "./characters.ts";
-import { TagGate } from "./markup.ts";
+import { isDirection, TagGate } from "./markup.ts";
 import { unspacedWords, type WordSpan } from "./unspaced.ts";
 import { hasWord, trimToWords } from "./word-trim.ts";
 

@@ -5,8 +5,13 @@ import { type Flag, type ParsedArguments, parseArguments } from "../flags.ts";
 import type { CommandModule } from "../help.ts";
 import { type Io, mayStyle } from "../io.ts";
 import { CONFIG_FLAG, settingFlags, settingsFrom, settingsOf } from "../settings.ts";
-import type { CheckResult } from "./check-result.ts";
-import { CHECKS, type Check, type CheckContext, describeSettings } from "./doctor-checks.ts";
+import {
+  CHECKS,
+  type Check,
+  type CheckContext,
+  type CheckResult,
+  describeSettings,
+} from "./doctor-checks.ts";
 
 const FLAGS: readonly Flag[] = [
   { name: "json", about: "The results as one JSON object" },

@@ -6,12 +6,12 @@
 import { fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
+import { SETTINGS } from "../../config.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import { workerUrl } from "../../kit/worker-url.ts";
 import type { Io } from "../io.ts";
-import { childEnvironment } from "./child-environment.ts";
 import { HangWatch } from "./hang-watch.ts";
 import type { ParentMessage, ServiceReport } from "./service-messages.ts";
 
@@ -188,6 +188,18 @@ export class EmbeddedService {
 
 function startFailure(reason: string): string {
   return `Embedded speech service did not start: ${reason}, expected it to report its port`;
+}
+
+const SECRET_NAME = /_(?:key|token|secret)$/i;
+
+/**
+ * Ours without what is named like a secret, and without settings that hold one: the service runs third-party code and
+ * needs none of them.
+ */
+export function childEnvironment(environment: Io["env"]): Record<string, string | undefined> {
+  const secrets = new Set(SETTINGS.filter(({ isSecret }) => isSecret === true).map(({ env }) => env));
+  const kept = Object.entries(environment).filter(([name]) => !SECRET_NAME.test(name) && !secrets.has(name));
+  return Object.fromEntries(kept);
 }
 
 /** One thread of its own marks garbage: it has the gateway's cores (docs/architecture.md, Pacing). */

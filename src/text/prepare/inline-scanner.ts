@@ -1,8 +1,8 @@
 /** The text that is not yet decided, and the decisions within a line. */
 import type { Cleaning } from "../../protocol/vocabulary.ts";
-import { isAudioTag } from "../audio-tags.ts";
 import { isSpoken, KIND, kindOf } from "../characters.ts";
 import { codePointBefore } from "../code-points.ts";
+import { isAudioTag } from "../markup.ts";
 import { emojiRunAt } from "./emoji.ts";
 import { Emphasis } from "./emphasis.ts";
 import { closingRun, codeSpanAt, commentEnd, linkAt, MAX_COMMENT, tagEnd } from "./inline.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { childEnvironment } from "../../../src/cli/serve/child-environment.ts";
+import { childEnvironment } from "../../../src/cli/serve/embedded.ts";
 import { SETTINGS, type Setting } from "../../../src/config.ts";
 
 test("childEnvironment(): leaves out what is named like a secret, in any case, and keeps the rest", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isAudioTag } from "../../../src/text/audio-tags.ts";
+import { isAudioTag } from "../../../src/text/markup.ts";
 import { Segmenter } from "../../../src/text/segmenter.ts";
 import { SpokenText } from "../../../src/text/spoken-text.ts";
 import { FIXTURES, splitOf, splitText } from "./fixtures.ts";

@@ -1,7 +1,6 @@
 /** What `voicewire doctor` says of several regions. */
 import { describe, expect, it } from "vitest";
-import type { CheckResult } from "../../../src/cli/doctor/check-result.ts";
-import { CHECKS } from "../../../src/cli/doctor/doctor-checks.ts";
+import { CHECKS, type CheckResult } from "../../../src/cli/doctor/doctor-checks.ts";
 import { type Config, SETTINGS } from "../../../src/config.ts";
 import { jsonAnswer, refusal, startFakeUpstream } from "../../helpers/fake-upstream.ts";
 import { memoryIo } from "../cli/memory-io.ts";

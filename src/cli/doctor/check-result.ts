@@ -1,7 +1,0 @@
-/** What one check of `voicewire doctor` found. */
-export interface CheckResult {
-  readonly status: "ok" | "warn" | "fail";
-  readonly detail: string;
-  /** What to do. */
-  readonly fix?: string;
-}
