@@ -67,7 +67,7 @@ export function wordsOf(
   text: string,
   { joints = [], hasDirections = false }: WordPositionsOptions = {},
 ): ScannedWord[] {
-  const scanner = new WordScanner(0, hasDirections);
+  const scanner = new WordScanner(hasDirections);
   const words: ScannedWord[] = [];
   let from = 0;
   for (const joint of [...joints, text.length]) {

@@ -8,10 +8,10 @@ import { isDirection, TagGate } from "./markup.ts";
 import { unspacedWords, type WordSpan } from "./unspaced.ts";
 import { hasWord, trimToWords } from "./word-trim.ts";
 
-/** The words of `text` from offset `from` on, in order. Tags (`<break time="1s"/>`) are no words. */
-export function wordSpans(text: string, from = 0): WordSpan[] {
-  const scanner = new WordScanner(from);
-  const words = [...scanner.push(from === 0 ? text : text.slice(from)), ...scanner.endWord()];
+/** The words of `text`, in order. Tags (`<break time="1s"/>`) are no words. */
+export function wordSpans(text: string): WordSpan[] {
+  const scanner = new WordScanner();
+  const words = [...scanner.push(text), ...scanner.endWord()];
   return words.map(({ start, end }) => ({ start, end }));
 }
 
@@ -30,7 +30,7 @@ const ZERO_WIDTH_JOINER = 0x200d;
 /** Finds the words of a text that grows. A word comes out when the character behind it shows that it is complete. */
 export class WordScanner {
   /** Offset behind the last character that was read. */
-  #end: number;
+  #end = 0;
   readonly #gate: TagGate;
   #kind: PieceKind = "none";
   #pieceStart = 0;
@@ -40,16 +40,12 @@ export class WordScanner {
   #isPlain = false;
   /** Text from `#base` on: the open piece and what follows it. */
   #text = "";
-  #base: number;
+  #base = 0;
   #windowEnd = 0;
   #words: ScannedWord[] = [];
 
-  /**
-   * `from`: offset of the first character that will be pushed. `hasDirections`: `[laughs]` is no word, as of a model that
-   * acts on it.
-   */
-  constructor(from = 0, hasDirections = false) {
-    this.#base = from;
+  /** `hasDirections`: `[laughs]` is no word, as of a model that acts on it. */
+  constructor(hasDirections = false) {
     this.#gate = new TagGate(
       {
         character: (codePoint, index) => this.#character(codePoint, index),
@@ -57,7 +53,6 @@ export class WordScanner {
       },
       { hasBracketTags: hasDirections },
     );
-    this.#end = from;
   }
 
   push(text: string): ScannedWord[] {

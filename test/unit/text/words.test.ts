@@ -48,14 +48,6 @@ describe("wordSpans", () => {
     expect(wordsOf(text)).toEqual(expected);
   });
 
-  it("begins at `from` and gives offsets into the whole text", () => {
-    expect(wordSpans("one two 😀 three", 4)).toEqual([
-      { start: 4, end: 7 },
-      { start: 8, end: 10 },
-      { start: 11, end: 16 },
-    ]);
-  });
-
   it("spans lie inside the text, in order, and never cut a grapheme", () => {
     fc.assert(
       fc.property(splitText, ({ text }) => {
@@ -134,7 +126,7 @@ describe("WordScanner", () => {
   it("takes directions to the voice for no words where the model acts on them", () => {
     const text = "Hi [laughs] there [sighs, then goes on]. See [1] and [Ann";
     const found = (parts: readonly string[], hasDirections: boolean): string[] => {
-      const scanner = new WordScanner(0, hasDirections);
+      const scanner = new WordScanner(hasDirections);
       return [...parts.flatMap((part) => scanner.push(part)), ...scanner.endWord()].map((word) => word.text);
     };
     const words = ["Hi", "there", "See", "1", "and", "Ann"];
