@@ -22,8 +22,6 @@ export type LinkState =
 export interface LinkOptions {
   readonly open: () => Promise<Connection>;
   readonly onState: (state: LinkState) => void;
-  /** 0-1, to spread the tabs that a restarted gateway would all meet at once. */
-  readonly random?: () => number;
 }
 
 /** A session that nobody has opened yet is looked for at least this often: its first words should be heard. */
@@ -37,7 +35,6 @@ export class GatewayLink {
   /** The connection that tries to come back by itself. */
   #returning: Connection | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #isClosed = false;
 
   constructor(options: LinkOptions) {
     this.#options = options;
@@ -62,13 +59,6 @@ export class GatewayLink {
     this.#join(this.#state.kind === "waiting" ? this.#state.attempt : 1);
   }
 
-  close(): void {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
-    if (this.#state.kind === "open") this.#state.connection.close().catch(() => undefined);
-    this.#returning?.close().catch(() => undefined);
-  }
-
   #join(attempt: number): void {
     this.#become({ kind: "connecting", attempt });
     this.#options.open().then(
@@ -78,10 +68,6 @@ export class GatewayLink {
   }
 
   #joined(connection: Connection): void {
-    if (this.#isClosed) {
-      connection.close().catch(() => undefined);
-      return;
-    }
     this.#become({ kind: "open", connection });
     connection.on("reconnecting", ({ attempt, delayMs, error }) => {
       this.#returning = connection;
@@ -96,7 +82,6 @@ export class GatewayLink {
     });
     connection.closed.then(({ code, reason }) => {
       this.#returning = null;
-      if (this.#isClosed) return;
       if (FINAL_CLOSES.has(code))
         this.#become({ kind: "ended", error: { code: reason || "session_closed", message: reason } });
       else this.#wait(1, null);
@@ -104,14 +89,13 @@ export class GatewayLink {
   }
 
   #refused(error: unknown, attempt: number): void {
-    if (this.#isClosed) return;
     if (!(error instanceof VoicewireError) || !error.isFromGateway) this.#wait(attempt + 1, null);
     else if (error.isRetryable) this.#wait(attempt + 1, error);
     else this.#become({ kind: "ended", error });
   }
 
   #wait(attempt: number, error: VoicewireError | null): void {
-    const fullMs = backoffMs(attempt, (this.#options.random ?? Math.random)());
+    const fullMs = backoffMs(attempt, Math.random());
     const delayMs = patienceMs(fullMs, error);
     this.#become({ kind: "waiting", attempt, delayMs, error });
     this.#timer = setTimeout(() => this.#join(attempt), delayMs);

@@ -13,21 +13,20 @@ export interface VoicesSource {
   readonly baseUrl: string;
   /** Sent as xi-api-key where it is not empty. */
   readonly key?: string;
-  /** Longest wait for the answer, ms. */
-  readonly timeoutMs?: number;
 }
 
-const DEFAULT_TIMEOUT_MS = 5_000;
+/** Longest wait for the answer. */
+const TIMEOUT_MS = 5_000;
 
 /** Throws `upstream_unreachable`, `upstream_unauthorized` or another `upstream_*` with what to do. */
-export async function fetchVoices({ baseUrl, key = "", timeoutMs }: VoicesSource): Promise<Voice[]> {
+export async function fetchVoices({ baseUrl, key = "" }: VoicesSource): Promise<Voice[]> {
   const url = `${baseUrl.replace(/\/+$/, "")}/v1/voices`;
   let response: Response;
   let body: unknown;
   try {
     response = await fetch(url, {
       headers: key === "" ? {} : { "xi-api-key": key },
-      signal: AbortSignal.timeout(timeoutMs ?? DEFAULT_TIMEOUT_MS),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     body = await response.json().catch(() => undefined);
   } catch (cause) {

@@ -102,10 +102,6 @@ export class Playout {
     this.silence();
     this.#playhead = new Playhead(atMs);
   }
-
-  close(): void {
-    this.#out.close();
-  }
 }
 
 function fadeIn(samples: Float32Array): void {
