@@ -71,6 +71,29 @@ describe("a dialogue", { timeout: 60_000 }, () => {
     expect(await newestItem()).toEqual(item);
   });
 
+  it("language_code: reads the same text in another language", async () => {
+    measures("POST /v1/text-to-dialogue", "language_code", "the sound of the same text");
+    const inputs = [{ text: "Alle hier", voice_id: VOICE }];
+    const soundOf = async (language_code: string) =>
+      (await ask("?output_format=pcm_16000", { inputs, seed: 1, language_code })).body;
+    const english = await soundOf("en");
+    expect((await soundOf("en")).equals(english)).toBe(true);
+    expect((await soundOf("de")).equals(english)).toBe(false);
+  });
+
+  it("apply_text_normalization: off says signs as they are written", async () => {
+    measures("POST /v1/text-to-dialogue", "apply_text_normalization", "what is said of numbers and signs");
+    const inputs = [{ text: "Take it for $5.", voice_id: VOICE }];
+    const said = async (apply_text_normalization: string) => {
+      const lines = linesOf(
+        (await ask("/stream/with-timestamps", { inputs, apply_text_normalization })).body,
+      );
+      return lines.flatMap((line) => line.normalized_alignment?.characters ?? []).join("");
+    };
+    expect(await said("auto")).toBe("Take it for five dollars.");
+    expect(await said("off")).toBe("Take it for $5.");
+  });
+
   it("has the fault that a header asks for, and the truth beside it", async () => {
     measures("POST /v1/text-to-dialogue", "x-voicewire-fault", "the fault that it names");
     measures(

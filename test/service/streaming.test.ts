@@ -65,6 +65,23 @@ describe("stream/with-timestamps", () => {
     }
   });
 
+  it("says signs as they are written where normalization is off", async () => {
+    measures(
+      "POST /v1/text-to-speech/{voice_id}",
+      "apply_text_normalization",
+      "what is said of numbers and signs",
+    );
+    const said = async (apply_text_normalization: string) => {
+      const body = { text: "Take it for $5.", apply_text_normalization };
+      const { body: answer } = await client.post(`${PATH}/stream/with-timestamps`, body);
+      return linesOf(answer)
+        .flatMap((line) => line.normalized_alignment?.characters ?? [])
+        .join("");
+    };
+    expect(await said("auto")).toBe("Take it for five dollars.");
+    expect(await said("off")).toBe("Take it for $5.");
+  });
+
   it("has the headers of a live answer", async () => {
     measures("POST /v1/text-to-speech/{voice_id}", "model_id", "the characters that are billed");
     const answer = await client.post(`${PATH}/stream?output_format=ulaw_8000`, { text: "Hello 😀" });

@@ -187,6 +187,19 @@ describe("the voices", () => {
     expect(Math.abs(Math.log2(inFrench.pitchHz / inEnglish.pitchHz)) * 12).toBeLessThan(4);
   });
 
+  it("read the same text in another language with language_code", async () => {
+    measures("POST /v1/text-to-speech/{voice_id}", "language_code", "the sound of the same text");
+    const soundOf = async (language_code: string) => {
+      const body = { text: "Alle hier", seed: 1, language_code };
+      const answer = await client.post(`/v1/text-to-speech/${VOICE}?output_format=pcm_16000`, body);
+      expect(answer.status).toBe(200);
+      return answer.body;
+    };
+    const english = await soundOf("en");
+    expect((await soundOf("en")).equals(english)).toBe(true);
+    expect((await soundOf("de")).equals(english)).toBe(false);
+  });
+
   it("are faster and slower with voice_settings.speed", async () => {
     const seconds = async (speed: number) =>
       (await listen(VOICE, { text: SENTENCE, voice_settings: { speed } })).seconds;
