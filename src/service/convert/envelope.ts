@@ -2,6 +2,7 @@
  * The mean spectral envelope of somebody's voiced speech on a logarithmic frequency axis, where a longer or shorter vocal
  * tract is a shift; and the shift between two of them. Over seconds of speech the sounds average out, the speaker stays.
  */
+import { Fourier } from "../../audio/analysis/fourier.ts";
 import { FRAME_SAMPLES, WORK_RATE } from "./pitch-tracker.ts";
 
 /** Values of an envelope, decibels around their own mean. */
@@ -11,6 +12,7 @@ const HIGH_HZ = 6000;
 const OCTAVES = Math.log2(HIGH_HZ / LOW_HZ);
 const BANDS_PER_OCTAVE = (ENVELOPE_BANDS - 1) / OCTAVES;
 const FFT_SIZE = 1024;
+const FOURIER = new Fourier(FFT_SIZE);
 /** Formants move no further than this, either way: what is farther apart is different in other ways, too. */
 export const MAX_FORMANT_RATIO = 1.3;
 /** Bands hold at least this many Hz, so that the harmonics of a high voice do not show as formants. */
@@ -140,43 +142,9 @@ export function powerSpectrum(samples: Float32Array): Float64Array {
   for (let at = 0; at < FFT_SIZE; at += 1) {
     real[at] = (samples[at] ?? 0) * (0.5 - 0.5 * Math.cos((2 * Math.PI * at) / FFT_SIZE));
   }
-  transform(real, imaginary);
+  FOURIER.transform(real, imaginary);
   return Float64Array.from(
     { length: FFT_SIZE / 2 },
     (_, bin) => (real[bin] ?? 0) ** 2 + (imaginary[bin] ?? 0) ** 2,
   );
-}
-
-const ANGLES = Array.from({ length: FFT_SIZE / 2 }, (_, step) => (2 * Math.PI * step) / FFT_SIZE);
-const COSINES = Float64Array.from(ANGLES, Math.cos);
-const SINES = Float64Array.from(ANGLES, Math.sin);
-
-/** In place, radix 2, of FFT_SIZE values. */
-function transform(real: Float64Array, imaginary: Float64Array): void {
-  const size = real.length;
-  for (let index = 1, reversed = 0; index < size; index += 1) {
-    let bit = size >> 1;
-    for (; reversed & bit; bit >>= 1) reversed ^= bit;
-    reversed ^= bit;
-    if (index >= reversed) continue;
-    const held = real[index] ?? 0;
-    real[index] = real[reversed] ?? 0;
-    real[reversed] = held;
-  }
-  for (let length = 2; length <= size; length *= 2) {
-    const half = length / 2;
-    for (let step = 0; step < half; step += 1) {
-      const cos = COSINES[step * (size / length)] ?? 0;
-      const sin = -(SINES[step * (size / length)] ?? 0);
-      for (let low = step; low < size; low += length) {
-        const high = low + half;
-        const a = (real[high] ?? 0) * cos - (imaginary[high] ?? 0) * sin;
-        const b = (real[high] ?? 0) * sin + (imaginary[high] ?? 0) * cos;
-        real[high] = (real[low] ?? 0) - a;
-        imaginary[high] = (imaginary[low] ?? 0) - b;
-        real[low] = (real[low] ?? 0) + a;
-        imaginary[low] = (imaginary[low] ?? 0) + b;
-      }
-    }
-  }
 }
