@@ -1,25 +1,27 @@
-/** Takes noise out of speech by RNNoise in WebAssembly. The one file that touches @shiguredo/rnnoise-wasm. */
-import type { Rnnoise } from "@shiguredo/rnnoise-wasm";
-
-/** Hz that RNNoise works at. */
-export const DENOISER_RATE = 48_000;
-/** Two frames: half of its windows overlap, and it looks one frame ahead (measured by cross-correlation). */
-const DELAY_SAMPLES = 960;
 /**
- * Part of the untouched sound that is left where there is speech, and none in pauses: speech covers it, and what RNNoise took
- * of the speech comes back. At 10 dB of pink noise speech is otherwise further from the clean one than before (measured).
+ * Takes noise out of speech: a first guess by RNNoise, and a Wiener filter that uses it. Seconds before and after each moment
+ * are looked at, so what comes out is late; the memory does not grow with the recording.
  */
-const DRY_PART = 0.25;
-/** From the recording's noise to its speech, dB: with less it is noisy, with more there is nothing to take out. */
-const NOISY_DB = 30;
-const CLEAN_DB = 44;
-/** The quietest frame of about so long is the noise, in frames of 10 ms: speech makes a pause in less. */
-const FLOOR_FRAMES = 200;
-/** What the loudest frame loses with each further one: 3 dB a second. */
-const PEAK_DECAY = 10 ** (-0.3 / 100);
+import { Fourier } from "../../audio/analysis/fourier.ts";
+import { createSpeechGuess } from "./rnnoise.ts";
+import { type WienerOptions, wienerGains } from "./wiener.ts";
+
+export { DENOISER_RATE } from "./rnnoise.ts";
+
+/** 43 ms: long enough to part the harmonics of a voice, short enough for its sounds. */
+const WINDOW_SAMPLES = 2048;
+/** A window begins every quarter of one. */
+const HOP_SAMPLES = WINDOW_SAMPLES / 4;
+const BINS = WINDOW_SAMPLES / 2 + 1;
+/** Squared windows that overlap add up to this. */
+const WINDOW_SUM = 2;
+/** 10.7 ms a frame: 4.1 s are filtered in one go, and looked at with 2 s before and 2 s after. */
+const BLOCK_FRAMES = 384;
+const CONTEXT_FRAMES = 192;
+const NOISE: WienerOptions = { bins: BINS, nearFrames: 94, farFrames: 141 };
 
 export interface Denoiser {
-  /** Mono samples at 48 kHz; what comes out is later by up to three frames, but in its place. */
+  /** Mono samples at 48 kHz; what comes out is later by up to 6.2 s, but in its place. */
   push(pcm: Int16Array): Int16Array;
   /** The rest: all outputs together are as long as all inputs. Nothing can be pushed after it. */
   flush(): Int16Array;
@@ -27,76 +29,13 @@ export interface Denoiser {
   close(): void;
 }
 
-/**
- * How far a recording has no noise to take out, 0 to 1, by its loudest and its quietest frames: RNNoise would take a part of
- * the speech itself.
- */
-class Cleanness {
-  #peak = 0;
-  /** The quietest frame of the block before, and of the one that is being filled. */
-  #before = Number.POSITIVE_INFINITY;
-  #quietest = Number.POSITIVE_INFINITY;
-  #frames = 0;
-
-  push(frame: Float32Array): number {
-    let energy = 1;
-    for (const sample of frame) energy += sample * sample;
-    this.#peak = Math.max(this.#peak * PEAK_DECAY, energy);
-    this.#quietest = Math.min(this.#quietest, energy);
-    this.#frames += 1;
-    const floor = Math.min(this.#before, this.#quietest);
-    if (this.#frames === FLOOR_FRAMES / 2) {
-      this.#before = this.#quietest;
-      this.#quietest = Number.POSITIVE_INFINITY;
-      this.#frames = 0;
-    }
-    const ratioDb = 10 * Math.log10(this.#peak / floor);
-    return Math.max(0, Math.min(1, (ratioDb - NOISY_DB) / (CLEAN_DB - NOISY_DB)));
-  }
-}
-
-/** A megabyte of weights, read once a thread; it keeps nothing else. */
-let loading: Promise<Rnnoise> | undefined;
-
 /** Rejects where WebAssembly can't be started. */
 export async function createDenoiser(): Promise<Denoiser> {
-  loading ??= load();
-  const rnnoise = await loading;
-  const state = rnnoise.createDenoiseState();
-  const { frameSize } = rnnoise;
-  const frame = new Float32Array(frameSize);
-  /** The input as late as the output is, then what is not that old yet. */
-  const late = new Float32Array(DELAY_SAMPLES + frameSize);
-  const cleanness = new Cleanness();
-  let dry = 0;
-  let filled = 0;
-  let toSkip = DELAY_SAMPLES;
+  const guess = await createSpeechGuess();
+  const filter = new SpeechFilter();
   let samplesIn = 0;
   let samplesOut = 0;
-  let isClosed = false;
-  const run = (pcm: Int16Array): Int16Array => {
-    const output = new Int16Array(filled + pcm.length);
-    let made = 0;
-    for (const sample of pcm) {
-      frame[filled] = sample;
-      filled += 1;
-      if (filled < frame.length) continue;
-      late.copyWithin(0, frameSize);
-      late.set(frame, DELAY_SAMPLES);
-      const kept = DRY_PART + (1 - DRY_PART) * cleanness.push(frame);
-      const nextDry = kept * state.processFrame(frame);
-      filled = 0;
-      for (let at = Math.min(toSkip, frameSize); at < frameSize; at += 1) {
-        const part = dry + ((nextDry - dry) * at) / frameSize;
-        const value = (frame[at] ?? 0) * (1 - part) + (late[at] ?? 0) * part;
-        output[made] = Math.max(-32_768, Math.min(32_767, Math.round(value)));
-        made += 1;
-      }
-      dry = nextDry;
-      toSkip = Math.max(0, toSkip - frameSize);
-    }
-    return output.subarray(0, made);
-  };
+  const run = (pcm: Int16Array): Int16Array => filter.push(pcm, guess.push(pcm));
   return {
     push: (pcm) => {
       samplesIn += pcm.length;
@@ -105,26 +44,162 @@ export async function createDenoiser(): Promise<Denoiser> {
       return output;
     },
     flush: () => {
-      const rest = run(new Int16Array(DELAY_SAMPLES + frame.length));
-      return rest.subarray(0, samplesIn - samplesOut);
+      // So much silence that the last sample is in a whole window, whatever is late.
+      const rest = run(new Int16Array(2 * WINDOW_SAMPLES));
+      const output = new Int16Array(samplesIn - samplesOut);
+      output.set(rest);
+      output.set(filter.flush().subarray(0, output.length - rest.length), rest.length);
+      return output;
     },
-    close: () => {
-      if (!isClosed) state.destroy();
-      isClosed = true;
-    },
+    close: () => guess.close(),
   };
 }
 
-/** The library refuses to start outside a browser's page or worker; what it needs of one, Node has as well. */
-async function load(): Promise<Rnnoise> {
-  const name = "WorkerGlobalScope";
-  const isMissing = !(name in globalThis);
-  if (isMissing) Object.defineProperty(globalThis, name, { value: Object, configurable: true });
-  try {
-    const library = await import("@shiguredo/rnnoise-wasm");
-    return await library.Rnnoise.load();
-  } finally {
-    // Other libraries of this thread should see Node.
-    if (isMissing) Reflect.deleteProperty(globalThis, name);
+/** Samples of the recording and of the guess in, filtered samples of the recording out, in order. */
+class SpeechFilter {
+  readonly #fourier = new Fourier(WINDOW_SAMPLES);
+  readonly #window = Float64Array.from({ length: WINDOW_SAMPLES }, (_, at) =>
+    Math.sin((Math.PI * at) / WINDOW_SAMPLES),
+  );
+  /** The last window of both, of which the first frame sees silence but for its last quarter. */
+  readonly #recorded = new Waiting();
+  readonly #guessed = new Waiting();
+  readonly #frames: Frame[] = [];
+  /** Of the frames that are kept, those that have been filtered already: context of the next block. */
+  #filtered = 0;
+  /** Sums of windows that are not complete. */
+  readonly #sums = new Float64Array(WINDOW_SAMPLES);
+  /** Before the first sample. */
+  #toSkip = WINDOW_SAMPLES - HOP_SAMPLES;
+
+  push(recorded: Int16Array, guessed: Float32Array): Int16Array {
+    this.#recorded.add(recorded);
+    this.#guessed.add(guessed);
+    const parts: Int16Array[] = [];
+    while (this.#recorded.hasHop && this.#guessed.hasHop) {
+      this.#frames.push(this.#analyse(this.#recorded.next(), this.#guessed.next()));
+      if (this.#frames.length - this.#filtered === BLOCK_FRAMES + CONTEXT_FRAMES) {
+        parts.push(this.#filter(BLOCK_FRAMES));
+      }
+    }
+    return joined(parts);
   }
+
+  flush(): Int16Array {
+    return this.#filter(this.#frames.length - this.#filtered);
+  }
+
+  /** Two real signals are the parts of one complex one. */
+  #analyse(recorded: Float64Array, guessed: Float64Array): Frame {
+    const real = recorded.map((sample, at) => sample * (this.#window[at] as number));
+    const imaginary = guessed.map((sample, at) => sample * (this.#window[at] as number));
+    this.#fourier.transform(real, imaginary);
+    const frame: Frame = {
+      real: new Float32Array(BINS),
+      imaginary: new Float32Array(BINS),
+      guess: new Float32Array(BINS),
+    };
+    for (let bin = 0; bin < BINS; bin += 1) {
+      const mirrored = (WINDOW_SAMPLES - bin) % WINDOW_SAMPLES;
+      const [a, b] = [real[bin] as number, imaginary[bin] as number];
+      const [c, d] = [real[mirrored] as number, imaginary[mirrored] as number];
+      frame.real[bin] = (a + c) / 2;
+      frame.imaginary[bin] = (b - d) / 2;
+      frame.guess[bin] = ((b + d) / 2) ** 2 + ((a - c) / 2) ** 2;
+    }
+    return frame;
+  }
+
+  /** The next so many frames, by all that are kept. */
+  #filter(count: number): Int16Array {
+    const frames = this.#frames;
+    const power = new Float32Array(frames.length * BINS);
+    const guess = new Float32Array(frames.length * BINS);
+    for (const [index, frame] of frames.entries()) {
+      const from = index * BINS;
+      power.set(
+        frame.real.map((value, bin) => value ** 2 + (frame.imaginary[bin] as number) ** 2),
+        from,
+      );
+      guess.set(frame.guess, from);
+    }
+    const gains = wienerGains(power, guess, NOISE);
+    const output = new Int16Array(count * HOP_SAMPLES);
+    for (let index = 0; index < count; index += 1) {
+      const at = this.#filtered + index;
+      const frame = frames[at] as Frame;
+      this.#synthesise(frame, gains.subarray(at * BINS, (at + 1) * BINS));
+      output.set(this.#sums.subarray(0, HOP_SAMPLES).map(sample16), index * HOP_SAMPLES);
+      this.#sums.copyWithin(0, HOP_SAMPLES).fill(0, WINDOW_SAMPLES - HOP_SAMPLES);
+    }
+    const gone = Math.max(0, this.#filtered + count - CONTEXT_FRAMES);
+    frames.splice(0, gone);
+    this.#filtered += count - gone;
+    const skipped = Math.min(this.#toSkip, output.length);
+    this.#toSkip -= skipped;
+    return output.subarray(skipped);
+  }
+
+  /** Adds the frame to the sums. */
+  #synthesise({ real, imaginary }: Frame, gains: Float32Array): void {
+    const first = new Float64Array(WINDOW_SAMPLES);
+    const second = new Float64Array(WINDOW_SAMPLES);
+    for (let bin = 0; bin < BINS; bin += 1) {
+      const mirrored = (WINDOW_SAMPLES - bin) % WINDOW_SAMPLES;
+      const gain = (gains[bin] as number) / (WINDOW_SAMPLES * WINDOW_SUM);
+      first[bin] = (real[bin] as number) * gain;
+      first[mirrored] = first[bin] as number;
+      second[bin] = (imaginary[bin] as number) * gain;
+      if (mirrored !== bin) second[mirrored] = -(second[bin] as number);
+    }
+    this.#fourier.transform(second, first);
+    for (const [at, value] of first.entries()) {
+      this.#sums[at] = (this.#sums[at] as number) + value * (this.#window[at] as number);
+    }
+  }
+}
+
+/** Of one window: the recording's spectrum, and the power of the guess. */
+interface Frame {
+  readonly real: Float32Array;
+  readonly imaginary: Float32Array;
+  readonly guess: Float32Array;
+}
+
+/** Samples that wait for their window. */
+class Waiting {
+  #samples = new Float64Array(WINDOW_SAMPLES - HOP_SAMPLES);
+
+  add(more: ArrayLike<number>): void {
+    const joint = new Float64Array(this.#samples.length + more.length);
+    joint.set(this.#samples);
+    joint.set(more, this.#samples.length);
+    this.#samples = joint;
+  }
+
+  get hasHop(): boolean {
+    return this.#samples.length >= WINDOW_SAMPLES;
+  }
+
+  next(): Float64Array {
+    const window = this.#samples.subarray(0, WINDOW_SAMPLES);
+    this.#samples = this.#samples.subarray(HOP_SAMPLES);
+    return window;
+  }
+}
+
+function sample16(value: number): number {
+  return Math.max(-32_768, Math.min(32_767, Math.round(value)));
+}
+
+function joined(parts: readonly Int16Array[]): Int16Array {
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) return only;
+  const whole = new Int16Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }

@@ -56,7 +56,7 @@ const FORM = {
   model_id: modelField("eleven_english_sts_v2", (model) => model.canConvert),
   voice_settings: optional(jsonText(VOICE_SETTINGS), "JSON; for this request only, kept with the item."),
   seed: SEED_FIELD,
-  remove_background_noise: withDefault(boolean(), false, "By RNNoise, before the conversion."),
+  remove_background_noise: withDefault(boolean(), false, "As isolation does, before the conversion."),
   file_format: withDefault(literal(FILE_FORMATS), "other", "pcm_s16le_16: raw samples, 16 kHz, mono."),
 } as const;
 

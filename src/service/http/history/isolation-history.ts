@@ -45,7 +45,7 @@ const LIST = operation({
       1,
       "Counted from 1; looked at with search only.",
     ),
-    search: optional(text(), "A part of the title."),
+    search: optional(text(), "A part of the title, which is the file's name; items have no other text."),
   },
   answer: json(record({ items: listOf(ITEM), has_more: BOOLEAN }), "A page."),
 });

@@ -44,7 +44,7 @@ const FORM = {
     jsonText(textMap()),
     `JSON, at most ${MAX_LABELS} of ${MAX_LABEL_LENGTH} characters; "language" chooses what speaks.`,
   ),
-  remove_background_noise: withDefault(boolean(), false, "By RNNoise, before the voice is measured."),
+  remove_background_noise: withDefault(boolean(), false, "As isolation does, before the voice is measured."),
 } as const;
 type VoiceRequest = Values<typeof FORM>;
 

@@ -1,0 +1,135 @@
+/**
+ * How much of each bin of a spectrogram is speech, from its powers and from a first guess of the speech's.
+ *
+ * The guess says where speech is, not how strong: it takes a part of the speech, too. So the noise's power is estimated by
+ * expectation and maximization (each bin is speech and noise, whose powers are known so far; what that makes of the bin's
+ * noise is averaged over time), and the gain is Wiener's, of a speech power put together from the frame before, the guess
+ * and the bin itself ("decision-directed"). It looks forward as well as back.
+ */
+
+/** Powers, frame after frame, of `bins` each. */
+export type Powers = Float32Array;
+
+/** How far noise is averaged either way, in frames, and how often: first for a rough estimate, then for the last one. */
+export interface WienerOptions {
+  readonly bins: number;
+  readonly nearFrames: number;
+  readonly farFrames: number;
+}
+
+const ROUNDS = 2;
+/** Parts of the speech's power that come from the frame before and from the guess; the rest from the bin itself. */
+const BEFORE_PART = 0.5;
+const GUESS_PART = 0.46;
+/** Of speech to noise, as powers: what is left of pure noise is 30 dB down. */
+const LEAST_RATIO = 0.0326;
+/** A power below any that is heard: digital silence has a ratio, too. */
+const SILENCE = 1e-3;
+
+/** Gains 0..1 for each bin of each frame. */
+export function wienerGains(power: Powers, guess: Powers, options: WienerOptions): Float32Array {
+  const { bins, nearFrames, farFrames } = options;
+  const guessed = blurred(guess, bins);
+  let noise = outsideGuess(power, guess, { bins, reach: nearFrames });
+  for (let round = 0; round < ROUNDS; round += 1) {
+    noise = refined(noise, { power, speech: guessed, bins, reach: nearFrames });
+  }
+  const gains = gainsOver(noise, { power, guessed, bins });
+  const speech = blurred(
+    power.map((value, at) => value * (gains[at] as number) ** 2),
+    bins,
+  );
+  for (let round = 0; round < ROUNDS; round += 1) {
+    noise = refined(noise, { power, speech, bins, reach: farFrames });
+  }
+  return gainsOver(noise, { power, guessed, bins });
+}
+
+/** A first estimate of the noise: the mean power of the bins in which little was guessed to be speech. */
+function outsideGuess(
+  power: Powers,
+  guess: Powers,
+  { bins, reach }: { readonly bins: number; readonly reach: number },
+): Powers {
+  const weights = power.map((value, at) => {
+    const heard = Math.min(1, Math.sqrt((guess[at] as number) / (value + SILENCE)));
+    return (1 - heard) ** 4 + 1e-4;
+  });
+  const weighted = meanOverTime(
+    power.map((value, at) => value * (weights[at] as number)),
+    { bins, reach },
+  );
+  const weight = meanOverTime(weights, { bins, reach });
+  return weighted.map((value, at) => value / (weight[at] as number));
+}
+
+/** What noise is to be expected in each bin, given both powers, averaged over time. */
+function refined(
+  noise: Powers,
+  {
+    power,
+    speech,
+    bins,
+    reach,
+  }: { readonly power: Powers; readonly speech: Powers; readonly bins: number; readonly reach: number },
+): Powers {
+  const expected = power.map((value, at) => {
+    const before = noise[at] as number;
+    const ratio = (speech[at] as number) / (before + SILENCE);
+    return value / (1 + ratio) ** 2 + (before * ratio) / (1 + ratio);
+  });
+  return meanOverTime(expected, { bins, reach });
+}
+
+function gainsOver(
+  noise: Powers,
+  { power, guessed, bins }: { readonly power: Powers; readonly guessed: Powers; readonly bins: number },
+): Float32Array {
+  const before = new Float32Array(bins);
+  return power.map((value, at) => {
+    const bin = at % bins;
+    const level = (noise[at] as number) + SILENCE;
+    const known = BEFORE_PART * (before[bin] as number) + GUESS_PART * (guessed[at] as number);
+    const own = (1 - BEFORE_PART - GUESS_PART) * Math.max(0, value - level);
+    const ratio = Math.max(LEAST_RATIO, (known + own) / level);
+    const gain = ratio / (1 + ratio);
+    before[bin] = gain * gain * value;
+    return gain;
+  });
+}
+
+/** Each value with a part of its neighbours in frequency and time. */
+function blurred(powers: Powers, bins: number): Powers {
+  const along = powers.map((value, at) => {
+    const bin = at % bins;
+    const below = bin === 0 ? value : (powers[at - 1] as number);
+    const above = bin === bins - 1 ? value : (powers[at + 1] as number);
+    return (2 * value) / 3 + (below + above) / 6;
+  });
+  return along.map((value, at) => {
+    const before = along[at - bins] ?? value;
+    const after = along[at + bins] ?? value;
+    return 0.46 * value + 0.27 * (before + after);
+  });
+}
+
+/** The mean of each bin over `reach` frames either way; fewer at the ends. */
+function meanOverTime(
+  powers: Powers,
+  { bins, reach }: { readonly bins: number; readonly reach: number },
+): Powers {
+  const frames = powers.length / bins;
+  const means = new Float32Array(powers.length);
+  const sums = new Float64Array(bins);
+  for (let frame = -reach; frame < frames; frame += 1) {
+    const entering = (frame + reach) * bins;
+    const leaving = (frame - reach - 1) * bins;
+    const count = Math.min(frames, frame + reach + 1) - Math.max(0, frame - reach);
+    for (let bin = 0; bin < bins; bin += 1) {
+      const sum = (sums[bin] as number) + (powers[entering + bin] ?? 0) - (powers[leaving + bin] ?? 0);
+      sums[bin] = sum;
+      if (frame >= 0) means[frame * bins + bin] = Math.max(0, sum) / count;
+    }
+  }
+  return means;
+}
