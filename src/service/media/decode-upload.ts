@@ -56,6 +56,19 @@ export async function* decodeUpload(
   yield* rates.flush();
 }
 
+/** How long the whole is. Rejects as decodeUpload does, and with the signal's reason once it is aborted. */
+export async function uploadSeconds(
+  file: { read(): AsyncIterable<Uint8Array> },
+  { signal, ...options }: DecodeOptions & { readonly signal: AbortSignal },
+): Promise<number> {
+  let seconds = 0;
+  for await (const piece of decodeUpload(file, options)) {
+    signal.throwIfAborted();
+    seconds += piece.pcm.length / piece.sampleRate;
+  }
+  return seconds;
+}
+
 async function* decodedPieces(
   file: { read(): AsyncIterable<Uint8Array> },
   { fileFormat, onFormat }: DecodeOptions,

@@ -12,7 +12,7 @@ const READ_BYTES = 65_536;
 /** 2 GB. */
 const MAX_BYTES = 2_147_483_648;
 
-/** The temporary files of one service: uploads, decoded samples, long answers. */
+/** The temporary files of one service: uploads, long answers. */
 export class TemporaryFiles {
   readonly maxBytes: number;
   #bytes = 0;

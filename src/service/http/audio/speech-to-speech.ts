@@ -13,8 +13,7 @@ import type { Manner } from "../../convert/messages.ts";
 import { delayOrRefuse, withFaults } from "../../faults/apply.ts";
 import { nextFaults } from "../../faults/board.ts";
 import { FAULT_HEADER } from "../../faults/fault.ts";
-import { type DecodedUpload, decodeOnce } from "../../media/decode-once.ts";
-import { FILE_FORMATS, type FileFormat } from "../../media/decode-upload.ts";
+import { decodeUpload, FILE_FORMATS, type FileFormat, uploadSeconds } from "../../media/decode-upload.ts";
 import type { UploadedFile } from "../../media/upload.ts";
 import { type NewHistoryItem, newHistoryId } from "../../store/history.ts";
 import { ApiError } from "../api-error.ts";
@@ -141,18 +140,13 @@ async function convert(
   const client = clientSignal(reply.raw);
   const admission = context.gate.enter(model.concurrencyGroup);
   let release = (): void => undefined;
-  let sound: DecodedUpload | null = null;
   let failure: unknown;
   try {
     release = await pool.acquire(client.signal);
-    // All of it is decoded once before: what it costs, and that none of it is broken, is known before the answer begins.
-    const decoded = await decodeOnce(file, {
-      fileFormat: asked.fileFormat,
-      temporaryFiles: context.temporaryFiles,
-      signal: client.signal,
-    });
-    sound = decoded;
-    const cost = Math.ceil((decoded.seconds * CHARACTERS_A_MINUTE) / 60);
+    // All of it is decoded before: what it costs, and that none of it is broken, is known before the answer begins.
+    const options = { fileFormat: asked.fileFormat };
+    const seconds = await uploadSeconds(file, { ...options, signal: client.signal });
+    const cost = Math.ceil((seconds * CHARACTERS_A_MINUTE) / 60);
     const profile = await target.profile();
     if (profile === null)
       throw new GatewayError("internal", "Cannot convert: the target voice was not measured");
@@ -160,7 +154,7 @@ async function convert(
     const requestId = randomBytes(10).toString("hex");
     const historyItemId = asked.isLogged ? newHistoryId() : null;
     const converting = conversionOpener(pool, {
-      source: () => decoded.pieces(),
+      source: () => decodeUpload(file, options),
       target: profile,
       removesNoise: asked.removesNoise,
       seed: asked.seed,
@@ -202,7 +196,6 @@ async function convert(
     client.release();
     release();
     admission.release();
-    await sound?.close();
   }
   // The raw response was written: only what went wrong before the first byte is left to Fastify.
   if (reply.raw.headersSent || reply.raw.destroyed) reply.hijack();

@@ -1,6 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { ApiError } from "../../../../src/service/http/api-error.ts";
-import { type DecodeOptions, decodeUpload } from "../../../../src/service/media/decode-upload.ts";
+import {
+  type DecodeOptions,
+  decodeUpload,
+  uploadSeconds,
+} from "../../../../src/service/media/decode-upload.ts";
 import { concatPcm, hasProgram } from "../../audio/helpers.ts";
 import { correlation, encodeFile, fileOf, lagOf, RATE, randomNumbers, testSound } from "./helpers.ts";
 
@@ -291,5 +295,38 @@ describe("long audio", () => {
     // 3600 s at 32,000 bytes a second are 110 MB.
     expect(given).toBeLessThan(112);
     expect(process.memoryUsage().rss - before).toBeLessThan(100e6);
+  });
+});
+
+describe("uploadSeconds", () => {
+  const pcm = { fileFormat: "pcm_s16le_16" } as const;
+
+  it("is how long the whole is", async () => {
+    const { signal } = new AbortController();
+    expect(await uploadSeconds(fileOf(new Uint8Array(32_000 * 1.5)), { ...pcm, signal })).toBeCloseTo(1.5, 3);
+  });
+
+  it("rejects for what is broken, and ends a file without end when it is aborted", async () => {
+    const leaving = new AbortController();
+    const broken = uploadSeconds(fileOf(new Uint8Array(9000)), {
+      fileFormat: "other",
+      signal: leaving.signal,
+    });
+    await expect(broken).rejects.toMatchObject({ httpStatus: 400 });
+    let hasClosed = false;
+    const endless = {
+      async *read() {
+        try {
+          for (let given = 0; ; given += 1) {
+            if (given === 3) leaving.abort(new Error("Given up"));
+            yield new Uint8Array(8192);
+          }
+        } finally {
+          hasClosed = true;
+        }
+      },
+    };
+    await expect(uploadSeconds(endless, { ...pcm, signal: leaving.signal })).rejects.toThrow("Given up");
+    expect(hasClosed).toBe(true);
   });
 });
