@@ -1,17 +1,6 @@
 /** Engines, clocks and horns. */
-import {
-  decay,
-  Filter,
-  pinkNoise,
-  ringing,
-  SAMPLE_RATE,
-  samplesIn,
-  saturate,
-  saw,
-  sine,
-  wander,
-} from "../dsp.ts";
-import { type HitFamily, hit, type TextureFamily } from "../family.ts";
+import { decay, Filter, pinkNoise, ringing, SAMPLE_RATE, saturate, saw, sine, wander } from "../dsp.ts";
+import { type HitFamily, hit, shapedHit, type TextureFamily } from "../family.ts";
 
 /** Firing cylinders: a pulse train with its half-order, in a box that rumbles. */
 export const engine: TextureFamily = {
@@ -88,11 +77,8 @@ export const horn: HitFamily = {
     const low = saw();
     const high = saw(0.4);
     const cup = Filter.lowPass(2600 * pitch, 1);
-    const samples = samplesIn(seconds);
-    let at = 0;
-    return hit(seconds, () => {
-      at += 1;
-      const level = Math.min(1, at / 900, (samples - at) / 1800);
+    return shapedHit(seconds, (part) => {
+      const level = Math.min(1, (part * seconds) / 0.02, ((1 - part) * seconds) / 0.04);
       return cup.run(low(405 * pitch) + high(508 * pitch)) * 0.4 * level;
     });
   },

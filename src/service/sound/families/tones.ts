@@ -7,7 +7,6 @@ import {
   pinkNoise,
   ringing,
   SAMPLE_RATE,
-  samplesIn,
   saturate,
   saw,
   sine,
@@ -15,7 +14,7 @@ import {
   swell,
   wander,
 } from "../dsp.ts";
-import { type HitFamily, hit, type TextureFamily } from "../family.ts";
+import { type HitFamily, hit, shapedHit, type TextureFamily } from "../family.ts";
 import type { Random } from "../random.ts";
 
 /** A wail that goes up and down every four seconds. */
@@ -63,12 +62,9 @@ export const beep: HitFamily = {
   create({ pitch, size }) {
     const seconds = 0.16 * size;
     const tone = sine();
-    const body = samplesIn(seconds);
-    const ramp = samplesIn(0.005);
-    let at = 0;
-    return hit(seconds, () => {
-      at += 1;
-      return tone(1000 * pitch) * Math.min(1, at / ramp, (body - at) / ramp) * 0.8;
+    return shapedHit(seconds, (part) => {
+      const level = Math.min(1, (part * seconds) / 0.005, ((1 - part) * seconds) / 0.005);
+      return tone(1000 * pitch) * level * 0.8;
     });
   },
 };
@@ -97,16 +93,17 @@ export const whoosh: HitFamily = {
   usualCount: 1,
   unevenness: 0.2,
   create({ pitch, rate, size, random }) {
-    const seconds = (0.85 * size) / rate;
     const noise = random.fork("air");
     const band = Filter.bandPass(400, 1.1);
-    const samples = samplesIn(seconds);
     const peak = random.between(0.42, 0.6);
-    let at = 0;
-    return hit(seconds, () => {
-      at += 1;
-      const near = Math.exp(-(((at / samples - peak) / 0.19) ** 2));
-      if (at % 16 === 1) band.tuneBandPass((260 + 2300 * near) * pitch, 1.1);
+    let until = 0;
+    return shapedHit((0.85 * size) / rate, (part) => {
+      const near = Math.exp(-(((part - peak) / 0.19) ** 2));
+      if (until === 0) {
+        band.tuneBandPass((260 + 2300 * near) * pitch, 1.1);
+        until = 16;
+      }
+      until -= 1;
       return band.run(noise.signed()) * near * 1.5;
     });
   },
