@@ -70,6 +70,11 @@ describe("audio tags", { timeout: 60_000 }, () => {
     expect(value.endsWith("]")).toBe(true);
   });
 
+  it("of any characters are named", async () => {
+    const { headers } = await speak("One [a😀 b\u0007 é] two.", { model_id: "eleven_v3" });
+    expect(headers["x-left-out-tags"]).toBe("[a%F0%9F%98%80 b%07 %C3%A9]");
+  });
+
   it("of a dialogue are its input's alone", async () => {
     const lines = (first: string) => [
       { text: first, voice_id: VOICE },
