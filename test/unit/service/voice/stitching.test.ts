@@ -69,6 +69,9 @@ function pitch(pcm: Int16Array, from = 0): number {
   return voiced.reduce((sum, one) => sum + one, 0) / voiced.length;
 }
 
+/** A language each. */
+const SCRIPTS = "am ar bn el gu he hi hy ja ka kn ko ru ta zh".split(" ");
+
 const BORDERS: readonly (readonly [name: string, a: string, b: string, languageCode: string])[] = [
   ["inside a clause", "The king of the hill went", "to the shop and bought some milk for his cat.", "en"],
   ["behind a number", "I was there in 1999 and", "nobody saw me.", "en"],
@@ -127,6 +130,21 @@ describe("a text between its neighbours", () => {
     const alone = secondsOf(say(b).pcm);
     expect(Math.abs(secondsOf(second.pcm) - alone)).toBeLessThan(0.09);
   });
+
+  it("is cut between its words in the languages of fifteen scripts", () => {
+    for (const languageCode of SCRIPTS) {
+      const names = new Intl.DisplayNames([languageCode], { type: "language" });
+      const [a, b] = [`${names.of("de")} 12`, `34 ${names.of("fr")}`];
+      const [first, second] = [
+        say(a, { after: b }, { languageCode }),
+        say(b, { before: a }, { languageCode }),
+      ];
+      const whole = secondsOf(say(`${a} ${b}`, {}, { languageCode }).pcm);
+      expect(Math.abs(secondsOf(joined(first, second)) - whole), languageCode).toBeLessThan(0.12);
+      expect(secondsOf(first.pcm) / whole, languageCode).toBeGreaterThan(0.2);
+      expect(secondsOf(second.pcm) / whole, languageCode).toBeGreaterThan(0.2);
+    }
+  }, 60_000);
 
   it("keeps the pitch up at its end where its sentence goes on", () => {
     const text = "We went to the old market in the middle of town";
