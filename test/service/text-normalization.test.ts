@@ -102,6 +102,20 @@ it("apply_language_text_normalization: Japanese is read in kana, another languag
   });
 });
 
+it("text: a phoneme tag is heard in either alphabet, one that can't be said leaves the word", async () => {
+  const [ipa, arpabet, unknown, plain] = [
+    await say('My <phoneme alphabet="ipa" ph="təˈmɑːtoʊ">tomato</phoneme>.', {}),
+    await say("My <phoneme ph='T AH0 M AA1 T OW0' alphabet='cmu-arpabet'>tomato</phoneme>.", {}),
+    await say('My <phoneme alphabet="ipa" ph="ʁy">tomato</phoneme>.', {}),
+    await say("My tomato.", {}),
+  ];
+  expect(ipa.written).toBe('My <phoneme alphabet="ipa" ph="təˈmɑːtoʊ">tomato</phoneme>.');
+  expect([ipa.said, arpabet.said, unknown.said]).toEqual(["My tomato.", "My tomato.", "My tomato."]);
+  expect(ipa.audio).toBe(arpabet.audio);
+  expect(ipa.audio).not.toBe(plain.audio);
+  expect(unknown.audio).toBe(plain.audio);
+});
+
 it("language_code: each model speaks the languages that it lists, and refuses others", async () => {
   const [english, german] = [
     await say("Alle hier", { languageCode: "en" }),

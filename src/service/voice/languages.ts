@@ -115,6 +115,7 @@ const ENGINE_NAMES: Readonly<Record<string, string>> = {
 const PHONEME_TABLES: Readonly<Record<string, string>> = {
   bs: "hr",
   "es-419": "es-la",
+  io: "eo",
   nb: "no",
   "pt-br": "pt",
 };

@@ -4,7 +4,8 @@
  */
 import type { DictionaryStore } from "../../store/dictionaries.ts";
 import type { Normalization } from "../../text/normalizer.ts";
-import { Lexicon, type PronunciationRule } from "../../text/pronunciation.ts";
+import { findPhonemeTags } from "../../text/phoneme-tags.ts";
+import { Lexicon, type PronunciationRule, type Respelling } from "../../text/pronunciation.ts";
 import { findLanguage } from "../../voice/languages.ts";
 import { leftOutTags } from "../../voice/markup.ts";
 import type { JobInput, JobSpec } from "../../voice/messages.ts";
@@ -83,7 +84,7 @@ export function acceptSpeech(
     return {
       ...input,
       languageCode,
-      ...(lexicon === undefined ? {} : { respellings: lexicon.respell(input.text) }),
+      respellings: respellingsOf(input.text, lexicon),
       ...(sound === undefined ? {} : { sound }),
     };
   });
@@ -213,6 +214,16 @@ function requireLists(shape: SpeechShape): void {
       { param },
     );
   }
+}
+
+/** Those of the text's own tags, and of the dictionaries elsewhere. */
+function respellingsOf(text: string, lexicon: Lexicon | undefined): Respelling[] {
+  const tagged = findPhonemeTags(text);
+  const others = lexicon?.respell(text) ?? [];
+  const isFree = ({ start, end }: Respelling) => tagged.every((tag) => end <= tag.start || start >= tag.end);
+  return [...tagged, ...(tagged.length === 0 ? others : others.filter(isFree))].sort(
+    (a, b) => a.start - b.start,
+  );
 }
 
 /** The rules of all dictionaries in order; undefined where none is named. Throws the 404 of one that is not there. */

@@ -73,15 +73,15 @@ describe("phonemes", () => {
 
   it("in every language: the word sounds English, and what follows sounds as before", () => {
     const phonemes = mnemonicsOf("təˈmɑːtoʊ", "ipa");
-    for (const { language_id: code } of listLanguages()) {
-      const name = findLanguage(code)?.engine ?? "";
+    const languages = listLanguages().map(({ language_id: code }) => findLanguage(code)?.engine ?? "");
+    for (const name of new Set([...languages, ...VOICES.map(({ engine }) => engine)])) {
       const [before, after] = ["1", "2 3"];
-      const rest = soundsOf(after, name);
+      const rest = soundsOf(`${before} ${after}`, name);
       const all = soundsOf(`${before} ${englishPhonemes(phonemes, name)} ${after}`, name);
-      expect(all.join(""), code).toMatch(/təmɑː[tɾ]ə?[oʊ]/);
-      // How a word is stressed hangs on what stands before it: consonants don't.
-      const consonants = (sounds: readonly string[]) => sounds.join("").replace(/[^bdfghklmnpstvzʃʒθð]/g, "");
-      expect(consonants(all).endsWith(consonants(rest)), code).toBe(true);
+      // Once: a word is said twice where the engine does not know the language that comes behind it.
+      expect(all.join("").match(/təm[ɑa][ː:][tɾ]/g), name).toHaveLength(1);
+      const last = rest.slice(-4);
+      expect(all.slice(all.length - last.length), name).toEqual(last);
     }
   });
 });
