@@ -60,11 +60,11 @@ export class DictionaryStore {
     return numberOf(this.#database.get("SELECT COUNT(*) AS count FROM dictionary")?.count);
   }
 
-  /** Undefined where there are as many, or as many bytes of rules, as may be. */
+  /** Undefined where there are as many, or as many bytes of rules, as may be, and none is archived. */
   add(dictionary: NewDictionary, rules: readonly PronunciationRule[]): Dictionary | undefined {
-    if (this.count >= MAX_DICTIONARIES) return undefined;
     const id = newId();
     return this.#database.transaction(() => {
+      while (this.count >= MAX_DICTIONARIES) if (!this.#dropArchived(id)) return undefined;
       this.#database.run(
         "INSERT INTO dictionary (id, name, description, created_at_unix) VALUES (?, ?, ?, ?)",
         id,
@@ -72,7 +72,7 @@ export class DictionaryStore {
         dictionary.description,
         dictionary.createdAtUnix,
       );
-      const latest = this.addVersion(id, rules);
+      const latest = this.#insertVersion(id, rules);
       if (latest !== undefined) return { ...dictionary, id, archivedAtUnix: null, latest };
       this.#database.run("DELETE FROM dictionary WHERE id = ?", id);
       return undefined;
@@ -100,12 +100,16 @@ export class DictionaryStore {
     return row === undefined ? undefined : (jsonOf(row.rules) as readonly PronunciationRule[]);
   }
 
-  /** The new latest version; undefined where the rules of all are more bytes than may be kept. */
+  /** The new latest version; undefined where the rules of all are more bytes than may be, and no other is archived. */
   addVersion(dictionaryId: string, rules: readonly PronunciationRule[]): DictionaryVersion | undefined {
+    return this.#database.transaction(() => this.#insertVersion(dictionaryId, rules));
+  }
+
+  #insertVersion(dictionaryId: string, rules: readonly PronunciationRule[]): DictionaryVersion | undefined {
     const json = JSON.stringify(rules);
     const bytes = Buffer.byteLength(json);
-    const kept = this.#database.get("SELECT SUM(rules_bytes) AS bytes FROM dictionary_version");
-    if (numberOf(kept?.bytes) + bytes > MAX_RULE_BYTES) return undefined;
+    if (this.#bytesInUse(dictionaryId) + bytes > MAX_RULE_BYTES) return undefined;
+    while (this.#ruleBytes + bytes > MAX_RULE_BYTES) this.#dropArchived(dictionaryId);
     const id = newId();
     this.#database.run(
       "INSERT INTO dictionary_version (id, dictionary_id, rules, rules_bytes, rules_count) VALUES (?, ?, ?, ?, ?)",
@@ -122,6 +126,31 @@ export class DictionaryStore {
       MAX_VERSIONS,
     );
     return { id, rulesCount: rules.length };
+  }
+
+  get #ruleBytes(): number {
+    return numberOf(this.#database.get("SELECT SUM(rules_bytes) AS bytes FROM dictionary_version")?.bytes);
+  }
+
+  /** Of the rules of all that are not archived, and of the one named. */
+  #bytesInUse(id: string): number {
+    const row = this.#database.get(
+      `SELECT SUM(rules_bytes) AS bytes FROM dictionary_version AS version
+        JOIN dictionary ON dictionary.id = version.dictionary_id WHERE archived_at_unix IS NULL OR dictionary.id = ?`,
+      id,
+    );
+    return numberOf(row?.bytes);
+  }
+
+  /** Deletes the one that was archived first, for room; false where there is none but `keptId`. */
+  #dropArchived(keptId: string): boolean {
+    const dropped = this.#database.run(
+      `DELETE FROM dictionary WHERE seq = (
+        SELECT seq FROM dictionary WHERE archived_at_unix IS NOT NULL AND id <> ? ORDER BY archived_at_unix, seq LIMIT 1
+      )`,
+      keptId,
+    );
+    return dropped > 0;
   }
 
   /** What is undefined stays as it is. */

@@ -22,6 +22,7 @@ afterEach(async () => {
 });
 
 const NEW = { name: "x", description: null, createdAtUnix: 1 };
+const PAGE = { sort: "creation_time_unix", isDescending: true, includesArchived: false, count: 1 } as const;
 const RULE: PronunciationRule = {
   type: "alias",
   stringToReplace: "a",
@@ -65,4 +66,18 @@ it("dictionaries: no more are kept than may be, and no more bytes of rules", () 
   for (let count = 1; count < MAX_DICTIONARIES; count++) store.dictionaries.add(NEW, []);
   expect(store.dictionaries.count).toBe(MAX_DICTIONARIES);
   expect(store.dictionaries.add(NEW, [])).toBeUndefined();
+  // What was archived first makes room.
+  store.dictionaries.update(first?.id ?? "", { name: undefined, archivedAtUnix: 7 });
+  const added = store.dictionaries.add(NEW, [large]);
+  expect(added).toBeDefined();
+  expect(store.dictionaries.get(first?.id ?? "")).toBeUndefined();
+  expect(store.dictionaries.count).toBe(MAX_DICTIONARIES);
+  // None goes where that would not do.
+  const other = store.dictionaries.list({ ...PAGE, after: added?.id })?.[0];
+  store.dictionaries.update(other?.id ?? "", { name: undefined, archivedAtUnix: 8 });
+  expect(store.dictionaries.addVersion(added?.id ?? "", [large])).toBeUndefined();
+  expect(store.dictionaries.get(other?.id ?? "")).toBeDefined();
+  // And not the one that a version is for.
+  store.dictionaries.update(added?.id ?? "", { name: undefined, archivedAtUnix: 8 });
+  expect(store.dictionaries.addVersion(added?.id ?? "", [large])).toBeUndefined();
 });
