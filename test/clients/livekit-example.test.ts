@@ -61,7 +61,7 @@ describe.skipIf(!areInstalled(...PACKAGES))(`examples/agent ${IF_INSTALLED}`, ()
   it("saves what was said, and prints each word with its time", { timeout: 60_000 }, async () => {
     const service = await startService({ host: "127.0.0.1", port: 0, key: "gateway-key" });
     try {
-      await using gateway = await gatewayAt(service.url, { voice: "" }, "gateway-key");
+      await using gateway = await gatewayAt(service.url, { voice: "" }, { upstreamKey: "gateway-key" });
       const { code, out, err, wav } = await run(gateway.wsUrl, import.meta.dirname);
       expect(err).toBe("");
       expect(code).toBe(0);

@@ -41,7 +41,7 @@ describe.skipIf(missing !== null)(
 
     beforeAll(async () => {
       service = await startService({ host: "127.0.0.1", port: 0, key: "gateway-key" });
-      gateway = await gatewayAt(service.url, { voice: "" }, "gateway-key");
+      gateway = await gatewayAt(service.url, { voice: "" }, { upstreamKey: "gateway-key" });
       const env = { PORT: "0", VOICEWIRE_URL: gateway.wsUrl };
       const served = spawn(process.execPath, [SERVE], { env, stdio: ["ignore", "pipe", "inherit"] });
       child = served;

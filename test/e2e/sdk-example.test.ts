@@ -24,7 +24,7 @@ describe("the README's example with the official SDK", () => {
     await mkdir(join(ROOT, "node_modules", ".cache"), { recursive: true });
     const folder = await mkdtemp(join(ROOT, "node_modules", ".cache", "voicewire-example-"));
     try {
-      await using gateway = await gatewayAt(service.url, {}, "gateway-key");
+      await using gateway = await gatewayAt(service.url, {}, { upstreamKey: "gateway-key" });
       const code = await exampleOf(await readFile(join(ROOT, "README.md"), "utf8"));
       await writeFile(join(folder, "example.mjs"), code.replaceAll("http://127.0.0.1:8080", gateway.url));
       const child = spawn(process.execPath, ["example.mjs"], {

@@ -23,7 +23,7 @@ it.concurrent("answers, stops at a key, says what was heard, says goodbye and ha
 }, async () => {
   const service = await startService({ host: "127.0.0.1", port: 0, key: "gateway-key" });
   try {
-    await using gateway = await gatewayAt(service.url, { voice: "" }, "gateway-key");
+    await using gateway = await gatewayAt(service.url, { voice: "" }, { upstreamKey: "gateway-key" });
     const { code, said } = await simulate(gateway.wsUrl);
     expect(said).toMatch(/call started/);
     // How far it got until the key came is a matter of time.
@@ -42,7 +42,7 @@ it.concurrent("answers, stops at a key, says what was heard, says goodbye and ha
 it.concurrent("hangs up where the voice fails", { timeout: 60_000 }, async () => {
   const service = await startService({ host: "127.0.0.1", port: 0, key: "another-key" });
   try {
-    await using gateway = await gatewayAt(service.url, { voice: "" }, "gateway-key");
+    await using gateway = await gatewayAt(service.url, { voice: "" }, { upstreamKey: "gateway-key" });
     const { code, said } = await simulate(gateway.wsUrl);
     expect(said).toContain("upstream_unauthorized");
     expect(said).toContain("call ended");

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import WebSocket from "ws";
 import { type Config, SETTINGS } from "../../src/config.ts";
 import { type Gateway, type GatewayOptions, startGateway } from "../../src/gateway.ts";
-import { type Clock, systemClock } from "../../src/kit/clock.ts";
+import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { Event } from "../../src/protocol/events.ts";
 import { checkedEvent } from "./checked-event.ts";
@@ -16,20 +16,18 @@ export interface TestGateway extends Gateway, AsyncDisposable {
   readonly wsUrl: string;
 }
 
-/** `upstreamBaseUrl`: where the speech service is; overrides last. */
+/** `upstreamBaseUrl`: where the speech service is. `settings` and `options` replace the defaults: `upstreamKey` is "test-key". */
 export async function gatewayAt(
   upstreamBaseUrl: string,
-  overrides: Partial<Config> = {},
-  upstreamKey = "test-key",
-  clock: Clock = systemClock,
+  settings: Partial<Config> = {},
   options: Partial<GatewayOptions> = {},
 ): Promise<TestGateway> {
   const gateway = await startGateway({
     // A voice, so that a scripted upstream is asked for speech only and not for its list of voices.
-    config: { ...DEFAULTS, port: 0, voice: "test-voice", ...overrides },
+    config: { ...DEFAULTS, port: 0, voice: "test-voice", ...settings },
     upstreamBaseUrl,
-    upstreamKey,
-    clock,
+    upstreamKey: "test-key",
+    clock: systemClock,
     log: silentLog,
     pageFolder: new URL("../../dist/page", import.meta.url).pathname,
     ...options,

@@ -14,7 +14,9 @@ export async function startSdk(options: Partial<ServiceOptions> = {}): Promise<S
   const http = await startClient(options);
   const key = options.key ?? "any-key";
   const gateway =
-    process.env.VOICEWIRE_SDK_THROUGH === "gateway" ? await gatewayAt(http.service.url, {}, key) : null;
+    process.env.VOICEWIRE_SDK_THROUGH === "gateway"
+      ? await gatewayAt(http.service.url, {}, { upstreamKey: key })
+      : null;
   const sdk = sdkFor(gateway?.url ?? http.service.url, gateway === null ? key : "not-the-key");
   const close = async (): Promise<void> => {
     await gateway?.close();

@@ -59,7 +59,7 @@ describe("the proxy's headers", () => {
       seen = req.headers;
       res.end("{}");
     });
-    await using gateway = await gatewayAt(upstream.url, {}, "", undefined, { passesFaults: true });
+    await using gateway = await gatewayAt(upstream.url, {}, { upstreamKey: "", passesFaults: true });
     await bytesOf(await ask(`${gateway.url}/v1/user`, { "x-voicewire-fault": "latency ms=1" }));
     expect(seen["x-voicewire-fault"]).toBe("latency ms=1");
   });
@@ -155,7 +155,7 @@ describe("an answer that holds the gateway's key", () => {
       encoding = req.headers["accept-encoding"];
       answerWith(res);
     });
-    await using gateway = await gatewayAt(upstream.url, {}, KEY);
+    await using gateway = await gatewayAt(upstream.url, {}, { upstreamKey: KEY });
     const answer = await ask(`${gateway.url}/v1/user`, { "accept-encoding": "gzip, br" });
     const { body } = await comingOf(answer);
     expect(answer.statusCode).toBe(502);
@@ -174,7 +174,7 @@ describe("an answer that holds the gateway's key", () => {
       res.write(KEY.slice(7, 20));
       res.end(`${KEY.slice(20)} end`);
     });
-    await using gateway = await gatewayAt(upstream.url, {}, KEY);
+    await using gateway = await gatewayAt(upstream.url, {}, { upstreamKey: KEY });
     const answer = await ask(`${gateway.url}/v1/user`, {});
     const [first] = (await once(answer, "data")) as [Buffer];
     expect([answer.statusCode, first.toString()]).toEqual([200, "begin "]);
@@ -185,9 +185,9 @@ describe("an answer that holds the gateway's key", () => {
   it("is nothing to a gateway without a key, and beginnings of the key are nothing to any", async () => {
     const bodies: Record<string, string> = { "/v1/user": KEY, "/v1/user/subscription": KEY.slice(0, -1) };
     await using upstream = await vendor((req, res) => res.end(bodies[req.url ?? ""]));
-    await using keyless = await gatewayAt(upstream.url, {}, "");
+    await using keyless = await gatewayAt(upstream.url, {}, { upstreamKey: "" });
     expect(await (await fetch(`${keyless.url}/v1/user`)).text()).toBe(KEY);
-    await using keyed = await gatewayAt(upstream.url, {}, KEY);
+    await using keyed = await gatewayAt(upstream.url, {}, { upstreamKey: KEY });
     const beginning = await fetch(`${keyed.url}/v1/user/subscription`);
     expect(await beginning.text()).toBe(KEY.slice(0, -1));
   });
@@ -196,7 +196,7 @@ describe("an answer that holds the gateway's key", () => {
     await using upstream = await vendor((_req, res) => {
       res.writeHead(206, { "content-type": "audio/mpeg", "content-range": "bytes 0-4/9" }).end("sound");
     });
-    await using gateway = await gatewayAt(upstream.url, {}, KEY);
+    await using gateway = await gatewayAt(upstream.url, {}, { upstreamKey: KEY });
     const answer = await ask(`${gateway.url}/v1/history/h/audio`, { range: "bytes=0-4" });
     expect([answer.statusCode, (await bytesOf(answer)).toString()]).toEqual([206, "sound"]);
   });

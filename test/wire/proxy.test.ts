@@ -27,7 +27,7 @@ describe("the proxy", () => {
       });
       res.end('{"ok":true}');
     });
-    await using gateway = await gatewayAt(upstream.url, EVERY_PATH, "sk_secret");
+    await using gateway = await gatewayAt(upstream.url, EVERY_PATH, { upstreamKey: "sk_secret" });
     for (const method of ["POST", "PATCH", "DELETE", "PUT", "GET"]) {
       const answer = await fetch(`${gateway.url}/v1/history/abc?page_size=5&search=a%20b`, {
         method,
@@ -60,7 +60,7 @@ describe("the proxy", () => {
       headers = req.headers;
       res.writeHead(200, { connection: "x-hop", "x-hop": "1", "x-kept": "2" }).end("done");
     });
-    await using gateway = await gatewayAt(upstream.url, EVERY_PATH, "");
+    await using gateway = await gatewayAt(upstream.url, EVERY_PATH, { upstreamKey: "" });
     const asked = get(`${gateway.url}/v1/user`, {
       headers: { "xi-api-key": "mine", connection: "keep-alive, x-mine", "x-mine": "1", te: "trailers" },
     });

@@ -32,7 +32,7 @@ function slowClock(): Clock {
 
 it("others' messages are handled between those that one read has brought", async () => {
   await using upstream = await startFakeUpstream(speaking());
-  await using gateway = await gatewayAt(upstream.url, RAISED, "test-key", slowClock());
+  await using gateway = await gatewayAt(upstream.url, RAISED, { clock: slowClock() });
   await using calm = await TestClient.connect(gateway, "/live/room?role=speaker&format=none&events=none");
   await using flooder = await RawSocket.connect(
     `${gateway.wsUrl}/live/room?role=speaker&format=none&events=none`,
@@ -51,7 +51,7 @@ it("others' messages are handled between those that one read has brought", async
 
 it("sixty thousand tokens and a good-bye: all of them are handled, in order, before it leaves", async () => {
   await using upstream = await startFakeUpstream(speaking());
-  await using gateway = await gatewayAt(upstream.url, RAISED, "test-key", slowClock());
+  await using gateway = await gatewayAt(upstream.url, RAISED, { clock: slowClock() });
   const flooder = await RawSocket.connect(`${gateway.wsUrl}/live/room?role=speaker&format=none&events=none`);
   await using calm = await TestClient.connect(
     gateway,
@@ -76,7 +76,7 @@ it("sixty thousand tokens and a good-bye: all of them are handled, in order, bef
 
 it("who comes back while its messages still wait goes on behind them, with one text", async () => {
   await using upstream = await startFakeUpstream(speaking());
-  await using gateway = await gatewayAt(upstream.url, RAISED, "test-key", slowClock());
+  await using gateway = await gatewayAt(upstream.url, RAISED, { clock: slowClock() });
   const speaker = "/live/room?role=speaker&format=none&events=none";
   await using calm = await TestClient.connect(gateway, "/live/room?format=none&events=none");
   await calm.next("hello");
@@ -103,7 +103,7 @@ it("who comes back while its messages still wait goes on behind them, with one t
 
 it("who waits behind its old connection gets the close when the gateway closes, too", async () => {
   await using upstream = await startFakeUpstream(speaking());
-  const gateway = await gatewayAt(upstream.url, RAISED, "test-key", slowClock());
+  const gateway = await gatewayAt(upstream.url, RAISED, { clock: slowClock() });
   const speaker = "/live/room?role=speaker&format=none&events=none";
   await using half = await RawSocket.connect(`${gateway.wsUrl}${speaker}`);
   const token = await half.resumeToken();
@@ -120,7 +120,7 @@ it("who brings more than may wait gets an error and is closed, and others are no
   await using upstream = await startFakeUpstream(speaking());
   // The smallest bound there is: what two reads bring.
   const small = { maxMessageBytes: 1024, maxTextChars: 100 };
-  await using gateway = await gatewayAt(upstream.url, small, "test-key", slowClock());
+  await using gateway = await gatewayAt(upstream.url, small, { clock: slowClock() });
   await using calm = await TestClient.connect(gateway, "/live/calm?format=none&events=none");
   const flooder = await TestClient.connect(gateway, "/live/flood?format=none&events=none");
   expect((await flooder.next("hello")).limits.inbox_bytes).toBe(1_048_576);
