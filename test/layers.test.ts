@@ -142,7 +142,6 @@ const roomOf = (path: string): string => path.split("/")[0] ?? path;
 /** Who reads JSON, and from whom; folders whose trade it is: the upstream's client, the embedded service, clients of ours. */
 const READS_JSON: Record<string, string> = {
   "version.ts": "package.json",
-  "gateway.ts": "the upstream's list of voices",
   "server/proxy/proxy-body.ts": "requests and answers that are passed on",
   "protocol/read-json.ts": "commands, bodies of HTTP commands, requests",
   "protocol/openai.ts": "the upstream's list of voices",

@@ -5,8 +5,8 @@ import type { Cue } from "../../timing/cues/cue-builder.ts";
 import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
 import type { TimedWord } from "../../timing/timed.ts";
 import type { EventBuilder } from "../events/event-writer.ts";
-import { type Voiced, type VoicePart, voiceParts } from "../voice-parts.ts";
 import { UtteranceCues } from "./utterance-cues.ts";
+import { type Voiced, type VoicePart, voiceParts } from "./voice-parts.ts";
 
 /** A cue and which style it is of. */
 export interface StyledCue {

@@ -7,7 +7,7 @@ import { type CueStyle, cueNumbers } from "../../timing/cues/cue-profiles.ts";
 import { RollUp } from "../../timing/cues/cue-roll-up.ts";
 import type { TimedWord } from "../../timing/timed.ts";
 import type { EventBuilder } from "../events/event-writer.ts";
-import type { VoicePart } from "../voice-parts.ts";
+import type { VoicePart } from "./voice-parts.ts";
 
 /** Cues that are remembered for late joiners. */
 const MAX_REMEMBERED = 4;

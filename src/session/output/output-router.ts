@@ -14,11 +14,11 @@ import type { EventKind, ListenerSettings } from "../../protocol/vocabulary.ts";
 import { type CueStyle, styleKey } from "../../timing/cues/cue-profiles.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
 import { styleOf } from "../captions/cue-tracks.ts";
-import { type RenderedAudio, renditionFrom } from "../rendered-audio.ts";
 import { isPassThrough, type Need } from "../route.ts";
 import type { Slice } from "../source.ts";
 import { type DeliveredRange, deliveredRangeOf, sentIndexOf } from "./delivered-range.ts";
 import { demandOf, type OutputDemand } from "./output-demand.ts";
+import { type RenderedAudio, renditionFrom } from "./rendered-audio.ts";
 
 /** Events that a listener may be behind before it is too slow for this session. */
 const MAX_LOGGED_EVENTS = 1024;

@@ -1,12 +1,12 @@
 /** A rendition made of what is kept: its samples stand where they do for whoever had it from the beginning. */
 import { describe, expect, it } from "vitest";
-import { encodeSamples } from "../../../src/audio/analysis/silence.ts";
-import type { Rendition } from "../../../src/delivery/rendition.ts";
-import { renditionFrom } from "../../../src/session/rendered-audio.ts";
-import { ResumeBuffer } from "../../../src/session/resume/resume-buffer.ts";
-import { ticksPerSample } from "../../../src/timing/ticks.ts";
-import { SlowEncoder } from "../../helpers/slow-encoder.ts";
-import { noise } from "../audio/helpers.ts";
+import { encodeSamples } from "../../../../src/audio/analysis/silence.ts";
+import type { Rendition } from "../../../../src/delivery/rendition.ts";
+import { renditionFrom } from "../../../../src/session/output/rendered-audio.ts";
+import { ResumeBuffer } from "../../../../src/session/resume/resume-buffer.ts";
+import { ticksPerSample } from "../../../../src/timing/ticks.ts";
+import { SlowEncoder } from "../../../helpers/slow-encoder.ts";
+import { noise } from "../../audio/helpers.ts";
 
 const MS = 14_112;
 const RATE = 16_000;

@@ -6,15 +6,15 @@
  *   frames               |frame|frame|frame|frame|fra    from the one that holds the listener's place
  */
 
-import { bytesPerSample, decodeSamples, sampledFormatOf } from "../audio/analysis/silence.ts";
-import { createOpusDecoder, type OpusDecoder } from "../audio/codecs/opus-decoder.ts";
-import { opusPacketSamples48k } from "../audio/containers/ogg-reader.ts";
-import { AUDIO_FORMATS } from "../audio/formats.ts";
-import { Rendition, type RenditionOptions, type RenditionShape } from "../delivery/rendition.ts";
-import { TICKS_PER_MS, ticksPerSample } from "../timing/ticks.ts";
-import type { PlacedSlice, ResumeBuffer } from "./resume/resume-buffer.ts";
-import { isPassThrough, UPSTREAM_OPUS_PACKET_MS } from "./route.ts";
-import { OPUS_RISE_PACKETS } from "./source.ts";
+import { bytesPerSample, decodeSamples, sampledFormatOf } from "../../audio/analysis/silence.ts";
+import { createOpusDecoder, type OpusDecoder } from "../../audio/codecs/opus-decoder.ts";
+import { opusPacketSamples48k } from "../../audio/containers/ogg-reader.ts";
+import { AUDIO_FORMATS } from "../../audio/formats.ts";
+import { Rendition, type RenditionOptions, type RenditionShape } from "../../delivery/rendition.ts";
+import { TICKS_PER_MS, ticksPerSample } from "../../timing/ticks.ts";
+import type { PlacedSlice, ResumeBuffer } from "../resume/resume-buffer.ts";
+import { isPassThrough, UPSTREAM_OPUS_PACKET_MS } from "../route.ts";
+import { OPUS_RISE_PACKETS } from "../source.ts";
 
 const OPUS_RISE_TICKS = OPUS_RISE_PACKETS * UPSTREAM_OPUS_PACKET_MS * TICKS_PER_MS;
 const OPUS_RATE = 48_000;

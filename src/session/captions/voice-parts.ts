@@ -1,6 +1,6 @@
 /** Who says which part of an utterance's text. */
-import type { CueVoice } from "../timing/cues/cue-builder.ts";
-import type { RequestTemplate } from "./synthesis/speech-request.ts";
+import type { CueVoice } from "../../timing/cues/cue-builder.ts";
+import type { RequestTemplate } from "../synthesis/speech-request.ts";
 
 export interface VoicePart extends CueVoice {
   /** End in the client's text. */
