@@ -3,6 +3,7 @@
  * another codec. Frames in, bytes out, synchronously; one object for each listener.
  */
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
+import { type SampleCodec, silenceBytes } from "../analysis/silence.ts";
 import { concatBytes } from "../bytes.ts";
 import { createMp3Encoder, type Mp3Encoder } from "../codecs/mp3.ts";
 import { AUDIO_FORMATS, frameSamples } from "../formats.ts";
@@ -42,8 +43,6 @@ export interface LiveContainerOptions {
 
 const NO_BYTES = new Uint8Array(0);
 const none = (): Uint8Array => NO_BYTES;
-/** Mu-law's +0. */
-const ULAW_SILENCE = 0xff;
 /** Samples after which LAME has given out all that it was given: its delay and one frame, rounded up. */
 const MP3_SETTLE_SAMPLES = 3 * 1152;
 /**
@@ -62,14 +61,11 @@ export async function createLiveContainer(options: LiveContainerOptions): Promis
     case "ogg":
       return oggContainer(options.frameMs);
     case "wav":
-      return rawContainer(options, {
-        header: wavHeader({ sampleRate, dataBytes: UNKNOWN_DATA_BYTES }),
-        silentByte: 0,
-      });
+      return rawContainer(options, "pcm", wavHeader({ sampleRate, dataBytes: UNKNOWN_DATA_BYTES }));
     case "pcm":
-      return rawContainer(options, { header: NO_BYTES, silentByte: 0 });
+      return rawContainer(options, "pcm");
     case "ulaw":
-      return rawContainer(options, { header: NO_BYTES, silentByte: ULAW_SILENCE });
+      return rawContainer(options, "ulaw");
     case "mp3": {
       const encoder = await createMp3Encoder({ sampleRate, bitrateKbps: MP3_KBPS[sampleRate] ?? 0 });
       return mp3Container(encoder, {
@@ -98,15 +94,15 @@ function oggContainer(frameMs: number): LiveContainer {
 
 function rawContainer(
   options: LiveContainerOptions,
-  raw: { readonly header: Uint8Array; readonly silentByte: number },
+  codec: SampleCodec,
+  header: Uint8Array = NO_BYTES,
 ): LiveContainer {
-  const bytesPerSample = AUDIO_FORMATS[options.format].bytesPerSample ?? 1;
-  const frameBytes = frameSamples(options.format, options.frameMs) * bytesPerSample;
-  const silence = (frames: number) => new Uint8Array(frames * frameBytes).fill(raw.silentByte);
+  const samples = frameSamples(options.format, options.frameMs);
+  const silence = (frames: number) => silenceBytes(codec, frames * samples);
   return {
     isHoldingBack: false,
     delayMs: 0,
-    start: () => raw.header,
+    start: () => header,
     opening: () => ({ bytes: silence(1), silenceMs: options.frameMs }),
     frames: concatBytes,
     silence,

@@ -1,7 +1,6 @@
 /** Frames of G.711 and PCM: synchronous, bit-exact where bytes are passed through. */
 import type { AudioFormat } from "../../protocol/vocabulary.ts";
-import { encodeAlaw, encodeUlaw } from "../codecs/g711.ts";
-import { bytesOf } from "../codecs/pcm.ts";
+import { encodeSamples, type SampleCodec, silenceBytes } from "../analysis/silence.ts";
 import { AUDIO_FORMATS, frameSamples } from "../formats.ts";
 import { RateConverter } from "../resample/rate-converter.ts";
 import type { FrameHandlers, FrameMaker } from "./frames.ts";
@@ -10,11 +9,10 @@ import { Reframer } from "./reframe.ts";
 /** Bytes of silence made at once, so that a long gap is cut from one small buffer. */
 const SILENCE_BYTES = 8192;
 
-/** G.711 has no zero sample but in mu-law: 0xFF is +0, and 0xD5 is A-law's smallest positive level. */
-const SILENCE_BYTE = { ulaw: 0xff, alaw: 0xd5, pcm_s16le: 0 } as const;
-
 export class SampleFrameMaker implements FrameMaker {
-  readonly #codec: keyof typeof SILENCE_BYTE;
+  readonly #codec: SampleCodec;
+  /** Repeated, it is silence in the codec. */
+  readonly #silence: number;
   readonly #bytesPerSample: number;
   readonly #reframer: Reframer;
   readonly #converter: RateConverter;
@@ -29,10 +27,11 @@ export class SampleFrameMaker implements FrameMaker {
     const { codec, sampleRate, bytesPerSample } = AUDIO_FORMATS[options.format];
     if (codec === "opus")
       throw new TypeError(`Cannot cut ${options.format} by samples: its packets vary in size`);
-    this.#codec = codec;
+    this.#codec = codec === "pcm_s16le" ? "pcm" : codec;
+    this.#silence = silenceBytes(this.#codec, 1)[0] ?? 0;
     this.#bytesPerSample = bytesPerSample ?? 1;
     const frameBytes = frameSamples(options.format, options.frameMs) * this.#bytesPerSample;
-    this.#reframer = new Reframer({ frameBytes, padByte: SILENCE_BYTE[codec] });
+    this.#reframer = new Reframer({ frameBytes, padByte: this.#silence });
     this.#converter = new RateConverter(sampleRate);
     this.#emit = (frames) => {
       if (this.#isClosed) return;
@@ -57,7 +56,7 @@ export class SampleFrameMaker implements FrameMaker {
   pushSilence(samples: number): void {
     this.#drain();
     let bytes = samples * this.#bytesPerSample;
-    const silence = new Uint8Array(Math.min(bytes, SILENCE_BYTES)).fill(SILENCE_BYTE[this.#codec]);
+    const silence = new Uint8Array(Math.min(bytes, SILENCE_BYTES)).fill(this.#silence);
     for (; bytes > 0; bytes -= silence.length) this.#reframer.push(silence.subarray(0, bytes), this.#emit);
   }
 
@@ -86,11 +85,6 @@ export class SampleFrameMaker implements FrameMaker {
   }
 
   #pushSamples(pcm: Int16Array): void {
-    if (pcm.length > 0) this.#reframer.push(this.#encode(pcm), this.#emit);
-  }
-
-  #encode(pcm: Int16Array): Uint8Array {
-    if (this.#codec === "ulaw") return encodeUlaw(pcm);
-    return this.#codec === "alaw" ? encodeAlaw(pcm) : bytesOf(pcm);
+    if (pcm.length > 0) this.#reframer.push(encodeSamples(this.#codec, pcm), this.#emit);
   }
 }
