@@ -2,8 +2,6 @@
  * The frame that players read before an MP3's sound: how much of the encoder's delay and padding is to be left out, so that
  * what is heard is as long as what was encoded and begins with it. For mp3_44100_128, mono.
  */
-import { crc16 } from "./crc16.ts";
-
 export const MP3_RATE = 44_100;
 export const MP3_FRAME_SAMPLES = 1152;
 /** Samples that LAME puts before the first; decoders add 529 of their own and know that. */
@@ -59,4 +57,14 @@ export function mp3InfoFrame(length: Mp3Length | null): Uint8Array {
 function write(frame: Uint8Array, at: number, text: string): number {
   for (let index = 0; index < text.length; index += 1) frame[at + index] = text.charCodeAt(index);
   return at + text.length;
+}
+
+/** CRC-16 with the polynomial 0x8005, bits reversed, from 0. */
+function crc16(bytes: Uint8Array): number {
+  let crc = 0;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc & 1) === 1 ? (crc >> 1) ^ 0xa001 : crc >> 1;
+  }
+  return crc;
 }
