@@ -98,8 +98,8 @@ export const CHINESE: Language = {
   },
   links: {
     and: "和 与 跟 以及 同时 伴随 还有 并",
-    next: "然后 接着 随后 之后 再 之前",
-    after: "继",
+    next: "然后 接着 随后 之后 再",
+    after: "之前 以前",
     without: "没有 无",
     filler:
       "的 地 在 一 个 只 声 声音 音效 上 里 中 着 了 有人 人 匹 头 辆 下 次 叫 响 弹 演奏 音乐 旋律 有 处 正在 吹 拉",

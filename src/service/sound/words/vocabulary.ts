@@ -195,7 +195,7 @@ export function changeOf(name: ChangeName): Change {
   return CHANGES[name];
 }
 
-/** Words that say how sounds stand to each other. */
+/** Words that say how sounds stand to each other: what follows `next` comes later, what follows `after` comes first. */
 export const LINKS = ["and", "next", "after", "without", "filler"] as const;
 /** `filler` says nothing of the sound: articles, prepositions, "the sound of". */
 export type Link = (typeof LINKS)[number];
@@ -208,7 +208,7 @@ export interface Language {
   readonly sounds: Readonly<Record<FamilyName, string>>;
   readonly changes: Readonly<Record<ChangeName, string>>;
   readonly links: Readonly<Record<Link, string>>;
-  /** One to twelve, in their order; words of one number are joined by "|". */
+  /** One to twelve, in their order; words of one number are joined by "|", and "_" stands where there is none. */
   readonly numbers: string;
   /** More words for numbers. */
   readonly times: Readonly<Record<string, number>>;

@@ -97,6 +97,7 @@ describe("a prompt", () => {
     expect(names("truenos y luego lluvia")).toEqual([["thunder"], ["rain"]]);
     expect(names("aplausos después de una explosión")).toEqual([["explosion"], ["applause"]]);
     expect(names("مطر ورعد ثم بكاء")).toEqual([["rain", "thunder"], ["cry"]]);
+    expect(names("下雨之前打雷")).toEqual([["thunder"], ["rain"]]);
     expect(names("打雷和下雨，然后狗叫")).toEqual([["thunder", "rain"], ["dog"]]);
   });
 
