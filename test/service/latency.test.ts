@@ -88,8 +88,8 @@ describe("optimize_streaming_latency", { timeout: 90_000 }, () => {
     for (const level of LEVELS) answers.push(await speak(level, { query }));
     expectFalling(answers.map((writes) => sizes(writes)[0] ?? 0));
     expectFalling(answers.map((writes) => mean(sizes(writes))));
-    const [usual, ...others] = answers.map((writes) => Buffer.concat(writes));
-    for (const other of others) expect(other).toEqual(usual);
+    const [usual = Buffer.alloc(0), ...others] = answers.map((writes) => Buffer.concat(writes));
+    for (const other of others) expect(other.equals(usual)).toBe(true);
   });
 
   it("of speech: 1 gains half, 2 three quarters of what 3 gains", async () => {

@@ -173,9 +173,10 @@ describe("a text between its neighbours", () => {
 
   it("is the same samples each time with a seed, and looks at so much of long neighbours only", () => {
     const neighbours = { before: `${"word ".repeat(20_000)}so`, after: ` and${" word".repeat(20_000)}` };
-    const [one, two] = [1, 2].map(() => say("we went away", neighbours, { seed: 5 }));
-    expect(one?.pcm).toEqual(two?.pcm);
-    expect(secondsOf(one?.pcm ?? new Int16Array(0))).toBeLessThan(1.5);
+    const of = () => say("we went away", neighbours, { seed: 5 }).pcm;
+    const first = of();
+    expect(Buffer.from(first.buffer).equals(Buffer.from(of().buffer))).toBe(true);
+    expect(secondsOf(first)).toBeLessThan(1.5);
   });
 
   it("takes no tag that begins in another text, and speaks no tag of it", () => {
