@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll } from "vitest";
+import type { Event } from "../../src/protocol/events.ts";
 import { isVoicePackageInstalled } from "../../src/service/voice/package.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
@@ -120,6 +121,12 @@ export async function run(
   if (options.stdin !== undefined) program.write(options.stdin);
   program.endInput();
   return await program.ended;
+}
+
+/** The events that `--json` printed. */
+export function eventsIn(stdout: Buffer): Event[] {
+  const lines = stdout.toString().trim().split("\n");
+  return lines.map((line) => JSON.parse(line) as Event);
 }
 
 export interface Served {

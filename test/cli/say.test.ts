@@ -3,6 +3,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test, vi } from "vitest";
 import {
+  eventsIn,
   hasProgram,
   LONG_TEXT,
   missingForSpeech,
@@ -41,18 +42,12 @@ describe.skipIf(missing !== undefined)(
       program.write(" late.");
       program.endInput();
       const { code, stdout } = await program.ended;
-      const events = stdout
-        .toString()
-        .trim()
-        .split("\n")
-        .map((line) => JSON.parse(line));
+      const events = eventsIn(stdout);
       expect(code).toBe(0);
-      expect(events[0].type).toBe("hello");
+      expect(events[0]?.type).toBe("hello");
       expect(events.at(-1)).toMatchObject({ type: "utterance.done", outcome: "done" });
-      const spoken = events.filter((event) => event.type === "words").flatMap((event) => event.words);
-      expect(spoken.map((word: { text: string }) => word.text.replace(/\W/g, "")).join(" ")).toBe(
-        "Hello there It is late",
-      );
+      const spoken = events.flatMap((event) => (event.type === "words" ? event.words : []));
+      expect(spoken.map((word) => word.text.replace(/\W/g, "")).join(" ")).toBe("Hello there It is late");
     });
 
     const formats: readonly (readonly [string, string, string, readonly string[]])[] = [
@@ -178,13 +173,9 @@ describe.skipIf(missing !== undefined)(
         text,
       ]);
       expect(code).toBe(0);
-      const events = stdout
-        .toString()
-        .trim()
-        .split("\n")
-        .map((line) => JSON.parse(line));
+      const events = eventsIn(stdout);
       expect(events.filter((event) => event.type === "utterance.done").length).toBeGreaterThan(1);
-      const words = events.filter((event) => event.type === "words").flatMap((event) => event.words);
+      const words = events.flatMap((event) => (event.type === "words" ? event.words : []));
       expect(words).toHaveLength(14);
     });
 
@@ -204,13 +195,9 @@ describe.skipIf(missing !== undefined)(
       );
       expect(stderr).toMatch(/^text [\d.]+ \+ queued .+ \+ first frame [\d.]+ = total [\d.]+ ms/m);
       expect(code).toBe(0);
-      const events = stdout
-        .toString()
-        .trim()
-        .split("\n")
-        .map((line) => JSON.parse(line));
-      const words = events.filter((event) => event.type === "words").flatMap((event) => event.words);
-      expect(words.map((word: { text: string }) => word.text).join(" ")).toContain("Harbor Dental");
+      const events = eventsIn(stdout);
+      const words = events.flatMap((event) => (event.type === "words" ? event.words : []));
+      expect(words.map((word) => word.text).join(" ")).toContain("Harbor Dental");
       expect(events.at(-1)).toMatchObject({ type: "utterance.done", outcome: "done" });
     });
 

@@ -8,7 +8,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Event, InterruptedEvent, Word } from "../../src/protocol/events.ts";
 import { type RunningService, startService } from "../../src/service/service.ts";
-import { missingForSpeech, PATIENT, Program } from "../cli/program.ts";
+import { eventsIn, missingForSpeech, PATIENT, Program } from "../cli/program.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { startTruthProxy, type TruthProxy } from "../helpers/truth-proxy.ts";
 import { launchBrowser, whyNoBrowser } from "../page/browser.ts";
@@ -176,12 +176,7 @@ describe.skipIf(missing !== undefined)(
         // Everybody got the same, in the same order. When a cut comes, one may have been sent further ahead of
         // it than another: of what all got, nothing may differ, and what one alone got was cut away.
         const wordsTo = (events: readonly Event[]) => events.filter((event) => event.type === "words");
-        const saidEvents = stdout
-          .toString()
-          .trim()
-          .split("\n")
-          .map((line) => JSON.parse(line) as Event);
-        const received = [pcm.events, ulaw.events, saidEvents].map(wordsTo);
+        const received = [pcm.events, ulaw.events, eventsIn(stdout)].map(wordsTo);
         const hasReachedAll = ({ seq }: Event) =>
           received.every((own) => own.some((event) => event.seq === seq));
         const common = received.map((own) => own.filter(hasReachedAll));
