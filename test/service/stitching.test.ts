@@ -81,6 +81,7 @@ describe("request stitching", { timeout: 60_000 }, () => {
   });
 
   it("previous_text: the melody goes on, so that it is another sound, and the same one each time", async () => {
+    measures("POST /v1/text-to-speech/{voice_id}", "previous_text", "a lower sentence, the same each time");
     const sentence = { text: "Nobody has seen it since." };
     const [alone, inClause, again, first, third] = await Promise.all([
       post({}),

@@ -1,6 +1,7 @@
 /** What a text's fields change, with the vendor's own client: apply_text_normalization, language_code and their like. */
 import type { ElevenLabs } from "@elevenlabs/elevenlabs-js";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { measures } from "../helpers/measures.ts";
 import { VOICE } from "./client.ts";
 import { errorOf, type Sdk, startSdk } from "./sdk-client.ts";
 
@@ -77,6 +78,11 @@ it("apply_text_normalization of a dialogue: on, auto and off differ", async () =
 });
 
 it("apply_language_text_normalization: Japanese is read in kana, another language_code is refused", async () => {
+  measures(
+    "POST /v1/text-to-speech/{voice_id}",
+    "apply_language_text_normalization",
+    "kana in normalized_alignment, and another sound",
+  );
   const text = "3月5日は三千円です。";
   const [read, plain] = [
     await say(text, { languageCode: "ja", applyLanguageTextNormalization: true }),

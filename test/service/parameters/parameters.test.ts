@@ -3,7 +3,6 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type Declaration, declarationsIn, declarationsOfTests } from "./declared.ts";
 import { documentedGroups, type Group } from "./documented.ts";
-import { NOT_YET_MEASURED } from "./not-yet-measured.ts";
 
 const PAGE = new URL("../../../docs/endpoints.md", import.meta.url);
 const BEGIN = "<!-- parameters:begin (generated: UPDATE_DOCS=1 npx vitest run test/service/parameters) -->\n";
@@ -20,10 +19,6 @@ function declarationsOf(group: Group, parameter: string): Declaration[] {
   return declared.filter((one) => one.parameter === parameter && group.endpoints.includes(one.endpoint));
 }
 
-function isOpen({ endpoints }: Group, parameter: string): boolean {
-  return endpoints.some((endpoint) => NOT_YET_MEASURED[endpoint]?.includes(parameter));
-}
-
 /** A table for each tag of the document; in it a row with the endpoint comes before those of its parameters. */
 function tables(): string {
   const tags = [...new Set(groups.map(({ tag }) => tag))];
@@ -36,12 +31,11 @@ function tables(): string {
 }
 
 function rowsOf(group: Group): string[] {
-  const rows = group.parameters.flatMap((parameter) => {
-    if (isOpen(group, parameter)) return [`| \`${parameter}\` | not measured yet | |`];
-    return declarationsOf(group, parameter).map(
+  const rows = group.parameters.flatMap((parameter) =>
+    declarationsOf(group, parameter).map(
       ({ effect, file }) => `| \`${parameter}\` | ${effect} | \`${file}\` |`,
-    );
-  });
+    ),
+  );
   return [`| **${titleOf(group)}** | | |`, ...rows];
 }
 
@@ -52,10 +46,10 @@ function titleOf({ endpoints: [first, ...others] }: Group): string {
 }
 
 describe("the parameters of the interface", () => {
-  it("have a test each that measures them, or are listed as open", () => {
+  it("have a test each that measures them", () => {
     const missing = groups.flatMap((group) =>
       group.parameters
-        .filter((parameter) => !isOpen(group, parameter) && declarationsOf(group, parameter).length === 0)
+        .filter((parameter) => declarationsOf(group, parameter).length === 0)
         .map((parameter) => `${group.endpoints[0]}: ${parameter}`),
     );
     expect(missing).toEqual([]);
@@ -67,23 +61,6 @@ describe("the parameters of the interface", () => {
     );
     expect(unknown).toEqual([]);
   });
-
-  it("are not listed as open once a test measures them", () => {
-    const stale = Object.entries(NOT_YET_MEASURED).flatMap(([endpoint, parameters]) =>
-      parameters
-        .filter((parameter) => {
-          const group = groupOf(endpoint);
-          const isThere = group?.parameters.includes(parameter) === true;
-          return !isThere || declarationsOf(group, parameter).length > 0;
-        })
-        .map((parameter) => `${endpoint}: ${parameter}`),
-    );
-    expect(stale).toEqual([]);
-  });
-
-  for (const [endpoint, parameters] of Object.entries(NOT_YET_MEASURED)) {
-    for (const parameter of parameters) it.todo(`${endpoint}: ${parameter} is measured`);
-  }
 
   it("are the tables of docs/endpoints.md", () => {
     const page = readFileSync(PAGE, "utf8");
