@@ -153,7 +153,9 @@ describe("isolation of noisy speech", () => {
     for (let at = 0; at < noisy.length; at += 3777) parts.push(denoiser.push(noisy.subarray(at, at + 3777)));
     const pieces = concatPcm([...parts, denoiser.flush()]);
     denoiser.close();
-    expect(pieces).toEqual(await denoise(noisy));
+    const whole = await denoise(noisy);
+    expect(pieces.length).toBe(noisy.length);
+    expect(pieces.every((sample, at) => sample === whole[at])).toBe(true);
     // The second half is as clean as it would be alone.
     const half = pieces.subarray(clean.length);
     expect(siSdr(clean, half) - siSdr(clean, noisy.subarray(clean.length))).toBeGreaterThan(8);
