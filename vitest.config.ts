@@ -6,13 +6,13 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const ALONE = ["test/service/sdk-proxied.test.ts", "test/linear-patterns.test.ts"];
 /** They take longest: one that began last would leave a core idle. */
 const LONGEST = [
+  "test/e2e/streams.test.ts",
   "test/package/package.test.ts",
   "test/unit/service/media/decode-upload.test.ts",
   "test/page/page.test.ts",
   "test/unit/service/media/clean-speech.test.ts",
   "test/e2e/captions-example.test.ts",
   "test/unit/service/media/containers.test.ts",
-  "test/e2e/streams.test.ts",
   "test/unit/session/new-codec-joiner.test.ts",
   "test/cli/serve.test.ts",
 ];

@@ -132,8 +132,7 @@ describe.skipIf(missing !== undefined)(
       await service?.close();
     });
 
-    // Each has a session of its own.
-    it.concurrent.each(STREAMS)(
+    it.each(STREAMS)(
       "$name: say, page and two listeners agree with the truth, through two cuts",
       async (stream) => {
         const session = `stream-${stream.name}`;
