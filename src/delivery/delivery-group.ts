@@ -17,7 +17,7 @@ export interface DeliveryShape {
   readonly pace: Pace;
   readonly leadMs: number;
   readonly events: readonly EventKind[];
-  /** Which form its listeners chose of what comes in several; without it they get none of them. */
+  /** Which form of cues its listeners chose; without it they get none. */
   readonly variant?: string;
 }
 
@@ -352,7 +352,7 @@ export class DeliveryGroup {
     const start = this.rendition.startTicksOf(frame);
     if (isFrameDue) return entry.positionTicks < start + this.rendition.frameTicks;
     if (entry.positionTicks > limitTicks) return false;
-    // Where the audio ended, or ran dry, in other frames' middle: nothing stands before it that is still to come.
+    // Where the audio ended, or ran out, in other frames' middle: nothing stands before it that is still to come.
     return entry.positionTicks <= start || this.rendition.endTicks <= start;
   }
 

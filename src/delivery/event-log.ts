@@ -7,7 +7,7 @@ export class EventLog {
   /** Index of `#entries[0]`. */
   #first = 0;
   #lastSeq = 0;
-  /** The furthest place of what was written and still stands. */
+  /** The furthest place of all entries that are not withdrawn. */
   #furthestTicks = 0;
   #lastBack = -1;
 

@@ -132,7 +132,7 @@ function complete(
       format === "opus_48000" ? "10, 20, 40 or 60" : "a length of whole samples (20, 40, 60, 80, 100)";
     throw invalid("frame_ms", `${frameMs}, which ${format} can't be framed in, expected ${expected}`);
   }
-  // Binary messages say nothing of what they are: a connection gets the one voice or the other.
+  // Binary messages have no name: a connection gets either the speech or the caller's voice.
   if (context.caller !== undefined && (context.role !== "speaker" || format !== "none")) {
     throw invalid("caller", `${context.caller}, which only role=speaker with format=none may have`);
   }

@@ -33,7 +33,7 @@ export interface OpenEstimate {
 export interface TimingEstimator {
   /** What is heard of a chunk without times, behind all before it. */
   hear(pauses: readonly Silence[] | undefined, features: SoundFrames | null | undefined): void;
-  /** Nothing is asked any more of what lies before. */
+  /** Nobody asks for anything before that any more. */
   forgetBefore(seconds: number): void;
   /** Seconds of pauses in some audio. */
   silentSeconds(span: AudioSpan): number;

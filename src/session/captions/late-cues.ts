@@ -16,7 +16,7 @@ import { CueTracks, type StyledCue } from "./cue-tracks.ts";
 
 export interface LateCues {
   readonly utterance: Utterance;
-  /** Those that are there already are left as they are. */
+  /** Those that are there already stay unchanged. */
   readonly styles: readonly CueStyle[];
   /** Of its segment that is being rendered; null: none is. */
   readonly events: SegmentEvents | null;

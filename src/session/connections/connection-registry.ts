@@ -283,7 +283,7 @@ export class ConnectionRegistry {
     const { rendition } = group;
     if (rendition === null) return { ...NOTHING_LOST, events };
     const first = group.nextFrame(sendQueue);
-    // Frames stand on a grid: the first one may hold some of what the connection has.
+    // Frames stand on a grid: the first one may hold some audio that the connection has.
     const skipped = rendition.countBetween(place.fromTicks, first);
     // What an interruption took away was not missed.
     const { nextTicks } = log.before(place.event, rendition.startTicksOf(first));

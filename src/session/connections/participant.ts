@@ -18,7 +18,7 @@ export interface AckMoment {
   readonly playheadTicks: number;
 }
 
-/** `isStill`: the audio ran dry. */
+/** `isStill`: the audio has run out. */
 export interface Moment extends AckMoment {
   readonly isStill: boolean;
 }
@@ -111,7 +111,7 @@ export class Participant {
     return this.settings.role !== "speaker" || this.settings.format !== "none";
   }
 
-  /** End of what it was sent; `madeTicks`, the end of the audio made, for one that gets no frames. */
+  /** End of the audio that it was sent; `madeTicks`, the end of all audio, for one that gets no frames. */
   sentTicks(madeTicks: number): number {
     const { group, sendQueue } = this.subscription;
     return group.rendition?.startTicksOf(group.nextFrame(sendQueue)) ?? madeTicks;

@@ -9,9 +9,9 @@ export type ResumeRequest =
   | {
       readonly kind: "token";
       readonly token: string;
-      /** Number of the last event that it got; null: of what was written to it. */
+      /** Number of the last event that it got; null: the last that was written to it. */
       readonly seq: number | null;
-      /** End of the audio that it has, ms on the timeline; null: of what was written to it. */
+      /** End of the audio that it has, ms on the timeline; null: all that was written to it. */
       readonly atMs: number | null;
     }
   | { readonly kind: "event"; readonly epoch: string; readonly seq: number };
@@ -123,7 +123,7 @@ export interface ResumeFacts {
   readonly epoch: string;
   /** Number of the session's latest event. */
   readonly seq: number;
-  /** End of what any listener was sent, ms on the timeline. */
+  /** End of the audio that any listener was sent, ms on the timeline. */
   readonly sentMs: number;
   /** What was written to the token's connection; null for a token that is unknown. */
   readonly written: Written | null;

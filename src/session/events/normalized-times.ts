@@ -166,7 +166,7 @@ export class NormalizedTimes {
     chunk.normalized = normalized.slice(count);
   }
 
-  /** Times that are missing are those of what was emitted last. */
+  /** A character without a time has that of the one before it. */
   #corrected(knots: readonly Knot[], rawSeconds: number): number {
     const index = knots.findLastIndex((knot) => knot.rawSeconds <= rawSeconds);
     const [before, behind] = [knots[index], knots[index + 1]];

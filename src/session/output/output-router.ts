@@ -43,7 +43,7 @@ export interface SubscriptionStart {
   readonly made: RenderedAudio;
   /** First entry of the log that the listener gets. */
   readonly event: number;
-  /** What it was sent already of what is before this place and may not get twice; `frames`: both. */
+  /** What it was sent already before this place and may not get twice; `frames`: both. */
   readonly has: "nothing" | "events" | "frames";
 }
 
@@ -254,7 +254,7 @@ export class OutputRouter {
     const { writeTicks, startTicks, heardTicks } = place;
     const delivered = deliveredRangeOf(this.#groups.values());
     const sentTicks = delivered === null ? writeTicks : Math.max(delivered.mostTicks, this.#leftTicks);
-    // Frames of what stands before the cut may still be with an encoder: they are sent when they come.
+    // Frames before the cut may still be with an encoder: they are sent when they come.
     const nextTicks = Math.max(sentTicks, startTicks);
     for (const rendition of this.#renditions.values()) {
       const sentIndex = sentIndexOf(rendition, this.#groups.values(), this.#leftTicks);

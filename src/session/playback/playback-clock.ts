@@ -217,7 +217,7 @@ export class PlaybackClock {
     }
   }
 
-  /** Where a listener is that plays what it gets in one go from the first frame on; where it ran dry, it begins again. */
+  /** Where a listener is that plays what it gets in one go from the first frame on; where it ran out, it begins again. */
   #burstHeadTicks(writeTicks: number): number {
     const head = this.#burstHead;
     const nowMs = this.#options.clock.nowMs();

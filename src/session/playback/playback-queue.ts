@@ -170,7 +170,7 @@ export class PlaybackQueue {
     this.#textStall.look();
   }
 
-  /** Somebody asks for captions in the middle of what is said. */
+  /** Somebody asks for captions while something is spoken. */
   layOutCues(): void {
     this.renderer.layOutCues(this.#utterances);
   }
@@ -298,7 +298,7 @@ export class PlaybackQueue {
     this.renderer.drop(utterance);
   }
 
-  /** Aborts the requests of what has not begun, to be asked for again in their turn. */
+  /** Aborts the requests of utterances that have not begun: they are made again in their turn. */
   #putBackUnbegun(): void {
     const nowMs = this.#options.deps.clock.nowMs();
     for (const other of this.unbegun) if (this.requests.abort(other).length > 0) other.rewind(nowMs);

@@ -1,6 +1,6 @@
 /**
  * Where on the timeline a listener without any delay would be now: the wall clock's only way into a session. It
- * starts with the first audio after silence, runs in real time, waits when the audio runs dry and never goes back.
+ * starts with the first audio after silence, runs in real time, waits when the audio runs out and never goes back.
  */
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
 
@@ -19,7 +19,7 @@ export class Playhead {
     return this.#isRunning;
   }
 
-  /** When the playhead will pass (or passed) a position, if audio does not run dry before. */
+  /** When the playhead will pass (or passed) a position, if audio does not run out before. */
   msAt(ticks: number): number {
     return this.#anchorMs + (ticks - this.#anchorTicks) / TICKS_PER_MS;
   }

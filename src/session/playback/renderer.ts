@@ -51,7 +51,7 @@ export class Renderer {
     this.head = new WriteHead(options);
   }
 
-  /** The player of what is being rendered, where that is of this attempt. */
+  /** The player of the segment that is being rendered, where that is this attempt's. */
   playerOf(attempt: Attempt): SegmentPlayer | null {
     return this.#player?.attempt === attempt ? this.#player : null;
   }
@@ -109,7 +109,7 @@ export class Renderer {
     }
   }
 
-  /** Somebody asks for captions in the middle of what is said: of `utterances`, those that have begun. */
+  /** Somebody asks for captions while `utterances` are spoken: those that have begun get some. */
   layOutCues(utterances: readonly Utterance[]): void {
     this.head.layOutCues(utterances, this.#player);
   }

@@ -56,7 +56,7 @@ export interface Wanted {
   readonly maxTicks: number;
   /** So much of it at once, though it ends in the middle of a word: listeners have nothing else. */
   readonly neededTicks: number;
-  /** So much more where the timing of what follows is known. */
+  /** So much more where the timing behind it is known. */
   readonly surplusTicks: number;
 }
 
@@ -113,7 +113,7 @@ export class SegmentPlayer {
     return this.#segment;
   }
 
-  /** All of `segment` has come: the response did not break off, or an end was made of what is here. */
+  /** All of `segment` has come: the response did not break off, or it ends with the audio that is here. */
   get isWhole(): boolean {
     return this.attempt.isComplete && (this.attempt.error === null || this.#ending !== "open");
   }
@@ -265,7 +265,7 @@ export class SegmentPlayer {
     this.#segment.times.end = Math.max(this.#segment.times.start, clientEnd);
     this.events.cutAt({ spokenEnd, clientEnd });
     this.#timing?.cut();
-    // Where more was rendered, a little of what follows: to fall to nothing.
+    // Where more was rendered, a little of the audio behind it: to fall to nothing.
     const leastTicks = this.#renderedTicks > 0 ? FADE_TICKS : 0;
     const keptTicks = ticks - this.#writeTicks;
     this.#droppedTailTicks += this.#source.dropBehind(Math.max(leastTicks, keptTicks));
@@ -301,7 +301,7 @@ export class SegmentPlayer {
 
   /**
    * The speech is cut there: takes what has come and was not rendered, with its timing, so that it can be spoken later, and
-   * emits late events of what was heard. The player is over then; the slices are good until it is closed.
+   * emits late events of the speech that was heard. The player is over then; the slices are good until it is closed.
    */
   takeRest(cutTicks: number): Slice[] {
     this.#take(Number.POSITIVE_INFINITY);

@@ -69,7 +69,7 @@ export class Transcript {
     this.#timing = timing;
   }
 
-  /** Characters and words of what is being heard, rising. */
+  /** Characters and words of the speech that is being heard, rising. */
   get characters(): readonly SpokenTime[] {
     return this.#characters;
   }

@@ -71,7 +71,7 @@ export function replaysBehind(cut: OpenedCut): ReplayAttempt[] {
   for (const attempt of cut.behind) {
     if (!attempt.isComplete || attempt.error !== null || attempt.waitingBytes > MAX_KEPT_BYTES) break;
     const chunks: SynthesisChunk[] = [];
-    // The memory of what is taken is used again.
+    // The next `take` uses the memory of this chunk again.
     for (let chunk = attempt.take(); chunk !== undefined; chunk = attempt.take()) {
       chunks.push({ ...chunk, audio: new Uint8Array(chunk.audio) });
     }

@@ -123,7 +123,7 @@ function timingOf({ transcript: { timing } }: Utterance): Timing {
   return timing === "none" ? "estimated" : timing;
 }
 
-/** The first word of what stands for the same piece of the client's text; the word itself where audio of that is gone. */
+/** The first word that stands for the same part of the client's text; the word itself where its audio is gone. */
 function firstWithAudio(cut: OpenedCut, words: readonly SpokenTime[], first: number): number {
   const start = cut.places.before(words[first]?.start ?? 0);
   const begin = words.findIndex((word) => word.start >= start);

@@ -19,7 +19,7 @@ import { type Asked, Speculation } from "./speculation.ts";
 import { speechRequest } from "./speech-request.ts";
 import { type Attempt, UpstreamAttempt } from "./upstream-attempt.ts";
 
-/** Audio in hand, ms, with which a wake is not waited for: the timing of what is sent next is among it. */
+/** With so much audio in hand, ms, reading can wait for the next wake: the next timing is among it. */
 const CALM_AHEAD_MS = 250;
 /**
  * A request that was full is read on when less than this is left: one read is seconds of telephone sound. More than a player

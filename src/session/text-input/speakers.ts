@@ -70,7 +70,7 @@ export class Speakers {
     }));
   }
 
-  /** No text came for long, so it counts as complete: whoever sent it is warned of what is missing in it. */
+  /** No text came for long, so it counts as complete: its speaker gets a warning of what is missing. */
   idled(utterance: Utterance): void {
     for (const participant of this.#options.participants) {
       if (participant.openIds.delete(utterance.id)) warnOfEnd(participant, utterance);

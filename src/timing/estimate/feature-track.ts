@@ -68,7 +68,7 @@ export class FeatureFrames {
     };
   }
 
-  /** Nothing is asked any more of what lies before. */
+  /** Nobody asks for anything before that any more. */
   forgetBefore(seconds: number): void {
     const first = Math.floor(seconds / this.#frameSeconds);
     const isBehind = ({ first: at, energies }: SoundFrames): boolean => at + energies.length > first;

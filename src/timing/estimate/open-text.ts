@@ -64,7 +64,7 @@ export function estimateOpen(
   const { pauses, end } = spokenIn(text, speech);
   const latestSeconds = untilSeconds - (isLast ? 0 : UNSURE_SECONDS);
   const toSeconds = Math.min(neededSeconds, latestSeconds);
-  // The next one is enough: of what is behind it more will be known.
+  // The next one is enough: more will be known of those behind it.
   const pause = pauses.find(({ endSeconds }) => endSeconds >= toSeconds);
   if (pause !== undefined)
     return { end: pause.end, clock: align(text, speech, { offset: pause.end, seconds: pause.endSeconds }) };

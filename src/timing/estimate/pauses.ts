@@ -37,7 +37,7 @@ export class Pauses {
       });
   }
 
-  /** Nothing is asked any more of what lies before. */
+  /** Nobody asks for anything before that any more. */
   forgetBefore(seconds: number): void {
     if ((this.#pauses[0]?.endSeconds ?? seconds) < seconds)
       this.#pauses = this.#pauses.filter(({ endSeconds }) => endSeconds >= seconds);
