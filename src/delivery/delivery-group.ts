@@ -17,8 +17,8 @@ export interface DeliveryShape {
   readonly pace: Pace;
   readonly leadMs: number;
   readonly events: readonly EventKind[];
-  /** Which form of cues its listeners chose; without it they get none. */
-  readonly variant?: string;
+  /** The style of cues that its listeners chose; without it they get none. */
+  readonly cueStyle?: string;
 }
 
 export interface DeliveryGroupOptions extends DeliveryShape {
@@ -47,7 +47,7 @@ export class DeliveryGroup {
   readonly #behind = new Set<SendQueue>();
   readonly wantsTiming: boolean;
   readonly #kinds: ReadonlySet<EventKind>;
-  readonly #variant: string | null;
+  readonly #cueStyle: string | null;
   readonly #log: EventLog;
   #frame: number;
   #event: number;
@@ -61,7 +61,7 @@ export class DeliveryGroup {
     this.leadMs = options.leadMs;
     this.#kinds = new Set(options.events);
     this.wantsTiming = options.events.some((kind) => kind !== "marks" && kind !== "presence");
-    this.#variant = options.variant ?? null;
+    this.#cueStyle = options.cueStyle ?? null;
     this.#log = options.log;
     this.#frame = options.frame;
     this.#event = options.event;
@@ -359,7 +359,7 @@ export class DeliveryGroup {
   #wants(entry: LoggedEvent): boolean {
     if (entry.isWithdrawn) return false;
     if (entry.kind === null) return true;
-    return this.#kinds.has(entry.kind) && (entry.variant === null || entry.variant === this.#variant);
+    return this.#kinds.has(entry.kind) && (entry.cueStyle === null || entry.cueStyle === this.#cueStyle);
   }
 }
 

@@ -12,8 +12,8 @@ export interface EventPlace {
   readonly positionTicks: number;
   /** Which `events=` name selects it; null: everybody gets it. */
   readonly kind: EventKind | null;
-  /** Of a kind that comes in several forms, each for those that chose it: which one. */
-  readonly variant?: string;
+  /** Of a cue: which style, as `styleKey` names it; for those that chose it. */
+  readonly cueStyle?: string;
   /** The utterance it is about, with its text as it is now, for offsets in code points. */
   readonly utterance: { readonly id: string; readonly text: string } | null;
   /** An interruption's: where on the timeline the next frame stands. */
@@ -30,8 +30,8 @@ export class LoggedEvent {
   readonly positionTicks: number;
   /** Which `events=` name selects it; null goes to everybody. */
   readonly kind: EventKind | null;
-  /** Of a kind that comes in several forms, each for those that chose it: which one. */
-  readonly variant: string | null;
+  /** Of a cue: which style, as `styleKey` names it; for those that chose it. */
+  readonly cueStyle: string | null;
   readonly utteranceId: string | null;
   /** An interruption's: where on the timeline the next frame stands. */
   readonly nextTicks: number | null;
@@ -49,7 +49,7 @@ export class LoggedEvent {
     this.type = event.type;
     this.positionTicks = place.positionTicks;
     this.kind = place.kind;
-    this.variant = place.variant ?? null;
+    this.cueStyle = place.cueStyle ?? null;
     this.utteranceId = place.utterance?.id ?? null;
     this.nextTicks = place.nextTicks ?? null;
     this.#text = place.utterance?.text ?? "";

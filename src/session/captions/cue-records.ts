@@ -31,11 +31,11 @@ export class CueRecords {
   }
 
   /** An event that was just logged: cues, and what cuts and settles them. */
-  note({ kind, variant, event }: LoggedEvent): void {
+  note({ kind, cueStyle, event }: LoggedEvent): void {
     if (this.#byStyle.size === 0 || event === null || (kind !== null && kind !== "cues")) return;
     const playheadMs = msOfTicks(this.#playheadTicks());
     for (const [key, record] of this.#byStyle) {
-      if (kind === null || variant === key) record.note(event, playheadMs);
+      if (kind === null || cueStyle === key) record.note(event, playheadMs);
     }
   }
 

@@ -92,5 +92,5 @@ function write({ cue, style }: StyledCue, utterance: Utterance, writer: EventWri
   const endTicks = Math.round(cue.endSeconds * TICKS_PER_SECOND);
   const build = cueBuilder(cue, utterance.id);
   utterance.transcript.cues?.note(style, { startTicks: positionTicks, endTicks }, build);
-  writer.write({ positionTicks, kind: "cues", variant: style, utterance }, build);
+  writer.write({ positionTicks, kind: "cues", cueStyle: style, utterance }, build);
 }

@@ -340,12 +340,12 @@ export class ConnectionRegistry {
   #hasCueToCome(participant: Participant, utteranceId: string): boolean {
     const { output, clock } = this.#options;
     const { group, sendQueue } = participant.subscription;
-    const variant = styleKey(styleOf(participant.settings));
+    const cueStyle = styleKey(styleOf(participant.settings));
     return output.log.hasBehind(
       group.undeliveredEvent(sendQueue),
       (entry) =>
         entry.kind === "cues" &&
-        entry.variant === variant &&
+        entry.cueStyle === cueStyle &&
         entry.utteranceId === utteranceId &&
         !entry.isWithdrawn &&
         entry.positionTicks < clock.playheadTicks,

@@ -22,7 +22,7 @@ interface PendingEvent {
   readonly ticks: number;
   readonly kind: Kind;
   /** Of cues: the style. */
-  readonly variant?: string;
+  readonly cueStyle?: string;
   /** Called when it is emitted: by then the times are final. null where a cut has left nothing of it. */
   readonly build: () => EventBuilder | null;
 }
@@ -291,11 +291,11 @@ export class SegmentEvents {
     this.#add("cues", startTicks, () => build, style);
   }
 
-  #add(kind: Kind, ticks: number, build: PendingEvent["build"], variant?: string): void {
+  #add(kind: Kind, ticks: number, build: PendingEvent["build"], cueStyle?: string): void {
     let index = this.#pending.length;
     while (index > 0 && (this.#pending[index - 1]?.ticks ?? 0) > ticks) index -= 1;
     const event = { ticks, kind, build };
-    this.#pending.splice(index, 0, variant === undefined ? event : { ...event, variant });
+    this.#pending.splice(index, 0, cueStyle === undefined ? event : { ...event, cueStyle });
   }
 
   #emitFirst(limitTicks: number): void {
@@ -304,9 +304,9 @@ export class SegmentEvents {
     const build = event.build();
     if (build === null) return;
     const positionTicks = Math.min(this.#placeOf(event), limitTicks);
-    const { kind, variant } = event;
+    const { kind, cueStyle } = event;
     const place = { positionTicks, kind, utterance: this.#utterance };
-    this.#writer.write(variant === undefined ? place : { ...place, variant }, build);
+    this.#writer.write(cueStyle === undefined ? place : { ...place, cueStyle }, build);
   }
 
   #placeOf({ ticks }: PendingEvent): number {

@@ -152,7 +152,7 @@ export class OutputRouter {
         pace: settings.pace,
         leadMs: settings.lead_ms,
         events: settings.events,
-        ...(settings.events.includes("cues") ? { variant: styleKey(styleOf(settings)) } : {}),
+        ...(settings.events.includes("cues") ? { cueStyle: styleKey(styleOf(settings)) } : {}),
         frame,
         event,
       });
