@@ -22,7 +22,7 @@ export class LiveDisplay {
   /** What was drawn last. */
   #drawn = "";
   #ticks = 0;
-  readonly #waiting: { readonly untilMs: number; resolve(): void }[] = [];
+  #waiting: { readonly untilMs: number; resolve(): void } | undefined;
 
   constructor(options: LiveDisplayOptions) {
     this.#options = options;
@@ -32,10 +32,10 @@ export class LiveDisplay {
     this.#tick();
   }
 
-  /** Resolves when the playout has reached `untilMs` on the timeline, or all audio that came, and at `stop()`. */
+  /** Resolves when the playout has reached `untilMs` on the timeline, or all audio that came, and at `stop()`. Once. */
   played(untilMs: number): Promise<void> {
     return new Promise((resolve) => {
-      this.#waiting.push({ untilMs, resolve });
+      this.#waiting = { untilMs, resolve };
     });
   }
 
@@ -45,7 +45,7 @@ export class LiveDisplay {
     this.#timer = undefined;
     const { script, playout, view } = this.#options;
     view.finish(script.text, script.spanAt(playout.positionMs()).end);
-    for (const { resolve } of this.#waiting.splice(0)) resolve();
+    this.#waiting?.resolve();
   }
 
   #tick(): void {
@@ -58,12 +58,9 @@ export class LiveDisplay {
       view.draw(script.text, span);
     }
     if (playout.hasBegun && ++this.#ticks % TICKS_PER_PROGRESS === 0) this.#options.onProgress?.(positionMs);
-    for (const [index, waiter] of [...this.#waiting.entries()].reverse()) {
-      // Audio that never came (a gap at the end) is never played: what has arrived is all there is to wait for.
-      if (positionMs < Math.min(waiter.untilMs, playout.receivedMs)) continue;
-      this.#waiting.splice(index, 1);
-      waiter.resolve();
-    }
+    // Audio that never came (a gap at the end) is never played: what has arrived is all there is to wait for.
+    const untilMs = Math.min(this.#waiting?.untilMs ?? Number.POSITIVE_INFINITY, playout.receivedMs);
+    if (positionMs >= untilMs) this.#waiting?.resolve();
     this.#timer = clock.at(clock.nowMs() + TICK_MS, () => this.#tick());
   }
 }
