@@ -429,7 +429,7 @@ describe("pronunciation_dictionary_locators", () => {
       ],
       pronunciationDictionaryLocators: locators,
     });
-    expect(dialogue.normalizedAlignment?.characters.join("")).toBe("Ask sequel. Which sequel?");
+    expect(dialogue.normalizedAlignment?.characters.join("")).toBe("Ask sequel.Which sequel?");
     expect(dialogue.alignment?.characters.join("")).toBe("Ask SQL.[laughs] Which SQL?");
     const whole = await bytesOf(
       await started.sdk.textToSpeech.stream(VOICE, {
@@ -443,7 +443,7 @@ describe("pronunciation_dictionary_locators", () => {
     const german = await say('Das ist <break time="0.2s"/> tomato SQL und 3 Dinge.', locators, {
       languageCode: "de",
     });
-    expect(german.said).toBe("Das ist  tomato sequel und 3 Dinge.");
+    expect(german.said).toBe("Das ist tomato sequel und 3 Dinge.");
   });
 
   it("the history keeps them", async () => {

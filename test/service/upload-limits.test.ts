@@ -83,6 +83,12 @@ describe("a service without a key", () => {
   });
 });
 
+/** The form's field with the file, where it is not `audio`. */
+const FILE_FIELDS: Readonly<Record<string, string>> = {
+  "/v1/voices/add": "files",
+  "/v1/pronunciation-dictionaries/add-from-file": "file",
+};
+
 describe("a service with a key", () => {
   let client: Client;
   beforeAll(async () => {
@@ -103,13 +109,10 @@ describe("a service with a key", () => {
     const forms = endpointsOf(await fetchDocument(client.service.url)).filter(
       (endpoint) => bodyOf(endpoint)?.type === "multipart/form-data",
     );
-    expect(forms.length).toBe(5);
+    expect(forms.length).toBe(6);
     for (const { path } of forms) {
       const name = 'content-disposition: form-data; name="name"\r\n\r\nA\r\n--xyz\r\n';
-      const files = PART.replaceAll("audio", path === "/v1/voices/add" ? "files" : "audio").replace(
-        "--xyz\r\n",
-        "",
-      );
+      const files = PART.replaceAll("audio", FILE_FIELDS[path] ?? "audio").replace("--xyz\r\n", "");
       const small = send(client, {
         path: path.replace("{voice_id}", "any"),
         headers,
