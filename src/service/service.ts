@@ -12,7 +12,7 @@ import { ConcurrencyGate, findTier, TIERS } from "./http/tiers.ts";
 import { TemporaryFiles } from "./media/temporary-file.ts";
 import { Uploads } from "./media/upload.ts";
 import { openStore } from "./store/store.ts";
-import { requireVoicePackage } from "./voice/package.ts";
+import { requireVoicePackage } from "./voice/engine/package.ts";
 import { VoicePool, type VoiceStats } from "./voice/pool.ts";
 import { Webhooks } from "./webhooks/webhooks.ts";
 

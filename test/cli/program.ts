@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll } from "vitest";
 import type { Event } from "../../src/protocol/events.ts";
-import { isVoicePackageInstalled } from "../../src/service/voice/package.ts";
+import { isVoicePackageInstalled } from "../../src/service/voice/engine/package.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 

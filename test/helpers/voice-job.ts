@@ -1,5 +1,5 @@
 /** Jobs of the embedded service's voice, said in this thread. */
-import type { Engine } from "../../src/service/voice/engine.ts";
+import type { Engine } from "../../src/service/voice/engine/engine.ts";
 import { VoiceJob } from "../../src/service/voice/job.ts";
 import { type JobChunk, type JobSpec, PLAIN_JOB } from "../../src/service/voice/messages.ts";
 

@@ -177,7 +177,7 @@ function rms(pcm: Int16Array): number {
 }
 
 async function checkVoicePackage({ config }: CheckContext): Promise<CheckResult> {
-  const { isVoicePackageInstalled } = await import("../../service/voice/package.ts");
+  const { isVoicePackageInstalled } = await import("../../service/voice/engine/package.ts");
   if (isVoicePackageInstalled()) return { status: "ok", detail: "the embedded voice is installed" };
   const isNeeded = config.upstreamRegion === "none" && config.upstreamUrl === "embedded";
   return {

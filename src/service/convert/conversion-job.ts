@@ -5,7 +5,7 @@
 import { GatewayError } from "../../errors.ts";
 import type { PoolJob, WorkerPool } from "../../kit/worker-pool.ts";
 import type { PcmPiece } from "../media/pieces.ts";
-import { atLatency } from "../voice/latency.ts";
+import { atLatency } from "../voice/audio/latency.ts";
 import type { ConverterTask, FromConverter, ToConverter } from "./messages.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 

@@ -8,7 +8,7 @@ import { WorkerPool, type WorkerPoolOptions } from "../../kit/worker-pool.ts";
 import { workerUrl } from "../../kit/worker-url.ts";
 import type { JobOpener } from "../http/speech/delivery.ts";
 import type { PcmPiece } from "../media/pieces.ts";
-import { findVoice } from "../voice/voices.ts";
+import { findVoice } from "../voice/engine/voices.ts";
 import { type ConversionHandlers, ConversionJob } from "./conversion-job.ts";
 import type { FromConverter, Manner, ToConverter } from "./messages.ts";
 import { spokenPieces } from "./spoken-pieces.ts";

@@ -1,6 +1,6 @@
 /** Whose voice speech is converted to: an embedded one, or one from samples. */
 import type { Store } from "../store/store.ts";
-import { findVoice } from "../voice/voices.ts";
+import { findVoice } from "../voice/engine/voices.ts";
 import type { ConversionPool } from "./conversion-pool.ts";
 import { findStoredVoice } from "./stored-voice.ts";
 import type { VoiceProfile } from "./voice-profile.ts";

@@ -5,7 +5,7 @@ import { RateConverter } from "../../audio/resample/rate-converter.ts";
 import { Resampler } from "../../audio/resample/resample.ts";
 import { serveJobs } from "../../kit/serve-jobs.ts";
 import { createDenoiser, DENOISER_RATE } from "../media/denoiser.ts";
-import { Timbre } from "../voice/timbre.ts";
+import { Timbre } from "../voice/audio/timbre.ts";
 import { type ConverterTask, type FromConverter, MAX_UNSENT_BYTES, type ToConverter } from "./messages.ts";
 import { WORK_RATE } from "./pitch-tracker.ts";
 import { Tempo } from "./tempo.ts";

@@ -1,5 +1,5 @@
 /** What the service and a converter thread say to each other of a job. Everything here crosses a thread: plain data only. */
-import type { TimbreSettings } from "../voice/timbre.ts";
+import type { TimbreSettings } from "../voice/audio/timbre.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 
 /** Bytes made that have not left for the client; above it no more samples are taken. */

@@ -5,7 +5,7 @@ import { containerOf, id3Bytes, SNIFF_BYTES } from "../media/decoders/sniff.ts";
 import type { PcmPiece } from "../media/pieces.ts";
 import type { MediaStore, PinnedMedia } from "../store/media.ts";
 import type { NewSample } from "../store/voices.ts";
-import { VOICES, type Voice } from "../voice/voices.ts";
+import { VOICES, type Voice } from "../voice/engine/voices.ts";
 import type { ConversionPool } from "./conversion-pool.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { Store } from "../store/store.ts";
 import type { StoredVoice } from "../store/voices.ts";
-import { findVoice, VOICES, type Voice } from "../voice/voices.ts";
+import { findVoice, VOICES, type Voice } from "../voice/engine/voices.ts";
 import { ENVELOPE_BANDS } from "./envelope.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
 

@@ -3,7 +3,7 @@
  * vocal tract. A transformation of the recording, not a re-synthesis: words, timing, accent, intonation, breath and noise
  * stay the speaker's, so the result is somebody of the target's pitch and size, not the target.
  */
-import { atLatency } from "../voice/latency.ts";
+import { atLatency } from "../voice/audio/latency.ts";
 import { formantRatio } from "./envelope.ts";
 import { EpochMarker, LOOK_AHEAD } from "./epochs.ts";
 import { GRAIN_REACH, GrainSynthesis, type Ratios } from "./grains.ts";

@@ -4,18 +4,18 @@
  */
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import { Resampler } from "../../audio/resample/resample.ts";
-import { alignPiece, type PieceTiming } from "./align.ts";
-import { breathSamples } from "./breath.ts";
-import { NO_TIMING, type PieceOrigin, timingOfChunk } from "./chunk-timing.ts";
-import { type ChunkPlan, planChunk, sampleAt } from "./chunker.ts";
-import type { Engine } from "./engine.ts";
-import { atLatency } from "./latency.ts";
+import { alignPiece, type PieceTiming } from "./audio/align.ts";
+import { breathSamples } from "./audio/breath.ts";
+import { NO_TIMING, type PieceOrigin, timingOfChunk } from "./audio/chunk-timing.ts";
+import { type ChunkPlan, planChunk, sampleAt } from "./audio/chunker.ts";
+import { atLatency } from "./audio/latency.ts";
+import { PieceAudio } from "./audio/piece-audio.ts";
+import { StitchedAudio } from "./audio/stitched-audio.ts";
+import { Timbre } from "./audio/timbre.ts";
+import type { Engine } from "./engine/engine.ts";
 import type { ChunkTiming, JobChunk, JobSpec } from "./messages.ts";
-import { PieceAudio } from "./piece-audio.ts";
-import { StitchedAudio } from "./stitched-audio.ts";
-import type { Neighbours } from "./stitched-text.ts";
-import { Timbre } from "./timbre.ts";
-import { type PlannedPiece, planPieces } from "./utterance-plan.ts";
+import type { Neighbours } from "./plan/stitched-text.ts";
+import { type PlannedPiece, planPieces } from "./plan/utterance-plan.ts";
 
 /** The part of audio/containers/encode.ts that a job uses. */
 export interface JobEncoder {

@@ -2,8 +2,8 @@
 import type { Alignment, VoiceSegment } from "../../timing/alignment.ts";
 import type { Normalization } from "../text/normalizer.ts";
 import type { Respelling } from "../text/pronunciation.ts";
-import type { Neighbours } from "./stitched-text.ts";
-import type { TimbreSettings } from "./timbre.ts";
+import type { TimbreSettings } from "./audio/timbre.ts";
+import type { Neighbours } from "./plan/stitched-text.ts";
 
 /** One text for one voice; a dialogue has several. */
 export interface JobInput {

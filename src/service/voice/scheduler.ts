@@ -5,7 +5,7 @@
 import { createStreamEncoder } from "../../audio/containers/encode.ts";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import type { SendReply } from "../../kit/serve-jobs.ts";
-import type { Engine } from "./engine.ts";
+import type { Engine } from "./engine/engine.ts";
 import { type JobEncoder, VoiceJob } from "./job.ts";
 import type { FromWorker, JobChunk, JobSpec } from "./messages.ts";
 

@@ -1,10 +1,10 @@
 /** A voice worker thread: loads the engine, warms it up, then speaks what the pool sends. */
 import { serveJobs } from "../../kit/serve-jobs.ts";
-import { Engine } from "./engine.ts";
+import { Engine } from "./engine/engine.ts";
+import { VOICES } from "./engine/voices.ts";
 import { VoiceJob } from "./job.ts";
 import { type FromWorker, type JobSpec, PLAIN_JOB, type ToWorker } from "./messages.ts";
 import { Scheduler } from "./scheduler.ts";
-import { VOICES } from "./voices.ts";
 
 /** Runs of the whole path before the first request: the first one costs tens of ms, by then it is compiled and 2-4. */
 const WARM_UP_RUNS = 8;

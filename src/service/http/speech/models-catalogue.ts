@@ -1,6 +1,6 @@
 /** The models that the interface names. All speak with the same engine; their rules differ. */
 import { isExpressiveModel } from "../../../protocol/elevenlabs/models.ts";
-import { listLanguages } from "../../voice/languages.ts";
+import { listLanguages } from "../../voice/engine/languages.ts";
 import { BOOLEAN, INTEGER, listOf, NUMBER, named, oneOf, record, STRING } from "../json-schema.ts";
 
 export interface Model {

@@ -1,5 +1,5 @@
 /** Request stitching: which texts a request says that others speak before and after its own. */
-import type { Neighbours } from "../../voice/stitched-text.ts";
+import type { Neighbours } from "../../voice/plan/stitched-text.ts";
 import { ApiError } from "../api-error.ts";
 import type { Model } from "./models-catalogue.ts";
 

@@ -1,6 +1,6 @@
 /** Section "Text to speech": four endpoints that differ in what they answer with. */
 import type { FastifyInstance } from "fastify";
-import { MAX_LATENCY_LEVEL } from "../../voice/latency.ts";
+import { MAX_LATENCY_LEVEL } from "../../voice/audio/latency.ts";
 import type { ServiceContext } from "../context.ts";
 import { boolean, text } from "../kinds.ts";
 import { operation, route } from "../operation.ts";

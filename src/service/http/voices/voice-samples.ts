@@ -9,7 +9,7 @@ import { type ConversionPool, conversionPoolOf } from "../../convert/conversion-
 import { keepSamples, measureSamples, nearestVoice } from "../../convert/sample-intake.ts";
 import { soundOf } from "../../convert/stored-voice.ts";
 import type { Sample, StoredVoice } from "../../store/voices.ts";
-import { findVoice } from "../../voice/voices.ts";
+import { findVoice } from "../../voice/engine/voices.ts";
 import { bytes, json, STATUS_OK } from "../answers.ts";
 import { ApiError } from "../api-error.ts";
 import type { ServiceContext } from "../context.ts";

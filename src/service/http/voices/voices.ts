@@ -1,7 +1,7 @@
 /** Section "Voices": the catalogue of the embedded voices in both versions of the list. */
 import type { FastifyInstance } from "fastify";
 import type { Sample } from "../../store/voices.ts";
-import { VOICES } from "../../voice/voices.ts";
+import { VOICES } from "../../voice/engine/voices.ts";
 import { json } from "../answers.ts";
 import { ApiError } from "../api-error.ts";
 import type { ServiceContext } from "../context.ts";

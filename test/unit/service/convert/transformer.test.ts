@@ -10,8 +10,8 @@ import {
 import { enginePitch } from "../../../../src/service/convert/stored-voice.ts";
 import { ratiosOf, ShiftStream, VoiceTransformer } from "../../../../src/service/convert/transformer.ts";
 import { ProfileMeter, type VoiceProfile } from "../../../../src/service/convert/voice-profile.ts";
-import { Engine } from "../../../../src/service/voice/engine.ts";
-import { findVoice, type Voice } from "../../../../src/service/voice/voices.ts";
+import { Engine } from "../../../../src/service/voice/engine/engine.ts";
+import { findVoice, type Voice } from "../../../../src/service/voice/engine/voices.ts";
 import { correlationOf, floatsOf, loudnessOf, rms } from "./measures.ts";
 
 const MALE = "bIHbv24MWmeRgasZH58o";

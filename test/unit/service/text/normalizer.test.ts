@@ -3,9 +3,9 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { kanaOfNumber } from "../../../../src/service/text/japanese.ts";
 import { type Normalization, Normalizer } from "../../../../src/service/text/normalizer.ts";
-import { Engine } from "../../../../src/service/voice/engine.ts";
-import { findLanguage, listLanguages } from "../../../../src/service/voice/languages.ts";
-import { VOICES } from "../../../../src/service/voice/voices.ts";
+import { Engine } from "../../../../src/service/voice/engine/engine.ts";
+import { findLanguage, listLanguages } from "../../../../src/service/voice/engine/languages.ts";
+import { VOICES } from "../../../../src/service/voice/engine/voices.ts";
 import { loadSounds, type SoundsOf } from "../../../helpers/engine-sounds.ts";
 import { JOB_DEFAULTS, sayJob } from "../../../helpers/voice-job.ts";
 

@@ -1,8 +1,12 @@
 /** Every mnemonic is one sound of the engine's, in each accent and beside every other language. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { readPronunciation } from "../../../../src/service/text/phonemes.ts";
-import { englishPhonemes, findLanguage, listLanguages } from "../../../../src/service/voice/languages.ts";
-import { VOICES } from "../../../../src/service/voice/voices.ts";
+import {
+  englishPhonemes,
+  findLanguage,
+  listLanguages,
+} from "../../../../src/service/voice/engine/languages.ts";
+import { VOICES } from "../../../../src/service/voice/engine/voices.ts";
 import { loadSounds, type SoundsOf } from "../../../helpers/engine-sounds.ts";
 
 let soundsOf: SoundsOf;

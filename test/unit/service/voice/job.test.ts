@@ -1,12 +1,12 @@
 /** Alignment on the real engine, in this thread: what is said, when, and how it maps back to what was written. */
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
-import { Engine } from "../../../../src/service/voice/engine.ts";
+import { Engine } from "../../../../src/service/voice/engine/engine.ts";
+import { findLanguage, listLanguages } from "../../../../src/service/voice/engine/languages.ts";
+import { VOICES } from "../../../../src/service/voice/engine/voices.ts";
 import { VoiceJob } from "../../../../src/service/voice/job.ts";
-import { findLanguage, listLanguages } from "../../../../src/service/voice/languages.ts";
 import type { JobChunk, JobSpec } from "../../../../src/service/voice/messages.ts";
-import { planPieces } from "../../../../src/service/voice/utterance-plan.ts";
-import { VOICES } from "../../../../src/service/voice/voices.ts";
+import { planPieces } from "../../../../src/service/voice/plan/utterance-plan.ts";
 import type { Alignment } from "../../../../src/timing/alignment.ts";
 import { JOB_DEFAULTS, sayJob } from "../../../helpers/voice-job.ts";
 

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../../src/errors.ts";
-import { isVoicePackageInstalled, requireVoicePackage } from "../../../../src/service/voice/package.ts";
+import {
+  isVoicePackageInstalled,
+  requireVoicePackage,
+} from "../../../../src/service/voice/engine/package.ts";
 
 describe("requireVoicePackage()", () => {
   it("says which command mends a missing package", () => {

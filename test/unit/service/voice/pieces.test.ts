@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findMarkup } from "../../../../src/service/voice/markup.ts";
-import { cutPieces } from "../../../../src/service/voice/pieces.ts";
+import { findMarkup } from "../../../../src/service/voice/plan/markup.ts";
+import { cutPieces } from "../../../../src/service/voice/plan/pieces.ts";
 
 function cut(text: string, audioTags = false) {
   return [...cutPieces(text, findMarkup(text, { audioTags }))];

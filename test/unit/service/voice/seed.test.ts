@@ -1,7 +1,7 @@
 /** The engine's own randomness: what a seed gives is the same bytes, whatever was spoken before. */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { Engine } from "../../../../src/service/voice/engine.ts";
+import { Engine } from "../../../../src/service/voice/engine/engine.ts";
 
 const VOICE = { name: "en-us+f3", rate: 175, pitch: 50, range: 50 };
 const TEXT = "The lamp is on the table. Nobody has put it there, thought the six sisters.";

@@ -1,11 +1,11 @@
 /** What is said around a text by other requests shapes it: two requests together are one request's sound. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { FRAME_SAMPLES, trackPitch } from "../../../../src/service/convert/pitch-tracker.ts";
-import { Engine, type EngineEvent } from "../../../../src/service/voice/engine.ts";
+import { PieceAudio } from "../../../../src/service/voice/audio/piece-audio.ts";
+import { StitchedAudio } from "../../../../src/service/voice/audio/stitched-audio.ts";
+import { Engine, type EngineEvent } from "../../../../src/service/voice/engine/engine.ts";
 import type { JobSpec } from "../../../../src/service/voice/messages.ts";
-import { PieceAudio } from "../../../../src/service/voice/piece-audio.ts";
-import { StitchedAudio } from "../../../../src/service/voice/stitched-audio.ts";
-import type { Neighbours } from "../../../../src/service/voice/stitched-text.ts";
+import type { Neighbours } from "../../../../src/service/voice/plan/stitched-text.ts";
 import { JOB_DEFAULTS, sayJob } from "../../../helpers/voice-job.ts";
 import { floatsOf, rms, samplesOf } from "../convert/measures.ts";
 

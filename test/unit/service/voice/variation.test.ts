@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { Engine } from "../../../../src/service/voice/engine.ts";
+import { Engine } from "../../../../src/service/voice/engine/engine.ts";
 import { VoiceJob } from "../../../../src/service/voice/job.ts";
 import { type JobSpec, PLAIN_JOB } from "../../../../src/service/voice/messages.ts";
-import { planPieces } from "../../../../src/service/voice/utterance-plan.ts";
+import { planPieces } from "../../../../src/service/voice/plan/utterance-plan.ts";
 
 const TEXT = "The lamp is on the table. Nobody has put it there.";
 

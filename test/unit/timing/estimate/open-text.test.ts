@@ -4,7 +4,7 @@ import { percentile } from "../../../../bench/kit/statistics.ts";
 import { createDice, speak } from "../../../../bench/kit/truth-texts.ts";
 import { PauseFinder } from "../../../../src/audio/analysis/pause-finder.ts";
 import { SoundMeter } from "../../../../src/audio/analysis/sound-meter.ts";
-import { Engine } from "../../../../src/service/voice/engine.ts";
+import { Engine } from "../../../../src/service/voice/engine/engine.ts";
 import type { JobChunk } from "../../../../src/service/voice/messages.ts";
 import type { SegmentTiming } from "../../../../src/timing/segment-timing.ts";
 import type { TimedCharacters } from "../../../../src/timing/timed.ts";

@@ -10,7 +10,7 @@ import { SILENCE_LEVEL } from "../../../../src/audio/analysis/silence.ts";
 import { SoundMeter } from "../../../../src/audio/analysis/sound-meter.ts";
 import { readHeader } from "../../../../src/service/faults/fault.ts";
 import { faultyOpener } from "../../../../src/service/faults/opener.ts";
-import { Engine } from "../../../../src/service/voice/engine.ts";
+import { Engine } from "../../../../src/service/voice/engine/engine.ts";
 import type { JobChunk } from "../../../../src/service/voice/messages.ts";
 import { NEAR_SECONDS } from "../../../../src/timing/repair/clock-drift.ts";
 import type { TimedCharacters } from "../../../../src/timing/timed.ts";

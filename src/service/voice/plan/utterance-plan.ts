@@ -1,12 +1,14 @@
 /** The pieces of a request in speaking order, prepared one at a time: what to say, in which voice, and the silence after. */
-import { hashText } from "../sound/random.ts";
-import { Normalizer } from "../text/normalizer.ts";
+import { hashText } from "../../sound/random.ts";
+import { Normalizer } from "../../text/normalizer.ts";
+import type { BreathName } from "../audio/breath.ts";
+import type { EngineVoice } from "../engine/engine.ts";
+import { findLanguage, languageForScript } from "../engine/languages.ts";
+import { varied } from "../engine/variation.ts";
+import { findVoice, VOICES, type Voice } from "../engine/voices.ts";
+import type { JobInput, JobSpec } from "../messages.ts";
 import type { VoiceManner } from "./audio-tags.ts";
-import type { BreathName } from "./breath.ts";
-import type { EngineVoice } from "./engine.ts";
-import { findLanguage, languageForScript } from "./languages.ts";
 import { findMarkup, withRespellings } from "./markup.ts";
-import type { JobInput, JobSpec } from "./messages.ts";
 import { cutPieces, type Piece } from "./pieces.ts";
 import { prepareSpoken, type Spoken } from "./spoken.ts";
 import {
@@ -17,8 +19,6 @@ import {
   stitchText,
   type TextPart,
 } from "./stitched-text.ts";
-import { varied } from "./variation.ts";
-import { findVoice, VOICES, type Voice } from "./voices.ts";
 
 export interface PlannedPiece {
   readonly inputIndex: number;

@@ -2,8 +2,10 @@
  * Times for every character of a piece, from the engine's word and phoneme events. A word event anchors a character
  * to its onset; characters between anchors follow the phonemes; spaces and punctuation fill the silence between words.
  */
-import type { EngineEvent } from "./engine.ts";
-import type { Spoken } from "./spoken.ts";
+
+import type { EngineEvent } from "../engine/engine.ts";
+import { UNSPACED } from "../engine/languages.ts";
+import type { Spoken } from "../plan/spoken.ts";
 
 /** Onset and end of each character from the start of the piece, ms; starts and ends never fall. */
 export interface CharacterTimes {
@@ -44,9 +46,6 @@ const FILLER = /[\s\p{P}\p{Z}\p{Cc}]/u;
 const READ_ALOUD = /[@#%&*/\\_]/u;
 /** Belongs to the letter before it and takes no time of its own. */
 const MARK = /[\p{M}\p{Cf}]/u;
-/** Scripts without spaces: words may be cut before any anchored character. */
-export const UNSPACED =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 function isFiller(char: string): boolean {
   return FILLER.test(char) && !READ_ALOUD.test(char);

@@ -1,5 +1,5 @@
 /** One piece's samples and events as the engine makes them; read while it still grows. */
-import type { EngineEvent } from "./engine.ts";
+import type { EngineEvent } from "../engine/engine.ts";
 
 const FIRST_CAPACITY = 16_384;
 

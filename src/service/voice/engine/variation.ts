@@ -3,7 +3,7 @@
  * the same each time, and two seeds nearly always for something else; they sound like one person saying it again. The
  * engine's own flutter is the same, too: it is reset before each piece that has a seed (Engine.reset).
  */
-import { Random } from "../sound/random.ts";
+import { Random } from "../../sound/random.ts";
 import type { EngineVoice } from "./engine.ts";
 
 /** At stability 0.5; half of it at 1, half more at 0. */

@@ -1,5 +1,5 @@
 /** What a voice does at an audio tag such as `[laughs]`, and how it speaks after one such as `[whispers]`. */
-import type { BreathName } from "./breath.ts";
+import type { BreathName } from "../audio/breath.ts";
 
 /** How a voice speaks, against how it usually does. */
 export interface VoiceManner {

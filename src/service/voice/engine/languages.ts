@@ -194,3 +194,7 @@ export function languageForScript(text: string, language: string): string {
   }
   return best.language;
 }
+
+/** Scripts without spaces: words may be cut before any anchored character. */
+export const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;

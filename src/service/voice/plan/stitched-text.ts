@@ -3,7 +3,7 @@
  * whole, so that its melody, pauses and lengths are those of one request; the neighbours' samples are cut off again
  * (stitched-audio.ts).
  */
-import { UNSPACED } from "./align.ts";
+import { UNSPACED } from "../engine/languages.ts";
 import { findMarkup, type Markup } from "./markup.ts";
 
 /** What other requests say before and after a text; empty where nothing is known. */

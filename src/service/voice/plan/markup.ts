@@ -1,5 +1,5 @@
-import { MAX_BRACKET_TAG } from "../../text/markup.ts";
-import type { Respelling } from "../text/pronunciation.ts";
+import { MAX_BRACKET_TAG } from "../../../text/markup.ts";
+import type { Respelling } from "../../text/pronunciation.ts";
 import { type Direction, directionOf } from "./audio-tags.ts";
 
 /** Markup inside a text that is not read aloud: `<break time="1s"/>`, other tags, and audio tags such as `[laughs]`. */

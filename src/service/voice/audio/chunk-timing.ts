@@ -1,9 +1,9 @@
 /** The timing that a chunk is sent with: its characters, on the response's timeline. */
-import type { Alignment } from "../../timing/alignment.ts";
+import type { Alignment } from "../../../timing/alignment.ts";
+import type { ChunkTiming, TruthWord } from "../messages.ts";
+import type { PlannedPiece } from "../plan/utterance-plan.ts";
 import type { CharacterTimes, PieceTiming } from "./align.ts";
 import type { ChunkPlan } from "./chunker.ts";
-import type { ChunkTiming, TruthWord } from "./messages.ts";
-import type { PlannedPiece } from "./utterance-plan.ts";
 
 /** Where a piece begins in the response: samples of the engine, and characters of both alignments. */
 export interface PieceOrigin {

@@ -1,5 +1,5 @@
 /** Cuts the neighbours' samples off a clause that was spoken with them, at the engine's word events. */
-import type { EngineEvent } from "./engine.ts";
+import type { EngineEvent } from "../engine/engine.ts";
 import type { PieceAudio } from "./piece-audio.ts";
 
 /** A cut end rises or falls over so many ms: it would click where it is heard alone. */

@@ -3,7 +3,7 @@
  * The library has one global state: one engine a thread, one synthesis at a time, and nothing may be thrown through it
  * (a throw in its callback was seen to garble the next synthesis).
  */
-import { GatewayError } from "../../errors.ts";
+import { GatewayError } from "../../../errors.ts";
 
 /** What the engine says about a place in its audio. */
 export interface EngineEvent {

@@ -1,6 +1,6 @@
 /** Whether the optional voice package is there, without loading it. */
 import { createRequire } from "node:module";
-import { GatewayError } from "../../errors.ts";
+import { GatewayError } from "../../../errors.ts";
 import { VOICE_PACKAGE, VOICE_PACKAGE_MISSING } from "./engine.ts";
 
 /** Looks where the module at `from` (a file URL) would find it. */

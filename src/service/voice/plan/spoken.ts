@@ -3,9 +3,9 @@
  * the characters said to the characters written, and the engine's own text with its escapes mapped to the characters said.
  * A character is a code point everywhere here.
  */
-import type { Normalizer } from "../text/normalizer.ts";
-import type { Replacement } from "../text/rules.ts";
-import { englishPhonemes } from "./languages.ts";
+import type { Normalizer } from "../../text/normalizer.ts";
+import type { Replacement } from "../../text/rules.ts";
+import { englishPhonemes } from "../engine/languages.ts";
 import type { Markup } from "./markup.ts";
 
 /** Characters [originalFrom, originalTo) of the text are said as [normalizedFrom, normalizedTo). Spans are contiguous. */

@@ -2,8 +2,8 @@
  * Laughs, sighs and other sounds of breath: noise in the band of a mouth's shape, in bursts. No voice is in them.
  * The same seed gives the same samples.
  */
-import { Filter, glide, SAMPLE_RATE } from "../sound/dsp.ts";
-import { Random } from "../sound/random.ts";
+import { Filter, glide, SAMPLE_RATE } from "../../sound/dsp.ts";
+import { Random } from "../../sound/random.ts";
 
 interface Breath {
   readonly bursts: number;

@@ -3,7 +3,7 @@
  * ends, and are bounded, so that requests take turns on one engine and an interrupted one stops soon. The pieces'
  * concatenation is the text.
  */
-import { NO_SENTENCE_END } from "../text/english-words.ts";
+import { NO_SENTENCE_END } from "../../text/english-words.ts";
 import { endsPiece, type Markup } from "./markup.ts";
 
 export interface Piece {
