@@ -1,5 +1,5 @@
 /** Recordings that are to become a voice: measured together, kept as they came, and matched with an embedded voice. */
-import { ApiError } from "../http/api-error.ts";
+import { ApiError } from "../api-error.ts";
 import { decodeUpload } from "../media/decode-upload.ts";
 import { containerOf, id3Bytes, SNIFF_BYTES } from "../media/decoders/sniff.ts";
 import type { PcmPiece } from "../media/pieces.ts";

@@ -1,7 +1,7 @@
 /** One request's faults put to work: before its answer begins, and on the parts that deliver it. */
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
-import { ApiError } from "../http/api-error.ts";
+import { ApiError } from "../api-error.ts";
 import type { JobOpener, Outlet } from "../http/speech/delivery.ts";
 import { CutOutlet } from "./cut-outlet.ts";
 import type { Fault } from "./fault.ts";

@@ -3,7 +3,7 @@
  * setting of /service/faults (docs/faults.md).
  */
 import { z } from "zod";
-import { ApiError } from "../http/api-error.ts";
+import { ApiError } from "../api-error.ts";
 
 export const FAULT_HEADER = "x-voicewire-fault";
 

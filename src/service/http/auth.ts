@@ -1,6 +1,6 @@
 /** API keys: one key or none is configured; it comes as xi-api-key or as a bearer token. */
 import { createHash, timingSafeEqual } from "node:crypto";
-import { ApiError } from "./api-error.ts";
+import { ApiError } from "../api-error.ts";
 
 export interface Credentials {
   readonly "xi-api-key"?: string | string[] | undefined;

@@ -1,5 +1,5 @@
 /** A request's JSON body as an object, or the answers that FastAPI gives to a body that is none. */
-import { ApiError, type ValidationEntry } from "./api-error.ts";
+import { ApiError, type ValidationEntry } from "../api-error.ts";
 import { allMissing, isRecord, type Shape } from "./schema.ts";
 
 export interface RawBody {

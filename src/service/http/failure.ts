@@ -1,6 +1,6 @@
 /** What becomes of the gateway's own errors on the way to the client: full queues and shutdowns in the interface's words. */
 import { GatewayError } from "../../errors.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiError } from "../api-error.ts";
 
 /** 429 for `queue_full`, 503 for `draining`; anything else as it is. */
 export function asApiError(thrown: unknown): unknown {

@@ -1,5 +1,5 @@
 /** The kinds of values that requests are made of: see schema.ts. */
-import type { ValidationEntry } from "./api-error.ts";
+import type { ValidationEntry } from "../api-error.ts";
 import { BOOLEAN, INTEGER, type JsonSchema, listOf, mapOf, NUMBER, oneOf, STRING } from "./json-schema.ts";
 import { isRecord, type Reading, type Schema } from "./schema.ts";
 

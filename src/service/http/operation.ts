@@ -3,8 +3,8 @@
  * takes is read, then the key is looked at, then its handler is called) and described in the OpenAPI document.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { ApiError, type ValidationEntry } from "../api-error.ts";
 import type { Answer, ErrorStatus } from "./answers.ts";
-import { ApiError, type ValidationEntry } from "./api-error.ts";
 import { jsonSource } from "./body.ts";
 import { authorize, type ServiceContext } from "./context.ts";
 import { formSource } from "./form.ts";

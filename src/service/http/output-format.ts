@@ -1,7 +1,7 @@
 /** Output formats as the HTTP side sees them: which endpoint takes which, and what its bytes are called. */
 import { contentTypeOf } from "../../audio/containers/encode.ts";
 import { OUTPUT_FORMATS, parseUpstreamFormat, STREAM_FORMATS } from "../../audio/formats.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiError } from "../api-error.ts";
 import { requireFormatAllowed, type Tier } from "./tiers.ts";
 
 export const DEFAULT_FORMAT = "mp3_44100_128";

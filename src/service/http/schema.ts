@@ -3,7 +3,7 @@
  * does in its lax mode and gathers every fault in its words, and the JSON Schema that the OpenAPI document shows.
  * Unknown fields are ignored; null stands for an absent optional field.
  */
-import type { ValidationEntry } from "./api-error.ts";
+import type { ValidationEntry } from "../api-error.ts";
 import { type JsonSchema, nullable } from "./json-schema.ts";
 
 type Place = readonly (string | number)[];

@@ -5,7 +5,7 @@
 import { type Server, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyHttpOptions, FastifyInstance } from "fastify";
-import { ApiError } from "./api-error.ts";
+import { ApiError } from "../api-error.ts";
 
 export interface ServerLimits {
   /** For the head of a request, and for all of it. */

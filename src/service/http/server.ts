@@ -2,10 +2,10 @@
 import { randomBytes } from "node:crypto";
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from "fastify";
 import type { Logger } from "../../kit/log.ts";
+import { ApiError } from "../api-error.ts";
 import { registerTokens } from "./account/tokens.ts";
 import { registerUser } from "./account/user.ts";
 import { registerWebhooks } from "./account/webhooks.ts";
-import { ApiError } from "./api-error.ts";
 import { registerAudioIsolation } from "./audio/audio-isolation.ts";
 import { registerSoundGeneration } from "./audio/sound-generation.ts";
 import { registerSpeechToSpeech } from "./audio/speech-to-speech.ts";

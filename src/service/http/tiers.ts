@@ -1,6 +1,6 @@
 /** What a subscription plan allows: output formats and concurrent requests. */
 import { type Release, Semaphore } from "../../kit/semaphore.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiError } from "../api-error.ts";
 
 export const TIERS = ["free", "starter", "creator", "pro", "scale", "business", "enterprise"] as const;
 export type Tier = (typeof TIERS)[number];

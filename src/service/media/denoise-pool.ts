@@ -3,7 +3,7 @@ import { GatewayError } from "../../errors.ts";
 import { AsyncQueue } from "../../kit/async-queue.ts";
 import { WorkerPool, type WorkerPoolStats } from "../../kit/worker-pool.ts";
 import { workerUrl } from "../../kit/worker-url.ts";
-import { ApiError } from "../http/api-error.ts";
+import { ApiError } from "../api-error.ts";
 import type { Denoised, DenoiseSpec, FromDenoiser, ToDenoiser } from "./denoise-messages.ts";
 import { inStreamOrder } from "./mp4-order.ts";
 

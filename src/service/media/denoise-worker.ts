@@ -1,6 +1,6 @@
 /** A denoising worker thread: one job at a time, as long as it is fed and its bytes are taken. */
 import { serveJobs } from "../../kit/serve-jobs.ts";
-import { ApiError } from "../http/api-error.ts";
+import { ApiError } from "../api-error.ts";
 import { runDenoise } from "./denoise-job.ts";
 import type { DenoiseError, DenoiseSpec, FromDenoiser, ToDenoiser } from "./denoise-messages.ts";
 import { createDenoiser } from "./denoiser.ts";

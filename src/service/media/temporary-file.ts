@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ApiError } from "../http/api-error.ts";
+import { ApiError } from "../api-error.ts";
 
 const READ_BYTES = 65_536;
 /** 2 GB. */

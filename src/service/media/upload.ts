@@ -14,7 +14,7 @@
 import { fastifyMultipart, type MultipartFile } from "@fastify/multipart";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ClientLimit } from "../../kit/client-limit.ts";
-import { ApiError } from "../http/api-error.ts";
+import { ApiError } from "../api-error.ts";
 import { BodyWatch, discardBody } from "./request-body.ts";
 import type { TemporaryFile, TemporaryFiles } from "./temporary-file.ts";
 

@@ -4,12 +4,12 @@
  */
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
+import { ApiError } from "../../api-error.ts";
 import type { Webhook } from "../../store/webhooks.ts";
 import { findEventName, sampleDataOf, typesOf, usageOf } from "../../webhooks/events.ts";
 import { faultOfHeaders } from "../../webhooks/request-headers.ts";
 import { TargetRefused } from "../../webhooks/target.ts";
 import { EventTooLarge, MAX_WEBHOOKS, type Webhooks } from "../../webhooks/webhooks.ts";
-import { ApiError } from "../api-error.ts";
 import type { ServiceContext } from "../context.ts";
 import { route } from "../operation.ts";
 import {

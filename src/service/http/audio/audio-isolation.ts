@@ -1,6 +1,7 @@
 /** Section "Audio isolation": noise out of uploaded speech, and its history. */
 import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
+import { ApiError } from "../../api-error.ts";
 import { clientSignal } from "../../convert/client-signal.ts";
 import type { FileFormat } from "../../media/decode-upload.ts";
 import type { Denoised } from "../../media/denoise-messages.ts";
@@ -9,7 +10,6 @@ import { MP3_RATE, mp3InfoFrame } from "../../media/mp3-info.ts";
 import type { UploadedFile } from "../../media/upload.ts";
 import type { NewIsolation } from "../../store/isolations.ts";
 import type { MediaWriter } from "../../store/media.ts";
-import { ApiError } from "../api-error.ts";
 import type { ServiceContext } from "../context.ts";
 import { asApiError } from "../failure.ts";
 import { registerIsolationHistory } from "../history/isolation-history.ts";

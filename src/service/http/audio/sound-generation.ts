@@ -2,11 +2,11 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import { STREAM_FORMATS } from "../../../audio/formats.ts";
+import { ApiError } from "../../api-error.ts";
 import { deliverSound } from "../../sound/delivery.ts";
 import { planSound, type SoundSpec } from "../../sound/plan.ts";
 import { SoundQueue } from "../../sound/queue.ts";
 import { audioOf, SOUND_HEADERS } from "../answers.ts";
-import { ApiError } from "../api-error.ts";
 import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "../context.ts";
 import { STRING } from "../json-schema.ts";
 import { boolean, number, text } from "../kinds.ts";

@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GatewayError } from "../../../errors.ts";
+import { ApiError } from "../../api-error.ts";
 import { clientSignal } from "../../convert/client-signal.ts";
 import { conversionOpener, conversionSpec } from "../../convert/conversion.ts";
 import { type ConversionPool, conversionPoolOf } from "../../convert/conversion-pool.ts";
@@ -16,7 +17,6 @@ import { FAULT_HEADER } from "../../faults/fault.ts";
 import { decodeUpload, FILE_FORMATS, type FileFormat, uploadSeconds } from "../../media/decode-upload.ts";
 import type { UploadedFile } from "../../media/upload.ts";
 import { type NewHistoryItem, newHistoryId } from "../../store/history.ts";
-import { ApiError } from "../api-error.ts";
 import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "../context.ts";
 import { asApiError } from "../failure.ts";
 import { file } from "../form.ts";

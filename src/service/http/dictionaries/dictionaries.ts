@@ -1,12 +1,12 @@
 /** Section "Pronunciation dictionaries": made from a file or from rules, listed, shown, renamed and downloaded. */
 import type { FastifyInstance } from "fastify";
+import { ApiError } from "../../api-error.ts";
 import type { UploadedFile } from "../../media/upload.ts";
 import type { Dictionary } from "../../store/dictionaries.ts";
 import { readPls, writePls } from "../../text/pls.ts";
 import type { PronunciationRule } from "../../text/pronunciation.ts";
 import { XmlError } from "../../text/xml.ts";
 import { bytes, json } from "../answers.ts";
-import { ApiError } from "../api-error.ts";
 import type { ServiceContext } from "../context.ts";
 import { file } from "../form.ts";
 import { BOOLEAN, listOf, nullable, record, STRING } from "../json-schema.ts";

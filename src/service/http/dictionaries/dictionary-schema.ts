@@ -1,9 +1,10 @@
 /** What the endpoints of pronunciation dictionaries take and give: rules and records. */
+
+import { ApiError } from "../../api-error.ts";
 import type { Dictionary, DictionaryVersion } from "../../store/dictionaries.ts";
 import { ALPHABETS, readPronunciation } from "../../text/phonemes.ts";
 import { MAX_SAID_LENGTH, MAX_STRING_LENGTH, type PronunciationRule } from "../../text/pronunciation.ts";
 import { accountId } from "../account/user.ts";
-import { ApiError } from "../api-error.ts";
 import type { ServiceContext } from "../context.ts";
 import { BOOLEAN, INTEGER, named, nullable, oneOf, record, STRING } from "../json-schema.ts";
 import { boolean, enumeration, list, literal, taggedUnion, text } from "../kinds.ts";

@@ -1,6 +1,7 @@
 /** A history item: the one that a path names, or the answer that there is none, and what its record is. */
+
+import { ApiError } from "../../api-error.ts";
 import { HISTORY_SOURCES, type HistoryItem } from "../../store/history.ts";
-import { ApiError } from "../api-error.ts";
 import type { ServiceContext } from "../context.ts";
 import { INTEGER, listOf, NULL, named, nullable, oneOf, record, STRING } from "../json-schema.ts";
 import { text } from "../kinds.ts";

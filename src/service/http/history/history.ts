@@ -1,9 +1,9 @@
 /** Section "History": list, get, delete; its audio is in history-audio.ts. */
 import type { FastifyInstance } from "fastify";
+import { ApiError } from "../../api-error.ts";
 import { HISTORY_SOURCES, type HistoryQuery } from "../../store/history.ts";
 import { historyItemJson, historyPageJson } from "../../store/history-json.ts";
 import { json, STATUS_OK } from "../answers.ts";
-import { ApiError } from "../api-error.ts";
 import type { ServiceContext } from "../context.ts";
 import { BOOLEAN, INTEGER, listOf, nullable, record, STRING } from "../json-schema.ts";
 import { integer, literal, text } from "../kinds.ts";

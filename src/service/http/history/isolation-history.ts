@@ -1,8 +1,8 @@
 /** The history of audio isolation. */
 import type { FastifyInstance } from "fastify";
+import { ApiError } from "../../api-error.ts";
 import type { Isolation } from "../../store/isolations.ts";
 import { json } from "../answers.ts";
-import { ApiError } from "../api-error.ts";
 import type { ServiceContext } from "../context.ts";
 import { BOOLEAN, INTEGER, listOf, NULL, NUMBER, named, nullable, record, STRING } from "../json-schema.ts";
 import { integer, text } from "../kinds.ts";

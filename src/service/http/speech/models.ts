@@ -1,7 +1,7 @@
 /** Section "Models": their catalogue. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { ApiError } from "../../api-error.ts";
 import { json } from "../answers.ts";
-import { ApiError } from "../api-error.ts";
 import { authorize, type ServiceContext } from "../context.ts";
 import { listOf } from "../json-schema.ts";
 import { operation, route } from "../operation.ts";

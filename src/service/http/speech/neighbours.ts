@@ -1,6 +1,7 @@
 /** Request stitching: which texts a request says that others speak before and after its own. */
+
+import { ApiError } from "../../api-error.ts";
 import type { Neighbours } from "../../voice/plan/stitched-text.ts";
-import { ApiError } from "../api-error.ts";
 import type { Model } from "./models-catalogue.ts";
 
 /** How long a request can be stitched to, seconds. */

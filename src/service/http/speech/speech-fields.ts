@@ -1,8 +1,8 @@
 /** The fields that the endpoints of speech share, and the bounds that are judged later. */
 import { OUTPUT_FORMATS, STREAM_FORMATS } from "../../../audio/formats.ts";
+import { ApiError } from "../../api-error.ts";
 import { MAX_LATENCY_LEVEL } from "../../voice/audio/latency.ts";
 import { VOICES } from "../../voice/engine/voices.ts";
-import { ApiError } from "../api-error.ts";
 import type { JsonSchema } from "../json-schema.ts";
 import { boolean, integer, list, literal, number, text } from "../kinds.ts";
 import { DEFAULT_FORMAT } from "../output-format.ts";

@@ -2,6 +2,8 @@
  * The request of a speech endpoint in two passes, in the interface's order: the shape of query and body (422, before
  * the key is looked at), then what it asks for (400, 403, 404, after).
  */
+
+import { ApiError } from "../../api-error.ts";
 import type { DictionaryStore } from "../../store/dictionaries.ts";
 import type { Normalization } from "../../text/normalizer.ts";
 import { findPhonemeTags } from "../../text/phoneme-tags.ts";
@@ -9,10 +11,9 @@ import { Lexicon, type PronunciationRule, type Respelling } from "../../text/pro
 import { findLanguage } from "../../voice/engine/languages.ts";
 import type { JobInput, JobSpec } from "../../voice/messages.ts";
 import { leftOutTags } from "../../voice/plan/markup.ts";
-import { ApiError } from "../api-error.ts";
+import type { KnownVoice } from "../known-voice.ts";
 import { requireFormat } from "../output-format.ts";
 import { enterpriseOnly, requireLoggable, type Tier } from "../tiers.ts";
-import type { KnownVoice } from "../voices/known-voice.ts";
 import { findModel, languagesOf, type Model } from "./models-catalogue.ts";
 import { type AskedNeighbours, acceptNeighbours, type NeighbourRules } from "./neighbours.ts";
 import { type DictionaryLocator, MAX_LIST, requireSeed, SPEED, STYLE } from "./speech-fields.ts";

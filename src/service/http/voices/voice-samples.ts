@@ -4,6 +4,7 @@
  * speech to speech the recording is moved to the samples' pitch and vocal tract (src/service/convert).
  */
 import type { FastifyInstance } from "fastify";
+import { ApiError } from "../../api-error.ts";
 import { clientSignal } from "../../convert/client-signal.ts";
 import { type ConversionPool, conversionPoolOf } from "../../convert/conversion-pool.ts";
 import { keepSamples, measureSamples, nearestVoice } from "../../convert/sample-intake.ts";
@@ -11,7 +12,6 @@ import { soundOf } from "../../convert/stored-voice.ts";
 import type { Sample, StoredVoice } from "../../store/voices.ts";
 import { findVoice } from "../../voice/engine/voices.ts";
 import { bytes, json, STATUS_OK } from "../answers.ts";
-import { ApiError } from "../api-error.ts";
 import type { ServiceContext } from "../context.ts";
 import { asApiError } from "../failure.ts";
 import { files } from "../form.ts";

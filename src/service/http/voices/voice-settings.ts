@@ -1,12 +1,12 @@
 /** Section "Voice settings": what a request's voice_settings are where it has none. */
 import type { FastifyInstance } from "fastify";
+import { ApiError } from "../../api-error.ts";
 import { json } from "../answers.ts";
-import { ApiError } from "../api-error.ts";
 import type { ServiceContext } from "../context.ts";
 import { BOOLEAN, NUMBER, named, record } from "../json-schema.ts";
+import { findKnownVoice } from "../known-voice.ts";
 import { operation, route } from "../operation.ts";
 import { VOICE_ID } from "../speech/speech-fields.ts";
-import { findKnownVoice } from "./known-voice.ts";
 
 /** Every voice has these: there is nothing to change them with. */
 const DEFAULT_SETTINGS = {

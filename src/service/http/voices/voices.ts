@@ -1,9 +1,9 @@
 /** Section "Voices": the catalogue of the embedded voices in both versions of the list. */
 import type { FastifyInstance } from "fastify";
+import { ApiError } from "../../api-error.ts";
 import type { Sample } from "../../store/voices.ts";
 import { VOICES } from "../../voice/engine/voices.ts";
 import { json } from "../answers.ts";
-import { ApiError } from "../api-error.ts";
 import type { ServiceContext } from "../context.ts";
 import { BOOLEAN, INTEGER, listOf, nullable, record, STRING } from "../json-schema.ts";
 import { boolean, integer, list, literal, text } from "../kinds.ts";

@@ -1,5 +1,5 @@
 /** What the decoders of uploaded files have in common, and the interface's words for what is wrong with one. */
-import { ApiError } from "../../http/api-error.ts";
+import { ApiError } from "../../api-error.ts";
 import type { PcmPiece } from "../pieces.ts";
 
 export interface UploadDecoder {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { ApiError } from "../../../../src/service/api-error.ts";
 import { FaultBoard } from "../../../../src/service/faults/board.ts";
 import { readHeader, readSetting } from "../../../../src/service/faults/fault.ts";
-import { ApiError } from "../../../../src/service/http/api-error.ts";
 
 const setting = (value: unknown) => readSetting(Buffer.from(JSON.stringify(value)));
 

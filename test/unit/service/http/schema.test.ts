@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ValidationEntry } from "../../../../src/service/http/api-error.ts";
+import type { ValidationEntry } from "../../../../src/service/api-error.ts";
 import {
   anyObject,
   boolean,

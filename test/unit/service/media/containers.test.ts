@@ -1,7 +1,7 @@
 /** What a file is: its header says so, whatever its bytes look like behind it. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ApiError } from "../../../../src/service/http/api-error.ts";
+import { ApiError } from "../../../../src/service/api-error.ts";
 import { decodeUpload } from "../../../../src/service/media/decode-upload.ts";
 import { AiffDecoder } from "../../../../src/service/media/decoders/aiff.ts";
 import type { UploadDecoder } from "../../../../src/service/media/decoders/decoder.ts";

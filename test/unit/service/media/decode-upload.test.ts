@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ApiError } from "../../../../src/service/http/api-error.ts";
+import { ApiError } from "../../../../src/service/api-error.ts";
 import {
   type DecodeOptions,
   decodeUpload,

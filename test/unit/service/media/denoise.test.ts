@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { ApiError } from "../../../../src/service/http/api-error.ts";
+import { ApiError } from "../../../../src/service/api-error.ts";
 import { decodeUpload } from "../../../../src/service/media/decode-upload.ts";
 import { runDenoise } from "../../../../src/service/media/denoise-job.ts";
 import { DenoisePool } from "../../../../src/service/media/denoise-pool.ts";

@@ -4,7 +4,7 @@ import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import Fastify, { type FastifyInstance } from "fastify";
 import { afterEach, describe, expect, it } from "vitest";
-import { ApiError } from "../../../../src/service/http/api-error.ts";
+import { ApiError } from "../../../../src/service/api-error.ts";
 import { UPLOAD_LIMITS, type Upload } from "../../../../src/service/media/upload.ts";
 import {
   openTemporaryFiles as openFiles,

@@ -1,8 +1,8 @@
 /** A voice that can be asked for: one of the catalogue, or one that was added from samples. */
-import { findStoredVoice } from "../../convert/stored-voice.ts";
-import type { Store } from "../../store/store.ts";
-import { findVoice } from "../../voice/engine/voices.ts";
-import type { JobInput } from "../../voice/messages.ts";
+import { findStoredVoice } from "../convert/stored-voice.ts";
+import type { Store } from "../store/store.ts";
+import { findVoice } from "../voice/engine/voices.ts";
+import type { JobInput } from "../voice/messages.ts";
 
 export interface KnownVoice {
   readonly id: string;
