@@ -150,7 +150,7 @@ function opusAnswer(pcm: Int16Array, preSkip: number): FakeAnswer {
   return { headers: { "content-type": "application/json" }, body: [`${JSON.stringify(record)}\n`] };
 }
 
-describe.concurrent("GET /live/{session}/audio.*", () => {
+describe("GET /live/{session}/audio.*", () => {
   it("audio.ogg is Ogg Opus from its headers to its end-of-stream page", async () => {
     const { player } = await playWhole("audio.ogg?wait=true&pace=burst");
     expect(player.end).toBe("whole");
