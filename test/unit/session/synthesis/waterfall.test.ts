@@ -214,7 +214,9 @@ describe("the waterfall", () => {
     expect(emitted[0]).toBeGreaterThan(0);
     const all = emitted.at(-1) ?? 0;
     expect(all).toBeGreaterThan(emitted[0] ?? 0);
-    expect(rig.counters.stages.render()).toContain(`voicewire_stage_seconds_count{stage="total"} ${all}\n`);
+    expect(await rig.counters.stages.render()).toContain(
+      `voicewire_stage_seconds_count{stage="total"} ${all}\n`,
+    );
   });
 
   it("of every segment is in the log, under its session and without its text", () => {
