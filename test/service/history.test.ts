@@ -199,6 +199,7 @@ describe("history", () => {
     const ids = async (query: string) =>
       (await json<Page>(`/v1/history?${query}`)).history.map((one) => one.history_item_id);
     expect(await ids("search=NEEDLE")).toEqual([id]);
+    expect(await ids("search=%00needle")).toEqual([]);
     expect(await ids(`search=needle&voice_id=${OTHER_VOICE}`)).toEqual([]);
     expect(await ids("search=needle&model_id=eleven_v3")).toEqual([]);
     expect(await ids("search=needle&source=STS")).toEqual([]);

@@ -6,6 +6,7 @@ import { encodeWavFile } from "../../src/audio/containers/encode.ts";
 import { medianPitch, trackPitch } from "../../src/service/convert/pitch-tracker.ts";
 import { findStoredVoice } from "../../src/service/convert/stored-voice.ts";
 import { sampleRecord } from "../../src/service/http/voices/voice-schema.ts";
+import { findVoice } from "../../src/service/voice/engine/voices.ts";
 import { measures } from "../helpers/measures.ts";
 import { floatsOf, samplesOf } from "../unit/service/convert/measures.ts";
 import { startConvertApp } from "./convert-app.ts";
@@ -211,6 +212,17 @@ describe("voices from samples", { timeout: 90_000 }, () => {
     expect((await call("POST", "/v1/voices/add", form({ name: " " }, [file]))).status).toBe(400);
     expect(app.context.store.voices.list().length).toBe(count);
     expect(app.pool.load).toEqual({ requests: 0, threads: 0 });
+  });
+
+  it("speaks the language of its label in any case, and lists no other", async () => {
+    const languageOf = async (label: string) => {
+      const id = await add({ labels: JSON.stringify({ language: label }) });
+      const { verified_languages: languages, labels } = (await call("GET", `/v1/voices/${id}`)).json();
+      const base = findStoredVoice(app.context, id)?.stored.sound.base;
+      return [languages[0].language, labels.language, findVoice(String(base))?.language];
+    };
+    expect(await languageOf("FR")).toEqual(["fr", "FR", "fr"]);
+    expect(await languageOf("xx")).toEqual(["en", "xx", "en"]);
   });
 
   it.each(["created_at_unix", "name"])(

@@ -98,6 +98,7 @@ describe("GET /v2/voices", () => {
     expect(await names("gender=female&accent=british")).toEqual(["Alma"]);
     expect(await names("search=SCOTTISH")).toEqual(["Hamish"]);
     expect(await names("language=de&language=ja")).toHaveLength(2);
+    expect(await names("language=DE&language=Ja")).toEqual(await names("language=de&language=ja"));
     expect(await names(`voice_ids=${VOICE}&voice_ids=${OTHER_VOICE}&sort=name`)).toEqual(["Amos", "Nora"]);
     expect(await names("sort=name&sort_direction=desc")).toEqual((await names("sort=name")).toReversed());
     expect(await names("category=cloned")).toEqual([]);
@@ -125,12 +126,19 @@ describe("GET /v2/voices", () => {
     }
     const uses = [...new Set(all.map(({ labels }) => labels.use_case ?? ""))].slice(0, 2);
     expect(uses).toHaveLength(2);
-    expect(await listed(`use_cases=${uses[0]}`)).toEqual(withLabel("use_case", uses.slice(0, 1)));
+    expect(await listed(`use_cases=${uses[0]?.toUpperCase()}`)).toEqual(
+      withLabel("use_case", uses.slice(0, 1)),
+    );
     expect(await listed(`use_cases=${uses[0]}&use_cases=${uses[1]}`)).toEqual(withLabel("use_case", uses));
     expect(await listed("fine_tuning_state=fine_tuned")).toEqual([]);
     expect(await listed("collection_id=mine")).toEqual([]);
     expect((await get<Page>("/v2/voices")).total_count).toBe(all.length);
     expect((await get<Page>("/v2/voices?include_total_count=false")).total_count).toBe(0);
+  });
+  it("refuses a token of the same order in the other direction", async () => {
+    const { next_page_token: token } = await get<Page>("/v2/voices?page_size=7&sort=name&sort_direction=asc");
+    const turned = `/v2/voices?sort=name&sort_direction=desc&next_page_token=${token}`;
+    expect((await client.get(turned)).status).toBe(400);
   });
   it("refuses bad pages and values", async () => {
     for (const query of ["page_size=0", "page_size=101", "next_page_token=zzz"]) {

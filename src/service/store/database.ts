@@ -128,9 +128,9 @@ export function jsonOf(cell: Cell | undefined): unknown {
   return typeof cell === "string" ? JSON.parse(cell) : null;
 }
 
-/** For searches without regard to case, width or composition. */
+/** For searches without regard to case, width or composition. LIKE would read a text up to its first NUL only. */
 export function searchable(text: string): string {
-  return text.normalize("NFKC").toLowerCase();
+  return text.normalize("NFKC").toLowerCase().replaceAll("\0", "\ufffd");
 }
 
 /** `text` anywhere, for LIKE ... ESCAPE '\\'. */

@@ -10,6 +10,7 @@ import { type ConversionPool, conversionPoolOf } from "../../convert/conversion-
 import { keepSamples, measureSamples, nearestVoice } from "../../convert/sample-intake.ts";
 import { soundOf } from "../../convert/stored-voice.ts";
 import type { Sample, StoredVoice } from "../../store/voices.ts";
+import { findLanguage } from "../../voice/engine/languages.ts";
 import { findVoice } from "../../voice/engine/voices.ts";
 import { bytes, json, STATUS_OK } from "../answers.ts";
 import type { ServiceContext } from "../context.ts";
@@ -167,7 +168,10 @@ async function addVoice(
     const { name, description = null, labels = {}, files: recordings } = asked;
     const removesNoise = asked.remove_background_noise;
     const { profile, seconds } = await measureSamples(pool, recordings, { removesNoise, signal });
-    const nearest = await nearestVoice(pool, { pitchHz: profile.pitchHz, language: labels.language });
+    const nearest = await nearestVoice(pool, {
+      pitchHz: profile.pitchHz,
+      language: findLanguage(labels.language ?? "")?.code,
+    });
     const samples = await keepSamples(context.store.media, recordings, { seconds, removesNoise, signal });
     const createdAtUnix = Math.floor(Date.now() / 1000);
     // The store takes the samples over, whatever becomes of them.

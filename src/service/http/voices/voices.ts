@@ -2,6 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { ApiError } from "../../api-error.ts";
 import type { Sample } from "../../store/voices.ts";
+import { findLanguage } from "../../voice/engine/languages.ts";
 import { VOICES } from "../../voice/engine/voices.ts";
 import { json } from "../answers.ts";
 import type { ServiceContext } from "../context.ts";
@@ -118,7 +119,8 @@ function listVoices(query: VoiceQuery, voices: readonly ListedVoice[]): object {
   const found = voices
     .filter((voice) => isWanted(voice, query))
     .toSorted((a, b) => inOrder(placeOf(a), placeOf(b)));
-  const after = readPageToken(query.next_page_token, query.sort === "name" ? "string" : "number");
+  const order = `${query.sort === "name" ? "name" : "created_at_unix"} ${isDescending ? "desc" : "asc"}`;
+  const after = readPageToken(query.next_page_token, order);
   const rest = after === null ? found : found.filter((voice) => inOrder(placeOf(voice), after) > 0);
   const page = rest.slice(0, query.page_size);
   const hasMore = page.length < rest.length;
@@ -127,7 +129,7 @@ function listVoices(query: VoiceQuery, voices: readonly ListedVoice[]): object {
     voices: page.map(voiceRecord),
     has_more: hasMore,
     total_count: query.include_total_count ? found.length : 0,
-    next_page_token: hasMore && last !== undefined ? pageToken(placeOf(last)) : null,
+    next_page_token: hasMore && last !== undefined ? pageToken(placeOf(last), order) : null,
   };
 }
 
@@ -141,27 +143,22 @@ function comparePlaces([keyA, idA]: Place, [keyB, idB]: Place): number {
 }
 
 /** The place of the last voice of the page: paging goes on behind it, also where the voice was deleted. */
-function pageToken(place: Place): string {
-  return Buffer.from(JSON.stringify(place)).toString("base64url");
+function pageToken(place: Place, order: string): string {
+  return Buffer.from(JSON.stringify([...place, order])).toString("base64url");
 }
 
 /** Null for the first page. */
-function readPageToken(token: string | undefined, keyType: "string" | "number"): Place | null {
+function readPageToken(token: string | undefined, order: string): Place | null {
   if (token === undefined || token === "") return null;
   try {
-    const place: unknown = JSON.parse(Buffer.from(token, "base64url").toString());
-    if (isPlace(place) && typeof place[0] === keyType) return place;
+    const [key, id, given]: readonly unknown[] = JSON.parse(Buffer.from(token, "base64url").toString());
+    const isKey = order.startsWith("name") ? typeof key === "string" : Number.isFinite(key);
+    if (isKey && typeof id === "string" && given === order) return [key as Place[0], id];
   } catch {
-    // Not JSON: refused as any other.
+    // Neither JSON nor a list: refused as any other.
   }
   const message = "Invalid next_page_token, expected one that an earlier page gave for the same order.";
   throw ApiError.unfit("invalid_cursor", message, { param: "next_page_token" });
-}
-
-function isPlace(value: unknown): value is Place {
-  if (!Array.isArray(value) || value.length !== 2) return false;
-  const [key, id]: readonly unknown[] = value;
-  return (typeof key === "string" || Number.isFinite(key)) && typeof id === "string";
 }
 
 function isWanted(voice: ListedVoice, query: VoiceQuery): boolean {
@@ -179,9 +176,13 @@ function isWanted(voice: ListedVoice, query: VoiceQuery): boolean {
     isLabel(labels.gender, query.gender) &&
     isLabel(labels.age, query.age) &&
     isLabel(labels.accent, query.accent) &&
-    (query.language === undefined || query.language.includes(voice.language)) &&
-    (query.use_cases === undefined || query.use_cases.includes(labels.use_case ?? ""))
+    isOneOf(voice.language, query.language) &&
+    isOneOf(labels.use_case ?? "", query.use_cases)
   );
+}
+
+function isOneOf(label: string, wanted: readonly string[] | undefined): boolean {
+  return wanted === undefined || wanted.some((one) => one.toLowerCase() === label.toLowerCase());
 }
 
 function isLabel(label: string | undefined, wanted: string | undefined): boolean {
@@ -211,7 +212,7 @@ function allVoices({ store }: ServiceContext): ListedVoice[] {
   const added = store.voices.list().map(
     (voice): ListedVoice => ({
       ...voice,
-      language: voice.labels.language ?? "en",
+      language: findLanguage(voice.labels.language ?? "")?.code ?? "en",
       category: "cloned",
     }),
   );
