@@ -15,13 +15,16 @@ async function ask(url: string, agent: Agent): Promise<{ status: number; type: s
   return { status: answer.statusCode ?? 0, type: answer.headers["content-type"] ?? "", body };
 }
 
-/** Prometheus text, version 0.0.4: each sample's name with its labels, and its value. Throws at any other line. */
+/**
+ * Prometheus text, version 0.0.4: each sample's name with its labels, and its value. Throws at any other line. What has no
+ * value yet is NaN, in any case: prom-client writes "Nan".
+ */
 function samplesOf(text: string): Map<string, number> {
   const samples = new Map<string, number>();
   for (const line of text.split("\n")) {
     if (line === "" || /^# (?:HELP|TYPE) [a-z_\d]+ /.test(line)) continue;
     const [, name = "", value = ""] =
-      /^([a-z_\d]+(?:\{(?:[a-z_\d]+="[^"]*",?)*\})?) ([-+.\deE]+|NaN|\+Inf)$/.exec(line) ?? [];
+      /^([a-z_\d]+(?:\{(?:[a-z_\d]+="[^"]*",?)*\})?) ([-+.\deE]+|[Nn]a[Nn]|\+Inf)$/.exec(line) ?? [];
     if (name === "") throw new Error(`No sample: ${line}`);
     if (samples.has(name)) throw new Error(`A sample twice: ${name}`);
     samples.set(name, Number(value));
