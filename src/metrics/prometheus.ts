@@ -2,7 +2,7 @@
 import { Counter, type CounterConfiguration, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { COUNTERS, type CounterKey, type Counters } from "./counters.ts";
 
-/** Of one upstream region. There are at most eight, with twenty limits each. */
+/** What is counted of one upstream region. There are at most eight, with twenty limits each. */
 export interface RegionFigures {
   readonly name: string;
   readonly isHealthy: boolean;
@@ -13,7 +13,7 @@ export interface RegionFigures {
   readonly limits: readonly { readonly group: string; readonly limit: number }[];
 }
 
-/** Of the phrase cache. */
+/** What is counted of the phrase cache. */
 export interface PhraseFigures {
   /** Requests answered from memory; asked of the upstream; that shared one that was on its way. */
   readonly hits: number;

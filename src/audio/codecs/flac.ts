@@ -7,7 +7,7 @@
 import { concatBytes } from "../bytes.ts";
 
 const BLOCK_SAMPLES = 1024;
-/** Of the predictor: so many samples of a block stand in front of it. */
+/** The predictor looks at so many samples; a block begins with them unchanged. */
 const ORDER = 2;
 /** 15 is the escape code. */
 const MAX_RICE_PARAMETER = 14;

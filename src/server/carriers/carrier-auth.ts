@@ -22,7 +22,7 @@ export interface CarrierRequest {
   /** null where the carrier is found out later. */
   readonly carrier: CarrierName | null;
   readonly path: string;
-  /** Of the URL, still encoded, without the question mark. */
+  /** The query of the URL, still encoded, without the question mark. */
   readonly query: string;
   readonly headers: ReadonlyMap<string, string>;
 }
