@@ -1,5 +1,5 @@
 /** What every bench starts with: its options, the processes it needs, and the rows that it reports to the runner. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import type {
   GatewayCommands,
   GatewayOptions,
@@ -230,8 +230,13 @@ export function speechText(seconds: number, options: { readonly isKeyed?: boolea
   return `${seconds}s ${options.isKeyed === true ? "{key} " : ""}${filler}`;
 }
 
-/** The flags of Node with which the built program starts itself. */
+/** The flags of Node that the built program has: those that it starts itself with, and the one that it sets at run time. */
 function nodeFlagsOf(distUrl: string): string[] {
-  const [firstLine = ""] = readFileSync(new URL("main.js", distUrl), "utf8").split("\n", 1);
-  return firstLine.split(" ").filter((word) => word.startsWith("--"));
+  const textOf = (file: string) => readFileSync(new URL(file, distUrl), "utf8");
+  const [firstLine = ""] = textOf("main.js").split("\n", 1);
+  const growth = new URL("kit/heap-growth.js", distUrl);
+  const atRunTime = existsSync(growth)
+    ? (textOf("kit/heap-growth.js").match(/--heap-[a-z-]+=\d+/) ?? [])
+    : [];
+  return [...firstLine.split(" ").filter((word) => word.startsWith("--")), ...atRunTime];
 }
