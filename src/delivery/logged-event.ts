@@ -12,7 +12,7 @@ export interface EventPlace {
   readonly positionTicks: number;
   /** Which `events=` name selects it; null: everybody gets it. */
   readonly kind: EventKind | null;
-  /** Of a cue: which style, as `styleKey` names it; for those that chose it. */
+  /** A cue's style, as `styleKey` names it; it goes to those that chose it. */
   readonly cueStyle?: string;
   /** The utterance it is about, with its text as it is now, for offsets in code points. */
   readonly utterance: { readonly id: string; readonly text: string } | null;
@@ -30,7 +30,7 @@ export class LoggedEvent {
   readonly positionTicks: number;
   /** Which `events=` name selects it; null goes to everybody. */
   readonly kind: EventKind | null;
-  /** Of a cue: which style, as `styleKey` names it; for those that chose it. */
+  /** A cue's style, as `styleKey` names it; it goes to those that chose it. */
   readonly cueStyle: string | null;
   readonly utteranceId: string | null;
   /** An interruption's: where on the timeline the next frame stands. */

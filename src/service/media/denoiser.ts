@@ -65,7 +65,7 @@ class SpeechFilter {
   readonly #recorded = new Waiting();
   readonly #guessed = new Waiting();
   readonly #frames: Frame[] = [];
-  /** Of the frames that are kept, those that have been filtered already: context of the next block. */
+  /** So many of the frames are filtered already: they are the next block's context. */
   #filtered = 0;
   /** Sums of windows that are not complete. */
   readonly #sums = new Float64Array(WINDOW_SAMPLES);
@@ -159,7 +159,7 @@ class SpeechFilter {
   }
 }
 
-/** Of one window: the recording's spectrum, and the power of the guess. */
+/** One window: the recording's spectrum, and the power of the guess. */
 interface Frame {
   readonly real: Float32Array;
   readonly imaginary: Float32Array;

@@ -21,7 +21,7 @@ const ROUNDS = 2;
 /** Parts of the speech's power that come from the frame before and from the guess; the rest from the bin itself. */
 const BEFORE_PART = 0.5;
 const GUESS_PART = 0.46;
-/** Of speech to noise, as powers: what is left of pure noise is 30 dB down. */
+/** Least ratio of speech to noise, as powers: pure noise ends 30 dB down. */
 const LEAST_RATIO = 0.0326;
 /** A power below any that is heard: digital silence has a ratio, too. */
 const SILENCE = 1e-3;

@@ -12,9 +12,9 @@ import {
 } from "./database.ts";
 
 export const MAX_DICTIONARIES = 1000;
-/** Of one dictionary; the oldest go. */
+/** One dictionary keeps so many; the oldest go. */
 export const MAX_VERSIONS = 100;
-/** Of the rules of all versions, as JSON. */
+/** Bound of the rules of all versions, as JSON. */
 export const MAX_RULE_BYTES = 64 * 1024 ** 2;
 
 export interface NewDictionary {
@@ -132,7 +132,7 @@ export class DictionaryStore {
     return numberOf(this.#database.get("SELECT SUM(rules_bytes) AS bytes FROM dictionary_version")?.bytes);
   }
 
-  /** Of the rules of all that are not archived, and of the one named. */
+  /** Counts the rules of all that are not archived, and those of the one named. */
   #bytesInUse(id: string): number {
     const row = this.#database.get(
       `SELECT SUM(rules_bytes) AS bytes FROM dictionary_version AS version

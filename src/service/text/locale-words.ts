@@ -86,9 +86,9 @@ export const PERCENT: Readonly<Record<string, string>> = {
   zh: "百分之{0}",
 };
 
-/** Of languages that Intl does not have. */
+/** Words of a language that Intl does not have. */
 interface OwnWords {
-  /** Of a date: "5 MONTH 2024". */
+  /** As a date has them: "5 MONTH 2024". */
   readonly months: readonly string[];
   readonly currencies: Readonly<Record<string, string>>;
   readonly units: Readonly<Record<string, string>>;

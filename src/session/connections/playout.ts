@@ -12,9 +12,9 @@ import type { Moment, Participant } from "./participant.ts";
 const ACK_BOUND_MS = 40;
 
 export interface ListenersHeard {
-  /** Of the listener that is furthest behind. */
+  /** Where the listener stands that is furthest behind. */
   readonly place: HeardPlace;
-  /** Of each that acknowledged, by its id. */
+  /** Where each listener stands that acknowledged. */
   readonly listeners: readonly { readonly listenerId: string; readonly place: HeardPlace }[];
 }
 
@@ -82,7 +82,7 @@ export class Playout {
     return { nowMs: deps.clock.nowMs(), playheadTicks, isStill };
   }
 
-  /** Of listeners that say nothing. */
+  /** Where listeners stand that acknowledge nothing. */
   #estimate(delivered: DeliveredRange, { playheadTicks }: Moment): HeardPlace {
     const { minLeadMs } = this.#options.output.demand;
     const leadMs = Number.isFinite(minLeadMs) ? minLeadMs : 0;

@@ -1,4 +1,4 @@
-/** What a listener that reads too slowly loses, by its policy, and what it is emitted of it. */
+/** What a listener that reads too slowly loses, by its policy, and what it gets. */
 import { describe, expect, it } from "vitest";
 import { countingUlaw, createRig, evenAlignment } from "../../helpers/session-rig.ts";
 import { ScriptedListener } from "./scripted-listener.ts";

@@ -114,7 +114,7 @@ export class ScriptedListener {
     }
     if (event.type === "warning") this.warnings.push(event.code);
     if (PRIVATE.has(event.type)) return;
-    // A newcomer is emitted of what speaks under the number of what it was emitted last.
+    // A newcomer gets what speaks now under the number of the last event that it got.
     if (event.type === "utterance.started" && event.seq === this.#hello?.seq) return;
     if (event.type === "interrupted" && event.next_ms !== null) this.#nextMs = event.next_ms;
     this.#seq = event.seq;

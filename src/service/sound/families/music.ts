@@ -27,7 +27,7 @@ interface Note {
 }
 
 interface Instrument {
-  /** Of the first note. */
+  /** Pitch of the first note. */
   readonly hz: number;
   /** One note, until nothing is heard. */
   readonly seconds: number;

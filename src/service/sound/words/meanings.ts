@@ -59,7 +59,7 @@ export function meaningsIn(text: string): Meaning[] {
   return found;
 }
 
-/** Of words that follow each other, the longest phrases that are known. */
+/** The longest known phrases among words that follow each other. */
 function phrases(words: readonly string[]): Meaning[] {
   const found: Meaning[] = [];
   for (let at = 0; at < words.length; ) {

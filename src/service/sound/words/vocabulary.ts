@@ -155,7 +155,7 @@ export interface Change {
   /** Seconds of echo. */
   readonly echoSeconds?: number;
   readonly surface?: Surface;
-  /** Of the place, not of one sound: holds for the whole prompt. */
+  /** Whether the word names the place: it holds for the whole prompt. */
   readonly isPlace?: boolean;
 }
 

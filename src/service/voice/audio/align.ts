@@ -52,9 +52,9 @@ function isFiller(char: string): boolean {
 }
 
 export interface PieceLength {
-  /** Of what is said, with the silence that is part of it; behind it a tag is acted on. */
+  /** Length of what is said, with its own silence; behind it a tag is acted on. */
   readonly speechMs: number;
-  /** Of all the piece's audio. */
+  /** Length of all the piece's audio. */
   readonly endMs: number;
 }
 

@@ -16,7 +16,7 @@ export interface TimedPiece {
   readonly plan: PlannedPiece;
   readonly timing: PieceTiming;
   readonly origin: PieceOrigin;
-  /** Of the engine, Hz. */
+  /** The engine's, Hz. */
   readonly sampleRate: number;
 }
 
@@ -26,7 +26,7 @@ interface ChunkRange {
   readonly to: ChunkPlan;
 }
 
-/** Of sound without characters. */
+/** Sound without characters has this timing. */
 export const NO_TIMING: ChunkTiming = {
   alignment: null,
   normalizedAlignment: null,

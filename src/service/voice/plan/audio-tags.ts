@@ -57,7 +57,7 @@ const MANNERS: readonly Row<VoiceManner>[] = [
 
 const PAUSES_MS = { short: 250, usual: 500, long: 1000 } as const;
 
-/** Of the text of a tag, with its brackets or without; null where the voice can do nothing of it. */
+/** `tag`: with its brackets or without. Null where the voice can do nothing of it. */
 export function directionOf(tag: string): Direction | null {
   const words = tag.toLowerCase().match(/\p{L}+/gu) ?? [];
   const breath = find(BREATHS, words);

@@ -12,7 +12,7 @@ export interface Markup {
   readonly pauseMs: number;
   /** Where it does not disappear, but is said otherwise. */
   readonly said?: Respelling["said"];
-  /** Of an audio tag that the voice can act on. */
+  /** What the voice does at an audio tag that it can act on. */
   readonly direction?: Direction | undefined;
 }
 

@@ -43,7 +43,7 @@ function weightOf(codePoint: number): number {
   return 1;
 }
 
-/** Of what is said in a stretch's place. */
+/** Weight of what is said in the markup's place. */
 function saidWeight({ said }: Markup): number {
   if (said === undefined) return 0;
   let weight = 0;

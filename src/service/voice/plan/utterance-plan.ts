@@ -112,7 +112,7 @@ interface PiecePlace extends InputPlace {
   readonly whole: StitchedText;
   /** Where the piece begins in `whole`. */
   readonly from: number;
-  /** Of the input's own pieces. */
+  /** Counts the input's own pieces. */
   readonly pieceIndex: number;
   /** Pieces before it in its paragraph. */
   readonly paragraphIndex: number;

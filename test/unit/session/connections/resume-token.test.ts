@@ -614,7 +614,7 @@ describe("whenever and however often it is cut off", () => {
             one.read();
             const reference = references[index]?.read();
             const frameMs = one.hello.audio?.frame_ms ?? 0;
-            // Of events that are gone it is not known who wanted them: a listener may be emitted of some that it would not
+            // Of events that are gone it is not known who wanted them: a listener may get some that it would not
             // have got. What it did get is compared below.
             expect(one.gaps.filter((gap) => gap.frames > 0)).toEqual([]);
             expect(one.frames.map((frame) => frame.atMs)).toEqual(

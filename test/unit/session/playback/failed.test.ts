@@ -1,4 +1,4 @@
-/** What a client is emitted of an utterance whose request failed for good, while what had come of it is heard. */
+/** What a client gets of an utterance whose request failed for good, while what had come of it is heard. */
 import { expect, it } from "vitest";
 import { createRig, evenAlignment } from "../../../helpers/session-rig.ts";
 import { breakOff } from "../broken-speech.ts";

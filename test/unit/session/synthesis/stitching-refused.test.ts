@@ -1,4 +1,4 @@
-/** An upstream that refuses what it is emitted of the text around: it is asked once more with less of it. */
+/** An upstream that refuses the text around: it is asked once more with less of it. */
 import { describe, expect, it } from "vitest";
 import { type ErrorCode, GatewayError } from "../../../../src/errors.ts";
 import { stage, VOICE } from "../spelling.ts";

@@ -291,7 +291,7 @@ describe("directions to the voice", () => {
     [undefined, "Oh well, that is [1] fine."],
     ["eleven_v3", text],
     ["eleven_v4_turbo", text],
-  ])("model %s is asked for %j, and nobody is emitted of them as words", (model_id, said) => {
+  ])("model %s is asked for %j, and nobody gets them as words", (model_id, said) => {
     const whole = start();
     const options = { voice_id: VOICE, ...(model_id === undefined ? {} : { model_id }) };
     whole.send({ type: "speak", text, ...options });
