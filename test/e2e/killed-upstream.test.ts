@@ -4,6 +4,7 @@
  */
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { SILENCE_LEVEL } from "../../src/audio/analysis/silence.ts";
 import { decodeUlaw } from "../../src/audio/codecs/g711.ts";
 import type { Event, Word } from "../../src/protocol/events.ts";
 import { type RunningService, startService } from "../../src/service/service.ts";
@@ -192,12 +193,18 @@ function isLoud(audio: Buffer): boolean {
   return decodeUlaw(audio).some((sample) => Math.abs(sample) > 1000);
 }
 
-/** How far from the beginning of any character the service spoke this sound, ms; null where it did not speak it. */
+/**
+ * How far from the beginning of any character the service spoke this sound, ms; null where it did not speak it. Silence
+ * between the beginning of a response's first character and its sound does not count: the gateway drops it at a seam.
+ */
 function errorOf(needle: Buffer, recorded: readonly Recorded[]): number | null {
   for (const { audio, startsMs } of recorded) {
     const at = audio.indexOf(needle);
     if (at < 0) continue;
     const startedMs = (at / RATE) * 1000 - NEEDLE_FROM_MS;
+    const silenceMs =
+      (decodeUlaw(audio).findIndex((sample) => Math.abs(sample) > SILENCE_LEVEL) / RATE) * 1000;
+    if (startedMs <= silenceMs) return 0;
     return Math.min(...startsMs.map((ms) => Math.abs(ms - startedMs)));
   }
   return null;
