@@ -65,6 +65,24 @@ export const ERRORS = {
     403,
     false,
   ),
+  // Who may do what.
+  unauthorized: row("No key or token came, or one that does not hold", 4401, 401, false),
+  token_expired: row("The token has expired or was used: come back with a new one", 4401, 401, false),
+  token_revoked: row("The key or token was withdrawn while its connection stood", 4403, 403, false),
+  forbidden: row("The key or token does not allow this", 4403, 403, false),
+  budget_exhausted: row("The token's characters are spoken", 4403, 402, false),
+  rate_limited: row(
+    "More comes than the key, tenant, token or address may send; see retry-after",
+    4429,
+    429,
+    true,
+  ),
+  connection_limit: row(
+    "The key, tenant, token or address has as many connections as it may",
+    4429,
+    429,
+    true,
+  ),
   // What a carrier sent.
   carrier_protocol: row("A carrier's message is not what its interface allows", 1008, 400, false),
   carrier_unauthorized: row("A carrier's connection shows no valid token", 1008, 401, false),

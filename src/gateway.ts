@@ -1,6 +1,7 @@
 /** Composition root: builds every part of a gateway by hand and takes it down again. Nothing else is wired here. */
 import { fileURLToPath } from "node:url";
 import { InsecureWarning, isInsecure } from "./access/binding.ts";
+import { createDoor } from "./access/door.ts";
 import { OriginRules } from "./access/origin-rules.ts";
 import { createOpusPool } from "./audio/codecs/opus-pool.ts";
 import type { Config } from "./config.ts";
@@ -66,6 +67,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const counters = createCounters();
   const rtpPortRange = readPortRange(config.rtpPorts);
   const rtpPeers = readPeerList(config.rtpPeers);
+  const door = createDoor({ ...config, log, clock });
   const passedPaths = new PassedPaths(config.proxyPaths);
   const originsOf = (boundTo: string): OriginRules => new OriginRules({ ...config, host: boundTo });
   const origins = originsOf(config.host);
@@ -144,6 +146,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const insecure = isInsecure(config) ? new InsecureWarning({ host, log, clock }) : null;
   const closeParts = async (): Promise<void> => {
     insecure?.close();
+    door.close();
     operations?.close();
     rtpPorts.close();
     audioSocket?.close();
@@ -156,6 +159,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     log,
     host,
     origins,
+    door,
     port: config.port,
     calls,
     carrierAuth,
@@ -198,6 +202,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       host: config.opsHost,
       port: config.opsPort,
       origins: opsOrigins,
+      door,
       sessions,
       server: SERVER,
       metrics: createExposition(counters, {

@@ -102,7 +102,7 @@ const LIBRARIES: Record<string, readonly string[]> = {
   "@wasm-audio-decoders/ogg-vorbis": ["service"],
   "@shiguredo/rnnoise-wasm": ["service"],
   "@echogarden/espeak-ng-emscripten": ["service"],
-  zod: ["protocol", "service"],
+  zod: ["access", "protocol", "service"],
   pino: ["cli"],
   "prom-client": ["metrics"],
   ws: ["cli"],
@@ -142,6 +142,8 @@ const roomOf = (path: string): string => path.split("/")[0] ?? path;
 /** Who reads JSON, and from whom; folders whose trade it is: the upstream's client, the embedded service, clients of ours. */
 const READS_JSON: Record<string, string> = {
   "version.ts": "package.json",
+  "access/jwt.ts": "tokens",
+  "access/keys.ts": "the file of keys",
   "server/proxy/proxy-body.ts": "requests and answers that are passed on",
   "protocol/read-json.ts": "commands, bodies of HTTP commands, requests",
   "protocol/openai.ts": "the upstream's list of voices",

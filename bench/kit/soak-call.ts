@@ -244,7 +244,9 @@ export class SoakCall {
     const { engine, tally } = this.#options;
     const { parseCommand, handleCommand, toGatewayError } = engine.modules;
     try {
-      handleCommand(from, parseCommand(JSON.stringify(message)).command);
+      const { command } = parseCommand(JSON.stringify(message));
+      if (command.type === "refresh") return false;
+      handleCommand(from, command);
       return true;
     } catch (thrown) {
       const error = toGatewayError(thrown);

@@ -41,6 +41,19 @@ export const SERVER = [
     about: "Listen on an address that others reach, though anybody there may listen, speak and spend the key",
   },
   {
+    key: "keysFile",
+    kind: "string",
+    default: "",
+    about:
+      "File of keys: with it every request needs a key or a token (docs/access.md); read again when it changes",
+  },
+  {
+    key: "tokenInUrl",
+    kind: "boolean",
+    default: false,
+    about: "Take tokens in URLs that are not single-use; URLs stand in logs and histories",
+  },
+  {
     key: "allowedHosts",
     kind: "string",
     default: "",

@@ -182,6 +182,9 @@ export const COMMANDS = {
   ping: command("ping", "Asks for a `pong`", {
     id: z.union([z.string().max(128), z.number()]).exactOptional(),
   }),
+  refresh: command("refresh", "Goes on with a new token, of the same subject and with no wider grants", {
+    token: z.string().min(1).max(4096),
+  }),
   close: command("close", "Leaves the session", {}),
   hangup: command("hangup", "Ends a phone call of the session: this one, or all", {
     call_id: z.string().min(1).max(256).exactOptional(),
@@ -198,6 +201,7 @@ export type InterruptCommand = CommandOf<"interrupt">;
 export type CancelCommand = CommandOf<"cancel">;
 export type ResumeCommand = CommandOf<"resume">;
 export type PlayedCommand = CommandOf<"played">;
+export type RefreshCommand = CommandOf<"refresh">;
 export type ConfigureCommand = CommandOf<"configure">;
 
 type OptionsOf<S extends z.core.$ZodLooseShape> = Readonly<z.infer<z.ZodObject<S>>>;

@@ -300,6 +300,10 @@ export const EVENTS = {
     utterance_id: utterance_id.exactOptional(),
     start: start.exactOptional(),
     cause: errorShape.exactOptional(),
+    expires_in_ms: z.number().exactOptional().describe("token_expiring: until the connection ends"),
+  }),
+  refreshed: event("refreshed", "Answer to `refresh`: the connection goes on with the new token", {
+    expires_in_ms: z.number().nullable().describe("Until the connection ends; null: no end is set"),
   }),
 } as const;
 

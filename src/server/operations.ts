@@ -3,13 +3,14 @@
  * reaches the public port does not read them.
  */
 import { App } from "uWebSockets.js";
+import type { Door } from "../access/door.ts";
 import type { OriginRules } from "../access/origin-rules.ts";
 import { GatewayError } from "../errors.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { CallStats } from "../telephony/call-stats.ts";
 import { Reply } from "./http.ts";
 import { type ListeningPort, listen } from "./listen.ts";
-import { CheckedRoutes } from "./routes.ts";
+import { CheckedRoutes, needs } from "./routes.ts";
 
 export interface UpstreamState {
   /** Requests that hold a connection, and that wait for one. */
@@ -24,6 +25,7 @@ export interface OperationsOptions {
   readonly port: number;
   /** Which web pages may use the port. */
   readonly origins: OriginRules;
+  readonly door: Door;
   /** Name and version. */
   readonly server: string;
   readonly sessions: Sessions;
@@ -37,14 +39,16 @@ export interface OperationsOptions {
 export async function startOperations(options: OperationsOptions): Promise<ListeningPort> {
   const { host, port, server, sessions } = options;
   const app = App();
-  const routes = new CheckedRoutes(app, options.origins);
-  routes.get("/healthz", (res) => new Reply(res, "same-origin").json(200, { status: "ok", server }));
-  routes.get("/readyz", (res) => {
+  const routes = new CheckedRoutes(app, options);
+  routes.get("/healthz", "anybody", (res) =>
+    new Reply(res, "same-origin").json(200, { status: "ok", server }),
+  );
+  routes.get("/readyz", "anybody", (res) => {
     const { status, body } = readiness(sessions);
     const detail = { ...body, server, sessions: sessions.count, upstream: options.upstream() };
     new Reply(res, "same-origin").json(status, detail);
   });
-  routes.get("/metrics", (res) => {
+  routes.get("/metrics", needs("admin"), (res) => {
     const reply = new Reply(res, "same-origin");
     options.metrics().then(
       (body) =>
@@ -56,7 +60,7 @@ export async function startOperations(options: OperationsOptions): Promise<Liste
       (thrown: unknown) => reply.fail(thrown),
     );
   });
-  routes.any("/*", (res) => {
+  routes.any("/*", "known", (res) => {
     const what = "No such path on the operations port, expected /metrics, /healthz or /readyz";
     new Reply(res, "same-origin").fail(new GatewayError("not_found", what));
   });

@@ -1,84 +1,206 @@
 /**
- * The routes of a port, each behind two checks. A request comes from a page that may use the gateway, or from no page. And it
+ * The routes of a port, each behind three checks. A request comes from a page that may use the gateway, or from no page. It
  * says once how long its body is: the library takes several Content-Length headers and believes the first, another
- * proxy the last; what is a body to one is a request to the other (RFC 9112 section 6.3).
+ * proxy the last; what is a body to one is a request to the other (RFC 9112 section 6.3). And who sends it may do so: a
+ * route can't be mounted without saying what it asks for.
  */
-import type { HttpRequest, HttpResponse, TemplatedApp, WebSocketBehavior } from "uWebSockets.js";
+import type {
+  HttpRequest,
+  HttpResponse,
+  TemplatedApp,
+  us_socket_context_t,
+  WebSocket,
+  WebSocketBehavior,
+} from "uWebSockets.js";
+import { ANYBODY, type Caller } from "../access/caller.ts";
+import type { Door } from "../access/door.ts";
+import type { Action } from "../access/grants.ts";
 import type { OriginRules, RequestSource } from "../access/origin-rules.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
-import { allowReader, Reply } from "./http.ts";
+import { errorBody } from "../protocol/events.ts";
+import { answeredSubprotocol, presentedBy } from "./credential.ts";
+import { allowReader, pathPart, Reply } from "./http.ts";
 
-type Handler = (res: HttpResponse, req: HttpRequest) => void;
+/** What a route asks of who sends a request. */
+export type RouteAccess =
+  /** Nothing: it says nothing about anybody. */
+  | "anybody"
+  /** A key or a token, whatever it allows. */
+  | "known"
+  /** The handler checks credentials that are not the gateway's, or come later than the request. */
+  | "own"
+  /** One of these actions; `inSession`: in the session that the path names first. */
+  | { readonly anyOf: readonly Action[]; readonly inSession: boolean };
+
+export function needs(...anyOf: Action[]): RouteAccess {
+  return { anyOf, inSession: false };
+}
+
+export function needsInSession(...anyOf: Action[]): RouteAccess {
+  return { anyOf, inSession: true };
+}
+
+type Handler = (res: HttpResponse, req: HttpRequest, caller: Caller) => void;
+
+/** A socket route: its upgrade handler hears who asks. */
+export interface SocketBehavior<T> extends SocketLimits, Pick<WebSocketBehavior<T>, SocketHandler> {
+  upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, caller: Caller): void;
+}
+
+type SocketHandler = "open" | "message" | "drain" | "close";
+type SocketLimits = Pick<
+  WebSocketBehavior<unknown>,
+  | "maxPayloadLength"
+  | "maxBackpressure"
+  | "closeOnBackpressureLimit"
+  | "idleTimeout"
+  | "sendPingsAutomatically"
+>;
 
 /** What a route is mounted on. */
 export interface Routes {
-  get(pattern: string, handler: Handler): unknown;
-  head(pattern: string, handler: Handler): unknown;
-  post(pattern: string, handler: Handler): unknown;
-  del(pattern: string, handler: Handler): unknown;
-  options(pattern: string, handler: Handler): unknown;
-  any(pattern: string, handler: Handler): unknown;
-  ws<T>(pattern: string, behavior: WebSocketBehavior<T>): unknown;
+  get(pattern: string, access: RouteAccess, handler: Handler): void;
+  head(pattern: string, access: RouteAccess, handler: Handler): void;
+  post(pattern: string, access: RouteAccess, handler: Handler): void;
+  del(pattern: string, access: RouteAccess, handler: Handler): void;
+  options(pattern: string, access: RouteAccess, handler: Handler): void;
+  any(pattern: string, access: RouteAccess, handler: Handler): void;
+  ws<T>(pattern: string, access: RouteAccess, behavior: SocketBehavior<T>): void;
+}
+
+type Method = Exclude<keyof Routes, "ws">;
+
+/** A route as it was mounted: for the test that asks all of them. */
+export interface MountedRoute {
+  readonly method: Method | "ws";
+  readonly pattern: string;
+  readonly access: RouteAccess;
+}
+
+export interface CheckedRoutesOptions {
+  readonly origins: OriginRules;
+  readonly door: Door;
+}
+
+/**
+ * What the library keeps for a socket that was let in only to be told why it may not be: a browser shows its page nothing of a
+ * refused upgrade. The library copies the properties, so no class can mark it.
+ */
+interface RefusedSocket {
+  readonly refusal: GatewayError;
+}
+
+function isRefused(data: unknown): data is RefusedSocket {
+  return typeof data === "object" && data !== null && "refusal" in data;
 }
 
 export class CheckedRoutes implements Routes {
   readonly #app: TemplatedApp;
-  readonly #origins: OriginRules;
+  readonly #options: CheckedRoutesOptions;
+  readonly #mounted: MountedRoute[] = [];
 
-  constructor(app: TemplatedApp, origins: OriginRules) {
+  constructor(app: TemplatedApp, options: CheckedRoutesOptions) {
     this.#app = app;
-    this.#origins = origins;
+    this.#options = options;
   }
 
-  get(pattern: string, handler: Handler): void {
-    this.#app.get(pattern, this.#checked(handler));
-  }
-  head(pattern: string, handler: Handler): void {
-    this.#app.head(pattern, this.#checked(handler));
-  }
-  post(pattern: string, handler: Handler): void {
-    this.#app.post(pattern, this.#checked(handler));
-  }
-  del(pattern: string, handler: Handler): void {
-    this.#app.del(pattern, this.#checked(handler));
-  }
-  options(pattern: string, handler: Handler): void {
-    this.#app.options(pattern, this.#checked(handler));
-  }
-  any(pattern: string, handler: Handler): void {
-    this.#app.any(pattern, this.#checked(handler));
+  get mounted(): readonly MountedRoute[] {
+    return this.#mounted;
   }
 
-  ws<T>(pattern: string, behavior: WebSocketBehavior<T>): void {
-    const { upgrade } = behavior;
-    // The library's own would upgrade unchecked.
-    if (upgrade === undefined) throw new Error(`Socket route ${pattern}: no upgrade handler, expected one`);
-    this.#app.ws<T>(pattern, {
-      ...behavior,
+  get(pattern: string, access: RouteAccess, handler: Handler): void {
+    this.#mount("get", { pattern, access }, handler);
+  }
+  head(pattern: string, access: RouteAccess, handler: Handler): void {
+    this.#mount("head", { pattern, access }, handler);
+  }
+  post(pattern: string, access: RouteAccess, handler: Handler): void {
+    this.#mount("post", { pattern, access }, handler);
+  }
+  del(pattern: string, access: RouteAccess, handler: Handler): void {
+    this.#mount("del", { pattern, access }, handler);
+  }
+  options(pattern: string, access: RouteAccess, handler: Handler): void {
+    this.#mount("options", { pattern, access }, handler);
+  }
+  any(pattern: string, access: RouteAccess, handler: Handler): void {
+    this.#mount("any", { pattern, access }, handler);
+  }
+
+  ws<T>(pattern: string, access: RouteAccess, behavior: SocketBehavior<T>): void {
+    this.#mounted.push({ method: "ws", pattern, access });
+    const { upgrade, open, message, drain, close, ...limits } = behavior;
+    this.#app.ws<T | RefusedSocket>(pattern, {
+      ...limits,
       upgrade: (res, req, context) => {
-        if (this.#isTaken(res, req)) upgrade(res, req, context);
+        try {
+          const caller = this.#admit(res, req, { pattern, access });
+          upgrade(res, req, context, caller);
+        } catch (thrown) {
+          const error = toGatewayError(thrown);
+          if (isHeardInBrowser(req, error)) upgradeToRefuse(res, req, { context, error });
+          else refuse(res, error, false);
+        }
+      },
+      open: (socket) => {
+        const data = socket.getUserData();
+        if (isRefused(data)) tellWhy(socket, data.refusal);
+        else open?.(socket as WebSocket<T>);
+      },
+      message: (socket, ...rest) => {
+        if (!isRefused(socket.getUserData())) message?.(socket as WebSocket<T>, ...rest);
+      },
+      drain: (socket) => {
+        if (!isRefused(socket.getUserData())) drain?.(socket as WebSocket<T>);
+      },
+      close: (socket, ...rest) => {
+        if (!isRefused(socket.getUserData())) close?.(socket as WebSocket<T>, ...rest);
       },
     });
   }
 
-  #checked(handler: Handler): Handler {
-    return (res, req) => {
-      if (this.#isTaken(res, req)) handler(res, req);
-    };
+  #mount(method: Method, route: Omit<MountedRoute, "method">, handler: Handler): void {
+    this.#mounted.push({ method, ...route });
+    this.#app[method](route.pattern, (res, req) => {
+      let caller: Caller;
+      try {
+        caller = this.#admit(res, req, route);
+      } catch (thrown) {
+        refuse(res, toGatewayError(thrown), req.getMethod() === "head");
+        return;
+      }
+      handler(res, req, caller);
+    });
   }
 
-  /** False: the request is answered already. */
-  #isTaken(res: HttpResponse, req: HttpRequest): boolean {
+  /** Who asks. Throws where they may not. */
+  #admit(res: HttpResponse, req: HttpRequest, { pattern, access }: Omit<MountedRoute, "method">): Caller {
+    checkLength(req);
+    const { origins, door } = this.#options;
+    const reader = origins.check(sourceOf(req));
+    if (reader !== null) allowReader(res, reader);
+    if (access === "anybody" || access === "own" || door.access.isOpen) return ANYBODY;
+    let caller: Caller | null = null;
     try {
-      checkLength(req);
-      const reader = this.#origins.check(sourceOf(req));
-      if (reader !== null) allowReader(res, reader);
-      return true;
+      caller = door.access.identify(presentedBy(req));
+      if (access !== "known") caller.mustAny(access.anyOf, access.inSession ? pathPart(req) : null);
+      door.access.redeem(caller);
+      return caller;
     } catch (thrown) {
-      refuse(res, toGatewayError(thrown), req.getMethod() === "head");
-      return false;
+      door.audit.refused({
+        thrown,
+        surface: pattern,
+        address: addressOf(res),
+        subject: caller?.subject ?? null,
+      });
+      throw thrown;
     }
   }
+}
+
+/** Of the client, as the socket has it. */
+export function addressOf(res: HttpResponse): string {
+  return Buffer.from(res.getRemoteAddressAsText()).toString();
 }
 
 function sourceOf(req: HttpRequest): RequestSource {
@@ -103,6 +225,27 @@ function checkLength(req: HttpRequest): void {
   if (isOk) return;
   const what = "Header content-length: more than one, or an empty one; expected one number";
   throw new GatewayError("invalid_field", what, { field: "content-length" });
+}
+
+/** A page of an allowed origin, whose credential is missing, does not hold or allows something else. */
+function isHeardInBrowser(req: HttpRequest, { code }: GatewayError): boolean {
+  if (req.getHeader("origin") === "" || req.getHeader("sec-websocket-key") === "") return false;
+  return code === "unauthorized" || code === "token_expired" || code === "forbidden";
+}
+
+function upgradeToRefuse(
+  res: HttpResponse,
+  req: HttpRequest,
+  { context, error }: { readonly context: us_socket_context_t; readonly error: GatewayError },
+): void {
+  const key = req.getHeader("sec-websocket-key");
+  const data: RefusedSocket = { refusal: error };
+  res.cork(() => res.upgrade(data, key, answeredSubprotocol(req), "", context));
+}
+
+function tellWhy(socket: WebSocket<unknown>, error: GatewayError): void {
+  socket.send(JSON.stringify({ type: "error", seq: 0, at_ms: 0, ...errorBody(error) }));
+  socket.end(error.closeCode, error.code);
 }
 
 function refuse(res: HttpResponse, error: GatewayError, isHead: boolean): void {

@@ -1,5 +1,6 @@
 /** All that listens on the gateway's public port: the live sockets, their HTTP twins, the proxy and the page. */
 import { App, type HttpRequest, type HttpResponse } from "uWebSockets.js";
+import type { Caller } from "../access/caller.ts";
 import type { OriginRules } from "../access/origin-rules.ts";
 import { GatewayError } from "../errors.ts";
 import { asyncApi } from "../protocol/asyncapi.ts";
@@ -19,7 +20,8 @@ import { routeAudio } from "./players/audio-stream.ts";
 import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "./players/openai-speech.ts";
 import { type ProxyOptions, routeProxy } from "./proxy/proxy.ts";
 import { VoiceNames, type VoiceNamesOptions } from "./proxy/voice-names.ts";
-import { CheckedRoutes, type Routes } from "./routes.ts";
+import { CheckedRoutes, type MountedRoute, needsInSession, type Routes } from "./routes.ts";
+import { checkCommand, JOINING_ACTIONS } from "./sockets/live-access.ts";
 import { type LiveSocketOptions, liveSocket } from "./sockets/live-socket.ts";
 import { routeVendorSockets, type VendorSocketOptions } from "./sockets/vendor-socket.ts";
 
@@ -49,11 +51,16 @@ export interface ServerOptions extends LiveSocketOptions, ProxyOptions {
   readonly rtpPorts: { route(app: Routes): void };
 }
 
+export interface PublicPort extends ListeningPort {
+  /** What it answers, and what each route asks of who sends a request. */
+  readonly routes: readonly MountedRoute[];
+}
+
 /** Listens. Rejects with port_in_use. */
-export async function startServer(options: ServerOptions): Promise<ListeningPort> {
+export async function startServer(options: ServerOptions): Promise<PublicPort> {
   const app = App();
-  const routes = new CheckedRoutes(app, options.origins);
-  routes.ws("/live/:session", liveSocket(options));
+  const routes = new CheckedRoutes(app, options);
+  routes.ws("/live/:session", needsInSession(...JOINING_ACTIONS), liveSocket(options));
   routeCarriers(routes, { ...options, ...options.carrierAuth });
   const voices = new VoiceNames(options.vendor);
   const speech = { ...options, ...options.vendor, voices };
@@ -68,13 +75,14 @@ export async function startServer(options: ServerOptions): Promise<ListeningPort
   routeHealth(routes, options);
   routeDescription(routes, options.version);
   routePage(routes, options.pageFolder);
-  routes.any("/*", (res, req) => {
+  routes.any("/*", "known", (res, req) => {
     const where = `${req.getMethod().toUpperCase()} ${req.getUrl()}`;
     new Reply(res).fail(new GatewayError("not_found", `No such path: ${where.slice(0, 200)}`));
   });
   const listener = await listen(app, { host: options.host, port: options.port, flag: "port" });
   return {
     ...listener,
+    routes: routes.mounted,
     close: () => {
       vendorSockets.close();
       jambonzTts.close();
@@ -86,13 +94,13 @@ export async function startServer(options: ServerOptions): Promise<ListeningPort
 }
 
 function routeCommands(app: Routes, options: ServerOptions): void {
-  app.post("/live/:session/speak", (res, req) => {
-    answerCommand(res, { req, options, type: "speak" });
+  app.post("/live/:session/speak", needsInSession("speak"), (res, req, caller) => {
+    answerCommand(res, { req, options, type: "speak", caller });
   });
-  app.post("/live/:session/interrupt", (res, req) => {
-    answerCommand(res, { req, options, type: "interrupt" });
+  app.post("/live/:session/interrupt", needsInSession("interrupt"), (res, req, caller) => {
+    answerCommand(res, { req, options, type: "interrupt", caller });
   });
-  app.options("/*", (res, req) => {
+  app.options("/*", "anybody", (res, req) => {
     const isProxied = /^\/v[12]\//.test(req.getUrl());
     new Reply(res).send({
       status: 204,
@@ -111,13 +119,20 @@ function routeCommands(app: Routes, options: ServerOptions): void {
 
 function answerCommand(
   res: HttpResponse,
-  call: { readonly req: HttpRequest; readonly options: ServerOptions; readonly type: "speak" | "interrupt" },
+  call: {
+    readonly req: HttpRequest;
+    readonly options: ServerOptions;
+    readonly type: "speak" | "interrupt";
+    readonly caller: Caller;
+  },
 ): void {
   const sessionId = pathPart(call.req);
   const reply = new Reply(res);
   readBody(res, call.options.maxMessageBytes)
     .then((body) => {
-      const { command } = parseCommand(withType(body, call.type));
+      const parsed = parseCommand(withType(body, call.type));
+      if (parsed.command.type === "refresh") return;
+      const command = checkCommand(call.caller, sessionId, parsed.command);
       const session = call.options.sessions.get(sessionId);
       if (command.type === "speak") {
         if (session.connectionCount === 0) throw nobodyThere(session.id);
@@ -153,12 +168,12 @@ function withType(body: string, type: string): string {
 
 /** For load balancers, which ask where their callers are: without version or details. */
 function routeHealth(app: Routes, { sessions }: ServerOptions): void {
-  app.get("/healthz", (res) => new Reply(res).json(200, { status: "ok", server: "voicewire" }));
-  app.get("/readyz", (res) => {
+  app.get("/healthz", "anybody", (res) => new Reply(res).json(200, { status: "ok", server: "voicewire" }));
+  app.get("/readyz", "anybody", (res) => {
     const { status, body } = readiness(sessions);
     new Reply(res).json(status, body);
   });
-  app.any("/metrics", (res) => {
+  app.any("/metrics", "known", (res) => {
     const where =
       "Metrics are on the operations port (settings ops-host and ops-port), which serve prints at its start";
     new Reply(res).fail(new GatewayError("not_found", where));
@@ -168,16 +183,16 @@ function routeHealth(app: Routes, { sessions }: ServerOptions): void {
 /** Describes the native socket, as /openapi.json does the speech service. */
 function routeDescription(app: Routes, version: string): void {
   const document = JSON.stringify(asyncApi(version));
-  app.get("/asyncapi.json", (res) => {
+  app.get("/asyncapi.json", "known", (res) => {
     new Reply(res).send({ status: 200, contentType: "application/json", body: document });
   });
 }
 
 function routePage(app: Routes, folder: string): void {
   const answers = loadPage(folder);
-  for (const [path, answer] of answers) app.get(path, (res) => new Reply(res).send(answer));
+  for (const [path, answer] of answers) app.get(path, "anybody", (res) => new Reply(res).send(answer));
   if (answers.size > 0) return;
-  app.get("/", (res) => {
+  app.get("/", "anybody", (res) => {
     new Reply(res).send({
       status: 503,
       contentType: "text/plain; charset=utf-8",

@@ -5,6 +5,7 @@ import type {
   ConfigureCommand,
   DialogueCommand,
   PlayedCommand,
+  RefreshCommand,
   SpeakCommand,
   TextCommand,
 } from "../protocol/commands.ts";
@@ -16,6 +17,9 @@ import type { Session } from "./session.ts";
 import { reconfigure } from "./settings.ts";
 import { warnOfEnd, warnOfHalf, warnOfMarkup } from "./text-input/text-warnings.ts";
 
+/** All but what the door answers. */
+export type SessionCommand = Exclude<Command, RefreshCommand>;
+
 /** A connection, and the session that it is in. */
 export interface Connection {
   readonly session: Session;
@@ -23,7 +27,7 @@ export interface Connection {
 }
 
 /** Carries out a command of a connection. Throws; the caller answers with the error. */
-export function handleCommand(from: Connection, command: Command): void {
+export function handleCommand(from: Connection, command: SessionCommand): void {
   const { session, participant } = from;
   switch (command.type) {
     case "speak":
@@ -48,11 +52,11 @@ export function handleCommand(from: Connection, command: Command): void {
       closeText(from, command);
       return;
     case "interrupt":
-      participant.mustSpeak();
+      participant.mustInterrupt();
       session.utterances.interrupt(command.utterance_id, command.keep_ms);
       return;
     case "cancel":
-      participant.mustSpeak();
+      participant.mustInterrupt();
       session.utterances.cancel(command.utterance_id);
       return;
     case "resume":
@@ -88,12 +92,31 @@ export function handleCommand(from: Connection, command: Command): void {
 }
 
 function reportQueued(participant: Participant, { id }: Utterance, ahead: number): void {
+  participant.saidIds.add(id);
   participant.send((base) => ({ type: "utterance.queued", ...base, utterance_id: id, ahead }));
 }
 
 function hangUp(session: Session, callId: string | undefined): void {
   if (session.calls === null) throw new GatewayError("unknown_call", "Nothing to hang up: no call is here");
   session.calls.hangUp(callId);
+}
+
+/** Ends the texts that the connection has left open: what came of them is said. */
+export function endTexts({ session, participant }: Connection): void {
+  for (const id of [...participant.openIds]) {
+    const open = session.queue.find(id);
+    if (open !== undefined && !open.input.isEnded) {
+      closeText({ session, participant }, { type: "end", utterance_id: id });
+    }
+  }
+}
+
+/** Whether something that the connection said is not spoken to its end. */
+export function isSpeaking({ session, participant }: Connection): boolean {
+  for (const id of participant.saidIds) {
+    if (session.queue.find(id) === undefined) participant.saidIds.delete(id);
+  }
+  return participant.saidIds.size > 0;
 }
 
 /** Queues a whole text; also what POST /live/{session}/speak does. */

@@ -36,7 +36,7 @@ export interface ParsedSettings {
 }
 
 /** Keys that are no settings of the connection. */
-const FOREIGN_KEYS: ReadonlySet<string> = new Set(["resume", "seq", "at_ms", "token", "wait"]);
+const FOREIGN_KEYS: ReadonlySet<string> = new Set(["resume", "seq", "at_ms", "wait"]);
 
 /** Throws unknown_format, unknown_event or invalid_field with the key. */
 export function parseSettings(query: URLSearchParams, defaults: SettingsDefaults): ParsedSettings {

@@ -142,7 +142,9 @@ export function createRig(
 
 /** As the edge does it: through the wire form and back, errors thrown. */
 function send(from: Connection, message: object): void {
-  handleCommand(from, parseCommand(JSON.stringify(message)).command);
+  const { command } = parseCommand(JSON.stringify(message));
+  if (command.type === "refresh") throw new Error("The door answers refresh, no session does");
+  handleCommand(from, command);
 }
 
 /** `ms` of mu-law that counts up, so that no two frames near each other are the same. */

@@ -58,8 +58,12 @@ export class TestClient implements AsyncDisposable {
     });
   }
 
-  static async connect(gateway: { wsUrl: string }, path: string): Promise<TestClient> {
-    const client = new TestClient(new WebSocket(`${gateway.wsUrl}${path}`));
+  static async connect(
+    gateway: { wsUrl: string },
+    path: string,
+    options: WebSocket.ClientOptions = {},
+  ): Promise<TestClient> {
+    const client = new TestClient(new WebSocket(`${gateway.wsUrl}${path}`, options));
     await once(client.socket, "open");
     return client;
   }

@@ -1,11 +1,12 @@
 /** What becomes of a client of the captions that does not read: a response whose socket is full, scripted. */
-import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { describe, expect, it } from "vitest";
 import { SendQueue } from "../../src/delivery/send-queue.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { routeCaptions } from "../../src/server/captions/captions.ts";
 import { CaptionsListener } from "../../src/server/captions/captions-listener.ts";
 import { ResponseWriter } from "../../src/server/players/response-writer.ts";
+import type { Routes } from "../../src/server/routes.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FakeResponse } from "../helpers/fake-response.ts";
 import { logged } from "../helpers/logged.ts";
@@ -92,10 +93,11 @@ function growing(maxOutboxBytes: number) {
   const answering = new Answering(rig, { msPerChar: 40 });
   const routes = new Map<string, (res: HttpResponse, req: HttpRequest) => void>();
   const app = {
-    get: (path: string, handler: (res: HttpResponse, req: HttpRequest) => void) => routes.set(path, handler),
+    get: (path: string, _access: unknown, handler: (res: HttpResponse, req: HttpRequest) => void) =>
+      routes.set(path, handler),
     head: () => undefined,
   };
-  routeCaptions(app as unknown as TemplatedApp, {
+  routeCaptions(app as unknown as Routes, {
     sessions: rig.sessions,
     defaults: { leadMs: 200, maxLeadMs: 10_000 },
     idleSeconds: 120,

@@ -10,13 +10,16 @@ import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "../../src/server/pl
 import { routeProxy } from "../../src/server/proxy/proxy.ts";
 import { PassedPaths } from "../../src/server/proxy/proxy-paths.ts";
 import { VoiceNames, type VoiceNamesOptions } from "../../src/server/proxy/voice-names.ts";
+import { CheckedRoutes } from "../../src/server/routes.ts";
 import { FairScheduler } from "../../src/server/sockets/fair-scheduler.ts";
 import {
   routeVendorSockets,
   type VendorSocketOptions,
   type VendorSockets,
 } from "../../src/server/sockets/vendor-socket.ts";
+
 import { createUpstream, type UpstreamClient } from "../../src/upstream/client.ts";
+import { OPEN_CHECKS } from "../helpers/open-door.ts";
 import { until } from "../helpers/until.ts";
 
 export interface VendorApp extends AsyncDisposable {
@@ -47,8 +50,9 @@ export async function startVendorApp(
   const counters = createCounters();
   const shared = { upstream, clock: systemClock, counters, log: silentLog, firstAudioMs: 0 };
   const app = App();
+  const routes = new CheckedRoutes(app, OPEN_CHECKS);
   const { tuning, ...sockets } = options.sockets ?? {};
-  const routed = routeVendorSockets(app, {
+  const routed = routeVendorSockets(routes, {
     ...shared,
     maxMessageBytes: 65_536,
     maxOutboxBytes: 262_144,
@@ -59,13 +63,13 @@ export async function startVendorApp(
     tuning: { timingHoldMs: 10_000, ...tuning },
   });
   const { defaultModel = "", voices = {} } = options.openai ?? {};
-  routeOpenAiSpeech(app, {
+  routeOpenAiSpeech(routes, {
     ...shared,
     voices: new VoiceNames({ ...shared, voices, get: (path) => upstream.get(path) }),
     idleSeconds: 30,
     defaultModel,
   });
-  routeProxy(app, {
+  routeProxy(routes, {
     passesFaults: false,
     passedPaths: new PassedPaths(""),
     forward: (request, handlers) => upstream.forward(request, handlers),

@@ -11,7 +11,7 @@ import type { SettingsDefaults } from "../../session/settings.ts";
 import { Reply } from "../http.ts";
 import { answerHead, joinSession, type LiveCall, liveCallOf, sessionFor } from "../live-request.ts";
 import { ResponseWriter, type ResponseWriterOptions } from "../players/response-writer.ts";
-import type { Routes } from "../routes.ts";
+import { needsInSession, type Routes } from "../routes.ts";
 import { CaptionWriter, FILE_LISTENER } from "./captions-file.ts";
 import { CaptionsListener } from "./captions-listener.ts";
 import {
@@ -42,10 +42,13 @@ const FILE_TYPES: Readonly<Record<CaptionFileName, string>> = {
   srt: "application/x-subrip; charset=utf-8",
 };
 
+/** Words without sound are less than the sound. */
+const READS = needsInSession("captions", "listen");
+
 export function routeCaptions(app: Routes, options: CaptionsOptions): void {
   const events = "/live/:session/captions";
-  app.get(events, (res, req) => answering(res, () => answerEvents(res, callOf(req), options)));
-  app.head(events, (res, req) => {
+  app.get(events, READS, (res, req) => answering(res, () => answerEvents(res, callOf(req), options)));
+  app.head(events, READS, (res, req) => {
     const call = callOf(req);
     answerHead(res, { call, ...options }, () => {
       const { joining } = parseEventsRequest(call.query, { ...call, ...options });
@@ -54,8 +57,10 @@ export function routeCaptions(app: Routes, options: CaptionsOptions): void {
   });
   for (const name of CAPTION_FILES) {
     const path = `${events}.${name}`;
-    app.get(path, (res, req) => answering(res, () => answerFile(res, { ...callOf(req), name }, options)));
-    app.head(path, (res, req) => {
+    app.get(path, READS, (res, req) =>
+      answering(res, () => answerFile(res, { ...callOf(req), name }, options)),
+    );
+    app.head(path, READS, (res, req) => {
       const call = callOf(req);
       answerHead(res, { call, ...options }, () => {
         const { joining } = parseFileRequest(name, call.query, options.defaults);

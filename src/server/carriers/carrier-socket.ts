@@ -2,7 +2,7 @@
  * `/carrier/{name}` and `/carrier`: carriers' WebSockets, each a phone call. Which carrier speaks says the path, else
  * its first messages. Whoever may not connect is refused with a status before the upgrade.
  */
-import type { HttpRequest, HttpResponse, us_socket_context_t, WebSocketBehavior } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse, us_socket_context_t } from "uWebSockets.js";
 import type { SendResult } from "../../delivery/listener.ts";
 import { GatewayError } from "../../errors.ts";
 import { CARRIERS, type CarrierHello, type CarrierName, type Wire } from "../../protocol/carrier/carrier.ts";
@@ -11,7 +11,7 @@ import type { Call } from "../../telephony/call.ts";
 import type { Calls } from "../../telephony/calls.ts";
 import type { CallLine } from "../../telephony/carrier-listener.ts";
 import { pathPart, Reply } from "../http.ts";
-import type { Routes } from "../routes.ts";
+import type { Routes, SocketBehavior } from "../routes.ts";
 import type { Bytes } from "../sockets/backlog.ts";
 import type { FairScheduler } from "../sockets/fair-scheduler.ts";
 import { Inbox, type Receiver } from "../sockets/inbox.ts";
@@ -52,10 +52,12 @@ const SECRET_HEADERS: readonly string[] = [
 export function routeCarriers(app: Routes, options: CarrierSocketOptions): void {
   app.ws(
     "/carrier/:name",
+    "own",
     carrierSocket(options, (req) => carrierOf(pathPart(req))),
   );
   app.ws(
     "/carrier",
+    "own",
     carrierSocket(options, () => null),
   );
 }
@@ -75,7 +77,7 @@ class CarrierLine extends UwsBatchSocket<CarrierData, Wire> implements CallLine 
 function carrierSocket(
   options: CarrierSocketOptions,
   carrierIn: (req: HttpRequest) => CarrierName | null,
-): WebSocketBehavior<CarrierData> {
+): SocketBehavior<CarrierData> {
   const receiver = carrierReceiver();
   const { scheduler } = options;
   return {

@@ -50,7 +50,7 @@ const PATH = "/carrier/jambonz/tts";
 
 /** What it returns are the sockets, to be closed with the gateway. */
 export function routeJambonzTts(app: Routes, options: JambonzTtsRouteOptions): MessageSockets {
-  app.post(PATH, (res, req) => answerPost(res, req, options));
+  app.post(PATH, "own", (res, req) => answerPost(res, req, options));
   return mountSockets(app, options);
 }
 
@@ -130,7 +130,7 @@ function mountSockets(app: Routes, options: JambonzTtsRouteOptions): MessageSock
       return new JambonzTtsSocket({ deps, port, voiceId, language, sampleRate, modelId });
     },
   });
-  app.ws(PATH, behavior);
+  app.ws(PATH, "own", behavior);
   return sockets;
 }
 

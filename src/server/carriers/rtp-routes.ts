@@ -3,7 +3,7 @@
  * who calls nor which session is meant, so whoever sets the call up says it here.
  */
 
-import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { randomInt, randomUUID } from "node:crypto";
 import { isIP, SocketAddress } from "node:net";
 import { networkInterfaces } from "node:os";
@@ -16,6 +16,7 @@ import { type RtpRequest, readRtpRequest } from "../../protocol/carrier/rtp-requ
 import { checkId } from "../../session/sessions.ts";
 import type { Calls } from "../../telephony/calls.ts";
 import { pathPart, Reply, readBody } from "../http.ts";
+import type { Routes } from "../routes.ts";
 import { admitCarrier, type CarrierAuth, carrierRequestOf } from "./carrier-auth.ts";
 import { type PeerList, PeerRule } from "./rtp-networks.ts";
 import { type RtpCall, type RtpPeer, RtpPort, rtpFamily } from "./rtp-port.ts";
@@ -58,9 +59,9 @@ export class RtpPorts {
     return this.#open.size;
   }
 
-  route(app: TemplatedApp): void {
-    app.post("/carrier/rtp", (res, req) => this.#answer(res, req));
-    app.del("/carrier/rtp/:call", (res, req) => {
+  route(app: Routes): void {
+    app.post("/carrier/rtp", "own", (res, req) => this.#answer(res, req));
+    app.del("/carrier/rtp/:call", "own", (res, req) => {
       const callId = pathPart(req);
       const request = carrierRequestOf(req, "asterisk");
       const reply = new Reply(res);

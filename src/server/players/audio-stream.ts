@@ -17,7 +17,7 @@ import type { Sessions } from "../../session/sessions.ts";
 import type { SettingsDefaults } from "../../session/settings.ts";
 import { Reply } from "../http.ts";
 import { answerHead, joinSession, type LiveCall, liveCallOf, sessionFor } from "../live-request.ts";
-import type { Routes } from "../routes.ts";
+import { needsInSession, type Routes } from "../routes.ts";
 import { AudioListener } from "./audio-listener.ts";
 import { type AudioRequest, parseAudioRequest } from "./audio-request.ts";
 import { SilenceFiller } from "./silence-filler.ts";
@@ -38,10 +38,10 @@ export function routeAudio(app: Routes, options: AudioStreamOptions): void {
   const mp3Streams = new Semaphore({ limit: MAX_MP3_STREAMS });
   for (const name of CONTAINERS) {
     const path = `/live/:session/audio.${name}`;
-    app.get(path, (res, req) => {
+    app.get(path, needsInSession("listen"), (res, req) => {
       new AudioResponse(res, { ...options, mp3Streams }).answer(name, liveCallOf(req));
     });
-    app.head(path, (res, req) => {
+    app.head(path, needsInSession("listen"), (res, req) => {
       const call = liveCallOf(req);
       answerHead(res, { call, ...options }, () => {
         const request = parseAudioRequest(name, call.query, options.defaults);

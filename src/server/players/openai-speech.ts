@@ -16,7 +16,7 @@ import { bytesPerMs } from "../../session/source.ts";
 import { sayable } from "../../vendor-sockets/sayable.ts";
 import type { Reply } from "../http.ts";
 import type { VoiceNames } from "../proxy/voice-names.ts";
-import type { Routes } from "../routes.ts";
+import { needs, type Routes } from "../routes.ts";
 import { type AskedSpeech, SpeechAnswer, type SpeechAnswerDeps } from "./speech-answer.ts";
 import { type Encoder, PLAIN, wavEncoder } from "./spoken-body.ts";
 
@@ -31,7 +31,7 @@ const PCM_RATE = 24_000;
 
 export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): void {
   const { voices } = options;
-  app.post(PATH, (res) => {
+  app.post(PATH, needs("speak"), (res) => {
     const answer = new SpeechAnswer(res, { deps: options, name: PATH, answerError });
     answer.start(async (body) => {
       const request = parseOpenAiSpeech(body);

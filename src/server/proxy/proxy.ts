@@ -9,10 +9,12 @@
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { STATUS_CODES } from "node:http";
 import type { Readable } from "node:stream";
+import type { Caller } from "../../access/caller.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { ClientLimit } from "../../kit/client-limit.ts";
+import { withoutTokens } from "../credential.ts";
 import { Reply, readBody, writeHeaders } from "../http.ts";
-import type { Routes } from "../routes.ts";
+import { needs, type Routes } from "../routes.ts";
 import { groupOf, isForm, isWholeJson, MAX_WHOLE_BYTES, UploadBody } from "./proxy-body.ts";
 import { headersForClient, headersForUpstream } from "./proxy-headers.ts";
 import type { PassedPaths } from "./proxy-paths.ts";
@@ -74,14 +76,15 @@ const SERVERS_OWN: ReadonlySet<string> = new Set(["content-length", "date"]);
 export function routeProxy(app: Routes, options: ProxyOptions): void {
   const { maxUploadsPerClient } = options;
   const uploads = new ClientLimit({ maxTotal: Number.POSITIVE_INFINITY, maxPerClient: maxUploadsPerClient });
-  const answer = (res: HttpResponse, req: HttpRequest): void => {
+  const answer = (res: HttpResponse, req: HttpRequest, caller: Caller): void => {
     const method = req.getMethod().toUpperCase();
     if (!isMethod(method)) {
       new Reply(res).fail(new GatewayError("not_found", `No such method here: ${method.slice(0, 40)}`));
       return;
     }
     const path = req.getUrl();
-    const query = req.getQuery() ?? "";
+    // Our own tokens are nobody else's business; without keys they are the upstream's.
+    const query = caller.isAnybody ? (req.getQuery() ?? "") : withoutTokens(req.getQuery() ?? "");
     try {
       options.passedPaths.check({ method, path, query });
     } catch (thrown) {
@@ -106,9 +109,9 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
     }
     new ProxyAnswer(res, request, { ...options, onEnd: leave });
   };
-  app.any("/v1/*", answer);
-  app.any("/v2/*", answer);
-  app.get("/openapi.json", answer);
+  app.any("/v1/*", needs("proxy"), answer);
+  app.any("/v2/*", needs("proxy"), answer);
+  app.get("/openapi.json", "known", answer);
 }
 
 function isMethod(method: string): method is ProxyMethod {

@@ -1,18 +1,25 @@
 /** `/live/{session}`: the native protocol on a WebSocket. */
-import type { WebSocketBehavior } from "uWebSockets.js";
+
+import { forbidden } from "../../access/access-error.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { Door } from "../../access/door.ts";
+import type { LeaseHolder } from "../../access/lease.ts";
+import { mustFollow } from "../../access/narrower.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import { type Command, parseCommand } from "../../protocol/commands.ts";
 import { errorBody } from "../../protocol/events.ts";
-import { handleCommand } from "../../session/commands.ts";
+import { endTexts, handleCommand, isSpeaking, type SessionCommand } from "../../session/commands.ts";
 import type { Participant } from "../../session/connections/participant.ts";
 import type { Sessions } from "../../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
 import { pathPart } from "../http.ts";
+import { addressOf, type SocketBehavior } from "../routes.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
+import { checkCommand, checkSettings, queryOf } from "./live-access.ts";
 import { Reconnects } from "./reconnects.ts";
 import { MAX_REFUSALS_A_SECOND, Refusals } from "./refusals.ts";
 import { type SocketData, SocketListener } from "./socket-listener.ts";
@@ -31,6 +38,7 @@ export interface LiveSocketOptions {
   readonly scheduler: FairScheduler;
   /** See inboxBytes. */
   readonly maxInboxBytes: number;
+  readonly door: Door;
 }
 
 /** The connection ended without a close frame (RFC 6455 section 7.4.1). */
@@ -39,8 +47,12 @@ const ABNORMAL_CLOSURE = 1006;
 const FIRST_OWN_CODE = 4000;
 /** What one batch may add on top of a full send queue: a second of 48 kHz PCM with its events, generously. */
 const BATCH_SLACK_BYTES = 8 * 1024 * 1024;
+/** What was accepted before a token expired is spoken to its end: so often it is looked whether it was, ms. */
+const LAST_WORDS_POLL_MS = 50;
+/** At most so long, ms. */
+const MAX_LAST_WORDS_MS = 600_000;
 
-export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<SocketData> {
+export function liveSocket(options: LiveSocketOptions): SocketBehavior<SocketData> {
   const reconnects = new Reconnects();
   const receiver = liveReceiver(options, reconnects);
   const { scheduler } = options;
@@ -50,9 +62,14 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       maxBackpressureBytes: options.maxOutboxBytes + BATCH_SLACK_BYTES,
       idleSeconds: options.idleSeconds,
     }),
-    upgrade: (res, req, context) => {
+    upgrade: (res, req, context, caller) => {
       const data: SocketData = {
         sessionId: pathPart(req),
+        caller,
+        origin: req.getHeader("origin"),
+        address: addressOf(res),
+        lease: null,
+        expiry: null,
         query: req.getQuery() ?? "",
         listener: null,
         inbox: null,
@@ -69,7 +86,7 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
       const inbox = new Inbox({ scheduler, receiver, connection: data });
       data.inbox = inbox;
       try {
-        const joining = parseSettings(new URLSearchParams(data.query), options.defaults);
+        const joining = joiningOf(data, options);
         const { resume, settings } = joining;
         const mayHaveSaid = resume?.kind === "token" && settings.role !== "listener";
         data.resumedToken = mayHaveSaid ? resume.token : null;
@@ -101,17 +118,31 @@ export function liveSocket(options: LiveSocketOptions): WebSocketBehavior<Socket
   };
 }
 
+/** What the connection asks for, by its query and its token. Throws invalid_field, forbidden. */
+function joiningOf({ query, caller, sessionId }: SocketData, options: LiveSocketOptions): ParsedSettings {
+  const joining = parseSettings(queryOf(query, caller, sessionId), options.defaults);
+  checkSettings(caller, sessionId, joining.settings);
+  return joining;
+}
+
 /** Joins the session. A refusal is sent to the client, and the connection closed. */
-function join(data: SocketData, joining: ParsedSettings, { sessions, log }: LiveSocketOptions): void {
-  const { listener } = data;
+function join(data: SocketData, joining: ParsedSettings, options: LiveSocketOptions): void {
+  const { sessions, log, door } = options;
+  const { listener, caller, sessionId } = data;
   if (listener === null) return;
   // One that had to wait may have gone by now: its messages are handled, and then its inbox reports the end.
   const isGone = listener.isClosed;
   try {
-    const mustExist = joining.settings.role === "listener" && !joining.mayWait;
-    const session = mustExist ? sessions.get(data.sessionId) : sessions.open(data.sessionId);
-    const participant = session.join(listener, joining);
+    const mayOpen = joining.settings.role !== "listener" || joining.mayWait;
+    const session =
+      mayOpen && caller.may("open", sessionId) ? sessions.open(sessionId) : sessions.get(sessionId);
+    const mayInterrupt = !caller.isAnybody && caller.may("interrupt", sessionId);
+    const participant = session.join(listener, { ...joining, holder: holderOf(caller), mayInterrupt });
     data.joined = { session, participant };
+    if (!caller.isAnybody) {
+      door.audit.admitted(caller, { surface: "/live", address: data.address, session: sessionId });
+      data.lease = door.leases.begin(caller, leaseHolder(data, options));
+    }
     // Greeting it may have closed it: its close handler did not know of the participant yet.
     if (listener.isClosed && !isGone) session.leave(participant);
   } catch (thrown) {
@@ -123,12 +154,19 @@ function liveReceiver(options: LiveSocketOptions, reconnects: Reconnects): Recei
   const textOf = textReader(options.maxMessageBytes);
   return {
     maxInboxBytes: options.maxInboxBytes,
-    handle: ({ joined, listener, refusals }, message, isBinary) => {
+    handle: (data, message, isBinary) => {
+      const { joined, listener, refusals } = data;
       if (joined === null || listener?.isEnded !== false) return;
       const { participant } = joined;
       let utteranceId: string | undefined;
       try {
-        const { command, ignored } = parseCommand(textOf(message, isBinary));
+        const parsed = parseCommand(textOf(message, isBinary));
+        const { ignored } = parsed;
+        if (parsed.command.type === "refresh") {
+          refresh(data, parsed.command.token, options);
+          return;
+        }
+        const command = allowed(data, parsed.command);
         utteranceId = "utterance_id" in command ? command.utterance_id : undefined;
         warnOfIgnored(participant, command.type, ignored);
         handleCommand(joined, command);
@@ -152,10 +190,87 @@ function liveReceiver(options: LiveSocketOptions, reconnects: Reconnects): Recei
     closed: (data, code) => {
       const { joined } = data;
       data.joined = null;
+      data.lease?.close();
       reconnects.forget(data);
       joined?.session.leave(joined.participant, { isFinal: isGoodBye(code) });
     },
   };
+}
+
+/** Nobody comes back as another's connection, whoever has seen its resume_token. */
+function holderOf({ isAnybody, key, subject }: Caller): string {
+  return isAnybody ? "" : `${key?.id ?? ""} ${subject}`;
+}
+
+/** The command as it is carried out. Throws forbidden, token_expired. */
+function allowed({ caller, lease, sessionId, expiry }: SocketData, command: SessionCommand): SessionCommand {
+  const checked = checkCommand(lease?.caller ?? caller, sessionId, command);
+  // What was begun is ended, and who listens goes on until the end.
+  if (expiry !== null && takesText(command.type)) throw expiry;
+  return checked;
+}
+
+function takesText(type: SessionCommand["type"]): boolean {
+  return type === "speak" || type === "text" || type === "dialogue" || type === "resume";
+}
+
+/** Goes on with another token. Throws what `identify` does, forbidden. */
+function refresh(data: SocketData, token: string, { door }: LiveSocketOptions): void {
+  const { joined, lease, origin, sessionId } = data;
+  if (joined === null || lease === null || data.expiry !== null) {
+    throw data.expiry ?? forbidden("There is nothing to refresh: no keys are set");
+  }
+  try {
+    const next = door.access.identify({ credential: token, place: "message", origin });
+    mustFollow(next, lease.caller);
+    checkSettings(next, sessionId, joined.participant.settings);
+    door.access.redeem(next);
+    lease.refresh(next);
+  } catch (thrown) {
+    const { subject } = lease.caller;
+    door.audit.refused({ thrown, surface: "refresh", address: data.address, subject });
+    throw thrown;
+  }
+  const expires_in_ms = lease.endsInMs;
+  joined.participant.send((base) => ({ type: "refreshed", ...base, expires_in_ms }));
+}
+
+function leaseHolder(data: SocketData, options: LiveSocketOptions): LeaseHolder {
+  return {
+    warn: (endsInMs) => {
+      const message = "The token expires soon: send `refresh` with a new one";
+      data.joined?.participant.send((base) => ({
+        type: "warning",
+        ...base,
+        code: "token_expiring",
+        message,
+        expires_in_ms: Math.round(endsInMs),
+      }));
+    },
+    expired: (error) => {
+      data.expiry = error;
+      if (data.joined !== null) endTexts(data.joined);
+      endWhenSpoken(data, error, { ...options, untilMs: options.clock.nowMs() + MAX_LAST_WORDS_MS });
+    },
+    revoked: (error) => {
+      if (data.listener !== null) refuse(data.listener, error);
+    },
+  };
+}
+
+/** Closes the connection as soon as nothing of its own is spoken any more. */
+function endWhenSpoken(
+  data: SocketData,
+  error: GatewayError,
+  { clock, untilMs }: Pick<LiveSocketOptions, "clock"> & { readonly untilMs: number },
+): void {
+  const { joined, listener } = data;
+  if (joined === null || listener === null) return;
+  if (!isSpeaking(joined) || clock.nowMs() >= untilMs) {
+    refuse(listener, error);
+    return;
+  }
+  clock.at(clock.nowMs() + LAST_WORDS_POLL_MS, () => endWhenSpoken(data, error, { clock, untilMs }));
 }
 
 /** Once each, and not without end. */

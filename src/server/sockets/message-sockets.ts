@@ -1,7 +1,8 @@
 /** WebSockets that take JSON text, each with a state behind it (vendor-sockets/ports.ts): how they are opened, driven and closed. */
-import type { HttpRequest, HttpResponse, WebSocketBehavior } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { ERRORS } from "../../errors.ts";
 import type { SocketPort, VendorSocket } from "../../vendor-sockets/ports.ts";
+import type { SocketBehavior } from "../routes.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
 import { UwsPort } from "./uws-port.ts";
@@ -61,7 +62,7 @@ export class MessageSockets {
   }
 
   /** Of one address. */
-  behavior<R>({ accept, open }: MessageSocketHandlers<R>): WebSocketBehavior<SocketData<R>> {
+  behavior<R>({ accept, open }: MessageSocketHandlers<R>): SocketBehavior<SocketData<R>> {
     const { maxMessageBytes } = this.#options;
     const receiver = this.#receiver<R>();
     return {

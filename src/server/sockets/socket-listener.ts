@@ -1,5 +1,8 @@
 /** A client's WebSocket as a listener; the only place that sends. Events become JSON here. */
+import type { Caller } from "../../access/caller.ts";
+import type { Lease } from "../../access/lease.ts";
 import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
+import type { GatewayError } from "../../errors.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 import type { Connection } from "../../session/commands.ts";
@@ -10,6 +13,14 @@ import { UwsBatchSocket } from "./uws-port.ts";
 /** What the server library keeps for each socket. */
 export interface SocketData {
   readonly sessionId: string;
+  /** Who is connected; another one of the same subject after `refresh`. */
+  caller: Caller;
+  /** How long the caller may stay; null: no keys are set, or it has not joined. */
+  lease: Lease | null;
+  /** Set when the token has expired: what was accepted is still spoken, nothing new is taken. */
+  expiry: GatewayError | null;
+  readonly origin: string;
+  readonly address: string;
   readonly query: string;
   listener: SocketListener | null;
   inbox: Inbox<SocketData> | null;

@@ -95,9 +95,9 @@ export function routeVendorSockets(app: Routes, options: VendorSocketOptions): V
         return kind === "speech" ? new SpeechSocket({ ...socket, voiceId }) : new DialogueSocket(socket);
       },
     });
-    app.ws(path, behavior);
+    app.ws(path, "own", behavior);
   }
-  app.ws("/v1/*", { upgrade: (res) => refuse(res, unknownPath()) });
+  app.ws("/v1/*", "known", { upgrade: (res) => refuse(res, unknownPath()) });
   return {
     get open() {
       return sockets.count;

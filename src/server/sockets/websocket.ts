@@ -1,6 +1,7 @@
 /** What the gateway's WebSockets have in common: their limits, the upgrade, and how a text message is read. */
 import type { HttpRequest, HttpResponse, us_socket_context_t, WebSocketBehavior } from "uWebSockets.js";
 import { GatewayError } from "../../errors.ts";
+import { answeredSubprotocol } from "../credential.ts";
 import type { Bytes } from "./backlog.ts";
 
 /** Messages over the limit are still read up to so many times of it, so that they can be answered with an error. */
@@ -30,13 +31,13 @@ export interface Upgrade<T> {
   readonly context: us_socket_context_t;
   /** What the library keeps for the socket. */
   readonly data: T;
-  /** Without it the client gets what it offered. */
+  /** Without it the client gets the first that it offered. */
   readonly subprotocol?: string;
 }
 
 /** Lets a client in. Only before the upgrade handler returns. */
 export function acceptUpgrade<T>(res: HttpResponse, req: HttpRequest, upgrade: Upgrade<T>): void {
-  const { context, data, subprotocol = req.getHeader("sec-websocket-protocol") } = upgrade;
+  const { context, data, subprotocol = answeredSubprotocol(req) } = upgrade;
   const key = req.getHeader("sec-websocket-key");
   const extensions = req.getHeader("sec-websocket-extensions");
   res.cork(() => res.upgrade(data, key, subprotocol, extensions, context));

@@ -37,6 +37,9 @@ export interface Joining {
   readonly ignored: readonly string[];
   /** What the connection has already, where it comes back. */
   readonly resume?: ResumeRequest | null;
+  /** See Participant. */
+  readonly holder?: string;
+  readonly mayInterrupt?: boolean;
 }
 
 /** As `hello` names the session. */
@@ -126,8 +129,8 @@ export class ConnectionRegistry {
         `Session is full: ${maxListeners} connections, which is the limit`,
       );
     }
-    const { settings, resume = null } = joining;
-    const had = resume === null ? null : this.#pointOf(resume);
+    const { settings, resume = null, holder = "", mayInterrupt = false } = joining;
+    const had = resume === null ? null : this.#pointOf(resume, holder);
     const point = typeof had === "string" ? null : had;
     const place = point === null ? this.#placeNow() : this.#placeAfter(point);
     const participant = new Participant({
@@ -135,6 +138,8 @@ export class ConnectionRegistry {
       resumeToken: ResumeTokens.next(),
       listener,
       settings,
+      holder,
+      mayInterrupt,
       subscription: this.#subscribe(listener, settings, place),
       textOptions: deps.tuning.textDefaults,
       moment: () => ({ nowMs: deps.clock.nowMs(), playheadTicks: clock.playheadTicks }),
@@ -255,13 +260,15 @@ export class ConnectionRegistry {
 
   #writtenTo(participant: Participant): Written {
     const ticks = participant.subscription.group.rendition === null ? null : participant.sentTicks(0);
-    return { listenerId: participant.id, seq: participant.deliveredSeq, ticks };
+    return { holder: participant.holder, listenerId: participant.id, seq: participant.deliveredSeq, ticks };
   }
 
   /** What a connection that comes back has; in words, why it can't go on there. */
-  #pointOf(request: ResumeRequest): ResumePoint | string {
+  #pointOf(request: ResumeRequest, holder: string): ResumePoint | string {
     const { session, writer, queue } = this.#options;
-    const found = request.kind === "token" ? this.#tokens.find(request.token) : null;
+    const known = request.kind === "token" ? this.#tokens.find(request.token) : null;
+    // A connection's texts and its place are those of who opened it, whoever has seen its token.
+    const found = known?.holder === holder ? known : null;
     // Where its end has not been seen yet, what was written to it by now.
     const written = found instanceof Participant ? this.#writtenTo(found) : found;
     const facts = { epoch: session.epoch, seq: writer.seq, sentMs: msOfTicks(queue.writeTicks), written };

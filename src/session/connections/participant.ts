@@ -35,6 +35,9 @@ export interface ParticipantOptions {
   readonly settings: ListenerSettings;
   readonly subscription: Subscription;
   readonly textOptions: TextOptions;
+  readonly holder?: string;
+  /** It may interrupt though it joined to listen. */
+  readonly mayInterrupt?: boolean;
   readonly moment: () => AckMoment;
 }
 
@@ -48,6 +51,8 @@ export class Participant {
   subscription: Subscription;
   /** Utterances whose text it has begun and not ended; by id, because an utterance may be said again. */
   readonly openIds = new Set<string>();
+  /** Utterances that it began; those that are over are taken out when it is looked at. */
+  readonly saidIds = new Set<string>();
   /** The one that its `text` without an id goes to. */
   currentId: string | null = null;
   /** The id of the connection that it came back from, as it said. */
@@ -58,6 +63,9 @@ export class Participant {
   readonly warnedFields = new Set<string>();
   /** How what it says is made ready for speaking, where it does not say. */
   textOptions: TextOptions;
+  /** Whose connection it is: nobody else comes back as it. Empty: no keys are set. */
+  readonly holder: string;
+  readonly #mayInterrupt: boolean;
   readonly #moment: () => AckMoment;
   #ack: Ack | null = null;
 
@@ -65,6 +73,8 @@ export class Participant {
     this.id = options.id;
     this.resumeToken = options.resumeToken;
     this.textOptions = options.textOptions;
+    this.holder = options.holder ?? "";
+    this.#mayInterrupt = options.mayInterrupt ?? false;
     this.#moment = options.moment;
     this.listener = options.listener;
     this.settings = options.settings;
@@ -104,6 +114,11 @@ export class Participant {
         },
       );
     }
+  }
+
+  /** Throws not_a_speaker for a connection that joined to listen, and has no grant to interrupt. */
+  mustInterrupt(): void {
+    if (!this.#mayInterrupt) this.mustSpeak();
   }
 
   /** Whether it hears or follows what is said. */

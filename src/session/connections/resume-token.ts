@@ -59,6 +59,8 @@ function invalid(field: string, value: string, expected: string): GatewayError {
 
 /** What was written to a connection. */
 export interface Written {
+  /** Whose connection it was. */
+  readonly holder: string;
   readonly listenerId: string;
   /** Number of the last event. */
   readonly seq: number;

@@ -1,22 +1,22 @@
 /** The gateway's port with nothing behind it but sessions on a fake clock: for what happens before a call begins. */
 
-import { OriginRules } from "../../../src/access/origin-rules.ts";
+import type { Door } from "../../../src/access/door.ts";
 import { Pacer } from "../../../src/delivery/pacer.ts";
 import { type Clock, systemClock } from "../../../src/kit/clock.ts";
 import { silentLog } from "../../../src/kit/log.ts";
 import type { CarrierAuth } from "../../../src/server/carriers/carrier-auth.ts";
 import { readPeerList } from "../../../src/server/carriers/rtp-networks.ts";
 import { RtpPorts } from "../../../src/server/carriers/rtp-routes.ts";
-import type { ListeningPort } from "../../../src/server/listen.ts";
 import { startOperations } from "../../../src/server/operations.ts";
 import { PassedPaths } from "../../../src/server/proxy/proxy-paths.ts";
-import { startServer } from "../../../src/server/server.ts";
+import { type PublicPort, startServer } from "../../../src/server/server.ts";
 import { FairScheduler } from "../../../src/server/sockets/fair-scheduler.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
+import { OPEN_CHECKS, OPEN_DOOR } from "../../helpers/open-door.ts";
 import { createRig } from "../../helpers/session-rig.ts";
 
 export interface CarrierEdge extends AsyncDisposable {
-  readonly edge: ListeningPort;
+  readonly edge: PublicPort;
   /** Of the operations port. */
   readonly opsUrl: string;
   readonly wsUrl: string;
@@ -31,6 +31,8 @@ export interface CarrierServerOptions extends Partial<CarrierAuth> {
   /** The settings of the same names. */
   readonly rtpPeers?: string;
   readonly rtpListenOnly?: boolean;
+  /** Default: one without keys. */
+  readonly door?: Door;
   /** By which it is measured what a connection takes at once; default the real one. */
   readonly turnsClock?: Clock;
 }
@@ -43,6 +45,7 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     rtpPeers = "private",
     rtpListenOnly = false,
     turnsClock = systemClock,
+    door = OPEN_DOOR,
     ...auth
   } = options;
   const carrierAuth = { twilioAuthToken: "", carrierToken: "", publicUrl: "", ...auth };
@@ -58,7 +61,8 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     allowsListenOnly: rtpListenOnly,
   });
   const edge = await startServer({
-    origins: new OriginRules({ host: "127.0.0.1" }),
+    ...OPEN_CHECKS,
+    door,
     sessions,
     ...shared,
     port: 0,
@@ -94,7 +98,8 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     },
   });
   const operations = await startOperations({
-    origins: new OriginRules({ host: "127.0.0.1" }),
+    ...OPEN_CHECKS,
+    door,
     sessions,
     host: "127.0.0.1",
     port: 0,

@@ -532,7 +532,12 @@ describe("a position that can't be honoured", () => {
   it("times that a client has summed up are read to their last digit, within the rounding of what it got", () => {
     const request = parseResume(new URLSearchParams("resume=abc&at_ms=100.30000000000001"));
     expect(request).toEqual({ kind: "token", token: "abc", seq: null, atMs: 100.30000000000001 });
-    const facts = { epoch: "e", seq: 3, sentMs: 100.3, written: { listenerId: "l1", seq: 3, ticks: null } };
+    const facts = {
+      epoch: "e",
+      seq: 3,
+      sentMs: 100.3,
+      written: { holder: "", listenerId: "l1", seq: 3, ticks: null },
+    };
     expect(resumeRefusal(mustHave(request ?? undefined), facts)).toBeNull();
     const later = { kind: "token", token: "abc", seq: null, atMs: 100.4 } as const;
     expect(resumeRefusal(later, facts)).toContain("100.4");

@@ -1,0 +1,60 @@
+/**
+ * Why a credential does not hold. The client hears one of three things: come with a credential, come with a new one, or you may
+ * not do this. The reason stands in the audit log, where it helps the operator and nobody who guesses.
+ */
+import { type ErrorCode, GatewayError } from "../errors.ts";
+
+interface Reason {
+  readonly code: Extract<ErrorCode, "unauthorized" | "token_expired" | "forbidden" | "invalid_field">;
+  readonly message: string;
+}
+
+const NO_CREDENTIAL =
+  "No valid key or token: send Authorization: Bearer KEY, or the subprotocols voicewire.v1 and voicewire.token.TOKEN";
+
+function unauthorized(message = NO_CREDENTIAL): Reason {
+  return { code: "unauthorized", message };
+}
+
+const REASONS = {
+  no_credential: unauthorized(),
+  malformed: unauthorized(),
+  token_too_long: unauthorized(),
+  unknown_key: unauthorized(),
+  key_expired: unauthorized(),
+  wrong_algorithm: unauthorized(),
+  bad_signature: unauthorized(),
+  wrong_audience: unauthorized(),
+  bad_claims: unauthorized(),
+  unknown_grant: unauthorized(),
+  lives_too_long: unauthorized(),
+  revoked: unauthorized(),
+  not_yet_valid: unauthorized("The token is not valid yet: compare the clocks of the two machines"),
+  expired: { code: "token_expired", message: "The token has expired: come back with a new one" },
+  used: { code: "token_expired", message: "The single-use token has been used: come back with a new one" },
+  not_single_use: unauthorized(
+    "A token in the URL has to be a single-use one (once: true), since URLs stand in logs and histories",
+  ),
+  two_places: {
+    code: "invalid_field",
+    message: "Two different credentials came with one request: send one, in one place",
+  },
+  wrong_origin: { code: "forbidden", message: "The token is not for web pages of this origin" },
+} as const satisfies Record<string, Reason>;
+
+export type AccessReason = keyof typeof REASONS;
+
+export class AccessError extends GatewayError {
+  readonly reason: AccessReason;
+
+  constructor(reason: AccessReason) {
+    const { code, message } = REASONS[reason];
+    super(code, message, code === "invalid_field" ? { field: "authorization" } : {});
+    this.reason = reason;
+  }
+}
+
+/** The credential holds, but not for this. */
+export function forbidden(message: string): GatewayError {
+  return new GatewayError("forbidden", message);
+}

@@ -1,0 +1,185 @@
+/**
+ * The door: who a request is from, by the key or token that it shows. Reads tokens, and answers from memory: nothing here waits.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { AccessError } from "./access-error.ts";
+import { ANYBODY, Caller, type Token } from "./caller.ts";
+import { GRANTS, type Grants, unixSeconds } from "./grants.ts";
+import { type Claims, isJwt, signJwt, verifyJwt } from "./jwt.ts";
+import type { Key, KeyRing } from "./keys.ts";
+import { UsedTokens } from "./used-tokens.ts";
+
+/** Whom tokens have to be for (RFC 7519 section 4.1.3). */
+export const AUDIENCE = "voicewire";
+/** Clocks of two machines differ by this much. */
+export const LEEWAY_MS = 60_000;
+/** A stolen token is good for no longer. */
+export const MAX_LIFE_MS = 24 * 3_600_000;
+
+/** Where in a request a credential stands. A URL stands in logs and histories, so only single-use tokens may. */
+export type Place = "header" | "subprotocol" | "url" | "message";
+
+export interface Presented {
+  /** Empty: none. */
+  readonly credential: string;
+  readonly place: Place;
+  /** The Origin header; empty: no web page asks. */
+  readonly origin: string;
+}
+
+export interface AccessOptions {
+  /** The keys as they are now; null: none are set. */
+  readonly keys: () => KeyRing | null;
+  /** Milliseconds since 1970. */
+  readonly nowMs: () => number;
+  /** Tokens in URLs may be used more than once (the setting `token-in-url`). */
+  readonly takesTokensInUrl: boolean;
+}
+
+/** What POST /tokens asks for. */
+export interface MintRequest {
+  readonly subject: string;
+  readonly grants: Grants;
+  /** How long it may be redeemed. */
+  readonly lifeMs: number;
+}
+
+export interface MintedToken {
+  readonly token: string;
+  readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly expiresMs: number;
+}
+
+export class Access {
+  readonly #keys: () => KeyRing | null;
+  readonly #nowMs: () => number;
+  readonly #takesTokensInUrl: boolean;
+  readonly #used = new UsedTokens();
+
+  constructor({ keys, nowMs, takesTokensInUrl }: AccessOptions) {
+    this.#keys = keys;
+    this.#nowMs = nowMs;
+    this.#takesTokensInUrl = takesTokensInUrl;
+  }
+
+  /** No keys are set: whoever reaches the port may do everything. */
+  get isOpen(): boolean {
+    return this.#keys() === null;
+  }
+
+  /** Who shows this. A single-use token is not used up by it. Throws AccessError. */
+  identify({ credential, place, origin }: Presented): Caller {
+    const keys = this.#keys();
+    if (keys === null) return ANYBODY;
+    if (credential === "") throw new AccessError("no_credential");
+    const caller = isJwt(credential)
+      ? this.#callerOf(credential, keys)
+      : new Caller(this.#valid(keys.ofSecret(credential)));
+    if (place === "url" && !caller.isSingleUse && !this.#takesTokensInUrl) {
+      throw new AccessError("not_single_use");
+    }
+    if (!caller.mayComeFrom(origin)) throw new AccessError("wrong_origin");
+    if (caller.token !== null && this.#used.has(caller.token)) throw new AccessError("used");
+    return caller;
+  }
+
+  /** Uses a single-use token up: of two that come at once, one is let in. Throws AccessError, rate_limited. */
+  redeem({ token, isSingleUse }: Caller): void {
+    if (token === null || !isSingleUse) return;
+    const times = { untilMs: token.expiresMs + LEEWAY_MS, nowMs: this.#nowMs() };
+    if (!this.#used.add(token, times)) throw new AccessError("used");
+  }
+
+  /** The same caller by the keys as they are now; null: their key or token holds no more. */
+  renewed({ key, token }: Caller): Caller | null {
+    const keys = this.#keys();
+    if (key === null) return ANYBODY;
+    const now = keys?.find(key.id);
+    if (keys === null || now?.fingerprint !== key.fingerprint) return null;
+    if (token === null) return new Caller(now);
+    return isRevoked(token, keys) ? null : new Caller(now, token);
+  }
+
+  /** A token that stands below the caller's key; null where no key of the file mints. */
+  mint(key: Key, { subject, grants, lifeMs }: MintRequest): MintedToken | null {
+    const minting = this.#keys()?.minting;
+    if (minting?.signing == null) return null;
+    const nowMs = this.#nowMs();
+    const expiresMs = nowMs + lifeMs;
+    const id = randomUUID();
+    const claims = {
+      iss: key.id,
+      sub: subject,
+      aud: AUDIENCE,
+      iat: Math.floor(nowMs / 1000),
+      exp: Math.ceil(expiresMs / 1000),
+      jti: id,
+      vw: grants,
+    };
+    return { token: signJwt(claims, minting.signing, minting.id), id, expiresMs };
+  }
+
+  #callerOf(jwt: string, keys: KeyRing): Caller {
+    let signer: Key | null = null;
+    const claims = verifyJwt(jwt, (kid) => {
+      const key = keys.ofToken(kid);
+      signer = key;
+      return key.signing;
+    });
+    const token = tokenOf(claims, jwt);
+    this.#checkTimes(token, claims.nbf);
+    if (isRevoked(token, keys)) throw new AccessError("revoked");
+    return new Caller(this.#ownerOf(claims, signer, keys), token);
+  }
+
+  /** A token that this gateway minted stands below the key that asked for it, another below the key that signed it. */
+  #ownerOf(claims: Claims, signer: Key | null, keys: KeyRing): Key {
+    if (signer === null) throw new AccessError("unknown_key");
+    const key: Key = signer;
+    if (!key.mints || claims.iss === undefined || claims.iss === key.id) return this.#valid(key);
+    const owner = typeof claims.iss === "string" ? keys.find(claims.iss) : undefined;
+    if (owner === undefined) throw new AccessError("unknown_key");
+    return this.#valid(owner);
+  }
+
+  #valid(key: Key): Key {
+    if (key.expiresMs !== null && key.expiresMs <= this.#nowMs()) throw new AccessError("key_expired");
+    return key;
+  }
+
+  #checkTimes({ expiresMs }: Token, notBefore: unknown): void {
+    const nowMs = this.#nowMs();
+    if (expiresMs + LEEWAY_MS <= nowMs) throw new AccessError("expired");
+    if (expiresMs - nowMs > MAX_LIFE_MS + LEEWAY_MS) throw new AccessError("lives_too_long");
+    if (notBefore === undefined) return;
+    const seconds = unixSeconds.safeParse(notBefore);
+    if (!seconds.success) throw new AccessError("bad_claims");
+    if (seconds.data * 1000 - LEEWAY_MS > nowMs) throw new AccessError("not_yet_valid");
+  }
+}
+
+function tokenOf(claims: Claims, jwt: string): Token {
+  const { aud, sub, exp, iat, jti, vw } = claims;
+  const isForUs = aud === AUDIENCE || (Array.isArray(aud) && aud.includes(AUDIENCE));
+  if (!isForUs) throw new AccessError("wrong_audience");
+  const expires = unixSeconds.safeParse(exp);
+  const issued = unixSeconds.safeParse(iat ?? 0);
+  const isNamed = typeof sub === "string" && /^[\x21-\x7e]{1,128}$/.test(sub);
+  const hasId = jti === undefined || (typeof jti === "string" && /^[\x21-\x7e]{1,128}$/.test(jti));
+  if (!expires.success || !issued.success || !isNamed || !hasId) throw new AccessError("bad_claims");
+  const grants = GRANTS.safeParse(vw);
+  if (!grants.success) throw new AccessError("unknown_grant");
+  return {
+    id: typeof jti === "string" ? jti : createHash("sha256").update(jwt).digest("base64url"),
+    subject: sub,
+    grants: grants.data,
+    issuedMs: issued.data * 1000,
+    expiresMs: expires.data * 1000,
+  };
+}
+
+function isRevoked({ id, subject, issuedMs }: Token, { revoked }: KeyRing): boolean {
+  const goodFrom = revoked.subjects.get(subject);
+  return revoked.tokens.has(id) || (goodFrom !== undefined && issuedMs < goodFrom * 1000);
+}

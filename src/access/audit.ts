@@ -1,0 +1,94 @@
+/** Who did what at the door, one line each: never a key, a token, a text or a session's name. */
+import { createHash } from "node:crypto";
+import { toGatewayError } from "../errors.ts";
+import type { Logger } from "../kit/log.ts";
+import { AccessError } from "./access-error.ts";
+import type { Caller } from "./caller.ts";
+
+/** Lines of refusals a second: a flood of strangers fills no disk. All of them are counted. */
+const MAX_REFUSALS_A_SECOND = 10;
+
+export interface Refusal {
+  readonly thrown: unknown;
+  /** Pattern of the route. */
+  readonly surface: string;
+  readonly address: string;
+  /** Where it is known. */
+  readonly subject: string | null;
+}
+
+export interface AuditOptions {
+  readonly log: Logger;
+  /** Milliseconds since 1970. */
+  readonly nowMs: () => number;
+}
+
+export class Audit {
+  readonly #options: AuditOptions;
+  readonly #refusals = new Map<string, number>();
+  #second = 0;
+  #lines = 0;
+
+  constructor(options: AuditOptions) {
+    this.#options = options;
+  }
+
+  /** Reason -> how many were refused for it. */
+  get refusals(): ReadonlyMap<string, number> {
+    return this.#refusals;
+  }
+
+  refused({ thrown, surface, address, subject }: Refusal): void {
+    const reason = thrown instanceof AccessError ? thrown.reason : toGatewayError(thrown).code;
+    this.#refusals.set(reason, (this.#refusals.get(reason) ?? 0) + 1);
+    if (!this.#hasRoom()) return;
+    this.#options.log.warn({ audit: "refused", reason, surface, address, ...who(subject) }, "Refused");
+  }
+
+  /** A connection was let in. */
+  admitted(caller: Caller, { surface, address, session }: Admission): void {
+    if (caller.isAnybody) return;
+    const facts = { surface, address, session: digestOf(session), ...factsOf(caller) };
+    this.#options.log.info({ audit: "admitted", ...facts }, "Admitted");
+  }
+
+  /** A key minted a token. */
+  minted(caller: Caller, { tokenId, subject }: { readonly tokenId: string; readonly subject: string }): void {
+    const facts = { ...factsOf(caller), minted: tokenId, for: subject };
+    this.#options.log.info({ audit: "minted", ...facts }, "Minted a token");
+  }
+
+  /** A connection lost its right while it stood. */
+  ended(caller: Caller, reason: string): void {
+    this.#options.log.info({ audit: "ended", reason, ...factsOf(caller) }, "Ended");
+  }
+
+  #hasRoom(): boolean {
+    const second = Math.floor(this.#options.nowMs() / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#lines = 0;
+    }
+    this.#lines += 1;
+    return this.#lines <= MAX_REFUSALS_A_SECOND;
+  }
+}
+
+export interface Admission {
+  readonly surface: string;
+  readonly address: string;
+  readonly session: string;
+}
+
+function factsOf({ key, token }: Caller) {
+  return { key: key?.id, ...(token === null ? {} : { subject: token.subject, token: token.id }) };
+}
+
+function who(subject: string | null) {
+  return subject === null ? {} : { subject };
+}
+
+/** Names of sessions can be those of calls or people: the same name has the same digest. */
+export function digestOf(name: string): string {
+  return createHash("sha256").update(name).digest("base64url").slice(0, 16);
+}

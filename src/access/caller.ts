@@ -1,0 +1,136 @@
+/** Who asks, and what they may do: a key, or a token that a key signed or minted. Where no keys are set: anybody, everything. */
+import { forbidden } from "./access-error.ts";
+import {
+  type Action,
+  type ConnectionSettings,
+  type Grants,
+  isListed,
+  type SpeechSettings,
+} from "./grants.ts";
+import type { Key } from "./keys.ts";
+
+/** What a token says beside its grants. Times in milliseconds since 1970. */
+export interface Token {
+  /** `jti`, or a digest of the token where it has none. */
+  readonly id: string;
+  readonly subject: string;
+  readonly grants: Grants;
+  readonly issuedMs: number;
+  /** From then on it opens nothing more. */
+  readonly expiresMs: number;
+}
+
+export interface Speech {
+  readonly voiceIds: readonly string[];
+  readonly modelId?: string | undefined;
+  readonly priority?: number | undefined;
+}
+
+export class Caller {
+  readonly key: Key | null;
+  readonly token: Token | null;
+  readonly #layers: readonly Grants[];
+
+  constructor(key: Key | null, token: Token | null = null) {
+    this.key = key;
+    this.token = token;
+    this.#layers = [key?.grants, token?.grants].filter((grants) => grants !== undefined);
+  }
+
+  /** No keys are set: whoever reaches the port may do everything. */
+  get isAnybody(): boolean {
+    return this.key === null;
+  }
+  /** As the audit log names them. */
+  get subject(): string {
+    return this.token?.subject ?? this.key?.id ?? "anybody";
+  }
+  get tenant(): string {
+    return this.token?.grants.tenant ?? this.key?.tenant ?? "";
+  }
+  /** What is counted in the name of this token, or of this key where it came itself. */
+  get meterId(): string {
+    return this.token === null ? `key:${this.key?.id ?? ""}` : `token:${this.token.id}`;
+  }
+  get isSingleUse(): boolean {
+    return this.token?.grants.once === true;
+  }
+
+  /** `sessionId`: null where it is about no session. */
+  may(action: Action, sessionId: string | null = null): boolean {
+    return this.#layers.every(
+      ({ allow, sessions }) =>
+        allow.includes(action) && (sessionId === null || isListed(sessions, sessionId)),
+    );
+  }
+
+  mayAny(actions: readonly Action[], sessionId: string | null = null): boolean {
+    return actions.some((action) => this.may(action, sessionId));
+  }
+
+  /** Throws forbidden. */
+  must(action: Action, sessionId: string | null = null): void {
+    if (!this.may(action, sessionId)) throw lacks([action], sessionId);
+  }
+
+  /** Throws forbidden unless one of them is allowed. */
+  mustAny(actions: readonly Action[], sessionId: string | null = null): void {
+    if (!this.mayAny(actions, sessionId)) throw lacks(actions, sessionId);
+  }
+
+  /** Throws forbidden. */
+  mustUse({ voiceIds, modelId, priority = 0 }: Speech): void {
+    for (const { voices, models, priority_max = 0 } of this.#layers) {
+      if (!voiceIds.every((id) => isListed(voices, id)))
+        throw forbidden("Your token does not allow this voice");
+      if (modelId !== undefined && !isListed(models, modelId)) {
+        throw forbidden("Your token does not allow this model");
+      }
+      if (priority > priority_max) {
+        throw forbidden(`Your token allows priorities up to ${priority_max}`);
+      }
+    }
+  }
+
+  /** Whether a listener may have its audio in this format. */
+  mayHear(format: string): boolean {
+    return this.#layers.every(({ formats }) => isListed(formats, format));
+  }
+
+  /** Win over the client's; those of the key over those of the token. */
+  get connectionSettings(): ConnectionSettings {
+    return { ...this.token?.grants.connection, ...this.key?.grants.connection };
+  }
+  get speechSettings(): SpeechSettings {
+    return { ...this.token?.grants.speech, ...this.key?.grants.speech };
+  }
+
+  /** The smallest number that a layer names; null: none does. */
+  bound(name: "characters" | "seconds" | "connections" | "characters_per_minute" | "utterances_per_minute") {
+    const named = this.#layers.map((grants) => grants[name]).filter((value) => value !== undefined);
+    return named.length === 0 ? null : Math.min(...named);
+  }
+
+  /** Parts of the vendor's interface; each layer has to name one. */
+  mayPass(isNamed: (parts: readonly string[] | undefined) => boolean): boolean {
+    return this.may("proxy") && this.#layers.every(({ proxy }) => isNamed(proxy));
+  }
+
+  /** Whether a page of this origin may use the token. No page: an empty text, which any token allows. */
+  mayComeFrom(origin: string): boolean {
+    if (origin === "") return true;
+    return this.#layers.every(({ origin: allowed }) => allowed === undefined || allowed.includes(origin));
+  }
+}
+
+/** Where no keys are set. */
+export const ANYBODY = new Caller(null);
+
+function lacks(actions: readonly Action[], sessionId: string | null) {
+  const what = actions.join(" or ");
+  return forbidden(
+    sessionId === null
+      ? `Your key or token does not allow: ${what}`
+      : `Your key or token does not allow for this session: ${what}`,
+  );
+}

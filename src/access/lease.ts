@@ -1,0 +1,166 @@
+/**
+ * How long a connection may stay. A token has two clocks: until when it opens connections (`exp`), and until when these stand:
+ * `session_until`, or `seconds` from their beginning, or where it names neither, until it expires. Withdrawn keys and tokens
+ * end theirs at once.
+ */
+import { GatewayError } from "../errors.ts";
+import type { Clock, Timer } from "../kit/clock.ts";
+import type { Access } from "./access.ts";
+import type { Audit } from "./audit.ts";
+import type { Caller } from "./caller.ts";
+
+/** So long before its end a connection is warned. */
+export const WARN_BEFORE_MS = 60_000;
+/** For a new token on its way when the old one expires. */
+const GRACE_MS = 25_000;
+/** Timers of the runtime can't wait for longer than 24 days. */
+const MAX_WAIT_MS = 24 * 3_600_000;
+
+export interface LeaseHolder {
+  /** The connection ends so soon unless a new token comes. */
+  warn(endsInMs: number): void;
+  /** Its time is over: it takes nothing new, and ends when what it says has been said. */
+  expired(error: GatewayError): void;
+  /** Its key or token was withdrawn: it ends now. */
+  revoked(error: GatewayError): void;
+}
+
+export interface LeasesOptions {
+  readonly access: Access;
+  readonly audit: Audit;
+  readonly clock: Clock;
+  /** Milliseconds since 1970. */
+  readonly wallMs: () => number;
+}
+
+/** Of all connections that came with a key or a token. Idempotent close. */
+export class Leases {
+  readonly #options: LeasesOptions;
+  readonly #open = new Set<Lease>();
+
+  constructor(options: LeasesOptions) {
+    this.#options = options;
+  }
+
+  begin(caller: Caller, holder: LeaseHolder): Lease {
+    const lease = new Lease({
+      ...this.#options,
+      caller,
+      holder,
+      onClose: (closed) => this.#open.delete(closed),
+    });
+    this.#open.add(lease);
+    return lease;
+  }
+
+  /** The keys are others now: who came with one that is gone has to go. */
+  recheck(): void {
+    for (const lease of [...this.#open]) lease.recheck();
+  }
+
+  close(): void {
+    for (const lease of [...this.#open]) lease.close();
+  }
+}
+
+interface LeaseOptions extends LeasesOptions {
+  readonly caller: Caller;
+  readonly holder: LeaseHolder;
+  readonly onClose: (lease: Lease) => void;
+}
+
+export class Lease {
+  readonly #options: LeaseOptions;
+  readonly #begunMs: number;
+  #caller: Caller;
+  #timer: Timer | null = null;
+  #hasWarned = false;
+  #isClosed = false;
+
+  constructor(options: LeaseOptions) {
+    this.#options = options;
+    this.#caller = options.caller;
+    this.#begunMs = options.wallMs();
+    this.#wait();
+  }
+
+  /** By the keys as they are now. */
+  get caller(): Caller {
+    return this.#caller;
+  }
+
+  /** How long until the connection ends, ms; null: no end is set. */
+  get endsInMs(): number | null {
+    const endsMs = endOf(this.#caller, this.#begunMs);
+    return endsMs === null ? null : Math.max(0, endsMs - this.#options.wallMs());
+  }
+
+  /** A new token of the same subject came: the end moves to where this one has it. */
+  refresh(caller: Caller): void {
+    this.#caller = caller;
+    this.#hasWarned = false;
+    this.#wait();
+  }
+
+  recheck(): void {
+    const now = this.#options.access.renewed(this.#caller);
+    if (now !== null) {
+      this.#caller = now;
+      this.#wait();
+      return;
+    }
+    this.#options.audit.ended(this.#caller, "revoked");
+    this.close();
+    this.#options.holder.revoked(
+      new GatewayError("token_revoked", "Connection is closed: its key or token was withdrawn"),
+    );
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#timer?.cancel();
+    this.#options.onClose(this);
+  }
+
+  #wait(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+    const endsInMs = this.endsInMs;
+    if (this.#isClosed || endsInMs === null) return;
+    const waitMs = this.#hasWarned ? endsInMs : Math.max(0, endsInMs - WARN_BEFORE_MS);
+    const { clock } = this.#options;
+    this.#timer = clock.at(clock.nowMs() + Math.min(waitMs, MAX_WAIT_MS), () => this.#wake());
+  }
+
+  #wake(): void {
+    const { holder, audit } = this.#options;
+    const endsInMs = this.endsInMs ?? Number.POSITIVE_INFINITY;
+    if (endsInMs <= 0) {
+      audit.ended(this.#caller, "expired");
+      this.close();
+      const message = "The token has expired: come back with a new one";
+      holder.expired(new GatewayError("token_expired", message));
+      return;
+    }
+    if (endsInMs <= WARN_BEFORE_MS && !this.#hasWarned) {
+      this.#hasWarned = true;
+      holder.warn(endsInMs);
+    }
+    this.#wait();
+  }
+}
+
+/** Milliseconds since 1970; null: no end. */
+function endOf(caller: Caller, begunMs: number): number | null {
+  const { key, token } = caller;
+  const seconds = caller.bound("seconds");
+  const sessionUntil = token?.grants.session_until;
+  const ends = [
+    key?.expiresMs ?? null,
+    seconds === null ? null : begunMs + seconds * 1000,
+    sessionUntil === undefined ? null : sessionUntil * 1000,
+    token !== null && seconds === null && sessionUntil === undefined ? token.expiresMs + GRACE_MS : null,
+  ].filter((end) => end !== null);
+  return ends.length === 0 ? null : Math.min(...ends);
+}

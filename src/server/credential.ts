@@ -1,0 +1,66 @@
+/** The key or token of a request, wherever clients can put one: a header, a WebSocket subprotocol or the URL. */
+import type { HttpRequest } from "uWebSockets.js";
+import type { Presented } from "../access/access.ts";
+import { AccessError } from "../access/access-error.ts";
+
+/** The subprotocol of the native socket. */
+const SUBPROTOCOL = "voicewire.v1";
+/**
+ * Browsers can't set headers on a WebSocket: the token is a second subprotocol that they offer. It is never answered with
+ * (RFC 6455 section 4.2.2 has the server choose one).
+ */
+const TOKEN_SUBPROTOCOL = "voicewire.token.";
+/** The native name, and the vendor's. */
+const URL_NAMES = ["token", "single_use_token"] as const;
+
+/** Only before the request's handler returns. Throws AccessError where two places have different ones. */
+export function presentedBy(req: HttpRequest): Presented {
+  const origin = req.getHeader("origin");
+  const inHeader = [keyOf(req.getHeader("authorization")), req.getHeader("xi-api-key").trim()];
+  const inSubprotocol = offeredBy(req)
+    .filter((name) => name.startsWith(TOKEN_SUBPROTOCOL))
+    .map((name) => name.slice(TOKEN_SUBPROTOCOL.length));
+  const query = new URLSearchParams(req.getQuery() ?? "");
+  const inUrl = URL_NAMES.flatMap((name) => query.getAll(name));
+  const found = [inHeader, inSubprotocol, inUrl].map((texts) => texts.filter((text) => text !== ""));
+  const all = new Set(found.flat());
+  if (all.size > 1) throw new AccessError("two_places");
+  const [credential = ""] = all;
+  const [headers = [], subprotocols = []] = found;
+  const place = headers.length > 0 ? "header" : subprotocols.length > 0 ? "subprotocol" : "url";
+  return { credential, place: credential === "" ? "header" : place, origin };
+}
+
+/** What an upgrade is answered with: ours where it is offered, else the first; never a token. Empty: none. */
+export function answeredSubprotocol(req: HttpRequest): string {
+  const names = offeredBy(req).filter((name) => !name.startsWith(TOKEN_SUBPROTOCOL));
+  return names.includes(SUBPROTOCOL) ? SUBPROTOCOL : (names[0] ?? "");
+}
+
+/** A query without what opens the door: for what is handed on. */
+export function withoutTokens(query: string): string {
+  if (!/token/i.test(query)) return query;
+  return query
+    .split("&")
+    .filter((pair) => !URL_NAMES.some((name) => decodedName(pair) === name))
+    .join("&");
+}
+
+function decodedName(pair: string): string {
+  const [name = ""] = new URLSearchParams(pair).keys();
+  return name;
+}
+
+function offeredBy(req: HttpRequest): string[] {
+  return req
+    .getHeader("sec-websocket-protocol")
+    .split(",")
+    .map((name) => name.trim());
+}
+
+/** Of an Authorization header. The vendor's SDKs say `Token`, and some clients send the key alone. */
+function keyOf(authorization: string): string {
+  const [scheme = "", value] = authorization.trim().split(/\s+/, 2);
+  if (value === undefined) return scheme;
+  return /^(?:bearer|token)$/i.test(scheme) ? value : "";
+}

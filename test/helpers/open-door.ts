@@ -1,0 +1,10 @@
+/** The door of a gateway without keys: whoever comes may do everything. */
+import { createDoor } from "../../src/access/door.ts";
+import { OriginRules } from "../../src/access/origin-rules.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { silentLog } from "../../src/kit/log.ts";
+
+export const OPEN_DOOR = createDoor({ keysFile: "", tokenInUrl: false, log: silentLog, clock: systemClock });
+
+/** What routes of a port on loopback are checked with. */
+export const OPEN_CHECKS = { origins: new OriginRules({ host: "127.0.0.1" }), door: OPEN_DOOR };

@@ -1,0 +1,97 @@
+/** Every route of a gateway with keys, asked by somebody who has none. */
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import WebSocket from "ws";
+import { type ClosableDoor, createDoor } from "../../src/access/door.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import type { MountedRoute } from "../../src/server/routes.ts";
+import { LISTENER, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { type CarrierEdge, startCarrierEdge } from "../unit/telephony/carrier-edge.ts";
+
+/** What answers everybody, and why that tells nobody anything. */
+const ANSWERS_ANYBODY = [
+  ["get", "/healthz"],
+  ["get", "/readyz"],
+  // Preflights: browsers send no credentials with them, and they say what methods there are.
+  ["options", "/*"],
+  // The built page, or that it has not been built.
+  ["get", "/"],
+];
+
+function pathOf(pattern: string): string {
+  return pattern.replaceAll(/:\w+/g, "x").replace("*", "x");
+}
+
+async function statusOf(url: string, method: string, headers: Record<string, string> = {}): Promise<number> {
+  const sent = request(url, { method, headers });
+  // A refusal closes the connection, at times before all of the request was sent.
+  sent.on("error", () => undefined);
+  sent.end();
+  const [answer] = (await once(sent, "response")) as [IncomingMessage];
+  answer.resume();
+  return answer.statusCode ?? 0;
+}
+
+async function upgradeStatus(url: string): Promise<number> {
+  const socket = new WebSocket(url);
+  socket.on("error", () => undefined);
+  const open = once(socket, "open").then(() => 101);
+  const refused = once(socket, "unexpected-response").then(([, answer]) => {
+    (answer as IncomingMessage).resume();
+    return (answer as IncomingMessage).statusCode ?? 0;
+  });
+  const status = await Promise.race([open, refused]);
+  socket.terminate();
+  return status;
+}
+
+describe("a gateway with keys", () => {
+  const keys = new TestKeys();
+  let door: ClosableDoor;
+  let edge: CarrierEdge;
+
+  beforeAll(async () => {
+    door = createDoor({ keysFile: keys.path, tokenInUrl: false, log: silentLog, clock: systemClock });
+    edge = await startCarrierEdge({ door });
+  });
+
+  afterAll(async () => {
+    await edge[Symbol.asyncDispose]();
+    door.close();
+    keys[Symbol.dispose]();
+  });
+
+  const statusWithout = async ({ method, pattern }: MountedRoute): Promise<number> => {
+    const path = pathOf(pattern);
+    if (method === "ws") return upgradeStatus(`${edge.wsUrl}${path}`);
+    return statusOf(`${edge.url}${path}`, method === "any" ? "GET" : method === "del" ? "DELETE" : method);
+  };
+
+  it("answers 401 on every route but health, the page and preflights", async () => {
+    expect(edge.edge.routes.length).toBeGreaterThan(20);
+    for (const route of edge.edge.routes) {
+      if (route.access === "own") continue;
+      const where = `${route.method} ${route.pattern}`;
+      const isOpen = ANSWERS_ANYBODY.some(
+        ([method, pattern]) => method === route.method && pattern === route.pattern,
+      );
+      const status = await statusWithout(route);
+      if (isOpen) expect(status, where).not.toBe(401);
+      else expect(status, where).toBe(401);
+    }
+  });
+
+  it("asks for a grant on every route that does something", async () => {
+    const token = tokenFor({ ...LISTENER, sessions: ["elsewhere"] });
+    for (const { method, pattern, access } of edge.edge.routes) {
+      if (typeof access === "string" || method === "ws") continue;
+      const verb = method === "any" ? "GET" : method;
+      const status = await statusOf(`${edge.url}${pathOf(pattern)}`, verb, {
+        authorization: `Bearer ${token}`,
+      });
+      expect(status, `${method} ${pattern}`).toBe(403);
+    }
+  });
+});

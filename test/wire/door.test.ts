@@ -1,0 +1,288 @@
+/** Who may join and do what on a gateway with keys, over real sockets and requests. */
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import WebSocket from "ws";
+import { type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { LISTENER, SPEAKER, signingPair, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
+
+const web = signingPair("web", "ES256");
+const app = signingPair("games", "EdDSA");
+const OTHER_SECRET = Buffer.alloc(32, "o").toString("base64url");
+
+const keys = new TestKeys({
+  keys: [
+    web.entry,
+    app.entry,
+    { id: "old", algorithm: "HS256", secret: OTHER_SECRET, expires: "2020-01-01T00:00:00Z" },
+    { id: "narrow", hash: `sha256:${"0".repeat(64)}`, grants: LISTENER },
+  ],
+  revoked: { tokens: ["withdrawn"], subjects: { mallory: 4_000_000_000 } },
+});
+let upstream: FakeUpstream;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream();
+  gateway = await gatewayAt(upstream.url, { keysFile: keys.path });
+});
+
+afterAll(async () => {
+  await gateway.close();
+  await upstream[Symbol.asyncDispose]();
+  keys[Symbol.dispose]();
+});
+
+interface Offer {
+  readonly headers?: Record<string, string>;
+  readonly protocols?: string[];
+}
+
+/** Status and error code of a refused upgrade, or 101. */
+async function knock(path: string, { headers = {}, protocols = [] }: Offer = {}) {
+  const socket = new WebSocket(`${gateway.wsUrl}${path}`, protocols, { headers });
+  socket.on("error", () => undefined);
+  const open = once(socket, "open").then(() => ({ status: 101, code: "" }));
+  const refused = once(socket, "unexpected-response").then(async ([, answer]) => {
+    let text = "";
+    for await (const piece of (answer as IncomingMessage).setEncoding("utf8")) text += piece;
+    const { error } = JSON.parse(text) as { error: { code: string } };
+    return { status: (answer as IncomingMessage).statusCode ?? 0, code: error.code };
+  });
+  const result = await Promise.race([open, refused]);
+  socket.terminate();
+  return result;
+}
+
+function bearer(token: string): Offer {
+  return { headers: { authorization: `Bearer ${token}` } };
+}
+
+async function join(path: string, token: string): Promise<TestClient> {
+  const client = await TestClient.connect(gateway, path, { headers: { authorization: `Bearer ${token}` } });
+  await client.until(() => client.messages.length > 0);
+  return client;
+}
+
+const now = Math.floor(Date.now() / 1000);
+
+describe("a credential", () => {
+  it.each([
+    ["a static key in Authorization", () => bearer(keys.key)],
+    ["a static key in xi-api-key", () => ({ headers: { "xi-api-key": keys.key } })],
+    ["a token that a secret has signed", () => bearer(tokenFor(SPEAKER))],
+    ["one that an ES256 key has signed", () => bearer(web.sign(claims()))],
+    ["one that an Ed25519 key has signed", () => bearer(app.sign(claims()))],
+    [
+      "a token in a subprotocol",
+      () => ({ protocols: ["voicewire.v1", `voicewire.token.${tokenFor(SPEAKER)}`] }),
+    ],
+    ["one whose clock is 50 s ahead", () => bearer(tokenFor(SPEAKER, { claims: { nbf: now + 50 } }))],
+    ["one that expired 50 s ago", () => bearer(tokenFor(SPEAKER, { lifeSeconds: -50 }))],
+    [
+      "the same token in two places",
+      () => {
+        const token = tokenFor(SPEAKER);
+        return { ...bearer(token), protocols: ["voicewire.v1", `voicewire.token.${token}`] };
+      },
+    ],
+  ])("%s opens", async (_name, offer: () => Offer) => {
+    expect(await knock("/live/s?format=none", offer())).toEqual({ status: 101, code: "" });
+  });
+
+  it.each([
+    ["none", () => ({}), 401, "unauthorized"],
+    ["a word", () => bearer("letmein"), 401, "unauthorized"],
+    ["a static key with another secret", () => bearer(`vwk_server_${"A".repeat(43)}`), 401, "unauthorized"],
+    ["an unknown key's token", () => bearer(tokenFor(SPEAKER, { kid: "nobody" })), 401, "unauthorized"],
+    ["a key that has expired", () => bearer(tokenFor(SPEAKER, { kid: "old" })), 401, "unauthorized"],
+    [
+      "a token for another audience",
+      () => bearer(tokenFor(SPEAKER, { claims: { aud: "other" } })),
+      401,
+      "unauthorized",
+    ],
+    ["one that says alg: none", () => bearer(unsigned("none")), 401, "unauthorized"],
+    ["one that says another algorithm", () => bearer(unsigned("ES256")), 401, "unauthorized"],
+    [
+      "one whose signature was changed",
+      () => bearer(`${tokenFor(SPEAKER).slice(0, -3)}AAA`),
+      401,
+      "unauthorized",
+    ],
+    ["one that has expired", () => bearer(tokenFor(SPEAKER, { lifeSeconds: -70 })), 401, "token_expired"],
+    [
+      "one that is not valid yet",
+      () => bearer(tokenFor(SPEAKER, { claims: { nbf: now + 90 } })),
+      401,
+      "unauthorized",
+    ],
+    [
+      "one that lives for two days",
+      () => bearer(tokenFor(SPEAKER, { lifeSeconds: 172_800 })),
+      401,
+      "unauthorized",
+    ],
+    [
+      "one without an end",
+      () => bearer(tokenFor(SPEAKER, { claims: { exp: undefined } })),
+      401,
+      "unauthorized",
+    ],
+    ["an unknown grant", () => bearer(tokenFor({ ...SPEAKER, everything: true })), 401, "unauthorized"],
+    [
+      "a withdrawn token",
+      () => bearer(tokenFor(SPEAKER, { claims: { jti: "withdrawn" } })),
+      401,
+      "unauthorized",
+    ],
+    [
+      "a withdrawn subject",
+      () => bearer(tokenFor(SPEAKER, { claims: { sub: "mallory" } })),
+      401,
+      "unauthorized",
+    ],
+    [
+      "a token in the URL that is not single-use",
+      () => ({}),
+      401,
+      "unauthorized",
+      () => `&token=${tokenFor(SPEAKER)}`,
+    ],
+    [
+      "two that differ",
+      () => ({
+        ...bearer(tokenFor(SPEAKER)),
+        headers: { ...bearer(tokenFor(SPEAKER)).headers, "xi-api-key": keys.key },
+      }),
+      400,
+      "invalid_field",
+    ],
+    [
+      "a token for another session",
+      () => bearer(tokenFor({ ...SPEAKER, sessions: ["other", "s2*"] })),
+      403,
+      "forbidden",
+    ],
+    [
+      "a token for pages of another origin",
+      () => bearer(tokenFor({ ...SPEAKER, origin: ["https://app.example"] })),
+      101,
+      "",
+    ],
+  ] as const)("%s", async (_name, offer: () => Offer, status, code, query: () => string = () => "") => {
+    expect(await knock(`/live/s?format=none${query()}`, offer())).toEqual({ status, code });
+  });
+
+  it("that is single-use opens once, and once of two that come at the same time", async () => {
+    const token = tokenFor({ ...SPEAKER, once: true });
+    const path = `/live/s?format=none&token=${token}`;
+    const results = await Promise.all([knock(path), knock(path)]);
+    expect(results.map(({ status }) => status).sort()).toEqual([101, 401]);
+    expect(await knock(path)).toEqual({ status: 401, code: "token_expired" });
+  });
+
+  it("never comes back in an answer: the subprotocol of the protocol does", async () => {
+    const protocols = [`voicewire.token.${tokenFor(SPEAKER)}`, "voicewire.v1"];
+    const socket = new WebSocket(`${gateway.wsUrl}/live/s?format=none`, protocols);
+    await once(socket, "open");
+    expect(socket.protocol).toBe("voicewire.v1");
+    socket.terminate();
+  });
+
+  it("that fails in a browser is told why over the socket, since a page sees no status", async () => {
+    const headers = { origin: "http://127.0.0.1:3000" };
+    const path = "/live/s?format=none";
+    await using client = await TestClient.connect(gateway, path, { headers });
+    expect(await client.untilClosed()).toEqual({ code: 4401, reason: "unauthorized" });
+    expect(client.events).toMatchObject([{ type: "error", code: "unauthorized", retryable: false }]);
+  });
+});
+
+function claims() {
+  return { aud: "voicewire", sub: "ann", exp: now + 60, vw: SPEAKER };
+}
+
+function unsigned(alg: string): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  return `${part({ alg, kid: "app" })}.${part(claims())}.`;
+}
+
+describe("a listener's token", () => {
+  it("joins as a listener, and may not speak, interrupt, or come as a speaker", async () => {
+    await using speaker = await join("/live/talk?format=none", tokenFor(SPEAKER));
+    await using listener = await join("/live/talk?format=ulaw_8000", tokenFor(LISTENER));
+    expect((await listener.next("hello")).settings.role).toBe("listener");
+    listener.send({ type: "speak", text: "Hello." });
+    listener.send({ type: "interrupt" });
+    await listener.next("error", 2);
+    expect(listener.eventsOf("error").map(({ code }) => code)).toEqual(["forbidden", "forbidden"]);
+    await using second = await join("/live/talk?role=both", tokenFor(LISTENER));
+    expect(await second.untilClosed()).toEqual({ code: 4403, reason: "forbidden" });
+    expect(speaker.closed).toBeNull();
+  });
+
+  it("opens no session", async () => {
+    await using listener = await join("/live/nobody?wait=true", tokenFor(LISTENER));
+    expect(await listener.untilClosed()).toEqual({ code: 4404, reason: "unknown_session" });
+  });
+
+  it("with captions only gets words and no sound", async () => {
+    const token = tokenFor({ sessions: ["*"], allow: ["captions"] });
+    await using speaker = await join("/live/text?format=none", tokenFor(SPEAKER));
+    await using reader = await join("/live/text?format=none&events=words", token);
+    await using hearer = await join("/live/text?format=ulaw_8000", token);
+    expect((await reader.next("hello")).settings.format).toBe("none");
+    expect(await hearer.untilClosed()).toEqual({ code: 4403, reason: "forbidden" });
+    expect(speaker.closed).toBeNull();
+  });
+
+  it("with a format, a voice and a setting gets these", async () => {
+    const grants = {
+      ...SPEAKER,
+      voices: ["good*"],
+      formats: ["ulaw_8000"],
+      connection: { pace: "burst" },
+      speech: { model_id: "pinned" },
+    };
+    await using client = await join("/live/pin?format=ulaw_8000&pace=realtime", tokenFor(grants));
+    expect((await client.next("hello")).settings.pace).toBe("burst");
+    client.send({ type: "speak", text: "Hello.", voice_id: "bad" });
+    client.send({ type: "speak", text: "Hello.", voice_id: "good-1", model_id: "mine", priority: 5 });
+    client.send({ type: "configure", pace: "realtime" });
+    await client.next("error", 3);
+    expect(client.eventsOf("error").map(({ code }) => code)).toEqual(["forbidden", "forbidden", "forbidden"]);
+    client.send({ type: "speak", text: "Hello.", voice_id: "good-1", model_id: "mine" });
+    expect((await client.next("utterance.started")).model_id).toBe("pinned");
+    await using other = await join("/live/pin?format=pcm_24000", tokenFor(grants));
+    expect(await other.untilClosed()).toEqual({ code: 4403, reason: "forbidden" });
+  });
+
+  it("comes back as nobody else's connection, though it knows its resume_token", async () => {
+    await using speaker = await join("/live/resume?format=none", tokenFor(SPEAKER));
+    const { resume_token: resume } = await speaker.next("hello");
+    const path = `/live/resume?format=none&resume=${resume}`;
+    await using other = await join(path, tokenFor(SPEAKER, { claims: { sub: "bob" } }));
+    expect((await other.next("hello")).resumed).toBe(false);
+    await using same = await join(path, tokenFor(SPEAKER));
+    expect((await same.next("hello")).resumed).toBe(true);
+  });
+});
+
+describe("HTTP requests", () => {
+  const post = (path: string, token: string) =>
+    fetch(`${gateway.url}${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify({ text: "Hello." }),
+    });
+
+  it("speak with a grant, and not without", async () => {
+    await using client = await join("/live/http?format=none", tokenFor(SPEAKER));
+    expect((await post("/live/http/speak", tokenFor(LISTENER))).status).toBe(403);
+    expect((await post("/live/http/speak", tokenFor({ ...SPEAKER, sessions: ["x"] }))).status).toBe(403);
+    expect((await post("/live/http/speak", tokenFor(SPEAKER))).status).toBe(202);
+    expect(client.closed).toBeNull();
+  });
+});
