@@ -3,12 +3,16 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
-import { type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { LISTENER, SPEAKER, signingPair, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 
 const web = signingPair("web", "ES256");
 const app = signingPair("games", "EdDSA");
+/** Takes longer to say than the tokens of these tests hold. */
+const LONG_TEXT = "It takes a while to say all of this, which is why it is longer than other texts. ".repeat(
+  2,
+);
 const OTHER_SECRET = Buffer.alloc(32, "o").toString("base64url");
 
 const keys = new TestKeys({
@@ -24,7 +28,7 @@ let upstream: FakeUpstream;
 let gateway: TestGateway;
 
 beforeAll(async () => {
-  upstream = await startFakeUpstream();
+  upstream = await startFakeUpstream(speaking({ msPerChar: 25 }));
   gateway = await gatewayAt(upstream.url, { keysFile: keys.path });
 });
 
@@ -269,6 +273,85 @@ describe("a listener's token", () => {
     expect((await same.next("hello")).resumed).toBe(true);
   });
 });
+
+describe("the end of a token", () => {
+  const soon = () => Math.floor(Date.now() / 1000) + 2;
+
+  it("closes a listener, and lets a speaker say what was begun", async () => {
+    const path = "/live/end?format=ulaw_8000";
+    await using speaker = await join(path, tokenFor({ ...SPEAKER, session_until: soon() }));
+    await using listener = await join(path, tokenFor({ ...LISTENER, session_until: soon() }));
+    const [warning] = (await speaker.next("warning")) && speaker.eventsOf("warning");
+    expect(warning).toMatchObject({ code: "token_expiring" });
+    expect(warning?.expires_in_ms).toBeLessThanOrEqual(2000);
+    speaker.send({ type: "speak", utterance_id: "long", text: LONG_TEXT });
+    speaker.send({ type: "text", utterance_id: "open", text: "and more of it" });
+    expect(await listener.untilClosed()).toEqual({ code: 4401, reason: "token_expired" });
+    speaker.send({ type: "speak", text: "Too late." });
+    expect((await speaker.next("error")).code).toBe("token_expired");
+    expect(speaker.eventsOf("utterance.done")).toEqual([]);
+    expect(await speaker.untilClosed()).toEqual({ code: 4401, reason: "token_expired" });
+    const done = speaker
+      .eventsOf("utterance.done")
+      .map(({ utterance_id, outcome }) => [utterance_id, outcome]);
+    expect(done).toEqual([
+      ["long", "done"],
+      ["open", "done"],
+    ]);
+  });
+
+  it("moves with a new token of the same subject that allows no more", async () => {
+    const token = (vw: object, claims = {}) => tokenFor(vw, { claims });
+    await using client = await join(
+      "/live/more?format=none",
+      token({ ...SPEAKER, session_until: soon() + 58 }),
+    );
+    const refused = [
+      token({ ...SPEAKER, allow: [...SPEAKER.allow, "call"] }),
+      token(SPEAKER, { sub: "bob" }),
+      token(LISTENER),
+      "nonsense",
+    ];
+    for (const next of refused) client.send({ type: "refresh", token: next });
+    await client.next("error", refused.length);
+    expect(client.eventsOf("error").map(({ code }) => code)).toEqual([
+      ...["forbidden", "forbidden", "forbidden"],
+      "unauthorized",
+    ]);
+    client.send({ type: "refresh", token: token({ ...SPEAKER, session_until: soon() + 600 }) });
+    expect((await client.next("refreshed")).expires_in_ms).toBeGreaterThan(500_000);
+    expect(client.closed).toBeNull();
+  });
+});
+
+describe("the file of keys", () => {
+  it("is read again while sessions speak: who came with a key that is gone has to go, others stay", async () => {
+    using own = new TestKeys();
+    await using changing = await gatewayAt(upstream.url, { keysFile: own.path });
+    const joined = async (session: string, token: string) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const client = await TestClient.connect(changing, `/live/${session}?format=none`, { headers });
+      await client.next("hello");
+      return client;
+    };
+    await using server = await joined("a", own.key);
+    await using token = await joined("b", tokenFor(SPEAKER));
+    own.writeText("{ not json");
+    await expectStatus(changing, own.key, 200);
+    own.write({ app: { secret: OTHER_SECRET } });
+    expect(await token.untilClosed()).toEqual({ code: 4403, reason: "token_revoked" });
+    server.send({ type: "ping" });
+    await server.next("pong");
+    await expectStatus(changing, own.key, 200);
+    await expectStatus(changing, tokenFor(SPEAKER), 401);
+  });
+});
+
+async function expectStatus({ url }: TestGateway, token: string, status: number): Promise<void> {
+  const answer = await fetch(`${url}/asyncapi.json`, { headers: { authorization: `Bearer ${token}` } });
+  await answer.arrayBuffer();
+  expect(answer.status).toBe(status);
+}
 
 describe("HTTP requests", () => {
   const post = (path: string, token: string) =>

@@ -1,0 +1,147 @@
+/** How long a connection may stay, on a clock that the test turns. */
+import { createSecretKey } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { Access } from "../../../src/access/access.ts";
+import { Audit } from "../../../src/access/audit.ts";
+import type { Caller } from "../../../src/access/caller.ts";
+import { signJwt } from "../../../src/access/jwt.ts";
+import { type KeyRing, readKeys } from "../../../src/access/keys.ts";
+import { type LeaseHolder, Leases } from "../../../src/access/lease.ts";
+import { silentLog } from "../../../src/kit/log.ts";
+import { FakeClock } from "../../helpers/fake-clock.ts";
+
+const SECRET = Buffer.alloc(32, "s");
+const NOW_S = 1_800_000_000;
+
+function ringOf(content: object = {}, app: object = {}): KeyRing {
+  const entry = { id: "app", algorithm: "HS256", secret: SECRET.toString("base64url"), ...app };
+  return readKeys(JSON.stringify({ keys: [entry], ...content }));
+}
+
+function createDesk(app: object = {}) {
+  const clock = new FakeClock();
+  const beginMs = clock.nowMs();
+  const wallMs = (): number => NOW_S * 1000 + clock.nowMs() - beginMs;
+  let ring = ringOf({}, app);
+  const access = new Access({ keys: () => ring, nowMs: wallMs, takesTokensInUrl: false });
+  const audit = new Audit({ log: silentLog, nowMs: wallMs });
+  const leases = new Leases({ access, audit, clock, wallMs });
+  const news: string[] = [];
+  const holder: LeaseHolder = {
+    warn: (endsInMs) => news.push(`warned ${endsInMs}`),
+    expired: ({ code }) => news.push(code),
+    revoked: ({ code }) => news.push(code),
+  };
+  const callerOf = (claims: object = {}, vw: object = {}): Caller => {
+    const all = { aud: "voicewire", sub: "ann", iat: NOW_S, exp: NOW_S + 300, jti: "t1", ...claims };
+    const grants = { sessions: ["*"], allow: ["listen"], ...vw };
+    const key = { algorithm: "HS256", key: createSecretKey(SECRET) } as const;
+    const credential = signJwt({ ...all, vw: grants }, key, "app");
+    return access.identify({ credential, place: "header", origin: "" });
+  };
+  return {
+    clock,
+    leases,
+    news,
+    callerOf,
+    begin: (caller: Caller) => leases.begin(caller, holder),
+    changeKeys: (next: KeyRing) => {
+      ring = next;
+      leases.recheck();
+    },
+  };
+}
+
+describe("a lease", () => {
+  it("warns 60 s before its end, and ends 25 s after the token has expired", () => {
+    const { clock, news, begin, callerOf } = createDesk();
+    begin(callerOf());
+    clock.advance(264_999);
+    expect(news).toEqual([]);
+    clock.advance(1);
+    expect(news).toEqual(["warned 60000"]);
+    clock.advance(59_999);
+    expect(news).toEqual(["warned 60000"]);
+    clock.advance(1);
+    expect(news).toEqual(["warned 60000", "token_expired"]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it.each([
+    ["seconds count from its beginning, though the token expires before", {}, { seconds: 1000 }, 1000],
+    ["session_until stands apart from the token's end", {}, { session_until: NOW_S + 900 }, 900],
+    ["the earlier one of both counts", {}, { seconds: 1000, session_until: NOW_S + 900 }, 900],
+    ["a key's own end counts too", { expires: new Date((NOW_S + 100) * 1000).toISOString() }, {}, 100],
+  ])("%s", (_name, app, grants, endsInS) => {
+    const { clock, news, begin, callerOf } = createDesk(app);
+    begin(callerOf({}, grants));
+    clock.advance(endsInS * 1000 - 1);
+    expect(news).not.toContain("token_expired");
+    clock.advance(1);
+    expect(news).toContain("token_expired");
+  });
+
+  it("goes on to a new token's end, and warns of that", () => {
+    const { clock, news, begin, callerOf } = createDesk();
+    const lease = begin(callerOf());
+    clock.advance(280_000);
+    lease.refresh(callerOf({ exp: NOW_S + 600, jti: "t2" }));
+    clock.advance(100_000);
+    expect(news).toEqual(["warned 60000"]);
+    clock.advance(245_000);
+    expect(news).toEqual(["warned 60000", "warned 60000", "token_expired"]);
+  });
+
+  it("holds longer than a timer of the runtime can wait", () => {
+    const expires = new Date((NOW_S + 40 * 86_400) * 1000).toISOString();
+    const { clock, news, begin, callerOf } = createDesk({ expires });
+    begin(callerOf({}, { seconds: 39 * 86_400 }));
+    clock.advance(38 * 86_400_000);
+    expect(news).toEqual([]);
+    clock.advance(86_400_000);
+    expect(news).toEqual(["warned 60000", "token_expired"]);
+  });
+
+  it.each([
+    [
+      "its key was taken out",
+      () => readKeys(JSON.stringify({ keys: [{ id: "b", hash: `sha256:${"0".repeat(64)}` }] })),
+    ],
+    [
+      "its key's secret was changed",
+      () => ringOf({}, { secret: Buffer.alloc(32, "x").toString("base64url") }),
+    ],
+    ["its token was withdrawn", () => ringOf({ revoked: { tokens: ["t1"] } })],
+    ["its subject was withdrawn", () => ringOf({ revoked: { subjects: { ann: NOW_S + 1 } } })],
+  ])("ends at once where %s", (_name, next) => {
+    const { clock, news, begin, callerOf, changeKeys } = createDesk();
+    begin(callerOf());
+    changeKeys(next());
+    expect(news).toEqual(["token_revoked"]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("stays where other keys and tokens were withdrawn, and follows its key's grants", () => {
+    const { news, begin, callerOf, changeKeys } = createDesk();
+    const lease = begin(callerOf());
+    changeKeys(
+      ringOf(
+        { revoked: { tokens: ["t9"], subjects: { ann: NOW_S - 1 } } },
+        { grants: { sessions: ["*"], allow: ["speak"] } },
+      ),
+    );
+    expect(news).toEqual([]);
+    expect(lease.caller.may("listen")).toBe(false);
+  });
+
+  it("says nothing more once it is closed", () => {
+    const { clock, leases, news, begin, callerOf, changeKeys } = createDesk();
+    begin(callerOf()).close();
+    begin(callerOf());
+    leases.close();
+    leases.close();
+    changeKeys(ringOf({ revoked: { tokens: ["t1"] } }));
+    clock.advance(1_000_000);
+    expect(news).toEqual([]);
+  });
+});
