@@ -5,8 +5,8 @@ import { createHash, randomUUID } from "node:crypto";
 import { AccessError } from "./access-error.ts";
 import { ANYBODY, Caller, type Token } from "./caller.ts";
 import { GRANTS, type Grants, unixSeconds } from "./grants.ts";
-import { type Claims, isJwt, signJwt, verifyJwt } from "./jwt.ts";
-import type { Key, KeyRing } from "./keys.ts";
+import { type Claims, signJwt, verifyJwt } from "./jwt.ts";
+import { isStaticKey, type Key, type KeyRing } from "./keys.ts";
 import { UsedTokens } from "./used-tokens.ts";
 
 /** Whom tokens have to be for (RFC 7519 section 4.1.3). */
@@ -73,9 +73,9 @@ export class Access {
     const keys = this.#keys();
     if (keys === null) return ANYBODY;
     if (credential === "") throw new AccessError("no_credential");
-    const caller = isJwt(credential)
-      ? this.#callerOf(credential, keys)
-      : new Caller(this.#valid(keys.ofSecret(credential)));
+    const caller = isStaticKey(credential)
+      ? new Caller(this.#valid(keys.ofSecret(credential)))
+      : this.#callerOf(credential, keys);
     if (place === "url" && !caller.isSingleUse && !this.#takesTokensInUrl) {
       throw new AccessError("not_single_use");
     }
@@ -171,12 +171,19 @@ function tokenOf(claims: Claims, jwt: string): Token {
   const grants = GRANTS.safeParse(vw);
   if (!grants.success) throw new AccessError("unknown_grant");
   return {
-    id: typeof jti === "string" ? jti : createHash("sha256").update(jwt).digest("base64url"),
+    id: typeof jti === "string" ? jti : digestOfSigned(jwt),
     subject: sub,
     grants: grants.data,
     issuedMs: issued.data * 1000,
     expiresMs: expires.data * 1000,
   };
+}
+
+/** Of what is signed: of a signature there are several spellings. */
+function digestOfSigned(jwt: string): string {
+  return createHash("sha256")
+    .update(jwt.slice(0, jwt.lastIndexOf(".")))
+    .digest("base64url");
 }
 
 function isRevoked({ id, subject, issuedMs }: Token, { revoked }: KeyRing): boolean {

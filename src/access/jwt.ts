@@ -11,6 +11,8 @@ export type Algorithm = (typeof ALGORITHMS)[number];
 /** Longer than any that fits into the 4 KB of headers that a request may have. */
 export const MAX_TOKEN_CHARS = 2048;
 
+const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
 export interface JwtKey {
   readonly algorithm: Algorithm;
   /** HS256: the secret; else a public key to verify with, a private one to sign with. */
@@ -20,18 +22,11 @@ export interface JwtKey {
 /** Claims as they came: only the signature holds for them. */
 export type Claims = Readonly<Record<string, unknown>>;
 
-const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
-
-/** Whether a text can only be a token: static keys have no dots. */
-export function isJwt(text: string): boolean {
-  return COMPACT.test(text);
-}
-
 /** The claims of a token whose signature holds. `keyOf`: the key of a `kid`. Throws AccessError. */
 export function verifyJwt(token: string, keyOf: (kid: string) => JwtKey): Claims {
   if (token.length > MAX_TOKEN_CHARS) throw new AccessError("token_too_long");
-  const [head = "", body = "", signature = ""] = token.split(".");
-  if (!COMPACT.test(token)) throw new AccessError("malformed");
+  const [head = "", body = "", signature = "", ...more] = token.split(".");
+  if (more.length > 0 || ![head, body, signature].every(isBase64Url)) throw new AccessError("malformed");
   const { alg, kid, crit } = objectOf(head);
   // Extensions that have to be understood (RFC 7515 section 4.1.11): there are none.
   if (crit !== undefined || typeof kid !== "string") throw new AccessError("malformed");
@@ -69,6 +64,12 @@ function digestOf(algorithm: Algorithm): string | null {
 /** JOSE has ES256 signatures as two numbers of 32 bytes (RFC 7518 section 3.4), OpenSSL as DER. */
 function keyInput(algorithm: Algorithm, key: KeyObject) {
   return algorithm === "ES256" ? ({ key, dsaEncoding: "ieee-p1363" } as const) : key;
+}
+
+/** Letter by letter: the runtime keeps the text that a regular expression was matched with last, and this is a secret. */
+function isBase64Url(text: string): boolean {
+  for (let at = 0; at < text.length; at += 1) if (!BASE64URL.includes(text.charAt(at))) return false;
+  return true;
 }
 
 function encode(value: Claims): string {
