@@ -43,6 +43,8 @@ export interface GatewayOptions {
   /** The embedded speech service, where that is the upstream. */
   readonly service?: { readonly hangs: number } | undefined;
   readonly log: Logger;
+  /** Who did what with which key or token; `log` where not given. */
+  readonly auditLog?: Logger;
   /** Folder of the built page; the one beside the compiled code where not given. */
   readonly pageFolder?: string;
   readonly clock?: Clock;
@@ -67,7 +69,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const counters = createCounters();
   const rtpPortRange = readPortRange(config.rtpPorts);
   const rtpPeers = readPeerList(config.rtpPeers);
-  const door = createDoor({ ...config, log, clock });
+  const door = createDoor({ ...config, log, auditLog: options.auditLog ?? log, clock });
   const passedPaths = new PassedPaths(config.proxyPaths);
   const originsOf = (boundTo: string): OriginRules => new OriginRules({ ...config, host: boundTo });
   const origins = originsOf(config.host);

@@ -45,10 +45,11 @@ export class Audit {
     this.#options.log.warn({ audit: "refused", reason, surface, address, ...who(subject) }, "Refused");
   }
 
-  /** A connection was let in. */
-  admitted(caller: Caller, { surface, address, session }: Admission): void {
+  /** A request or a connection was let in. */
+  admitted(caller: Caller, { surface, address, sessionId }: Admission): void {
     if (caller.isAnybody) return;
-    const facts = { surface, address, session: digestOf(session), ...factsOf(caller) };
+    const session = sessionId === null ? {} : { session: digestOf(sessionId) };
+    const facts = { surface, address, ...session, ...factsOf(caller) };
     this.#options.log.info({ audit: "admitted", ...facts }, "Admitted");
   }
 
@@ -77,7 +78,8 @@ export class Audit {
 export interface Admission {
   readonly surface: string;
   readonly address: string;
-  readonly session: string;
+  /** null: it is about no session. */
+  readonly sessionId: string | null;
 }
 
 function factsOf({ key, token }: Caller) {
@@ -89,6 +91,6 @@ function who(subject: string | null) {
 }
 
 /** Names of sessions can be those of calls or people: the same name has the same digest. */
-export function digestOf(name: string): string {
+function digestOf(name: string): string {
   return createHash("sha256").update(name).digest("base64url").slice(0, 16);
 }

@@ -17,6 +17,7 @@ export interface DoorOptions {
   readonly keysFile: string;
   readonly tokenInUrl: boolean;
   readonly log: Logger;
+  readonly auditLog: Logger;
   readonly clock: Clock;
 }
 
@@ -26,7 +27,7 @@ export interface ClosableDoor extends Door {
 }
 
 /** Throws invalid_config. */
-export function createDoor({ keysFile, tokenInUrl, log, clock }: DoorOptions): ClosableDoor {
+export function createDoor({ keysFile, tokenInUrl, log, auditLog, clock }: DoorOptions): ClosableDoor {
   const wallMs = (): number => Date.now();
   const file =
     keysFile === "" ? null : new KeyFile({ path: keysFile, log, onChange: () => leases.recheck() });
@@ -35,7 +36,7 @@ export function createDoor({ keysFile, tokenInUrl, log, clock }: DoorOptions): C
     nowMs: wallMs,
     takesTokensInUrl: tokenInUrl,
   });
-  const audit = new Audit({ log, nowMs: wallMs });
+  const audit = new Audit({ log: auditLog, nowMs: wallMs });
   const leases = new Leases({ access, audit, clock, wallMs });
   return {
     access,

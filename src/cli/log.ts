@@ -1,5 +1,6 @@
 /** The log of a long-running command: pino's JSON lines, or the same lines made readable on a terminal. */
 import pino from "pino";
+import { GatewayError } from "../errors.ts";
 import type { Logger } from "../kit/log.ts";
 import { type Io, mayStyle, type Output } from "./io.ts";
 
@@ -10,6 +11,23 @@ export function createLog(io: Pick<Io, "stderr" | "env">, level: string): Logger
     write: (line: string) => io.stderr.write(isForPeople ? readable(line, io.stderr, io.env) : line),
   };
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+}
+
+/**
+ * JSON lines at the end of a file that only its owner can read: the audit log. Written at once, so that a crash loses none.
+ * Throws invalid_config where it can't be opened.
+ */
+export function createFileLog(path: string): Logger {
+  try {
+    const destination = pino.destination({ dest: path, append: true, mkdir: true, mode: 0o600, sync: true });
+    return pino({ level: "info", base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new GatewayError("invalid_config", `Setting audit-log: the file can't be written: ${why}`, {
+      field: "audit-log",
+      cause,
+    });
+  }
 }
 
 const LEVEL_NAMES: Readonly<Record<string, string>> = { 20: "debug", 30: "info", 40: "warn", 50: "error" };

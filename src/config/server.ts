@@ -54,6 +54,13 @@ export const SERVER = [
     about: "Take tokens in URLs that are not single-use; URLs stand in logs and histories",
   },
   {
+    key: "auditLog",
+    kind: "string",
+    default: "",
+    about:
+      "File to which each use of a key or token is added, one JSON line each; without it the log has them",
+  },
+  {
     key: "allowedHosts",
     kind: "string",
     default: "",

@@ -183,8 +183,10 @@ export class CheckedRoutes implements Routes {
     let caller: Caller | null = null;
     try {
       caller = door.access.identify(presentedBy(req));
-      if (access !== "known") caller.mustAny(access.anyOf, access.inSession ? pathPart(req) : null);
+      const sessionId = access !== "known" && access.inSession ? pathPart(req) : null;
+      if (access !== "known") caller.mustAny(access.anyOf, sessionId);
       door.access.redeem(caller);
+      door.audit.admitted(caller, { surface: pattern, address: addressOf(res), sessionId });
       return caller;
     } catch (thrown) {
       door.audit.refused({

@@ -46,7 +46,16 @@ describe.skipIf(missing !== undefined)(
 
     beforeAll(async () => {
       served = await serve(
-        ["--keys-file", keys.path, "--data", join(folder, "data"), "--log-level", "debug"],
+        [
+          "--keys-file",
+          keys.path,
+          "--data",
+          join(folder, "data"),
+          "--audit-log",
+          join(folder, "audit.jsonl"),
+          "--log-level",
+          "debug",
+        ],
         { NODE_OPTIONS: `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${folder}` },
       );
       await sayEverything(served.url, keys.key, fresh);
@@ -74,8 +83,16 @@ describe.skipIf(missing !== undefined)(
 
     it("has none of it in its log, not even at the level debug", () => {
       const { stdout, stderr } = served.program;
-      expect(stderr).toContain("admitted");
+      expect(stderr).toContain("Utterance over");
       expectNone("log", `${stdout}${stderr}`);
+    });
+
+    it("has who came and who was refused in its audit log", () => {
+      const lines = readFileSync(join(folder, "audit.jsonl"), "utf8").trim().split("\n");
+      const events = lines.map((line) => JSON.parse(line) as { audit: string; reason?: string });
+      expect(events.filter(({ audit }) => audit === "admitted").length).toBeGreaterThan(4);
+      const reasons = events.filter(({ audit }) => audit === "refused").map(({ reason }) => reason);
+      expect(reasons).toEqual(["forbidden", "bad_signature"]);
     });
 
     it("has none of it in its metrics", () => {

@@ -4,7 +4,13 @@ import { OriginRules } from "../../src/access/origin-rules.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 
-export const OPEN_DOOR = createDoor({ keysFile: "", tokenInUrl: false, log: silentLog, clock: systemClock });
+export const OPEN_DOOR = createDoor({
+  keysFile: "",
+  tokenInUrl: false,
+  log: silentLog,
+  auditLog: silentLog,
+  clock: systemClock,
+});
 
 /** What routes of a port on loopback are checked with. */
 export const OPEN_CHECKS = { origins: new OriginRules({ host: "127.0.0.1" }), door: OPEN_DOOR };

@@ -53,7 +53,13 @@ describe("a gateway with keys", () => {
   let edge: CarrierEdge;
 
   beforeAll(async () => {
-    door = createDoor({ keysFile: keys.path, tokenInUrl: false, log: silentLog, clock: systemClock });
+    door = createDoor({
+      keysFile: keys.path,
+      tokenInUrl: false,
+      log: silentLog,
+      auditLog: silentLog,
+      clock: systemClock,
+    });
     edge = await startCarrierEdge({ door });
   });
 

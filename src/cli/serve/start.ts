@@ -5,6 +5,7 @@ import { GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { Io } from "../io.ts";
+import { createFileLog } from "../log.ts";
 import { listenFailure, portAdvice } from "./port-check.ts";
 import { chooseUpstream, openUpstream } from "./upstream.ts";
 
@@ -44,6 +45,7 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
     passesFaults: upstream.service !== undefined,
     service: upstream.service,
     log,
+    auditLog: config.auditLog === "" ? log : createFileLog(config.auditLog),
   }).catch(async (thrown: unknown) => {
     await upstream.stop();
     throw thrown;

@@ -139,10 +139,7 @@ function join(data: SocketData, joining: ParsedSettings, options: LiveSocketOpti
     const mayInterrupt = !caller.isAnybody && caller.may("interrupt", sessionId);
     const participant = session.join(listener, { ...joining, holder: holderOf(caller), mayInterrupt });
     data.joined = { session, participant };
-    if (!caller.isAnybody) {
-      door.audit.admitted(caller, { surface: "/live", address: data.address, session: sessionId });
-      data.lease = door.leases.begin(caller, leaseHolder(data, options));
-    }
+    if (!caller.isAnybody) data.lease = door.leases.begin(caller, leaseHolder(data, options));
     // Greeting it may have closed it: its close handler did not know of the participant yet.
     if (listener.isClosed && !isGone) session.leave(participant);
   } catch (thrown) {
