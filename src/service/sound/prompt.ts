@@ -2,8 +2,8 @@
  * Reads a prompt for what it names: sounds, and the words that shape them, in the order of the prompt. This is a search for
  * key words, not an understanding of the sentence: words that it does not know are named.
  */
-import { type Meaning, meaningsIn } from "./words/meanings.ts";
-import { type Change, type FamilyName, isAbsorbed } from "./words/vocabulary.ts";
+import { type CountWord, type Meaning, meaningsIn, type SoundWord } from "./words/meanings.ts";
+import { type Change, type FamilyName, familyOf, isAbsorbed } from "./words/vocabulary.ts";
 
 /** One sound that the prompt names. */
 export interface NamedSound {
@@ -20,16 +20,25 @@ export interface Prompt {
   /** Empty where no sound was understood. */
   readonly steps: readonly (readonly NamedSound[])[];
   readonly placeChanges: readonly Change[];
-  /** What was not understood, as it was written; each once. */
+  /** What was not understood, or understood and not done, as it was written; each once. */
   readonly unknownWords: readonly string[];
 }
 
 interface Growing {
   readonly name: FamilyName;
-  count: number | null;
+  /** The words that name it. */
+  readonly words: readonly SoundWord[];
+  /** Numbers that are said of it: the first counts. */
+  readonly counts: CountWord[];
   isRepeated: boolean;
   readonly changes: Change[];
 }
+
+/** Words that nothing was done of. */
+type Unused = Set<Meaning>;
+
+/** The most hits that a number in a prompt asks for. */
+const MAX_COUNT = 64;
 
 /** Layers of one prompt, so that a long list of sounds costs no more than a rich one. */
 const MAX_SOUNDS = 8;
@@ -38,11 +47,14 @@ export function readPrompt(text: string): Prompt {
   const meanings = meaningsIn(text);
   const placeChanges: Change[] = [];
   const steps: NamedSound[][] = [];
+  const unused: Unused = new Set();
   let left = MAX_SOUNDS;
   let part: Meaning[] = [];
   let isBefore = false;
   const close = () => {
-    const sounds = readStep(part, placeChanges).slice(0, left);
+    const found = readStep(part, { placeChanges, unused });
+    const sounds = found.slice(0, left).map((sound) => named(sound, unused));
+    for (const { words } of found.slice(left)) for (const word of words) unused.add(word);
     part = [];
     left -= sounds.length;
     if (sounds.length === 0) return;
@@ -58,45 +70,57 @@ export function readPrompt(text: string): Prompt {
     } else part.push(meaning);
   }
   close();
-  const unknown = meanings.flatMap((meaning) => (meaning.kind === "unknown" ? meaning.word : []));
+  const unknown = meanings.flatMap((meaning) =>
+    "word" in meaning && (meaning.kind === "unknown" || unused.has(meaning)) ? meaning.word : [],
+  );
   return { steps, placeChanges, unknownWords: [...new Set(unknown)] };
 }
 
+/** A texture goes on and has no number. */
+function named({ name, counts, isRepeated, changes }: Growing, unused: Unused): NamedSound {
+  const asked = familyOf(name).kind === "hits" ? (counts[0]?.count ?? 0) : 0;
+  const isExact = asked > 0 && asked <= MAX_COUNT;
+  for (const word of counts.slice(isExact ? 1 : 0)) unused.add(word);
+  return { name, count: asked === 0 ? null : Math.min(MAX_COUNT, asked), isRepeated, changes };
+}
+
 /** Sounds that are heard together. Words that shape a sound stand before it, or after it at the end of its clause. */
-function readStep(part: readonly Meaning[], placeChanges: Change[]): NamedSound[] {
+function readStep(
+  part: readonly Meaning[],
+  { placeChanges, unused }: { readonly placeChanges: Change[]; readonly unused: Unused },
+): Growing[] {
   const sounds: Growing[] = [];
   let inClause: Growing[] = [];
   let changes: Change[] = [];
-  let count: number | null = null;
+  let counts: CountWord[] = [];
   let isLeftOut = false;
   const close = () => {
     // Words alone between two commas are said of what follows: "a big, loud explosion".
     const last = inClause.at(-1);
     if (last !== undefined) {
       last.changes.push(...changes);
-      last.count ??= count;
+      last.counts.push(...counts);
       changes = [];
-    }
+    } else for (const count of counts) unused.add(count);
     for (const one of inClause) addSound(sounds, one, { absorbs: false });
     inClause = [];
-    count = null;
+    counts = [];
     isLeftOut = false;
   };
   for (const meaning of part) {
     if (meaning.kind === "link") {
       if (meaning.link === "and") close();
       else if (meaning.link === "without") isLeftOut = true;
-    } else if (meaning.kind === "count") count = meaning.count;
+    } else if (meaning.kind === "count") counts.push(meaning);
     else if (meaning.kind === "change") {
       if (meaning.change.isPlace === true) placeChanges.push(meaning.change);
       else changes.push(meaning.change);
     } else if (meaning.kind === "sound") {
-      if (!isLeftOut) {
-        addSound(inClause, { name: meaning.name, isRepeated: meaning.isRepeated, count, changes });
-      }
+      const { name, isRepeated } = meaning;
+      if (!isLeftOut) addSound(inClause, { name, words: [meaning], isRepeated, counts, changes });
       isLeftOut = false;
       changes = [];
-      count = null;
+      counts = [];
     }
   }
   close();
@@ -118,7 +142,8 @@ function addSound(sounds: Growing[], added: Growing, { absorbs } = { absorbs: tr
   const isBetter = isAbsorbed(same.name, added.name);
   sounds[index] = {
     name: isBetter ? added.name : same.name,
-    count: same.count ?? added.count,
+    words: [...same.words, ...added.words],
+    counts: [...same.counts, ...added.counts],
     isRepeated: same.isRepeated || added.isRepeated,
     changes: [...same.changes, ...added.changes],
   };

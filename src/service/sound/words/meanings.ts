@@ -15,19 +15,32 @@ import {
 
 /** What a word means to a prompt. */
 export type Meaning =
-  | { readonly kind: "sound"; readonly name: FamilyName; readonly isRepeated: boolean }
+  | SoundWord
   | { readonly kind: "change"; readonly change: Change }
-  | { readonly kind: "count"; readonly count: number }
+  | CountWord
   | { readonly kind: "link"; readonly link: Link }
   /** As it was written. */
   | { readonly kind: "unknown"; readonly word: string };
+
+export interface SoundWord {
+  readonly kind: "sound";
+  readonly name: FamilyName;
+  readonly isRepeated: boolean;
+  /** As it was written. */
+  readonly word: string;
+}
+
+export interface CountWord {
+  readonly kind: "count";
+  readonly count: number;
+  /** As it was written. */
+  readonly word: string;
+}
 
 const LANGUAGES: readonly Language[] = [ENGLISH, SPANISH, ARABIC, CHINESE];
 /** Words of the longest phrase, and characters of the longest Chinese word. */
 const MAX_PHRASE_WORDS = 3;
 const MAX_HAN_CHARACTERS = 5;
-/** The most hits that a number in a prompt asks for. */
-const MAX_COUNT = 64;
 
 /** Words by which an Arabic one may begin; the first letter of some is "and". */
 const ARABIC_PREFIXES = ["وال", "بال", "كال", "فال", "ال", "لل", "و", "ب", "ل", "ك", "ف"] as const;
@@ -70,10 +83,15 @@ function phrases(words: readonly string[]): Meaning[] {
       if (meanings.length > 0) break;
     }
     if (meanings.length === 0) meanings = [{ kind: "unknown", word: words[at] ?? "" }];
-    found.push(...meanings);
+    const written = words.slice(at, at + Math.max(1, count)).join(" ");
+    for (const meaning of meanings) found.push(asWritten(meaning, written));
     at += Math.max(1, count);
   }
   return found;
+}
+
+function asWritten(meaning: Meaning, word: string): Meaning {
+  return meaning.kind === "sound" || meaning.kind === "count" ? { ...meaning, word } : meaning;
 }
 
 /** Chinese has no spaces: the longest known word at each place; what lies between is unknown. */
@@ -95,7 +113,7 @@ function hanWords(text: string): Meaning[] {
     if (meaning === undefined) unknown += characters[at] ?? "";
     else {
       close();
-      found.push(meaning);
+      found.push(asWritten(meaning, characters.slice(at, at + count).join("")));
     }
     at += Math.max(1, count);
   }
@@ -105,8 +123,7 @@ function hanWords(text: string): Meaning[] {
 
 /** None for a word, or a phrase, that is not known. */
 function meaningsOf(word: string): readonly Meaning[] {
-  if (/^\d{1,3}$/.test(word))
-    return [{ kind: "count", count: Math.min(MAX_COUNT, Math.max(1, Number(word))) }];
+  if (/^\d{1,3}$/.test(word)) return [{ kind: "count", count: Number(word), word }];
   if (/\p{Script=Arabic}/u.test(word)) return arabicMeanings(word);
   for (const stem of stems(word)) {
     const meaning = WORDS.get(stem);
@@ -154,14 +171,14 @@ function wordsOf(languages: readonly Language[]): ReadonlyMap<string, Meaning> {
   };
   for (const { sounds, changes, links, numbers, times } of languages) {
     for (const [at, alternatives] of numbers.split(" ").entries()) {
-      add(alternatives.replaceAll("|", " "), { kind: "count", count: at + 1 });
+      add(alternatives.replaceAll("|", " "), { kind: "count", count: at + 1, word: alternatives });
     }
-    for (const [word, count] of Object.entries(times)) add(word, { kind: "count", count });
+    for (const [word, count] of Object.entries(times)) add(word, { kind: "count", count, word });
     for (const name of Object.keys(changes) as ChangeName[]) {
       add(changes[name], { kind: "change", change: changeOf(name) });
     }
     for (const name of Object.keys(sounds) as FamilyName[]) {
-      add(sounds[name], { kind: "sound", name, isRepeated: false });
+      add(sounds[name], { kind: "sound", name, isRepeated: false, word: name });
     }
     for (const link of LINKS) add(links[link], { kind: "link", link });
   }

@@ -129,6 +129,23 @@ describe("a prompt", () => {
   });
 
   it.each([
+    ["20 seconds of rain", ["20", "seconds"]],
+    ["three rains and a bell", ["three"]],
+    ["two or three knocks", ["or", "three"]],
+    ["knock 7", []],
+    ["7, a knock", ["7"]],
+    ["2 bells and 5 bells", ["5"]],
+    ["0 gunshots", ["0"]],
+    ["999 gunshots", ["999"]],
+    ["64 gunshots", []],
+    ["cinco lluvias", ["cinco"]],
+    ["三下雨", ["三"]],
+    ["rain, thunder, wind, fire, sea, bell, dog, cat, sirens", ["sirens"]],
+  ])("names what it understands and does not do: %s", (text, words) => {
+    expect(readPrompt(text).unknownWords).toEqual(words);
+  });
+
+  it.each([
     ["two barks", 2],
     ["dos disparos", 2],
     ["三声枪响", 3],
