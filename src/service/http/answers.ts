@@ -16,8 +16,14 @@ export type ErrorStatus = 403 | 404 | 429 | 503;
 const TRACE_ID: JsonSchema = { ...STRING, pattern: "^[0-9a-f]{32}$" };
 export const TRACE_HEADERS: Readonly<Record<string, JsonSchema>> = { "x-trace-id": TRACE_ID };
 const COUNT: JsonSchema = { ...STRING, pattern: "^\\d+$" };
+/** Of all that counts for the plan's concurrency. */
+export const CONCURRENCY_HEADERS: Readonly<Record<string, JsonSchema>> = {
+  "current-concurrent-requests": COUNT,
+  "maximum-concurrent-requests": COUNT,
+};
 /** Of a sound, and of speech. Seen on live answers. */
 export const SOUND_HEADERS: Readonly<Record<string, JsonSchema>> = {
+  ...CONCURRENCY_HEADERS,
   "request-id": STRING,
   "character-cost": { ...COUNT, description: "Characters billed." },
   "x-region": STRING,
@@ -25,8 +31,6 @@ export const SOUND_HEADERS: Readonly<Record<string, JsonSchema>> = {
 export const SPEECH_HEADERS: Readonly<Record<string, JsonSchema>> = {
   ...SOUND_HEADERS,
   "history-item-id": { ...STRING, description: "Absent with enable_logging=false." },
-  "current-concurrent-requests": COUNT,
-  "maximum-concurrent-requests": COUNT,
   "tts-latency-ms": COUNT,
   "x-left-out-tags": {
     ...STRING,

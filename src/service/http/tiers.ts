@@ -60,6 +60,14 @@ export interface Admission {
   readonly release: Release;
 }
 
+/** As live answers have them. */
+export function concurrencyHeaders({ current, maximum }: Admission): Readonly<Record<string, string>> {
+  return {
+    "current-concurrent-requests": String(current),
+    "maximum-concurrent-requests": String(maximum),
+  };
+}
+
 /** Counts requests under way by concurrency group and refuses those over the plan. */
 export class ConcurrencyGate {
   readonly #groups: Readonly<Record<"standard" | "turbo", { permits: Semaphore; maximum: number }>>;

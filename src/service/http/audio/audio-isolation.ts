@@ -14,6 +14,7 @@ import type { ServiceContext } from "../context.ts";
 import { asApiError } from "../failure.ts";
 import { registerIsolationHistory } from "../history/isolation-history.ts";
 import { route } from "../operation.ts";
+import { type Admission, concurrencyHeaders } from "../tiers.ts";
 import { ISOLATE, ISOLATE_STREAMED, MAX_PREVIEW_LENGTH } from "./isolation-operations.ts";
 
 const CONTENT_TYPE = "audio/mpeg";
@@ -29,6 +30,7 @@ interface Request {
 interface Exchange {
   readonly asked: Request;
   readonly reply: FastifyReply;
+  readonly admission: Admission;
   readonly signal: AbortSignal;
 }
 
@@ -73,8 +75,9 @@ class Isolations {
     answer: (exchange: Exchange) => Promise<void>,
   ): Promise<FastifyReply> {
     if (this.#isClosed) throw ApiError.unavailable("Isolation ended: the service is shutting down");
+    const admission = this.#context.gate.enter("standard");
     const client = clientSignal(reply.raw);
-    const answering = answer({ asked, reply, signal: client.signal });
+    const answering = answer({ asked, reply, admission, signal: client.signal });
     this.#underWay.add(answering);
     try {
       await answering;
@@ -83,6 +86,7 @@ class Isolations {
       if (thrown !== client.signal.reason) throw asApiError(thrown);
     } finally {
       client.release();
+      admission.release();
       this.#underWay.delete(answering);
     }
     // The raw response was written, or nobody is there to read it.
@@ -97,7 +101,6 @@ class Isolations {
   }
 
   async sendWhole(exchange: Exchange): Promise<void> {
-    const { reply } = exchange;
     const file = await this.#context.temporaryFiles.create();
     try {
       const result = await eachOf(this.#isolate(exchange), (bytes) => file.write(bytes));
@@ -110,9 +113,9 @@ class Isolations {
       });
       exchange.signal.throwIfAborted();
       const length = info.length + file.bytes;
-      writeHead(reply, { "content-length": String(length) });
+      writeHead(exchange, { "content-length": String(length) });
       for await (const bytes of whole) await send(exchange, bytes);
-      reply.raw.end();
+      exchange.reply.raw.end();
     } finally {
       await file.close();
     }
@@ -129,7 +132,7 @@ class Isolations {
       const result = await eachOf(this.#isolate(exchange), async (bytes) => {
         // The first sound is there: what is unknown or broken from its start has been refused.
         if (!reply.raw.headersSent) {
-          writeHead(reply, {});
+          writeHead(exchange, {});
           await pass(mp3InfoFrame(null));
         }
         await pass(bytes);
@@ -177,8 +180,12 @@ function newIsolation({ audio, previewBase64 }: Request, result: Denoised): NewI
   };
 }
 
-function writeHead(reply: FastifyReply, more: Readonly<Record<string, string>>): void {
-  const given: OutgoingHttpHeaders = { "content-type": CONTENT_TYPE, ...more };
+function writeHead({ reply, admission }: Exchange, more: Readonly<Record<string, string>>): void {
+  const given: OutgoingHttpHeaders = {
+    "content-type": CONTENT_TYPE,
+    ...concurrencyHeaders(admission),
+    ...more,
+  };
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined) given[name] = value;
   }

@@ -1,6 +1,6 @@
 /** What audio isolation takes and gives. */
 import { FILE_FORMATS } from "../../media/decode-upload.ts";
-import { bytes } from "../answers.ts";
+import { bytes, CONCURRENCY_HEADERS } from "../answers.ts";
 import { file } from "../form.ts";
 import { literal, text } from "../kinds.ts";
 import { operation } from "../operation.ts";
@@ -35,7 +35,7 @@ export const ISOLATE = operation({
       ),
     },
   },
-  answer: bytes(["audio/mpeg"], "The speech, whole."),
+  answer: { ...bytes(["audio/mpeg"], "The speech, whole."), headers: CONCURRENCY_HEADERS },
 });
 
 export const ISOLATE_STREAMED = operation({
@@ -44,5 +44,5 @@ export const ISOLATE_STREAMED = operation({
   id: "audio_isolation_stream",
   summary: "Speech without the noise around it, streamed",
   body: { kind: "form", name: "AudioIsolationStreamForm", shape: AUDIO },
-  answer: bytes(["audio/mpeg"], "The speech, as it is made."),
+  answer: { ...bytes(["audio/mpeg"], "The speech, as it is made."), headers: CONCURRENCY_HEADERS },
 });

@@ -15,6 +15,7 @@ import { audioTypeOf, requireFormat } from "../output-format.ts";
 import { optional, required, type Values, withDefault } from "../schema.ts";
 import { findModel } from "../speech/models-catalogue.ts";
 import { outputFormatField } from "../speech/speech-fields.ts";
+import { concurrencyHeaders } from "../tiers.ts";
 
 const MODEL = "eleven_text_to_sound_v2";
 const DURATION_SECONDS = { min: 0.5, max: 30 } as const;
@@ -85,21 +86,27 @@ export function registerSoundGeneration(app: FastifyInstance, context: ServiceCo
     requireSound(shape, context);
     const plan = planSound(shape.spec);
     if (plan.layers.length === 0) throw notUnderstood(plan.unknownWords);
-    const place = queue.enter();
-    if (place === undefined) throw ApiError.busy();
-    const cost = costOf(shape.spec);
-    const headers = {
-      ...corsHeaders(context),
-      [TRACE_HEADER]: traceIdOf(reply),
-      "content-type": audioTypeOf(outputFormat),
-      "request-id": randomBytes(10).toString("hex"),
-      "character-cost": String(cost),
-      ...notUnderstoodHeader(plan.unknownWords),
-      "x-region": "local",
-    };
-    // No row of the history, but billed as speech is: once it is whole.
-    const onMade = () => context.store.history.charge(cost);
-    await deliverSound({ plan, outputFormat, response: reply.raw, headers, place, onMade });
+    const admission = context.gate.enter("standard");
+    try {
+      const place = queue.enter();
+      if (place === undefined) throw ApiError.busy();
+      const cost = costOf(shape.spec);
+      const headers = {
+        ...corsHeaders(context),
+        [TRACE_HEADER]: traceIdOf(reply),
+        "content-type": audioTypeOf(outputFormat),
+        "request-id": randomBytes(10).toString("hex"),
+        "character-cost": String(cost),
+        ...concurrencyHeaders(admission),
+        ...notUnderstoodHeader(plan.unknownWords),
+        "x-region": "local",
+      };
+      // No row of the history, but billed as speech is: once it is whole.
+      const onMade = () => context.store.history.charge(cost);
+      await deliverSound({ plan, outputFormat, response: reply.raw, headers, place, onMade });
+    } finally {
+      admission.release();
+    }
     // The raw response was written: only a fault before the first byte is left to Fastify.
     if (reply.raw.headersSent || reply.raw.destroyed) reply.hijack();
   });

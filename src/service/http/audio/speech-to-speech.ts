@@ -41,7 +41,7 @@ import {
   VOICE_SETTINGS,
 } from "../speech/speech-fields.ts";
 import { requireBound } from "../speech/speech-request.ts";
-import { requireLoggable } from "../tiers.ts";
+import { concurrencyHeaders, requireLoggable } from "../tiers.ts";
 
 /** An approximation: what the vendor bills is not published. */
 const CHARACTERS_A_MINUTE = 1000;
@@ -183,8 +183,7 @@ async function convert(
         "request-id": requestId,
         ...(historyItemId === null ? {} : { "history-item-id": historyItemId }),
         "character-cost": String(cost),
-        "current-concurrent-requests": String(admission.current),
-        "maximum-concurrent-requests": String(admission.maximum),
+        ...concurrencyHeaders(admission),
         "tts-latency-ms": String(Math.round(performance.now() - exchange.beganMs)),
         "x-region": "local",
       }),

@@ -8,7 +8,7 @@ import { type NewHistoryItem, newHistoryId } from "../../store/history.ts";
 import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "../context.ts";
 import { findKnownVoice, type KnownVoice } from "../known-voice.ts";
 import { audioTypeOf } from "../output-format.ts";
-import type { Admission } from "../tiers.ts";
+import { type Admission, concurrencyHeaders } from "../tiers.ts";
 import { type Delivery, deliverStream, deliverWhole } from "./delivery.ts";
 import { MAX_STITCHED_AGE_S } from "./neighbours.ts";
 import { recordingOpener } from "./recorder.ts";
@@ -160,8 +160,7 @@ function speechHeaders(facts: {
     "request-id": facts.requestId,
     ...(facts.historyItemId === null ? {} : { "history-item-id": facts.historyItemId }),
     "character-cost": String(facts.cost),
-    "current-concurrent-requests": String(facts.admission.current),
-    "maximum-concurrent-requests": String(facts.admission.maximum),
+    ...concurrencyHeaders(facts.admission),
     "tts-latency-ms": String(Math.round(performance.now() - facts.beganMs)),
     "x-region": "local",
   };
