@@ -1,4 +1,4 @@
-/** Audio tags over the interface: which models act on them, when they are heard, and which are said to be left out. */
+/** Tags over the interface: which models act on audio tags, when they are heard, and which tags are said to be left out. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { floatsOf, rms, samplesOf } from "../unit/service/convert/measures.ts";
 import { type Client, OTHER_VOICE, startClient, VOICE } from "./client.ts";
@@ -103,4 +103,33 @@ describe("audio tags", { timeout: 60_000 }, () => {
     expect(Buffer.from(one.pcm.buffer).equals(Buffer.from(two.pcm.buffer))).toBe(true);
     expect((await speak(text, { ...body, seed: 12 })).pcm).not.toEqual(one.pcm);
   });
+});
+
+it("tags of any kind that nothing is done of are named in the answer, in every model", async () => {
+  const said = '<phoneme alphabet="ipa" ph="təˈmɑːtoʊ">';
+  const unsayable = '<phoneme alphabet="ipa" ph="ʁy">';
+  const unknown = '<phoneme alphabet="x-sampa" ph="t@mA:to">';
+  const text =
+    `<speak>One ${said}tomato</phoneme>, <break time="0.2s"/> ${unsayable}two</phoneme>, ` +
+    `${unknown}tomato</phoneme>, <prosody rate="slow">three</prosody>, <phoneme>four</phoneme>, ` +
+    `${unknown}five</phoneme> [sings].</speak>`;
+  const left = [unsayable, unknown, '<prosody rate="slow">', "<phoneme>"];
+  const rules = [{ type: "alias", string_to_replace: "tomato", alias: "potato" }];
+  const made = await client.post("/v1/pronunciation-dictionaries/add-from-rules", { name: "Mine", rules });
+  const { id } = JSON.parse(made.body.toString());
+  for (const model_id of ["eleven_multilingual_v2", "eleven_v3"]) {
+    const named = model_id === "eleven_v3" ? [...left, "[sings]"] : left;
+    const { headers } = await client.post(`/v1/text-to-speech/${VOICE}`, {
+      text,
+      model_id,
+      // A dictionary that says the word does not do what the tag asks for.
+      pronunciation_dictionary_locators: [{ pronunciation_dictionary_id: id }],
+    });
+    expect(headers["x-left-out-tags"]).toBe(named.join(", ").replace("ʁ", "%CA%81"));
+    const item = await client.get(`/v1/history/${headers["history-item-id"]}`);
+    expect(JSON.parse(item.body.toString()).settings.left_out_tags).toEqual(named);
+  }
+  const long = `<phoneme alphabet="ipa" ph="${"ʁ".repeat(300)}">`;
+  const { headers } = await client.post(`/v1/text-to-speech/${VOICE}`, { text: `${long}word</phoneme>` });
+  expect(headers["x-left-out-tags"]).toBe(long.slice(0, 80).replaceAll("ʁ", "%CA%81"));
 });

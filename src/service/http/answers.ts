@@ -34,7 +34,8 @@ export const SPEECH_HEADERS: Readonly<Record<string, JsonSchema>> = {
   "tts-latency-ms": COUNT,
   "x-left-out-tags": {
     ...STRING,
-    description: "Audio tags that the voice can do nothing of; absent without.",
+    description:
+      "Tags that the voice can do nothing of, audio tags and phonemes too; each cut to 80 characters; absent without.",
   },
 };
 

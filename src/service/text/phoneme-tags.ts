@@ -4,7 +4,10 @@ import type { Respelling } from "./pronunciation.ts";
 
 const TAG = /(?<open><phoneme\s(?<attributes>[^<>]{1,400})>)(?<word>[^<>]{1,100})<\/phoneme>/giu;
 
-/** In order. Where the sounds can't be said, there is none: the word is said as it is written. */
+/**
+ * In order. Where the sounds can't be said, there is none: the word is said as it is written, and its tag is one of
+ * leftOutTags.
+ */
 export function findPhonemeTags(text: string): Respelling[] {
   return Array.from(text.matchAll(TAG)).flatMap(({ index, groups = {} }): Respelling[] => {
     const { open = "", attributes = "", word = "" } = groups;

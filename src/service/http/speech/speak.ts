@@ -16,9 +16,11 @@ import { acceptSpeech, type EndpointKind, type SpeechShape } from "./speech-requ
 
 /** Asks for `voicewire_words` in timed responses (timing-json.ts). */
 const TRUTH_HEADER = "x-voicewire-truth";
-/** Audio tags that nothing was done of, with their brackets; what is not ASCII is percent-encoded. */
+/** Tags that nothing was done of, with their brackets; what is not ASCII is percent-encoded. */
 const LEFT_OUT_HEADER = "x-left-out-tags";
 const MAX_HEADER = 1000;
+/** Characters of one tag. */
+const MAX_TAG_SHOWN = 80;
 
 export async function speak(
   context: ServiceContext,
@@ -138,14 +140,21 @@ function withoutUndefined(settings: Readonly<Record<string, unknown>>): Record<s
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }
 
-/** As many tags as fit into a header of 1000 characters; the history has all. */
+/** As many tags as fit into a header of 1000 characters, the beginnings of long ones; the history has all. */
 function leftOutHeader(tags: readonly string[]): Readonly<Record<string, string>> {
   let value = "";
-  for (const tag of tags.map((one) => one.replace(/[^ -~]/gu, encodeURIComponent))) {
+  for (const tag of tags.map(shown)) {
     if (value.length + tag.length > MAX_HEADER) break;
     value += value === "" ? tag : `, ${tag}`;
   }
   return value === "" ? {} : { [LEFT_OUT_HEADER]: value };
+}
+
+function shown(tag: string): string {
+  return [...tag]
+    .slice(0, MAX_TAG_SHOWN)
+    .join("")
+    .replace(/[^ -~]/gu, encodeURIComponent);
 }
 
 /** Seen on live answers. */

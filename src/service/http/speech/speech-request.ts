@@ -52,7 +52,7 @@ export interface AcceptedSpeech {
   readonly model: Model;
   /** Characters billed. */
   readonly cost: number;
-  /** Audio tags that the voice does nothing of. */
+  /** Tags that the voice does nothing of. */
   readonly leftOutTags: readonly string[];
 }
 
@@ -92,7 +92,7 @@ export function acceptSpeech(
   const spec = { ...specOf(shape, inputs, { model, ...options }), neighbours };
   return {
     spec,
-    leftOutTags: spec.audioTags ? leftOutTags(inputs.map(({ text }) => text).join("\n")) : [],
+    leftOutTags: [...new Set(inputs.flatMap(({ text }) => leftOutTags(text, spec)))],
     model,
     cost: Math.ceil(length * model.costFactor),
   };

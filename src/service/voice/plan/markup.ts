@@ -1,4 +1,5 @@
 import { MAX_BRACKET_TAG } from "../../../text/markup.ts";
+import { findPhonemeTags } from "../../text/phoneme-tags.ts";
 import type { Respelling } from "../../text/pronunciation.ts";
 import { type Direction, directionOf } from "./audio-tags.ts";
 
@@ -38,10 +39,13 @@ const TAG = /<\/?[a-zA-Z][^<>]{0,500}>/g;
 /** Of audio tags what the gateway takes for one too, so that it tells of no word that is not said. */
 const TAG_OR_AUDIO_TAG = new RegExp(`${TAG.source}|\\[\\p{L}[^[\\]<>\\n]{0,${MAX_BRACKET_TAG - 3}}\\]`, "gu");
 
+function patternOf({ audioTags }: { readonly audioTags: boolean }): RegExp {
+  return audioTags ? TAG_OR_AUDIO_TAG : TAG;
+}
+
 /** All markup of `text`, in order; `audioTags` for models that take `[laughs]`-like directions. */
 export function findMarkup(text: string, options: { readonly audioTags: boolean }): Markup[] {
-  const pattern = options.audioTags ? TAG_OR_AUDIO_TAG : TAG;
-  return Array.from(text.matchAll(pattern), (match) => {
+  return Array.from(text.matchAll(patternOf(options)), (match) => {
     const [tag] = match;
     const direction = tag.startsWith("[") ? (directionOf(tag) ?? undefined) : undefined;
     const pauseMs = direction?.pauseMs ?? breakMs(tag);
@@ -49,10 +53,20 @@ export function findMarkup(text: string, options: { readonly audioTags: boolean 
   });
 }
 
-/** The audio tags of `text`, each once, that the voice does nothing of. */
-export function leftOutTags(text: string): string[] {
-  const tags = text.match(TAG_OR_AUDIO_TAG) ?? [];
-  return [...new Set(tags.filter((tag) => tag.startsWith("[") && directionOf(tag) === null))];
+/** Tags that begin or end something, and ask for nothing themselves. */
+const SILENT_TAG = /^<(?:\/|speak\b)/i;
+
+/** The tags of `text`, each once, that the voice does nothing of; a phoneme's where its sounds can't be said. */
+export function leftOutTags(text: string, options: { readonly audioTags: boolean }): string[] {
+  const said = new Set(findPhonemeTags(text).map(({ start }) => start));
+  const left = Array.from(text.matchAll(patternOf(options)), (match) => {
+    const [tag] = match;
+    const isDone = tag.startsWith("[")
+      ? directionOf(tag) !== null
+      : SILENT_TAG.test(tag) || isBreak(tag) || said.has(match.index + tag.length);
+    return isDone ? [] : tag;
+  });
+  return [...new Set(left.flat())];
 }
 
 /** Both in order, without the respellings that touch a tag. */
@@ -66,8 +80,12 @@ export function withRespellings(markup: readonly Markup[], respellings: readonly
   return [...all, ...markup.slice(next)];
 }
 
+function isBreak(tag: string): boolean {
+  return /^<break\b/i.test(tag);
+}
+
 function breakMs(tag: string): number {
-  if (!/^<break\b/i.test(tag)) return 0;
+  if (!isBreak(tag)) return 0;
   const time = /\btime\s*=\s*(?:["']\s*)?(\d+(?:\.\d+)?)\s*(ms|s)/i.exec(tag);
   if (time !== null) {
     const ms = Number(time[1]) * (time[2]?.toLowerCase() === "ms" ? 1 : 1000);

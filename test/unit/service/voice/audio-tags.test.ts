@@ -216,7 +216,9 @@ describe("an audio tag", { timeout: 60_000 }, () => {
       null,
       null,
     ]);
-    expect(leftOutTags("[sings] a [laughs] b [gunshot] c [sings] [1]")).toEqual(["[sings]", "[gunshot]"]);
+    const text = "[sings] a [laughs] b [gunshot] c [sings] [1]";
+    expect(leftOutTags(text, { audioTags: true })).toEqual(["[sings]", "[gunshot]"]);
+    expect(leftOutTags(text, { audioTags: false })).toEqual([]);
     // A tag that nothing is done of is left out, without a pause.
     const left = say(`[sings] ${TEXT}`);
     expect(left.said.trim()).toBe(TEXT);
