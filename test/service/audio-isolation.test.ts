@@ -276,13 +276,25 @@ describe("what is refused", () => {
     expect(bare.status).toBe(400);
   });
 
-  it("too many parts, a field too long, a preview too long", async () => {
+  it("too many parts, a field too long, a preview that is too long or no base64", async () => {
     const many = new FormData();
     for (let at = 0; at < 30; at += 1) many.append("audio", new Blob(["x"]), "x");
     for (const form of [many, formOf(shortWav(), { preview_b64: "A".repeat(1_100_000) })]) {
       const answer = await post(WHOLE, form);
       expect(answer.status).toBe(400);
       expect(await detailOf(answer)).toMatchObject({ type: "invalid_request", code: "request_too_large" });
+    }
+    for (const preview_b64 of [
+      "no base64",
+      "aGVsbG8",
+      "data:image/png;base64,aGVsbG8=",
+      "aGVs=bG8",
+      "aGVsbG8_",
+    ]) {
+      const answer = await post(WHOLE, formOf(shortWav(), { preview_b64 }));
+      expect([preview_b64, answer.status]).toEqual([preview_b64, 400]);
+      const detail = { type: "validation_error", code: "invalid_parameters", param: "preview_b64" };
+      expect(await detailOf(answer)).toMatchObject(detail);
     }
     const long = await post(WHOLE, formOf(shortWav(), { preview_b64: "A".repeat(200_000) }));
     expect(await detailOf(long)).toMatchObject({ code: "invalid_parameters", param: "preview_b64" });

@@ -42,7 +42,7 @@ export function registerAudioIsolation(app: FastifyInstance, context: ServiceCon
     await context.uploads.register(scope);
     route(scope, context, ISOLATE, ({ reply, body }) => {
       const { audio, file_format: fileFormat, preview_b64: previewBase64 = null } = body;
-      requirePreviewLength(previewBase64);
+      requirePreview(previewBase64);
       return isolations.handle({ audio, fileFormat, previewBase64 }, reply, (exchange) =>
         isolations.sendWhole(exchange),
       );
@@ -232,8 +232,14 @@ async function* joined(first: Uint8Array, rest: AsyncIterable<Uint8Array>): Asyn
   yield* rest;
 }
 
-function requirePreviewLength(preview: string | null): void {
-  if (preview === null || preview.length <= MAX_PREVIEW_LENGTH) return;
-  const message = `preview_b64 has ${preview.length} characters, expected at most ${MAX_PREVIEW_LENGTH}.`;
-  throw ApiError.unfit("invalid_parameters", message, { param: "preview_b64" });
+function requirePreview(preview: string | null): void {
+  if (preview === null) return;
+  const refuse = (message: string): never => {
+    throw ApiError.unfit("invalid_parameters", message, { param: "preview_b64" });
+  };
+  if (preview.length > MAX_PREVIEW_LENGTH) {
+    refuse(`preview_b64 has ${preview.length} characters, expected at most ${MAX_PREVIEW_LENGTH}.`);
+  }
+  const isBase64 = preview.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(preview);
+  if (!isBase64) refuse("preview_b64 is no base64, expected a picture as standard base64 with its padding.");
 }

@@ -30,8 +30,8 @@ export const ISOLATE = operation({
     shape: {
       ...AUDIO,
       preview_b64: optional(
-        text({ later: { maxLength: MAX_PREVIEW_LENGTH } }),
-        "A picture to show with the item; kept as it is.",
+        text({ later: { maxLength: MAX_PREVIEW_LENGTH, contentEncoding: "base64" } }),
+        "A picture to show with the item, kept as it is; what is no base64 is refused with 400.",
       ),
     },
   },
