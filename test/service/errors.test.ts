@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { GatewayError } from "../../src/errors.ts";
 import { startService } from "../../src/service/service.ts";
+import { measures } from "../helpers/measures.ts";
 import { type Answer, type Client, startClient, VOICE } from "./client.ts";
 
 const PATH = `/v1/text-to-speech/${VOICE}`;
@@ -346,6 +347,29 @@ describe("what is asked for", () => {
     expectApiError(await open.post(path, body), status, detail);
   });
 
+  it.each([
+    ["speech", speech, { text: "Hi" }],
+    ["a dialogue", dialogue, { inputs: [input] }],
+  ])("audio effects of %s are refused: there are none", async (_name, path, body) => {
+    measures("POST /v1/text-to-speech/{voice_id}", "audio_effects", "none: who asks for one is refused");
+    measures("POST /v1/text-to-dialogue", "audio_effects", "none: who asks for one is refused");
+    for (const name of ["filter_preset_id", "environment_id", "background_noise_id"]) {
+      expectApiError(await open.post(path, { ...body, audio_effects: { [name]: "cave" } }), 404, {
+        type: "not_found",
+        code: "audio_effect_not_found",
+        status: "audio_effect_not_found",
+        param: `audio_effects.${name}`,
+      });
+    }
+    for (const [name, value] of Object.entries({ distance: 0.5, send_level: 1, pan: -0.2, reverb: true })) {
+      const answer = await open.post(path, { ...body, audio_effects: { pan: 0, [name]: value } });
+      expectApiError(answer, 400, parameters(`audio_effects.${name}`));
+    }
+    for (const audio_effects of [null, {}, { distance: 0, filter_preset_id: null, seed: 3 }]) {
+      expect((await open.post(path, { ...body, audio_effects })).status).toBe(200);
+    }
+  });
+
   it("ten voices are a dialogue, eleven are refused", async () => {
     const answer = await open.get("/v1/voices");
     const { voices } = JSON.parse(answer.body.toString()) as { voices: { voice_id: string }[] };
@@ -380,7 +404,7 @@ describe("what is asked for", () => {
         pronunciation_dictionary_locators: null,
         seed: "7",
         use_pvc_as_ivc: 0,
-        audio_effects: null,
+        audio_effects: { filter_preset_id: null, pan: 0, seed: 5 },
       },
     );
     expect(answer.status).toBe(200);

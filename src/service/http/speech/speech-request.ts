@@ -14,6 +14,7 @@ import { leftOutTags } from "../../voice/plan/markup.ts";
 import type { KnownVoice } from "../known-voice.ts";
 import { requireFormat } from "../output-format.ts";
 import { enterpriseOnly, requireLoggable, type Tier } from "../tiers.ts";
+import { type AudioEffects, requireNoEffects } from "./audio-effects.ts";
 import { findModel, languagesOf, type Model } from "./models-catalogue.ts";
 import { type AskedNeighbours, acceptNeighbours, type NeighbourRules } from "./neighbours.ts";
 import { type DictionaryLocator, MAX_LIST, requireSeed, SPEED, STYLE } from "./speech-fields.ts";
@@ -36,6 +37,7 @@ export interface SpeechShape extends AskedNeighbours {
   readonly speed: number | undefined;
   readonly similarity: number | undefined;
   readonly speakerBoost: boolean | undefined;
+  readonly effects: AudioEffects;
 }
 
 export interface EndpointKind {
@@ -76,6 +78,7 @@ export function acceptSpeech(
   if (kind.isDialogue) requireDialogue(shape.inputs);
   const length = requireText(shape.inputs, model);
   requireSettings(shape);
+  requireNoEffects(shape.effects);
   requireLists(shape);
   const neighbours = acceptNeighbours(shape, { isDialogue: kind.isDialogue, model, findText });
   const languageCode = requireLanguage(shape, model);

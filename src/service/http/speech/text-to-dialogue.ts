@@ -4,6 +4,7 @@ import type { ServiceContext } from "../context.ts";
 import { boolean, list, number, text } from "../kinds.ts";
 import { operation, route } from "../operation.ts";
 import { object, optional, required, type Values } from "../schema.ts";
+import { AUDIO_EFFECTS } from "./audio-effects.ts";
 import { MAX_DIALOGUE_NEIGHBOUR } from "./neighbours.ts";
 import { speak } from "./speak.ts";
 import { speechAnswer, TIMED_DIALOGUE, TIMED_DIALOGUE_LINE } from "./speech-answers.ts";
@@ -56,6 +57,7 @@ const BODY = {
   future_text: optional(text({ later: NEIGHBOUR }), "What is said next."),
   previous_request_ids: requestIds("come before"),
   next_request_ids: requestIds("come after"),
+  audio_effects: AUDIO_EFFECTS,
 } as const;
 
 /** POST /v1/text-to-dialogue, and its /stream, /with-timestamps and /stream/with-timestamps. */
@@ -111,6 +113,7 @@ function dialogueShape(
     previousRequestIds: body.previous_request_ids ?? [],
     nextRequestIds: body.next_request_ids ?? [],
     normalization: body.apply_text_normalization,
+    effects: body.audio_effects,
     readsJapanese: false,
   };
 }

@@ -5,6 +5,7 @@ import type { ServiceContext } from "../context.ts";
 import { boolean, text } from "../kinds.ts";
 import { operation, route } from "../operation.ts";
 import { optional, required, type Values, withDefault } from "../schema.ts";
+import { AUDIO_EFFECTS } from "./audio-effects.ts";
 import { speak } from "./speak.ts";
 import { speechAnswer, TIMED_LINE, TIMED_SPEECH } from "./speech-answers.ts";
 import {
@@ -46,6 +47,7 @@ const BODY = {
     false,
     "Reads Japanese text in kana: numbers with their counters, and common words. For Japanese only: 400 with another language_code.",
   ),
+  audio_effects: AUDIO_EFFECTS,
 } as const;
 
 /** POST /v1/text-to-speech/{voice_id}, and its /stream, /with-timestamps and /stream/with-timestamps. */
@@ -110,6 +112,7 @@ function speechShape(
     previousRequestIds: body.previous_request_ids ?? [],
     nextRequestIds: body.next_request_ids ?? [],
     normalization: body.apply_text_normalization,
+    effects: body.audio_effects,
     readsJapanese: body.apply_language_text_normalization,
   };
 }
