@@ -3,10 +3,12 @@
  * For tests it fails on request, and tells under /service what it has done: with the option `faults` only.
  */
 import { GatewayError } from "../errors.ts";
+import { systemClock } from "../kit/clock.ts";
 import { type Logger, silentLog } from "../kit/log.ts";
 import { FaultBoard } from "./faults/board.ts";
 import type { ServiceContext } from "./http/context.ts";
 import { createServer } from "./http/server.ts";
+import { SingleUseTokens } from "./http/single-use-tokens.ts";
 import { registerStats } from "./http/stats.ts";
 import { ConcurrencyGate, findTier, TIERS } from "./http/tiers.ts";
 import { TemporaryFiles } from "./media/temporary-file.ts";
@@ -71,6 +73,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     voices,
     key: options.key,
     gatewayKey: options.gatewayKey,
+    tokens: new SingleUseTokens(systemClock),
     tier,
     gate,
     faults: options.faults === true ? new FaultBoard() : null,

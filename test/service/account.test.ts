@@ -1,7 +1,8 @@
 /** The account's sections on a server and a store of their own. */
 import { afterEach, describe, expect, it } from "vitest";
-import { registerTokens, SingleUseTokens } from "../../src/service/http/account/tokens.ts";
+import { registerTokens } from "../../src/service/http/account/tokens.ts";
 import { registerUser } from "../../src/service/http/account/user.ts";
+import { SingleUseTokens } from "../../src/service/http/single-use-tokens.ts";
 import { TIERS, type Tier } from "../../src/service/http/tiers.ts";
 import { registerVoiceSettings } from "../../src/service/http/voices/voice-settings.ts";
 import type { Store } from "../../src/service/store/store.ts";
@@ -10,12 +11,10 @@ import { VOICE } from "./client.ts";
 import { mount } from "./mounted.ts";
 
 const KEY = "the-only-key";
-const TYPES = ["realtime_scribe", "batch_scribe", "tts_websocket"] as const;
 const FIFTEEN_MINUTES_MS = 900_000;
 
 interface Account {
   readonly store: Store;
-  readonly tokens: SingleUseTokens;
   get(path: string, key?: string): Promise<{ readonly status: number; readonly body: unknown }>;
   post(path: string, key?: string): Promise<{ readonly status: number; readonly body: unknown }>;
 }
@@ -26,11 +25,10 @@ afterEach(async () => {
 });
 
 async function startAccount(options: { readonly tier?: Tier; readonly key?: string } = {}): Promise<Account> {
-  const tokens = new SingleUseTokens({ nowMs: () => performance.now() });
   const mounted = await mount(options, (section, context) => {
     registerUser(section, context);
     registerVoiceSettings(section, context);
-    registerTokens(section, context, tokens);
+    registerTokens(section, context);
   });
   opened.push(mounted);
   const send = async (method: string, path: string, given: string | undefined) => {
@@ -40,7 +38,6 @@ async function startAccount(options: { readonly tier?: Tier; readonly key?: stri
   };
   return {
     store: mounted.store,
-    tokens,
     get: (path, given) => send("GET", path, given),
     post: (path, given) => send("POST", path, given),
   };
@@ -160,22 +157,24 @@ describe("voice settings", () => {
 });
 
 describe("POST /v1/single-use-token", () => {
-  it("gives a token for each type, each time another, good for one use of that type", async () => {
-    measures("POST /v1/single-use-token/{token_type}", "token_type", "what the token is good for");
-    const { post, tokens } = await startAccount();
+  it("gives another token each time, for speech alone: there is no transcription", async () => {
+    measures("POST /v1/single-use-token/{token_type}", "token_type", "a token, or 403 for transcription");
+    const { post } = await startAccount();
     const seen = new Set<string>();
-    for (const type of TYPES) {
-      const token = tokenOf(await post(`/v1/single-use-token/${type}`));
+    for (let count = 0; count < 4; count++) {
+      const token = tokenOf(await post("/v1/single-use-token/tts_websocket"));
       expect(token).toMatch(/^sutkn_[0-9a-f]{48}$/);
       seen.add(token);
-      const other = type === "tts_websocket" ? "batch_scribe" : "tts_websocket";
-      expect(tokens.consume(token, other)).toBe(false);
-      expect(tokens.consume(token, type)).toBe(true);
-      expect(tokens.consume(token, type)).toBe(false);
     }
-    seen.add(tokenOf(await post("/v1/single-use-token/tts_websocket")));
     expect(seen.size).toBe(4);
-    expect(tokens.consume("sutkn_made_up", "tts_websocket")).toBe(false);
+    for (const type of ["realtime_scribe", "batch_scribe"]) {
+      expect(await post(`/v1/single-use-token/${type}`)).toMatchObject({
+        status: 403,
+        body: {
+          detail: { type: "authorization_error", code: "feature_not_available", param: "token_type" },
+        },
+      });
+    }
   });
 
   it("refuses other types in pydantic's words, before the key is looked at", async () => {
@@ -191,23 +190,25 @@ describe("POST /v1/single-use-token", () => {
     }
   });
 
-  it("lets a token live for fifteen minutes", () => {
+  it("lets a token live for fifteen minutes, and be used once", () => {
     let nowMs = 5000;
     const tokens = new SingleUseTokens({ nowMs: () => nowMs });
-    const early = tokens.issue("tts_websocket");
-    const late = tokens.issue("tts_websocket");
+    const early = tokens.issue();
+    const late = tokens.issue();
     nowMs += FIFTEEN_MINUTES_MS - 1;
-    expect(tokens.consume(early, "tts_websocket")).toBe(true);
+    expect(tokens.consume(early)).toBe(true);
+    expect(tokens.consume(early)).toBe(false);
     nowMs += 1;
-    expect(tokens.consume(late, "tts_websocket")).toBe(false);
+    expect(tokens.consume(late)).toBe(false);
+    expect(tokens.consume("sutkn_made_up")).toBe(false);
   });
 
   it("keeps ten thousand alive and forgets the oldest", () => {
     const tokens = new SingleUseTokens({ nowMs: () => 0 });
-    const made = Array.from({ length: 10_001 }, () => tokens.issue("tts_websocket"));
-    expect(tokens.consume(made[0] ?? "", "tts_websocket")).toBe(false);
-    expect(tokens.consume(made[1] ?? "", "tts_websocket")).toBe(true);
-    expect(tokens.consume(made[10_000] ?? "", "tts_websocket")).toBe(true);
+    const made = Array.from({ length: 10_001 }, () => tokens.issue());
+    expect(tokens.consume(made[0] ?? "")).toBe(false);
+    expect(tokens.consume(made[1] ?? "")).toBe(true);
+    expect(tokens.consume(made[10_000] ?? "")).toBe(true);
   });
 });
 

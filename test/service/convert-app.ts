@@ -1,11 +1,13 @@
 /** The service's app with the conversion sections on a free port, a voice behind it, and what the tests ask of it. */
 
+import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { conversionPoolOf } from "../../src/service/convert/conversion-pool.ts";
 import { FaultBoard } from "../../src/service/faults/board.ts";
 import { registerSpeechToSpeech } from "../../src/service/http/audio/speech-to-speech.ts";
 import type { ServiceContext } from "../../src/service/http/context.ts";
 import { createServer } from "../../src/service/http/server.ts";
+import { SingleUseTokens } from "../../src/service/http/single-use-tokens.ts";
 import { ConcurrencyGate, type Tier } from "../../src/service/http/tiers.ts";
 import { registerVoiceSamples } from "../../src/service/http/voices/voice-samples.ts";
 import { openStore } from "../../src/service/store/store.ts";
@@ -25,6 +27,7 @@ export async function startConvertApp(
     voices,
     webhooks,
     key: options.key,
+    tokens: new SingleUseTokens(systemClock),
     tier,
     gate: new ConcurrencyGate(tier),
     faults: new FaultBoard(),

@@ -1,11 +1,13 @@
 /** Sections on a server and a store of their own, without a voice: for those that say nothing. */
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
+import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { FaultBoard } from "../../src/service/faults/board.ts";
 import type { ServiceContext } from "../../src/service/http/context.ts";
 import { createServer } from "../../src/service/http/server.ts";
 import type { ServerLimits } from "../../src/service/http/server-limits.ts";
+import { SingleUseTokens } from "../../src/service/http/single-use-tokens.ts";
 import { ConcurrencyGate, type Tier } from "../../src/service/http/tiers.ts";
 import type { TemporaryFiles } from "../../src/service/media/temporary-file.ts";
 import { openStore, type Store } from "../../src/service/store/store.ts";
@@ -36,6 +38,7 @@ export async function mount(
   const context: ServiceContext = {
     voices: { open },
     key,
+    tokens: new SingleUseTokens(systemClock),
     tier,
     gate: new ConcurrencyGate(tier),
     faults: new FaultBoard(),

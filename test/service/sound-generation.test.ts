@@ -6,11 +6,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { STREAM_FORMATS } from "../../src/audio/formats.ts";
+import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { FaultBoard } from "../../src/service/faults/board.ts";
 import { registerSoundGeneration } from "../../src/service/http/audio/sound-generation.ts";
 import type { ServiceContext } from "../../src/service/http/context.ts";
 import { createServer } from "../../src/service/http/server.ts";
+import { SingleUseTokens } from "../../src/service/http/single-use-tokens.ts";
 import { ConcurrencyGate, type Tier } from "../../src/service/http/tiers.ts";
 import { openStore, type Store } from "../../src/service/store/store.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
@@ -37,6 +39,7 @@ async function start(options: { readonly tier?: Tier; readonly key?: string } = 
       },
     },
     key: options.key,
+    tokens: new SingleUseTokens(systemClock),
     tier,
     gate: new ConcurrencyGate(tier),
     faults: new FaultBoard(),

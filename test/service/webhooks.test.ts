@@ -4,10 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { FaultBoard } from "../../src/service/faults/board.ts";
 import { registerWebhooks } from "../../src/service/http/account/webhooks.ts";
 import { createServer } from "../../src/service/http/server.ts";
+import { SingleUseTokens } from "../../src/service/http/single-use-tokens.ts";
 import { ConcurrencyGate } from "../../src/service/http/tiers.ts";
 import { openStore, type Store } from "../../src/service/store/store.ts";
 import { Webhooks } from "../../src/service/webhooks/webhooks.ts";
@@ -34,6 +36,7 @@ async function open(allowPrivate: boolean): Promise<void> {
       },
     },
     key: KEY,
+    tokens: new SingleUseTokens(systemClock),
     tier: "enterprise",
     gate: new ConcurrencyGate("enterprise"),
     faults: new FaultBoard(),

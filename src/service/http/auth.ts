@@ -26,6 +26,12 @@ export function requireKey(key: string | undefined, headers: Credentials): void 
   );
 }
 
+/** The interface shows no error of its own for it. */
+export function wrongToken(): ApiError {
+  const message = "Invalid single-use token: it was used, is older than 15 minutes, or was never given.";
+  return unauthorized("invalid_single_use_token", message);
+}
+
 function unauthorized(status: string, message: string): ApiError {
   return ApiError.of({ type: "authentication_error", code: "unauthorized", status, message });
 }

@@ -7,7 +7,8 @@ import type { TemporaryFiles } from "../media/temporary-file.ts";
 import type { Uploads } from "../media/upload.ts";
 import type { Store } from "../store/store.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
-import { type Credentials, requireKey } from "./auth.ts";
+import { type Credentials, requireKey, wrongToken } from "./auth.ts";
+import type { SingleUseTokens } from "./single-use-tokens.ts";
 import type { JobOpener } from "./speech/delivery.ts";
 import type { ConcurrencyGate, Tier } from "./tiers.ts";
 
@@ -17,6 +18,7 @@ export interface ServiceContext {
   readonly key: string | undefined;
   /** In the child of a gateway: its key, without which nothing is answered. */
   readonly gatewayKey?: string | undefined;
+  readonly tokens: SingleUseTokens;
   readonly tier: Tier;
   readonly gate: ConcurrencyGate;
   /** null: nobody may make requests fail, and there is nothing under /service. */
@@ -30,6 +32,16 @@ export interface ServiceContext {
 
 export function authorize(context: ServiceContext, request: FastifyRequest): void {
   requireKey(context.key, credentialsOf(request));
+}
+
+/** A single-use token in the query counts in place of a key, and is used up; where a key comes as well, the key counts. */
+export function authorizeByKeyOrToken(context: ServiceContext, request: FastifyRequest): void {
+  const { single_use_token: given } = request.query as { readonly single_use_token?: string | string[] };
+  const token = Array.isArray(given) ? given.at(-1) : given;
+  const credentials = credentialsOf(request);
+  const hasKey = credentials["xi-api-key"] !== undefined || credentials.authorization !== undefined;
+  if (token === undefined || hasKey) requireKey(context.key, credentials);
+  else if (!context.tokens.consume(token)) throw wrongToken();
 }
 
 /** Before anything of a request is looked at. Throws the ApiError of a request that is not the gateway's. */

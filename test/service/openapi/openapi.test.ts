@@ -1,10 +1,12 @@
 /** The OpenAPI document: complete, what docs/openapi.json says, and true of what the service takes and answers. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { systemClock } from "../../../src/kit/clock.ts";
 import { silentLog } from "../../../src/kit/log.ts";
 import { FaultBoard } from "../../../src/service/faults/board.ts";
 import type { ServiceContext } from "../../../src/service/http/context.ts";
 import { createServer } from "../../../src/service/http/server.ts";
+import { SingleUseTokens } from "../../../src/service/http/single-use-tokens.ts";
 import { registerStats } from "../../../src/service/http/stats.ts";
 import { ConcurrencyGate } from "../../../src/service/http/tiers.ts";
 import { openStore } from "../../../src/service/store/store.ts";
@@ -88,6 +90,7 @@ describe("the document", () => {
         },
       },
       key: undefined,
+      tokens: new SingleUseTokens(systemClock),
       tier: "enterprise",
       gate: new ConcurrencyGate("enterprise"),
       faults: new FaultBoard(),

@@ -62,6 +62,14 @@ const LATENCY = optional(
   { deprecated: true },
 );
 
+/** Of speech and dialogues; authorizeByKeyOrToken looks at it. */
+export const TOKEN_QUERY = {
+  single_use_token: optional(
+    text(),
+    "A tts_websocket token of POST /v1/single-use-token, in place of a key: for one request within 15 minutes.",
+  ),
+} as const;
+
 /** In the interface's order. */
 export function speechQuery(options: { readonly isStream: boolean }) {
   return {
@@ -73,7 +81,7 @@ export function speechQuery(options: { readonly isStream: boolean }) {
 
 /** Without the latency, which is no parameter of a dialogue. */
 export function dialogueQuery(options: { readonly isStream: boolean }) {
-  return { enable_logging: LOGGING, output_format: outputFormatField(options) };
+  return { enable_logging: LOGGING, output_format: outputFormatField(options), ...TOKEN_QUERY };
 }
 
 const SETTINGS = {

@@ -1,6 +1,6 @@
 /** Section "Text to dialogue": several voices in one response. */
 import type { FastifyInstance } from "fastify";
-import type { ServiceContext } from "../context.ts";
+import { authorizeByKeyOrToken, type ServiceContext } from "../context.ts";
 import { boolean, list, number, text } from "../kinds.ts";
 import { operation, route } from "../operation.ts";
 import { object, optional, required, type Values } from "../schema.ts";
@@ -64,17 +64,23 @@ const BODY = {
 export function registerTextToDialogue(app: FastifyInstance, context: ServiceContext): void {
   for (const variant of VARIANTS) {
     const { isStream, wantsTiming } = variant;
-    route(app, context, declaration(variant), async ({ request, reply, beganMs, query, body }) => {
-      const { output_format: outputFormat, enable_logging: isLogged } = query;
-      await speak(
-        context,
-        { request, reply, beganMs },
-        {
-          shape: { ...dialogueShape(body), outputFormat, isLogged, latencyLevel: undefined },
-          kind: { isDialogue: true, isStream, wantsTiming },
-        },
-      );
-    });
+    route(
+      app,
+      context,
+      declaration(variant),
+      async ({ request, reply, beganMs, query, body }) => {
+        const { output_format: outputFormat, enable_logging: isLogged } = query;
+        await speak(
+          context,
+          { request, reply, beganMs },
+          {
+            shape: { ...dialogueShape(body), outputFormat, isLogged, latencyLevel: undefined },
+            kind: { isDialogue: true, isStream, wantsTiming },
+          },
+        );
+      },
+      { authorize: authorizeByKeyOrToken },
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 /** Section "Text to speech": four endpoints that differ in what they answer with. */
 import type { FastifyInstance } from "fastify";
 import { MAX_LATENCY_LEVEL } from "../../voice/audio/latency.ts";
-import type { ServiceContext } from "../context.ts";
+import { authorizeByKeyOrToken, type ServiceContext } from "../context.ts";
 import { boolean, text } from "../kinds.ts";
 import { operation, route } from "../operation.ts";
 import { optional, required, type Values, withDefault } from "../schema.ts";
@@ -21,6 +21,7 @@ import {
   SPOKEN_TEXT,
   speechQuery,
   TIMING_HEADERS,
+  TOKEN_QUERY,
   VARIANTS,
   type Variant,
   VOICE_ID,
@@ -54,25 +55,31 @@ const BODY = {
 export function registerTextToSpeech(app: FastifyInstance, context: ServiceContext): void {
   for (const variant of VARIANTS) {
     const { isStream, wantsTiming } = variant;
-    route(app, context, declaration(variant), async ({ request, reply, beganMs, params, query, body }) => {
-      const latencyLevel = query.optimize_streaming_latency;
-      requireLatencyLevel(latencyLevel);
-      const shape = speechShape(body, params.voice_id);
-      await speak(
-        context,
-        { request, reply, beganMs },
-        {
-          shape: {
-            ...shape,
-            latencyLevel,
-            normalization: latencyLevel === MAX_LATENCY_LEVEL ? "off" : shape.normalization,
-            outputFormat: query.output_format,
-            isLogged: query.enable_logging,
+    route(
+      app,
+      context,
+      declaration(variant),
+      async ({ request, reply, beganMs, params, query, body }) => {
+        const latencyLevel = query.optimize_streaming_latency;
+        requireLatencyLevel(latencyLevel);
+        const shape = speechShape(body, params.voice_id);
+        await speak(
+          context,
+          { request, reply, beganMs },
+          {
+            shape: {
+              ...shape,
+              latencyLevel,
+              normalization: latencyLevel === MAX_LATENCY_LEVEL ? "off" : shape.normalization,
+              outputFormat: query.output_format,
+              isLogged: query.enable_logging,
+            },
+            kind: { isDialogue: false, isStream, wantsTiming },
           },
-          kind: { isDialogue: false, isStream, wantsTiming },
-        },
-      );
-    });
+        );
+      },
+      { authorize: authorizeByKeyOrToken },
+    );
   }
 }
 
@@ -84,7 +91,7 @@ function declaration({ path, isStream, wantsTiming, id, how }: Variant) {
     tag: "Text to speech",
     summary: `Text to speech${how}`,
     params: { voice_id: VOICE_ID },
-    query: speechQuery({ isStream }),
+    query: { ...speechQuery({ isStream }), ...TOKEN_QUERY },
     body: { kind: "json", name: "TextToSpeechRequest", shape: BODY },
     headers: wantsTiming ? TIMING_HEADERS : FAULT_HEADERS,
     errors: [403, 404, 429, 503],
