@@ -284,6 +284,15 @@ describe("what is refused", () => {
       expect(answer.status).toBe(400);
       expect(await detailOf(answer)).toMatchObject({ type: "invalid_request", code: "request_too_large" });
     }
+    const two = formOf(shortWav());
+    two.append("audio", new Blob([new Uint8Array(shortWav())]), "b.wav");
+    for (const path of [WHOLE, STREAM]) {
+      const answer = await post(path, two);
+      expect([answer.status, await detailOf(answer)]).toMatchObject([
+        422,
+        [{ type: "value_error", loc: ["body", "audio"] }],
+      ]);
+    }
     for (const preview_b64 of [
       "no base64",
       "aGVsbG8",

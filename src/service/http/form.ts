@@ -7,9 +7,9 @@ const BINARY = { type: "string", format: "binary" } as const;
 /** Characters of a text in a file's place that the answer repeats. */
 const MAX_SHOWN = 200;
 
-/** The first file of that part. */
+/** The one file of that part. */
 export function file(): Schema<UploadedFile> {
-  return { isFile: true, read: (value, at) => filesOf(value, at)?.[0], json: BINARY };
+  return { isFile: true, read: fileOf, json: BINARY };
 }
 
 /** Every file of that part. */
@@ -27,6 +27,15 @@ export function formSource(upload: Upload, shape: Shape): Readonly<Record<string
     else if (text !== "") source[name] = text;
   }
   return source;
+}
+
+/** No second file is taken and left alone. */
+function fileOf(value: unknown, at: Reading): UploadedFile | undefined {
+  const found = filesOf(value, at);
+  if (found === undefined || found.length === 1) return found?.[0];
+  const msg = `Value error, Expected one UploadFile, received: ${found.length}`;
+  at.faults.push({ type: "value_error", loc: at.place, msg, input: null, ctx: { error: {} } });
+  return undefined;
 }
 
 function filesOf(value: unknown, { place, faults }: Reading): readonly UploadedFile[] | undefined {
