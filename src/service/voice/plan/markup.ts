@@ -25,14 +25,14 @@ export function endsPiece({ pauseMs, direction }: Markup): boolean {
 /** The longest pause that one break can ask for (the vendor's documented limit). */
 const MAX_BREAK_MS = 3000;
 /** Pauses of `<break strength="..."/>` without a time, ms (W3C SSML 1.1 section 3.2.3 leaves them to the engine). */
-const STRENGTHS_MS: Readonly<Record<string, number>> = {
+const STRENGTHS_MS = {
   none: 0,
   "x-weak": 100,
   weak: 200,
   medium: 400,
   strong: 700,
   "x-strong": 1000,
-};
+} as const;
 
 /** A tag starts with a letter right after `<` or `</`, so that "a < b" is text. Bounded: no tag is longer. */
 const TAG = /<\/?[a-zA-Z][^<>]{0,500}>/g;
@@ -56,14 +56,17 @@ export function findMarkup(text: string, options: { readonly audioTags: boolean 
 /** Tags that begin or end something, and ask for nothing themselves. */
 const SILENT_TAG = /^<(?:\/|speak\b)/i;
 
-/** The tags of `text`, each once, that the voice does nothing of; a phoneme's where its sounds can't be said. */
+/**
+ * The tags of `text`, each once, that the voice does nothing of, or not what they say: a phoneme's where its sounds can't
+ * be said, a break's where its pause is too long or can't be read.
+ */
 export function leftOutTags(text: string, options: { readonly audioTags: boolean }): string[] {
   const said = new Set(findPhonemeTags(text).map(({ start }) => start));
   const left = Array.from(text.matchAll(patternOf(options)), (match) => {
     const [tag] = match;
     const isDone = tag.startsWith("[")
       ? directionOf(tag) !== null
-      : SILENT_TAG.test(tag) || isBreak(tag) || said.has(match.index + tag.length);
+      : SILENT_TAG.test(tag) || isObeyedBreak(tag) || said.has(match.index + tag.length);
     return isDone ? [] : tag;
   });
   return [...new Set(left.flat())];
@@ -84,13 +87,22 @@ function isBreak(tag: string): boolean {
   return /^<break\b/i.test(tag);
 }
 
+function isObeyedBreak(tag: string): boolean {
+  const askedMs = isBreak(tag) ? askedBreakMs(tag) : undefined;
+  return askedMs !== undefined && askedMs <= MAX_BREAK_MS;
+}
+
+/** 0 of any other tag. */
 function breakMs(tag: string): number {
   if (!isBreak(tag)) return 0;
+  return Math.min(MAX_BREAK_MS, askedBreakMs(tag) ?? STRENGTHS_MS.medium);
+}
+
+/** The pause of a break; undefined where its time or strength can't be read. */
+function askedBreakMs(tag: string): number | undefined {
   const time = /\btime\s*=\s*(?:["']\s*)?(\d+(?:\.\d+)?)\s*(ms|s)/i.exec(tag);
-  if (time !== null) {
-    const ms = Number(time[1]) * (time[2]?.toLowerCase() === "ms" ? 1 : 1000);
-    return Math.min(MAX_BREAK_MS, ms);
-  }
-  const strength = /\bstrength\s*=\s*["']?([a-z-]+)/i.exec(tag)?.[1]?.toLowerCase() ?? "medium";
-  return STRENGTHS_MS[strength] ?? STRENGTHS_MS.medium ?? 0;
+  if (time !== null) return Number(time[1]) * (time[2]?.toLowerCase() === "ms" ? 1 : 1000);
+  const strength = /\bstrength\s*=\s*["']?([a-z-]+)/i.exec(tag)?.[1]?.toLowerCase();
+  if (strength !== undefined) return Object.entries(STRENGTHS_MS).find(([name]) => name === strength)?.[1];
+  return /\b(?:time|strength)\b/i.test(tag) ? undefined : STRENGTHS_MS.medium;
 }
