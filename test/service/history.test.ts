@@ -290,6 +290,19 @@ describe("history", () => {
     expect(await refused("start_after_history_item_id=nobody")).toMatchObject({ status: 400 });
   });
 
+  it("keeps the fields that shape the sound", async () => {
+    const first = await client.post(`/v1/text-to-speech/${VOICE}`, { text: "One." });
+    const ids = [String(first.headers["request-id"])];
+    const path = `/v1/text-to-speech/${VOICE}?optimize_streaming_latency=1`;
+    const fields = { seed: 3, previous_request_ids: ids, next_request_ids: ids };
+    const { headers } = await client.post(path, { text: "Two.", ...fields });
+    const item = await client.get(`/v1/history/${headers["history-item-id"]}`);
+    expect(JSON.parse(item.body.toString()).settings).toEqual({
+      ...fields,
+      optimize_streaming_latency: 1,
+    });
+  });
+
   it("lists nothing of a window of dates that nothing can be in", async () => {
     const { headers } = await client.post(`/v1/text-to-speech/${VOICE}`, { text: "Now." });
     const item = await client.get(`/v1/history/${headers["history-item-id"]}`);

@@ -126,7 +126,8 @@ describe("speech to speech", { timeout: 90_000 }, () => {
     measures("POST /v1/speech-to-speech/{voice_id}", "enable_logging", "nothing in the history");
     const source = speechOf(MALE);
     const settings = JSON.stringify({ stability: 0.3 });
-    const answer = await post(FEMALE, form(wavFile(source), { voice_settings: settings }));
+    const fields = { voice_settings: settings, remove_background_noise: "true", seed: "7" };
+    const answer = await post(`${FEMALE}?optimize_streaming_latency=2`, form(wavFile(source), fields));
     const cost = Math.ceil((source.length / 24_000 / 60) * 1000);
     expect(answer.headers.get("character-cost")).toBe(String(cost));
     const audio = await bytesOf(answer);
@@ -138,7 +139,7 @@ describe("speech to speech", { timeout: 90_000 }, () => {
       voice_id: FEMALE,
       model_id: "eleven_english_sts_v2",
       text: null,
-      settings: { stability: 0.3 },
+      settings: { stability: 0.3, seed: 7, remove_background_noise: true, optimize_streaming_latency: 2 },
       alignments: null,
     });
     const kept = await bytesOf(await fetch(`${app.url}/v1/history/${id}/audio`));

@@ -252,6 +252,8 @@ function itemOf(
     settings: {
       ...Object.fromEntries(settings),
       ...(asked.seed === undefined ? {} : { seed: asked.seed }),
+      ...(asked.removesNoise ? { remove_background_noise: true } : {}),
+      ...(asked.latencyLevel === undefined ? {} : { optimize_streaming_latency: asked.latencyLevel }),
     },
     dialogue: null,
   };

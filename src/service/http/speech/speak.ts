@@ -112,11 +112,14 @@ function historyItemOf(
       similarity_boost: shape.similarity,
       use_speaker_boost: shape.speakerBoost,
       seed: shape.seed,
+      optimize_streaming_latency: shape.latencyLevel,
+      previous_request_ids: notEmpty(shape.previousRequestIds),
+      next_request_ids: notEmpty(shape.nextRequestIds),
       language_code: shape.languageCode,
       apply_text_normalization: shape.normalization === "auto" ? undefined : shape.normalization,
       apply_language_text_normalization: shape.readsJapanese ? true : undefined,
       pronunciation_dictionary_locators: keptLocators(shape.dictionaries),
-      left_out_tags: facts.leftOutTags.length === 0 ? undefined : facts.leftOutTags,
+      left_out_tags: notEmpty(facts.leftOutTags),
     }),
     dialogue: kind.isDialogue
       ? shape.inputs.map(({ text, voiceId }) => ({
@@ -134,6 +137,10 @@ function keptLocators(locators: SpeechShape["dictionaries"]): object[] | undefin
     pronunciation_dictionary_id: id,
     version_id: versionId,
   }));
+}
+
+function notEmpty(texts: readonly string[]): readonly string[] | undefined {
+  return texts.length === 0 ? undefined : texts;
 }
 
 function withoutUndefined(settings: Readonly<Record<string, unknown>>): Record<string, unknown> {
