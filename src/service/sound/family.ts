@@ -1,6 +1,6 @@
 /** What a kind of sound is: a texture that goes on, or hits that come one after another. */
 import { SAMPLE_RATE, type Source, samplesIn } from "./dsp.ts";
-import type { Random } from "./random.ts";
+import { Random } from "./random.ts";
 
 /** What it is made of, or walked on. */
 export type Surface = "metal" | "wood" | "stone" | "gravel" | "snow" | "grass" | "water";
@@ -47,6 +47,20 @@ export interface HitFamily {
 }
 
 export type Family = TextureFamily | HitFamily;
+
+/** The factors of the shape that its sound hangs on: each family takes what it looks at when it is created. */
+export function shapeKeysOf(family: Family): ReadonlySet<string> {
+  const keys = new Set<string>();
+  const plain: Shape = { pitch: 1, rate: 1, size: 1, density: 1, surface: null, random: new Random(0) };
+  const watched = new Proxy(plain, {
+    get: (shape, key) => {
+      keys.add(String(key));
+      return Reflect.get(shape, key);
+    },
+  });
+  family.create(watched, 0);
+  return keys;
+}
 
 /** Hits that sound at the same time; the oldest gives way. */
 const MAX_SOUNDING = 40;

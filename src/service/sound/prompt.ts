@@ -2,7 +2,14 @@
  * Reads a prompt for what it names: sounds, and the words that shape them, in the order of the prompt. This is a search for
  * key words, not an understanding of the sentence: words that it does not know are named.
  */
-import { type CountWord, type Meaning, meaningsIn, type SoundWord } from "./words/meanings.ts";
+import { shapeKeysOf } from "./family.ts";
+import {
+  type ChangeWord,
+  type CountWord,
+  type Meaning,
+  meaningsIn,
+  type SoundWord,
+} from "./words/meanings.ts";
 import { type Change, type FamilyName, familyOf, isAbsorbed } from "./words/vocabulary.ts";
 
 /** One sound that the prompt names. */
@@ -31,7 +38,7 @@ interface Growing {
   /** Numbers that are said of it: the first counts. */
   readonly counts: CountWord[];
   isRepeated: boolean;
-  readonly changes: Change[];
+  readonly changes: ChangeWord[];
 }
 
 /** Words that nothing was done of. */
@@ -81,7 +88,22 @@ function named({ name, counts, isRepeated, changes }: Growing, unused: Unused): 
   const asked = familyOf(name).kind === "hits" ? (counts[0]?.count ?? 0) : 0;
   const isExact = asked > 0 && asked <= MAX_COUNT;
   for (const word of counts.slice(isExact ? 1 : 0)) unused.add(word);
-  return { name, count: asked === 0 ? null : Math.min(MAX_COUNT, asked), isRepeated, changes };
+  for (const word of unheard(name, changes)) unused.add(word);
+  const count = asked === 0 ? null : Math.min(MAX_COUNT, asked);
+  return { name, count, isRepeated, changes: changes.map(({ change }) => change) };
+}
+
+/** The words that the sound is the same without: not every family looks at what it is made of, for one. */
+function unheard(name: FamilyName, changes: readonly ChangeWord[]): ChangeWord[] {
+  const family = familyOf(name);
+  // How long a sound is hangs on its size, and the distance of hits on their rate, whatever the family looks at.
+  const keys = new Set([...shapeKeysOf(family), "size", "gain", "topHz", "echoSeconds"]);
+  if (family.kind === "hits") keys.add("rate");
+  const surface = changes.findLast(({ change }) => change.surface !== undefined);
+  return changes.filter(
+    (word) =>
+      !Object.keys(word.change).some((key) => keys.has(key) && (key !== "surface" || word === surface)),
+  );
 }
 
 /** Sounds that are heard together. Words that shape a sound stand before it, or after it at the end of its clause. */
@@ -91,7 +113,7 @@ function readStep(
 ): Growing[] {
   const sounds: Growing[] = [];
   let inClause: Growing[] = [];
-  let changes: Change[] = [];
+  let changes: ChangeWord[] = [];
   let counts: CountWord[] = [];
   let isLeftOut = false;
   const close = () => {
@@ -114,7 +136,7 @@ function readStep(
     } else if (meaning.kind === "count") counts.push(meaning);
     else if (meaning.kind === "change") {
       if (meaning.change.isPlace === true) placeChanges.push(meaning.change);
-      else changes.push(meaning.change);
+      else changes.push(meaning);
     } else if (meaning.kind === "sound") {
       const { name, isRepeated } = meaning;
       if (!isLeftOut) addSound(inClause, { name, words: [meaning], isRepeated, counts, changes });
@@ -124,7 +146,9 @@ function readStep(
     }
   }
   close();
-  sounds.at(-1)?.changes.push(...changes);
+  const last = sounds.at(-1);
+  if (last === undefined) for (const change of changes) unused.add(change);
+  else last.changes.push(...changes);
   return sounds;
 }
 

@@ -16,7 +16,7 @@ import {
 /** What a word means to a prompt. */
 export type Meaning =
   | SoundWord
-  | { readonly kind: "change"; readonly change: Change }
+  | ChangeWord
   | CountWord
   | { readonly kind: "link"; readonly link: Link }
   /** As it was written. */
@@ -26,6 +26,13 @@ export interface SoundWord {
   readonly kind: "sound";
   readonly name: FamilyName;
   readonly isRepeated: boolean;
+  /** As it was written. */
+  readonly word: string;
+}
+
+export interface ChangeWord {
+  readonly kind: "change";
+  readonly change: Change;
   /** As it was written. */
   readonly word: string;
 }
@@ -91,7 +98,7 @@ function phrases(words: readonly string[]): Meaning[] {
 }
 
 function asWritten(meaning: Meaning, word: string): Meaning {
-  return meaning.kind === "sound" || meaning.kind === "count" ? { ...meaning, word } : meaning;
+  return meaning.kind === "link" ? meaning : { ...meaning, word };
 }
 
 /** Chinese has no spaces: the longest known word at each place; what lies between is unknown. */
@@ -175,7 +182,7 @@ function wordsOf(languages: readonly Language[]): ReadonlyMap<string, Meaning> {
     }
     for (const [word, count] of Object.entries(times)) add(word, { kind: "count", count, word });
     for (const name of Object.keys(changes) as ChangeName[]) {
-      add(changes[name], { kind: "change", change: changeOf(name) });
+      add(changes[name], { kind: "change", change: changeOf(name), word: name });
     }
     for (const name of Object.keys(sounds) as FamilyName[]) {
       add(sounds[name], { kind: "sound", name, isRepeated: false, word: name });

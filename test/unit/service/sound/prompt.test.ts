@@ -140,6 +140,12 @@ describe("a prompt", () => {
     ["64 gunshots", []],
     ["cinco lluvias", ["cinco"]],
     ["三下雨", ["三"]],
+    ["wooden footsteps and a metallic dog", ["metallic"]],
+    ["a drum on wood, fast rain, fast knocks", ["wood", "fast"]],
+    ["footsteps on snow and gravel", ["snow"]],
+    ["footsteps on wet gravel", ["wet"]],
+    ["long rain, deep wind, a dense forest fire", ["forest"]],
+    ["loud, then rain", ["loud"]],
     ["rain, thunder, wind, fire, sea, bell, dog, cat, sirens", ["sirens"]],
   ])("names what it understands and does not do: %s", (text, words) => {
     expect(readPrompt(text).unknownWords).toEqual(words);
