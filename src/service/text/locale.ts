@@ -72,6 +72,11 @@ export class LocaleWords {
   /** With the digits of ASCII and the calendar that dates are written in. */
   readonly #locale: string;
   readonly #isKnown: boolean;
+  /** By their options. Making one takes 30 to 100 us, and a text may have thousands of numbers. */
+  readonly #numberFormats = new Map<string, Intl.NumberFormat>();
+  #dateFormat: Intl.DateTimeFormat | null = null;
+  #isMonthFirst: boolean | null = null;
+  #and: { readonly word: string | undefined } | null = null;
 
   constructor(language: string) {
     this.#language = language;
@@ -80,7 +85,11 @@ export class LocaleWords {
   }
 
   get isMonthFirst(): boolean {
-    if (!this.#isKnown) return false;
+    this.#isMonthFirst ??= this.#isKnown && this.#putsMonthFirst();
+    return this.#isMonthFirst;
+  }
+
+  #putsMonthFirst(): boolean {
     const parts = new Intl.DateTimeFormat(this.#locale, { dateStyle: "short" }).formatToParts(0);
     const order = parts.map(({ type }) => type);
     return order.indexOf("month") < order.indexOf("day") && order.indexOf("day") < order.indexOf("year");
@@ -88,7 +97,11 @@ export class LocaleWords {
 
   /** "and", as a list has it; undefined where it is not known. */
   get and(): string | undefined {
-    if (!this.#isKnown) return undefined;
+    this.#and ??= { word: this.#isKnown ? this.#conjunction() : undefined };
+    return this.#and.word;
+  }
+
+  #conjunction(): string | undefined {
     const parts = new Intl.ListFormat(this.#locale, { type: "conjunction" }).formatToParts(["1", "2"]);
     const word = parts.find(({ type }) => type === "literal")?.value.trim();
     return word === undefined || !/^\p{L}[\p{L}\p{M}]*$/u.test(word) ? undefined : word;
@@ -100,11 +113,11 @@ export class LocaleWords {
     const date = new Date(Date.UTC(Number(year), monthNumber - 1, dayNumber));
     if (date.getUTCMonth() !== monthNumber - 1 || date.getUTCDate() !== dayNumber) return undefined;
     if (!this.#isKnown) return this.#ownDate(year, monthNumber, dayNumber);
-    const format = new Intl.DateTimeFormat(this.#locale, {
+    this.#dateFormat ??= new Intl.DateTimeFormat(this.#locale, {
       ...{ day: "numeric", month: "long", year: "numeric" },
       timeZone: "UTC",
     });
-    const parts = format
+    const parts = this.#dateFormat
       .formatToParts(date)
       .map(({ type, value }) => (type === "literal" ? spoken(value) : value));
     return parts.join("").trim();
@@ -138,8 +151,17 @@ export class LocaleWords {
 
   #format({ value, decimals }: Amount, options: Intl.NumberFormatOptions): string {
     const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
-    const format = new Intl.NumberFormat(this.#locale, { ...options, ...digits, useGrouping: false });
+    const format = this.#numberFormat({ ...options, ...digits, useGrouping: false });
     return format.format(value).replace(BETWEEN_NUMBER_AND_WORD, " ");
+  }
+
+  #numberFormat(options: Intl.NumberFormatOptions): Intl.NumberFormat {
+    const key = JSON.stringify(options);
+    const known = this.#numberFormats.get(key);
+    if (known !== undefined) return known;
+    const format = new Intl.NumberFormat(this.#locale, options);
+    this.#numberFormats.set(key, format);
+    return format;
   }
 
   #ownDate(year: string, month: number, day: number): string | undefined {
@@ -170,7 +192,7 @@ export class LocaleWords {
 
   get #decimalPoint(): string {
     if (!this.#isKnown) return ",";
-    const parts = new Intl.NumberFormat(this.#locale).formatToParts(0.5);
+    const parts = this.#numberFormat({}).formatToParts(0.5);
     return parts.find(({ type }) => type === "decimal")?.value ?? ".";
   }
 }
