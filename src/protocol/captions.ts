@@ -21,7 +21,7 @@ export function vttCue(cue: Cue, options: VttOptions = {}): string {
   const timing = `${formatMs(startMs, ".")} --> ${formatMs(endMs, ".")}`;
   const speaker = cue.voice?.speaker;
   // Without an end tag it holds for the whole cue.
-  const voice = speaker === undefined ? "" : `<v ${escapeVtt(keepLine(speaker))}>`;
+  const voice = speaker === undefined ? "" : `<v ${keepFromArrow(escapeVtt(keepLine(speaker)))}>`;
   return `${timing}\n${voice}${lines.map(keepLine).join("\n")}\n\n`;
 }
 
@@ -99,6 +99,11 @@ function linesWithTimes(cue: Cue): string[] {
 /** Escaping `>` too keeps the arrow `-->` out of the text. */
 function escapeVtt(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/** A name that ends in `--` would make an arrow with the end of its tag; players take the blank away again. */
+function keepFromArrow(name: string): string {
+  return name.endsWith("-") ? `${name} ` : name;
 }
 
 /** SubRip has no escapes: a word joiner keeps players from taking text for a tag or for a timing line. */

@@ -74,6 +74,11 @@ describe("toVtt", () => {
   it("keeps a text that would end its cue on its line", () => {
     expect(vttCue(cue(0, 1, "a\n\nb", ""))).toBe("00:00:00.000 --> 00:00:01.000\na b\n\u00a0\n\n");
   });
+
+  it("makes no arrow of a name and the end of its tag", () => {
+    const named = { ...cue(0, 1, "a"), voice: { voiceId: "v", speaker: "Ann --" } };
+    expect(vttCue(named)).toBe("00:00:00.000 --> 00:00:01.000\n<v Ann -- >a\n\n");
+  });
 });
 
 describe("toSrt", () => {
