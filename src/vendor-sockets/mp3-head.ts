@@ -44,7 +44,7 @@ export class Mp3Head implements ResponseFilter {
       this.#skipBytes = size;
     }
     // Not lent any longer than this call.
-    this.#held = this.#held.slice();
+    this.#held = new Uint8Array(this.#held);
     return NO_BYTES;
   }
 

@@ -112,7 +112,7 @@ class IndexScan {
   push(bytes: Uint8Array): void {
     this.#held = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
     while (!this.#isOver && this.#step());
-    this.#held = this.#held.slice();
+    this.#held = new Uint8Array(this.#held);
   }
 
   /** False where more bytes are needed. */
@@ -129,7 +129,7 @@ class IndexScan {
     }
     this.#isOver = box.size > MAX_INDEX_BYTES;
     if (this.#isOver || this.#held.length < box.size) return false;
-    this.#found = { at: this.#at, bytes: this.#held.slice(0, box.size) };
+    this.#found = { at: this.#at, bytes: new Uint8Array(this.#held.subarray(0, box.size)) };
     this.#isOver = true;
     return false;
   }

@@ -152,3 +152,15 @@ describe("MP3", () => {
     expect([...filter.end()]).toEqual([0xff, 0xfb]);
   });
 });
+
+describe("Mp3Head", () => {
+  it("keeps none of the memory that it is lent, also of a Buffer", () => {
+    const head = new Mp3Head();
+    head.begin();
+    const lent = Buffer.from([0xff, 0xfb, 0x90, 0xc4, 0, 0, 0, 0]);
+    const sound = Buffer.from(lent);
+    expect(head.push(lent)).toHaveLength(0);
+    lent.fill(0xaa);
+    expect(Buffer.from(head.end())).toEqual(sound);
+  });
+});

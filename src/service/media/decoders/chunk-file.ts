@@ -22,7 +22,7 @@ export class ChunkFile {
     const pieces: PcmPiece[] = [];
     while (this.#step(pieces));
     // A copy: what is left must not hold on to the whole.
-    this.#held = this.#held.slice();
+    this.#held = new Uint8Array(this.#held);
     return pieces;
   }
 

@@ -40,7 +40,7 @@ export class MatroskaDecoder implements UploadDecoder {
     const pieces: PcmPiece[] = [];
     while (await this.#step(pieces));
     // A copy: what is left must not hold on to the whole.
-    this.#held = this.#held.slice();
+    this.#held = new Uint8Array(this.#held);
     return pieces;
   }
 
@@ -148,7 +148,7 @@ function firstAudioTrack(tracks: Uint8Array): TrackFacts & { readonly number: nu
         .toString("latin1")
         .replaceAll("\0", ""),
       // A copy: what the decoder keeps must not hold on to the whole.
-      setup: (fields.get(CODEC_PRIVATE) ?? new Uint8Array(0)).slice(),
+      setup: new Uint8Array(fields.get(CODEC_PRIVATE) ?? []),
       sampleRate: Math.round(floatOf(audio.get(SAMPLING_FREQUENCY) ?? new Uint8Array(0))),
       channels: audio.has(CHANNELS) ? numberOf(CHANNELS, audio) : 1,
       bits: numberOf(BIT_DEPTH, audio),

@@ -98,7 +98,7 @@ class MetadataSkipper implements UploadDecoder {
         return rest;
       }
       if (rest.length < BLOCK_HEADER_BYTES) {
-        this.#held = rest.slice();
+        this.#held = new Uint8Array(rest);
         return new Uint8Array(0);
       }
       const [kind = 0, high = 0, middle = 0, low = 0] = rest;
