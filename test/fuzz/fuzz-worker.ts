@@ -1,0 +1,155 @@
+/** Runs one target's inputs: mutates those that reach new code, and watches over time and memory. */
+import { parentPort, workerData } from "node:worker_threads";
+import { readCorpus, writeKept } from "./corpus.ts";
+import { Coverage, hits } from "./coverage.ts";
+import type { Fault, Job, Report } from "./messages.ts";
+import { SLOT } from "./messages.ts";
+import { Mutator } from "./mutator.ts";
+import { isDeclared, MAX_INPUT_BYTES, type Target } from "./target.ts";
+import { TARGETS } from "./targets.ts";
+
+/** Of an input of 16 kB at most: a parser that takes longer is no linear one. */
+const MAX_MS = 100;
+/** Tries of a slow input: another program may have had the core. */
+const TRIES = 5;
+/** What the heap may grow by between the first tenth of the inputs and the last one, beside the corpus. */
+const MAX_GROWTH_MB = 16;
+const MAX_CORPUS_INPUTS = 3000;
+const MEGABYTE = 1_048_576;
+
+class FoundFault extends Error {
+  readonly input: Buffer;
+
+  constructor(input: Buffer, cause: unknown) {
+    super(cause instanceof Error ? (cause.stack ?? cause.message) : String(cause));
+    this.input = input;
+  }
+}
+
+class Fuzzing {
+  readonly #job: Job;
+  readonly #target: Target;
+  readonly #mutator: Mutator;
+  readonly #coverage = new Coverage();
+  readonly #corpus: Buffer[];
+  readonly #words: Int32Array;
+  readonly #bytes: Uint8Array;
+  #slowestMs = 0;
+  #slowestBytes = 0;
+
+  constructor(job: Job, target: Target) {
+    this.#job = job;
+    this.#target = target;
+    this.#mutator = new Mutator(job.seed, target.words);
+    this.#corpus = readCorpus(job.corpusFolder, target);
+    this.#words = new Int32Array(job.shared, 0, 2);
+    this.#bytes = new Uint8Array(job.shared, SLOT.headerBytes);
+  }
+
+  async run(): Promise<Report> {
+    const { inputs, target, corpusFolder } = this.#job;
+    // What ran while the modules were loaded is none of an input's.
+    hits.fill(0);
+    for (const input of this.#corpus) await this.#try(input);
+    const startedAt = performance.now();
+    const warmUp = Math.floor(inputs / 10);
+    let heapBeforeMb = heapMb();
+    for (let count = 0; count < inputs; count += 1) {
+      if (count === warmUp) heapBeforeMb = heapMb();
+      const input = this.#mutator.mutate(this.#pick(), this.#pick());
+      const isNew = await this.#try(input);
+      if (isNew && this.#corpus.length < MAX_CORPUS_INPUTS) this.#corpus.push(Buffer.from(input));
+    }
+    const seconds = (performance.now() - startedAt) / 1000;
+    const { branches } = this.#coverage;
+    const kept = await this.#smallest();
+    this.#corpus.length = 0;
+    const heapAfterMb = heapMb();
+    if (heapAfterMb - heapBeforeMb > MAX_GROWTH_MB) {
+      throw new FoundFault(Buffer.alloc(0), `The heap has grown from ${heapBeforeMb} to ${heapAfterMb} MB`);
+    }
+    writeKept(corpusFolder, kept);
+    const { slowestMs, slowestBytes } = { slowestMs: this.#slowestMs, slowestBytes: this.#slowestBytes };
+    return {
+      kind: "done",
+      target,
+      inputs,
+      seconds,
+      branches,
+      slowestMs,
+      slowestBytes,
+      heapBeforeMb,
+      heapAfterMb,
+    };
+  }
+
+  /** Mostly the shorter of two: long inputs take long and rarely reach more. */
+  #pick(): Buffer {
+    const one = this.#mutator.pick(this.#corpus) ?? Buffer.alloc(0);
+    const other = this.#mutator.pick(this.#corpus) ?? one;
+    return other.length < one.length && this.#mutator.next(4) > 0 ? other : one;
+  }
+
+  /** Whether it reached new code. Throws FoundFault. */
+  async #try(input: Buffer): Promise<boolean> {
+    this.#bytes.set(input.subarray(0, MAX_INPUT_BYTES));
+    this.#words[SLOT.length] = Math.min(input.length, MAX_INPUT_BYTES);
+    Atomics.add(this.#words, SLOT.count, 1);
+    const ms = await this.#timed(input);
+    const isNew = this.#coverage.take({ countsTimes: true });
+    if (ms > this.#slowestMs) await this.#confirm(input, ms);
+    return isNew;
+  }
+
+  async #confirm(input: Buffer, firstMs: number): Promise<void> {
+    let leastMs = firstMs;
+    for (let tries = 1; tries < TRIES && leastMs > this.#slowestMs; tries += 1) {
+      leastMs = Math.min(leastMs, await this.#timed(input));
+    }
+    this.#coverage.take({ countsTimes: true });
+    if (leastMs <= this.#slowestMs) return;
+    this.#slowestMs = leastMs;
+    this.#slowestBytes = input.length;
+    if (leastMs > MAX_MS)
+      throw new FoundFault(input, `An input of ${input.length} bytes takes ${leastMs} ms`);
+  }
+
+  async #timed(input: Buffer): Promise<number> {
+    const before = performance.now();
+    try {
+      const running = this.#target.run(input);
+      if (running !== undefined) await running;
+    } catch (thrown) {
+      if (!isDeclared(thrown)) throw new FoundFault(input, thrown);
+    }
+    return performance.now() - before;
+  }
+
+  /** The shortest inputs that reach all branches that the corpus reaches. */
+  async #smallest(): Promise<Buffer[]> {
+    const reached = new Coverage();
+    const kept: Buffer[] = [];
+    for (const input of [...this.#corpus].sort((a, b) => a.length - b.length)) {
+      await this.#timed(input);
+      if (reached.take({ countsTimes: false })) kept.push(input);
+    }
+    return kept;
+  }
+}
+
+function heapMb(): number {
+  globalThis.gc?.();
+  const { heapUsed, external } = process.memoryUsage();
+  return Math.round(((heapUsed + external) / MEGABYTE) * 10) / 10;
+}
+
+const job = workerData as Job;
+const target = TARGETS[job.target];
+if (target === undefined) throw new Error(`No target "${job.target}"`);
+try {
+  parentPort?.postMessage(await new Fuzzing(job, target).run());
+} catch (thrown) {
+  if (!(thrown instanceof FoundFault)) throw thrown;
+  const fault: Fault = { kind: "fault", input: thrown.input, what: thrown.message };
+  parentPort?.postMessage(fault);
+}

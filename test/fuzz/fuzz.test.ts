@@ -1,0 +1,86 @@
+/** Every target with its corpus, and with new inputs: no crash, no growth. `npm run fuzz` runs a million of each. */
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readCorpus } from "./corpus.ts";
+import { Mutator } from "./mutator.ts";
+import { isDeclared, type Target } from "./target.ts";
+import { TARGETS } from "./targets.ts";
+
+const CORPUS = fileURLToPath(new URL("corpus", import.meta.url));
+/** Of each target, in each of two rounds: the heap after the second one is held against that after the first. */
+const INPUTS = 150;
+const GENERATED = 50;
+const SEED = 20;
+const MAX_GROWTH_BYTES = 8_388_608;
+
+async function run(target: Target, input: Buffer): Promise<void> {
+  try {
+    await target.run(Buffer.from(input));
+  } catch (thrown) {
+    if (isDeclared(thrown)) return;
+    const shown = input.toString("base64").slice(0, 2000);
+    throw new Error(`Broken by (base64) ${shown}`, { cause: thrown });
+  }
+}
+
+async function runMutated(target: Target, corpus: readonly Buffer[], seed: number): Promise<void> {
+  const mutator = new Mutator(seed, target.words);
+  const pick = (): Buffer => mutator.pick(corpus) ?? Buffer.alloc(0);
+  for (let count = 0; count < INPUTS; count += 1) await run(target, mutator.mutate(pick(), pick()));
+}
+
+/** JSON of the format's own words, lines of them, and bytes. */
+function inputsOf({ words = [] }: Target): fc.Arbitrary<Buffer> {
+  const word = fc.oneof({ weight: 4, arbitrary: fc.constantFrom("", ...words) }, fc.string());
+  const { tree } = fc.letrec((tie) => ({
+    tree: fc.oneof(
+      { maxDepth: 4 },
+      word,
+      fc.oneof(fc.constant(null), fc.boolean(), fc.double(), fc.integer()),
+      fc.dictionary(word, tie("tree"), { maxKeys: 6 }),
+      fc.array(tie("tree"), { maxLength: 3 }),
+    ),
+  }));
+  const line = fc.oneof(
+    fc.dictionary(word, tree, { maxKeys: 6 }).map((value) => JSON.stringify(value)),
+    fc.array(word, { maxLength: 8 }).map((parts) => parts.join("")),
+  );
+  return fc.oneof(
+    fc.array(line, { maxLength: 4 }).map((lines) => Buffer.from(lines.join("\n"))),
+    fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+  );
+}
+
+function heapBytes(): number {
+  setFlagsFromString("--expose-gc");
+  (runInNewContext("gc") as () => void)();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+describe.each(Object.entries(TARGETS))("%s", (name, target) => {
+  const corpus = readCorpus(join(CORPUS, name), target);
+
+  it("takes every input of its corpus", async () => {
+    expect(corpus.length).toBeGreaterThan(0);
+    for (const input of corpus) await run(target, input);
+  });
+
+  it(`takes new inputs, and the heap does not grow (seed ${SEED})`, async () => {
+    await runMutated(target, corpus, SEED);
+    const before = heapBytes();
+    await runMutated(target, corpus, SEED + 1);
+    expect(heapBytes() - before).toBeLessThan(MAX_GROWTH_BYTES);
+  });
+
+  it("takes generated inputs", async () => {
+    await fc.assert(
+      fc.asyncProperty(inputsOf(target), (input) => run(target, input)),
+      { numRuns: GENERATED },
+    );
+  });
+});
