@@ -40,7 +40,8 @@ export function answeredSubprotocol(req: HttpRequest): string {
 
 /** A query without what opens the door: for what is handed on. */
 export function withoutTokens(query: string): string {
-  if (!/token/i.test(query)) return query;
+  // A name may be written with percent signs.
+  if (!/token|%/i.test(query)) return query;
   return query
     .split("&")
     .filter((pair) => !URL_NAMES.some((name) => decodedName(pair) === name))
