@@ -1,7 +1,16 @@
-/** Who may use a port: Host, Origin and the operator's lists of them, and the built-in service's key. */
+/** Who may use the gateway: Host, Origin, keys and tokens; and the key of the built-in service. */
+
+import type { HttpRequest } from "uWebSockets.js";
+import { createHmac, createPrivateKey, createPublicKey } from "node:crypto";
+import { Access, type Place, type Presented } from "../../../src/access/access.ts";
+import type { Caller } from "../../../src/access/caller.ts";
+import { type Claims, signJwt } from "../../../src/access/jwt.ts";
+import { readKeys } from "../../../src/access/keys.ts";
+import { mustFollow } from "../../../src/access/narrower.ts";
 import { isLoopback, OriginRules } from "../../../src/access/origin-rules.ts";
+import { answeredSubprotocol, presentedBy, withoutTokens } from "../../../src/server/credential.ts";
 import { requireKey } from "../../../src/service/http/auth.ts";
-import { linesOf, type Target, tolerate } from "../target.ts";
+import { linesOf, type Target, textOf, tolerate } from "../target.ts";
 
 const RULES = ["127.0.0.1", "0.0.0.0", "voice.example.com"].map(
   (host) =>
@@ -62,7 +71,174 @@ const serviceKey: Target = {
   },
 };
 
+const SECRET = Buffer.alloc(32, "s");
+const NOW_SECONDS = 1_800_000_000;
+/** RFC 7515 appendix A.3, and a seed of zeros: the same keys in every run. */
+const EC_KEY = createPrivateKey({
+  format: "jwk",
+  key: {
+    kty: "EC",
+    crv: "P-256",
+    x: "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+    y: "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0",
+    d: "jpsQnnGQmL-YBIffH1136cspYG6-0iY7X8fCE9-E9LI",
+  },
+});
+const ED_KEY = createPrivateKey({
+  format: "der",
+  type: "pkcs8",
+  key: Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), Buffer.alloc(32)]),
+});
+const EC_PEM = publicPem(EC_KEY);
+const ED_PEM = publicPem(ED_KEY);
+
+function publicPem(key: typeof EC_KEY): string {
+  return createPublicKey(key).export({ type: "spki", format: "pem" }).toString();
+}
+
+const KEY_FILE = {
+  keys: [
+    { id: "server", hash: `sha256:${"0".repeat(64)}`, tenant: "t", expires: "2030-01-01T00:00:00Z" },
+    {
+      id: "app",
+      algorithm: "HS256",
+      secret: SECRET.toString("base64url"),
+      mints: true,
+      limits: { sessions: 5 },
+    },
+    { id: "ec", algorithm: "ES256", public_key: EC_PEM, grants: { sessions: ["a-*"], allow: ["listen"] } },
+    { id: "ed", algorithm: "EdDSA", public_key: ED_PEM },
+  ],
+  revoked: { tokens: ["gone"], subjects: { bob: NOW_SECONDS } },
+};
+const CLAIMS = {
+  aud: "voicewire",
+  sub: "ann",
+  iat: NOW_SECONDS,
+  exp: NOW_SECONDS + 300,
+  nbf: NOW_SECONDS,
+  jti: "one",
+  vw: {
+    sessions: ["a-*", "b"],
+    allow: ["open", "speak"],
+    voices: ["v*"],
+    connection: { format: "pcm_16000" },
+    once: true,
+  },
+} satisfies Claims;
+const CLAIM_WORDS = [
+  ..."aud sub iat exp nbf jti iss vw voicewire sessions allow voices models formats connection speech proxy".split(
+    " ",
+  ),
+  ..."characters seconds characters_per_minute connections priority_max once session_until origin tenant".split(
+    " ",
+  ),
+  ..."open speak listen interrupt captions call admin alg kid crit typ none HS256 ES256 EdDSA app ec ed server".split(
+    " ",
+  ),
+  ..."id hash algorithm secret public_key mints limits expires revoked tokens subjects gone bob * a-* .".split(
+    " ",
+  ),
+  String(NOW_SECONDS),
+  "https://app.example.com",
+];
+
+const RING = readKeys(JSON.stringify(KEY_FILE));
+const ACCESS = new Access({
+  keys: () => RING,
+  nowMs: () => NOW_SECONDS * 1000,
+  takesTokensInUrl: false,
+});
+
+function signed(head: string, claims: string, secret: Buffer): string {
+  const input = [head, claims].map((part) => Buffer.from(part).toString("base64url")).join(".");
+  return `${input}.${createHmac("sha256", secret).update(input).digest("base64url")}`;
+}
+
+/** Lines: place, origin, claims and head in JSON, which are signed here; or a token that is taken as it comes. */
+const tokens: Target = {
+  words: CLAIM_WORDS,
+  seeds: [
+    `header\n\n${JSON.stringify(CLAIMS)}\n{"alg":"HS256","typ":"JWT","kid":"app"}`,
+    `url\nhttps://app.example.com\n${JSON.stringify({ ...CLAIMS, aud: ["x", "voicewire"], iss: "server" })}\n{"alg":"HS256","kid":"app"}`,
+    `subprotocol\n\n${JSON.stringify({ ...CLAIMS, sub: "bob" })}\n{"alg":"none","kid":"ec","crit":["b64"]}`,
+    `header\n\n${signJwt(CLAIMS, { algorithm: "EdDSA", key: ED_KEY }, "ed")}`,
+    "header\n\neyJhbGciOiJFUzI1NiIsImtpZCI6ImVjIn0.e30.AAAA",
+    `message\n\nvwk_server_${"A".repeat(43)}`,
+  ],
+  run: (input) => {
+    const [place = "", origin = "", claims = "", head = ""] = linesOf(input);
+    const show = (credential: string): Presented => ({ credential, origin, place: place as Place });
+    if (!claims.startsWith("{")) {
+      ACCESS.identify(show(claims));
+      return;
+    }
+    // Whatever a forged token says, it opens nothing.
+    if (tolerate(() => ACCESS.identify(show(signed(head, claims, Buffer.alloc(32, "x"))))) !== undefined) {
+      throw new Error("a forged token was taken");
+    }
+    checkCaller(ACCESS.identify(show(signed(head, claims, SECRET))));
+  },
+};
+
+/** A caller that was let in keeps to its token, and a connection may go on with the same one. */
+function checkCaller(caller: Caller): void {
+  const { token } = caller;
+  if (token === null) throw new Error("a token was taken for a key");
+  if (token.expiresMs < (NOW_SECONDS - 60) * 1000) throw new Error("an expired token was taken");
+  for (const action of ["open", "speak", "listen", "admin"] as const) {
+    if (caller.may(action) && !token.grants.allow.includes(action))
+      throw new Error(`${action} was not allowed`);
+  }
+  mustFollow(caller, caller);
+}
+
+const keyFiles: Target = {
+  words: [...CLAIM_WORDS, EC_PEM, ED_PEM, "2030-01-01T00:00:00Z", "-----BEGIN PUBLIC KEY-----"],
+  seeds: [JSON.stringify(KEY_FILE), JSON.stringify({ keys: [KEY_FILE.keys[1]] })],
+  run: (input) => {
+    try {
+      for (const { id } of readKeys(textOf(input))) if (id === "") throw new Error("a key without an id");
+    } catch (thrown) {
+      const isRepeated = thrown instanceof Error && thrown.message.includes(SECRET.toString("base64url"));
+      throw isRepeated ? new Error("an error repeats a secret") : thrown;
+    }
+  },
+};
+
+/** Lines: authorization, xi-api-key, sec-websocket-protocol, origin, query. */
+const credentials: Target = {
+  words:
+    "Bearer Token Basic voicewire.v1 voicewire.token. , token= single_use_token= %74oken= Token= & a.b.c vwk_a_ + %00 %ff".split(
+      " ",
+    ),
+  seeds: [
+    "Bearer a.b.c\n\nvoicewire.v1, chat\n\nrole=listener",
+    "\nkey\n\nhttps://app.example.com\na=1",
+    "\n\nvoicewire.v1, voicewire.token.a.b.c\n\n",
+    "\n\n\n\na=1&token=a.b.c&single_use_token=a.b.c&b=2",
+  ],
+  run: (input) => {
+    const [authorization = "", key = "", subprotocols = "", origin = "", query = ""] = linesOf(input);
+    const headers = new Map([
+      ["authorization", authorization],
+      ["xi-api-key", key],
+      ["sec-websocket-protocol", subprotocols],
+      ["origin", origin],
+    ]);
+    const request = { getHeader: (name: string) => headers.get(name) ?? "", getQuery: () => query };
+    const req = request as unknown as HttpRequest;
+    if (answeredSubprotocol(req).startsWith("voicewire.token.")) throw new Error("a token is answered");
+    const rest = new URLSearchParams(withoutTokens(query));
+    if (rest.has("token") || rest.has("single_use_token")) throw new Error("a token is handed on");
+    tolerate(() => ACCESS.identify(presentedBy(req)));
+  },
+};
+
 export const ACCESS_TARGETS: Readonly<Record<string, Target>> = {
   "origin-rules": originRules,
+  "access-tokens": tokens,
+  "access-key-files": keyFiles,
+  "access-credentials": credentials,
   "service-key": serviceKey,
 };

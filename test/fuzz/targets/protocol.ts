@@ -24,7 +24,7 @@ const DEFAULTS = { leadMs: 400, maxLeadMs: 30_000 };
 const VOICE = "21m00Tcm4TlvDq8ikWAM";
 
 const COMMAND_WORDS = [
-  ..."speak text flush end dialogue interrupt cancel resume mark played configure ping close hangup".split(
+  ..."speak text flush end dialogue interrupt cancel resume mark played configure ping close hangup refresh token".split(
     " ",
   ),
   ..."type utterance_id voice_id model_id language_code voice_settings stability similarity_boost style".split(
@@ -79,6 +79,7 @@ const parseNative: Target = {
     },
     { type: "played", at_ms: 12.5, seq: 3 },
     { type: "configure", format: "opus_48000", events: ["words"], lead_ms: 300 },
+    { type: "refresh", token: "a.b.c" },
     { type: "ping", id: "x" },
     { type: "hangup", call_id: "c" },
   ].map((command) => JSON.stringify(command)),
