@@ -1,6 +1,7 @@
 /** Composition root: builds every part of a gateway by hand and takes it down again. Nothing else is wired here. */
 import { fileURLToPath } from "node:url";
 import { InsecureWarning, isInsecure } from "./access/binding.ts";
+import { readProxyTrust } from "./access/client-address.ts";
 import { createDoor } from "./access/door.ts";
 import { OriginRules } from "./access/origin-rules.ts";
 import { createOpusPool } from "./audio/codecs/opus-pool.ts";
@@ -71,6 +72,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const rtpPeers = readPeerList(config.rtpPeers);
   const door = createDoor({ ...config, log, auditLog: options.auditLog ?? log, clock });
   const passedPaths = new PassedPaths(config.proxyPaths);
+  const proxyTrust = readProxyTrust(config);
   const originsOf = (boundTo: string): OriginRules => new OriginRules({ ...config, host: boundTo });
   const origins = originsOf(config.host);
   const opsOrigins = originsOf(config.opsHost);
@@ -189,6 +191,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     passedPaths,
     forward: (request, handlers) => upstream.forward(request, handlers),
     maxUploadsPerClient: config.maxUploadsPerClient,
+    proxyTrust,
   }).catch(async (thrown: unknown) => {
     await closeParts();
     throw thrown;

@@ -76,6 +76,19 @@ export const SERVER = [
       "Origins whose pages may use the gateway, with commas, e.g. https://*.example.com; loopback ones may",
   },
   {
+    key: "trustedProxies",
+    kind: "string",
+    default: "",
+    about:
+      "Addresses and networks of reverse proxies, with commas, e.g. 10.0.0.0/8: only they may say for whom they ask",
+  },
+  {
+    key: "proxyProtocol",
+    kind: "boolean",
+    default: false,
+    about: "Take the client's address from the PROXY protocol (version 2) of trusted-proxies",
+  },
+  {
     key: "dataFolder",
     flag: "data",
     kind: "string",
@@ -114,7 +127,7 @@ export const SERVER = [
     min: 1,
     max: 10_000,
     about:
-      "Most uploads of one client address at once under /v1 and /v2; raise it behind a reverse proxy, whose address all clients share",
+      "Most uploads of one client address at once under /v1 and /v2; behind a reverse proxy set trusted-proxies, too",
   },
   {
     key: "maxMessageBytes",

@@ -3,6 +3,7 @@
 import { App, type us_listen_socket, us_listen_socket_close, us_socket_local_port } from "uWebSockets.js";
 import { once } from "node:events";
 import WebSocket from "ws";
+import { readProxyTrust } from "../../src/access/client-address.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { type Counters, createCounters } from "../../src/metrics/counters.ts";
@@ -74,6 +75,7 @@ export async function startVendorApp(
     passedPaths: new PassedPaths(""),
     forward: (request, handlers) => upstream.forward(request, handlers),
     maxUploadsPerClient: 4,
+    proxyTrust: readProxyTrust({ trustedProxies: "", proxyProtocol: false }),
   });
   let listener: us_listen_socket | undefined;
   const port = await new Promise<number>((resolve, reject) => {

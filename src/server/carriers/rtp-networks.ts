@@ -2,9 +2,10 @@
  * Which addresses may be RTP peers. UDP packets arrive whether somebody wants them or not: a gateway that sends wherever a
  * request says can be used to flood anybody ("voice hammer", RFC 8445 section 19.5.1), its own network included.
  */
-import { BlockList, isIP, SocketAddress } from "node:net";
+import { BlockList, isIP } from "node:net";
 import type { NetworkInterfaceInfo } from "node:os";
 import { GatewayError } from "../../errors.ts";
+import { addNetwork, isIn, networksOf, plainAddress } from "../../kit/networks.ts";
 
 /** The setting `rtp-peers`. */
 export interface PeerList {
@@ -68,7 +69,7 @@ export class PeerRule {
   constructor(options: PeerRuleOptions) {
     this.#options = options;
     const { host, own } = options;
-    this.#isLoopbackHost = host === "localhost" || isIn(LOOPBACK, plain(host));
+    this.#isLoopbackHost = host === "localhost" || isIn(LOOPBACK, plainAddress(host));
     const cidrs = own.flatMap(({ address, cidr }) => (isIn(PRIVATE, address) && cidr !== null ? [cidr] : []));
     this.#ownPrivate = networksOf(...cidrs);
     this.#ownBroadcasts = new Set(own.flatMap(broadcastsOf));
@@ -76,7 +77,7 @@ export class PeerRule {
 
   /** Why this address may not be a peer, and what to do; null: it may. */
   refusal(address: string): string | null {
-    const shown = plain(address);
+    const shown = plainAddress(address);
     const never = NEVER.find(({ networks }) => isIn(networks, shown));
     if (never !== undefined) return `${shown} is ${never.what}, expected the address of one peer`;
     if (isIP(shown) === 4 && this.#ownBroadcasts.has(bitsOf(shown))) {
@@ -96,7 +97,7 @@ export class PeerRule {
   hasOneOwnAddress(peer: string): boolean {
     const { host, own } = this.#options;
     if (!isEveryAddress(host)) return true;
-    const family = isIP(plain(peer)) === 4 ? "IPv4" : "IPv6";
+    const family = isIP(plainAddress(peer)) === 4 ? "IPv4" : "IPv6";
     const outside = own.filter(
       (entry) =>
         entry.family === family &&
@@ -116,37 +117,7 @@ export class PeerRule {
 }
 
 function isEveryAddress(host: string): boolean {
-  return host === "" || ["0.0.0.0", "::"].includes(plain(host));
-}
-
-/** As short as it can be written, and the IPv4 address in an IPv4-mapped one (RFC 4291 section 2.5.5.2). */
-function plain(address: string): string {
-  if (isIP(address) !== 6) return address;
-  const shortest = new SocketAddress({ address, family: "ipv6" }).address;
-  return /^::ffff:([0-9.]+)$/.exec(shortest)?.[1] ?? shortest;
-}
-
-function networksOf(...cidrs: readonly string[]): BlockList {
-  const networks = new BlockList();
-  for (const cidr of cidrs) addNetwork(networks, cidr);
-  return networks;
-}
-
-/** An address alone is a network of one. False: it is neither. */
-function addNetwork(networks: BlockList, text: string): boolean {
-  const [, address = "", bits] = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-  const family = isIP(address);
-  if (family === 0) return false;
-  const longest = family === 4 ? 32 : 128;
-  const prefix = bits === undefined ? longest : Number(bits);
-  if (prefix > longest) return false;
-  networks.addSubnet(address, prefix, family === 4 ? "ipv4" : "ipv6");
-  return true;
-}
-
-function isIn(networks: BlockList, address: string): boolean {
-  const family = isIP(address);
-  return family !== 0 && networks.check(address, family === 4 ? "ipv4" : "ipv6");
+  return host === "" || ["0.0.0.0", "::"].includes(plainAddress(host));
 }
 
 /** The highest address of the network, and the lowest, which old systems broadcast to (RFC 1122 section 3.3.6). */

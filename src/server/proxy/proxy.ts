@@ -10,10 +10,12 @@ import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { STATUS_CODES } from "node:http";
 import type { Readable } from "node:stream";
 import type { Caller } from "../../access/caller.ts";
+import type { ProxyTrust } from "../../access/client-address.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { ClientLimit } from "../../kit/client-limit.ts";
 import { withoutTokens } from "../credential.ts";
 import { Reply, readBody, writeHeaders } from "../http.ts";
+import { requestAddress } from "../request-address.ts";
 import { needs, type Routes } from "../routes.ts";
 import { groupOf, isForm, isWholeJson, MAX_WHOLE_BYTES, UploadBody } from "./proxy-body.ts";
 import { headersForClient, headersForUpstream } from "./proxy-headers.ts";
@@ -65,6 +67,8 @@ export interface ProxyOptions {
   ) => Proxied;
   /** Forms of one client (clientOf in kit/client-limit.ts) at once. The service behind us sees our address only. */
   readonly maxUploadsPerClient: number;
+  /** Whose word about a client's address counts. */
+  readonly proxyTrust: ProxyTrust;
 }
 
 const NOTHING = new Uint8Array(0);
@@ -101,7 +105,7 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
       new ProxyAnswer(res, request, options);
       return;
     }
-    const leave = uploads.acquire(Buffer.from(res.getRemoteAddressAsText()).toString());
+    const leave = uploads.acquire(requestAddress(res, req, options.proxyTrust));
     if (leave === null) {
       const message = `Your address has ${maxUploadsPerClient} uploads under way: try again when one of them is done`;
       new Reply(res).fail(new GatewayError("upload_limit", message));

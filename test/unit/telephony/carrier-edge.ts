@@ -1,5 +1,6 @@
 /** The gateway's port with nothing behind it but sessions on a fake clock: for what happens before a call begins. */
 
+import { readProxyTrust } from "../../../src/access/client-address.ts";
 import type { Door } from "../../../src/access/door.ts";
 import { Pacer } from "../../../src/delivery/pacer.ts";
 import { type Clock, systemClock } from "../../../src/kit/clock.ts";
@@ -80,6 +81,7 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
       throw new Error("Nothing is forwarded in this test");
     },
     maxUploadsPerClient: 4,
+    proxyTrust: readProxyTrust({ trustedProxies: "", proxyProtocol: false }),
     calls,
     carrierAuth,
     rtpPorts,

@@ -1,0 +1,28 @@
+/** The address of the client that a request comes from. */
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
+import { clientAddress, type ProxyTrust } from "../access/client-address.ts";
+
+/** Only before the request's handler returns. */
+export function requestAddress(res: HttpResponse, req: HttpRequest, trust: ProxyTrust): string {
+  return clientAddress(
+    {
+      peer: textOf(res.getRemoteAddressAsText()),
+      proxied: textOf(res.getProxiedRemoteAddressAsText()),
+      forwardedFor: () => forwardedFor(req),
+    },
+    trust,
+  );
+}
+
+/** `getHeader` gives the first one alone, which may be the client's own. */
+function forwardedFor(req: HttpRequest): string {
+  const values: string[] = [];
+  req.forEach((name, value) => {
+    if (name === "x-forwarded-for") values.push(value);
+  });
+  return values.join(",");
+}
+
+function textOf(ascii: ArrayBuffer): string {
+  return Buffer.from(ascii).toString("latin1");
+}
