@@ -22,6 +22,7 @@ import { PassedPaths } from "./server/proxy/proxy-paths.ts";
 import { startServer } from "./server/server.ts";
 import { FairScheduler } from "./server/sockets/fair-scheduler.ts";
 import { inboxBytes } from "./server/sockets/inbox.ts";
+import { type Certificate, certificateFiles } from "./server/tls/certificate.ts";
 import { SESSION_BOUNDS } from "./session/ports.ts";
 import { Sessions } from "./session/sessions.ts";
 import { textDefaultsOf } from "./session/text-defaults.ts";
@@ -56,6 +57,8 @@ export interface Gateway {
   readonly url: string;
   /** Of the operations port; null where there is none. */
   readonly opsUrl: string | null;
+  /** That new connections get; null without TLS. */
+  certificate(): Certificate | null;
   readonly counters: Counters;
   /** Takes nothing new, waits for speech to end (at most `drainMs`), then closes. */
   drain(): Promise<void>;
@@ -63,7 +66,7 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
-/** Rejects with port_in_use, encoder_failed. */
+/** Rejects with invalid_config, port_in_use, encoder_failed. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, log } = options;
   const clock = options.clock ?? systemClock;
@@ -73,6 +76,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const door = createDoor({ ...config, log, auditLog: options.auditLog ?? log, clock });
   const passedPaths = new PassedPaths(config.proxyPaths);
   const proxyTrust = readProxyTrust(config);
+  const tlsFiles = certificateFiles(config);
   const originsOf = (boundTo: string): OriginRules => new OriginRules({ ...config, host: boundTo });
   const origins = originsOf(config.host);
   const opsOrigins = originsOf(config.opsHost);
@@ -165,6 +169,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     origins,
     door,
     port: config.port,
+    tls: tlsFiles === null ? null : { files: tlsFiles, hstsSeconds: config.hstsSeconds },
     calls,
     carrierAuth,
     rtpPorts,
@@ -219,6 +224,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         upstreamQueued: () => upstream.stats().queued,
         upstreamRegions: () => upstream.regions(),
         phrases: () => phrases?.stats() ?? null,
+        certificateEnd: () => endSeconds(edge.certificate()),
         isInsecure: insecure !== null,
         serviceHangs: () => options.service?.hangs ?? null,
       }),
@@ -254,8 +260,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
   return {
     port: edge.port,
-    url: urlOf({ host, port: edge.port }),
-    opsUrl: operations === null ? null : urlOf({ host: config.opsHost, port: operations.port }),
+    url: urlOf({ scheme: tlsFiles === null ? "http" : "https", host, port: edge.port }),
+    opsUrl:
+      operations === null ? null : urlOf({ scheme: "http", host: config.opsHost, port: operations.port }),
+    certificate: () => edge.certificate(),
     counters,
     drain: async () => {
       edge.stopListening();
@@ -267,10 +275,20 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
 }
 
+function endSeconds(certificate: Certificate | null): number | null {
+  return certificate === null ? null : certificate.endMs / 1000;
+}
+
+interface UrlParts {
+  readonly scheme: "http" | "https";
+  readonly host: string;
+  readonly port: number;
+}
+
 /** "Every interface" is no address to go to. */
-function urlOf({ host, port }: { readonly host: string; readonly port: number }): string {
+function urlOf({ scheme, host, port }: UrlParts): string {
   const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+  return `${scheme}://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
 }
 
 function upstreamState(upstream: UpstreamClient): UpstreamState {

@@ -122,7 +122,7 @@ function isSubdomain(text: string): boolean {
 }
 
 /** The host of a Host header, without its port; null where it is none (RFC 9110 section 7.2). */
-function hostOfHeader(header: string): string | null {
+export function hostOfHeader(header: string): string | null {
   const text = header.trim();
   const match = /^(\[[0-9a-f:.]+\]|[^:[\]]+)(?::\d{1,5})?$/i.exec(text);
   return match?.[1] === undefined ? null : plainHost(match[1]);

@@ -76,6 +76,28 @@ export const SERVER = [
       "Origins whose pages may use the gateway, with commas, e.g. https://*.example.com; loopback ones may",
   },
   {
+    key: "tlsCert",
+    kind: "string",
+    default: "",
+    about: "PEM file with the certificate, then those that vouch for it: the port speaks https and wss alone",
+  },
+  {
+    key: "tlsKey",
+    kind: "string",
+    default: "",
+    about:
+      "PEM file with the private key of tls-cert, without a passphrase; both may be replaced while it runs",
+  },
+  {
+    key: "hstsSeconds",
+    kind: "integer",
+    default: 31_536_000,
+    min: 0,
+    max: 63_072_000,
+    about:
+      "Seconds that browsers shall use https alone with this host (HSTS), where tls-cert is set; 0 = not said",
+  },
+  {
     key: "trustedProxies",
     kind: "string",
     default: "",

@@ -50,6 +50,11 @@ export const COUNTERS = {
     "voicewire_resumes_refused_total",
     "Connections that came back too late or to another session",
   ],
+  tlsRenewals: ["voicewire_tls_renewals_total", "Certificates that took the place of another one"],
+  tlsRenewalsRefused: [
+    "voicewire_tls_renewals_refused_total",
+    "Certificates or keys that were replaced by files that can't be used",
+  ],
 } as const satisfies Record<string, readonly [name: string, help: string]>;
 
 export type CounterKey = keyof typeof COUNTERS;

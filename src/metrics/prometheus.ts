@@ -38,6 +38,8 @@ export interface Gauges {
   readonly phrases: () => PhraseFigures | null;
   /** null where the gateway runs no speech service of its own. */
   readonly serviceHangs: () => number | null;
+  /** When the certificate that is shown ends, in Unix seconds; null without TLS. */
+  readonly certificateEnd: () => number | null;
   /** Other machines reach the gateway, and it asks for no key. */
   readonly isInsecure: boolean;
 }
@@ -114,6 +116,7 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
     },
     ...regionMetrics(gauges.upstreamRegions),
     ...(gauges.phrases() === null ? [] : phraseMetrics(gauges.phrases)),
+    ...(gauges.certificateEnd() === null ? [] : [certificateMetric(gauges.certificateEnd)]),
     ...(gauges.serviceHangs() === null ? [] : [hangMetric(gauges.serviceHangs)]),
   ];
 }
@@ -189,6 +192,15 @@ function phraseMetrics(read: () => PhraseFigures | null): Metric[] {
       read: () => read()?.entries ?? 0,
     },
   ];
+}
+
+function certificateMetric(readEnd: () => number | null): Metric {
+  return {
+    kind: "gauge",
+    name: "voicewire_tls_certificate_end_seconds",
+    help: "Unix time at which the certificate that is shown ends",
+    read: () => readEnd() ?? 0,
+  };
 }
 
 function hangMetric(readHangs: () => number | null): Metric {

@@ -22,6 +22,11 @@ export function allowReader(res: HttpResponse, origin: string): void {
   res.reader = origin;
 }
 
+/** The answer goes over TLS: the browser shall use nothing else with this host for so long (RFC 6797). */
+export function demandTls(res: HttpResponse, maxAgeSeconds: number): void {
+  res.strictTransport = `max-age=${maxAgeSeconds}`;
+}
+
 /** Headers of an answer; unless it is for its own origin alone, with those that let allowed origins read it. */
 export function writeHeaders(
   res: HttpResponse,
@@ -29,6 +34,8 @@ export function writeHeaders(
   readers: Readers = "allowed-origins",
 ): void {
   for (const [name, value] of Object.entries(headers)) res.writeHeader(name, value);
+  const strictTransport: unknown = res.strictTransport;
+  if (typeof strictTransport === "string") res.writeHeader("strict-transport-security", strictTransport);
   if (readers === "same-origin") return;
   // Caches keep answers apart whoever asks first.
   res.writeHeader("vary", "Origin");

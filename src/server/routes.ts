@@ -7,7 +7,6 @@
 import type {
   HttpRequest,
   HttpResponse,
-  TemplatedApp,
   us_socket_context_t,
   WebSocket,
   WebSocketBehavior,
@@ -57,6 +56,19 @@ type SocketLimits = Pick<
   | "sendPingsAutomatically"
 >;
 
+type PlainHandler = (res: HttpResponse, req: HttpRequest) => void;
+
+/** What the checked routes are mounted on: an app of the library, or several. */
+export interface PlainRoutes {
+  get(pattern: string, handler: PlainHandler): unknown;
+  head(pattern: string, handler: PlainHandler): unknown;
+  post(pattern: string, handler: PlainHandler): unknown;
+  del(pattern: string, handler: PlainHandler): unknown;
+  options(pattern: string, handler: PlainHandler): unknown;
+  any(pattern: string, handler: PlainHandler): unknown;
+  ws<T>(pattern: string, behavior: WebSocketBehavior<T>): unknown;
+}
+
 /** What a route is mounted on. */
 export interface Routes {
   get(pattern: string, access: RouteAccess, handler: Handler): void;
@@ -95,11 +107,11 @@ function isRefused(data: unknown): data is RefusedSocket {
 }
 
 export class CheckedRoutes implements Routes {
-  readonly #app: TemplatedApp;
+  readonly #app: PlainRoutes;
   readonly #options: CheckedRoutesOptions;
   readonly #mounted: MountedRoute[] = [];
 
-  constructor(app: TemplatedApp, options: CheckedRoutesOptions) {
+  constructor(app: PlainRoutes, options: CheckedRoutesOptions) {
     this.#app = app;
     this.#options = options;
   }

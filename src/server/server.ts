@@ -1,5 +1,5 @@
 /** All that listens on the gateway's public port: the live sockets, their HTTP twins, the proxy and the page. */
-import { App, type HttpRequest, type HttpResponse } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import type { Caller } from "../access/caller.ts";
 import type { OriginRules } from "../access/origin-rules.ts";
 import { GatewayError } from "../errors.ts";
@@ -13,13 +13,13 @@ import type { CarrierAuth } from "./carriers/carrier-auth.ts";
 import { routeCarriers } from "./carriers/carrier-socket.ts";
 import { routeJambonzTts } from "./carriers/jambonz-tts.ts";
 import { pathPart, Reply, readBody } from "./http.ts";
-import { type ListeningPort, listen } from "./listen.ts";
 import { readiness } from "./operations.ts";
 import { loadPage } from "./page.ts";
 import { routeAudio } from "./players/audio-stream.ts";
 import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "./players/openai-speech.ts";
 import { type ProxyOptions, routeProxy } from "./proxy/proxy.ts";
 import { VoiceNames, type VoiceNamesOptions } from "./proxy/voice-names.ts";
+import { type PublicAppOptions, type PublicPort, publicApp } from "./public-app.ts";
 import { CheckedRoutes, type MountedRoute, needsInSession, type Routes } from "./routes.ts";
 import { checkCommand, JOINING_ACTIONS } from "./sockets/live-access.ts";
 import { type LiveSocketOptions, liveSocket } from "./sockets/live-socket.ts";
@@ -32,9 +32,7 @@ export type VendorOptions = Pick<
   Pick<OpenAiSpeechOptions, "defaultModel"> &
   Pick<VoiceNamesOptions, "get">;
 
-export interface ServerOptions extends LiveSocketOptions, ProxyOptions {
-  readonly host: string;
-  readonly port: number;
+export interface ServerOptions extends LiveSocketOptions, ProxyOptions, PublicAppOptions {
   /** Which web pages may use the port. */
   readonly origins: OriginRules;
   /** Folder of the built page. */
@@ -51,15 +49,15 @@ export interface ServerOptions extends LiveSocketOptions, ProxyOptions {
   readonly rtpPorts: { route(app: Routes): void };
 }
 
-export interface PublicPort extends ListeningPort {
+export interface RunningServer extends PublicPort {
   /** What it answers, and what each route asks of who sends a request. */
   readonly routes: readonly MountedRoute[];
 }
 
-/** Listens. Rejects with port_in_use. */
-export async function startServer(options: ServerOptions): Promise<PublicPort> {
-  const app = App();
-  const routes = new CheckedRoutes(app, options);
+/** Listens. Rejects with port_in_use, invalid_config. */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const app = publicApp(options);
+  const routes = new CheckedRoutes(app.routes, options);
   routes.ws("/live/:session", needsInSession(...JOINING_ACTIONS), liveSocket(options));
   routeCarriers(routes, { ...options, ...options.carrierAuth });
   const voices = new VoiceNames(options.vendor);
@@ -79,7 +77,7 @@ export async function startServer(options: ServerOptions): Promise<PublicPort> {
     const where = `${req.getMethod().toUpperCase()} ${req.getUrl()}`;
     new Reply(res).fail(new GatewayError("not_found", `No such path: ${where.slice(0, 200)}`));
   });
-  const listener = await listen(app, { host: options.host, port: options.port, flag: "port" });
+  const listener = await app.listen();
   return {
     ...listener,
     routes: routes.mounted,

@@ -10,14 +10,14 @@ import { readPeerList } from "../../../src/server/carriers/rtp-networks.ts";
 import { RtpPorts } from "../../../src/server/carriers/rtp-routes.ts";
 import { startOperations } from "../../../src/server/operations.ts";
 import { PassedPaths } from "../../../src/server/proxy/proxy-paths.ts";
-import { type PublicPort, startServer } from "../../../src/server/server.ts";
+import { type RunningServer, startServer } from "../../../src/server/server.ts";
 import { FairScheduler } from "../../../src/server/sockets/fair-scheduler.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
 import { OPEN_CHECKS, OPEN_DOOR } from "../../helpers/open-door.ts";
 import { createRig } from "../../helpers/session-rig.ts";
 
 export interface CarrierEdge extends AsyncDisposable {
-  readonly edge: PublicPort;
+  readonly edge: RunningServer;
   /** Of the operations port. */
   readonly opsUrl: string;
   readonly wsUrl: string;
@@ -81,6 +81,7 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
       throw new Error("Nothing is forwarded in this test");
     },
     maxUploadsPerClient: 4,
+    tls: null,
     proxyTrust: readProxyTrust({ trustedProxies: "", proxyProtocol: false }),
     calls,
     carrierAuth,

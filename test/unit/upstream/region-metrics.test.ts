@@ -25,6 +25,7 @@ describe("the metrics of regions", () => {
       upstreamRegions: () => regions,
       phrases: () => null,
       serviceHangs: () => null,
+      certificateEnd: () => null,
       isInsecure: false,
     });
     const lines = async () =>

@@ -1,0 +1,48 @@
+/** What the public port's routes are mounted on, and how it is listened on: plain, or over TLS. */
+import { App } from "uWebSockets.js";
+import type { Clock } from "../kit/clock.ts";
+import type { Logger } from "../kit/log.ts";
+import type { Counters } from "../metrics/counters.ts";
+import { type ListeningPort, listen } from "./listen.ts";
+import type { PlainRoutes } from "./routes.ts";
+import type { Certificate, CertificateFiles } from "./tls/certificate.ts";
+import { RouteTable } from "./tls/route-table.ts";
+import { listenOverTls } from "./tls/tls-port.ts";
+
+export interface PublicAppOptions {
+  readonly host: string;
+  readonly port: number;
+  /** null: plain HTTP. */
+  readonly tls: { readonly files: CertificateFiles; readonly hstsSeconds: number } | null;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly counters: Counters;
+}
+
+export interface PublicPort extends ListeningPort {
+  /** That new connections get; null: the port speaks plain HTTP. */
+  certificate(): Certificate | null;
+}
+
+export interface PublicApp {
+  readonly routes: PlainRoutes;
+  /** Once all routes are there. Rejects with port_in_use, invalid_config. */
+  listen(): Promise<PublicPort>;
+}
+
+export function publicApp(options: PublicAppOptions): PublicApp {
+  const { host, port, tls, clock, log, counters } = options;
+  const address = { host, port, flag: "port" } as const;
+  if (tls === null) {
+    const app = App();
+    return {
+      routes: app,
+      listen: async () => ({ ...(await listen(app, address)), certificate: () => null }),
+    };
+  }
+  const routes = new RouteTable(tls.hstsSeconds);
+  return {
+    routes,
+    listen: () => listenOverTls(routes, { ...address, files: tls.files, clock, log, counters }),
+  };
+}
