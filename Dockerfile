@@ -19,7 +19,7 @@ USER node
 EXPOSE 8080
 # /metrics are on an operations port inside the container. To scrape from outside: VOICEWIRE_OPS_HOST=0.0.0.0, VOICEWIRE_OPS_PORT=9090.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:'+(process.env.VOICEWIRE_PORT||8080)+'/healthz').then(r=>process.exit(r.ok?0:1),()=>process.exit(1))"]
+  CMD ["node", "-e", "const e=process.env,s=e.VOICEWIRE_TLS_CERT?'https':'http';e.NODE_TLS_REJECT_UNAUTHORIZED='0';fetch(s+'://127.0.0.1:'+(e.VOICEWIRE_PORT||8080)+'/healthz').then(r=>process.exit(r.ok?0:1),()=>process.exit(1))"]
 # One thread that collects garbage beside the event loop, as in dist/main.js.
 ENTRYPOINT ["node", "--v8-pool-size=1", "dist/main.js"]
 CMD ["serve"]

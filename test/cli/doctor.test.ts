@@ -50,6 +50,7 @@ describe.skipIf(missing !== undefined)(
         "voice",
         "page",
         "access",
+        "tls",
         "port",
         "ops",
         "upstream",

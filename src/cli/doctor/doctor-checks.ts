@@ -10,6 +10,13 @@ import type { Config } from "../../config.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { workerUrl } from "../../kit/worker-url.ts";
+import {
+  certificateFault,
+  certificateFiles,
+  describeCertificate,
+  isValid,
+  readCertificate,
+} from "../../server/tls/certificate.ts";
 import type { Io } from "../io.ts";
 import { fetchVoices } from "../say/voices.ts";
 import { listenFailure, portAdvice } from "../serve/port-check.ts";
@@ -51,6 +58,7 @@ export const CHECKS: readonly Check[] = [
   { name: "voice", run: checkVoicePackage },
   { name: "page", run: checkPage },
   { name: "access", run: checkAccess },
+  { name: "tls", run: checkTls },
   { name: "port", run: checkPort },
   { name: "ops", run: checkOpsPort },
   { name: "upstream", run: checkUpstream },
@@ -89,7 +97,7 @@ async function checkServer({ config }: CheckContext): Promise<CheckResult> {
     log: silentLog,
   });
   try {
-    const isUp = await isGateway(`http://127.0.0.1:${gateway.port}`);
+    const isUp = await isGateway(gateway.url);
     return isUp
       ? { status: "ok", detail: "uWebSockets.js loads, the gateway listens and answers" }
       : {
@@ -200,9 +208,10 @@ async function checkPage(): Promise<CheckResult> {
   };
 }
 
-async function checkPort({ config: { host, port } }: CheckContext): Promise<CheckResult> {
+async function checkPort({ config: { host, port, tlsCert } }: CheckContext): Promise<CheckResult> {
   if (port === 0) return { status: "ok", detail: "0: the system picks a free one" };
-  return await checkAddress({ host, port, flag: "port", whenFree: `${host}:${port} is free` });
+  const scheme = tlsCert === "" ? "http" : "https";
+  return await checkAddress({ scheme, host, port, flag: "port", whenFree: `${host}:${port} is free` });
 }
 
 /** Where /metrics is. */
@@ -212,10 +221,11 @@ async function checkOpsPort({
   if (port === "off") return { status: "ok", detail: "off: there are no metrics" };
   if (port === 0) return { status: "ok", detail: `${host}:0: a free port, which serve prints at its start` };
   const whenFree = `http://${host}:${port}/metrics, once serve runs`;
-  return await checkAddress({ host, port, flag: "ops-port", whenFree });
+  return await checkAddress({ scheme: "http", host, port, flag: "ops-port", whenFree });
 }
 
 interface AddressToCheck {
+  readonly scheme: "http" | "https";
   readonly host: string;
   readonly port: number;
   readonly flag: "port" | "ops-port";
@@ -223,14 +233,30 @@ interface AddressToCheck {
 }
 
 /** A gateway that runs there already is as good as a free port. */
-async function checkAddress({ host, port, flag, whenFree }: AddressToCheck): Promise<CheckResult> {
+async function checkAddress({ scheme, host, port, flag, whenFree }: AddressToCheck): Promise<CheckResult> {
   const failure = await listenFailure({ host, port });
   if (failure === undefined) return { status: "ok", detail: whenFree };
-  if (await isGateway(`http://127.0.0.1:${port}`)) {
+  if (await isGateway(`${scheme}://127.0.0.1:${port}`)) {
     return { status: "ok", detail: `${host}:${port}: a voicewire gateway runs there` };
   }
   const detail = `${host}:${port} can't be listened on (${failure})`;
   return { status: "fail", detail, fix: portAdvice(failure, flag) };
+}
+
+/** What the certificate is for, and how long. */
+async function checkTls({ config }: CheckContext): Promise<CheckResult> {
+  const files = certificateFiles(config);
+  if (files === null) return { status: "ok", detail: "off: the port speaks http and ws" };
+  const certificate = readCertificate(files);
+  const nowMs = Date.now();
+  const fault = certificateFault(certificate, nowMs);
+  const detail = `https and wss: ${describeCertificate(certificate)}`;
+  if (fault === null) return { status: "ok", detail };
+  return {
+    status: isValid(certificate, nowMs) ? "warn" : "fail",
+    detail: `${detail}; ${fault}`,
+    fix: "renew the files of tls-cert and tls-key; a gateway that runs takes them without a restart",
+  };
 }
 
 /** What a stranger could do. */

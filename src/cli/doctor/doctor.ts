@@ -16,7 +16,17 @@ import {
 const FLAGS: readonly Flag[] = [
   { name: "json", about: "The results as one JSON object" },
   CONFIG_FLAG,
-  ...settingFlags(["host", "port", "opsHost", "opsPort", "upstreamUrl", "upstreamRegion", "upstreamKey"]),
+  ...settingFlags([
+    "host",
+    "port",
+    "tlsCert",
+    "tlsKey",
+    "opsHost",
+    "opsPort",
+    "upstreamUrl",
+    "upstreamRegion",
+    "upstreamKey",
+  ]),
 ];
 
 export const doctor: CommandModule = {
@@ -24,7 +34,7 @@ export const doctor: CommandModule = {
     name: "doctor",
     usage: ["doctor [FLAGS]"],
     about:
-      "Checks what voicewire needs: Node, the server's binary, the codecs, the voice, the ports, the settings, the " +
+      "Checks what voicewire needs: Node, the server's binary, the codecs, the voice, the ports, the certificate, the settings, the " +
       "upstream and the key, the page. Give it the flags of serve to check those. Exit code 1 where a check fails.",
     flags: FLAGS,
     examples: [

@@ -1,5 +1,6 @@
 /** `voicewire serve`: the gateway with its upstream, until a signal; drains first, closes at the second signal. */
 import type { Logger } from "../../kit/log.ts";
+import { type Certificate, describeCertificate } from "../../server/tls/certificate.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { type Flag, parseArguments } from "../flags.ts";
 import type { CommandModule } from "../help.ts";
@@ -58,14 +59,24 @@ async function runServe(io: Io, args: readonly string[]): Promise<number> {
 }
 
 /** The addresses and one line to try, on stdout; everything later is the log's, on stderr. */
-function announce(io: Io, { url, opsUrl, label }: Started): void {
-  const flag = url === "http://127.0.0.1:8080" ? "" : ` --url ${url}`;
+function announce(io: Io, { url, opsUrl, certificate, label }: Started): void {
+  const target = certificate === null ? url : namedUrl(url, certificate);
+  const flag = target === "http://127.0.0.1:8080" ? "" : ` --url ${target}`;
   io.stdout.write(
     `voicewire speaks with ${label}\n` +
       `  Page  ${url}/\n` +
+      (certificate === null ? "" : `  TLS   https and wss: ${describeCertificate(certificate)}\n`) +
       (opsUrl === null ? "" : `  Ops   ${opsUrl}/metrics\n`) +
       `  Try   npx voicewire say${flag} "Hello there, it is a fine day."\n`,
   );
+}
+
+/** By a name of the certificate: clients do not take it for another one. */
+function namedUrl(url: string, { names }: Certificate): string {
+  const named = new URL(url);
+  // Not for `*.example.com`: that stays as it was.
+  named.hostname = names.find((name) => !name.includes("*")) ?? named.hostname;
+  return named.origin;
 }
 
 /** Waits for the first signal, then drains until that is done, a second signal comes or the deadline passes. */

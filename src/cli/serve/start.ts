@@ -4,6 +4,7 @@ import type { Config } from "../../config.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
+import { type Certificate, certificateFiles, readCertificate } from "../../server/tls/certificate.ts";
 import type { Io } from "../io.ts";
 import { createFileLog } from "../log.ts";
 import { listenFailure, portAdvice } from "./port-check.ts";
@@ -22,6 +23,8 @@ export interface Started {
   readonly url: string;
   /** Of the operations port; null where there is none. */
   readonly opsUrl: string | null;
+  /** That new connections get; null without TLS. */
+  readonly certificate: Certificate | null;
   /** The upstream, in words. */
   readonly label: string;
   /** Takes nothing new, waits for speech to end (at most `drainMs`), then closes. */
@@ -34,6 +37,7 @@ export interface Started {
 export async function startWithUpstream({ config, log, clock, env }: StartOptions): Promise<Started> {
   checkBinding(config);
   chooseUpstream(config);
+  checkFiles(config);
   await checkPorts(config);
   // Loaded only now: the help and wrong settings are answered even where the server's binary does not load.
   const { startGateway } = await import("../../gateway.ts");
@@ -58,6 +62,7 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
     port: gateway.port,
     url: gateway.url,
     opsUrl: gateway.opsUrl,
+    certificate: gateway.certificate(),
     label: upstream.label,
     drain: async () => {
       await gateway.drain();
@@ -65,6 +70,12 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
     },
     close,
   };
+}
+
+/** Read before the service is started, which takes seconds. */
+function checkFiles(config: Config): void {
+  const files = certificateFiles(config);
+  if (files !== null) readCertificate(files);
 }
 
 /** Asked before the service is started: the answer to the commonest mistake should not take seconds. */

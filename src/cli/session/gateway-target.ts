@@ -1,4 +1,7 @@
 /** Which gateway say speaks through: the one named, the one on this machine, or one of its own for the time being. */
+import { get as getPlain } from "node:http";
+import { get as getOverTls } from "node:https";
+import { text } from "node:stream/consumers";
 import type { Config } from "../../config.ts";
 import { silentLog } from "../../kit/log.ts";
 import type { Io } from "../io.ts";
@@ -35,19 +38,33 @@ export function localGatewayUrl(config: Config): string {
 }
 
 /** Whether a voicewire gateway answers there: its /healthz names it, where any program may have a /healthz. */
-export async function isGateway(baseUrl: string): Promise<boolean> {
-  try {
-    const response = await fetch(`${baseUrl}/healthz`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
-    return response.ok && (await response.text()).includes('"server":"voicewire"');
-  } catch {
+export function isGateway(baseUrl: string): Promise<boolean> {
+  const get = baseUrl.startsWith("https:") ? getOverTls : getPlain;
+  // Nothing secret is asked for, and few certificates are for 127.0.0.1.
+  const options = { rejectUnauthorized: false, agent: false, signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) };
+  return new Promise((resolve) => {
     // Nothing there, or nothing that answers in time: the answer is no.
-    return false;
-  }
+    const no = (): void => resolve(false);
+    get(`${baseUrl}/healthz`, options, (answer) => {
+      text(answer).then(
+        (body) => resolve(answer.statusCode === 200 && body.includes('"server":"voicewire"')),
+        no,
+      );
+    }).on("error", no);
+  });
 }
 
 /** On a free port of the loopback interface, silent, with the upstream that the settings name. */
 async function startOwn({ clock, env }: Io, settings: Config): Promise<GatewayTarget> {
-  const config: Config = { ...settings, host: "127.0.0.1", port: 0, opsPort: "off", logLevel: "silent" };
+  const config: Config = {
+    ...settings,
+    host: "127.0.0.1",
+    port: 0,
+    tlsCert: "",
+    tlsKey: "",
+    opsPort: "off",
+    logLevel: "silent",
+  };
   const gateway = await startWithUpstream({ config, log: silentLog, clock, env });
   return { baseUrl: gateway.url, close: () => gateway.close() };
 }

