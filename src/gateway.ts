@@ -77,9 +77,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const passedPaths = new PassedPaths(config.proxyPaths);
   const proxyTrust = readProxyTrust(config);
   const tlsFiles = certificateFiles(config);
-  const originsOf = (boundTo: string): OriginRules => new OriginRules({ ...config, host: boundTo });
-  const origins = originsOf(config.host);
-  const opsOrigins = originsOf(config.opsHost);
+  const origins = new OriginRules({ ...config, isTls: tlsFiles !== null });
+  const opsOrigins = new OriginRules({ ...config, host: config.opsHost });
   const pacer = new Pacer(clock);
   const scheduler = new FairScheduler({ clock, counters, between: () => pacer.catchUp() });
   const blocks = new BlockPool();

@@ -16,6 +16,8 @@ export interface OriginRulesOptions {
   readonly allowedHosts?: string;
   /** The setting `allow-origin`: origins with commas; `https://*.example.com` stands for all below that name. */
   readonly allowedOrigins?: string;
+  /** The port speaks TLS: a page that came without it may be anybody's, and is not the port's own. Default false. */
+  readonly isTls?: boolean;
 }
 
 /** The headers that say where a request comes from; an empty text where there is none. */
@@ -47,12 +49,15 @@ export function isLoopback(host: string): boolean {
 export class OriginRules {
   readonly #hosts: ReadonlySet<string>;
   readonly #isWildcard: boolean;
+  readonly #isTls: boolean;
   readonly #origins: ReadonlySet<string>;
   /** Of `https://*.example.com`: what an origin begins and ends with. */
   readonly #families: readonly { readonly scheme: string; readonly suffix: string }[];
 
   /** Throws invalid_config. */
-  constructor({ host, publicUrl = "", allowedHosts = "", allowedOrigins = "" }: OriginRulesOptions) {
+  constructor(options: OriginRulesOptions) {
+    const { host, publicUrl = "", allowedHosts = "", allowedOrigins = "" } = options;
+    this.#isTls = options.isTls ?? false;
     const listed = entriesOf(allowedHosts);
     for (const entry of listed) checkHost(entry);
     const ofUrl = URL.canParse(publicUrl) ? [new URL(publicUrl).hostname] : [];
@@ -105,7 +110,9 @@ export class OriginRules {
     if (origin === "null" || !URL.canParse(origin)) return false;
     const { protocol, hostname, host } = new URL(origin);
     if (protocol !== "http:" && protocol !== "https:") return false;
-    if (isLoopback(hostname) || host === hostHeader.trim().toLowerCase()) return true;
+    if (isLoopback(hostname)) return true;
+    const isOwn = host === hostHeader.trim().toLowerCase();
+    if (isOwn && (protocol === "https:" || !this.#isTls)) return true;
     return this.#families.some(({ scheme, suffix }) => {
       return (
         origin.startsWith(scheme) &&

@@ -4,9 +4,8 @@ import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Counters } from "../metrics/counters.ts";
 import { type ListeningPort, listen } from "./listen.ts";
-import type { PlainRoutes } from "./routes.ts";
 import type { Certificate, CertificateFiles } from "./tls/certificate.ts";
-import { RouteTable } from "./tls/route-table.ts";
+import { type AppRoutes, RouteTable } from "./tls/route-table.ts";
 import { listenOverTls } from "./tls/tls-port.ts";
 
 export interface PublicAppOptions {
@@ -19,15 +18,15 @@ export interface PublicAppOptions {
   readonly counters: Counters;
 }
 
-export interface PublicPort extends ListeningPort {
+export interface CertifiedPort extends ListeningPort {
   /** That new connections get; null: the port speaks plain HTTP. */
   certificate(): Certificate | null;
 }
 
 export interface PublicApp {
-  readonly routes: PlainRoutes;
+  readonly routes: AppRoutes;
   /** Once all routes are there. Rejects with port_in_use, invalid_config. */
-  listen(): Promise<PublicPort>;
+  listen(): Promise<CertifiedPort>;
 }
 
 export function publicApp(options: PublicAppOptions): PublicApp {

@@ -19,6 +19,7 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import { errorBody } from "../protocol/events.ts";
 import { answeredSubprotocol, presentedBy } from "./credential.ts";
 import { allowReader, pathPart, Reply } from "./http.ts";
+import type { AppRoutes } from "./tls/route-table.ts";
 
 /** What a route asks of who sends a request. */
 export type RouteAccess =
@@ -55,19 +56,6 @@ type SocketLimits = Pick<
   | "idleTimeout"
   | "sendPingsAutomatically"
 >;
-
-type PlainHandler = (res: HttpResponse, req: HttpRequest) => void;
-
-/** What the checked routes are mounted on: an app of the library, or several. */
-export interface PlainRoutes {
-  get(pattern: string, handler: PlainHandler): unknown;
-  head(pattern: string, handler: PlainHandler): unknown;
-  post(pattern: string, handler: PlainHandler): unknown;
-  del(pattern: string, handler: PlainHandler): unknown;
-  options(pattern: string, handler: PlainHandler): unknown;
-  any(pattern: string, handler: PlainHandler): unknown;
-  ws<T>(pattern: string, behavior: WebSocketBehavior<T>): unknown;
-}
 
 /** What a route is mounted on. */
 export interface Routes {
@@ -107,11 +95,11 @@ function isRefused(data: unknown): data is RefusedSocket {
 }
 
 export class CheckedRoutes implements Routes {
-  readonly #app: PlainRoutes;
+  readonly #app: AppRoutes;
   readonly #options: CheckedRoutesOptions;
   readonly #mounted: MountedRoute[] = [];
 
-  constructor(app: PlainRoutes, options: CheckedRoutesOptions) {
+  constructor(app: AppRoutes, options: CheckedRoutesOptions) {
     this.#app = app;
     this.#options = options;
   }

@@ -19,7 +19,7 @@ import { routeAudio } from "./players/audio-stream.ts";
 import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "./players/openai-speech.ts";
 import { type ProxyOptions, routeProxy } from "./proxy/proxy.ts";
 import { VoiceNames, type VoiceNamesOptions } from "./proxy/voice-names.ts";
-import { type PublicAppOptions, type PublicPort, publicApp } from "./public-app.ts";
+import { type CertifiedPort, type PublicAppOptions, publicApp } from "./public-app.ts";
 import { CheckedRoutes, type MountedRoute, needsInSession, type Routes } from "./routes.ts";
 import { checkCommand, JOINING_ACTIONS } from "./sockets/live-access.ts";
 import { type LiveSocketOptions, liveSocket } from "./sockets/live-socket.ts";
@@ -49,7 +49,7 @@ export interface ServerOptions extends LiveSocketOptions, ProxyOptions, PublicAp
   readonly rtpPorts: { route(app: Routes): void };
 }
 
-export interface RunningServer extends PublicPort {
+export interface RunningServer extends CertifiedPort {
   /** What it answers, and what each route asks of who sends a request. */
   readonly routes: readonly MountedRoute[];
 }

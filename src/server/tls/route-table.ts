@@ -5,12 +5,22 @@
 import type { HttpRequest, HttpResponse, WebSocketBehavior } from "uWebSockets.js";
 import { hostOfHeader, isLoopback } from "../../access/origin-rules.ts";
 import { demandTls } from "../http.ts";
-import type { PlainRoutes } from "../routes.ts";
 
-type Handler = Parameters<PlainRoutes["any"]>[1];
+type Handler = (res: HttpResponse, req: HttpRequest) => void;
 
-export class RouteTable implements PlainRoutes {
-  readonly #mounts: ((app: PlainRoutes) => void)[] = [];
+/** What the gateway uses of an app of the library. */
+export interface AppRoutes {
+  get(pattern: string, handler: Handler): unknown;
+  head(pattern: string, handler: Handler): unknown;
+  post(pattern: string, handler: Handler): unknown;
+  del(pattern: string, handler: Handler): unknown;
+  options(pattern: string, handler: Handler): unknown;
+  any(pattern: string, handler: Handler): unknown;
+  ws<T>(pattern: string, behavior: WebSocketBehavior<T>): unknown;
+}
+
+export class RouteTable implements AppRoutes {
+  readonly #mounts: ((app: AppRoutes) => void)[] = [];
   readonly #hstsSeconds: number;
 
   /** `hstsSeconds`: for HSTS; 0 = it is not said. */
@@ -18,7 +28,7 @@ export class RouteTable implements PlainRoutes {
     this.#hstsSeconds = hstsSeconds;
   }
 
-  mountOn(app: PlainRoutes): void {
+  mountOn(app: AppRoutes): void {
     for (const mount of this.#mounts) mount(app);
   }
 

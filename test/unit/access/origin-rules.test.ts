@@ -174,3 +174,25 @@ describe("isLoopback", () => {
     expect(isLoopback(host)).toBe(expected);
   });
 });
+
+describe("OriginRules: the gateway's own page", () => {
+  const host = "voice.example.com";
+  const options = { allowedHosts: host };
+
+  it.each([
+    [false, "http://voice.example.com", "http://voice.example.com"],
+    [false, "https://voice.example.com", "https://voice.example.com"],
+    [true, "https://voice.example.com", "https://voice.example.com"],
+    // Whoever is on the way can put a page there.
+    [true, "http://voice.example.com", "origin_not_allowed"],
+    [true, "http://localhost:3000", "http://localhost:3000"],
+  ])("TLS %s, %s: %s", (isTls, origin, expected) => {
+    expect(answer({ host, origin }, { ...options, isTls })).toBe(expected);
+  });
+
+  it("without TLS is taken over TLS where it is listed", () => {
+    const allowedOrigins = "http://voice.example.com";
+    const origin = allowedOrigins;
+    expect(answer({ host, origin }, { ...options, allowedOrigins, isTls: true })).toBe(origin);
+  });
+});
