@@ -76,9 +76,11 @@ export function addressAt(view: View, { kind, start }: AddressStart): Address | 
 }
 
 function urlAt(view: View, start: number): Address | number {
-  const window = divideHalf(view.text.slice(start, start + MAX_ADDRESS)).whole;
+  const looked = view.text.slice(start, start + MAX_ADDRESS);
+  const window = divideHalf(looked).whole;
   const length = skip(URL_TEXT, window, 0);
-  const isCut = length >= MAX_ADDRESS - 1;
+  // Not before all of it is there: a text that comes in single characters is said as one that comes at once.
+  const isCut = looked.length === MAX_ADDRESS && length === window.length;
   if (length >= window.length && !isCut && !view.isFinal) return atEnd(view);
   const url = isCut ? window.slice(0, length) : withoutClosing(window.slice(0, length));
   const host = hostOf(url);

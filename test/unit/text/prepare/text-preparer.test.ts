@@ -41,6 +41,15 @@ describe("TextPreparer on any text", () => {
     },
   );
 
+  it.each([2046, 2047, 2048, 2049, 3000])(
+    "an address of %d units is said alike, however it is split",
+    (units) => {
+      const options = { clean: ["urls" as const], replacements: [] };
+      const address = `http://a.${"x".repeat(units - 9)}`;
+      expect(prepared([...address], options).spoken).toBe(prepared([address], options).spoken);
+    },
+  );
+
   it("any split gives the same spoken text and the same map", () => {
     fc.assert(
       fc.property(text, cuts, anyOptions, (whole, places, options) => {
