@@ -228,7 +228,14 @@ function reasonOf(error: z.ZodError): string {
     return `expected a hash, or algorithm with secret (HS256) or public_key (${ALGORITHMS.slice(1).join(", ")}), and no unknown field`;
   }
   const path = (issue?.path ?? []).join(".");
-  return `${path === "" ? "" : `${path}: `}${issue?.message ?? "it has the wrong shape"}`;
+  const reason = issue?.code === "unrecognized_keys" ? unknownFields(issue.keys) : issue?.message;
+  return `${path === "" ? "" : `${path}: `}${reason ?? "it has the wrong shape"}`;
+}
+
+/** A secret may stand where a name should: what is as long as one is not shown. */
+function unknownFields(names: readonly string[]): string {
+  const shown = names.filter((name) => name.length < MIN_SECRET_BYTES);
+  return shown.length === 0 ? "it has an unknown field" : `it has an unknown field: ${shown.join(", ")}`;
 }
 
 function invalid(what: string): GatewayError {
