@@ -89,7 +89,10 @@ const jsonBodies: Target = {
 
 /** One server for all inputs, without a port. */
 class FormServer {
-  readonly #uploads = new Uploads(new TemporaryFiles({ maxBytes: 1_048_576 }), { maxFileBytes: 8192 });
+  readonly #uploads = new Uploads(new TemporaryFiles({ maxBytes: 1_048_576 }), {
+    maxFileBytes: 8192,
+    lingerMs: 1,
+  });
   #app: Promise<FastifyInstance> | null = null;
 
   async post(contentType: string, payload: Buffer): Promise<void> {
@@ -106,6 +109,10 @@ class FormServer {
   async #start(): Promise<FastifyInstance> {
     const app = fastify();
     await this.#uploads.register(app);
+    // Requests that come without a connection have half a socket: a refused body is cut off with it.
+    app.addHook("onRequest", async ({ raw }) => {
+      raw.socket.destroy ??= () => raw.socket;
+    });
     app.setErrorHandler((error, _request, reply) => {
       if (error instanceof ApiError) return reply.code(error.httpStatus).send(error.json("trace"));
       const { statusCode = 500, message } = error as { statusCode?: number; message: string };

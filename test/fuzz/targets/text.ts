@@ -9,6 +9,7 @@ import { readPronunciation } from "../../../src/service/text/phonemes.ts";
 import { readPls, writePls } from "../../../src/service/text/pls.ts";
 import { Lexicon } from "../../../src/service/text/pronunciation.ts";
 import { XmlError } from "../../../src/service/text/xml.ts";
+import { isBlank } from "../../../src/text/characters.ts";
 import { findBadText } from "../../../src/text/check.ts";
 import { TextPreparer } from "../../../src/text/prepare/text-preparer.ts";
 import { type Segment, Segmenter } from "../../../src/text/segmenter.ts";
@@ -105,10 +106,11 @@ const segment: Target = {
   words: MARKUP_WORDS,
   seeds: PROSE,
   run: (input) => {
-    const text = textOf(input);
+    const text = speakable(textOf(input));
     const whole = segmentsOf([text]);
-    // Of a text of blanks nothing is spoken.
-    if (whole.length > 0) requireSame("joined", whole.map((each) => each.text).join(""), text);
+    const joined = whole.map((each) => each.text).join("");
+    // Blanks behind the last segment are not spoken.
+    requireSame("joined", joined, isBlank(text.slice(joined.length)) ? text.slice(0, joined.length) : text);
     requireSame("cut", JSON.stringify(whole), JSON.stringify(segmentsOf(textPieces(input, text))));
   },
 };
@@ -192,6 +194,8 @@ const captionFiles: Target = {
   },
 };
 
+const NORMALIZATIONS = ["on", "auto", "off"] as const;
+
 /** A lexicon; what is no lexicon is a text that is normalized, and has phoneme tags. */
 const serviceText: Target = {
   words: [
@@ -214,9 +218,10 @@ const serviceText: Target = {
     const text = textOf(input);
     findPhonemeTags(text);
     for (const alphabet of ["ipa", "cmu-arpabet"] as const) readPronunciation(text.slice(0, 300), alphabet);
-    for (const normalization of ["on", "auto", "off"] as const) {
-      const normalizer = new Normalizer({ normalization, readsJapanese: true });
-      for (const language of ["en", "de", "ja"]) normalizer.normalize(text, language);
+    for (const language of ["en", "de", "ja"]) {
+      // One of the three is enough for an input.
+      const normalization = NORMALIZATIONS[input.length % NORMALIZATIONS.length] ?? "on";
+      new Normalizer({ normalization, readsJapanese: true }).normalize(text, language);
     }
     try {
       const rules = readPls(text);
