@@ -30,7 +30,7 @@ export interface ClosableDoor extends Door {
 export function createDoor({ keysFile, tokenInUrl, log, auditLog, clock }: DoorOptions): ClosableDoor {
   const wallMs = (): number => Date.now();
   const file =
-    keysFile === "" ? null : new KeyFile({ path: keysFile, log, onChange: () => leases.recheck() });
+    keysFile === "" ? null : new KeyFile({ path: keysFile, log, clock, onChange: () => leases.recheck() });
   const access = new Access({
     keys: () => file?.keys ?? null,
     nowMs: wallMs,

@@ -2,13 +2,14 @@
  * The file of keys, read again whenever it changes: keys come and go without a restart. A file that is broken while the gateway runs
  * changes nothing but the log: the keys before it stay.
  */
-import { readFileSync, statSync, unwatchFile, watchFile } from "node:fs";
+import { createHash } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
 import { GatewayError, toGatewayError } from "../errors.ts";
+import type { Clock } from "../kit/clock.ts";
+import { FileWatch } from "../kit/file-watch.ts";
 import type { Logger } from "../kit/log.ts";
 import { type KeyRing, readKeys } from "./keys.ts";
 
-/** How soon a change is seen. The file's state is asked for: events of the folder are lost on mounted secrets. */
-const WATCH_EVERY_MS = 1000;
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 /** Permissions of group and others. */
 const OTHERS = 0o077;
@@ -16,6 +17,7 @@ const OTHERS = 0o077;
 export interface KeyFileOptions {
   readonly path: string;
   readonly log: Logger;
+  readonly clock: Clock;
   /** The keys are others now. */
   readonly onChange: () => void;
 }
@@ -23,14 +25,18 @@ export interface KeyFileOptions {
 /** Idempotent close. */
 export class KeyFile {
   readonly #options: KeyFileOptions;
+  readonly #watch: FileWatch;
   #keys: KeyRing;
+  /** Of the file's text as it was read last. */
+  #digest = "";
   #isBroken = false;
 
   /** Throws invalid_config. */
   constructor(options: KeyFileOptions) {
     this.#options = options;
-    this.#keys = this.#read();
-    watchFile(options.path, { interval: WATCH_EVERY_MS, persistent: false }, this.#changed);
+    this.#keys = readKeys(this.#textOf());
+    const { path, clock } = options;
+    this.#watch = new FileWatch({ files: [path], clock, onChange: () => this.#changed() });
   }
 
   get keys(): KeyRing {
@@ -42,13 +48,16 @@ export class KeyFile {
   }
 
   close(): void {
-    unwatchFile(this.#options.path, this.#changed);
+    this.#watch.close();
   }
 
-  readonly #changed = (): void => {
+  #changed(): void {
     const { log, onChange } = this.#options;
+    const before = this.#digest;
     try {
-      this.#keys = this.#read();
+      const text = this.#textOf();
+      if (this.#digest === before) return;
+      this.#keys = readKeys(text);
       this.#isBroken = false;
     } catch (thrown) {
       this.#isBroken = true;
@@ -60,9 +69,9 @@ export class KeyFile {
     }
     log.info({ keys: this.#keys.size }, "Keys were read again");
     onChange();
-  };
+  }
 
-  #read(): KeyRing {
+  #textOf(): string {
     const { path, log } = this.#options;
     let json: string;
     try {
@@ -73,12 +82,14 @@ export class KeyFile {
       }
       json = readFileSync(path, "utf8");
     } catch (thrown) {
+      this.#digest = "";
       const why = thrown instanceof Error ? thrown.message : String(thrown);
       throw new GatewayError("invalid_config", `Setting keys-file: it can't be read: ${why}`, {
         field: "keys-file",
         cause: thrown,
       });
     }
-    return readKeys(json);
+    this.#digest = createHash("sha256").update(json).digest("hex");
+    return json;
   }
 }

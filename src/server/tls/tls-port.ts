@@ -9,6 +9,7 @@
 import { SSLApp, type TemplatedApp } from "uWebSockets.js";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
+import { FileWatch } from "../../kit/file-watch.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import { type Address, type ListeningPort, listen } from "../listen.ts";
@@ -20,7 +21,6 @@ import {
   isValid,
   readCertificate,
 } from "./certificate.ts";
-import { FileWatch } from "./file-watch.ts";
 import type { RouteTable } from "./route-table.ts";
 
 export interface TlsPortOptions extends Address {

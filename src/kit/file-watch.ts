@@ -1,6 +1,6 @@
 /** Says when one of some files that belong together has been replaced. */
 import { unwatchFile, watchFile } from "node:fs";
-import type { Clock, Timer } from "../../kit/clock.ts";
+import type { Clock, Timer } from "./clock.ts";
 
 /** How soon a change is seen. The files' state is asked for: events of the folder are lost on mounted secrets. */
 const LOOK_EVERY_MS = 1000;
@@ -10,6 +10,7 @@ const SETTLES_MS = 1000;
 export interface FileWatchOptions {
   readonly files: readonly string[];
   readonly clock: Clock;
+  /** Also once soon after the beginning: they may have changed since they were read. */
   readonly onChange: () => void;
 }
 
@@ -23,7 +24,6 @@ export class FileWatch {
     for (const file of options.files) {
       watchFile(file, { interval: LOOK_EVERY_MS, persistent: false }, this.#changed);
     }
-    // They may have changed since they were read and before they are looked at for the first time.
     this.#changed();
   }
 
