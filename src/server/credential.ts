@@ -2,6 +2,7 @@
 import type { HttpRequest } from "uWebSockets.js";
 import type { Presented } from "../access/access.ts";
 import { AccessError } from "../access/access-error.ts";
+import type { MessageCredentials } from "../protocol/elevenlabs/message-json.ts";
 
 /** The subprotocol of the native socket. */
 const SUBPROTOCOL = "voicewire.v1";
@@ -12,7 +13,10 @@ const SUBPROTOCOL = "voicewire.v1";
 const TOKEN_SUBPROTOCOL = "voicewire.token.";
 /** The vendor's SDKs say `Token`. */
 const SCHEMES: ReadonlySet<string> = new Set(["bearer", "token"]);
-const URL_NAMES = ["token", "single_use_token"] as const;
+/** The native name, and the vendor's. */
+const URL_NAMES = ["token", "single_use_token", "authorization"] as const;
+/** A name may be written with percent signs. */
+const MARKS_OF_NAMES = ["token", "authorization", "%"] as const;
 
 /** Only before the request's handler returns. Throws AccessError where two places have different ones. */
 export function presentedBy(req: HttpRequest): Presented {
@@ -22,14 +26,24 @@ export function presentedBy(req: HttpRequest): Presented {
     .filter((name) => name.startsWith(TOKEN_SUBPROTOCOL))
     .map((name) => name.slice(TOKEN_SUBPROTOCOL.length));
   const query = new URLSearchParams(req.getQuery() ?? "");
-  const inUrl = URL_NAMES.flatMap((name) => query.getAll(name));
+  const inUrl = URL_NAMES.flatMap((name) => query.getAll(name).map(keyOf));
   const found = [inHeader, inSubprotocol, inUrl].map((texts) => texts.filter((text) => text !== ""));
-  const all = new Set(found.flat());
-  if (all.size > 1) throw new AccessError("two_places");
-  const [credential = ""] = all;
+  const credential = theOne(found.flat());
   const [headers = [], subprotocols = []] = found;
   const place = headers.length > 0 ? "header" : subprotocols.length > 0 ? "subprotocol" : "url";
   return { credential, place: credential === "" ? "header" : place, origin };
+}
+
+/** The key or token that the first message on a vendor's socket brings. Throws as `presentedBy` does. */
+export function presentedIn({ keys, authorization }: MessageCredentials, origin: string): Presented {
+  return { credential: theOne([...keys, keyOf(authorization)]), place: "message", origin };
+}
+
+/** Empty: there is none. */
+function theOne(texts: readonly string[]): string {
+  const [credential = "", ...others] = new Set(texts.filter((text) => text !== ""));
+  if (others.length > 0) throw new AccessError("two_places");
+  return credential;
 }
 
 /** What an upgrade is answered with: ours where it is offered, else the first; never a token. Empty: none. */
@@ -40,8 +54,8 @@ export function answeredSubprotocol(req: HttpRequest): string {
 
 /** A query without what opens the door: for what is handed on. */
 export function withoutTokens(query: string): string {
-  // A name may be written with percent signs.
-  if (!/token|%/i.test(query)) return query;
+  const letters = query.toLowerCase();
+  if (!MARKS_OF_NAMES.some((mark) => letters.includes(mark))) return query;
   return query
     .split("&")
     .filter((pair) => !URL_NAMES.some((name) => decodedName(pair) === name))
@@ -60,7 +74,10 @@ function offeredBy(req: HttpRequest): string[] {
     .map((name) => name.trim());
 }
 
-/** Of an Authorization header; some clients send the key alone. No regular expression: see jwt.ts. */
+/**
+ * Of an Authorization header, or of a parameter that stands for one; some clients send the key alone. No regular expression:
+ * see jwt.ts.
+ */
 function keyOf(authorization: string): string {
   const text = authorization.trim();
   const at = text.indexOf(" ");

@@ -87,9 +87,9 @@ export class Reply {
     this.send(failure(thrown));
   }
 
-  /** `isHead`: as an answer to HEAD. */
-  failAndClose(thrown: unknown, { isHead = false }: { readonly isHead?: boolean } = {}): void {
-    this.send({ ...failure(thrown), closes: true, isHead });
+  /** `isHead`: as an answer to HEAD. `status` and `body`: where they are another surface's. */
+  failAndClose(thrown: unknown, shape: Partial<Pick<Answer, "isHead" | "status" | "body">> = {}): void {
+    this.send({ ...failure(thrown), closes: true, ...shape });
   }
 }
 

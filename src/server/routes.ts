@@ -42,6 +42,17 @@ export function needsInSession(...anyOf: Action[]): RouteAccess {
 
 type Handler = (res: HttpResponse, req: HttpRequest, caller: Caller) => void;
 
+/** How a surface words a refusal; one that says nothing of it has the native interface's words. */
+export interface RefusalShape {
+  answer(error: GatewayError): { readonly status: number; readonly body: string };
+  /** To a socket that was let in only to be told why it may not be. */
+  message?(error: GatewayError): {
+    readonly json: string;
+    readonly closeCode: number;
+    readonly reason: string;
+  };
+}
+
 /** A socket route: its upgrade handler hears who asks. */
 export interface SocketBehavior<T> extends SocketLimits, Pick<WebSocketBehavior<T>, SocketHandler> {
   upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, caller: Caller): void;
@@ -61,11 +72,11 @@ type SocketLimits = Pick<
 export interface Routes {
   get(pattern: string, access: RouteAccess, handler: Handler): void;
   head(pattern: string, access: RouteAccess, handler: Handler): void;
-  post(pattern: string, access: RouteAccess, handler: Handler): void;
+  post(pattern: string, access: RouteAccess, handler: Handler, shape?: RefusalShape): void;
   del(pattern: string, access: RouteAccess, handler: Handler): void;
   options(pattern: string, access: RouteAccess, handler: Handler): void;
   any(pattern: string, access: RouteAccess, handler: Handler): void;
-  ws<T>(pattern: string, access: RouteAccess, behavior: SocketBehavior<T>): void;
+  ws<T>(pattern: string, access: RouteAccess, behavior: SocketBehavior<T>, shape?: RefusalShape): void;
 }
 
 type Method = Exclude<keyof Routes, "ws">;
@@ -88,6 +99,10 @@ export interface CheckedRoutesOptions {
  */
 interface RefusedSocket {
   readonly refusal: GatewayError;
+}
+
+interface ShapedRoute extends Omit<MountedRoute, "method"> {
+  readonly shape?: RefusalShape | undefined;
 }
 
 function isRefused(data: unknown): data is RefusedSocket {
@@ -114,8 +129,8 @@ export class CheckedRoutes implements Routes {
   head(pattern: string, access: RouteAccess, handler: Handler): void {
     this.#mount("head", { pattern, access }, handler);
   }
-  post(pattern: string, access: RouteAccess, handler: Handler): void {
-    this.#mount("post", { pattern, access }, handler);
+  post(pattern: string, access: RouteAccess, handler: Handler, shape?: RefusalShape): void {
+    this.#mount("post", { pattern, access, shape }, handler);
   }
   del(pattern: string, access: RouteAccess, handler: Handler): void {
     this.#mount("del", { pattern, access }, handler);
@@ -127,7 +142,7 @@ export class CheckedRoutes implements Routes {
     this.#mount("any", { pattern, access }, handler);
   }
 
-  ws<T>(pattern: string, access: RouteAccess, behavior: SocketBehavior<T>): void {
+  ws<T>(pattern: string, access: RouteAccess, behavior: SocketBehavior<T>, shape?: RefusalShape): void {
     this.#mounted.push({ method: "ws", pattern, access });
     const { upgrade, open, message, drain, close, ...limits } = behavior;
     this.#app.ws<T | RefusedSocket>(pattern, {
@@ -139,12 +154,12 @@ export class CheckedRoutes implements Routes {
         } catch (thrown) {
           const error = toGatewayError(thrown);
           if (isHeardInBrowser(req, error)) upgradeToRefuse(res, req, { context, error });
-          else refuse(res, error, false);
+          else refuse(res, error, { shape, isHead: false });
         }
       },
       open: (socket) => {
         const data = socket.getUserData();
-        if (isRefused(data)) tellWhy(socket, data.refusal);
+        if (isRefused(data)) tellWhy(socket, data.refusal, shape);
         else open?.(socket as WebSocket<T>);
       },
       message: (socket, ...rest) => {
@@ -159,14 +174,14 @@ export class CheckedRoutes implements Routes {
     });
   }
 
-  #mount(method: Method, route: Omit<MountedRoute, "method">, handler: Handler): void {
+  #mount(method: Method, { shape, ...route }: ShapedRoute, handler: Handler): void {
     this.#mounted.push({ method, ...route });
     this.#app[method](route.pattern, (res, req) => {
       let caller: Caller;
       try {
         caller = this.#admit(res, req, route);
       } catch (thrown) {
-        refuse(res, toGatewayError(thrown), req.getMethod() === "head");
+        refuse(res, toGatewayError(thrown), { shape, isHead: req.getMethod() === "head" });
         return;
       }
       handler(res, req, caller);
@@ -245,14 +260,24 @@ function upgradeToRefuse(
   res.cork(() => res.upgrade(data, key, answeredSubprotocol(req), "", context));
 }
 
-function tellWhy(socket: WebSocket<unknown>, error: GatewayError): void {
-  socket.send(JSON.stringify({ type: "error", seq: 0, at_ms: 0, ...errorBody(error) }));
-  socket.end(error.closeCode, error.code);
+function tellWhy(socket: WebSocket<unknown>, error: GatewayError, shape?: RefusalShape): void {
+  const { json, closeCode, reason } = shape?.message?.(error) ?? nativeMessage(error);
+  socket.send(json);
+  socket.end(closeCode, reason);
 }
 
-function refuse(res: HttpResponse, error: GatewayError, isHead: boolean): void {
+function nativeMessage(error: GatewayError) {
+  const json = JSON.stringify({ type: "error", seq: 0, at_ms: 0, ...errorBody(error) });
+  return { json, closeCode: error.closeCode, reason: error.code };
+}
+
+function refuse(
+  res: HttpResponse,
+  error: GatewayError,
+  { shape, isHead }: { readonly shape: RefusalShape | undefined; readonly isHead: boolean },
+): void {
   const reply = new Reply(res, "same-origin");
   // A turn later: answered at once, the library would read what follows in the same piece as the next request. While it is
   // owed an answer it cuts the connection instead.
-  setImmediate(() => reply.failAndClose(error, { isHead }));
+  setImmediate(() => reply.failAndClose(error, { isHead, ...shape?.answer(error) }));
 }

@@ -54,7 +54,8 @@ export class ContextSet<T> {
   readonly #socket: Idler;
   /** Who goes first. */
   #turn = 0;
-  #isEnding = false;
+  /** Set when the socket takes no more; null: it closes as clients ask it to. */
+  #ending: { readonly error: GatewayError | null } | null = null;
   #isClosed = false;
 
   constructor(options: ContextSetOptions<T>) {
@@ -67,7 +68,7 @@ export class ContextSet<T> {
 
   /** The socket takes nothing more. */
   get isEnding(): boolean {
-    return this.#isEnding || this.#isClosed;
+    return this.#ending !== null || this.#isClosed;
   }
 
   find(id: string): Context<T> | undefined {
@@ -109,9 +110,9 @@ export class ContextSet<T> {
     context.speech.end();
   }
 
-  /** The socket takes no more; it closes when every context is over. Close each one after it. */
-  endSocket(): void {
-    this.#isEnding = true;
+  /** The socket takes no more; it closes when every context is over, with the error or as asked. Close each one after it. */
+  endSocket(error: GatewayError | null = null): void {
+    this.#ending ??= { error };
     this.#closeIfDone();
   }
 
@@ -178,7 +179,12 @@ export class ContextSet<T> {
   }
 
   #closeIfDone(): void {
-    if (!this.#isEnding || this.#isClosed || this.#contexts.size > 0) return;
+    if (this.#ending === null || this.#isClosed || this.#contexts.size > 0) return;
+    const { error } = this.#ending;
+    if (error !== null) {
+      this.failWith(error, "");
+      return;
+    }
     this.abort();
     this.#options.port.end(ORDINARY_CLOSE, "");
   }

@@ -1,9 +1,8 @@
-/** What all sockets with contexts share: the key before the first message, the bounds of a context, and every way to end. */
+/** What all sockets with contexts share: the bounds of a context, and every way to end. */
+import type { GatewayError } from "../errors.ts";
 import type { Dialect } from "../protocol/elevenlabs/server-messages.ts";
-import type { Credentials } from "../protocol/elevenlabs/socket-settings.ts";
 import { type Context, ContextSet } from "./context-set.ts";
-import { KeyGate, refusedKey } from "./key-gate.ts";
-import type { SocketOptions, VendorSocket } from "./ports.ts";
+import type { SocketOptions, SpeakingSocket } from "./ports.ts";
 
 export interface ContextSocketOptions extends SocketOptions {
   readonly dialect: Dialect;
@@ -19,14 +18,9 @@ interface Unsaid {
 }
 
 /** `M`: what clients say. `T`: what is kept for each context besides. */
-export abstract class ContextSocket<
-  M extends { readonly credentials: Credentials },
-  T extends { readonly buffer: Unsaid },
-> implements VendorSocket
-{
+export abstract class ContextSocket<M, T extends { readonly buffer: Unsaid }> implements SpeakingSocket {
   protected readonly contexts: ContextSet<T>;
   readonly #isMulti: boolean;
-  readonly #gate: KeyGate<M>;
 
   constructor(options: ContextSocketOptions) {
     this.#isMulti = options.isMulti;
@@ -37,25 +31,17 @@ export abstract class ContextSocket<
         for (const message of this.messagesAfter(context)) this.#take(message);
       },
     });
-    this.#gate = new KeyGate({
-      check: options.deps.checkKey,
-      credentials: options.credentials,
-      onMessage: (message) => this.#take(message),
-      onRefused: (reason) => this.contexts.fail(refusedKey(reason), ""),
-      onError: (thrown) => this.contexts.failWith(thrown, ""),
-    });
   }
 
   receive(json: string): void {
     try {
-      this.#gate.push(this.parse(json, this.#isMulti));
+      this.#take(this.parse(json, this.#isMulti));
     } catch (thrown) {
       this.refuse(thrown);
     }
   }
 
   refuse(thrown: unknown): void {
-    this.#gate.close();
     this.contexts.failWith(thrown, "");
   }
 
@@ -64,8 +50,11 @@ export abstract class ContextSocket<
   }
 
   closed(): void {
-    this.#gate.close();
     this.contexts.abort();
+  }
+
+  expire(error: GatewayError): void {
+    this.endSocket(error);
   }
 
   /** Throws GatewayError. */
@@ -83,12 +72,10 @@ export abstract class ContextSocket<
     this.contexts.close(context);
   }
 
-  /** The socket takes no more; it closes when all that waits has been said. */
-  protected endSocket(): void {
-    // Its contexts first: one that has nothing to say is over at once, and the last one closes the socket.
-    const contexts = [...this.contexts];
-    this.contexts.endSocket();
-    for (const context of contexts) if (!context.isClosing) this.finish(context);
+  /** The socket takes no more; it closes when all that waits has been said, with the error or as the client asked. */
+  protected endSocket(error: GatewayError | null = null): void {
+    this.contexts.endSocket(error);
+    for (const context of [...this.contexts]) if (!context.isClosing) this.finish(context);
   }
 
   /** Whether a context is within its bounds; false: it is not, and the socket was closed for it. */

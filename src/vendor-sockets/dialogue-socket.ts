@@ -8,7 +8,7 @@ import type { DialogueRequest } from "../upstream/types.ts";
 import type { Context } from "./context-set.ts";
 import { ContextSocket } from "./context-socket.ts";
 import { DialogueBuffer } from "./dialogue-buffer.ts";
-import type { SocketOptions } from "./ports.ts";
+import type { SocketOptions, VoiceRule } from "./ports.ts";
 import { sharedRequest } from "./requests.ts";
 
 interface DialogueContext {
@@ -20,14 +20,23 @@ interface DialogueContext {
 
 export class DialogueSocket extends ContextSocket<DialogueMessage, DialogueContext> {
   readonly #settings: SocketSettings;
+  readonly #voices: VoiceRule;
 
   constructor(options: SocketOptions) {
     super({ ...options, dialect: DIALOGUE_DIALECT, voiceId: "", countsClosing: true });
     this.#settings = options.settings;
+    this.#voices = options.voices;
   }
 
   protected parse(json: string, isMulti: boolean): DialogueMessage {
-    return parseDialogueMessage(json, isMulti);
+    const message = parseDialogueMessage(json, isMulti);
+    const { pinned } = this.#voices;
+    if (pinned === null) return message;
+    return {
+      ...message,
+      voices: message.voices === null ? null : [pinned],
+      inputs: message.inputs.map((input) => ({ ...input, voiceId: pinned })),
+    };
   }
 
   /** A closing context takes no messages. */
@@ -66,6 +75,7 @@ export class DialogueSocket extends ContextSocket<DialogueMessage, DialogueConte
       );
       return null;
     }
+    this.#voices.check(voices);
     const own = { voices, settings, locators, buffer: new DialogueBuffer() };
     return this.contexts.open(message.contextId ?? "", own);
   }

@@ -1,8 +1,9 @@
 /** What vendor sockets need from outside: handed in by `server/`, small enough that a test can write a literal. */
+import type { GatewayError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Counters } from "../metrics/counters.ts";
-import type { Credentials, SocketSettings } from "../protocol/elevenlabs/socket-settings.ts";
+import type { SocketSettings } from "../protocol/elevenlabs/socket-settings.ts";
 import type { Upstream } from "../upstream/types.ts";
 
 /** The client's socket. After `end`, or once it is closed, it does nothing. */
@@ -13,9 +14,6 @@ export interface SocketPort {
   /** May call the socket's `closed` before it returns. */
   end(closeCode: number, reason: string): void;
 }
-
-/** Whether the client may use the gateway; a rejection is a fault of ours. */
-export type KeyCheck = (credentials: Credentials) => boolean | Promise<boolean>;
 
 export interface SocketTuning {
   /** Contexts open at once on a socket (the vendor takes 5). */
@@ -41,8 +39,6 @@ export interface SocketDeps {
   readonly counters: Counters;
   readonly log: Logger;
   readonly tuning: SocketTuning;
-  /** Without it every key passes, and none too. */
-  readonly checkKey?: KeyCheck;
 }
 
 export interface SocketOptions {
@@ -50,8 +46,15 @@ export interface SocketOptions {
   readonly port: SocketPort;
   readonly settings: SocketSettings;
   readonly isMulti: boolean;
-  /** From headers and query; the first message may bring them too. */
-  readonly credentials: Credentials;
+  readonly voices: VoiceRule;
+}
+
+/** Which voices the client may speak with, where its messages name them. */
+export interface VoiceRule {
+  /** Speaks whatever the client asks for; null: the client's own. */
+  readonly pinned: string | null;
+  /** Throws forbidden. */
+  check(voiceIds: readonly string[]): void;
 }
 
 /** The state of one vendor socket, as `server/` drives it. */
@@ -64,4 +67,10 @@ export interface VendorSocket {
   drained(): void;
   /** The client has gone: every upstream request ends now. Idempotent. */
   closed(): void;
+}
+
+/** A vendor socket that its client has a right to for so long. */
+export interface SpeakingSocket extends VendorSocket {
+  /** It takes nothing more, and closes with the error when all that it took has been said. Idempotent. */
+  expire(error: GatewayError): void;
 }

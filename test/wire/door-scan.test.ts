@@ -20,6 +20,12 @@ const ANSWERS_ANYBODY = [
   ["get", "/"],
 ];
 
+/**
+ * The vendor's sockets let everybody connect: its clients may show their key in the first message. Until then there is
+ * nothing behind them, and they close after 5 s (vendor-door.test.ts). Those that show a wrong key are refused at once.
+ */
+const WAITS_FOR_A_MESSAGE = /^\/v1\/text-to-(?:speech|dialogue)\//;
+
 function pathOf(pattern: string): string {
   return pattern.replaceAll(/:\w+/g, "x").replace("*", "x");
 }
@@ -34,8 +40,8 @@ async function statusOf(url: string, method: string, headers: Record<string, str
   return answer.statusCode ?? 0;
 }
 
-async function upgradeStatus(url: string): Promise<number> {
-  const socket = new WebSocket(url);
+async function upgradeStatus(url: string, headers: Record<string, string> = {}): Promise<number> {
+  const socket = new WebSocket(url, { headers });
   socket.on("error", () => undefined);
   const open = once(socket, "open").then(() => 101);
   const refused = once(socket, "unexpected-response").then(([, answer]) => {
@@ -86,6 +92,19 @@ describe("a gateway with keys", () => {
       const status = await statusWithout(route);
       if (isOpen) expect(status, where).not.toBe(401);
       else expect(status, where).toBe(401);
+    }
+  });
+
+  it("lets nobody with a wrong key or a listener's token upgrade to a socket of the vendor", async () => {
+    const sockets = edge.edge.routes.filter(
+      ({ method, pattern }) => method === "ws" && WAITS_FOR_A_MESSAGE.test(pattern),
+    );
+    expect(sockets).toHaveLength(4);
+    for (const { pattern } of sockets) {
+      const url = `${edge.wsUrl}${pathOf(pattern)}`;
+      expect(await upgradeStatus(url), pattern).toBe(101);
+      expect(await upgradeStatus(url, { "xi-api-key": "wrong" }), pattern).toBe(401);
+      expect(await upgradeStatus(url, { "xi-api-key": tokenFor(LISTENER) }), pattern).toBe(403);
     }
   });
 

@@ -2,7 +2,6 @@
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import WebSocket from "ws";
-import type { KeyCheck } from "../../src/vendor-sockets/ports.ts";
 import { refusal, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { until } from "../helpers/until.ts";
 import { startVendorApp, type VendorApp, VendorClient } from "./vendor-rig.ts";
@@ -171,61 +170,5 @@ describe("the handshake", () => {
     await using upstream = await startFakeUpstream();
     await using app = await startVendorApp(upstream.url);
     expect(await (await fetch(`${app.url}/v1/voices`)).json()).toMatchObject({ voices: [{}, {}] });
-  });
-});
-
-describe("the client's key", () => {
-  const checkKey: KeyCheck = async ({ apiKey, authorization, singleUseToken }) => {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    if (apiKey === "broken") throw new Error("The key store is away");
-    return apiKey === "right" || authorization === "Bearer right" || singleUseToken === "sutkn_right";
-  };
-  const hello = [{ text: " " }, { text: "Hello. " }, { text: "" }];
-
-  it("comes in a header, the query or the first message; what is said before it is known waits", async () => {
-    await using upstream = await startFakeUpstream();
-    await using app = await startVendorApp(upstream.url, { sockets: { checkKey } });
-    const ways: readonly (readonly [string, Record<string, string>, object])[] = [
-      ["", { "xi-api-key": "right" }, {}],
-      ["", { authorization: "Bearer right" }, {}],
-      ["&authorization=Bearer%20right", {}, {}],
-      ["&single_use_token=sutkn_right", {}, {}],
-      ["", {}, { xi_api_key: "right" }],
-      ["", {}, { "xi-api-key": "right" }],
-      ["", {}, { authorization: "Bearer right" }],
-      ["", {}, { single_use_token: "sutkn_right" }],
-    ];
-    for (const [query, headers, first] of ways) {
-      await using client = await VendorClient.connect(app, SINGLE + query, headers);
-      client.send({ ...hello[0], ...first }, ...hello.slice(1));
-      expect((await client.untilClosed()).code).toBe(1000);
-    }
-    expect(upstream.requests).toHaveLength(ways.length);
-    expect(upstream.requests.every((one) => one.headers["xi-api-key"] === "gateway-key")).toBe(true);
-  });
-
-  it("a wrong one is refused after the upgrade: invalid_api_key, 1008; none is authentication_required", async () => {
-    await using upstream = await startFakeUpstream();
-    await using app = await startVendorApp(upstream.url, { sockets: { checkKey } });
-    await using wrong = await VendorClient.connect(app, SINGLE, { "xi-api-key": "wrong" });
-    wrong.send(...hello);
-    expect(await wrong.untilClosed()).toEqual({ code: 1008, reason: "Invalid API key" });
-    expect(wrong.heard).toEqual([{ message: "Invalid API key", error: "invalid_api_key", code: 1008 }]);
-    expect((await fails(SINGLE, hello, app)).error).toBe("authentication_required");
-    expect((await fails(SINGLE, [{ text: " ", xi_api_key: "broken" }], app)).error).toBe("internal_error");
-    const dialogue = "/v1/text-to-dialogue/stream-input";
-    expect((await fails(dialogue, [{ voices: ["v"], xi_api_key: "wrong" }], app)).error).toBe(
-      "invalid_api_key",
-    );
-    expect(upstream.requests).toEqual([]);
-  });
-
-  it("what waits for it is bounded", async () => {
-    await using upstream = await startFakeUpstream();
-    const never: KeyCheck = () => new Promise<boolean>(() => undefined);
-    await using app = await startVendorApp(upstream.url, { sockets: { checkKey: never } });
-    await using client = await VendorClient.connect(app, SINGLE, { "xi-api-key": "right" });
-    for (let count = 0; count < 300; count += 1) client.send({ text: "word " });
-    expect((await client.untilClosed()).code).toBe(1008);
   });
 });

@@ -4,6 +4,7 @@ import { App, type us_listen_socket, us_listen_socket_close, us_socket_local_por
 import { once } from "node:events";
 import WebSocket from "ws";
 import { readProxyTrust } from "../../src/access/client-address.ts";
+import type { Door } from "../../src/access/door.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { type Counters, createCounters } from "../../src/metrics/counters.ts";
@@ -20,7 +21,7 @@ import {
 } from "../../src/server/sockets/vendor-socket.ts";
 
 import { createUpstream, type UpstreamClient } from "../../src/upstream/client.ts";
-import { OPEN_CHECKS } from "../helpers/open-door.ts";
+import { OPEN_CHECKS, OPEN_DOOR } from "../helpers/open-door.ts";
 import { until } from "../helpers/until.ts";
 
 export interface VendorApp extends AsyncDisposable {
@@ -32,6 +33,7 @@ export interface VendorApp extends AsyncDisposable {
 }
 
 export interface VendorAppOptions {
+  readonly door?: Door;
   readonly sockets?: Partial<VendorSocketOptions>;
   readonly openai?: Partial<Pick<OpenAiSpeechOptions, "defaultModel"> & Pick<VoiceNamesOptions, "voices">>;
 }
@@ -51,7 +53,8 @@ export async function startVendorApp(
   const counters = createCounters();
   const shared = { upstream, clock: systemClock, counters, log: silentLog, firstAudioMs: 0 };
   const app = App();
-  const routes = new CheckedRoutes(app, OPEN_CHECKS);
+  const { door = OPEN_DOOR } = options;
+  const routes = new CheckedRoutes(app, { ...OPEN_CHECKS, door });
   const { tuning, ...sockets } = options.sockets ?? {};
   const routed = routeVendorSockets(routes, {
     ...shared,
@@ -59,6 +62,7 @@ export async function startVendorApp(
     maxOutboxBytes: 262_144,
     idleSeconds: 30,
     maxSockets: 100,
+    door,
     scheduler: new FairScheduler({ clock: systemClock, counters, between: () => undefined }),
     ...sockets,
     tuning: { timingHoldMs: 10_000, ...tuning },

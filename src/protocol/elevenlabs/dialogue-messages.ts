@@ -2,8 +2,7 @@
 import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
 import { readJson } from "../read-json.ts";
-import { type DictionaryLocator, locatorsOf, messageCredentials, shared, stripped } from "./message-json.ts";
-import type { Credentials } from "./socket-settings.ts";
+import { type DictionaryLocator, locatorsOf, shared, stripped } from "./message-json.ts";
 
 export interface DialogueInput {
   readonly text: string;
@@ -22,7 +21,6 @@ export interface DialogueMessage {
   readonly flush: boolean;
   readonly closeContext: boolean;
   readonly closeSocket: boolean;
-  readonly credentials: Credentials;
 }
 
 const MAX_VOICE_CHARS = 128;
@@ -55,7 +53,6 @@ export function parseDialogueMessage(json: string, isMulti: boolean): DialogueMe
     flush: given.flush ?? false,
     closeContext: (isMulti && given.close_context) ?? false,
     closeSocket: given.close_socket ?? false,
-    credentials: messageCredentials(given),
   };
   if (!message.contextId && isMulti && !message.closeSocket) {
     throw new GatewayError("invalid_field", "Message is not valid: context_id is missing", {

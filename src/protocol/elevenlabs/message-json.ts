@@ -1,6 +1,6 @@
 /** What the messages of all vendor sockets have in common: one JSON object, null as good as absent, unknown keys ignored. */
 import { z } from "zod";
-import { type Credentials, compact } from "./socket-settings.ts";
+import { readJson } from "../read-json.ts";
 
 /** At most three in a request, applied in order. */
 export interface DictionaryLocator {
@@ -28,11 +28,14 @@ export const shared = {
     )
     .max(MAX_LOCATORS)
     .nullish(),
+};
+
+const credentials = z.object({
   xi_api_key: z.string().nullish(),
   "xi-api-key": z.string().nullish(),
-  authorization: z.string().nullish(),
   single_use_token: z.string().nullish(),
-};
+  authorization: z.string().nullish(),
+});
 
 export function locatorsOf(
   given:
@@ -47,17 +50,21 @@ export function locatorsOf(
   }));
 }
 
-export function messageCredentials(given: {
-  readonly xi_api_key?: string | null | undefined;
-  readonly "xi-api-key"?: string | null | undefined;
-  readonly authorization?: string | null | undefined;
-  readonly single_use_token?: string | null | undefined;
-}): Credentials {
-  return compact({
-    apiKey: given.xi_api_key ?? given["xi-api-key"],
-    authorization: given.authorization,
-    singleUseToken: given.single_use_token,
-  });
+/** Who a client says it is in its first message. */
+export interface MessageCredentials {
+  /** Keys and tokens; none where there is none. */
+  readonly keys: readonly string[];
+  /** As a header of that name has it; possibly empty. */
+  readonly authorization: string;
+}
+
+/** Throws GatewayError "malformed_json" or "invalid_field". */
+export function messageCredentials(json: string): MessageCredentials {
+  const { authorization, ...keys } = readJson(json, credentials, "Message");
+  return {
+    keys: Object.values(keys).filter((key) => typeof key === "string"),
+    authorization: authorization ?? "",
+  };
 }
 
 /** The object without null and absent fields; undefined where nothing is left. */

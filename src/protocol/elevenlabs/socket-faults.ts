@@ -39,6 +39,13 @@ const WORDS: Partial<Readonly<Record<ErrorCode, string>>> = {
   upstream_invalid: "invalid_input_message",
   upstream_rate_limited: "system_busy",
   upstream_busy: "system_busy",
+  unauthorized: "invalid_api_key",
+  token_expired: "invalid_api_key",
+  token_revoked: "invalid_api_key",
+  forbidden: "unauthorized",
+  budget_exhausted: "quota_exceeded",
+  rate_limited: "system_busy",
+  connection_limit: "system_busy",
 };
 
 export function fault(error: string, message: string, param?: string): SocketFault {
@@ -50,6 +57,8 @@ export function faultOf(error: GatewayError, voiceId: string): SocketFault {
   if (error.code === "unknown_voice") {
     return fault("voice_id_does_not_exist", `A voice with voice_id ${voiceId.slice(0, 64)} does not exist.`);
   }
+  // The hint of the native interface would be a wrong one here.
+  if (error.code === "unauthorized") return fault("invalid_api_key", "Invalid API key");
   const said = error.code === "upstream_forbidden" ? UPSTREAM_WORDS.exec(error.message)?.[1] : undefined;
   const word = said ?? WORDS[error.code] ?? "internal_error";
   return fault(word === "insufficient_credits" ? "quota_exceeded" : word, error.message, error.field);
@@ -84,6 +93,31 @@ export function handshakeRefusal(error: GatewayError): HandshakeRefusal {
   const detail = { type: "validation_error", code, message: error.message, status: code };
   return refusalOf(400, { ...detail, ...(error.field === undefined ? {} : { param: error.field }) });
 }
+
+/** No credential came, not even with the first message. */
+export function missingKey(): SocketFault {
+  return fault("authentication_required", "No API key came with the handshake or the first message");
+}
+
+/** Who may not connect, or not so, as the vendor answers requests and handshakes. */
+export function accessRefusal(error: GatewayError): HandshakeRefusal {
+  const { httpStatus } = error;
+  const { error: code, message, param } = faultOf(error, "");
+  const type = TYPES[httpStatus] ?? "validation_error";
+  return refusalOf(httpStatus, {
+    type,
+    code,
+    message,
+    status: code,
+    ...(param === undefined ? {} : { param }),
+  });
+}
+
+const TYPES: Readonly<Record<number, string>> = {
+  401: "authentication_error",
+  403: "authorization_error",
+  429: "rate_limit_error",
+};
 
 /** There is no such socket. */
 export function unknownPath(): HandshakeRefusal {

@@ -30,14 +30,6 @@ export interface SocketSettings {
   readonly isAbsolute: boolean;
 }
 
-/** Who the client says it is, wherever it says so. */
-export interface Credentials {
-  readonly apiKey?: string;
-  /** As it came, with or without "Bearer". */
-  readonly authorization?: string;
-  readonly singleUseToken?: string;
-}
-
 const DEFAULT_MODELS: Readonly<Record<SocketKind, string>> = {
   speech: "eleven_multilingual_v2",
   dialogue: "eleven_v3_conversational",
@@ -88,24 +80,6 @@ export function parseSocketSettings(
     isAuto: flagOf(query, "auto_mode") ?? false,
     idleMs: Math.min(idleS ?? DEFAULT_IDLE_S, MAX_IDLE_S) * 1000,
   };
-}
-
-/** Of headers and query; the first message may have more. */
-export function credentialsOf(query: URLSearchParams, headers: Credentials): Credentials {
-  return compact({
-    apiKey: headers.apiKey,
-    authorization: headers.authorization ?? query.get("authorization"),
-    singleUseToken: query.get("single_use_token"),
-  });
-}
-
-/** Leaves out what is empty, null or not there. */
-export function compact(
-  given: {
-    readonly [K in keyof Credentials]: string | null | undefined;
-  },
-): Credentials {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value)) as Credentials;
 }
 
 /** How many voices a dialogue may register, by its model. */

@@ -2,8 +2,7 @@
 import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
 import { readJson } from "../read-json.ts";
-import { type DictionaryLocator, locatorsOf, messageCredentials, shared, stripped } from "./message-json.ts";
-import type { Credentials } from "./socket-settings.ts";
+import { type DictionaryLocator, locatorsOf, shared, stripped } from "./message-json.ts";
 
 /** The upstream judges what is not judged here. */
 export interface SpeechVoiceSettings {
@@ -32,7 +31,6 @@ export interface SpeechMessage {
   /** `try_trigger_generation`. */
   readonly triesToStart: boolean;
   readonly options: ContextOptions;
-  readonly credentials: Credentials;
 }
 
 const unit = z.number().min(0).max(1).nullish();
@@ -72,7 +70,6 @@ export function parseSpeechMessage(json: string, isMulti: boolean): SpeechMessag
       ),
       locators: locatorsOf(given.pronunciation_dictionary_locators),
     },
-    credentials: messageCredentials(given),
   };
   const { text, flush, closeContext, closeSocket } = message;
   const says = isMulti ? text !== null || flush || closeContext || closeSocket : text !== null;

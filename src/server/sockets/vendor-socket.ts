@@ -3,30 +3,37 @@
  * in vendor-sockets/; here are their addresses, the handshake and the wire.
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
+import { ANYBODY, type Caller } from "../../access/caller.ts";
+import type { Door } from "../../access/door.ts";
 import { STREAM_FORMATS } from "../../audio/formats.ts";
 import { toGatewayError } from "../../errors.ts";
+import { type Release, Semaphore } from "../../kit/semaphore.ts";
+import { DIALOGUE_DIALECT, SPEECH_DIALECT } from "../../protocol/elevenlabs/server-messages.ts";
 import {
+  accessRefusal,
+  closeReason,
+  faultOf,
   type HandshakeRefusal,
   handshakeRefusal,
   tooManySockets,
   unknownPath,
 } from "../../protocol/elevenlabs/socket-faults.ts";
 import {
-  type Credentials,
-  compact,
-  credentialsOf,
   parseSocketSettings,
   type SocketKind,
   type SocketSettings,
 } from "../../protocol/elevenlabs/socket-settings.ts";
 import { DialogueSocket } from "../../vendor-sockets/dialogue-socket.ts";
-import type { KeyCheck, SocketDeps, SocketTuning } from "../../vendor-sockets/ports.ts";
+import type { SocketDeps, SocketPort, SocketTuning, SpeakingSocket } from "../../vendor-sockets/ports.ts";
 import { SpeechSocket } from "../../vendor-sockets/speech-socket.ts";
+import { presentedBy } from "../credential.ts";
 import { pathPart, Reply } from "../http.ts";
-import type { Routes } from "../routes.ts";
+import { addressOf, type RefusalShape, type Routes } from "../routes.ts";
+import { mustHaveSpeech, pinnedOptions } from "../speech-access.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
 import { inboxBytes } from "./inbox.ts";
 import { MessageSockets } from "./message-sockets.ts";
+import { type SocketSource, VendorGate } from "./vendor-gate.ts";
 
 export interface VendorSocketOptions extends Pick<SocketDeps, "upstream" | "clock" | "counters" | "log"> {
   readonly maxMessageBytes: number;
@@ -41,8 +48,8 @@ export interface VendorSocketOptions extends Pick<SocketDeps, "upstream" | "cloc
   readonly firstAudioMs: number;
   /** See SocketTuning; each has a default. */
   readonly tuning?: Partial<SocketTuning>;
-  /** Without it every key passes: the gateway asks the upstream with its own. */
-  readonly checkKey?: KeyCheck;
+  /** Whom it lets in; the upstream is asked with the gateway's own key. */
+  readonly door: Door;
 }
 
 export interface VendorSockets {
@@ -52,6 +59,8 @@ export interface VendorSockets {
   close(): void;
 }
 
+/** Sockets at once whose clients have shown no key yet: the rest of the gateway's places is not theirs. */
+const MAX_STRANGERS = 256;
 const MAX_CONTEXTS = 5;
 const MAX_TEXT_CHARS = 100_000;
 const MAX_REQUESTS = 6;
@@ -69,10 +78,27 @@ const ROUTES = [
 
 /** What a request asks for. */
 interface VendorRequest {
+  readonly kind: SocketKind;
+  readonly isMulti: boolean;
   readonly settings: SocketSettings;
+  /** Empty on dialogue sockets: their messages have voices. */
   readonly voiceId: string;
-  readonly credentials: Credentials;
+  readonly source: SocketSource;
+  /** null: who it is comes with the first message. */
+  readonly caller: Caller | null;
+  /** Gives back the place of one that is not known yet. */
+  readonly release: Release;
 }
+
+/** As the vendor words it. */
+export const VENDOR_SHAPE: RefusalShape = {
+  answer: accessRefusal,
+  message: (error) => {
+    const fault = faultOf(error, "");
+    const json = SPEECH_DIALECT.fault(fault, "");
+    return { json, closeCode: fault.code, reason: closeReason(fault) };
+  },
+};
 
 /** Mounts the sockets; every other WebSocket below /v1 is refused with 403, as the vendor does. */
 export function routeVendorSockets(app: Routes, options: VendorSocketOptions): VendorSockets {
@@ -82,22 +108,25 @@ export function routeVendorSockets(app: Routes, options: VendorSocketOptions): V
   const maxInboxBytes = inboxBytes({ maxMessageBytes, maxTextChars: deps.tuning.maxTextChars });
   const bounds = { maxMessageBytes, maxBackpressureBytes, maxInboxBytes };
   const sockets = new MessageSockets({ ...bounds, idleSeconds, scheduler });
+  const strangers = new Semaphore({ limit: MAX_STRANGERS });
   const isFull = () => sockets.isClosed || sockets.count >= options.maxSockets;
-  for (const [path, kind, isMulti] of ROUTES) {
+  for (const [pattern, kind, isMulti] of ROUTES) {
     const behavior = sockets.behavior<VendorRequest>({
       accept: (res, req) => {
-        if (!isFull()) return requestOf(res, req, kind);
-        refuse(res, tooManySockets());
-        return null;
+        const asking = { address: addressOf(res), pattern, kind, isMulti };
+        return accept(res, req, { asking, options, strangers, isFull: isFull() });
       },
-      open: ({ voiceId, ...request }, port) => {
-        const socket = { deps, port, isMulti, ...request };
-        return kind === "speech" ? new SpeechSocket({ ...socket, voiceId }) : new DialogueSocket(socket);
+      open: (request, port) => {
+        const { caller, source, release: onKnown } = request;
+        const dialect = kind === "speech" ? SPEECH_DIALECT : DIALOGUE_DIALECT;
+        const open = (known: Caller): SpeakingSocket =>
+          speakingSocket(request, { caller: known, port, deps });
+        return new VendorGate({ ...options, port, dialect, source, caller, open, onKnown });
       },
     });
-    app.ws(path, "own", behavior);
+    app.ws(pattern, "own", behavior, VENDOR_SHAPE);
   }
-  app.ws("/v1/*", "known", { upgrade: (res) => refuse(res, unknownPath()) });
+  app.ws("/v1/*", "known", { upgrade: (res) => refuse(res, unknownPath()) }, VENDOR_SHAPE);
   return {
     get open() {
       return sockets.count;
@@ -106,33 +135,102 @@ export function routeVendorSockets(app: Routes, options: VendorSocketOptions): V
   };
 }
 
+interface Accepting {
+  readonly asking: Pick<VendorRequest, "kind" | "isMulti"> & {
+    readonly address: string;
+    readonly pattern: string;
+  };
+  readonly options: VendorSocketOptions;
+  readonly strangers: Semaphore;
+  readonly isFull: boolean;
+}
+
+/** null: it can't be, and has been answered. Throws where what it shows does not hold. */
+function accept(res: HttpResponse, req: HttpRequest, accepting: Accepting): VendorRequest | null {
+  const { asking, options, strangers, isFull } = accepting;
+  const { kind, isMulti, address, pattern: surface } = asking;
+  const { door } = options;
+  const source = { surface, address, origin: req.getHeader("origin") };
+  let caller: Caller | null = null;
+  try {
+    caller = callerOf(req, door);
+    if (isFull) return refuse(res, tooManySockets());
+    const asked = askedOf(res, req, kind);
+    if (asked === null) return null;
+    const request = { kind, isMulti, source, caller, ...asked };
+    if (caller === null) {
+      const release = strangers.tryAcquire();
+      return release === null ? refuse(res, tooManySockets()) : { ...request, release };
+    }
+    allowedOf(request, caller);
+    door.access.redeem(caller);
+    return { ...request, release: () => undefined };
+  } catch (thrown) {
+    door.audit.refused({ ...source, thrown, subject: caller?.subject ?? null });
+    throw thrown;
+  }
+}
+
+/** null: the request shows nothing. Throws where what it shows does not hold, and forbidden. */
+function callerOf(req: HttpRequest, { access }: Door): Caller | null {
+  if (access.isOpen) return ANYBODY;
+  const presented = presentedBy(req);
+  if (presented.credential === "") return null;
+  const caller = access.identify(presented);
+  caller.must("speak");
+  return caller;
+}
+
 /** null: it can't be, and has been answered. */
-function requestOf(res: HttpResponse, req: HttpRequest, kind: SocketKind): VendorRequest | null {
+function askedOf(
+  res: HttpResponse,
+  req: HttpRequest,
+  kind: SocketKind,
+): Pick<VendorRequest, "settings" | "voiceId"> | null {
   const query = new URLSearchParams(req.getQuery() ?? "");
-  const headers = compact({
-    apiKey: req.getHeader("xi-api-key"),
-    authorization: req.getHeader("authorization"),
-  });
   try {
     return {
       settings: parseSocketSettings(query, kind, (name) => STREAM_FORMATS.some((format) => format === name)),
       voiceId: kind === "speech" ? pathPart(req) : "",
-      credentials: credentialsOf(query, headers),
     };
   } catch (thrown) {
-    refuse(res, handshakeRefusal(toGatewayError(thrown)));
-    return null;
+    return refuse(res, handshakeRefusal(toGatewayError(thrown)));
   }
 }
 
+/** The request as the caller may have it. Throws forbidden. */
+function allowedOf<T extends Pick<VendorRequest, "kind" | "settings" | "voiceId">>(
+  request: T,
+  caller: Caller,
+): T {
+  const settings = { ...request.settings, ...pinnedOptions(caller) };
+  const isSpeech = request.kind === "speech";
+  const voiceId = isSpeech ? (caller.speechSettings.voice_id ?? request.voiceId) : "";
+  mustHaveSpeech(caller, { ...settings, voiceIds: isSpeech ? [voiceId] : [] });
+  return { ...request, settings, voiceId };
+}
+
+/** Throws forbidden. */
+function speakingSocket(
+  request: VendorRequest,
+  { caller, port, deps }: { readonly caller: Caller; readonly port: SocketPort; readonly deps: SocketDeps },
+): SpeakingSocket {
+  const { kind, isMulti, settings, voiceId } = allowedOf(request, caller);
+  const voices = {
+    pinned: caller.speechSettings.voice_id ?? null,
+    check: (voiceIds: readonly string[]) => caller.mustUse({ voiceIds }),
+  };
+  const socket = { deps, port, isMulti, settings, voices };
+  return kind === "speech" ? new SpeechSocket({ ...socket, voiceId }) : new DialogueSocket(socket);
+}
+
 function depsOf(options: VendorSocketOptions): SocketDeps {
-  const { upstream, clock, counters, log, checkKey } = options;
+  const { upstream, clock, counters, log } = options;
   return {
     upstream,
     clock,
     counters,
     log,
-    ...(checkKey === undefined ? {} : { checkKey }),
     tuning: {
       maxContexts: MAX_CONTEXTS,
       maxTextChars: MAX_TEXT_CHARS,
@@ -145,6 +243,8 @@ function depsOf(options: VendorSocketOptions): SocketDeps {
   };
 }
 
-function refuse(res: HttpResponse, { status, body }: HandshakeRefusal): void {
+/** null, for whoever has no request to go on with. */
+function refuse(res: HttpResponse, { status, body }: HandshakeRefusal): null {
   new Reply(res).send({ status, contentType: "application/json", body });
+  return null;
 }

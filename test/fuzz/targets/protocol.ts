@@ -4,11 +4,7 @@ import { GatewayError } from "../../../src/errors.ts";
 import { parseCommand } from "../../../src/protocol/commands.ts";
 import { parseDialogueMessage } from "../../../src/protocol/elevenlabs/dialogue-messages.ts";
 import { faultOf } from "../../../src/protocol/elevenlabs/socket-faults.ts";
-import {
-  credentialsOf,
-  maxVoices,
-  parseSocketSettings,
-} from "../../../src/protocol/elevenlabs/socket-settings.ts";
+import { maxVoices, parseSocketSettings } from "../../../src/protocol/elevenlabs/socket-settings.ts";
 import { changedOption, parseSpeechMessage } from "../../../src/protocol/elevenlabs/speech-messages.ts";
 import { errorBody } from "../../../src/protocol/events.ts";
 import { openAiError, parseOpenAiSpeech, parseVoiceList, voiceOf } from "../../../src/protocol/openai.ts";
@@ -147,7 +143,6 @@ const readVendorQuery: Target = {
   ],
   run: (input) => {
     const query = new URLSearchParams(textOf(input));
-    credentialsOf(query, {});
     maxVoices(query.get("model_id") ?? "");
     for (const kind of ["speech", "dialogue"] as const) {
       tolerate(() => parseSocketSettings(query, kind, (name) => /^(?:mp3|pcm|ulaw|opus)_/.test(name)));

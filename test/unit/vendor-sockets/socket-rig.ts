@@ -7,7 +7,7 @@ import { parseSocketSettings } from "../../../src/protocol/elevenlabs/socket-set
 import type { Alignment } from "../../../src/timing/alignment.ts";
 import type { Upstream } from "../../../src/upstream/types.ts";
 import { DialogueSocket } from "../../../src/vendor-sockets/dialogue-socket.ts";
-import type { SocketDeps, SocketTuning, VendorSocket } from "../../../src/vendor-sockets/ports.ts";
+import type { SocketTuning, SpeakingSocket } from "../../../src/vendor-sockets/ports.ts";
 import { SpeechSocket } from "../../../src/vendor-sockets/speech-socket.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { FakeRequest } from "../../helpers/session-rig.ts";
@@ -68,7 +68,7 @@ export class Asked extends FakeRequest {
 }
 
 export interface SocketRig {
-  readonly socket: VendorSocket;
+  readonly socket: SpeakingSocket;
   readonly clock: FakeClock;
   readonly asked: Asked[];
   readonly heard: Heard[];
@@ -84,11 +84,10 @@ export interface SocketRigOptions {
   readonly kind?: "single" | "multi" | "dialogue";
   readonly query?: string;
   readonly tuning?: Partial<SocketTuning>;
-  readonly checkKey?: SocketDeps["checkKey"];
 }
 
 export function socketRig(options: SocketRigOptions = {}): SocketRig {
-  const { kind = "multi", query = "", tuning = {}, checkKey } = options;
+  const { kind = "multi", query = "", tuning = {} } = options;
   const clock = new FakeClock();
   const asked: Asked[] = [];
   const upstream: Upstream = {
@@ -107,7 +106,6 @@ export function socketRig(options: SocketRigOptions = {}): SocketRig {
       clock,
       counters: createCounters(),
       log: silentLog,
-      ...(checkKey === undefined ? {} : { checkKey }),
       tuning: {
         maxContexts: 5,
         maxTextChars: 100_000,
@@ -136,9 +134,9 @@ export function socketRig(options: SocketRigOptions = {}): SocketRig {
       () => true,
     ),
     isMulti: kind !== "single",
-    credentials: {},
+    voices: { pinned: null, check: () => undefined },
   };
-  const made: VendorSocket = isDialogue
+  const made: SpeakingSocket = isDialogue
     ? new DialogueSocket(socket)
     : new SpeechSocket({ ...socket, voiceId: "v" });
   return {

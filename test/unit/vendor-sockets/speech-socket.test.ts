@@ -55,6 +55,30 @@ describe("inactivity", () => {
   });
 });
 
+describe("the end of a token", () => {
+  const error = new GatewayError("token_expired", "The token has expired: come back with a new one");
+
+  it("cuts nothing: what was taken is said, what comes after it is not, and the last message says why", () => {
+    const rig = socketRig();
+    rig.send({ text: "Hello there. ", context_id: "a", flush: true }, { text: "And more", context_id: "a" });
+    rig.asked[0]?.say(3);
+    rig.socket.expire(error);
+    rig.send({ text: "Too late. ", context_id: "a", flush: true });
+    expect(rig.end).toBeNull();
+    rig.finishAll();
+    expect(charsOf(rig.heard)).toBe("Hello there. And more");
+    expect(rig.heard.slice(-2)).toMatchObject([{ isFinal: true }, { error: "invalid_api_key" }]);
+    expect(rig.end?.code).toBe(1008);
+    expect(rig.clock.pending).toBe(0);
+  });
+
+  it("closes a socket that says nothing at once", () => {
+    const rig = socketRig();
+    rig.socket.expire(error);
+    expect(rig.end?.code).toBe(1008);
+  });
+});
+
 describe("the timing of a generation", () => {
   it("waits for all of it, at most as long as the hold, from the first audio on", () => {
     const rig = socketRig();

@@ -15,7 +15,6 @@ describe("parseSpeechMessage", () => {
       voice_settings: { stability: 0.1, style: null, unknown: 1 },
       generator_config: { chunk_length_schedule: [50] },
       pronunciation_dictionary_locators: [{ pronunciation_dictionary_id: "d", version_id: null }],
-      "xi-api-key": "k",
       unknown: {},
     });
     expect(read).toEqual({
@@ -30,7 +29,6 @@ describe("parseSpeechMessage", () => {
         chunkLengthSchedule: [50],
         locators: [{ pronunciation_dictionary_id: "d" }],
       },
-      credentials: { apiKey: "k" },
     });
   });
 

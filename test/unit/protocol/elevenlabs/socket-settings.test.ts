@@ -3,7 +3,6 @@ import { STREAM_FORMATS } from "../../../../src/audio/formats.ts";
 import { GatewayError } from "../../../../src/errors.ts";
 import { closeReason, fault, faultOf } from "../../../../src/protocol/elevenlabs/socket-faults.ts";
 import {
-  credentialsOf,
   maxVoices,
   parseSocketSettings,
   type SocketKind,
@@ -73,16 +72,6 @@ describe("parseSocketSettings", () => {
     expect(["eleven_v3", "eleven_v3_conversational", "eleven_v4", "eleven_v4_turbo"].map(maxVoices)).toEqual([
       10, 1, 10, 1,
     ]);
-  });
-
-  it("finds credentials in headers before the query", () => {
-    const query = new URLSearchParams("authorization=q&single_use_token=t");
-    expect(credentialsOf(query, { apiKey: "k", authorization: "h" })).toEqual({
-      apiKey: "k",
-      authorization: "h",
-      singleUseToken: "t",
-    });
-    expect(credentialsOf(new URLSearchParams(), {})).toEqual({});
   });
 });
 

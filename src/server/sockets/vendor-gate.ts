@@ -1,0 +1,145 @@
+/**
+ * A vendor socket between its client and the door. The client's key comes with the handshake or with the first message, as
+ * the vendor has it. Until then there is nothing behind it: no context, no request, and a deadline.
+ */
+import type { Caller } from "../../access/caller.ts";
+import type { Door } from "../../access/door.ts";
+import type { Lease, LeaseHolder } from "../../access/lease.ts";
+import { type GatewayError, toGatewayError } from "../../errors.ts";
+import type { Clock, Timer } from "../../kit/clock.ts";
+import { messageCredentials } from "../../protocol/elevenlabs/message-json.ts";
+import type { Dialect } from "../../protocol/elevenlabs/server-messages.ts";
+import {
+  closeReason,
+  faultOf,
+  missingKey,
+  type SocketFault,
+} from "../../protocol/elevenlabs/socket-faults.ts";
+import type { SocketPort, SpeakingSocket, VendorSocket } from "../../vendor-sockets/ports.ts";
+import { presentedIn } from "../credential.ts";
+
+/** For the first message of a client that showed nothing before, ms. */
+const FIRST_MESSAGE_MS = 5000;
+/** What was accepted before a token expired is spoken to its end, at most so long, ms. */
+const MAX_LAST_WORDS_MS = 600_000;
+
+/** Where a socket comes from, for the audit log and for tokens that pages of one origin may use. */
+export interface SocketSource {
+  /** Pattern of the route. */
+  readonly surface: string;
+  readonly address: string;
+  /** The Origin header, possibly empty. */
+  readonly origin: string;
+}
+
+export interface VendorGateOptions {
+  readonly door: Door;
+  readonly clock: Clock;
+  readonly port: SocketPort;
+  readonly dialect: Dialect;
+  readonly source: SocketSource;
+  /** Who was let in by the handshake; null: nobody yet. */
+  readonly caller: Caller | null;
+  /** What the caller may have of what was asked for. Throws forbidden. */
+  readonly open: (caller: Caller) => SpeakingSocket;
+  /** It waits for its first message no more. Called once or more. */
+  readonly onKnown: () => void;
+}
+
+export class VendorGate implements VendorSocket {
+  readonly #options: VendorGateOptions;
+  #socket: SpeakingSocket | null = null;
+  #lease: Lease | null = null;
+  /** For the first message, or for the last words. */
+  #timer: Timer | null = null;
+  #isOver = false;
+
+  constructor(options: VendorGateOptions) {
+    this.#options = options;
+    const { caller, clock } = options;
+    if (caller !== null) this.#letIn(caller);
+    else this.#timer = clock.at(clock.nowMs() + FIRST_MESSAGE_MS, () => this.#end(missingKey()));
+  }
+
+  receive(json: string): void {
+    if (this.#isOver) return;
+    try {
+      if (this.#socket === null) this.#admit(json);
+    } catch (thrown) {
+      this.refuse(thrown);
+      return;
+    }
+    this.#socket?.receive(json);
+  }
+
+  refuse(thrown: unknown): void {
+    if (this.#socket === null) this.#end(faultOf(toGatewayError(thrown), ""));
+    else this.#socket.refuse(thrown);
+  }
+
+  drained(): void {
+    this.#socket?.drained();
+  }
+
+  closed(): void {
+    this.#isOver = true;
+    this.#timer?.cancel();
+    this.#lease?.close();
+    this.#options.onKnown();
+    this.#socket?.closed();
+  }
+
+  /** Throws where what the message shows does not hold. */
+  #admit(json: string): void {
+    const { door, source } = this.#options;
+    let caller: Caller | null = null;
+    try {
+      const presented = presentedIn(messageCredentials(json), source.origin);
+      if (presented.credential === "") {
+        this.#end(missingKey());
+        return;
+      }
+      caller = door.access.identify(presented);
+      caller.must("speak");
+      door.access.redeem(caller);
+      this.#letIn(caller);
+    } catch (thrown) {
+      door.audit.refused({ ...source, thrown, subject: caller?.subject ?? null });
+      throw thrown;
+    }
+  }
+
+  #letIn(caller: Caller): void {
+    const { open, door, source, onKnown } = this.#options;
+    this.#socket = open(caller);
+    this.#timer?.cancel();
+    onKnown();
+    if (caller.isAnybody) return;
+    door.audit.admitted(caller, { ...source, sessionId: null });
+    this.#lease = door.leases.begin(caller, this.#holder());
+  }
+
+  #holder(): LeaseHolder {
+    return {
+      // The vendor's sockets have no message for it.
+      warn: () => undefined,
+      expired: (error) => this.#expire(error),
+      revoked: (error) => this.refuse(error),
+    };
+  }
+
+  #expire(error: GatewayError): void {
+    const { clock } = this.#options;
+    this.#timer = clock.at(clock.nowMs() + MAX_LAST_WORDS_MS, () => this.refuse(error));
+    this.#socket?.expire(error);
+  }
+
+  /** Of one that was not let in. */
+  #end(fault: SocketFault): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const { port, dialect } = this.#options;
+    port.send(dialect.fault(fault, ""));
+    port.end(fault.code, closeReason(fault));
+  }
+}

@@ -1,0 +1,40 @@
+/** What a caller's grants mean for speech that is asked of the upstream itself: which it may have, and what is set for it. */
+import { forbidden } from "../access/access-error.ts";
+import type { Caller } from "../access/caller.ts";
+
+export interface AskedVoices {
+  readonly voiceIds: readonly string[];
+  /** "": the upstream's own. */
+  readonly modelId: string;
+  /** As the upstream names it; null: it is not audio of a format that the client chose. */
+  readonly outputFormat: string | null;
+}
+
+/** Throws forbidden. */
+export function mustHaveSpeech(caller: Caller, { voiceIds, modelId, outputFormat }: AskedVoices): void {
+  caller.mustUse({ voiceIds, ...(modelId === "" ? {} : { modelId }) });
+  if (outputFormat !== null && !caller.mayHear(outputFormat)) {
+    throw forbidden(`Your token does not allow the format ${outputFormat.slice(0, 40)}`);
+  }
+}
+
+/** As requests to the upstream have them. */
+export interface PinnedOptions {
+  readonly modelId?: string;
+  readonly languageCode?: string;
+  readonly seed?: number;
+  readonly applyTextNormalization?: "auto" | "on" | "off";
+  readonly enableLogging?: boolean;
+}
+
+/** What the key or token sets for every request but its voice; it wins over the client's. */
+export function pinnedOptions({ speechSettings }: Caller): PinnedOptions {
+  const { model_id, language_code, seed, apply_text_normalization, enable_logging } = speechSettings;
+  return {
+    ...(model_id === undefined ? {} : { modelId: model_id }),
+    ...(language_code === undefined ? {} : { languageCode: language_code }),
+    ...(seed === undefined ? {} : { seed }),
+    ...(apply_text_normalization === undefined ? {} : { applyTextNormalization: apply_text_normalization }),
+    ...(enable_logging === undefined ? {} : { enableLogging: enable_logging }),
+  };
+}
