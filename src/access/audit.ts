@@ -59,6 +59,15 @@ export class Audit {
     this.#options.log.info({ audit: "minted", ...facts }, "Minted a token");
   }
 
+  /** The upstream has billed these for a request that was passed on. */
+  spent(
+    caller: Caller,
+    { surface, characters }: { readonly surface: string; readonly characters: number },
+  ): void {
+    if (caller.isAnybody) return;
+    this.#options.log.info({ audit: "spent", surface, characters, ...factsOf(caller) }, "Spent");
+  }
+
   /** A connection lost its right while it stood. */
   ended(caller: Caller, reason: string): void {
     this.#options.log.info({ audit: "ended", reason, ...factsOf(caller) }, "Ended");

@@ -3,6 +3,7 @@ import { forbidden } from "./access-error.ts";
 import {
   type Action,
   type ConnectionSettings,
+  DEFAULT_PARTS,
   type Grants,
   isListed,
   type SpeechSettings,
@@ -111,9 +112,16 @@ export class Caller {
     return named.length === 0 ? null : Math.min(...named);
   }
 
-  /** Parts of the vendor's interface; each layer has to name one. */
-  mayPass(isNamed: (parts: readonly string[] | undefined) => boolean): boolean {
-    return this.may("proxy") && this.#layers.every(({ proxy }) => isNamed(proxy));
+  /** Throws forbidden unless each layer names this part of the vendor's interface. */
+  mustPass(part: string): void {
+    this.must("proxy");
+    if (this.#layers.every(({ proxy = DEFAULT_PARTS }) => isListed(proxy, part))) return;
+    throw forbidden(`Your key or token does not allow this part of the upstream's interface: ${part}`);
+  }
+
+  /** Whether it allows some of these only, or sets them. */
+  limits(...names: readonly ("voices" | "models" | "formats" | "speech")[]): boolean {
+    return this.#layers.some((grants) => names.some((name) => grants[name] !== undefined));
   }
 
   /** Whether a page of this origin may use the token. No page: an empty text, which any token allows. */

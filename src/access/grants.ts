@@ -17,8 +17,24 @@ export const ACTIONS = [
 /** See docs/access.md, "What may be allowed". */
 export type Action = (typeof ACTIONS)[number];
 
-/** Parts of the vendor's interface that `proxy` allows where it names none. */
+/** Parts of the vendor's interface: server/proxy/proxy-paths.ts has the paths of each. */
+const PROXY_PARTS = [
+  "speech",
+  "voices.read",
+  "voices.write",
+  "models.read",
+  "history.read",
+  "history.write",
+  "dictionaries",
+  "webhooks",
+  "account",
+] as const;
+export type ProxyPart = (typeof PROXY_PARTS)[number];
+
+/** Those that `proxy` allows where it names none. */
 export const DEFAULT_PARTS: readonly string[] = ["speech", "voices.read", "models.read"];
+/** A pattern of the setting `proxy-paths`, or the beginning of some with a star behind it. */
+const PASSTHROUGH = /^passthrough:(?:GET|POST|PUT|PATCH|DELETE) \/v[12]\/[\w{}/-]*\*?$/;
 
 const word = z.string().max(256).exactOptional();
 const number = z.number().exactOptional();
@@ -68,7 +84,7 @@ export const GRANTS = z.strictObject({
   connection: CONNECTION_SETTINGS.exactOptional().describe("Settings that win over the client's"),
   speech: SPEECH_SETTINGS.exactOptional().describe("Options of texts that win over the client's"),
   proxy: z
-    .array(z.string().min(1).max(256))
+    .array(z.union([z.enum(PROXY_PARTS), z.string().max(256).regex(PASSTHROUGH)]))
     .max(MAX_PATTERNS)
     .readonly()
     .exactOptional()

@@ -8,6 +8,8 @@ import { type Algorithm, type Claims, signJwt } from "../../src/access/jwt.ts";
 import { newStaticKey } from "../../src/access/keys.ts";
 
 const SECRET = Buffer.alloc(32, "s");
+/** A key that signs what `tokenFor` makes, without its id. */
+export const SIGNING = { algorithm: "HS256", secret: SECRET.toString("base64url") };
 
 /** Entries of a key file beside the ones that each has: `server`, a static key, and `app`, which signs with HS256. */
 export interface KeyFileContent {
@@ -38,7 +40,7 @@ export class TestKeys implements Disposable {
   write({ keys = [], server = {}, app = {}, revoked }: KeyFileContent): void {
     const entries = [
       { id: "server", hash: this.#hash, ...server },
-      { id: "app", algorithm: "HS256", secret: SECRET.toString("base64url"), mints: true, ...app },
+      { id: "app", ...SIGNING, mints: true, ...app },
       ...keys,
     ];
     this.writeText(JSON.stringify({ keys: entries, ...(revoked === undefined ? {} : { revoked }) }));

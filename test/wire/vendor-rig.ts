@@ -34,6 +34,8 @@ export interface VendorApp extends AsyncDisposable {
 
 export interface VendorAppOptions {
   readonly door?: Door;
+  /** The setting `proxy-paths`. */
+  readonly passedPaths?: string;
   readonly sockets?: Partial<VendorSocketOptions>;
   readonly openai?: Partial<Pick<OpenAiSpeechOptions, "defaultModel"> & Pick<VoiceNamesOptions, "voices">>;
 }
@@ -75,8 +77,9 @@ export async function startVendorApp(
     defaultModel,
   });
   routeProxy(routes, {
+    door,
     passesFaults: false,
-    passedPaths: new PassedPaths(""),
+    passedPaths: new PassedPaths(options.passedPaths ?? ""),
     forward: (request, handlers) => upstream.forward(request, handlers),
     maxUploadsPerClient: 4,
     proxyTrust: readProxyTrust({ trustedProxies: "", proxyProtocol: false }),

@@ -9,14 +9,17 @@
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { STATUS_CODES } from "node:http";
 import type { Readable } from "node:stream";
+import { forbidden } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { ProxyTrust } from "../../access/client-address.ts";
+import type { Door } from "../../access/door.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { ClientLimit } from "../../kit/client-limit.ts";
 import { withoutTokens } from "../credential.ts";
 import { Reply, readBody, writeHeaders } from "../http.ts";
 import { requestAddress } from "../request-address.ts";
 import { needs, type Routes } from "../routes.ts";
+import { ProxiedSpeech, type SpeechTarget } from "./proxied-speech.ts";
 import { groupOf, isForm, isWholeJson, MAX_WHOLE_BYTES, UploadBody } from "./proxy-body.ts";
 import { headersForClient, headersForUpstream } from "./proxy-headers.ts";
 import type { PassedPaths } from "./proxy-paths.ts";
@@ -52,6 +55,7 @@ interface News {
 export type ProxyMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 export interface ProxyOptions {
+  readonly door: Door;
   readonly passedPaths: PassedPaths;
   /** `x-voicewire-fault` goes upstream: only where that is a service for tests. */
   readonly passesFaults: boolean;
@@ -74,11 +78,13 @@ export interface ProxyOptions {
 const NOTHING = new Uint8Array(0);
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
 const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"]);
+/** As the audit log calls it. */
+const SURFACE = "proxy";
 /** The server writes these itself. */
 const SERVERS_OWN: ReadonlySet<string> = new Set(["content-length", "date"]);
 
 export function routeProxy(app: Routes, options: ProxyOptions): void {
-  const { maxUploadsPerClient } = options;
+  const { maxUploadsPerClient, door } = options;
   const uploads = new ClientLimit({ maxTotal: Number.POSITIVE_INFINITY, maxPerClient: maxUploadsPerClient });
   const answer = (res: HttpResponse, req: HttpRequest, caller: Caller): void => {
     const method = req.getMethod().toUpperCase();
@@ -86,36 +92,76 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
       new Reply(res).fail(new GatewayError("not_found", `No such method here: ${method.slice(0, 40)}`));
       return;
     }
-    const path = req.getUrl();
-    // Our own tokens are nobody else's business; without keys they are the upstream's.
-    const query = caller.isAnybody ? (req.getQuery() ?? "") : withoutTokens(req.getQuery() ?? "");
+    const headers = headersOf(req, caller);
+    const address = requestAddress(res, req, options.proxyTrust);
+    let target: ProxyTarget;
     try {
-      options.passedPaths.check({ method, path, query });
+      target = targetOf({ method, req, caller, headers }, options);
     } catch (thrown) {
+      if (toGatewayError(thrown).code === "forbidden") {
+        door.audit.refused({ thrown, surface: SURFACE, address, subject: caller.subject });
+      }
       new Reply(res).fail(thrown);
       return;
     }
-    const headers: [string, string][] = [];
-    req.forEach((name, value) => {
-      headers.push([name, value]);
-    });
-    const target = query === "" ? path : `${path}?${query}`;
-    const request = { method, path: target, headers: headersForUpstream(headers, options) };
+    const request = { method, ...target, headers: headersForUpstream(headers, options) };
+    const spend = (characters: number): void => door.audit.spent(caller, { surface: SURFACE, characters });
     if (!isForm(headers)) {
-      new ProxyAnswer(res, request, options);
+      new ProxyAnswer(res, request, { ...options, spend });
       return;
     }
-    const leave = uploads.acquire(requestAddress(res, req, options.proxyTrust));
+    const leave = uploads.acquire(address);
     if (leave === null) {
       const message = `Your address has ${maxUploadsPerClient} uploads under way: try again when one of them is done`;
       new Reply(res).fail(new GatewayError("upload_limit", message));
       return;
     }
-    new ProxyAnswer(res, request, { ...options, onEnd: leave });
+    new ProxyAnswer(res, request, { ...options, spend, onEnd: leave });
   };
   app.any("/v1/*", needs("proxy"), answer);
   app.any("/v2/*", needs("proxy"), answer);
-  app.get("/openapi.json", "known", answer);
+  app.get("/openapi.json", needs("proxy"), answer);
+}
+
+/** What opens this gateway's door is nobody else's business; without keys it is the upstream's. */
+function headersOf(req: HttpRequest, { isAnybody }: Caller): [string, string][] {
+  const headers: [string, string][] = [];
+  req.forEach((name, value) => {
+    if (isAnybody || (name !== "xi-api-key" && name !== "authorization")) headers.push([name, value]);
+  });
+  return headers;
+}
+
+type ProxyTarget = Pick<ProxyRequest, "path" | "bodyOf">;
+
+interface Asked {
+  readonly method: ProxyMethod;
+  readonly req: HttpRequest;
+  readonly caller: Caller;
+  readonly headers: HeaderList;
+}
+
+/** Where the request goes. Throws invalid_path, not_found, forbidden. */
+function targetOf({ method, req, caller, headers }: Asked, { passedPaths }: ProxyOptions): ProxyTarget {
+  const path = req.getUrl();
+  const query = caller.isAnybody ? (req.getQuery() ?? "") : withoutTokens(req.getQuery() ?? "");
+  const part = passedPaths.check({ method, path, query });
+  if (caller.isAnybody) return { path: urlOf({ path, query }) };
+  caller.mustPass(part);
+  if (part !== "speech" || !caller.limits("voices", "models", "formats", "speech")) {
+    return { path: urlOf({ path, query }) };
+  }
+  const speech = new ProxiedSpeech(caller, { path, query });
+  if (!speech.wantsBody) return { path: urlOf(speech.target) };
+  if (!isWholeJson(headers)) {
+    const expected = `application/json with a content-length of at most ${MAX_WHOLE_BYTES}`;
+    throw forbidden(`Your token allows some speech only, which can't be checked here: send ${expected}`);
+  }
+  return { path: urlOf(speech.target), bodyOf: (json) => speech.bodyOf(json) };
+}
+
+function urlOf({ path, query }: SpeechTarget): string {
+  return query === "" ? path : `${path}?${query}`;
 }
 
 function isMethod(method: string): method is ProxyMethod {
@@ -124,13 +170,24 @@ function isMethod(method: string): method is ProxyMethod {
 
 interface ProxyRequest {
   readonly method: ProxyMethod;
+  /** With the query. */
   readonly path: string;
   readonly headers: HeaderList;
+  /** What goes upstream of a body that is whole JSON; without it, the body itself. Throws what it may not be. */
+  readonly bodyOf?: (json: string) => string;
 }
 
 interface AnswerOptions extends Pick<ProxyOptions, "forward"> {
+  /** The upstream has billed so many characters. */
+  readonly spend: (characters: number) => void;
   /** The upstream has answered or failed, or the client has gone. Called once or more. */
   readonly onEnd?: () => void;
+}
+
+/** The length of a body that may be another than the client's. */
+function withLength(headers: HeaderList, body: string): HeaderList {
+  const length = String(Buffer.byteLength(body));
+  return headers.map(([name, value]) => (name === "content-length" ? [name, length] : [name, value]));
 }
 
 class ProxyAnswer {
@@ -158,12 +215,12 @@ class ProxyAnswer {
     res.onAborted(() => this.#giveUp());
     if (!WITH_BODY.has(request.method)) this.#forward(null);
     else if (isWholeJson(request.headers)) {
-      readBody(res, MAX_WHOLE_BYTES).then(
-        (json) => {
-          if (!this.#isOver) this.#forward(json);
-        },
-        (thrown: unknown) => this.#onError(toGatewayError(thrown)),
-      );
+      const { bodyOf = (json: string) => json } = request;
+      readBody(res, MAX_WHOLE_BYTES)
+        .then((json) => {
+          if (!this.#isOver) this.#forward(bodyOf(json));
+        })
+        .catch((thrown: unknown) => this.#onError(toGatewayError(thrown)));
     } else {
       this.#upload = new UploadBody(res, () => this.#proxied?.touch());
       this.#forward(this.#upload);
@@ -172,9 +229,11 @@ class ProxyAnswer {
 
   #forward(body: string | Readable | null): void {
     const { method, path } = this.#request;
-    const group = groupOf(method, path, typeof body === "string" ? body : null);
+    const json = typeof body === "string" ? body : null;
+    const headers = json === null ? this.#request.headers : withLength(this.#request.headers, json);
+    const group = groupOf(method, path, json);
     this.#proxied = this.#options.forward(
-      { ...this.#request, body, group },
+      { method, path, headers, body, group },
       {
         head: (status, headers) => this.#onHead(status, headers),
         data: (piece) => this.#onData(piece),
@@ -188,6 +247,8 @@ class ProxyAnswer {
     if (this.#isOver) return;
     this.#hasNoBody = this.#hasNoBody || status === 204 || status === 304;
     const length = headers.find(([name]) => name === "content-length")?.[1];
+    const cost = Number(headers.find(([name]) => name === "character-cost")?.[1] ?? 0);
+    if (cost > 0) this.#options.spend(cost);
     this.#length = length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : null;
     this.#res.onWritable((offset) => this.#onWritable(offset));
     this.#note().head = { status, headers: headersForClient(headers) };

@@ -1,0 +1,144 @@
+/**
+ * Speech that is passed on for a key or token that names voices, models or formats, or sets options. What is checked is what
+ * goes upstream: a body of JSON is written anew from what was read, since readers differ in what they make of the same bytes.
+ */
+import { forbidden } from "../../access/access-error.ts";
+import type { Caller } from "../../access/caller.ts";
+import { GatewayError } from "../../errors.ts";
+import { parseJson } from "../../protocol/read-json.ts";
+import { mustHaveSpeech } from "../speech-access.ts";
+
+/** What stands where, by the beginning of the path. */
+interface SpeechKind {
+  /** The path before the voice, or the whole of it. */
+  readonly base: string;
+  readonly hasVoiceInPath: boolean;
+  /** The upstream's where the body names none; null: there are no models. */
+  readonly defaultModel: string | null;
+  /** An upload: a form, whose fields nobody has read. */
+  readonly isForm: boolean;
+  /** Says text: what the caller's `speech` sets is for these. */
+  readonly saysText: boolean;
+}
+
+const KINDS: readonly SpeechKind[] = [
+  {
+    base: "/v1/text-to-speech",
+    hasVoiceInPath: true,
+    defaultModel: "eleven_multilingual_v2",
+    isForm: false,
+    saysText: true,
+  },
+  {
+    base: "/v1/text-to-dialogue",
+    hasVoiceInPath: false,
+    defaultModel: "eleven_v3",
+    isForm: false,
+    saysText: true,
+  },
+  {
+    base: "/v1/sound-generation",
+    hasVoiceInPath: false,
+    defaultModel: "eleven_text_to_sound_v2",
+    isForm: false,
+    saysText: false,
+  },
+  {
+    base: "/v1/speech-to-speech",
+    hasVoiceInPath: true,
+    defaultModel: "eleven_english_sts_v2",
+    isForm: true,
+    saysText: false,
+  },
+  {
+    base: "/v1/audio-isolation",
+    hasVoiceInPath: false,
+    defaultModel: null,
+    isForm: true,
+    saysText: false,
+  },
+];
+const DEFAULT_FORMAT = "mp3_44100_128";
+
+export interface SpeechTarget {
+  /** Without the query. */
+  readonly path: string;
+  readonly query: string;
+}
+
+/** One request in the name of a caller. */
+export class ProxiedSpeech {
+  readonly #caller: Caller;
+  readonly #kind: SpeechKind;
+  /** As it goes upstream. */
+  readonly target: SpeechTarget;
+
+  /** Throws forbidden. */
+  constructor(caller: Caller, { path, query }: SpeechTarget) {
+    const kind = KINDS.find(({ base }) => path === base || path.startsWith(`${base}/`));
+    if (kind === undefined) throw forbidden("Your token's limits can't be checked for this request");
+    this.#caller = caller;
+    this.#kind = kind;
+    const [, voice = "", ...rest] = kind.hasVoiceInPath ? path.slice(kind.base.length).split("/") : [];
+    const { voice_id: pinned, enable_logging: isLogged } = caller.speechSettings;
+    const voiceId = pinned ?? decodeURIComponent(voice);
+    const asked = new URLSearchParams(query);
+    const formats = asked.getAll("output_format");
+    for (const outputFormat of formats.length === 0 ? [DEFAULT_FORMAT] : formats) {
+      mustHaveSpeech(caller, { voiceIds: kind.hasVoiceInPath ? [voiceId] : [], modelId: "", outputFormat });
+    }
+    // Which model a form names stands in it, anywhere among its files.
+    if (kind.isForm && kind.defaultModel !== null && caller.limits("models")) {
+      throw forbidden("Your token allows some models only, and the model of an upload can't be checked");
+    }
+    if (isLogged !== undefined) asked.set("enable_logging", String(isLogged));
+    this.target = {
+      path: kind.hasVoiceInPath ? [kind.base, encodeURIComponent(voiceId), ...rest].join("/") : path,
+      query: isLogged === undefined ? query : asked.toString(),
+    };
+  }
+
+  /** Its body has to be read before it may go upstream. */
+  get wantsBody(): boolean {
+    return !this.#kind.isForm;
+  }
+
+  /** The body as it goes upstream. Throws malformed_json, invalid_field, forbidden. */
+  bodyOf(json: string): string {
+    const value = parseJson(json, "Body");
+    if (!isObject(value)) throw new GatewayError("malformed_json", "Body is not one JSON object");
+    const body = this.#kind.saysText ? this.#withPinned(value) : value;
+    const { model_id = null } = body;
+    const modelId = model_id ?? this.#kind.defaultModel ?? "";
+    if (typeof modelId !== "string") throw notText("model_id");
+    mustHaveSpeech(this.#caller, { voiceIds: voicesIn(body), modelId, outputFormat: null });
+    return JSON.stringify(body);
+  }
+
+  #withPinned(body: JsonObject): JsonObject {
+    const { voice_id, enable_logging, ...options } = this.#caller.speechSettings;
+    const pinned = { ...body, ...options };
+    if (voice_id === undefined || !Array.isArray(body.inputs)) return pinned;
+    const inputs: readonly unknown[] = body.inputs;
+    return { ...pinned, inputs: inputs.map((input) => (isObject(input) ? { ...input, voice_id } : input)) };
+  }
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Of the lines of a dialogue. Throws invalid_field. */
+function voicesIn({ inputs = [] }: JsonObject): string[] {
+  if (!Array.isArray(inputs)) throw notText("inputs");
+  return inputs.map((input: unknown) => {
+    if (!isObject(input) || typeof input.voice_id !== "string") throw notText("inputs.voice_id");
+    return input.voice_id;
+  });
+}
+
+function notText(field: string): GatewayError {
+  return new GatewayError("invalid_field", `Field '${field}' is not valid: expected a text`, { field });
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
