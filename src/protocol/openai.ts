@@ -81,7 +81,8 @@ export function openAiError(error: GatewayError): OpenAiError {
     status < 500 ? (status === 429 ? "rate_limit_error" : "invalid_request_error") : "server_error";
   const field = error.field ?? null;
   const param = field === null ? null : (PARAMS[field] ?? field);
-  const { message, code } = error;
+  const message = error.code === "unauthorized" ? "Incorrect API key provided" : error.message;
+  const code = error.code === "unauthorized" ? "invalid_api_key" : error.code;
   return { status, body: JSON.stringify({ error: { message, type, param, code } }) };
 }
 

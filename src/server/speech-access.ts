@@ -4,15 +4,18 @@ import type { Caller } from "../access/caller.ts";
 
 export interface AskedVoices {
   readonly voiceIds: readonly string[];
-  /** "": the upstream's own. */
-  readonly modelId: string;
+  /** "": the upstream's own; null: there is none, or it is checked elsewhere. */
+  readonly modelId: string | null;
   /** As the upstream names it; null: it is not audio of a format that the client chose. */
   readonly outputFormat: string | null;
 }
 
+/** What the upstream's interface takes for a text that names no model. */
+export const DEFAULT_MODEL = "eleven_multilingual_v2";
+
 /** Throws forbidden. */
 export function mustHaveSpeech(caller: Caller, { voiceIds, modelId, outputFormat }: AskedVoices): void {
-  caller.mustUse({ voiceIds, ...(modelId === "" ? {} : { modelId }) });
+  caller.mustUse({ voiceIds, ...(modelId === null ? {} : { modelId: modelId || DEFAULT_MODEL }) });
   if (outputFormat !== null && !caller.mayHear(outputFormat)) {
     throw forbidden(`Your token does not allow the format ${outputFormat.slice(0, 40)}`);
   }

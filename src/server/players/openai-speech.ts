@@ -1,4 +1,6 @@
 /** `POST /v1/audio/speech`: OpenAI's shape, spoken by the upstream, streamed as it comes. */
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
+import type { Caller } from "../../access/caller.ts";
 import { FlacEncoder } from "../../audio/codecs/flac.ts";
 import { PcmAligner } from "../../audio/codecs/pcm.ts";
 import { GatewayError } from "../../errors.ts";
@@ -17,6 +19,7 @@ import { sayable } from "../../vendor-sockets/sayable.ts";
 import type { Reply } from "../http.ts";
 import type { VoiceNames } from "../proxy/voice-names.ts";
 import { needs, type Routes } from "../routes.ts";
+import { mustHaveSpeech, pinnedOptions } from "../speech-access.ts";
 import { type AskedSpeech, SpeechAnswer, type SpeechAnswerDeps } from "./speech-answer.ts";
 import { type Encoder, PLAIN, wavEncoder } from "./spoken-body.ts";
 
@@ -31,13 +34,15 @@ const PCM_RATE = 24_000;
 
 export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): void {
   const { voices } = options;
-  app.post(PATH, needs("speak"), (res) => {
+  const handle = (res: HttpResponse, _req: HttpRequest, caller: Caller): void => {
     const answer = new SpeechAnswer(res, { deps: options, name: PATH, answerError });
     answer.start(async (body) => {
       const request = parseOpenAiSpeech(body);
-      return askedOf(request, await voices.idOf(request.voice), options.defaultModel);
+      const voiceId = caller.speechSettings.voice_id ?? (await voices.idOf(request.voice));
+      return askedOf(request, { voiceId, caller, defaultModel: options.defaultModel });
     });
-  });
+  };
+  app.post(PATH, needs("speak"), handle, { answer: openAiError });
 }
 
 function answerError(reply: Reply, error: GatewayError): void {
@@ -45,9 +50,18 @@ function answerError(reply: Reply, error: GatewayError): void {
   reply.send({ status, contentType: "application/json", body });
 }
 
-function askedOf(request: OpenAiSpeechRequest, voiceId: string, defaultModel: string): AskedSpeech {
+interface Asking {
+  readonly voiceId: string;
+  readonly caller: Caller;
+  readonly defaultModel: string;
+}
+
+/** Throws invalid_field, forbidden. */
+function askedOf(request: OpenAiSpeechRequest, { voiceId, caller, defaultModel }: Asking): AskedSpeech {
   const { input, speed, format, isSse } = request;
-  const modelId = request.modelId || defaultModel;
+  const pinned = pinnedOptions(caller);
+  const modelId = pinned.modelId ?? (request.modelId || defaultModel);
+  mustHaveSpeech(caller, { voiceIds: [voiceId], modelId, outputFormat: FORMATS[format].upstream });
   const text = sayable(input, modelId);
   if (text.trim() === "") {
     const message = "Field 'input' is not valid: it has audio tags only, expected something to say";
@@ -69,6 +83,7 @@ function askedOf(request: OpenAiSpeechRequest, voiceId: string, defaultModel: st
       voiceId,
       text,
       outputFormat,
+      ...pinned,
       modelId,
       ...(speed === 1 ? {} : { voiceSettings: { speed } }),
     },

@@ -6,7 +6,7 @@ import { forbidden } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
 import { GatewayError } from "../../errors.ts";
 import { parseJson } from "../../protocol/read-json.ts";
-import { mustHaveSpeech } from "../speech-access.ts";
+import { DEFAULT_MODEL, mustHaveSpeech } from "../speech-access.ts";
 
 /** What stands where, by the beginning of the path. */
 interface SpeechKind {
@@ -25,7 +25,7 @@ const KINDS: readonly SpeechKind[] = [
   {
     base: "/v1/text-to-speech",
     hasVoiceInPath: true,
-    defaultModel: "eleven_multilingual_v2",
+    defaultModel: DEFAULT_MODEL,
     isForm: false,
     saysText: true,
   },
@@ -85,7 +85,7 @@ export class ProxiedSpeech {
     const asked = new URLSearchParams(query);
     const formats = asked.getAll("output_format");
     for (const outputFormat of formats.length === 0 ? [DEFAULT_FORMAT] : formats) {
-      mustHaveSpeech(caller, { voiceIds: kind.hasVoiceInPath ? [voiceId] : [], modelId: "", outputFormat });
+      mustHaveSpeech(caller, { voiceIds: kind.hasVoiceInPath ? [voiceId] : [], modelId: null, outputFormat });
     }
     // Which model a form names stands in it, anywhere among its files.
     if (kind.isForm && kind.defaultModel !== null && caller.limits("models")) {
@@ -109,8 +109,8 @@ export class ProxiedSpeech {
     if (!isObject(value)) throw new GatewayError("malformed_json", "Body is not one JSON object");
     const body = this.#kind.saysText ? this.#withPinned(value) : value;
     const { model_id = null } = body;
-    const modelId = model_id ?? this.#kind.defaultModel ?? "";
-    if (typeof modelId !== "string") throw notText("model_id");
+    const modelId = model_id ?? this.#kind.defaultModel;
+    if (modelId !== null && typeof modelId !== "string") throw notText("model_id");
     mustHaveSpeech(this.#caller, { voiceIds: voicesIn(body), modelId, outputFormat: null });
     return JSON.stringify(body);
   }
