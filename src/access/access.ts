@@ -2,10 +2,11 @@
  * The door: who a request is from, by the key or token that it shows. Reads tokens, and answers from memory: nothing here waits.
  */
 import { createHash, randomUUID } from "node:crypto";
+import { GatewayError } from "../errors.ts";
 import { AccessError } from "./access-error.ts";
 import { ANYBODY, Caller, type Token } from "./caller.ts";
 import { GRANTS, type Grants, unixSeconds } from "./grants.ts";
-import { type Claims, signJwt, verifyJwt } from "./jwt.ts";
+import { type Claims, MAX_TOKEN_CHARS, signJwt, verifyJwt } from "./jwt.ts";
 import { isStaticKey, type Key, type KeyRing } from "./keys.ts";
 import { UsedTokens } from "./used-tokens.ts";
 
@@ -101,10 +102,10 @@ export class Access {
     return isRevoked(token, keys) ? null : new Caller(now, token);
   }
 
-  /** A token that stands below the caller's key; null where no key of the file mints. */
-  mint(key: Key, { subject, grants, lifeMs }: MintRequest): MintedToken | null {
+  /** A token that stands below the caller's key. Throws invalid_config where no key of the file mints, invalid_field. */
+  mint(key: Key, { subject, grants, lifeMs }: MintRequest): MintedToken {
     const minting = this.#keys()?.minting;
-    if (minting?.signing == null) return null;
+    if (minting?.signing == null) throw noMintingKey();
     const nowMs = this.#nowMs();
     const expiresMs = nowMs + lifeMs;
     const id = randomUUID();
@@ -117,7 +118,10 @@ export class Access {
       jti: id,
       vw: grants,
     };
-    return { token: signJwt(claims, minting.signing, minting.id), id, expiresMs };
+    const token = signJwt(claims, minting.signing, minting.id);
+    if (token.length <= MAX_TOKEN_CHARS) return { token, id, expiresMs };
+    const message = `Field 'grants' is not valid: the token would have ${token.length} characters, expected at most ${MAX_TOKEN_CHARS}`;
+    throw new GatewayError("invalid_field", message, { field: "grants" });
   }
 
   #callerOf(jwt: string, keys: KeyRing): Caller {
@@ -157,6 +161,15 @@ export class Access {
     if (!seconds.success) throw new AccessError("bad_claims");
     if (seconds.data * 1000 - LEEWAY_MS > nowMs) throw new AccessError("not_yet_valid");
   }
+}
+
+function noMintingKey(): GatewayError {
+  return new GatewayError(
+    "invalid_config",
+    'No key makes tokens: add to the key file {"id": "tokens", "algorithm": "HS256", "secret": 32 or more bytes as base64url, ' +
+      '"mints": true} (docs/access.md)',
+    { field: "keys-file" },
+  );
 }
 
 function tokenOf(claims: Claims, jwt: string): Token {

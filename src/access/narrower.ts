@@ -1,4 +1,4 @@
-/** Whether a new token allows no more than the one that a connection came with: `refresh` may keep or narrow its grants. */
+/** What allows more than something else does: a new token than the one before it, or a token than the key that mints it. */
 import { forbidden } from "./access-error.ts";
 import type { Caller } from "./caller.ts";
 import { DEFAULT_PARTS, type Grants, isListed } from "./grants.ts";
@@ -9,27 +9,29 @@ export function mustFollow(next: Caller, now: Caller): void {
     throw forbidden("The new token is of another subject, key or tenant than the connection's");
   }
   if (next.token === null) return;
-  if (now.token === null || isNoWider(next.token.grants, now.token.grants)) return;
+  if (now.token === null || widerGrant(next.token.grants, now.token.grants) === null) return;
   throw forbidden("The new token allows more than the connection's: connect anew with it");
 }
 
-function isNoWider(next: Grants, now: Grants): boolean {
-  return (
-    next.allow.every((action) => now.allow.includes(action)) &&
-    isWithin(next.sessions, now.sessions) &&
-    isWithin(next.voices, now.voices) &&
-    isWithin(next.models, now.models) &&
-    isWithin(next.formats, now.formats) &&
-    isWithin(next.proxy ?? DEFAULT_PARTS, now.proxy ?? DEFAULT_PARTS) &&
-    isWithin(next.origin, now.origin) &&
-    isAtMost(next.characters_per_minute, now.characters_per_minute) &&
-    isAtMost(next.utterances_per_minute, now.utterances_per_minute) &&
-    isAtMost(next.connections, now.connections) &&
-    isAtMost(next.priority_max ?? 0, now.priority_max ?? 0) &&
-    (now.tenant === undefined || next.tenant === now.tenant) &&
-    isKept(next.connection, now.connection) &&
-    isKept(next.speech, now.speech)
-  );
+/** The name of a grant that allows more than `now` has it; null: none does. */
+export function widerGrant(next: Grants, now: Grants): keyof Grants | null {
+  const kept: readonly (readonly [name: keyof Grants, isKept: boolean])[] = [
+    ["allow", next.allow.every((action) => now.allow.includes(action))],
+    ["sessions", isWithin(next.sessions, now.sessions)],
+    ["voices", isWithin(next.voices, now.voices)],
+    ["models", isWithin(next.models, now.models)],
+    ["formats", isWithin(next.formats, now.formats)],
+    ["proxy", isWithin(next.proxy ?? DEFAULT_PARTS, now.proxy ?? DEFAULT_PARTS)],
+    ["origin", isWithin(next.origin, now.origin)],
+    ["characters_per_minute", isAtMost(next.characters_per_minute, now.characters_per_minute)],
+    ["utterances_per_minute", isAtMost(next.utterances_per_minute, now.utterances_per_minute)],
+    ["connections", isAtMost(next.connections, now.connections)],
+    ["priority_max", isAtMost(next.priority_max ?? 0, now.priority_max ?? 0)],
+    ["tenant", now.tenant === undefined || next.tenant === now.tenant],
+    ["connection", isKept(next.connection, now.connection)],
+    ["speech", isKept(next.speech, now.speech)],
+  ];
+  return kept.find(([, isKept]) => !isKept)?.[0] ?? null;
 }
 
 /** Whether each entry names nothing but what an entry of the other list does. No list: everything. */

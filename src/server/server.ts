@@ -24,6 +24,7 @@ import { CheckedRoutes, type MountedRoute, needsInSession, type Routes } from ".
 import { checkCommand, JOINING_ACTIONS } from "./sockets/live-access.ts";
 import { type LiveSocketOptions, liveSocket } from "./sockets/live-socket.ts";
 import { routeVendorSockets, type VendorSocketOptions } from "./sockets/vendor-socket.ts";
+import { routeTokens } from "./tokens.ts";
 
 export type VendorOptions = Pick<
   VendorSocketOptions,
@@ -69,6 +70,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   routeCaptions(routes, options);
   const vendorSockets = routeVendorSockets(routes, { ...options, ...options.vendor });
   routeOpenAiSpeech(routes, speech);
+  routeTokens(routes, options);
   routeProxy(routes, options);
   routeHealth(routes, options);
   routeDescription(routes, options.version);

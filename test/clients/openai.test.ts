@@ -1,5 +1,9 @@
 /** OpenAI's own client, pointed at the gateway by its baseURL and nothing else. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createDoor } from "../../src/access/door.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { decode, loudness, startClient } from "../service/client.ts";
 import { startVendorApp, type VendorApp } from "../wire/vendor-rig.ts";
 import { areInstalled, IF_INSTALLED, load } from "./installed.ts";
@@ -75,5 +79,31 @@ describe.skipIf(!areInstalled("openai"))(`openai ${IF_INSTALLED}`, () => {
       param: "response_format",
       type: "invalid_request_error",
     });
+  });
+
+  it("speaks with a key of a gateway with keys, and throws its own errors without", async () => {
+    using keys = new TestKeys();
+    const door = createDoor({ keysFile: keys.path, tokenInUrl: false, log: silentLog, clock: systemClock });
+    await using closed = await startVendorApp(service.service.url, { door });
+    const { OpenAI } = load<Package>("openai");
+    const ask = async (apiKey: string) => {
+      const own = new OpenAI({ apiKey, baseURL: `${closed.url}/v1`, maxRetries: 0 });
+      const asked = own.audio.speech.create({
+        model: "tts-1",
+        voice: "nova",
+        input: "Hi.",
+        response_format: "pcm",
+      });
+      return asked.then(
+        async (answer) => ({ status: answer.status, bytes: (await answer.arrayBuffer()).byteLength }),
+        (thrown: unknown) => thrown,
+      );
+    };
+    const spoken = (await ask(keys.key)) as { readonly bytes: number };
+    expect(spoken.bytes).toBeGreaterThan(4800);
+    expect(await ask("sk-wrong")).toMatchObject({ status: 401, code: "invalid_api_key" });
+    const listener = tokenFor({ sessions: ["*"], allow: ["listen"] });
+    expect(await ask(listener)).toMatchObject({ status: 403, code: "forbidden" });
+    door.close();
   });
 });

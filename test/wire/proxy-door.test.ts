@@ -28,7 +28,13 @@ let upstream: FakeUpstream;
 let app: VendorApp;
 
 beforeAll(async () => {
-  door = createDoor({ keysFile: keys.path, tokenInUrl: false, log: silentLog, auditLog: silentLog, clock: systemClock });
+  door = createDoor({
+    keysFile: keys.path,
+    tokenInUrl: false,
+    log: silentLog,
+    auditLog: silentLog,
+    clock: systemClock,
+  });
   upstream = await startFakeUpstream(() => ({
     headers: { "content-type": "application/json" },
     body: ["{}"],
