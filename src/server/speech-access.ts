@@ -1,6 +1,8 @@
 /** What a caller's grants mean for speech that is asked of the upstream itself: which it may have, and what is set for it. */
 import { forbidden } from "../access/access-error.ts";
 import type { Caller } from "../access/caller.ts";
+import type { Door } from "../access/door.ts";
+import { toGatewayError } from "../errors.ts";
 
 export interface AskedVoices {
   readonly voiceIds: readonly string[];
@@ -28,6 +30,26 @@ export interface PinnedOptions {
   readonly seed?: number;
   readonly applyTextNormalization?: "auto" | "on" | "off";
   readonly enableLogging?: boolean;
+}
+
+export interface Asking {
+  readonly door: Door;
+  readonly caller: Caller;
+  /** As the audit log names it. */
+  readonly surface: string;
+  readonly address: string;
+}
+
+/** What `check` gives; where it refuses the caller something, that stands in the audit log. */
+export function audited<T>({ door, caller, ...place }: Asking, check: () => T): T {
+  try {
+    return check();
+  } catch (thrown) {
+    if (toGatewayError(thrown).code === "forbidden") {
+      door.audit.refused({ ...place, thrown, subject: caller.subject });
+    }
+    throw thrown;
+  }
 }
 
 /** What the key or token sets for every request but its voice; it wins over the client's. */

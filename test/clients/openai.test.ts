@@ -83,7 +83,13 @@ describe.skipIf(!areInstalled("openai"))(`openai ${IF_INSTALLED}`, () => {
 
   it("speaks with a key of a gateway with keys, and throws its own errors without", async () => {
     using keys = new TestKeys();
-    const door = createDoor({ keysFile: keys.path, tokenInUrl: false, log: silentLog, clock: systemClock });
+    const door = createDoor({
+      keysFile: keys.path,
+      tokenInUrl: false,
+      log: silentLog,
+      auditLog: silentLog,
+      clock: systemClock,
+    });
     await using closed = await startVendorApp(service.service.url, { door });
     const { OpenAI } = load<Package>("openai");
     const ask = async (apiKey: string) => {

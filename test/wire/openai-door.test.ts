@@ -16,7 +16,13 @@ let upstream: FakeUpstream;
 let app: VendorApp;
 
 beforeAll(async () => {
-  door = createDoor({ keysFile: keys.path, tokenInUrl: false, log: silentLog, auditLog: silentLog, clock: systemClock });
+  door = createDoor({
+    keysFile: keys.path,
+    tokenInUrl: false,
+    log: silentLog,
+    auditLog: silentLog,
+    clock: systemClock,
+  });
   upstream = await startFakeUpstream();
   app = await startVendorApp(upstream.url, { door });
 });

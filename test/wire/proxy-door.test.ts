@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ClosableDoor, createDoor } from "../../src/access/door.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
-import { type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { type FakeUpstream, jsonAnswer, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { LISTENER, SIGNING, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { startVendorApp, type VendorApp } from "./vendor-rig.ts";
 
@@ -35,10 +35,7 @@ beforeAll(async () => {
     auditLog: silentLog,
     clock: systemClock,
   });
-  upstream = await startFakeUpstream(() => ({
-    headers: { "content-type": "application/json" },
-    body: ["{}"],
-  }));
+  upstream = await startFakeUpstream(() => jsonAnswer(200, {}, { "character-cost": "2" }));
   app = await startVendorApp(upstream.url, { door, passedPaths: "GET /v1/dubbing/{id}" });
 });
 
@@ -51,10 +48,10 @@ afterAll(async () => {
 
 const TTS = "/v1/text-to-speech/good";
 
-async function ask(token: string, path: string, init: RequestInit = {}) {
+async function ask(token: string, path: string, init: RequestInit = {}, { url } = app) {
   const before = upstream.requests.length;
   const headers = { "xi-api-key": token, ...init.headers };
-  const answer = await fetch(`${app.url}${path}`, { ...init, headers });
+  const answer = await fetch(`${url}${path}`, { ...init, headers });
   const body = (await answer.json()) as { error?: { code: string; message: string } };
   const asked = upstream.requests.at(before);
   return { status: answer.status, message: body.error?.message ?? "", code: body.error?.code, asked };
@@ -179,5 +176,32 @@ describe("proxied speech of a token", () => {
     // What is checked goes upstream: of two fields of a name the last one counts everywhere.
     const twice = { ...json({}), body: '{"text": "Hi", "model_id": "a", "model_id": "b"}' };
     expect((await ask(token, TTS, twice)).asked?.text).toBe('{"text":"Hi","model_id":"b"}');
+  });
+
+  it("stands in the audit log: what was refused, and what was billed to whom", async () => {
+    const audit: object[] = [];
+    const keep = (fields: object): void => {
+      audit.push(fields);
+    };
+    const log = { ...silentLog, info: keep, warn: keep };
+    const own = createDoor({ keysFile: keys.path, tokenInUrl: false, log, clock: systemClock });
+    await using logging = await startVendorApp(upstream.url, { door: own });
+    const token = tokenFor({ ...PROXY, voices: ["good"] }, { claims: { jti: "id-1" } });
+    await ask(token, TTS, json({ text: "Secret words" }), logging);
+    await ask(token, "/v1/text-to-speech/bad", json({ text: "Secret words" }), logging);
+    await ask(
+      token,
+      "/v1/text-to-dialogue",
+      json({ inputs: [{ text: "Secret words", voice_id: "bad" }] }),
+      logging,
+    );
+    const refused = { audit: "refused", reason: "forbidden", surface: "proxy", subject: "ann" };
+    expect(audit).toMatchObject([
+      { audit: "spent", characters: 2, key: "app", subject: "ann", token: "id-1" },
+      refused,
+      refused,
+    ]);
+    expect(JSON.stringify(audit)).not.toContain("Secret");
+    own.close();
   });
 });

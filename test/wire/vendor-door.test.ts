@@ -44,8 +44,8 @@ afterAll(async () => {
 });
 
 /** What a refused handshake was answered with; 101 where it was not refused. */
-async function knock(path: string, headers: Headers = {}) {
-  const socket = new WebSocket(app.wsUrl + path, { headers });
+async function knock(path: string, headers: Headers = {}, { wsUrl } = app) {
+  const socket = new WebSocket(wsUrl + path, { headers });
   socket.on("error", () => undefined);
   const open = once(socket, "open").then(() => ({ status: 101, code: "" }));
   const refused = once(socket, "unexpected-response").then(async ([, answer]) => {
@@ -225,6 +225,36 @@ describe("a vendor socket of a gateway with keys", () => {
     keys.write({ revoked: { tokens: ["gone"] } });
     expect((await client.untilClosed()).code).toBe(1008);
     expect(client.heard.map(({ error }) => error)).toEqual(["invalid_api_key"]);
+  });
+
+  it("takes nothing more from a key that may not speak any more", async () => {
+    await using client = await VendorClient.connect(app, SINGLE, bearer(tokenFor(SPEECH)));
+    client.send({ text: " " });
+    keys.write({ app: { grants: LISTENER } });
+    const mayNot = () => {
+      const token = tokenFor(SPEECH);
+      return !door.access.identify({ credential: token, place: "header", origin: "" }).may("speak");
+    };
+    await until("the keys are read again", mayNot);
+    client.send({ text: "Hello. ", flush: true });
+    expect((await client.untilClosed()).code).toBe(1008);
+    expect(client.heard.map(({ error }) => error)).toEqual(["unauthorized"]);
+    keys.write({});
+    await until("the keys are read again", () => !mayNot());
+  });
+
+  it("leaves places for those with a key, however many without one connect", async () => {
+    await using full = await startVendorApp(upstream.url, { door, sockets: { maxSockets: 1000 } });
+    const strangers = await Promise.all(
+      Array.from({ length: 256 }, () => VendorClient.connect(full, SINGLE)),
+    );
+    expect(await knock(SINGLE, {}, full)).toEqual({ status: 429, code: "system_busy" });
+    expect((await knock(SINGLE, bearer(keys.key), full)).status).toBe(101);
+    strangers[0]?.socket.terminate();
+    await until("its place is free", () => full.sockets.open === 255);
+    expect((await knock(SINGLE, {}, full)).status).toBe(101);
+    for (const { socket } of strangers) socket.terminate();
+    await until("no socket is left", () => full.sockets.open === 0);
   });
 
   it("tells a page why, since it sees no status", async () => {

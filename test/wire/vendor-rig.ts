@@ -72,6 +72,7 @@ export async function startVendorApp(
   const { defaultModel = "", voices = {} } = options.openai ?? {};
   routeOpenAiSpeech(routes, {
     ...shared,
+    door,
     voices: new VoiceNames({ ...shared, voices, get: (path) => upstream.get(path) }),
     idleSeconds: 30,
     defaultModel,

@@ -1,6 +1,7 @@
 /** `POST /v1/audio/speech`: OpenAI's shape, spoken by the upstream, streamed as it comes. */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import type { Caller } from "../../access/caller.ts";
+import type { Door } from "../../access/door.ts";
 import { FlacEncoder } from "../../audio/codecs/flac.ts";
 import { PcmAligner } from "../../audio/codecs/pcm.ts";
 import { GatewayError } from "../../errors.ts";
@@ -18,12 +19,13 @@ import { bytesPerMs } from "../../session/source.ts";
 import { sayable } from "../../vendor-sockets/sayable.ts";
 import type { Reply } from "../http.ts";
 import type { VoiceNames } from "../proxy/voice-names.ts";
-import { needs, type Routes } from "../routes.ts";
-import { mustHaveSpeech, pinnedOptions } from "../speech-access.ts";
+import { addressOf, needs, type Routes } from "../routes.ts";
+import { audited, mustHaveSpeech, pinnedOptions } from "../speech-access.ts";
 import { type AskedSpeech, SpeechAnswer, type SpeechAnswerDeps } from "./speech-answer.ts";
 import { type Encoder, PLAIN, wavEncoder } from "./spoken-body.ts";
 
 export interface OpenAiSpeechOptions extends SpeechAnswerDeps {
+  readonly door: Door;
   readonly voices: VoiceNames;
   /** Where OpenAI's own models are asked for; "" = the upstream's default. */
   readonly defaultModel: string;
@@ -33,13 +35,14 @@ const PATH = "/v1/audio/speech";
 const PCM_RATE = 24_000;
 
 export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): void {
-  const { voices } = options;
+  const { voices, defaultModel, door } = options;
   const handle = (res: HttpResponse, _req: HttpRequest, caller: Caller): void => {
+    const asking = { door, caller, surface: PATH, address: addressOf(res) };
     const answer = new SpeechAnswer(res, { deps: options, name: PATH, answerError });
     answer.start(async (body) => {
       const request = parseOpenAiSpeech(body);
       const voiceId = caller.speechSettings.voice_id ?? (await voices.idOf(request.voice));
-      return askedOf(request, { voiceId, caller, defaultModel: options.defaultModel });
+      return audited(asking, () => askedOf(request, { voiceId, caller, defaultModel }));
     });
   };
   app.post(PATH, needs("speak"), handle, { answer: openAiError });
@@ -50,14 +53,14 @@ function answerError(reply: Reply, error: GatewayError): void {
   reply.send({ status, contentType: "application/json", body });
 }
 
-interface Asking {
+interface Speaking {
   readonly voiceId: string;
   readonly caller: Caller;
   readonly defaultModel: string;
 }
 
 /** Throws invalid_field, forbidden. */
-function askedOf(request: OpenAiSpeechRequest, { voiceId, caller, defaultModel }: Asking): AskedSpeech {
+function askedOf(request: OpenAiSpeechRequest, { voiceId, caller, defaultModel }: Speaking): AskedSpeech {
   const { input, speed, format, isSse } = request;
   const pinned = pinnedOptions(caller);
   const modelId = pinned.modelId ?? (request.modelId || defaultModel);

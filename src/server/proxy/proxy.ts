@@ -19,6 +19,7 @@ import { withoutTokens } from "../credential.ts";
 import { Reply, readBody, writeHeaders } from "../http.ts";
 import { requestAddress } from "../request-address.ts";
 import { needs, type Routes } from "../routes.ts";
+import { audited } from "../speech-access.ts";
 import { ProxiedSpeech, type SpeechTarget } from "./proxied-speech.ts";
 import { groupOf, isForm, isWholeJson, MAX_WHOLE_BYTES, UploadBody } from "./proxy-body.ts";
 import { headersForClient, headersForUpstream } from "./proxy-headers.ts";
@@ -94,17 +95,21 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
     }
     const headers = headersOf(req, caller);
     const address = requestAddress(res, req, options.proxyTrust);
+    const asking = { door, caller, surface: SURFACE, address };
     let target: ProxyTarget;
     try {
-      target = targetOf({ method, req, caller, headers }, options);
+      target = audited(asking, () => targetOf({ method, req, caller, headers }, options));
     } catch (thrown) {
-      if (toGatewayError(thrown).code === "forbidden") {
-        door.audit.refused({ thrown, surface: SURFACE, address, subject: caller.subject });
-      }
       new Reply(res).fail(thrown);
       return;
     }
-    const request = { method, ...target, headers: headersForUpstream(headers, options) };
+    const { path, bodyOf } = target;
+    const request = {
+      method,
+      path,
+      headers: headersForUpstream(headers, options),
+      bodyOf: (json: string) => audited(asking, () => bodyOf(json)),
+    };
     const spend = (characters: number): void => door.audit.spent(caller, { surface: SURFACE, characters });
     if (!isForm(headers)) {
       new ProxyAnswer(res, request, { ...options, spend });
@@ -146,13 +151,12 @@ function targetOf({ method, req, caller, headers }: Asked, { passedPaths }: Prox
   const path = req.getUrl();
   const query = caller.isAnybody ? (req.getQuery() ?? "") : withoutTokens(req.getQuery() ?? "");
   const part = passedPaths.check({ method, path, query });
-  if (caller.isAnybody) return { path: urlOf({ path, query }) };
+  const asIs = { path: urlOf({ path, query }), bodyOf: (json: string) => json };
+  if (caller.isAnybody) return asIs;
   caller.mustPass(part);
-  if (part !== "speech" || !caller.limits("voices", "models", "formats", "speech")) {
-    return { path: urlOf({ path, query }) };
-  }
+  if (part !== "speech" || !caller.limits("voices", "models", "formats", "speech")) return asIs;
   const speech = new ProxiedSpeech(caller, { path, query });
-  if (!speech.wantsBody) return { path: urlOf(speech.target) };
+  if (!speech.wantsBody) return { ...asIs, path: urlOf(speech.target) };
   if (!isWholeJson(headers)) {
     const expected = `application/json with a content-length of at most ${MAX_WHOLE_BYTES}`;
     throw forbidden(`Your token allows some speech only, which can't be checked here: send ${expected}`);
@@ -173,8 +177,8 @@ interface ProxyRequest {
   /** With the query. */
   readonly path: string;
   readonly headers: HeaderList;
-  /** What goes upstream of a body that is whole JSON; without it, the body itself. Throws what it may not be. */
-  readonly bodyOf?: (json: string) => string;
+  /** What goes upstream of a body that is whole JSON. Throws what it may not be. */
+  readonly bodyOf: (json: string) => string;
 }
 
 interface AnswerOptions extends Pick<ProxyOptions, "forward"> {
@@ -215,10 +219,9 @@ class ProxyAnswer {
     res.onAborted(() => this.#giveUp());
     if (!WITH_BODY.has(request.method)) this.#forward(null);
     else if (isWholeJson(request.headers)) {
-      const { bodyOf = (json: string) => json } = request;
       readBody(res, MAX_WHOLE_BYTES)
         .then((json) => {
-          if (!this.#isOver) this.#forward(bodyOf(json));
+          if (!this.#isOver) this.#forward(request.bodyOf(json));
         })
         .catch((thrown: unknown) => this.#onError(toGatewayError(thrown)));
     } else {

@@ -65,6 +65,8 @@ export class VendorGate implements VendorSocket {
     if (this.#isOver) return;
     try {
       if (this.#socket === null) this.#admit(json);
+      // The key may have lost it since.
+      this.#lease?.caller.must("speak");
     } catch (thrown) {
       this.refuse(thrown);
       return;
