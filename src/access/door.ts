@@ -17,7 +17,8 @@ export interface DoorOptions {
   readonly keysFile: string;
   readonly tokenInUrl: boolean;
   readonly log: Logger;
-  readonly auditLog: Logger;
+  /** Default: `log`. */
+  readonly auditLog?: Logger;
   readonly clock: Clock;
 }
 
@@ -27,7 +28,7 @@ export interface ClosableDoor extends Door {
 }
 
 /** Throws invalid_config. */
-export function createDoor({ keysFile, tokenInUrl, log, auditLog, clock }: DoorOptions): ClosableDoor {
+export function createDoor({ keysFile, tokenInUrl, log, auditLog = log, clock }: DoorOptions): ClosableDoor {
   const wallMs = (): number => Date.now();
   const file =
     keysFile === "" ? null : new KeyFile({ path: keysFile, log, clock, onChange: () => leases.recheck() });

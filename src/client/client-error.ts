@@ -1,17 +1,24 @@
-/** What goes wrong, as one class: the gateway's own codes (docs/protocol.md) and four of the client's own. */
+/** What goes wrong, as one class: the gateway's own codes (docs/protocol.md) and five of the client's own. */
 import type { ErrorBody } from "../protocol/events.ts";
 
 /**
  * `not_connected`: a command on a connection that has ended. `connect_failed`: no WebSocket came about.
- * `connect_timeout`: no `hello` in time. `connection_lost`: the connection ended before the answer came.
+ * `connect_timeout`: no `hello` in time. `connection_lost`: the connection ended before the answer came. `token_failed`: the
+ * function that gets tokens got none.
  */
-export type ClientErrorCode = "not_connected" | "connect_failed" | "connect_timeout" | "connection_lost";
+export type ClientErrorCode =
+  | "not_connected"
+  | "connect_failed"
+  | "connect_timeout"
+  | "connection_lost"
+  | "token_failed";
 
 const CLIENT_CODES: ReadonlySet<string> = new Set([
   "not_connected",
   "connect_failed",
   "connect_timeout",
   "connection_lost",
+  "token_failed",
 ] satisfies ClientErrorCode[]);
 
 export class VoicewireError extends Error {

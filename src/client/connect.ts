@@ -12,6 +12,8 @@ import { Connection } from "./connection.ts";
 import { openSocket } from "./open-socket.ts";
 import type { ReconnectOptions } from "./reconnector.ts";
 import type { WebSocketConstructor } from "./socket.ts";
+import { renewTokens } from "./token-renewal.ts";
+import { type TokenOption, TokenSource } from "./token-source.ts";
 
 interface SharedOptions {
   /** The class to use; default: the global one of browsers and of Node from 22 on. */
@@ -23,6 +25,11 @@ interface SharedOptions {
    * in order. `reconnecting` and `reconnected` report it. Default false. The first joining is tried once in any case.
    */
   readonly reconnect?: boolean | ReconnectOptions;
+  /**
+   * For a gateway with keys: a token, or a function that gets one. The function is asked at each joining, and again before
+   * its token expires. Sent as a WebSocket subprotocol, never in the address.
+   */
+  readonly token?: TokenOption;
 }
 
 export type ConnectOptions = SharedOptions &
@@ -51,12 +58,16 @@ export function connect(options: ConnectOptions): Promise<Connection> {
       url: "url" in options ? options.url : liveUrl(options.baseUrl, options),
       WebSocket: options.WebSocket,
       timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      tokens: options.token === undefined ? null : new TokenSource(options.token),
     };
     const { reconnect = false } = options;
-    const policy = reconnect === true ? {} : reconnect;
+    const policy = reconnect === true ? {} : reconnect || null;
     openSocket(opening, {
-      joined: (socket, hello) =>
-        resolve(new Connection(socket, hello, policy === false ? null : { opening, policy })),
+      joined: (socket, hello) => {
+        const connection = new Connection(socket, hello, { opening, policy });
+        if (opening.tokens?.isRenewable === true) renewTokens(connection, opening.tokens);
+        resolve(connection);
+      },
       failed: (error) => reject(error),
     });
   });

@@ -20,13 +20,14 @@ import type {
   HelloEvent,
   InterruptedEvent,
   PongEvent,
+  RefreshedEvent,
   UtteranceDoneEvent,
   UtteranceQueuedEvent,
   UtteranceResumedEvent,
 } from "../protocol/events.ts";
 import { clientError } from "./client-error.ts";
 import type { FramePosition } from "./frame-clock.ts";
-import { type ComingBack, Line } from "./line.ts";
+import { Line, type Way } from "./line.ts";
 import {
   contained,
   type EventOf,
@@ -41,6 +42,7 @@ import { PendingUtterances } from "./pending-utterances.ts";
 import { Replies } from "./replies.ts";
 import type { SocketEnd, WebSocketLike } from "./socket.ts";
 import { TextCredit } from "./text-credit.ts";
+import type { TokenSource } from "./token-source.ts";
 
 /** A command's fields, without the `type` that the method fills in. */
 type Fields<C extends { readonly type: string }> = Omit<C, "type">;
@@ -54,6 +56,7 @@ export class Connection {
   /** Resolves once, with the code and reason of the last close; never rejects. */
   readonly closed: Promise<SocketEnd>;
   readonly #line: Line;
+  readonly #tokens: TokenSource | null;
   readonly #listeners = new Listeners();
   readonly #eventHandlers = new Set<(event: Event) => void>();
   readonly #audioHandlers = new Set<AudioHandler>();
@@ -66,15 +69,16 @@ export class Connection {
   #utteranceCount = 0;
   #pingCount = 0;
 
-  /** `socket` is open and has just delivered `hello`; use `connect()`. `comingBack`: null = it ends with its socket. */
-  constructor(socket: WebSocketLike, hello: HelloEvent, comingBack: ComingBack | null = null) {
+  /** `socket` is open and has just delivered `hello`; use `connect()`. */
+  constructor(socket: WebSocketLike, hello: HelloEvent, way: Way) {
+    this.#tokens = way.opening.tokens;
     let end: (end: SocketEnd) => void = () => undefined;
     this.closed = new Promise((resolve) => {
       end = resolve;
     });
     this.#line = new Line(socket, {
       hello,
-      comingBack,
+      way,
       handlers: {
         event: (event) => this.#take(event),
         frame: (frame, position) => this.#takeFrame(frame, position),
@@ -223,6 +227,16 @@ export class Connection {
     const { clean = this.#preparation.clean, replacements = this.#preparation.replacements } = settings;
     this.#preparation = { ...(clean && { clean }), ...(replacements && { replacements }) };
     return this.#ask({ type: "configure", ...settings }, "configured");
+  }
+
+  /**
+   * Goes on with a new token, of the same subject and with no wider grants; resolves when the gateway has taken it. Where `token`
+   * is a function, this is done in time by itself.
+   */
+  async refresh(token: string): Promise<RefreshedEvent> {
+    const refreshed = await this.#ask({ type: "refresh", token }, "refreshed");
+    this.#tokens?.replace(token);
+    return refreshed;
   }
 
   ping(): Promise<PongEvent> {

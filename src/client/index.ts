@@ -15,3 +15,4 @@ export type { EventOf, EventType, ReconnectedEvent, ReconnectingEvent, Unsubscri
 export type { ReconnectOptions } from "./reconnector.ts";
 export { type Recovered, recovered } from "./recovery.ts";
 export type { SocketEnd, WebSocketConstructor, WebSocketLike } from "./socket.ts";
+export type { TokenOption } from "./token-source.ts";

@@ -15,10 +15,11 @@ import { isWorthATry, type ReconnectOptions, Reconnector, type Waiting } from ".
 import { ResumePoint } from "./resume-point.ts";
 import { SOCKET_OPEN, type SocketEnd, type WebSocketLike } from "./socket.ts";
 
-/** How to come back: as the connection was opened, by this policy. */
-export interface ComingBack {
+/** How the connection was opened, and how it comes back. */
+export interface Way {
   readonly opening: Opening;
-  readonly policy: ReconnectOptions;
+  /** null: it ends with its socket. */
+  readonly policy: ReconnectOptions | null;
 }
 
 export interface LineHandlers {
@@ -40,6 +41,7 @@ export class Line {
   readonly #clock = new FrameClock();
   readonly #resumePoint: ResumePoint;
   readonly #reconnector: Reconnector | null;
+  readonly #opening: Opening;
   #socket: WebSocketLike;
   #hello: HelloEvent;
   #audio: AudioDescription | null;
@@ -50,18 +52,16 @@ export class Line {
   #isClosing = false;
 
   /** `socket` is open and has just delivered `hello`. */
-  constructor(
-    socket: WebSocketLike,
-    joined: { hello: HelloEvent; comingBack: ComingBack | null; handlers: LineHandlers },
-  ) {
-    const { hello, comingBack, handlers } = joined;
+  constructor(socket: WebSocketLike, joined: { hello: HelloEvent; way: Way; handlers: LineHandlers }) {
+    const { hello, way, handlers } = joined;
     this.#handlers = handlers;
     this.#socket = socket;
     this.#hello = hello;
     this.#audio = hello.audio;
     this.#clock.restart(hello.audio);
     this.#resumePoint = new ResumePoint(hello);
-    this.#reconnector = comingBack === null ? null : this.#newReconnector(comingBack);
+    this.#opening = way.opening;
+    this.#reconnector = way.policy === null ? null : this.#newReconnector(way.policy);
     this.#attach(socket);
     // A joiner gets frames in the same packet as `hello`: they wait one turn of the loop for its handlers.
     setTimeout(() => this.#release(), 0);
@@ -104,7 +104,8 @@ export class Line {
     }
   }
 
-  #newReconnector({ opening, policy }: ComingBack): Reconnector {
+  #newReconnector(policy: ReconnectOptions): Reconnector {
+    const opening = this.#opening;
     return new Reconnector(policy, {
       opening: () => {
         const resume = this.#resumePoint.value(this.#audio === null ? null : this.#clock.endMs);
@@ -133,8 +134,13 @@ export class Line {
   #socketOnClose(end: SocketEnd): void {
     this.#release();
     this.#handlers.broken(end);
-    if (this.#reconnector === null || this.#isClosing || !isWorthATry(end.code)) this.#handlers.ended(end);
+    if (this.#reconnector === null || this.#isClosing || !this.#isWorthATry(end)) this.#handlers.ended(end);
     else this.#reconnector.start(end);
+  }
+
+  /** With a new token, after the end of the one before, too. */
+  #isWorthATry({ code, reason }: SocketEnd): boolean {
+    return isWorthATry(code) || (reason === "token_expired" && this.#opening.tokens?.isRenewable === true);
   }
 
   #rejoin(socket: WebSocketLike, hello: HelloEvent): void {

@@ -3,12 +3,19 @@ import type { HelloEvent } from "../protocol/events.ts";
 import { clientError, VoicewireError } from "./client-error.ts";
 import { parseEvent } from "./events.ts";
 import type { SocketEnd, WebSocketConstructor, WebSocketLike } from "./socket.ts";
+import type { TokenSource } from "./token-source.ts";
+
+const SUBPROTOCOL = "voicewire.v1";
+/** Browsers can't set headers on a WebSocket: the token is a second subprotocol. */
+const TOKEN_SUBPROTOCOL = "voicewire.token.";
 
 export interface Opening {
   readonly url: string;
   readonly WebSocket: WebSocketConstructor | undefined;
   /** Longest wait for `hello`, ms. */
   readonly timeoutMs: number;
+  /** null: the gateway has no keys. */
+  readonly tokens: TokenSource | null;
 }
 
 export interface OpeningHandlers {
@@ -19,7 +26,27 @@ export interface OpeningHandlers {
 
 /** Calls one of the handlers, once; returns how to give up without either. Throws TypeError for a bad url or runtime. */
 export function openSocket(opening: Opening, handlers: OpeningHandlers): () => void {
-  const socket = newSocket(opening);
+  const newSocket = socketMaker(opening);
+  if (opening.tokens === null) return watchSocket(newSocket(), opening, handlers);
+  let isAbandoned = false;
+  let abandon = (): void => {
+    isAbandoned = true;
+  };
+  opening.tokens
+    .next()
+    .then((token) => {
+      if (isAbandoned) return;
+      const socket = newSocket([SUBPROTOCOL, `${TOKEN_SUBPROTOCOL}${token}`]);
+      abandon = watchSocket(socket, opening, handlers);
+    })
+    .catch((thrown: unknown) => {
+      const error = thrown instanceof VoicewireError ? thrown : clientError("connect_failed", String(thrown));
+      if (!isAbandoned) handlers.failed(error, { code: 1006, reason: error.code });
+    });
+  return () => abandon();
+}
+
+function watchSocket(socket: WebSocketLike, opening: Opening, handlers: OpeningHandlers): () => void {
   socket.binaryType = "arraybuffer";
   let isSettled = false;
   // Set when the gateway gives its reason in an `error` event before it closes.
@@ -53,12 +80,14 @@ export function openSocket(opening: Opening, handlers: OpeningHandlers): () => v
   };
 }
 
-function newSocket({ url, WebSocket }: Opening): WebSocketLike {
+/** What makes a socket. Throws TypeError for a bad url or runtime. */
+function socketMaker({ url, WebSocket }: Opening): (protocols?: string[]) => WebSocketLike {
   const found = WebSocket ?? (globalThis as { WebSocket?: WebSocketConstructor }).WebSocket;
   if (found === undefined) {
     throw new TypeError(
       "WebSocket is missing in this runtime: pass one as `WebSocket`, e.g. from the package ws",
     );
   }
-  return new found(url);
+  // Without subprotocols the second argument has to be missing.
+  return (protocols) => (protocols === undefined ? new found(url) : new found(url, protocols));
 }

@@ -90,14 +90,16 @@ export class Reconnector {
 
   #try(attempt: number): void {
     this.#waitingFor = null;
-    this.#abandon = openSocket(this.#handlers.opening(), {
+    const opening = this.#handlers.opening();
+    this.#abandon = openSocket(opening, {
       joined: (socket, hello) => {
         this.#abandon = null;
         this.#handlers.joined(socket, hello);
       },
       failed: (error, end) => {
         this.#abandon = null;
-        if (!error.isRetryable) this.#handlers.givenUp(end);
+        const isLate = error.code === "token_expired" && opening.tokens?.isRenewable === true;
+        if (!error.isRetryable && !isLate) this.#handlers.givenUp(end);
         else this.#wait(attempt + 1, end, error.isFromGateway ? error : null);
       },
     });

@@ -17,6 +17,7 @@ const PRIVATE_TYPES: ReadonlySet<Event["type"]> = new Set([
   "resumed",
   "gap",
   "pong",
+  "refreshed",
 ] as const);
 
 /** The keys of an address with which a connection comes back; null: the key is left out. */

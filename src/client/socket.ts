@@ -21,6 +21,6 @@ export interface WebSocketLike {
   addEventListener(type: "close", listener: (event: SocketEnd) => void): void;
 }
 
-export type WebSocketConstructor = new (url: string) => WebSocketLike;
+export type WebSocketConstructor = new (url: string, protocols?: string[]) => WebSocketLike;
 
 export const SOCKET_OPEN = 1;

@@ -327,6 +327,7 @@ export type DtmfEvent = EventOf<"dtmf">;
 export type InterruptedEvent = EventOf<"interrupted">;
 export type GapEvent = EventOf<"gap">;
 export type PongEvent = EventOf<"pong">;
+export type RefreshedEvent = EventOf<"refreshed">;
 export type ErrorEvent = EventOf<"error">;
 export type WarningEvent = EventOf<"warning">;
 

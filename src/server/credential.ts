@@ -52,6 +52,11 @@ export function answeredSubprotocol(req: HttpRequest): string {
   return names.includes(SUBPROTOCOL) ? SUBPROTOCOL : (names[0] ?? "");
 }
 
+/** Whether a client shows its token where only those do that can set no headers, and see no status of a refused upgrade. */
+export function offersToken(req: HttpRequest): boolean {
+  return offeredBy(req).some((name) => name.startsWith(TOKEN_SUBPROTOCOL));
+}
+
 /** A query without what opens the door: for what is handed on. */
 export function withoutTokens(query: string): string {
   const letters = query.toLowerCase();

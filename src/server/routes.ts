@@ -17,7 +17,7 @@ import type { Action } from "../access/grants.ts";
 import type { OriginRules, RequestSource } from "../access/origin-rules.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { errorBody } from "../protocol/events.ts";
-import { answeredSubprotocol, presentedBy } from "./credential.ts";
+import { answeredSubprotocol, offersToken, presentedBy } from "./credential.ts";
 import { allowReader, pathPart, Reply } from "./http.ts";
 import type { AppRoutes } from "./tls/route-table.ts";
 
@@ -153,7 +153,7 @@ export class CheckedRoutes implements Routes {
           upgrade(res, req, context, caller);
         } catch (thrown) {
           const error = toGatewayError(thrown);
-          if (isHeardInBrowser(req, error)) upgradeToRefuse(res, req, { context, error });
+          if (isHeardInSocket(req, error)) upgradeToRefuse(res, req, { context, error });
           else refuse(res, error, { shape, isHead: false });
         }
       },
@@ -244,9 +244,11 @@ function checkLength(req: HttpRequest): void {
   throw new GatewayError("invalid_field", what, { field: "content-length" });
 }
 
-/** A page of an allowed origin, whose credential is missing, does not hold or allows something else. */
-function isHeardInBrowser(req: HttpRequest, { code }: GatewayError): boolean {
-  if (req.getHeader("origin") === "" || req.getHeader("sec-websocket-key") === "") return false;
+/** A client that sees no status, and whose credential is missing, does not hold or allows something else. */
+function isHeardInSocket(req: HttpRequest, { code }: GatewayError): boolean {
+  if (req.getHeader("sec-websocket-key") === "") return false;
+  // A page of an allowed origin, or the client package in Node.
+  if (req.getHeader("origin") === "" && !offersToken(req)) return false;
   return code === "unauthorized" || code === "token_expired" || code === "forbidden";
 }
 
