@@ -6,6 +6,8 @@ import { isLoopback } from "./origin-rules.ts";
 
 export interface Binding {
   readonly host: string;
+  /** Empty: no keys are set. */
+  readonly keysFile: string;
   /** The operator has said that anybody may use it. */
   readonly insecure: boolean;
 }
@@ -13,8 +15,8 @@ export interface Binding {
 const WARN_EVERY_MS = 3_600_000;
 
 /** Whether programs of other machines reach a port that asks for no key. */
-export function isInsecure({ host }: Pick<Binding, "host">): boolean {
-  return !isLoopback(host);
+export function isInsecure({ host, keysFile }: Pick<Binding, "host" | "keysFile">): boolean {
+  return keysFile === "" && !isLoopback(host);
 }
 
 /** Throws invalid_config where others would reach the port and nobody has said that they may. */
@@ -23,7 +25,7 @@ export function checkBinding(binding: Binding): void {
   throw new GatewayError(
     "invalid_config",
     `Setting host: ${binding.host} is reached from other machines, and anybody there could listen, speak and spend the ` +
-      "upstream's key; listen on 127.0.0.1 behind a proxy that asks for a password, or start with --insecure",
+      "upstream's key; set --keys-file (`voicewire keys new` makes one), listen on 127.0.0.1, or start with --insecure",
     { field: "host" },
   );
 }

@@ -38,7 +38,8 @@ export const SERVER = [
     key: "insecure",
     kind: "boolean",
     default: false,
-    about: "Listen on an address that others reach, though anybody there may listen, speak and spend the key",
+    about:
+      "Without keys, listen on an address that others reach: anybody there may listen, speak and spend the key",
   },
   {
     key: "keysFile",

@@ -1,6 +1,6 @@
 /** On which addresses the gateway starts without keys: src/access/binding.ts. */
 import { describe, expect, it } from "vitest";
-import { checkBinding, InsecureWarning } from "../../../src/access/binding.ts";
+import { checkBinding, InsecureWarning, isInsecure } from "../../../src/access/binding.ts";
 import { startWithUpstream } from "../../../src/cli/serve/start.ts";
 import { systemClock } from "../../../src/kit/clock.ts";
 import { silentLog } from "../../../src/kit/log.ts";
@@ -9,12 +9,14 @@ import { DEFAULTS } from "../../helpers/start-gateway.ts";
 
 describe("checkBinding", () => {
   it.each(["127.0.0.1", "127.1.2.3", "::1", "localhost"])("lets %s be listened on", (host) => {
-    expect(() => checkBinding({ host, insecure: false })).not.toThrow();
+    expect(() => checkBinding({ host, keysFile: "", insecure: false })).not.toThrow();
   });
 
   it.each(["0.0.0.0", "::", "192.0.2.7", "gateway.lan"])("refuses %s, and says how to go on", (host) => {
-    expect(() => checkBinding({ host, insecure: false })).toThrow(/--insecure/);
-    expect(() => checkBinding({ host, insecure: true })).not.toThrow();
+    expect(() => checkBinding({ host, keysFile: "", insecure: false })).toThrow(/--keys-file.*--insecure/);
+    expect(() => checkBinding({ host, keysFile: "", insecure: true })).not.toThrow();
+    expect(() => checkBinding({ host, keysFile: "keys.json", insecure: false })).not.toThrow();
+    expect(isInsecure({ host, keysFile: "keys.json" })).toBe(false);
   });
 
   it("is asked before anything is started", async () => {
