@@ -148,6 +148,16 @@ export class KeyRing {
   }
 }
 
+/** JSON Schema of a key file, for editors. */
+export function keyFileSchema(): object {
+  return z.toJSONSchema(FILE.extend({ keys: z.array(ENTRY).min(1).max(MAX_KEYS) }), { io: "input" });
+}
+
+/** A new secret of a signing key (HS256), as the file has it. */
+export function newSecret(): string {
+  return randomBytes(MIN_SECRET_BYTES).toString("base64url");
+}
+
 /** A new static key: what its owner keeps, and what the file has of it. */
 export function newStaticKey(id: string): { readonly key: string; readonly hash: string } {
   const key = `${PREFIX}${id}_${randomBytes(SECRET_BYTES).toString("base64url")}`;

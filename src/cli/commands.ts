@@ -35,6 +35,16 @@ const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import("./captions/captions.ts")).captions,
   },
   {
+    name: "keys",
+    summary: "Make, list and withdraw the keys of a gateway",
+    load: async () => (await import("./keys/keys.ts")).keys,
+  },
+  {
+    name: "token",
+    summary: "Sign a short token for one client of a gateway with keys",
+    load: async () => (await import("./keys/token.ts")).token,
+  },
+  {
     name: "service",
     summary: "Run the embedded speech service alone: a local stand-in for the vendor",
     load: async () => (await import("./serve/service.ts")).service,

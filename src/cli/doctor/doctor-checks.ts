@@ -18,6 +18,8 @@ import {
   readCertificate,
 } from "../../server/tls/certificate.ts";
 import type { Io } from "../io.ts";
+import { checkKeyFile } from "../keys/key-file-check.ts";
+import { strangersMay } from "../keys/strangers.ts";
 import { fetchVoices } from "../say/voices.ts";
 import { listenFailure, portAdvice } from "../serve/port-check.ts";
 import { chooseUpstream, openUpstream, VOICE_PACKAGE_ADVICE } from "../serve/upstream.ts";
@@ -57,6 +59,7 @@ export const CHECKS: readonly Check[] = [
   { name: "codecs", run: checkCodecs, fix: "run `npm ci` again on this machine" },
   { name: "voice", run: checkVoicePackage },
   { name: "page", run: checkPage },
+  { name: "keys", run: checkKeys, fix: "correct the file; until then serve does not start (docs/access.md)" },
   { name: "access", run: checkAccess },
   { name: "tls", run: checkTls },
   { name: "port", run: checkPort },
@@ -90,7 +93,16 @@ export function describeSettings(settings: ResolvedSettings): CheckResult {
 async function checkServer({ config }: CheckContext): Promise<CheckResult> {
   const { startGateway } = await import("../../gateway.ts");
   const gateway = await startGateway({
-    config: { ...config, host: "127.0.0.1", port: 0, opsHost: "127.0.0.1", opsPort: 0, logLevel: "silent" },
+    config: {
+      ...config,
+      host: "127.0.0.1",
+      port: 0,
+      opsHost: "127.0.0.1",
+      opsPort: 0,
+      // They have a check of their own.
+      keysFile: "",
+      logLevel: "silent",
+    },
     // Nothing is said, so nothing is asked of it.
     upstreamBaseUrl: "http://127.0.0.1:9",
     upstreamKey: "",
@@ -259,22 +271,19 @@ async function checkTls({ config }: CheckContext): Promise<CheckResult> {
   };
 }
 
+async function checkKeys({ config }: CheckContext): Promise<CheckResult> {
+  if (config.keysFile === "") return { status: "ok", detail: "none are set" };
+  return checkKeyFile(config.keysFile, Date.now());
+}
+
 /** What a stranger could do. */
 async function checkAccess({ config }: CheckContext): Promise<CheckResult> {
-  const { host, insecure, allowedOrigins } = config;
-  const pages =
-    allowedOrigins === "" ? "web pages of this machine" : `web pages of this machine and ${allowedOrigins}`;
-  if (!isInsecure(config)) {
-    return {
-      status: "ok",
-      detail: `${host}: programs of this machine and ${pages} may use the gateway, no others`,
-    };
-  }
-  const detail = `${host}: whoever reaches it may listen to every session, speak, and spend the upstream's key`;
-  const fix = insecure
-    ? "listen on 127.0.0.1, and let a proxy in front ask who is there"
-    : "serve refuses to start so: listen on 127.0.0.1, or say --insecure";
-  return { status: insecure ? "warn" : "fail", detail, fix };
+  const detail = `${config.host}: ${strangersMay(config)}`;
+  if (!isInsecure(config)) return { status: "ok", detail };
+  const fix = config.insecure
+    ? "set --keys-file (`voicewire keys new app` makes one), or listen on 127.0.0.1"
+    : "serve refuses to start so: set --keys-file (`voicewire keys new app` makes one), or listen on 127.0.0.1";
+  return { status: config.insecure ? "warn" : "fail", detail, fix };
 }
 
 /** Asks every region for the voices: reachable, and with a key that is taken. The embedded service is started for that. */

@@ -23,6 +23,9 @@ const FLAGS: readonly Flag[] = [
     "tlsKey",
     "opsHost",
     "opsPort",
+    "insecure",
+    "keysFile",
+    "allowedOrigins",
     "upstreamUrl",
     "upstreamRegion",
     "upstreamKey",
@@ -34,8 +37,8 @@ export const doctor: CommandModule = {
     name: "doctor",
     usage: ["doctor [FLAGS]"],
     about:
-      "Checks what voicewire needs: Node, the server's binary, the codecs, the voice, the ports, the certificate, the settings, the " +
-      "upstream and the key, the page. Give it the flags of serve to check those. Exit code 1 where a check fails.",
+      "Checks what voicewire needs: Node, the server's binary, the codecs, the voice, the ports, the certificate, the settings, " +
+      "the keys and who may come in, the upstream, the page. Give it the flags of serve to check those. Exit code 1 where a check fails.",
     flags: FLAGS,
     examples: [
       { line: "voicewire doctor", about: "with the settings of the environment" },

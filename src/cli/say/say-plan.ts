@@ -6,6 +6,7 @@ import { type Flag, type ParsedArguments, parseArguments } from "../flags.ts";
 import type { Io } from "../io.ts";
 import { audioFormat, OUTPUT_FLAGS, type OutputPlan, planOutput } from "../output/output-plan.ts";
 import { findPlayer, PLAYER_FORMAT } from "../output/player.ts";
+import { gatewayKey, KEY_FLAG } from "../session/gateway-key.ts";
 import { CONFIG_FLAG, type ResolvedSettings, settingFlags, settingsOf } from "../settings.ts";
 import { PRIORITY_FLAG, queueOptionsOf, TEXT_FLAGS, textOptionsOf } from "./speech-options.ts";
 
@@ -41,6 +42,7 @@ export const SAY_FLAGS: readonly Flag[] = [
     about: "The gateway; default: the local one, else one of its own",
   },
   { name: "session", short: "s", value: "ID", about: "Speak into this session; others can listen to it" },
+  KEY_FLAG,
   CONFIG_FLAG,
   ...UPSTREAM_FLAGS.map((flag) => ({ ...flag, about: `For a gateway of its own: ${flag.about}` })),
 ];
@@ -67,6 +69,8 @@ export interface SayPlan extends OutputPlan {
   /** Only files are written: as fast as it comes, without the words on the terminal. */
   readonly isBurst: boolean;
   readonly url: string | undefined;
+  /** Of the gateway; empty: none. */
+  readonly key: string;
   readonly session: string | undefined;
   /** An upstream was named: the local gateway has another one, so this needs a gateway of its own. */
   readonly needsOwnGateway: boolean;
@@ -104,6 +108,7 @@ export function planSay(io: Io, args: readonly string[]): SayPlan {
     format: wireFormat(parsed, { out, player }),
     isBurst,
     url,
+    key: gatewayKey(io, parsed),
     session: parsed.text("session"),
     needsOwnGateway,
     // --voice and --model are the utterance's here, not the gateway's defaults.

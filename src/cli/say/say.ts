@@ -14,7 +14,7 @@ import { parseRecording, playRecording, type Recording } from "./recording.ts";
 import { decoded, type SayText } from "./say-feed.ts";
 import { planSay, SAY_FLAGS, type SayPlan } from "./say-plan.ts";
 import { SpeechRun } from "./speech-run.ts";
-import { fetchVoices, findVoice, renderVoices, type Voice } from "./voices.ts";
+import { fetchVoices, findVoice, renderVoices, type Voice, type VoicesSource } from "./voices.ts";
 
 export const say: CommandModule = {
   help: {
@@ -72,7 +72,7 @@ async function runSay(io: Io, args: readonly string[]): Promise<number> {
   const gateway = await openGateway(io, { url: plan.url, config, isOwn: plan.needsOwnGateway });
   try {
     if (plan.isVoiceList) {
-      io.stdout.write(renderVoices(await fetchVoices({ baseUrl: gateway.baseUrl })));
+      io.stdout.write(renderVoices(await fetchVoices({ baseUrl: gateway.baseUrl, key: plan.key })));
       return EXIT.ok;
     }
     return await speak(io, plan, { baseUrl: gateway.baseUrl, lines, recording });
@@ -93,6 +93,7 @@ async function speak(io: Io, plan: SayPlan, target: SpeakTarget): Promise<number
   const openOutputs = await prepareOutputs(io, plan);
   const connection = await joinSession({
     baseUrl,
+    key: plan.key,
     session: plan.session ?? `say-${randomBytes(4).toString("hex")}`,
     settings: {
       role: "both",
@@ -119,7 +120,8 @@ async function speak(io: Io, plan: SayPlan, target: SpeakTarget): Promise<number
 /** Names of voices become ids; where the gateway can't list its voices, what was given is taken as an id. */
 async function resolveText(io: Io, plan: SayPlan, target: SpeakTarget): Promise<SayText> {
   const { baseUrl, lines, recording } = target;
-  const voices = plan.voice === undefined && lines === undefined ? [] : await knownVoices(baseUrl);
+  const voices =
+    plan.voice === undefined && lines === undefined ? [] : await knownVoices({ baseUrl, key: plan.key });
   const idOf = (wanted: string) => (voices === undefined ? wanted : findVoice(voices, wanted).voice_id);
   if (lines !== undefined) {
     return { kind: "dialogue", lines: lines.map((line) => ({ ...line, voiceId: idOf(line.voice) })) };
@@ -135,14 +137,19 @@ async function resolveText(io: Io, plan: SayPlan, target: SpeakTarget): Promise<
   };
 }
 
-async function knownVoices(baseUrl: string): Promise<Voice[] | undefined> {
+async function knownVoices(source: VoicesSource): Promise<Voice[] | undefined> {
   try {
-    return await fetchVoices({ baseUrl });
+    return await fetchVoices(source);
   } catch (thrown) {
-    if (thrown instanceof GatewayError && thrown.code === "upstream_not_found") return undefined;
+    if (!(thrown instanceof GatewayError)) throw thrown;
+    // A token may be good for speech alone. Where it is not, joining says so.
+    const isKept = source.key !== "" && KEPT_FROM_TOKENS.has(thrown.code);
+    if (isKept || thrown.code === "upstream_not_found") return undefined;
     throw thrown;
   }
 }
+
+const KEPT_FROM_TOKENS: ReadonlySet<string> = new Set(["upstream_unauthorized", "upstream_forbidden"]);
 
 /** A file's text, or that of stdin, and how errors name it. */
 async function readInput(

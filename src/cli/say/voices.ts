@@ -118,7 +118,7 @@ const FORBIDDEN = "the key may not list voices; give it the permission, or take 
 const BY_STATUS: Readonly<Record<number, readonly [code: ErrorCode, advice: string]>> = {
   401: [
     "upstream_unauthorized",
-    "the key is missing or not one of this upstream; check ELEVENLABS_API_KEY and whether it belongs to this region",
+    "the key is missing or not one of this server; check ELEVENLABS_API_KEY and its region, for a gateway with keys VOICEWIRE_KEY",
   ],
   402: ["upstream_forbidden", FORBIDDEN],
   403: ["upstream_forbidden", FORBIDDEN],

@@ -1,10 +1,13 @@
 /** `voicewire serve`: the gateway with its upstream, until a signal; drains first, closes at the second signal. */
+import type { Config } from "../../config.ts";
 import type { Logger } from "../../kit/log.ts";
 import { type Certificate, describeCertificate } from "../../server/tls/certificate.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { type Flag, parseArguments } from "../flags.ts";
 import type { CommandModule } from "../help.ts";
 import type { Io, SignalName } from "../io.ts";
+import { loadKeys } from "../keys/key-store.ts";
+import { strangersMay } from "../keys/strangers.ts";
 import { createLog } from "../log.ts";
 import { CONFIG_FLAG, settingFlags, settingsOf } from "../settings.ts";
 import { type Started, startWithUpstream } from "./start.ts";
@@ -23,8 +26,8 @@ export const serve: CommandModule = {
     examples: [
       { line: "voicewire serve", about: "http://127.0.0.1:8080/ with the embedded voice" },
       {
-        line: "voicewire serve --host 0.0.0.0 --insecure --log-level warn",
-        about: "for everyone who reaches it, quieter",
+        line: "voicewire keys new app && voicewire serve --host 0.0.0.0 --port 80 --keys-file keys.json",
+        about: "for everyone who has a key or a token",
       },
       {
         line: "ELEVENLABS_API_KEY=... voicewire serve --upstream-region eu",
@@ -47,7 +50,7 @@ async function runServe(io: Io, args: readonly string[]): Promise<number> {
   try {
     const gateway = await startWithUpstream({ config, log, clock: io.clock, env: io.env });
     try {
-      announce(io, gateway);
+      announce(io, gateway, config);
       await shutDown(gateway, { signals, log, drainMs: config.drainMs });
     } finally {
       await gateway.close();
@@ -59,15 +62,17 @@ async function runServe(io: Io, args: readonly string[]): Promise<number> {
 }
 
 /** The addresses and one line to try, on stdout; everything later is the log's, on stderr. */
-function announce(io: Io, { url, opsUrl, certificate, label }: Started): void {
+function announce(io: Io, { url, opsUrl, certificate, label }: Started, config: Config): void {
   const target = certificate === null ? url : namedUrl(url, certificate);
   const flag = target === "http://127.0.0.1:8080" ? "" : ` --url ${target}`;
+  const keys = config.keysFile === "" ? null : loadKeys(config.keysFile).size;
   io.stdout.write(
     `voicewire speaks with ${label}\n` +
       `  Page  ${url}/\n` +
       (certificate === null ? "" : `  TLS   https and wss: ${describeCertificate(certificate)}\n`) +
       (opsUrl === null ? "" : `  Ops   ${opsUrl}/metrics\n`) +
-      `  Try   npx voicewire say${flag} "Hello there, it is a fine day."\n`,
+      `  Keys  ${keys ?? "none"}; ${strangersMay(config)}\n` +
+      `  Try   ${keys === null ? "" : "VOICEWIRE_KEY=... "}npx voicewire say${flag} "Hello there, it is a fine day."\n`,
   );
 }
 

@@ -6,6 +6,7 @@ import { EXIT, usageError } from "../exit.ts";
 import { type Flag, integerFlag, type ParsedArguments } from "../flags.ts";
 import type { Io } from "../io.ts";
 import { CONFIG_FLAG, settingsOf } from "../settings.ts";
+import { gatewayKey, KEY_FLAG } from "./gateway-key.ts";
 import { localGatewayUrl } from "./gateway-target.ts";
 import { gatewayUrl, type JoinOptions, joinSession } from "./join-session.ts";
 
@@ -18,12 +19,15 @@ export const URL_FLAG: Flag = {
 export const FOLLOW_FLAGS: readonly Flag[] = [
   { name: "wait", about: "Keep trying until the session and its gateway are there" },
   { name: "for", value: "SECONDS", about: "End after so many seconds" },
+  KEY_FLAG,
   CONFIG_FLAG,
 ];
 
 export interface FollowPlan {
   readonly session: string;
   readonly url: string;
+  /** Of the gateway; empty: none. */
+  readonly key: string;
   readonly mustWait: boolean;
   /** undefined = no end. */
   readonly forMs: number | undefined;
@@ -42,6 +46,7 @@ export function planFollow(io: Io, parsed: ParsedArguments, example: string): Fo
   return {
     session,
     url: url === undefined ? localGatewayUrl(config) : gatewayUrl(url),
+    key: gatewayKey(io, parsed),
     mustWait: parsed.has("wait"),
     forMs: forSeconds === 0 ? undefined : forSeconds * 1000,
   };
@@ -96,11 +101,12 @@ export async function joinToFollow(
   options: FollowOptions,
 ): Promise<Connection | undefined> {
   const { clock, end, settings, resume, mayReconnect } = options;
-  const { url: baseUrl, session, mustWait } = plan;
+  const { url: baseUrl, key, session, mustWait } = plan;
   while (!end.isReached) {
     try {
       return await joinSession({
         baseUrl,
+        key,
         session,
         // In the session before its speaker: whoever comes late misses the beginning.
         settings: { role: "listener", ...(mustWait ? { wait: true } : {}), ...settings },

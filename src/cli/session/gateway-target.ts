@@ -63,6 +63,7 @@ async function startOwn({ clock, env }: Io, settings: Config): Promise<GatewayTa
     tlsCert: "",
     tlsKey: "",
     opsPort: "off",
+    keysFile: "",
     logLevel: "silent",
   };
   const gateway = await startWithUpstream({ config, log: silentLog, clock, env });

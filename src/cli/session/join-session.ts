@@ -1,4 +1,6 @@
 /** Joins a session for say and listen; what stands in the way is said with what to do about it. */
+import type { IncomingMessage } from "node:http";
+import { text as textOf } from "node:stream/consumers";
 import { WebSocket } from "ws";
 import { liveUrl } from "../../client/address.ts";
 import {
@@ -7,6 +9,7 @@ import {
   connect,
   type ReconnectOptions,
   VoicewireError,
+  type WebSocketConstructor,
 } from "../../client/index.ts";
 import { GatewayError } from "../../errors.ts";
 import type { EventKind } from "../../protocol/vocabulary.ts";
@@ -24,6 +27,8 @@ export interface ResumePlace {
 export interface JoinOptions {
   /** http(s) or ws(s). */
   readonly baseUrl: string;
+  /** Key or token; empty: none. */
+  readonly key: string;
   readonly session: string;
   readonly settings: ConnectionSettings;
   /** The place that an earlier connection had come to. */
@@ -40,9 +45,12 @@ export async function joinSession(options: JoinOptions): Promise<Connection> {
   for (const [name, value] of Object.entries({ resume: token, seq, at_ms: atMs })) {
     if (value !== undefined) url.searchParams.set(name, String(value));
   }
+  const refusals: VoicewireError[] = [];
   try {
-    return await connect({ url: url.href, WebSocket, reconnect });
+    return await connect({ url: url.href, WebSocket: keyedSocket(options.key, refusals), reconnect });
   } catch (thrown) {
+    const [refusal] = refusals;
+    if (refusal !== undefined) throw explained(refusal, options);
     if (thrown instanceof VoicewireError && thrown.code === "connect_failed") {
       throw new GatewayError(
         "upstream_unreachable",
@@ -52,6 +60,44 @@ export async function joinSession(options: JoinOptions): Promise<Connection> {
     }
     throw thrown;
   }
+}
+
+/** Sockets that show a key. What the gateway says of it instead of taking them is put into `refusals`. */
+function keyedSocket(key: string, refusals: VoicewireError[]): WebSocketConstructor {
+  return class extends WebSocket {
+    constructor(url: string) {
+      super(url, key === "" ? {} : { headers: { authorization: `Bearer ${key}` } });
+      this.on("unexpected-response", (_request, answer: IncomingMessage) => {
+        refusalOf(answer)
+          .then((refusal) => {
+            if (refusal !== null) refusals.push(refusal);
+          })
+          .finally(() => this.terminate());
+      });
+    }
+  };
+}
+
+/** The gateway's own error of a refused upgrade; null where something else answers there. */
+async function refusalOf(answer: IncomingMessage): Promise<VoicewireError | null> {
+  try {
+    const body = JSON.parse(await textOf(answer)) as {
+      error?: ConstructorParameters<typeof VoicewireError>[0];
+    };
+    return typeof body.error?.code === "string" ? new VoicewireError(body.error) : null;
+  } catch {
+    // No JSON: a proxy, or another server.
+    return null;
+  }
+}
+
+function explained(refusal: VoicewireError, { baseUrl, key }: JoinOptions): Error {
+  if (refusal.code !== "unauthorized" && refusal.code !== "token_expired") return refusal;
+  const what =
+    key === ""
+      ? "it wants a key or a token: expected one in VOICEWIRE_KEY"
+      : `it does not take the key or token of VOICEWIRE_KEY or --key: ${refusal.message}`;
+  return new GatewayError(refusal.code, `The gateway at ${baseUrl}: ${what}`, { cause: refusal });
 }
 
 /** A gateway's address as http(s) without a slash at its end; takes ws(s) and a missing scheme too. */

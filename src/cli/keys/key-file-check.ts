@@ -1,0 +1,55 @@
+/** What `doctor` says of a key file: what opens it to others, and what will stop working. */
+import { statSync } from "node:fs";
+import type { Key } from "../../access/keys.ts";
+import type { CheckResult } from "../doctor/doctor-checks.ts";
+import { loadKeys } from "./key-store.ts";
+
+/** Permissions of group and others. */
+const OTHERS = 0o077;
+const DAY_MS = 86_400_000;
+/** So early an operator can still act. */
+const SOON_DAYS = 14;
+
+/** Throws invalid_config where the gateway would not start with it. */
+export function checkKeyFile(path: string, nowMs: number): CheckResult {
+  const ring = loadKeys(path);
+  const all = [...ring];
+  const mode = statSync(path).mode & 0o777;
+  const expired = endingBefore(all, nowMs);
+  const soon = endingBefore(all, nowMs + SOON_DAYS * DAY_MS).filter((id) => !expired.includes(id));
+  const worries = [
+    ...((mode & OTHERS) === 0
+      ? []
+      : [{ what: `others may read it (${mode.toString(8)})`, fix: `chmod 600 ${path}` }]),
+    ...(expired.length === 0
+      ? []
+      : [{ what: `expired: ${expired.join(", ")}`, fix: "voicewire keys remove, then keys new" }]),
+    ...(soon.length === 0
+      ? []
+      : [
+          {
+            what: `expire within ${SOON_DAYS} days: ${soon.join(", ")}`,
+            fix: "make new ones with voicewire keys new",
+          },
+        ]),
+    ...(ring.minting !== undefined
+      ? []
+      : [
+          {
+            what: "no key mints, so POST /tokens and voicewire token fail",
+            fix: 'add a key with a secret and "mints": true',
+          },
+        ]),
+  ];
+  const count = `${all.length} key${all.length === 1 ? "" : "s"}`;
+  if (worries.length === 0) return { status: "ok", detail: `${path}: ${count}` };
+  return {
+    status: "warn",
+    detail: [`${path}: ${count}`, ...worries.map(({ what }) => what)].join("; "),
+    fix: worries.map(({ fix }) => fix).join("; "),
+  };
+}
+
+function endingBefore(keys: readonly Key[], timeMs: number): string[] {
+  return keys.filter(({ expiresMs }) => expiresMs !== null && expiresMs <= timeMs).map(({ id }) => id);
+}
