@@ -27,13 +27,20 @@ export function demandTls(res: HttpResponse, maxAgeSeconds: number): void {
   res.strictTransport = `max-age=${maxAgeSeconds}`;
 }
 
-/** Headers of an answer; unless it is for its own origin alone, with those that let allowed origins read it. */
+/** An answer is data: a browser that opens it runs nothing, guesses no type, and tells nobody its address. The page has its own. */
+const INERT: Readonly<Record<string, string>> = {
+  "x-content-type-options": "nosniff",
+  "content-security-policy": "sandbox; default-src 'none'",
+  "referrer-policy": "no-referrer",
+};
+
+/** Headers of an answer that is inert in browsers; unless it is for its own origin alone, allowed origins may read it. */
 export function writeHeaders(
   res: HttpResponse,
   headers: Readonly<Record<string, string>>,
   readers: Readers = "allowed-origins",
 ): void {
-  for (const [name, value] of Object.entries(headers)) res.writeHeader(name, value);
+  for (const [name, value] of Object.entries({ ...INERT, ...headers })) res.writeHeader(name, value);
   const strictTransport: unknown = res.strictTransport;
   if (typeof strictTransport === "string") res.writeHeader("strict-transport-security", strictTransport);
   if (readers === "same-origin") return;

@@ -13,17 +13,22 @@ const TYPES: Readonly<Record<string, string>> = {
   ".txt": "text/plain; charset=utf-8",
 };
 
-/** Scripts, styles and sockets from here only; WebAssembly for the decoder that stands in for WebCodecs. */
+/** Scripts, styles and sockets from here only (`'self'` is ws: and wss: of the same host, too); WebAssembly for the decoder that stands in for WebCodecs. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self' 'wasm-unsafe-eval'",
   "style-src 'self'",
   "img-src 'self' data:",
-  "connect-src 'self' ws: wss:",
+  "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join("; ");
+
+/** What the page never asks for; it plays sound, and nothing else. */
+const PERMISSIONS_POLICY = ["camera", "display-capture", "geolocation", "microphone", "payment", "usb"]
+  .map((feature) => `${feature}=()`)
+  .join(", ");
 
 /** Path -> answer; `/` is index.html. An empty map when the folder has not been built. */
 export function loadPage(folder: string): ReadonlyMap<string, Answer> {
@@ -44,8 +49,7 @@ export function loadPage(folder: string): ReadonlyMap<string, Answer> {
       body: readFileSync(join(folder, name)),
       headers: {
         "content-security-policy": CONTENT_SECURITY_POLICY,
-        "x-content-type-options": "nosniff",
-        "referrer-policy": "no-referrer",
+        "permissions-policy": PERMISSIONS_POLICY,
         "cache-control": "no-cache",
       },
     };

@@ -40,6 +40,13 @@ const REQUESTS = [
   ["GET", "/nowhere"],
 ] as const;
 
+/** A browser that opens the answer runs nothing, guesses no type, and tells nobody its address. */
+const INERT = {
+  "x-content-type-options": "nosniff",
+  "content-security-policy": "sandbox; default-src 'none'",
+  "referrer-policy": "no-referrer",
+};
+
 const REFUSED = [
   ["a page of another origin", { origin: "https://evil.example" }, 403],
   ["a page without an origin", { origin: "null" }, 403],
@@ -85,6 +92,7 @@ describe.each(REFUSED)("%s", (_name, headers, expected) => {
       const answer = await ask(`${gateway.url}${path}`, method, headers);
       expect([path, answer.status]).toEqual([path, expected]);
       expect(answer.headers["access-control-allow-origin"], path).toBeUndefined();
+      expect(answer.headers, path).toMatchObject(INERT);
     }
     for (const path of SOCKETS) {
       expect([path, await upgradeStatus(`${gateway.wsUrl}${path}`, headers)]).toEqual([path, expected]);
@@ -114,6 +122,23 @@ it("a program that is no browser needs no origin", async () => {
   await client.next("hello");
   const answer = await ask(`${gateway.url}/healthz`, "GET", {});
   expect([answer.status, answer.headers["access-control-allow-origin"]]).toEqual([200, undefined]);
+});
+
+it("what is no page runs nothing in a browser, and the page talks to its own gateway only", async () => {
+  await using upstream = await startFakeUpstream();
+  await using gateway = await gatewayAt(upstream.url);
+  for (const path of ["/healthz", "/asyncapi.json", "/v1/voices", "/nowhere", "/live/s/captions.vtt"]) {
+    expect((await ask(`${gateway.url}${path}`, "GET", {})).headers, path).toMatchObject(INERT);
+  }
+  const { headers } = await ask(`${gateway.url}/`, "GET", {});
+  expect(headers).toMatchObject({
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "permissions-policy": expect.stringContaining("microphone=()"),
+  });
+  const policy = String(headers["content-security-policy"]);
+  expect(policy).toMatch(/connect-src 'self';.*frame-ancestors 'none'/);
+  expect(policy).not.toContain("sandbox");
 });
 
 it("a refusal says which setting lets the page in", async () => {

@@ -96,6 +96,7 @@ describe("the proxy's headers", () => {
       "character-cost": "5",
       "x-content-type-options": "nosniff",
       "content-security-policy": "sandbox; default-src 'none'",
+      "referrer-policy": "no-referrer",
       vary: "Origin",
       "access-control-expose-headers": expect.stringContaining("request-id, x-trace-id, history-item-id"),
       "transfer-encoding": "chunked",

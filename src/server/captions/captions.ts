@@ -34,7 +34,6 @@ export interface CaptionsOptions {
 const SHARED_HEADERS = {
   "cache-control": "no-store, no-transform",
   "x-accel-buffering": "no",
-  "x-content-type-options": "nosniff",
 } as const;
 const EVENTS_TYPE = "text/event-stream; charset=utf-8";
 const FILE_TYPES: Readonly<Record<CaptionFileName, string>> = {

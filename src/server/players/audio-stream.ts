@@ -140,7 +140,6 @@ function headersOf(request: AudioRequest): Record<string, string> {
     "content-type": request.contentType,
     "cache-control": "no-store",
     "accept-ranges": "none",
-    "x-content-type-options": "nosniff",
     "access-control-expose-headers": "voicewire-start-ms",
   };
 }

@@ -55,6 +55,7 @@ const ORDERS: ReadonlySet<string> = new Set([
   "content-security-policy",
   "content-security-policy-report-only",
   "x-content-type-options",
+  "referrer-policy",
   "service-worker-allowed",
   "speculation-rules",
   "accept-ch",
@@ -82,12 +83,7 @@ const EXPOSED_HEADERS = [
   "retry-after",
 ].join(", ");
 
-/** An answer of the upstream is data: a browser that opens it runs nothing and guesses no type. */
-const OWN_HEADERS: Headers = [
-  ["x-content-type-options", "nosniff"],
-  ["content-security-policy", "sandbox; default-src 'none'"],
-  ["access-control-expose-headers", EXPOSED_HEADERS],
-];
+const OWN_HEADERS: Headers = [["access-control-expose-headers", EXPOSED_HEADERS]];
 
 /** Names in lower case. `passesFaults`: the upstream may be asked to fail. */
 export function headersForUpstream(
