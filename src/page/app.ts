@@ -15,10 +15,17 @@ import { rowOf } from "./speech/waterfall.ts";
 import { CaptionBar } from "./view/caption-bar.ts";
 import { Composer, type Request } from "./view/composer.ts";
 import { Notices } from "./view/notices.ts";
-import { inPlainWords, waitingInPlainWords, warningInPlainWords } from "./view/plain-words.ts";
+import {
+  expiringInPlainWords,
+  inPlainWords,
+  tokenInPlainWords,
+  waitingInPlainWords,
+  warningInPlainWords,
+} from "./view/plain-words.ts";
 import { SoundSwitch } from "./view/sound-switch.ts";
 import { Stage } from "./view/stage.ts";
 import { showFacts, showPresence, statusOf } from "./view/status.ts";
+import { TokenForm } from "./view/token-form.ts";
 import { WaterfallView } from "./view/waterfall-view.ts";
 import { WaveView } from "./view/wave-view.ts";
 
@@ -31,6 +38,7 @@ export class App {
   readonly link: GatewayLink;
   readonly #route: Route;
   readonly #notices = new Notices();
+  readonly #tokenForm: TokenForm;
   readonly #composer: Composer;
   readonly #speech: Speech;
   readonly #stage: Stage;
@@ -45,13 +53,17 @@ export class App {
   #ackedMs = 0;
   /** The latest joining was without what had been under way. */
   #hasLost = false;
+  /** In memory only; null: none was given. */
+  #token: string | null;
   /** We are to listen to a session that nobody has opened yet. */
   #isAwaited = false;
   /** The connection that our handlers are on: one that comes back has them still. */
   #attached: Connection | null = null;
 
-  constructor(route: Route) {
+  constructor(route: Route, token: string | null) {
     this.#route = route;
+    this.#token = token;
+    this.#tokenForm = new TokenForm((text) => this.useToken(text));
     this.engine = new AudioEngine({ isWasmForced: route.isWasmForced });
     this.#sound = new SoundSwitch({
       engine: this.engine,
@@ -75,7 +87,7 @@ export class App {
     });
     if (route.isListener) this.#composer.hide();
     this.link = new GatewayLink({
-      open: () => joinSession(route),
+      open: () => joinSession(route, this.#token),
       onState: (state) => this.#linkOnState(state),
     });
   }
@@ -93,6 +105,24 @@ export class App {
       requestAnimationFrame(frame);
     };
     frame();
+  }
+
+  /** Goes on with another token, or joins with it. */
+  useToken(token: string): void {
+    const connection = this.#connection;
+    if (connection === null) {
+      this.#token = token;
+      this.link.retryNow();
+      return;
+    }
+    // A refusal comes as an `error` event, too: it is shown as one.
+    connection.refresh(token).then(
+      () => {
+        this.#token = token;
+        this.#tokenForm.hide();
+      },
+      () => undefined,
+    );
   }
 
   get lit(): Lit | null {
@@ -127,13 +157,27 @@ export class App {
       const plain = waitingInPlainWords(state);
       if (plain !== null) this.#notices.alert(plain, () => this.link.retryNow());
     }
-    if (state.kind === "ended") this.#showError(state.error, () => this.link.retryNow());
+    if (state.kind === "ended") this.#showEnd(state.error);
     this.#showStatus();
+  }
+
+  #showEnd(error: { readonly code: string; readonly message: string }): void {
+    const wanted = tokenInPlainWords(error.code, this.#token !== null);
+    if (wanted === null) {
+      this.#showError(error, () => this.link.retryNow());
+      return;
+    }
+    this.#notices.clearAlert();
+    this.#tokenForm.show(wanted);
   }
 
   #joined(connection: Connection): void {
     this.#isAwaited = false;
     this.#notices.clearAlert();
+    this.#tokenForm.hide();
+    // A token may be good for listening alone.
+    if (connection.hello.settings.role === "listener") this.#composer.hide();
+    else if (!this.#route.isListener) this.#composer.show();
     this.#giveUpLost(connection.hello);
     this.#sync(connection.hello);
     if (this.#catalog.voices.length === 0) this.#loadCatalog();
@@ -177,6 +221,10 @@ export class App {
     connection.on("utterance.done", (event) => this.#done(event));
     connection.on("error", (event) => this.#showError(event));
     connection.on("warning", (event) => {
+      if (event.code === "token_expiring") {
+        this.#tokenForm.show(expiringInPlainWords(event.expires_in_ms ?? 0));
+        return;
+      }
       const again = recovered(event);
       if (again !== null) this.#stage.touch(this.transcript.recovered(again));
       // Where nothing was under way, joining again is no news.
@@ -287,7 +335,7 @@ export class App {
   }
 
   #loadCatalog(): void {
-    loadCatalog().then(
+    loadCatalog(this.#token).then(
       (catalog) => {
         this.#catalog = catalog;
         this.#composer.offer(catalog);

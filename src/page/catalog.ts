@@ -38,11 +38,17 @@ interface RawModel {
   readonly languages?: readonly { readonly language_id: string; readonly name: string }[] | null;
 }
 
-/** Rejects where the voices can't be had; a gateway without models has none to choose. */
-export async function loadCatalog(): Promise<Catalog> {
+/**
+ * Rejects where the voices can't be had; a gateway without models has none to choose, and neither has a token that is good for
+ * speech alone.
+ */
+export async function loadCatalog(token: string | null): Promise<Catalog> {
   const [voices, models] = await Promise.all([
-    getJson<{ voices: readonly RawVoice[] }>("/v1/voices"),
-    getJson<readonly RawModel[]>("/v1/models").catch(() => []),
+    getJson<{ voices: readonly RawVoice[] }>("/v1/voices", token).catch((error: unknown) => {
+      if (token !== null && error instanceof RefusedError) return { voices: [] };
+      throw error;
+    }),
+    getJson<readonly RawModel[]>("/v1/models", token).catch(() => []),
   ]);
   return {
     voices: voices.voices.map(voiceOf),
@@ -77,8 +83,15 @@ export function languageName(code: string): string {
   }
 }
 
-async function getJson<T>(path: string): Promise<T> {
-  const response = await fetch(path, { headers: { accept: "application/json" } });
+/** The token does not allow it. */
+class RefusedError extends Error {}
+
+async function getJson<T>(path: string, token: string | null): Promise<T> {
+  const authorization = token === null ? {} : { authorization: `Bearer ${token}` };
+  const response = await fetch(path, { headers: { accept: "application/json", ...authorization } });
+  if (response.status === 401 || response.status === 403) {
+    throw new RefusedError(`GET ${path}: answered ${response.status}`);
+  }
   if (!response.ok) throw new Error(`GET ${path}: answered ${response.status}`);
   return (await response.json()) as T;
 }

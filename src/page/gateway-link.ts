@@ -26,8 +26,8 @@ export interface LinkOptions {
 
 /** A session that nobody has opened yet is looked for at least this often: its first words should be heard. */
 const MAX_ABSENT_DELAY_MS = 1000;
-/** Closes after which the same call can't succeed (docs/protocol.md): bad input, refused, conflict, too large. */
-const FINAL_CLOSES: ReadonlySet<number> = new Set([1000, 4400, 4403, 4409, 4413]);
+/** Closes after which the same call can't succeed (docs/protocol.md): bad input, no token, refused, conflict, too large. */
+const FINAL_CLOSES: ReadonlySet<number> = new Set([1000, 4400, 4401, 4403, 4409, 4413]);
 
 export class GatewayLink {
   readonly #options: LinkOptions;
@@ -89,7 +89,10 @@ export class GatewayLink {
   }
 
   #refused(error: unknown, attempt: number): void {
-    if (!(error instanceof VoicewireError) || !error.isFromGateway) this.#wait(attempt + 1, null);
+    const isKnown = error instanceof VoicewireError;
+    // What was pasted is no token.
+    if (isKnown && error.code === "token_failed") this.#become({ kind: "ended", error });
+    else if (!isKnown || !error.isFromGateway) this.#wait(attempt + 1, null);
     else if (error.isRetryable) this.#wait(attempt + 1, error);
     else this.#become({ kind: "ended", error });
   }

@@ -1,7 +1,7 @@
 /** Where the page begins: reads its address, names the session in it, and starts the app. */
 import { App } from "./app.ts";
 import { installDebugHook } from "./debug-hook.ts";
-import { listenerAddress, routeOf, sessionAddress, speakerAddress } from "./route.ts";
+import { listenerAddress, routeOf, sessionAddress, speakerAddress, tokenOf } from "./route.ts";
 import { byId } from "./view/dom.ts";
 
 const address = new URL(location.href);
@@ -16,6 +16,13 @@ link.href = route.isListener
 if (route.isListener) link.textContent = "Speak in this session";
 document.documentElement.dataset.role = route.isListener ? "listener" : "speaker";
 
-const app = new App(route);
+const app = new App(route, tokenOf(address));
 installDebugHook(app, route.session);
 app.start();
+// A link with a token that is opened in this very tab.
+addEventListener("hashchange", () => {
+  const next = new URL(location.href);
+  const token = tokenOf(next);
+  history.replaceState(null, "", sessionAddress(next, route.session));
+  if (token !== null) app.useToken(token);
+});

@@ -16,9 +16,17 @@ export function routeOf(address: URL): Route {
   };
 }
 
-/** The address that names this session, so that a reload or a bookmark comes back to it. */
+const TOKEN_FRAGMENT = "#token=";
+
+/** The token of `#token=...`, which browsers send to nobody; null where there is none. */
+export function tokenOf({ hash }: URL): string | null {
+  return hash.startsWith(TOKEN_FRAGMENT) ? hash.slice(TOKEN_FRAGMENT.length) || null : null;
+}
+
+/** The address that names this session, so that a reload or a bookmark comes back to it; never with a token in it. */
 export function sessionAddress(address: URL, session: string): URL {
   const url = new URL(address);
+  if (url.hash.startsWith(TOKEN_FRAGMENT)) url.hash = "";
   url.searchParams.set("session", session);
   return url;
 }

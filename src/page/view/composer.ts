@@ -110,6 +110,10 @@ export class Composer {
     this.#form.hidden = true;
   }
 
+  show(): void {
+    this.#form.hidden = false;
+  }
+
   get #mode(): Mode {
     const mode = new FormData(this.#form).get("mode");
     return mode === "dialogue" || mode === "stream" ? mode : "text";

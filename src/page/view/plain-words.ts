@@ -15,6 +15,9 @@ const SHORTEN = "Shorten the text, or split it and speak the parts one after the
 const PAGE_FAULT =
   "Reload the page. If it happens again, the page and the gateway may be of different versions.";
 
+const PASTE =
+  "Ask for a new one and paste it here. It stays in this tab, and is gone when you close or reload it.";
+
 const BY_CODE: Readonly<Record<string, PlainError>> = {
   text_too_long: say("This text is too long for one go.", SHORTEN),
   message_too_large: say("This text is too long for one go.", SHORTEN),
@@ -39,6 +42,19 @@ const BY_CODE: Readonly<Record<string, PlainError>> = {
     "The gateway does not take this page.",
     "Start the gateway with --allow-origin and the address of this page.",
   ),
+  unauthorized: say("The gateway does not take this token.", PASTE),
+  token_expired: say("Your token has expired or was used before.", PASTE),
+  token_revoked: say("Your token was withdrawn.", PASTE),
+  rate_limited: say("More comes from here than the gateway takes.", TRY_AGAIN),
+  connection_limit: say(
+    "Your token has as many connections as it may.",
+    "Close another tab of this page, then try again.",
+  ),
+  forbidden: say(
+    "Your token does not allow this.",
+    "Open the address that came with it, or ask for a token that allows more.",
+  ),
+  budget_exhausted: say("Your token has no characters left.", "Ask for a new one."),
   not_a_speaker: say("This tab only listens.", "Open the session without role=listener to speak in it."),
   too_many_refusals: say(
     "This tab sent far more than the gateway takes.",
@@ -143,6 +159,33 @@ const WARNINGS: Readonly<Record<string, PlainError>> = {
     "It is spoken unchanged: mend the text if it was meant as one.",
   ),
 };
+
+const WANTED = say(
+  "This gateway wants a token.",
+  "Paste the one that you were given. It stays in this tab, and is gone when you close or reload it.",
+);
+/** A new token helps against them. */
+const TOKEN_CODES: ReadonlySet<string> = new Set(["unauthorized", "token_expired", "token_revoked"]);
+
+/** Why a token is wanted; null where none would help. `hasToken`: one was shown. */
+export function tokenInPlainWords(code: string, hasToken: boolean): PlainError | null {
+  if (code === "unauthorized" && !hasToken) return WANTED;
+  if (code === "token_failed") return say("This is no token.", "Paste all of it, and nothing else.");
+  if (code === "forbidden") {
+    const advice = "Open the address that came with it, or paste another one.";
+    return say("Your token does not allow this session.", advice);
+  }
+  return TOKEN_CODES.has(code) ? (BY_CODE[code] ?? null) : null;
+}
+
+/** The gateway warns early: there is time to ask for another one. */
+export function expiringInPlainWords(leftMs: number): PlainError {
+  const seconds = Math.round(leftMs / 1000);
+  return say(
+    `Your token ends in ${seconds} s.`,
+    "Paste a new one to stay. What is being said is said to its end.",
+  );
+}
 
 /** A warning, which stops nothing. */
 export function warningInPlainWords({ code, message }: Pick<WarningEvent, "code" | "message">): PlainError {
