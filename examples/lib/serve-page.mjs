@@ -1,26 +1,9 @@
 // Serves the page of an example: the files that it names from its folder, on loopback, and prints the address to open.
 import { createReadStream } from "node:fs";
 import { createServer } from "node:http";
+import { PAGE_HEADERS } from "./page-headers.mjs";
 
 const TYPES = { html: "text/html; charset=utf-8", mjs: "text/javascript; charset=utf-8" };
-
-/** What a page may do: run this server's scripts, talk to the gateway that its address names, and stand in nobody's frame. */
-const HEADERS = {
-  "content-security-policy": [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self' 'unsafe-inline'",
-    "img-src 'self' data:",
-    "media-src http: https: blob:",
-    "connect-src http: https: ws: wss:",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join("; "),
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-  "permissions-policy": "camera=(), geolocation=(), microphone=()",
-};
 
 /**
  * `folder`: a file's URL in the example's folder; `files`: all that may be asked for, `index.html` is the page.
@@ -34,7 +17,7 @@ export function servePage({ folder, files, port, scheme = "ws" }) {
       response.writeHead(404).end();
       return;
     }
-    response.writeHead(200, { ...HEADERS, "content-type": TYPES[name.split(".").at(-1)] });
+    response.writeHead(200, { ...PAGE_HEADERS, "content-type": TYPES[name.split(".").at(-1)] });
     createReadStream(new URL(name, folder)).pipe(response);
   });
   server.on("error", (error) => {

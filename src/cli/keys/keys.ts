@@ -1,6 +1,6 @@
 /** `voicewire keys`: makes, lists, removes and withdraws what opens a gateway. */
 import { ACTIONS, EVERY_SESSION } from "../../access/grants.ts";
-import { type Key, keyFileSchema, newStaticKey } from "../../access/keys.ts";
+import { type Key, keyFileSchema, newSecret, newStaticKey } from "../../access/keys.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { type Flag, type ParsedArguments, parseArguments } from "../flags.ts";
 import type { CommandModule } from "../help.ts";
@@ -17,6 +17,11 @@ const FLAGS: readonly Flag[] = [
     name: "expires",
     value: "WHEN",
     about: "new: a time such as 2027-01-31 or 2027-01-31T12:00:00Z, or how long from now: 90d, 12h, 30m",
+  },
+  {
+    name: "signs",
+    about:
+      "new: a key that your own server signs tokens with (HS256); its secret is printed, and stands in the file",
   },
   { name: "token", value: "JTI", about: "revoke: the id of one token, as the audit log has it" },
   { name: "subject", value: "SUBJECT", about: "revoke: all tokens that this subject has now" },
@@ -78,14 +83,15 @@ async function runKeys(io: Io, args: readonly string[]): Promise<number> {
 function newKey(io: Io, parsed: ParsedArguments, rest: readonly string[]): void {
   const id = onlyId(rest, "new app");
   const path = keyFilePath(io, parsed);
-  const { key, hash } = newStaticKey(id);
+  const isSigning = parsed.has("signs");
+  const made = isSigning ? signingKey() : staticKey(id);
   const [sessions, allow] = [sessionsOf(parsed), actionsOf(parsed)];
   const isNarrow = sessions !== undefined || allow !== undefined;
   const tenant = parsed.text("tenant");
   const expires = parsed.text("expires");
   const entry = {
     id,
-    hash,
+    ...made.fields,
     ...(tenant === undefined ? {} : { tenant }),
     ...(isNarrow
       ? { grants: { sessions: sessions ?? EVERY_SESSION.sessions, allow: allow ?? EVERY_SESSION.allow } }
@@ -97,8 +103,26 @@ function newKey(io: Io, parsed: ParsedArguments, rest: readonly string[]): void 
   });
   if (isNew)
     io.stderr.write(`Made ${path}, with a signing key for tokens. Start: serve --keys-file ${path}\n`);
-  io.stderr.write("The key, shown this once; keep it where your server's secrets are:\n");
-  io.stdout.write(`${key}\n`);
+  io.stderr.write(
+    `The ${isSigning ? "secret" : "key, shown this once"}; keep it where your server's secrets are:\n`,
+  );
+  io.stdout.write(`${made.shown}\n`);
+}
+
+/** `fields` stand in the file, `shown` is its owner's. */
+interface MadeKey {
+  readonly fields: object;
+  readonly shown: string;
+}
+
+function staticKey(id: string): MadeKey {
+  const { key, hash } = newStaticKey(id);
+  return { fields: { hash }, shown: key };
+}
+
+function signingKey(): MadeKey {
+  const secret = newSecret();
+  return { fields: { algorithm: "HS256", secret }, shown: secret };
 }
 
 function listKeys(io: Io, parsed: ParsedArguments, rest: readonly string[]): void {

@@ -70,6 +70,12 @@ describe("keys new", () => {
     expect(Date.parse(after[2].expires) - Date.now()).toBeGreaterThan(89 * 86_400_000);
   });
 
+  test("--signs makes a key for a server that signs tokens itself", async () => {
+    await keys("new", "app");
+    const { out } = await keys("new", "web", "--signs");
+    expect(content().keys[2]).toEqual({ id: "web", algorithm: "HS256", secret: out.trim() });
+  });
+
   test.each([
     [["new"], "one id"],
     [["new", "a", "b"], "one id"],
