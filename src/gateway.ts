@@ -14,7 +14,10 @@ import type { Logger } from "./kit/log.ts";
 import { type Counters, createCounters } from "./metrics/counters.ts";
 import { createExposition } from "./metrics/prometheus.ts";
 import { type AudioSocketServer, startAudioSocket } from "./server/carriers/audiosocket.ts";
-import { readPeerList } from "./server/carriers/rtp-networks.ts";
+import { AudioSocketTickets } from "./server/carriers/audiosocket-tickets.ts";
+import { CarrierAuth } from "./server/carriers/carrier-auth.ts";
+import { readCarrierRules } from "./server/carriers/carrier-rules.ts";
+import { readNetworks, readPeerList } from "./server/carriers/rtp-networks.ts";
 import { RtpPorts, readPortRange } from "./server/carriers/rtp-routes.ts";
 import type { ListeningPort } from "./server/listen.ts";
 import { startOperations, type UpstreamState } from "./server/operations.ts";
@@ -73,6 +76,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const counters = createCounters();
   const rtpPortRange = readPortRange(config.rtpPorts);
   const rtpPeers = readPeerList(config.rtpPeers);
+  const audioSocketAllow = readNetworks(config.audiosocketAllow, "audiosocket-allow");
+  const carrierRules = readCarrierRules(config);
   const door = createDoor({ ...config, log, auditLog: options.auditLog ?? log, clock });
   const passedPaths = new PassedPaths(config.proxyPaths);
   const proxyTrust = readProxyTrust(config);
@@ -131,13 +136,17 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   );
   const calls = new Calls({ sessions, clock, log, maxCalls: config.maxCalls });
   const { host, maxMessageBytes } = config;
-  const carrierAuth = {
-    twilioAuthToken: config.twilioAuthToken,
-    carrierToken: config.carrierToken,
-    publicUrl: config.publicUrl,
-  };
+  const carrierAuth = new CarrierAuth({ rules: carrierRules, door, clock });
+  const audioSocketTickets = new AudioSocketTickets({
+    carrierAuth,
+    clock,
+    host,
+    port: config.audiosocketPort,
+    maxTickets: config.maxCalls,
+    maxMessageBytes,
+  });
   const rtpPorts = new RtpPorts({
-    ...carrierAuth,
+    carrierAuth,
     calls,
     pacer,
     clock,
@@ -171,7 +180,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     tls: tlsFiles === null ? null : { files: tlsFiles, hstsSeconds: config.hstsSeconds },
     calls,
     carrierAuth,
-    rtpPorts,
+    callPorts: [rtpPorts, audioSocketTickets],
     vendor: {
       upstream: phrases ?? upstream,
       get: (path) => upstream.get(path),
@@ -237,6 +246,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       pacer,
       clock,
       log,
+      door,
+      tickets: audioSocketTickets,
+      allow: audioSocketAllow,
       host,
       port: config.audiosocketPort,
     }).catch(failed);

@@ -32,7 +32,7 @@ export const SERVER = [
     key: "publicUrl",
     kind: "string",
     default: "",
-    about: "How carriers reach the gateway, e.g. wss://voice.example.com; empty takes their Host header",
+    about: "How carriers reach the gateway, e.g. wss://voice.example.com; needed with twilio-auth-token",
   },
   {
     key: "insecure",

@@ -12,18 +12,26 @@ export const TELEPHONY = [
     about: "Most phone calls at once; 0 takes none",
   },
   {
+    key: "carriers",
+    kind: "string",
+    default: "",
+    about:
+      "Carriers that are served, with commas, e.g. twilio,rtp (docs/telephony.md); empty: all that have a check, or all where there is none",
+  },
+  {
     key: "twilioAuthToken",
     kind: "string",
     default: "",
     isSecret: true,
-    about: "Auth token by which Twilio signs: its calls have to be signed then",
+    about: "Auth token by which Twilio signs: its calls have to be signed then, for public-url",
   },
   {
     key: "carrierToken",
     kind: "string",
     default: "",
     isSecret: true,
-    about: "Token that carriers have to show (bearer, basic password, or `token` in the URL)",
+    about:
+      "Token that carriers have to show (bearer, basic password, or `token` in the URL): one for all, or NAME=TOKEN with commas",
   },
   {
     key: "audiosocketPort",
@@ -32,6 +40,12 @@ export const TELEPHONY = [
     min: 0,
     max: 65_535,
     about: "TCP port for Asterisk's AudioSocket; 0 = none",
+  },
+  {
+    key: "audiosocketAllow",
+    kind: "string",
+    default: "",
+    about: "Networks that AudioSocket calls may come from, e.g. 10.0.0.0/8,192.0.2.7; empty: any",
   },
   {
     key: "rtpPorts",

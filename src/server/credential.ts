@@ -13,6 +13,8 @@ const SUBPROTOCOL = "voicewire.v1";
 const TOKEN_SUBPROTOCOL = "voicewire.token.";
 /** The vendor's SDKs say `Token`. */
 const SCHEMES: ReadonlySet<string> = new Set(["bearer", "token"]);
+const BEARER: ReadonlySet<string> = new Set(["bearer"]);
+const BASIC: ReadonlySet<string> = new Set(["basic"]);
 /** The native name, and the vendor's. */
 const URL_NAMES = ["token", "single_use_token", "authorization"] as const;
 /** A name may be written with percent signs. */
@@ -20,14 +22,39 @@ const MARKS_OF_NAMES = ["token", "authorization", "%"] as const;
 
 /** Only before the request's handler returns. Throws AccessError where two places have different ones. */
 export function presentedBy(req: HttpRequest): Presented {
-  const origin = req.getHeader("origin");
   const inHeader = [keyOf(req.getHeader("authorization")), req.getHeader("xi-api-key").trim()];
   const inSubprotocol = offeredBy(req)
     .filter((name) => name.startsWith(TOKEN_SUBPROTOCOL))
     .map((name) => name.slice(TOKEN_SUBPROTOCOL.length));
-  const query = new URLSearchParams(req.getQuery() ?? "");
-  const inUrl = URL_NAMES.flatMap((name) => query.getAll(name).map(keyOf));
-  const found = [inHeader, inSubprotocol, inUrl].map((texts) => texts.filter((text) => text !== ""));
+  return presentedAt([inHeader, inSubprotocol, tokensIn(req.getQuery() ?? "")], req.getHeader("origin"));
+}
+
+/** What a carrier is set up to be known by. */
+export interface CarrierHeaders {
+  readonly headers: ReadonlyMap<string, string>;
+  /** The query of the URL, still encoded, without the question mark. */
+  readonly query: string;
+}
+
+/** Carriers can be made to send a bearer token, a password, Telnyx's header or a URL. Throws as `presentedBy`. */
+export function presentedByCarrier({ headers, query }: CarrierHeaders): Presented {
+  const authorization = headers.get("authorization") ?? "";
+  const inHeader = [
+    schemeValue(authorization, BEARER),
+    passwordOf(schemeValue(authorization, BASIC)),
+    headers.get("x-telnyx-streaming-auth-token") ?? "",
+  ];
+  return presentedAt([inHeader, [], tokensIn(query)], headers.get("origin") ?? "");
+}
+
+function tokensIn(query: string): string[] {
+  const parameters = new URLSearchParams(query);
+  return URL_NAMES.flatMap((name) => parameters.getAll(name).map(keyOf));
+}
+
+/** `places`: what stands in headers, in subprotocols and in the URL. */
+function presentedAt(places: readonly (readonly string[])[], origin: string): Presented {
+  const found = places.map((texts) => texts.filter((text) => text !== ""));
   const credential = theOne(found.flat());
   const [headers = [], subprotocols = []] = found;
   const place = headers.length > 0 ? "header" : subprotocols.length > 0 ? "subprotocol" : "url";
@@ -85,7 +112,18 @@ function offeredBy(req: HttpRequest): string[] {
  */
 function keyOf(authorization: string): string {
   const text = authorization.trim();
+  return text.includes(" ") ? schemeValue(text, SCHEMES) : text;
+}
+
+/** Empty where the header is of another scheme. */
+function schemeValue(authorization: string, schemes: ReadonlySet<string>): string {
+  const text = authorization.trim();
   const at = text.indexOf(" ");
-  if (at < 0) return text;
-  return SCHEMES.has(text.slice(0, at).toLowerCase()) ? text.slice(at + 1).trim() : "";
+  return at > 0 && schemes.has(text.slice(0, at).toLowerCase()) ? text.slice(at + 1).trim() : "";
+}
+
+/** Of Basic credentials (RFC 7617), whatever the name before it. */
+function passwordOf(credentials: string): string {
+  const text = Buffer.from(credentials, "base64").toString("utf8");
+  return text.slice(text.indexOf(":") + 1);
 }

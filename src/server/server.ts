@@ -46,8 +46,8 @@ export interface ServerOptions extends LiveSocketOptions, ProxyOptions, PublicAp
   readonly carrierAuth: CarrierAuth;
   /** What the vendor's and OpenAI's surfaces need, which speak to the upstream themselves. */
   readonly vendor: VendorOptions;
-  /** RTP ports of calls. */
-  readonly rtpPorts: { route(app: Routes): void };
+  /** Calls on ports of their own, which are set up here. */
+  readonly callPorts: readonly { route(app: Routes): void }[];
 }
 
 export interface RunningServer extends CertifiedPort {
@@ -60,11 +60,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const app = publicApp(options);
   const routes = new CheckedRoutes(app.routes, options);
   routes.ws("/live/:session", needsInSession(...JOINING_ACTIONS), liveSocket(options));
-  routeCarriers(routes, { ...options, ...options.carrierAuth });
+  routeCarriers(routes, options);
   const voices = new VoiceNames(options.vendor);
   const speech = { ...options, ...options.vendor, voices };
-  const jambonzTts = routeJambonzTts(routes, { ...speech, ...options.carrierAuth });
-  options.rtpPorts.route(routes);
+  const jambonzTts = routeJambonzTts(routes, speech);
+  for (const ports of options.callPorts) ports.route(routes);
   routeCommands(routes, options);
   routeAudio(routes, options);
   routeCaptions(routes, options);

@@ -11,12 +11,14 @@ import type { Clock, Timer } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type {
   CallStart,
+  CallVia,
   CarrierCodec,
   CarrierDialect,
   CarrierEvent,
   CarrierHello,
   Wire,
 } from "../protocol/carrier/carrier.ts";
+import type { SpeakCommand } from "../protocol/commands.ts";
 import { speak } from "../session/commands.ts";
 import type { Participant } from "../session/connections/participant.ts";
 import type { Session } from "../session/session.ts";
@@ -33,11 +35,30 @@ const MAX_UNREAD = 4;
 /** WebSocket close code of an ordinary end. */
 const ORDINARY_END = 1000;
 
+/** A call that is about to begin. */
+export interface CallStarting {
+  readonly carrier: CallVia;
+  readonly callId: string;
+  readonly sessionId: string;
+}
+
+/** What who brings the call may do. */
+export interface CallRights {
+  /**
+   * Throws where the call may not come into this session. `end` is called where the right is lost later. Returns what is
+   * to be called when the call is over.
+   */
+  begin(call: CallStarting, end: (error: GatewayError) => void): () => void;
+  /** What the caller hears first, as it may be said. Throws forbidden. */
+  greeting(command: SpeakCommand, sessionId: string): SpeakCommand;
+}
+
 export interface CallOptions {
   readonly line: CallLine;
   readonly hello: CarrierHello;
   /** Which carrier speaks, by its messages so far; null: not clear yet. Throws carrier_protocol, carrier_signature. */
   readonly dialectOf: (messages: readonly Wire[]) => CarrierDialect | null;
+  readonly rights: CallRights;
 }
 
 export interface CallDeps {
@@ -73,6 +94,8 @@ export class Call implements BridgedCall {
   #facts: CallFacts | null = null;
   #label: CarrierLabel = "unknown";
   #refusal: GatewayError | null = null;
+  /** Gives the right to this call back. */
+  #release: () => void = () => undefined;
   #isOver = false;
 
   constructor(options: CallOptions, deps: CallDeps) {
@@ -197,13 +220,16 @@ export class Call implements BridgedCall {
     if (atMs !== null) participant.acknowledge(atMs, "mark");
   }
 
-  /** Throws what joining a session throws. */
+  /** Throws what joining a session throws, and what `rights` do. */
   #begin(speaking: Speaking, call: CallStart): void {
     const { dialect, codec, counts } = speaking;
     const { sessions, log, clock } = this.#deps;
     if (this.#joined !== null) throw new GatewayError("carrier_protocol", "Carrier began a second call");
     this.#startTimer.cancel();
-    const session = sessions.open(sessionIdOf(dialect, call, this.#options.hello));
+    const sessionId = sessionIdOf(dialect, call, this.#options.hello);
+    const starting = { carrier: dialect.name, callId: call.callId, sessionId };
+    this.#release = this.#options.rights.begin(starting, (error) => this.#fail(error));
+    const session = sessions.open(sessionId);
     let participant: Participant | null = null;
     const listener = new CarrierListener({
       codec,
@@ -246,12 +272,13 @@ export class Call implements BridgedCall {
 
   /** What the caller is to hear first, where the application says so with the call. */
   #greet(session: Session, call: CallStart): void {
-    const { hello } = this.#options;
+    const { hello, rights } = this.#options;
     const text = parameterOf(call, "text", hello);
     const voiceId = parameterOf(call, "voice_id", hello);
     if (text === undefined || text === "") return;
     try {
-      speak(session, { type: "speak", text, ...(voiceId === undefined ? {} : { voice_id: voiceId }) });
+      const said = voiceId === undefined ? {} : { voice_id: voiceId };
+      speak(session, rights.greeting({ type: "speak", text, ...said }, session.id));
       session.textChanged();
     } catch (thrown) {
       const { code } = toGatewayError(thrown);
@@ -273,6 +300,7 @@ export class Call implements BridgedCall {
   #finish(end: { readonly closeCode: number | null; readonly reason: string }): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#release();
     this.#startTimer.cancel();
     this.#unread = [];
     this.#deps.stats.of(this.#label).closed += 1;

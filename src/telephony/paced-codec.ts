@@ -9,7 +9,6 @@ import type { Pacer } from "../delivery/pacer.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { CallStart, CallVia, CarrierCodec, CarrierEvent, Wire } from "../protocol/carrier/carrier.ts";
 import type { CallOptions } from "./call.ts";
-import type { CallLine } from "./carrier-listener.ts";
 import { PacedPlayer, type PacedPlayerOptions } from "./paced-player.ts";
 
 /**
@@ -23,7 +22,10 @@ const PACED_MARK_MS = 100;
 export const NEWS: Wire = "";
 
 /** What a call over `line` is made with; its peer says nothing before it begins. */
-export function pacedCall(name: CallVia, line: CallLine, codec: PacedCodec): CallOptions {
+export function pacedCall(
+  name: CallVia,
+  { codec, ...call }: Pick<CallOptions, "line" | "rights"> & { readonly codec: PacedCodec },
+): CallOptions {
   const dialect = {
     name,
     subprotocols: [],
@@ -31,7 +33,7 @@ export function pacedCall(name: CallVia, line: CallLine, codec: PacedCodec): Cal
     markMs: PACED_MARK_MS,
     open: () => codec,
   };
-  return { line, hello: { query: new Map(), headers: new Map() }, dialectOf: () => dialect };
+  return { ...call, hello: { query: new Map(), headers: new Map() }, dialectOf: () => dialect };
 }
 
 /** How a call is played to its peer. */

@@ -1,8 +1,10 @@
 /** The door of a gateway without keys: whoever comes may do everything. */
+import { ANYBODY } from "../../src/access/caller.ts";
 import { createDoor } from "../../src/access/door.ts";
 import { OriginRules } from "../../src/access/origin-rules.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
+import { CallerRights } from "../../src/server/carriers/caller-rights.ts";
 
 export const OPEN_DOOR = createDoor({
   keysFile: "",
@@ -11,6 +13,9 @@ export const OPEN_DOOR = createDoor({
   auditLog: silentLog,
   clock: systemClock,
 });
+
+/** Who brings a call may do everything. */
+export const ANY_CALL = new CallerRights({ door: OPEN_DOOR, caller: ANYBODY, surface: "test", address: "" });
 
 /** What routes of a port on loopback are checked with. */
 export const OPEN_CHECKS = { origins: new OriginRules({ host: "127.0.0.1" }), door: OPEN_DOOR };

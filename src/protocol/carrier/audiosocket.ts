@@ -33,6 +33,20 @@ export type AudioSocketEvent =
   | { readonly kind: "stopped"; readonly reason: string }
   | { readonly kind: "odd"; readonly what: string };
 
+/** Which call a connection is, by its first bytes: `callId` null where they do not name one. null: more are needed. */
+export function audioSocketCall(bytes: Uint8Array): { readonly callId: string | null } | null {
+  const [kind, , length] = bytes;
+  if (kind !== undefined && kind !== KIND_UUID) return { callId: null };
+  if (bytes.length >= HEADER_BYTES && (bytes[1] !== 0 || length !== UUID_BYTES)) return { callId: null };
+  if (bytes.length < HEADER_BYTES + UUID_BYTES) return null;
+  return { callId: uuidText(bytes.subarray(HEADER_BYTES, HEADER_BYTES + UUID_BYTES)) };
+}
+
+function uuidText(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes).toString("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}
+
 /** Reads what Asterisk sends, cut anywhere. */
 export class AudioSocketReader {
   readonly #onEvent: (event: AudioSocketEvent) => void;
@@ -90,9 +104,7 @@ export class AudioSocketReader {
     if (this.#isCalled) throw this.#broken("the call is named twice");
     if (payload.length !== UUID_BYTES) throw this.#broken(`its id has ${payload.length} bytes`);
     this.#isCalled = true;
-    const hex = Buffer.from(payload).toString("hex");
-    const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)];
-    this.#onEvent({ kind: "call", callId: parts.join("-") });
+    this.#onEvent({ kind: "call", callId: uuidText(payload) });
   }
 
   #digit(payload: Uint8Array): void {

@@ -1,8 +1,11 @@
 /**
- * Asterisk's AudioSocket on a TCP port of its own: each connection is a phone call. Asterisk plays what it gets at once
- * and keeps no buffer, so a player of ours sends one frame every 20 ms.
+ * Asterisk's AudioSocket on a TCP port of its own: each connection is a phone call. It begins with a UUID, which has to be one
+ * that was announced where the gateway has keys. Asterisk plays what it gets at once and keeps no buffer, so a player of
+ * ours sends one frame every 20 ms.
  */
-import { createServer, type Server, type Socket } from "node:net";
+import { type BlockList, createServer, type Server, type Socket } from "node:net";
+import { ANYBODY } from "../../access/caller.ts";
+import type { Door } from "../../access/door.ts";
 import type { SendResult } from "../../delivery/listener.ts";
 import type { Pacer } from "../../delivery/pacer.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
@@ -11,6 +14,7 @@ import type { Logger } from "../../kit/log.ts";
 import {
   type AudioSocketEvent,
   AudioSocketReader,
+  audioSocketCall,
   audioSocketHangUp,
   audioSocketKind,
   audioSocketPackets,
@@ -22,8 +26,16 @@ import type { Calls } from "../../telephony/calls.ts";
 import type { CallLine } from "../../telephony/carrier-listener.ts";
 import { NEWS, PacedCodec, pacedCall } from "../../telephony/paced-codec.ts";
 import type { PacedFrame } from "../../telephony/paced-player.ts";
+import type { AudioSocketTickets, Ticket } from "./audiosocket-tickets.ts";
+import { CallerRights } from "./caller-rights.ts";
+import { isInNetworks } from "./rtp-networks.ts";
 
+const SURFACE = "audiosocket";
 const FRAME_MS = 20;
+/** How long a connection may take to say which call it is, ms. */
+const UUID_WAIT_MS = 5000;
+/** Connections that have not said it yet, beside the calls. */
+const MAX_WAITING = 256;
 /** How long the first audio of the caller is waited for, which says the format, ms; then it is 8 kHz. */
 const FORMAT_WAIT_MS = 500;
 /** How long an Asterisk may take to read the end of its call, ms; then the connection is cut off. */
@@ -36,6 +48,11 @@ export interface AudioSocketOptions {
   readonly pacer: Pacer;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly door: Door;
+  /** Calls that were announced. Where the gateway has no keys, others may come, too. */
+  readonly tickets: Pick<AudioSocketTickets, "take">;
+  /** Where calls may come from; null: from everywhere. */
+  readonly allow: BlockList | null;
   readonly host: string;
   /** 0: one that is free. */
   readonly port: number;
@@ -55,14 +72,14 @@ export async function startAudioSocket(options: AudioSocketOptions): Promise<Aud
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
-    try {
-      options.calls.mustHaveRoom();
-      new AudioSocketLine(socket, options);
-    } catch (thrown) {
-      options.log.warn({ code: toGatewayError(thrown).code }, "AudioSocket call refused");
-      socket.destroy();
-    }
+    socket.on("error", (thrown) =>
+      options.log.debug({ detail: thrown.message }, "AudioSocket connection broke"),
+    );
+    const address = socket.remoteAddress ?? "";
+    if (options.allow === null || isInNetworks(options.allow, address)) awaitCall(socket, options, address);
+    else refuse(socket, options, notAllowed(address));
   });
+  server.maxConnections = options.calls.maxCalls + MAX_WAITING;
   await listen(server, options);
   const address = server.address();
   return {
@@ -75,6 +92,63 @@ export async function startAudioSocket(options: AudioSocketOptions): Promise<Aud
       for (const socket of sockets) socket.destroy();
     },
   };
+}
+
+/** Takes no room among the calls until it is clear that the connection may be one. */
+function awaitCall(socket: Socket, options: AudioSocketOptions, address: string): void {
+  const { clock, calls } = options;
+  let begun: Buffer = Buffer.alloc(0);
+  const timer = clock.at(clock.nowMs() + UUID_WAIT_MS, () => socket.destroy());
+  const stopWaiting = (): void => timer.cancel();
+  const take = (bytes: Buffer): void => {
+    begun = Buffer.concat([begun, bytes]);
+    const named = audioSocketCall(begun);
+    if (named === null) return;
+    stopWaiting();
+    socket.off("close", stopWaiting);
+    socket.off("data", take);
+    try {
+      const ticket = ticketFor(named.callId, options, address);
+      calls.mustHaveRoom();
+      new AudioSocketLine(socket, options, ticket).receive(begun);
+    } catch (thrown) {
+      refuse(socket, options, thrown);
+    }
+  };
+  socket.on("close", stopWaiting);
+  socket.on("data", take);
+}
+
+/** Throws forbidden where the call had to be announced, and carrier_protocol where the connection does not name one. */
+function ticketFor(callId: string | null, options: AudioSocketOptions, address: string): Ticket {
+  const { door, tickets } = options;
+  if (callId === null) {
+    throw new GatewayError("carrier_protocol", "Not AudioSocket: the first packet does not name the call");
+  }
+  const ticket = tickets.take(callId);
+  if (ticket !== null) return ticket;
+  if (!door.access.isOpen) {
+    throw new GatewayError(
+      "forbidden",
+      "No call was announced by this UUID: POST /carrier/audiosocket first",
+    );
+  }
+  const rights = new CallerRights({ door, caller: ANYBODY, surface: SURFACE, address });
+  return { parameters: {}, rights };
+}
+
+function notAllowed(address: string): GatewayError {
+  return new GatewayError("forbidden", `${address} is outside the networks of the setting audiosocket-allow`);
+}
+
+function refuse(socket: Socket, { calls, door, log }: AudioSocketOptions, thrown: unknown): void {
+  const { code } = toGatewayError(thrown);
+  if (code === "forbidden") {
+    door.audit.refused({ thrown, surface: SURFACE, address: socket.remoteAddress ?? "", subject: null });
+  } else log.warn({ code }, "AudioSocket call refused");
+  calls.stats.of("audiosocket").refused += 1;
+  socket.end(audioSocketHangUp());
+  socket.destroySoon();
 }
 
 function listen(server: Server, { host, port }: AudioSocketOptions): Promise<void> {
@@ -91,6 +165,7 @@ class AudioSocketLine implements CallLine {
   readonly #options: AudioSocketOptions;
   readonly #codec = new PacedCodec((bytes) => this.#read(bytes));
   readonly #reader = new AudioSocketReader((event) => this.#take(event));
+  readonly #ticket: Ticket;
   readonly #call: Call;
   #events: CarrierEvent[] = [];
   #callId = "";
@@ -98,21 +173,25 @@ class AudioSocketLine implements CallLine {
   #formatTimer: Timer | null = null;
   #endTimer: Timer | null = null;
 
-  constructor(socket: Socket, options: AudioSocketOptions) {
+  constructor(socket: Socket, options: AudioSocketOptions, ticket: Ticket) {
     this.#socket = socket;
     this.#options = options;
-    this.#call = options.calls.take(pacedCall("audiosocket", this, this.#codec));
+    this.#ticket = ticket;
+    const { rights } = ticket;
+    this.#call = options.calls.take(pacedCall("audiosocket", { line: this, codec: this.#codec, rights }));
     socket.on("data", (bytes) => this.#call.receive(bytes));
     socket.on("drain", () => this.#call.drained());
-    socket.on("error", (thrown) =>
-      options.log.debug({ detail: thrown.message }, "AudioSocket connection broke"),
-    );
     socket.on("close", () => {
       this.#formatTimer?.cancel();
       this.#endTimer?.cancel();
       this.#codec.hangUp();
       this.#call.closed();
     });
+  }
+
+  /** What came before the line was there. */
+  receive(bytes: Uint8Array): void {
+    this.#call.receive(bytes);
   }
 
   /** The player sends; the call has nothing to say itself. */
@@ -170,7 +249,7 @@ class AudioSocketLine implements CallLine {
     const call = {
       callId: this.#callId,
       streamId: this.#callId,
-      parameters: {},
+      parameters: this.#ticket.parameters,
       callerFormat: format,
       format,
       frameMs: FRAME_MS,

@@ -1,88 +1,231 @@
 /**
- * Whom the gateway takes calls from: Twilio by its signature, the other carriers by a token. Where neither is set up,
- * everybody who reaches the port.
+ * Whom calls are taken from. A carrier has a check of its own where one is set up: Twilio its signature, each of them a token.
+ * Who passes it may bring calls into any session. The others show a key or a token of the gateway that allows `call`. Where
+ * the gateway has no keys, one check denies every carrier that has none; without any, everybody may bring calls.
  */
-import type { HttpRequest } from "uWebSockets.js";
+import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { createHash, timingSafeEqual } from "node:crypto";
+import { ANYBODY, type Caller } from "../../access/caller.ts";
+import type { Door } from "../../access/door.ts";
+import type { Action } from "../../access/grants.ts";
 import { GatewayError } from "../../errors.ts";
-import type { CarrierName } from "../../protocol/carrier/carrier.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { CARRIERS, type CallVia } from "../../protocol/carrier/carrier.ts";
 import { isTwilioSignature } from "../../protocol/carrier/twilio-signature.ts";
-
-export interface CarrierAuth {
-  /** Empty: Twilio need not sign. */
-  readonly twilioAuthToken: string;
-  /** Empty: no token is asked for. */
-  readonly carrierToken: string;
-  /** How carriers reach the gateway, `wss://host` with a path before ours or none; empty: by their Host header. */
-  readonly publicUrl: string;
-}
+import type { SpeakCommand } from "../../protocol/commands.ts";
+import type { CallRights, CallStarting } from "../../telephony/call.ts";
+import { presentedByCarrier } from "../credential.ts";
+import { addressOf } from "../routes.ts";
+import { CallerRights } from "./caller-rights.ts";
+import type { CarrierRules } from "./carrier-rules.ts";
+import { SignedCalls } from "./signed-calls.ts";
 
 /** A carrier's request to connect. */
 export interface CarrierRequest {
-  /** null where the carrier is found out later. */
-  readonly carrier: CarrierName | null;
+  /** null where the carrier is found out later, or is none that is known here. */
+  readonly carrier: CallVia | null;
   readonly path: string;
   /** The query of the URL, still encoded, without the question mark. */
   readonly query: string;
   readonly headers: ReadonlyMap<string, string>;
+  /** Of the client. */
+  readonly address: string;
 }
 
 /** Only before the request's handler returns. */
-export function carrierRequestOf(req: HttpRequest, carrier: CarrierName | null): CarrierRequest {
+export function carrierRequestOf(
+  res: HttpResponse,
+  req: HttpRequest,
+  carrier: CallVia | null,
+): CarrierRequest {
   const headers = new Map<string, string>();
   req.forEach((name, value) => {
     headers.set(name, value);
   });
-  return { carrier, path: req.getUrl(), query: req.getQuery() ?? "", headers };
+  return { carrier, path: req.getUrl(), query: req.getQuery() ?? "", headers, address: addressOf(res) };
 }
 
-/**
- * Whether the request is signed by Twilio. Throws carrier_signature and carrier_unauthorized for one that may not
- * connect; where the carrier is not known yet, an unsigned one may still turn out to be Twilio and has to be refused then.
- */
-export function admitCarrier(request: CarrierRequest, auth: CarrierAuth): { readonly isSigned: boolean } {
-  const { carrier } = request;
-  const signature = request.headers.get("x-twilio-signature") ?? "";
-  const mustSign =
-    auth.twilioAuthToken !== "" && (carrier === "twilio" || (carrier === null && signature !== ""));
-  if (mustSign) {
-    const url = urlOf(request, auth.publicUrl);
-    if (!isTwilioSignature({ authToken: auth.twilioAuthToken, url, signature })) throw notSigned();
-    return { isSigned: true };
+export interface CarrierAuthOptions {
+  readonly rules: CarrierRules;
+  readonly door: Door;
+  readonly clock: Pick<Clock, "nowMs">;
+}
+
+export class CarrierAuth {
+  readonly #rules: CarrierRules;
+  readonly #door: Door;
+  readonly #signedCalls: SignedCalls;
+
+  constructor({ rules, door, clock }: CarrierAuthOptions) {
+    this.#rules = rules;
+    this.#door = door;
+    this.#signedCalls = new SignedCalls(clock);
   }
-  if (auth.carrierToken !== "" && !tokensOf(request).some((token) => isSame(token, auth.carrierToken))) {
-    throw new GatewayError(
-      "carrier_unauthorized",
-      "Carrier shows no valid token: expected it as a bearer token, as basic password, or as token= in the URL",
+
+  /**
+   * `also`: what a key or a token has to allow beside `call`. Throws carrier_signature, carrier_unauthorized, forbidden, and
+   * what the door throws for keys and tokens.
+   */
+  admit(request: CarrierRequest, ...also: Action[]): Admission {
+    try {
+      return this.#admit(request, also);
+    } catch (thrown) {
+      this.#door.audit.refused({ thrown, ...this.#placeOf(request), subject: null });
+      throw thrown;
+    }
+  }
+
+  /** Of an HTTP request that sets up a call: its key or token allows `call`, or the port's own check is passed. */
+  announcer(
+    res: HttpResponse,
+    req: HttpRequest,
+    by: { readonly caller: Caller; readonly port: "rtp" | "audiosocket" },
+  ) {
+    const request = carrierRequestOf(res, req, by.port);
+    if (by.caller.isAnybody || !this.#rules.served.has(by.port)) this.admit(request);
+    return new CallerRights({ ...this.#placeOf(request), door: this.#door, caller: by.caller });
+  }
+
+  #admit(request: CarrierRequest, also: readonly Action[]): Admission {
+    const named = request.carrier === null ? CARRIERS : [request.carrier];
+    const asked = named.filter((carrier) => this.#rules.served.has(carrier));
+    const passed = asked.filter((carrier) => this.#passesOwn(carrier, request));
+    if (passed.length > 0) return this.#admission(passed, ANYBODY, request);
+    const unchecked = asked.filter((carrier) => !this.#hasOwnCheck(carrier));
+    if (unchecked.length === 0) throw this.#refusal(asked, request);
+    const { access } = this.#door;
+    if (!access.isOpen) {
+      const caller = access.identify(presentedByCarrier(request));
+      for (const action of ["call", ...also] as const) caller.must(action);
+      access.redeem(caller);
+      return this.#admission(unchecked, caller, request);
+    }
+    if (this.#hasChecks) throw this.#refusal(asked, request);
+    return this.#admission(unchecked, ANYBODY, request);
+  }
+
+  #admission(carriers: readonly CallVia[], caller: Caller, request: CarrierRequest): Admission {
+    const rights = new CallerRights({ ...this.#placeOf(request), door: this.#door, caller });
+    const signature = request.headers.get("x-twilio-signature") ?? "";
+    return new Admission({
+      carriers: new Set(carriers),
+      caller,
+      rights,
+      refusalOf: (carrier) => this.#refusal([carrier], request),
+      isFirst: ({ carrier, callId }) =>
+        carrier !== "twilio" || !this.#signs("twilio") || this.#signedCalls.add(signature, callId),
+    });
+  }
+
+  get #hasChecks(): boolean {
+    return this.#rules.twilioAuthToken !== "" || this.#rules.tokens.size > 0;
+  }
+
+  #signs(carrier: CallVia): boolean {
+    return carrier === "twilio" && this.#rules.twilioAuthToken !== "";
+  }
+
+  #hasOwnCheck(carrier: CallVia): boolean {
+    return this.#signs(carrier) || this.#rules.tokens.has(carrier);
+  }
+
+  #passesOwn(carrier: CallVia, request: CarrierRequest): boolean {
+    if (this.#signs(carrier)) return this.#isSigned(request);
+    const expected = this.#rules.tokens.get(carrier);
+    return expected !== undefined && isSame(presentedByCarrier(request).credential, expected);
+  }
+
+  #isSigned({ path, query, headers }: CarrierRequest): boolean {
+    const { twilioAuthToken: authToken, publicUrl } = this.#rules;
+    const origin = publicUrl.replace(/^(?:wss?|https?):\/\//, "").replace(/(?<!\/)\/+$/, "");
+    const url = `wss://${origin}${path}${query === "" ? "" : `?${query}`}`;
+    return isTwilioSignature({ authToken, url, signature: headers.get("x-twilio-signature") ?? "" });
+  }
+
+  /** Why none of these may be brought. */
+  #refusal(asked: readonly CallVia[], { headers }: CarrierRequest): GatewayError {
+    const mustSign = asked.some((carrier) => this.#signs(carrier));
+    const takesToken = asked.some((carrier) => !this.#signs(carrier) && this.#rules.tokens.has(carrier));
+    if (mustSign && (!takesToken || headers.has("x-twilio-signature"))) return notSigned();
+    if (takesToken) return noToken();
+    return new GatewayError(
+      "forbidden",
+      "Calls of this carrier are not taken: carriers does not name it, or others have a check and it has none",
     );
   }
-  return { isSigned: false };
+
+  #placeOf({ carrier, address }: CarrierRequest) {
+    return { surface: carrier === null ? "/carrier" : `/carrier/${carrier}`, address };
+  }
 }
 
-export function notSigned(): GatewayError {
+interface AdmissionOptions {
+  /** Of whom the request may bring calls. */
+  readonly carriers: ReadonlySet<CallVia>;
+  readonly caller: Caller;
+  readonly rights: CallerRights;
+  readonly refusalOf: (carrier: CallVia) => GatewayError;
+  /** False where the same signature has brought the call before. */
+  readonly isFirst: (call: CallStarting) => boolean;
+}
+
+/** A request that was let in, and what it may do. */
+export class Admission implements CallRights {
+  readonly #options: AdmissionOptions;
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+  }
+
+  /** Anybody where a check of the carrier's own was passed, or the gateway has no keys. */
+  get caller(): Caller {
+    return this.#options.caller;
+  }
+
+  /** Throws where this is none of the carriers that the request was let in for. */
+  mustBe(carrier: CallVia): void {
+    const { carriers, refusalOf, rights } = this.#options;
+    if (carriers.has(carrier)) return;
+    const refusal = refusalOf(carrier);
+    rights.refused(refusal);
+    throw refusal;
+  }
+
+  begin(call: CallStarting, end: (error: GatewayError) => void): () => void {
+    const { rights, isFirst } = this.#options;
+    try {
+      if (!isFirst(call)) throw broughtTwice();
+      return rights.begin(call, end);
+    } catch (thrown) {
+      rights.refused(thrown);
+      throw thrown;
+    }
+  }
+
+  greeting(command: SpeakCommand, sessionId: string): SpeakCommand {
+    return this.#options.rights.greeting(command, sessionId);
+  }
+}
+
+function notSigned(): GatewayError {
   return new GatewayError(
     "carrier_signature",
     "Connection is not signed by Twilio for this URL: check twilio-auth-token and public-url",
   );
 }
 
-/** As the carrier has it. */
-function urlOf({ path, query, headers }: CarrierRequest, publicUrl: string): string {
-  const base = publicUrl === "" ? (headers.get("host") ?? "") : publicUrl;
-  const origin = base.replace(/^(?:wss?|https?):\/\//, "").replace(/(?<!\/)\/+$/, "");
-  return `wss://${origin}${path}${query === "" ? "" : `?${query}`}`;
+function broughtTwice(): GatewayError {
+  return new GatewayError(
+    "carrier_signature",
+    "The same signature has brought this call within the last 10 minutes: a second stream of it needs another URL",
+  );
 }
 
-/** Every place where a carrier can be made to show a token. */
-function tokensOf({ query, headers }: CarrierRequest): string[] {
-  const [scheme = "", value = ""] = (headers.get("authorization") ?? "").split(" ", 2);
-  const credentials = scheme.toLowerCase() === "basic" ? Buffer.from(value, "base64").toString("utf8") : "";
-  return [
-    scheme.toLowerCase() === "bearer" ? value : "",
-    credentials.slice(credentials.indexOf(":") + 1),
-    headers.get("x-telnyx-streaming-auth-token") ?? "",
-    new URLSearchParams(query).get("token") ?? "",
-  ];
+function noToken(): GatewayError {
+  return new GatewayError(
+    "carrier_unauthorized",
+    "Carrier shows no valid token: expected it as a bearer token, as basic password, or as token= in the URL",
+  );
 }
 
 /** Takes the same time for any token: their digests are of one length. */

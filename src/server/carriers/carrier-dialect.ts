@@ -3,24 +3,23 @@ import { GatewayError } from "../../errors.ts";
 import type { CarrierDialect, CarrierName, Wire } from "../../protocol/carrier/carrier.ts";
 import { DIALECTS } from "../../protocol/carrier/index.ts";
 import { sniffCarrier } from "../../protocol/carrier/sniff.ts";
-import { type CarrierAuth, notSigned } from "./carrier-auth.ts";
+import type { Admission } from "./carrier-auth.ts";
 
 export interface CarrierKnown {
   /** As the path says; null: its first messages say. */
   readonly carrier: CarrierName | null;
   /** That was agreed on; "": none. */
   readonly subprotocol: string;
-  readonly isSigned: boolean;
+  readonly admission: Pick<Admission, "mustBe">;
 }
 
 /**
- * By the connection's messages so far; null: they do not say yet. Throws carrier_protocol for those of no carrier and
- * carrier_signature for Twilio's that had to be signed.
+ * By the connection's messages so far; null: they do not say yet. Throws carrier_protocol for those of no carrier, and for
+ * a carrier's that the connection was not let in for what its admission does.
  */
 export function dialectOf(
   messages: readonly Wire[],
-  { carrier, subprotocol, isSigned }: CarrierKnown,
-  { twilioAuthToken }: Pick<CarrierAuth, "twilioAuthToken">,
+  { carrier, subprotocol, admission }: CarrierKnown,
 ): CarrierDialect | null {
   if (carrier !== null) return DIALECTS[carrier];
   const texts = messages.filter((message) => typeof message === "string");
@@ -29,6 +28,6 @@ export function dialectOf(
   if (found === null) {
     throw new GatewayError("carrier_protocol", "First messages are those of no carrier that is known here");
   }
-  if (found === "twilio" && twilioAuthToken !== "" && !isSigned) throw notSigned();
+  admission.mustBe(found);
   return DIALECTS[found];
 }

@@ -10,6 +10,7 @@ import { DIALECTS } from "../../protocol/carrier/index.ts";
 import type { Call } from "../../telephony/call.ts";
 import type { Calls } from "../../telephony/calls.ts";
 import type { CallLine } from "../../telephony/carrier-listener.ts";
+import { withoutTokens } from "../credential.ts";
 import { pathPart, Reply } from "../http.ts";
 import type { Routes, SocketBehavior } from "../routes.ts";
 import type { Bytes } from "../sockets/backlog.ts";
@@ -17,10 +18,11 @@ import type { FairScheduler } from "../sockets/fair-scheduler.ts";
 import { Inbox, type Receiver } from "../sockets/inbox.ts";
 import { UwsBatchSocket } from "../sockets/uws-port.ts";
 import { acceptUpgrade, socketLimits } from "../sockets/websocket.ts";
-import { admitCarrier, type CarrierAuth, type CarrierRequest, carrierRequestOf } from "./carrier-auth.ts";
+import { type Admission, type CarrierAuth, type CarrierRequest, carrierRequestOf } from "./carrier-auth.ts";
 import { type CarrierKnown, dialectOf } from "./carrier-dialect.ts";
 
-export interface CarrierSocketOptions extends CarrierAuth {
+export interface CarrierSocketOptions {
+  readonly carrierAuth: CarrierAuth;
   readonly calls: Calls;
   readonly maxOutboxBytes: number;
   readonly idleSeconds: number;
@@ -29,6 +31,7 @@ export interface CarrierSocketOptions extends CarrierAuth {
 }
 
 interface CarrierData extends CarrierKnown {
+  readonly admission: Admission;
   readonly hello: CarrierHello;
   line: CarrierLine | null;
   call: Call | null;
@@ -53,7 +56,7 @@ export function routeCarriers(app: Routes, options: CarrierSocketOptions): void 
   app.ws(
     "/carrier/:name",
     "own",
-    carrierSocket(options, (req) => carrierOf(pathPart(req))),
+    carrierSocket(options, (req) => pathPart(req)),
   );
   app.ws(
     "/carrier",
@@ -73,10 +76,10 @@ class CarrierLine extends UwsBatchSocket<CarrierData, Wire> implements CallLine 
   }
 }
 
-/** `carrierIn`: of a request; null where its first messages are to say. Throws not_found. */
+/** `nameIn`: the carrier's name in a request; null where its first messages are to say. */
 function carrierSocket(
   options: CarrierSocketOptions,
-  carrierIn: (req: HttpRequest) => CarrierName | null,
+  nameIn: (req: HttpRequest) => string | null,
 ): SocketBehavior<CarrierData> {
   const receiver = carrierReceiver();
   const { scheduler } = options;
@@ -86,7 +89,7 @@ function carrierSocket(
       maxBackpressureBytes: options.maxOutboxBytes + BATCH_SLACK_BYTES,
       idleSeconds: options.idleSeconds,
     }),
-    upgrade: (res, req, context) => answerUpgrade(res, req, { context, options, carrierIn }),
+    upgrade: (res, req, context) => answerUpgrade(res, req, { context, options, name: nameIn(req) }),
     open: (socket) => {
       const data = socket.getUserData();
       data.line = new CarrierLine(socket);
@@ -94,7 +97,8 @@ function carrierSocket(
       data.call = options.calls.take({
         line: data.line,
         hello: data.hello,
-        dialectOf: (messages) => dialectOf(messages, data, options),
+        dialectOf: (messages) => dialectOf(messages, data),
+        rights: data.admission,
       });
     },
     message: (socket, message, isBinary) => socket.getUserData().inbox?.take(message, isBinary),
@@ -134,29 +138,28 @@ function answerUpgrade(
   upgrade: {
     readonly context: us_socket_context_t;
     readonly options: CarrierSocketOptions;
-    readonly carrierIn: (req: HttpRequest) => CarrierName | null;
+    readonly name: string | null;
   },
 ): void {
-  const { context, options, carrierIn } = upgrade;
+  const { context, options, name } = upgrade;
   try {
-    const carrier = carrierIn(req);
+    const carrier = CARRIERS.find((known) => known === name) ?? null;
+    const request = carrierRequestOf(res, req, carrier);
+    const admission = options.carrierAuth.admit(request);
+    // Strangers hear neither which carriers there are nor how full the gateway is.
+    if (carrier === null && name !== null) throw noSuchCarrier();
     options.calls.mustHaveRoom();
-    const request = carrierRequestOf(req, carrier);
-    const { isSigned } = admitCarrier(request, options);
     const subprotocol = subprotocolFor(carrier, req.getHeader("sec-websocket-protocol"));
     const hello = helloOf(request);
-    const data: CarrierData = { hello, subprotocol, carrier, isSigned, line: null, call: null, inbox: null };
+    const data: CarrierData = { hello, subprotocol, carrier, admission, line: null, call: null, inbox: null };
     acceptUpgrade(res, req, { context, data, subprotocol });
   } catch (thrown) {
     new Reply(res).fail(thrown);
   }
 }
 
-/** Throws not_found. */
-function carrierOf(name: string): CarrierName {
-  const carrier = CARRIERS.find((known) => known === name);
-  if (carrier !== undefined) return carrier;
-  throw new GatewayError("not_found", `No such carrier, expected one of ${CARRIERS.join(", ")}`);
+function noSuchCarrier(): GatewayError {
+  return new GatewayError("not_found", `No such carrier, expected one of ${CARRIERS.join(", ")}`);
 }
 
 /** The best of those offered that the carrier speaks; a client that is answered another one has to leave (RFC 6455 4.1). */
@@ -167,7 +170,6 @@ function subprotocolFor(carrier: CarrierName | null, offered: string): string {
 }
 
 function helloOf({ query, headers }: CarrierRequest): CarrierHello {
-  const asked = new Map(new URLSearchParams(query));
-  asked.delete("token");
+  const asked = new Map(new URLSearchParams(withoutTokens(query)));
   return { query: asked, headers: new Map([...headers].filter(([name]) => !SECRET_HEADERS.includes(name))) };
 }

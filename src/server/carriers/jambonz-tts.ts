@@ -1,8 +1,9 @@
 /**
  * `/carrier/jambonz/tts`: the gateway as a custom speech vendor of jambonz, by POST for each text and by a
- * WebSocket for each call. Both ask for the carrier token, where one is set.
+ * WebSocket for each call. Both ask for what jambonz's calls do.
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
+import type { Caller } from "../../access/caller.ts";
 import { GatewayError } from "../../errors.ts";
 import {
   type JambonzAudio,
@@ -25,9 +26,10 @@ import type { Routes } from "../routes.ts";
 import type { FairScheduler } from "../sockets/fair-scheduler.ts";
 import { inboxBytes } from "../sockets/inbox.ts";
 import { MessageSockets } from "../sockets/message-sockets.ts";
-import { admitCarrier, type CarrierAuth, carrierRequestOf } from "./carrier-auth.ts";
+import { type CarrierAuth, carrierRequestOf } from "./carrier-auth.ts";
 
-export interface JambonzTtsRouteOptions extends CarrierAuth, SpeechAnswerDeps {
+export interface JambonzTtsRouteOptions extends SpeechAnswerDeps {
+  readonly carrierAuth: CarrierAuth;
   /** Model that speaks; "" = the upstream's default. */
   readonly defaultModel: string;
   /** See MessageSocketsOptions. */
@@ -61,7 +63,7 @@ function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRout
     answerError: (reply, error) => reply.fail(error),
   });
   try {
-    admitCarrier(carrierRequestOf(req, "jambonz"), options);
+    const caller = admit(res, req, options);
     const audio = jambonzAudio(req.getHeader("accept"));
     answer.start(async (body) => {
       const { voice, language, text: written } = parseJambonzTts(body);
@@ -70,12 +72,28 @@ function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRout
         const message = "Field 'text' has no words, expected something to say";
         throw new GatewayError("invalid_field", message, { field: "text" });
       }
-      const voiceId = await options.voices.idOf({ name: voice });
+      const voiceId = await voiceFor(caller, voice, options);
       return askedOf(audio, { voiceId, text, language, modelId: options.defaultModel });
     });
   } catch (thrown) {
     answer.refuse(thrown);
   }
+}
+
+/** Who asks. Speech is in no session: they need `call`, as all carriers do, and `speak`. */
+function admit(res: HttpResponse, req: HttpRequest, { carrierAuth }: JambonzTtsRouteOptions): Caller {
+  return carrierAuth.admit(carrierRequestOf(res, req, "jambonz"), "speak").caller;
+}
+
+/** Rejects with not_found, forbidden, and what the upstream answers. */
+async function voiceFor(
+  caller: Caller,
+  name: string,
+  { voices, defaultModel }: JambonzTtsRouteOptions,
+): Promise<string> {
+  const voiceId = await voices.idOf({ name });
+  caller.mustUse({ voiceIds: [voiceId], ...(defaultModel === "" ? {} : { modelId: defaultModel }) });
+  return voiceId;
 }
 
 interface Asked {
@@ -122,11 +140,11 @@ function mountSockets(app: Routes, options: JambonzTtsRouteOptions): MessageSock
     scheduler: options.scheduler,
   });
   const deps = depsOf(options);
-  const behavior = sockets.behavior<JambonzTtsAddress>({
+  const behavior = sockets.behavior<JambonzTtsAddress & { readonly caller: Caller }>({
     accept: (res, req) => accept(res, req, { options, sockets }),
-    open: ({ voice, language, sampleRate }, port) => {
-      const { voices, defaultModel: modelId } = options;
-      const voiceId = voices.idOf({ name: voice });
+    open: ({ caller, voice, language, sampleRate }, port) => {
+      const { defaultModel: modelId } = options;
+      const voiceId = voiceFor(caller, voice, options);
       return new JambonzTtsSocket({ deps, port, voiceId, language, sampleRate, modelId });
     },
   });
@@ -139,13 +157,13 @@ function accept(
   res: HttpResponse,
   req: HttpRequest,
   { options, sockets }: { readonly options: JambonzTtsRouteOptions; readonly sockets: MessageSockets },
-): JambonzTtsAddress | null {
+): (JambonzTtsAddress & { readonly caller: Caller }) | null {
   try {
-    admitCarrier(carrierRequestOf(req, "jambonz"), options);
+    const caller = admit(res, req, options);
     const { calls } = options;
     calls.mustStay();
     if (sockets.count >= calls.maxCalls) throw tooMany(calls.maxCalls);
-    return parseJambonzAddress(req.getQuery() ?? "");
+    return { ...parseJambonzAddress(req.getQuery() ?? ""), caller };
   } catch (thrown) {
     new Reply(res).fail(thrown);
     return null;

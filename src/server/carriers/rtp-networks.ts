@@ -51,6 +51,26 @@ export function readPeerList(text: string): PeerList {
   return { hasPrivate, networks, isNobody: false };
 }
 
+/** Addresses and networks with commas; empty: null. Throws invalid_config. `setting`: its name. */
+export function readNetworks(text: string, setting: string): BlockList | null {
+  if (text.trim() === "") return null;
+  const networks = new BlockList();
+  for (const entry of text.split(",").map((part) => part.trim())) {
+    if (addNetwork(networks, entry)) continue;
+    throw new GatewayError(
+      "invalid_config",
+      `Setting ${setting}: "${entry}", expected an address or a network such as 10.0.0.0/8, several with commas`,
+      { field: setting },
+    );
+  }
+  return networks;
+}
+
+/** Whether the address is in one of them, in whichever form it is written. */
+export function isInNetworks(networks: BlockList, address: string): boolean {
+  return isIn(networks, plainAddress(address));
+}
+
 export interface PeerRuleOptions {
   readonly list: PeerList;
   /** Address that RTP ports are bound to. */

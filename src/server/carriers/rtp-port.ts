@@ -19,7 +19,7 @@ import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { CarrierEvent } from "../../protocol/carrier/carrier.ts";
-import type { Call } from "../../telephony/call.ts";
+import type { Call, CallRights } from "../../telephony/call.ts";
 import type { Calls } from "../../telephony/calls.ts";
 import type { CallLine } from "../../telephony/carrier-listener.ts";
 import { NEWS, PacedCodec, pacedCall } from "../../telephony/paced-codec.ts";
@@ -50,7 +50,8 @@ export interface RtpPeer {
 export interface RtpCall {
   readonly callId: string;
   /** What the call begins with: `session`, `text`, `voice_id`. */
-  readonly parameters: Readonly<Record<string, string>>;
+  readonly parameters: Readonly<Record<string, string>> & { readonly session: string };
+  readonly rights: CallRights;
   readonly format: RtpFormat;
   /** null: the first that sends from an address that may be a peer. */
   readonly peer: RtpPeer | null;
@@ -133,6 +134,10 @@ export class RtpPort implements CallLine {
     if (!this.#isClosed) this.#beginIfRoom();
     if (this.#isClosed) throw this.#refusal ?? endedAtOnce();
     return taken;
+  }
+
+  get sessionId(): string {
+    return this.#options.call.parameters.session;
   }
 
   // ---- CallLine --------------------------------------------------------------------------------------------------
@@ -281,7 +286,7 @@ export class RtpPort implements CallLine {
     const { call, calls, pacer, clock } = this.#options;
     this.#timer?.cancel();
     this.#lastPacketMs = clock.nowMs();
-    const taken = calls.take(pacedCall("rtp", this, this.#codec));
+    const taken = calls.take(pacedCall("rtp", { line: this, codec: this.#codec, rights: call.rights }));
     this.#call = taken;
     const { callId, parameters, format } = call;
     this.#codec.begin(

@@ -7,6 +7,7 @@ import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { randomInt, randomUUID } from "node:crypto";
 import { isIP, SocketAddress } from "node:net";
 import { networkInterfaces } from "node:os";
+import type { Caller } from "../../access/caller.ts";
 import { rtpPayloadType } from "../../audio/containers/rtp.ts";
 import type { Pacer } from "../../delivery/pacer.ts";
 import { GatewayError } from "../../errors.ts";
@@ -16,8 +17,9 @@ import { type RtpRequest, readRtpRequest } from "../../protocol/carrier/rtp-requ
 import { checkId } from "../../session/sessions.ts";
 import type { Calls } from "../../telephony/calls.ts";
 import { pathPart, Reply, readBody } from "../http.ts";
-import type { Routes } from "../routes.ts";
-import { admitCarrier, type CarrierAuth, carrierRequestOf } from "./carrier-auth.ts";
+import { needs, type Routes } from "../routes.ts";
+import type { CallerRights } from "./caller-rights.ts";
+import type { CarrierAuth } from "./carrier-auth.ts";
 import { type PeerList, PeerRule } from "./rtp-networks.ts";
 import { type RtpCall, type RtpPeer, RtpPort, rtpFamily } from "./rtp-port.ts";
 
@@ -26,7 +28,8 @@ export interface PortRange {
   readonly to: number;
 }
 
-export interface RtpOptions extends CarrierAuth {
+export interface RtpOptions {
+  readonly carrierAuth: CarrierAuth;
   readonly calls: Calls;
   readonly pacer: Pacer;
   readonly clock: Clock;
@@ -60,15 +63,15 @@ export class RtpPorts {
   }
 
   route(app: Routes): void {
-    app.post("/carrier/rtp", "own", (res, req) => this.#answer(res, req));
-    app.del("/carrier/rtp/:call", "own", (res, req) => {
+    app.post("/carrier/rtp", needs("call"), (res, req, caller) => this.#answer(res, req, caller));
+    app.del("/carrier/rtp/:call", needs("call"), (res, req, caller) => {
       const callId = pathPart(req);
-      const request = carrierRequestOf(req, "asterisk");
       const reply = new Reply(res);
       try {
-        admitCarrier(request, this.#options);
+        const rights = this.#options.carrierAuth.announcer(res, req, { caller, port: "rtp" });
         const port = this.#open.get(callId);
         if (port === undefined) throw new GatewayError("unknown_call", "No RTP call has this id");
+        rights.check({ session: port.sessionId });
         port.close();
         reply.json(200, { call_id: callId });
       } catch (thrown) {
@@ -82,32 +85,35 @@ export class RtpPorts {
     for (const port of [...this.#open.values()]) port.close();
   }
 
-  #answer(res: HttpResponse, req: HttpRequest): void {
-    const request = carrierRequestOf(req, "asterisk");
+  #answer(res: HttpResponse, req: HttpRequest, caller: Caller): void {
     const reply = new Reply(res);
-    readBody(res, this.#options.maxMessageBytes)
-      .then(async (body) => {
-        admitCarrier(request, this.#options);
-        reply.json(201, await this.#take(body));
-      })
-      .catch((thrown: unknown) => reply.fail(thrown));
+    try {
+      const rights = this.#options.carrierAuth.announcer(res, req, { caller, port: "rtp" });
+      readBody(res, this.#options.maxMessageBytes)
+        .then(async (body) => reply.json(201, await this.#take(body, rights)))
+        .catch((thrown: unknown) => reply.fail(thrown));
+    } catch (thrown) {
+      reply.fail(thrown);
+    }
   }
 
-  async #take(body: string) {
+  async #take(body: string, rights: CallerRights) {
     const request = readRtpRequest(body);
     const session = checkId(request.session);
-    const rule = this.#peerRule();
-    const peer = this.#checkedPeer(request, rule);
-    this.#options.calls.mustHaveRoom();
-    this.#mustHaveRoom();
-    const { text, voiceId, format, isListenOnly, dtmfPayloadType } = request;
+    const { text, voiceId } = request;
     const parameters = {
       session,
       ...(text === undefined ? {} : { text }),
       ...(voiceId === undefined ? {} : { voice_id: voiceId }),
     };
+    rights.check(parameters);
+    const rule = this.#peerRule();
+    const peer = this.#checkedPeer(request, rule);
+    this.#options.calls.mustHaveRoom();
+    this.#mustHaveRoom();
+    const { format, isListenOnly, dtmfPayloadType } = request;
     const callId = randomUUID();
-    const call = { callId, parameters, format, peer, isListenOnly, eventType: dtmfPayloadType };
+    const call = { callId, parameters, format, peer, isListenOnly, eventType: dtmfPayloadType, rights };
     const { port, number } = await this.#bound(call, rule);
     return {
       call_id: callId,

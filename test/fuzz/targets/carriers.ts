@@ -22,10 +22,12 @@ import {
 import { readRtpRequest } from "../../../src/protocol/carrier/rtp-request.ts";
 import { sniffCarrier } from "../../../src/protocol/carrier/sniff.ts";
 import { isTwilioSignature, twilioSignature } from "../../../src/protocol/carrier/twilio-signature.ts";
-import { admitCarrier } from "../../../src/server/carriers/carrier-auth.ts";
+import { CarrierAuth } from "../../../src/server/carriers/carrier-auth.ts";
+import { readCarrierRules } from "../../../src/server/carriers/carrier-rules.ts";
 import { PeerRule, readPeerList } from "../../../src/server/carriers/rtp-networks.ts";
 import { reachablePeer, readPortRange } from "../../../src/server/carriers/rtp-routes.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
+import { OPEN_DOOR } from "../../helpers/open-door.ts";
 import { fakeCall, fakePeer, fakePlayer } from "../../kit/carriers/fake-carrier.ts";
 import { cut, linesOf, outcomeOf, requireSame, type Target, textOf, tolerate, whole } from "../target.ts";
 
@@ -232,8 +234,10 @@ const carrierTokens: Target = {
     ]);
     for (const carrier of ["twilio", "vonage", null] as const) {
       for (const publicUrl of ["", "https://example.com//"]) {
-        const auth = { twilioAuthToken: carrier === "vonage" ? "" : "t", carrierToken: "secret", publicUrl };
-        tolerate(() => admitCarrier({ carrier, path, query, headers }, auth));
+        const twilioAuthToken = publicUrl === "" ? "" : "t";
+        const rules = readCarrierRules({ carriers: "", twilioAuthToken, carrierToken: "secret", publicUrl });
+        const auth = new CarrierAuth({ rules, door: OPEN_DOOR, clock: new FakeClock() });
+        tolerate(() => auth.admit({ carrier, path, query, headers, address: "203.0.113.5" }));
       }
     }
     const url = `wss://${host}${path}`;

@@ -7,6 +7,7 @@ import { silentLog } from "../../../src/kit/log.ts";
 import { PeerRule, readPeerList } from "../../../src/server/carriers/rtp-networks.ts";
 import { type RtpCall, RtpPort } from "../../../src/server/carriers/rtp-port.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
+import { ANY_CALL } from "../../helpers/open-door.ts";
 import { createRig } from "../../helpers/session-rig.ts";
 import { until } from "../../helpers/until.ts";
 import { RtpPhone } from "../../kit/rtp-phone.ts";
@@ -37,6 +38,7 @@ async function startCall(peer: RtpPhone | null, over: Over = {}) {
       peer: peer === null ? null : { address: HOST, port: peer.port },
       isListenOnly: false,
       eventType: 101,
+      rights: ANY_CALL,
       ...facts,
     },
     calls,

@@ -9,8 +9,12 @@ import { startAudioSocket } from "../../../src/server/carriers/audiosocket.ts";
 import type { CallOptions } from "../../../src/telephony/call.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
 import type { CallLine } from "../../../src/telephony/carrier-listener.ts";
+import { OPEN_DOOR } from "../../helpers/open-door.ts";
 import { createRig } from "../../helpers/session-rig.ts";
 import { until } from "../../helpers/until.ts";
+
+/** No call was announced. */
+const NO_TICKETS = { take: () => null };
 
 /** Knows the lines of its calls. */
 class WatchedCalls extends Calls {
@@ -31,6 +35,9 @@ it("a peer that never reads loses its connection two seconds after the call's en
     pacer,
     clock,
     log: silentLog,
+    door: OPEN_DOOR,
+    tickets: NO_TICKETS,
+    allow: null,
     host: "127.0.0.1",
     port: 0,
   });

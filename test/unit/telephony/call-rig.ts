@@ -6,6 +6,7 @@ import type { CallStart, CarrierDialect, Wire } from "../../../src/protocol/carr
 import type { SessionTuning } from "../../../src/session/ports.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
 import type { CallLine } from "../../../src/telephony/carrier-listener.ts";
+import { ANY_CALL } from "../../helpers/open-door.ts";
 import { createRig } from "../../helpers/session-rig.ts";
 import { TINY_START, tinyDialect } from "./tiny-dialect.ts";
 
@@ -55,6 +56,7 @@ export function createCallRig({ tuning, maxCalls = 8, log = silentLog }: CallRig
       line,
       hello: { query: new Map(Object.entries(query)), headers: new Map() },
       dialectOf: () => dialect,
+      rights: ANY_CALL,
     });
     const say = (message: object | Uint8Array): void =>
       call.receive(message instanceof Uint8Array ? message : JSON.stringify(message));

@@ -5,7 +5,9 @@ import type { Door } from "../../../src/access/door.ts";
 import { Pacer } from "../../../src/delivery/pacer.ts";
 import { type Clock, systemClock } from "../../../src/kit/clock.ts";
 import { silentLog } from "../../../src/kit/log.ts";
-import type { CarrierAuth } from "../../../src/server/carriers/carrier-auth.ts";
+import { AudioSocketTickets } from "../../../src/server/carriers/audiosocket-tickets.ts";
+import { CarrierAuth } from "../../../src/server/carriers/carrier-auth.ts";
+import { type CarrierSettings, readCarrierRules } from "../../../src/server/carriers/carrier-rules.ts";
 import { readPeerList } from "../../../src/server/carriers/rtp-networks.ts";
 import { RtpPorts } from "../../../src/server/carriers/rtp-routes.ts";
 import { startOperations } from "../../../src/server/operations.ts";
@@ -27,7 +29,7 @@ export interface CarrierEdge extends AsyncDisposable {
   readonly rtpPorts: RtpPorts;
 }
 
-export interface CarrierServerOptions extends Partial<CarrierAuth> {
+export interface CarrierServerOptions extends Partial<CarrierSettings> {
   readonly maxCalls?: number;
   /** The settings of the same names. */
   readonly rtpPeers?: string;
@@ -47,20 +49,31 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     rtpListenOnly = false,
     turnsClock = systemClock,
     door = OPEN_DOOR,
-    ...auth
+    ...settings
   } = options;
-  const carrierAuth = { twilioAuthToken: "", carrierToken: "", publicUrl: "", ...auth };
+  const carrierAuth = new CarrierAuth({
+    rules: readCarrierRules({
+      carriers: "",
+      twilioAuthToken: "",
+      carrierToken: "",
+      publicUrl: "",
+      ...settings,
+    }),
+    door,
+    clock: systemClock,
+  });
   const shared = { log: silentLog, clock: systemClock, host: "127.0.0.1", maxMessageBytes: 65_536 };
   const calls = new Calls({ ...shared, sessions, maxCalls });
   const rtpPorts = new RtpPorts({
     ...shared,
-    ...carrierAuth,
+    carrierAuth,
     calls,
     pacer: new Pacer(systemClock),
     rtpPorts: null,
     peers: readPeerList(rtpPeers),
     allowsListenOnly: rtpListenOnly,
   });
+  const audioSocketTickets = new AudioSocketTickets({ ...shared, carrierAuth, port: 9092, maxTickets: 2 });
   const edge = await startServer({
     ...OPEN_CHECKS,
     door,
@@ -85,7 +98,7 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     proxyTrust: readProxyTrust({ trustedProxies: "", proxyProtocol: false }),
     calls,
     carrierAuth,
-    rtpPorts,
+    callPorts: [rtpPorts, audioSocketTickets],
     vendor: {
       upstream: {
         open: () => {

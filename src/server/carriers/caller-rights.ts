@@ -1,0 +1,75 @@
+/** What a key or a token of the gateway allows who brings a call by it. */
+import { AccessError } from "../../access/access-error.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { Door } from "../../access/door.ts";
+import type { GatewayError } from "../../errors.ts";
+import type { SpeakCommand } from "../../protocol/commands.ts";
+import type { CallRights, CallStarting } from "../../telephony/call.ts";
+import { checkCommand } from "../sockets/live-access.ts";
+
+/** What a request that sets a call up says of it, by the names that the call has it under. */
+export interface CallParameters {
+  readonly session: string;
+  readonly text?: string;
+  readonly voice_id?: string;
+}
+
+export interface CallerRightsOptions {
+  readonly door: Door;
+  readonly caller: Caller;
+  /** Pattern of the route. */
+  readonly surface: string;
+  /** Of the client. */
+  readonly address: string;
+}
+
+export class CallerRights implements CallRights {
+  readonly #options: CallerRightsOptions;
+
+  constructor(options: CallerRightsOptions) {
+    this.#options = options;
+  }
+
+  /** By the keys as they are now. Throws forbidden, unauthorized. */
+  mustCall(sessionId: string): Caller {
+    const { door, caller } = this.#options;
+    const now = door.access.renewed(caller);
+    if (now === null) throw new AccessError("revoked");
+    if (!now.isAnybody) now.must("call", sessionId);
+    return now;
+  }
+
+  /** What begins later, by a request that sets it up. Throws what `begin` and `greeting` do. */
+  check({ session, text, voice_id }: CallParameters): void {
+    try {
+      this.mustCall(session);
+      if (text !== undefined) {
+        this.greeting({ type: "speak", text, ...(voice_id === undefined ? {} : { voice_id }) }, session);
+      }
+    } catch (thrown) {
+      this.refused(thrown);
+      throw thrown;
+    }
+  }
+
+  greeting(command: SpeakCommand, sessionId: string): SpeakCommand {
+    const checked = checkCommand(this.#options.caller, sessionId, command);
+    return checked.type === "speak" ? checked : command;
+  }
+
+  /** The call ends with the key or the token that it was brought by. */
+  begin({ sessionId }: CallStarting, end: (error: GatewayError) => void): () => void {
+    const { door, surface, address } = this.#options;
+    const caller = this.mustCall(sessionId);
+    if (caller.isAnybody) return () => undefined;
+    door.audit.admitted(caller, { surface, address, sessionId });
+    const lease = door.leases.begin(caller, { warn: () => undefined, expired: end, revoked: end });
+    return () => lease.close();
+  }
+
+  /** A line in the audit log. */
+  refused(thrown: unknown): void {
+    const { door, caller, surface, address } = this.#options;
+    door.audit.refused({ thrown, surface, address, subject: caller.isAnybody ? null : caller.subject });
+  }
+}
