@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import WebSocket from "ws";
+import { CARRIERS } from "../../src/protocol/carrier/carrier.ts";
 import { twilioSignature } from "../../src/protocol/carrier/twilio-signature.ts";
 import { startCarrierEdge } from "../unit/telephony/carrier-edge.ts";
 
@@ -126,6 +127,87 @@ describe("a carrier at the door", () => {
     await expect.poll(() => edge.sessions.count).toBe(1);
     signed.socket.terminate();
     expect(await statusOf(url, { headers: { "x-twilio-signature": "no" } })).toBe(403);
+  });
+
+  it("Twilio's signature brings a call once: a replay is closed, another call is not", async () => {
+    await using edge = await startCarrierEdge({ twilioAuthToken: "12345", publicUrl: "wss://example.com" });
+    const headers = { "x-twilio-signature": twilioSignature("12345", "wss://example.com/carrier/twilio") };
+    const call = async (id: string) => {
+      const { socket } = await knock(`${edge.wsUrl}/carrier/twilio`, { headers });
+      socket.send(twilioStart(id));
+      return socket;
+    };
+    const first = await call("a");
+    await expect.poll(() => edge.sessions.count).toBe(1);
+    const [code, reason] = await closing(await call("a"));
+    expect([code, String(reason)]).toEqual([1008, "carrier_signature"]);
+    const other = await call("b");
+    await expect.poll(() => edge.sessions.count).toBe(2);
+    first.terminate();
+    other.terminate();
+  });
+
+  it.each([
+    ["twilio-auth-token", { twilioAuthToken: "12345", publicUrl: "wss://example.com" }, "twilio"],
+    ["a token of Telnyx", { carrierToken: "telnyx=abc" }, "telnyx"],
+  ])("%s alone denies every carrier that has no check", async (_, settings, checked) => {
+    await using edge = await startCarrierEdge(settings);
+    const forbidden = { error: { code: "forbidden" } };
+    for (const carrier of CARRIERS.filter((name) => name !== checked)) {
+      for (const headers of [{}, { authorization: "Bearer abc" }]) {
+        const refused = await knock(`${edge.wsUrl}/carrier/${carrier}`, { headers });
+        expect([carrier, refused.status, JSON.parse(refused.body)]).toMatchObject([carrier, 403, forbidden]);
+      }
+    }
+    const common = await knock(`${edge.wsUrl}/carrier`);
+    expect([401, 403]).toContain(common.status);
+    const speech = await knock(`${edge.wsUrl}/carrier/jambonz/tts?voice=a`);
+    expect([speech.status, JSON.parse(speech.body)]).toMatchObject([403, forbidden]);
+    for (const [method, path] of [
+      ["POST", "/carrier/jambonz/tts"],
+      ["POST", "/carrier/rtp"],
+      ["DELETE", "/carrier/rtp/x"],
+      ["POST", "/carrier/audiosocket"],
+    ] as const) {
+      const answer = await fetch(`${edge.url}${path}`, { method, body: '{"session":"s"}' });
+      expect([path, answer.status, await answer.json()]).toMatchObject([path, 403, forbidden]);
+    }
+    expect(edge.sessions.count).toBe(0);
+  });
+
+  it("a carrier's token is good for that carrier only, at the common address, too", async () => {
+    await using edge = await startCarrierEdge({ carrierToken: "telnyx=abc,plivo=def,rtp=ghi" });
+    const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+    expect(await statusOf(`${edge.wsUrl}/carrier/telnyx`, bearer("abc"))).toBe(101);
+    expect(await statusOf(`${edge.wsUrl}/carrier/telnyx`, bearer("def"))).toBe(401);
+    expect(await statusOf(`${edge.wsUrl}/carrier/plivo`, bearer("def"))).toBe(101);
+    expect(await statusOf(`${edge.wsUrl}/carrier`, bearer("ghi"))).toBe(401);
+    const { socket } = await knock(`${edge.wsUrl}/carrier`, bearer("abc"));
+    const closed = closing(socket);
+    socket.send(twilioStart("0"));
+    const [code, reason] = await closed;
+    expect([code, String(reason)]).toEqual([4403, "forbidden"]);
+    expect(edge.sessions.count).toBe(0);
+    const body = JSON.stringify({ session: "s" });
+    const rtp = (token: string) =>
+      fetch(`${edge.url}/carrier/rtp`, { method: "POST", body, ...bearer(token) });
+    expect([(await rtp("abc")).status, (await rtp("ghi")).status]).toEqual([401, 201]);
+  });
+
+  it("carriers that are not named are not served", async () => {
+    await using edge = await startCarrierEdge({ carriers: "telnyx" });
+    expect(await statusOf(`${edge.wsUrl}/carrier/telnyx`)).toBe(101);
+    expect(await statusOf(`${edge.wsUrl}/carrier/vonage`)).toBe(403);
+    expect((await fetch(`${edge.url}/carrier/rtp`, { method: "POST", body: "{}" })).status).toBe(403);
+  });
+
+  it("strangers hear neither how full the gateway is nor which carriers there are", async () => {
+    await using edge = await startCarrierEdge({ carrierToken: "s3cret", maxCalls: 0 });
+    const headers = { authorization: "Bearer s3cret" };
+    expect(await statusOf(`${edge.wsUrl}/carrier/telnyx`)).toBe(401);
+    expect(await statusOf(`${edge.wsUrl}/carrier/telnyx`, { headers })).toBe(503);
+    expect(await statusOf(`${edge.wsUrl}/carrier/pigeon`)).toBe(401);
+    expect(await statusOf(`${edge.wsUrl}/carrier/pigeon`, { headers })).toBe(404);
   });
 
   it("no more than max-calls are let in, whether their call has begun or not", async () => {

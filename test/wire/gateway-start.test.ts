@@ -4,7 +4,7 @@ import type { Config } from "../../src/config.ts";
 import { startGateway } from "../../src/gateway.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
-import { DEFAULTS } from "../helpers/start-gateway.ts";
+import { DEFAULTS, gatewayAt } from "../helpers/start-gateway.ts";
 
 /** No encoder takes it. */
 const NO_RATE = "0" as string as Config["opusBitrateKbps"];
@@ -22,4 +22,16 @@ it("encoders that can't start end the upstream's checks, too", async () => {
   expect(clock.pending).toBeGreaterThan(0);
   await expect(starting).rejects.toMatchObject({ code: "encoder_failed" });
   expect(clock.pending).toBe(0);
+});
+
+it.each([
+  ["public-url", { twilioAuthToken: "12345" }],
+  ["carrier-token", { carrierToken: "telnyx=" }],
+  ["carriers", { carriers: "pigeon" }],
+  ["audiosocket-allow", { audiosocketAllow: "10.0.0.0/8,home" }],
+])("%s that can't be used is refused", async (field, settings) => {
+  await expect(gatewayAt("http://127.0.0.1:1", settings)).rejects.toMatchObject({
+    code: "invalid_config",
+    field,
+  });
 });

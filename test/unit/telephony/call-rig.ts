@@ -4,6 +4,7 @@ import type { SendResult } from "../../../src/delivery/listener.ts";
 import { type Logger, silentLog } from "../../../src/kit/log.ts";
 import type { CallStart, CarrierDialect, Wire } from "../../../src/protocol/carrier/carrier.ts";
 import type { SessionTuning } from "../../../src/session/ports.ts";
+import type { CallRights } from "../../../src/telephony/call.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
 import type { CallLine } from "../../../src/telephony/carrier-listener.ts";
 import { ANY_CALL } from "../../helpers/open-door.ts";
@@ -45,9 +46,16 @@ export interface CallRigOptions {
   readonly tuning?: Partial<SessionTuning>;
   readonly maxCalls?: number;
   readonly log?: Logger;
+  /** Of who brings the calls; default everything. */
+  readonly rights?: CallRights;
 }
 
-export function createCallRig({ tuning, maxCalls = 8, log = silentLog }: CallRigOptions = {}) {
+export function createCallRig({
+  tuning,
+  maxCalls = 8,
+  log = silentLog,
+  rights = ANY_CALL,
+}: CallRigOptions = {}) {
   const rig = createRig(tuning);
   const calls = new Calls({ sessions: rig.sessions, clock: rig.clock, log, maxCalls });
   const dial = (dialect: CarrierDialect | null = tinyDialect(), query: Record<string, string> = {}) => {
@@ -56,7 +64,7 @@ export function createCallRig({ tuning, maxCalls = 8, log = silentLog }: CallRig
       line,
       hello: { query: new Map(Object.entries(query)), headers: new Map() },
       dialectOf: () => dialect,
-      rights: ANY_CALL,
+      rights,
     });
     const say = (message: object | Uint8Array): void =>
       call.receive(message instanceof Uint8Array ? message : JSON.stringify(message));

@@ -1,6 +1,7 @@
 /** A call from its first message to its end, on a session with a fake clock. */
 import { describe, expect, it } from "vitest";
 import { GatewayError } from "../../../src/errors.ts";
+import type { CallRights } from "../../../src/telephony/call.ts";
 import { countingUlaw, evenAlignment } from "../../helpers/session-rig.ts";
 import { createCallRig } from "./call-rig.ts";
 import { tinyDialect } from "./tiny-dialect.ts";
@@ -236,5 +237,69 @@ describe("a call", () => {
     expect(text).toContain('voicewire_calls{carrier="twilio"} 1\n');
     expect(text).toContain('voicewire_calls_total{carrier="twilio"} 1\n');
     expect(text).toContain("# TYPE voicewire_calls gauge\n");
+  });
+});
+
+describe("the rights of who brings a call", () => {
+  const asked: unknown[] = [];
+  const rights = (over: Partial<CallRights>): CallRights => ({
+    begin: () => () => undefined,
+    greeting: (command) => command,
+    ...over,
+  });
+  const forbidden = () => {
+    throw new GatewayError("forbidden", "Not allowed");
+  };
+
+  it("decide whether it begins: a refused one opens no session", () => {
+    const rig = createCallRig({
+      rights: rights({
+        begin: (call) => {
+          asked.push(call);
+          return forbidden();
+        },
+      }),
+    });
+    const phone = rig.dial();
+    phone.start({ parameters: { session: "private" } });
+    expect(asked).toEqual([{ carrier: "twilio", callId: "call-1", sessionId: "private" }]);
+    expect(phone.line.ended).toEqual({ code: 4403, reason: "forbidden" });
+    expect(() => rig.sessions.get("private")).toThrow("private");
+  });
+
+  it("decide what it is greeted with; the call goes on without", () => {
+    const greeted = createCallRig({
+      rights: rights({ greeting: (said) => ({ ...said, voice_id: "theirs" }) }),
+    });
+    greeted.dial().start({ parameters: { session: "s", text: "Hello.", voice_id: "mine" } });
+    expect(greeted.requests[0]?.request).toMatchObject({ voiceId: "theirs" });
+    const silent = createCallRig({ rights: rights({ greeting: forbidden }) });
+    const phone = silent.dial();
+    phone.start({ parameters: { session: "s", text: "Hello." } });
+    expect([silent.requests.length, phone.line.ended]).toEqual([0, null]);
+  });
+
+  it("end it when they are lost, and are given back when it is over", () => {
+    let lose: (error: GatewayError) => void = () => undefined;
+    let released = 0;
+    const rig = createCallRig({
+      rights: rights({
+        begin: (_, end) => {
+          lose = end;
+          return () => {
+            released += 1;
+          };
+        },
+      }),
+    });
+    const phone = rig.dial();
+    phone.start();
+    lose(new GatewayError("token_revoked", "Withdrawn"));
+    expect(phone.line.ended?.reason).toBe("token_revoked");
+    const other = rig.dial();
+    other.start({ callId: "call-2" });
+    expect(released).toBe(1);
+    other.call.hangUp();
+    expect(released).toBe(2);
   });
 });
