@@ -8,7 +8,7 @@ import { ANYBODY } from "../../access/caller.ts";
 import type { Door } from "../../access/door.ts";
 import type { SendResult } from "../../delivery/listener.ts";
 import type { Pacer } from "../../delivery/pacer.ts";
-import { GatewayError, toGatewayError } from "../../errors.ts";
+import { GatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import {
@@ -30,6 +30,7 @@ import type { AudioSocketTickets, Ticket } from "./audiosocket-tickets.ts";
 import { CallerRights } from "./caller-rights.ts";
 import { isInNetworks } from "./rtp-networks.ts";
 
+/** In the audit log. */
 const SURFACE = "audiosocket";
 const FRAME_MS = 20;
 /** How long a connection may take to say which call it is, ms. */
@@ -141,11 +142,8 @@ function notAllowed(address: string): GatewayError {
   return new GatewayError("forbidden", `${address} is outside the networks of the setting audiosocket-allow`);
 }
 
-function refuse(socket: Socket, { calls, door, log }: AudioSocketOptions, thrown: unknown): void {
-  const { code } = toGatewayError(thrown);
-  if (code === "forbidden") {
-    door.audit.refused({ thrown, surface: SURFACE, address: socket.remoteAddress ?? "", subject: null });
-  } else log.warn({ code }, "AudioSocket call refused");
+function refuse(socket: Socket, { calls, door }: AudioSocketOptions, thrown: unknown): void {
+  door.audit.refused({ thrown, surface: SURFACE, address: socket.remoteAddress ?? "", subject: null });
   calls.stats.of("audiosocket").refused += 1;
   socket.end(audioSocketHangUp());
   socket.destroySoon();

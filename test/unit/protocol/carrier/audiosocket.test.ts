@@ -4,6 +4,7 @@ import { GatewayError } from "../../../../src/errors.ts";
 import {
   type AudioSocketEvent,
   AudioSocketReader,
+  audioSocketCall,
   audioSocketHangUp,
   audioSocketKind,
   audioSocketPackets,
@@ -102,6 +103,31 @@ describe("AudioSocketReader", () => {
         } catch (thrown) {
           expect(thrown).toBeInstanceOf(GatewayError);
         }
+      }),
+    );
+  });
+});
+
+describe("the call of a connection", () => {
+  it("is known with the last byte of its UUID, whatever follows", () => {
+    for (let length = 0; length < NAMED.length; length += 1) {
+      expect(audioSocketCall(NAMED.subarray(0, length))).toBeNull();
+    }
+    expect(audioSocketCall(NAMED)).toEqual({ callId: UUID });
+    expect(audioSocketCall(CALL)).toEqual({ callId: UUID });
+  });
+
+  it("is none as soon as the bytes can't name one", () => {
+    for (const bytes of [[0x10], [0x00, 0, 0], [0x01, 0, 15], [0x01, 1, 16]]) {
+      expect(audioSocketCall(Uint8Array.from(bytes))).toEqual({ callId: null });
+    }
+    expect(audioSocketCall(Buffer.from("GET / HTTP/1.1"))).toEqual({ callId: null });
+  });
+
+  it("is decided by 19 bytes at most", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 19, maxLength: 64 }), (bytes) => {
+        expect(audioSocketCall(bytes)).not.toBeNull();
       }),
     );
   });
