@@ -1,8 +1,5 @@
 /** Calls of a gateway with keys: who brings one shows a key or a token that allows it, for the session that it comes into. */
-import { once } from "node:events";
-import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import WebSocket from "ws";
 import { createDoor } from "../../src/access/door.ts";
 import { ERRORS } from "../../src/errors.ts";
 import { systemClock } from "../../src/kit/clock.ts";
@@ -10,9 +7,11 @@ import { silentLog } from "../../src/kit/log.ts";
 import { CARRIERS } from "../../src/protocol/carrier/carrier.ts";
 import { twilioSignature } from "../../src/protocol/carrier/twilio-signature.ts";
 import { LISTENER, SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { knock as knockAt } from "../helpers/knock.ts";
 import { TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
 import { FakeCarrier, type FakeCarrierOptions } from "../kit/carriers/fake-carrier.ts";
+import { RtpPhone } from "../kit/rtp-phone.ts";
 import {
   type CarrierEdge,
   type CarrierServerOptions,
@@ -53,20 +52,8 @@ afterAll(() => stand[Symbol.asyncDispose]());
 const bearer = (credential: string) => ({ authorization: `Bearer ${credential}` });
 
 /** Status and error code of a refused upgrade, or 101. */
-async function knock(path: string, headers: Record<string, string> = {}, { edge }: Stand = stand) {
-  const socket = new WebSocket(`${edge.wsUrl}${path}`, { headers });
-  socket.on("error", () => undefined);
-  const open = once(socket, "open").then(() => ({ status: 101, code: "" }));
-  const refused = once(socket, "unexpected-response").then(async ([, answer]) => {
-    let text = "";
-    for await (const piece of (answer as IncomingMessage).setEncoding("utf8")) text += piece;
-    const { error } = JSON.parse(text) as { error: { code: string } };
-    return { status: (answer as IncomingMessage).statusCode ?? 0, code: error.code };
-  });
-  const result = await Promise.race([open, refused]);
-  socket.terminate();
-  return result;
-}
+const knock = (path: string, headers: Record<string, string> = {}, { edge }: Stand = stand) =>
+  knockAt(`${edge.wsUrl}${path}`, { headers });
 
 function dial(session: string, options: Partial<FakeCarrierOptions> = {}): Promise<FakeCarrier> {
   const carrier = options.carrier ?? "telnyx";
@@ -271,6 +258,18 @@ describe("an RTP port", () => {
     expect((await ask("DELETE", path, { token })).status).toBe(200);
     expect(stand.edge.rtpPorts.count).toBe(0);
   });
+});
+
+it("an RTP call ends with the token that has taken its port", async () => {
+  await using own = await startStand();
+  await using phone = await RtpPhone.open();
+  const token = tokenFor(CALLER, { claims: { jti: "t-1" } });
+  const body = JSON.stringify({ session: "call-17", remote: phone.address });
+  const taken = await fetch(`${own.edge.url}/carrier/rtp`, { method: "POST", headers: bearer(token), body });
+  expect(taken.status).toBe(201);
+  expect(own.edge.calls.stats.of("rtp").started).toBe(1);
+  own.keys.write({ revoked: { tokens: ["t-1"] } });
+  await until("the port is given back", () => own.edge.rtpPorts.count === 0);
 });
 
 describe("an AudioSocket call", () => {

@@ -1,10 +1,10 @@
 /** Who may join and do what on a gateway with keys, over real sockets and requests. */
 import { once } from "node:events";
-import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { LISTENER, SPEAKER, signingPair, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { knock as knockAt, type Offer } from "../helpers/knock.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 
 const web = signingPair("web", "ES256");
@@ -38,26 +38,8 @@ afterAll(async () => {
   keys[Symbol.dispose]();
 });
 
-interface Offer {
-  readonly headers?: Record<string, string>;
-  readonly protocols?: string[];
-}
-
 /** Status and error code of a refused upgrade, or 101. */
-async function knock(path: string, { headers = {}, protocols = [] }: Offer = {}) {
-  const socket = new WebSocket(`${gateway.wsUrl}${path}`, protocols, { headers });
-  socket.on("error", () => undefined);
-  const open = once(socket, "open").then(() => ({ status: 101, code: "" }));
-  const refused = once(socket, "unexpected-response").then(async ([, answer]) => {
-    let text = "";
-    for await (const piece of (answer as IncomingMessage).setEncoding("utf8")) text += piece;
-    const { error } = JSON.parse(text) as { error: { code: string } };
-    return { status: (answer as IncomingMessage).statusCode ?? 0, code: error.code };
-  });
-  const result = await Promise.race([open, refused]);
-  socket.terminate();
-  return result;
-}
+const knock = (path: string, offer?: Offer) => knockAt(`${gateway.wsUrl}${path}`, offer);
 
 function bearer(token: string): Offer {
   return { headers: { authorization: `Bearer ${token}` } };
