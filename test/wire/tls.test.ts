@@ -40,7 +40,11 @@ async function secureGateway(settings: Partial<Config> = {}): Promise<SecureGate
     ...silentLog,
     error: (fields: object, message: string) => void errors.push(`${message} ${JSON.stringify(fields)}`),
   };
-  const gateway = await gatewayAt(upstream.url, { trimMs: 0, ...files.settings, ...settings }, { log });
+  const started = gatewayAt(upstream.url, { trimMs: 0, ...files.settings, ...settings }, { log });
+  const gateway = await started.catch((thrown: unknown) => {
+    files[Symbol.dispose]();
+    throw thrown;
+  });
   return {
     gateway,
     files,
