@@ -109,11 +109,23 @@ describe("the proxy of a gateway with keys", () => {
     expect((await ask(tokenFor({ ...PROXY, proxy: ["everything"] }), "/v1/models")).status).toBe(401);
   });
 
-  it("keeps the credentials of this gateway to itself", async () => {
-    const token = tokenFor({ ...PROXY, once: true });
-    const answer = await fetch(`${app.url}/v1/voices?single_use_token=${token}&%74oken=${token}&page_size=5`);
-    expect(answer.status).toBe(200);
-    expect([...(upstream.requests.at(-1)?.query ?? [])]).toEqual([["page_size", "5"]]);
+  it.each(["token", "single_use_token", "%74oken", "authorization"])(
+    "keeps what stands in the query as %s to itself",
+    async (name) => {
+      const token = tokenFor({ ...PROXY, once: true }, { claims: { jti: name } });
+      const answer = await fetch(`${app.url}/v1/voices?${name}=${token}&page_size=5`);
+      expect(answer.status).toBe(200);
+      expect([...(upstream.requests.at(-1)?.query ?? [])]).toEqual([["page_size", "5"]]);
+    },
+  );
+
+  it("keeps keys to itself where it has none for the upstream", async () => {
+    await using keyless = await startVendorApp(upstream.url, { door, upstreamKey: "" });
+    for (const headers of [{ "xi-api-key": keys.key }, { authorization: `Bearer ${keys.key}` }]) {
+      expect((await fetch(`${keyless.url}/v1/voices`, { headers })).status).toBe(200);
+      const sent = upstream.requests.at(-1)?.headers;
+      expect([sent?.["xi-api-key"], sent?.authorization]).toEqual([undefined, undefined]);
+    }
   });
 });
 

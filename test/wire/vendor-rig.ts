@@ -34,6 +34,8 @@ export interface VendorApp extends AsyncDisposable {
 
 export interface VendorAppOptions {
   readonly door?: Door;
+  /** "": the client's own goes on. */
+  readonly upstreamKey?: string;
   /** The setting `proxy-paths`. */
   readonly passedPaths?: string;
   readonly sockets?: Partial<VendorSocketOptions>;
@@ -47,7 +49,7 @@ export async function startVendorApp(
 ): Promise<VendorApp> {
   const upstream = createUpstream({
     baseUrl: upstreamUrl,
-    key: "gateway-key",
+    key: options.upstreamKey ?? "gateway-key",
     maxConnections: 32,
     maxQueued: 64,
     timeoutMs: 15_000,
