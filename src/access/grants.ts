@@ -18,7 +18,7 @@ export const ACTIONS = [
 export type Action = (typeof ACTIONS)[number];
 
 /** Parts of the vendor's interface: server/proxy/proxy-paths.ts has the paths of each. */
-const PROXY_PARTS = [
+export const PROXY_PARTS = [
   "speech",
   "voices.read",
   "voices.write",

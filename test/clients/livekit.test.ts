@@ -1,5 +1,9 @@
 /** LiveKit's own plugin for the vendor, pointed at the gateway by its baseURL and nothing else. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createDoor } from "../../src/access/door.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { TestKeys } from "../helpers/key-file.ts";
 import { loudness, startClient, VOICE } from "../service/client.ts";
 import { startVendorApp, type VendorApp } from "../wire/vendor-rig.ts";
 import { areInstalled, IF_INSTALLED, load } from "./installed.ts";
@@ -75,6 +79,27 @@ describe.skipIf(!areInstalled(...PACKAGES))(`@livekit/agents-plugin-elevenlabs $
     expect(starts).toEqual([...starts].sort((a, b) => a - b));
     expect(starts.at(-1)).toBeGreaterThan((samples.length / RATE) * 0.7);
     expect(starts.at(-1)).toBeLessThan(samples.length / RATE);
+  });
+
+  it("speaks with a key of a gateway with keys, and not with another", async () => {
+    using keys = new TestKeys();
+    const door = createDoor({ keysFile: keys.path, tokenInUrl: false, log: silentLog, clock: systemClock });
+    await using closed = await startVendorApp(service.service.url, { door });
+    const baseURL = `${closed.url}/v1`;
+    const stream = newTts({ apiKey: keys.key, baseURL }).stream();
+    stream.pushText("Hello there from LiveKit. ");
+    stream.endInput();
+    expect(loudness((await collect(stream, RATE)).samples)).toBeGreaterThan(300);
+    const refused = newTts({ apiKey: "sk-wrong", baseURL });
+    const failed = new Promise<Error>((resolve) => {
+      refused.on("error", ({ error }) => resolve(error));
+    });
+    const silent = refused.stream();
+    silent.pushText("Hello there. ");
+    silent.endInput();
+    expect((await failed).message).toContain("could not connect");
+    silent.close();
+    door.close();
   });
 
   it("several streams at once share one socket, and one after the other too", async () => {

@@ -1,6 +1,7 @@
 /** What of the vendor's interface is passed on for a key or a token, and what of a token's limits holds there. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ClosableDoor, createDoor } from "../../src/access/door.ts";
+import { PROXY_PARTS } from "../../src/access/grants.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { type FakeUpstream, jsonAnswer, startFakeUpstream } from "../helpers/fake-upstream.ts";
@@ -8,18 +9,7 @@ import { LISTENER, SIGNING, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { startVendorApp, type VendorApp } from "./vendor-rig.ts";
 
 const PROXY = { sessions: ["*"], allow: ["proxy"] };
-const EVERY_PART = [
-  "speech",
-  "voices.read",
-  "voices.write",
-  "models.read",
-  "history.read",
-  "history.write",
-  "dictionaries",
-  "webhooks",
-  "account",
-  "passthrough:GET /v1/*",
-];
+const EVERY_PART = [...PROXY_PARTS, "passthrough:GET /v1/*"];
 const keys = new TestKeys({
   keys: [{ ...SIGNING, id: "every-part", grants: { ...PROXY, proxy: EVERY_PART } }],
 });
