@@ -42,7 +42,7 @@ export function needsInSession(...anyOf: Action[]): RouteAccess {
 
 type Handler = (res: HttpResponse, req: HttpRequest, caller: Caller) => void;
 
-/** How a surface words a refusal; one that says nothing of it has the native interface's words. */
+/** How a surface words that somebody may not; one that says nothing of it has the native interface's words. */
 export interface RefusalShape {
   answer(error: GatewayError): { readonly status: number; readonly body: string };
   /** To a socket that was let in only to be told why it may not be. */
@@ -148,6 +148,7 @@ export class CheckedRoutes implements Routes {
     this.#app.ws<T | RefusedSocket>(pattern, {
       ...limits,
       upgrade: (res, req, context) => {
+        if (!this.#isSound(res, req)) return;
         try {
           const caller = this.#admit(res, req, { pattern, access });
           upgrade(res, req, context, caller);
@@ -177,6 +178,7 @@ export class CheckedRoutes implements Routes {
   #mount(method: Method, { shape, ...route }: ShapedRoute, handler: Handler): void {
     this.#mounted.push({ method, ...route });
     this.#app[method](route.pattern, (res, req) => {
+      if (!this.#isSound(res, req)) return;
       let caller: Caller;
       try {
         caller = this.#admit(res, req, route);
@@ -188,12 +190,22 @@ export class CheckedRoutes implements Routes {
     });
   }
 
+  /** Whether its length is clear and its page may use the gateway; where not, that is answered, the same way on all surfaces. */
+  #isSound(res: HttpResponse, req: HttpRequest): boolean {
+    try {
+      checkLength(req);
+      const reader = this.#options.origins.check(sourceOf(req));
+      if (reader !== null) allowReader(res, reader);
+      return true;
+    } catch (thrown) {
+      refuse(res, toGatewayError(thrown), { isHead: req.getMethod() === "head" });
+      return false;
+    }
+  }
+
   /** Who asks. Throws where they may not. */
   #admit(res: HttpResponse, req: HttpRequest, { pattern, access }: Omit<MountedRoute, "method">): Caller {
-    checkLength(req);
-    const { origins, door } = this.#options;
-    const reader = origins.check(sourceOf(req));
-    if (reader !== null) allowReader(res, reader);
+    const { door } = this.#options;
     if (access === "anybody" || access === "own" || door.access.isOpen) return ANYBODY;
     let caller: Caller | null = null;
     try {
@@ -276,7 +288,7 @@ function nativeMessage(error: GatewayError) {
 function refuse(
   res: HttpResponse,
   error: GatewayError,
-  { shape, isHead }: { readonly shape: RefusalShape | undefined; readonly isHead: boolean },
+  { shape, isHead }: { readonly shape?: RefusalShape | undefined; readonly isHead: boolean },
 ): void {
   const reply = new Reply(res, "same-origin");
   // A turn later: answered at once, the library would read what follows in the same piece as the next request. While it is
