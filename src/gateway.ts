@@ -1,7 +1,6 @@
 /** Composition root: builds every part of a gateway by hand and takes it down again. Nothing else is wired here. */
 import { fileURLToPath } from "node:url";
 import { InsecureWarning, isInsecure } from "./access/binding.ts";
-import { readProxyTrust } from "./access/client-address.ts";
 import { createDoor } from "./access/door.ts";
 import { OriginRules } from "./access/origin-rules.ts";
 import { createOpusPool } from "./audio/codecs/opus-pool.ts";
@@ -80,7 +79,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const carrierRules = readCarrierRules(config);
   const door = createDoor({ ...config, log, auditLog: options.auditLog ?? log, clock });
   const passedPaths = new PassedPaths(config.proxyPaths);
-  const proxyTrust = readProxyTrust(config);
   const tlsFiles = certificateFiles(config);
   const origins = new OriginRules({ ...config, isTls: tlsFiles !== null });
   const opsOrigins = new OriginRules({ ...config, host: config.opsHost });
@@ -204,7 +202,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     passedPaths,
     forward: (request, handlers) => upstream.forward(request, handlers),
     maxUploadsPerClient: config.maxUploadsPerClient,
-    proxyTrust,
+    proxyTrust: door.proxyTrust,
   }).catch(async (thrown: unknown) => {
     await closeParts();
     throw thrown;

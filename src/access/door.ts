@@ -3,6 +3,7 @@ import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import { Access } from "./access.ts";
 import { Audit } from "./audit.ts";
+import { type ProxyTrust, readProxyTrust } from "./client-address.ts";
 import { KeyFile } from "./key-file.ts";
 import { Leases } from "./lease.ts";
 
@@ -10,12 +11,16 @@ export interface Door {
   readonly access: Access;
   readonly audit: Audit;
   readonly leases: Leases;
+  readonly proxyTrust: ProxyTrust;
 }
 
 export interface DoorOptions {
   /** Path of the file of keys; empty: none, and everybody may do everything. */
   readonly keysFile: string;
   readonly tokenInUrl: boolean;
+  /** Reverse proxies whose word about a client's address counts, and whether the PROXY protocol does. Default: none. */
+  readonly trustedProxies?: string;
+  readonly proxyProtocol?: boolean;
   readonly log: Logger;
   /** Default: `log`. */
   readonly auditLog?: Logger;
@@ -28,7 +33,10 @@ export interface ClosableDoor extends Door {
 }
 
 /** Throws invalid_config. */
-export function createDoor({ keysFile, tokenInUrl, log, auditLog = log, clock }: DoorOptions): ClosableDoor {
+export function createDoor(options: DoorOptions): ClosableDoor {
+  const { keysFile, tokenInUrl, log, auditLog = log, clock } = options;
+  const { trustedProxies = "", proxyProtocol = false } = options;
+  const proxyTrust = readProxyTrust({ trustedProxies, proxyProtocol });
   const wallMs = (): number => Date.now();
   const file =
     keysFile === "" ? null : new KeyFile({ path: keysFile, log, clock, onChange: () => leases.recheck() });
@@ -43,6 +51,7 @@ export function createDoor({ keysFile, tokenInUrl, log, auditLog = log, clock }:
     access,
     audit,
     leases,
+    proxyTrust,
     close: () => {
       file?.close();
       leases.close();

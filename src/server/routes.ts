@@ -19,6 +19,7 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import { errorBody } from "../protocol/events.ts";
 import { answeredSubprotocol, offersToken, presentedBy } from "./credential.ts";
 import { allowReader, pathPart, Reply } from "./http.ts";
+import { requestAddress } from "./request-address.ts";
 import type { AppRoutes } from "./tls/route-table.ts";
 
 /** What a route asks of who sends a request. */
@@ -213,23 +214,22 @@ export class CheckedRoutes implements Routes {
       const sessionId = access !== "known" && access.inSession ? pathPart(req) : null;
       if (access !== "known") caller.mustAny(access.anyOf, sessionId);
       door.access.redeem(caller);
-      door.audit.admitted(caller, { surface: pattern, address: addressOf(res), sessionId });
+      door.audit.admitted(caller, {
+        surface: pattern,
+        address: requestAddress(res, req, door.proxyTrust),
+        sessionId,
+      });
       return caller;
     } catch (thrown) {
       door.audit.refused({
         thrown,
         surface: pattern,
-        address: addressOf(res),
+        address: requestAddress(res, req, door.proxyTrust),
         subject: caller?.subject ?? null,
       });
       throw thrown;
     }
   }
-}
-
-/** Of the client, as the socket has it. */
-export function addressOf(res: HttpResponse): string {
-  return Buffer.from(res.getRemoteAddressAsText()).toString();
 }
 
 function sourceOf(req: HttpRequest): RequestSource {

@@ -5,6 +5,8 @@
 import { connect } from "node:net";
 import { describe, expect, it } from "vitest";
 import type { Config } from "../../src/config.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import { TestKeys } from "../helpers/key-file.ts";
 import { vendor } from "../helpers/scripted-vendor.ts";
 import { gatewayAt } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
@@ -82,5 +84,28 @@ describe("the client's address", () => {
     expect(await areOneClient(on, one, one)).toBe(true);
     const [stranger, strangerAgain] = [one, other].map((sent) => ({ ...sent, from: "127.0.0.2" }));
     expect(await areOneClient(on, stranger ?? {}, strangerAgain ?? {})).toBe(true);
+  });
+});
+
+describe("the audit log", () => {
+  it.each([
+    ["the client behind a listed proxy", "127.0.0.1", "192.0.2.1"],
+    ["the other end of the connection where it is no listed proxy", "", "127.0.0.1"],
+  ])("names %s", async (_name, trustedProxies, expected) => {
+    const addresses: unknown[] = [];
+    const auditLog = {
+      ...silentLog,
+      warn: (fields: object) => void addresses.push((fields as { address?: unknown }).address),
+    };
+    using keys = new TestKeys();
+    await using upstream = await vendor((_req, res) => res.end());
+    await using gateway = await gatewayAt(
+      upstream.url,
+      { keysFile: keys.path, trustedProxies },
+      { auditLog },
+    );
+    const headers = { "x-forwarded-for": "192.0.2.1" };
+    expect((await fetch(`${gateway.url}/v1/voices`, { headers })).status).toBe(401);
+    expect(addresses).toEqual([expected]);
   });
 });

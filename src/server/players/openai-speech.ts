@@ -19,7 +19,8 @@ import { bytesPerMs } from "../../session/source.ts";
 import { sayable } from "../../vendor-sockets/sayable.ts";
 import type { Reply } from "../http.ts";
 import type { VoiceNames } from "../proxy/voice-names.ts";
-import { addressOf, needs, type Routes } from "../routes.ts";
+import { requestAddress } from "../request-address.ts";
+import { needs, type Routes } from "../routes.ts";
 import { audited, mustHaveSpeech, pinnedOptions } from "../speech-access.ts";
 import { type AskedSpeech, SpeechAnswer, type SpeechAnswerDeps } from "./speech-answer.ts";
 import { type Encoder, PLAIN, wavEncoder } from "./spoken-body.ts";
@@ -36,8 +37,9 @@ const PCM_RATE = 24_000;
 
 export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): void {
   const { voices, defaultModel, door } = options;
-  const handle = (res: HttpResponse, _req: HttpRequest, caller: Caller): void => {
-    const asking = { door, caller, surface: PATH, address: addressOf(res) };
+  const handle = (res: HttpResponse, req: HttpRequest, caller: Caller): void => {
+    const address = requestAddress(res, req, door.proxyTrust);
+    const asking = { door, caller, surface: PATH, address };
     const answer = new SpeechAnswer(res, { deps: options, name: PATH, answerError });
     answer.start(async (body) => {
       const request = parseOpenAiSpeech(body);

@@ -16,7 +16,8 @@ import type { Participant } from "../../session/connections/participant.ts";
 import type { Sessions } from "../../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
 import { pathPart } from "../http.ts";
-import { addressOf, type SocketBehavior } from "../routes.ts";
+import { requestAddress } from "../request-address.ts";
+import type { SocketBehavior } from "../routes.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
 import { checkCommand, checkSettings, queryOf } from "./live-access.ts";
@@ -67,7 +68,7 @@ export function liveSocket(options: LiveSocketOptions): SocketBehavior<SocketDat
         sessionId: pathPart(req),
         caller,
         origin: req.getHeader("origin"),
-        address: addressOf(res),
+        address: requestAddress(res, req, options.door.proxyTrust),
         lease: null,
         expiry: null,
         query: req.getQuery() ?? "",

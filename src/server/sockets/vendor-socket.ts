@@ -28,7 +28,8 @@ import type { SocketDeps, SocketPort, SocketTuning, SpeakingSocket } from "../..
 import { SpeechSocket } from "../../vendor-sockets/speech-socket.ts";
 import { presentedBy } from "../credential.ts";
 import { pathPart, Reply } from "../http.ts";
-import { addressOf, type RefusalShape, type Routes } from "../routes.ts";
+import { requestAddress } from "../request-address.ts";
+import type { RefusalShape, Routes } from "../routes.ts";
 import { mustHaveSpeech, pinnedOptions } from "../speech-access.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
 import { inboxBytes } from "./inbox.ts";
@@ -113,7 +114,7 @@ export function routeVendorSockets(app: Routes, options: VendorSocketOptions): V
   for (const [pattern, kind, isMulti] of ROUTES) {
     const behavior = sockets.behavior<VendorRequest>({
       accept: (res, req) => {
-        const asking = { address: addressOf(res), pattern, kind, isMulti };
+        const asking = { address: requestAddress(res, req, options.door.proxyTrust), pattern, kind, isMulti };
         return accept(res, req, { asking, options, strangers, isFull: isFull() });
       },
       open: (request, port) => {
