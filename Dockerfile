@@ -8,7 +8,8 @@ COPY src ./src
 RUN npm run build && npm prune --omit=dev
 
 FROM node:22-bookworm-slim
-# 127.0.0.1 would be the container's own. It starts with -e VOICEWIRE_INSECURE=true only: publish it on 127.0.0.1, as in
+# 127.0.0.1 would be the container's own. It starts with a key file (VOICEWIRE_KEYS_FILE, docs/access.md), or without keys with
+# VOICEWIRE_INSECURE=true only. Then publish it on 127.0.0.1:
 # docker run -e VOICEWIRE_INSECURE=true -p 127.0.0.1:8080:8080 voicewire
 ENV NODE_ENV=production VOICEWIRE_HOST=0.0.0.0 VOICEWIRE_PORT=8080
 WORKDIR /app

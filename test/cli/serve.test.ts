@@ -89,6 +89,39 @@ describe.skipIf(missing !== undefined)(
       await until(() => openTemporaryFiles(pid) === 0);
     });
 
+    test("without keys says who may use it, and that others may not", async () => {
+      const { program } = await serve();
+      await using _ = program;
+      expect(program.stdout.toString()).toMatch(
+        /^ {2}Keys {2}none; programs of this machine .*, no others$/m,
+      );
+    });
+
+    test("with keys listens on every address without --insecure, and lets in who shows one", async () => {
+      using folder = temporaryFolder();
+      const env = { VOICEWIRE_KEYS_FILE: folder.file("keys.json") };
+      const key = (await run(["keys", "new", "app"], { env })).stdout.toString().trim();
+      const { program, url } = await serve(["--host", "0.0.0.0"], env);
+      await using _ = program;
+      expect(program.stdout.toString()).toMatch(
+        /^ {2}Keys {2}2; without a key or a token: .* nothing else$/m,
+      );
+      expect(program.stderr).not.toContain("Insecure");
+      const argv = ["say", "--url", url, "--out", folder.file("hello.wav"), "Hello."];
+      const stranger = await run(argv);
+      expect([stranger.code, stranger.stderr]).toEqual([1, expect.stringContaining("VOICEWIRE_KEY")]);
+      const known = await run(argv, { env: { VOICEWIRE_KEY: key } });
+      expect([known.code, known.stderr]).toEqual([0, expect.not.stringContaining(key)]);
+      const signed = await run(["token", "--sessions", "s", "--allow", "open,speak,listen", "--for", "me"], {
+        env,
+      });
+      const token = signed.stdout.toString().trim();
+      expect((await run([...argv, "--session", "s"], { env: { VOICEWIRE_KEY: token } })).code).toBe(0);
+      program.child.kill("SIGTERM");
+      const { stdout, stderr } = await program.ended;
+      for (const secret of [key, token]) expect(`${stdout}${stderr}`).not.toContain(secret);
+    });
+
     test("a port in use exits with 3 and names it", async () => {
       const server = createServer();
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -10,7 +10,7 @@ async function run(...argv: string[]) {
   return { code, out: io.stdout.text, err: io.stderr.text };
 }
 
-const COMMANDS = ["serve", "say", "listen", "service", "doctor"];
+const COMMANDS = ["serve", "say", "listen", "captions", "keys", "token", "service", "doctor"];
 
 describe("runCli()", () => {
   test("--help lists every command, with examples and exit codes", async () => {
