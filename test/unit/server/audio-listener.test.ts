@@ -45,6 +45,9 @@ describe("AudioListener", () => {
     expect(res.status).toBe("200 OK");
     expect(res.headers).toEqual({
       "content-type": "audio/basic",
+      "content-security-policy": "sandbox; default-src 'none'",
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
       "voicewire-start-ms": "1240",
       vary: "Origin",
     });
