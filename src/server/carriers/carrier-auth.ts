@@ -15,7 +15,7 @@ import { isTwilioSignature } from "../../protocol/carrier/twilio-signature.ts";
 import type { SpeakCommand } from "../../protocol/commands.ts";
 import type { CallRights, CallStarting } from "../../telephony/call.ts";
 import { presentedByCarrier } from "../credential.ts";
-import { addressOf } from "../routes.ts";
+import { requestAddress } from "../request-address.ts";
 import { CallerRights } from "./caller-rights.ts";
 import type { CarrierRules } from "./carrier-rules.ts";
 import { SignedCalls } from "./signed-calls.ts";
@@ -30,19 +30,6 @@ export interface CarrierRequest {
   readonly headers: ReadonlyMap<string, string>;
   /** Of the client. */
   readonly address: string;
-}
-
-/** Only before the request's handler returns. */
-export function carrierRequestOf(
-  res: HttpResponse,
-  req: HttpRequest,
-  carrier: CallVia | null,
-): CarrierRequest {
-  const headers = new Map<string, string>();
-  req.forEach((name, value) => {
-    headers.set(name, value);
-  });
-  return { carrier, path: req.getUrl(), query: req.getQuery() ?? "", headers, address: addressOf(res) };
 }
 
 export interface CarrierAuthOptions {
@@ -60,6 +47,16 @@ export class CarrierAuth {
     this.#rules = rules;
     this.#door = door;
     this.#signedCalls = new SignedCalls(clock);
+  }
+
+  /** Only before the request's handler returns. */
+  requestOf(res: HttpResponse, req: HttpRequest, carrier: CallVia | null): CarrierRequest {
+    const headers = new Map<string, string>();
+    req.forEach((name, value) => {
+      headers.set(name, value);
+    });
+    const address = requestAddress(res, req, this.#door.proxyTrust);
+    return { carrier, path: req.getUrl(), query: req.getQuery() ?? "", headers, address };
   }
 
   /**
@@ -81,7 +78,7 @@ export class CarrierAuth {
     req: HttpRequest,
     by: { readonly caller: Caller; readonly port: "rtp" | "audiosocket" },
   ) {
-    const request = carrierRequestOf(res, req, by.port);
+    const request = this.requestOf(res, req, by.port);
     if (by.caller.isAnybody || !this.#rules.served.has(by.port)) this.admit(request);
     return new CallerRights({ ...this.#placeOf(request), door: this.#door, caller: by.caller });
   }

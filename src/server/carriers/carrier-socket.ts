@@ -18,7 +18,7 @@ import type { FairScheduler } from "../sockets/fair-scheduler.ts";
 import { Inbox, type Receiver } from "../sockets/inbox.ts";
 import { UwsBatchSocket } from "../sockets/uws-port.ts";
 import { acceptUpgrade, socketLimits } from "../sockets/websocket.ts";
-import { type Admission, type CarrierAuth, type CarrierRequest, carrierRequestOf } from "./carrier-auth.ts";
+import type { Admission, CarrierAuth, CarrierRequest } from "./carrier-auth.ts";
 import { type CarrierKnown, dialectOf } from "./carrier-dialect.ts";
 
 export interface CarrierSocketOptions {
@@ -144,7 +144,7 @@ function answerUpgrade(
   const { context, options, name } = upgrade;
   try {
     const carrier = CARRIERS.find((known) => known === name) ?? null;
-    const request = carrierRequestOf(res, req, carrier);
+    const request = options.carrierAuth.requestOf(res, req, carrier);
     const admission = options.carrierAuth.admit(request);
     // Strangers hear neither which carriers there are nor how full the gateway is.
     if (carrier === null && name !== null) throw noSuchCarrier();

@@ -26,7 +26,7 @@ import type { Routes } from "../routes.ts";
 import type { FairScheduler } from "../sockets/fair-scheduler.ts";
 import { inboxBytes } from "../sockets/inbox.ts";
 import { MessageSockets } from "../sockets/message-sockets.ts";
-import { type CarrierAuth, carrierRequestOf } from "./carrier-auth.ts";
+import type { CarrierAuth } from "./carrier-auth.ts";
 
 export interface JambonzTtsRouteOptions extends SpeechAnswerDeps {
   readonly carrierAuth: CarrierAuth;
@@ -82,7 +82,7 @@ function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRout
 
 /** Who asks. Speech is in no session: they need `call`, as all carriers do, and `speak`. */
 function admit(res: HttpResponse, req: HttpRequest, { carrierAuth }: JambonzTtsRouteOptions): Caller {
-  return carrierAuth.admit(carrierRequestOf(res, req, "jambonz"), "speak").caller;
+  return carrierAuth.admit(carrierAuth.requestOf(res, req, "jambonz"), "speak").caller;
 }
 
 /** Rejects with not_found, forbidden, and what the upstream answers. */
