@@ -18,7 +18,7 @@ import { type TokenOption, TokenSource } from "./token-source.ts";
 interface SharedOptions {
   /** The class to use; default: the global one of browsers and of Node from 22 on. */
   readonly WebSocket?: WebSocketConstructor;
-  /** Longest wait for `hello`, ms; default 10 000. */
+  /** Longest wait for `hello`, and before it for a token, ms; default 10 000. */
   readonly timeoutMs?: number;
   /**
    * Comes back by itself when the socket breaks, and goes on where it was: each frame and event is handed out once and

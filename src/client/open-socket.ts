@@ -31,17 +31,25 @@ export function openSocket(opening: Opening, handlers: OpeningHandlers): () => v
   let isAbandoned = false;
   let abandon = (): void => {
     isAbandoned = true;
+    clearTimeout(timer);
   };
+  const fail = (error: VoicewireError): void => {
+    if (isAbandoned) return;
+    abandon();
+    handlers.failed(error, { code: 1006, reason: error.code });
+  };
+  const none = clientError("token_failed", "Token: none came in time");
+  const timer = setTimeout(() => fail(none), opening.timeoutMs);
   opening.tokens
     .next()
     .then((token) => {
+      clearTimeout(timer);
       if (isAbandoned) return;
       const socket = newSocket([SUBPROTOCOL, `${TOKEN_SUBPROTOCOL}${token}`]);
       abandon = watchSocket(socket, opening, handlers);
     })
     .catch((thrown: unknown) => {
-      const error = thrown instanceof VoicewireError ? thrown : clientError("connect_failed", String(thrown));
-      if (!isAbandoned) handlers.failed(error, { code: 1006, reason: error.code });
+      fail(thrown instanceof VoicewireError ? thrown : clientError("connect_failed", String(thrown)));
     });
   return () => abandon();
 }

@@ -93,6 +93,13 @@ describe("the option token", () => {
   });
 });
 
+it("a function that never answers is not waited for longer than for hello", async () => {
+  const never = () => new Promise<string>(() => undefined);
+  const options = { baseUrl: gateway.url, session: "s", WebSocket: WatchedWebSocket };
+  const joined = connect({ ...options, token: never, timeoutMs: 20 });
+  await expect(joined).rejects.toMatchObject({ code: "token_failed", isRetryable: true });
+});
+
 describe("a token that expires", () => {
   it("is replaced in time by itself: the session outlives three of them", async () => {
     let count = 0;
