@@ -184,7 +184,10 @@ describe.skipIf(missing !== undefined)(
         VOICEWIRE_TWILIO_AUTH_TOKEN: "tw_2",
         Some_Secret: "so_3",
       };
-      const { program } = await serve([], { ...secrets, VOICEWIRE_LOG_LEVEL: "warn" });
+      const { program } = await serve(["--public-url", "wss://voice.example.com"], {
+        ...secrets,
+        VOICEWIRE_LOG_LEVEL: "warn",
+      });
       await using _ = program;
       const pid = await servicePid(program.child.pid);
       const environment = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
