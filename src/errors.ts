@@ -89,7 +89,12 @@ export const ERRORS = {
   carrier_signature: row("A carrier's connection is not signed as it has to be", 1008, 403, false),
   // What is full.
   queue_full: row("The session's queue of utterances is full", 4429, 429, true),
-  session_limit: row("The gateway holds as many sessions as it may", 4429, 503, true),
+  session_limit: row(
+    "The gateway, or the key, tenant, token or address, holds as many sessions as it may",
+    4429,
+    503,
+    true,
+  ),
   listener_limit: row("The session holds as many listeners as it may", 4429, 503, true),
   upload_limit: row("The client's address has as many uploads under way as it may", 4429, 429, true),
   too_many_refusals: row(

@@ -77,7 +77,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const rtpPeers = readPeerList(config.rtpPeers);
   const audioSocketAllow = readNetworks(config.audiosocketAllow, "audiosocket-allow");
   const carrierRules = readCarrierRules(config);
-  const door = createDoor({ ...config, log, auditLog: options.auditLog ?? log, clock });
+  const door = createDoor({ ...config, log, auditLogger: options.auditLog ?? log, clock });
   const passedPaths = new PassedPaths(config.proxyPaths);
   const tlsFiles = certificateFiles(config);
   const origins = new OriginRules({ ...config, isTls: tlsFiles !== null });
@@ -231,6 +231,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         upstreamRegions: () => upstream.regions(),
         phrases: () => phrases?.stats() ?? null,
         certificateEnd: () => endSeconds(edge.certificate()),
+        door: () => ({
+          refusals: door.audit.refusals,
+          limits: door.limits.sizes,
+          hasBrokenKeys: door.hasBrokenKeys,
+        }),
         isInsecure: insecure !== null,
         serviceHangs: () => options.service?.hangs ?? null,
       }),

@@ -94,11 +94,16 @@ export class Bench {
     return this.start<LoadCommands>("load", {});
   }
 
-  startGateway(contestant: Contestant, upstreamPort: number): Promise<Fixture<GatewayCommands>> {
+  startGateway(
+    contestant: Contestant,
+    upstreamPort: number,
+    settings: GatewayOptions["settings"] = {},
+  ): Promise<Fixture<GatewayCommands>> {
     const { againstUrl, distUrl } = this.options;
     const options: GatewayOptions = {
       upstreamUrl: `http://127.0.0.1:${upstreamPort}`,
       distUrl: contestant === "against" ? (againstUrl ?? distUrl) : distUrl,
+      settings,
     };
     return contestant === "baseline"
       ? this.start<GatewayCommands>("baseline", options)

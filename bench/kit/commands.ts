@@ -1,4 +1,5 @@
 /** What the processes of a bench say to each other over IPC: options of each fixture and the commands it answers. */
+import type { Config } from "../../src/config.ts";
 
 /** Any fixture that only listens. */
 export type NoCommands = Record<never, never>;
@@ -43,6 +44,8 @@ export interface GatewayOptions {
   readonly upstreamUrl: string;
   /** File URL of the build that is measured, with a slash at the end; not used by the baseline. */
   readonly distUrl: string;
+  /** Settings that differ from the defaults; not used by the baseline. */
+  readonly settings?: Partial<Config>;
 }
 
 export interface GatewayCommands {

@@ -44,6 +44,19 @@ const REASONS = {
 
 export type AccessReason = keyof typeof REASONS;
 
+/** What somebody sends who tries keys and tokens: nothing that a key of the file has made. */
+const GUESSES: ReadonlySet<AccessReason> = new Set([
+  "malformed",
+  "token_too_long",
+  "unknown_key",
+  "wrong_algorithm",
+  "bad_signature",
+]);
+
+export function isGuess(thrown: unknown): boolean {
+  return thrown instanceof AccessError && GUESSES.has(thrown.reason);
+}
+
 export class AccessError extends GatewayError {
   readonly reason: AccessReason;
 

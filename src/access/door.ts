@@ -1,20 +1,26 @@
 /** All that stands at the door of a gateway, built from its settings. */
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
-import { Access } from "./access.ts";
+import { Access, type Presented } from "./access.ts";
+import { isGuess } from "./access-error.ts";
 import { Audit } from "./audit.ts";
+import type { Caller } from "./caller.ts";
 import { type ProxyTrust, readProxyTrust } from "./client-address.ts";
 import { KeyFile } from "./key-file.ts";
 import { Leases } from "./lease.ts";
+import { type LimitSettings, Limits } from "./limits.ts";
 
 export interface Door {
   readonly access: Access;
   readonly audit: Audit;
   readonly leases: Leases;
   readonly proxyTrust: ProxyTrust;
+  readonly limits: Limits;
+  /** The file of keys can't be read as it is now: those from before hold. */
+  readonly hasBrokenKeys: boolean;
 }
 
-export interface DoorOptions {
+export interface DoorOptions extends LimitSettings {
   /** Path of the file of keys; empty: none, and everybody may do everything. */
   readonly keysFile: string;
   readonly tokenInUrl: boolean;
@@ -23,7 +29,7 @@ export interface DoorOptions {
   readonly proxyProtocol?: boolean;
   readonly log: Logger;
   /** Default: `log`. */
-  readonly auditLog?: Logger;
+  readonly auditLogger?: Logger;
   readonly clock: Clock;
 }
 
@@ -32,9 +38,24 @@ export interface ClosableDoor extends Door {
   close(): void;
 }
 
+/** Who shows this, at an address that has not tried too many keys and tokens. Throws AccessError, rate_limited. */
+export function identifyAt(
+  address: string,
+  presented: Presented,
+  { access, limits }: Pick<Door, "access" | "limits">,
+): Caller {
+  limits.mustTryNow(address);
+  try {
+    return access.identify(presented);
+  } catch (thrown) {
+    if (isGuess(thrown)) limits.failed(address);
+    throw thrown;
+  }
+}
+
 /** Throws invalid_config. */
 export function createDoor(options: DoorOptions): ClosableDoor {
-  const { keysFile, tokenInUrl, log, auditLog = log, clock } = options;
+  const { keysFile, tokenInUrl, log, auditLogger = log, clock } = options;
   const { trustedProxies = "", proxyProtocol = false } = options;
   const proxyTrust = readProxyTrust({ trustedProxies, proxyProtocol });
   const wallMs = (): number => Date.now();
@@ -45,13 +66,23 @@ export function createDoor(options: DoorOptions): ClosableDoor {
     nowMs: wallMs,
     takesTokensInUrl: tokenInUrl,
   });
-  const audit = new Audit({ log: auditLog, nowMs: wallMs });
+  const audit = new Audit({ log: auditLogger, nowMs: wallMs });
   const leases = new Leases({ access, audit, clock, wallMs });
+  const limits = new Limits({
+    settings: options,
+    clock,
+    wallMs,
+    tenantLimits: (tenant) => file?.keys.tenants.get(tenant) ?? {},
+  });
   return {
     access,
     audit,
     leases,
     proxyTrust,
+    limits,
+    get hasBrokenKeys() {
+      return file?.isBroken === true;
+    },
     close: () => {
       file?.close();
       leases.close();

@@ -24,7 +24,7 @@ const MIN_SECRET_BYTES = 32;
 const keyId = z.string().regex(/^[A-Za-z0-9.-]{1,64}$/, "expected 1 to 64 letters, digits, dots or dashes");
 const count = z.number().int().min(1).max(1_000_000_000).exactOptional();
 
-/** Bounds of a key, or of a tenant: those of its keys together. Without a number: that of the settings. */
+/** Bounds of a key, or of a tenant: of all its keys and tokens together. Without a number: no limit, or that of the settings. */
 export const LIMITS = z.strictObject({
   connections: count.describe("Connections at once"),
   opens_per_second: count,
@@ -58,6 +58,10 @@ const ENTRY = z.union([
 const FILE = z.strictObject({
   $schema: z.string().exactOptional(),
   keys: z.array(z.unknown()).min(1).max(MAX_KEYS),
+  tenants: z
+    .record(z.string().regex(/^[\w.-]{1,64}$/), LIMITS.omit({ bytes_per_second: true }))
+    .exactOptional()
+    .describe("Tenant, and its bounds"),
   revoked: z
     .strictObject({
       tokens: z.array(z.string().max(256)).max(MAX_REVOKED).exactOptional(),
@@ -102,12 +106,21 @@ export function isStaticKey(text: string): boolean {
   return text.startsWith(PREFIX);
 }
 
+export interface KeyRingOptions {
+  readonly keys: readonly Key[];
+  readonly revoked: RevokedTokens;
+  /** By name. */
+  readonly tenants: ReadonlyMap<string, KeyLimits>;
+}
+
 export class KeyRing {
   readonly revoked: RevokedTokens;
+  readonly tenants: ReadonlyMap<string, KeyLimits>;
   readonly #byId = new Map<string, Key>();
 
-  constructor(keys: readonly Key[], revoked: RevokedTokens) {
+  constructor({ keys, revoked, tenants }: KeyRingOptions) {
     this.revoked = revoked;
+    this.tenants = tenants;
     for (const key of keys) this.#byId.set(key.id, key);
   }
 
@@ -181,7 +194,11 @@ export function readKeys(json: string): KeyRing {
     ids.add(id);
   }
   const { tokens = [], subjects = {} } = file.data.revoked ?? {};
-  return new KeyRing(keys, { tokens: new Set(tokens), subjects: new Map(Object.entries(subjects)) });
+  return new KeyRing({
+    keys,
+    revoked: { tokens: new Set(tokens), subjects: new Map(Object.entries(subjects)) },
+    tenants: new Map(Object.entries(file.data.tenants ?? {})),
+  });
 }
 
 function keyOf(value: unknown, where: string): Key {

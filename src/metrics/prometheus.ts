@@ -23,6 +23,16 @@ export interface PhraseFigures {
   readonly entries: number;
 }
 
+/** What is counted of the door. */
+export interface DoorFigures {
+  /** Reason -> how many were refused for it. */
+  readonly refusals: ReadonlyMap<string, number>;
+  /** Callers and addresses of which something is counted. */
+  readonly limits: { readonly callers: number; readonly addresses: number };
+  /** The file of keys can't be read as it is now. */
+  readonly hasBrokenKeys: boolean;
+}
+
 export interface Gauges {
   readonly sessions: () => number;
   /** Of messages that wait for their turn. */
@@ -40,6 +50,8 @@ export interface Gauges {
   readonly serviceHangs: () => number | null;
   /** When the certificate that is shown ends, in Unix seconds; null without TLS. */
   readonly certificateEnd: () => number | null;
+  /** What the door has refused, and what it counts. */
+  readonly door: () => DoorFigures;
   /** Other machines reach the gateway, and it asks for no key. */
   readonly isInsecure: boolean;
 }
@@ -114,10 +126,41 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
       help: "1 where other machines reach the gateway and it asks for no key, else 0",
       read: () => Number(gauges.isInsecure),
     },
+    ...doorMetrics(gauges.door),
     ...regionMetrics(gauges.upstreamRegions),
     ...(gauges.phrases() === null ? [] : phraseMetrics(gauges.phrases)),
     ...(gauges.certificateEnd() === null ? [] : [certificateMetric(gauges.certificateEnd)]),
     ...(gauges.serviceHangs() === null ? [] : [hangMetric(gauges.serviceHangs)]),
+  ];
+}
+
+function doorMetrics(read: () => DoorFigures): Metric[] {
+  return [
+    {
+      kind: "counter",
+      name: "voicewire_refused_total",
+      help: "Requests, connections and commands that the door has refused, by reason",
+      labels: ["reason"],
+      read: () => [...read().refusals].map(([reason, value]) => ({ labels: { reason }, value })),
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_limits_callers",
+      help: "Keys, tenants, subjects and tokens of which something is counted for their limits",
+      read: () => read().limits.callers,
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_limits_addresses",
+      help: "Client addresses of which something is counted for their limits",
+      read: () => read().limits.addresses,
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_keys_broken",
+      help: "1 where the file of keys can't be read as it is now and those from before hold, else 0",
+      read: () => Number(read().hasBrokenKeys),
+    },
   ];
 }
 

@@ -1,5 +1,6 @@
 /** HTTP over uWebSockets.js: what is read of a request before its callback returns, and answers, bounded, aborts heeded. */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
+import { LimitError, rateHeaders } from "../access/limit-error.ts";
 import { ERRORS, GatewayError, toGatewayError } from "../errors.ts";
 import { errorBody } from "../protocol/events.ts";
 
@@ -27,6 +28,16 @@ export function demandTls(res: HttpResponse, maxAgeSeconds: number): void {
   res.strictTransport = `max-age=${maxAgeSeconds}`;
 }
 
+/** Notes headers of the answer, whoever writes it; they are asked for when it is written. */
+export function noteHeaders(res: HttpResponse, headers: () => Readonly<Record<string, string>>): void {
+  res.notedHeaders = headers;
+}
+
+export function notedHeaders(res: HttpResponse): Readonly<Record<string, string>> {
+  const noted: unknown = res.notedHeaders;
+  return typeof noted === "function" ? noted() : {};
+}
+
 /** An answer is data: a browser that opens it runs nothing, guesses no type, and tells nobody its address. The page has its own. */
 const INERT: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
@@ -40,7 +51,8 @@ export function writeHeaders(
   headers: Readonly<Record<string, string>>,
   readers: Readers = "allowed-origins",
 ): void {
-  for (const [name, value] of Object.entries({ ...INERT, ...headers })) res.writeHeader(name, value);
+  const all = { ...INERT, ...notedHeaders(res), ...headers };
+  for (const [name, value] of Object.entries(all)) res.writeHeader(name, value);
   const strictTransport: unknown = res.strictTransport;
   if (typeof strictTransport === "string") res.writeHeader("strict-transport-security", strictTransport);
   if (readers === "same-origin") return;
@@ -107,7 +119,10 @@ function failure(thrown: unknown): Answer {
     status: ERRORS[error.code].httpStatus,
     contentType: "application/json",
     body: JSON.stringify({ error: errorBody(error) }),
-    ...(wait === undefined ? {} : { headers: { "retry-after": String(Math.ceil(wait / 1000)) } }),
+    headers: {
+      ...(wait === undefined ? {} : { "retry-after": String(Math.ceil(wait / 1000)) }),
+      ...(error instanceof LimitError ? rateHeaders(error.rate) : {}),
+    },
   };
 }
 

@@ -1,5 +1,7 @@
 /** What requests for a session's audio and captions over HTTP have in common: who asks is a listener like any other. */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
+import type { Caller } from "../access/caller.ts";
+import type { Door } from "../access/door.ts";
 import type { Listener } from "../delivery/listener.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Participant } from "../session/connections/participant.ts";
@@ -7,15 +9,31 @@ import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../session/settings.ts";
 import { pathPart, writeHeaders } from "./http.ts";
+import { requestAddress } from "./request-address.ts";
 
 /** What is read of a request before its callback returns. */
 export interface LiveCall {
   readonly sessionId: string;
   readonly query: URLSearchParams;
+  readonly caller: Caller;
+  readonly address: string;
 }
 
-export function liveCallOf(req: HttpRequest): LiveCall {
-  return { sessionId: pathPart(req), query: new URLSearchParams(req.getQuery() ?? "") };
+/** What such a request is answered with. */
+export interface LiveDeps {
+  readonly sessions: Sessions;
+  readonly door: Door;
+}
+
+/** Who asks, and at which door. */
+export interface LiveAsker {
+  readonly caller: Caller;
+  readonly door: Door;
+}
+
+export function liveCallOf(res: HttpResponse, req: HttpRequest, { caller, door }: LiveAsker): LiveCall {
+  const query = new URLSearchParams(req.getQuery() ?? "");
+  return { sessionId: pathPart(req), query, caller, address: requestAddress(res, req, door.proxyTrust) };
 }
 
 /**
@@ -35,6 +53,21 @@ export function parseJoining(
   return parseSettings(socketQuery, defaults);
 }
 
+/** Answers as one of the caller's connections, which `leave` ends (idempotent). Throws connection_limit, rate_limited. */
+export function asConnection(
+  { caller, address }: LiveCall,
+  { door }: Pick<LiveDeps, "door">,
+  answer: (leave: () => void) => void,
+): void {
+  const leave = door.limits.enter(caller, address);
+  try {
+    answer(leave);
+  } catch (thrown) {
+    leave();
+    throw thrown;
+  }
+}
+
 /** Throws invalid_field. */
 export function flagOf(query: URLSearchParams, key: string, fallback: boolean): boolean {
   const value = query.get(key);
@@ -48,9 +81,11 @@ export function invalidQuery(field: string, value: string, expected: string): Ga
   return new GatewayError("invalid_field", `Query ${field} is ${got}, expected ${expected}`, { field });
 }
 
-/** Throws unknown_session unless somebody has opened it or the listener would wait. */
-export function sessionFor(call: LiveCall, joining: ParsedSettings, sessions: Sessions): Session {
-  return joining.mayWait ? sessions.open(call.sessionId) : sessions.get(call.sessionId);
+/** Throws unknown_session unless somebody has opened it, or the listener would wait and may open it; session_limit. */
+export function sessionFor(call: LiveCall, joining: ParsedSettings, { sessions, door }: LiveDeps): Session {
+  const { sessionId, caller, address } = call;
+  if (!joining.mayWait || !caller.may("open", sessionId)) return sessions.get(sessionId);
+  return sessions.open(sessionId, () => door.limits.openSession(caller, address));
 }
 
 /** Throws what joining throws, and session_closed where the session ends the listener at once. */

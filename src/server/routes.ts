@@ -12,13 +12,14 @@ import type {
   WebSocketBehavior,
 } from "uWebSockets.js";
 import { ANYBODY, type Caller } from "../access/caller.ts";
-import type { Door } from "../access/door.ts";
+import { type Door, identifyAt } from "../access/door.ts";
 import type { Action } from "../access/grants.ts";
 import type { OriginRules, RequestSource } from "../access/origin-rules.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { errorBody } from "../protocol/events.ts";
 import { answeredSubprotocol, offersToken, presentedBy } from "./credential.ts";
-import { allowReader, pathPart, Reply } from "./http.ts";
+import { allowReader, noteHeaders, pathPart, Reply } from "./http.ts";
+import { limitHeaders } from "./limit-headers.ts";
 import { requestAddress } from "./request-address.ts";
 import type { AppRoutes } from "./tls/route-table.ts";
 
@@ -114,6 +115,10 @@ export class CheckedRoutes implements Routes {
   readonly #app: AppRoutes;
   readonly #options: CheckedRoutesOptions;
   readonly #mounted: MountedRoute[] = [];
+  /** Ends a connection that counts: of the upgrade that is being answered; the library opens its socket before that returns. */
+  #leave: (() => void) | null = null;
+  /** By what the library keeps for a socket. */
+  readonly #open = new WeakMap<object, () => void>();
 
   constructor(app: AppRoutes, options: CheckedRoutesOptions) {
     this.#app = app;
@@ -151,18 +156,27 @@ export class CheckedRoutes implements Routes {
       upgrade: (res, req, context) => {
         if (!this.#isSound(res, req)) return;
         try {
-          const caller = this.#admit(res, req, { pattern, access });
+          const caller = this.#admit(res, req, { pattern, access, isSocket: true });
           upgrade(res, req, context, caller);
         } catch (thrown) {
           const error = toGatewayError(thrown);
           if (isHeardInSocket(req, error)) upgradeToRefuse(res, req, { context, error });
           else refuse(res, error, { shape, isHead: false });
+        } finally {
+          // Still here: it was refused.
+          this.#leave?.();
+          this.#leave = null;
         }
       },
       open: (socket) => {
         const data = socket.getUserData();
-        if (isRefused(data)) tellWhy(socket, data.refusal, shape);
-        else open?.(socket as WebSocket<T>);
+        if (isRefused(data)) {
+          tellWhy(socket, data.refusal, shape);
+          return;
+        }
+        if (this.#leave !== null && isObject(data)) this.#open.set(data, this.#leave);
+        this.#leave = null;
+        open?.(socket as WebSocket<T>);
       },
       message: (socket, ...rest) => {
         if (!isRefused(socket.getUserData())) message?.(socket as WebSocket<T>, ...rest);
@@ -171,7 +185,10 @@ export class CheckedRoutes implements Routes {
         if (!isRefused(socket.getUserData())) drain?.(socket as WebSocket<T>);
       },
       close: (socket, ...rest) => {
-        if (!isRefused(socket.getUserData())) close?.(socket as WebSocket<T>, ...rest);
+        const data = socket.getUserData();
+        if (isRefused(data)) return;
+        if (isObject(data)) this.#open.get(data)?.();
+        close?.(socket as WebSocket<T>, ...rest);
       },
     });
   }
@@ -182,11 +199,14 @@ export class CheckedRoutes implements Routes {
       if (!this.#isSound(res, req)) return;
       let caller: Caller;
       try {
-        caller = this.#admit(res, req, route);
+        caller = this.#admit(res, req, { ...route, isSocket: false });
       } catch (thrown) {
         refuse(res, toGatewayError(thrown), { shape, isHead: req.getMethod() === "head" });
         return;
       }
+      const path = req.getUrl();
+      const { limits } = this.#options.door;
+      if (!caller.isAnybody) noteHeaders(res, () => limitHeaders(limits, caller, path));
       handler(res, req, caller);
     });
   }
@@ -205,31 +225,32 @@ export class CheckedRoutes implements Routes {
   }
 
   /** Who asks. Throws where they may not. */
-  #admit(res: HttpResponse, req: HttpRequest, { pattern, access }: Omit<MountedRoute, "method">): Caller {
+  #admit(res: HttpResponse, req: HttpRequest, { pattern, access, isSocket }: Admitted): Caller {
     const { door } = this.#options;
-    if (access === "anybody" || access === "own" || door.access.isOpen) return ANYBODY;
+    if (access === "anybody" || access === "own") return ANYBODY;
+    const address = requestAddress(res, req, door.proxyTrust);
     let caller: Caller | null = null;
     try {
-      caller = door.access.identify(presentedBy(req));
+      caller = door.access.isOpen ? ANYBODY : identifyAt(address, presentedBy(req), door);
       const sessionId = access !== "known" && access.inSession ? pathPart(req) : null;
       if (access !== "known") caller.mustAny(access.anyOf, sessionId);
+      if (isSocket) this.#leave = door.limits.enter(caller, address);
       door.access.redeem(caller);
-      door.audit.admitted(caller, {
-        surface: pattern,
-        address: requestAddress(res, req, door.proxyTrust),
-        sessionId,
-      });
+      door.audit.admitted(caller, { surface: pattern, address, sessionId });
       return caller;
     } catch (thrown) {
-      door.audit.refused({
-        thrown,
-        surface: pattern,
-        address: requestAddress(res, req, door.proxyTrust),
-        subject: caller?.subject ?? null,
-      });
+      door.audit.refused({ thrown, surface: pattern, address, subject: caller?.subject ?? null });
       throw thrown;
     }
   }
+}
+
+interface Admitted extends Omit<MountedRoute, "method"> {
+  readonly isSocket: boolean;
+}
+
+function isObject(data: unknown): data is object {
+  return typeof data === "object" && data !== null;
 }
 
 function sourceOf(req: HttpRequest): RequestSource {

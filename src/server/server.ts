@@ -136,7 +136,9 @@ function answerCommand(
       const session = call.options.sessions.get(sessionId);
       if (command.type === "speak") {
         if (session.connectionCount === 0) throw nobodyThere(session.id);
-        const { utterance, ahead } = speak(session, command);
+        const { limits } = call.options.door;
+        const budget = call.caller.isAnybody ? undefined : limits.speechBudget(() => call.caller);
+        const { utterance, ahead } = speak(session, command, budget);
         session.textChanged();
         reply.json(202, { session: session.id, utterance_id: utterance.id, ahead });
       } else if (command.type === "interrupt") {

@@ -24,19 +24,42 @@ export type SessionCommand = Exclude<Command, RefreshCommand>;
 export interface Connection {
   readonly session: Session;
   readonly participant: Participant;
+  /** Pays for what the connection says; without it nobody does. */
+  readonly budget?: SpeechBudget;
+}
+
+/** See access/limits.ts. */
+export interface SpeechBudget {
+  /** One more utterance, of so many characters to begin with. Throws where it may not be. */
+  begin(characters: number): ChargedUtterance;
+  /** More text of an utterance that was begun. Throws where it may not be. */
+  add(characters: number): void;
+}
+
+export interface ChargedUtterance {
+  /** It is over. Idempotent. */
+  end(): void;
+  /** It was not taken after all: nothing is counted. */
+  undo(): void;
+}
+
+/** What an utterance costs, and who pays. */
+interface Charge {
+  readonly characters: number;
+  readonly budget: SpeechBudget | undefined;
 }
 
 /** Carries out a command of a connection. Throws; the caller answers with the error. */
 export function handleCommand(from: Connection, command: SessionCommand): void {
-  const { session, participant } = from;
+  const { session, participant, budget } = from;
   switch (command.type) {
     case "speak":
     case "dialogue": {
       participant.mustSpeak();
       const { utterance, ahead } =
         command.type === "speak"
-          ? speak(session, { ...participant.textOptions, ...command })
-          : converse(session, command);
+          ? speak(session, { ...participant.textOptions, ...command }, budget)
+          : converse(session, command, budget);
       reportQueued(participant, utterance, ahead);
       warnOfMarkup(participant, utterance);
       session.textChanged();
@@ -120,20 +143,26 @@ export function isSpeaking({ session, participant }: Connection): boolean {
 }
 
 /** Queues a whole text; also what POST /live/{session}/speak does. */
-export function speak(session: Session, command: SpeakCommand): { utterance: Utterance; ahead: number } {
+export function speak(
+  session: Session,
+  command: SpeakCommand,
+  budget?: SpeechBudget,
+): { utterance: Utterance; ahead: number } {
   checkText(command.text, { field: "text", max: session.tuning.maxTextChars });
   if (command.text.trim() === "") {
     throw new GatewayError("invalid_field", "Field text of speak is empty, expected something to say", {
       field: "text",
     });
   }
-  const utterance = Utterance.ofText(admit(session, command), command);
+  const charge = { characters: command.text.length, budget };
+  const utterance = Utterance.ofText(admit(session, command, charge), command);
   return { utterance, ahead: session.queue.add(utterance) };
 }
 
 export function converse(
   session: Session,
   command: DialogueCommand,
+  budget?: SpeechBudget,
 ): { utterance: Utterance; ahead: number } {
   const { maxDialogueInputs, maxTextChars } = session.tuning;
   if (command.inputs.length > maxDialogueInputs) {
@@ -148,20 +177,35 @@ export function converse(
     checkText(input.text, { field: `inputs.${index}.text`, max: left });
     left -= input.text.length;
   });
-  const utterance = Utterance.ofDialogue(admit(session, command), command);
+  const charge = { characters: maxTextChars - left, budget };
+  const utterance = Utterance.ofDialogue(admit(session, command, charge), command);
   return { utterance, ahead: session.queue.add(utterance) };
 }
 
-/** Room in the queue for an utterance: what it replaces goes first. Throws utterance_id_taken, queue_full, draining. */
-function admit(session: Session, command: SpeakCommand | TextCommand | DialogueCommand): UtteranceOptions {
+/**
+ * Room in the queue for an utterance: what it replaces goes first, unless it can't be paid for. Throws utterance_id_taken, queue_full,
+ * draining, and what its budget throws.
+ */
+function admit(
+  session: Session,
+  command: SpeakCommand | TextCommand | DialogueCommand,
+  { budget, characters }: Charge,
+): UtteranceOptions {
   if (command.utterance_id !== undefined) session.utterances.mustBeFree(command.utterance_id);
-  if (command.replace !== undefined) session.utterances.replace(command.replace);
-  return {
-    id: session.utterances.admit(command.utterance_id),
-    acceptedMs: session.nowMs(),
-    textDefaults: session.tuning.textDefaults,
-    defaultModel: session.tuning.model,
-  };
+  const charged = budget?.begin(characters);
+  try {
+    if (command.replace !== undefined) session.utterances.replace(command.replace);
+    return {
+      id: session.utterances.admit(command.utterance_id),
+      acceptedMs: session.nowMs(),
+      textDefaults: session.tuning.textDefaults,
+      defaultModel: session.tuning.model,
+      ...(charged === undefined ? {} : { onOver: charged.end }),
+    };
+  } catch (thrown) {
+    charged?.undo();
+    throw thrown;
+  }
 }
 
 function addText(from: Connection, command: TextCommand): void {
@@ -172,6 +216,7 @@ function addText(from: Connection, command: TextCommand): void {
   const { whole, half } = divideHalf(`${isJoined ? open.input.half : ""}${command.text}`);
   checkText(whole, { field: "text", max: session.tuning.maxTextChars - (open?.text.length ?? 0) });
   if (open !== null) {
+    from.budget?.add(command.text.length);
     if (!isJoined) warnOfHalf(participant, open);
     open.input.holdHalf(half);
     open.input.append(whole, session.nowMs());
@@ -180,7 +225,9 @@ function addText(from: Connection, command: TextCommand): void {
     session.speakers.noteText(participant, open);
     return;
   }
-  const utterance = Utterance.ofTokens(admit(session, command), { ...participant.textOptions, ...command });
+  const charge = { characters: command.text.length, budget: from.budget };
+  const options = admit(session, command, charge);
+  const utterance = Utterance.ofTokens(options, { ...participant.textOptions, ...command });
   utterance.input.append(whole, session.nowMs());
   utterance.input.holdHalf(half);
   for (const id of participant.openIds)

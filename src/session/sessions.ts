@@ -50,8 +50,11 @@ export class Sessions {
     return session;
   }
 
-  /** The session, opened if need be. Throws invalid_field, session_limit, draining. */
-  open(id: string): Session {
+  /**
+   * The session, opened if need be: then `claim` takes a place for it, and gives what lets that go when it has ended. Throws
+   * invalid_field, session_limit, draining, and what `claim` throws.
+   */
+  open(id: string, claim: () => () => void = () => () => undefined): Session {
     const known = this.#byId.get(checkId(id));
     // One that is being closed still stands here while its connections are closed.
     if (known?.isClosed === false) return known;
@@ -65,11 +68,15 @@ export class Sessions {
         },
       );
     }
+    const letGo = claim();
     const session = new Session({
       id,
       epoch: randomBytes(6).toString("hex"),
       deps: this.#deps,
-      onClose: (closed) => this.#forget(closed),
+      onClose: (closed) => {
+        letGo();
+        this.#forget(closed);
+      },
     });
     this.#byId.set(id, session);
     return session;

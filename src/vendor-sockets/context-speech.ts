@@ -141,8 +141,19 @@ export class ContextSpeech {
       const release = this.#options.slots.tryAcquire();
       if (release === null) return;
       this.#waitingChars -= step.text.length;
-      step.started = this.#start(step, release);
+      step.started = this.#paid(step, release);
     }
+  }
+
+  /** Throws where the client may have no more spoken. */
+  #paid(step: Said, release: () => void): Started {
+    try {
+      this.#options.deps.spend?.(step.text.length);
+    } catch (thrown) {
+      release();
+      throw thrown;
+    }
+    return this.#start(step, release);
   }
 
   #start({ request, text }: Said, release: () => void): Started {

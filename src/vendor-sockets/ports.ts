@@ -39,6 +39,8 @@ export interface SocketDeps {
   readonly counters: Counters;
   readonly log: Logger;
   readonly tuning: SocketTuning;
+  /** Pays for characters before they are asked of the upstream. Throws rate_limited, budget_exhausted, text_too_long. */
+  readonly spend?: (characters: number) => void;
 }
 
 export interface SocketOptions {

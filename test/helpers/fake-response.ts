@@ -35,6 +35,12 @@ export class FakeResponse {
     this.#aborted();
   }
 
+  getRemoteAddressAsText(): Uint8Array {
+    return Buffer.from("127.0.0.1");
+  }
+  getProxiedRemoteAddressAsText(): Uint8Array {
+    return Buffer.alloc(0);
+  }
   cork(action: () => void): this {
     this.#writesInCork = 0;
     action();

@@ -5,14 +5,9 @@ import { OriginRules } from "../../src/access/origin-rules.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { CallerRights } from "../../src/server/carriers/caller-rights.ts";
+import { DEFAULTS } from "./start-gateway.ts";
 
-export const OPEN_DOOR = createDoor({
-  keysFile: "",
-  tokenInUrl: false,
-  log: silentLog,
-  auditLog: silentLog,
-  clock: systemClock,
-});
+export const OPEN_DOOR = createDoor({ ...DEFAULTS, log: silentLog, clock: systemClock });
 
 /** Who brings a call may do everything. */
 export const ANY_CALL = new CallerRights({ door: OPEN_DOOR, caller: ANYBODY, surface: "test", address: "" });

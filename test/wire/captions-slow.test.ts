@@ -1,6 +1,7 @@
 /** What becomes of a client of the captions that does not read: a response whose socket is full, scripted. */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { describe, expect, it } from "vitest";
+import { ANYBODY, type Caller } from "../../src/access/caller.ts";
 import { SendQueue } from "../../src/delivery/send-queue.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { routeCaptions } from "../../src/server/captions/captions.ts";
@@ -10,6 +11,7 @@ import type { Routes } from "../../src/server/routes.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FakeResponse } from "../helpers/fake-response.ts";
 import { logged } from "../helpers/logged.ts";
+import { OPEN_DOOR } from "../helpers/open-door.ts";
 import { createRig } from "../helpers/session-rig.ts";
 import { Answering, VOICE } from "../unit/session/scripted-speech.ts";
 
@@ -91,14 +93,15 @@ function growing(maxOutboxBytes: number) {
   const rig = createRig();
   const speaker = rig.join("format=ulaw_8000&events=none");
   const answering = new Answering(rig, { msPerChar: 40 });
-  const routes = new Map<string, (res: HttpResponse, req: HttpRequest) => void>();
+  type Handler = (res: HttpResponse, req: HttpRequest, caller: Caller) => void;
+  const routes = new Map<string, Handler>();
   const app = {
-    get: (path: string, _access: unknown, handler: (res: HttpResponse, req: HttpRequest) => void) =>
-      routes.set(path, handler),
+    get: (path: string, _access: unknown, handler: Handler) => routes.set(path, handler),
     head: () => undefined,
   };
   routeCaptions(app as unknown as Routes, {
     sessions: rig.sessions,
+    door: OPEN_DOOR,
     defaults: { leadMs: 200, maxLeadMs: 10_000 },
     idleSeconds: 120,
     maxOutboxBytes,
@@ -113,7 +116,7 @@ function growing(maxOutboxBytes: number) {
     open: (room?: number): FakeResponse => {
       const response = new FakeResponse();
       if (room !== undefined) response.room = room;
-      routes.get("/live/:session/captions.vtt")?.(response.res, request as unknown as HttpRequest);
+      routes.get("/live/:session/captions.vtt")?.(response.res, request as unknown as HttpRequest, ANYBODY);
       return response;
     },
   };

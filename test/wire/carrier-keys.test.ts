@@ -8,7 +8,7 @@ import { CARRIERS } from "../../src/protocol/carrier/carrier.ts";
 import { twilioSignature } from "../../src/protocol/carrier/twilio-signature.ts";
 import { LISTENER, SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { knock as knockAt } from "../helpers/knock.ts";
-import { TestClient } from "../helpers/start-gateway.ts";
+import { DEFAULTS, TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
 import { FakeCarrier, type FakeCarrierOptions } from "../kit/carriers/fake-carrier.ts";
 import { RtpPhone } from "../kit/rtp-phone.ts";
@@ -29,7 +29,7 @@ interface Stand extends AsyncDisposable {
 
 async function startStand(options: CarrierServerOptions = {}): Promise<Stand> {
   const keys = new TestKeys();
-  const door = createDoor({ keysFile: keys.path, tokenInUrl: false, log: silentLog, clock: systemClock });
+  const door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: silentLog, clock: systemClock });
   const edge = await startCarrierEdge({ ...options, door });
   return {
     keys,

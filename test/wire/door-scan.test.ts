@@ -8,6 +8,7 @@ import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { MountedRoute } from "../../src/server/routes.ts";
 import { LISTENER, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { DEFAULTS } from "../helpers/start-gateway.ts";
 import { type CarrierEdge, startCarrierEdge } from "../unit/telephony/carrier-edge.ts";
 
 /** What answers everybody, and why that tells nobody anything. */
@@ -65,13 +66,7 @@ describe("a gateway with keys", () => {
   let edge: CarrierEdge;
 
   beforeAll(async () => {
-    door = createDoor({
-      keysFile: keys.path,
-      tokenInUrl: false,
-      log: silentLog,
-      auditLog: silentLog,
-      clock: systemClock,
-    });
+    door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: silentLog, clock: systemClock });
     edge = await startCarrierEdge({ door });
   });
 

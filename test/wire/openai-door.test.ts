@@ -5,6 +5,7 @@ import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { LISTENER, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { DEFAULTS } from "../helpers/start-gateway.ts";
 import { startVendorApp, type VendorApp } from "./vendor-rig.ts";
 
 const VOICE = "JBFqnCBsd6RMkjVDRZzb";
@@ -16,13 +17,7 @@ let upstream: FakeUpstream;
 let app: VendorApp;
 
 beforeAll(async () => {
-  door = createDoor({
-    keysFile: keys.path,
-    tokenInUrl: false,
-    log: silentLog,
-    auditLog: silentLog,
-    clock: systemClock,
-  });
+  door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: silentLog, clock: systemClock });
   upstream = await startFakeUpstream();
   app = await startVendorApp(upstream.url, { door });
 });

@@ -6,6 +6,7 @@ import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { type FakeUpstream, jsonAnswer, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { LISTENER, SIGNING, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { DEFAULTS } from "../helpers/start-gateway.ts";
 import { startVendorApp, type VendorApp } from "./vendor-rig.ts";
 
 const PROXY = { sessions: ["*"], allow: ["proxy"] };
@@ -18,13 +19,7 @@ let upstream: FakeUpstream;
 let app: VendorApp;
 
 beforeAll(async () => {
-  door = createDoor({
-    keysFile: keys.path,
-    tokenInUrl: false,
-    log: silentLog,
-    auditLog: silentLog,
-    clock: systemClock,
-  });
+  door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: silentLog, clock: systemClock });
   upstream = await startFakeUpstream(() => jsonAnswer(200, {}, { "character-cost": "2" }));
   app = await startVendorApp(upstream.url, { door, passedPaths: "GET /v1/dubbing/{id}" });
 });
@@ -186,7 +181,7 @@ describe("proxied speech of a token", () => {
       audit.push(fields);
     };
     const log = { ...silentLog, info: keep, warn: keep };
-    const own = createDoor({ keysFile: keys.path, tokenInUrl: false, log, clock: systemClock });
+    const own = createDoor({ ...DEFAULTS, keysFile: keys.path, log, clock: systemClock });
     await using logging = await startVendorApp(upstream.url, { door: own });
     const token = tokenFor({ ...PROXY, voices: ["good"] }, { claims: { jti: "id-1" } });
     await ask(token, TTS, json({ text: "Secret words" }), logging);

@@ -308,6 +308,27 @@ describe("the proxy", () => {
     await refused();
   });
 
+  it("takes forms of each client that a trusted proxy speaks for", async () => {
+    let taken = 0;
+    await using upstream = await vendor((req) => {
+      req.on("error", () => undefined);
+      req.resume();
+      taken += 1;
+    });
+    const settings = { maxUploadsPerClient: 1, trustedProxies: "127.0.0.1" };
+    await using gateway = await gatewayAt(upstream.url, settings);
+    for (const client of ["198.51.100.1", "198.51.100.2"]) {
+      const sent = request(`${gateway.url}/v1/voices/add`, {
+        method: "POST",
+        headers: { "content-type": "multipart/form-data; boundary=xyz", "x-forwarded-for": client },
+        agent: false,
+      });
+      sent.on("error", () => undefined);
+      sent.write("--xyz");
+    }
+    await until("the vendor's notice", () => taken === 2);
+  });
+
   it("lets browsers ask with every method of the interface", async () => {
     await using upstream = await vendor((_req, res) => res.end());
     await using gateway = await gatewayAt(upstream.url, EVERY_PATH);

@@ -6,10 +6,18 @@ import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { systemClock } from "../../kit/clock.ts";
 import type { Participant } from "../../session/connections/participant.ts";
 import type { Session } from "../../session/session.ts";
-import type { Sessions } from "../../session/sessions.ts";
 import type { SettingsDefaults } from "../../session/settings.ts";
 import { Reply } from "../http.ts";
-import { answerHead, joinSession, type LiveCall, liveCallOf, sessionFor } from "../live-request.ts";
+import {
+  answerHead,
+  asConnection,
+  joinSession,
+  type LiveAsker,
+  type LiveCall,
+  type LiveDeps,
+  liveCallOf,
+  sessionFor,
+} from "../live-request.ts";
 import { ResponseWriter, type ResponseWriterOptions } from "../players/response-writer.ts";
 import { needsInSession, type Routes } from "../routes.ts";
 import { CaptionWriter, FILE_LISTENER } from "./captions-file.ts";
@@ -22,8 +30,7 @@ import {
   parseFileRequest,
 } from "./captions-request.ts";
 
-export interface CaptionsOptions {
-  readonly sessions: Sessions;
+export interface CaptionsOptions extends LiveDeps {
   readonly defaults: SettingsDefaults;
   readonly idleSeconds: number;
   /** Most that waits for one client. */
@@ -46,9 +53,14 @@ const READS = needsInSession("captions", "listen");
 
 export function routeCaptions(app: Routes, options: CaptionsOptions): void {
   const events = "/live/:session/captions";
-  app.get(events, READS, (res, req) => answering(res, () => answerEvents(res, callOf(req), options)));
-  app.head(events, READS, (res, req) => {
-    const call = callOf(req);
+  app.get(events, READS, (res, req, caller) =>
+    answering(res, () => {
+      const call = callOf(res, req, { ...options, caller });
+      asConnection(call, options, (leave) => answerEvents(res, { ...call, leave }, options));
+    }),
+  );
+  app.head(events, READS, (res, req, caller) => {
+    const call = callOf(res, req, { ...options, caller });
     answerHead(res, { call, ...options }, () => {
       const { joining } = parseEventsRequest(call.query, { ...call, ...options });
       return { joining, headers: headersOf(EVENTS_TYPE) };
@@ -56,11 +68,14 @@ export function routeCaptions(app: Routes, options: CaptionsOptions): void {
   });
   for (const name of CAPTION_FILES) {
     const path = `${events}.${name}`;
-    app.get(path, READS, (res, req) =>
-      answering(res, () => answerFile(res, { ...callOf(req), name }, options)),
+    app.get(path, READS, (res, req, caller) =>
+      answering(res, () => {
+        const call = callOf(res, req, { ...options, caller });
+        asConnection(call, options, (leave) => answerFile(res, { ...call, name, leave }, options));
+      }),
     );
-    app.head(path, READS, (res, req) => {
-      const call = callOf(req);
+    app.head(path, READS, (res, req, caller) => {
+      const call = callOf(res, req, { ...options, caller });
       answerHead(res, { call, ...options }, () => {
         const { joining } = parseFileRequest(name, call.query, options.defaults);
         return { joining, headers: headersOf(FILE_TYPES[name]) };
@@ -71,8 +86,8 @@ export function routeCaptions(app: Routes, options: CaptionsOptions): void {
 
 type Call = LiveCall & { readonly lastEventId: string };
 
-function callOf(req: HttpRequest): Call {
-  return { ...liveCallOf(req), lastEventId: req.getHeader("last-event-id") };
+function callOf(res: HttpResponse, req: HttpRequest, asker: LiveAsker): Call {
+  return { ...liveCallOf(res, req, asker), lastEventId: req.getHeader("last-event-id") };
 }
 
 function headersOf(contentType: string): Record<string, string> {
@@ -87,9 +102,14 @@ function answering(res: HttpResponse, answer: () => void): void {
   }
 }
 
-function answerEvents(res: HttpResponse, call: Call, options: CaptionsOptions): void {
+/** Ends the connection that the answer is counted as. */
+interface Leaving {
+  readonly leave: () => void;
+}
+
+function answerEvents(res: HttpResponse, call: Call & Leaving, options: CaptionsOptions): void {
   const { joining, style } = parseEventsRequest(call.query, { ...call, ...options });
-  const session = sessionFor(call, joining, options.sessions);
+  const session = sessionFor(call, joining, options);
   session.captionsOf(style);
   let participant: Participant | null = null;
   const body = bodyOf(res, options, {
@@ -97,6 +117,7 @@ function answerEvents(res: HttpResponse, call: Call, options: CaptionsOptions): 
       if (participant !== null) session.drained(participant);
     },
     onClosed: () => {
+      call.leave();
       listener.stop();
       if (participant !== null) session.leave(participant);
     },
@@ -113,13 +134,14 @@ function answerEvents(res: HttpResponse, call: Call, options: CaptionsOptions): 
 
 function answerFile(
   res: HttpResponse,
-  call: Call & { readonly name: CaptionFileName },
+  call: Call & Leaving & { readonly name: CaptionFileName },
   options: CaptionsOptions,
 ): void {
   const request = parseFileRequest(call.name, call.query, options.defaults);
-  const session = sessionFor(call, request.joining, options.sessions);
-  if (request.isLive) growFile(res, { request, session, options });
+  const session = sessionFor(call, request.joining, options);
+  if (request.isLive) growFile(res, { request, session, options, leave: call.leave });
   else {
+    call.leave();
     const writer = new CaptionWriter(request);
     const cues = session.captionsOf(request.style).cues;
     new Reply(res).send({
@@ -131,18 +153,19 @@ function answerFile(
   }
 }
 
-interface Growing {
+interface Growing extends Leaving {
   readonly request: FileRequest;
   readonly session: Session;
   readonly options: CaptionsOptions;
 }
 
-function growFile(res: HttpResponse, { request, session, options }: Growing): void {
+function growFile(res: HttpResponse, { request, session, options, leave }: Growing): void {
   let participant: Participant | null = null;
   let unfollow = (): void => undefined;
   const body = bodyOf(res, options, {
     onDrained: () => undefined,
     onClosed: () => {
+      leave();
       unfollow();
       if (participant !== null) session.leave(participant);
     },

@@ -44,7 +44,7 @@ export class CallerRights implements CallRights {
     try {
       this.mustCall(session);
       if (text !== undefined) {
-        this.greeting({ type: "speak", text, ...(voice_id === undefined ? {} : { voice_id }) }, session);
+        this.#allowed({ type: "speak", text, ...(voice_id === undefined ? {} : { voice_id }) }, session);
       }
     } catch (thrown) {
       this.refused(thrown);
@@ -52,7 +52,15 @@ export class CallerRights implements CallRights {
     }
   }
 
+  /** Throws forbidden, rate_limited, budget_exhausted, text_too_long. */
   greeting(command: SpeakCommand, sessionId: string): SpeakCommand {
+    const { door, caller } = this.#options;
+    const allowed = this.#allowed(command, sessionId);
+    door.limits.spend(caller, { characters: allowed.text.length, utterances: 1 });
+    return allowed;
+  }
+
+  #allowed(command: SpeakCommand, sessionId: string): SpeakCommand {
     const checked = checkCommand(this.#options.caller, sessionId, command);
     return checked.type === "speak" ? checked : command;
   }
@@ -62,9 +70,13 @@ export class CallerRights implements CallRights {
     const { door, surface, address } = this.#options;
     const caller = this.mustCall(sessionId);
     if (caller.isAnybody) return () => undefined;
+    const leave = door.limits.enter(caller, address);
     door.audit.admitted(caller, { surface, address, sessionId });
     const lease = door.leases.begin(caller, { warn: () => undefined, expired: end, revoked: end });
-    return () => lease.close();
+    return () => {
+      lease.close();
+      leave();
+    };
   }
 
   /** A line in the audit log. */

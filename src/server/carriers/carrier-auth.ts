@@ -6,7 +6,7 @@
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { ANYBODY, type Caller } from "../../access/caller.ts";
-import type { Door } from "../../access/door.ts";
+import { type Door, identifyAt } from "../../access/door.ts";
 import type { Action } from "../../access/grants.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -92,7 +92,7 @@ export class CarrierAuth {
     if (unchecked.length === 0) throw this.#refusal(asked, request);
     const { access } = this.#door;
     if (!access.isOpen) {
-      const caller = access.identify(presentedByCarrier(request));
+      const caller = identifyAt(request.address, presentedByCarrier(request), this.#door);
       for (const action of ["call", ...also] as const) caller.must(action);
       access.redeem(caller);
       return this.#admission(unchecked, caller, request);

@@ -13,10 +13,16 @@ import { systemClock } from "../../kit/clock.ts";
 import { Semaphore } from "../../kit/semaphore.ts";
 import type { Participant } from "../../session/connections/participant.ts";
 import type { Session } from "../../session/session.ts";
-import type { Sessions } from "../../session/sessions.ts";
 import type { SettingsDefaults } from "../../session/settings.ts";
 import { Reply } from "../http.ts";
-import { answerHead, joinSession, type LiveCall, liveCallOf, sessionFor } from "../live-request.ts";
+import {
+  answerHead,
+  joinSession,
+  type LiveCall,
+  type LiveDeps,
+  liveCallOf,
+  sessionFor,
+} from "../live-request.ts";
 import { needsInSession, type Routes } from "../routes.ts";
 import { AudioListener } from "./audio-listener.ts";
 import { type AudioRequest, parseAudioRequest } from "./audio-request.ts";
@@ -28,8 +34,7 @@ import { SilenceFiller } from "./silence-filler.ts";
  */
 const MAX_MP3_STREAMS = 8;
 
-export interface AudioStreamOptions {
-  readonly sessions: Sessions;
+export interface AudioStreamOptions extends LiveDeps {
   readonly defaults: SettingsDefaults;
   readonly idleSeconds: number;
 }
@@ -38,11 +43,14 @@ export function routeAudio(app: Routes, options: AudioStreamOptions): void {
   const mp3Streams = new Semaphore({ limit: MAX_MP3_STREAMS });
   for (const name of CONTAINERS) {
     const path = `/live/:session/audio.${name}`;
-    app.get(path, needsInSession("listen"), (res, req) => {
-      new AudioResponse(res, { ...options, mp3Streams }).answer(name, liveCallOf(req));
+    app.get(path, needsInSession("listen"), (res, req, caller) => {
+      new AudioResponse(res, { ...options, mp3Streams }).answer(
+        name,
+        liveCallOf(res, req, { ...options, caller }),
+      );
     });
-    app.head(path, needsInSession("listen"), (res, req) => {
-      const call = liveCallOf(req);
+    app.head(path, needsInSession("listen"), (res, req, caller) => {
+      const call = liveCallOf(res, req, { ...options, caller });
       answerHead(res, { call, ...options }, () => {
         const request = parseAudioRequest(name, call.query, options.defaults);
         return { joining: request.joining, headers: headersOf(request) };
@@ -77,13 +85,21 @@ class AudioResponse {
 
   async #start(name: ContainerName, call: LiveCall): Promise<void> {
     const request = parseAudioRequest(name, call.query, this.#options.defaults);
-    const { sessions, mp3Streams } = this.#options;
-    sessionFor(call, request.joining, sessions);
-    if (name === "mp3") this.#release = mp3Streams.tryAcquire() ?? noMp3Stream();
+    const { door, mp3Streams } = this.#options;
+    const leave = door.limits.enter(call.caller, call.address);
+    this.#release = leave;
+    sessionFor(call, request.joining, this.#options);
+    if (name === "mp3") {
+      const endMp3 = mp3Streams.tryAcquire() ?? noMp3Stream();
+      this.#release = () => {
+        endMp3();
+        leave();
+      };
+    }
     const container = await createLiveContainer(request);
     // It may have ended while an encoder was made.
     if (this.#isAborted) this.#release();
-    else this.#join(sessionFor(call, request.joining, sessions), request, container);
+    else this.#join(sessionFor(call, request.joining, this.#options), request, container);
   }
 
   #join(

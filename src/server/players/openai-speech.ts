@@ -44,7 +44,9 @@ export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): vo
     answer.start(async (body) => {
       const request = parseOpenAiSpeech(body);
       const voiceId = caller.speechSettings.voice_id ?? (await voices.idOf(request.voice));
-      return audited(asking, () => askedOf(request, { voiceId, caller, defaultModel }));
+      const asked = audited(asking, () => askedOf(request, { voiceId, caller, defaultModel }));
+      door.limits.spend(caller, { characters: asked.speech.text.length, utterances: 1 });
+      return asked;
     });
   };
   app.post(PATH, needs("speak"), handle, { answer: openAiError });
@@ -52,7 +54,9 @@ export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): vo
 
 function answerError(reply: Reply, error: GatewayError): void {
   const { status, body } = openAiError(error);
-  reply.send({ status, contentType: "application/json", body });
+  const wait = error.retryAfterMs;
+  const headers = wait === undefined ? {} : { "retry-after": String(Math.ceil(wait / 1000)) };
+  reply.send({ status, contentType: "application/json", body, headers });
 }
 
 interface Speaking {

@@ -16,7 +16,7 @@ import type { Door } from "../../access/door.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { ClientLimit } from "../../kit/client-limit.ts";
 import { withoutTokens } from "../credential.ts";
-import { Reply, readBody, writeHeaders } from "../http.ts";
+import { notedHeaders, Reply, readBody, writeHeaders } from "../http.ts";
 import { requestAddress } from "../request-address.ts";
 import { needs, type Routes } from "../routes.ts";
 import { audited } from "../speech-access.ts";
@@ -81,6 +81,8 @@ const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PAT
 const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 /** As the audit log calls it. */
 const SURFACE = "proxy";
+/** What speech costs is known when it is answered: so much is paid before, by who has so much left. */
+const FIRST_CHARACTERS = 1;
 /** The server writes these itself. */
 const SERVERS_OWN: ReadonlySet<string> = new Set(["content-length", "date"]);
 
@@ -97,8 +99,10 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
     const address = requestAddress(res, req, options.proxyTrust);
     const asking = { door, caller, surface: SURFACE, address };
     let target: ProxyTarget;
+    let spoken = (): void => undefined;
     try {
       target = audited(asking, () => targetOf({ method, req, caller, headers }, options));
+      if (target.isSpeech) spoken = paidFor(caller, door);
     } catch (thrown) {
       new Reply(res).fail(thrown);
       return;
@@ -110,18 +114,26 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
       headers: headersForUpstream(headers, options),
       bodyOf: (json: string) => audited(asking, () => bodyOf(json)),
     };
-    const spend = (characters: number): void => door.audit.spent(caller, { surface: SURFACE, characters });
+    const spend = (characters: number): void => {
+      door.audit.spent(caller, { surface: SURFACE, characters });
+      door.limits.charge(caller, { characters: characters - FIRST_CHARACTERS, utterances: 0 });
+    };
     if (!isForm(headers)) {
-      new ProxyAnswer(res, request, { ...options, spend });
+      new ProxyAnswer(res, request, { ...options, spend, onEnd: spoken });
       return;
     }
     const leave = uploads.acquire(address);
     if (leave === null) {
+      spoken();
       const message = `Your address has ${maxUploadsPerClient} uploads under way: try again when one of them is done`;
       new Reply(res).fail(new GatewayError("upload_limit", message));
       return;
     }
-    new ProxyAnswer(res, request, { ...options, spend, onEnd: leave });
+    const onEnd = (): void => {
+      leave();
+      spoken();
+    };
+    new ProxyAnswer(res, request, { ...options, spend, onEnd });
   };
   app.any("/v1/*", needs("proxy"), answer);
   app.any("/v2/*", needs("proxy"), answer);
@@ -137,7 +149,10 @@ function headersOf(req: HttpRequest, { isAnybody }: Caller): [string, string][] 
   return headers;
 }
 
-type ProxyTarget = Pick<ProxyRequest, "path" | "bodyOf">;
+interface ProxyTarget extends Pick<ProxyRequest, "path" | "bodyOf"> {
+  /** It counts as an utterance. */
+  readonly isSpeech: boolean;
+}
 
 interface Asked {
   readonly method: ProxyMethod;
@@ -146,22 +161,35 @@ interface Asked {
   readonly headers: HeaderList;
 }
 
+/** Gives what ends it (idempotent). Throws rate_limited, budget_exhausted. */
+function paidFor(caller: Caller, { limits }: Door): () => void {
+  const end = limits.beginUtterance(caller);
+  try {
+    limits.spend(caller, { characters: FIRST_CHARACTERS, utterances: 1 });
+  } catch (thrown) {
+    end();
+    throw thrown;
+  }
+  return end;
+}
+
 /** Where the request goes. Throws invalid_path, not_found, forbidden. */
 function targetOf({ method, req, caller, headers }: Asked, { passedPaths }: ProxyOptions): ProxyTarget {
   const path = req.getUrl();
   const query = caller.isAnybody ? (req.getQuery() ?? "") : withoutTokens(req.getQuery() ?? "");
   const part = passedPaths.check({ method, path, query });
-  const asIs = { path: urlOf({ path, query }), bodyOf: (json: string) => json };
+  const isSpeech = part === "speech";
+  const asIs = { path: urlOf({ path, query }), bodyOf: (json: string) => json, isSpeech };
   if (caller.isAnybody) return asIs;
   caller.mustPass(part);
-  if (part !== "speech" || !caller.limits("voices", "models", "formats", "speech")) return asIs;
+  if (!isSpeech || !caller.limits("voices", "models", "formats", "speech")) return asIs;
   const speech = new ProxiedSpeech(caller, { path, query });
   if (!speech.wantsBody) return { ...asIs, path: urlOf(speech.target) };
   if (!isWholeJson(headers)) {
     const expected = `application/json with a content-length of at most ${MAX_WHOLE_BYTES}`;
     throw forbidden(`Your token allows some speech only, which can't be checked here: send ${expected}`);
   }
-  return { path: urlOf(speech.target), bodyOf: (json) => speech.bodyOf(json) };
+  return { isSpeech, path: urlOf(speech.target), bodyOf: (json) => speech.bodyOf(json) };
 }
 
 function urlOf({ path, query }: SpeechTarget): string {
@@ -293,8 +321,11 @@ class ProxyAnswer {
   #writeHead({ status, headers }: Head): void {
     this.#isHeadWritten = true;
     this.#res.writeStatus(`${status} ${STATUS_CODES[status] ?? ""}`.trim());
-    // One by one: a header may come more than once.
-    for (const [name, value] of headers) if (!SERVERS_OWN.has(name)) this.#res.writeHeader(name, value);
+    const ours = notedHeaders(this.#res);
+    // One by one: a header may come more than once. What we say of the caller's limits wins over what is said of ours.
+    for (const [name, value] of headers) {
+      if (!SERVERS_OWN.has(name) && !Object.hasOwn(ours, name)) this.#res.writeHeader(name, value);
+    }
     writeHeaders(this.#res, {});
   }
 

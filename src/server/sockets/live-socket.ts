@@ -2,8 +2,9 @@
 
 import { forbidden } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
-import type { Door } from "../../access/door.ts";
+import { type Door, identifyAt } from "../../access/door.ts";
 import type { LeaseHolder } from "../../access/lease.ts";
+import { LimitError } from "../../access/limit-error.ts";
 import { mustFollow } from "../../access/narrower.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -64,12 +65,14 @@ export function liveSocket(options: LiveSocketOptions): SocketBehavior<SocketDat
       idleSeconds: options.idleSeconds,
     }),
     upgrade: (res, req, context, caller) => {
+      const address = requestAddress(res, req, options.door.proxyTrust);
       const data: SocketData = {
         sessionId: pathPart(req),
         caller,
         origin: req.getHeader("origin"),
-        address: requestAddress(res, req, options.door.proxyTrust),
+        address,
         lease: null,
+        traffic: options.door.limits.traffic(caller, address),
         expiry: null,
         query: req.getQuery() ?? "",
         listener: null,
@@ -135,11 +138,13 @@ function join(data: SocketData, joining: ParsedSettings, options: LiveSocketOpti
   const isGone = listener.isClosed;
   try {
     const mayOpen = joining.settings.role !== "listener" || joining.mayWait;
+    const claim = (): (() => void) => door.limits.openSession(caller, data.address);
     const session =
-      mayOpen && caller.may("open", sessionId) ? sessions.open(sessionId) : sessions.get(sessionId);
+      mayOpen && caller.may("open", sessionId) ? sessions.open(sessionId, claim) : sessions.get(sessionId);
     const mayInterrupt = !caller.isAnybody && caller.may("interrupt", sessionId);
     const participant = session.join(listener, { ...joining, holder: holderOf(caller), mayInterrupt });
-    data.joined = { session, participant };
+    const budget = door.limits.speechBudget(() => data.lease?.caller ?? caller);
+    data.joined = { session, participant, ...(caller.isAnybody ? {} : { budget }) };
     if (!caller.isAnybody) data.lease = door.leases.begin(caller, leaseHolder(data, options));
     // Greeting it may have closed it: its close handler did not know of the participant yet.
     if (listener.isClosed && !isGone) session.leave(participant);
@@ -153,11 +158,12 @@ function liveReceiver(options: LiveSocketOptions, reconnects: Reconnects): Recei
   return {
     maxInboxBytes: options.maxInboxBytes,
     handle: (data, message, isBinary) => {
-      const { joined, listener, refusals } = data;
+      const { joined, listener, refusals, traffic } = data;
       if (joined === null || listener?.isEnded !== false) return;
       const { participant } = joined;
       let utteranceId: string | undefined;
       try {
+        traffic?.take(message.byteLength, options.clock.nowMs());
         const parsed = parseCommand(textOf(message, isBinary));
         const { ignored } = parsed;
         if (parsed.command.type === "refresh") {
@@ -176,7 +182,11 @@ function liveReceiver(options: LiveSocketOptions, reconnects: Reconnects): Recei
           ...errorBody(error),
           ...(utteranceId === undefined ? {} : { utterance_id: utteranceId }),
         }));
-        if (refusals.note(options.clock.nowMs())) {
+        if (error instanceof LimitError) refusedByLimit(data, error, options);
+        if (traffic?.isFlooding(options.clock.nowMs())) {
+          options.counters.connectionsFlooding += 1;
+          refuse(listener, error);
+        } else if (refusals.note(options.clock.nowMs())) {
           options.counters.connectionsFlooding += 1;
           refuse(listener, tooManyRefusals());
         }
@@ -193,6 +203,17 @@ function liveReceiver(options: LiveSocketOptions, reconnects: Reconnects): Recei
       joined?.session.leave(joined.participant, { isFinal: isGoodBye(code) });
     },
   };
+}
+
+/** For the audit log, and the figures of what was refused. */
+function refusedByLimit(data: SocketData, thrown: LimitError, { door }: LiveSocketOptions): void {
+  const { address, caller } = data;
+  door.audit.refused({
+    thrown,
+    surface: "/live",
+    address,
+    subject: caller.isAnybody ? null : caller.subject,
+  });
 }
 
 /** Nobody comes back as another's connection, whoever has seen its resume_token. */
@@ -219,7 +240,7 @@ function refresh(data: SocketData, token: string, { door }: LiveSocketOptions): 
     throw data.expiry ?? forbidden("There is nothing to refresh: no keys are set");
   }
   try {
-    const next = door.access.identify({ credential: token, place: "message", origin });
+    const next = identifyAt(data.address, { credential: token, place: "message", origin }, door);
     mustFollow(next, lease.caller);
     checkSettings(next, sessionId, joined.participant.settings);
     door.access.redeem(next);

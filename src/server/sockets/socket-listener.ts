@@ -1,6 +1,7 @@
 /** A client's WebSocket as a listener; the only place that sends. Events become JSON here. */
 import type { Caller } from "../../access/caller.ts";
 import type { Lease } from "../../access/lease.ts";
+import type { Traffic } from "../../access/traffic.ts";
 import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
 import type { GatewayError } from "../../errors.ts";
 import type { Event } from "../../protocol/events.ts";
@@ -17,6 +18,8 @@ export interface SocketData {
   caller: Caller;
   /** How long the caller may stay; null: no keys are set, or it has not joined. */
   lease: Lease | null;
+  /** What the connection sends; null: it may send as much as it likes. */
+  readonly traffic: Traffic | null;
   /** Set when the token has expired: what was accepted is still spoken, nothing new is taken. */
   expiry: GatewayError | null;
   readonly origin: string;

@@ -3,7 +3,7 @@
  * the vendor has it. Until then there is nothing behind it: no context, no request, and a deadline.
  */
 import type { Caller } from "../../access/caller.ts";
-import type { Door } from "../../access/door.ts";
+import { type Door, identifyAt } from "../../access/door.ts";
 import type { Lease, LeaseHolder } from "../../access/lease.ts";
 import { type GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
@@ -50,6 +50,8 @@ export class VendorGate implements VendorSocket {
   readonly #options: VendorGateOptions;
   #socket: SpeakingSocket | null = null;
   #lease: Lease | null = null;
+  /** Gives back its place among the caller's connections. */
+  #leave: () => void = () => undefined;
   /** For the first message, or for the last words. */
   #timer: Timer | null = null;
   #isOver = false;
@@ -57,7 +59,7 @@ export class VendorGate implements VendorSocket {
   constructor(options: VendorGateOptions) {
     this.#options = options;
     const { caller, clock } = options;
-    if (caller !== null) this.#letIn(caller);
+    if (caller !== null) this.#greet(caller);
     else this.#timer = clock.at(clock.nowMs() + FIRST_MESSAGE_MS, () => this.#end(missingKey()));
   }
 
@@ -87,6 +89,7 @@ export class VendorGate implements VendorSocket {
     this.#isOver = true;
     this.#timer?.cancel();
     this.#lease?.close();
+    this.#leave();
     this.#options.onKnown();
     this.#socket?.closed();
   }
@@ -101,7 +104,7 @@ export class VendorGate implements VendorSocket {
         this.#end(missingKey());
         return;
       }
-      caller = door.access.identify(presented);
+      caller = identifyAt(source.address, presented, door);
       caller.must("speak");
       door.access.redeem(caller);
       this.#letIn(caller);
@@ -111,8 +114,21 @@ export class VendorGate implements VendorSocket {
     }
   }
 
+  /** Who was let in by the handshake; the library throws away what its handlers throw. */
+  #greet(caller: Caller): void {
+    try {
+      this.#letIn(caller);
+    } catch (thrown) {
+      const { door, source } = this.#options;
+      door.audit.refused({ ...source, thrown, subject: caller.subject });
+      this.refuse(thrown);
+    }
+  }
+
+  /** Throws forbidden, connection_limit, rate_limited. */
   #letIn(caller: Caller): void {
     const { open, door, source, onKnown } = this.#options;
+    this.#leave = door.limits.enter(caller, source.address);
     this.#socket = open(caller);
     this.#timer?.cancel();
     onKnown();

@@ -4,7 +4,7 @@
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { ANYBODY, type Caller } from "../../access/caller.ts";
-import type { Door } from "../../access/door.ts";
+import { type Door, identifyAt } from "../../access/door.ts";
 import { STREAM_FORMATS } from "../../audio/formats.ts";
 import { toGatewayError } from "../../errors.ts";
 import { type Release, Semaphore } from "../../kit/semaphore.ts";
@@ -120,8 +120,11 @@ export function routeVendorSockets(app: Routes, options: VendorSocketOptions): V
       open: (request, port) => {
         const { caller, source, release: onKnown } = request;
         const dialect = kind === "speech" ? SPEECH_DIALECT : DIALOGUE_DIALECT;
-        const open = (known: Caller): SpeakingSocket =>
-          speakingSocket(request, { caller: known, port, deps });
+        const open = (known: Caller): SpeakingSocket => {
+          const spend = (characters: number): void =>
+            options.door.limits.spend(known, { characters, utterances: 1 });
+          return speakingSocket(request, { caller: known, port, deps: { ...deps, spend } });
+        };
         return new VendorGate({ ...options, port, dialect, source, caller, open, onKnown });
       },
     });
@@ -154,7 +157,7 @@ function accept(res: HttpResponse, req: HttpRequest, accepting: Accepting): Vend
   const source = { surface, address, origin: req.getHeader("origin") };
   let caller: Caller | null = null;
   try {
-    caller = callerOf(req, door);
+    caller = callerOf(req, address, door);
     if (isFull) return refuse(res, tooManySockets());
     const asked = askedOf(res, req, kind);
     if (asked === null) return null;
@@ -173,11 +176,11 @@ function accept(res: HttpResponse, req: HttpRequest, accepting: Accepting): Vend
 }
 
 /** null: the request shows nothing. Throws where what it shows does not hold, and forbidden. */
-function callerOf(req: HttpRequest, { access }: Door): Caller | null {
-  if (access.isOpen) return ANYBODY;
+function callerOf(req: HttpRequest, address: string, door: Door): Caller | null {
+  if (door.access.isOpen) return ANYBODY;
   const presented = presentedBy(req);
   if (presented.credential === "") return null;
-  const caller = access.identify(presented);
+  const caller = identifyAt(address, presented, door);
   caller.must("speak");
   return caller;
 }

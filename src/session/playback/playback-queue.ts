@@ -182,6 +182,7 @@ export class PlaybackQueue {
       const [first] = this.#utterances;
       if (!first?.isSettled || (first.endTicks ?? 0) > playheadTicks) return;
       this.#utterances.shift();
+      first.leaveQueue();
       this.#emitOver(first);
     }
   }
@@ -250,7 +251,10 @@ export class PlaybackQueue {
     this.#interrupted.close();
     this.#textStall.close();
     this.requests.close();
-    for (const utterance of this.unplayed) this.#remove(utterance);
+    for (const utterance of this.unplayed) {
+      this.#remove(utterance);
+      utterance.leaveQueue();
+    }
     this.renderer.close();
   }
 

@@ -108,6 +108,8 @@ export interface UtteranceOptions {
   readonly textDefaults: TextOptions;
   /** The model where the command names none; default: the upstream's own. */
   readonly defaultModel?: string;
+  /** It is over, or was cut. Called once or more. */
+  readonly onOver?: () => void;
 }
 
 export class Utterance {
@@ -119,6 +121,7 @@ export class Utterance {
   readonly isExpressive: boolean;
   /** Its text, as far as it has come. */
   readonly input: UtteranceText;
+  readonly #onOver: () => void;
   #state: UtteranceState = { kind: "queued", transcript: new Transcript(), resumption: null };
   /** Kept audio that was not asked for yet. */
   #replays: ReplayAttempt[] = [];
@@ -133,6 +136,7 @@ export class Utterance {
     { own, input }: { readonly own: OwnOptions; readonly input: (spoken: SpokenText) => UtteranceText },
   ) {
     this.id = options.id;
+    this.#onOver = options.onOver ?? (() => undefined);
     this.template = template;
     this.acceptedMs = options.acceptedMs;
     this.priority = own.priority ?? 0;
@@ -329,6 +333,12 @@ export class Utterance {
     const { startTicks, endTicks, hasFailed } = this;
     const { transcript, resumption } = this.#state;
     this.#state = { kind: "interrupted", startTicks, endTicks, transcript, resumption, snapshot, hasFailed };
+    this.#onOver();
+  }
+
+  /** The playhead has passed its end, or its session has ended. */
+  leaveQueue(): void {
+    this.#onOver();
   }
 
   /** What was made of it was not heard: it is said again from the beginning, or from where it went on. */

@@ -9,10 +9,11 @@ import { SPEECH_DIALECT } from "../../../src/protocol/elevenlabs/server-messages
 import { VendorGate } from "../../../src/server/sockets/vendor-gate.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { TestKeys, tokenFor } from "../../helpers/key-file.ts";
+import { DEFAULTS } from "../../helpers/start-gateway.ts";
 
 const keys = new TestKeys();
 const clock = new FakeClock();
-const checks = createDoor({ keysFile: keys.path, tokenInUrl: false, log: silentLog, clock });
+const checks = createDoor({ ...DEFAULTS, keysFile: keys.path, log: silentLog, clock });
 const leases = new Leases({ ...checks, clock, wallMs: () => clock.nowMs() });
 const door = { ...checks, leases };
 

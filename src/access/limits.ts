@@ -1,0 +1,431 @@
+/**
+ * How much each address, key, tenant, subject and token may have: connections, sessions and utterances at once, new connections,
+ * failed credentials, characters and utterances in a time, and characters in all. Counted in this process, from memory.
+ *
+ *   key       `limits` of its entry, and the numbers of its `grants`
+ *   tenant    `tenants` of the key file
+ *   subject   the numbers of the token's grants, else the settings'
+ *   token     `characters` of its grants
+ *   address   the settings; not that of a caller with a static key, whose numbers are the key's
+ */
+
+import { clientOf } from "../kit/client-limit.ts";
+import type { Clock } from "../kit/clock.ts";
+import { perMinute, perSecond, type Rate } from "./bucket.ts";
+import type { Caller } from "./caller.ts";
+import type { KeyLimits } from "./keys.ts";
+import { LimitError, type RateState } from "./limit-error.ts";
+import { type Counted, type Meter, Meters, type Rated } from "./meters.ts";
+import { isLoopback } from "./origin-rules.ts";
+import { Traffic } from "./traffic.ts";
+
+/** Of all callers, and of all addresses, that something is counted of. */
+const MAX_CALLERS = 200_000;
+const MAX_ADDRESSES = 200_000;
+/** Many clients come back at once when a network does. */
+const OPENS_BURST_SECONDS = 5;
+/** When it is worth trying again where a count is full, ms. */
+const RETRY_FULL_MS = 5000;
+const RETRY_UTTERANCE_MS = 1000;
+
+/** As the settings have them; 0: no limit. */
+export interface LimitSettings {
+  /** Which addresses have limits: all but loopback, all, or none. */
+  readonly addressLimits: "remote" | "all" | "off";
+  readonly connectionsPerAddress: number;
+  readonly opensPerSecond: number;
+  readonly failuresPerMinute: number;
+  readonly sessionsPerAddress: number;
+  readonly connectionsPerSubject: number;
+  readonly sessionsPerSubject: number;
+  readonly charactersPerMinute: number;
+  /** Of one connection. */
+  readonly messagesPerSecond: number;
+  readonly bytesPerSecond: number;
+}
+
+export interface LimitsOptions {
+  readonly settings: LimitSettings;
+  readonly clock: Clock;
+  /** Milliseconds since 1970. */
+  readonly wallMs: () => number;
+  readonly tenantLimits: (tenant: string) => KeyLimits;
+}
+
+/** What is said in one go. */
+export interface Spending {
+  readonly characters: number;
+  readonly utterances: number;
+}
+
+export interface ChargedUtterance {
+  /** It is over. Idempotent. */
+  end(): void;
+  /** It was not taken after all: nothing is counted. */
+  undo(): void;
+}
+
+/** Pays for what one caller says. */
+export interface SpeechBudget {
+  /** One more utterance, of so many characters to begin with. Throws what `spend` does. */
+  begin(characters: number): ChargedUtterance;
+  /** More text of an utterance that was begun. Throws what `spend` does. */
+  add(characters: number): void;
+}
+
+type CountBounds = { readonly [C in Counted]?: number };
+type RateBounds = { readonly [R in Rated]?: Rate };
+
+/** Something of which is counted, and what there may be. */
+interface Scope extends CountBounds, RateBounds {
+  readonly id: string;
+  /** As errors name it. */
+  readonly name: string;
+  readonly meters: Meters;
+  /** Characters in all, and until when they count: see Meter. */
+  readonly budget?: { readonly characters: number; readonly untilMs: number };
+}
+
+export class Limits {
+  readonly #options: LimitsOptions;
+  readonly #callers = new Meters(MAX_CALLERS);
+  readonly #addresses = new Meters(MAX_ADDRESSES);
+
+  constructor(options: LimitsOptions) {
+    this.#options = options;
+  }
+
+  /** How many callers and addresses something is counted of. */
+  get sizes(): { readonly callers: number; readonly addresses: number } {
+    return { callers: this.#callers.size, addresses: this.#addresses.size };
+  }
+
+  /** Before a credential from this address is looked at. Throws rate_limited. */
+  mustTryNow(address: string): void {
+    for (const scope of this.#addressScopes(address)) this.#mustRate(scope, "failures", 1);
+  }
+
+  /** A credential came from this address that no key has made. */
+  failed(address: string): void {
+    for (const scope of this.#addressScopes(address)) this.#take(scope, "failures", 1);
+  }
+
+  /** One more connection: gives what ends it (idempotent). Throws connection_limit, rate_limited. */
+  enter(caller: Caller, address: string): () => void {
+    const scopes = this.#scopesOf(caller, address);
+    for (const scope of scopes) {
+      this.#mustRate(scope, "opens", 1);
+      this.#mustCount(scope, "connections");
+    }
+    for (const scope of scopes) this.#take(scope, "opens", 1);
+    return this.#hold(scopes, "connections");
+  }
+
+  /** One more session that was opened: gives what ends it (idempotent). Throws session_limit. */
+  openSession(caller: Caller, address: string): () => void {
+    const scopes = this.#scopesOf(caller, address);
+    for (const scope of scopes) this.#mustCount(scope, "sessions");
+    return this.#hold(scopes, "sessions");
+  }
+
+  /** All of it, or nothing. Throws rate_limited, budget_exhausted, text_too_long. */
+  spend(caller: Caller, spending: Spending): void {
+    this.#spend(this.#callerScopes(caller), spending);
+  }
+
+  /** What was said already, and is known only now: it counts even where it is more than there was. */
+  charge(caller: Caller, { characters, utterances }: Spending): void {
+    for (const scope of this.#callerScopes(caller)) this.#pay(scope, characters, utterances);
+  }
+
+  /** One more utterance at once: gives what ends it (idempotent). Throws rate_limited. */
+  beginUtterance(caller: Caller): () => void {
+    return this.#beginUtterance(this.#callerScopes(caller));
+  }
+
+  /** `caller`: as they are now. */
+  speechBudget(caller: () => Caller): SpeechBudget {
+    let known: Caller | null = null;
+    let scopes: readonly Scope[] = [];
+    const scopesNow = (): readonly Scope[] => {
+      const now = caller();
+      if (now !== known) scopes = this.#callerScopes(now);
+      known = now;
+      return scopes;
+    };
+    return {
+      begin: (characters) => {
+        const paying = scopesNow();
+        const end = this.#beginUtterance(paying);
+        const spending = { characters, utterances: 1 };
+        try {
+          this.#spend(paying, spending);
+        } catch (thrown) {
+          end();
+          throw thrown;
+        }
+        const undo = (): void => {
+          end();
+          this.#giveBack(paying, spending);
+        };
+        return { end, undo };
+      },
+      add: (characters) => this.#spend(scopesNow(), { characters, utterances: 0 }),
+    };
+  }
+
+  /** What one connection sends; null: as much as it likes. */
+  traffic(caller: Caller, address: string): Traffic | null {
+    const { messagesPerSecond, bytesPerSecond } = this.#options.settings;
+    if (caller.isAnybody && this.#addressScopes(address).length === 0) return null;
+    const bytes = caller.key?.limits.bytes_per_second ?? bytesPerSecond;
+    return new Traffic({ messagesPerSecond, bytesPerSecond: bytes });
+  }
+
+  /** Whichever is nearest to its end; null: there is no such limit. */
+  rateOf(caller: Caller, what: Rated): RateState | null {
+    const states = this.#callerScopes(caller).flatMap((scope) => {
+      const rate = scope[what];
+      return rate === undefined ? [] : [this.#rateState(scope, what, rate)];
+    });
+    return states.sort((one, other) => one.remaining - other.remaining)[0] ?? null;
+  }
+
+  /** Whichever is nearest to its bound; null: there is no such limit. */
+  countOf(caller: Caller, what: Counted): { readonly count: number; readonly limit: number } | null {
+    const counts = this.#callerScopes(caller).flatMap((scope) => {
+      const limit = scope[what];
+      return limit === undefined ? [] : [{ count: countIn(scope, what), limit }];
+    });
+    return counts.sort((one, other) => one.limit - one.count - (other.limit - other.count))[0] ?? null;
+  }
+
+  // ---- whose numbers they are --------------------------------------------------------------------------------------
+
+  #scopesOf(caller: Caller, address: string): readonly Scope[] {
+    const isServer = caller.key !== null && caller.token === null;
+    return isServer
+      ? this.#callerScopes(caller)
+      : [...this.#addressScopes(address), ...this.#callerScopes(caller)];
+  }
+
+  #addressScopes(address: string): readonly Scope[] {
+    const { settings } = this.#options;
+    const { addressLimits, connectionsPerAddress, opensPerSecond, failuresPerMinute } = settings;
+    if (addressLimits === "off" || (addressLimits === "remote" && isLoopback(address))) return [];
+    return [
+      {
+        id: clientOf(address),
+        name: "Your address",
+        meters: this.#addresses,
+        ...bound("connections", connectionsPerAddress),
+        ...bound("sessions", settings.sessionsPerAddress),
+        ...(opensPerSecond === 0 ? {} : { opens: perSecond(opensPerSecond, OPENS_BURST_SECONDS) }),
+        ...(failuresPerMinute === 0 ? {} : { failures: perMinute(failuresPerMinute) }),
+      },
+    ];
+  }
+
+  #callerScopes({ key, token, tenant }: Caller): readonly Scope[] {
+    if (key === null) return [];
+    const meters = this.#callers;
+    const { limits, grants } = key;
+    const scopes: Scope[] = [
+      {
+        id: `key ${key.id}`,
+        name: "Your key",
+        meters,
+        ...boundsOf(limits),
+        ...smallest("connections", limits.connections, grants.connections),
+        ...perMinuteOf("characters_per_minute", limits.characters_per_minute, grants.characters_per_minute),
+        ...perMinuteOf("utterances_per_minute", grants.utterances_per_minute),
+        ...budgetOf(grants.characters, Number.POSITIVE_INFINITY),
+      },
+    ];
+    if (tenant !== "") {
+      const ofTenant = boundsOf(this.#options.tenantLimits(tenant));
+      scopes.push({ id: `tenant ${tenant}`, name: "Your tenant", meters, ...ofTenant });
+    }
+    if (token === null) return scopes;
+    const { settings } = this.#options;
+    const { connections, characters, characters_per_minute, utterances_per_minute } = token.grants;
+    scopes.push({
+      id: `subject ${key.id} ${token.subject}`,
+      name: "Your token's subject",
+      meters,
+      ...bound("connections", connections ?? settings.connectionsPerSubject),
+      ...bound("sessions", settings.sessionsPerSubject),
+      ...perMinuteOf("characters_per_minute", characters_per_minute ?? settings.charactersPerMinute),
+      ...perMinuteOf("utterances_per_minute", utterances_per_minute),
+    });
+    if (characters === undefined) return scopes;
+    const budget = budgetOf(characters, this.#endOf(token));
+    return [...scopes, { id: `token ${key.id} ${token.id}`, name: "Your token", meters, ...budget }];
+  }
+
+  /** When nobody can speak by this token any more. */
+  #endOf({ expiresMs, grants }: NonNullable<Caller["token"]>): number {
+    const { clock, wallMs } = this.#options;
+    const lastJoinMs = expiresMs + 60_000;
+    const ends = [lastJoinMs + (grants.seconds ?? 60) * 1000, (grants.session_until ?? 0) * 1000];
+    return clock.nowMs() + Math.max(...ends) - wallMs();
+  }
+
+  // ---- counting ----------------------------------------------------------------------------------------------------
+
+  #beginUtterance(scopes: readonly Scope[]): () => void {
+    for (const scope of scopes) this.#mustCount(scope, "utterances");
+    return this.#hold(scopes, "utterances");
+  }
+
+  #spend(scopes: readonly Scope[], { characters, utterances }: Spending): void {
+    for (const scope of scopes) this.#mustAfford(scope, characters);
+    for (const scope of scopes) {
+      this.#mustRate(scope, "characters_per_minute", characters);
+      this.#mustRate(scope, "utterances_per_minute", utterances);
+    }
+    for (const scope of scopes) this.#pay(scope, characters, utterances);
+  }
+
+  #giveBack(scopes: readonly Scope[], { characters, utterances }: Spending): void {
+    for (const scope of scopes) this.#pay(scope, -characters, -utterances);
+  }
+
+  #pay(scope: Scope, characters: number, utterances: number): void {
+    this.#take(scope, "characters_per_minute", characters);
+    this.#take(scope, "utterances_per_minute", utterances);
+    if (scope.budget === undefined) return;
+    const meter = this.#meterOf(scope);
+    meter.spent += characters;
+    meter.keptUntilMs = scope.budget.untilMs;
+  }
+
+  /** Gives what lets it go (idempotent). */
+  #hold(scopes: readonly Scope[], what: Counted): () => void {
+    const held: Meter[] = [];
+    const letGo = (): void => {
+      for (const meter of held.splice(0)) meter.add(what, -1);
+    };
+    try {
+      for (const scope of scopes) {
+        if (scope[what] === undefined) continue;
+        const meter = this.#meterOf(scope);
+        // At once: the next scope's meter may take the place of one of which nothing is counted.
+        meter.add(what, 1);
+        held.push(meter);
+      }
+    } catch (thrown) {
+      letGo();
+      throw thrown;
+    }
+    return letGo;
+  }
+
+  #take(scope: Scope, what: Rated, count: number): void {
+    const rate = scope[what];
+    if (rate === undefined || count === 0) return;
+    this.#meterOf(scope).take(what, { count, rate, nowMs: this.#nowMs });
+  }
+
+  #mustCount(scope: Scope, what: Counted): void {
+    const limit = scope[what];
+    if (limit === undefined || countIn(scope, what) < limit) return;
+    const code = CODES[what];
+    throw new LimitError(code, `${scope.name} has ${limit} ${what} at once, which is its limit`, {
+      rate: { limit, remaining: 0, resetMs: RETRY_FULL_MS },
+      retryAfterMs: what === "utterances" ? RETRY_UTTERANCE_MS : RETRY_FULL_MS,
+    });
+  }
+
+  #mustRate(scope: Scope, what: Rated, count: number): void {
+    const rate = scope[what];
+    if (rate === undefined || count === 0) return;
+    const state = this.#rateState(scope, what, rate);
+    if (count <= state.remaining) return;
+    if (count > rate.burst) {
+      const message = `Text is too long: ${count} characters, and ${scope.name.toLowerCase()} may have ${rate.burst} spoken in a minute`;
+      throw new LimitError("text_too_long", message, { rate: state });
+    }
+    throw new LimitError("rate_limited", `${scope.name} ${REASONS[what]}: try again later`, {
+      rate: state,
+      retryAfterMs: Math.ceil((count - state.remaining) / rate.perMs),
+    });
+  }
+
+  #mustAfford(scope: Scope, characters: number): void {
+    const { budget } = scope;
+    if (budget === undefined || characters === 0) return;
+    const limit = budget.characters;
+    const remaining = limit - (scope.meters.find(scope.id)?.spent ?? 0);
+    if (characters <= remaining) return;
+    const message = `${scope.name} has ${Math.max(0, remaining)} characters left of ${limit}, and the text has ${characters}`;
+    throw new LimitError("budget_exhausted", message, { rate: { limit, remaining, resetMs: 0 } });
+  }
+
+  #rateState(scope: Scope, what: Rated, rate: Rate): RateState {
+    const level = scope.meters.find(scope.id)?.level(what, rate, this.#nowMs) ?? 0;
+    return { limit: rate.burst, remaining: rate.burst - level, resetMs: Math.ceil(level / rate.perMs) };
+  }
+
+  /** Throws rate_limited. */
+  #meterOf({ id, meters }: Scope): Meter {
+    const meter = meters.of(id, this.#nowMs);
+    if (meter !== null) return meter;
+    throw new LimitError("rate_limited", "The gateway counts for as many callers as it may", {
+      rate: { limit: meters.size, remaining: 0, resetMs: RETRY_FULL_MS },
+      retryAfterMs: RETRY_FULL_MS,
+    });
+  }
+
+  get #nowMs(): number {
+    return this.#options.clock.nowMs();
+  }
+}
+
+const CODES = {
+  connections: "connection_limit",
+  sessions: "session_limit",
+  utterances: "rate_limited",
+} as const satisfies Record<Counted, string>;
+
+const REASONS = {
+  opens: "opens connections faster than it may",
+  failures: "has sent too many keys or tokens that do not hold",
+  characters_per_minute: "has as many characters spoken in a minute as it may",
+  utterances_per_minute: "has as many utterances spoken in a minute as it may",
+} as const satisfies Record<Rated, string>;
+
+function countIn({ id, meters }: Scope, what: Counted): number {
+  return meters.find(id)?.count(what) ?? 0;
+}
+
+/** 0: no limit. */
+function bound(what: Counted, limit: number): CountBounds {
+  return limit === 0 ? {} : { [what]: limit };
+}
+
+function smallest(what: Counted, ...limits: readonly (number | undefined)[]): CountBounds {
+  const named = limits.filter((limit) => limit !== undefined);
+  return named.length === 0 ? {} : { [what]: Math.min(...named) };
+}
+
+/** 0: no limit. */
+function perMinuteOf(what: Rated, ...counts: readonly (number | undefined)[]): RateBounds {
+  const named = counts.filter((count) => count !== undefined).filter((count) => count > 0);
+  return named.length === 0 ? {} : { [what]: perMinute(Math.min(...named)) };
+}
+
+function boundsOf(limits: KeyLimits): CountBounds & RateBounds {
+  const { opens_per_second: opens } = limits;
+  return {
+    ...smallest("connections", limits.connections),
+    ...smallest("sessions", limits.sessions),
+    ...smallest("utterances", limits.utterances),
+    ...perMinuteOf("characters_per_minute", limits.characters_per_minute),
+    ...(opens === undefined ? {} : { opens: perSecond(opens, OPENS_BURST_SECONDS) }),
+  };
+}
+
+function budgetOf(characters: number | undefined, untilMs: number): Pick<Scope, "budget"> {
+  return characters === undefined ? {} : { budget: { characters, untilMs } };
+}

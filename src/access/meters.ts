@@ -1,0 +1,119 @@
+/**
+ * What is counted of each address, key, tenant, subject and token. Bounded: whenever one is added, two old ones are looked at, and
+ * go where nothing is counted of them any more.
+ */
+import { Bucket, type Rate } from "./bucket.ts";
+
+/** What there may be of at once. */
+export const COUNTED = ["connections", "sessions", "utterances"] as const;
+export type Counted = (typeof COUNTED)[number];
+/** What there may be of in a time. */
+export type Rated = "opens" | "failures" | "characters_per_minute" | "utterances_per_minute";
+
+/** Looked at for each one that is added: more than one, so that old ones go faster than new ones come. */
+const LOOKED_AT = 2;
+/** Where it is full, so many are looked at to find one that can go. */
+const LOOKED_AT_WHEN_FULL = 64;
+/** The longest time in which a bucket drains, ms: all rates are of a minute or less. */
+const DRAINED_AFTER_MS = 60_000;
+
+export interface Taking {
+  readonly count: number;
+  readonly rate: Rate;
+  readonly nowMs: number;
+}
+
+/** Of one address, key, tenant, subject or token. All times in milliseconds of one monotonic clock. */
+export class Meter {
+  readonly #counts = new Map<Counted, number>();
+  readonly #buckets = new Map<Rated, Bucket>();
+  /** Characters spoken in all. */
+  spent = 0;
+  /** Until then `spent` counts. */
+  keptUntilMs = 0;
+  #usedMs = 0;
+
+  count(what: Counted): number {
+    return this.#counts.get(what) ?? 0;
+  }
+  add(what: Counted, change: 1 | -1): void {
+    const count = this.count(what) + change;
+    if (count > 0) this.#counts.set(what, count);
+    else this.#counts.delete(what);
+  }
+
+  level(what: Rated, rate: Rate, nowMs: number): number {
+    return this.#buckets.get(what)?.levelAt(nowMs, rate) ?? 0;
+  }
+  /** See Bucket. */
+  take(what: Rated, { count, rate, nowMs }: Taking): void {
+    const bucket = this.#buckets.get(what) ?? new Bucket();
+    this.#buckets.set(what, bucket);
+    bucket.take(count, rate, nowMs);
+    this.#usedMs = nowMs;
+  }
+
+  /** What it counts would be wrong without it: connections that stand, or a budget that is spent in part. */
+  isNeeded(nowMs: number): boolean {
+    return this.#counts.size > 0 || (this.spent > 0 && this.keptUntilMs > nowMs);
+  }
+  /** Nothing is counted: without it all would be the same. */
+  isIdle(nowMs: number): boolean {
+    return !this.isNeeded(nowMs) && nowMs - this.#usedMs >= DRAINED_AFTER_MS;
+  }
+}
+
+export class Meters {
+  readonly #maxMeters: number;
+  readonly #byId = new Map<string, Meter>();
+
+  constructor(maxMeters: number) {
+    this.#maxMeters = maxMeters;
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  find(id: string): Meter | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** The meter of this id; null: there are as many as there may be, and all of them are needed. */
+  of(id: string, nowMs: number): Meter | null {
+    const known = this.#byId.get(id);
+    if (known !== undefined) return known;
+    this.#sweep(nowMs);
+    if (this.#byId.size >= this.#maxMeters && !this.#makeRoom(nowMs)) return null;
+    const meter = new Meter();
+    this.#byId.set(id, meter);
+    return meter;
+  }
+
+  #sweep(nowMs: number): void {
+    for (const [id, meter] of this.#oldest(LOOKED_AT)) {
+      this.#byId.delete(id);
+      if (!meter.isIdle(nowMs)) this.#byId.set(id, meter);
+    }
+  }
+
+  /** One whose rates are forgotten goes, rather than nobody new comes in. */
+  #makeRoom(nowMs: number): boolean {
+    for (const [id, meter] of this.#oldest(LOOKED_AT_WHEN_FULL)) {
+      this.#byId.delete(id);
+      if (!meter.isNeeded(nowMs)) return true;
+      this.#byId.set(id, meter);
+    }
+    return false;
+  }
+
+  /** Those that were added, or looked at, longest ago. */
+  #oldest(count: number): [string, Meter][] {
+    const found: [string, Meter][] = [];
+    for (const entry of this.#byId) {
+      if (found.length === count) break;
+      found.push(entry);
+    }
+    return found;
+  }
+}

@@ -1,0 +1,444 @@
+/** What the door counts of addresses, keys and tokens, over real sockets and requests. Loopback is limited here as others are. */
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import WebSocket from "ws";
+import type { Config } from "../../src/config.ts";
+import { type Clock, systemClock } from "../../src/kit/clock.ts";
+import { type FakeUpstream, jsonAnswer, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { type KeyFileContent, SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
+
+const PATH = "/live/s?role=speaker&format=none&events=none";
+
+let upstream: FakeUpstream;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream();
+});
+
+afterAll(async () => {
+  await upstream[Symbol.asyncDispose]();
+});
+
+function limited(settings: Partial<Config>): Promise<TestGateway> {
+  return gatewayAt(upstream.url, { addressLimits: "all", ...settings });
+}
+
+interface KeyedGateway extends TestGateway {
+  readonly key: string;
+}
+
+async function keyed(content: KeyFileContent, settings: Partial<Config> = {}): Promise<KeyedGateway> {
+  const keys = new TestKeys(content);
+  const gateway = await gatewayAt(upstream.url, { keysFile: keys.path, ...settings });
+  return {
+    ...gateway,
+    key: keys.key,
+    [Symbol.asyncDispose]: async () => {
+      await gateway.close();
+      keys[Symbol.dispose]();
+    },
+  };
+}
+
+/** Status, error code and headers of an upgrade; the socket stays open where it is let in. */
+async function knock(gateway: TestGateway, headers: Record<string, string> = {}, path = PATH) {
+  const socket = new WebSocket(`${gateway.wsUrl}${path}`, { headers });
+  socket.on("error", () => undefined);
+  const open = once(socket, "open").then(() => ({ status: 101, code: "", headers: {}, socket }));
+  const refused = once(socket, "unexpected-response").then(async ([, answer]) => {
+    const { statusCode = 0, headers: answered } = answer as IncomingMessage;
+    let text = "";
+    for await (const piece of (answer as IncomingMessage).setEncoding("utf8")) text += piece;
+    const { error } = JSON.parse(text) as { error: { code: string } };
+    return { status: statusCode, code: error.code, headers: answered, socket };
+  });
+  return await Promise.race([open, refused]);
+}
+
+function bearer(token: string): Record<string, string> {
+  return { authorization: `Bearer ${token}` };
+}
+
+function joinWith(gateway: TestGateway, token: string, path = PATH): Promise<TestClient> {
+  return TestClient.connect(gateway, path, { headers: bearer(token) });
+}
+
+async function metricsOf(gateway: TestGateway, headers: Record<string, string> = {}): Promise<string> {
+  return await (await fetch(`${gateway.opsUrl}/metrics`, { headers })).text();
+}
+
+describe("an address", () => {
+  it("has so many connections, until one of them closes; the refusal says when to come back", async () => {
+    await using gateway = await limited({ connectionsPerAddress: 2 });
+    const first = await knock(gateway);
+    const second = await knock(gateway);
+    const third = await knock(gateway);
+    expect([first.status, second.status]).toEqual([101, 101]);
+    expect(third).toMatchObject({ status: 429, code: "connection_limit" });
+    expect(third.headers).toMatchObject({
+      "retry-after": "5",
+      "ratelimit-limit": "2",
+      "ratelimit-remaining": "0",
+      "ratelimit-reset": "5",
+    });
+    first.socket.close();
+    await expect.poll(async () => (await knock(gateway)).status).toBe(101);
+    expect(await metricsOf(gateway)).toMatch(/voicewire_refused_total\{reason="connection_limit"\} [1-9]/);
+  });
+
+  it("that is refused by its session gives its connection back", async () => {
+    await using gateway = await limited({ connectionsPerAddress: 1, maxSessions: 1, opensPerSecond: 0 });
+    for (const _ of [1, 2, 3]) {
+      await using client = await TestClient.connect(gateway, "/live/nobody?role=listener");
+      expect(await client.untilClosed()).toEqual({ code: 4404, reason: "unknown_session" });
+    }
+  });
+
+  it("opens so many connections at once, also where each has closed before", async () => {
+    await using gateway = await limited({ opensPerSecond: 1, connectionsPerAddress: 0 });
+    const statuses: string[] = [];
+    for (let count = 0; count < 10; count += 1) {
+      const { code, socket } = await knock(gateway);
+      statuses.push(code);
+      socket.terminate();
+    }
+    expect(statuses.slice(0, 5)).toEqual(["", "", "", "", ""]);
+    expect(statuses).toContain("rate_limited");
+  });
+
+  it("opens so many sessions, and another when one of them has ended", async () => {
+    await using gateway = await limited({ sessionsPerAddress: 1, graceMs: 0 });
+    const first = await TestClient.connect(gateway, PATH);
+    await first.until(() => first.messages.length > 0);
+    await using again = await TestClient.connect(gateway, PATH);
+    await again.next("hello");
+    await using other = await TestClient.connect(gateway, PATH.replace("/s?", "/other?"));
+    expect(await other.untilClosed()).toEqual({ code: 4429, reason: "session_limit" });
+    expect(other.eventsOf("error")).toMatchObject([{ code: "session_limit", retry_after_ms: 5000 }]);
+    await again[Symbol.asyncDispose]();
+    await first[Symbol.asyncDispose]();
+    const joins = async (): Promise<boolean> => {
+      await using next = await TestClient.connect(gateway, PATH.replace("/s?", "/next?"));
+      await next.until(() => next.messages.length > 0);
+      return next.eventsOf("hello").length > 0;
+    };
+    await expect.poll(joins).toBe(true);
+  });
+
+  it("is refused once it has tried too many keys, whatever it shows then, over HTTP as well", async () => {
+    await using gateway = await keyed({}, { addressLimits: "all", failuresPerMinute: 2 });
+    expect(await knock(gateway, bearer("letmein"))).toMatchObject({ status: 401 });
+    const wrong = { "xi-api-key": `vwk_server_${"A".repeat(43)}` };
+    expect((await fetch(`${gateway.url}/asyncapi.json`, { headers: wrong })).status).toBe(401);
+    const right = bearer(gateway.key);
+    expect(await knock(gateway, right)).toMatchObject({ status: 429, code: "rate_limited" });
+    const answer = await fetch(`${gateway.url}/asyncapi.json`, { headers: right });
+    expect(answer.status).toBe(429);
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+  });
+
+  it("is refused so in a connection that stands, too", async () => {
+    await using gateway = await keyed({}, { addressLimits: "all", failuresPerMinute: 2 });
+    await using client = await joinWith(gateway, tokenFor(SPEAKER));
+    for (const token of ["one", "two", tokenFor(SPEAKER)]) client.send({ type: "refresh", token });
+    await client.next("error", 3);
+    const codes = client.eventsOf("error").map(({ code }) => code);
+    expect(codes).toEqual(["unauthorized", "unauthorized", "rate_limited"]);
+  });
+
+  it("may show tokens that have expired, or nothing, as often as it likes", async () => {
+    await using gateway = await keyed({}, { addressLimits: "all", failuresPerMinute: 1, opensPerSecond: 0 });
+    const expired = tokenFor(SPEAKER, { lifeSeconds: -70 });
+    for (const headers of [{}, bearer(expired), bearer(expired), {}]) {
+      expect((await knock(gateway, headers)).status).toBe(401);
+    }
+    expect((await knock(gateway, bearer(gateway.key))).status).toBe(101);
+  });
+
+  it("is what a trusted proxy says, and not what anybody else says", async () => {
+    const from = (client: string) => ({ "x-forwarded-for": client });
+    const settings = { connectionsPerAddress: 1 };
+    await using behind = await limited({ ...settings, trustedProxies: "127.0.0.1" });
+    expect((await knock(behind, from("198.51.100.1"))).status).toBe(101);
+    expect((await knock(behind, from("198.51.100.2"))).status).toBe(101);
+    expect((await knock(behind, from("198.51.100.1"))).status).toBe(429);
+    await using direct = await limited(settings);
+    expect((await knock(direct, from("198.51.100.1"))).status).toBe(101);
+    expect((await knock(direct, from("198.51.100.2"))).status).toBe(429);
+  });
+
+  it("of loopback has no limits by default", async () => {
+    await using gateway = await gatewayAt(upstream.url, { connectionsPerAddress: 1, opensPerSecond: 1 });
+    const statuses = await Promise.all(Array.from({ length: 20 }, async () => (await knock(gateway)).status));
+    expect(new Set(statuses)).toEqual(new Set([101]));
+  });
+});
+
+describe("a connection", () => {
+  /** The system's clock, which a test puts ahead. */
+  function leapingClock(): Clock & { leap(ms: number): void } {
+    let aheadMs = 0;
+    return {
+      nowMs: () => systemClock.nowMs() + aheadMs,
+      at: (atMs, action) => systemClock.at(atMs - aheadMs, action),
+      leap: (ms) => {
+        aheadMs += ms;
+      },
+    };
+  }
+
+  it("hears which messages come too fast, stays, and is closed where it goes on", async () => {
+    const clock = leapingClock();
+    const settings = { addressLimits: "all", messagesPerSecond: 1 } as const;
+    await using gateway = await gatewayAt(upstream.url, settings, { clock });
+    await using client = await TestClient.connect(gateway, PATH);
+    for (let count = 0; count < 60; count += 1) client.send({ type: "ping" });
+    await client.next("error");
+    expect(client.eventsOf("pong").length).toBeGreaterThanOrEqual(25);
+    expect(client.eventsOf("error")[0]).toMatchObject({ code: "rate_limited", retryable: true });
+    expect(client.closed).toBeNull();
+    clock.leap(5000);
+    for (let count = 0; count < 60; count += 1) client.send({ type: "ping" });
+    expect(await client.untilClosed()).toEqual({ code: 4429, reason: "rate_limited" });
+    expect(gateway.counters.connectionsFlooding).toBe(1);
+  });
+
+  it("hears which of its messages bring too many bytes", async () => {
+    await using gateway = await limited({ bytesPerSecond: 10 });
+    await using client = await TestClient.connect(gateway, PATH);
+    client.send({ type: "ping", id: "a".repeat(60) });
+    await client.next("pong");
+    client.send({ type: "ping", id: "b".repeat(120) });
+    expect(await client.next("error")).toMatchObject({ code: "rate_limited" });
+    expect(client.closed).toBeNull();
+  });
+});
+
+describe("a key", () => {
+  it("has so many connections and utterances at once; a refused command leaves the socket open", async () => {
+    const limits = { connections: 1, utterances: 1 };
+    await using gateway = await keyed({ server: { limits } });
+    await using client = await joinWith(gateway, gateway.key);
+    expect(await knock(gateway, bearer(gateway.key))).toMatchObject({
+      status: 429,
+      code: "connection_limit",
+    });
+    client.send({ type: "speak", text: "One.", utterance_id: "one" });
+    client.send({ type: "speak", text: "Two.", utterance_id: "two" });
+    expect(await client.next("error")).toMatchObject({
+      code: "rate_limited",
+      utterance_id: "two",
+      retry_after_ms: 1000,
+    });
+    client.send({ type: "cancel", utterance_id: "one" });
+    client.send({ type: "text", text: "Three", utterance_id: "three" });
+    await client.next("utterance.queued", 2);
+    expect(client.eventsOf("utterance.queued").map((event) => event.utterance_id)).toEqual(["one", "three"]);
+  });
+
+  it("has its place back when an utterance was played, and when its session has ended", async () => {
+    const limits = { utterances: 1 };
+    await using gateway = await keyed({ server: { limits } }, { graceMs: 0 });
+    await using client = await joinWith(gateway, gateway.key, "/live/heard?format=ulaw_8000&pace=burst");
+    client.send({ type: "speak", text: "One." });
+    await client.next("utterance.done");
+    client.send({ type: "speak", text: "Two." });
+    await client.next("utterance.done", 2);
+    const leaver = await joinWith(gateway, gateway.key);
+    leaver.send({ type: "speak", text: "Nobody hears it." });
+    await leaver.next("utterance.queued");
+    await leaver[Symbol.asyncDispose]();
+    const speaks = async (): Promise<boolean> => {
+      await using next = await joinWith(gateway, gateway.key, PATH.replace("/s?", "/next?"));
+      next.send({ type: "speak", text: "Three." });
+      await next.until(() => next.eventsOf("error").length + next.eventsOf("utterance.queued").length > 0);
+      return next.eventsOf("error").length === 0;
+    };
+    await expect.poll(speaks).toBe(true);
+  });
+
+  it("says over HTTP how many characters it has left in the minute, and when it has none", async () => {
+    const limits = { characters_per_minute: 30, utterances: 9 };
+    await using gateway = await keyed({
+      server: { limits, grants: { ...SPEAKER, utterances_per_minute: 7 } },
+    });
+    await using client = await joinWith(gateway, gateway.key);
+    await client.next("hello");
+    const speak = (text: string) =>
+      fetch(`${gateway.url}/live/s/speak`, {
+        method: "POST",
+        headers: { ...bearer(gateway.key), "content-type": "application/json" },
+        body: JSON.stringify({ text }),
+      });
+    const first = await speak("A text of twenty-six signs");
+    expect(first.status).toBe(202);
+    expect(first.headers.get("ratelimit-limit")).toBe("30");
+    expect(Number(first.headers.get("ratelimit-remaining"))).toBeLessThan(6);
+    const second = await speak("And ten more.");
+    expect(second.status).toBe(429);
+    expect(second.headers.get("ratelimit-limit")).toBe("30");
+    expect(Number(second.headers.get("retry-after"))).toBeGreaterThan(0);
+  });
+
+  it("hears of its limits on the vendor's and OpenAI's routes in their words", async () => {
+    const server = {
+      limits: { characters_per_minute: 500, utterances: 9 },
+      grants: { sessions: ["*"], allow: ["proxy", "speak"], utterances_per_minute: 7 },
+    };
+    await using gateway = await keyed({ server });
+    upstream.use(() => ({
+      ...jsonAnswer(200, {}),
+      headers: { "maximum-concurrent-requests": "5", "content-type": "application/json" },
+    }));
+    const post = (path: string, body: object) =>
+      fetch(`${gateway.url}${path}`, {
+        method: "POST",
+        headers: { ...bearer(gateway.key), "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    const vendor = await post("/v1/text-to-speech/voice", { text: "Hello." });
+    upstream.use(speaking());
+    expect(vendor.headers.get("maximum-concurrent-requests")).toBe("9");
+    expect(vendor.headers.get("current-concurrent-requests")).toBe("0");
+    const openAi = await post("/v1/audio/speech", { model: "tts-1", voice: "nobody", input: "" });
+    expect(openAi.headers.get("x-ratelimit-limit-requests")).toBe("7");
+    expect(openAi.headers.get("x-ratelimit-remaining-requests")).toBe("6");
+    // The vendor's answer named no cost.
+    expect(openAi.headers.get("x-ratelimit-remaining-tokens")).toBe("499");
+    expect(openAi.headers.get("x-ratelimit-reset-requests")).toMatch(/^[1-9]\d*s$/);
+  });
+});
+
+describe("a token", () => {
+  it("speaks as many characters as it has, by speak, text, dialogue and HTTP, and is told when there are no more", async () => {
+    await using gateway = await keyed({});
+    const token = tokenFor({ ...SPEAKER, characters: 30 });
+    await using client = await joinWith(gateway, token);
+    client.send({ type: "speak", text: "1234567890", utterance_id: "a" });
+    client.send({ type: "text", text: "12345", utterance_id: "b" });
+    client.send({ type: "text", text: "12345", utterance_id: "b" });
+    client.send({ type: "dialogue", inputs: [{ text: "12345678", voice_id: "v" }], utterance_id: "c" });
+    await client.next("utterance.queued", 3);
+    client.send({ type: "speak", text: "123", utterance_id: "d", replace: "all" });
+    client.send({ type: "text", text: "123", utterance_id: "b" });
+    client.send({ type: "dialogue", inputs: [{ text: "123", voice_id: "v" }] });
+    await client.next("error", 3);
+    expect(client.eventsOf("error").map(({ code }) => code)).toEqual(Array(3).fill("budget_exhausted"));
+    expect(client.eventsOf("utterance.done")).toEqual([]);
+    const answer = await fetch(`${gateway.url}/live/s/speak`, {
+      method: "POST",
+      headers: { ...bearer(token), "content-type": "application/json" },
+      body: JSON.stringify({ text: "123" }),
+    });
+    expect(answer.status).toBe(402);
+    client.send({ type: "speak", text: "12" });
+    await client.next("utterance.queued", 4);
+  });
+
+  it("pays for its characters on OpenAI's route, at the proxy and on the vendor's sockets too", async () => {
+    await using gateway = await keyed({});
+    const grants = { sessions: ["*"], allow: ["speak", "proxy"], characters: 10 };
+    const post = async (path: string, body: object, token: string) => {
+      const headers = { ...bearer(token), "content-type": "application/json" };
+      const answer = await fetch(`${gateway.url}${path}`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify(body),
+      });
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    const tokenOf = (jti: string) => tokenFor(grants, { claims: { jti } });
+    const spoken = { model: "tts-1", voice: "nova", input: "Eight...", response_format: "pcm" };
+    expect(await post("/v1/audio/speech", spoken, tokenOf("openai"))).toBe(200);
+    expect(await post("/v1/audio/speech", spoken, tokenOf("openai"))).toBe(402);
+    upstream.use(() => jsonAnswer(200, {}, { "character-cost": "10" }));
+    const path = "/v1/text-to-speech/voice";
+    expect(await post(path, { text: "Ten......." }, tokenOf("proxy"))).toBe(200);
+    expect(await post(path, { text: "Ten......." }, tokenOf("proxy"))).toBe(402);
+    upstream.use(speaking());
+    const socket = new WebSocket(`${gateway.wsUrl}/v1/text-to-speech/voice/stream-input?output_format=pcm_16000`, {
+      headers: bearer(tokenOf("socket")),
+    });
+    await once(socket, "open");
+    const closed = once(socket, "close");
+    for (const text of [" ", "More than ten characters. ", ""]) socket.send(JSON.stringify({ text }));
+    const [, reason] = (await closed) as [number, Buffer];
+    expect(reason.toString()).toContain("characters left of 10");
+  });
+
+  it("pays nothing for a text that is refused for another reason", async () => {
+    await using gateway = await keyed({}, { maxQueuedUtterances: 1 });
+    await using client = await joinWith(gateway, tokenFor({ ...SPEAKER, characters: 10 }));
+    for (const utterance_id of ["a", "b", "c"]) client.send({ type: "speak", text: "123", utterance_id });
+    expect(await client.next("error")).toMatchObject({ code: "queue_full" });
+    client.send({ type: "cancel", utterance_id: "b" });
+    client.send({ type: "speak", text: "1234" });
+    await client.next("utterance.queued", 3);
+  });
+
+  it("that is refused a connection has not been used up by it", async () => {
+    await using gateway = await keyed({ app: { limits: { connections: 1 } } });
+    const first = await knock(gateway, bearer(tokenFor(SPEAKER)));
+    const once = tokenFor({ ...SPEAKER, once: true });
+    expect((await knock(gateway, bearer(once))).status).toBe(429);
+    first.socket.close();
+    await expect.poll(async () => (await knock(gateway, bearer(once))).status).toBe(101);
+  });
+});
+
+it("the metrics say what is counted, and that the file of keys is broken", async () => {
+  using keys = new TestKeys({
+    server: { limits: { connections: 5 }, grants: { ...SPEAKER, allow: ["admin", "speak"] } },
+  });
+  await using gateway = await gatewayAt(upstream.url, { keysFile: keys.path, addressLimits: "all" });
+  await knock(gateway, bearer(keys.key));
+  await knock(gateway, bearer("letmein"));
+  const metrics = await metricsOf(gateway, bearer(keys.key));
+  expect(metrics).toContain("voicewire_limits_callers 1");
+  expect(metrics).toContain("voicewire_limits_addresses 1");
+  expect(metrics).toContain('voicewire_refused_total{reason="malformed"} 1');
+  expect(metrics).toContain("voicewire_keys_broken 0");
+  keys.writeText("{");
+  await expect
+    .poll(() => metricsOf(gateway, bearer(keys.key)), { timeout: 5000 })
+    .toContain("voicewire_keys_broken 1");
+});
+
+describe("audio and captions over HTTP", () => {
+  it("are connections of their caller, until the client goes away", async () => {
+    await using gateway = await keyed({ server: { limits: { connections: 2 } } });
+    await using speaker = await joinWith(gateway, gateway.key);
+    await speaker.next("hello");
+    const headers = bearer(gateway.key);
+    for (const path of ["/live/s/captions", "/live/s/audio.ulaw", "/live/s/captions.vtt?live=true"]) {
+      const gone = new AbortController();
+      const listen = async (): Promise<number> => {
+        const { signal } = gone;
+        return (await fetch(`${gateway.url}${path}`, { headers, signal })).status;
+      };
+      await expect.poll(listen, { timeout: 5000 }).toBe(200);
+      expect((await fetch(`${gateway.url}/live/s/captions`, { headers })).status).toBe(429);
+      gone.abort();
+    }
+  });
+
+  it("open no session without the grant to, and so many sessions with it", async () => {
+    await using gateway = await keyed({}, { sessionsPerSubject: 1 });
+    const wait = async (session: string, token: string): Promise<number> => {
+      const gone = new AbortController();
+      const { status } = await fetch(`${gateway.url}/live/${session}/captions?wait=true`, {
+        headers: bearer(token),
+        signal: gone.signal,
+      });
+      gone.abort();
+      return status;
+    };
+    expect(await wait("one", tokenFor({ sessions: ["*"], allow: ["captions"] }))).toBe(404);
+    const opener = tokenFor({ sessions: ["*"], allow: ["captions", "open"] });
+    expect(await wait("one", opener)).toBe(200);
+    expect(await wait("two", opener)).toBe(503);
+  });
+});
