@@ -75,13 +75,15 @@ export class Lease {
   #caller: Caller;
   #timer: Timer | null = null;
   #hasWarned = false;
+  /** So long before its end it warns: of a short life, half of it. */
+  #warnBeforeMs = WARN_BEFORE_MS;
   #isClosed = false;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
     this.#caller = options.caller;
     this.#begunMs = options.wallMs();
-    this.#wait();
+    this.#begin();
   }
 
   /** By the keys as they are now. */
@@ -98,8 +100,7 @@ export class Lease {
   /** A new token of the same subject came: the end moves to where this one has it. */
   refresh(caller: Caller): void {
     this.#caller = caller;
-    this.#hasWarned = false;
-    this.#wait();
+    this.#begin();
   }
 
   recheck(): void {
@@ -123,12 +124,18 @@ export class Lease {
     this.#options.onClose(this);
   }
 
+  #begin(): void {
+    this.#hasWarned = false;
+    this.#warnBeforeMs = Math.min(WARN_BEFORE_MS, (this.endsInMs ?? Number.POSITIVE_INFINITY) / 2);
+    this.#wait();
+  }
+
   #wait(): void {
     this.#timer?.cancel();
     this.#timer = null;
     const endsInMs = this.endsInMs;
     if (this.#isClosed || endsInMs === null) return;
-    const waitMs = this.#hasWarned ? endsInMs : Math.max(0, endsInMs - WARN_BEFORE_MS);
+    const waitMs = this.#hasWarned ? endsInMs : Math.max(0, endsInMs - this.#warnBeforeMs);
     const { clock } = this.#options;
     this.#timer = clock.at(clock.nowMs() + Math.min(waitMs, MAX_WAIT_MS), () => this.#wake());
   }
@@ -143,7 +150,7 @@ export class Lease {
       holder.expired(new GatewayError("token_expired", message));
       return;
     }
-    if (endsInMs <= WARN_BEFORE_MS && !this.#hasWarned) {
+    if (endsInMs <= this.#warnBeforeMs && !this.#hasWarned) {
       this.#hasWarned = true;
       holder.warn(endsInMs);
     }

@@ -359,9 +359,12 @@ describe("a token", () => {
     expect(await post(path, { text: "Ten......." }, tokenOf("proxy"))).toBe(200);
     expect(await post(path, { text: "Ten......." }, tokenOf("proxy"))).toBe(402);
     upstream.use(speaking());
-    const socket = new WebSocket(`${gateway.wsUrl}/v1/text-to-speech/voice/stream-input?output_format=pcm_16000`, {
-      headers: bearer(tokenOf("socket")),
-    });
+    const socket = new WebSocket(
+      `${gateway.wsUrl}/v1/text-to-speech/voice/stream-input?output_format=pcm_16000`,
+      {
+        headers: bearer(tokenOf("socket")),
+      },
+    );
     await once(socket, "open");
     const closed = once(socket, "close");
     for (const text of [" ", "More than ten characters. ", ""]) socket.send(JSON.stringify({ text }));

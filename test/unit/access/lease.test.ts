@@ -81,6 +81,19 @@ describe("a lease", () => {
     expect(news).toContain("token_expired");
   });
 
+  it("warns half-way where it is shorter than two minutes, and does so for each new token", () => {
+    const { clock, news, begin, callerOf } = createDesk();
+    const lease = begin(callerOf({}, { seconds: 60 }));
+    clock.advance(29_999);
+    expect(news).toEqual([]);
+    clock.advance(1);
+    expect(news).toEqual(["warned 30000"]);
+    lease.refresh(callerOf({ jti: "t2" }, { seconds: 50 }));
+    expect(news).toEqual(["warned 30000"]);
+    clock.advance(10_000);
+    expect(news).toEqual(["warned 30000", "warned 10000"]);
+  });
+
   it("goes on to a new token's end, and warns of that", () => {
     const { clock, news, begin, callerOf } = createDesk();
     const lease = begin(callerOf());
