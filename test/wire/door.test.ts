@@ -233,6 +233,25 @@ describe("a listener's token", () => {
     expect(speaker.closed).toBeNull();
   });
 
+  it("can't have by `configure` what it could not join with", async () => {
+    const captions = tokenFor({ sessions: ["*"], allow: ["captions"] });
+    const formats = tokenFor({ ...LISTENER, formats: ["ulaw_8000"] });
+    await using speaker = await join("/live/change?format=none", tokenFor(SPEAKER));
+    await using reader = await join("/live/change?format=none&events=words", captions);
+    reader.send({ type: "configure", format: "pcm_24000" });
+    reader.send({ type: "configure", events: ["call", "dtmf"] });
+    reader.send({ type: "configure", events: ["segments"] });
+    expect((await reader.next("configured")).settings).toMatchObject({
+      format: "none",
+      events: ["segments"],
+    });
+    expect(reader.eventsOf("error").map(({ code }) => code)).toEqual(["forbidden", "forbidden"]);
+    await using hearer = await join("/live/change?format=ulaw_8000", formats);
+    hearer.send({ type: "configure", format: "pcm_24000" });
+    expect((await hearer.next("error")).code).toBe("forbidden");
+    expect(speaker.closed).toBeNull();
+  });
+
   it("with a format, a voice and a setting gets these", async () => {
     const grants = {
       ...SPEAKER,

@@ -222,8 +222,16 @@ function holderOf({ isAnybody, key, subject }: Caller): string {
 }
 
 /** The command as it is carried out. Throws forbidden, token_expired. */
-function allowed({ caller, lease, sessionId, expiry }: SocketData, command: SessionCommand): SessionCommand {
-  const checked = checkCommand(lease?.caller ?? caller, sessionId, command);
+function allowed(data: SocketData, command: SessionCommand): SessionCommand {
+  const { lease, sessionId, expiry, joined } = data;
+  const caller = lease?.caller ?? data.caller;
+  const checked = checkCommand(caller, sessionId, command);
+  // Whoever joined without sound, or without a call's events, may not have them by changing its settings.
+  if (command.type === "configure" && joined !== null) {
+    const { settings } = joined.participant;
+    const { format = settings.format, events = settings.events } = command;
+    checkSettings(caller, sessionId, { ...settings, format, events });
+  }
   // What was begun is ended, and who listens goes on until the end.
   if (expiry !== null && takesText(command.type)) throw expiry;
   return checked;
