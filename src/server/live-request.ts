@@ -1,5 +1,6 @@
 /** What requests for a session's audio and captions over HTTP have in common: who asks is a listener like any other. */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
+import { forbidden } from "../access/access-error.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Door } from "../access/door.ts";
 import type { Listener } from "../delivery/listener.ts";
@@ -10,10 +11,12 @@ import type { Sessions } from "../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../session/settings.ts";
 import { pathPart, writeHeaders } from "./http.ts";
 import { requestAddress } from "./request-address.ts";
+import { checkSettings, queryOf } from "./sockets/live-access.ts";
 
 /** What is read of a request before its callback returns. */
 export interface LiveCall {
   readonly sessionId: string;
+  /** With what the caller's key and token set. */
   readonly query: URLSearchParams;
   readonly caller: Caller;
   readonly address: string;
@@ -32,8 +35,9 @@ export interface LiveAsker {
 }
 
 export function liveCallOf(res: HttpResponse, req: HttpRequest, { caller, door }: LiveAsker): LiveCall {
-  const query = new URLSearchParams(req.getQuery() ?? "");
-  return { sessionId: pathPart(req), query, caller, address: requestAddress(res, req, door.proxyTrust) };
+  const sessionId = pathPart(req);
+  const query = queryOf(req.getQuery() ?? "", caller, sessionId);
+  return { sessionId, query, caller, address: requestAddress(res, req, door.proxyTrust) };
 }
 
 /**
@@ -81,11 +85,38 @@ export function invalidQuery(field: string, value: string, expected: string): Ga
   return new GatewayError("invalid_field", `Query ${field} is ${got}, expected ${expected}`, { field });
 }
 
-/** Throws unknown_session unless somebody has opened it, or the listener would wait and may open it; session_limit. */
+/**
+ * Throws forbidden, session_limit, and unknown_session unless somebody has opened it or the listener would wait and may open
+ * it.
+ */
 export function sessionFor(call: LiveCall, joining: ParsedSettings, { sessions, door }: LiveDeps): Session {
+  checkJoining(call, joining);
   const { sessionId, caller, address } = call;
-  if (!joining.mayWait || !caller.may("open", sessionId)) return sessions.get(sessionId);
+  if (!mayWait(call, joining)) return sessions.get(sessionId);
   return sessions.open(sessionId, () => door.limits.openSession(caller, address));
+}
+
+function mayWait({ caller, sessionId }: LiveCall, joining: ParsedSettings): boolean {
+  return joining.mayWait && caller.may("open", sessionId);
+}
+
+/** A file has the format of its name, which may be another than the token sets. Throws forbidden. */
+function checkJoining({ caller, sessionId }: LiveCall, { settings }: ParsedSettings): void {
+  checkSettings(caller, sessionId, settings);
+  const { format: set = settings.format } = caller.connectionSettings;
+  if (settings.format !== "none" && set !== settings.format)
+    throw forbidden(`Your token sets the format ${set}`);
+}
+
+/** A response lasts for as long as its client likes, but not longer than its key or token. What it returns is for its end. */
+export function endWithLease(
+  { leases }: Door,
+  caller: Caller,
+  end: (error: GatewayError) => void,
+): () => void {
+  if (caller.isAnybody) return () => undefined;
+  const lease = leases.begin(caller, { warn: () => undefined, expired: end, revoked: end });
+  return () => lease.close();
 }
 
 /** Throws what joining throws, and session_closed where the session ends the listener at once. */
@@ -110,7 +141,8 @@ export function answerHead(
   let headers: Readonly<Record<string, string>> = { "content-type": "application/json" };
   try {
     const request = read();
-    if (!request.joining.mayWait) sessions.get(call.sessionId);
+    checkJoining(call, request.joining);
+    if (!mayWait(call, request.joining)) sessions.get(call.sessionId);
     headers = request.headers;
   } catch (thrown) {
     status = toGatewayError(thrown).httpStatus;

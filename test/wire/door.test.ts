@@ -378,4 +378,51 @@ describe("HTTP requests", () => {
     expect((await post("/live/http/speak", tokenFor(SPEAKER))).status).toBe(202);
     expect(client.closed).toBeNull();
   });
+
+  const get = (path: string, token: string, at: TestGateway = gateway) =>
+    fetch(`${at.url}${path}`, { headers: { authorization: `Bearer ${token}` } });
+  const STREAMS = ["audio.ulaw?silence=true", "captions", "captions.vtt"];
+
+  it.each(STREAMS)("for %s end with their token", async (stream) => {
+    await using speaker = await join("/live/streams?format=none", tokenFor(SPEAKER));
+    const grants = { ...LISTENER, session_until: Math.floor(Date.now() / 1000) + 2 };
+    const answer = await get(`/live/streams/${stream}`, tokenFor(grants));
+    expect(answer.status).toBe(200);
+    await isOver(answer);
+    expect(speaker.closed).toBeNull();
+  });
+
+  it.each(STREAMS)("for %s end when their token is withdrawn", async (stream) => {
+    using own = new TestKeys();
+    await using changing = await gatewayAt(upstream.url, { keysFile: own.path });
+    await using speaker = await TestClient.connect(changing, "/live/streams?format=none", bearer(own.key));
+    await speaker.next("hello");
+    const answer = await get(`/live/streams/${stream}`, tokenFor(LISTENER), changing);
+    expect(answer.status).toBe(200);
+    own.write({ revoked: { subjects: { ann: 4_000_000_000 } } });
+    await isOver(answer);
+    expect(speaker.closed).toBeNull();
+  });
+
+  it("hear no other format than a socket with their token, and open no session", async () => {
+    const formats = tokenFor({ ...LISTENER, formats: ["ulaw_8000"] });
+    const set = tokenFor({ ...LISTENER, connection: { format: "ulaw_8000" } });
+    await using speaker = await join("/live/heard?format=none", tokenFor(SPEAKER));
+    for (const token of [formats, set]) {
+      expect((await get("/live/heard/audio.wav", token)).status).toBe(403);
+      const heard = await get("/live/heard/audio.ulaw", token);
+      expect(heard.status).toBe(200);
+      await heard.body?.cancel();
+    }
+    const surfaces = ["audio.ulaw", "captions", "captions.vtt"];
+    for (const surface of surfaces) {
+      expect((await get(`/live/unopened/${surface}?wait=true`, tokenFor(LISTENER))).status).toBe(404);
+    }
+    expect(speaker.closed).toBeNull();
+  });
 });
+
+/** The body ends, well or cut: `fetch` rejects where it is cut. */
+async function isOver(answer: Response): Promise<void> {
+  await answer.arrayBuffer().catch(() => undefined);
+}

@@ -3,6 +3,8 @@
  * players and tools. Who follows them is a listener like any other: the session takes it in, within its limits.
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
+import type { Caller } from "../../access/caller.ts";
+import type { Door } from "../../access/door.ts";
 import { systemClock } from "../../kit/clock.ts";
 import type { Participant } from "../../session/connections/participant.ts";
 import type { Session } from "../../session/session.ts";
@@ -11,6 +13,7 @@ import { Reply } from "../http.ts";
 import {
   answerHead,
   asConnection,
+  endWithLease,
   joinSession,
   type LiveAsker,
   type LiveCall,
@@ -35,6 +38,7 @@ export interface CaptionsOptions extends LiveDeps {
   readonly idleSeconds: number;
   /** Most that waits for one client. */
   readonly maxOutboxBytes: number;
+  readonly door: Door;
 }
 
 /** `x-accel-buffering`: nginx would keep a body back until it has a buffer full of it. */
@@ -112,12 +116,14 @@ function answerEvents(res: HttpResponse, call: Call & Leaving, options: Captions
   const session = sessionFor(call, joining, options);
   session.captionsOf(style);
   let participant: Participant | null = null;
+  let closeLease = (): void => undefined;
   const body = bodyOf(res, options, {
     onDrained: () => {
       if (participant !== null) session.drained(participant);
     },
     onClosed: () => {
       call.leave();
+      closeLease();
       listener.stop();
       if (participant !== null) session.leave(participant);
     },
@@ -130,6 +136,10 @@ function answerEvents(res: HttpResponse, call: Call & Leaving, options: Captions
     throw thrown;
   }
   body.open(headersOf(EVENTS_TYPE));
+  if (body.isClosed) return;
+  closeLease = endWithLease(options.door, call.caller, ({ closeCode, code }) =>
+    listener.end(closeCode, code),
+  );
 }
 
 function answerFile(
@@ -139,7 +149,7 @@ function answerFile(
 ): void {
   const request = parseFileRequest(call.name, call.query, options.defaults);
   const session = sessionFor(call, request.joining, options);
-  if (request.isLive) growFile(res, { request, session, options, leave: call.leave });
+  if (request.isLive) growFile(res, { request, session, options, leave: call.leave, caller: call.caller });
   else {
     call.leave();
     const writer = new CaptionWriter(request);
@@ -157,15 +167,18 @@ interface Growing extends Leaving {
   readonly request: FileRequest;
   readonly session: Session;
   readonly options: CaptionsOptions;
+  readonly caller: Caller;
 }
 
-function growFile(res: HttpResponse, { request, session, options, leave }: Growing): void {
+function growFile(res: HttpResponse, { request, session, options, leave, caller }: Growing): void {
   let participant: Participant | null = null;
+  let closeLease = (): void => undefined;
   let unfollow = (): void => undefined;
   const body = bodyOf(res, options, {
     onDrained: () => undefined,
     onClosed: () => {
       leave();
+      closeLease();
       unfollow();
       if (participant !== null) session.leave(participant);
     },
@@ -184,6 +197,7 @@ function growFile(res: HttpResponse, { request, session, options, leave }: Growi
     end: () => body.end(""),
   });
   if (body.isClosed) unfollow();
+  else closeLease = endWithLease(options.door, caller, () => body.cut());
 }
 
 function bodyOf(

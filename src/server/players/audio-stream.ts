@@ -3,10 +3,13 @@
  * player. The response is a listener like any other: the session takes it in, within its limits and by its policy.
  */
 import type { HttpResponse } from "uWebSockets.js";
+import type { Caller } from "../../access/caller.ts";
+import type { Door } from "../../access/door.ts";
 import {
   CONTAINERS,
   type ContainerName,
   createLiveContainer,
+  type LiveContainer,
 } from "../../audio/containers/live-container.ts";
 import { GatewayError } from "../../errors.ts";
 import { systemClock } from "../../kit/clock.ts";
@@ -17,6 +20,7 @@ import type { SettingsDefaults } from "../../session/settings.ts";
 import { Reply } from "../http.ts";
 import {
   answerHead,
+  endWithLease,
   joinSession,
   type LiveCall,
   type LiveDeps,
@@ -37,6 +41,7 @@ const MAX_MP3_STREAMS = 8;
 export interface AudioStreamOptions extends LiveDeps {
   readonly defaults: SettingsDefaults;
   readonly idleSeconds: number;
+  readonly door: Door;
 }
 
 export function routeAudio(app: Routes, options: AudioStreamOptions): void {
@@ -99,16 +104,29 @@ class AudioResponse {
     const container = await createLiveContainer(request);
     // It may have ended while an encoder was made.
     if (this.#isAborted) this.#release();
-    else this.#join(sessionFor(call, request.joining, this.#options), request, container);
+    else
+      this.#join(sessionFor(call, request.joining, this.#options), {
+        request,
+        container,
+        caller: call.caller,
+      });
   }
 
   #join(
     session: Session,
-    request: AudioRequest,
-    container: Awaited<ReturnType<typeof createLiveContainer>>,
+    {
+      request,
+      container,
+      caller,
+    }: {
+      readonly request: AudioRequest;
+      readonly container: LiveContainer;
+      readonly caller: Caller;
+    },
   ): void {
     const { settings } = request.joining;
     let participant: Participant | null = null;
+    let closeLease = (): void => undefined;
     const listener = new AudioListener({
       res: this.#res,
       container,
@@ -120,6 +138,7 @@ class AudioResponse {
         if (participant !== null) session.drained(participant);
       },
       onClosed: () => {
+        closeLease();
         filler?.stop();
         this.#release();
         if (participant !== null) session.leave(participant);
@@ -138,7 +157,9 @@ class AudioResponse {
     participant = joinSession(session, listener, { joining, isClosed: () => listener.isClosed });
     this.#listener = listener;
     listener.open(headersOf(request));
-    if (!listener.isClosed) filler?.start();
+    if (listener.isClosed) return;
+    filler?.start();
+    closeLease = endWithLease(this.#options.door, caller, (error) => listener.end(error.closeCode));
   }
 }
 
