@@ -96,17 +96,18 @@ export class Access {
   renewed({ key, token }: Caller): Caller | null {
     const keys = this.#keys();
     if (key === null) return ANYBODY;
-    const now = keys?.find(key.id);
-    if (keys === null || now?.fingerprint !== key.fingerprint) return null;
+    const now = keys === null ? null : sameKey(key, keys);
+    if (keys === null || now === null) return null;
     if (token === null) return new Caller(now);
-    return isRevoked(token, keys) ? null : new Caller(now, token);
+    const signer = sameKey(token.signer, keys);
+    return signer === null || isRevoked(token, keys) ? null : new Caller(now, { ...token, signer });
   }
 
   /** A token that stands below the caller's key. Throws invalid_config where no key of the file mints, invalid_field. */
   mint(key: Key, { subject, grants, lifeMs }: MintRequest): MintedToken {
-    const minting = this.#keys()?.minting;
-    if (minting?.signing == null) throw noMintingKey();
     const nowMs = this.#nowMs();
+    const minting = this.#keys()?.mintingAt(nowMs);
+    if (minting?.signing == null) throw noMintingKey();
     const expiresMs = nowMs + lifeMs;
     const id = randomUUID();
     const claims = {
@@ -125,23 +126,16 @@ export class Access {
   }
 
   #callerOf(jwt: string, keys: KeyRing): Caller {
-    let signer: Key | null = null;
-    const claims = verifyJwt(jwt, (kid) => {
-      const key = keys.ofToken(kid);
-      signer = key;
-      return key.signing;
-    });
-    const token = tokenOf(claims, jwt);
+    const { claims, kid } = verifyJwt(jwt, (id) => keys.ofToken(id).signing);
+    const token = tokenOf(claims, jwt, this.#valid(keys.ofToken(kid)));
     this.#checkTimes(token, claims.nbf);
     if (isRevoked(token, keys)) throw new AccessError("revoked");
-    return new Caller(this.#ownerOf(claims, signer, keys), token);
+    return new Caller(this.#ownerOf(claims, token, keys), token);
   }
 
   /** A token that this gateway minted stands below the key that asked for it, another below the key that signed it. */
-  #ownerOf(claims: Claims, signer: Key | null, keys: KeyRing): Key {
-    if (signer === null) throw new AccessError("unknown_key");
-    const key: Key = signer;
-    if (!key.mints || claims.iss === undefined || claims.iss === key.id) return this.#valid(key);
+  #ownerOf(claims: Claims, { signer }: Token, keys: KeyRing): Key {
+    if (!signer.mints || claims.iss === undefined || claims.iss === signer.id) return signer;
     const owner = typeof claims.iss === "string" ? keys.find(claims.iss) : undefined;
     if (owner === undefined) throw new AccessError("unknown_key");
     return this.#valid(owner);
@@ -163,6 +157,12 @@ export class Access {
   }
 }
 
+/** null: it is gone, or its secret is another one. */
+function sameKey({ id, fingerprint }: Key, keys: KeyRing): Key | null {
+  const now = keys.find(id);
+  return now?.fingerprint === fingerprint ? now : null;
+}
+
 function noMintingKey(): GatewayError {
   return new GatewayError(
     "invalid_config",
@@ -172,7 +172,7 @@ function noMintingKey(): GatewayError {
   );
 }
 
-function tokenOf(claims: Claims, jwt: string): Token {
+function tokenOf(claims: Claims, jwt: string, signer: Key): Token {
   const { aud, sub, exp, iat, jti, vw } = claims;
   const isForUs = aud === AUDIENCE || (Array.isArray(aud) && aud.includes(AUDIENCE));
   if (!isForUs) throw new AccessError("wrong_audience");
@@ -187,6 +187,7 @@ function tokenOf(claims: Claims, jwt: string): Token {
     id: typeof jti === "string" ? jti : digestOfSigned(jwt),
     subject: sub,
     grants: grants.data,
+    signer,
     issuedMs: issued.data * 1000,
     expiresMs: expires.data * 1000,
   };

@@ -16,6 +16,8 @@ export interface Token {
   readonly id: string;
   readonly subject: string;
   readonly grants: Grants;
+  /** Whose signature it has: not the caller's key where the gateway minted it for that one. */
+  readonly signer: Key;
   readonly issuedMs: number;
   /** From then on it opens nothing more. */
   readonly expiresMs: number;

@@ -22,8 +22,11 @@ export interface JwtKey {
 /** Claims as they came: only the signature holds for them. */
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** The claims of a token whose signature holds. `keyOf`: the key of a `kid`. Throws AccessError. */
-export function verifyJwt(token: string, keyOf: (kid: string) => JwtKey): Claims {
+/** The claims of a token whose signature holds, and its key's id. `keyOf`: the key of a `kid`. Throws AccessError. */
+export function verifyJwt(
+  token: string,
+  keyOf: (kid: string) => JwtKey,
+): { readonly claims: Claims; readonly kid: string } {
   if (token.length > MAX_TOKEN_CHARS) throw new AccessError("token_too_long");
   const [head = "", body = "", signature = "", ...more] = token.split(".");
   if (more.length > 0 || ![head, body, signature].every(isBase64Url)) throw new AccessError("malformed");
@@ -34,7 +37,7 @@ export function verifyJwt(token: string, keyOf: (kid: string) => JwtKey): Claims
   if (alg !== known.algorithm) throw new AccessError("wrong_algorithm");
   const input = Buffer.from(`${head}.${body}`, "latin1");
   if (!holds(known, input, Buffer.from(signature, "base64url"))) throw new AccessError("bad_signature");
-  return objectOf(body);
+  return { claims: objectOf(body), kid };
 }
 
 /** Throws TypeError for a key that can't sign. */

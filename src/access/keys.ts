@@ -136,9 +136,11 @@ export class KeyRing {
     return this.#byId.get(id);
   }
 
-  /** The key that signs what this gateway mints: the first one that may. */
-  get minting(): Key | undefined {
-    for (const key of this.#byId.values()) if (key.mints) return key;
+  /** The key that signs what this gateway mints: the first one that may, and has not expired. */
+  mintingAt(nowMs: number): Key | undefined {
+    for (const key of this.#byId.values()) {
+      if (key.mints && (key.expiresMs === null || key.expiresMs > nowMs)) return key;
+    }
     return undefined;
   }
 

@@ -165,6 +165,7 @@ function endOf(caller: Caller, begunMs: number): number | null {
   const sessionUntil = token?.grants.session_until;
   const ends = [
     key?.expiresMs ?? null,
+    token?.signer.expiresMs ?? null,
     seconds === null ? null : begunMs + seconds * 1000,
     sessionUntil === undefined ? null : sessionUntil * 1000,
     token !== null && seconds === null && sessionUntil === undefined ? token.expiresMs + GRACE_MS : null,

@@ -32,7 +32,7 @@ export function checkKeyFile(path: string, nowMs: number): CheckResult {
             fix: "make new ones with voicewire keys new",
           },
         ]),
-    ...(ring.minting !== undefined
+    ...(ring.mintingAt(Date.now()) !== undefined
       ? []
       : [
           {

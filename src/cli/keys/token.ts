@@ -73,7 +73,7 @@ async function runToken(io: Io, args: readonly string[]): Promise<number> {
     fallback: DEFAULT_LIFE_SECONDS,
   });
   const ring = loadKeys(keyFilePath(io, parsed));
-  const { minting } = ring;
+  const minting = ring.mintingAt(Date.now());
   const access = new Access({ keys: () => ring, nowMs: Date.now, takesTokensInUrl: false });
   const minted =
     minting === undefined

@@ -13,16 +13,17 @@ import { FakeClock } from "../../helpers/fake-clock.ts";
 const SECRET = Buffer.alloc(32, "s");
 const NOW_S = 1_800_000_000;
 
+const ENTRY = { id: "app", algorithm: "HS256", secret: SECRET.toString("base64url") };
+
 function ringOf(content: object = {}, app: object = {}): KeyRing {
-  const entry = { id: "app", algorithm: "HS256", secret: SECRET.toString("base64url"), ...app };
-  return readKeys(JSON.stringify({ keys: [entry], ...content }));
+  return readKeys(JSON.stringify({ keys: [{ ...ENTRY, ...app }], ...content }));
 }
 
-function createDesk(app: object = {}) {
+function createDesk(app: object = {}, content: object = {}) {
   const clock = new FakeClock();
   const beginMs = clock.nowMs();
   const wallMs = (): number => NOW_S * 1000 + clock.nowMs() - beginMs;
-  let ring = ringOf({}, app);
+  let ring = ringOf(content, app);
   const access = new Access({ keys: () => ring, nowMs: wallMs, takesTokensInUrl: false });
   const audit = new Audit({ log: silentLog, nowMs: wallMs });
   const leases = new Leases({ access, audit, clock, wallMs });
@@ -132,6 +133,26 @@ describe("a lease", () => {
     changeKeys(next());
     expect(news).toEqual(["token_revoked"]);
     expect(clock.pending).toBe(0);
+  });
+
+  it("of a token that was minted ends with the key that signed it, too", () => {
+    const server = { id: "server", hash: `sha256:${"0".repeat(64)}` };
+    const both = { keys: [server, { ...ENTRY, mints: true }] };
+    const { news, begin, callerOf, changeKeys } = createDesk({}, both);
+    const caller = callerOf({ iss: "server" });
+    expect(caller.key?.id).toBe("server");
+    begin(caller);
+    changeKeys(ringOf(both));
+    expect(news).toEqual([]);
+    changeKeys(ringOf({ keys: [server] }));
+    expect(news).toEqual(["token_revoked"]);
+  });
+
+  it("begins with no token that an expired key has minted for another", () => {
+    const expires = new Date((NOW_S - 1) * 1000).toISOString();
+    const server = { id: "server", hash: `sha256:${"0".repeat(64)}` };
+    const { callerOf } = createDesk({}, { keys: [server, { ...ENTRY, mints: true, expires }] });
+    expect(() => callerOf({ iss: "server" })).toThrow(expect.objectContaining({ reason: "key_expired" }));
   });
 
   it("stays where other keys and tokens were withdrawn, and follows its key's grants", () => {
