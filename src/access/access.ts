@@ -81,15 +81,16 @@ export class Access {
       throw new AccessError("not_single_use");
     }
     if (!caller.mayComeFrom(origin)) throw new AccessError("wrong_origin");
-    if (caller.token !== null && this.#used.has(caller.token)) throw new AccessError("used");
+    if (caller.token !== null && this.#used.has(caller)) throw new AccessError("used");
     return caller;
   }
 
   /** Uses a single-use token up: of two that come at once, one is let in. Throws AccessError, rate_limited. */
-  redeem({ token, isSingleUse }: Caller): void {
+  redeem(caller: Caller): void {
+    const { token, isSingleUse } = caller;
     if (token === null || !isSingleUse) return;
     const times = { untilMs: token.expiresMs + LEEWAY_MS, nowMs: this.#nowMs() };
-    if (!this.#used.add(token, times)) throw new AccessError("used");
+    if (!this.#used.add(caller, times)) throw new AccessError("used");
   }
 
   /** The same caller by the keys as they are now; null: their key or token holds no more. */

@@ -1,21 +1,22 @@
 /** Single-use tokens that were used, until they have expired. Bounded: a full list takes no new one until some have. */
 import { GatewayError } from "../errors.ts";
-import type { Token } from "./caller.ts";
+import type { Caller } from "./caller.ts";
 
 const MAX_USED = 200_000;
 const SWEEP_EVERY_MS = 10_000;
 
 export class UsedTokens {
-  /** Token id -> when it has expired for everybody. */
+  /** Key and id of a token -> when it has expired for everybody. Two keys may give the same id. */
   readonly #untilMs = new Map<string, number>();
   #nextSweepMs = 0;
 
-  has({ id }: Token): boolean {
-    return this.#untilMs.has(id);
+  has(caller: Caller): boolean {
+    return this.#untilMs.has(nameOf(caller));
   }
 
   /** False where it was used before. Throws rate_limited where the list is full. */
-  add({ id }: Token, { untilMs, nowMs }: { readonly untilMs: number; readonly nowMs: number }): boolean {
+  add(caller: Caller, { untilMs, nowMs }: { readonly untilMs: number; readonly nowMs: number }): boolean {
+    const id = nameOf(caller);
     if (this.#untilMs.has(id)) return false;
     if (nowMs >= this.#nextSweepMs) this.#sweep(nowMs);
     if (this.#untilMs.size >= MAX_USED) {
@@ -30,4 +31,8 @@ export class UsedTokens {
     this.#nextSweepMs = nowMs + SWEEP_EVERY_MS;
     for (const [id, untilMs] of this.#untilMs) if (untilMs <= nowMs) this.#untilMs.delete(id);
   }
+}
+
+function nameOf({ key, token }: Caller): string {
+  return `${key?.id ?? ""} ${token?.id ?? ""}`;
 }

@@ -178,6 +178,15 @@ describe("a credential", () => {
     expect(await knock("/live/s?format=none", bearer(same))).toEqual({ status: 401, code: "token_expired" });
   });
 
+  it("of one key does not use up another key's token of the same id", async () => {
+    const claims = { jti: "same-id", sub: "dora" };
+    const one = tokenFor({ ...SPEAKER, once: true }, { claims });
+    const other = web.sign({ aud: "voicewire", exp: now + 60, vw: { ...SPEAKER, once: true }, ...claims });
+    for (const token of [one, other]) {
+      expect(await knock("/live/s?format=none", bearer(token))).toEqual({ status: 101, code: "" });
+    }
+  });
+
   it("never comes back in an answer: the subprotocol of the protocol does", async () => {
     const protocols = [`voicewire.token.${tokenFor(SPEAKER)}`, "voicewire.v1"];
     const socket = new WebSocket(`${gateway.wsUrl}/live/s?format=none`, protocols);
