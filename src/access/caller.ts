@@ -51,10 +51,6 @@ export class Caller {
   get tenant(): string {
     return this.token?.grants.tenant ?? this.key?.tenant ?? "";
   }
-  /** What is counted in the name of this token, or of this key where it came itself. */
-  get meterId(): string {
-    return this.token === null ? `key:${this.key?.id ?? ""}` : `token:${this.token.id}`;
-  }
   get isSingleUse(): boolean {
     return this.token?.grants.once === true;
   }

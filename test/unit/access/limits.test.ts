@@ -42,7 +42,14 @@ function tokenCaller(
   { id = "t1", subject = "ann", key = keyOf("app") } = {},
 ): Caller {
   const expiresMs = 1_700_000_060_000;
-  return new Caller(key, { id, subject, grants: { ...EVERY_SESSION, ...grants }, issuedMs: 0, expiresMs });
+  return new Caller(key, {
+    id,
+    signer: key,
+    subject,
+    grants: { ...EVERY_SESSION, ...grants },
+    issuedMs: 0,
+    expiresMs,
+  });
 }
 
 const ANYBODY = new Caller(null);
