@@ -1,6 +1,8 @@
 /** What the processes of a bench say to each other over IPC: options of each fixture and the commands it answers. */
 import type { Config } from "../../src/config.ts";
 
+import type { HostileKind } from "./hostile-kinds.ts";
+
 /** Any fixture that only listens. */
 export type NoCommands = Record<never, never>;
 
@@ -71,6 +73,8 @@ export interface OpenArgs {
   readonly count: number;
   /** `{i}` stands for the connection's number, `{i%10}` for the number modulo ten. */
   readonly path: string;
+  /** Key or token that each connection shows. */
+  readonly credential?: string;
   /** Time over which the connections are opened, evenly, ms. */
   readonly rampMs: number;
   /** Sent on each connection when it is open. */
@@ -231,10 +235,53 @@ export interface LoadCommands {
   /** Asks where the server's playhead is (`ping`) and hangs each connection's grid on that; wants texts. */
   anchor(args: { group: string }): Promise<AnchorResult>;
   grid(args: { group: string }): GridSummary;
+  /** Frames that came so far are not in the next `lateness`, nor in the delays of `grid`. */
+  restart(args: { group: string }): null;
   /** The group's connections stop reading, for good. */
   stall(args: { group: string }): null;
   turns(args: TurnArgs): Promise<TurnResult>;
   interrupts(args: InterruptArgs): Promise<InterruptResult>;
   boundaries(args: BoundaryArgs): Promise<BoundaryResult>;
   close(args: { group: string }): null;
+}
+
+// ---- hostile clients -------------------------------------------------------------------------------------------
+
+export interface AttackArgs {
+  readonly kind: HostileKind;
+  readonly port: number;
+  readonly count: number;
+  /** Over which they come, ms. */
+  readonly rampMs: number;
+  /** They leave after so long, whatever becomes of the bench, ms. */
+  readonly lifeMs: number;
+  /** A token of the gateway, for kinds that have one. */
+  readonly token: string;
+  /** One whose signature does not hold. */
+  readonly badToken: string;
+  /** Sessions that speak, `d2-0` and so on, for who listens to them. */
+  readonly sessions: number;
+}
+
+export interface AttackCounters {
+  /** TCP connections now. */
+  readonly connected: number;
+  /** TCP connections since the attack began. */
+  readonly connections: number;
+  /** Of them, those that are over: the gateway has ended them, or refused what they asked for. */
+  readonly ended: number;
+  /** Connections that could not be made. */
+  readonly failed: number;
+  /** First answers by their HTTP status. */
+  readonly statuses: Readonly<Record<string, number>>;
+  /** What was written after the first piece of a connection: one a second of each. */
+  readonly writes: number;
+}
+
+export interface HostileCommands {
+  /** Begins an attack; the one before it has to be over. */
+  attack(args: AttackArgs): null;
+  attackers(): AttackCounters;
+  /** All leave at once, by a reset. */
+  leave(): null;
 }

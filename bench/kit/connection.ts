@@ -1,17 +1,18 @@
 /** One WebSocket client over bare TCP, cheap enough for a thousand of them at 50 frames/s beside the server. */
-import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
+import { clientMessage, OPCODE_TEXT, upgradeRequest } from "./client-wire.ts";
 import { FrameReader } from "./frame-reader.ts";
 import type { FrameLateness } from "./lateness.ts";
 import { monotonicMs } from "./monotonic.ts";
 
 const HANDSHAKE_DEADLINE_MS = 20_000;
-const OPCODE_TEXT = 1;
 const OPCODE_PONG = 10;
 
 export interface ConnectionOptions {
   readonly port: number;
   readonly path: string;
+  /** Key or token; without it the gateway has to have no keys. */
+  readonly credential?: string | undefined;
   readonly wantsText: boolean;
   /** Shared by all connections of a process: a read is over before the next one begins. */
   readonly readBuffer: Uint8Array;
@@ -83,11 +84,7 @@ export class Connection {
         clearTimeout(timer);
         resolve(connection);
       };
-      connection.#socket.write(
-        `GET ${options.path} HTTP/1.1\r\nHost: 127.0.0.1:${options.port}\r\nUpgrade: websocket\r\n` +
-          `Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n` +
-          `Sec-WebSocket-Key: ${randomBytes(16).toString("base64")}\r\n\r\n`,
-      );
+      connection.#socket.write(upgradeRequest(options));
     });
   }
 
@@ -137,14 +134,7 @@ export class Connection {
     this.onFrame?.(atMs);
   }
 
-  /** Client messages must be masked (RFC 6455 section 5.3); a key of zeros leaves the bytes as they are. */
   #write(opcode: number, payload: Buffer): void {
-    if (this.isClosed) return;
-    const isLong = payload.length > 125;
-    const header = Buffer.alloc(isLong ? 8 : 6);
-    header[0] = 0x80 | opcode;
-    header[1] = 0x80 | (isLong ? 126 : payload.length);
-    if (isLong) header.writeUInt16BE(payload.length, 2);
-    this.#socket.write(Buffer.concat([header, payload]));
+    if (!this.isClosed) this.#socket.write(clientMessage(opcode, payload));
   }
 }

@@ -14,15 +14,22 @@ const FRAME_MS = 20;
 
 /** What a group of listeners saw. */
 export class GroupLateness {
-  readonly late = new Histogram();
+  late = new Histogram();
   /** The same, in the seconds that the host of a virtual machine left alone. */
-  readonly undisturbed = new Undisturbed();
+  undisturbed = new Undisturbed();
   /** From when a frame may leave to its arrival; anchored grids only. */
-  readonly delay = new Histogram();
+  delay = new Histogram();
   readonly #listeners: FrameLateness[] = [];
 
   join(listener: FrameLateness): void {
     this.#listeners.push(listener);
+  }
+
+  /** Frames that came so far count no more. */
+  restart(): void {
+    this.late = new Histogram();
+    this.undisturbed = new Undisturbed();
+    this.delay = new Histogram();
   }
 
   summary(): LatenessSummary {

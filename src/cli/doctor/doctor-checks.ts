@@ -25,15 +25,11 @@ import { listenFailure, portAdvice } from "../serve/port-check.ts";
 import { chooseUpstream, openUpstream, VOICE_PACKAGE_ADVICE } from "../serve/upstream.ts";
 import { isGateway } from "../session/gateway-target.ts";
 import type { ResolvedSettings } from "../settings.ts";
+import type { CheckResult } from "./check-result.ts";
+
+export type { CheckResult } from "./check-result.ts";
 
 /** What one check found. */
-export interface CheckResult {
-  readonly status: "ok" | "warn" | "fail";
-  readonly detail: string;
-  /** What to do. */
-  readonly fix?: string;
-}
-
 export interface CheckContext {
   readonly io: Io;
   readonly config: Config;

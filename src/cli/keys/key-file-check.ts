@@ -1,7 +1,7 @@
 /** What `doctor` says of a key file: what opens it to others, and what will stop working. */
 import { statSync } from "node:fs";
 import type { Key } from "../../access/keys.ts";
-import type { CheckResult } from "../doctor/doctor-checks.ts";
+import type { CheckResult } from "../doctor/check-result.ts";
 import { loadKeys } from "./key-store.ts";
 
 /** Permissions of group and others. */
