@@ -235,6 +235,11 @@ export interface LoadCommands {
   /** Asks where the server's playhead is (`ping`) and hangs each connection's grid on that; wants texts. */
   anchor(args: { group: string }): Promise<AnchorResult>;
   grid(args: { group: string }): GridSummary;
+  /**
+   * Hangs each grid on the earliest frame of the next `ms`, which has to be calm: after a pause of the speech, frames are
+   * no more where their number says.
+   */
+  rebase(args: { group: string; ms: number }): Promise<null>;
   /** Frames that came so far are not in the next `lateness`, nor in the delays of `grid`. */
   restart(args: { group: string }): null;
   /** The group's connections stop reading, for good. */

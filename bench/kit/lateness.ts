@@ -25,6 +25,16 @@ export class GroupLateness {
     this.#listeners.push(listener);
   }
 
+  /** Its listeners learn from now on how early their frames come. */
+  learn(): void {
+    for (const listener of this.#listeners) listener.learn();
+  }
+
+  /** The earliest frame of each listener since `learn` came as early as a frame may: their grids begin anew from it. */
+  rebase(): void {
+    for (const listener of this.#listeners) listener.rebase();
+  }
+
   /** Frames that came so far count no more. */
   restart(): void {
     this.late = new Histogram();
@@ -83,6 +93,8 @@ export class FrameLateness {
   #frames = 0;
   /** When the timeline's 0 is played, by the server's own word; null = not anchored. */
   #originMs: number | null = null;
+  /** Of the frame since `learn` that was furthest ahead of its place; less than 0 = before it. */
+  #earliestOffsetMs = Number.POSITIVE_INFINITY;
   earlyFrames = 0;
   /** The furthest that a frame came before its lead, ms. */
   earliestMs = 0;
@@ -109,6 +121,17 @@ export class FrameLateness {
     this.#originMs = originMs;
   }
 
+  learn(): void {
+    this.#earliestOffsetMs = Number.POSITIVE_INFINITY;
+  }
+
+  /** Where speech paused, the frames behind it came later than their number says, which is not late. */
+  rebase(): void {
+    if (this.#originMs === null || this.#earliestOffsetMs === Number.POSITIVE_INFINITY) return;
+    this.#originMs += this.#earliestOffsetMs + this.#grid.leadMs;
+    this.learn();
+  }
+
   note(atMs: number): void {
     this.#firstMs ??= atMs;
     const placeMs = this.#frames * FRAME_MS;
@@ -116,6 +139,7 @@ export class FrameLateness {
     this.spanMs = atMs - this.#firstMs;
     if (placeMs < this.#countedFromMs || (this.#originMs === null && this.#grid.isAnchored === true)) return;
     const offsetMs = atMs - (this.#originMs ?? this.#firstMs) - placeMs;
+    this.#earliestOffsetMs = Math.min(this.#earliestOffsetMs, offsetMs);
     // Without an anchor no frame is due before the first.
     const earliestDueMs = this.#originMs === null ? -placeMs : -this.#slackMs;
     const lateMs = Math.max(0, offsetMs - Math.max(earliestDueMs, -this.#slackMs));
