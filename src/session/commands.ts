@@ -124,6 +124,11 @@ function hangUp(session: Session, callId: string | undefined): void {
   session.calls.hangUp(callId);
 }
 
+/** Whether the text belongs to an utterance that has begun, whose voice and model are known. Throws as handling it does. */
+export function goesOn(from: Connection, { utterance_id }: TextCommand): boolean {
+  return findOpen(from, utterance_id) !== null;
+}
+
 /** Ends the texts that the connection has left open: what came of them is said. */
 export function endTexts({ session, participant }: Connection): void {
   for (const id of [...participant.openIds]) {

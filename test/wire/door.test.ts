@@ -282,6 +282,32 @@ describe("a listener's token", () => {
     expect(await other.untilClosed()).toEqual({ code: 4403, reason: "forbidden" });
   });
 
+  it("with voices or models has to name one, for each new utterance", async () => {
+    const grants = { ...SPEAKER, voices: ["good*"], models: ["flash"] };
+    await using client = await join("/live/named?format=none", tokenFor(grants));
+    client.send({ type: "speak", text: "Hello.", model_id: "flash" });
+    client.send({ type: "text", text: "Hello", voice_id: "good-1" });
+    client.send({ type: "dialogue", inputs: [{ text: "Hello.", voice_id: "good-1" }] });
+    await client.next("error", 3);
+    expect(client.eventsOf("error").map(({ code }) => code)).toEqual(["forbidden", "forbidden", "forbidden"]);
+    client.send({ type: "text", text: "Hello ", voice_id: "good-1", model_id: "flash" });
+    client.send({ type: "text", text: "there." });
+    client.send({ type: "end" });
+    expect((await client.next("utterance.done")).outcome).toBe("done");
+  });
+
+  it("without `interrupt` replaces nothing that others say", async () => {
+    const token = tokenFor({ ...SPEAKER, allow: ["speak"] });
+    await using speaker = await join("/live/replace?format=none", tokenFor(SPEAKER));
+    await using rude = await join("/live/replace?format=none", token);
+    speaker.send({ type: "speak", text: LONG_TEXT, utterance_id: "long" });
+    await speaker.next("utterance.started");
+    for (const replace of ["all", "queued"]) rude.send({ type: "speak", text: "Stop.", replace });
+    await rude.next("error", 2);
+    expect(rude.eventsOf("error").map(({ code }) => code)).toEqual(["forbidden", "forbidden"]);
+    expect(speaker.eventsOf("utterance.done")).toEqual([]);
+  });
+
   it("comes back as nobody else's connection, though it knows its resume_token", async () => {
     await using speaker = await join("/live/resume?format=none", tokenFor(SPEAKER));
     const { resume_token: resume } = await speaker.next("hello");

@@ -64,8 +64,13 @@ export function checkSettings(caller: Caller, sessionId: string, settings: Liste
   }
 }
 
-/** The command as it is carried out. Throws forbidden. */
-export function checkCommand(caller: Caller, sessionId: string, command: SessionCommand): SessionCommand {
+/** The command as it is carried out. `goesOn`: it adds text to an utterance that has begun. Throws forbidden. */
+export function checkCommand(
+  caller: Caller,
+  sessionId: string,
+  command: SessionCommand,
+  { goesOn = false }: { readonly goesOn?: boolean } = {},
+): SessionCommand {
   if (caller.isAnybody) return command;
   const needed = NEEDED[command.type];
   if (needed !== null) caller.must(needed, sessionId);
@@ -74,7 +79,19 @@ export function checkCommand(caller: Caller, sessionId: string, command: Session
   const { voice_id: voiceId, ...shared } = caller.speechSettings;
   const said = withVoice({ ...command, ...shared }, voiceId);
   caller.mustUse({ voiceIds: voicesOf(said), modelId: said.model_id, priority: said.priority });
+  if (!goesOn) mustName(said, caller);
+  if (said.replace !== undefined) caller.must("interrupt", sessionId);
   return said;
+}
+
+/** Which voice and model the upstream would take by itself is not known here. Throws forbidden. */
+function mustName(command: Speech, caller: Caller): void {
+  if (command.type !== "dialogue" && command.voice_id === undefined && caller.limits("voices")) {
+    throw forbidden("Your token allows some voices only: name one as voice_id");
+  }
+  if (command.model_id === undefined && caller.limits("models")) {
+    throw forbidden("Your token allows some models only: name one as model_id");
+  }
 }
 
 type Speech = SpeakCommand | TextCommand | DialogueCommand;

@@ -12,7 +12,7 @@ import type { Logger } from "../../kit/log.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import { type Command, parseCommand } from "../../protocol/commands.ts";
 import { errorBody } from "../../protocol/events.ts";
-import { endTexts, handleCommand, isSpeaking, type SessionCommand } from "../../session/commands.ts";
+import { endTexts, goesOn, handleCommand, isSpeaking, type SessionCommand } from "../../session/commands.ts";
 import type { Participant } from "../../session/connections/participant.ts";
 import type { Sessions } from "../../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
@@ -225,7 +225,8 @@ function holderOf({ isAnybody, key, subject }: Caller): string {
 function allowed(data: SocketData, command: SessionCommand): SessionCommand {
   const { lease, sessionId, expiry, joined } = data;
   const caller = lease?.caller ?? data.caller;
-  const checked = checkCommand(caller, sessionId, command);
+  const isMore = command.type === "text" && joined !== null && goesOn(joined, command);
+  const checked = checkCommand(caller, sessionId, command, { goesOn: isMore });
   // Whoever joined without sound, or without a call's events, may not have them by changing its settings.
   if (command.type === "configure" && joined !== null) {
     const { settings } = joined.participant;
