@@ -48,8 +48,10 @@ export class Caller {
   get subject(): string {
     return this.token?.subject ?? this.key?.id ?? "anybody";
   }
+  /** A key of one tenant makes no tokens of another, whatever they say. */
   get tenant(): string {
-    return this.token?.grants.tenant ?? this.key?.tenant ?? "";
+    const ofKey = this.key?.tenant || this.key?.grants.tenant;
+    return ofKey || (this.token?.grants.tenant ?? "");
   }
   get isSingleUse(): boolean {
     return this.token?.grants.once === true;

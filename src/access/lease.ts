@@ -19,7 +19,7 @@ const MAX_WAIT_MS = 24 * 3_600_000;
 export interface LeaseHolder {
   /** The connection ends so soon unless a new token comes. */
   warn(endsInMs: number): void;
-  /** Its time is over: it takes nothing new, and ends when what it says has been said. */
+  /** Its time is over: it takes nothing new, and ends when what it says has been said. Then it closes the lease. */
   expired(error: GatewayError): void;
   /** Its key or token was withdrawn: it ends now. */
   revoked(error: GatewayError): void;
@@ -77,6 +77,8 @@ export class Lease {
   #hasWarned = false;
   /** So long before its end it warns: of a short life, half of it. */
   #warnBeforeMs = WARN_BEFORE_MS;
+  /** What was accepted is still spoken: until it is closed, its key or token can be withdrawn. */
+  #isExpired = false;
   #isClosed = false;
 
   constructor(options: LeaseOptions) {
@@ -134,7 +136,7 @@ export class Lease {
     this.#timer?.cancel();
     this.#timer = null;
     const endsInMs = this.endsInMs;
-    if (this.#isClosed || endsInMs === null) return;
+    if (this.#isClosed || this.#isExpired || endsInMs === null) return;
     const waitMs = this.#hasWarned ? endsInMs : Math.max(0, endsInMs - this.#warnBeforeMs);
     const { clock } = this.#options;
     this.#timer = clock.at(clock.nowMs() + Math.min(waitMs, MAX_WAIT_MS), () => this.#wake());
@@ -145,7 +147,7 @@ export class Lease {
     const endsInMs = this.endsInMs ?? Number.POSITIVE_INFINITY;
     if (endsInMs <= 0) {
       audit.ended(this.#caller, "expired");
-      this.close();
+      this.#isExpired = true;
       const message = "The token has expired: come back with a new one";
       holder.expired(new GatewayError("token_expired", message));
       return;

@@ -155,6 +155,22 @@ describe("a lease", () => {
     expect(() => callerOf({ iss: "server" })).toThrow(expect.objectContaining({ reason: "key_expired" }));
   });
 
+  it("ends at once where its token is withdrawn while its last words are spoken", () => {
+    const { clock, news, begin, callerOf, changeKeys } = createDesk();
+    begin(callerOf());
+    clock.advance(325_000);
+    changeKeys(ringOf());
+    expect(news).toEqual(["warned 60000", "token_expired"]);
+    changeKeys(ringOf({ revoked: { tokens: ["t1"] } }));
+    expect(news).toEqual(["warned 60000", "token_expired", "token_revoked"]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("is of the tenant of its key, whatever the token says", () => {
+    expect(createDesk({ tenant: "acme" }).callerOf({}, { tenant: "other" }).tenant).toBe("acme");
+    expect(createDesk().callerOf({}, { tenant: "other" }).tenant).toBe("other");
+  });
+
   it("stays where other keys and tokens were withdrawn, and follows its key's grants", () => {
     const { news, begin, callerOf, changeKeys } = createDesk();
     const lease = begin(callerOf());
