@@ -147,8 +147,10 @@ export class Access {
     return key;
   }
 
-  #checkTimes({ expiresMs }: Token, notBefore: unknown): void {
+  #checkTimes({ expiresMs, issuedMs }: Token, notBefore: unknown): void {
     const nowMs = this.#nowMs();
+    // Else it would be younger than any withdrawal of its subject.
+    if (issuedMs - LEEWAY_MS > nowMs) throw new AccessError("not_yet_valid");
     if (expiresMs + LEEWAY_MS <= nowMs) throw new AccessError("expired");
     if (expiresMs - nowMs > MAX_LIFE_MS + LEEWAY_MS) throw new AccessError("lives_too_long");
     if (notBefore === undefined) return;

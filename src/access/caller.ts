@@ -107,7 +107,15 @@ export class Caller {
   }
 
   /** The smallest number that a layer names; null: none does. */
-  bound(name: "characters" | "seconds" | "connections" | "characters_per_minute" | "utterances_per_minute") {
+  bound(
+    name:
+      | "characters"
+      | "seconds"
+      | "session_until"
+      | "connections"
+      | "characters_per_minute"
+      | "utterances_per_minute",
+  ) {
     const named = this.#layers.map((grants) => grants[name]).filter((value) => value !== undefined);
     return named.length === 0 ? null : Math.min(...named);
   }

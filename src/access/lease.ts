@@ -3,7 +3,7 @@
  * `session_until`, or `seconds` from their beginning, or where it names neither, until it expires. Withdrawn keys and tokens
  * end theirs at once.
  */
-import { GatewayError } from "../errors.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Access } from "./access.ts";
 import type { Audit } from "./audit.ts";
@@ -21,8 +21,10 @@ export interface LeaseHolder {
   warn(endsInMs: number): void;
   /** Its time is over: it takes nothing new, and ends when what it says has been said. Then it closes the lease. */
   expired(error: GatewayError): void;
-  /** Its key or token was withdrawn: it ends now. */
+  /** Its key or token was withdrawn, or allows it no more: it ends now. */
   revoked(error: GatewayError): void;
+  /** Throws forbidden where its key, as it is now, does not allow what the connection does. */
+  readonly mustStay?: (caller: Caller) => void;
 }
 
 export interface LeasesOptions {
@@ -107,16 +109,25 @@ export class Lease {
 
   recheck(): void {
     const now = this.#options.access.renewed(this.#caller);
-    if (now !== null) {
-      this.#caller = now;
-      this.#wait();
+    if (now === null) {
+      this.#revoke("revoked", "Connection is closed: its key or token was withdrawn");
       return;
     }
-    this.#options.audit.ended(this.#caller, "revoked");
+    this.#caller = now;
+    try {
+      this.#options.holder.mustStay?.(now);
+    } catch (thrown) {
+      this.#revoke("narrowed", `Connection is closed: ${toGatewayError(thrown).message}`);
+      return;
+    }
+    this.#wait();
+  }
+
+  #revoke(reason: string, message: string): void {
+    const { audit, holder } = this.#options;
+    audit.ended(this.#caller, reason);
     this.close();
-    this.#options.holder.revoked(
-      new GatewayError("token_revoked", "Connection is closed: its key or token was withdrawn"),
-    );
+    holder.revoked(new GatewayError("token_revoked", message));
   }
 
   close(): void {
@@ -164,13 +175,13 @@ export class Lease {
 function endOf(caller: Caller, begunMs: number): number | null {
   const { key, token } = caller;
   const seconds = caller.bound("seconds");
-  const sessionUntil = token?.grants.session_until;
+  const sessionUntil = caller.bound("session_until");
   const ends = [
     key?.expiresMs ?? null,
     token?.signer.expiresMs ?? null,
     seconds === null ? null : begunMs + seconds * 1000,
-    sessionUntil === undefined ? null : sessionUntil * 1000,
-    token !== null && seconds === null && sessionUntil === undefined ? token.expiresMs + GRACE_MS : null,
+    sessionUntil === null ? null : sessionUntil * 1000,
+    token !== null && seconds === null && sessionUntil === null ? token.expiresMs + GRACE_MS : null,
   ].filter((end) => end !== null);
   return ends.length === 0 ? null : Math.min(...ends);
 }

@@ -105,6 +105,12 @@ describe("a credential", () => {
       "unauthorized",
     ],
     [
+      "one that was issued in the future",
+      () => bearer(tokenFor(SPEAKER, { claims: { iat: now + 90 } })),
+      401,
+      "unauthorized",
+    ],
+    [
       "one that lives for two days",
       () => bearer(tokenFor(SPEAKER, { lifeSeconds: 172_800 })),
       401,
@@ -397,6 +403,24 @@ async function expectStatus({ url }: TestGateway, token: string, status: number)
   await answer.arrayBuffer();
   expect(answer.status).toBe(status);
 }
+
+describe("a key that allows less than before", () => {
+  it("closes its connections that do more, and no others", async () => {
+    using own = new TestKeys();
+    await using changing = await gatewayAt(upstream.url, { keysFile: own.path });
+    const joined = async (query: string) => {
+      const headers = { authorization: `Bearer ${own.key}` };
+      const client = await TestClient.connect(changing, `/live/s?${query}`, { headers });
+      await client.next("hello");
+      return client;
+    };
+    await using speaker = await joined("role=speaker&format=none");
+    await using listener = await joined("role=listener&format=ulaw_8000");
+    own.write({ server: { grants: { sessions: ["*"], allow: ["open", "speak"] } } });
+    expect(await listener.untilClosed()).toEqual({ code: 4403, reason: "token_revoked" });
+    expect(speaker.closed).toBeNull();
+  });
+});
 
 describe("HTTP requests", () => {
   const post = (path: string, token: string) =>

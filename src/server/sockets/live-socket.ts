@@ -280,6 +280,9 @@ function leaseHolder(data: SocketData, options: LiveSocketOptions): LeaseHolder 
       if (data.joined !== null) endTexts(data.joined);
       endWhenSpoken(data, error, { ...options, untilMs: options.clock.nowMs() + MAX_LAST_WORDS_MS });
     },
+    mustStay: (caller) => {
+      if (data.joined !== null) checkSettings(caller, data.sessionId, data.joined.participant.settings);
+    },
     revoked: (error) => {
       if (data.listener !== null) refuse(data.listener, error);
     },
