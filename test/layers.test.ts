@@ -20,7 +20,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   metrics: ["kit", "errors.ts"],
   upstream: ["kit", "errors.ts", "audio", "text", "timing", "protocol", "metrics"],
   delivery: ["kit", "errors.ts", "audio", "text", "timing", "protocol", "metrics"],
-  service: ["kit", "errors.ts", "audio", "text", "timing", "protocol", "metrics"],
+  service: ["kit", "errors.ts", "access", "audio", "text", "timing", "protocol", "metrics"],
   session: [
     "kit",
     "errors.ts",

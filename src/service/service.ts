@@ -2,6 +2,7 @@
  * The embedded speech service: the vendor's interface over HTTP, with a real voice behind it.
  * For tests it fails on request, and tells under /service what it has done: with the option `faults` only.
  */
+import { OriginRules } from "../access/origin-rules.ts";
 import { GatewayError } from "../errors.ts";
 import { systemClock } from "../kit/clock.ts";
 import { type Logger, silentLog } from "../kit/log.ts";
@@ -28,6 +29,10 @@ export interface ServiceOptions {
   readonly key?: string;
   /** Of the gateway whose child this is: every request must have it, whatever it asks for, and pages get no CORS headers. */
   readonly gatewayKey?: string;
+  /** Names that it is reached by, with commas, beside localhost and `host`; default none. Any other Host gets 421. */
+  readonly allowedHosts?: string;
+  /** Origins whose pages may use it, with commas, beside its own and loopback ones; default none. Any other gets 403. */
+  readonly allowedOrigins?: string;
   /** Whose plan is played (TIERS): output formats, concurrency; default "enterprise", which allows everything. */
   readonly tier?: string;
   /** Where history, samples and webhooks are kept; default: a temporary folder, removed on closing. */
@@ -49,7 +54,7 @@ export interface RunningService {
 
 /**
  * Resolves when requests are answered at full speed. Throws GatewayError `voice_package_missing`, `port_in_use`, or
- * `invalid_config` for an unknown tier or an address that can't be listened on.
+ * `invalid_config` for an unknown tier, an address that can't be listened on, or a host or origin that is none.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const tier = findTier(options.tier ?? "enterprise");
@@ -57,6 +62,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const message = `Cannot start the service: tier is "${options.tier}", expected one of ${TIERS.join(", ")}`;
     throw new GatewayError("invalid_config", message, { field: "tier" });
   }
+  const origins = new OriginRules(options);
   requireVoicePackage();
   const log = options.log ?? silentLog;
   const store = await openStore({ folder: options.dataFolder ?? null, log });
@@ -73,6 +79,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     voices,
     key: options.key,
     gatewayKey: options.gatewayKey,
+    origins,
     tokens: new SingleUseTokens(systemClock),
     tier,
     gate,

@@ -56,6 +56,15 @@ describe.skipIf(missing !== undefined)(
       expect(stderr).toContain("Flag --parent: there is no IPC channel");
     });
 
+    test.each([
+      ["--allow-origin", "*"],
+      ["--allowed-hosts", "https://voice.example.com"],
+    ])("refuses %s %s, which names none", async (flag, value) => {
+      const { code, stderr } = await run(["service", "--port", "0", flag, value]);
+      expect(code).toBe(2);
+      expect(stderr).toContain(`Setting ${flag.slice(2)}: "${value}"`);
+    });
+
     test("on an address that other machines reach it asks for --key or --insecure", async () => {
       const { code, stderr } = await run(["service", "--host", "0.0.0.0", "--port", "0"]);
       expect([code, stderr]).toEqual([2, expect.stringMatching(/--host.*--key.*--insecure/s)]);

@@ -1,5 +1,6 @@
 /** The service's app with the conversion sections on a free port, a voice behind it, and what the tests ask of it. */
 
+import { OriginRules } from "../../src/access/origin-rules.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { conversionPoolOf } from "../../src/service/convert/conversion-pool.ts";
@@ -27,6 +28,7 @@ export async function startConvertApp(
     voices,
     webhooks,
     key: options.key,
+    origins: new OriginRules({ host: "127.0.0.1" }),
     tokens: new SingleUseTokens(systemClock),
     tier,
     gate: new ConcurrencyGate(tier),

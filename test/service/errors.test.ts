@@ -477,9 +477,13 @@ describe("everything else", () => {
     expectApiError(unreadable, 400, { type: "invalid_request", code: "bad_request", status: "bad_request" });
   });
   it("answers carry CORS headers, trace and no secret", async () => {
-    const answer = await locked.post(PATH, { text: "x" }, { "xi-api-key": "a-secret-guess" });
+    const answer = await locked.post(
+      PATH,
+      { text: "x" },
+      { "xi-api-key": "a-secret-guess", origin: "http://localhost:1" },
+    );
     expect(answer.headers).toMatchObject({
-      "access-control-allow-origin": "*",
+      "access-control-allow-origin": "http://localhost:1",
       "access-control-allow-methods": "POST, PATCH, OPTIONS, DELETE, GET, PUT",
     });
     expect(answer.body.toString()).not.toContain("a-secret-guess");

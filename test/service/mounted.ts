@@ -1,6 +1,7 @@
 /** Sections on a server and a store of their own, without a voice: for those that say nothing. */
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
+import { OriginRules } from "../../src/access/origin-rules.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { FaultBoard } from "../../src/service/faults/board.ts";
@@ -38,6 +39,7 @@ export async function mount(
   const context: ServiceContext = {
     voices: { open },
     key,
+    origins: new OriginRules({ host: "127.0.0.1" }),
     tokens: new SingleUseTokens(systemClock),
     tier,
     gate: new ConcurrencyGate(tier),

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { OriginRules } from "../../src/access/origin-rules.ts";
 import { STREAM_FORMATS } from "../../src/audio/formats.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
@@ -39,6 +40,7 @@ async function start(options: { readonly tier?: Tier; readonly key?: string } = 
       },
     },
     key: options.key,
+    origins: new OriginRules({ host: "127.0.0.1" }),
     tokens: new SingleUseTokens(systemClock),
     tier,
     gate: new ConcurrencyGate(tier),
@@ -72,7 +74,7 @@ function post(
 ) {
   return fetch(`${options.at ?? base}${PATH}${options.query ?? ""}`, {
     method: "POST",
-    headers: { "content-type": "application/json", ...options.headers },
+    headers: { "content-type": "application/json", origin: "http://localhost:1", ...options.headers },
     body: typeof body === "string" ? body : JSON.stringify(body),
   });
 }
@@ -112,7 +114,7 @@ describe("a sound", () => {
     expect(answer.headers.get("character-cost")).toBe("100");
     expect(answer.headers.get("request-id")).toMatch(/^[0-9a-f]{20}$/);
     expect(answer.headers.get("x-trace-id")).toMatch(/^[0-9a-f]{32}$/);
-    expect(answer.headers.get("access-control-allow-origin")).toBe("*");
+    expect(answer.headers.get("access-control-allow-origin")).toBe("http://localhost:1");
     expect(answer.headers.get("access-control-expose-headers")).toContain("character-cost");
     expect(answer.headers.get("history-item-id")).toBeNull();
     const seconds = decode(await bytesOf(answer), "mp3_44100_128").length / 16_000;

@@ -84,7 +84,11 @@ describe("stream/with-timestamps", () => {
 
   it("has the headers of a live answer", async () => {
     measures("POST /v1/text-to-speech/{voice_id}", "model_id", "the characters that are billed");
-    const answer = await client.post(`${PATH}/stream?output_format=ulaw_8000`, { text: "Hello 😀" });
+    const answer = await client.post(
+      `${PATH}/stream?output_format=ulaw_8000`,
+      { text: "Hello 😀" },
+      { origin: "http://localhost:1" },
+    );
     expect(answer.headers).toMatchObject({
       "character-cost": "7",
       "content-type": "audio/basic",

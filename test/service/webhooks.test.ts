@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { OriginRules } from "../../src/access/origin-rules.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { FaultBoard } from "../../src/service/faults/board.ts";
@@ -38,6 +39,7 @@ async function open(allowPrivate: boolean): Promise<void> {
     key: KEY,
     tokens: new SingleUseTokens(systemClock),
     tier: "enterprise",
+    origins: new OriginRules({ host: "127.0.0.1" }),
     gate: new ConcurrencyGate("enterprise"),
     faults: new FaultBoard(),
     store,

@@ -25,6 +25,16 @@ const FLAGS: readonly Flag[] = [
     about: "Ask for this key in xi-api-key (without it every key is taken, and none)",
   },
   { name: "insecure", about: "Without a key, listen on an address that other machines reach" },
+  {
+    name: "allowed-hosts",
+    value: "TEXT",
+    about: "Names by which it is reached, with commas, beside localhost and --host",
+  },
+  {
+    name: "allow-origin",
+    value: "TEXT",
+    about: "Origins whose pages may use it, with commas, e.g. https://*.example.com; loopback ones may",
+  },
   { name: "tier", value: "TEXT", about: "Answer as this plan of the vendor would, e.g. free, creator, pro" },
   {
     name: "data",
@@ -92,6 +102,8 @@ async function runUntilSignal(io: Io, parsed: ParsedArguments, parent: Parent | 
   const { startService } = await import("../../service/service.ts");
   const voiceWorkers = integerFlag(parsed, "voice-workers", { min: 1, max: 64, fallback: 0 });
   const key = parsed.text("key");
+  const allowedHosts = parsed.text("allowed-hosts");
+  const allowedOrigins = parsed.text("allow-origin");
   const tier = parsed.text("tier");
   const dataFolder = parsed.text("data");
   const host = parsed.text("host") ?? "127.0.0.1";
@@ -105,6 +117,8 @@ async function runUntilSignal(io: Io, parsed: ParsedArguments, parent: Parent | 
     ...(voiceWorkers === 0 ? {} : { voiceWorkers }),
     ...(key === undefined ? {} : { key }),
     ...(gatewayKey === undefined ? {} : { gatewayKey }),
+    ...(allowedHosts === undefined ? {} : { allowedHosts }),
+    ...(allowedOrigins === undefined ? {} : { allowedOrigins }),
     ...(tier === undefined ? {} : { tier }),
     ...(dataFolder === undefined ? {} : { dataFolder }),
     webhooksAllowPrivate: parsed.has("webhooks-allow-private"),

@@ -1,6 +1,7 @@
 /** What every section of the interface gets: the voice, the account that is played, and the answer's common headers. */
 import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { OriginRules } from "../../access/origin-rules.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { FaultBoard } from "../faults/board.ts";
 import type { TemporaryFiles } from "../media/temporary-file.ts";
@@ -18,6 +19,8 @@ export interface ServiceContext {
   readonly key: string | undefined;
   /** In the child of a gateway: its key, without which nothing is answered. */
   readonly gatewayKey?: string | undefined;
+  /** Which hosts and pages it is asked by. */
+  readonly origins: OriginRules;
   readonly tokens: SingleUseTokens;
   readonly tier: Tier;
   readonly gate: ConcurrencyGate;
@@ -60,18 +63,3 @@ export function traceIdOf(reply: FastifyReply): string {
   const existing = reply.getHeader(TRACE_HEADER);
   return typeof existing === "string" ? existing : randomBytes(16).toString("hex");
 }
-
-/** On every answer. The child of a gateway has none: no page has any business with it. */
-export function corsHeaders({ gatewayKey }: ServiceContext): Readonly<Record<string, string>> {
-  return gatewayKey === undefined ? CORS_HEADERS : {};
-}
-
-const CORS_HEADERS: Readonly<Record<string, string>> = {
-  "access-control-allow-origin": "*",
-  "access-control-allow-headers": "*",
-  "access-control-allow-methods": "POST, PATCH, OPTIONS, DELETE, GET, PUT",
-  "access-control-max-age": "600",
-  "access-control-expose-headers":
-    "request-id, history-item-id, character-cost, regeneration-count, generation-info, " +
-    "current-concurrent-requests, maximum-concurrent-requests, collect-preference, x-not-understood, x-left-out-tags",
-};

@@ -9,12 +9,13 @@ import { registerWebhooks } from "./account/webhooks.ts";
 import { registerAudioIsolation } from "./audio/audio-isolation.ts";
 import { registerSoundGeneration } from "./audio/sound-generation.ts";
 import { registerSpeechToSpeech } from "./audio/speech-to-speech.ts";
-import { corsHeaders, requireGateway, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
+import { requireGateway, type ServiceContext, TRACE_HEADER, traceIdOf } from "./context.ts";
 import { registerDictionaries } from "./dictionaries/dictionaries.ts";
 import { registerDictionaryRules } from "./dictionaries/dictionary-rules.ts";
 import { registerFaults } from "./faults.ts";
 import { registerHistory } from "./history/history.ts";
 import { registerOpenApi } from "./openapi.ts";
+import { requireOrigin } from "./origins.ts";
 import { RequestTimeout, SERVER_LIMITS, type ServerLimits } from "./server-limits.ts";
 import { registerModels } from "./speech/models.ts";
 import { registerTextToDialogue } from "./speech/text-to-dialogue.ts";
@@ -55,9 +56,8 @@ export function createServer(
   log: Logger,
   limits: ServerLimits = SERVER_LIMITS,
 ): FastifyInstance {
-  const commonHeaders = corsHeaders(context);
-  const withCommonHeaders = (reply: FastifyReply): FastifyReply =>
-    reply.headers({ ...commonHeaders, [TRACE_HEADER]: randomBytes(16).toString("hex") });
+  const withTrace = (reply: FastifyReply): FastifyReply =>
+    reply.header(TRACE_HEADER, randomBytes(16).toString("hex"));
   const timeout = new RequestTimeout(limits);
   const app = Fastify({
     ...timeout.options,
@@ -68,10 +68,7 @@ export function createServer(
     // A path that can't be decoded is nobody's: no hook and no handler sees it.
     frameworkErrors: (_error, _request, reply) => {
       const message = "The path of the request can't be read.";
-      void answer(
-        withCommonHeaders(reply),
-        ApiError.of({ type: "invalid_request", code: "bad_request", message }),
-      );
+      void answer(withTrace(reply), ApiError.of({ type: "invalid_request", code: "bad_request", message }));
     },
   });
   timeout.watch(app);
@@ -83,7 +80,8 @@ export function createServer(
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   app.addHook("onRequest", async (request, reply) => {
-    withCommonHeaders(reply);
+    withTrace(reply);
+    requireOrigin(context, request, reply);
     requireGateway(context, request);
     if (request.method === "OPTIONS") await reply.code(200).type("text/plain").send("OK");
   });

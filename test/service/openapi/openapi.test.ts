@@ -1,6 +1,7 @@
 /** The OpenAPI document: complete, what docs/openapi.json says, and true of what the service takes and answers. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { OriginRules } from "../../../src/access/origin-rules.ts";
 import { systemClock } from "../../../src/kit/clock.ts";
 import { silentLog } from "../../../src/kit/log.ts";
 import { FaultBoard } from "../../../src/service/faults/board.ts";
@@ -90,6 +91,7 @@ describe("the document", () => {
         },
       },
       key: undefined,
+      origins: new OriginRules({ host: "127.0.0.1" }),
       tokens: new SingleUseTokens(systemClock),
       tier: "enterprise",
       gate: new ConcurrencyGate("enterprise"),

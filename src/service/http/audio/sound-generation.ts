@@ -7,10 +7,11 @@ import { deliverSound } from "../../sound/delivery.ts";
 import { planSound, type SoundSpec } from "../../sound/plan.ts";
 import { SoundQueue } from "../../sound/queue.ts";
 import { audioOf, SOUND_HEADERS } from "../answers.ts";
-import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "../context.ts";
+import type { ServiceContext } from "../context.ts";
 import { STRING } from "../json-schema.ts";
 import { boolean, number, text } from "../kinds.ts";
 import { operation, route } from "../operation.ts";
+import { commonHeaders } from "../origins.ts";
 import { audioTypeOf, requireFormat } from "../output-format.ts";
 import { optional, required, type Values, withDefault } from "../schema.ts";
 import { findModel } from "../speech/models-catalogue.ts";
@@ -92,8 +93,7 @@ export function registerSoundGeneration(app: FastifyInstance, context: ServiceCo
       if (place === undefined) throw ApiError.busy();
       const cost = costOf(shape.spec);
       const headers = {
-        ...corsHeaders(context),
-        [TRACE_HEADER]: traceIdOf(reply),
+        ...commonHeaders(reply),
         "content-type": audioTypeOf(outputFormat),
         "request-id": randomBytes(10).toString("hex"),
         "character-cost": String(cost),

@@ -17,11 +17,12 @@ import { FAULT_HEADER } from "../../faults/fault.ts";
 import { decodeUpload, FILE_FORMATS, type FileFormat, uploadSeconds } from "../../media/decode-upload.ts";
 import type { UploadedFile } from "../../media/upload.ts";
 import { type NewHistoryItem, newHistoryId } from "../../store/history.ts";
-import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "../context.ts";
+import type { ServiceContext } from "../context.ts";
 import { asApiError } from "../failure.ts";
 import { file } from "../form.ts";
 import { boolean, jsonText, literal } from "../kinds.ts";
 import { type Call, operation, route } from "../operation.ts";
+import { commonHeaders } from "../origins.ts";
 import { audioTypeOf, requireFormat } from "../output-format.ts";
 import { optional, required, type Values, withDefault } from "../schema.ts";
 import { deliverStream, deliverWhole } from "../speech/delivery.ts";
@@ -177,8 +178,7 @@ async function convert(
       wantsTiming: false,
       outputFormat: asked.outputFormat,
       headers: () => ({
-        ...corsHeaders(context),
-        [TRACE_HEADER]: traceIdOf(reply),
+        ...commonHeaders(reply),
         "content-type": audioTypeOf(asked.outputFormat),
         "request-id": requestId,
         ...(historyItemId === null ? {} : { "history-item-id": historyItemId }),

@@ -5,8 +5,9 @@ import { delayOrRefuse, withFaults } from "../../faults/apply.ts";
 import { nextFaults } from "../../faults/board.ts";
 import { FAULT_HEADER } from "../../faults/fault.ts";
 import { type NewHistoryItem, newHistoryId } from "../../store/history.ts";
-import { corsHeaders, type ServiceContext, TRACE_HEADER, traceIdOf } from "../context.ts";
+import type { ServiceContext } from "../context.ts";
 import { findKnownVoice, type KnownVoice } from "../known-voice.ts";
+import { commonHeaders } from "../origins.ts";
 import { audioTypeOf } from "../output-format.ts";
 import { type Admission, concurrencyHeaders } from "../tiers.ts";
 import { type Delivery, deliverStream, deliverWhole } from "./delivery.ts";
@@ -59,8 +60,7 @@ export async function speak(
     wantsTiming: kind.wantsTiming,
     outputFormat: shape.outputFormat,
     headers: () => ({
-      ...corsHeaders(context),
-      [TRACE_HEADER]: traceIdOf(reply),
+      ...commonHeaders(reply),
       "content-type": kind.wantsTiming ? "application/json" : audioTypeOf(shape.outputFormat),
       ...speechHeaders({ admission, cost, beganMs: exchange.beganMs, requestId, historyItemId }),
       ...leftOutHeader(leftOutTags),
