@@ -196,7 +196,7 @@ function tokenOf(claims: Claims, jwt: string, signer: Key): Token {
   };
 }
 
-/** Of what is signed: of a signature there are several spellings. */
+/** A digest of what is signed: one signature has several spellings. */
 function digestOfSigned(jwt: string): string {
   return createHash("sha256")
     .update(jwt.slice(0, jwt.lastIndexOf(".")))

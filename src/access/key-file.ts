@@ -27,7 +27,7 @@ export class KeyFile {
   readonly #options: KeyFileOptions;
   readonly #watch: FileWatch;
   #keys: KeyRing;
-  /** Of the file's text as it was read last. */
+  /** A digest of the file's text as it was read last. */
   #digest = "";
   #isBroken = false;
 

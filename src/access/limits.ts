@@ -39,7 +39,7 @@ export interface LimitSettings {
   readonly connectionsPerSubject: number;
   readonly sessionsPerSubject: number;
   readonly charactersPerMinute: number;
-  /** Of one connection. */
+  /** Messages and bytes of one connection. */
   readonly messagesPerSecond: number;
   readonly bytesPerSecond: number;
 }
