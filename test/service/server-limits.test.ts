@@ -6,7 +6,7 @@ import { type Mounted, mount } from "./mounted.ts";
 
 const REQUEST_TIMEOUT_MS = 300;
 const BOUNDARY = "voicewire-test";
-const FORM_HEAD = `POST /v1/voices/add HTTP/1.1\r\nhost: service\r\ncontent-type: multipart/form-data; boundary=${BOUNDARY}\r\n`;
+const FORM_HEAD = `POST /v1/voices/add HTTP/1.1\r\nhost: localhost\r\ncontent-type: multipart/form-data; boundary=${BOUNDARY}\r\n`;
 
 let mounted: Mounted;
 const open: Slow[] = [];
@@ -87,13 +87,13 @@ describe("a request that takes too long to come in", () => {
   it.each([
     [
       "its body",
-      "POST /v1/text-to-dialogue HTTP/1.1\r\nhost: service\r\ncontent-length: 100000\r\n\r\n",
+      "POST /v1/text-to-dialogue HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n",
       "x",
     ],
     ["its head", "POST /v1/text-to-dialogue HTTP/1.1\r\n", "x: y\r\n"],
     [
       "a body that is no form, for an endpoint with uploads",
-      "POST /v1/voices/add HTTP/1.1\r\nhost: service\r\ncontent-length: 100000\r\n\r\n",
+      "POST /v1/voices/add HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n",
       "x",
     ],
   ])("is refused and cut: %s", async (_, head, piece) => {
@@ -124,7 +124,7 @@ describe("a request that takes too long to come in", () => {
     expect(slow.received).toContain('"loc":["body","name"]');
     // And its connection goes on.
     slow.received = "";
-    slow.send("GET /openapi.json HTTP/1.1\r\nhost: service\r\n\r\n");
+    slow.send("GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n");
     await until("the next request is answered", () => slow.received.startsWith("HTTP/1.1 200 OK\r\n"));
   });
 });
@@ -132,7 +132,7 @@ describe("a request that takes too long to come in", () => {
 describe("connections", () => {
   it("are refused over the limit, and taken again under it", async () => {
     const slow = Array.from({ length: 3 }, () => new Slow());
-    for (const one of slow) one.drip("GET / HTTP/1.1\r\nhost: service\r\n\r\n");
+    for (const one of slow) one.drip("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
     await until("all are answered", () => slow.every(({ received }) => received !== ""));
     expect(await get()).toBe(0);
     slow[0]?.close();
