@@ -122,7 +122,7 @@ export const EVERY_SESSION: Grants = {
   allow: ACTIONS.filter((action) => action !== "admin"),
 };
 
-/** Whether a name is one of those listed. No list: any. */
+/** Whether the list has this name. Without a list every name passes. */
 export function isListed(list: readonly string[] | undefined, name: string): boolean {
   if (list === undefined) return true;
   return list.some((entry) => (entry.endsWith("*") ? name.startsWith(entry.slice(0, -1)) : entry === name));

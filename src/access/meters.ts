@@ -23,7 +23,7 @@ export interface Taking {
   readonly nowMs: number;
 }
 
-/** Of one address, key, tenant, subject or token. All times in milliseconds of one monotonic clock. */
+/** Counts for one address, key, tenant, subject or token. All times are milliseconds of one monotonic clock. */
 export class Meter {
   readonly #counts = new Map<Counted, number>();
   readonly #buckets = new Map<Rated, Bucket>();

@@ -8,7 +8,7 @@ import { widerGrant } from "./narrower.ts";
 
 const MAX_LIFE_SECONDS = 86_400;
 const DEFAULT_LIFE_SECONDS = 60;
-/** Of the connection that a single-use token opens: its own life ends when it has been used, seconds. */
+/** How long the connection of a single-use token lasts, seconds: the token itself ends with its use. */
 const SINGLE_USE_CONNECTION_SECONDS = 3600;
 /** As long as the vendor's single-use tokens live. */
 const VENDOR_LIFE_MS = 900_000;

@@ -10,7 +10,7 @@ export function mustFollow(next: Caller, now: Caller): void {
   }
   if (next.token === null) return;
   if (now.token === null || widerGrant(next.token.grants, now.token.grants) === null) return;
-  throw forbidden("The new token allows more than the connection's: connect anew with it");
+  throw forbidden("The new token allows more than the connection's: open a new connection with it");
 }
 
 /** The name of a grant that allows more than `now` has it; null: none does. */
@@ -37,7 +37,7 @@ export function widerGrant(next: Grants, now: Grants): keyof Grants | null {
 /** Whether each entry names nothing but what an entry of the other list does. No list: everything. */
 function isWithin(next: readonly string[] | undefined, now: readonly string[] | undefined): boolean {
   if (now === undefined) return true;
-  // `ab*` is within `a*`: its star is matched as any character of a name is.
+  // `ab*` is within `a*`: its star counts as a character of the name.
   return next?.every((entry) => isListed(now, entry)) ?? false;
 }
 

@@ -23,3 +23,20 @@ export async function knock(url: string, { headers = {}, protocols = [] }: Offer
   socket.terminate();
   return result;
 }
+
+/** The status of a refused upgrade, or 101; the socket is closed again. */
+export async function upgradeStatus(
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<number> {
+  const socket = new WebSocket(url, { headers });
+  socket.on("error", () => undefined);
+  const open = once(socket, "open").then(() => 101);
+  const refused = once(socket, "unexpected-response").then(([, answer]) => {
+    (answer as IncomingMessage).resume();
+    return (answer as IncomingMessage).statusCode ?? 0;
+  });
+  const status = await Promise.race([open, refused]);
+  socket.terminate();
+  return status;
+}

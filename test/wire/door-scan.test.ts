@@ -2,12 +2,12 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import WebSocket from "ws";
 import { type ClosableDoor, createDoor } from "../../src/access/door.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import type { MountedRoute } from "../../src/server/routes.ts";
 import { LISTENER, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { upgradeStatus } from "../helpers/knock.ts";
 import { DEFAULTS } from "../helpers/start-gateway.ts";
 import { type CarrierEdge, startCarrierEdge } from "../unit/telephony/carrier-edge.ts";
 
@@ -45,19 +45,6 @@ async function statusOf(url: string, method: string, headers: Record<string, str
   const [answer] = (await once(sent, "response")) as [IncomingMessage];
   answer.resume();
   return answer.statusCode ?? 0;
-}
-
-async function upgradeStatus(url: string, headers: Record<string, string> = {}): Promise<number> {
-  const socket = new WebSocket(url, { headers });
-  socket.on("error", () => undefined);
-  const open = once(socket, "open").then(() => 101);
-  const refused = once(socket, "unexpected-response").then(([, answer]) => {
-    (answer as IncomingMessage).resume();
-    return (answer as IncomingMessage).statusCode ?? 0;
-  });
-  const status = await Promise.race([open, refused]);
-  socket.terminate();
-  return status;
 }
 
 describe("a gateway with keys", () => {

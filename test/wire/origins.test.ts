@@ -2,8 +2,8 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { describe, expect, it } from "vitest";
-import WebSocket from "ws";
 import { startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { upgradeStatus } from "../helpers/knock.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 
 const SOCKETS = [
@@ -68,20 +68,6 @@ async function ask(
   let text = "";
   for await (const piece of answer.setEncoding("utf8")) text += piece;
   return { status: answer.statusCode ?? 0, headers: answer.headers, text };
-}
-
-/** The status of a refused upgrade, or 101. */
-async function upgradeStatus(url: string, headers: Readonly<Record<string, string>>): Promise<number> {
-  const socket = new WebSocket(url, { headers });
-  socket.on("error", () => undefined);
-  const open = once(socket, "open").then(() => 101);
-  const refused = once(socket, "unexpected-response").then(([, answer]) => {
-    (answer as IncomingMessage).resume();
-    return (answer as IncomingMessage).statusCode ?? 0;
-  });
-  const status = await Promise.race([open, refused]);
-  socket.terminate();
-  return status;
 }
 
 describe.each(REFUSED)("%s", (_name, headers, expected) => {
