@@ -82,7 +82,10 @@ export class TruthProxy implements AsyncDisposable {
     const body = Buffer.concat(parts);
     const { headers, exchange } = this.#extras(incoming, body);
     const { method } = incoming;
-    const options = { method, headers: { ...incoming.headers, ...headers, host: "service" } };
+    const options = {
+      method,
+      headers: { ...incoming.headers, ...headers, host: new URL(this.#serviceUrl).host },
+    };
     const onward = request(`${this.#serviceUrl}${incoming.url ?? "/"}`, options, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
       answer.on("data", (piece: Buffer) => exchange?.pieces.push(piece));

@@ -32,7 +32,7 @@ export async function startTruthProxy(serviceUrl: string): Promise<TruthProxy> {
       `${serviceUrl}${incoming.url ?? "/"}`,
       {
         method: incoming.method,
-        headers: { ...incoming.headers, host: "service", "x-voicewire-truth": "1" },
+        headers: { ...incoming.headers, host: new URL(serviceUrl).host, "x-voicewire-truth": "1" },
       },
       (answer) => {
         outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
