@@ -83,7 +83,10 @@ async function storm(bench: Bench, keysFile: string, size: Size): Promise<Storm>
   const options: JoinerOptions = { distUrl: bench.options.distUrl, secret: SECRET, keyId: KEY_ID };
   await using joiner = await bench.start<JoinerCommands>("joiner", options);
   const beforeMs = cpuMs(gateway.pid);
-  const result = await joiner.ask("storm", { ...size, port: gateway.port });
+  const label = keysFile === "" ? "d1-open" : "d1-keys";
+  const result = await bench.profiled(gateway, label, () =>
+    joiner.ask("storm", { ...size, port: gateway.port }),
+  );
   const cores = (cpuMs(gateway.pid) - beforeMs) / result.tookMs;
   bench.note(
     `D1 ${keysFile === "" ? "without keys" : "with tokens"}: ${result.joined} joined, ${result.failed} failed, ` +

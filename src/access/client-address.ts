@@ -8,7 +8,8 @@ import { addNetwork, isIn, plainAddress } from "../kit/networks.ts";
 
 /** The settings `trusted-proxies` and `proxy-protocol`. */
 export interface ProxyTrust {
-  readonly proxies: BlockList;
+  /** null: none. */
+  readonly proxies: BlockList | null;
   readonly takesProxyProtocol: boolean;
 }
 
@@ -35,7 +36,7 @@ export function readProxyTrust(settings: {
       { field: "proxy-protocol" },
     );
   }
-  return { proxies, takesProxyProtocol: settings.proxyProtocol };
+  return { proxies: listed.length > 0 ? proxies : null, takesProxyProtocol: settings.proxyProtocol };
 }
 
 /** What is known of where a request came from. */
@@ -43,18 +44,19 @@ export interface AddressSource {
   /** The other end of the connection. */
   readonly peer: string;
   /** As a header of the PROXY protocol has it; empty where there was none. */
-  readonly proxied: string;
+  readonly proxied: () => string;
   /** All `X-Forwarded-For` headers in their order, with commas: each proxy adds its own peer at the end. */
   readonly forwardedFor: () => string;
 }
 
 /** From the connection towards the client, the first address that is no trusted proxy's. */
-export function clientAddress(source: AddressSource, trust: ProxyTrust): string {
+export function clientAddress(source: AddressSource, { proxies, takesProxyProtocol }: ProxyTrust): string {
   let address = plainAddress(source.peer);
-  if (!isIn(trust.proxies, address)) return address;
-  if (trust.takesProxyProtocol && isIP(source.proxied) !== 0) address = plainAddress(source.proxied);
+  if (proxies === null || !isIn(proxies, address)) return address;
+  const proxied = takesProxyProtocol ? source.proxied() : "";
+  if (isIP(proxied) !== 0) address = plainAddress(proxied);
   const forwarded = source.forwardedFor().split(",");
-  while (isIn(trust.proxies, address)) {
+  while (isIn(proxies, address)) {
     const next = addressOf(forwarded.pop() ?? "");
     // No more of them, or a word such as "unknown": the last one who is known.
     if (next === null) break;

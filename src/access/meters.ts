@@ -25,8 +25,9 @@ export interface Taking {
 
 /** Counts for one address, key, tenant, subject or token. All times are milliseconds of one monotonic clock. */
 export class Meter {
-  readonly #counts = new Map<Counted, number>();
-  readonly #buckets = new Map<Rated, Bucket>();
+  /** There may be 200,000 meters: most have one count and one bucket. */
+  readonly #counts: Record<Counted, number> = { connections: 0, sessions: 0, utterances: 0 };
+  readonly #buckets: { readonly what: Rated; readonly bucket: Bucket }[] = [];
   /** Characters spoken in all. */
   spent = 0;
   /** Until then `spent` counts. */
@@ -34,38 +35,46 @@ export class Meter {
   #usedMs = 0;
 
   count(what: Counted): number {
-    return this.#counts.get(what) ?? 0;
+    return this.#counts[what];
   }
   add(what: Counted, change: 1 | -1): void {
-    const count = this.count(what) + change;
-    if (count > 0) this.#counts.set(what, count);
-    else this.#counts.delete(what);
+    this.#counts[what] = Math.max(0, this.#counts[what] + change);
   }
 
   level(what: Rated, rate: Rate, nowMs: number): number {
-    return this.#buckets.get(what)?.levelAt(nowMs, rate) ?? 0;
+    return this.#bucket(what)?.levelAt(nowMs, rate) ?? 0;
   }
   /** See Bucket. */
   take(what: Rated, { count, rate, nowMs }: Taking): void {
-    const bucket = this.#buckets.get(what) ?? new Bucket();
-    this.#buckets.set(what, bucket);
+    let bucket = this.#bucket(what);
+    if (bucket === undefined) {
+      bucket = new Bucket();
+      this.#buckets.push({ what, bucket });
+    }
     bucket.take(count, rate, nowMs);
     this.#usedMs = nowMs;
   }
 
   /** What it counts would be wrong without it: connections that stand, or a budget that is spent in part. */
   isNeeded(nowMs: number): boolean {
-    return this.#counts.size > 0 || (this.spent > 0 && this.keptUntilMs > nowMs);
+    const { connections, sessions, utterances } = this.#counts;
+    return connections + sessions + utterances > 0 || (this.spent > 0 && this.keptUntilMs > nowMs);
   }
   /** Nothing is counted: without it all would be the same. */
   isIdle(nowMs: number): boolean {
     return !this.isNeeded(nowMs) && nowMs - this.#usedMs >= DRAINED_AFTER_MS;
+  }
+
+  #bucket(what: Rated): Bucket | undefined {
+    return this.#buckets.find((one) => one.what === what)?.bucket;
   }
 }
 
 export class Meters {
   readonly #maxMeters: number;
   readonly #byId = new Map<string, Meter>();
+  /** Where the round stands; the map may change meanwhile. */
+  #round = this.#byId.entries();
 
   constructor(maxMeters: number) {
     this.#maxMeters = maxMeters;
@@ -91,29 +100,30 @@ export class Meters {
   }
 
   #sweep(nowMs: number): void {
-    for (const [id, meter] of this.#oldest(LOOKED_AT)) {
-      this.#byId.delete(id);
-      if (!meter.isIdle(nowMs)) this.#byId.set(id, meter);
+    for (const [id, meter] of this.#next(LOOKED_AT)) {
+      if (meter.isIdle(nowMs)) this.#byId.delete(id);
     }
   }
 
   /** One whose rates are forgotten goes, rather than nobody new comes in. */
   #makeRoom(nowMs: number): boolean {
-    for (const [id, meter] of this.#oldest(LOOKED_AT_WHEN_FULL)) {
+    for (const [id, meter] of this.#next(LOOKED_AT_WHEN_FULL)) {
+      if (meter.isNeeded(nowMs)) continue;
       this.#byId.delete(id);
-      if (!meter.isNeeded(nowMs)) return true;
-      this.#byId.set(id, meter);
+      return true;
     }
     return false;
   }
 
-  /** Those that were added, or looked at, longest ago. */
-  #oldest(count: number): [string, Meter][] {
-    const found: [string, Meter][] = [];
-    for (const entry of this.#byId) {
-      if (found.length === count) break;
-      found.push(entry);
+  /** Those that are looked at next: each once a round, in the order in which they were added. */
+  *#next(count: number): Iterable<[string, Meter]> {
+    for (let looked = 0; looked < Math.min(count, this.#byId.size); looked += 1) {
+      let next = this.#round.next();
+      if (next.done === true) {
+        this.#round = this.#byId.entries();
+        next = this.#round.next();
+      }
+      if (next.done !== true) yield next.value;
     }
-    return found;
   }
 }

@@ -43,7 +43,8 @@ export function isLoopback(host: string): boolean {
   const name = plainHost(host);
   if (name === "localhost") return true;
   const version = isIP(name);
-  return version !== 0 && LOOPBACK.check(name, version === 4 ? "ipv4" : "ipv6");
+  // Every request asks this, and looking it up in a list costs 7 us. An IPv4 address has one spelling, an IPv6 address many.
+  return version === 4 ? name.startsWith("127.") : version === 6 && LOOPBACK.check(name, "ipv6");
 }
 
 export class OriginRules {

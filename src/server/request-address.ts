@@ -7,7 +7,7 @@ export function requestAddress(res: HttpResponse, req: HttpRequest, trust: Proxy
   return clientAddress(
     {
       peer: textOf(res.getRemoteAddressAsText()),
-      proxied: textOf(res.getProxiedRemoteAddressAsText()),
+      proxied: () => textOf(res.getProxiedRemoteAddressAsText()),
       forwardedFor: () => forwardedFor(req),
     },
     trust,

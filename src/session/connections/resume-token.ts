@@ -1,5 +1,5 @@
 /** A connection that comes back: how it says who it was and what it has, and what the session remembers of it. */
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Participant } from "./participant.ts";
@@ -18,7 +18,6 @@ export type ResumeRequest =
 
 /** Clients know times in whole microseconds, and add to them. */
 const ROUNDING_MS = 0.001;
-const TOKEN_BYTES = 16;
 
 const TOKEN = /^[A-Za-z0-9_-]{1,64}$/;
 const SEQ = /^\d{1,15}$/;
@@ -85,8 +84,9 @@ export class ResumeTokens {
     this.#maxGone = maxGone;
   }
 
+  /** 122 random bits. */
   static next(): string {
-    return randomBytes(TOKEN_BYTES).toString("base64url");
+    return randomUUID();
   }
 
   joined(participant: Participant): void {

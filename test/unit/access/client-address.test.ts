@@ -14,7 +14,7 @@ function addressFor(
   settings: { readonly trustedProxies?: string; readonly proxyProtocol?: boolean } = {},
 ): string {
   const trust = readProxyTrust({ trustedProxies: "", proxyProtocol: false, ...settings });
-  return clientAddress({ peer, proxied, forwardedFor: () => forwarded }, trust);
+  return clientAddress({ peer, proxied: () => proxied, forwardedFor: () => forwarded }, trust);
 }
 
 const TRUSTED = { trustedProxies: "10.0.0.0/8, 2001:db8:1::/48,127.0.0.1" };

@@ -545,10 +545,11 @@ describe("a position that can't be honoured", () => {
 });
 
 describe("a token", () => {
-  it("is 128 random bits, another one for each connection", () => {
+  it("is 122 random bits (RFC 9562 section 5.4), another one for each connection", () => {
     const { join } = createRig();
     const tokens = [1, 2].map(() => mustHave(join("format=none").listener.eventsOf("hello")[0]).resume_token);
-    for (const token of tokens) expect(token).toMatch(/^[A-Za-z0-9_-]{22}$/);
+    for (const token of tokens)
+      expect(token).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(new Set(tokens).size).toBe(2);
   });
 });
