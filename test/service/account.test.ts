@@ -4,6 +4,7 @@ import { registerTokens } from "../../src/service/http/account/tokens.ts";
 import { registerUser } from "../../src/service/http/account/user.ts";
 import { SingleUseTokens } from "../../src/service/http/single-use-tokens.ts";
 import { TIERS, type Tier } from "../../src/service/http/tiers.ts";
+import { registerVoiceSamples } from "../../src/service/http/voices/voice-samples.ts";
 import { registerVoiceSettings } from "../../src/service/http/voices/voice-settings.ts";
 import type { Store } from "../../src/service/store/store.ts";
 import { measures } from "../helpers/measures.ts";
@@ -17,6 +18,8 @@ interface Account {
   readonly store: Store;
   get(path: string, key?: string): Promise<{ readonly status: number; readonly body: unknown }>;
   post(path: string, key?: string): Promise<{ readonly status: number; readonly body: unknown }>;
+  /** A voice from a file that is no audio. */
+  addVoice(): Promise<{ readonly status: number; readonly body: unknown }>;
 }
 
 const opened: AsyncDisposable[] = [];
@@ -28,18 +31,29 @@ async function startAccount(options: { readonly tier?: Tier; readonly key?: stri
   const mounted = await mount(options, (section, context) => {
     registerUser(section, context);
     registerVoiceSettings(section, context);
+    registerVoiceSamples(section, context);
     registerTokens(section, context);
   });
   opened.push(mounted);
-  const send = async (method: string, path: string, given: string | undefined) => {
+  const send = async (method: string, path: string, given: string | undefined, body?: FormData) => {
     const headers = given === undefined ? {} : { "xi-api-key": given };
-    const answer = await fetch(mounted.url + path, { method, headers });
+    const answer = await fetch(mounted.url + path, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body }),
+    });
     return { status: answer.status, body: (await answer.json()) as unknown };
   };
   return {
     store: mounted.store,
     get: (path, given) => send("GET", path, given),
     post: (path, given) => send("POST", path, given),
+    addVoice: () => {
+      const form = new FormData();
+      form.set("name", "Mine");
+      form.set("files", new Blob(["no audio"]), "mine.wav");
+      return send("POST", "/v1/voices/add", undefined, form);
+    },
   };
 }
 
@@ -68,10 +82,10 @@ describe("GET /v1/user/subscription", () => {
       professional_voice_slots_used_in_workspace: 0,
       voice_limit: 30,
       voice_add_edit_counter: 1,
-      professional_voice_limit: 1,
+      professional_voice_limit: 0,
       can_extend_voice_limit: false,
       can_use_instant_voice_cloning: true,
-      can_use_professional_voice_cloning: true,
+      can_use_professional_voice_cloning: false,
       current_overage: { amount: "0", currency: "usd" },
       status: "active",
       open_invoices: [],
@@ -98,6 +112,49 @@ describe("GET /v1/user/subscription", () => {
     }
     expect(limits).toEqual([...new Set(limits)].toSorted((a, b) => a - b));
     expect(limits.slice(0, 6)).toEqual([10_000, 30_000, 100_000, 500_000, 2_000_000, 11_000_000]);
+  });
+});
+
+describe.each(TIERS)("the voices of tier %s", (tier) => {
+  it("are those that the account says: cloning where it is part of the plan, up to its limit", async () => {
+    const { addVoice, get, store } = await startAccount({ tier });
+    const { subscription } = (await get("/v1/user")).body as {
+      readonly subscription: {
+        readonly can_use_instant_voice_cloning: boolean;
+        readonly can_use_professional_voice_cloning: boolean;
+        readonly professional_voice_limit: number;
+        readonly voice_limit: number;
+      };
+    };
+    // Nothing makes professional voices.
+    expect(subscription.can_use_professional_voice_cloning).toBe(false);
+    expect(subscription.professional_voice_limit).toBe(0);
+    if (!subscription.can_use_instant_voice_cloning) {
+      expect(await addVoice()).toMatchObject({
+        status: 403,
+        body: {
+          detail: {
+            type: "authorization_error",
+            code: "subscription_required",
+            status: "can_not_use_instant_voice_cloning",
+          },
+        },
+      });
+      return;
+    }
+    const limit = subscription.voice_limit;
+    const voice = { name: "Mine", description: null, labels: {}, sound: {}, createdAtUnix: 1 };
+    for (let count = 1; count < limit; count += 1) store.voices.add(voice, []);
+    expect(await addVoice()).toMatchObject({
+      status: 400,
+      body: { detail: { code: "invalid_audio_format" } },
+    });
+    store.voices.add(voice, []);
+    const message = `You have reached your maximum amount of custom voices (${limit} / ${limit}).`;
+    expect(await addVoice()).toMatchObject({
+      status: 400,
+      body: { detail: { code: "voice_limit_reached", message } },
+    });
   });
 });
 

@@ -15,6 +15,8 @@ import { startConvertApp } from "./convert-app.ts";
 const HIGH = "EXAVITQu4vr4xnSDxMaL";
 const LOW = "pNInz6obpgDQGcFmaJgB";
 
+const STARTER_VOICES = 10;
+
 let folder: string;
 let app: Awaited<ReturnType<typeof startConvertApp>>;
 let speech: Uint8Array;
@@ -60,6 +62,23 @@ async function add(fields: Readonly<Record<string, string>> = {}): Promise<strin
   const added = await call("POST", "/v1/voices/add", form({ name: "Somebody", ...fields }, files));
   expect(added.json()).toEqual({ voice_id: expect.any(String), requires_verification: false });
   return added.json().voice_id;
+}
+
+/** A service of the plan that has the fewest voices. */
+async function startStarter() {
+  const ownFolder = await mkdtemp(join(tmpdir(), "voicewire-test-"));
+  const { url, context, close } = await startConvertApp(ownFolder, { tier: "starter" });
+  return {
+    store: context.store,
+    add: async () => {
+      const body = form({ name: "Somebody" }, [[speech, "one.wav", "audio/wav"]]);
+      return (await fetch(`${url}/v1/voices/add`, { method: "POST", body })).status;
+    },
+    async [Symbol.asyncDispose]() {
+      await close();
+      await rm(ownFolder, { recursive: true, force: true });
+    },
+  };
 }
 
 describe("voices from samples", { timeout: 90_000 }, () => {
@@ -119,6 +138,15 @@ describe("voices from samples", { timeout: 90_000 }, () => {
     expect(Math.abs((voice?.profile.pitchHz ?? 0) / pitchHz - 1)).toBeLessThan(0.05);
     expect(Math.abs((profile?.pitchHz ?? 0) / pitchHz - 1)).toBeLessThan(0.1);
     expect(Math.abs((voice?.enginePitch ?? 0) - (voice?.base.pitch ?? 0))).toBeLessThan(12);
+  });
+
+  it("voices that are being made count for the plan's limit", async () => {
+    await using starter = await startStarter();
+    const voice = { name: "Mine", description: null, labels: {}, sound: {}, createdAtUnix: 1 };
+    for (let count = 1; count < STARTER_VOICES; count += 1) starter.store.voices.add(voice, []);
+    const statuses = await Promise.all([starter.add(), starter.add()]);
+    expect(statuses.toSorted()).toEqual([200, 400]);
+    expect(starter.store.voices.list()).toHaveLength(STARTER_VOICES);
   });
 
   it("is a target of speech to speech", async () => {

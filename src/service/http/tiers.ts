@@ -1,4 +1,4 @@
-/** What a subscription plan allows: output formats and concurrent requests. */
+/** What a subscription plan allows: output formats, added voices and concurrent requests. */
 import { type Release, Semaphore } from "../../kit/semaphore.ts";
 import { ApiError } from "../api-error.ts";
 
@@ -9,6 +9,26 @@ export type Tier = (typeof TIERS)[number];
 export function findTier(name: string): Tier | undefined {
   return TIERS.find((tier) => tier === name);
 }
+
+interface Plan {
+  /** Characters a month. They are shown, and nothing is refused for being over them. */
+  readonly characters: number;
+  /** Added voices at most. */
+  readonly voices: number;
+  /** Whether recordings may become a voice. */
+  readonly hasVoiceCloning: boolean;
+}
+
+/** Like the vendor's public numbers, as far as they are known; the enterprise's are ours. */
+export const PLANS: Readonly<Record<Tier, Plan>> = {
+  free: { characters: 10_000, voices: 3, hasVoiceCloning: false },
+  starter: { characters: 30_000, voices: 10, hasVoiceCloning: true },
+  creator: { characters: 100_000, voices: 30, hasVoiceCloning: true },
+  pro: { characters: 500_000, voices: 160, hasVoiceCloning: true },
+  scale: { characters: 2_000_000, voices: 660, hasVoiceCloning: true },
+  business: { characters: 11_000_000, voices: 660, hasVoiceCloning: true },
+  enterprise: { characters: 1_000_000_000, voices: 660, hasVoiceCloning: true },
+};
 
 /** [standard models, flash and turbo models]; null = as many as come. */
 const CONCURRENCY: Readonly<Record<Tier, readonly [number, number] | null>> = {
@@ -39,6 +59,22 @@ export function requireFormatAllowed(format: string, tier: Tier): void {
     message: `The output_format '${format}' is only allowed on the ${plan} tier and above.`,
     param: "output_format",
   });
+}
+
+/** Throws the 403 of a plan without voices from recordings, and the 400 of one that has as many voices as it may. */
+export function requireVoiceSlot(tier: Tier, usedVoices: number): void {
+  const { voices, hasVoiceCloning } = PLANS[tier];
+  if (!hasVoiceCloning) {
+    throw ApiError.of({
+      type: "authorization_error",
+      code: "subscription_required",
+      status: "can_not_use_instant_voice_cloning",
+      message: `Voices from recordings are not part of the ${tier} tier, they are of all others.`,
+    });
+  }
+  if (usedVoices < voices) return;
+  const message = `You have reached your maximum amount of custom voices (${usedVoices} / ${voices}).`;
+  throw ApiError.unfit("voice_limit_reached", message);
 }
 
 /** 403: only for enterprise customers. */

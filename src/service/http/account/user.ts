@@ -1,32 +1,14 @@
 /**
- * Section "User": whose account is played, its plan and what it has used. The numbers of the plans are
- * like the vendor's public ones, as far as they are known; the enterprise's are ours. They inform: nothing is refused for
- * being over them, and the counter of characters is never set back.
+ * Section "User": whose account is played, its plan and what it has used. The limit of characters informs: nothing is
+ * refused for being over it, and the counter is never set back.
  */
 import { createHash } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import type { ServiceContext } from "../context.ts";
 import { route } from "../operation.ts";
-import { TIERS, type Tier } from "../tiers.ts";
+import { PLANS, TIERS, type Tier } from "../tiers.ts";
 import { SUBSCRIPTION, USER } from "./account-operations.ts";
 
-interface Plan {
-  /** Characters a month. */
-  readonly characters: number;
-  /** Added voices. */
-  readonly voices: number;
-  readonly professionalVoices: number;
-}
-
-const PLANS: Readonly<Record<Tier, Plan>> = {
-  free: { characters: 10_000, voices: 3, professionalVoices: 0 },
-  starter: { characters: 30_000, voices: 10, professionalVoices: 0 },
-  creator: { characters: 100_000, voices: 30, professionalVoices: 1 },
-  pro: { characters: 500_000, voices: 160, professionalVoices: 1 },
-  scale: { characters: 2_000_000, voices: 660, professionalVoices: 3 },
-  business: { characters: 11_000_000, voices: 660, professionalVoices: 10 },
-  enterprise: { characters: 1_000_000_000, voices: 10_000, professionalVoices: 100 },
-};
 /** From this plan on, what is over the limit is billed by use. */
 const FIRST_WITH_OVERAGE: Tier = "creator";
 const ID_LENGTH = 28;
@@ -85,10 +67,11 @@ function subscriptionRecord({ tier, store }: ServiceContext): object {
     voice_limit: plan.voices,
     max_voice_add_edits: null,
     voice_add_edit_counter: addedVoices,
-    professional_voice_limit: plan.professionalVoices,
+    // There is no endpoint that makes professional voices.
+    professional_voice_limit: 0,
     can_extend_voice_limit: false,
-    can_use_instant_voice_cloning: !isFree,
-    can_use_professional_voice_cloning: plan.professionalVoices > 0,
+    can_use_instant_voice_cloning: plan.hasVoiceCloning,
+    can_use_professional_voice_cloning: false,
     currency: "usd",
     current_overage: { amount: "0", currency: "usd" },
     status: isFree ? "free" : "active",

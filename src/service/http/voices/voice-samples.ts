@@ -21,14 +21,13 @@ import { boolean, jsonText, text, textMap } from "../kinds.ts";
 import { operation, route } from "../operation.ts";
 import { optional, required, type Values, withDefault } from "../schema.ts";
 import { VOICE_ID } from "../speech/speech-fields.ts";
+import { requireVoiceSlot } from "../tiers.ts";
 
 /** What the vendor's form takes; the rest bounds what is kept. */
 const MAX_NAME_LENGTH = 100;
 const MAX_DESCRIPTION_LENGTH = 500;
 const MAX_LABELS = 20;
 const MAX_LABEL_LENGTH = 200;
-/** GET /v1/voices lists them all. */
-const MAX_VOICES = 500;
 
 /** In the interface's order. */
 const FORM = {
@@ -57,7 +56,7 @@ const ADD = operation({
   tag: "Voices",
   summary: "A voice from recordings",
   body: { kind: "form", name: "AddVoiceForm", shape: FORM },
-  errors: [429, 503],
+  errors: [403, 429, 503],
   answer: json(record({ voice_id: STRING, requires_verification: BOOLEAN }), "The voice can be used."),
 });
 const DELETE = operation({
@@ -95,12 +94,16 @@ const SAMPLE_AUDIO = operation({
 /** POST /v1/voices/add, DELETE /v1/voices/{voice_id}, and DELETE and GET .../audio of its samples. */
 export function registerVoiceSamples(app: FastifyInstance, context: ServiceContext): void {
   const pool = conversionPoolOf(app, context.voices);
+  /** Voices that are being made: each has its place among those of the plan. */
+  let underWay = 0;
   app.register(async (scope) => {
     await context.uploads.register(scope);
     route(scope, context, ADD, async ({ body, reply }) => {
+      requireVoiceSlot(context.tier, context.store.voices.list().length + underWay);
+      requireBounds(body);
       const client = clientSignal(reply.raw);
+      underWay += 1;
       try {
-        requireBounds(body, context);
         const voice = await addVoice({ context, pool }, body, client.signal);
         return { voice_id: voice.id, requires_verification: false };
       } catch (thrown) {
@@ -108,6 +111,7 @@ export function registerVoiceSamples(app: FastifyInstance, context: ServiceConte
         // Nobody is there to be told.
         return reply.hijack();
       } finally {
+        underWay -= 1;
         client.release();
       }
     });
@@ -138,7 +142,7 @@ export function registerVoiceSamples(app: FastifyInstance, context: ServiceConte
   });
 }
 
-function requireBounds({ name, description, labels = {} }: VoiceRequest, { store }: ServiceContext): void {
+function requireBounds({ name, description, labels = {} }: VoiceRequest): void {
   if (name.trim() === "" || name.length > MAX_NAME_LENGTH) {
     const message = `The name has ${name.length} characters, expected 1 to ${MAX_NAME_LENGTH}.`;
     throw ApiError.unfit("invalid_parameters", message, { param: "name" });
@@ -151,10 +155,6 @@ function requireBounds({ name, description, labels = {} }: VoiceRequest, { store
   if (entries.length > MAX_LABELS || entries.some((entry) => entry.join("").length > MAX_LABEL_LENGTH)) {
     const message = `Too many or too long labels, expected at most ${MAX_LABELS} of ${MAX_LABEL_LENGTH} characters.`;
     throw ApiError.unfit("invalid_parameters", message, { param: "labels" });
-  }
-  if (store.voices.list().length >= MAX_VOICES) {
-    const message = `You have reached your maximum amount of ${MAX_VOICES} custom voices.`;
-    throw ApiError.unfit("voice_limit_reached", message);
   }
 }
 
