@@ -216,6 +216,19 @@ describe.runIf(hasProgram("ffmpeg"))("what is taken", () => {
     expect((await post(STREAM, formOf(audio))).status).toBe(400);
   });
 
+  it.each([WHOLE, STREAM])(
+    "raw PCM with half a sample at its end is refused before it begins: %s",
+    async (path) => {
+      // Long enough that a stream has begun before its end is decoded.
+      const audio = new Uint8Array(testSound(8, 16_000).buffer).subarray(1);
+      const answer = await post(path, formOf(audio, { file_format: "pcm_s16le_16" }));
+      expect(answer.status).toBe(400);
+      expect(await answer.json()).toMatchObject({
+        detail: { code: "invalid_audio", message: expect.stringContaining("1 byte at its end is too many") },
+      });
+    },
+  );
+
   it("raw PCM where file_format says so", async () => {
     measures("POST /v1/audio-isolation", "file_format", "raw samples are taken, and their length kept");
     const audio = new Uint8Array(testSound(1, 16_000).buffer);

@@ -174,6 +174,9 @@ describe("speech to speech", { timeout: 90_000 }, () => {
       form(raw, { file_format: "pcm_s16le_16" }),
     );
     expect((await bytesOf(answer)).length).toBe(third.length * 2);
+    const odd = new Blob([new Uint8Array(third.buffer).subarray(1) as Uint8Array<ArrayBuffer>]);
+    const half = await post(FEMALE, form(odd, { file_format: "pcm_s16le_16" }));
+    expect([half.status, await refused(half)]).toMatchObject([400, { code: "invalid_audio" }]);
     const noise = new Int16Array(48_000).map((_, at) => Math.sin(at * at * 1.7) * 1200);
     const noisy = new Int16Array(source.length + noise.length);
     noisy.set(source);

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply } from "fastify";
 import { ApiError } from "../../api-error.ts";
 import { clientSignal } from "../../convert/client-signal.ts";
 import type { FileFormat } from "../../media/decode-upload.ts";
+import { requireWholeSamples } from "../../media/decoders/raw.ts";
 import type { Denoised } from "../../media/denoise-messages.ts";
 import { DenoisePool } from "../../media/denoise-pool.ts";
 import { MP3_RATE, mp3InfoFrame } from "../../media/mp3-info.ts";
@@ -74,6 +75,8 @@ class Isolations {
     reply: FastifyReply,
     answer: (exchange: Exchange) => Promise<void>,
   ): Promise<FastifyReply> {
+    // Looked at here, for a stream has begun before the end is decoded.
+    if (asked.fileFormat === "pcm_s16le_16") requireWholeSamples(asked.audio.bytes);
     if (this.#isClosed) throw ApiError.unavailable("Isolation ended: the service is shutting down");
     const admission = this.#context.gate.enter("standard");
     const client = clientSignal(reply.raw);

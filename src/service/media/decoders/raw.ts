@@ -1,9 +1,19 @@
 /** Headerless 16-bit little-endian mono PCM at 16 kHz: what `pcm_s16le_16` stands for. */
 import { PcmAligner } from "../../../audio/codecs/pcm.ts";
 import type { PcmPiece } from "../pieces.ts";
-import type { UploadDecoder } from "./decoder.ts";
+import { invalidAudio, type UploadDecoder } from "./decoder.ts";
 
 const SAMPLE_RATE = 16_000;
+const BYTES_PER_SAMPLE = 2;
+
+/** Throws ApiError `invalid_audio` for half a sample at the end: the bytes are of another kind, or were cut. */
+export function requireWholeSamples(bytes: number): void {
+  const extra = bytes % BYTES_PER_SAMPLE;
+  if (extra === 0) return;
+  throw invalidAudio(
+    `a sample of raw PCM has ${BYTES_PER_SAMPLE} bytes, and ${extra} byte at its end is too many`,
+  );
+}
 
 export class RawDecoder implements UploadDecoder {
   readonly #aligner = new PcmAligner();
@@ -12,8 +22,8 @@ export class RawDecoder implements UploadDecoder {
     return [{ pcm: this.#aligner.push(bytes), sampleRate: SAMPLE_RATE }];
   }
 
-  /** Half a sample at the end is dropped. */
   async finish(): Promise<readonly PcmPiece[]> {
+    requireWholeSamples(this.#aligner.pendingBytes);
     return [];
   }
 

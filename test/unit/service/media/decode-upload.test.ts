@@ -264,6 +264,19 @@ describe("raw PCM", () => {
     expect(sampleRate).toBe(16_000);
     expect(pcm).toEqual(sound);
   });
+
+  it("with half a sample at its end is refused, and says how many bytes are too many", async () => {
+    const whole = new Uint8Array(testSound(1, 16_000).buffer);
+    for (const bytes of [whole.slice(0, -1), whole.slice(0, 1)]) {
+      const refused = await apiErrorOf(bytes, { fileFormat: "pcm_s16le_16" });
+      expect(refused).toMatchObject({
+        status: 400,
+        code: "invalid_audio",
+        message: expect.stringContaining("1 byte at its end is too many"),
+        param: "audio",
+      });
+    }
+  });
 });
 
 describe("long audio", () => {
