@@ -242,6 +242,18 @@ describe("a prompt with words that are not known", () => {
     await Promise.all([answer.arrayBuffer(), foreign.arrayBuffer()]);
   });
 
+  it("names a length that duration_seconds overrides", async () => {
+    const named = async (body: object) => {
+      const answer = await post(body);
+      await answer.arrayBuffer();
+      return answer.headers.get("x-not-understood");
+    };
+    expect(await named({ text: "a long rain", duration_seconds: 0.5 })).toBe("long");
+    expect(await named({ text: "short wind", duration_seconds: 0.5 })).toBe("short");
+    expect(await named({ text: "a long rain" })).toBeNull();
+    expect(await named({ text: "a long bell", duration_seconds: 0.5 })).toBeNull();
+  });
+
   it("has no such header where each word counted", async () => {
     const answer = await post({
       text: "the sound of heavy rain and then three loud knocks",

@@ -68,7 +68,7 @@ const COLOUR_GAIN = 0.6;
 
 /** The same plan for the same spec. `spec` is in its ranges. */
 export function planSound(spec: SoundSpec): SoundPlan {
-  const prompt = readPrompt(spec.text);
+  const prompt = readPrompt(spec.text, { isLengthGiven: spec.durationSeconds !== null });
   const random = new Random(hashText(spec.text));
   const variation = 1 - spec.influence;
   const steps = prompt.steps.map((sounds, step) =>

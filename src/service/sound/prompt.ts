@@ -50,17 +50,21 @@ const MAX_COUNT = 64;
 /** Layers of one prompt, so that a long list of sounds costs no more than a rich one. */
 const MAX_SOUNDS = 8;
 
-export function readPrompt(text: string): Prompt {
+/** `isLengthGiven`: the sounds do not decide how long the whole is. */
+export function readPrompt(
+  text: string,
+  { isLengthGiven = false }: { readonly isLengthGiven?: boolean } = {},
+): Prompt {
   const meanings = meaningsIn(text);
   const placeChanges: Change[] = [];
-  const steps: NamedSound[][] = [];
+  const steps: Growing[][] = [];
   const unused: Unused = new Set();
   let left = MAX_SOUNDS;
   let part: Meaning[] = [];
   let isBefore = false;
   const close = () => {
     const found = readStep(part, { placeChanges, unused });
-    const sounds = found.slice(0, left).map((sound) => named(sound, unused));
+    const sounds = found.slice(0, left);
     for (const { words } of found.slice(left)) for (const word of words) unused.add(word);
     part = [];
     left -= sounds.length;
@@ -77,27 +81,34 @@ export function readPrompt(text: string): Prompt {
     } else part.push(meaning);
   }
   close();
+  // Of a given length, several steps have their parts.
+  const isLengthHeard = !isLengthGiven || steps.length > 1;
+  const namedSteps = steps.map((sounds) => sounds.map((sound) => named(sound, { unused, isLengthHeard })));
   const unknown = meanings.flatMap((meaning) =>
     "word" in meaning && (meaning.kind === "unknown" || unused.has(meaning)) ? meaning.word : [],
   );
-  return { steps, placeChanges, unknownWords: [...new Set(unknown)] };
+  return { steps: namedSteps, placeChanges, unknownWords: [...new Set(unknown)] };
 }
 
 /** A texture goes on and has no number. */
-function named({ name, counts, isRepeated, changes }: Growing, unused: Unused): NamedSound {
+function named(
+  { name, counts, isRepeated, changes }: Growing,
+  { unused, isLengthHeard }: { readonly unused: Unused; readonly isLengthHeard: boolean },
+): NamedSound {
   const asked = familyOf(name).kind === "hits" ? (counts[0]?.count ?? 0) : 0;
   const isExact = asked > 0 && asked <= MAX_COUNT;
   for (const word of counts.slice(isExact ? 1 : 0)) unused.add(word);
-  for (const word of unheard(name, changes)) unused.add(word);
+  for (const word of unheard(name, changes, isLengthHeard)) unused.add(word);
   const count = asked === 0 ? null : Math.min(MAX_COUNT, asked);
   return { name, count, isRepeated, changes: changes.map(({ change }) => change) };
 }
 
 /** The words that the sound is the same without: not every family looks at what it is made of, for one. */
-function unheard(name: FamilyName, changes: readonly ChangeWord[]): ChangeWord[] {
+function unheard(name: FamilyName, changes: readonly ChangeWord[], isLengthHeard: boolean): ChangeWord[] {
   const family = familyOf(name);
+  const keys = new Set([...shapeKeysOf(family), "gain", "topHz", "echoSeconds"]);
   // How long a sound is hangs on its size, and the distance of hits on their rate, whatever the family looks at.
-  const keys = new Set([...shapeKeysOf(family), "size", "gain", "topHz", "echoSeconds"]);
+  if (isLengthHeard) keys.add("size");
   if (family.kind === "hits") keys.add("rate");
   const surface = changes.findLast(({ change }) => change.surface !== undefined);
   return changes.filter(

@@ -152,6 +152,18 @@ describe("a prompt", () => {
   });
 
   it.each([
+    ["a long rain", ["long"]],
+    ["short wind, brief rain", ["short", "brief"]],
+    ["una lluvia larga", ["larga"]],
+    ["long typing", ["long"]],
+    ["a long bell, big rain", []],
+    ["a long rain, then wind", []],
+  ])("of a given length, a word that only makes a sound longer or shorter is named: %s", (text, words) => {
+    expect(readPrompt(text, { isLengthGiven: true }).unknownWords).toEqual(words);
+    expect(readPrompt(text).unknownWords).toEqual([]);
+  });
+
+  it.each([
     ["two barks", 2],
     ["dos disparos", 2],
     ["三声枪响", 3],
