@@ -250,7 +250,46 @@ describe("voices from samples", { timeout: 90_000 }, () => {
       return [languages[0].language, labels.language, findVoice(String(base))?.language];
     };
     expect(await languageOf("FR")).toEqual(["fr", "FR", "fr"]);
-    expect(await languageOf("xx")).toEqual(["en", "xx", "en"]);
+  });
+
+  it("speaks the language of its label, also where no embedded voice is at home in it", async () => {
+    const id = await add({ labels: '{"language": "sv"}' });
+    expect((await call("GET", `/v1/voices/${id}`)).json().verified_languages[0].language).toBe("sv");
+    const say = async (language: object) => {
+      const answer = await fetch(`${app.url}/v1/text-to-speech/${id}?output_format=pcm_16000`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ text: "Sju sjuka skeppare.", seed: 1, ...language }),
+      });
+      expect(answer.status).toBe(200);
+      return Buffer.from(await answer.arrayBuffer());
+    };
+    const said = await say({});
+    expect(said.equals(await say({ language_code: "sv" }))).toBe(true);
+    expect(said.equals(await say({ language_code: "en" }))).toBe(false);
+    expect((await call("DELETE", `/v1/voices/${id}`)).status).toBe(200);
+  });
+
+  it("refuses a label of a language that nothing speaks, and names those that there are", async () => {
+    const file = [speech, "one.wav", "audio/wav"] as const;
+    const addIn = (language: string) =>
+      call("POST", "/v1/voices/add", form({ name: "A", labels: JSON.stringify({ language }) }, [file]));
+    for (const language of ["xx", "Klingon", "constructor"]) {
+      const refused = await addIn(language);
+      expect([refused.status, refused.json().detail]).toMatchObject([
+        400,
+        {
+          type: "validation_error",
+          code: "invalid_parameters",
+          status: "unsupported_language",
+          param: "labels",
+        },
+      ]);
+      for (const code of ["af", "en", "zh"]) expect(refused.json().detail.message).toContain(` ${code}`);
+    }
+    const unlabelled = await addIn("");
+    expect(unlabelled.status).toBe(200);
+    expect((await call("DELETE", `/v1/voices/${unlabelled.json().voice_id}`)).status).toBe(200);
   });
 
   it.each(["created_at_unix", "name"])(

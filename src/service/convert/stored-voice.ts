@@ -4,6 +4,7 @@
  */
 import type { Store } from "../store/store.ts";
 import type { StoredVoice } from "../store/voices.ts";
+import { findLanguage } from "../voice/engine/languages.ts";
 import { findVoice, VOICES, type Voice } from "../voice/engine/voices.ts";
 import { ENVELOPE_BANDS } from "./envelope.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
@@ -36,6 +37,14 @@ export function findStoredVoice(context: { readonly store: Store }, id: string):
       envelope: envelope.length === ENVELOPE_BANDS ? envelope : new Array<number>(ENVELOPE_BANDS).fill(0),
     },
   };
+}
+
+/**
+ * ISO 639-1 code of the label `language`, which the voice speaks unless told otherwise. Undefined without the label, and in
+ * older stores where the engine has no such language.
+ */
+export function labelledLanguage(labels: StoredVoice["labels"]): string | undefined {
+  return findLanguage(labels.language ?? "")?.code;
 }
 
 /** What the store keeps of a voice whose samples were measured. */

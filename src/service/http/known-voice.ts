@@ -1,5 +1,5 @@
 /** A voice that can be asked for: one of the catalogue, or one that was added from samples. */
-import { findStoredVoice } from "../convert/stored-voice.ts";
+import { findStoredVoice, labelledLanguage } from "../convert/stored-voice.ts";
 import type { Store } from "../store/store.ts";
 import { findVoice } from "../voice/engine/voices.ts";
 import type { JobInput } from "../voice/messages.ts";
@@ -8,15 +8,19 @@ export interface KnownVoice {
   readonly id: string;
   readonly name: string;
   readonly category: "premade" | "cloned";
+  /** ISO 639-1 code of what it speaks unless told otherwise; null: as its sound does. */
+  readonly language: string | null;
   /** What a job needs to speak with it, besides its id. */
   readonly sound: JobInput["sound"] | undefined;
 }
 
 export function findKnownVoice(context: { readonly store: Store }, id: string): KnownVoice | undefined {
   const voice = findVoice(id);
-  if (voice !== undefined) return { id, name: voice.name, category: "premade", sound: undefined };
+  if (voice !== undefined)
+    return { id, name: voice.name, category: "premade", language: null, sound: undefined };
   const added = findStoredVoice(context, id);
   if (added === undefined) return undefined;
+  const language = labelledLanguage(added.stored.labels) ?? null;
   const sound = { base: added.base.id, pitch: added.enginePitch };
-  return { id, name: added.stored.name, category: "cloned", sound };
+  return { id, name: added.stored.name, category: "cloned", language, sound };
 }

@@ -84,10 +84,10 @@ export function acceptSpeech(
   const languageCode = requireLanguage(shape, model);
   const lexicon = requireLexicon(shape.dictionaries, options.findRules);
   const inputs = shape.inputs.map((input, index): JobInput => {
-    const sound = voices[index]?.sound;
+    const { sound, language = null } = voices[index] ?? {};
     return {
       ...input,
-      languageCode,
+      languageCode: languageCode ?? language,
       respellings: respellingsOf(input.text, lexicon),
       ...(sound === undefined ? {} : { sound }),
     };

@@ -8,9 +8,9 @@ import { ApiError } from "../../api-error.ts";
 import { clientSignal } from "../../convert/client-signal.ts";
 import { type ConversionPool, conversionPoolOf } from "../../convert/conversion-pool.ts";
 import { keepSamples, measureSamples, nearestVoice } from "../../convert/sample-intake.ts";
-import { soundOf } from "../../convert/stored-voice.ts";
+import { labelledLanguage, soundOf } from "../../convert/stored-voice.ts";
 import type { Sample, StoredVoice } from "../../store/voices.ts";
-import { findLanguage } from "../../voice/engine/languages.ts";
+import { findLanguage, listLanguages } from "../../voice/engine/languages.ts";
 import { findVoice } from "../../voice/engine/voices.ts";
 import { bytes, json, STATUS_OK } from "../answers.ts";
 import type { ServiceContext } from "../context.ts";
@@ -42,7 +42,7 @@ const FORM = {
   description: optional(text({ later: { maxLength: MAX_DESCRIPTION_LENGTH } }), "Kept as it is."),
   labels: optional(
     jsonText(textMap()),
-    `JSON, at most ${MAX_LABELS} of ${MAX_LABEL_LENGTH} characters; "language" chooses what speaks.`,
+    `JSON, at most ${MAX_LABELS} of ${MAX_LABEL_LENGTH} characters; "language" is what it speaks: a code that GET /v1/models lists.`,
   ),
   remove_background_noise: withDefault(boolean(), false, "As isolation does, before the voice is measured."),
 } as const;
@@ -156,6 +156,15 @@ function requireBounds({ name, description, labels = {} }: VoiceRequest): void {
     const message = `Too many or too long labels, expected at most ${MAX_LABELS} of ${MAX_LABEL_LENGTH} characters.`;
     throw ApiError.unfit("invalid_parameters", message, { param: "labels" });
   }
+  requireLanguage(labels.language);
+}
+
+/** Throws the 400 of a language that no voice speaks; an empty label counts as none. */
+function requireLanguage(label: string | undefined): void {
+  if (label === undefined || label === "" || findLanguage(label) !== undefined) return;
+  const codes = listLanguages().map(({ language_id: code }) => code);
+  const message = `The label 'language' is '${label.slice(0, 16)}', expected one of ${codes.join(", ")}.`;
+  throw ApiError.unfit("invalid_parameters", message, { status: "unsupported_language", param: "labels" });
 }
 
 async function addVoice(
@@ -170,7 +179,7 @@ async function addVoice(
     const { profile, seconds } = await measureSamples(pool, recordings, { removesNoise, signal });
     const nearest = await nearestVoice(pool, {
       pitchHz: profile.pitchHz,
-      language: findLanguage(labels.language ?? "")?.code,
+      language: labelledLanguage(labels),
     });
     const samples = await keepSamples(context.store.media, recordings, { seconds, removesNoise, signal });
     const createdAtUnix = Math.floor(Date.now() / 1000);

@@ -1,8 +1,8 @@
 /** Section "Voices": the catalogue of the embedded voices in both versions of the list. */
 import type { FastifyInstance } from "fastify";
 import { ApiError } from "../../api-error.ts";
+import { labelledLanguage } from "../../convert/stored-voice.ts";
 import type { Sample } from "../../store/voices.ts";
-import { findLanguage } from "../../voice/engine/languages.ts";
 import { VOICES } from "../../voice/engine/voices.ts";
 import { json } from "../answers.ts";
 import type { ServiceContext } from "../context.ts";
@@ -212,7 +212,7 @@ function allVoices({ store }: ServiceContext): ListedVoice[] {
   const added = store.voices.list().map(
     (voice): ListedVoice => ({
       ...voice,
-      language: findLanguage(voice.labels.language ?? "")?.code ?? "en",
+      language: labelledLanguage(voice.labels) ?? "en",
       category: "cloned",
     }),
   );
