@@ -187,6 +187,16 @@ describe("history", () => {
     }
   });
 
+  it.each(["start_after_history_item_id", "voice_id", "model_id", "search"])(
+    "an empty %s counts as absent",
+    async (name) => {
+      await say("Empty.");
+      const all = await json<Page>("/v1/history");
+      expect(all.history.length).toBeGreaterThan(0);
+      expect(await json<Page>(`/v1/history?${name}=`)).toEqual(all);
+    },
+  );
+
   it("filters by voice, model, source, dates and words", async () => {
     measures("GET /v1/history", "voice_id", "which items are listed");
     measures("GET /v1/history", "model_id", "which items are listed");

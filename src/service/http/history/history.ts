@@ -16,14 +16,14 @@ const QUERY = {
   page_size: withDefault(integer({ range: { min: 1, max: 1000 } }), 100, "Items at most."),
   start_after_history_item_id: optional(
     text(),
-    "Begins behind this item, the last of the page before; it may have been deleted.",
+    "Begins behind this item, the last of the page before; it may have been deleted. Empty for the first page.",
   ),
-  voice_id: optional(text(), "Said by this voice, or by it among others in a dialogue."),
-  model_id: optional(text(), "Asked for with this model."),
+  voice_id: optional(text(), "Said by this voice, or by it among others in a dialogue. Empty for any."),
+  model_id: optional(text(), "Asked for with this model. Empty for any."),
   date_before_unix: optional(integer({ examples: [1_900_000_000] }), "Seconds since 1970, exclusive."),
   date_after_unix: optional(integer({ examples: [1_700_000_000] }), "Seconds since 1970, inclusive."),
   sort_direction: withDefault(literal(["asc", "desc"]), "desc", "By date."),
-  search: optional(text(), "A part of the text."),
+  search: optional(text(), "A part of the text. Empty for any."),
   source: optional(literal(HISTORY_SOURCES), "Made by text to speech, speech to speech, or flows."),
 } as const;
 
@@ -87,12 +87,13 @@ export function registerHistory(app: FastifyInstance, context: ServiceContext): 
   registerHistoryAudio(app, context);
 }
 
+/** An empty text counts as absent: clients that page in a loop begin with one. */
 function historyQuery(query: Values<typeof QUERY>): HistoryQuery {
   return {
     pageSize: query.page_size,
-    startAfterId: query.start_after_history_item_id ?? null,
-    voiceId: query.voice_id ?? null,
-    modelId: query.model_id ?? null,
+    startAfterId: query.start_after_history_item_id || null,
+    voiceId: query.voice_id || null,
+    modelId: query.model_id || null,
     beforeUnix: query.date_before_unix ?? null,
     afterUnix: query.date_after_unix ?? null,
     direction: query.sort_direction,
