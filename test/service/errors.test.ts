@@ -456,6 +456,10 @@ describe("everything else", () => {
     expect([unknown.status, json(unknown)]).toEqual([404, { detail: "Not Found" }]);
     const method = await open.get(PATH);
     expect([method.status, json(method)]).toEqual([405, { detail: "Method Not Allowed" }]);
+    const head = (path: string) => fetch(open.service.url + path, { method: "HEAD" });
+    expect((await head("/v1/voices")).status).toBe(405);
+    expect((await head(`/v1/voices/${VOICE}`)).status).toBe(405);
+    expect((await head("/v1/nothing")).status).toBe(404);
   });
   it("a body over 1 MiB is refused", async () => {
     expectApiError(await open.post(PATH, { text: "x".repeat(1_048_576) }), 400, {

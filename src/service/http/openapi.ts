@@ -32,9 +32,7 @@ const DOCUMENT = operation({
  */
 export function registerOpenApi(app: FastifyInstance, context: ServiceContext): void {
   const routes: DocumentedRoute[] = [];
-  app.addHook("onRoute", ({ url, method, config }) => {
-    // Fastify answers HEAD where there is GET.
-    if (method === "HEAD") return;
+  app.addHook("onRoute", ({ url, config }) => {
     if (config?.operation === undefined) throw new TypeError(`The route ${url} has no declaration`);
     routes.push({ url, operation: config.operation });
   });

@@ -64,6 +64,8 @@ export function createServer(
     logger: false,
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,
+    // The interface has no HEAD: 405 as for any other method.
+    exposeHeadRoutes: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     // A path that can't be decoded is nobody's: no hook and no handler sees it.
     frameworkErrors: (_error, _request, reply) => {

@@ -55,7 +55,7 @@ function routesOf(tree: string): string[] {
     const named = path.replace(/:(\w+)/g, "{$1}");
     return methods
       .split(", ")
-      .filter((method) => method !== "" && method !== "HEAD")
+      .filter((method) => method !== "")
       .map((method) => `${method} ${named}`);
   });
 }
