@@ -88,7 +88,7 @@ const TYPE_ALLOWED: Record<string, readonly string[]> = {
 const LIBRARIES: Record<string, readonly string[]> = {
   "uWebSockets.js": ["server", "cli"],
   undici: ["upstream"],
-  "lru-cache": ["upstream"],
+  "lru-cache": ["service", "upstream"],
   opusscript: ["audio"],
   "prism-media": ["audio"],
   "wasm-media-encoders": ["audio"],

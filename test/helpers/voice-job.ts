@@ -1,4 +1,5 @@
 /** Jobs of the embedded service's voice, said in this thread. */
+import { Locales } from "../../src/service/text/locale.ts";
 import type { Engine } from "../../src/service/voice/engine/engine.ts";
 import { VoiceJob } from "../../src/service/voice/job.ts";
 import { type JobChunk, type JobSpec, PLAIN_JOB } from "../../src/service/voice/messages.ts";
@@ -18,6 +19,7 @@ export function sayJob(engine: Engine, spec: JobSpec): JobChunk[] {
   const job = new VoiceJob({
     spec,
     engine,
+    locales: new Locales(),
     encoder: {
       push: (pcm) => new Uint8Array(pcm.buffer, pcm.byteOffset, pcm.byteLength),
       flush: () => new Uint8Array(0),

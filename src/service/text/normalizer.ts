@@ -1,7 +1,7 @@
 /** Which normalization a language gets. */
 import { normalizeEnglish } from "./english.ts";
 import { readJapanese } from "./japanese.ts";
-import { LocaleWords, normalizeLocale } from "./locale.ts";
+import { type Locales, normalizeLocale } from "./locale.ts";
 import type { Replacement } from "./rules.ts";
 
 /**
@@ -19,10 +19,11 @@ export interface NormalizerOptions {
 /** For the texts of one request. */
 export class Normalizer {
   readonly #options: NormalizerOptions;
-  readonly #locales = new Map<string, LocaleWords>();
+  readonly #locales: Locales;
 
-  constructor(options: NormalizerOptions) {
+  constructor(options: NormalizerOptions, locales: Locales) {
     this.#options = options;
+    this.#locales = locales;
   }
 
   /** Whether digits are read one by one. */
@@ -40,13 +41,7 @@ export class Normalizer {
     const isFull = this.#options.normalization === "on";
     if (this.spellsDigits) return [];
     if (language === "en") return normalizeEnglish(text, { isFull });
-    return isFull ? normalizeLocale(text, this.#wordsOf(language)) : [];
-  }
-
-  #wordsOf(language: string): LocaleWords {
-    const words = this.#locales.get(language) ?? new LocaleWords(language);
-    this.#locales.set(language, words);
-    return words;
+    return isFull ? normalizeLocale(text, this.#locales.wordsOf(language)) : [];
   }
 }
 

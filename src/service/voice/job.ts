@@ -4,6 +4,7 @@
  */
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import { Resampler } from "../../audio/resample/resample.ts";
+import type { Locales } from "../text/locale.ts";
 import { alignPiece, type PieceTiming } from "./audio/align.ts";
 import { breathSamples } from "./audio/breath.ts";
 import { NO_TIMING, type PieceOrigin, timingOfChunk } from "./audio/chunk-timing.ts";
@@ -27,6 +28,7 @@ export interface JobEncoder {
 export interface JobOptions {
   readonly spec: JobSpec;
   readonly engine: Engine;
+  readonly locales: Locales;
   readonly encoder: JobEncoder;
   readonly isCancelled: () => boolean;
   readonly emit: (chunk: JobChunk) => void;
@@ -76,7 +78,7 @@ export class VoiceJob {
       throw new RangeError(`Cannot encode: "${options.spec.format}" is no output format`);
     this.#options = options;
     this.#latencyLevel = options.spec.latencyLevel ?? 0;
-    this.#pieces = planPieces(options.spec);
+    this.#pieces = planPieces(options.spec, options.locales);
     this.#timbre = new Timbre(options.engine.sampleRate, options.spec.timbre ?? {});
     this.#resampler = new Resampler({ fromRate: options.engine.sampleRate, toRate: format.sampleRate });
     const bytesPerMs = format.bitrateKbps === null ? format.sampleRate / 500 : (format.bitrateKbps / 8) * 1.3;

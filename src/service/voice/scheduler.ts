@@ -5,6 +5,7 @@
 import { createStreamEncoder } from "../../audio/containers/encode.ts";
 import { parseUpstreamFormat } from "../../audio/formats.ts";
 import type { SendReply } from "../../kit/serve-jobs.ts";
+import { Locales } from "../text/locale.ts";
 import type { Engine } from "./engine/engine.ts";
 import { type JobEncoder, VoiceJob } from "./job.ts";
 import type { FromWorker, JobChunk, JobSpec } from "./messages.ts";
@@ -33,6 +34,7 @@ export interface SchedulerOptions {
 
 export class Scheduler {
   readonly #options: SchedulerOptions;
+  readonly #locales = new Locales();
   /** All jobs that are not over. */
   readonly #entries = new Map<number, Entry>();
   /** Jobs that have had no turn yet, then those that can go on, each in order. */
@@ -100,6 +102,7 @@ export class Scheduler {
     return new VoiceJob({
       spec: entry.spec,
       engine: this.#options.engine,
+      locales: this.#locales,
       encoder,
       isCancelled: () => isCancelled(entry),
       emit: (chunk) => this.#send(entry, chunk),

@@ -1,5 +1,6 @@
 /** A voice worker thread: loads the engine, warms it up, then speaks what the pool sends. */
 import { serveJobs } from "../../kit/serve-jobs.ts";
+import { Locales } from "../text/locale.ts";
 import { Engine } from "./engine/engine.ts";
 import { VOICES } from "./engine/voices.ts";
 import { VoiceJob } from "./job.ts";
@@ -25,6 +26,7 @@ function warmUp(engine: Engine): void {
     const job = new VoiceJob({
       spec: { ...spec, wantsTiming: run % 2 === 0 },
       engine,
+      locales: new Locales(),
       encoder,
       isCancelled: () => false,
       emit: () => undefined,

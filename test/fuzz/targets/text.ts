@@ -1,8 +1,10 @@
 /** Text that is to be spoken, and text that is shown: cleaning, replacing, cutting, markup, captions. */
+
 import { cueOfEvent, srtCue, vttCue } from "../../../src/protocol/captions.ts";
 import { type Replacement, replacements } from "../../../src/protocol/commands.ts";
 import type { CueEvent } from "../../../src/protocol/events.ts";
 import { CLEANINGS, type Cleaning } from "../../../src/protocol/vocabulary.ts";
+import { Locales } from "../../../src/service/text/locale.ts";
 import { Normalizer } from "../../../src/service/text/normalizer.ts";
 import { findPhonemeTags } from "../../../src/service/text/phoneme-tags.ts";
 import { readPronunciation } from "../../../src/service/text/phonemes.ts";
@@ -221,7 +223,7 @@ const serviceText: Target = {
     for (const language of ["en", "de", "ja"]) {
       // One of the three is enough for an input.
       const normalization = NORMALIZATIONS[input.length % NORMALIZATIONS.length] ?? "on";
-      new Normalizer({ normalization, readsJapanese: true }).normalize(text, language);
+      new Normalizer({ normalization, readsJapanese: true }, new Locales()).normalize(text, language);
     }
     try {
       const rules = readPls(text);

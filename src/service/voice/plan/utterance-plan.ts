@@ -1,5 +1,6 @@
 /** The pieces of a request in speaking order, prepared one at a time: what to say, in which voice, and the silence after. */
 import { hashText } from "../../sound/random.ts";
+import type { Locales } from "../../text/locale.ts";
 import { Normalizer } from "../../text/normalizer.ts";
 import type { BreathName } from "../audio/breath.ts";
 import type { EngineVoice } from "../engine/engine.ts";
@@ -51,9 +52,9 @@ const WORD = /[\p{L}\p{N}]/u;
 const NO_NEIGHBOURS: Neighbours = { before: "", after: "" };
 
 /** Lazy: a long text's first piece does not wait for the rest. Every piece knows whether it is the last. */
-export function* planPieces(spec: JobSpec): Generator<PlannedPiece> {
+export function* planPieces(spec: JobSpec, locales: Locales): Generator<PlannedPiece> {
   const { before, after } = spec.neighbours ?? NO_NEIGHBOURS;
-  const normalizer = new Normalizer(spec);
+  const normalizer = new Normalizer(spec, locales);
   for (const [inputIndex, input] of spec.inputs.entries()) {
     const isLastInput = inputIndex === spec.inputs.length - 1;
     const neighbours = { before: inputIndex === 0 ? before : "", after: isLastInput ? after : "" };

@@ -1,7 +1,9 @@
 /** The settings of apply_text_normalization in every language, and Japanese in kana. */
+
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { kanaOfNumber } from "../../../../src/service/text/japanese.ts";
+import { Locales } from "../../../../src/service/text/locale.ts";
 import { type Normalization, Normalizer } from "../../../../src/service/text/normalizer.ts";
 import { Engine } from "../../../../src/service/voice/engine/engine.ts";
 import { findLanguage, listLanguages } from "../../../../src/service/voice/engine/languages.ts";
@@ -9,6 +11,7 @@ import { VOICES } from "../../../../src/service/voice/engine/voices.ts";
 import { loadSounds, type SoundsOf } from "../../../helpers/engine-sounds.ts";
 import { JOB_DEFAULTS, sayJob } from "../../../helpers/voice-job.ts";
 
+const locales = new Locales();
 let engine: Engine;
 let soundsOf: SoundsOf;
 beforeAll(async () => {
@@ -20,7 +23,7 @@ beforeAll(async () => {
 function said(text: string, language: string, normalization: Normalization, readsJapanese = false): string {
   let at = 0;
   let out = "";
-  const normalizer = new Normalizer({ normalization, readsJapanese });
+  const normalizer = new Normalizer({ normalization, readsJapanese }, locales);
   for (const { start, end, text: words } of normalizer.normalize(text, language)) {
     out += text.slice(at, start) + words;
     at = end;
@@ -154,7 +157,7 @@ describe("apply_text_normalization", () => {
         fc.boolean(),
         (written, language, readsJapanese) => {
           let last = 0;
-          const normalizer = new Normalizer({ normalization: "on", readsJapanese });
+          const normalizer = new Normalizer({ normalization: "on", readsJapanese }, locales);
           for (const { start, end, text: words } of normalizer.normalize(written, language)) {
             expect(start).toBeGreaterThanOrEqual(last);
             expect(end).toBeGreaterThan(start);

@@ -1,6 +1,8 @@
 /** Alignment on the real engine, in this thread: what is said, when, and how it maps back to what was written. */
+
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
+import { Locales } from "../../../../src/service/text/locale.ts";
 import { Engine } from "../../../../src/service/voice/engine/engine.ts";
 import { findLanguage, listLanguages } from "../../../../src/service/voice/engine/languages.ts";
 import { VOICES } from "../../../../src/service/voice/engine/voices.ts";
@@ -169,7 +171,10 @@ describe("VoiceJob with timing", () => {
       said: { text: "a rather long alias" },
     }));
     const pieces = [
-      ...planPieces(spec(text, { inputs: [{ text, voiceId: VOICE, languageCode: null, respellings }] })),
+      ...planPieces(
+        spec(text, { inputs: [{ text, voiceId: VOICE, languageCode: null, respellings }] }),
+        new Locales(),
+      ),
     ];
     expect(pieces.length).toBeGreaterThan(6);
     expect(Math.max(...pieces.map(({ spoken }) => spoken.normalized.length))).toBeLessThan(200);
@@ -302,6 +307,7 @@ describe("VoiceJob", () => {
     const job = new VoiceJob({
       spec: spec("A sentence that goes on for quite a while so that it can be stopped in its middle."),
       engine,
+      locales: new Locales(),
       encoder: {
         push: (pcm) => new Uint8Array(pcm.length),
         flush: () => new Uint8Array(0),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { Locales } from "../../../../src/service/text/locale.ts";
 import { Engine } from "../../../../src/service/voice/engine/engine.ts";
 import { VoiceJob } from "../../../../src/service/voice/job.ts";
 import { type JobSpec, PLAIN_JOB } from "../../../../src/service/voice/messages.ts";
@@ -16,7 +17,8 @@ function specOf(more: Partial<JobSpec> = {}): JobSpec {
   };
 }
 
-const voices = (more: Partial<JobSpec> = {}) => [...planPieces(specOf(more))].map(({ voice }) => voice);
+const voices = (more: Partial<JobSpec> = {}) =>
+  [...planPieces(specOf(more), new Locales())].map(({ voice }) => voice);
 
 /** Of the first input in that seed's way. */
 function bytesOf(engine: Engine, seed: number | undefined): number {
@@ -24,6 +26,7 @@ function bytesOf(engine: Engine, seed: number | undefined): number {
   const job = new VoiceJob({
     spec: specOf({ seed, inputs: specOf().inputs.slice(0, 1) }),
     engine,
+    locales: new Locales(),
     encoder: {
       push: (pcm) => new Uint8Array(pcm.byteLength),
       flush: () => new Uint8Array(0),
