@@ -18,7 +18,7 @@ const WINDOW_SUM = 2;
 /** 10.7 ms a frame: 4.1 s are filtered in one go, and looked at with 2 s before and 2 s after. */
 const BLOCK_FRAMES = 384;
 const CONTEXT_FRAMES = 192;
-const NOISE: WienerOptions = { bins: BINS, nearFrames: 94, farFrames: 141 };
+const NOISE: WienerOptions = { bins: BINS, nearFrames: 94, farFrames: 190 };
 
 export interface Denoiser {
   /** Mono samples at 48 kHz; what comes out is later by up to 6.2 s, but in its place. */

@@ -17,7 +17,11 @@ export interface WienerOptions {
   readonly farFrames: number;
 }
 
-const ROUNDS = 2;
+/** Of the noise over near frames, and for each estimate of the speech over far ones. */
+const NEAR_ROUNDS = 2;
+const FAR_ROUNDS = 3;
+/** How often the speech's power is estimated again. */
+const SPEECH_ROUNDS = 2;
 /** Parts of the speech's power that come from the frame before and from the guess; the rest from the bin itself. */
 const BEFORE_PART = 0.5;
 const GUESS_PART = 0.46;
@@ -31,18 +35,22 @@ export function wienerGains(power: Powers, guess: Powers, options: WienerOptions
   const { bins, nearFrames, farFrames } = options;
   const guessed = blurred(guess, bins);
   let noise = outsideGuess(power, guess, { bins, reach: nearFrames });
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (let round = 0; round < NEAR_ROUNDS; round += 1) {
     noise = refined(noise, { power, speech: guessed, bins, reach: nearFrames });
   }
-  const gains = gainsOver(noise, { power, guessed, bins });
-  const speech = blurred(
-    power.map((value, at) => value * (gains[at] as number) ** 2),
-    bins,
-  );
-  for (let round = 0; round < ROUNDS; round += 1) {
-    noise = refined(noise, { power, speech, bins, reach: farFrames });
+  let gains = gainsOver(noise, { power, guessed, bins });
+  for (let estimate = 0; estimate < SPEECH_ROUNDS; estimate += 1) {
+    const heard = gains;
+    const speech = blurred(
+      power.map((value, at) => value * (heard[at] as number) ** 2),
+      bins,
+    );
+    for (let round = 0; round < FAR_ROUNDS; round += 1) {
+      noise = refined(noise, { power, speech, bins, reach: farFrames });
+    }
+    gains = gainsOver(noise, { power, guessed, bins });
   }
-  return gainsOver(noise, { power, guessed, bins });
+  return gains;
 }
 
 /** A first estimate of the noise: the mean power of the bins in which little was guessed to be speech. */
