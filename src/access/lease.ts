@@ -1,7 +1,7 @@
 /**
  * How long a connection may stay. A token has two clocks: until when it opens connections (`exp`), and until when these stand:
- * `session_until`, or `seconds` from their beginning, or where it names neither, until it expires. Withdrawn keys and tokens
- * end theirs at once.
+ * `session_until`, or `seconds` from their beginning, or where it names neither, until it expires. Withdrawn and narrowed
+ * keys, and withdrawn tokens, end theirs at once.
  */
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
@@ -13,6 +13,8 @@ import type { Caller } from "./caller.ts";
 export const WARN_BEFORE_MS = 60_000;
 /** For a new token on its way when the old one expires. */
 const GRACE_MS = 25_000;
+/** What was accepted before a token expired is spoken to its end, at most so long. */
+const MAX_LAST_WORDS_MS = 600_000;
 /** Timers of the runtime can't wait for longer than 24 days. */
 const MAX_WAIT_MS = 24 * 3_600_000;
 
@@ -21,7 +23,7 @@ export interface LeaseHolder {
   warn(endsInMs: number): void;
   /** Its time is over: it takes nothing new, and ends when what it says has been said. Then it closes the lease. */
   expired(error: GatewayError): void;
-  /** Its key or token was withdrawn, or allows it no more: it ends now. */
+  /** It ends now: its key or token was withdrawn, or allows it no more, or its last words take too long. */
   revoked(error: GatewayError): void;
   /** Throws forbidden where its key, as it is now, does not allow what the connection does. */
   readonly mustStay?: (caller: Caller) => void;
@@ -137,6 +139,19 @@ export class Lease {
     this.#options.onClose(this);
   }
 
+  /** Its time is over, and what was accepted before may still be spoken. */
+  #expire(): void {
+    const { holder, audit, clock } = this.#options;
+    audit.ended(this.#caller, "expired");
+    this.#isExpired = true;
+    const error = new GatewayError("token_expired", "The token has expired: come back with a new one");
+    this.#timer = clock.at(clock.nowMs() + MAX_LAST_WORDS_MS, () => {
+      this.close();
+      holder.revoked(error);
+    });
+    holder.expired(error);
+  }
+
   #begin(): void {
     this.#hasWarned = false;
     this.#warnBeforeMs = Math.min(WARN_BEFORE_MS, (this.endsInMs ?? Number.POSITIVE_INFINITY) / 2);
@@ -144,28 +159,25 @@ export class Lease {
   }
 
   #wait(): void {
+    if (this.#isExpired) return;
     this.#timer?.cancel();
     this.#timer = null;
     const endsInMs = this.endsInMs;
-    if (this.#isClosed || this.#isExpired || endsInMs === null) return;
+    if (this.#isClosed || endsInMs === null) return;
     const waitMs = this.#hasWarned ? endsInMs : Math.max(0, endsInMs - this.#warnBeforeMs);
     const { clock } = this.#options;
     this.#timer = clock.at(clock.nowMs() + Math.min(waitMs, MAX_WAIT_MS), () => this.#wake());
   }
 
   #wake(): void {
-    const { holder, audit } = this.#options;
     const endsInMs = this.endsInMs ?? Number.POSITIVE_INFINITY;
     if (endsInMs <= 0) {
-      audit.ended(this.#caller, "expired");
-      this.#isExpired = true;
-      const message = "The token has expired: come back with a new one";
-      holder.expired(new GatewayError("token_expired", message));
+      this.#expire();
       return;
     }
     if (endsInMs <= this.#warnBeforeMs && !this.#hasWarned) {
       this.#hasWarned = true;
-      holder.warn(endsInMs);
+      this.#options.holder.warn(endsInMs);
     }
     this.#wait();
   }

@@ -51,8 +51,6 @@ const FIRST_OWN_CODE = 4000;
 const BATCH_SLACK_BYTES = 8 * 1024 * 1024;
 /** What was accepted before a token expired is spoken to its end: so often it is looked whether it was, ms. */
 const LAST_WORDS_POLL_MS = 50;
-/** At most so long, ms. */
-const MAX_LAST_WORDS_MS = 600_000;
 
 export function liveSocket(options: LiveSocketOptions): SocketBehavior<SocketData> {
   const reconnects = new Reconnects();
@@ -278,7 +276,7 @@ function leaseHolder(data: SocketData, options: LiveSocketOptions): LeaseHolder 
     expired: (error) => {
       data.expiry = error;
       if (data.joined !== null) endTexts(data.joined);
-      endWhenSpoken(data, error, { ...options, untilMs: options.clock.nowMs() + MAX_LAST_WORDS_MS });
+      endWhenSpoken(data, error, options.clock);
     },
     mustStay: (caller) => {
       if (data.joined !== null) checkSettings(caller, data.sessionId, data.joined.participant.settings);
@@ -290,18 +288,14 @@ function leaseHolder(data: SocketData, options: LiveSocketOptions): LeaseHolder 
 }
 
 /** Closes the connection as soon as nothing of its own is spoken any more. */
-function endWhenSpoken(
-  data: SocketData,
-  error: GatewayError,
-  { clock, untilMs }: Pick<LiveSocketOptions, "clock"> & { readonly untilMs: number },
-): void {
+function endWhenSpoken(data: SocketData, error: GatewayError, clock: Clock): void {
   const { joined, listener } = data;
   if (joined === null || listener === null) return;
-  if (!isSpeaking(joined) || clock.nowMs() >= untilMs) {
+  if (!isSpeaking(joined)) {
     refuse(listener, error);
     return;
   }
-  clock.at(clock.nowMs() + LAST_WORDS_POLL_MS, () => endWhenSpoken(data, error, { clock, untilMs }));
+  clock.at(clock.nowMs() + LAST_WORDS_POLL_MS, () => endWhenSpoken(data, error, clock));
 }
 
 /** Once each, and not without end. */

@@ -65,6 +65,17 @@ describe("a lease", () => {
     expect(news).toEqual(["warned 60000"]);
     clock.advance(1);
     expect(news).toEqual(["warned 60000", "token_expired"]);
+  });
+
+  it("gives last words ten minutes, and the keys as they are then change nothing of it", () => {
+    const { clock, news, begin, callerOf, changeKeys } = createDesk();
+    begin(callerOf({}, { seconds: 120 }));
+    clock.advance(120_000);
+    changeKeys(ringOf());
+    clock.advance(599_999);
+    expect(news).toEqual(["warned 60000", "token_expired"]);
+    clock.advance(1);
+    expect(news).toEqual(["warned 60000", "token_expired", "token_expired"]);
     expect(clock.pending).toBe(0);
   });
 
