@@ -4,16 +4,17 @@
  */
 import { forbidden } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
+import type { SpeechSettings } from "../../access/grants.ts";
 import { GatewayError } from "../../errors.ts";
 import { parseJson } from "../../protocol/read-json.ts";
-import { DEFAULT_MODEL, mustHaveSpeech } from "../speech-access.ts";
+import { mustHaveSpeech } from "../speech-access.ts";
 
 /** What stands where, by the beginning of the path. */
 interface SpeechKind {
   /** The path before the voice, or the whole of it. */
   readonly base: string;
   readonly hasVoiceInPath: boolean;
-  /** The upstream's where the body names none; null: there are no models. */
+  /** The vendor's where the body names none; null: there are no models. */
   readonly defaultModel: string | null;
   /** An upload: a form, whose fields nobody has read. */
   readonly isForm: boolean;
@@ -25,7 +26,7 @@ const KINDS: readonly SpeechKind[] = [
   {
     base: "/v1/text-to-speech",
     hasVoiceInPath: true,
-    defaultModel: DEFAULT_MODEL,
+    defaultModel: "eleven_multilingual_v2",
     isForm: false,
     saysText: true,
   },
@@ -66,21 +67,28 @@ export interface SpeechTarget {
   readonly query: string;
 }
 
+export interface SpeechAsking {
+  readonly caller: Caller;
+  /** Options that are set for the request, and win over its own. */
+  readonly pins: SpeechSettings;
+}
+
 /** One request in the name of a caller. */
 export class ProxiedSpeech {
-  readonly #caller: Caller;
+  readonly #asking: SpeechAsking;
   readonly #kind: SpeechKind;
   /** As it goes upstream. */
   readonly target: SpeechTarget;
 
   /** Throws forbidden. */
-  constructor(caller: Caller, { path, query }: SpeechTarget) {
+  constructor(asking: SpeechAsking, { path, query }: SpeechTarget) {
+    const { caller, pins } = asking;
     const kind = KINDS.find(({ base }) => path === base || path.startsWith(`${base}/`));
     if (kind === undefined) throw forbidden("Your token's limits can't be checked for this request");
-    this.#caller = caller;
+    this.#asking = asking;
     this.#kind = kind;
     const [, voice = "", ...rest] = kind.hasVoiceInPath ? path.slice(kind.base.length).split("/") : [];
-    const { voice_id: pinned, enable_logging: isLogged } = caller.speechSettings;
+    const { voice_id: pinned, enable_logging: isLogged } = pins;
     const voiceId = pinned ?? decodeURIComponent(voice);
     const asked = new URLSearchParams(query);
     const formats = asked.getAll("output_format");
@@ -107,16 +115,24 @@ export class ProxiedSpeech {
   bodyOf(json: string): string {
     const value = parseJson(json, "Body");
     if (!isObject(value)) throw new GatewayError("malformed_json", "Body is not one JSON object");
-    const body = this.#kind.saysText ? this.#withPinned(value) : value;
-    const { model_id = null } = body;
-    const modelId = model_id ?? this.#kind.defaultModel;
+    const { caller } = this.#asking;
+    const body = this.#withModel(this.#kind.saysText ? this.#withPinned(value) : value);
+    const { model_id: modelId = null } = body;
     if (modelId !== null && typeof modelId !== "string") throw notText("model_id");
-    mustHaveSpeech(this.#caller, { voiceIds: voicesIn(body), modelId, outputFormat: null });
+    mustHaveSpeech(caller, { voiceIds: voicesIn(body), modelId, outputFormat: null });
     return JSON.stringify(body);
   }
 
+  /** Who may have some models only gets one that is named: the upstream may have another default. */
+  #withModel(body: JsonObject): JsonObject {
+    const { defaultModel } = this.#kind;
+    const isOpen = body.model_id === undefined || body.model_id === null;
+    if (!isOpen || defaultModel === null || !this.#asking.caller.limits("models")) return body;
+    return { ...body, model_id: defaultModel };
+  }
+
   #withPinned(body: JsonObject): JsonObject {
-    const { voice_id, enable_logging, ...options } = this.#caller.speechSettings;
+    const { voice_id, enable_logging, ...options } = this.#asking.pins;
     const pinned = { ...body, ...options };
     if (voice_id === undefined || !Array.isArray(body.inputs)) return pinned;
     const inputs: readonly unknown[] = body.inputs;

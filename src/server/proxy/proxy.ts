@@ -18,9 +18,10 @@ import { ClientLimit } from "../../kit/client-limit.ts";
 import { withoutTokens } from "../credential.ts";
 import { notedHeaders, Reply, readBody, writeHeaders } from "../http.ts";
 import { requestAddress } from "../request-address.ts";
+import { beginResponse, type ResponseTerms } from "../response-lease.ts";
 import { needs, type Routes } from "../routes.ts";
 import { audited } from "../speech-access.ts";
-import { ProxiedSpeech, type SpeechTarget } from "./proxied-speech.ts";
+import { ProxiedSpeech, type SpeechAsking, type SpeechTarget } from "./proxied-speech.ts";
 import { groupOf, isForm, isWholeJson, MAX_WHOLE_BYTES, UploadBody } from "./proxy-body.ts";
 import { headersForClient, headersForUpstream } from "./proxy-headers.ts";
 import type { PassedPaths } from "./proxy-paths.ts";
@@ -98,19 +99,20 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
     const headers = headersOf(req, caller);
     const address = requestAddress(res, req, options.proxyTrust);
     const asking = { door, caller, surface: SURFACE, address };
+    const asked = { method, path: req.getUrl(), query: req.getQuery() ?? "", headers };
     let target: ProxyTarget;
     let spoken = (): void => undefined;
     try {
-      target = audited(asking, () => targetOf({ method, req, caller, headers }, options));
+      target = audited(asking, () => targetOf(asked, { ...options, caller, pins: caller.speechSettings }));
       if (target.isSpeech) spoken = paidFor(caller, door);
     } catch (thrown) {
       new Reply(res).fail(thrown);
       return;
     }
-    const { path, bodyOf } = target;
+    const { path, query, bodyOf } = target;
     const request = {
       method,
-      path,
+      path: query === "" ? path : `${path}?${query}`,
       headers: headersForUpstream(headers, options),
       bodyOf: (json: string) => audited(asking, () => bodyOf(json)),
     };
@@ -118,8 +120,18 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
       door.audit.spent(caller, { surface: SURFACE, characters });
       door.limits.charge(caller, { characters: characters - FIRST_CHARACTERS, utterances: 0 });
     };
+    const answering = {
+      ...options,
+      spend,
+      termsOf: (json: () => string | null): ResponseTerms => ({
+        door,
+        caller,
+        mustStay: (now) => mustStillPass({ ...asked, path, query }, json(), { ...options, caller: now }),
+        isEndless: false,
+      }),
+    };
     if (!isForm(headers)) {
-      new ProxyAnswer(res, request, { ...options, spend, onEnd: spoken });
+      new ProxyAnswer(res, request, { ...answering, onEnd: spoken });
       return;
     }
     const leave = uploads.acquire(address);
@@ -133,7 +145,7 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
       leave();
       spoken();
     };
-    new ProxyAnswer(res, request, { ...options, spend, onEnd });
+    new ProxyAnswer(res, request, { ...answering, onEnd });
   };
   app.any("/v1/*", needs("proxy"), answer);
   app.any("/v2/*", needs("proxy"), answer);
@@ -149,17 +161,17 @@ function headersOf(req: HttpRequest, { isAnybody }: Caller): [string, string][] 
   return headers;
 }
 
-interface ProxyTarget extends Pick<ProxyRequest, "path" | "bodyOf"> {
+interface ProxyTarget extends SpeechTarget, Pick<ProxyRequest, "bodyOf"> {
   /** It counts as an utterance. */
   readonly isSpeech: boolean;
 }
 
-interface Asked {
+interface Asked extends SpeechTarget {
   readonly method: ProxyMethod;
-  readonly req: HttpRequest;
-  readonly caller: Caller;
   readonly headers: HeaderList;
 }
+
+interface Passing extends SpeechAsking, Pick<ProxyOptions, "passedPaths"> {}
 
 /** Gives what ends it (idempotent). Throws rate_limited, budget_exhausted. */
 function paidFor(caller: Caller, { limits }: Door): () => void {
@@ -174,26 +186,28 @@ function paidFor(caller: Caller, { limits }: Door): () => void {
 }
 
 /** Where the request goes. Throws invalid_path, not_found, forbidden. */
-function targetOf({ method, req, caller, headers }: Asked, { passedPaths }: ProxyOptions): ProxyTarget {
-  const path = req.getUrl();
-  const query = caller.isAnybody ? (req.getQuery() ?? "") : withoutTokens(req.getQuery() ?? "");
+function targetOf({ method, path, query: asked, headers }: Asked, passing: Passing): ProxyTarget {
+  const { caller, passedPaths } = passing;
+  const query = caller.isAnybody ? asked : withoutTokens(asked);
   const part = passedPaths.check({ method, path, query });
   const isSpeech = part === "speech";
-  const asIs = { path: urlOf({ path, query }), bodyOf: (json: string) => json, isSpeech };
+  const asIs = { path, query, bodyOf: (json: string) => json, isSpeech };
   if (caller.isAnybody) return asIs;
   caller.mustPass(part);
   if (!isSpeech || !caller.limits("voices", "models", "formats", "speech")) return asIs;
-  const speech = new ProxiedSpeech(caller, { path, query });
-  if (!speech.wantsBody) return { ...asIs, path: urlOf(speech.target) };
+  const speech = new ProxiedSpeech(passing, { path, query });
+  if (!speech.wantsBody) return { ...asIs, ...speech.target };
   if (!isWholeJson(headers)) {
     const expected = `application/json with a content-length of at most ${MAX_WHOLE_BYTES}`;
     throw forbidden(`Your token allows some speech only, which can't be checked here: send ${expected}`);
   }
-  return { isSpeech, path: urlOf(speech.target), bodyOf: (json) => speech.bodyOf(json) };
+  return { ...speech.target, isSpeech, bodyOf: (json) => speech.bodyOf(json) };
 }
 
-function urlOf({ path, query }: SpeechTarget): string {
-  return query === "" ? path : `${path}?${query}`;
+/** Whether what went upstream would still be passed on. `json`: the body that went; null: none, or in pieces. Throws forbidden. */
+function mustStillPass(sent: Asked, json: string | null, passing: Omit<Passing, "pins">): void {
+  const { bodyOf } = targetOf(sent, { ...passing, pins: {} });
+  if (json !== null) bodyOf(json);
 }
 
 function isMethod(method: string): method is ProxyMethod {
@@ -212,6 +226,8 @@ interface ProxyRequest {
 interface AnswerOptions extends Pick<ProxyOptions, "forward"> {
   /** The upstream has billed so many characters. */
   readonly spend: (characters: number) => void;
+  /** How long it may take; of the body that went upstream, null until then. */
+  readonly termsOf: (json: () => string | null) => ResponseTerms;
   /** The upstream has answered or failed, or the client has gone. Called once or more. */
   readonly onEnd?: () => void;
 }
@@ -238,6 +254,9 @@ class ProxyAnswer {
   /** What the socket did not take, and where in the body it begins. */
   #left: { readonly bytes: Uint8Array; readonly offset: number } | null = null;
   #isEnded = false;
+  /** Of JSON, as it went upstream. */
+  #json: string | null = null;
+  #endLease: () => void = () => undefined;
 
   constructor(res: HttpResponse, request: ProxyRequest, options: AnswerOptions) {
     this.#res = res;
@@ -245,6 +264,13 @@ class ProxyAnswer {
     this.#options = options;
     this.#hasNoBody = request.method === "HEAD";
     res.onAborted(() => this.#giveUp());
+    const terms = options.termsOf(() => this.#json);
+    try {
+      this.#endLease = beginResponse(terms, (error) => this.#lose(error));
+    } catch (thrown) {
+      this.#onError(toGatewayError(thrown));
+      return;
+    }
     if (!WITH_BODY.has(request.method)) this.#forward(null);
     else if (isWholeJson(request.headers)) {
       readBody(res, MAX_WHOLE_BYTES)
@@ -261,6 +287,7 @@ class ProxyAnswer {
   #forward(body: string | Readable | null): void {
     const { method, path } = this.#request;
     const json = typeof body === "string" ? body : null;
+    this.#json = json;
     const headers = json === null ? this.#request.headers : withLength(this.#request.headers, json);
     const group = groupOf(method, path, json);
     this.#proxied = this.#options.forward(
@@ -340,7 +367,7 @@ class ProxyAnswer {
     }
     const offset = res.getWriteOffset();
     const [ok, isDone] = res.tryEnd(bytes, total);
-    if (isDone) this.#isOver = true;
+    if (isDone) this.#markOver();
     else if (!ok) this.#hold(bytes.slice(), offset);
   }
 
@@ -374,7 +401,7 @@ class ProxyAnswer {
   /** Within a cork. */
   #finish(): void {
     if (this.#isOver) return;
-    this.#isOver = true;
+    this.#markOver();
     const res = this.#res;
     const total = this.#length;
     if (this.#hasNoBody || total === 0) res.endWithoutBody(total ?? undefined);
@@ -386,15 +413,30 @@ class ProxyAnswer {
   #onError(error: GatewayError): void {
     this.#options.onEnd?.();
     if (this.#isOver) return;
-    this.#isOver = true;
+    this.#markOver();
     if (this.#isHeadWritten) this.#res.close();
     else new Reply(this.#res).fail(error);
+  }
+
+  /** Its key or token holds no more. */
+  #lose(error: GatewayError): void {
+    if (this.#upload !== null) this.#upload.isOver = true;
+    this.#proxied?.abort();
+    this.#options.onEnd?.();
+    this.#markOver();
+    if (this.#isHeadWritten) this.#res.close();
+    else new Reply(this.#res).failAndClose(error);
+  }
+
+  #markOver(): void {
+    this.#isOver = true;
+    this.#endLease();
   }
 
   #giveUp(): void {
     this.#options.onEnd?.();
     if (this.#isOver && this.#isEnded) return;
-    this.#isOver = true;
+    this.#markOver();
     if (this.#upload !== null) this.#upload.isOver = true;
     this.#proxied?.abort();
   }
