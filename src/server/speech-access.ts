@@ -1,4 +1,5 @@
 /** What a caller's grants mean for speech that is asked of the upstream itself: which it may have, and what is set for it. */
+import { isDeepStrictEqual } from "node:util";
 import { forbidden } from "../access/access-error.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Door } from "../access/door.ts";
@@ -6,21 +7,36 @@ import { toGatewayError } from "../errors.ts";
 
 export interface AskedVoices {
   readonly voiceIds: readonly string[];
-  /** "": the upstream's own; null: there is none, or it is checked elsewhere. */
+  /** "": the upstream's own, whichever that is; null: there is none, or it is checked elsewhere. */
   readonly modelId: string | null;
   /** As the upstream names it; null: it is not audio of a format that the client chose. */
   readonly outputFormat: string | null;
 }
 
-/** What the upstream's interface takes for a text that names no model. */
-export const DEFAULT_MODEL = "eleven_multilingual_v2";
+/** What the vendor takes for a text that names no model. */
+const DEFAULT_MODEL = "eleven_multilingual_v2";
 
 /** Throws forbidden. */
 export function mustHaveSpeech(caller: Caller, { voiceIds, modelId, outputFormat }: AskedVoices): void {
-  caller.mustUse({ voiceIds, ...(modelId === null ? {} : { modelId: modelId || DEFAULT_MODEL }) });
+  caller.mustUse({ voiceIds, ...(modelId === null ? {} : { modelId }) });
   if (outputFormat !== null && !caller.mayHear(outputFormat)) {
     throw forbidden(`Your token does not allow the format ${outputFormat.slice(0, 40)}`);
   }
+}
+
+/**
+ * The model that the upstream is asked for; "": its own. `asked`: what the client or the gateway's settings name, or "". Who
+ * may have some models only gets one that is named: another upstream than the vendor, or a voice, may have another default.
+ */
+export function modelFor(caller: Caller, asked: string): string {
+  const { model_id: named = asked } = caller.speechSettings;
+  return named === "" && caller.limits("models") ? DEFAULT_MODEL : named;
+}
+
+/** Throws forbidden where the key, as it is now, sets other options than those that the caller's speech began with. */
+export function mustSetSame(now: Caller, { speechSettings }: Caller): void {
+  if (isDeepStrictEqual(now.speechSettings, speechSettings)) return;
+  throw forbidden("Your key sets other options of speech than before");
 }
 
 /** As requests to the upstream have them. */

@@ -75,7 +75,6 @@ export class DialogueSocket extends ContextSocket<DialogueMessage, DialogueConte
       );
       return null;
     }
-    this.#voices.check(voices);
     const own = { voices, settings, locators, buffer: new DialogueBuffer() };
     return this.contexts.open(message.contextId ?? "", own);
   }
@@ -100,6 +99,7 @@ export class DialogueSocket extends ContextSocket<DialogueMessage, DialogueConte
   /** false: it was refused, and the socket is closed. */
   #feed(context: Context<DialogueContext>, message: DialogueMessage): boolean {
     const { own, speech } = context;
+    this.#voices.check(own.voices);
     if (message.inputs.some(({ voiceId }) => !own.voices.includes(voiceId))) {
       const text = "inputs: a voice_id is not one of the voices of the first message";
       this.#fail("invalid_input_message", text, message, "inputs");

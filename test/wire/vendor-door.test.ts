@@ -76,6 +76,20 @@ type Wrong = readonly [
   code: string,
 ];
 
+/** By the keys as they are now. */
+function mayUse(voiceId: string): boolean {
+  const credential = tokenFor(SPEECH);
+  const caller = door.access.identify({ credential, place: "header", origin: "" });
+  try {
+    caller.mustUse({ voiceIds: [voiceId], modelId: "eleven_multilingual_v2" });
+  } catch {
+    return false;
+  }
+  return caller.may("speak") && caller.speechSettings.enable_logging === undefined;
+}
+
+const keysAreBack = () => until("the keys are read again", () => mayUse("v1") && mayUse("v2"));
+
 describe("a vendor socket of a gateway with keys", () => {
   it.each<readonly [name: string, way: Way]>([
     ["xi-api-key", () => ["", { "xi-api-key": keys.key }, {}]],
@@ -222,20 +236,36 @@ describe("a vendor socket of a gateway with keys", () => {
     expect(client.heard.map(({ error }) => error)).toEqual(["invalid_api_key"]);
   });
 
-  it("takes nothing more from a key that may not speak any more", async () => {
+  it.each<readonly [what: string, entry: object]>([
+    ["may not speak any more", { grants: LISTENER }],
+    ["may not have the voice any more", { grants: { ...SPEECH, voices: ["v2"] } }],
+    ["may not have the model, which nobody named", { grants: { ...SPEECH, models: ["eleven_flash*"] } }],
+    ["sets other options", { grants: { ...SPEECH, speech: { enable_logging: false } } }],
+  ])("ends at once when its key %s", async (_what, entry) => {
     await using client = await VendorClient.connect(app, SINGLE, bearer(tokenFor(SPEECH)));
     client.send({ text: " " });
-    keys.write({ app: { grants: LISTENER } });
-    const mayNot = () => {
-      const token = tokenFor(SPEECH);
-      return !door.access.identify({ credential: token, place: "header", origin: "" }).may("speak");
-    };
-    await until("the keys are read again", mayNot);
-    client.send({ text: "Hello. ", flush: true });
+    keys.write({ app: entry });
     expect((await client.untilClosed()).code).toBe(1008);
-    expect(client.heard.map(({ error }) => error)).toEqual(["unauthorized"]);
+    expect(client.heard.map(({ error }) => error)).toEqual(["invalid_api_key"]);
     keys.write({});
-    await until("the keys are read again", () => !mayNot());
+    await keysAreBack();
+  });
+
+  it("stays when its key is narrowed to what it has, and its dialogue takes no voice that was taken away", async () => {
+    await using single = await VendorClient.connect(app, SINGLE, bearer(tokenFor(SPEECH)));
+    await using dialogue = await VendorClient.connect(app, DIALOGUE, bearer(tokenFor(SPEECH)));
+    const line = { text: "Hello. ", voice_id: "v2" };
+    dialogue.send({ voices: ["v2"], inputs: [line], flush: true });
+    await dialogue.until("audio", () => dialogue.heard.some(({ audio }) => audio));
+    keys.write({ app: { grants: { ...SPEECH, voices: ["v1"] } } });
+    await until("the keys are read again", () => !mayUse("v2"));
+    single.send(...HELLO);
+    expect((await single.untilClosed()).code).toBe(1000);
+    dialogue.send({ inputs: [line] });
+    expect((await dialogue.untilClosed()).code).toBe(1008);
+    expect(dialogue.heard.at(-1)?.error).toBe("unauthorized");
+    keys.write({});
+    await keysAreBack();
   });
 
   it("leaves places for those with a key, however many without one connect", async () => {

@@ -4,8 +4,7 @@
  */
 import type { Caller } from "../../access/caller.ts";
 import { type Door, identifyAt } from "../../access/door.ts";
-import type { Lease, LeaseHolder } from "../../access/lease.ts";
-import { type GatewayError, toGatewayError } from "../../errors.ts";
+import { toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import { messageCredentials } from "../../protocol/elevenlabs/message-json.ts";
 import type { Dialect } from "../../protocol/elevenlabs/server-messages.ts";
@@ -15,22 +14,12 @@ import {
   missingKey,
   type SocketFault,
 } from "../../protocol/elevenlabs/socket-faults.ts";
-import type { SocketPort, SpeakingSocket, VendorSocket } from "../../vendor-sockets/ports.ts";
+import type { SocketPort, VendorSocket } from "../../vendor-sockets/ports.ts";
 import { presentedIn } from "../credential.ts";
+import { LeasedSocket, type SocketSource, type SpeakingRights } from "./leased-socket.ts";
 
 /** For the first message of a client that showed nothing before, ms. */
 const FIRST_MESSAGE_MS = 5000;
-/** What was accepted before a token expired is spoken to its end, at most so long, ms. */
-const MAX_LAST_WORDS_MS = 600_000;
-
-/** Where a socket comes from, for the audit log and for tokens that pages of one origin may use. */
-export interface SocketSource {
-  /** Pattern of the route. */
-  readonly surface: string;
-  readonly address: string;
-  /** The Origin header, possibly empty. */
-  readonly origin: string;
-}
 
 export interface VendorGateOptions {
   readonly door: Door;
@@ -40,19 +29,15 @@ export interface VendorGateOptions {
   readonly source: SocketSource;
   /** Who was let in by the handshake; null: nobody yet. */
   readonly caller: Caller | null;
-  /** What the caller may have of what was asked for. Throws forbidden. */
-  readonly open: (caller: Caller) => SpeakingSocket;
+  readonly rightsOf: (caller: Caller) => SpeakingRights;
   /** It waits for its first message no more. Called once or more. */
   readonly onKnown: () => void;
 }
 
 export class VendorGate implements VendorSocket {
   readonly #options: VendorGateOptions;
-  #socket: SpeakingSocket | null = null;
-  #lease: Lease | null = null;
-  /** Gives back its place among the caller's connections. */
-  #leave: () => void = () => undefined;
-  /** For the first message, or for the last words. */
+  #socket: LeasedSocket | null = null;
+  /** For the first message. */
   #timer: Timer | null = null;
   #isOver = false;
 
@@ -67,8 +52,6 @@ export class VendorGate implements VendorSocket {
     if (this.#isOver) return;
     try {
       if (this.#socket === null) this.#admit(json);
-      // The key may have lost it since.
-      this.#lease?.caller.must("speak");
     } catch (thrown) {
       this.refuse(thrown);
       return;
@@ -88,8 +71,6 @@ export class VendorGate implements VendorSocket {
   closed(): void {
     this.#isOver = true;
     this.#timer?.cancel();
-    this.#lease?.close();
-    this.#leave();
     this.#options.onKnown();
     this.#socket?.closed();
   }
@@ -127,29 +108,10 @@ export class VendorGate implements VendorSocket {
 
   /** Throws forbidden, connection_limit, rate_limited. */
   #letIn(caller: Caller): void {
-    const { open, door, source, onKnown } = this.#options;
-    this.#leave = door.limits.enter(caller, source.address);
-    this.#socket = open(caller);
+    const { rightsOf, door, source, onKnown } = this.#options;
+    this.#socket = new LeasedSocket({ door, source, caller, ...rightsOf(caller) });
     this.#timer?.cancel();
     onKnown();
-    if (caller.isAnybody) return;
-    door.audit.admitted(caller, { ...source, sessionId: null });
-    this.#lease = door.leases.begin(caller, this.#holder());
-  }
-
-  #holder(): LeaseHolder {
-    return {
-      // The vendor's sockets have no message for it.
-      warn: () => undefined,
-      expired: (error) => this.#expire(error),
-      revoked: (error) => this.refuse(error),
-    };
-  }
-
-  #expire(error: GatewayError): void {
-    const { clock } = this.#options;
-    this.#timer = clock.at(clock.nowMs() + MAX_LAST_WORDS_MS, () => this.refuse(error));
-    this.#socket?.expire(error);
   }
 
   /** Of one that was not let in. */

@@ -33,8 +33,9 @@ import type { RefusalShape, Routes } from "../routes.ts";
 import { mustHaveSpeech, pinnedOptions } from "../speech-access.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
 import { inboxBytes } from "./inbox.ts";
+import type { SocketSource, SpeakingRights } from "./leased-socket.ts";
 import { MessageSockets } from "./message-sockets.ts";
-import { type SocketSource, VendorGate } from "./vendor-gate.ts";
+import { VendorGate } from "./vendor-gate.ts";
 
 export interface VendorSocketOptions extends Pick<SocketDeps, "upstream" | "clock" | "counters" | "log"> {
   readonly maxMessageBytes: number;
@@ -120,12 +121,15 @@ export function routeVendorSockets(app: Routes, options: VendorSocketOptions): V
       open: (request, port) => {
         const { caller, source, release: onKnown } = request;
         const dialect = kind === "speech" ? SPEECH_DIALECT : DIALOGUE_DIALECT;
-        const open = (known: Caller): SpeakingSocket => {
-          const spend = (characters: number): void =>
-            options.door.limits.spend(known, { characters, utterances: 1 });
-          return speakingSocket(request, { caller: known, port, deps: { ...deps, spend } });
-        };
-        return new VendorGate({ ...options, port, dialect, source, caller, open, onKnown });
+        const rightsOf = (known: Caller): SpeakingRights => ({
+          open: (now) => {
+            const spend = (characters: number): void =>
+              options.door.limits.spend(now(), { characters, utterances: 1 });
+            return speakingSocket(allowedOf(request, known), { now, port, deps: { ...deps, spend } });
+          },
+          mustStay: (now) => void allowedOf(request, now),
+        });
+        return new VendorGate({ ...options, port, dialect, source, caller, rightsOf, onKnown });
       },
     });
     app.ws(pattern, "own", behavior, VENDOR_SHAPE);
@@ -214,15 +218,19 @@ function allowedOf<T extends Pick<VendorRequest, "kind" | "settings" | "voiceId"
   return { ...request, settings, voiceId };
 }
 
-/** Throws forbidden. */
+interface Speaking {
+  readonly now: () => Caller;
+  readonly port: SocketPort;
+  readonly deps: SocketDeps;
+}
+
 function speakingSocket(
-  request: VendorRequest,
-  { caller, port, deps }: { readonly caller: Caller; readonly port: SocketPort; readonly deps: SocketDeps },
+  { kind, isMulti, settings, voiceId }: VendorRequest,
+  { now, port, deps }: Speaking,
 ): SpeakingSocket {
-  const { kind, isMulti, settings, voiceId } = allowedOf(request, caller);
   const voices = {
-    pinned: caller.speechSettings.voice_id ?? null,
-    check: (voiceIds: readonly string[]) => caller.mustUse({ voiceIds }),
+    pinned: now().speechSettings.voice_id ?? null,
+    check: (voiceIds: readonly string[]) => now().mustUse({ voiceIds }),
   };
   const socket = { deps, port, isMulti, settings, voices };
   return kind === "speech" ? new SpeechSocket({ ...socket, voiceId }) : new DialogueSocket(socket);

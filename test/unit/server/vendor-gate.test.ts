@@ -49,10 +49,13 @@ function gateFor(caller: Caller | null) {
     dialect: SPEECH_DIALECT,
     source: { surface: "/v1/x", address: "192.0.2.1", origin: "" },
     caller,
-    open: () => {
-      log.push("open");
-      return socket;
-    },
+    rightsOf: () => ({
+      open: () => {
+        log.push("open");
+        return socket;
+      },
+      mustStay: () => undefined,
+    }),
     onKnown: () => log.push("known"),
   });
   return { gate, log };
