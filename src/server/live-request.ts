@@ -11,6 +11,7 @@ import type { Sessions } from "../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../session/settings.ts";
 import { pathPart, writeHeaders } from "./http.ts";
 import { requestAddress } from "./request-address.ts";
+import type { ResponseTerms } from "./response-lease.ts";
 import { checkSettings, queryOf } from "./sockets/live-access.ts";
 
 /** What is read of a request before its callback returns. */
@@ -108,15 +109,10 @@ function checkJoining({ caller, sessionId }: LiveCall, { settings }: ParsedSetti
     throw forbidden(`Your token sets the format ${set}`);
 }
 
-/** A response lasts for as long as its client likes, but not longer than its key or token. What it returns is for its end. */
-export function endWithLease(
-  { leases }: Door,
-  caller: Caller,
-  end: (error: GatewayError) => void,
-): () => void {
-  if (caller.isAnybody) return () => undefined;
-  const lease = leases.begin(caller, { warn: () => undefined, expired: end, revoked: end });
-  return () => lease.close();
+/** A response lasts for as long as its client likes, but not longer than it may join. */
+export function termsOf(call: LiveCall, joining: ParsedSettings, { door }: LiveDeps): ResponseTerms {
+  const mustStay = (caller: Caller): void => checkJoining({ ...call, caller }, joining);
+  return { door, caller: call.caller, mustStay, isEndless: true };
 }
 
 /** Throws what joining throws, and session_closed where the session ends the listener at once. */

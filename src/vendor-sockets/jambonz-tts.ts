@@ -16,7 +16,7 @@ import {
 } from "../protocol/carrier/jambonz-tts.ts";
 import type { SpeechRequest } from "../upstream/types.ts";
 import { ContextSpeech } from "./context-speech.ts";
-import type { SocketDeps, SocketPort, VendorSocket } from "./ports.ts";
+import type { SocketDeps, SocketPort, SpeakingSocket } from "./ports.ts";
 import { SaidBefore } from "./requests.ts";
 import { sayable } from "./sayable.ts";
 import { isSpeakable, TextBuffer } from "./text-buffer.ts";
@@ -32,7 +32,14 @@ export interface JambonzTtsOptions {
   readonly sampleRate: number;
   /** "" = the upstream's own. */
   readonly modelId: string;
+  /** Set for every text; it wins over what jambonz says. */
+  readonly pinned: JambonzPinned;
 }
+
+export type JambonzPinned = Pick<
+  SpeechRequest,
+  "languageCode" | "seed" | "applyTextNormalization" | "enableLogging"
+>;
 
 const ORDINARY_CLOSE = 1000;
 const REFUSED_CLOSE = 1008;
@@ -42,7 +49,7 @@ const REFUSED_CLOSE = 1008;
  */
 const REST_WAIT_MS = 250;
 
-export class JambonzTtsSocket implements VendorSocket {
+export class JambonzTtsSocket implements SpeakingSocket {
   readonly #options: JambonzTtsOptions;
   #speech: ContextSpeech;
   /** Its markup is kept together: applications send `<break>` here. */
@@ -51,6 +58,8 @@ export class JambonzTtsSocket implements VendorSocket {
   readonly #before = new SaidBefore();
   #voiceId: string | null = null;
   #restTimer: Timer | null = null;
+  /** Nothing more is taken: why it closes when all has been said; null: it goes on. */
+  #expiry: GatewayError | null = null;
   #isClosed = false;
 
   constructor(options: JambonzTtsOptions) {
@@ -76,8 +85,8 @@ export class JambonzTtsSocket implements VendorSocket {
     if (this.#isClosed) return;
     const error = toGatewayError(thrown);
     this.closed();
-    this.#sendError(error);
-    this.#options.port.end(REFUSED_CLOSE, error.code);
+    this.#log(error);
+    endJambonzSocket(this.#options.port, error);
   }
 
   drained(): void {
@@ -89,26 +98,39 @@ export class JambonzTtsSocket implements VendorSocket {
     this.#drop();
   }
 
+  expire(error: GatewayError): void {
+    if (this.#isClosed || this.#expiry !== null) return;
+    this.#expiry = error;
+    this.#finish();
+  }
+
   #connect(voiceId: string): void {
     if (this.#isClosed) return;
     this.#voiceId = voiceId;
     this.#options.port.send(jambonzConnect(this.#options.sampleRate));
     // Who speaks before it is connected has waited long enough.
     this.#say();
+    this.#finish();
+  }
+
+  /** Whose time is over says what it has; while it has no voice yet, that waits. */
+  #finish(): void {
+    if (this.#expiry === null || this.#voiceId === null) return;
+    this.#say();
+    this.#speech.end();
   }
 
   #handle(message: JambonzTtsMessage): void {
     switch (message.type) {
       case "stream":
-        this.#take(message.text);
+        if (this.#expiry === null) this.#take(message.text);
         break;
       case "flush":
         this.#say();
         if (this.#voiceId !== null) this.#before.forget();
         break;
       case "clear":
-        this.#drop();
-        this.#speech = this.#newSpeech();
+        this.#restart();
         break;
       case "stop":
         this.closed();
@@ -150,7 +172,7 @@ export class JambonzTtsSocket implements VendorSocket {
   }
 
   #requestOf(voiceId: string, text: string): SpeechRequest {
-    const { language, modelId } = this.#options;
+    const { language, modelId, pinned } = this.#options;
     const languageCode = upstreamLanguage(language, modelId);
     return {
       kind: "speech",
@@ -160,7 +182,8 @@ export class JambonzTtsSocket implements VendorSocket {
       wantsTiming: false,
       ...(modelId === "" ? {} : { modelId }),
       ...(languageCode === undefined ? {} : { languageCode }),
-      ...this.#before.stitch(modelId, true),
+      ...pinned,
+      ...this.#before.stitch(modelId, pinned.enableLogging !== false),
     };
   }
 
@@ -193,7 +216,9 @@ export class JambonzTtsSocket implements VendorSocket {
           if (audio.length > 0) port.send(audio);
         },
         flushed: () => undefined,
-        over: () => undefined,
+        over: () => {
+          if (this.#expiry !== null) this.refuse(this.#expiry);
+        },
         failed: (error) => this.#onFailed(error),
       },
     });
@@ -202,15 +227,26 @@ export class JambonzTtsSocket implements VendorSocket {
   /** What was waiting to be said is lost; the call goes on, and so may its next sentence. */
   #onFailed(error: GatewayError): void {
     if (this.#isClosed) return;
-    this.#drop();
-    this.#speech = this.#newSpeech();
-    this.#sendError(error);
+    this.#log(error);
+    this.#options.port.send(jambonzError(error));
+    this.#restart();
   }
 
-  #sendError(error: GatewayError): void {
-    const { deps, port } = this.#options;
+  #restart(): void {
+    this.#drop();
+    this.#speech = this.#newSpeech();
+    this.#finish();
+  }
+
+  #log(error: GatewayError): void {
+    const { deps } = this.#options;
     if (error.code === "internal") deps.log.error({ err: error.cause ?? error }, "Fault on a jambonz socket");
     else deps.log.info({ error: error.code }, "Error on a jambonz socket");
-    port.send(jambonzError(error));
   }
+}
+
+/** An error message, and the close that follows it. */
+export function endJambonzSocket(port: JambonzTtsOptions["port"], error: GatewayError): void {
+  port.send(jambonzError(error));
+  port.end(REFUSED_CLOSE, error.code);
 }

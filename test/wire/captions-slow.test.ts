@@ -11,7 +11,7 @@ import type { Routes } from "../../src/server/routes.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FakeResponse } from "../helpers/fake-response.ts";
 import { logged } from "../helpers/logged.ts";
-import { OPEN_DOOR } from "../helpers/open-door.ts";
+import { OPEN_DOOR, OPEN_TERMS } from "../helpers/open-door.ts";
 import { createRig } from "../helpers/session-rig.ts";
 import { Answering, VOICE } from "../unit/session/scripted-speech.ts";
 
@@ -29,6 +29,8 @@ function open() {
     onClosed: () => {
       seen.closed += 1;
     },
+    terms: OPEN_TERMS,
+    onLost: () => undefined,
   });
   return { clock, socket, seen, body };
 }

@@ -3,7 +3,6 @@
  * players and tools. Who follows them is a listener like any other: the session takes it in, within its limits.
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
-import type { Caller } from "../../access/caller.ts";
 import type { Door } from "../../access/door.ts";
 import { systemClock } from "../../kit/clock.ts";
 import type { Participant } from "../../session/connections/participant.ts";
@@ -13,13 +12,13 @@ import { Reply } from "../http.ts";
 import {
   answerHead,
   asConnection,
-  endWithLease,
   joinSession,
   type LiveAsker,
   type LiveCall,
   type LiveDeps,
   liveCallOf,
   sessionFor,
+  termsOf,
 } from "../live-request.ts";
 import { ResponseWriter, type ResponseWriterOptions } from "../players/response-writer.ts";
 import { needsInSession, type Routes } from "../routes.ts";
@@ -116,14 +115,14 @@ function answerEvents(res: HttpResponse, call: Call & Leaving, options: Captions
   const session = sessionFor(call, joining, options);
   session.captionsOf(style);
   let participant: Participant | null = null;
-  let closeLease = (): void => undefined;
   const body = bodyOf(res, options, {
+    terms: termsOf(call, joining, options),
+    onLost: ({ closeCode, code }) => listener.end(closeCode, code),
     onDrained: () => {
       if (participant !== null) session.drained(participant);
     },
     onClosed: () => {
       call.leave();
-      closeLease();
       listener.stop();
       if (participant !== null) session.leave(participant);
     },
@@ -131,15 +130,11 @@ function answerEvents(res: HttpResponse, call: Call & Leaving, options: Captions
   const listener = new CaptionsListener(body, { epoch: session.epoch, clock: systemClock });
   try {
     participant = joinSession(session, listener, { joining, isClosed: () => body.isClosed });
+    body.open(headersOf(EVENTS_TYPE));
   } catch (thrown) {
-    listener.stop();
+    body.cut();
     throw thrown;
   }
-  body.open(headersOf(EVENTS_TYPE));
-  if (body.isClosed) return;
-  closeLease = endWithLease(options.door, call.caller, ({ closeCode, code }) =>
-    listener.end(closeCode, code),
-  );
 }
 
 function answerFile(
@@ -149,7 +144,7 @@ function answerFile(
 ): void {
   const request = parseFileRequest(call.name, call.query, options.defaults);
   const session = sessionFor(call, request.joining, options);
-  if (request.isLive) growFile(res, { request, session, options, leave: call.leave, caller: call.caller });
+  if (request.isLive) growFile(res, { request, session, options, call });
   else {
     call.leave();
     const writer = new CaptionWriter(request);
@@ -163,29 +158,29 @@ function answerFile(
   }
 }
 
-interface Growing extends Leaving {
+interface Growing {
   readonly request: FileRequest;
   readonly session: Session;
   readonly options: CaptionsOptions;
-  readonly caller: Caller;
+  readonly call: Call & Leaving;
 }
 
-function growFile(res: HttpResponse, { request, session, options, leave, caller }: Growing): void {
+function growFile(res: HttpResponse, { request, session, options, call }: Growing): void {
+  const { joining } = request;
   let participant: Participant | null = null;
-  let closeLease = (): void => undefined;
   let unfollow = (): void => undefined;
   const body = bodyOf(res, options, {
+    terms: termsOf(call, joining, options),
+    onLost: () => body.cut(),
     onDrained: () => undefined,
     onClosed: () => {
-      leave();
-      closeLease();
+      call.leave();
       unfollow();
       if (participant !== null) session.leave(participant);
     },
   });
   const writer = new CaptionWriter(request);
   body.write(writer.header);
-  const { joining } = request;
   participant = joinSession(session, FILE_LISTENER, { joining, isClosed: () => body.isClosed });
   body.open(headersOf(FILE_TYPES[request.name]));
   unfollow = session.captionsOf(request.style).follow({
@@ -197,13 +192,12 @@ function growFile(res: HttpResponse, { request, session, options, leave, caller 
     end: () => body.end(""),
   });
   if (body.isClosed) unfollow();
-  else closeLease = endWithLease(options.door, caller, () => body.cut());
 }
 
 function bodyOf(
   res: HttpResponse,
   { idleSeconds }: CaptionsOptions,
-  handlers: Pick<ResponseWriterOptions, "onDrained" | "onClosed">,
+  handlers: Omit<ResponseWriterOptions, "res" | "clock" | "idleSeconds">,
 ): ResponseWriter {
   const body = new ResponseWriter({ res, clock: systemClock, idleSeconds, ...handlers });
   res.onAborted(() => body.markAborted());

@@ -72,7 +72,12 @@ export class CallerRights implements CallRights {
     if (caller.isAnybody) return () => undefined;
     const leave = door.limits.enter(caller, address);
     door.audit.admitted(caller, { surface, address, sessionId });
-    const lease = door.leases.begin(caller, { warn: () => undefined, expired: end, revoked: end });
+    const lease = door.leases.begin(caller, {
+      warn: () => undefined,
+      expired: end,
+      revoked: end,
+      mustStay: (now) => now.must("call", sessionId),
+    });
     return () => {
       lease.close();
       leave();

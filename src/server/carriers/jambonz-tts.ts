@@ -4,7 +4,7 @@
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import type { Caller } from "../../access/caller.ts";
-import { GatewayError } from "../../errors.ts";
+import { GatewayError, toGatewayError } from "../../errors.ts";
 import {
   type JambonzAudio,
   type JambonzTtsAddress,
@@ -14,18 +14,24 @@ import {
   upstreamLanguage,
 } from "../../protocol/carrier/jambonz-tts.ts";
 import type { Calls } from "../../telephony/calls.ts";
-import { JambonzTtsSocket } from "../../vendor-sockets/jambonz-tts.ts";
-import type { SocketDeps } from "../../vendor-sockets/ports.ts";
+import {
+  endJambonzSocket,
+  type JambonzTtsOptions,
+  JambonzTtsSocket,
+} from "../../vendor-sockets/jambonz-tts.ts";
+import type { SocketDeps, SpeakingSocket, VendorSocket } from "../../vendor-sockets/ports.ts";
 import { sayable } from "../../vendor-sockets/sayable.ts";
 import { isSpeakable } from "../../vendor-sockets/text-buffer.ts";
 import { Reply } from "../http.ts";
-import { type AskedSpeech, SpeechAnswer, type SpeechAnswerDeps } from "../players/speech-answer.ts";
+import { SpeechAnswer, type SpeechAnswerDeps } from "../players/speech-answer.ts";
 import { type Encoder, PLAIN, wavEncoder } from "../players/spoken-body.ts";
 import type { VoiceNames } from "../proxy/voice-names.ts";
 import type { Routes } from "../routes.ts";
 import type { FairScheduler } from "../sockets/fair-scheduler.ts";
 import { inboxBytes } from "../sockets/inbox.ts";
+import { LeasedSocket } from "../sockets/leased-socket.ts";
 import { MessageSockets } from "../sockets/message-sockets.ts";
+import { type Asking, audited, modelFor, mustHaveSpeech, pinnedOptions } from "../speech-access.ts";
 import type { CarrierAuth } from "./carrier-auth.ts";
 
 export interface JambonzTtsRouteOptions extends SpeechAnswerDeps {
@@ -62,18 +68,29 @@ function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRout
     name: "jambonz's speech",
     answerError: (reply, error) => reply.fail(error),
   });
+  const { door } = options;
   try {
-    const caller = admit(res, req, options);
-    const audio = jambonzAudio(req.getHeader("accept"));
+    const asking = admit(res, req, options);
+    const { caller } = asking;
+    const { outputFormat, ...audio } = bodyOf(jambonzAudio(req.getHeader("accept")));
+    const speaking = speakingFor(asking, { outputFormat, ...options });
+    door.audit.admitted(caller, { ...asking, sessionId: null });
     answer.start(async (body) => {
       const { voice, language, text: written } = parseJambonzTts(body);
-      const text = sayable(written, options.defaultModel);
+      const text = sayable(written, speaking.modelId);
       if (!isSpeakable(text)) {
         const message = "Field 'text' has no words, expected something to say";
         throw new GatewayError("invalid_field", message, { field: "text" });
       }
-      const voiceId = await voiceFor(caller, voice, options);
-      return askedOf(audio, { voiceId, text, language, modelId: options.defaultModel });
+      const voiceId = await voiceFor(asking, voice, options);
+      const mustStay = (now: Caller): void => speaking.mustStay(now, voiceId);
+      audited(asking, () => mustStay(caller));
+      door.limits.spend(caller, { characters: text.length, utterances: 1 });
+      const { modelId } = speaking;
+      const languageCode = upstreamLanguage(language, modelId);
+      const said = languageCode === undefined ? {} : { languageCode };
+      const speech = { voiceId, text, outputFormat, ...said, ...pinnedOptions(caller), modelId };
+      return { ...audio, caller, mustStay, events: null, speech };
     });
   } catch (thrown) {
     answer.refuse(thrown);
@@ -81,37 +98,43 @@ function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRout
 }
 
 /** Who asks. Speech is in no session: they need `call`, as all carriers do, and `speak`. */
-function admit(res: HttpResponse, req: HttpRequest, { carrierAuth }: JambonzTtsRouteOptions): Caller {
-  return carrierAuth.admit(carrierAuth.requestOf(res, req, "jambonz"), "speak").caller;
+function admit(res: HttpResponse, req: HttpRequest, { carrierAuth, door }: JambonzTtsRouteOptions): Asking {
+  const request = carrierAuth.requestOf(res, req, "jambonz");
+  const { caller } = carrierAuth.admit(request, "speak");
+  return { door, caller, surface: PATH, address: request.address };
 }
 
-/** Rejects with not_found, forbidden, and what the upstream answers. */
-async function voiceFor(
-  caller: Caller,
-  name: string,
-  { voices, defaultModel }: JambonzTtsRouteOptions,
-): Promise<string> {
-  const voiceId = await voices.idOf({ name });
-  caller.mustUse({ voiceIds: [voiceId], ...(defaultModel === "" ? {} : { modelId: defaultModel }) });
-  return voiceId;
-}
-
-interface Asked {
-  readonly voiceId: string;
-  readonly text: string;
-  /** As jambonz has it, or "". */
-  readonly language: string;
+interface Speaking {
+  /** "": the upstream's own. */
   readonly modelId: string;
+  /** `voiceId`: null until it is known. Throws forbidden where the caller may not have all of it. */
+  readonly mustStay: (now: Caller, voiceId: string | null) => void;
 }
 
-function askedOf(audio: JambonzAudio, { language, ...asked }: Asked): AskedSpeech {
-  const { outputFormat, ...body } = bodyOf(audio);
-  const languageCode = upstreamLanguage(language, asked.modelId);
-  return {
-    ...body,
-    events: null,
-    speech: { ...asked, outputFormat, ...(languageCode === undefined ? {} : { languageCode }) },
+/** What the caller's texts are spoken with, but for the voice. Throws forbidden. */
+function speakingFor(
+  asking: Asking,
+  { outputFormat, defaultModel }: { readonly outputFormat: string; readonly defaultModel: string },
+): Speaking {
+  const modelId = modelFor(asking.caller, defaultModel);
+  const mustStay = (now: Caller, voiceId: string | null): void => {
+    // Who has passed a check of the carrier's own has no key.
+    if (now.isAnybody) return;
+    now.must("call");
+    now.must("speak");
+    mustHaveSpeech(now, { voiceIds: voiceId === null ? [] : [voiceId], modelId, outputFormat });
   };
+  audited(asking, () => mustStay(asking.caller, null));
+  return { modelId, mustStay };
+}
+
+/** Rejects with not_found, and what the upstream answers. */
+async function voiceFor(
+  { caller }: Asking,
+  name: string,
+  { voices }: JambonzTtsRouteOptions,
+): Promise<string> {
+  return caller.speechSettings.voice_id ?? (await voices.idOf({ name }));
 }
 
 /** How the upstream is asked for it, and what it is called on the way out, as jambonz spells it. */
@@ -140,16 +163,50 @@ function mountSockets(app: Routes, options: JambonzTtsRouteOptions): MessageSock
     scheduler: options.scheduler,
   });
   const deps = depsOf(options);
-  const behavior = sockets.behavior<JambonzTtsAddress & { readonly caller: Caller }>({
+  const behavior = sockets.behavior<SocketRequest>({
     accept: (res, req) => accept(res, req, { options, sockets }),
-    open: ({ caller, voice, language, sampleRate }, port) => {
-      const { defaultModel: modelId } = options;
-      const voiceId = voiceFor(caller, voice, options);
-      return new JambonzTtsSocket({ deps, port, voiceId, language, sampleRate, modelId });
-    },
+    open: (request, port) => openSocket(request, port, { options, deps }),
   });
   app.ws(PATH, "own", behavior);
   return sockets;
+}
+
+interface SocketRequest extends JambonzTtsAddress {
+  readonly asking: Asking;
+  readonly speaking: Speaking;
+  /** The Origin header, possibly empty. */
+  readonly origin: string;
+}
+
+/** null: it may not stay, and was ended. */
+function openSocket(
+  { asking, speaking, origin, voice, ...address }: SocketRequest,
+  port: JambonzTtsOptions["port"],
+  { options, deps }: { readonly options: JambonzTtsRouteOptions; readonly deps: SocketDeps },
+): VendorSocket | null {
+  const { door, caller, ...place } = asking;
+  const { modelId, mustStay } = speaking;
+  let known: string | null = null;
+  const open = (now: () => Caller): SpeakingSocket => {
+    const voiceId = voiceFor(asking, voice, options).then((id) => {
+      audited(asking, () => mustStay(now(), id));
+      known = id;
+      return id;
+    });
+    const spend = (characters: number): void => door.limits.spend(now(), { characters, utterances: 1 });
+    const pinned = pinnedOptions(caller);
+    return new JambonzTtsSocket({ ...address, deps: { ...deps, spend }, port, voiceId, modelId, pinned });
+  };
+  // As for calls: who has passed a check of the carrier's own is not counted.
+  if (caller.isAnybody) return open(() => caller);
+  const source = { ...place, origin };
+  try {
+    return new LeasedSocket({ door, caller, source, open, mustStay: (now) => mustStay(now, known) });
+  } catch (thrown) {
+    door.audit.refused({ ...place, thrown, subject: caller.subject });
+    endJambonzSocket(port, toGatewayError(thrown));
+    return null;
+  }
 }
 
 /** null: it may not connect, and has been answered. */
@@ -157,13 +214,16 @@ function accept(
   res: HttpResponse,
   req: HttpRequest,
   { options, sockets }: { readonly options: JambonzTtsRouteOptions; readonly sockets: MessageSockets },
-): (JambonzTtsAddress & { readonly caller: Caller }) | null {
+): SocketRequest | null {
   try {
-    const caller = admit(res, req, options);
+    const asking = admit(res, req, options);
     const { calls } = options;
     calls.mustStay();
     if (sockets.count >= calls.maxCalls) throw tooMany(calls.maxCalls);
-    return { ...parseJambonzAddress(req.getQuery() ?? ""), caller };
+    const address = parseJambonzAddress(req.getQuery() ?? "");
+    const outputFormat = `pcm_${address.sampleRate}`;
+    const speaking = speakingFor(asking, { ...options, outputFormat });
+    return { ...address, asking, speaking, origin: req.getHeader("origin") };
   } catch (thrown) {
     new Reply(res).fail(thrown);
     return null;

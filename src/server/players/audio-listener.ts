@@ -8,7 +8,7 @@ import type { Timer } from "../../kit/clock.ts";
 import type { Event } from "../../protocol/events.ts";
 import { ResponseWriter, type ResponseWriterOptions } from "./response-writer.ts";
 
-export interface AudioListenerOptions extends ResponseWriterOptions {
+export interface AudioListenerOptions extends Omit<ResponseWriterOptions, "onLost"> {
   readonly container: LiveContainer;
   /** Silence follows speech in any case: no encoder has to be settled with some. */
   readonly isFilled: boolean;
@@ -37,6 +37,7 @@ export class AudioListener implements Listener {
         this.#settleTimer?.cancel();
         options.onClosed();
       },
+      onLost: ({ closeCode }) => this.end(closeCode),
     });
     this.#body.write(options.container.start());
   }

@@ -3,7 +3,6 @@
  * player. The response is a listener like any other: the session takes it in, within its limits and by its policy.
  */
 import type { HttpResponse } from "uWebSockets.js";
-import type { Caller } from "../../access/caller.ts";
 import type { Door } from "../../access/door.ts";
 import {
   CONTAINERS,
@@ -11,7 +10,7 @@ import {
   createLiveContainer,
   type LiveContainer,
 } from "../../audio/containers/live-container.ts";
-import { GatewayError } from "../../errors.ts";
+import { GatewayError, toGatewayError } from "../../errors.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { Semaphore } from "../../kit/semaphore.ts";
 import type { Participant } from "../../session/connections/participant.ts";
@@ -20,12 +19,12 @@ import type { SettingsDefaults } from "../../session/settings.ts";
 import { Reply } from "../http.ts";
 import {
   answerHead,
-  endWithLease,
   joinSession,
   type LiveCall,
   type LiveDeps,
   liveCallOf,
   sessionFor,
+  termsOf,
 } from "../live-request.ts";
 import { needsInSession, type Routes } from "../routes.ts";
 import { AudioListener } from "./audio-listener.ts";
@@ -108,7 +107,7 @@ class AudioResponse {
       this.#join(sessionFor(call, request.joining, this.#options), {
         request,
         container,
-        caller: call.caller,
+        call,
       });
   }
 
@@ -117,16 +116,15 @@ class AudioResponse {
     {
       request,
       container,
-      caller,
+      call,
     }: {
       readonly request: AudioRequest;
       readonly container: LiveContainer;
-      readonly caller: Caller;
+      readonly call: LiveCall;
     },
   ): void {
-    const { settings } = request.joining;
+    const { joining } = request;
     let participant: Participant | null = null;
-    let closeLease = (): void => undefined;
     const listener = new AudioListener({
       res: this.#res,
       container,
@@ -138,28 +136,30 @@ class AudioResponse {
         if (participant !== null) session.drained(participant);
       },
       onClosed: () => {
-        closeLease();
         filler?.stop();
         this.#release();
         if (participant !== null) session.leave(participant);
       },
+      terms: termsOf(call, joining, this.#options),
     });
     const filler = request.wantsSilence
       ? new SilenceFiller({
           clock: systemClock,
           frameMs: request.frameMs,
-          leadMs: settings.lead_ms,
+          leadMs: joining.settings.lead_ms,
           isBlocked: () => listener.isBlocked,
           send: (frames) => listener.sendSilence(frames),
         })
       : null;
-    const { joining } = request;
-    participant = joinSession(session, listener, { joining, isClosed: () => listener.isClosed });
+    try {
+      participant = joinSession(session, listener, { joining, isClosed: () => listener.isClosed });
+      listener.open(headersOf(request));
+    } catch (thrown) {
+      listener.end(toGatewayError(thrown).closeCode);
+      throw thrown;
+    }
     this.#listener = listener;
-    listener.open(headersOf(request));
-    if (listener.isClosed) return;
-    filler?.start();
-    closeLease = endWithLease(this.#options.door, caller, (error) => listener.end(error.closeCode));
+    if (!listener.isClosed) filler?.start();
   }
 }
 

@@ -1,7 +1,6 @@
 /** `POST /v1/audio/speech`: OpenAI's shape, spoken by the upstream, streamed as it comes. */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import type { Caller } from "../../access/caller.ts";
-import type { Door } from "../../access/door.ts";
 import { FlacEncoder } from "../../audio/codecs/flac.ts";
 import { PcmAligner } from "../../audio/codecs/pcm.ts";
 import { GatewayError } from "../../errors.ts";
@@ -21,12 +20,11 @@ import type { Reply } from "../http.ts";
 import type { VoiceNames } from "../proxy/voice-names.ts";
 import { requestAddress } from "../request-address.ts";
 import { needs, type Routes } from "../routes.ts";
-import { audited, mustHaveSpeech, pinnedOptions } from "../speech-access.ts";
+import { audited, modelFor, mustHaveSpeech, pinnedOptions } from "../speech-access.ts";
 import { type AskedSpeech, SpeechAnswer, type SpeechAnswerDeps } from "./speech-answer.ts";
 import { type Encoder, PLAIN, wavEncoder } from "./spoken-body.ts";
 
 export interface OpenAiSpeechOptions extends SpeechAnswerDeps {
-  readonly door: Door;
   readonly voices: VoiceNames;
   /** Where OpenAI's own models are asked for; "" = the upstream's default. */
   readonly defaultModel: string;
@@ -68,17 +66,22 @@ interface Speaking {
 /** Throws invalid_field, forbidden. */
 function askedOf(request: OpenAiSpeechRequest, { voiceId, caller, defaultModel }: Speaking): AskedSpeech {
   const { input, speed, format, isSse } = request;
-  const pinned = pinnedOptions(caller);
-  const modelId = pinned.modelId ?? (request.modelId || defaultModel);
-  mustHaveSpeech(caller, { voiceIds: [voiceId], modelId, outputFormat: FORMATS[format].upstream });
+  const { upstream: outputFormat, contentType } = FORMATS[format];
+  const modelId = modelFor(caller, request.modelId || defaultModel);
+  const mustStay = (now: Caller): void => {
+    now.must("speak");
+    mustHaveSpeech(now, { voiceIds: [voiceId], modelId, outputFormat });
+  };
+  mustStay(caller);
   const text = sayable(input, modelId);
   if (text.trim() === "") {
     const message = "Field 'input' is not valid: it has audio tags only, expected something to say";
     throw new GatewayError("invalid_field", message, { field: "input" });
   }
-  const { upstream: outputFormat, contentType } = FORMATS[format];
   const usage = (audioBytes: number) => estimateUsage(input.length, audioBytes / bytesPerMs(outputFormat));
   return {
+    caller,
+    mustStay,
     contentType: isSse ? "text/event-stream" : contentType,
     encoder: createEncoder(format),
     events: isSse
@@ -92,7 +95,7 @@ function askedOf(request: OpenAiSpeechRequest, { voiceId, caller, defaultModel }
       voiceId,
       text,
       outputFormat,
-      ...pinned,
+      ...pinnedOptions(caller),
       modelId,
       ...(speed === 1 ? {} : { voiceSettings: { speed } }),
     },

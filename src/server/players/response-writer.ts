@@ -7,8 +7,10 @@
  * is blocked for 10 s is aborted unless `resume` is called.
  */
 import type { HttpResponse } from "uWebSockets.js";
+import type { GatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import { writeHeaders } from "../http.ts";
+import { beginResponse, type ResponseTerms } from "../response-lease.ts";
 
 export interface ResponseWriterOptions {
   readonly res: HttpResponse;
@@ -19,6 +21,10 @@ export interface ResponseWriterOptions {
   readonly onDrained: () => void;
   /** The response is over, whoever ended it. Called once. */
   readonly onClosed: () => void;
+  /** Whose response it is, and for how long. */
+  readonly terms: ResponseTerms;
+  /** Its key or token does not hold any more: its owner has to end it. */
+  readonly onLost: (error: GatewayError) => void;
 }
 
 /** How often a blocked response is kept from the library's own time limit, ms. */
@@ -34,6 +40,8 @@ export class ResponseWriter {
   /** The library holds bytes that the client does not take; how many at least. */
   #blockedBytes = 0;
   #blockedTimer: Timer | null = null;
+  /** null: it has not begun. */
+  #endLease: (() => void) | null = null;
 
   constructor(options: ResponseWriterOptions) {
     this.#options = options;
@@ -54,8 +62,18 @@ export class ResponseWriter {
     return this.#isClosed ? 0 : this.#heldBytes + this.#blockedBytes;
   }
 
-  /** Writes the head and what is held. */
+  /**
+   * Its time counts: for who works for the response before it is opened. Idempotent. Throws unauthorized, forbidden where the
+   * keys have changed since the request came.
+   */
+  begin(): void {
+    const { terms, onLost } = this.#options;
+    this.#endLease ??= beginResponse(terms, onLost);
+  }
+
+  /** Writes the head and what is held. Throws what `begin` does. */
   open(headers: Readonly<Record<string, string>>): void {
+    this.begin();
     const { res } = this.#options;
     this.#isOpen = true;
     res.onWritable(() => this.#drain());
@@ -111,6 +129,7 @@ export class ResponseWriter {
     this.#held = [];
     this.#heldBytes = 0;
     this.#blockedTimer?.cancel();
+    this.#endLease?.();
     this.#options.onClosed();
   }
 

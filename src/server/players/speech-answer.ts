@@ -1,14 +1,19 @@
 /** A POST that is answered with speech: its body is read, and what it asks for is spoken as the response's body. */
 import type { HttpResponse } from "uWebSockets.js";
+import type { Caller } from "../../access/caller.ts";
+import type { Door } from "../../access/door.ts";
 import { type GatewayError, toGatewayError } from "../../errors.ts";
 import { Reply, readBody } from "../http.ts";
 import { SpokenBody, type SpokenBodyOptions } from "./spoken-body.ts";
 
 /** What speaks. */
-export type SpeechAnswerDeps = Pick<
-  SpokenBodyOptions,
-  "upstream" | "clock" | "counters" | "log" | "idleSeconds" | "firstAudioMs"
->;
+export interface SpeechAnswerDeps
+  extends Pick<
+    SpokenBodyOptions,
+    "upstream" | "clock" | "counters" | "log" | "idleSeconds" | "firstAudioMs"
+  > {
+  readonly door: Door;
+}
 
 /** What a request asks for. */
 export interface AskedSpeech extends Pick<SpokenBodyOptions, "contentType" | "encoder" | "events"> {
@@ -16,6 +21,9 @@ export interface AskedSpeech extends Pick<SpokenBodyOptions, "contentType" | "en
   readonly speech: Omit<SpokenBodyOptions["request"], "kind" | "wantsTiming" | "modelId"> & {
     readonly modelId: string;
   };
+  readonly caller: Caller;
+  /** Throws forbidden where the caller, by the keys as they are now, may not have it. */
+  readonly mustStay: (caller: Caller) => void;
 }
 
 export interface SpeechAnswerOptions {
@@ -64,12 +72,15 @@ export class SpeechAnswer {
     answerError(new Reply(this.#res), error);
   }
 
-  #speak({ speech, ...body }: AskedSpeech): void {
+  #speak({ speech, caller, mustStay, ...body }: AskedSpeech): void {
     if (this.#isOver) return;
     const { modelId, ...request } = speech;
+    const { door, ...deps } = this.#options.deps;
     this.#body = new SpokenBody({
-      ...this.#options.deps,
+      ...deps,
       ...body,
+      // One text: it is not cut because its token's time is over.
+      terms: { door, caller, mustStay, isEndless: false },
       res: this.#res,
       request: { ...request, kind: "speech", wantsTiming: false, ...(modelId === "" ? {} : { modelId }) },
       onRefused: (error) => this.refuse(error),

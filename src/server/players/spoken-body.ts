@@ -5,6 +5,7 @@ import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { UpstreamAttempt, UpstreamAttemptOptions } from "../../session/synthesis/upstream-attempt.ts";
 import { type AttemptDeps, boundWaiting, startAttempt } from "../../vendor-sockets/requests.ts";
+import type { ResponseTerms } from "../response-lease.ts";
 import { ResponseWriter } from "./response-writer.ts";
 
 /** The upstream's bytes as the format wants them. */
@@ -24,6 +25,7 @@ export interface BodyEvents {
 
 export interface SpokenBodyOptions extends AttemptDeps {
   readonly res: HttpResponse;
+  readonly terms: ResponseTerms;
   readonly log: Logger;
   /** A client that takes nothing for so long is gone. */
   readonly idleSeconds: number;
@@ -62,16 +64,20 @@ export class SpokenBody {
   #isPumping = false;
   #audioBytes = 0;
 
+  /** Throws unauthorized, forbidden where the keys have changed since the request came. */
   constructor(options: SpokenBodyOptions) {
     this.#options = options;
-    const { res, clock, idleSeconds, request } = options;
+    const { res, clock, idleSeconds, request, terms } = options;
     this.#body = new ResponseWriter({
       res,
       clock,
       idleSeconds,
       onDrained: () => this.#pump(),
       onClosed: () => this.#run.abort(),
+      terms,
+      onLost: (error) => this.#fail(error),
     });
+    this.#body.begin();
     const { text } = request;
     this.#run = startAttempt(options, { request, text, onProgress: () => this.#pump() });
   }

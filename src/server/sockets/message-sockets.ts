@@ -24,7 +24,8 @@ export interface MessageSocketsOptions {
 export interface MessageSocketHandlers<R> {
   /** null: it may not connect, and has been answered. */
   readonly accept: (res: HttpResponse, req: HttpRequest) => R | null;
-  readonly open: (request: R, port: UwsPort<unknown>) => VendorSocket;
+  /** null: it may not stay, and was ended. */
+  readonly open: (request: R, port: UwsPort<unknown>) => VendorSocket | null;
 }
 
 /** What the server library keeps for each socket. */

@@ -5,6 +5,7 @@ import { AudioListener } from "../../../src/server/players/audio-listener.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { FakeResponse } from "../../helpers/fake-response.ts";
 import { logged } from "../../helpers/logged.ts";
+import { OPEN_TERMS } from "../../helpers/open-door.ts";
 
 const frame = (byte: number) => new Uint8Array(160).fill(byte);
 const event = (value: object) => logged({ seq: 1, at_ms: 0, ...value } as Event);
@@ -30,6 +31,7 @@ async function rig(name: "ulaw" | "ogg" | "wav" | "mp3" = "ulaw", isFilled = fal
     onClosed: () => {
       seen.closed += 1;
     },
+    terms: OPEN_TERMS,
   });
   return { res, clock, seen, listener };
 }

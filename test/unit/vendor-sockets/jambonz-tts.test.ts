@@ -48,6 +48,7 @@ async function rigOf(voice: Promise<string> = Promise.resolve("v1"), modelId = "
     language: "en-US",
     sampleRate: 16_000,
     modelId,
+    pinned: {},
   });
   await voice.catch(() => undefined);
   return {
