@@ -46,7 +46,9 @@ export class Leases {
     this.#options = options;
   }
 
+  /** Calls the holder later, never before it returns. */
   begin(caller: Caller, holder: LeaseHolder): Lease {
+    const { access, clock } = this.#options;
     const lease = new Lease({
       ...this.#options,
       caller,
@@ -54,6 +56,9 @@ export class Leases {
       onClose: (closed) => this.#open.delete(closed),
     });
     this.#open.add(lease);
+    // The keys may have changed since the caller was let in: each reading of the file makes new grants.
+    const isCurrent = access.renewed(caller)?.key?.grants === caller.key?.grants;
+    if (!isCurrent) clock.at(clock.nowMs(), () => lease.recheck());
     return lease;
   }
 
@@ -110,6 +115,7 @@ export class Lease {
   }
 
   recheck(): void {
+    if (this.#isClosed) return;
     const now = this.#options.access.renewed(this.#caller);
     if (now === null) {
       this.#revoke("revoked", "Connection is closed: its key or token was withdrawn");

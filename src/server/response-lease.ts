@@ -1,11 +1,10 @@
 /** How long a response over HTTP may go on: no longer than the key or token of who asked for it. */
-import { AccessError } from "../access/access-error.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Door } from "../access/door.ts";
 import type { GatewayError } from "../errors.ts";
 
 export interface ResponseTerms {
-  readonly door: Pick<Door, "access" | "leases">;
+  readonly door: Pick<Door, "leases">;
   readonly caller: Caller;
   /** Throws forbidden where the key, as it is now, does not allow what the response has. */
   readonly mustStay: (caller: Caller) => void;
@@ -13,19 +12,13 @@ export interface ResponseTerms {
   readonly isEndless: boolean;
 }
 
-/**
- * `end`: the response has to end now. Gives what is to be called when it is over (idempotent). Throws unauthorized, forbidden
- * where the keys have changed since the request came.
- */
+/** `end`: the response has to end now. Gives what is to be called when it is over (idempotent). */
 export function beginResponse(
   { door, caller, mustStay, isEndless }: ResponseTerms,
   end: (error: GatewayError) => void,
 ): () => void {
   if (caller.isAnybody) return () => undefined;
-  const now = door.access.renewed(caller);
-  if (now === null) throw new AccessError("revoked");
-  mustStay(now);
-  const lease = door.leases.begin(now, {
+  const lease = door.leases.begin(caller, {
     warn: () => undefined,
     expired: isEndless ? end : () => undefined,
     revoked: end,

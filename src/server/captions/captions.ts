@@ -130,11 +130,11 @@ function answerEvents(res: HttpResponse, call: Call & Leaving, options: Captions
   const listener = new CaptionsListener(body, { epoch: session.epoch, clock: systemClock });
   try {
     participant = joinSession(session, listener, { joining, isClosed: () => body.isClosed });
-    body.open(headersOf(EVENTS_TYPE));
   } catch (thrown) {
-    body.cut();
+    listener.stop();
     throw thrown;
   }
+  body.open(headersOf(EVENTS_TYPE));
 }
 
 function answerFile(

@@ -10,7 +10,7 @@ import {
   createLiveContainer,
   type LiveContainer,
 } from "../../audio/containers/live-container.ts";
-import { GatewayError, toGatewayError } from "../../errors.ts";
+import { GatewayError } from "../../errors.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { Semaphore } from "../../kit/semaphore.ts";
 import type { Participant } from "../../session/connections/participant.ts";
@@ -151,14 +151,9 @@ class AudioResponse {
           send: (frames) => listener.sendSilence(frames),
         })
       : null;
-    try {
-      participant = joinSession(session, listener, { joining, isClosed: () => listener.isClosed });
-      listener.open(headersOf(request));
-    } catch (thrown) {
-      listener.end(toGatewayError(thrown).closeCode);
-      throw thrown;
-    }
+    participant = joinSession(session, listener, { joining, isClosed: () => listener.isClosed });
     this.#listener = listener;
+    listener.open(headersOf(request));
     if (!listener.isClosed) filler?.start();
   }
 }

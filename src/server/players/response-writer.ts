@@ -62,16 +62,13 @@ export class ResponseWriter {
     return this.#isClosed ? 0 : this.#heldBytes + this.#blockedBytes;
   }
 
-  /**
-   * Its time counts: for who works for the response before it is opened. Idempotent. Throws unauthorized, forbidden where the
-   * keys have changed since the request came.
-   */
+  /** Its time counts: for who works for the response before it is opened. Idempotent. */
   begin(): void {
     const { terms, onLost } = this.#options;
     this.#endLease ??= beginResponse(terms, onLost);
   }
 
-  /** Writes the head and what is held. Throws what `begin` does. */
+  /** Writes the head and what is held. */
   open(headers: Readonly<Record<string, string>>): void {
     this.begin();
     const { res } = this.#options;

@@ -64,7 +64,6 @@ export class SpokenBody {
   #isPumping = false;
   #audioBytes = 0;
 
-  /** Throws unauthorized, forbidden where the keys have changed since the request came. */
   constructor(options: SpokenBodyOptions) {
     this.#options = options;
     const { res, clock, idleSeconds, request, terms } = options;

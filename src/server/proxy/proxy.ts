@@ -256,7 +256,7 @@ class ProxyAnswer {
   #isEnded = false;
   /** Of JSON, as it went upstream. */
   #json: string | null = null;
-  #endLease: () => void = () => undefined;
+  readonly #endLease: () => void;
 
   constructor(res: HttpResponse, request: ProxyRequest, options: AnswerOptions) {
     this.#res = res;
@@ -265,12 +265,7 @@ class ProxyAnswer {
     this.#hasNoBody = request.method === "HEAD";
     res.onAborted(() => this.#giveUp());
     const terms = options.termsOf(() => this.#json);
-    try {
-      this.#endLease = beginResponse(terms, (error) => this.#lose(error));
-    } catch (thrown) {
-      this.#onError(toGatewayError(thrown));
-      return;
-    }
+    this.#endLease = beginResponse(terms, (error) => this.#lose(error));
     if (!WITH_BODY.has(request.method)) this.#forward(null);
     else if (isWholeJson(request.headers)) {
       readBody(res, MAX_WHOLE_BYTES)

@@ -146,6 +146,18 @@ describe("a lease", () => {
     expect(clock.pending).toBe(0);
   });
 
+  it("ends soon after its beginning where its token was withdrawn before that, unless it is over by then", () => {
+    const { clock, news, begin, callerOf, changeKeys } = createDesk();
+    const caller = callerOf();
+    changeKeys(ringOf({ revoked: { tokens: ["t1"] } }));
+    begin(caller).close();
+    begin(caller);
+    expect(news).toEqual([]);
+    clock.advance(0);
+    expect(news).toEqual(["token_revoked"]);
+    expect(clock.pending).toBe(0);
+  });
+
   it("of a token that was minted ends with the key that signed it, too", () => {
     const server = { id: "server", hash: `sha256:${"0".repeat(64)}` };
     const both = { keys: [server, { ...ENTRY, mints: true }] };
