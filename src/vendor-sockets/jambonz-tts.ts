@@ -36,7 +36,7 @@ export interface JambonzTtsOptions {
   readonly pinned: JambonzPinned;
 }
 
-export type JambonzPinned = Pick<
+type JambonzPinned = Pick<
   SpeechRequest,
   "languageCode" | "seed" | "applyTextNormalization" | "enableLogging"
 >;
