@@ -1,5 +1,6 @@
 /** Speech that is under way when its token's time is over, or its key or token is withdrawn or narrowed. */
 import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import WebSocket from "ws";
 import { silentLog } from "../../src/kit/log.ts";
@@ -9,7 +10,7 @@ import { upgradeStatus } from "../helpers/knock.ts";
 import { gatewayAt, type TestGateway } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
 
-const SPEAK = { sessions: ["*"], allow: ["speak", "call", "proxy"] };
+const SPEAK = { sessions: ["*"], allow: ["speak", "call", "proxy", "listen"] };
 /** Ids of two voices, so that nobody asks for a list. */
 const GOOD = "JBFqnCBsd6RMkjVDRZzb";
 const BAD = "21m00Tcm4TlvDq8ikWAM";
@@ -17,7 +18,7 @@ const HALF = Buffer.alloc(3200, 1);
 const AUDIO = { headers: { "content-type": "audio/pcm" } };
 
 /** Keys that a test may narrow, each one of its own: no test has to wait until the file is as it was. */
-const NARROWED = new Map(Array.from({ length: 8 }, (_, index): [string, object] => [`key-${index}`, {}]));
+const NARROWED = new Map(Array.from({ length: 12 }, (_, index): [string, object] => [`key-${index}`, {}]));
 const revoked: string[] = [];
 
 function keyFile(): KeyFileContent {
@@ -180,6 +181,63 @@ describe.each([OPENAI, PROXY, JAMBONZ])("speech over $name", (surface) => {
     expect(lastAsked().json).toMatchObject({ model_id: model });
     const refused = await post(surface, newToken({ models: ["eleven_flash*"] }).token);
     expect(await errorOf(refused)).toEqual({ status: 403, code: "forbidden" });
+  });
+});
+
+describe("the proxy", () => {
+  it("cuts an answer whose key may not have the model of its body any more", async () => {
+    const { token, narrow } = narrowable();
+    const speak = (model_id: string) => post({ ...PROXY, body: () => ({ text: "Hello.", model_id }) }, token);
+    const [bad, good] = [await speak("eleven_v3"), await speak("eleven_flash_v2_5")];
+    const cut = bad.arrayBuffer();
+    narrow({ models: ["eleven_flash*"] });
+    await expect(cut).rejects.toThrow();
+    sendRest();
+    expect((await good.arrayBuffer()).byteLength).toBe(2 * HALF.length);
+  });
+
+  it("refuses an upload whose token is withdrawn while it comes, and takes no more of it", async () => {
+    await using receiving = await startFakeUpstream();
+    await using other = await gatewayAt(receiving.url, { keysFile: keys.path });
+    const { id, token } = newToken();
+    const headers = {
+      authorization: `Bearer ${token}`,
+      "content-type": "multipart/form-data; boundary=x",
+      "content-length": "1000000",
+    };
+    const upload = request(`${other.url}/v1/audio-isolation`, { method: "POST", headers });
+    // The refusal closes the connection, at times before all of it was read.
+    upload.on("error", () => undefined);
+    upload.write("--x");
+    await until("it goes upstream", () => receiving.connections.open === 1);
+    withdraw(id);
+    const [answer] = (await once(upload, "response")) as [IncomingMessage];
+    expect(answer.statusCode).toBe(403);
+    answer.resume();
+    expect(answer.headers.connection).toBe("close");
+    await until("the upstream's is over", () => receiving.connections.open === 0);
+    upload.destroy();
+  });
+});
+
+describe("audio of a session over HTTP", () => {
+  it("is ended when its key may not have the format any more, and captions go on", async () => {
+    const { token, narrow } = narrowable();
+    const headers = { authorization: `Bearer ${token}` };
+    const speaker = new WebSocket(`${gateway.wsUrl}/live/shared?role=speaker`, {
+      headers: { authorization: `Bearer ${keys.key}` },
+    });
+    await once(speaker, "message");
+    const open = (name: string) => fetch(`${gateway.url}/live/shared/${name}`, { headers });
+    const [audio, captions] = [await open("audio.ulaw"), await open("captions")];
+    expect([audio.status, captions.status]).toEqual([200, 200]);
+    const cut = audio.arrayBuffer();
+    const text = captions.text();
+    narrow({ allow: ["listen"], formats: ["opus*"] });
+    await expect(cut).rejects.toThrow();
+    narrow({ allow: ["speak"] });
+    expect(await text).toContain('"code":"token_revoked"');
+    speaker.terminate();
   });
 });
 
