@@ -13,8 +13,10 @@ export interface Refusal {
   /** Pattern of the route. */
   readonly surface: string;
   readonly address: string;
-  /** Where it is known. */
-  readonly subject: string | null;
+  /** null: it is not known who asks. */
+  readonly caller: Caller | null;
+  /** Default: it is about no session. */
+  readonly sessionId?: string | null;
 }
 
 export interface AuditOptions {
@@ -38,18 +40,18 @@ export class Audit {
     return this.#refusals;
   }
 
-  refused({ thrown, surface, address, subject }: Refusal): void {
+  refused({ thrown, surface, address, caller, sessionId = null }: Refusal): void {
     const reason = thrown instanceof AccessError ? thrown.reason : toGatewayError(thrown).code;
     this.#refusals.set(reason, (this.#refusals.get(reason) ?? 0) + 1);
     if (!this.#hasRoom()) return;
-    this.#options.log.warn({ audit: "refused", reason, surface, address, ...who(subject) }, "Refused");
+    const facts = { surface, address, ...sessionOf(sessionId), ...(caller === null ? {} : factsOf(caller)) };
+    this.#options.log.warn({ audit: "refused", reason, ...facts }, "Refused");
   }
 
   /** A request or a connection was let in. */
   admitted(caller: Caller, { surface, address, sessionId }: Admission): void {
     if (caller.isAnybody) return;
-    const session = sessionId === null ? {} : { session: digestOf(sessionId) };
-    const facts = { surface, address, ...session, ...factsOf(caller) };
+    const facts = { surface, address, ...sessionOf(sessionId), ...factsOf(caller) };
     this.#options.log.info({ audit: "admitted", ...facts }, "Admitted");
   }
 
@@ -91,15 +93,16 @@ export interface Admission {
   readonly sessionId: string | null;
 }
 
+/** Nothing where no keys are set. */
 function factsOf({ key, token }: Caller) {
-  return { key: key?.id, ...(token === null ? {} : { subject: token.subject, token: token.id }) };
-}
-
-function who(subject: string | null) {
-  return subject === null ? {} : { subject };
+  return {
+    ...(key === null ? {} : { key: key.id }),
+    ...(token === null ? {} : { subject: token.subject, token: token.id }),
+  };
 }
 
 /** Names of sessions can be those of calls or people: the same name has the same digest. */
-function digestOf(name: string): string {
-  return createHash("sha256").update(name).digest("base64url").slice(0, 16);
+function sessionOf(name: string | null) {
+  if (name === null) return {};
+  return { session: createHash("sha256").update(name).digest("base64url").slice(0, 16) };
 }

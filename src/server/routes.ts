@@ -229,17 +229,17 @@ export class CheckedRoutes implements Routes {
     const { door } = this.#options;
     if (access === "anybody" || access === "own") return ANYBODY;
     const address = requestAddress(res, req, door.proxyTrust);
+    const sessionId = access !== "known" && access.inSession ? pathPart(req) : null;
     let caller: Caller | null = null;
     try {
       caller = door.access.isOpen ? ANYBODY : identifyAt(address, presentedBy(req), door);
-      const sessionId = access !== "known" && access.inSession ? pathPart(req) : null;
       if (access !== "known") caller.mustAny(access.anyOf, sessionId);
       if (isSocket) this.#leave = door.limits.enter(caller, address);
       door.access.redeem(caller);
       door.audit.admitted(caller, { surface: pattern, address, sessionId });
       return caller;
     } catch (thrown) {
-      door.audit.refused({ thrown, surface: pattern, address, subject: caller?.subject ?? null });
+      door.audit.refused({ thrown, surface: pattern, address, caller, sessionId });
       throw thrown;
     }
   }

@@ -62,7 +62,7 @@ export function audited<T>({ door, caller, ...place }: Asking, check: () => T): 
     return check();
   } catch (thrown) {
     if (toGatewayError(thrown).code === "forbidden") {
-      door.audit.refused({ ...place, thrown, subject: caller.subject });
+      door.audit.refused({ ...place, thrown, caller });
     }
     throw thrown;
   }

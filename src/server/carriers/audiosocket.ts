@@ -143,7 +143,7 @@ function notAllowed(address: string): GatewayError {
 }
 
 function refuse(socket: Socket, { calls, door }: AudioSocketOptions, thrown: unknown): void {
-  door.audit.refused({ thrown, surface: SURFACE, address: socket.remoteAddress ?? "", subject: null });
+  door.audit.refused({ thrown, surface: SURFACE, address: socket.remoteAddress ?? "", caller: null });
   calls.stats.of("audiosocket").refused += 1;
   socket.end(audioSocketHangUp());
   socket.destroySoon();

@@ -87,6 +87,6 @@ export class CallerRights implements CallRights {
   /** A line in the audit log. */
   refused(thrown: unknown): void {
     const { door, caller, surface, address } = this.#options;
-    door.audit.refused({ thrown, surface, address, subject: caller.isAnybody ? null : caller.subject });
+    door.audit.refused({ thrown, surface, address, caller });
   }
 }

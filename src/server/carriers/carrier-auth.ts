@@ -67,7 +67,7 @@ export class CarrierAuth {
     try {
       return this.#admit(request, also);
     } catch (thrown) {
-      this.#door.audit.refused({ thrown, ...this.#placeOf(request), subject: null });
+      this.#door.audit.refused({ thrown, ...this.#placeOf(request), caller: null });
       throw thrown;
     }
   }

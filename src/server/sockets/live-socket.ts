@@ -205,13 +205,8 @@ function liveReceiver(options: LiveSocketOptions, reconnects: Reconnects): Recei
 
 /** For the audit log, and the figures of what was refused. */
 function refusedByLimit(data: SocketData, thrown: LimitError, { door }: LiveSocketOptions): void {
-  const { address, caller } = data;
-  door.audit.refused({
-    thrown,
-    surface: "/live",
-    address,
-    subject: caller.isAnybody ? null : caller.subject,
-  });
+  const { address, caller, sessionId } = data;
+  door.audit.refused({ thrown, surface: "/live", address, caller, sessionId });
 }
 
 /** Nobody comes back as another's connection, whoever has seen its resume_token. */
@@ -253,8 +248,8 @@ function refresh(data: SocketData, token: string, { door }: LiveSocketOptions): 
     door.access.redeem(next);
     lease.refresh(next);
   } catch (thrown) {
-    const { subject } = lease.caller;
-    door.audit.refused({ thrown, surface: "refresh", address: data.address, subject });
+    const { caller } = lease;
+    door.audit.refused({ thrown, surface: "refresh", address: data.address, caller, sessionId });
     throw thrown;
   }
   const expires_in_ms = lease.endsInMs;

@@ -90,7 +90,7 @@ export class VendorGate implements VendorSocket {
       door.access.redeem(caller);
       this.#letIn(caller);
     } catch (thrown) {
-      door.audit.refused({ ...source, thrown, subject: caller?.subject ?? null });
+      door.audit.refused({ ...source, thrown, caller });
       throw thrown;
     }
   }
@@ -101,7 +101,7 @@ export class VendorGate implements VendorSocket {
       this.#letIn(caller);
     } catch (thrown) {
       const { door, source } = this.#options;
-      door.audit.refused({ ...source, thrown, subject: caller.subject });
+      door.audit.refused({ ...source, thrown, caller });
       this.refuse(thrown);
     }
   }

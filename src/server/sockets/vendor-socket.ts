@@ -174,7 +174,7 @@ function accept(res: HttpResponse, req: HttpRequest, accepting: Accepting): Vend
     door.access.redeem(caller);
     return { ...request, release: () => undefined };
   } catch (thrown) {
-    door.audit.refused({ ...source, thrown, subject: caller?.subject ?? null });
+    door.audit.refused({ ...source, thrown, caller });
     throw thrown;
   }
 }
