@@ -4,6 +4,7 @@ import { toGatewayError } from "../errors.ts";
 import type { Logger } from "../kit/log.ts";
 import { AccessError } from "./access-error.ts";
 import type { Caller } from "./caller.ts";
+import { LimitError } from "./limit-error.ts";
 
 /** Lines of refusals a second: a flood of strangers fills no disk. All of them are counted. */
 const MAX_REFUSALS_A_SECOND = 10;
@@ -17,6 +18,19 @@ export interface Refusal {
   readonly caller: Caller | null;
   /** Default: it is about no session. */
   readonly sessionId?: string | null;
+  /** Of a connection that stands. */
+  readonly command?: string | undefined;
+}
+
+/** Whether somebody may not do something, or has had all of it. Other errors are of the request itself. */
+export function isRefusal(thrown: unknown): boolean {
+  if (thrown instanceof AccessError || thrown instanceof LimitError) return true;
+  const { code } = toGatewayError(thrown);
+  return code === "forbidden" || code === "token_expired";
+}
+
+export function reasonOf(thrown: unknown): string {
+  return thrown instanceof AccessError ? thrown.reason : toGatewayError(thrown).code;
 }
 
 export interface AuditOptions {
@@ -40,12 +54,20 @@ export class Audit {
     return this.#refusals;
   }
 
-  refused({ thrown, surface, address, caller, sessionId = null }: Refusal): void {
-    const reason = thrown instanceof AccessError ? thrown.reason : toGatewayError(thrown).code;
+  refused(refusal: Refusal): void {
+    this.count(refusal);
+    if (this.#hasRoom()) this.#options.log.warn(refusedFacts(refusal), "Refused");
+  }
+
+  /** Without a line. */
+  count({ thrown }: Pick<Refusal, "thrown">): void {
+    const reason = reasonOf(thrown);
     this.#refusals.set(reason, (this.#refusals.get(reason) ?? 0) + 1);
-    if (!this.#hasRoom()) return;
-    const facts = { surface, address, ...sessionOf(sessionId), ...(caller === null ? {} : factsOf(caller)) };
-    this.#options.log.warn({ audit: "refused", reason, ...facts }, "Refused");
+  }
+
+  /** So often as `again` says, each of which was counted. */
+  refusedAgain(refusal: Refusal, again: number): void {
+    if (this.#hasRoom()) this.#options.log.warn({ ...refusedFacts(refusal), again }, "Refused again");
   }
 
   /** A request or a connection was let in. */
@@ -91,6 +113,18 @@ export interface Admission {
   readonly address: string;
   /** null: it is about no session. */
   readonly sessionId: string | null;
+}
+
+function refusedFacts({ thrown, surface, address, caller, sessionId = null, command }: Refusal) {
+  return {
+    audit: "refused",
+    reason: reasonOf(thrown),
+    surface,
+    ...(command === undefined ? {} : { command }),
+    address,
+    ...sessionOf(sessionId),
+    ...(caller === null ? {} : factsOf(caller)),
+  };
 }
 
 /** Nothing where no keys are set. */

@@ -4,7 +4,7 @@ import type { Caller } from "../access/caller.ts";
 import type { OriginRules } from "../access/origin-rules.ts";
 import { GatewayError } from "../errors.ts";
 import { asyncApi } from "../protocol/asyncapi.ts";
-import { parseCommand } from "../protocol/commands.ts";
+import { type Command, parseCommand } from "../protocol/commands.ts";
 import { parseJson } from "../protocol/read-json.ts";
 import { speak } from "../session/commands.ts";
 import type { Calls } from "../telephony/calls.ts";
@@ -20,10 +20,12 @@ import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "./players/openai-sp
 import { type ProxyOptions, routeProxy } from "./proxy/proxy.ts";
 import { VoiceNames, type VoiceNamesOptions } from "./proxy/voice-names.ts";
 import { type CertifiedPort, type PublicAppOptions, publicApp } from "./public-app.ts";
+import { requestAddress } from "./request-address.ts";
 import { CheckedRoutes, type MountedRoute, needsInSession, type Routes } from "./routes.ts";
 import { checkCommand, JOINING_ACTIONS } from "./sockets/live-access.ts";
 import { type LiveSocketOptions, liveSocket } from "./sockets/live-socket.ts";
 import { routeVendorSockets, type VendorSocketOptions } from "./sockets/vendor-socket.ts";
+import { audited } from "./speech-access.ts";
 import { routeTokens } from "./tokens.ts";
 
 export type VendorOptions = Pick<
@@ -117,36 +119,47 @@ function routeCommands(app: Routes, options: ServerOptions): void {
   });
 }
 
-function answerCommand(
-  res: HttpResponse,
-  call: {
-    readonly req: HttpRequest;
-    readonly options: ServerOptions;
-    readonly type: "speak" | "interrupt";
-    readonly caller: Caller;
-  },
-): void {
-  const sessionId = pathPart(call.req);
+interface CommandCall {
+  readonly req: HttpRequest;
+  readonly options: ServerOptions;
+  readonly type: "speak" | "interrupt";
+  readonly caller: Caller;
+}
+
+function answerCommand(res: HttpResponse, call: CommandCall): void {
+  const { req, options, type, caller } = call;
+  const { door } = options;
+  const sessionId = pathPart(req);
+  const address = requestAddress(res, req, door.proxyTrust);
+  const asking = { door, caller, surface: `/live/:session/${type}`, address, sessionId };
   const reply = new Reply(res);
-  readBody(res, call.options.maxMessageBytes)
+  readBody(res, options.maxMessageBytes)
     .then((body) => {
-      const parsed = parseCommand(withType(body, call.type));
-      if (parsed.command.type === "refresh") return;
-      const command = checkCommand(call.caller, sessionId, parsed.command);
-      const session = call.options.sessions.get(sessionId);
-      if (command.type === "speak") {
-        if (session.connectionCount === 0) throw nobodyThere(session.id);
-        const { limits } = call.options.door;
-        const budget = call.caller.isAnybody ? undefined : limits.speechBudget(() => call.caller);
-        const { utterance, ahead } = speak(session, command, budget);
-        session.textChanged();
-        reply.json(202, { session: session.id, utterance_id: utterance.id, ahead });
-      } else if (command.type === "interrupt") {
-        const receipts = session.utterances.interrupt(command.utterance_id, command.keep_ms);
-        reply.json(receipts === null ? 202 : 200, { session: session.id, interrupted: receipts ?? [] });
-      }
+      const parsed = parseCommand(withType(body, type));
+      audited(asking, () => carryOut(reply, parsed.command, { sessionId, caller, options }));
     })
     .catch((thrown: unknown) => reply.fail(thrown));
+}
+
+function carryOut(
+  reply: Reply,
+  asked: Command,
+  { sessionId, caller, options }: Pick<CommandCall, "caller" | "options"> & { readonly sessionId: string },
+): void {
+  if (asked.type === "refresh") return;
+  const command = checkCommand(caller, sessionId, asked);
+  const session = options.sessions.get(sessionId);
+  if (command.type === "speak") {
+    if (session.connectionCount === 0) throw nobodyThere(session.id);
+    const { limits } = options.door;
+    const budget = caller.isAnybody ? undefined : limits.speechBudget(() => caller);
+    const { utterance, ahead } = speak(session, command, budget);
+    session.textChanged();
+    reply.json(202, { session: session.id, utterance_id: utterance.id, ahead });
+  } else if (command.type === "interrupt") {
+    const receipts = session.utterances.interrupt(command.utterance_id, command.keep_ms);
+    reply.json(receipts === null ? 202 : 200, { session: session.id, interrupted: receipts ?? [] });
+  }
 }
 
 function nobodyThere(id: string): GatewayError {

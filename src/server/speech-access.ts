@@ -1,9 +1,9 @@
 /** What a caller's grants mean for speech that is asked of the upstream itself: which it may have, and what is set for it. */
 import { isDeepStrictEqual } from "node:util";
 import { forbidden } from "../access/access-error.ts";
+import { isRefusal } from "../access/audit.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Door } from "../access/door.ts";
-import { toGatewayError } from "../errors.ts";
 
 export interface AskedVoices {
   readonly voiceIds: readonly string[];
@@ -54,6 +54,8 @@ export interface Asking {
   /** As the audit log names it. */
   readonly surface: string;
   readonly address: string;
+  /** Default: it is about no session. */
+  readonly sessionId?: string;
 }
 
 /** What `check` gives; where it refuses the caller something, that stands in the audit log. */
@@ -61,9 +63,7 @@ export function audited<T>({ door, caller, ...place }: Asking, check: () => T): 
   try {
     return check();
   } catch (thrown) {
-    if (toGatewayError(thrown).code === "forbidden") {
-      door.audit.refused({ ...place, thrown, caller });
-    }
+    if (isRefusal(thrown)) door.audit.refused({ ...place, thrown, caller });
     throw thrown;
   }
 }

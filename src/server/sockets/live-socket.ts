@@ -1,10 +1,11 @@
 /** `/live/{session}`: the native protocol on a WebSocket. */
 
 import { forbidden } from "../../access/access-error.ts";
+import { isRefusal } from "../../access/audit.ts";
 import type { Caller } from "../../access/caller.ts";
+import { ConnectionAudit } from "../../access/connection-audit.ts";
 import { type Door, identifyAt } from "../../access/door.ts";
 import type { LeaseHolder } from "../../access/lease.ts";
-import { LimitError } from "../../access/limit-error.ts";
 import { mustFollow } from "../../access/narrower.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -78,6 +79,7 @@ export function liveSocket(options: LiveSocketOptions): SocketBehavior<SocketDat
         joined: null,
         resumedToken: null,
         refusals: new Refusals(),
+        audit: null,
       };
       acceptUpgrade(res, req, { context, data });
     },
@@ -100,6 +102,7 @@ export function liveSocket(options: LiveSocketOptions): SocketBehavior<SocketDat
         inbox.follow(before, () => join(data, joining, options));
         reconnects.note(data);
       } catch (thrown) {
+        auditRefusal(data, thrown, options);
         refuse(listener, report(thrown, options.log));
       }
     },
@@ -147,6 +150,7 @@ function join(data: SocketData, joining: ParsedSettings, options: LiveSocketOpti
     // Greeting it may have closed it: its close handler did not know of the participant yet.
     if (listener.isClosed && !isGone) session.leave(participant);
   } catch (thrown) {
+    auditRefusal(data, thrown, options);
     refuse(listener, report(thrown, log));
   }
 }
@@ -160,10 +164,12 @@ function liveReceiver(options: LiveSocketOptions, reconnects: Reconnects): Recei
       if (joined === null || listener?.isEnded !== false) return;
       const { participant } = joined;
       let utteranceId: string | undefined;
+      let type: Command["type"] | undefined;
       try {
         traffic?.take(message.byteLength, options.clock.nowMs());
         const parsed = parseCommand(textOf(message, isBinary));
         const { ignored } = parsed;
+        type = parsed.command.type;
         if (parsed.command.type === "refresh") {
           refresh(data, parsed.command.token, options);
           return;
@@ -174,13 +180,13 @@ function liveReceiver(options: LiveSocketOptions, reconnects: Reconnects): Recei
         handleCommand(joined, command);
       } catch (thrown) {
         const error = report(thrown, options.log);
+        auditRefusal(data, thrown, { ...options, command: type });
         participant.send((base) => ({
           type: "error",
           ...base,
           ...errorBody(error),
           ...(utteranceId === undefined ? {} : { utterance_id: utteranceId }),
         }));
-        if (error instanceof LimitError) refusedByLimit(data, error, options);
         if (traffic?.isFlooding(options.clock.nowMs())) {
           options.counters.connectionsFlooding += 1;
           refuse(listener, error);
@@ -197,16 +203,24 @@ function liveReceiver(options: LiveSocketOptions, reconnects: Reconnects): Recei
       const { joined } = data;
       data.joined = null;
       data.lease?.close();
+      data.audit?.close();
       reconnects.forget(data);
       joined?.session.leave(joined.participant, { isFinal: isGoodBye(code) });
     },
   };
 }
 
-/** For the audit log, and the figures of what was refused. */
-function refusedByLimit(data: SocketData, thrown: LimitError, { door }: LiveSocketOptions): void {
-  const { address, caller, sessionId } = data;
-  door.audit.refused({ thrown, surface: "/live", address, caller, sessionId });
+/** For the audit log and the figures of what was refused, where it was for what the caller may do. */
+function auditRefusal(
+  data: SocketData,
+  thrown: unknown,
+  { door, command }: Pick<LiveSocketOptions, "door"> & { readonly command?: string | undefined },
+): void {
+  if (!isRefusal(thrown)) return;
+  const { address, sessionId } = data;
+  const caller = data.lease?.caller ?? data.caller;
+  data.audit ??= new ConnectionAudit(door.audit);
+  data.audit.refused({ thrown, surface: "/live/:session", command, address, caller, sessionId });
 }
 
 /** Nobody comes back as another's connection, whoever has seen its resume_token. */
@@ -241,17 +255,11 @@ function refresh(data: SocketData, token: string, { door }: LiveSocketOptions): 
   if (joined === null || lease === null || data.expiry !== null) {
     throw data.expiry ?? forbidden("There is nothing to refresh: no keys are set");
   }
-  try {
-    const next = identifyAt(data.address, { credential: token, place: "message", origin }, door);
-    mustFollow(next, lease.caller);
-    checkSettings(next, sessionId, joined.participant.settings);
-    door.access.redeem(next);
-    lease.refresh(next);
-  } catch (thrown) {
-    const { caller } = lease;
-    door.audit.refused({ thrown, surface: "refresh", address: data.address, caller, sessionId });
-    throw thrown;
-  }
+  const next = identifyAt(data.address, { credential: token, place: "message", origin }, door);
+  mustFollow(next, lease.caller);
+  checkSettings(next, sessionId, joined.participant.settings);
+  door.access.redeem(next);
+  lease.refresh(next);
   const expires_in_ms = lease.endsInMs;
   joined.participant.send((base) => ({ type: "refreshed", ...base, expires_in_ms }));
 }

@@ -1,5 +1,6 @@
 /** A client's WebSocket as a listener; the only place that sends. Events become JSON here. */
 import type { Caller } from "../../access/caller.ts";
+import type { ConnectionAudit } from "../../access/connection-audit.ts";
 import type { Lease } from "../../access/lease.ts";
 import type { Traffic } from "../../access/traffic.ts";
 import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
@@ -32,6 +33,8 @@ export interface SocketData {
   /** The `resume_token` of the connection that it goes on with. */
   resumedToken: string | null;
   readonly refusals: Refusals;
+  /** null: nothing was refused for what its caller may do. */
+  audit: ConnectionAudit | null;
 }
 
 export class SocketListener extends UwsBatchSocket<SocketData, Delivery> implements Listener {
