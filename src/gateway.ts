@@ -251,6 +251,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       log,
       door,
       tickets: audioSocketTickets,
+      carrierAuth,
       allow: audioSocketAllow,
       host,
       port: config.audiosocketPort,

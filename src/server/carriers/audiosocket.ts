@@ -1,7 +1,7 @@
 /**
  * Asterisk's AudioSocket on a TCP port of its own: each connection is a phone call. It begins with a UUID, which has to be one
- * that was announced where the gateway has keys. Asterisk plays what it gets at once and keeps no buffer, so a player of
- * ours sends one frame every 20 ms.
+ * that was announced where the gateway has keys, or carriers have checks. Asterisk plays what it gets at once and keeps no
+ * buffer, so a player of ours sends one frame every 20 ms.
  */
 import { type BlockList, createServer, type Server, type Socket } from "node:net";
 import { ANYBODY } from "../../access/caller.ts";
@@ -28,6 +28,7 @@ import { NEWS, PacedCodec, pacedCall } from "../../telephony/paced-codec.ts";
 import type { PacedFrame } from "../../telephony/paced-player.ts";
 import type { AudioSocketTickets, Ticket } from "./audiosocket-tickets.ts";
 import { CallerRights } from "./caller-rights.ts";
+import type { CarrierAuth } from "./carrier-auth.ts";
 import { isInNetworks } from "./rtp-networks.ts";
 
 /** In the audit log. */
@@ -50,8 +51,10 @@ export interface AudioSocketOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly door: Door;
-  /** Calls that were announced. Where the gateway has no keys, others may come, too. */
+  /** Calls that were announced. */
   readonly tickets: Pick<AudioSocketTickets, "take">;
+  /** Whether others may come, too. */
+  readonly carrierAuth: Pick<CarrierAuth, "takesStrangers">;
   /** Where calls may come from; null: from everywhere. */
   readonly allow: BlockList | null;
   readonly host: string;
@@ -122,13 +125,13 @@ function awaitCall(socket: Socket, options: AudioSocketOptions, address: string)
 
 /** Throws forbidden where the call had to be announced, and carrier_protocol where the connection does not name one. */
 function ticketFor(callId: string | null, options: AudioSocketOptions, address: string): Ticket {
-  const { door, tickets } = options;
+  const { door, tickets, carrierAuth } = options;
   if (callId === null) {
     throw new GatewayError("carrier_protocol", "Not AudioSocket: the first packet does not name the call");
   }
   const ticket = tickets.take(callId);
   if (ticket !== null) return ticket;
-  if (!door.access.isOpen) {
+  if (!carrierAuth.takesStrangers("audiosocket")) {
     throw new GatewayError(
       "forbidden",
       "No call was announced by this UUID: POST /carrier/audiosocket first",

@@ -83,6 +83,11 @@ export class CarrierAuth {
     return new CallerRights({ ...this.#placeOf(request), door: this.#door, caller: by.caller });
   }
 
+  /** Whether calls are taken that show nothing: no check could have denied them. */
+  takesStrangers(port: "audiosocket"): boolean {
+    return this.#door.access.isOpen && this.#rules.served.has(port) && !this.#hasChecks;
+  }
+
   #admit(request: CarrierRequest, also: readonly Action[]): Admission {
     const named = request.carrier === null ? CARRIERS : [request.carrier];
     const asked = named.filter((carrier) => this.#rules.served.has(carrier));

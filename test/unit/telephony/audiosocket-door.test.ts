@@ -11,7 +11,7 @@ import { startAudioSocket } from "../../../src/server/carriers/audiosocket.ts";
 import { AudioSocketTickets } from "../../../src/server/carriers/audiosocket-tickets.ts";
 import { CallerRights } from "../../../src/server/carriers/caller-rights.ts";
 import { CarrierAuth } from "../../../src/server/carriers/carrier-auth.ts";
-import { readCarrierRules } from "../../../src/server/carriers/carrier-rules.ts";
+import { type CarrierSettings, readCarrierRules } from "../../../src/server/carriers/carrier-rules.ts";
 import { readNetworks } from "../../../src/server/carriers/rtp-networks.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
 import { TestKeys, tokenFor } from "../../helpers/key-file.ts";
@@ -25,12 +25,13 @@ const CALLER = { sessions: ["call-17"], allow: ["call"] };
 
 interface Over {
   readonly hasKeys?: boolean;
+  readonly rules?: Partial<CarrierSettings>;
   /** Setting `audiosocket-allow`. */
   readonly allow?: string;
   readonly maxCalls?: number;
 }
 
-async function startStand({ hasKeys = true, allow = "", maxCalls = 2 }: Over = {}) {
+async function startStand({ hasKeys = true, rules = {}, allow = "", maxCalls = 2 }: Over = {}) {
   const keys = new TestKeys();
   const keysFile = hasKeys ? keys.path : "";
   const door = createDoor({ ...DEFAULTS, keysFile, log: silentLog, clock: systemClock });
@@ -39,7 +40,7 @@ async function startStand({ hasKeys = true, allow = "", maxCalls = 2 }: Over = {
   const shared = { clock, log: silentLog, host: "127.0.0.1", maxMessageBytes: 1024 };
   const calls = new Calls({ ...shared, sessions, maxCalls });
   const none = { carriers: "", twilioAuthToken: "", carrierToken: "", publicUrl: "" };
-  const carrierAuth = new CarrierAuth({ rules: readCarrierRules(none), door, clock });
+  const carrierAuth = new CarrierAuth({ rules: readCarrierRules({ ...none, ...rules }), door, clock });
   const tickets = new AudioSocketTickets({ ...shared, carrierAuth, port: 9092, maxTickets: 2 });
   const server = await startAudioSocket({
     ...shared,
@@ -47,6 +48,7 @@ async function startStand({ hasKeys = true, allow = "", maxCalls = 2 }: Over = {
     pacer,
     door,
     tickets,
+    carrierAuth,
     allow: readNetworks(allow, "audiosocket-allow"),
     port: 0,
   });
@@ -171,6 +173,25 @@ describe("a UUID", () => {
     await until("both have begun", () => stand.stats.started === 2);
     expect(stand.sessions.get("call-17").connectionCount).toBe(1);
     expect(stand.sessions.get(`audiosocket-${STRANGER}`).connectionCount).toBe(1);
+  });
+});
+
+describe("a UUID that was not announced, on a gateway without keys", () => {
+  it.each([
+    ["a check of another carrier is set", { carrierToken: "telnyx=secret" }],
+    ["it has a token of its own", { carrierToken: "audiosocket=secret" }],
+    ["Twilio's signature is checked", { twilioAuthToken: "secret", publicUrl: "wss://voice.example.com" }],
+    ["`carriers` does not name audiosocket", { carriers: "twilio,rtp" }],
+  ])("is hung up where %s", async (_name, rules) => {
+    using stand = await startStand({ hasKeys: false, rules });
+    const stranger = await stand.dial(STRANGER);
+    await until("it is closed", () => stranger.isClosed);
+    expect(Buffer.concat(stranger.received)).toEqual(HANG_UP);
+    expect([...stand.door.audit.refusals]).toEqual([["forbidden", 1]]);
+    const announced = await stand.dial(stand.announce());
+    announced.socket.write(FRAME);
+    await until("the other has begun", () => stand.stats.started === 1);
+    expect(stand.sessions.get("call-17").connectionCount).toBe(1);
   });
 });
 

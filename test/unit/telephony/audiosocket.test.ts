@@ -37,6 +37,7 @@ it("a peer that never reads loses its connection two seconds after the call's en
     log: silentLog,
     door: OPEN_DOOR,
     tickets: NO_TICKETS,
+    carrierAuth: { takesStrangers: () => true },
     allow: null,
     host: "127.0.0.1",
     port: 0,
