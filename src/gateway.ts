@@ -68,8 +68,37 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
-/** Rejects with invalid_config, port_in_use, encoder_failed. */
+/** Rejects with invalid_config, port_in_use, encoder_failed; what had begun by then is ended. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const begun = new Begun();
+  try {
+    return await start(options, begun);
+  } catch (thrown) {
+    await begun.close();
+    throw thrown;
+  }
+}
+
+/** What runs, and ends in reverse order. */
+class Begun {
+  readonly #closers: (() => void | Promise<void>)[] = [];
+
+  add(close: () => void | Promise<void>): void {
+    this.#closers.push(close);
+  }
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    await Promise.all(
+      this.#closers
+        .splice(0)
+        .reverse()
+        .map((close) => close()),
+    );
+  }
+}
+
+async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   const { config, log } = options;
   const clock = options.clock ?? systemClock;
   const counters = createCounters();
@@ -78,11 +107,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const audioSocketAllow = readNetworks(config.audiosocketAllow, "audiosocket-allow");
   const carrierRules = readCarrierRules(config);
   const door = createDoor({ ...config, log, auditLogger: options.auditLog ?? log, clock });
+  begun.add(() => door.close());
   const passedPaths = new PassedPaths(config.proxyPaths);
   const tlsFiles = certificateFiles(config);
   const origins = new OriginRules({ ...config, isTls: tlsFiles !== null });
   const opsOrigins = new OriginRules({ ...config, host: config.opsHost });
   const pacer = new Pacer(clock);
+  begun.add(() => pacer.close());
   const scheduler = new FairScheduler({ clock, counters, between: () => pacer.catchUp() });
   const blocks = new BlockPool();
   const upstream = createUpstream({
@@ -97,19 +128,17 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     log,
     clock,
   });
+  begun.add(() => upstream.close());
   const phrases =
     config.phraseCacheMb > 0
       ? new PhraseCache({ upstream, maxBytes: config.phraseCacheMb * 1024 * 1024, clock })
       : null;
+  begun.add(() => phrases?.close());
   const opusPool = await createOpusPool({
     workers: config.opusWorkers,
     bitrateKbps: Number(config.opusBitrateKbps),
-  }).catch(async (thrown: unknown) => {
-    // Its checks of the regions have begun.
-    phrases?.close();
-    await upstream.close();
-    throw thrown;
   });
+  begun.add(() => opusPool.close());
   const tuning = {
     ...config,
     ...SESSION_BOUNDS,
@@ -155,19 +184,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     peers: rtpPeers,
     allowsListenOnly: config.rtpListenOnly,
   });
+  begun.add(() => rtpPorts.close());
   let audioSocket: AudioSocketServer | null = null;
   let operations: ListeningPort | null = null;
   const insecure = isInsecure(config) ? new InsecureWarning({ host, log, clock }) : null;
-  const closeParts = async (): Promise<void> => {
-    insecure?.close();
-    door.close();
-    operations?.close();
-    rtpPorts.close();
-    audioSocket?.close();
-    pacer.close();
-    phrases?.close();
-    await Promise.all([upstream.close(), opusPool.close()]);
-  };
+  begun.add(() => insecure?.close());
   const edge = await startServer({
     sessions,
     log,
@@ -203,16 +224,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     forward: (request, handlers) => upstream.forward(request, handlers),
     maxUploadsPerClient: config.maxUploadsPerClient,
     proxyTrust: door.proxyTrust,
-  }).catch(async (thrown: unknown) => {
-    await closeParts();
-    throw thrown;
   });
-  const failed = async (thrown: unknown): Promise<never> => {
+  begun.add(() => {
     edge.stopListening();
     edge.close();
-    await closeParts();
-    throw thrown;
-  };
+  });
   if (config.opsPort !== "off") {
     operations = await startOperations({
       host: config.opsHost,
@@ -241,7 +257,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       }),
       upstream: () => upstreamState(upstream),
       callStats: calls.stats,
-    }).catch(failed);
+    });
+    begun.add(() => operations?.close());
   }
   if (config.audiosocketPort > 0) {
     audioSocket = await startAudioSocket({
@@ -255,7 +272,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       allow: audioSocketAllow,
       host,
       port: config.audiosocketPort,
-    }).catch(failed);
+    });
+    begun.add(() => audioSocket?.close());
   }
   // The first request should not pay for the connection; a service that is not up yet is no reason to stop.
   Promise.all([upstream.warm(), voice()]).catch((thrown: unknown) => {
@@ -268,8 +286,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     closing ??= (async () => {
       edge.stopListening();
       sessions.close(new GatewayError("draining", "Gateway is shutting down"));
-      edge.close();
-      await closeParts();
+      await begun.close();
     })();
     return closing;
   };

@@ -4,6 +4,7 @@ import type { Config } from "../../src/config.ts";
 import { startGateway } from "../../src/gateway.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
+import { TestKeys } from "../helpers/key-file.ts";
 import { DEFAULTS, gatewayAt } from "../helpers/start-gateway.ts";
 
 /** No encoder takes it. */
@@ -21,6 +22,22 @@ it("encoders that can't start end the upstream's checks, too", async () => {
   });
   expect(clock.pending).toBeGreaterThan(0);
   await expect(starting).rejects.toMatchObject({ code: "encoder_failed" });
+  expect(clock.pending).toBe(0);
+});
+
+it.each<[string, Partial<Config>, object]>([
+  ["a path of the proxy", { proxyPaths: "GET nowhere" }, { field: "proxy-paths" }],
+  ["a certificate without its key", { tlsCert: "cert.pem" }, { field: "tls-key" }],
+  ["an origin", { allowedOrigins: "nowhere" }, { field: "allow-origin" }],
+  ["a way of cleaning texts", { clean: "everything" }, { field: "clean" }],
+  ["an encoder", { opusBitrateKbps: NO_RATE }, { code: "encoder_failed" }],
+  ["a port", { host: "192.0.2.1", insecure: true }, { code: "port_in_use" }],
+  ["the operations port", { opsHost: "192.0.2.1", opsPort: 9 }, { code: "port_in_use" }],
+])("%s that can't be used ends the watch of the key file", async (_name, settings, error) => {
+  using keys = new TestKeys();
+  const clock = new FakeClock();
+  const starting = gatewayAt("http://127.0.0.1:1", { keysFile: keys.path, ...settings }, { clock });
+  await expect(starting).rejects.toMatchObject(error);
   expect(clock.pending).toBe(0);
 });
 
