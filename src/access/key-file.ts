@@ -8,11 +8,10 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import { FileWatch } from "../kit/file-watch.ts";
 import type { Logger } from "../kit/log.ts";
+import { modeForOthers } from "../kit/private-file.ts";
 import { type KeyRing, readKeys } from "./keys.ts";
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
-/** Permissions of group and others. */
-const OTHERS = 0o077;
 
 export interface KeyFileOptions {
   readonly path: string;
@@ -75,11 +74,10 @@ export class KeyFile {
     const { path, log } = this.#options;
     let json: string;
     try {
-      const { mode, size } = statSync(path);
+      const { size } = statSync(path);
       if (size > MAX_FILE_BYTES) throw new Error(`it has ${size} bytes, expected at most ${MAX_FILE_BYTES}`);
-      if ((mode & OTHERS) !== 0) {
-        log.warn({ mode: (mode & 0o777).toString(8) }, "Others may read the key file: chmod 600");
-      }
+      const mode = modeForOthers(path);
+      if (mode !== null) log.warn({ mode }, "Others may read the key file: chmod 600");
       json = readFileSync(path, "utf8");
     } catch (thrown) {
       this.#digest = "";

@@ -1,4 +1,5 @@
 /** `serve`, `say` and `doctor` with a certificate. */
+import { chmodSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { CertificateFolder, PAIRS } from "../helpers/certificate-files.ts";
 import { freePort } from "../helpers/free-port.ts";
@@ -58,11 +59,17 @@ describe.skipIf(missing !== undefined)(`TLS${missing === undefined ? "" : ` (ski
     expect(stderr).toContain("another certificate's key");
   });
 
-  test("doctor names the certificate and its end, and fails one that is over", async () => {
+  test("doctor names the certificate and its end, and fails one that is over; it warns where others may read the key", async () => {
     using good = new CertificateFolder(PAIRS.renewed);
     expect(await doctorSays(["--port", "0", ...flagsOf(good)], "tls")).toMatchObject({
       status: "ok",
       detail: "https and wss: localhost, renewed.example, 127.0.0.1 until 2126-01-01",
+    });
+    chmodSync(good.settings.tlsKey, 0o644);
+    expect(await doctorSays(["--port", "0", ...flagsOf(good)], "tls")).toMatchObject({
+      status: "warn",
+      detail: expect.stringMatching(/until 2126-01-01; others may read its key \(644\)$/),
+      fix: `chmod 600 ${good.settings.tlsKey}`,
     });
     using over = new CertificateFolder(PAIRS.expired);
     expect(await doctorSays(["--port", "0", ...flagsOf(over)], "tls")).toMatchObject({

@@ -1,5 +1,6 @@
 /** The public port over TLS: what it speaks, what it shows, and how the certificate is replaced while it runs. */
 import { once } from "node:events";
+import { chmodSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { connect } from "node:net";
@@ -31,13 +32,20 @@ interface SecureGateway extends AsyncDisposable {
   readonly files: CertificateFolder;
   /** What the log was given at the level of errors. */
   readonly errors: string[];
+  readonly warnings: string[];
 }
 
-async function secureGateway(settings: Partial<Config> = {}): Promise<SecureGateway> {
+async function secureGateway(
+  settings: Partial<Config> = {},
+  { keyMode = 0o600 }: { readonly keyMode?: number } = {},
+): Promise<SecureGateway> {
   const files = new CertificateFolder();
+  chmodSync(files.settings.tlsKey, keyMode);
   const errors: string[] = [];
+  const warnings: string[] = [];
   const log = {
     ...silentLog,
+    warn: (fields: object, message: string) => void warnings.push(`${message} ${JSON.stringify(fields)}`),
     error: (fields: object, message: string) => void errors.push(`${message} ${JSON.stringify(fields)}`),
   };
   const started = gatewayAt(upstream.url, { trimMs: 0, ...files.settings, ...settings }, { log });
@@ -49,6 +57,7 @@ async function secureGateway(settings: Partial<Config> = {}): Promise<SecureGate
     gateway,
     files,
     errors,
+    warnings,
     [Symbol.asyncDispose]: async () => {
       await gateway.close();
       files[Symbol.dispose]();
@@ -171,6 +180,17 @@ describe.concurrent("replaced files", () => {
     }
     expect(gateway.certificate()?.names).toEqual(["localhost", "renewed.example", "127.0.0.1"]);
     expect(secure.errors).toEqual([]);
+  });
+
+  it("have a warning in the log while others may read the key", async () => {
+    await using secure = await secureGateway({}, { keyMode: 0o640 });
+    const { gateway, files } = secure;
+    const warnings = () => secure.warnings.filter((line) => line.startsWith("Others may read"));
+    const warning = 'Others may read the key of the certificate: chmod 600 {"mode":"640"}';
+    expect(warnings()).toEqual([warning]);
+    files.put(PAIRS.renewed);
+    await until("the renewal", () => gateway.counters.tlsRenewals === 1, RENEWS);
+    expect(warnings()).toEqual([warning]);
   });
 
   it("that do not belong together leave the old ones until they do", async () => {

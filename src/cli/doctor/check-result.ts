@@ -5,3 +5,22 @@ export interface CheckResult {
   /** What to do. */
   readonly fix?: string;
 }
+
+export interface Worry {
+  readonly what: string;
+  readonly fix: string;
+}
+
+/** Of something that works; `status`: where there are worries. */
+export function resultWith(
+  detail: string,
+  worries: readonly Worry[],
+  status: "warn" | "fail" = "warn",
+): CheckResult {
+  if (worries.length === 0) return { status: "ok", detail };
+  return {
+    status,
+    detail: [detail, ...worries.map(({ what }) => what)].join("; "),
+    fix: worries.map(({ fix }) => fix).join("; "),
+  };
+}

@@ -25,7 +25,7 @@ import { listenFailure, portAdvice } from "../serve/port-check.ts";
 import { chooseUpstream, openUpstream, VOICE_PACKAGE_ADVICE } from "../serve/upstream.ts";
 import { isGateway } from "../session/gateway-target.ts";
 import type { ResolvedSettings } from "../settings.ts";
-import type { CheckResult } from "./check-result.ts";
+import { type CheckResult, resultWith } from "./check-result.ts";
 
 export type { CheckResult } from "./check-result.ts";
 
@@ -258,13 +258,22 @@ async function checkTls({ config }: CheckContext): Promise<CheckResult> {
   const certificate = readCertificate(files);
   const nowMs = Date.now();
   const fault = certificateFault(certificate, nowMs);
-  const detail = `https and wss: ${describeCertificate(certificate)}`;
-  if (fault === null) return { status: "ok", detail };
-  return {
-    status: isValid(certificate, nowMs) ? "warn" : "fail",
-    detail: `${detail}; ${fault}`,
-    fix: "renew the files of tls-cert and tls-key; a gateway that runs takes them without a restart",
-  };
+  const { modeForOthers: mode } = certificate;
+  const worries = [
+    ...(fault === null
+      ? []
+      : [
+          {
+            what: fault,
+            fix: "renew the files of tls-cert and tls-key; a gateway that runs takes them without a restart",
+          },
+        ]),
+    ...(mode === null
+      ? []
+      : [{ what: `others may read its key (${mode})`, fix: `chmod 600 ${files.keyFile}` }]),
+  ];
+  const status = isValid(certificate, nowMs) ? "warn" : "fail";
+  return resultWith(`https and wss: ${describeCertificate(certificate)}`, worries, status);
 }
 
 async function checkKeys({ config }: CheckContext): Promise<CheckResult> {

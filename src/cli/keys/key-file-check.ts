@@ -1,11 +1,9 @@
 /** What `doctor` says of a key file: what opens it to others, and what will stop working. */
-import { statSync } from "node:fs";
 import type { Key } from "../../access/keys.ts";
-import type { CheckResult } from "../doctor/check-result.ts";
+import { modeForOthers } from "../../kit/private-file.ts";
+import { type CheckResult, resultWith } from "../doctor/check-result.ts";
 import { loadKeys } from "./key-store.ts";
 
-/** Permissions of group and others. */
-const OTHERS = 0o077;
 const DAY_MS = 86_400_000;
 /** So early an operator can still act. */
 const SOON_DAYS = 14;
@@ -14,13 +12,11 @@ const SOON_DAYS = 14;
 export function checkKeyFile(path: string, nowMs: number): CheckResult {
   const ring = loadKeys(path);
   const all = [...ring];
-  const mode = statSync(path).mode & 0o777;
+  const mode = modeForOthers(path);
   const expired = endingBefore(all, nowMs);
   const soon = endingBefore(all, nowMs + SOON_DAYS * DAY_MS).filter((id) => !expired.includes(id));
   const worries = [
-    ...((mode & OTHERS) === 0
-      ? []
-      : [{ what: `others may read it (${mode.toString(8)})`, fix: `chmod 600 ${path}` }]),
+    ...(mode === null ? [] : [{ what: `others may read it (${mode})`, fix: `chmod 600 ${path}` }]),
     ...(expired.length === 0
       ? []
       : [{ what: `expired: ${expired.join(", ")}`, fix: "voicewire keys remove, then keys new" }]),
@@ -42,12 +38,7 @@ export function checkKeyFile(path: string, nowMs: number): CheckResult {
         ]),
   ];
   const count = `${all.length} key${all.length === 1 ? "" : "s"}`;
-  if (worries.length === 0) return { status: "ok", detail: `${path}: ${count}` };
-  return {
-    status: "warn",
-    detail: [`${path}: ${count}`, ...worries.map(({ what }) => what)].join("; "),
-    fix: worries.map(({ fix }) => fix).join("; "),
-  };
+  return resultWith(`${path}: ${count}`, worries);
 }
 
 function endingBefore(keys: readonly Key[], timeMs: number): string[] {

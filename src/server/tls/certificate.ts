@@ -2,6 +2,7 @@
 import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { GatewayError } from "../../errors.ts";
+import { modeForOthers } from "../../kit/private-file.ts";
 
 /** The settings `tls-cert` and `tls-key`. */
 export interface CertificateFiles {
@@ -17,6 +18,8 @@ export interface Certificate {
   readonly endMs: number;
   /** Of both files' bytes: another one, another pair. */
   readonly digest: string;
+  /** Of the key's file, in octal, where others may read it; null: its owner alone. */
+  readonly modeForOthers: string | null;
 }
 
 /** An operator has so long to do something about it. */
@@ -60,6 +63,7 @@ export function readCertificate({ certFile, keyFile }: CertificateFiles): Certif
     beginMs: Date.parse(certificate.validFrom),
     endMs: Date.parse(certificate.validTo),
     digest: createHash("sha256").update(certPem).update("\0").update(keyPem).digest("hex"),
+    modeForOthers: modeForOthers(keyFile),
   };
 }
 

@@ -52,7 +52,11 @@ const WARN_EVERY_MS = 86_400_000;
 /** Listens. Throws invalid_config; rejects with port_in_use. */
 export async function listenOverTls(routes: RouteTable, options: TlsPortOptions): Promise<TlsPort> {
   const { files, clock, log, counters } = options;
+  const warnOfOthers = ({ modeForOthers: mode }: Certificate): void => {
+    if (mode !== null) log.warn({ mode }, "Others may read the key of the certificate: chmod 600");
+  };
   const first = certifiedApp(routes, files);
+  warnOfOthers(first.certificate);
   const port = await listen(first.app, options);
   const apps = [first];
   let newest = first;
@@ -68,6 +72,7 @@ export async function listenOverTls(routes: RouteTable, options: TlsPortOptions)
       newest = next;
       counters.tlsRenewals += 1;
       log.info(describe(newest.certificate), "New connections get the new certificate");
+      warnOfOthers(newest.certificate);
     } catch (thrown) {
       counters.tlsRenewalsRefused += 1;
       const { message } = toGatewayError(thrown);
