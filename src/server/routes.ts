@@ -154,7 +154,7 @@ export class CheckedRoutes implements Routes {
     this.#app.ws<T | RefusedSocket>(pattern, {
       ...limits,
       upgrade: (res, req, context) => {
-        if (!this.#isSound(res, req)) return;
+        if (!this.#isSound(res, req, pattern)) return;
         try {
           const caller = this.#admit(res, req, { pattern, access, isSocket: true });
           upgrade(res, req, context, caller);
@@ -196,7 +196,7 @@ export class CheckedRoutes implements Routes {
   #mount(method: Method, { shape, ...route }: ShapedRoute, handler: Handler): void {
     this.#mounted.push({ method, ...route });
     this.#app[method](route.pattern, (res, req) => {
-      if (!this.#isSound(res, req)) return;
+      if (!this.#isSound(res, req, route.pattern)) return;
       let caller: Caller;
       try {
         caller = this.#admit(res, req, { ...route, isSocket: false });
@@ -212,15 +212,27 @@ export class CheckedRoutes implements Routes {
   }
 
   /** Whether its length is clear and its page may use the gateway; where not, that is answered, the same way on all surfaces. */
-  #isSound(res: HttpResponse, req: HttpRequest): boolean {
+  #isSound(res: HttpResponse, req: HttpRequest, pattern: string): boolean {
     try {
       checkLength(req);
-      const reader = this.#options.origins.check(sourceOf(req));
+      const reader = this.#readerOf(res, req, pattern);
       if (reader !== null) allowReader(res, reader);
       return true;
     } catch (thrown) {
       refuse(res, toGatewayError(thrown), { isHead: req.getMethod() === "head" });
       return false;
+    }
+  }
+
+  /** The origin that may read the answer; null: there is none. Throws host_not_allowed, origin_not_allowed. */
+  #readerOf(res: HttpResponse, req: HttpRequest, pattern: string): string | null {
+    const { origins, door } = this.#options;
+    try {
+      return origins.check(sourceOf(req));
+    } catch (thrown) {
+      const address = requestAddress(res, req, door.proxyTrust);
+      door.audit.refused({ thrown, surface: pattern, address, caller: null });
+      throw thrown;
     }
   }
 

@@ -1,12 +1,18 @@
-/** Which lines the audit log gets of commands that somebody may not send, over real sockets and requests. */
+/** Which lines the audit log gets of who may not come in or send a command, over real sockets and requests. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { AuditLines } from "../helpers/audit-lines.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
-import { LISTENER, SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { LISTENER, SIGNING, SPEAKER, signingPair, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { knock, type Offer, upgradeStatus } from "../helpers/knock.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
 
-const keys = new TestKeys({ server: { grants: { sessions: ["*"], allow: ["admin"] } } });
+const web = signingPair("web", "ES256");
+const keys = new TestKeys({
+  server: { grants: { sessions: ["*"], allow: ["open", "listen", "admin"] } },
+  keys: [web.entry, { id: "old", ...SIGNING, expires: "2020-01-01T00:00:00Z" }],
+  revoked: { tokens: ["withdrawn"] },
+});
 let upstream: FakeUpstream;
 let audit: AuditLines;
 let gateway: TestGateway;
@@ -38,6 +44,166 @@ async function join(path: string, grants: object): Promise<TestClient> {
   await client.until(() => client.messages.length > 0);
   return client;
 }
+
+const now = Math.floor(Date.now() / 1000);
+
+function unsigned(alg: string): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  return `${part({ alg, kid: "app" })}.${part({ aud: "voicewire", sub: "ann", exp: now + 60, vw: SPEAKER })}.`;
+}
+
+const withToken = (token: string): Offer => ({ headers: bearer(token) });
+const knockWith = (offer: Offer, query = "") => knock(`${gateway.wsUrl}/live/s?format=none${query}`, offer);
+
+describe("a credential that does not hold is refused before the upgrade, with one line", () => {
+  const claimed = (claims: object) => withToken(tokenFor(SPEAKER, { claims: { ...claims } }));
+
+  it.each<[string, () => Offer, number, string, string]>([
+    ["none", () => ({}), 401, "unauthorized", "no_credential"],
+    ["a word", () => withToken("letmein"), 401, "unauthorized", "malformed"],
+    [
+      "a key with another secret",
+      () => withToken(`vwk_server_${"A".repeat(43)}`),
+      401,
+      "unauthorized",
+      "unknown_key",
+    ],
+    ["expired", () => withToken(tokenFor(SPEAKER, { lifeSeconds: -70 })), 401, "token_expired", "expired"],
+    ["not valid yet", () => claimed({ nbf: now + 90 }), 401, "unauthorized", "not_yet_valid"],
+    ["of a clock that is ahead", () => claimed({ iat: now + 90 }), 401, "unauthorized", "not_yet_valid"],
+    ["for another audience", () => claimed({ aud: "other" }), 401, "unauthorized", "wrong_audience"],
+    ["of another algorithm", () => withToken(unsigned("ES256")), 401, "unauthorized", "wrong_algorithm"],
+    ["of the algorithm none", () => withToken(unsigned("none")), 401, "unauthorized", "wrong_algorithm"],
+    [
+      "of an unknown key",
+      () => withToken(tokenFor(SPEAKER, { kid: "nobody" })),
+      401,
+      "unauthorized",
+      "unknown_key",
+    ],
+    [
+      "of a key that is over",
+      () => withToken(tokenFor(SPEAKER, { kid: "old" })),
+      401,
+      "unauthorized",
+      "key_expired",
+    ],
+    [
+      "with another's signature",
+      () => withToken(tokenFor(SPEAKER, { kid: "web" })),
+      401,
+      "unauthorized",
+      "wrong_algorithm",
+    ],
+    ["withdrawn", () => claimed({ jti: "withdrawn" }), 401, "unauthorized", "revoked"],
+    [
+      "with an unknown grant",
+      () => withToken(tokenFor({ ...SPEAKER, all: true })),
+      401,
+      "unauthorized",
+      "unknown_grant",
+    ],
+    ["longer than 2 KB", () => withToken("a".repeat(3000)), 401, "unauthorized", "token_too_long"],
+    [
+      "for another session",
+      () => withToken(tokenFor({ ...SPEAKER, sessions: ["x"] })),
+      403,
+      "forbidden",
+      "forbidden",
+    ],
+    [
+      "without a grant to join",
+      () => withToken(tokenFor({ sessions: ["*"], allow: ["proxy"] })),
+      403,
+      "forbidden",
+      "forbidden",
+    ],
+    [
+      "one of two that differ",
+      () => ({ headers: { ...bearer(tokenFor(SPEAKER)), "xi-api-key": keys.key } }),
+      400,
+      "invalid_field",
+      "two_places",
+    ],
+  ])("%s", async (_name, offer, status, code, reason) => {
+    expect(await knockWith(offer())).toEqual({ status, code });
+    expect(audit.lines).toEqual([
+      expect.objectContaining({ audit: "refused", reason, surface: "/live/:session", address: "127.0.0.1" }),
+    ]);
+  });
+
+  it("in the URL and not single-use", async () => {
+    const token = tokenFor(SPEAKER);
+    expect(await knockWith({}, `&token=${token}`)).toEqual({ status: 401, code: "unauthorized" });
+    expect(audit.lines).toMatchObject([{ audit: "refused", reason: "not_single_use" }]);
+    expect(JSON.stringify(audit.lines)).not.toContain(token);
+  });
+
+  it("single-use, the second and third time; of two sockets at once one is let in", async () => {
+    const offer = withToken(tokenFor({ ...SPEAKER, once: true }, { claims: { jti: "once-1" } }));
+    const both = await Promise.all([knockWith(offer), knockWith(offer)]);
+    expect(both.map(({ status }) => status).sort()).toEqual([101, 401]);
+    expect(await knockWith(offer)).toEqual({ status: 401, code: "token_expired" });
+    expect(audit.lines.map(({ audit, reason }) => [audit, reason])).toEqual([
+      ["admitted", undefined],
+      ["refused", "used"],
+      ["refused", "used"],
+    ]);
+  });
+
+  it("of 100 KB: the server library refuses the request by its size, before there is anybody to name", async () => {
+    const headers = bearer("a".repeat(100_000));
+    expect(await upgradeStatus(`${gateway.wsUrl}/live/s`, headers)).toBe(431);
+    expect(audit.lines).toEqual([]);
+    expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+  });
+
+  it("while the key file is broken: the keys before it stay", async () => {
+    using own = new TestKeys();
+    const log = new AuditLines();
+    await using running = await gatewayAt(upstream.url, { keysFile: own.path }, { log: log.log });
+    own.writeText("{ broken");
+    await until("the line that says so", () => JSON.stringify(log.lines).includes("keys-file"));
+    const path = `${running.wsUrl}/live/s?format=none`;
+    expect((await knock(path, withToken(own.key))).status).toBe(101);
+    expect((await knock(path, withToken("letmein"))).status).toBe(401);
+    expect(log.refused).toMatchObject([{ reason: "malformed" }]);
+  });
+});
+
+describe("a request's Host and Origin", () => {
+  const known = () => bearer(tokenFor(SPEAKER));
+
+  it.each([
+    ["a port", { host: "localhost:1234" }],
+    ["a trailing dot", { host: "localhost.:80" }],
+    ["an IPv6 address", { host: "[::1]:8080" }],
+    ["upper case", { host: "LOCALHOST", origin: "HTTP://LOCALHOST:3000" }],
+  ])("with %s are let in where they are this machine's", async (_name, headers) => {
+    expect((await knockWith({ headers: { ...known(), ...headers } })).status).toBe(101);
+    expect(audit.refused).toEqual([]);
+  });
+
+  it("are let in with an upper-case scheme of Authorization", async () => {
+    expect((await knockWith({ headers: { authorization: `BEARER ${tokenFor(SPEAKER)}` } })).status).toBe(101);
+    expect(audit.refused).toEqual([]);
+  });
+
+  it.each([
+    ["another host", { host: "evil.example" }, 421, "host_not_allowed"],
+    ["with a port", { host: "evil.example:8080" }, 421, "host_not_allowed"],
+    ["with a trailing dot", { host: "evil.example." }, 421, "host_not_allowed"],
+    ["of IPv6", { host: "[2001:db8::1]:8080" }, 421, "host_not_allowed"],
+    ["that begins like this machine", { host: "127.0.0.1.evil.example" }, 421, "host_not_allowed"],
+    ["another origin", { origin: "https://evil.example" }, 403, "origin_not_allowed"],
+    ["in upper case", { origin: "HTTPS://EVIL.EXAMPLE" }, 403, "origin_not_allowed"],
+  ])("%s: refused before the upgrade, with one line", async (_name, headers, status, code) => {
+    expect(await knockWith({ headers: { ...known(), ...headers } })).toEqual({ status, code });
+    expect(audit.lines).toEqual([
+      { audit: "refused", reason: code, surface: "/live/:session", address: "127.0.0.1" },
+    ]);
+  });
+});
 
 /** Of a command over a socket. */
 const refusal = {
