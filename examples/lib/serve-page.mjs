@@ -1,7 +1,7 @@
 // Serves the page of an example: the files that it names from its folder, on loopback, and prints the address to open.
 import { createReadStream } from "node:fs";
 import { createServer } from "node:http";
-import { PAGE_HEADERS } from "./page-headers.mjs";
+import { DATA_HEADERS, PAGE_HEADERS } from "./page-headers.mjs";
 
 const TYPES = { html: "text/html; charset=utf-8", mjs: "text/javascript; charset=utf-8" };
 
@@ -14,7 +14,7 @@ export function servePage({ folder, files, port, scheme = "ws" }) {
     const { pathname } = new URL(request.url ?? "/", "http://page");
     const name = pathname === "/" ? "index.html" : pathname.slice(1);
     if (!files.includes(name)) {
-      response.writeHead(404).end();
+      response.writeHead(404, DATA_HEADERS).end();
       return;
     }
     response.writeHead(200, { ...PAGE_HEADERS, "content-type": TYPES[name.split(".").at(-1)] });

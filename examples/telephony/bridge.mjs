@@ -7,6 +7,7 @@
 // session. This program holds one socket to that session: it speaks, hears keys, interrupts, hangs up.
 import { createServer } from "node:http";
 import WebSocket from "ws";
+import { DATA_HEADERS } from "../lib/page-headers.mjs";
 import { callLikeTwilio } from "./caller.mjs";
 
 /** Where the gateway is for this program, and for the carrier. */
@@ -74,7 +75,7 @@ const server = createServer((request, response) => {
   request.on("end", () => {
     const callSid = new URLSearchParams(Buffer.concat(parts).toString()).get("CallSid") ?? "";
     const isCall = request.method === "POST" && request.url === "/answer" && /^CA[0-9a-f]{32}$/.test(callSid);
-    response.writeHead(isCall ? 200 : 404, { "content-type": "text/xml" });
+    response.writeHead(isCall ? 200 : 404, { ...DATA_HEADERS, "content-type": "text/xml" });
     response.end(isCall ? answer(callSid) : "");
   });
 });

@@ -52,6 +52,27 @@ it.concurrent("hangs up where the voice fails", { timeout: 60_000 }, async () =>
   }
 });
 
+it.concurrent("answers nothing that a browser would run", async () => {
+  const env = { ...process.env, VOICEWIRE_URL: "ws://127.0.0.1:9", PORT: "0" };
+  const child = spawn(process.execPath, [BRIDGE], { env, stdio: ["ignore", "pipe", "ignore"] });
+  try {
+    const [line] = (await once(child.stdout, "data")) as [Buffer];
+    const url = /http:\S+\/answer/.exec(line.toString())?.[0] ?? "";
+    const body = new URLSearchParams({ CallSid: `CA${"0".repeat(32)}` });
+    const answers = [await fetch(url, { method: "POST", body }), await fetch(new URL("/", url))];
+    expect(answers.map(({ status }) => status)).toEqual([200, 404]);
+    for (const { headers } of answers) {
+      expect(Object.fromEntries(headers)).toMatchObject({
+        "content-security-policy": "sandbox; default-src 'none'",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+      });
+    }
+  } finally {
+    child.kill();
+  }
+});
+
 it.concurrent("says what to do where there is no gateway", async () => {
   const { code, said } = await simulate("ws://127.0.0.1:9");
   expect(said).toContain("Start one with: npm start");
