@@ -1,10 +1,13 @@
-/** `voicewire token`: signs a token with the key file's own signing key. */
+/** `voicewire token`: signs a token with the key file's own signing key, or asks a running gateway for one. */
 import { Access, MAX_LIFE_MS } from "../../access/access.ts";
 import { GRANTS } from "../../access/grants.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { type Flag, integerFlag, parseArguments } from "../flags.ts";
 import type { CommandModule } from "../help.ts";
 import type { Io } from "../io.ts";
+import { gatewayKey, KEY_FLAG } from "../session/gateway-key.ts";
+import { gatewayUrl } from "../session/join-session.ts";
+import { askForToken } from "./ask-for-token.ts";
 import { actionsOf, FILE_FLAGS, GRANT_FLAGS, keyFilePath, sessionsOf } from "./key-flags.ts";
 import { loadKeys } from "./key-store.ts";
 
@@ -23,6 +26,12 @@ const FLAGS: readonly Flag[] = [
     about: `How long it opens connections (default ${DEFAULT_LIFE_SECONDS}, at most a day)`,
   },
   { name: "once", about: "It opens one connection, then nothing; such a token may stand in a URL" },
+  {
+    name: "url",
+    value: "URL",
+    about: "Ask this gateway for it, with a key of it (VOICEWIRE_KEY), in place of the file",
+  },
+  KEY_FLAG,
   ...FILE_FLAGS,
 ];
 
@@ -32,7 +41,7 @@ export const token: CommandModule = {
     usage: ["token --sessions LIST --allow LIST --for SUBJECT [FLAGS]"],
     about:
       "Signs a token with the key of the key file that mints, and prints it. It is what a browser gets: for a short time, for " +
-      "these sessions, and for nothing else. It reads the file itself, and needs no gateway.",
+      "these sessions, and for nothing else. It reads the file itself, and needs no gateway; with --url it asks a running one.",
     flags: FLAGS,
     examples: [
       {
@@ -42,6 +51,10 @@ export const token: CommandModule = {
       {
         line: "VOICEWIRE_KEY=$(voicewire token --sessions demo --allow open,speak,listen --for me) voicewire say -s demo Hello",
         about: "speak with it",
+      },
+      {
+        line: "VOICEWIRE_KEY=vwk_... voicewire token --url https://voice.example.com --sessions demo --allow listen --for ann",
+        about: "from a machine that has a key, but not the file",
       },
     ],
   },
@@ -72,6 +85,15 @@ async function runToken(io: Io, args: readonly string[]): Promise<number> {
     max: MAX_LIFE_MS / 1000,
     fallback: DEFAULT_LIFE_SECONDS,
   });
+  const url = parsed.text("url");
+  if (url !== undefined) {
+    if (parsed.text("file") !== undefined) {
+      throw usageError("Flags --url and --file: one says who makes the token, expected one of them", "url");
+    }
+    const gateway = { baseUrl: gatewayUrl(url), key: gatewayKey(io, parsed) };
+    io.stdout.write(`${await askForToken(gateway, { subject, grants: grants.data, lifeSeconds })}\n`);
+    return EXIT.ok;
+  }
   const ring = loadKeys(keyFilePath(io, parsed));
   const minting = ring.mintingAt(Date.now());
   const access = new Access({ keys: () => ring, nowMs: Date.now, takesTokensInUrl: false });

@@ -226,6 +226,48 @@ describe("commands that connect to a gateway with keys", () => {
     }
   });
 
+  const ask = (environment: Record<string, string>, ...flags: string[]) =>
+    run(["token", "--url", gateway.url, "--sessions", "demo", "--for", "me", ...flags], environment);
+
+  test("token --url asks the gateway with a key, and what it answers with opens it", async () => {
+    const asked = await ask({ VOICEWIRE_KEY: key }, "--allow", "open,speak,listen", "--expires-in", "90");
+    expect(asked).toMatchObject({ code: 0, err: "" });
+    expect(claimsOf(asked.out)).toMatchObject({ iss: "app", sub: "me", vw: { sessions: ["demo"] } });
+    const said = await say({ VOICEWIRE_KEY: asked.out.trim() }, "--session", "demo", "--voice", "test-voice");
+    expect(said.code).toBe(0);
+  });
+
+  test("token --url says why the gateway gives none, without the key", async () => {
+    const more = await ask({ VOICEWIRE_KEY: key }, "--allow", "admin");
+    expect([more.code, more.err]).toEqual([1, expect.stringMatching(/The gateway at .*grants/)]);
+    const wrong = `vwk_app_${"A".repeat(43)}`;
+    const refused = await ask({ VOICEWIRE_KEY: wrong }, "--allow", "listen");
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("No valid key or token")]);
+    expect(refused.err).not.toContain(wrong);
+    for (const none of ["", "vwk_app_\nx"]) {
+      const { code, err } = await ask({ VOICEWIRE_KEY: none }, "--allow", "listen");
+      expect([code, err]).toEqual([2, expect.stringContaining("VOICEWIRE_KEY: not a key")]);
+      expect(err).not.toContain("vwk_app_");
+    }
+    const twice = await ask({}, "--allow", "listen", "--file", "keys.json");
+    expect([twice.code, twice.err]).toEqual([2, expect.stringContaining("--file")]);
+    const argv = [
+      "token",
+      "--url",
+      "http://127.0.0.1:9",
+      "--sessions",
+      "s",
+      "--allow",
+      "listen",
+      "--for",
+      "me",
+    ];
+    expect(await run(argv, { VOICEWIRE_KEY: key })).toMatchObject({
+      code: 4,
+      err: expect.stringContaining("No gateway answers"),
+    });
+  });
+
   test.each([
     ["none", () => "", /wants a key or a token.*VOICEWIRE_KEY/],
     ["another", () => `vwk_app_${"A".repeat(43)}`, /does not take the key/],
