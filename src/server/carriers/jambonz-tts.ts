@@ -203,7 +203,7 @@ function openSocket(
   try {
     return new LeasedSocket({ door, caller, source, open, mustStay: (now) => mustStay(now, known) });
   } catch (thrown) {
-    door.audit.refused({ ...place, thrown, subject: caller.subject });
+    door.audit.refused({ ...place, thrown, caller });
     endJambonzSocket(port, toGatewayError(thrown));
     return null;
   }
