@@ -133,6 +133,17 @@ export const ERRORS = {
   upstream_protocol: row("The upstream sent something that its interface does not allow", 4502, 502, true),
   upstream_truncated: row("The upstream ended before the speech was complete", 4502, 502, true),
   upstream_busy: row("As many upstream requests wait as the gateway allows", 4429, 503, true),
+  // What the bus between the nodes of a cluster did.
+  bus_lost: row("The bus between the nodes, or its store, can't be reached", 4502, 503, true),
+  bus_no_answer: row("No node answers for what was asked over the bus", 4502, 503, true),
+  bus_timeout: row(
+    "The node that was asked over the bus did not answer within its deadline",
+    4504,
+    504,
+    true,
+  ),
+  bus_full: row("More waits to be sent over the bus than the gateway keeps", 4429, 503, true),
+  bus_too_large: row("A message is larger than the bus takes", 4413, 413, false),
   // What the gateway itself does.
   encoder_failed: row("An audio encoder or decoder failed", 4500, 500, true),
   draining: row("The gateway is shutting down and takes nothing new", 1001, 503, true),
@@ -141,6 +152,8 @@ export const ERRORS = {
   // What stops a start.
   invalid_config: row("A setting has a value outside its range", 1000, 500, false),
   port_in_use: row("The port is taken by another program", 1000, 500, false),
+  bus_refused: row("The bus refused the gateway: credentials, permissions or version", 1000, 500, false),
+  node_name_taken: row("Another living node of the cluster has this node's name", 1000, 500, false),
   voice_package_missing: row("The optional voice package is not installed", 1000, 503, false),
 } as const satisfies Record<string, ErrorRow>;
 

@@ -56,6 +56,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     "upstream",
     "session",
   ],
+  cluster: ["kit", "errors.ts"],
   server: [
     "kit",
     "errors.ts",
@@ -97,6 +98,7 @@ const LIBRARIES: Record<string, readonly string[]> = {
   "@fastify/multipart": ["service"],
   libsql: ["service"],
   fflate: ["service"],
+  "@nats-io": ["cluster"],
   "mpg123-decoder": ["service"],
   "@wasm-audio-decoders/flac": ["service"],
   "@wasm-audio-decoders/ogg-vorbis": ["service"],
