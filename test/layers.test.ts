@@ -146,6 +146,7 @@ const READS_JSON: Record<string, string> = {
   "version.ts": "package.json",
   "access/jwt.ts": "tokens",
   "access/keys.ts": "the file of keys",
+  "cluster/bus/heartbeat.ts": "other nodes",
   "server/proxy/proxy-body.ts": "requests and answers that are passed on",
   "protocol/read-json.ts": "commands, bodies of HTTP commands, requests",
   "protocol/openai.ts": "the upstream's list of voices",

@@ -1,0 +1,305 @@
+/**
+ * The nodes of a cluster as one of them sees them, and its own place among them. A node's name is a lease, renewed each
+ * second. Whether a node lives is decided by its heartbeats: servers do not notice a process that hangs, and say nothing of a
+ * lease that expires. The lease confirms it: who is gone is forgotten once its lease is free.
+ */
+import { randomUUID } from "node:crypto";
+import { GatewayError, toGatewayError } from "../../errors.ts";
+import { type Clock, systemClock, type Timer } from "../../kit/clock.ts";
+import { type Logger, silentLog } from "../../kit/log.ts";
+import type { Bus, BusHandle, Entry } from "./bus.ts";
+import { callSafely } from "./callbacks.ts";
+import { decodeHeartbeat, encodeHeartbeat, isNodeName, type NodeFacts } from "./heartbeat.ts";
+
+/** "suspect": no heartbeat for 1.5 s. "gone": none for 3 s. "left": it went in order, or is forgotten. */
+export type NodeState = "alive" | "suspect" | "gone" | "left";
+
+export interface NodeView {
+  readonly name: string;
+  readonly incarnation: string;
+  readonly state: NodeState;
+  readonly facts: NodeFacts;
+}
+
+export interface NodeOptions {
+  /** 1 to 64 letters, digits, `_` and `-`; unlike every other node's. */
+  readonly name: string;
+  readonly facts: NodeFacts;
+  /** Another node holds the name now, as after a long partition: this one has to stop. */
+  readonly onReplaced: () => void;
+  readonly clock?: Clock;
+  readonly log?: Logger;
+}
+
+const HEARTBEAT_MS = 500;
+const SUSPECT_AFTER_MS = 1500;
+const GONE_AFTER_MS = 3000;
+const RENEW_MS = 1000;
+/** How often the others are looked at. */
+const LOOK_MS = 250;
+/** Others are not heard beyond that. */
+const MAX_NODES = 1000;
+const JOIN_TRIES = 5;
+
+const HEARTBEATS = "node.heartbeat";
+const pingSubject = (incarnation: string): string => `node.ping.${incarnation}`;
+
+interface Peer {
+  view: NodeView;
+  heardAtMs: number;
+  /** When its lease is looked up. */
+  forgetAtMs: number;
+}
+
+export class NodeRegistry {
+  readonly name: string;
+  readonly incarnation = randomUUID();
+  readonly #bus: Bus;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #onReplaced: () => void;
+  readonly #peers = new Map<string, Peer>();
+  readonly #listeners = new Set<{ listener: (node: NodeView) => void }>();
+  readonly #handles: BusHandle[] = [];
+  readonly #timers = new Map<string, Timer>();
+  #facts: NodeFacts;
+  #lease: Entry | undefined;
+  /** The renewal under way: a store that hangs answers late, so there is one at a time. */
+  #renewing: Promise<void> | null = null;
+  #lookedAtMs: number;
+  #closing: Promise<void> | null = null;
+
+  private constructor(bus: Bus, options: NodeOptions) {
+    if (!isNodeName(options.name)) {
+      throw new GatewayError("invalid_config", "The node's name is not 1 to 64 letters, digits, _ or -");
+    }
+    this.name = options.name;
+    this.#bus = bus;
+    this.#clock = options.clock ?? systemClock;
+    this.#log = options.log ?? silentLog;
+    this.#facts = options.facts;
+    this.#onReplaced = options.onReplaced;
+    this.#lookedAtMs = this.#clock.nowMs();
+  }
+
+  /** Rejects with `node_name_taken` where a living node has the name, and as the bus does. */
+  static async join(bus: Bus, options: NodeOptions): Promise<NodeRegistry> {
+    const registry = new NodeRegistry(bus, options);
+    try {
+      await registry.#join();
+    } catch (error) {
+      await registry.close();
+      throw error;
+    }
+    return registry;
+  }
+
+  /** All nodes that were heard and are not forgotten, this one among them once it has heard itself. */
+  get nodes(): readonly NodeView[] {
+    return [...this.#peers.values()].map(({ view }) => view);
+  }
+
+  find(name: string): NodeView | undefined {
+    return this.#peers.get(name)?.view;
+  }
+
+  /** Called when a node's state changes, or another process has its name. */
+  onChange(listener: (node: NodeView) => void): BusHandle {
+    const added = { listener };
+    this.#listeners.add(added);
+    return { close: () => this.#listeners.delete(added) };
+  }
+
+  /** The others know within half a second; of draining at once. */
+  update(facts: Partial<NodeFacts>): void {
+    const wasDraining = this.#facts.isDraining;
+    this.#facts = { ...this.#facts, ...facts };
+    if (this.#facts.isDraining !== wasDraining) this.#sendHeartbeat(false);
+  }
+
+  /** Says good-bye and gives the name back; the bus goes on. Any number of times. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #join(): Promise<void> {
+    // Whoever finds our lease asks here whether we live: so this comes first.
+    this.#handles.push(await this.#bus.answer(pingSubject(this.incarnation), () => new Uint8Array()));
+    this.#lease = await this.#takeName();
+    this.#handles.push(
+      await this.#bus.subscribe(HEARTBEATS, (bytes) => this.#heard(bytes)),
+      this.#bus.onState((state) => {
+        if (state === "up") this.#hearAgain();
+      }),
+      this.#bus.onClose(() => this.close()),
+    );
+    this.#lookedAtMs = this.#clock.nowMs();
+    this.#every(LOOK_MS, "look", () => this.#look());
+    this.#every(RENEW_MS, "renew", () => {
+      this.#renewing ??= this.#renew().finally(() => {
+        this.#renewing = null;
+      });
+    });
+    this.#sendHeartbeat(false);
+    this.#every(HEARTBEAT_MS, "heartbeat", () => this.#sendHeartbeat(false));
+  }
+
+  async #takeName(): Promise<Entry> {
+    const value = new TextEncoder().encode(this.incarnation);
+    for (let tries = 0; tries < JOIN_TRIES; tries += 1) {
+      const { isOurs, entry } = await this.#bus.leases.claim(this.name, value);
+      if (isOurs || this.#isMine(entry)) return entry;
+      if (await this.#lives(entry)) break;
+      const taken = await this.#bus.leases.takeOver(entry, value);
+      if (taken !== undefined) return taken;
+    }
+    throw new GatewayError(
+      "node_name_taken",
+      `Node ${this.name}: another living node has this name, choose one for each`,
+    );
+  }
+
+  /** Who has ended does not answer; who hangs does not for as long as makes it gone. */
+  async #lives(holder: Entry): Promise<boolean> {
+    const incarnation = new TextDecoder().decode(holder.value);
+    if (!isNodeName(incarnation)) return false;
+    try {
+      await this.#bus.request(pingSubject(incarnation), new Uint8Array(), { timeoutMs: GONE_AFTER_MS });
+      return true;
+    } catch (error) {
+      const { code } = toGatewayError(error);
+      if (code === "bus_no_answer" || code === "bus_timeout") return false;
+      throw error;
+    }
+  }
+
+  #isMine(entry: Entry): boolean {
+    return new TextDecoder().decode(entry.value) === this.incarnation;
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#lease === undefined) return;
+    try {
+      const renewed = await this.#bus.leases.renew(this.#lease, this.#lease.value);
+      this.#lease = renewed ?? (await this.#claimAgain(this.#lease));
+    } catch (error) {
+      this.#log.debug({ err: error, node: this.name }, "The node's lease was not renewed: tried again");
+    }
+  }
+
+  /** The lease has expired, was lost with the store, or was written by a call whose answer never came. */
+  async #claimAgain(lease: Entry): Promise<Entry | undefined> {
+    const { isOurs, entry } = await this.#bus.leases.claim(this.name, lease.value);
+    if (isOurs || this.#isMine(entry)) return entry;
+    if (this.#closing !== null) return undefined;
+    this.#log.error({ node: this.name }, "Another node has this node's name now: this one stops");
+    callSafely(this.#log, "replaced", this.#onReplaced);
+    void this.close();
+    return undefined;
+  }
+
+  #sendHeartbeat(isLeaving: boolean): void {
+    const { name, incarnation } = this;
+    try {
+      this.#bus.publish(HEARTBEATS, encodeHeartbeat({ name, incarnation, facts: this.#facts, isLeaving }));
+    } catch (error) {
+      this.#log.debug({ err: error, node: name }, "No heartbeat was sent");
+    }
+  }
+
+  #heard(bytes: Uint8Array): void {
+    const heartbeat = decodeHeartbeat(bytes);
+    if (heartbeat === undefined) return;
+    const { name, incarnation, facts, isLeaving } = heartbeat;
+    const known = this.#peers.get(name);
+    if (isLeaving) {
+      if (known?.view.incarnation === incarnation) this.#forget(known);
+      return;
+    }
+    if (known === undefined && this.#peers.size >= MAX_NODES) return;
+    const heardAtMs = this.#clock.nowMs();
+    const view: NodeView = { name, incarnation, facts, state: "alive" };
+    this.#peers.set(name, { view, heardAtMs, forgetAtMs: heardAtMs + this.#bus.leaseMs });
+    if (known?.view.state !== "alive" || known.view.incarnation !== incarnation) this.#changed(view);
+  }
+
+  /** Nobody was heard while the bus was lost: that is no fault of theirs. */
+  #hearAgain(): void {
+    this.#forgive(Number.POSITIVE_INFINITY);
+    this.#sendHeartbeat(false);
+  }
+
+  #look(): void {
+    const nowMs = this.#clock.nowMs();
+    // This process itself stood still: what the others sent meanwhile has not been read yet.
+    const stoodMs = nowMs - this.#lookedAtMs - LOOK_MS;
+    this.#lookedAtMs = nowMs;
+    if (stoodMs > LOOK_MS) this.#forgive(stoodMs);
+    if (this.#bus.state !== "up") return;
+    for (const peer of this.#peers.values()) {
+      const silentMs = nowMs - peer.heardAtMs;
+      const state = silentMs >= GONE_AFTER_MS ? "gone" : silentMs >= SUSPECT_AFTER_MS ? "suspect" : "alive";
+      if (state !== peer.view.state) {
+        peer.view = { ...peer.view, state };
+        this.#changed(peer.view);
+      }
+      if (state === "gone" && nowMs >= peer.forgetAtMs) void this.#confirm(peer, nowMs);
+    }
+  }
+
+  #forgive(ms: number): void {
+    const nowMs = this.#clock.nowMs();
+    for (const peer of this.#peers.values()) peer.heardAtMs = Math.min(nowMs, peer.heardAtMs + ms);
+  }
+
+  /** A node whose heartbeats do not come and whose lease is renewed is cut off from here alone: it stays gone. */
+  async #confirm(peer: Peer, nowMs: number): Promise<void> {
+    peer.forgetAtMs = nowMs + this.#bus.leaseMs;
+    try {
+      const lease = await this.#bus.leases.find(peer.view.name);
+      if (lease === undefined && peer.view.state === "gone") this.#forget(peer);
+    } catch (error) {
+      this.#log.debug(
+        { err: error, node: peer.view.name },
+        "The lease of a node that is gone could not be read",
+      );
+    }
+  }
+
+  #forget(peer: Peer): void {
+    if (this.#peers.get(peer.view.name) !== peer) return;
+    this.#peers.delete(peer.view.name);
+    this.#changed({ ...peer.view, state: "left" });
+  }
+
+  #changed(node: NodeView): void {
+    for (const { listener } of [...this.#listeners]) callSafely(this.#log, "nodes", () => listener(node));
+  }
+
+  /** From one origin, so that late timers do not add up. */
+  #every(periodMs: number, name: string, act: () => void, dueMs = this.#clock.nowMs() + periodMs): void {
+    const timer = this.#clock.at(dueMs, () => {
+      // Slots that were missed are left out.
+      this.#every(periodMs, name, act, Math.max(dueMs + periodMs, this.#clock.nowMs()));
+      act();
+    });
+    this.#timers.set(name, timer);
+  }
+
+  async #close(): Promise<void> {
+    for (const timer of this.#timers.values()) timer.cancel();
+    for (const handle of this.#handles) handle.close();
+    if (this.#lease === undefined) return;
+    this.#sendHeartbeat(true);
+    await this.#renewing;
+    try {
+      // Another may have the name by now.
+      const lease: Entry | undefined = this.#lease;
+      if (lease !== undefined) await this.#bus.leases.release(lease);
+    } catch (error) {
+      // It expires by itself.
+      this.#log.debug({ err: error, node: this.name }, "The node's lease was not given back");
+    }
+  }
+}
