@@ -15,6 +15,7 @@ const LONGEST = [
   "test/unit/service/media/containers.test.ts",
   "test/unit/session/new-codec-joiner.test.ts",
   "test/cli/serve.test.ts",
+  "test/cluster/nats-bus.test.ts",
 ];
 /** Files that compute; the others mostly wait for speech to be heard. */
 const COMPUTES = /^test\/(unit|service)\//;
