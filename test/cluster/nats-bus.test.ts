@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { NatsBus, type NatsBusOptions } from "../../src/cluster/bus/nats-bus.ts";
+import { loadNatsLibraries } from "../../src/cluster/bus/nats-libraries.ts";
 import { parseNatsUrl } from "../../src/cluster/bus/nats-options.ts";
 import { type NodeOptions, NodeRegistry } from "../../src/cluster/bus/node-registry.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -247,6 +248,25 @@ describe.skipIf(isNatsMissing)(`servers that fail${IF_NATS_MISSING}`, () => {
     bus.publish("s", new Uint8Array([2]));
     await until("the message", () => heard.length > 0);
     expect(heard).toEqual([2]);
+    await bus.close();
+  });
+
+  it("keys that were released leave nothing behind in the store", async () => {
+    await using server = await NatsServer.start();
+    const bus = await NatsBus.connect({ url: server.url });
+    const { transport, jetstream } = await loadNatsLibraries();
+    const connection = await transport.connect({ servers: `127.0.0.1:${server.port}` });
+    const manager = await jetstream.jetstreamManager(connection);
+    const kept = async (): Promise<number> =>
+      (await manager.streams.info("KV_voicewire_owners")).state.messages;
+    for (const key of ["s.1", "s.2"]) await bus.owners.claim(key, none);
+    expect(await kept()).toBe(2);
+    for (const key of ["s.1", "s.2"]) {
+      const entry = await bus.owners.find(key);
+      if (entry !== undefined) await bus.owners.release(entry);
+    }
+    expect(await kept()).toBe(0);
+    await connection.close();
     await bus.close();
   });
 

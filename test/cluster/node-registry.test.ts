@@ -169,6 +169,7 @@ describe("node registry", () => {
     expect([b.isReplaced, again.isReplaced]).toEqual([true, false]);
     expect(a.registry.find("b")?.incarnation).toBe(again.registry.incarnation);
     expect(a.registry.find("b")?.state).toBe("alive");
+    expect(a.seen).not.toContain("b left");
   });
 
   it("the name of a process that hangs is free when it counts as gone; when it wakes it is replaced", async () => {

@@ -194,6 +194,8 @@ export class NodeRegistry {
     if (isOurs || this.#isMine(entry)) return entry;
     if (this.#closing !== null) return undefined;
     this.#log.error({ node: this.name }, "Another node has this node's name now: this one stops");
+    // Nothing is left to give back, and the name's good-bye is not ours to say.
+    this.#lease = undefined;
     callSafely(this.#log, "replaced", this.#onReplaced);
     void this.close();
     return undefined;
