@@ -15,6 +15,7 @@ import type { Logger } from "../../src/kit/log.ts";
 import { freePort } from "../helpers/free-port.ts";
 import { TEST_CERTIFICATE, TEST_KEY } from "../helpers/test-certificate.ts";
 import { until } from "../helpers/until.ts";
+import { makeNatsCredentials } from "../kit/nats-credentials.ts";
 import { IF_NATS_MISSING, isNatsMissing, NatsServer } from "../kit/nats-server.ts";
 import { isBuilt, NodeProcess } from "../kit/node-process.ts";
 import { TcpLink } from "../kit/tcp-link.ts";
@@ -169,6 +170,27 @@ describe.skipIf(isNatsMissing)(`who may come in${IF_NATS_MISSING}`, () => {
     expect((await refusal({ url })).code).toBe("bus_refused");
     expect((await refusal({ url: `tls://127.0.0.1:${plain.port}` })).code).toBe("bus_refused");
     expect((await refusal({ url, tlsCaFile: join(folder, "none.pem") })).code).not.toBe("internal");
+    rmSync(folder, { recursive: true });
+  });
+
+  it("a credentials file: read again at each connection; one of another account is refused", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "voicewire-nats-creds-"));
+    const credentialsFile = join(folder, "bus.creds");
+    const credentials = makeNatsCredentials();
+    await using server = await NatsServer.start({ config: credentials.config });
+    writeFileSync(credentialsFile, credentials.user(true));
+    const { log, text } = textLog();
+    const bus = await NatsBus.connect({ url: server.url, credentialsFile, log });
+    writeFileSync(credentialsFile, credentials.user(false));
+    expect((await refusal({ url: server.url, credentialsFile })).code).toBe("bus_refused");
+    await server.kill();
+    await until("lost", () => bus.state === "lost");
+    await server.start();
+    await until("refused", () => text().includes("refuses the credentials"), SLOW);
+    expect(bus.state).toBe("lost");
+    writeFileSync(credentialsFile, credentials.user(true));
+    await until("up again", () => bus.state === "up", SLOW);
+    await bus.close();
     rmSync(folder, { recursive: true });
   });
 
