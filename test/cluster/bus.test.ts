@@ -1,13 +1,15 @@
 /** What src/cluster/bus/bus.ts promises, held against each bus there is: inside one process, and over a real nats-server. */
 import { randomUUID } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { type Bus, type Entry, MAX_OPEN_ANSWERS, type TableChange } from "../../src/cluster/bus/bus.ts";
 import { MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import { NatsBus } from "../../src/cluster/bus/nats-bus.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { until } from "../helpers/until.ts";
-import { IF_NATS_MISSING, isNatsMissing, NatsServer } from "../kit/nats-server.ts";
+import { endNatsServers, IF_NATS_MISSING, isNatsMissing, NatsServer } from "../kit/nats-server.ts";
+
+afterAll(endNatsServers);
 
 const LEASE_MS = 1000;
 const MAX_WAITING_BYTES = 1024 * 1024;

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { NatsBus, type NatsBusOptions } from "../../src/cluster/bus/nats-bus.ts";
 import { loadNatsLibraries } from "../../src/cluster/bus/nats-libraries.ts";
 import { parseNatsUrl } from "../../src/cluster/bus/nats-options.ts";
@@ -16,8 +16,8 @@ import { freePort } from "../helpers/free-port.ts";
 import { TEST_CERTIFICATE, TEST_KEY } from "../helpers/test-certificate.ts";
 import { until } from "../helpers/until.ts";
 import { makeNatsCredentials } from "../kit/nats-credentials.ts";
-import { IF_NATS_MISSING, isNatsMissing, NatsServer } from "../kit/nats-server.ts";
-import { isBuilt, NodeProcess } from "../kit/node-process.ts";
+import { endNatsServers, IF_NATS_MISSING, isNatsMissing, NatsServer } from "../kit/nats-server.ts";
+import { endNodeProcesses, isBuilt, NodeProcess } from "../kit/node-process.ts";
 import { TcpLink } from "../kit/tcp-link.ts";
 
 const TIMEOUT_MS = 10_000;
@@ -27,6 +27,11 @@ const PATIENT_MS = 60_000;
 const isProcessMissing = isNatsMissing || (!isBuilt && process.env.CI === undefined);
 const IF_PROCESS_MISSING =
   !isNatsMissing && isProcessMissing ? " (skipped: dist/ is not built)" : IF_NATS_MISSING;
+
+afterAll(async () => {
+  await endNodeProcesses();
+  await endNatsServers();
+});
 
 const none = new Uint8Array();
 const nodeOptions = (name: string): NodeOptions => ({

@@ -17,6 +17,14 @@ export const isNatsMissing = !isInstalled && process.env.CI === undefined;
 /** For the names of what is left out. */
 export const IF_NATS_MISSING = isNatsMissing ? " (skipped: nats-server is not installed)" : "";
 
+/** Of tests that ran into their deadline, too: they do not unwind. */
+const running = new Set<NatsServer>();
+
+/** For `afterAll`. */
+export async function endNatsServers(): Promise<void> {
+  await Promise.all([...running].map((server) => server[Symbol.asyncDispose]()));
+}
+
 export interface NatsServerOptions {
   /** More of its configuration file. */
   readonly config?: string;
@@ -47,6 +55,7 @@ export class NatsServer {
 
   static async start(options: NatsServerOptions = {}): Promise<NatsServer> {
     const server = new NatsServer(options.port ?? (await freePort()), options);
+    running.add(server);
     await server.start();
     return server;
   }
@@ -90,6 +99,7 @@ export class NatsServer {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    running.delete(this);
     await this.kill();
     rmSync(this.#folder, { recursive: true, force: true });
   }

@@ -9,6 +9,14 @@ const PROGRAM = fileURLToPath(new URL("../cluster/node-program.mjs", import.meta
 
 export const isBuilt = existsSync(new URL("../../dist/cluster/bus/nats-bus.js", import.meta.url));
 
+/** Of tests that ran into their deadline, too: they do not unwind. */
+const running = new Set<NodeProcess>();
+
+/** For `afterAll`. */
+export async function endNodeProcesses(): Promise<void> {
+  await Promise.all([...running].map((node) => node[Symbol.asyncDispose]()));
+}
+
 export class NodeProcess {
   readonly name: string;
   /** Whole lines of its output. */
@@ -18,6 +26,7 @@ export class NodeProcess {
   constructor(url: string, name: string) {
     this.name = name;
     this.#child = spawn(process.execPath, [PROGRAM, url, name], { stdio: ["pipe", "pipe", "inherit"] });
+    running.add(this);
     let rest = "";
     this.#child.stdout?.on("data", (data: Buffer) => {
       const lines = (rest + data.toString()).split("\n");
@@ -51,6 +60,7 @@ export class NodeProcess {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    running.delete(this);
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const exit = once(this.#child, "exit");
     this.#child.kill("SIGKILL");
