@@ -82,6 +82,7 @@ const TYPE_ALLOWED: Record<string, readonly string[]> = {
   timing: ["protocol", "text", "audio"],
   protocol: ["timing", "text", "audio"],
   server: ["delivery"],
+  cluster: ["delivery", "protocol"],
   client: ["protocol"],
   page: ["protocol"],
 };
@@ -147,6 +148,7 @@ const READS_JSON: Record<string, string> = {
   "access/jwt.ts": "tokens",
   "access/keys.ts": "the file of keys",
   "cluster/bus/heartbeat.ts": "other nodes",
+  "cluster/relay/relay-format.ts": "other nodes",
   "server/proxy/proxy-body.ts": "requests and answers that are passed on",
   "protocol/read-json.ts": "commands, bodies of HTTP commands, requests",
   "protocol/openai.ts": "the upstream's list of voices",

@@ -1,0 +1,336 @@
+/**
+ * Clients that arrived at one node, and sessions that another one owns. The node where a client arrived passes its messages
+ * on and hands it what comes back; the owner treats it like a client of its own.
+ *
+ *   client --socket--> its node: connect() ----bus----> owner: host.opened() --> session
+ *   client <--socket-- ArrivedSocket <---------bus----- RelayedListener <-- deliver, notify, end
+ */
+import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
+import type { GatewayError } from "../../errors.ts";
+import type { Event } from "../../protocol/events.ts";
+import type { OffsetUnit } from "../../protocol/vocabulary.ts";
+import type { Bus, BusHandle } from "../bus/bus.ts";
+import { type RelayItem, readRelayMessage } from "./relay-format.ts";
+import { type ConnectionRecord, RelayLink, relayLost } from "./relay-link.ts";
+
+/** What a client that arrived at another node asks for. `Facts`: what the owner has to know of it, as JSON. */
+export interface RelayHost<Facts, Connection> {
+  /** undefined: the facts can't be read; the connection is ended. */
+  readFacts(value: unknown): Facts | undefined;
+  opened(facts: Facts, listener: RelayedListener): Connection;
+  /** Its bytes are lent for the call. */
+  message(connection: Connection, item: RelayItem): void;
+  drained(connection: Connection): void;
+  /** Once, behind everything else. `code` as the client's node saw it. */
+  closed(connection: Connection, code: number): void;
+}
+
+/** A client's socket at the node where it arrived. */
+export interface ArrivedSocket {
+  send(items: readonly RelayItem[]): SendResult;
+  bufferedBytes(): number;
+  /** Its close handler calls `closed` of what `connect` gave. */
+  end(closeCode: number, reason: string): void;
+}
+
+/** The way of one client's messages to the owner. */
+export interface OwnerConnection {
+  message(item: RelayItem): void;
+  /** Its socket has taken all. */
+  drained(): void;
+  /** Idempotent. */
+  closed(code: number): void;
+}
+
+export interface RelayOptions<Facts, Connection> {
+  readonly bus: Bus;
+  /** This process: unlike that of any other, also of one that had the same name before. */
+  readonly incarnation: string;
+  readonly host: RelayHost<Facts, Connection>;
+  /** Bytes under way to one node. */
+  readonly windowBytes: number;
+  /** From so many bytes on that wait for a client, its owner is told. */
+  readonly slowBytes: number;
+  /** Connections with one other node. */
+  readonly maxConnections: number;
+}
+
+/** The connection ended without a close frame (RFC 6455 section 7.4.1). */
+const ABNORMAL_CLOSURE = 1006;
+/** Policy violation (RFC 6455 section 7.4.1): what came could not be read. */
+const POLICY_VIOLATION = 1008;
+
+export class Relay<Facts, Connection> {
+  readonly #options: RelayOptions<Facts, Connection>;
+  readonly #peers = new Map<string, Peer<Facts, Connection>>();
+  #handles: BusHandle[] = [];
+  #isClosed = false;
+
+  private constructor(options: RelayOptions<Facts, Connection>) {
+    this.#options = options;
+  }
+
+  /** Rejects as the bus does. */
+  static async open<F, C>(options: RelayOptions<F, C>): Promise<Relay<F, C>> {
+    const relay = new Relay(options);
+    const { bus, incarnation } = options;
+    relay.#handles = [
+      await bus.subscribe(subjectOf(incarnation), (bytes) => relay.#read(bytes)),
+      bus.onState((state) => {
+        if (state !== "up") relay.#loseAll(relayLost("the bus is lost"));
+      }),
+    ];
+    return relay;
+  }
+
+  /** Connections from here to other nodes, and from other nodes to here. */
+  get sizes(): { readonly arrived: number; readonly hosted: number } {
+    let arrived = 0;
+    let hosted = 0;
+    for (const peer of this.#peers.values()) {
+      arrived += peer.arrived.size;
+      hosted += peer.hosted.size;
+    }
+    return { arrived, hosted };
+  }
+
+  /** A client has arrived here whose session that process owns. Throws bus_lost, listener_limit. */
+  connect(owner: string, facts: Facts, socket: ArrivedSocket): OwnerConnection {
+    if (this.#isClosed || this.#options.bus.state !== "up") throw relayLost("the bus is lost");
+    return this.#peer(owner).connect(facts, socket);
+  }
+
+  /** That process has ended, or is taken for ended. */
+  nodeGone(incarnation: string): void {
+    const peer = this.#peers.get(incarnation);
+    if (peer === undefined) return;
+    this.#peers.delete(incarnation);
+    peer.end(relayLost("the node is gone"));
+  }
+
+  /** Idempotent. */
+  close(error: GatewayError): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const handle of this.#handles) handle.close();
+    for (const peer of this.#peers.values()) peer.end(error);
+    this.#peers.clear();
+  }
+
+  #loseAll(error: GatewayError): void {
+    for (const peer of this.#peers.values()) peer.lose(error);
+  }
+
+  #read(bytes: Uint8Array): void {
+    const message = readRelayMessage(bytes);
+    if (message !== undefined) this.#peer(message.from).read(message, bytes.length);
+  }
+
+  #peer(incarnation: string): Peer<Facts, Connection> {
+    const known = this.#peers.get(incarnation);
+    if (known !== undefined) return known;
+    const peer = new Peer(this.#options, incarnation);
+    this.#peers.set(incarnation, peer);
+    return peer;
+  }
+}
+
+/** Both ways with one other process. */
+class Peer<Facts, Connection> {
+  readonly #options: RelayOptions<Facts, Connection>;
+  readonly #link: RelayLink;
+  /** Clients of this node, by the number that this node gave them. */
+  readonly arrived = new Map<number, Arrived>();
+  /** Clients of the other node, by the number that it gave them. */
+  readonly hosted = new Map<number, Hosted<Connection>>();
+  #nextNumber = 1;
+
+  constructor(options: RelayOptions<Facts, Connection>, incarnation: string) {
+    this.#options = options;
+    const { bus, windowBytes } = options;
+    const subject = subjectOf(incarnation);
+    this.#link = new RelayLink({
+      from: options.incarnation,
+      publish: (bytes) => bus.publish(subject, bytes),
+      maxMessageBytes: bus.maxMessageBytes,
+      windowBytes,
+      onRecord: (record) => this.#take(record),
+      onRoom: () => {
+        for (const hosted of [...this.hosted.values()]) this.#drained(hosted);
+      },
+      onLost: (error) => this.#lost(error),
+    });
+  }
+
+  connect(facts: Facts, socket: ArrivedSocket): OwnerConnection {
+    const number = this.#nextNumber++;
+    const arrived: Arrived = { socket, toldBytes: 0 };
+    this.arrived.set(number, arrived);
+    const isThere = (): boolean => this.arrived.get(number) === arrived;
+    this.#link.write((writer) => writer.open(number, facts));
+    return {
+      message: (item) => {
+        if (isThere()) this.#link.write((writer) => writer.message(number, item));
+      },
+      drained: () => {
+        if (!isThere() || arrived.toldBytes === 0) return;
+        arrived.toldBytes = 0;
+        this.#link.write((writer) => writer.buffered(number, 0));
+      },
+      closed: (code) => {
+        if (!isThere()) return;
+        this.arrived.delete(number);
+        this.#link.write((writer) => writer.closed(number, code));
+      },
+    };
+  }
+
+  read(message: Parameters<RelayLink["read"]>[0], length: number): void {
+    this.#link.read(message, length);
+  }
+
+  lose(error: GatewayError): void {
+    this.#link.lose(error);
+  }
+
+  end(error: GatewayError): void {
+    this.#link.lose(error);
+    this.#link.close();
+  }
+
+  #take(record: ConnectionRecord): void {
+    if (record.kind === "deliver") {
+      for (const number of record.connections) this.#deliver(number, record.items);
+    } else if (record.kind === "end") {
+      this.arrived.get(record.connection)?.socket.end(record.code, record.reason);
+    } else if (record.kind === "open") {
+      this.#open(record.connection, record.arrival);
+    } else {
+      this.#takeOfHosted(record);
+    }
+  }
+
+  #takeOfHosted(record: Extract<ConnectionRecord, { kind: "message" | "buffered" | "closed" }>): void {
+    const hosted = this.hosted.get(record.connection);
+    if (hosted === undefined) return;
+    const { host } = this.#options;
+    if (record.kind === "message") host.message(hosted.connection, record.item);
+    else if (record.kind === "closed") this.#closed(record.connection, record.code);
+    else {
+      hosted.listener.reportedBytes = record.bytes;
+      if (record.bytes === 0) this.#drained(hosted);
+    }
+  }
+
+  #deliver(number: number, items: readonly RelayItem[]): void {
+    const arrived = this.arrived.get(number);
+    if (arrived === undefined) return;
+    const { socket } = arrived;
+    if (socket.send(items) === "sent") return;
+    const bytes = socket.bufferedBytes();
+    // Told again when it has doubled.
+    if (bytes < Math.max(this.#options.slowBytes, 2 * arrived.toldBytes)) return;
+    arrived.toldBytes = bytes;
+    this.#link.write((writer) => writer.buffered(number, bytes));
+  }
+
+  #open(number: number, value: unknown): void {
+    const { host, maxConnections } = this.#options;
+    const facts = host.readFacts(value);
+    if (facts === undefined || this.hosted.has(number) || this.hosted.size >= maxConnections) {
+      this.#link.write((writer) => writer.end(number, POLICY_VIOLATION, "relay_refused"));
+      return;
+    }
+    const listener = new RelayedListener(this.#link, number);
+    this.hosted.set(number, { listener, connection: host.opened(facts, listener) });
+  }
+
+  #drained({ listener, connection }: Hosted<Connection>): void {
+    if (!listener.isClosed) this.#options.host.drained(connection);
+  }
+
+  #closed(number: number, code: number): void {
+    const hosted = this.hosted.get(number);
+    if (hosted === undefined) return;
+    this.hosted.delete(number);
+    hosted.listener.markClosed();
+    this.#options.host.closed(hosted.connection, code);
+  }
+
+  #lost(error: GatewayError): void {
+    for (const number of [...this.hosted.keys()]) this.#closed(number, ABNORMAL_CLOSURE);
+    const arrived = [...this.arrived.values()];
+    this.arrived.clear();
+    for (const { socket } of arrived) socket.end(error.closeCode, error.code);
+  }
+}
+
+interface Arrived {
+  readonly socket: ArrivedSocket;
+  /** What its owner was told last. */
+  toldBytes: number;
+}
+
+interface Hosted<Connection> {
+  readonly listener: RelayedListener;
+  readonly connection: Connection;
+}
+
+/** A client that arrived at another node, as its session sees it. */
+export class RelayedListener implements Listener {
+  readonly #link: RelayLink;
+  readonly #number: number;
+  /** Bytes that waited for the client when its node told last. */
+  reportedBytes = 0;
+  #isClosed = false;
+  #isEnded = false;
+
+  constructor(link: RelayLink, number: number) {
+    this.#link = link;
+    this.#number = number;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+  /** Whether it was ended from here: what its client still says is not wanted. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  deliver(batch: readonly Delivery[], offsets: OffsetUnit): SendResult {
+    if (this.#isClosed) return "sent";
+    this.#link.deliver(this.#number, batch, offsets);
+    return this.#result;
+  }
+
+  notify(event: Event): SendResult {
+    if (this.#isClosed) return "sent";
+    this.#link.write((writer) => writer.text(this.#number, JSON.stringify(event)));
+    return this.#result;
+  }
+
+  /** Of a link that is full: more than any listener may have waiting. */
+  bufferedBytes(): number {
+    if (this.#isClosed) return 0;
+    return this.#link.isFull ? Number.POSITIVE_INFINITY : this.reportedBytes;
+  }
+
+  end(closeCode: number, reason: string): void {
+    if (this.#isEnded || this.#isClosed) return;
+    this.#isEnded = true;
+    this.#link.write((writer) => writer.end(this.#number, closeCode, reason));
+  }
+
+  markClosed(): void {
+    this.#isClosed = true;
+  }
+
+  get #result(): SendResult {
+    return this.#link.isFull || this.reportedBytes > 0 ? "buffered" : "sent";
+  }
+}
+
+function subjectOf(incarnation: string): string {
+  return `relay.${incarnation}`;
+}
