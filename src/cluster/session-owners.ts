@@ -1,0 +1,200 @@
+/**
+ * Which node owns which session: one entry for each session, written by its owner and released when the session has ended.
+ * An owner that is gone is followed by whoever claims next; its epoch is older then, and it ends the session when it sees that.
+ */
+import { GatewayError } from "../errors.ts";
+import { type Logger, silentLog } from "../kit/log.ts";
+import type { Bus, BusHandle, Entry, TableChange } from "./bus/bus.ts";
+import type { NodeRegistry } from "./bus/node-registry.ts";
+
+export interface SessionOwner {
+  /** Name of the node, and which process of that name it is. */
+  readonly node: string;
+  readonly incarnation: string;
+  /** Newer than that of every owner before. */
+  readonly epoch: number;
+  /** It is this process. */
+  readonly isHere: boolean;
+}
+
+export interface SessionOwnersOptions {
+  readonly bus: Bus;
+  readonly nodes: Pick<NodeRegistry, "name" | "incarnation" | "find">;
+  /** Another node owns this session now: what is here of it has to end. */
+  readonly onLost: (sessionId: string) => void;
+  readonly log?: Logger;
+}
+
+const PREFIX = "session.";
+/** Of two nodes that claim at the same time one wins; that it goes on like this is a fault. */
+const CLAIM_TRIES = 5;
+
+export class SessionOwners {
+  readonly #options: SessionOwnersOptions;
+  readonly #value: Uint8Array;
+  /** As the store had them last, by session. */
+  readonly #known = new Map<string, SessionOwner>();
+  /** Entries that this process wrote. */
+  readonly #held = new Map<string, Entry>();
+  /** Held, and not seen in the store since: a loss of the bus may hide that they are gone. */
+  readonly #unseen = new Set<string>();
+  #handles: readonly BusHandle[] = [];
+
+  private constructor(options: SessionOwnersOptions) {
+    this.#options = options;
+    const { name, incarnation } = options.nodes;
+    this.#value = new TextEncoder().encode(`${name} ${incarnation}`);
+  }
+
+  /** Rejects as the bus does. */
+  static async open(options: SessionOwnersOptions): Promise<SessionOwners> {
+    const owners = new SessionOwners(options);
+    const { bus } = options;
+    owners.#handles = [
+      await bus.owners.watch(PREFIX, (change) => owners.#changed(change)),
+      bus.onState((state) => {
+        if (state === "up") owners.#claimUnseen();
+      }),
+    ];
+    return owners;
+  }
+
+  /** Sessions of all nodes, and of this one. */
+  get sizes(): { readonly known: number; readonly held: number } {
+    return { known: this.#known.size, held: this.#held.size };
+  }
+
+  /** As this node heard last: it may be some milliseconds old. */
+  find(sessionId: string): SessionOwner | undefined {
+    return this.#known.get(sessionId);
+  }
+
+  /** As the store has it now; undefined: nobody, or a node that is gone. Rejects as the bus does. */
+  async lookUp(sessionId: string): Promise<SessionOwner | undefined> {
+    const entry = await this.#options.bus.owners.find(keyOf(sessionId));
+    if (entry === undefined) return undefined;
+    const owner = this.#ownerOf(entry);
+    return owner !== undefined && (await this.#lives(owner)) ? owner : undefined;
+  }
+
+  /** The owner, which is this node where no living one is. Rejects as the bus does. */
+  async claim(sessionId: string): Promise<SessionOwner> {
+    const { owners } = this.#options.bus;
+    const key = keyOf(sessionId);
+    for (let tries = 0; tries < CLAIM_TRIES; tries += 1) {
+      const { isOurs, entry } = await owners.claim(key, this.#value);
+      if (isOurs) return this.#hold(sessionId, entry);
+      const owner = this.#ownerOf(entry);
+      const isHeld = this.#held.get(sessionId)?.revision === entry.revision;
+      if (owner !== undefined && (owner.isHere ? isHeld : await this.#lives(owner))) return owner;
+      // Its owner is gone, or it is ours and being released: another entry is not touched by that.
+      const taken = await owners.takeOver(entry, this.#value);
+      if (taken !== undefined) return this.#hold(sessionId, taken);
+    }
+    throw new GatewayError("bus_timeout", "Other nodes claim this session, too: try again", {
+      retryAfterMs: 500,
+    });
+  }
+
+  /** The session has ended here. What the store says of it is looked at by the next claim: nothing waits for this. */
+  release(sessionId: string): void {
+    const entry = this.#held.get(sessionId);
+    if (entry === undefined) return;
+    this.#forget(sessionId);
+    this.#options.bus.owners.release(entry).catch((thrown: unknown) => {
+      // The entry stays, and names a process that does not have the session: it opens it anew when somebody comes.
+      this.#log.debug({ err: thrown }, "A session's entry was not released");
+    });
+  }
+
+  /** Idempotent. Entries stay until they are released, or their node is gone. */
+  close(): void {
+    for (const handle of this.#handles) handle.close();
+  }
+
+  get #log(): Logger {
+    return this.#options.log ?? silentLog;
+  }
+
+  #hold(sessionId: string, entry: Entry): SessionOwner {
+    this.#held.set(sessionId, entry);
+    this.#unseen.add(sessionId);
+    const owner = this.#ownerOf(entry);
+    if (owner === undefined) throw new TypeError("Own entry can't be read");
+    this.#known.set(sessionId, owner);
+    return owner;
+  }
+
+  #changed({ key, entry }: TableChange): void {
+    const sessionId = sessionOf(key);
+    if (sessionId === null) return;
+    const owner = entry === undefined ? undefined : this.#ownerOf(entry);
+    if (owner === undefined) this.#known.delete(sessionId);
+    else this.#known.set(sessionId, owner);
+    const held = this.#held.get(sessionId);
+    if (entry !== undefined && entry.revision === held?.revision) this.#unseen.delete(sessionId);
+    if (held === undefined || (entry !== undefined && entry.epoch <= held.epoch)) return;
+    if (owner === undefined) void this.#claimAgain(sessionId, held);
+    // What this process has just written may be seen before its call returns.
+    else if (entry !== undefined && owner.isHere) this.#held.set(sessionId, entry);
+    else this.#lose(sessionId);
+  }
+
+  #claimUnseen(): void {
+    for (const sessionId of this.#unseen) {
+      const held = this.#held.get(sessionId);
+      if (held !== undefined) void this.#claimAgain(sessionId, held);
+    }
+  }
+
+  /** The store was lost with all its entries: whoever has the session writes it again. */
+  async #claimAgain(sessionId: string, held: Entry): Promise<void> {
+    try {
+      const { isOurs, entry } = await this.#options.bus.owners.claim(held.key, this.#value);
+      if (!this.#held.has(sessionId)) {
+        if (isOurs) await this.#options.bus.owners.release(entry);
+      } else if (isOurs) this.#hold(sessionId, entry);
+      else if (this.#ownerOf(entry)?.isHere !== true) this.#lose(sessionId);
+    } catch (thrown) {
+      this.#log.warn({ err: thrown }, "A session's entry could not be written again");
+    }
+  }
+
+  #forget(sessionId: string): void {
+    this.#held.delete(sessionId);
+    this.#unseen.delete(sessionId);
+  }
+
+  #lose(sessionId: string): void {
+    this.#forget(sessionId);
+    this.#options.onLost(sessionId);
+  }
+
+  #ownerOf({ value, epoch }: Entry): SessionOwner | undefined {
+    const [node, incarnation, ...more] = new TextDecoder().decode(value).split(" ");
+    if (node === undefined || incarnation === undefined || more.length > 0) return undefined;
+    return { node, incarnation, epoch, isHere: incarnation === this.#options.nodes.incarnation };
+  }
+
+  /** A node that has just joined has not heard the others yet: then their leases say who lives. */
+  async #lives({ node, incarnation, isHere }: SessionOwner): Promise<boolean> {
+    if (isHere) return true;
+    const { bus, nodes } = this.#options;
+    const view = nodes.find(node);
+    if (view !== undefined)
+      return view.incarnation === incarnation && (view.state === "alive" || view.state === "suspect");
+    const lease = await bus.leases.find(node);
+    return lease !== undefined && new TextDecoder().decode(lease.value) === incarnation;
+  }
+}
+
+/** Session ids have dots where keys have none. */
+function keyOf(sessionId: string): string {
+  return `${PREFIX}${Buffer.from(sessionId, "latin1").toString("base64url")}`;
+}
+
+function sessionOf(key: string): string | null {
+  return key.startsWith(PREFIX)
+    ? Buffer.from(key.slice(PREFIX.length), "base64url").toString("latin1")
+    : null;
+}
