@@ -53,6 +53,12 @@ export class Caller {
     const ofKey = this.key?.tenant || this.key?.grants.tenant;
     return ofKey || (this.token?.grants.tenant ?? "");
   }
+  /** A subject is the same one for all keys of a tenant: its tokens come from two while keys are rotated. */
+  get identity(): string {
+    if (this.isAnybody) return "";
+    if (this.token === null) return `key ${this.subject}`;
+    return `subject ${this.key?.tenant ?? ""} ${this.tenant} ${this.subject}`;
+  }
   get isSingleUse(): boolean {
     return this.token?.grants.once === true;
   }

@@ -3,14 +3,29 @@ import { forbidden } from "./access-error.ts";
 import type { Caller } from "./caller.ts";
 import { DEFAULT_PARTS, type Grants, isListed } from "./grants.ts";
 
-/** Throws forbidden unless the new caller is the same one, and allowed no more. */
+/**
+ * Throws forbidden unless the new caller is the same one, and allowed no more. Another key of the tenant may have signed its token:
+ * so connections go on while keys are rotated.
+ */
 export function mustFollow(next: Caller, now: Caller): void {
-  if (next.key?.id !== now.key?.id || next.subject !== now.subject || next.tenant !== now.tenant) {
-    throw forbidden("The new token is of another subject, key or tenant than the connection's");
+  if (!isSame(next, now)) {
+    throw forbidden("The new token is of another subject or tenant than the connection's");
   }
-  if (next.token === null) return;
-  if (now.token === null || widerGrant(next.token.grants, now.token.grants) === null) return;
-  throw forbidden("The new token allows more than the connection's: open a new connection with it");
+  const wider =
+    widerLayer(next.token?.grants, now.token?.grants) || widerLayer(next.key?.grants, now.key?.grants);
+  if (wider)
+    throw forbidden("The new token allows more than the connection's: open a new connection with it");
+}
+
+function isSame(next: Caller, now: Caller): boolean {
+  const isOfOneKey =
+    next.key?.id === now.key?.id && next.subject === now.subject && next.tenant === now.tenant;
+  return isOfOneKey || next.identity === now.identity;
+}
+
+/** No grants: that layer limits nothing. */
+function widerLayer(next: Grants | undefined, now: Grants | undefined): boolean {
+  return next !== undefined && now !== undefined && widerGrant(next, now) !== null;
 }
 
 /** The name of a grant that allows more than `now` has it; null: none does. */

@@ -375,6 +375,54 @@ describe("the end of a token", () => {
   });
 });
 
+describe("a token of another key", () => {
+  const nowSeconds = Math.floor(Date.now() / 1000);
+  const claims = { aud: "voicewire", sub: "ann", iat: nowSeconds, exp: nowSeconds + 300, vw: SPEAKER };
+  const wider = signingPair("wider", "EdDSA");
+  const other = signingPair("other", "EdDSA");
+  const OWN = { sessions: ["*"], allow: [...SPEAKER.allow, "captions"] };
+  const own = new TestKeys({
+    app: { grants: OWN },
+    keys: [{ ...web.entry, grants: OWN }, wider.entry, { ...other.entry, tenant: "acme", grants: OWN }],
+  });
+  let rotating: TestGateway;
+  beforeAll(async () => {
+    rotating = await gatewayAt(upstream.url, { keysFile: own.path });
+  });
+  afterAll(async () => {
+    await rotating.close();
+    own[Symbol.dispose]();
+  });
+  const joined = async (query: string, token: string) => {
+    const headers = { authorization: `Bearer ${token}` };
+    const client = await TestClient.connect(rotating, `/live/keys?format=none${query}`, { headers });
+    return { client, hello: await client.next("hello") };
+  };
+
+  it("takes the place of the first one, unless its key is another tenant's or allows more", async () => {
+    const { client } = await joined("", tokenFor(SPEAKER));
+    await using _closed = client;
+    client.send({ type: "refresh", token: wider.sign(claims) });
+    client.send({ type: "refresh", token: other.sign(claims) });
+    await client.next("error", 2);
+    expect(client.eventsOf("error").map(({ code }) => code)).toEqual(["forbidden", "forbidden"]);
+    client.send({ type: "refresh", token: web.sign(claims) });
+    await client.next("refreshed");
+  });
+
+  it("comes back as the connection of the same subject, unless its key is another tenant's", async () => {
+    const { client, hello } = await joined("", tokenFor(SPEAKER));
+    await using _closed = client;
+    const query = `&resume=${hello.resume_token}`;
+    const stranger = await joined(query, other.sign(claims));
+    await using _stranger = stranger.client;
+    expect(stranger.hello.resumed).toBe(false);
+    const same = await joined(query, web.sign(claims));
+    await using _same = same.client;
+    expect(same.hello.resumed).toBe(true);
+  });
+});
+
 describe("the file of keys", () => {
   it("is read again while sessions speak: who came with a key that is gone has to go, others stay", async () => {
     using own = new TestKeys();

@@ -16,7 +16,8 @@ const FLAGS: readonly Flag[] = [
   {
     name: "expires",
     value: "WHEN",
-    about: "new: a time such as 2027-01-31 or 2027-01-31T12:00:00Z, or how long from now: 90d, 12h, 30m",
+    about:
+      "new, remove: when the key ends: a time such as 2027-01-31 or 2027-01-31T12:00:00Z, or from now: 90d, 12h, 30m",
   },
   {
     name: "signs",
@@ -33,14 +34,14 @@ export const keys: CommandModule = {
     usage: [
       "keys new ID [FLAGS]",
       "keys list [FLAGS]",
-      "keys remove ID [FLAGS]",
+      "keys remove ID [--expires WHEN] [FLAGS]",
       "keys revoke --token JTI [FLAGS]",
       "keys revoke --subject SUBJECT [FLAGS]",
       "keys schema",
     ],
     about:
       "The key file of a gateway: with it (serve --keys-file) every request needs a key or a token. new makes a key for a " +
-      "server and prints it once; the file keeps its digest only. A running gateway sees each change within a second. " +
+      "server and prints it once; the file keeps its digest only. A running gateway sees each change within two seconds. " +
       "Without --allow and --sessions a key may do everything but admin. docs/access.md shows the file.",
     flags: FLAGS,
     examples: [
@@ -52,6 +53,10 @@ export const keys: CommandModule = {
       { line: "voicewire keys list", about: "who may do what; no secrets" },
       { line: "voicewire keys revoke --subject ann", about: "all tokens that ann has now end at once" },
       { line: "voicewire keys remove app", about: "and whoever is connected with it is out" },
+      {
+        line: "voicewire keys remove app --expires 30m",
+        about: "its clients have until then to show another key or its tokens",
+      },
     ],
   },
   run: runKeys,
@@ -151,16 +156,25 @@ function rowOf({ id, signing, mints, tenant, grants, expiresMs }: Key): string[]
 
 function removeKey(io: Io, parsed: ParsedArguments, rest: readonly string[]): void {
   const id = onlyId(rest, "remove app");
+  const expires = parsed.text("expires");
+  const endsAt = expires === undefined ? null : timeOf(expires);
   changeKeys(keyFilePath(io, parsed), { mayCreate: false }, (content) => {
-    const left = content.keys.filter((key) => key.id !== id);
-    if (left.length < content.keys.length) return { ...content, keys: left };
-    const hint = didYouMean(
-      id,
-      content.keys.map((key) => key.id),
-    );
-    throw usageError(`No key has the id "${id}"${hint}: voicewire keys list shows them`, "ID");
+    if (content.keys.every((key) => key.id !== id)) throw unknownId(id, content);
+    const keys =
+      endsAt === null
+        ? content.keys.filter((key) => key.id !== id)
+        : content.keys.map((key) => (key.id === id ? { ...key, expires: endsAt } : key));
+    return { ...content, keys };
   });
-  io.stderr.write(`Removed ${id}\n`);
+  io.stderr.write(endsAt === null ? `Removed ${id}\n` : `${id} ends at ${endsAt}; remove it then\n`);
+}
+
+function unknownId(id: string, { keys: known }: KeyFileContent): Error {
+  const hint = didYouMean(
+    id,
+    known.map((key) => key.id),
+  );
+  return usageError(`No key has the id "${id}"${hint}: voicewire keys list shows them`, "ID");
 }
 
 function revoke(io: Io, parsed: ParsedArguments, rest: readonly string[]): void {
@@ -168,6 +182,13 @@ function revoke(io: Io, parsed: ParsedArguments, rest: readonly string[]): void 
   const [token, subject] = [parsed.text("token"), parsed.text("subject")];
   if ((token === undefined) === (subject === undefined)) {
     throw usageError("voicewire keys revoke: expected one of --token JTI and --subject SUBJECT", "token");
+  }
+  const flag = token === undefined ? "subject" : "token";
+  if (!/^[\x21-\x7e]{1,128}$/.test(token ?? subject ?? "")) {
+    throw usageError(
+      `Flag --${flag}: expected 1 to 128 visible ASCII characters, as the audit log has it`,
+      flag,
+    );
   }
   // A token is withdrawn whatever second of now it is of: its issuer counts whole ones.
   const nowSeconds = Math.floor(Date.now() / 1000) + 1;

@@ -2,7 +2,6 @@
 
 import { forbidden } from "../../access/access-error.ts";
 import { isRefusal } from "../../access/audit.ts";
-import type { Caller } from "../../access/caller.ts";
 import { ConnectionAudit } from "../../access/connection-audit.ts";
 import { type Door, identifyAt } from "../../access/door.ts";
 import type { LeaseHolder } from "../../access/lease.ts";
@@ -143,7 +142,8 @@ function join(data: SocketData, joining: ParsedSettings, options: LiveSocketOpti
     const session =
       mayOpen && caller.may("open", sessionId) ? sessions.open(sessionId, claim) : sessions.get(sessionId);
     const mayInterrupt = !caller.isAnybody && caller.may("interrupt", sessionId);
-    const participant = session.join(listener, { ...joining, holder: holderOf(caller), mayInterrupt });
+    // Nobody comes back as another's connection, whoever has seen its resume_token.
+    const participant = session.join(listener, { ...joining, holder: caller.identity, mayInterrupt });
     const budget = door.limits.speechBudget(() => data.lease?.caller ?? caller);
     data.joined = { session, participant, ...(caller.isAnybody ? {} : { budget }) };
     if (!caller.isAnybody) data.lease = door.leases.begin(caller, leaseHolder(data, options));
@@ -223,11 +223,6 @@ function auditRefusal(
   data.audit.refused({ thrown, surface: "/live/:session", command, address, caller, sessionId });
 }
 
-/** Nobody comes back as another's connection, whoever has seen its resume_token. */
-function holderOf({ isAnybody, key, subject }: Caller): string {
-  return isAnybody ? "" : `${key?.id ?? ""} ${subject}`;
-}
-
 /** The command as it is carried out. Throws forbidden, token_expired. */
 function allowed(data: SocketData, command: SessionCommand): SessionCommand {
   const { lease, sessionId, expiry, joined } = data;
@@ -260,6 +255,7 @@ function refresh(data: SocketData, token: string, { door }: LiveSocketOptions): 
   checkSettings(next, sessionId, joined.participant.settings);
   door.access.redeem(next);
   lease.refresh(next);
+  door.audit.admitted(next, { surface: "refresh", address: data.address, sessionId });
   const expires_in_ms = lease.endsInMs;
   joined.participant.send((base) => ({ type: "refreshed", ...base, expires_in_ms }));
 }

@@ -89,6 +89,8 @@ describe("keys new", () => {
     [["list"], "keys new"],
     [["revoke", "--subject", "ann"], "keys new"],
     [["revoke"], "one of --token"],
+    [["revoke", "--token", '{"audit": "refused"}'], "as the audit log has it"],
+    [["remove", "app", "--expires", "yesterday"], "a time to come"],
     [["lst"], 'did you mean "list"'],
     [[], "expected one of new"],
   ])("%j is a mistake that is named, and no file is made", async (argv, message) => {
@@ -128,6 +130,15 @@ describe("keys list, remove, revoke, schema", () => {
     expect((await keys("remove", "ap")).err).toContain('did you mean "app"');
     expect((await keys("remove", "app")).code).toBe(0);
     expect(content().keys.map(({ id }: { id: string }) => id)).toEqual(["gateway"]);
+  });
+
+  test("remove with a time leaves it until then", async () => {
+    await keys("new", "app");
+    expect((await keys("remove", "app", "--expires", "30m")).err).toContain("app ends at");
+    const { id, expires } = content().keys[1];
+    expect(id).toBe("app");
+    expect(Date.parse(expires)).toBeGreaterThan(Date.now());
+    expect((await keys("remove", "ap", "--expires", "30m")).err).toContain('did you mean "app"');
   });
 
   test("revoke takes a subject's tokens of this very second", async () => {
