@@ -74,12 +74,20 @@ export class OriginRules {
       });
   }
 
+  /** Whether a Host header names this port. */
+  takesHost(header: string): boolean {
+    const host = hostOfHeader(header);
+    if (host === null) return false;
+    // A name can be bound to any address by its owner, an address can't.
+    return isLoopback(host) || this.#hosts.has(host) || (this.#isWildcard && isIP(host) !== 0);
+  }
+
   /**
    * The origin whose scripts may read the answer, or null where the request comes from no other origin. Throws
    * host_not_allowed, origin_not_allowed.
    */
   check(source: RequestSource): string | null {
-    if (!this.#isOwnHost(source.host)) {
+    if (!this.takesHost(source.host)) {
       throw new GatewayError(
         "host_not_allowed",
         "Header host: names no host of this gateway, expected localhost, its address, or one that allowed-hosts lists",
@@ -95,13 +103,6 @@ export class OriginRules {
     }
     if (this.#isAllowed(origin, source.host)) return origin;
     throw originError();
-  }
-
-  #isOwnHost(header: string): boolean {
-    const host = hostOfHeader(header);
-    if (host === null) return false;
-    // A name can be bound to any address by its owner, an address can't.
-    return isLoopback(host) || this.#hosts.has(host) || (this.#isWildcard && isIP(host) !== 0);
   }
 
   #isAllowed(given: string, hostHeader: string): boolean {

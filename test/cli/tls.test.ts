@@ -44,7 +44,9 @@ describe.skipIf(missing !== undefined)(`TLS${missing === undefined ? "" : ` (ski
       const said = await run(["say", "--url", url, "Over TLS."], trusted);
       expect(said).toMatchObject({ code: 0, stderr: "" });
       expect(said.stdout.toString()).toBe("Over TLS.\n");
-      expect((await run(["say", "--url", url, "Not trusted."])).code).toBe(4);
+      const distrusted = await run(["say", "--url", url, "Not trusted."]);
+      expect(distrusted.code).toBe(4);
+      expect(distrusted.stderr).toContain("NODE_EXTRA_CA_CERTS");
       expect(await doctorSays(["--port", port, ...flagsOf(files)], "port")).toMatchObject({
         status: "ok",
         detail: expect.stringContaining("a voicewire gateway runs there"),
@@ -62,6 +64,11 @@ describe.skipIf(missing !== undefined)(`TLS${missing === undefined ? "" : ` (ski
   test("doctor names the certificate and its end, and fails one that is over; it warns where others may read the key", async () => {
     using good = new CertificateFolder(PAIRS.renewed);
     expect(await doctorSays(["--port", "0", ...flagsOf(good)], "tls")).toMatchObject({
+      status: "warn",
+      fix: "set --allowed-hosts renewed.example",
+    });
+    const listed = ["--port", "0", "--allowed-hosts", "renewed.example", ...flagsOf(good)];
+    expect(await doctorSays(listed, "tls")).toMatchObject({
       status: "ok",
       detail: "https and wss: localhost, renewed.example, 127.0.0.1 until 2126-01-01",
     });

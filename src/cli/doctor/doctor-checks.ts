@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isInsecure } from "../../access/binding.ts";
+import { OriginRules } from "../../access/origin-rules.ts";
 import { decodeAlaw, decodeUlaw, encodeAlaw, encodeUlaw } from "../../audio/codecs/g711.ts";
 import { createMp3Encoder } from "../../audio/codecs/mp3.ts";
 import { createOpusDecoder } from "../../audio/codecs/opus-decoder.ts";
@@ -11,6 +12,7 @@ import { GatewayError, toGatewayError } from "../../errors.ts";
 import { silentLog } from "../../kit/log.ts";
 import { workerUrl } from "../../kit/worker-url.ts";
 import {
+  type Certificate,
   certificateFault,
   certificateFiles,
   describeCertificate,
@@ -272,8 +274,20 @@ async function checkTls({ config }: CheckContext): Promise<CheckResult> {
       ? []
       : [{ what: `others may read its key (${mode})`, fix: `chmod 600 ${files.keyFile}` }]),
   ];
+  const refused = refusedNames(certificate, config);
+  if (refused.length > 0) {
+    const list = refused.join(",");
+    const what = `clients that come by ${list} get 421 host_not_allowed`;
+    worries.push({ what, fix: `set --allowed-hosts ${list}` });
+  }
   const status = isValid(certificate, nowMs) ? "warn" : "fail";
   return resultWith(`https and wss: ${describeCertificate(certificate)}`, worries, status);
+}
+
+/** Names of the certificate that the gateway does not take as Host. */
+function refusedNames({ names }: Certificate, config: Config): string[] {
+  const rules = new OriginRules(config);
+  return names.filter((name) => !name.includes("*") && !rules.takesHost(name));
 }
 
 async function checkKeys({ config }: CheckContext): Promise<CheckResult> {

@@ -25,6 +25,7 @@ const FLAGS: readonly Flag[] = [
     "opsPort",
     "insecure",
     "keysFile",
+    "allowedHosts",
     "allowedOrigins",
     "upstreamUrl",
     "upstreamRegion",

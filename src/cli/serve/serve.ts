@@ -1,4 +1,5 @@
 /** `voicewire serve`: the gateway with its upstream, until a signal; drains first, closes at the second signal. */
+import { OriginRules } from "../../access/origin-rules.ts";
 import type { Config } from "../../config.ts";
 import type { Logger } from "../../kit/log.ts";
 import { type Certificate, describeCertificate } from "../../server/tls/certificate.ts";
@@ -63,7 +64,7 @@ async function runServe(io: Io, args: readonly string[]): Promise<number> {
 
 /** The addresses and one line to try, on stdout; everything later is the log's, on stderr. */
 function announce(io: Io, { url, opsUrl, certificate, label }: Started, config: Config): void {
-  const target = certificate === null ? url : namedUrl(url, certificate);
+  const target = certificate === null ? url : namedUrl(url, certificate, config);
   const flag = target === "http://127.0.0.1:8080" ? "" : ` --url ${target}`;
   const keys = config.keysFile === "" ? null : loadKeys(config.keysFile).size;
   io.stdout.write(
@@ -76,11 +77,12 @@ function announce(io: Io, { url, opsUrl, certificate, label }: Started, config: 
   );
 }
 
-/** By a name of the certificate: clients do not take it for another one. */
-function namedUrl(url: string, { names }: Certificate): string {
+/** By a name of the certificate, so that clients trust it, and one that the gateway takes as Host. */
+function namedUrl(url: string, { names }: Certificate, config: Config): string {
   const named = new URL(url);
-  // Not for `*.example.com`: that stays as it was.
-  named.hostname = names.find((name) => !name.includes("*")) ?? named.hostname;
+  const rules = new OriginRules(config);
+  // A name such as `*.example.com` is no host.
+  named.hostname = names.find((name) => !name.includes("*") && rules.takesHost(name)) ?? named.hostname;
   return named.origin;
 }
 

@@ -46,11 +46,15 @@ export async function joinSession(options: JoinOptions): Promise<Connection> {
     if (value !== undefined) url.searchParams.set(name, String(value));
   }
   const refusals: VoicewireError[] = [];
+  const untrusted: Error[] = [];
   try {
-    return await connect({ url: url.href, WebSocket: keyedSocket(options.key, refusals), reconnect });
+    const socket = keyedSocket(options.key, { refusals, untrusted });
+    return await connect({ url: url.href, WebSocket: socket, reconnect });
   } catch (thrown) {
     const [refusal] = refusals;
     if (refusal !== undefined) throw explained(refusal, options);
+    const [distrust] = untrusted;
+    if (distrust !== undefined) throw untrustedCertificate(distrust, baseUrl);
     if (thrown instanceof VoicewireError && thrown.code === "connect_failed") {
       throw new GatewayError(
         "upstream_unreachable",
@@ -62,8 +66,16 @@ export async function joinSession(options: JoinOptions): Promise<Connection> {
   }
 }
 
-/** Sockets that show a key. What the gateway says of it instead of taking them is put into `refusals`. */
-function keyedSocket(key: string, refusals: VoicewireError[]): WebSocketConstructor {
+/** Why sockets did not open. */
+interface Failures {
+  /** What the gateway said instead of taking them. */
+  readonly refusals: VoicewireError[];
+  /** What is wrong with its certificate. */
+  readonly untrusted: Error[];
+}
+
+/** Sockets that show a key. */
+function keyedSocket(key: string, { refusals, untrusted }: Failures): WebSocketConstructor {
   return class extends WebSocket {
     constructor(url: string) {
       super(url, key === "" ? {} : { headers: { authorization: `Bearer ${key}` } });
@@ -74,8 +86,25 @@ function keyedSocket(key: string, refusals: VoicewireError[]): WebSocketConstruc
           })
           .finally(() => this.terminate());
       });
+      this.on("error", (error) => {
+        if (isOfCertificate(error)) untrusted.push(error);
+      });
     }
   };
+}
+
+/** By the codes of Node's TLS: DEPTH_ZERO_SELF_SIGNED_CERT, ERR_TLS_CERT_ALTNAME_INVALID and the like. */
+function isOfCertificate(error: Error & { readonly code?: string }): boolean {
+  return /CERT|SIGNATURE/.test(error.code ?? "");
+}
+
+function untrustedCertificate(cause: Error, baseUrl: string): GatewayError {
+  return new GatewayError(
+    "upstream_unreachable",
+    `The certificate at ${baseUrl} is not trusted: ${cause.message}; expected one for this name by a known authority, ` +
+      "or the authority's file in NODE_EXTRA_CA_CERTS",
+    { cause },
+  );
 }
 
 /** The gateway's own error of a refused upgrade; null where something else answers there. */
