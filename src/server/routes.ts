@@ -215,6 +215,7 @@ export class CheckedRoutes implements Routes {
   #isSound(res: HttpResponse, req: HttpRequest, pattern: string): boolean {
     try {
       checkLength(req);
+      checkOnce(req);
       const reader = this.#readerOf(res, req, pattern);
       if (reader !== null) allowReader(res, reader);
       return true;
@@ -287,6 +288,24 @@ function checkLength(req: HttpRequest): void {
   if (isOk) return;
   const what = "Header content-length: more than one, or an empty one; expected one number";
   throw new GatewayError("invalid_field", what, { field: "content-length" });
+}
+
+/** They say for whom a request is and from whom: of two, a proxy in front may believe the other one (RFC 9112 section 3.2). */
+const ONCE: ReadonlySet<string> = new Set(["host", "origin", "authorization", "xi-api-key"]);
+
+/** Throws invalid_field. */
+function checkOnce(req: HttpRequest): void {
+  const seen = new Set<string>();
+  let twice: string | null = null;
+  req.forEach((name) => {
+    if (!ONCE.has(name)) return;
+    if (seen.has(name)) twice = name;
+    seen.add(name);
+  });
+  if (twice === null) return;
+  throw new GatewayError("invalid_field", `Header ${twice}: it came twice, expected it once`, {
+    field: twice,
+  });
 }
 
 /** A client that sees no status, and whose credential is missing, does not hold or allows something else. */

@@ -1,5 +1,5 @@
 /**
- * Requests whose length can be read in two ways. The library believed the first of two Content-Length headers, and took an
+ * Requests that can be read in two ways, by their length or by a header that comes twice. The library believed the first of two Content-Length headers, and took an
  * empty one for none: behind a proxy that reads them otherwise, the rest of a body was somebody's next request.
  */
 import { once } from "node:events";
@@ -101,4 +101,21 @@ describe("a request with an unclear length", () => {
     expect((await fetch(`${gateway.url}/live/nobody/speak`, speech)).status).toBe(404);
     expect((await fetch(`${gateway.opsUrl}/healthz`)).status).toBe(200);
   });
+});
+
+describe("a header that may come once", () => {
+  it.each(["host: localhost", "origin: http://localhost", "authorization: Bearer a", "xi-api-key: a"])(
+    "is refused where it comes twice: %s",
+    async (header) => {
+      const [name = ""] = header.split(":");
+      const host = name === "host" ? "" : "host: localhost\r\n";
+      for (const line of ["GET /v2/voices", "GET /live/s"]) {
+        const upgrade = line.endsWith("/s") ? UPGRADE : "";
+        const lines = `${host}${upgrade}${header}\r\n${header}\r\n`;
+        const answer = await answerTo("public", `${line} HTTP/1.1\r\n${lines}\r\n`);
+        expect(answer).toMatch(/^HTTP\/1\.1 400\b/);
+        expect(answer).toContain(`"field":"${name}"`);
+      }
+    },
+  );
 });
