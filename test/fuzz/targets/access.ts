@@ -4,6 +4,7 @@ import type { HttpRequest } from "uWebSockets.js";
 import { createHmac, createPrivateKey, createPublicKey } from "node:crypto";
 import { Access, type Place, type Presented } from "../../../src/access/access.ts";
 import type { Caller } from "../../../src/access/caller.ts";
+import { clientAddress, readProxyTrust } from "../../../src/access/client-address.ts";
 import { type Claims, signJwt } from "../../../src/access/jwt.ts";
 import { readKeys } from "../../../src/access/keys.ts";
 import { mustFollow } from "../../../src/access/narrower.ts";
@@ -235,10 +236,36 @@ const credentials: Target = {
   },
 };
 
+const TRUST = readProxyTrust({ trustedProxies: "10.0.0.0/8, ::1", proxyProtocol: true });
+
+/** Lines: the connection's other end, the PROXY protocol's address, x-forwarded-for, and the setting. */
+const clientAddresses: Target = {
+  words:
+    "10.0.0.1 192.0.2.7 ::1 ::ffff:10.0.0.1 [2001:db8::7]:1234 fe80::1%eth0 unknown , 10.0.0.0/8 /33 192.0.2.7:80".split(
+      " ",
+    ),
+  seeds: [
+    "10.0.0.1\n192.0.2.7\n198.51.100.4, 10.0.0.2\n10.0.0.0/8",
+    "192.0.2.9\n\n10.0.0.1\n::1, 192.0.2.0/24",
+    "::1\n\n[2001:db8::7]:1234, unknown\n",
+  ],
+  run: (input) => {
+    const [peer = "", proxied = "", forwarded = "", trustedProxies = ""] = linesOf(input);
+    const source = { peer, proxied, forwardedFor: () => forwarded };
+    if (!/^(?:10\.|::)/.test(peer)) {
+      // Whoever is no proxy can't choose an address.
+      const own = clientAddress({ ...source, proxied: "", forwardedFor: () => "" }, TRUST);
+      if (clientAddress(source, TRUST) !== own) throw new Error("a stranger chose an address");
+    } else clientAddress(source, TRUST);
+    tolerate(() => clientAddress(source, readProxyTrust({ trustedProxies, proxyProtocol: true })));
+  },
+};
+
 export const ACCESS_TARGETS: Readonly<Record<string, Target>> = {
   "origin-rules": originRules,
   "access-tokens": tokens,
   "access-key-files": keyFiles,
   "access-credentials": credentials,
+  "access-client-address": clientAddresses,
   "service-key": serviceKey,
 };
