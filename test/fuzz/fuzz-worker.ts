@@ -47,15 +47,17 @@ class Fuzzing {
   }
 
   async run(): Promise<Report> {
-    const { inputs, target, corpusFolder } = this.#job;
+    const { inputs, maxSeconds, target, corpusFolder } = this.#job;
     // What ran while the modules were loaded is none of an input's.
     hits.fill(0);
     for (const input of this.#corpus) await this.#try(input);
     const startedAt = performance.now();
     const warmUp = Math.floor(inputs / 10);
-    let heapBeforeMb = heapMb();
-    for (let count = 0; count < inputs; count += 1) {
-      if (count === warmUp) heapBeforeMb = heapMb();
+    let heapBeforeMb: number | null = null;
+    let count = 0;
+    for (let ms = 0; count < inputs && ms < maxSeconds * 1000; count += 1) {
+      ms = performance.now() - startedAt;
+      if (count >= warmUp || ms > maxSeconds * 100) heapBeforeMb ??= heapMb();
       const input = this.#mutator.mutate(this.#pick(), this.#pick());
       const isNew = await this.#try(input);
       if (isNew && this.#corpus.length < MAX_CORPUS_INPUTS) this.#corpus.push(Buffer.from(input));
@@ -65,6 +67,7 @@ class Fuzzing {
     const kept = await this.#smallest();
     this.#corpus.length = 0;
     const heapAfterMb = heapMb();
+    heapBeforeMb ??= heapAfterMb;
     if (heapAfterMb - heapBeforeMb > MAX_GROWTH_MB) {
       throw new FoundFault(Buffer.alloc(0), `The heap has grown from ${heapBeforeMb} to ${heapAfterMb} MB`);
     }
@@ -73,7 +76,7 @@ class Fuzzing {
     return {
       kind: "done",
       target,
-      inputs,
+      inputs: count,
       seconds,
       branches,
       slowestMs,

@@ -101,7 +101,7 @@ describe("watching", () => {
     const shared = new SharedArrayBuffer(SLOT.headerBytes + MAX_INPUT_BYTES);
     new Uint8Array(shared, SLOT.headerBytes).set(Buffer.from("bad"));
     new Int32Array(shared, 0, 2)[SLOT.length] = 3;
-    const job = { target: "t", inputs: 1, seed: 1, corpusFolder: folder, shared };
+    const job = { target: "t", inputs: 1, seed: 1, maxSeconds: 60, corpusFolder: folder, shared };
     return runTarget(job, { workerPath, bounds: { hangMs: 1000, maxHeapMb: 24 } });
   }
 

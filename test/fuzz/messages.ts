@@ -5,6 +5,8 @@ export interface Job {
   readonly target: string;
   readonly inputs: number;
   readonly seed: number;
+  /** It ends after so many seconds, whatever is left of the inputs; Infinity: it does not. */
+  readonly maxSeconds: number;
   /** Of the target's corpus. */
   readonly corpusFolder: string;
   /** The input that is being run: four words (see SLOT), then its bytes. Who watches saves it where the worker hangs. */

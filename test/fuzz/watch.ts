@@ -33,15 +33,23 @@ export async function watch({ args, folder, outFolder }: WatchOptions): Promise<
     options: {
       inputs: { type: "string", default: "1000000" },
       seed: { type: "string", default: "1" },
+      seconds: { type: "string", default: "Infinity" },
       list: { type: "boolean", default: false },
     },
   });
   const inputs = Number(values.inputs);
   const seed = Number(values.seed);
+  const maxSeconds = Number(values.seconds);
   const unknown = positionals.find((name) => TARGETS[name] === undefined);
-  if (unknown !== undefined || !Number.isSafeInteger(inputs) || !Number.isSafeInteger(seed) || values.list) {
+  if (
+    unknown !== undefined ||
+    !Number.isSafeInteger(inputs) ||
+    !Number.isSafeInteger(seed) ||
+    !(maxSeconds > 0) ||
+    values.list
+  ) {
     console.log(
-      `npm run fuzz -- [TARGET...] [--inputs 1000000] [--seed 1]\n${Object.keys(TARGETS).join("\n")}`,
+      `npm run fuzz -- [TARGET...] [--inputs 1000000] [--seed 1] [--seconds 60]\n${Object.keys(TARGETS).join("\n")}`,
     );
     return values.list ? 0 : 2;
   }
@@ -51,14 +59,14 @@ export async function watch({ args, folder, outFolder }: WatchOptions): Promise<
     const corpusFolder = join(folder, "corpus", target);
     const shared = new SharedArrayBuffer(SLOT.headerBytes + MAX_INPUT_BYTES);
     const outcome = await runTarget(
-      { target, inputs, seed, corpusFolder, shared },
+      { target, inputs, seed, maxSeconds, corpusFolder, shared },
       { workerPath: join(outFolder, "fuzz-worker.js"), bounds: BOUNDS },
     );
     if (outcome.kind === "done") {
       const { seconds, branches, slowestMs, heapBeforeMb, heapAfterMb } = outcome;
-      const rate = Math.round(inputs / seconds);
+      const rate = Math.round(outcome.inputs / seconds);
       console.log(
-        `${target}: ${inputs} inputs, ${rate}/s, ${branches} branches, slowest ${slowestMs.toFixed(1)} ms, ` +
+        `${target}: ${outcome.inputs} inputs, ${rate}/s, ${branches} branches, slowest ${slowestMs.toFixed(1)} ms, ` +
           `heap ${heapBeforeMb} -> ${heapAfterMb} MB`,
       );
       writeRow(join(folder, "results.md"), outcome);

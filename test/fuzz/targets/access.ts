@@ -9,6 +9,7 @@ import { type Claims, signJwt } from "../../../src/access/jwt.ts";
 import { readKeys } from "../../../src/access/keys.ts";
 import { mustFollow } from "../../../src/access/narrower.ts";
 import { isLoopback, OriginRules } from "../../../src/access/origin-rules.ts";
+import { isIn, plainAddress } from "../../../src/kit/networks.ts";
 import { answeredSubprotocol, presentedBy, withoutTokens } from "../../../src/server/credential.ts";
 import { requireKey } from "../../../src/service/http/auth.ts";
 import { linesOf, type Target, textOf, tolerate } from "../target.ts";
@@ -252,7 +253,7 @@ const clientAddresses: Target = {
   run: (input) => {
     const [peer = "", proxied = "", forwarded = "", trustedProxies = ""] = linesOf(input);
     const source = { peer, proxied, forwardedFor: () => forwarded };
-    if (!/^(?:10\.|::)/.test(peer)) {
+    if (!isIn(TRUST.proxies, plainAddress(peer))) {
       // Whoever is no proxy can't choose an address.
       const own = clientAddress({ ...source, proxied: "", forwardedFor: () => "" }, TRUST);
       if (clientAddress(source, TRUST) !== own) throw new Error("a stranger chose an address");
