@@ -1,5 +1,5 @@
 // `npm run fuzz -- TARGET... --inputs 1000000 --seed 1`: README.md explains it. Bundles the targets with a counter at
-// each branch of src/ into dist/fuzz and hands over to watch.ts.
+// each branch of src/ into dist/ and hands over to watch.ts.
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
@@ -7,10 +7,11 @@ import { countingPlugin } from "./instrument.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(dirname(here));
-const outFolder = join(root, "dist", "fuzz");
+// Not below it: src/version.ts reads ../package.json.
+const outFolder = join(root, "dist");
 
 await build({
-  entryPoints: [join(here, "watch.ts"), join(here, "fuzz-worker.ts")],
+  entryPoints: { "fuzz-watch": join(here, "watch.ts"), "fuzz-worker": join(here, "fuzz-worker.ts") },
   outdir: outFolder,
   bundle: true,
   platform: "node",
@@ -22,5 +23,5 @@ await build({
   plugins: [countingPlugin({ sourceFolder: join(root, "src"), coverageFile: join(here, "coverage.ts") })],
 });
 
-const { watch } = await import(pathToFileURL(join(outFolder, "watch.js")).href);
+const { watch } = await import(pathToFileURL(join(outFolder, "fuzz-watch.js")).href);
 process.exitCode = await watch({ args: process.argv.slice(2), folder: here, outFolder });

@@ -1,7 +1,9 @@
 /** The fuzzer itself: it finds a fault behind several branches, a hang and a growing heap, and keeps what broke it. */
+import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { afterAll, describe, expect, it } from "vitest";
 import { keepFound, readCorpus, writeKept } from "./corpus.ts";
@@ -10,6 +12,7 @@ import { type Fault, type Report, SLOT } from "./messages.ts";
 import { Mutator } from "./mutator.ts";
 import { writeRow } from "./results.ts";
 import { cut, MAX_INPUT_BYTES, type Target, whole } from "./target.ts";
+import { TARGETS } from "./targets.ts";
 import { runTarget } from "./watch.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "voicewire-fuzz-"));
@@ -166,6 +169,15 @@ describe("corpus", () => {
       "broke",
       bytes.toString("latin1"),
     ]);
+  });
+});
+
+describe("npm run fuzz", () => {
+  it("lists every target", () => {
+    const program = fileURLToPath(new URL("fuzz.mjs", import.meta.url));
+    const { stdout, stderr } = spawnSync(process.execPath, [program, "--list"], { encoding: "utf8" });
+    expect(stderr).toBe("");
+    expect(stdout.split("\n")).toEqual(expect.arrayContaining(Object.keys(TARGETS)));
   });
 });
 
