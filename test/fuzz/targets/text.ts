@@ -4,7 +4,7 @@ import { cueOfEvent, srtCue, vttCue } from "../../../src/protocol/captions.ts";
 import { type Replacement, replacements } from "../../../src/protocol/commands.ts";
 import type { CueEvent } from "../../../src/protocol/events.ts";
 import { CLEANINGS, type Cleaning } from "../../../src/protocol/vocabulary.ts";
-import { Locales } from "../../../src/service/text/locale.ts";
+import { requireRules } from "../../../src/service/http/dictionaries/dictionary-schema.ts";
 import { Normalizer } from "../../../src/service/text/normalizer.ts";
 import { findPhonemeTags } from "../../../src/service/text/phoneme-tags.ts";
 import { readPronunciation } from "../../../src/service/text/phonemes.ts";
@@ -227,6 +227,7 @@ const serviceText: Target = {
     }
     try {
       const rules = readPls(text);
+      requireRules(rules);
       new Lexicon(rules).respell(text);
       readPls(writePls(rules));
     } catch (thrown) {
