@@ -1,8 +1,18 @@
 /** Which branches an input has reached, by the counters that instrument.mjs puts into the code. */
 
-/** One for each branch; each counts to 255 and begins again. */
-export const hits = new Uint8Array(32_768);
+/** Of `hits`: behind those of branches. */
+const OUTCOMES_AT = 32_768;
+const OUTCOMES = 1024;
+/** One for each branch, then those of outcomes; each counts to 255 and begins again. */
+export const hits = new Uint8Array(OUTCOMES_AT + OUTCOMES);
 const words = new Uint32Array(hits.buffer);
+
+/** For code without counters, as WebAssembly is: what came of an input stands for the way that it took there. */
+export function noteOutcome(outcome: string): void {
+  let hash = 7;
+  for (let at = 0; at < outcome.length; at += 1) hash = (Math.imul(hash, 31) + outcome.charCodeAt(at)) >>> 0;
+  hits[OUTCOMES_AT + (hash % OUTCOMES)] = 1;
+}
 
 /** All that a series of inputs has reached. */
 export class Coverage {

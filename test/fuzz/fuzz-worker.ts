@@ -5,7 +5,7 @@ import { Coverage, hits } from "./coverage.ts";
 import type { Fault, Job, Report } from "./messages.ts";
 import { SLOT } from "./messages.ts";
 import { Mutator } from "./mutator.ts";
-import { isDeclared, MAX_INPUT_BYTES, type Target } from "./target.ts";
+import { isDeclared, MAX_JOINED_BYTES, type Target } from "./target.ts";
 import { TARGETS } from "./targets.ts";
 
 /** Of an input of 16 kB at most: a parser that takes longer is no linear one. */
@@ -36,6 +36,8 @@ class Fuzzing {
   readonly #bytes: Uint8Array;
   #slowestMs = 0;
   #slowestBytes = 0;
+  /** The inputs since the target began; null where it has to begin anew, and where it never does. */
+  #before: Buffer | null = null;
 
   constructor(job: Job, target: Target) {
     this.#job = job;
@@ -95,13 +97,29 @@ class Fuzzing {
 
   /** Whether it reached new code. Throws FoundFault. */
   async #try(input: Buffer): Promise<boolean> {
-    this.#bytes.set(input.subarray(0, MAX_INPUT_BYTES));
-    this.#words[SLOT.length] = Math.min(input.length, MAX_INPUT_BYTES);
+    if (this.#before !== null) {
+      const all = Buffer.concat([this.#before, input]);
+      this.#before = all.length > MAX_JOINED_BYTES ? null : all;
+    }
+    this.#show(this.#before ?? input);
     Atomics.add(this.#words, SLOT.count, 1);
     const ms = await this.#timed(input);
     const isNew = this.#coverage.take({ countsTimes: true });
     if (ms > this.#slowestMs) await this.#confirm(input);
     return isNew;
+  }
+
+  /** `first`: the input that it begins with. */
+  async #begin(first: Buffer): Promise<void> {
+    if (this.#target.begin === undefined) return;
+    await this.#target.begin();
+    this.#before = first;
+  }
+
+  /** To who watches. */
+  #show(input: Buffer): void {
+    this.#bytes.set(input.subarray(0, MAX_JOINED_BYTES));
+    this.#words[SLOT.length] = Math.min(input.length, MAX_JOINED_BYTES);
   }
 
   /** By the time of the processor: another program may have had the core. */
@@ -122,12 +140,14 @@ class Fuzzing {
   }
 
   async #timed(input: Buffer): Promise<number> {
+    if (this.#before === null) await this.#begin(input);
     const before = performance.now();
     try {
       const running = this.#target.run(input);
       if (running !== undefined) await running;
     } catch (thrown) {
-      if (!isDeclared(thrown)) throw new FoundFault(input, thrown);
+      if (!isDeclared(thrown)) throw new FoundFault(this.#before ?? input, thrown);
+      this.#before = null;
     }
     return performance.now() - before;
   }
@@ -137,6 +157,7 @@ class Fuzzing {
     const reached = new Coverage();
     const kept: Buffer[] = [];
     for (const input of [...this.#corpus].sort((a, b) => a.length - b.length)) {
+      this.#before = null;
       await this.#timed(input);
       if (reached.take({ countsTimes: false })) kept.push(input);
     }
@@ -144,12 +165,25 @@ class Fuzzing {
   }
 }
 
+/** WebAssembly's memory goes with the second collection. */
 function heapMb(): number {
+  globalThis.gc?.();
   globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();
   return Math.round(((heapUsed + external) / MEGABYTE) * 10) / 10;
 }
 
+/** In a thread the asynchronous way waits for 10 ms (measured), and the decoders of uploads are opened by the thousand. */
+function instantiateAtOnce(): void {
+  const instantiate = WebAssembly.instantiate.bind(WebAssembly);
+  const atOnce = async (source: unknown, imports?: WebAssembly.Imports): Promise<unknown> =>
+    source instanceof WebAssembly.Module
+      ? new WebAssembly.Instance(source, imports)
+      : instantiate(source as BufferSource, imports);
+  Object.assign(WebAssembly, { instantiate: atOnce });
+}
+
+instantiateAtOnce();
 const job = workerData as Job;
 const target = TARGETS[job.target];
 if (target === undefined) throw new Error(`No target "${job.target}"`);

@@ -7,12 +7,19 @@ export interface Target {
   readonly seeds: readonly (string | Uint8Array)[];
   /** Words of the format that are put into inputs. */
   readonly words?: readonly string[];
+  /**
+   * Of a decoder that takes milliseconds to open: opens a new one. Inputs follow one another in the same one, up to
+   * MAX_JOINED_BYTES together or an error; all of them are what breaks it.
+   */
+  begin?(): Promise<void>;
   /** Throws nothing but a declared error (`isDeclared`); anything else is a fault. */
   run(input: Buffer): void | Promise<void>;
 }
 
 /** The longest input, bytes. */
 export const MAX_INPUT_BYTES = 16_384;
+/** Of inputs that follow one another. */
+export const MAX_JOINED_BYTES = 131_072;
 
 /** An error that a caller answers with. A fault of the program itself (`internal`, 500) is none. */
 export function isDeclared(thrown: unknown): boolean {

@@ -3,6 +3,7 @@ import type { Target } from "./target.ts";
 import { ACCESS_TARGETS } from "./targets/access.ts";
 import { AUDIO_TARGETS } from "./targets/audio.ts";
 import { CARRIER_TARGETS } from "./targets/carriers.ts";
+import { DECODER_TARGETS } from "./targets/decoders.ts";
 import { PROTOCOL_TARGETS } from "./targets/protocol.ts";
 import { SERVICE_TARGETS } from "./targets/service.ts";
 import { TEXT_TARGETS } from "./targets/text.ts";
@@ -12,6 +13,7 @@ export const TARGETS: Readonly<Record<string, Target>> = {
   ...PROTOCOL_TARGETS,
   ...CARRIER_TARGETS,
   ...AUDIO_TARGETS,
+  ...DECODER_TARGETS,
   ...UPSTREAM_TARGETS,
   ...TEXT_TARGETS,
   ...ACCESS_TARGETS,

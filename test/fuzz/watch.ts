@@ -5,7 +5,7 @@ import { Worker } from "node:worker_threads";
 import { keepFound } from "./corpus.ts";
 import { type Fault, type Job, type Report, SLOT } from "./messages.ts";
 import { writeRow } from "./results.ts";
-import { MAX_INPUT_BYTES } from "./target.ts";
+import { MAX_JOINED_BYTES } from "./target.ts";
 import { TARGETS } from "./targets.ts";
 
 const PROGRESS_MS = 10_000;
@@ -57,7 +57,7 @@ export async function watch({ args, folder, outFolder }: WatchOptions): Promise<
   let broken = 0;
   for (const target of names) {
     const corpusFolder = join(folder, "corpus", target);
-    const shared = new SharedArrayBuffer(SLOT.headerBytes + MAX_INPUT_BYTES);
+    const shared = new SharedArrayBuffer(SLOT.headerBytes + MAX_JOINED_BYTES);
     const outcome = await runTarget(
       { target, inputs, seed, maxSeconds, corpusFolder, shared },
       { workerPath: join(outFolder, "fuzz-worker.js"), bounds: BOUNDS },

@@ -49,7 +49,7 @@ const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
 });
 
 /** RFC 3533 section 6: of each page that is whole. */
-function withChecksums(input: Buffer): Buffer {
+export function withChecksums(input: Buffer): Buffer {
   const bytes = Buffer.from(input);
   for (let at = 0; at + 27 <= bytes.length; ) {
     const segments = bytes[at + 26] ?? 0;
