@@ -1,8 +1,12 @@
 /** The voice of texts that name none. */
 import { GatewayError } from "../errors.ts";
+import { parseVoiceList } from "../protocol/openai.ts";
 import type { UpstreamClient } from "./client.ts";
 
-/** The configured voice, else the first of the upstream's list, asked for once it is needed. */
+/**
+ * The configured voice, else the first of the upstream's list, asked for once it is needed. Rejects with what the upstream
+ * refused, unknown_voice where it lists none, and upstream_protocol where its answer is no list.
+ */
 export function defaultVoice(
   upstream: Pick<UpstreamClient, "get">,
   configured: string,
@@ -12,16 +16,15 @@ export function defaultVoice(
     if (known !== null) return known;
     const answer = await upstream.get("/v1/voices");
     if (answer.status !== 200) throw refusedVoices(answer.status);
-    const list: unknown = JSON.parse(answer.body.toString("utf8"));
-    const first = firstVoiceId(list);
-    if (first === null) {
+    const [first] = parseVoiceList(answer.body.toString("utf8"));
+    if (first === undefined) {
       throw new GatewayError(
         "unknown_voice",
         "No default voice: the upstream lists none; send a voice_id or set one with --voice",
       );
     }
-    known = first;
-    return first;
+    known = first.id;
+    return known;
   };
 }
 
@@ -39,12 +42,4 @@ function refusedVoices(status: number): GatewayError {
         ? "upstream_rate_limited"
         : "upstream_failed";
   return new GatewayError(code, `Upstream's voice list answered ${status}, expected 200`);
-}
-
-function firstVoiceId(list: unknown): string | null {
-  if (typeof list !== "object" || list === null || !("voices" in list) || !Array.isArray(list.voices))
-    return null;
-  const [first] = list.voices as unknown[];
-  if (typeof first !== "object" || first === null || !("voice_id" in first)) return null;
-  return typeof first.voice_id === "string" ? first.voice_id : null;
 }
