@@ -7,9 +7,11 @@ import type { Caller } from "../../../src/access/caller.ts";
 import { clientAddress, readProxyTrust } from "../../../src/access/client-address.ts";
 import { type Claims, signJwt } from "../../../src/access/jwt.ts";
 import { readKeys } from "../../../src/access/keys.ts";
+import { readMintRequest } from "../../../src/access/mint-request.ts";
 import { mustFollow } from "../../../src/access/narrower.ts";
 import { isLoopback, OriginRules } from "../../../src/access/origin-rules.ts";
 import { isIn, plainAddress } from "../../../src/kit/networks.ts";
+import { parseJson } from "../../../src/protocol/read-json.ts";
 import { answeredSubprotocol, presentedBy, withoutTokens } from "../../../src/server/credential.ts";
 import { requireKey } from "../../../src/service/http/auth.ts";
 import { linesOf, type Target, textOf, tolerate } from "../target.ts";
@@ -262,11 +264,32 @@ const clientAddresses: Target = {
   },
 };
 
+/** The body of POST /tokens: no token may do what its key may not. */
+const mintRequests: Target = {
+  words: [...CLAIM_WORDS, "subject", "grants", "expires_in_seconds"],
+  seeds: [
+    '{"subject":"ann","grants":{"sessions":["a-b"],"allow":["listen"]},"expires_in_seconds":60}',
+    '{"grants":{"sessions":["a-*"],"allow":["listen"],"once":true,"connection":{"format":"pcm_16000"}}}',
+  ],
+  run: (input) => {
+    const key = RING.find("ec");
+    if (key === undefined) throw new Error("the key is missing");
+    const body = tolerate(() => parseJson(textOf(input), "Body"));
+    if (body === undefined) return;
+    const { grants } = readMintRequest(body, key);
+    if (grants.allow.some((action) => action !== "listen"))
+      throw new Error("a token may do more than its key");
+    if (!grants.sessions.every((session) => session.startsWith("a-")))
+      throw new Error("other sessions than its key's");
+  },
+};
+
 export const ACCESS_TARGETS: Readonly<Record<string, Target>> = {
   "origin-rules": originRules,
   "access-tokens": tokens,
   "access-key-files": keyFiles,
   "access-credentials": credentials,
   "access-client-address": clientAddresses,
+  "access-mint-requests": mintRequests,
   "service-key": serviceKey,
 };

@@ -1,6 +1,7 @@
 /** Phone calls: every dialect, jambonz's speech vendor, AudioSocket, RTP, and what says who a carrier is. */
 import { parseRtp, RtpSequence, TelephoneEvents } from "../../../src/audio/containers/rtp-reader.ts";
 import { AudioSocketReader } from "../../../src/protocol/carrier/audiosocket.ts";
+import { readAudioSocketRequest } from "../../../src/protocol/carrier/audiosocket-request.ts";
 import {
   CARRIERS,
   type CarrierEvent,
@@ -217,6 +218,15 @@ const rtpSettings: Target = {
   },
 };
 
+const audioSocketRequest: Target = {
+  words: "session text voice_id null __proto__".split(" "),
+  seeds: ['{"session":"s","text":"Hi","voice_id":"v"}', ""],
+  run: (input) => {
+    if (readAudioSocketRequest(textOf(input)).session.length > 64)
+      throw new Error("a session's name is too long");
+  },
+};
+
 /** Lines: host, path, query, authorization, signature. */
 const carrierTokens: Target = {
   words: "Bearer Basic token= wss:// https:// :443 / ? # [::1] secret dTpzZWNyZXQ=".split(" "),
@@ -253,6 +263,7 @@ export const CARRIER_TARGETS: Readonly<Record<string, Target>> = {
   "carrier-tokens": carrierTokens,
   "jambonz-tts": jambonzVendor,
   audiosocket: audioSocket,
+  "audiosocket-requests": audioSocketRequest,
   "rtp-packets": rtp,
   "rtp-settings": rtpSettings,
 };

@@ -1,5 +1,6 @@
 /** What an upstream answers: a stranger, too, where its address is not the vendor's. */
 import { AlignmentReader, timesOf } from "../../../src/timing/alignment-reader.ts";
+import { defaultVoice } from "../../../src/upstream/default-voice.ts";
 import { NdjsonParser } from "../../../src/upstream/parse/ndjson.ts";
 import { readPlainRecord, readRecord } from "../../../src/upstream/parse/record.ts";
 import { KeyFilter } from "../../../src/upstream/transport/key-filter.ts";
@@ -147,10 +148,24 @@ const baseUrl: Target = {
   },
 };
 
+const voices: Target = {
+  words: ["voices", "voice_id", "name", "labels", "gender"],
+  seeds: [
+    '{"voices":[{"voice_id":"a","name":"Ann","labels":{"gender":"female"}}]}',
+    '{"voices":[]}',
+    "<html>",
+  ],
+  run: async (input) => {
+    const get = async () => ({ status: 200, contentType: "application/json", body: input });
+    if ((await defaultVoice({ get }, "")()).length > input.length) throw new Error("no voice of the list");
+  },
+};
+
 export const UPSTREAM_TARGETS: Readonly<Record<string, Target>> = {
   "upstream-ndjson": ndjson,
   "upstream-record": record,
   "upstream-refusal": refusal,
   "upstream-key-filter": keyFilter,
   "upstream-url": baseUrl,
+  "upstream-voices": voices,
 };

@@ -1,0 +1,148 @@
+/** Which target has which parser: the files of src/ that read what strangers send, and why others need none. */
+
+/** By target. A name that ends in * stands for all that begin so. */
+export const PARSERS: Readonly<Record<string, readonly string[]>> = {
+  // Who may use it.
+  "access-client-address": ["access/client-address.ts"],
+  "access-credentials": ["server/credential.ts"],
+  "access-key-files": ["access/keys.ts"],
+  "access-mint-requests": ["access/mint-request.ts"],
+  "access-tokens": ["access/access.ts", "access/jwt.ts", "access/grants.ts", "access/narrower.ts"],
+  "origin-rules": ["access/origin-rules.ts"],
+  "service-key": ["service/http/auth.ts"],
+  // Protocols of clients.
+  "native-commands": ["protocol/commands.ts", "protocol/read-json.ts"],
+  "openai-speech": ["protocol/openai.ts"],
+  "proxied-requests": ["server/proxy/proxy-body.ts", "server/proxy/proxy-paths.ts"],
+  "settings-queries": [
+    "server/captions/captions-request.ts",
+    "server/live-request.ts",
+    "server/players/audio-request.ts",
+    "session/connections/resume-token.ts",
+    "session/settings.ts",
+  ],
+  "vendor-dialogue-messages": [
+    "protocol/elevenlabs/dialogue-messages.ts",
+    "protocol/elevenlabs/message-json.ts",
+  ],
+  "vendor-socket-faults": ["protocol/elevenlabs/socket-faults.ts"],
+  "vendor-socket-query": ["protocol/elevenlabs/socket-settings.ts"],
+  "vendor-speech-messages": ["protocol/elevenlabs/speech-messages.ts", "protocol/elevenlabs/message-json.ts"],
+  // Carriers.
+  audiosocket: ["protocol/carrier/audiosocket.ts"],
+  "audiosocket-requests": ["protocol/carrier/audiosocket-request.ts"],
+  "carrier-*": [
+    "protocol/carrier/fields.ts",
+    "protocol/carrier/json-call.ts",
+    "protocol/carrier/media-order.ts",
+    "protocol/carrier/payload.ts",
+    "protocol/carrier/pending-marks.ts",
+  ],
+  "carrier-asterisk": ["protocol/carrier/asterisk.ts"],
+  "carrier-exotel": ["protocol/carrier/exotel.ts"],
+  "carrier-jambonz": ["protocol/carrier/jambonz.ts"],
+  "carrier-plivo": ["protocol/carrier/plivo.ts"],
+  "carrier-signalwire": ["protocol/carrier/twilio.ts"],
+  "carrier-sniff": ["protocol/carrier/sniff.ts"],
+  "carrier-telnyx": ["protocol/carrier/telnyx.ts"],
+  "carrier-tokens": [
+    "protocol/carrier/twilio-signature.ts",
+    "server/carriers/carrier-auth.ts",
+    "server/carriers/carrier-rules.ts",
+  ],
+  "carrier-twilio": ["protocol/carrier/twilio.ts"],
+  "carrier-vonage": ["protocol/carrier/vonage.ts"],
+  "jambonz-tts": ["protocol/carrier/jambonz-tts.ts"],
+  "rtp-packets": ["audio/containers/rtp-reader.ts"],
+  "rtp-settings": [
+    "protocol/carrier/rtp-request.ts",
+    "server/carriers/rtp-networks.ts",
+    "server/carriers/rtp-routes.ts",
+  ],
+  // Sound.
+  "mp3-head": ["vendor-sockets/mp3-head.ts", "service/media/mp3-info.ts"],
+  "ogg-opus": [
+    "audio/containers/ogg-link.ts",
+    "audio/containers/ogg-page.ts",
+    "audio/containers/ogg-reader.ts",
+  ],
+  "upload-aiff": ["service/media/decoders/aiff.ts", "service/media/decoders/chunk-file.ts"],
+  "upload-flac": ["service/media/decoders/flac-frames.ts", "service/media/decoders/wasm.ts"],
+  "upload-flac-head": ["service/media/decoders/wasm.ts"],
+  "upload-matroska": [
+    "service/media/decoders/ebml.ts",
+    "service/media/decoders/matroska.ts",
+    "service/media/decoders/track-decoder.ts",
+  ],
+  "upload-mp3": ["service/media/decoders/mp3.ts", "service/media/mp3-decoder.ts"],
+  "upload-mp4": ["service/media/mp4-order.ts"],
+  "upload-ogg-flac": ["service/media/decoders/wasm.ts"],
+  "upload-opus": [
+    "audio/codecs/opus-codec.ts",
+    "audio/codecs/opus-decoder.ts",
+    "audio/containers/source-decoder.ts",
+    "service/media/decoders/ogg-opus.ts",
+  ],
+  "upload-sniff": ["service/media/decoders/sniff.ts"],
+  "upload-vorbis": ["service/media/decoders/wasm.ts"],
+  "upload-vorbis-setup": ["service/media/decoders/wasm.ts"],
+  "upload-wav": [
+    "service/media/decoders/chunk-file.ts",
+    "service/media/decoders/samples.ts",
+    "service/media/decoders/wav.ts",
+  ],
+  // The upstream.
+  "upstream-key-filter": ["upstream/transport/key-filter.ts"],
+  "upstream-ndjson": ["upstream/parse/ndjson.ts"],
+  "upstream-record": [
+    "timing/alignment-reader.ts",
+    "upstream/parse/json-cursor.ts",
+    "upstream/parse/record-fast.ts",
+    "upstream/parse/record.ts",
+  ],
+  "upstream-refusal": ["upstream/vendors/refusal.ts"],
+  "upstream-url": ["upstream/vendors/base-url.ts"],
+  "upstream-voices": ["upstream/default-voice.ts"],
+  // The built-in service, and text.
+  "caption-files": ["protocol/captions.ts"],
+  "service-forms": ["service/http/form.ts", "service/media/upload.ts"],
+  "service-json": [
+    "service/http/body.ts",
+    "service/http/dictionaries/dictionary-schema.ts",
+    "service/http/kinds.ts",
+    "service/http/schema.ts",
+  ],
+  "service-text": [
+    "service/text/japanese.ts",
+    "service/text/normalizer.ts",
+    "service/text/phoneme-tags.ts",
+    "service/text/phonemes.ts",
+    "service/text/pls.ts",
+    "service/text/pronunciation.ts",
+    "service/text/rules.ts",
+    "service/text/xml.ts",
+  ],
+  "text-cleaning": ["text/prepare/text-preparer.ts"],
+  "text-segments": ["text/segmenter.ts"],
+  "text-words": ["text/words.ts"],
+  "vendor-text": ["vendor-sockets/text-buffer.ts"],
+};
+
+/** Files that look like parsers, and have no target. */
+export const NO_PARSERS: Readonly<Record<string, string>> = {
+  "audio/containers/ogg.ts": "writes",
+  "audio/containers/rtp.ts": "writes",
+  "audio/containers/wav.ts": "writes",
+  "server/carriers/carrier-socket.ts": "hands the query to the dialect, which looks names up in it",
+  "server/http.ts": "gathers a body up to a bound",
+  "server/operations.ts": "reads an address of the operator's",
+  "server/proxy/proxied-speech.ts": "reads bodies that proxy-body.ts has checked",
+  "server/sockets/backlog.ts": "reads /proc",
+  "server/sockets/live-access.ts": "hands the query to session/settings.ts",
+  "server/sockets/vendor-socket.ts": "hands the query to socket-settings.ts",
+  "server/tls/certificate.ts": "reads files of the operator's",
+  "service/http/voices/voices.ts":
+    "takes a page's token as JSON of two fields, and any error of it as a refusal",
+  "upstream/cache/phrase-cache-chunks.ts": "reads what the gateway wrote",
+  "upstream/transport/request.ts": "writes",
+};
