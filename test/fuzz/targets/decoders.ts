@@ -131,6 +131,7 @@ const flac = flacFile();
 const oggPages = oggFlac();
 const mp3 = await mp3File();
 const opus = opusFile();
+const SLOWNESS = "each input opens a decoder, and so 17 MB of memory";
 const NOTHING = new Uint8Array(0);
 const vorbisPages = VORBIS_FILE.subarray(VORBIS_HEAD_BYTES);
 
@@ -150,6 +151,7 @@ export const DECODER_TARGETS: Readonly<Record<string, Target>> = {
   "upload-flac-head": wholeFileTarget(() => createFlacUpload({ isNative: true }), {
     seeds: [Buffer.concat([flac.head, ...flac.frames])],
     words: ["fLaC"],
+    slowness: SLOWNESS,
   }),
   "upload-ogg-flac": fileTarget(
     () => createFlacUpload({ isNative: false }),
@@ -166,6 +168,7 @@ export const DECODER_TARGETS: Readonly<Record<string, Target>> = {
   "upload-vorbis-setup": wholeFileTarget(createVorbisUpload, {
     seeds: [VORBIS_FILE],
     words: ["OggS", "\u0001vorbis", "\u0005vorbis", "BCV"],
+    slowness: SLOWNESS,
   }),
   "upload-opus": wholeFileTarget(
     async () => createOggOpusUpload(),
