@@ -254,10 +254,10 @@ const clientAddresses: Target = {
   ],
   run: (input) => {
     const [peer = "", proxied = "", forwarded = "", trustedProxies = ""] = linesOf(input);
-    const source = { peer, proxied, forwardedFor: () => forwarded };
-    if (!isIn(TRUST.proxies, plainAddress(peer))) {
+    const source = { peer, proxied: () => proxied, forwardedFor: () => forwarded };
+    if (TRUST.proxies === null || !isIn(TRUST.proxies, plainAddress(peer))) {
       // Whoever is no proxy can't choose an address.
-      const own = clientAddress({ ...source, proxied: "", forwardedFor: () => "" }, TRUST);
+      const own = clientAddress({ ...source, proxied: () => "", forwardedFor: () => "" }, TRUST);
       if (clientAddress(source, TRUST) !== own) throw new Error("a stranger chose an address");
     } else clientAddress(source, TRUST);
     tolerate(() => clientAddress(source, readProxyTrust({ trustedProxies, proxyProtocol: true })));

@@ -5,6 +5,7 @@ import { type Replacement, replacements } from "../../../src/protocol/commands.t
 import type { CueEvent } from "../../../src/protocol/events.ts";
 import { CLEANINGS, type Cleaning } from "../../../src/protocol/vocabulary.ts";
 import { requireRules } from "../../../src/service/http/dictionaries/dictionary-schema.ts";
+import { Locales } from "../../../src/service/text/locale.ts";
 import { Normalizer } from "../../../src/service/text/normalizer.ts";
 import { findPhonemeTags } from "../../../src/service/text/phoneme-tags.ts";
 import { readPronunciation } from "../../../src/service/text/phonemes.ts";
@@ -199,6 +200,9 @@ const captionFiles: Target = {
 const NORMALIZATIONS = ["on", "auto", "off"] as const;
 
 /** A lexicon; what is no lexicon is a text that is normalized, and has phoneme tags. */
+/** As a voice's thread keeps them. */
+const LOCALES = new Locales();
+
 const serviceText: Target = {
   words: [
     ...MARKUP_WORDS,
@@ -223,7 +227,7 @@ const serviceText: Target = {
     for (const language of ["en", "de", "ja"]) {
       // One of the three is enough for an input.
       const normalization = NORMALIZATIONS[input.length % NORMALIZATIONS.length] ?? "on";
-      new Normalizer({ normalization, readsJapanese: true }, new Locales()).normalize(text, language);
+      new Normalizer({ normalization, readsJapanese: true }, LOCALES).normalize(text, language);
     }
     try {
       const rules = readPls(text);
