@@ -12,8 +12,8 @@
 import { clientOf } from "../kit/client-limit.ts";
 import type { Clock } from "../kit/clock.ts";
 import { perMinute, perSecond, type Rate } from "./bucket.ts";
-import type { Caller } from "./caller.ts";
-import type { KeyLimits } from "./keys.ts";
+import type { Caller, Token } from "./caller.ts";
+import type { Key, KeyLimits } from "./keys.ts";
 import { LimitError, type RateState } from "./limit-error.ts";
 import { type Counted, type Meter, Meters, type Rated } from "./meters.ts";
 import { isLoopback } from "./origin-rules.ts";
@@ -39,6 +39,9 @@ export interface LimitSettings {
   readonly connectionsPerSubject: number;
   readonly sessionsPerSubject: number;
   readonly charactersPerMinute: number;
+  /** Requests open upstream at once, and what one subject of tokens may have of them, %. */
+  readonly upstreamConnections: number;
+  readonly upstreamShare: number;
   /** Messages and bytes of one connection. */
   readonly messagesPerSecond: number;
   readonly bytesPerSecond: number;
@@ -50,6 +53,12 @@ export interface LimitsOptions {
   /** Milliseconds since 1970. */
   readonly wallMs: () => number;
   readonly tenantLimits: (tenant: string) => KeyLimits;
+}
+
+/** For whom the upstream is asked: its places are shared out between subjects (upstream/governor.ts). */
+export interface UpstreamSubject {
+  readonly id: string;
+  readonly maxPlaces: number;
 }
 
 /** What is said in one go. */
@@ -174,6 +183,18 @@ export class Limits {
     };
   }
 
+  /**
+   * A token's subject is one person, who has a share of the places. A key may be a server with thousands of people behind it, and an
+   * address all of a gateway without keys: they have what nobody else waits for.
+   */
+  upstreamSubject({ key, token }: Caller, address: string): UpstreamSubject {
+    if (key === null) return { id: clientOf(address), maxPlaces: Number.POSITIVE_INFINITY };
+    if (token === null) return { id: `key ${key.id}`, maxPlaces: Number.POSITIVE_INFINITY };
+    const { upstreamConnections, upstreamShare } = this.#options.settings;
+    const maxPlaces = Math.ceil((upstreamConnections * upstreamShare) / 100);
+    return { id: subjectId(key, token), maxPlaces };
+  }
+
   /** What one connection sends; null: as much as it likes. */
   traffic(caller: Caller, address: string): Traffic | null {
     const { messagesPerSecond, bytesPerSecond } = this.#options.settings;
@@ -250,7 +271,7 @@ export class Limits {
     const { settings } = this.#options;
     const { connections, characters, characters_per_minute, utterances_per_minute } = token.grants;
     scopes.push({
-      id: `subject ${key.id} ${token.subject}`,
+      id: subjectId(key, token),
       name: "Your token's subject",
       meters,
       ...bound("connections", connections ?? settings.connectionsPerSubject),
@@ -394,6 +415,10 @@ const REASONS = {
   characters_per_minute: "has as many characters spoken in a minute as it may",
   utterances_per_minute: "has as many utterances spoken in a minute as it may",
 } as const satisfies Record<Rated, string>;
+
+function subjectId({ id }: Pick<Key, "id">, { subject }: Pick<Token, "subject">): string {
+  return `subject ${id} ${subject}`;
+}
 
 function countIn({ id, meters }: Scope, what: Counted): number {
   return meters.find(id)?.count(what) ?? 0;

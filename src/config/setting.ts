@@ -14,7 +14,7 @@ export interface SettingRow {
   readonly max?: number;
   readonly choices?: readonly string[];
   /** Default: a number of what `about` says. */
-  readonly unit?: "ms" | "bytes" | "characters" | "connections" | "MB";
+  readonly unit?: "ms" | "bytes" | "characters" | "connections" | "MB" | "%";
   /** Never printed or logged. */
   readonly isSecret?: boolean;
   readonly about: string;

@@ -33,6 +33,16 @@ export const UPSTREAM = [
     about: "Most requests open upstream at once",
   },
   {
+    key: "upstreamShare",
+    kind: "integer",
+    default: 25,
+    min: 1,
+    max: 100,
+    unit: "%",
+    about:
+      "Most of upstream-connections that one subject of tokens has open at once, 1 at least; see Limits in docs/access.md",
+  },
+  {
     key: "upstreamQueue",
     kind: "integer",
     default: 4096,

@@ -136,24 +136,26 @@ function answerCommand(res: HttpResponse, call: CommandCall): void {
   readBody(res, options.maxMessageBytes)
     .then((body) => {
       const parsed = parseCommand(withType(body, type));
-      audited(asking, () => carryOut(reply, parsed.command, { sessionId, caller, options }));
+      audited(asking, () => carryOut(reply, parsed.command, { sessionId, caller, address, options }));
     })
     .catch((thrown: unknown) => reply.fail(thrown));
 }
 
-function carryOut(
-  reply: Reply,
-  asked: Command,
-  { sessionId, caller, options }: Pick<CommandCall, "caller" | "options"> & { readonly sessionId: string },
-): void {
+interface CarryingOut extends Pick<CommandCall, "caller" | "options"> {
+  readonly sessionId: string;
+  readonly address: string;
+}
+
+function carryOut(reply: Reply, asked: Command, { sessionId, caller, address, options }: CarryingOut): void {
   if (asked.type === "refresh") return;
   const command = checkCommand(caller, sessionId, asked);
   const session = options.sessions.get(sessionId);
   if (command.type === "speak") {
     if (session.connectionCount === 0) throw nobodyThere(session.id);
     const { limits } = options.door;
-    const budget = caller.isAnybody ? undefined : limits.speechBudget(() => caller);
-    const { utterance, ahead } = speak(session, command, budget);
+    const budget = caller.isAnybody ? {} : { budget: limits.speechBudget(() => caller) };
+    const account = { ...budget, subject: limits.upstreamSubject(caller, address) };
+    const { utterance, ahead } = speak(session, command, account);
     session.textChanged();
     reply.json(202, { session: session.id, utterance_id: utterance.id, ahead });
   } else if (command.type === "interrupt") {

@@ -11,6 +11,7 @@ import type {
 } from "../protocol/commands.ts";
 import { findBadText } from "../text/check.ts";
 import { beginsWithHalf, divideHalf } from "../text/code-points.ts";
+import type { Subject } from "../upstream/types.ts";
 import type { Participant } from "./connections/participant.ts";
 import { Utterance, type UtteranceOptions } from "./playback/utterance.ts";
 import type { Session } from "./session.ts";
@@ -21,11 +22,17 @@ import { warnOfEnd, warnOfHalf, warnOfMarkup } from "./text-input/text-warnings.
 export type SessionCommand = Exclude<Command, RefreshCommand>;
 
 /** A connection, and the session that it is in. */
-export interface Connection {
+export interface Connection extends Account {
   readonly session: Session;
   readonly participant: Participant;
-  /** Pays for what the connection says; without it nobody does. */
+}
+
+/** On whose account something is said. */
+export interface Account {
+  /** Pays for it; without it nobody does. */
   readonly budget?: SpeechBudget;
+  /** For whom the upstream is asked. */
+  readonly subject?: Subject;
 }
 
 /** See access/limits.ts. */
@@ -46,20 +53,20 @@ export interface ChargedUtterance {
 /** What an utterance costs, and who pays. */
 interface Charge {
   readonly characters: number;
-  readonly budget: SpeechBudget | undefined;
+  readonly account: Account;
 }
 
 /** Carries out a command of a connection. Throws; the caller answers with the error. */
 export function handleCommand(from: Connection, command: SessionCommand): void {
-  const { session, participant, budget } = from;
+  const { session, participant } = from;
   switch (command.type) {
     case "speak":
     case "dialogue": {
       participant.mustSpeak();
       const { utterance, ahead } =
         command.type === "speak"
-          ? speak(session, { ...participant.textOptions, ...command }, budget)
-          : converse(session, command, budget);
+          ? speak(session, { ...participant.textOptions, ...command }, from)
+          : converse(session, command, from);
       reportQueued(participant, utterance, ahead);
       warnOfMarkup(participant, utterance);
       session.textChanged();
@@ -151,7 +158,7 @@ export function isSpeaking({ session, participant }: Connection): boolean {
 export function speak(
   session: Session,
   command: SpeakCommand,
-  budget?: SpeechBudget,
+  account: Account = {},
 ): { utterance: Utterance; ahead: number } {
   checkText(command.text, { field: "text", max: session.tuning.maxTextChars });
   if (command.text.trim() === "") {
@@ -159,7 +166,7 @@ export function speak(
       field: "text",
     });
   }
-  const charge = { characters: command.text.length, budget };
+  const charge = { characters: command.text.length, account };
   const utterance = Utterance.ofText(admit(session, command, charge), command);
   return { utterance, ahead: session.queue.add(utterance) };
 }
@@ -167,7 +174,7 @@ export function speak(
 export function converse(
   session: Session,
   command: DialogueCommand,
-  budget?: SpeechBudget,
+  account: Account = {},
 ): { utterance: Utterance; ahead: number } {
   const { maxDialogueInputs, maxTextChars } = session.tuning;
   if (command.inputs.length > maxDialogueInputs) {
@@ -182,7 +189,7 @@ export function converse(
     checkText(input.text, { field: `inputs.${index}.text`, max: left });
     left -= input.text.length;
   });
-  const charge = { characters: maxTextChars - left, budget };
+  const charge = { characters: maxTextChars - left, account };
   const utterance = Utterance.ofDialogue(admit(session, command, charge), command);
   return { utterance, ahead: session.queue.add(utterance) };
 }
@@ -194,7 +201,7 @@ export function converse(
 function admit(
   session: Session,
   command: SpeakCommand | TextCommand | DialogueCommand,
-  { budget, characters }: Charge,
+  { account: { budget, subject }, characters }: Charge,
 ): UtteranceOptions {
   if (command.utterance_id !== undefined) session.utterances.mustBeFree(command.utterance_id);
   const charged = budget?.begin(characters);
@@ -205,6 +212,7 @@ function admit(
       acceptedMs: session.nowMs(),
       textDefaults: session.tuning.textDefaults,
       defaultModel: session.tuning.model,
+      subject,
       ...(charged === undefined ? {} : { onOver: charged.end }),
     };
   } catch (thrown) {
@@ -230,7 +238,7 @@ function addText(from: Connection, command: TextCommand): void {
     session.speakers.noteText(participant, open);
     return;
   }
-  const charge = { characters: command.text.length, budget: from.budget };
+  const charge = { characters: command.text.length, account: from };
   const options = admit(session, command, charge);
   const utterance = Utterance.ofTokens(options, { ...participant.textOptions, ...command });
   utterance.input.append(whole, session.nowMs());

@@ -23,6 +23,7 @@ import { speak } from "../session/commands.ts";
 import type { Participant } from "../session/connections/participant.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
+import type { Subject } from "../upstream/types.ts";
 import type { BridgedCall, CallBridge } from "./call-bridge.ts";
 import { type CallFacts, factsOf, parameterOf, sessionIdOf } from "./call-facts.ts";
 import type { CallStats, CarrierCounts, CarrierLabel } from "./call-stats.ts";
@@ -51,6 +52,8 @@ export interface CallRights {
   begin(call: CallStarting, end: (error: GatewayError) => void): () => void;
   /** What the caller hears first, as it may be said. Throws forbidden. */
   greeting(command: SpeakCommand, sessionId: string): SpeakCommand;
+  /** For whom the upstream is asked for it. */
+  readonly subject: Subject;
 }
 
 export interface CallOptions {
@@ -278,7 +281,8 @@ export class Call implements BridgedCall {
     if (text === undefined || text === "") return;
     try {
       const said = voiceId === undefined ? {} : { voice_id: voiceId };
-      speak(session, rights.greeting({ type: "speak", text, ...said }, session.id));
+      const greeting = rights.greeting({ type: "speak", text, ...said }, session.id);
+      speak(session, greeting, { subject: rights.subject });
       session.textChanged();
     } catch (thrown) {
       const { code } = toGatewayError(thrown);

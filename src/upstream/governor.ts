@@ -7,7 +7,9 @@
  *   a 429                                limit = one less than are open
  *   an answer without headers            after a 429 the limit creeps up again
  *
- * The rest wait, those of a higher priority first, then first come, first served; and only so many may wait.
+ * The rest wait, and only so many may. A place that comes free goes to the subject that holds the fewest, of several to the
+ * one that has waited longest since it last got or gave back one. Within a subject those of a higher priority go first, then
+ * first come, first served. Where no more may wait, somebody who has fewer waiting takes a place from who has the most.
  *
  * What others have open no answer says. It counts the requests that were open when this one began. Ours among them were
  * at most those that were open when this one was granted, or are open now: what is above that is taken for others'.
@@ -20,11 +22,27 @@ export interface GovernorOptions {
   readonly maxWaiting: number;
 }
 
+/** For whom something is asked. */
+export interface Subject {
+  readonly id: string;
+  /** Most places at once, 1 or more; Infinity: all that nobody else waits for. */
+  readonly maxPlaces: number;
+}
+
 export interface Wanted {
   /** Requests of one group share one limit; null: of no group, bounded by `max` alone, whatever the answers say. */
   readonly group: string | null;
-  /** Higher goes first. */
+  /** Of one subject: higher goes first. */
   readonly priority: number;
+  /** Default: the gateway itself. */
+  readonly subject?: Subject | undefined;
+}
+
+export interface Answers {
+  /** The place is there. */
+  grant(): void;
+  /** It waits no more: its place in the queue is somebody's who has fewer. */
+  turnOut(): void;
 }
 
 export interface GroupLimit {
@@ -51,15 +69,25 @@ interface Group {
   limit: number;
   /** unknown -> known, by the first word of the upstream about it. */
   knowledge: "unlimited" | "unknown" | "known";
-  /** Sorted: the last one is next. */
-  readonly waiting: Ticket[];
+  /** What waits, by subject; each sorted: the last one is next. */
+  readonly lines: Map<Share, Ticket[]>;
+}
+
+/** What one subject has. */
+interface Share {
+  held: number;
+  waiting: number;
+  /** When it began to wait, or last got or gave back a place: a number of the count that orders tickets. */
+  since: number;
 }
 
 type TicketState = "waiting" | "granted" | "released";
 
 interface Ticket {
-  readonly grant: () => void;
+  readonly answers: Answers;
   readonly group: Group;
+  readonly subject: Subject;
+  readonly share: Share;
   readonly priority: number;
   readonly order: number;
   state: TicketState;
@@ -70,6 +98,8 @@ interface Ticket {
 export class Governor {
   readonly #options: GovernorOptions;
   readonly #groups = new Map<string | null, Group>();
+  /** By subject; of those that hold a place or wait. */
+  readonly #shares = new Map<string, Share>();
   #held = 0;
   #waiting = 0;
   #order = 0;
@@ -98,29 +128,36 @@ export class Governor {
 
   /**
    * Asks for a permit. `grant` is called in a microtask once it is there, never before this returns and never after
-   * the release; null = it would have to wait and no more may wait.
+   * the release; so is `turnOut`. null = it would have to wait and no more may wait.
    */
-  request({ group: name, priority }: Wanted, grant: () => void): Permit | null {
+  request({ group: name, priority, subject = OWN }: Wanted, answers: Answers): Permit | null {
     const group = this.#groupOf(name);
-    this.#order += 1;
+    const share = this.#shares.get(subject.id) ?? { held: 0, waiting: 0, since: 0 };
     const ticket: Ticket = {
-      grant,
+      answers,
       group,
+      subject,
+      share,
       priority,
-      order: this.#order,
+      order: this.#nextOrder(),
       state: "waiting",
       openAtGrant: 0,
     };
-    const hasRoom = this.#held < this.#options.max && group.held < Math.floor(group.limit);
-    if (hasRoom) this.#grant(ticket);
-    else if (this.#waiting < this.#options.maxWaiting) this.#enqueue(ticket);
+    if (this.#held < this.#options.max && hasRoom(ticket)) this.#grant(ticket);
+    else if (this.#waiting < this.#options.maxWaiting || this.#makeRoom(share)) this.#enqueue(ticket);
     else return null;
+    this.#shares.set(subject.id, share);
     return {
       release: () => this.#release(ticket),
       learn: (current, maximum) => this.#learn(ticket, current, maximum),
       succeed: () => this.#succeed(ticket),
       turnAway: () => this.#turnAway(ticket),
     };
+  }
+
+  #nextOrder(): number {
+    this.#order += 1;
+    return this.#order;
   }
 
   #groupOf(name: string | null): Group {
@@ -130,7 +167,7 @@ export class Governor {
         held: 0,
         limit: name === null ? Number.POSITIVE_INFINITY : START_LIMIT,
         knowledge: name === null ? "unlimited" : "unknown",
-        waiting: [],
+        lines: new Map(),
       };
       // Names come from clients: those that nothing is known or asked of are forgotten.
       if (this.#groups.size >= MAX_GROUPS) this.#forgetIdle();
@@ -141,32 +178,67 @@ export class Governor {
 
   #forgetIdle(): void {
     for (const [name, group] of this.#groups) {
-      if (group.held === 0 && group.waiting.length === 0) this.#groups.delete(name);
+      if (group.held === 0 && group.lines.size === 0) this.#groups.delete(name);
     }
   }
 
   #enqueue(ticket: Ticket): void {
-    const { waiting } = ticket.group;
+    const { group, share } = ticket;
+    const line = group.lines.get(share) ?? [];
+    group.lines.set(share, line);
     // The last is next, so that it is taken at no cost; a new one goes before all that it does not go before.
-    const place = waiting.findIndex((other) => isBefore(other, ticket));
-    waiting.splice(place < 0 ? waiting.length : place, 0, ticket);
+    const place = line.findIndex((other) => isBefore(other, ticket));
+    line.splice(place < 0 ? line.length : place, 0, ticket);
+    if (share.waiting === 0) share.since = ticket.order;
+    share.waiting += 1;
     this.#waiting += 1;
+  }
+
+  /** Turns out the last of who has the most waiting, where that is more than this subject will have. */
+  #makeRoom({ waiting }: Share): boolean {
+    let most: Share | undefined;
+    for (const share of this.#shares.values())
+      if (share.waiting > (most?.waiting ?? waiting + 1)) most = share;
+    if (most === undefined) return false;
+    const last = this.#lastOf(most);
+    if (last === undefined) return false;
+    this.#release(last);
+    queueMicrotask(() => last.answers.turnOut());
+    return true;
+  }
+
+  #lastOf(share: Share): Ticket | undefined {
+    let last: Ticket | undefined;
+    for (const { lines } of this.#groups.values()) {
+      const ticket = lines.get(share)?.[0];
+      if (ticket !== undefined && (last === undefined || isBefore(last, ticket))) last = ticket;
+    }
+    return last;
   }
 
   #release(ticket: Ticket): void {
     const before = ticket.state;
+    const { share, group, subject } = ticket;
     ticket.state = "released";
     if (before === "waiting") this.#leave(ticket);
-    if (before !== "granted") return;
-    this.#held -= 1;
-    ticket.group.held -= 1;
-    this.#grantWaiting();
+    if (before === "granted") {
+      this.#held -= 1;
+      group.held -= 1;
+      share.held -= 1;
+      share.since = this.#nextOrder();
+    }
+    if (before !== "released" && share.held === 0 && share.waiting === 0) this.#shares.delete(subject.id);
+    if (before === "granted") this.#grantWaiting();
   }
 
-  #leave({ group }: Ticket): void {
+  #leave(ticket: Ticket): void {
+    const { group, share } = ticket;
+    const line = group.lines.get(share) ?? [];
+    const place = line.indexOf(ticket);
+    if (place >= 0) line.splice(place, 1);
+    if (line.length === 0) group.lines.delete(share);
+    share.waiting -= 1;
     this.#waiting -= 1;
-    const place = group.waiting.findIndex((other) => other.state === "released");
-    if (place >= 0) group.waiting.splice(place, 1);
   }
 
   #learn(ticket: Ticket, current: number, maximum: number): void {
@@ -195,20 +267,21 @@ export class Governor {
     while (this.#held < this.#options.max) {
       const next = this.#next();
       if (next === undefined) return;
-      next.group.waiting.pop();
-      this.#waiting -= 1;
+      this.#leave(next);
       this.#grant(next);
     }
   }
 
-  /** The first of those whose group has room. */
+  /** The first of those whose group and subject have room. */
   #next(): Ticket | undefined {
     let best: Ticket | undefined;
     for (const group of this.#groups.values()) {
-      const { waiting } = group;
-      const first = waiting.at(-1);
-      if (first === undefined || group.held >= Math.floor(group.limit)) continue;
-      if (best === undefined || isBefore(first, best)) best = first;
+      if (group.held >= Math.floor(group.limit)) continue;
+      for (const line of group.lines.values()) {
+        const first = line.at(-1);
+        if (first === undefined || !hasRoom(first)) continue;
+        if (best === undefined || isServedBefore(first, best)) best = first;
+      }
     }
     return best;
   }
@@ -216,16 +289,20 @@ export class Governor {
   #grant(ticket: Ticket): void {
     ticket.state = "granted";
     this.#held += 1;
-    const { group } = ticket;
+    const { group, share } = ticket;
     group.held += 1;
+    share.held += 1;
+    share.since = this.#nextOrder();
     ticket.openAtGrant = group.held;
     // Not at once: the release that made room may run deep inside undici's parser.
     queueMicrotask(() => {
-      if (ticket.state === "granted") ticket.grant();
+      if (ticket.state === "granted") ticket.answers.grant();
     });
   }
 }
 
+/** What the gateway asks for itself: its voices, its checks. */
+const OWN: Subject = { id: "", maxPlaces: Number.POSITIVE_INFINITY };
 const MAX_GROUPS = 256;
 /**
  * Open at once while nothing is known: what the largest plan with a published limit lets through (the vendor: 30), so
@@ -235,8 +312,18 @@ const START_LIMIT = 32;
 /** How many more each answer lets go that says nothing: with the place that it frees, four times as many every round. */
 const START_STEP = 3;
 
-/** Whether `a` goes before `b`. */
-function isBefore(a: Ticket | undefined, b: Ticket): boolean {
-  if (a === undefined) return false;
+/** Of its group, and of its subject. */
+function hasRoom({ group, share, subject }: Ticket): boolean {
+  return group.held < Math.floor(group.limit) && share.held < subject.maxPlaces;
+}
+
+/** Whether `a` gets a place before `b`, of this subject or another. */
+function isServedBefore(a: Ticket, b: Ticket): boolean {
+  if (a.share === b.share) return isBefore(a, b);
+  return a.share.held !== b.share.held ? a.share.held < b.share.held : a.share.since < b.share.since;
+}
+
+/** Whether `a` goes before `b`, both of one subject. */
+function isBefore(a: Ticket, b: Ticket): boolean {
   return a.priority !== b.priority ? a.priority > b.priority : a.order < b.order;
 }

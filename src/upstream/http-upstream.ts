@@ -115,7 +115,8 @@ export class HttpUpstream {
     const stream = new SpeechStream({ request, handlers, key: this.#key });
     try {
       const { path, body } = wireRequest(request);
-      const wanted = { group: request.modelId ?? DEFAULT_GROUP, priority: request.priority ?? 0 };
+      const { modelId = DEFAULT_GROUP, priority = 0, subject } = request;
+      const wanted = { group: modelId, priority, subject };
       const asked = { method: "POST", path, body, headers: this.#postHeaders, receiver: stream } as const;
       stream.attach(this.#begin({ ...asked, wanted, patienceMs: this.#patienceMs, ...attempt }));
     } catch (thrown) {
@@ -147,7 +148,7 @@ export class HttpUpstream {
         body,
         receiver,
         timeoutMs: Math.max(this.#timeoutMs, FORWARD_TIMEOUT_MS),
-        wanted: request.group === "" ? UNLIMITED : { group: request.group, priority: 0 },
+        wanted: { group: request.group === "" ? null : request.group, priority: 0, subject: request.subject },
         // A body that streams can't be sent twice.
         patienceMs: isStream ? 0 : FORWARD_PATIENCE * this.#patienceMs,
         ...attempt,
@@ -179,7 +180,7 @@ export class HttpUpstream {
   warm(): Promise<void> {
     if (this.#isClosed || this.#connections.connected > 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      const permit = this.#governor.request(UNLIMITED, () => {
+      const connect = (): void => {
         const connection = this.#connections.take();
         const done = (thrown: Error) => {
           this.#connections.release(connection);
@@ -200,8 +201,9 @@ export class HttpUpstream {
           { method: "GET", path: "/" },
           { onRequestStart, onResponseError: (_controller, thrown) => done(thrown) },
         );
-      });
-      // All permits are taken and all places in the queue: there is no lack of connections.
+      };
+      // Where all permits are taken and all places in the queue, there is no lack of connections.
+      const permit = this.#governor.request(UNLIMITED, { grant: connect, turnOut: resolve });
       if (permit === null) resolve();
     });
   }

@@ -1,6 +1,9 @@
 /** What the session asks of an upstream and what comes back: the interface, without the HTTP behind it. */
 import type { GatewayError } from "../errors.ts";
 import type { Alignment, VoiceSegment } from "../timing/alignment.ts";
+import type { Subject } from "./governor.ts";
+
+export type { Subject };
 
 /** Passed to the upstream as they are; the upstream judges their ranges. */
 export interface VoiceSettings {
@@ -30,8 +33,10 @@ interface SharedRequest {
   }[];
   /** false = zero-retention mode upstream (`enable_logging=false`). */
   readonly enableLogging?: boolean;
-  /** Among those that wait for the upstream higher goes first; default 0. Not sent. */
+  /** Among those of its subject that wait for the upstream higher goes first; default 0. Not sent. */
   readonly priority?: number;
+  /** For whom; default: the gateway itself. Not sent. */
+  readonly subject?: Subject | undefined;
 }
 
 export interface SpeechRequest extends SharedRequest {

@@ -157,10 +157,11 @@ export class ContextSpeech {
   }
 
   #start({ request, text }: Said, release: () => void): Started {
-    const { tuning, ...deps } = this.#options.deps;
+    const { tuning, subject, ...deps } = this.#options.deps;
     const { firstAudioMs } = tuning;
+    const asked = { request: { ...request, subject }, text };
     const onProgress = (): void => this.pump();
-    return { run: startAttempt({ ...deps, firstAudioMs }, { request, text, onProgress }), release };
+    return { run: startAttempt({ ...deps, firstAudioMs }, { ...asked, onProgress }), release };
   }
 
   /** Does the next thing in order; false: something has to come first. */

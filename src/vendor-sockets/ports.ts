@@ -4,7 +4,7 @@ import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Counters } from "../metrics/counters.ts";
 import type { SocketSettings } from "../protocol/elevenlabs/socket-settings.ts";
-import type { Upstream } from "../upstream/types.ts";
+import type { Subject, Upstream } from "../upstream/types.ts";
 
 /** The client's socket. After `end`, or once it is closed, it does nothing. */
 export interface SocketPort {
@@ -41,6 +41,8 @@ export interface SocketDeps {
   readonly tuning: SocketTuning;
   /** Pays for characters before they are asked of the upstream. Throws rate_limited, budget_exhausted, text_too_long. */
   readonly spend?: (characters: number) => void;
+  /** For whom the upstream is asked. */
+  readonly subject?: Subject;
 }
 
 export interface SocketOptions {

@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
-import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
+import { SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
 
 interface Limits {
@@ -72,6 +73,11 @@ function ask(url: string, body: unknown, init: RequestInit = {}): Promise<Respon
   });
 }
 
+async function queuedAt({ opsUrl }: TestGateway): Promise<number> {
+  const { upstream } = (await (await fetch(`${opsUrl}/readyz`)).json()) as { upstream: { queued: number } };
+  return upstream.queued;
+}
+
 describe("an upstream that is at its limit", () => {
   it.each([
     { limit: 5, answersWithLimit: true },
@@ -114,6 +120,62 @@ describe("an upstream that is at its limit", () => {
       await client[Symbol.asyncDispose]();
     }
     expect(vendor.seen.most).toBeLessThanOrEqual(3);
+  });
+
+  it("one client's 200 requests do not hold up another's speech by more than the one that is open", async () => {
+    await using vendor = await limitedVendor({ limit: 100, answersWithLimit: false, workMs: 30 });
+    const settings = { upstreamConnections: 1, trustedProxies: "127.0.0.1" };
+    await using gateway = await gatewayAt(vendor.url, settings);
+    const leaving = new AbortController();
+    const noisy = Array.from({ length: 200 }, (_, index) =>
+      ask(
+        gateway.url,
+        { text: `Noise ${index}` },
+        {
+          headers: { "content-type": "application/json", "x-forwarded-for": "192.0.2.1" },
+          signal: leaving.signal,
+        },
+      ).catch(() => null),
+    );
+    await expect.poll(async () => await queuedAt(gateway)).toBeGreaterThanOrEqual(180);
+    await using client = await TestClient.connect(
+      gateway,
+      "/live/s?format=ulaw_8000&events=none&pace=burst",
+      {
+        headers: { "x-forwarded-for": "192.0.2.2" },
+      },
+    );
+    client.send({ type: "speak", text: "Hello.", voice_id: "v" });
+    const before = vendor.seen.bodies.length;
+    await client.next("utterance.queued");
+    await client.next("utterance.done");
+    leaving.abort();
+    await Promise.all(noisy);
+    const place = vendor.seen.bodies.findIndex((body) => body.includes("Hello."));
+    expect(place).toBeGreaterThanOrEqual(before);
+    expect(place).toBeLessThanOrEqual(before + 2);
+  });
+
+  it("a token's subject has its share of the places, in however many sessions; a key has all of them", async () => {
+    await using vendor = await limitedVendor({ limit: 100, answersWithLimit: false, workMs: 30 });
+    using keys = new TestKeys();
+    await using gateway = await gatewayAt(vendor.url, { upstreamConnections: 8, keysFile: keys.path });
+    const most = async (credential: string): Promise<number> => {
+      vendor.seen.most = 0;
+      const clients = await Promise.all(
+        Array.from({ length: 8 }, (_, index) =>
+          TestClient.connect(gateway, `/live/s${index}?format=ulaw_8000&events=none&pace=burst`, {
+            headers: { authorization: `Bearer ${credential}` },
+          }),
+        ),
+      );
+      for (const client of clients) client.send({ type: "speak", text: "Hello.", voice_id: "v" });
+      for (const client of clients) await client.next("utterance.done");
+      for (const client of clients) await client[Symbol.asyncDispose]();
+      return vendor.seen.most;
+    };
+    expect(await most(tokenFor(SPEAKER))).toBe(2);
+    expect(await most(keys.key)).toBe(8);
   });
 
   it("the 429 is handed on with its body when patience is over, and where the body can't be sent again", async () => {

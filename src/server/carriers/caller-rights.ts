@@ -2,6 +2,7 @@
 import { AccessError } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { Door } from "../../access/door.ts";
+import type { UpstreamSubject } from "../../access/limits.ts";
 import type { GatewayError } from "../../errors.ts";
 import type { SpeakCommand } from "../../protocol/commands.ts";
 import type { CallRights, CallStarting } from "../../telephony/call.ts";
@@ -28,6 +29,11 @@ export class CallerRights implements CallRights {
 
   constructor(options: CallerRightsOptions) {
     this.#options = options;
+  }
+
+  get subject(): UpstreamSubject {
+    const { door, caller, address } = this.#options;
+    return door.limits.upstreamSubject(caller, address);
   }
 
   /** By the keys as they are now. Throws forbidden, unauthorized. */

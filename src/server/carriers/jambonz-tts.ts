@@ -4,6 +4,7 @@
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import type { Caller } from "../../access/caller.ts";
+import type { UpstreamSubject } from "../../access/limits.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import {
   type JambonzAudio,
@@ -89,7 +90,8 @@ function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRout
       const { modelId } = speaking;
       const languageCode = upstreamLanguage(language, modelId);
       const said = languageCode === undefined ? {} : { languageCode };
-      const speech = { voiceId, text, outputFormat, ...said, ...pinnedOptions(caller), modelId };
+      const subject = subjectOf(asking);
+      const speech = { voiceId, text, outputFormat, ...said, ...pinnedOptions(caller), modelId, subject };
       return { ...audio, caller, mustStay, events: null, speech };
     });
   } catch (thrown) {
@@ -102,6 +104,10 @@ function admit(res: HttpResponse, req: HttpRequest, { carrierAuth, door }: Jambo
   const request = carrierAuth.requestOf(res, req, "jambonz");
   const { caller } = carrierAuth.admit(request, "speak");
   return { door, caller, surface: PATH, address: request.address };
+}
+
+function subjectOf({ door, caller, address }: Asking): UpstreamSubject {
+  return door.limits.upstreamSubject(caller, address);
 }
 
 interface Speaking {
@@ -195,7 +201,8 @@ function openSocket(
     });
     const spend = (characters: number): void => door.limits.spend(now(), { characters, utterances: 1 });
     const pinned = pinnedOptions(caller);
-    return new JambonzTtsSocket({ ...address, deps: { ...deps, spend }, port, voiceId, modelId, pinned });
+    const speakingDeps = { ...deps, spend, subject: subjectOf(asking) };
+    return new JambonzTtsSocket({ ...address, deps: speakingDeps, port, voiceId, modelId, pinned });
   };
   // As for calls: who has passed a check of the carrier's own is not counted.
   if (caller.isAnybody) return open(() => caller);

@@ -44,7 +44,7 @@ export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): vo
       const voiceId = caller.speechSettings.voice_id ?? (await voices.idOf(request.voice));
       const asked = audited(asking, () => askedOf(request, { voiceId, caller, defaultModel }));
       door.limits.spend(caller, { characters: asked.speech.text.length, utterances: 1 });
-      return asked;
+      return { ...asked, speech: { ...asked.speech, subject: door.limits.upstreamSubject(caller, address) } };
     });
   };
   app.post(PATH, needs("speak"), handle, { answer: openAiError });

@@ -13,6 +13,7 @@ import { forbidden } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { ProxyTrust } from "../../access/client-address.ts";
 import type { Door } from "../../access/door.ts";
+import type { UpstreamSubject } from "../../access/limits.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { ClientLimit } from "../../kit/client-limit.ts";
 import { withoutTokens } from "../credential.ts";
@@ -68,6 +69,7 @@ export interface ProxyOptions {
       readonly headers: HeaderList;
       readonly body: string | Readable | null;
       readonly group: string;
+      readonly subject: UpstreamSubject;
     },
     handlers: ProxyHandlers,
   ) => Proxied;
@@ -113,6 +115,7 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
     const request = {
       method,
       path: query === "" ? path : `${path}?${query}`,
+      subject: door.limits.upstreamSubject(caller, address),
       headers: headersForUpstream(headers, options),
       bodyOf: (json: string) => audited(asking, () => bodyOf(json)),
     };
@@ -216,6 +219,7 @@ function isMethod(method: string): method is ProxyMethod {
 
 interface ProxyRequest {
   readonly method: ProxyMethod;
+  readonly subject: UpstreamSubject;
   /** With the query. */
   readonly path: string;
   readonly headers: HeaderList;
@@ -280,13 +284,13 @@ class ProxyAnswer {
   }
 
   #forward(body: string | Readable | null): void {
-    const { method, path } = this.#request;
+    const { method, path, subject } = this.#request;
     const json = typeof body === "string" ? body : null;
     this.#json = json;
     const headers = json === null ? this.#request.headers : withLength(this.#request.headers, json);
     const group = groupOf(method, path, json);
     this.#proxied = this.#options.forward(
-      { method, path, headers, body, group },
+      { method, path, headers, body, group, subject },
       {
         head: (status, headers) => this.#onHead(status, headers),
         data: (piece) => this.#onData(piece),

@@ -145,7 +145,8 @@ function join(data: SocketData, joining: ParsedSettings, options: LiveSocketOpti
     // Nobody comes back as another's connection, whoever has seen its resume_token.
     const participant = session.join(listener, { ...joining, holder: caller.identity, mayInterrupt });
     const budget = door.limits.speechBudget(() => data.lease?.caller ?? caller);
-    data.joined = { session, participant, ...(caller.isAnybody ? {} : { budget }) };
+    const subject = door.limits.upstreamSubject(caller, data.address);
+    data.joined = { session, participant, subject, ...(caller.isAnybody ? {} : { budget }) };
     if (!caller.isAnybody) data.lease = door.leases.begin(caller, leaseHolder(data, options));
     // Greeting it may have closed it: its close handler did not know of the participant yet.
     if (listener.isClosed && !isGone) session.leave(participant);

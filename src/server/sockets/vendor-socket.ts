@@ -125,7 +125,9 @@ export function routeVendorSockets(app: Routes, options: VendorSocketOptions): V
           open: (now) => {
             const spend = (characters: number): void =>
               options.door.limits.spend(now(), { characters, utterances: 1 });
-            return speakingSocket(allowedOf(request, known), { now, port, deps: { ...deps, spend } });
+            const subject = options.door.limits.upstreamSubject(known, source.address);
+            const speakingDeps = { ...deps, spend, subject };
+            return speakingSocket(allowedOf(request, known), { now, port, deps: speakingDeps });
           },
           mustStay: (now) => void allowedOf(request, now),
         });

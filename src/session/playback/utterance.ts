@@ -13,6 +13,7 @@ import { isExpressiveModel } from "../../protocol/elevenlabs/models.ts";
 import type { Timing } from "../../protocol/vocabulary.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import { SpokenText } from "../../text/spoken-text.ts";
+import type { Subject } from "../../upstream/types.ts";
 import type { ReplayAttempt } from "../resume/replay-attempt.ts";
 import type { RequestTemplate } from "../synthesis/speech-request.ts";
 import type { TimedSegment } from "./segment-queue.ts";
@@ -110,6 +111,8 @@ export interface UtteranceOptions {
   readonly defaultModel?: string;
   /** It is over, or was cut. Called once or more. */
   readonly onOver?: () => void;
+  /** For whom the upstream is asked. */
+  readonly subject?: Subject | undefined;
 }
 
 export class Utterance {
@@ -117,6 +120,7 @@ export class Utterance {
   readonly template: RequestTemplate;
   readonly acceptedMs: number;
   readonly priority: number;
+  readonly subject: Subject | undefined;
   /** Its model acts on `[laughs]` and does not say it. */
   readonly isExpressive: boolean;
   /** Its text, as far as it has come. */
@@ -139,6 +143,7 @@ export class Utterance {
     this.#onOver = options.onOver ?? (() => undefined);
     this.template = template;
     this.acceptedMs = options.acceptedMs;
+    this.subject = options.subject;
     this.priority = own.priority ?? 0;
     const { textDefaults } = options;
     const isDialogue = template.kind === "dialogue";

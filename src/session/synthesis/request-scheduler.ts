@@ -252,6 +252,7 @@ export class RequestScheduler {
       wantsTiming: output.wantsTiming,
       voiceId: utterance.voiceIds[0] ?? "",
       modelId: deps.tuning.model,
+      subject: utterance.subject,
     };
     const around = {
       before: utterance.spoken.spoken.slice(0, segment.start),

@@ -2,7 +2,7 @@
 import type { DialogueCommand, SpeakCommand, TextCommand } from "../../protocol/commands.ts";
 import type { Segment } from "../../text/segmenter.ts";
 import { type Stitch, type StitchBy, stitch } from "../../upstream/transport/stitching.ts";
-import type { DialogueRequest, SpeechRequest } from "../../upstream/types.ts";
+import type { DialogueRequest, SpeechRequest, Subject } from "../../upstream/types.ts";
 
 export type RequestTemplate =
   | { readonly kind: "text"; readonly options: Omit<SpeakCommand, "type" | "text"> }
@@ -15,6 +15,8 @@ export interface SourceChoice {
   readonly voiceId: string;
   /** Where the client names none; empty = the upstream's own. */
   readonly modelId: string;
+  /** For whom. */
+  readonly subject: Subject | undefined;
 }
 
 export interface Neighbours {
@@ -32,7 +34,8 @@ export function speechRequest(
   segment: Segment,
   { choice, neighbours }: { readonly choice: SourceChoice; readonly neighbours: Neighbours },
 ): SpeechRequest | DialogueRequest {
-  const shared = { outputFormat: choice.outputFormat, wantsTiming: choice.wantsTiming };
+  const { outputFormat, wantsTiming, subject } = choice;
+  const shared = { outputFormat, wantsTiming, subject };
   if (template.kind === "dialogue") {
     const { command } = template;
     return {

@@ -49,6 +49,7 @@ export class Recording implements SynthesisHandlers, PhraseSource {
   readonly #options: RecordingOptions;
   /** Of the request that is open for it. */
   readonly priority: number;
+  readonly subjectId: string | undefined;
   readonly #outputFormat: string;
   readonly #readers = new Set<PhraseReader>();
   readonly #chunks: PhraseChunks;
@@ -76,6 +77,7 @@ export class Recording implements SynthesisHandlers, PhraseSource {
     this.#options = options;
     this.#chunks = new PhraseChunks(options.room);
     this.priority = request.priority ?? 0;
+    this.subjectId = request.subject?.id;
     this.#outputFormat = request.outputFormat;
   }
 

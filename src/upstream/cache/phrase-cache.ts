@@ -88,7 +88,7 @@ export class PhraseCache implements Upstream {
       this.#hits += 1;
       return kept.read(request, handlers);
     }
-    const coming = this.#findComing(keys, request.priority ?? 0);
+    const coming = this.#findComing(keys, request);
     if (coming !== undefined) {
       this.#shared += 1;
       return coming.read(request, handlers);
@@ -115,12 +115,13 @@ export class PhraseCache implements Upstream {
     this.#coming.clear();
   }
 
-  /** Who is more urgent does not wait for a connection behind who is less. */
-  #findComing(keys: PhraseKeys, priority: number): Recording | undefined {
+  /** Nobody waits for a connection behind what is less urgent, or another's. */
+  #findComing(keys: PhraseKeys, { priority = 0, subject }: SynthesisRequest): Recording | undefined {
     for (const key of keys.serving) {
       const coming = this.#coming.get(key);
       if (coming === undefined || coming.isDoubted) continue;
-      if (coming.isAnswered || coming.priority >= priority) return coming;
+      const isAsOurs = coming.priority >= priority && coming.subjectId === subject?.id;
+      if (coming.isAnswered || isAsOurs) return coming;
     }
     return undefined;
   }

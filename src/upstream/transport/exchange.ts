@@ -235,11 +235,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Throws upstream_busy when too many wait already. */
   #ask(): void {
     const { governor, wanted } = this.#options;
-    this.#permit = governor.request(wanted, () => this.#start());
-    if (this.#permit !== null) return;
-    throw new GatewayError("upstream_busy", "The upstream can't take more: the queue of requests is full", {
-      retryAfterMs: BUSY_RETRY_MS,
+    this.#permit = governor.request(wanted, {
+      grant: () => this.#start(),
+      turnOut: () => this.fail(tooBusy()),
     });
+    if (this.#permit === null) throw tooBusy();
   }
 
   #mayAskAgain(headers: ResponseHeaders): boolean {
@@ -370,4 +370,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#permit?.release();
     this.#permit = null;
   }
+}
+
+function tooBusy(): GatewayError {
+  return new GatewayError("upstream_busy", "The upstream can't take more: the queue of requests is full", {
+    retryAfterMs: BUSY_RETRY_MS,
+  });
 }

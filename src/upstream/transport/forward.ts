@@ -5,6 +5,7 @@
  */
 import type { Readable } from "node:stream";
 import { GatewayError } from "../../errors.ts";
+import type { Subject } from "../governor.ts";
 import type { ResponseHeaders } from "../headers.ts";
 import type { ExchangeReceiver } from "./exchange.ts";
 import { isFilteredKey, KeyFilter } from "./key-filter.ts";
@@ -21,6 +22,8 @@ export interface ForwardRequest {
   readonly body: string | Readable | null;
   /** Requests of one group share the upstream's limit: the model; "": not limited. */
   readonly group: string;
+  /** For whom; default: the gateway itself. */
+  readonly subject?: Subject | undefined;
 }
 
 /** Called in order: sent, head, data*, then one of end and error. */

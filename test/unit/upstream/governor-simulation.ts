@@ -113,7 +113,7 @@ class Simulation {
   }
 
   #ask(index: number, timesBefore: number): void {
-    const permit = this.#governor.request(this.#crowd.wanted, () => {
+    const grant = (): void => {
       this.#going += 1;
       const { wayMs, startCostMs } = this.#upstream;
       this.#clientFreeMs = Math.max(this.#clientFreeMs, this.#nowMs) + startCostMs;
@@ -123,7 +123,11 @@ class Simulation {
         this.#upstreamFreeMs = Math.max(this.#upstreamFreeMs, this.#nowMs) + startCostMs;
         this.#at(this.#upstreamFreeMs, () => this.#arrive(index, timesBefore, permit));
       });
-    });
+    };
+    const turnOut = (): void => {
+      throw new Error("The governor has turned one out that nobody took the place of");
+    };
+    const permit: Permit | null = this.#governor.request(this.#crowd.wanted, { grant, turnOut });
     if (permit === null) throw new Error("The governor takes no more: expected room for the whole crowd");
   }
 
