@@ -88,7 +88,12 @@ export const ERRORS = {
   carrier_unauthorized: row("A carrier's connection shows no valid token", 1008, 401, false),
   carrier_signature: row("A carrier's connection is not signed as it has to be", 1008, 403, false),
   // What is full.
-  queue_full: row("The session's queue of utterances is full", 4429, 429, true),
+  queue_full: row(
+    "The session's queue of utterances is full, or what all sessions may hold of texts",
+    4429,
+    429,
+    true,
+  ),
   session_limit: row(
     "The gateway, or the key, tenant, token or address, holds as many sessions as it may",
     4429,

@@ -240,6 +240,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
       metrics: createExposition(counters, {
         sessions: () => sessions.count,
         inboxBytes: () => scheduler.waitingBytes,
+        queuedTextBytes: () => door.limits.queuedTextBytes,
         waitingAudioBytes: () => blocks.lentBytes,
         recentAudioBytes: () => sessions.recentAudioBytes,
         upstreamOpen: () => upstream.stats().open,

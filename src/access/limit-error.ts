@@ -11,7 +11,13 @@ export interface RateState {
 
 type LimitCode = Extract<
   ErrorCode,
-  "rate_limited" | "connection_limit" | "session_limit" | "budget_exhausted" | "text_too_long"
+  | "rate_limited"
+  | "connection_limit"
+  | "session_limit"
+  | "listener_limit"
+  | "queue_full"
+  | "budget_exhausted"
+  | "text_too_long"
 >;
 
 export class LimitError extends GatewayError {

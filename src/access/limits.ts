@@ -9,6 +9,7 @@
  *   address   the settings; not that of a caller with a static key, whose numbers are the key's
  */
 
+import { ByteRoom } from "../kit/byte-room.ts";
 import { clientOf } from "../kit/client-limit.ts";
 import type { Clock } from "../kit/clock.ts";
 import { perMinute, perSecond, type Rate } from "./bucket.ts";
@@ -17,8 +18,10 @@ import type { Key, KeyLimits } from "./keys.ts";
 import { LimitError, type RateState } from "./limit-error.ts";
 import { type Counted, type Meter, Meters, type Rated } from "./meters.ts";
 import { isLoopback } from "./origin-rules.ts";
+import { QueuedText } from "./queued-text.ts";
 import { Traffic } from "./traffic.ts";
 
+const MB = 1024 * 1024;
 /** Of all callers, and of all addresses, that something is counted of. */
 const MAX_CALLERS = 200_000;
 const MAX_ADDRESSES = 200_000;
@@ -42,6 +45,8 @@ export interface LimitSettings {
   /** Requests open upstream at once, and what one subject of tokens may have of them, %. */
   readonly upstreamConnections: number;
   readonly upstreamShare: number;
+  /** Texts that wait in all sessions. */
+  readonly queuedTextMb: number;
   /** Messages and bytes of one connection. */
   readonly messagesPerSecond: number;
   readonly bytesPerSecond: number;
@@ -72,14 +77,15 @@ export interface ChargedUtterance {
   end(): void;
   /** It was not taken after all: nothing is counted. */
   undo(): void;
+  readonly text: Pick<QueuedText, "add" | "takeBack">;
 }
 
 /** Pays for what one caller says. */
 export interface SpeechBudget {
-  /** One more utterance, of so many characters to begin with. Throws what `spend` does. */
+  /** One more utterance, of so many characters to begin with. Throws queue_full, and what `spend` does. */
   begin(characters: number): ChargedUtterance;
-  /** More text of an utterance that was begun. Throws what `spend` does. */
-  add(characters: number): void;
+  /** More text of an utterance that was begun, maybe on another's budget. Throws queue_full, and what `spend` does. */
+  add(characters: number, utterance?: ChargedUtterance): void;
 }
 
 type CountBounds = { readonly [C in Counted]?: number };
@@ -99,9 +105,16 @@ export class Limits {
   readonly #options: LimitsOptions;
   readonly #callers = new Meters(MAX_CALLERS);
   readonly #addresses = new Meters(MAX_ADDRESSES);
+  /** Of all sessions. */
+  readonly #queuedText: ByteRoom;
 
   constructor(options: LimitsOptions) {
     this.#options = options;
+    this.#queuedText = new ByteRoom(options.settings.queuedTextMb * MB);
+  }
+
+  get queuedTextBytes(): number {
+    return this.#queuedText.usedBytes;
   }
 
   /** How many callers and addresses something is counted of. */
@@ -165,9 +178,15 @@ export class Limits {
     return {
       begin: (characters) => {
         const paying = scopesNow();
-        const end = this.#beginUtterance(paying);
+        const letGo = this.#beginUtterance(paying);
+        const text = new QueuedText(this.#queuedText);
+        const end = (): void => {
+          letGo();
+          text.end();
+        };
         const spending = { characters, utterances: 1 };
         try {
+          text.add(characters);
           this.#spend(paying, spending);
         } catch (thrown) {
           end();
@@ -177,9 +196,17 @@ export class Limits {
           end();
           this.#giveBack(paying, spending);
         };
-        return { end, undo };
+        return { end, undo, text };
       },
-      add: (characters) => this.#spend(scopesNow(), { characters, utterances: 0 }),
+      add: (characters, utterance) => {
+        utterance?.text.add(characters);
+        try {
+          this.#spend(scopesNow(), { characters, utterances: 0 });
+        } catch (thrown) {
+          utterance?.text.takeBack(characters);
+          throw thrown;
+        }
+      },
     };
   }
 

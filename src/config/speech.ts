@@ -20,6 +20,15 @@ export const SPEECH = [
     about: "Most utterances that wait in one session behind the one that is spoken",
   },
   {
+    key: "queuedTextMb",
+    kind: "integer",
+    default: 256,
+    min: 1,
+    max: 100_000,
+    unit: "MB",
+    about: "Memory for the texts that wait in all sessions, 2 bytes a character",
+  },
+  {
     key: "leadMs",
     kind: "integer",
     default: 300,

@@ -37,6 +37,8 @@ export interface Gauges {
   readonly sessions: () => number;
   /** Of messages that wait for their turn. */
   readonly inboxBytes: () => number;
+  /** Of texts that are not spoken to their end, in all sessions. */
+  readonly queuedTextBytes: () => number;
   /** Memory lent to G.711 and PCM of live sessions that has come and was not taken; Opus is not counted. */
   readonly waitingAudioBytes: () => number;
   /** Memory of audio at and behind the playhead of live sessions, from which `resume` goes on. */
@@ -95,6 +97,12 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
       name: "voicewire_inbox_bytes",
       help: "Bytes of messages that wait for their turn",
       read: gauges.inboxBytes,
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_queued_text_bytes",
+      help: "Memory of texts in all sessions that are not spoken to their end",
+      read: gauges.queuedTextBytes,
     },
     {
       kind: "gauge",

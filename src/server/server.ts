@@ -153,8 +153,8 @@ function carryOut(reply: Reply, asked: Command, { sessionId, caller, address, op
   if (command.type === "speak") {
     if (session.connectionCount === 0) throw nobodyThere(session.id);
     const { limits } = options.door;
-    const budget = caller.isAnybody ? {} : { budget: limits.speechBudget(() => caller) };
-    const account = { ...budget, subject: limits.upstreamSubject(caller, address) };
+    const budget = limits.speechBudget(() => caller);
+    const account = { budget, subject: limits.upstreamSubject(caller, address) };
     const { utterance, ahead } = speak(session, command, account);
     session.textChanged();
     reply.json(202, { session: session.id, utterance_id: utterance.id, ahead });

@@ -13,7 +13,7 @@ import { findBadText } from "../text/check.ts";
 import { beginsWithHalf, divideHalf } from "../text/code-points.ts";
 import type { Subject } from "../upstream/types.ts";
 import type { Participant } from "./connections/participant.ts";
-import { Utterance, type UtteranceOptions } from "./playback/utterance.ts";
+import { type ChargedUtterance, Utterance, type UtteranceOptions } from "./playback/utterance.ts";
 import type { Session } from "./session.ts";
 import { reconfigure } from "./settings.ts";
 import { warnOfEnd, warnOfHalf, warnOfMarkup } from "./text-input/text-warnings.ts";
@@ -39,15 +39,8 @@ export interface Account {
 export interface SpeechBudget {
   /** One more utterance, of so many characters to begin with. Throws where it may not be. */
   begin(characters: number): ChargedUtterance;
-  /** More text of an utterance that was begun. Throws where it may not be. */
-  add(characters: number): void;
-}
-
-export interface ChargedUtterance {
-  /** It is over. Idempotent. */
-  end(): void;
-  /** It was not taken after all: nothing is counted. */
-  undo(): void;
+  /** More text of an utterance that was begun, maybe by another. Throws where it may not be. */
+  add(characters: number, utterance?: ChargedUtterance): void;
 }
 
 /** What an utterance costs, and who pays. */
@@ -213,7 +206,7 @@ function admit(
       textDefaults: session.tuning.textDefaults,
       defaultModel: session.tuning.model,
       subject,
-      ...(charged === undefined ? {} : { onOver: charged.end }),
+      charged,
     };
   } catch (thrown) {
     charged?.undo();
@@ -229,7 +222,7 @@ function addText(from: Connection, command: TextCommand): void {
   const { whole, half } = divideHalf(`${isJoined ? open.input.half : ""}${command.text}`);
   checkText(whole, { field: "text", max: session.tuning.maxTextChars - (open?.text.length ?? 0) });
   if (open !== null) {
-    from.budget?.add(command.text.length);
+    from.budget?.add(command.text.length, open.charged);
     if (!isJoined) warnOfHalf(participant, open);
     open.input.holdHalf(half);
     open.input.append(whole, session.nowMs());

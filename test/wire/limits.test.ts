@@ -410,6 +410,34 @@ it("the metrics say what is counted, and that the file of keys is broken", async
     .toContain("voicewire_keys_broken 1");
 });
 
+describe("the texts that wait in all sessions", () => {
+  it("are so much, whoever said them and how; what is said or cut makes room", async () => {
+    const settings = { queuedTextMb: 1, maxTextChars: 400_000, maxMessageBytes: 1_000_000 };
+    await using gateway = await gatewayAt(upstream.url, settings);
+    const join = (session: string) => TestClient.connect(gateway, PATH.replace("/s?", `/${session}?`));
+    await using first = await join("first");
+    await using second = await join("second");
+    const text = "Ten chars. ".repeat(18_000);
+    first.send({ type: "speak", text, utterance_id: "a" });
+    await first.next("utterance.queued");
+    second.send({ type: "text", text, utterance_id: "b" });
+    await second.next("utterance.queued");
+    expect(await metricsOf(gateway)).toContain(`voicewire_queued_text_bytes ${4 * text.length}`);
+    second.send({ type: "text", text, utterance_id: "b" });
+    expect(await second.next("error")).toMatchObject({ code: "queue_full", retry_after_ms: 1000 });
+    const body = JSON.stringify({ text });
+    const posted = await fetch(`${gateway.url}/live/second/speak`, { method: "POST", body });
+    expect([posted.status, await posted.json()]).toMatchObject([429, { error: { code: "queue_full" } }]);
+    expect(await metricsOf(gateway)).toContain('voicewire_refused_total{reason="queue_full"} 2');
+    first.send({ type: "cancel", utterance_id: "a" });
+    await first.next("utterance.done");
+    expect((await fetch(`${gateway.url}/live/second/speak`, { method: "POST", body })).status).toBe(202);
+    second.send({ type: "cancel" });
+    await second.next("utterance.done", 2);
+    expect(await metricsOf(gateway)).toContain("voicewire_queued_text_bytes 0");
+  });
+});
+
 describe("audio and captions over HTTP", () => {
   it("are connections of their caller, until the client goes away", async () => {
     await using gateway = await keyed({ server: { limits: { connections: 2 } } });

@@ -146,7 +146,7 @@ function join(data: SocketData, joining: ParsedSettings, options: LiveSocketOpti
     const participant = session.join(listener, { ...joining, holder: caller.identity, mayInterrupt });
     const budget = door.limits.speechBudget(() => data.lease?.caller ?? caller);
     const subject = door.limits.upstreamSubject(caller, data.address);
-    data.joined = { session, participant, subject, ...(caller.isAnybody ? {} : { budget }) };
+    data.joined = { session, participant, subject, budget };
     if (!caller.isAnybody) data.lease = door.leases.begin(caller, leaseHolder(data, options));
     // Greeting it may have closed it: its close handler did not know of the participant yet.
     if (listener.isClosed && !isGone) session.leave(participant);

@@ -102,6 +102,20 @@ export interface Ending {
   readonly padTicks: number;
 }
 
+/** What is counted of an utterance while it is not over. */
+export interface ChargedUtterance {
+  /** It is over, or was cut. Called once or more. */
+  end(): void;
+  /** It was not taken after all: nothing is counted. */
+  undo(): void;
+  /** Its text, in characters. */
+  readonly text: {
+    /** Throws where there may be no more. */
+    add(characters: number): void;
+    takeBack(characters: number): void;
+  };
+}
+
 export interface UtteranceOptions {
   readonly id: string;
   readonly acceptedMs: number;
@@ -109,8 +123,7 @@ export interface UtteranceOptions {
   readonly textDefaults: TextOptions;
   /** The model where the command names none; default: the upstream's own. */
   readonly defaultModel?: string;
-  /** It is over, or was cut. Called once or more. */
-  readonly onOver?: () => void;
+  readonly charged?: ChargedUtterance | undefined;
   /** For whom the upstream is asked. */
   readonly subject?: Subject | undefined;
 }
@@ -125,7 +138,7 @@ export class Utterance {
   readonly isExpressive: boolean;
   /** Its text, as far as it has come. */
   readonly input: UtteranceText;
-  readonly #onOver: () => void;
+  readonly charged: ChargedUtterance | undefined;
   #state: UtteranceState = { kind: "queued", transcript: new Transcript(), resumption: null };
   /** Kept audio that was not asked for yet. */
   #replays: ReplayAttempt[] = [];
@@ -140,7 +153,7 @@ export class Utterance {
     { own, input }: { readonly own: OwnOptions; readonly input: (spoken: SpokenText) => UtteranceText },
   ) {
     this.id = options.id;
-    this.#onOver = options.onOver ?? (() => undefined);
+    this.charged = options.charged;
     this.template = template;
     this.acceptedMs = options.acceptedMs;
     this.subject = options.subject;
@@ -338,12 +351,12 @@ export class Utterance {
     const { startTicks, endTicks, hasFailed } = this;
     const { transcript, resumption } = this.#state;
     this.#state = { kind: "interrupted", startTicks, endTicks, transcript, resumption, snapshot, hasFailed };
-    this.#onOver();
+    this.charged?.end();
   }
 
   /** The playhead has passed its end, or its session has ended. */
   leaveQueue(): void {
-    this.#onOver();
+    this.charged?.end();
   }
 
   /** What was made of it was not heard: it is said again from the beginning, or from where it went on. */
