@@ -101,6 +101,12 @@ export const ERRORS = {
     true,
   ),
   listener_limit: row("The session holds as many listeners as it may", 4429, 503, true),
+  memory_limit: row(
+    "What all clients have sent and is not handled is as much as the gateway may hold",
+    4429,
+    503,
+    true,
+  ),
   upload_limit: row("The client's address has as many uploads under way as it may", 4429, 429, true),
   too_many_refusals: row(
     "The connection goes on sending what is refused: more than 5000 messages in a second",

@@ -114,7 +114,12 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   const opsOrigins = new OriginRules({ ...config, host: config.opsHost });
   const pacer = new Pacer(clock);
   begun.add(() => pacer.close());
-  const scheduler = new FairScheduler({ clock, counters, between: () => pacer.catchUp() });
+  const scheduler = new FairScheduler({
+    clock,
+    counters,
+    room: door.limits.received,
+    between: () => pacer.catchUp(),
+  });
   const blocks = new BlockPool();
   const upstream = createUpstream({
     baseUrl: options.upstreamBaseUrl,
@@ -240,6 +245,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
       metrics: createExposition(counters, {
         sessions: () => sessions.count,
         inboxBytes: () => scheduler.waitingBytes,
+        receivedBytes: () => door.limits.received.usedBytes,
         queuedTextBytes: () => door.limits.queuedTextBytes,
         waitingAudioBytes: () => blocks.lentBytes,
         recentAudioBytes: () => sessions.recentAudioBytes,

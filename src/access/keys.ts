@@ -31,7 +31,7 @@ export const LIMITS = z.strictObject({
   sessions: count.describe("Sessions at once that its clients opened"),
   utterances: count.describe("Utterances at once that wait or speak"),
   characters_per_minute: count,
-  bytes_per_second: count.describe("Of messages and request bodies, per connection"),
+  bytes_per_second: count.describe("Of messages of each connection, and of request bodies in all"),
 });
 export type KeyLimits = Readonly<z.infer<typeof LIMITS>>;
 

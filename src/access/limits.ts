@@ -12,6 +12,7 @@
 import { ByteRoom } from "../kit/byte-room.ts";
 import { clientOf } from "../kit/client-limit.ts";
 import type { Clock } from "../kit/clock.ts";
+import { BodyAllowance } from "./body-allowance.ts";
 import { perMinute, perSecond, type Rate } from "./bucket.ts";
 import type { Caller, Token } from "./caller.ts";
 import type { Key, KeyLimits } from "./keys.ts";
@@ -19,7 +20,7 @@ import { LimitError, type RateState } from "./limit-error.ts";
 import { type Counted, type Meter, Meters, type Rated } from "./meters.ts";
 import { isLoopback } from "./origin-rules.ts";
 import { QueuedText } from "./queued-text.ts";
-import { Traffic } from "./traffic.ts";
+import { BYTES_BURST_SECONDS, Traffic } from "./traffic.ts";
 
 const MB = 1024 * 1024;
 /** Of all callers, and of all addresses, that something is counted of. */
@@ -47,6 +48,8 @@ export interface LimitSettings {
   readonly upstreamShare: number;
   /** Texts that wait in all sessions. */
   readonly queuedTextMb: number;
+  /** What was sent and is not handled, of all clients. */
+  readonly receivedMb: number;
   /** Messages and bytes of one connection. */
   readonly messagesPerSecond: number;
   readonly bytesPerSecond: number;
@@ -107,10 +110,17 @@ export class Limits {
   readonly #addresses = new Meters(MAX_ADDRESSES);
   /** Of all sessions. */
   readonly #queuedText: ByteRoom;
+  readonly #received: ByteRoom;
 
   constructor(options: LimitsOptions) {
     this.#options = options;
     this.#queuedText = new ByteRoom(options.settings.queuedTextMb * MB);
+    this.#received = new ByteRoom(options.settings.receivedMb * MB);
+  }
+
+  /** For what clients have sent and is not handled. */
+  get received(): ByteRoom {
+    return this.#received;
   }
 
   get queuedTextBytes(): number {
@@ -222,6 +232,19 @@ export class Limits {
     return { id: subjectId(key, token), maxPlaces };
   }
 
+  /** The body of a request that comes in. `onRefused`: it may not. */
+  body(caller: Caller, address: string, onRefused: (thrown: unknown) => void): BodyAllowance {
+    return new BodyAllowance(this.#received, {
+      onRefused,
+      mustSend: () => {
+        for (const scope of this.#scopesOf(caller, address)) this.#mustRate(scope, "body_bytes", 1);
+      },
+      sent: (bytes) => {
+        for (const scope of this.#scopesOf(caller, address)) this.#take(scope, "body_bytes", bytes);
+      },
+    });
+  }
+
   /** What one connection sends; null: as much as it likes. */
   traffic(caller: Caller, address: string): Traffic | null {
     const { messagesPerSecond, bytesPerSecond } = this.#options.settings;
@@ -269,6 +292,7 @@ export class Limits {
         ...bound("connections", connectionsPerAddress),
         ...bound("sessions", settings.sessionsPerAddress),
         ...(opensPerSecond === 0 ? {} : { opens: perSecond(opensPerSecond, OPENS_BURST_SECONDS) }),
+        ...bodyBytes(settings.bytesPerSecond),
         ...(failuresPerMinute === 0 ? {} : { failures: perMinute(failuresPerMinute) }),
       },
     ];
@@ -288,6 +312,7 @@ export class Limits {
         ...perMinuteOf("characters_per_minute", limits.characters_per_minute, grants.characters_per_minute),
         ...perMinuteOf("utterances_per_minute", grants.utterances_per_minute),
         ...budgetOf(grants.characters, Number.POSITIVE_INFINITY),
+        ...bodyBytes(limits.bytes_per_second ?? 0),
       },
     ];
     if (tenant !== "") {
@@ -438,6 +463,7 @@ const CODES = {
 
 const REASONS = {
   opens: "opens connections faster than it may",
+  body_bytes: "sends more bytes of requests than it may",
   failures: "has sent too many keys or tokens that do not hold",
   characters_per_minute: "has as many characters spoken in a minute as it may",
   utterances_per_minute: "has as many utterances spoken in a minute as it may",
@@ -476,6 +502,11 @@ function boundsOf(limits: KeyLimits): CountBounds & RateBounds {
     ...perMinuteOf("characters_per_minute", limits.characters_per_minute),
     ...(opens === undefined ? {} : { opens: perSecond(opens, OPENS_BURST_SECONDS) }),
   };
+}
+
+/** 0: no limit. */
+function bodyBytes(bytesPerSecond: number): RateBounds {
+  return bytesPerSecond === 0 ? {} : { body_bytes: perSecond(bytesPerSecond, BYTES_BURST_SECONDS) };
 }
 
 function budgetOf(characters: number | undefined, untilMs: number): Pick<Scope, "budget"> {

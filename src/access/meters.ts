@@ -8,7 +8,7 @@ import { Bucket, type Rate } from "./bucket.ts";
 export const COUNTED = ["connections", "sessions", "utterances"] as const;
 export type Counted = (typeof COUNTED)[number];
 /** What there may be of in a time. */
-export type Rated = "opens" | "failures" | "characters_per_minute" | "utterances_per_minute";
+export type Rated = "opens" | "failures" | "body_bytes" | "characters_per_minute" | "utterances_per_minute";
 
 /** Looked at for each one that is added: more than one, so that old ones go faster than new ones come. */
 const LOOKED_AT = 2;

@@ -7,7 +7,7 @@ import { LimitError } from "./limit-error.ts";
  * and its speaker may send `credit-chars` of them before it hears `paused`.
  */
 const MESSAGES_BURST_SECONDS = 25;
-const BYTES_BURST_SECONDS = 16;
+export const BYTES_BURST_SECONDS = 16;
 /** Who has sent too much for so long does not heed the answers, ms. */
 const MAX_OVER_MS = 5000;
 

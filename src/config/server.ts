@@ -248,6 +248,16 @@ export const SERVER = [
     about: "Largest message or request body from a client",
   },
   {
+    key: "receivedMb",
+    kind: "integer",
+    default: 256,
+    min: 1,
+    max: 100_000,
+    unit: "MB",
+    about:
+      "Memory for all that clients have sent and that is not handled: bodies of requests, and messages that wait",
+  },
+  {
     key: "maxOutboxBytes",
     kind: "integer",
     default: 262_144,

@@ -37,6 +37,8 @@ export interface Gauges {
   readonly sessions: () => number;
   /** Of messages that wait for their turn. */
   readonly inboxBytes: () => number;
+  /** Of bodies of requests that are not handled, and of these messages. */
+  readonly receivedBytes: () => number;
   /** Of texts that are not spoken to their end, in all sessions. */
   readonly queuedTextBytes: () => number;
   /** Memory lent to G.711 and PCM of live sessions that has come and was not taken; Opus is not counted. */
@@ -97,6 +99,12 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
       name: "voicewire_inbox_bytes",
       help: "Bytes of messages that wait for their turn",
       read: gauges.inboxBytes,
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_received_bytes",
+      help: "Bytes of requests and messages that have come and are not handled",
+      read: gauges.receivedBytes,
     },
     {
       kind: "gauge",

@@ -1,5 +1,6 @@
 /** HTTP over uWebSockets.js: what is read of a request before its callback returns, and answers, bounded, aborts heeded. */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
+import { BodyAllowance } from "../access/body-allowance.ts";
 import { LimitError, rateHeaders } from "../access/limit-error.ts";
 import { ERRORS, GatewayError, toGatewayError } from "../errors.ts";
 import { errorBody } from "../protocol/events.ts";
@@ -26,6 +27,16 @@ export function allowReader(res: HttpResponse, origin: string): void {
 /** The answer goes over TLS: the browser shall use nothing else with this host for so long (RFC 6797). */
 export function demandTls(res: HttpResponse, maxAgeSeconds: number): void {
   res.strictTransport = `max-age=${maxAgeSeconds}`;
+}
+
+/** Notes what may be taken in of the request's body: see BodyAllowance. */
+export function noteBody(res: HttpResponse, allowance: BodyAllowance): void {
+  res.bodyAllowance = allowance;
+}
+
+export function bodyAllowance(res: HttpResponse): BodyAllowance | null {
+  const noted: unknown = res.bodyAllowance;
+  return noted instanceof BodyAllowance ? noted : null;
 }
 
 /** Notes headers of the answer, whoever writes it; they are asked for when it is written. */
@@ -84,12 +95,14 @@ export class Reply {
     this.#readers = readers;
     res.onAborted(() => {
       this.#isOver = true;
+      bodyAllowance(res)?.letGo();
     });
   }
 
   send(answer: Answer): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    bodyAllowance(this.#res)?.letGo();
     this.#res.cork(() => {
       this.#res.writeStatus(String(answer.status));
       const headers = { "content-type": answer.contentType, ...answer.headers };
@@ -126,18 +139,35 @@ function failure(thrown: unknown): Answer {
   };
 }
 
-/** The whole request body as text. Rejects with message_too_large; never settles when the client goes away. */
+/**
+ * The whole request body as text. It counts as held until the answer is sent or the client has gone: whoever does not answer by a
+ * Reply lets its allowance go. Rejects with message_too_large, memory_limit, rate_limited; never settles when the client goes away.
+ */
 export function readBody(res: HttpResponse, maxBytes: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
+    const allowance = bodyAllowance(res);
     let bytes = 0;
+    let isRefused = false;
+    const refuse = (error: unknown): void => {
+      isRefused = true;
+      parts.length = 0;
+      reject(error);
+    };
     res.onData((chunk, isLast) => {
-      bytes += chunk.byteLength;
-      if (bytes > maxBytes) {
-        parts.length = 0;
-        reject(
-          new GatewayError("message_too_large", `Body is too large: expected at most ${maxBytes} bytes`),
-        );
+      if (isRefused) return;
+      try {
+        if (bytes === 0) allowance?.begin();
+        bytes += chunk.byteLength;
+        if (bytes > maxBytes) {
+          throw new GatewayError(
+            "message_too_large",
+            `Body is too large: expected at most ${maxBytes} bytes`,
+          );
+        }
+        allowance?.take(chunk.byteLength);
+      } catch (thrown) {
+        refuse(thrown);
         return;
       }
       // The chunk's memory is taken back when this returns.

@@ -18,7 +18,7 @@ import type { OriginRules, RequestSource } from "../access/origin-rules.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { errorBody } from "../protocol/events.ts";
 import { answeredSubprotocol, offersToken, presentedBy } from "./credential.ts";
-import { allowReader, noteHeaders, pathPart, Reply } from "./http.ts";
+import { allowReader, noteBody, noteHeaders, pathPart, Reply } from "./http.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import { requestAddress } from "./request-address.ts";
 import type { AppRoutes } from "./tls/route-table.ts";
@@ -205,7 +205,13 @@ export class CheckedRoutes implements Routes {
         return;
       }
       const path = req.getUrl();
-      const { limits } = this.#options.door;
+      const { limits, proxyTrust, audit } = this.#options.door;
+      if (method === "post" || method === "any") {
+        const address = requestAddress(res, req, proxyTrust);
+        const place = { surface: route.pattern, address, sessionId: sessionOf(req, route.access) };
+        const onRefused = (thrown: unknown): void => audit.refused({ ...place, thrown, caller });
+        noteBody(res, limits.body(caller, address, onRefused));
+      }
       if (!caller.isAnybody) noteHeaders(res, () => limitHeaders(limits, caller, path));
       handler(res, req, caller);
     });
@@ -242,7 +248,7 @@ export class CheckedRoutes implements Routes {
     const { door } = this.#options;
     if (access === "anybody" || access === "own") return ANYBODY;
     const address = requestAddress(res, req, door.proxyTrust);
-    const sessionId = access !== "known" && access.inSession ? pathPart(req) : null;
+    const sessionId = sessionOf(req, access);
     let caller: Caller | null = null;
     try {
       caller = door.access.isOpen ? ANYBODY : identifyAt(address, presentedBy(req), door);
@@ -260,6 +266,11 @@ export class CheckedRoutes implements Routes {
 
 interface Admitted extends Omit<MountedRoute, "method"> {
   readonly isSocket: boolean;
+}
+
+/** That the path names, where the route is about one. */
+function sessionOf(req: HttpRequest, access: RouteAccess): string | null {
+  return typeof access === "object" && access.inSession ? pathPart(req) : null;
 }
 
 function isObject(data: unknown): data is object {

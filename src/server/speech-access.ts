@@ -58,7 +58,7 @@ export interface Asking {
   readonly sessionId?: string;
 }
 
-/** What `check` gives; where it refuses the caller something, that stands in the audit log. */
+/** What `check` gives; where it refuses the caller something, that stands in the audit log, and is counted. */
 export function audited<T>({ door, caller, ...place }: Asking, check: () => T): T {
   try {
     return check();

@@ -410,6 +410,58 @@ it("the metrics say what is counted, and that the file of keys is broken", async
     .toContain("voicewire_keys_broken 1");
 });
 
+describe("bodies of requests", () => {
+  const LONG = JSON.stringify({ text: "x".repeat(900_000) });
+  const JSON_TYPE = { "content-type": "application/json" };
+  const PROXIED = "/v1/text-to-speech/v/stream?output_format=ulaw_8000";
+
+  it("are so much in memory of all clients, until they are answered or the client has gone; so are uploads", async () => {
+    await using silent = await startFakeUpstream(() => "silence");
+    await using gateway = await gatewayAt(silent.url, { receivedMb: 1, upstreamTimeoutMs: 60_000 });
+    const leaving = new AbortController();
+    const post = (path: string, body: string, headers: Record<string, string> = JSON_TYPE) =>
+      fetch(gateway.url + path, { method: "POST", body, headers, signal: leaving.signal });
+    const first = post(PROXIED, LONG);
+    await expect.poll(() => metricsOf(gateway)).toContain(`voicewire_received_bytes ${LONG.length}`);
+    const second = await fetch(gateway.url + PROXIED, { method: "POST", body: LONG, headers: JSON_TYPE });
+    expect(second.status).toBe(503);
+    expect(second.headers.get("retry-after")).toBe("1");
+    expect(await second.json()).toMatchObject({ error: { code: "memory_limit" } });
+    const form = new FormData();
+    form.append("audio", new Blob([new Uint8Array(100)]), "a.wav");
+    const upload = await fetch(`${gateway.url}/v1/audio-isolation`, { method: "POST", body: form });
+    expect(upload.status).toBe(503);
+    expect(await metricsOf(gateway)).toContain('voicewire_refused_total{reason="memory_limit"} 2');
+    leaving.abort();
+    await expect(first).rejects.toThrow();
+    await expect.poll(() => metricsOf(gateway)).toContain("voicewire_received_bytes 0");
+  });
+
+  it("count in the bytes that an address may send, where they are kept whole", async () => {
+    await using gateway = await limited({ bytesPerSecond: 10_000 });
+    const statuses: number[] = [];
+    for (let count = 0; count < 2; count += 1) {
+      const body = JSON.stringify({ text: "Hello.", junk: "x".repeat(200_000) });
+      const answer = await fetch(gateway.url + PROXIED, { method: "POST", body, headers: JSON_TYPE });
+      await answer.arrayBuffer();
+      statuses.push(answer.status);
+    }
+    expect(statuses).toEqual([200, 429]);
+    expect(await metricsOf(gateway)).toContain('voicewire_refused_total{reason="rate_limited"} 1');
+  });
+
+  it("count in the bytes of a key where its entry names a number, and not otherwise", async () => {
+    const post = async ({ url, key }: KeyedGateway) => {
+      const body = JSON.stringify({ text: "x".repeat(50_000) });
+      return (await fetch(`${url}/live/none/speak`, { method: "POST", body, headers: bearer(key) })).status;
+    };
+    await using bounded = await keyed({ server: { limits: { bytes_per_second: 2000 } } });
+    expect([await post(bounded), await post(bounded)]).toEqual([404, 429]);
+    await using free = await keyed({});
+    expect([await post(free), await post(free)]).toEqual([404, 404]);
+  });
+});
+
 describe("the texts that wait in all sessions", () => {
   it("are so much, whoever said them and how; what is said or cut makes room", async () => {
     const settings = { queuedTextMb: 1, maxTextChars: 400_000, maxMessageBytes: 1_000_000 };

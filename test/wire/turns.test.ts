@@ -2,10 +2,12 @@
  * One client brings more legal messages than are handled at once: others are answered between two of them. The clock goes
  * on by a tenth of a millisecond with each look at it, so that it does not matter how fast the machine is.
  */
+
 import { once } from "node:events";
 import { expect, it } from "vitest";
 import WebSocket from "ws";
 import { ERRORS } from "../../src/errors.ts";
+import { ByteRoom } from "../../src/kit/byte-room.ts";
 import { type Clock, systemClock } from "../../src/kit/clock.ts";
 import { createCounters } from "../../src/metrics/counters.ts";
 import { FairScheduler } from "../../src/server/sockets/fair-scheduler.ts";
@@ -136,7 +138,12 @@ it("who brings more than may wait gets an error and is closed, and others are no
 it("a vendor socket that brings more than may wait gets the vendor's error", async () => {
   await using upstream = await startFakeUpstream(speaking());
   const counters = createCounters();
-  const scheduler = new FairScheduler({ clock: slowClock(), counters, between: () => undefined });
+  const scheduler = new FairScheduler({
+    clock: slowClock(),
+    counters,
+    between: () => undefined,
+    room: new ByteRoom(Number.POSITIVE_INFINITY),
+  });
   await using app = await startVendorApp(upstream.url, {
     sockets: { scheduler, tuning: { maxTextChars: 1000 } },
   });

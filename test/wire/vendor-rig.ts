@@ -5,6 +5,7 @@ import { once } from "node:events";
 import WebSocket from "ws";
 import { readProxyTrust } from "../../src/access/client-address.ts";
 import type { Door } from "../../src/access/door.ts";
+import { ByteRoom } from "../../src/kit/byte-room.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { type Counters, createCounters } from "../../src/metrics/counters.ts";
@@ -67,7 +68,12 @@ export async function startVendorApp(
     idleSeconds: 30,
     maxSockets: 100,
     door,
-    scheduler: new FairScheduler({ clock: systemClock, counters, between: () => undefined }),
+    scheduler: new FairScheduler({
+      clock: systemClock,
+      counters,
+      between: () => undefined,
+      room: new ByteRoom(Number.POSITIVE_INFINITY),
+    }),
     ...sockets,
     tuning: { timingHoldMs: 10_000, ...tuning },
   });

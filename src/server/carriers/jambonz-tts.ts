@@ -86,7 +86,7 @@ function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRout
       const voiceId = await voiceFor(asking, voice, options);
       const mustStay = (now: Caller): void => speaking.mustStay(now, voiceId);
       audited(asking, () => mustStay(caller));
-      door.limits.spend(caller, { characters: text.length, utterances: 1 });
+      audited(asking, () => door.limits.spend(caller, { characters: text.length, utterances: 1 }));
       const { modelId } = speaking;
       const languageCode = upstreamLanguage(language, modelId);
       const said = languageCode === undefined ? {} : { languageCode };

@@ -43,7 +43,8 @@ export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): vo
       const request = parseOpenAiSpeech(body);
       const voiceId = caller.speechSettings.voice_id ?? (await voices.idOf(request.voice));
       const asked = audited(asking, () => askedOf(request, { voiceId, caller, defaultModel }));
-      door.limits.spend(caller, { characters: asked.speech.text.length, utterances: 1 });
+      const spending = { characters: asked.speech.text.length, utterances: 1 };
+      audited(asking, () => door.limits.spend(caller, spending));
       return { ...asked, speech: { ...asked.speech, subject: door.limits.upstreamSubject(caller, address) } };
     });
   };

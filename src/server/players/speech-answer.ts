@@ -3,7 +3,7 @@ import type { HttpResponse } from "uWebSockets.js";
 import type { Caller } from "../../access/caller.ts";
 import type { Door } from "../../access/door.ts";
 import { type GatewayError, toGatewayError } from "../../errors.ts";
-import { Reply, readBody } from "../http.ts";
+import { bodyAllowance, Reply, readBody } from "../http.ts";
 import { SpokenBody, type SpokenBodyOptions } from "./spoken-body.ts";
 
 /** What speaks. */
@@ -50,6 +50,7 @@ export class SpeechAnswer {
     this.#options = options;
     res.onAborted(() => {
       this.#isOver = true;
+      bodyAllowance(res)?.letGo();
       this.#body?.markAborted();
     });
   }
@@ -74,6 +75,7 @@ export class SpeechAnswer {
 
   #speak({ speech, caller, mustStay, ...body }: AskedSpeech): void {
     if (this.#isOver) return;
+    bodyAllowance(this.#res)?.letGo();
     const { modelId, ...request } = speech;
     const { door, ...deps } = this.#options.deps;
     this.#body = new SpokenBody({

@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 /** Longer JSON streams, too. */
 export const MAX_WHOLE_BYTES = 1_048_576;
 /** Bytes of an upload that wait for the upstream. */
-const UPLOAD_BYTES = 262_144;
+export const UPLOAD_BYTES = 262_144;
 /** What plans limit by concurrency. */
 const GENERATION =
   /^\/v1\/(text-to-speech|text-to-dialogue|sound-generation|speech-to-speech|audio-isolation)(\/|$)/;

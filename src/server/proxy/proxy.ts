@@ -17,13 +17,13 @@ import type { UpstreamSubject } from "../../access/limits.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { ClientLimit } from "../../kit/client-limit.ts";
 import { withoutTokens } from "../credential.ts";
-import { notedHeaders, Reply, readBody, writeHeaders } from "../http.ts";
+import { bodyAllowance, notedHeaders, Reply, readBody, writeHeaders } from "../http.ts";
 import { requestAddress } from "../request-address.ts";
 import { beginResponse, type ResponseTerms } from "../response-lease.ts";
 import { needs, type Routes } from "../routes.ts";
 import { audited } from "../speech-access.ts";
 import { ProxiedSpeech, type SpeechAsking, type SpeechTarget } from "./proxied-speech.ts";
-import { groupOf, isForm, isWholeJson, MAX_WHOLE_BYTES, UploadBody } from "./proxy-body.ts";
+import { groupOf, isForm, isWholeJson, MAX_WHOLE_BYTES, UPLOAD_BYTES, UploadBody } from "./proxy-body.ts";
 import { headersForClient, headersForUpstream } from "./proxy-headers.ts";
 import type { PassedPaths } from "./proxy-paths.ts";
 
@@ -106,7 +106,7 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
     let spoken = (): void => undefined;
     try {
       target = audited(asking, () => targetOf(asked, { ...options, caller, pins: caller.speechSettings }));
-      if (target.isSpeech) spoken = paidFor(caller, door);
+      if (target.isSpeech) spoken = audited(asking, () => paidFor(caller, door));
     } catch (thrown) {
       new Reply(res).fail(thrown);
       return;
@@ -278,6 +278,13 @@ class ProxyAnswer {
         })
         .catch((thrown: unknown) => this.#onError(toGatewayError(thrown)));
     } else {
+      // A stream has as much in memory as it may, at most.
+      try {
+        bodyAllowance(res)?.hold(UPLOAD_BYTES);
+      } catch (thrown) {
+        this.#onError(toGatewayError(thrown));
+        return;
+      }
       this.#upload = new UploadBody(res, () => this.#proxied?.touch());
       this.#forward(this.#upload);
     }
@@ -391,7 +398,7 @@ class ProxyAnswer {
   }
 
   #onEnd(): void {
-    this.#options.onEnd?.();
+    this.#leave();
     this.#isEnded = true;
     // What is left goes first.
     if (this.#left === null) this.#note();
@@ -409,8 +416,14 @@ class ProxyAnswer {
     else res.close();
   }
 
-  #onError(error: GatewayError): void {
+  /** It is over, for all but the client. */
+  #leave(): void {
     this.#options.onEnd?.();
+    bodyAllowance(this.#res)?.letGo();
+  }
+
+  #onError(error: GatewayError): void {
+    this.#leave();
     if (this.#isOver) return;
     this.#markOver();
     if (this.#isHeadWritten) this.#res.close();
@@ -421,7 +434,7 @@ class ProxyAnswer {
   #lose(error: GatewayError): void {
     if (this.#upload !== null) this.#upload.isOver = true;
     this.#proxied?.abort();
-    this.#options.onEnd?.();
+    this.#leave();
     this.#markOver();
     if (this.#isHeadWritten) this.#res.close();
     else new Reply(this.#res).failAndClose(error);
@@ -433,7 +446,7 @@ class ProxyAnswer {
   }
 
   #giveUp(): void {
-    this.#options.onEnd?.();
+    this.#leave();
     if (this.#isOver && this.#isEnded) return;
     this.#markOver();
     if (this.#upload !== null) this.#upload.isOver = true;

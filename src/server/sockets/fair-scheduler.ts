@@ -7,6 +7,7 @@
  * Reading can't be stopped: this library has no pause for a WebSocket, and goes on with the next 512 KB where they have come
  * by then. Keeping a message costs about a microsecond; only an inbox's bound ends the reading of a client that goes on.
  */
+import type { ByteRoom } from "../../kit/byte-room.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Counters } from "../../metrics/counters.ts";
 
@@ -16,9 +17,6 @@ const DIRECT_MS = 4;
 const ROUND_MS = 6;
 /** So long one of several connections is handled before the next one is, ms. */
 const SLICE_MS = 1;
-
-/** Most that waits of all connections together, bytes. */
-const MAX_WAITING_BYTES = 128 * 1024 * 1024;
 
 /** A connection whose messages wait. */
 export interface Waiting {
@@ -37,8 +35,8 @@ export interface FairSchedulerOptions {
   readonly between: () => void;
   /** Calls once, when all sockets have been read that had something; default setImmediate. */
   readonly later?: (round: () => void) => void;
-  /** Bound on what waits of all connections together, bytes; default 128 MB. */
-  readonly maxWaitingBytes?: number;
+  /** For what waits of all connections together. */
+  readonly room: ByteRoom;
 }
 
 /** All connections of a gateway whose messages wait. */
@@ -47,16 +45,16 @@ export class FairScheduler {
   readonly between: () => void;
   readonly #clock: Clock;
   readonly #later: (round: () => void) => void;
-  readonly #maxWaitingBytes: number;
+  readonly #room: ByteRoom;
   /** In the order in which they come to their turn. */
   readonly #waiting = new Set<Waiting>();
   #waitingBytes = 0;
   #isRoundDue = false;
 
   constructor(options: FairSchedulerOptions) {
-    const { clock, counters, between, later = setImmediate, maxWaitingBytes = MAX_WAITING_BYTES } = options;
+    const { clock, counters, between, later = setImmediate, room } = options;
     this.#clock = clock;
-    this.#maxWaitingBytes = maxWaitingBytes;
+    this.#room = room;
     this.counters = counters;
     this.between = between;
     this.#later = later;
@@ -69,12 +67,13 @@ export class FairScheduler {
 
   /** Whether so many bytes more may wait: many connections, each within its bound, are bounded together. */
   hasRoomFor(bytes: number): boolean {
-    return this.#waitingBytes + bytes <= this.#maxWaitingBytes;
+    return this.#room.hasRoomFor(bytes);
   }
 
   /** So many bytes more wait, or so many less. */
   waits(bytes: number): void {
     this.#waitingBytes += bytes;
+    this.#room.take(bytes);
   }
 
   /** How much one connection may handle at once, ms: the more wait, the less, or a hundred of them would be as bad as none waiting. */

@@ -1,6 +1,8 @@
 /** Connections that bring many messages at once, on a clock that each handled message moves by a millisecond. */
+
 import { describe, expect, it, vi } from "vitest";
 import type { GatewayError } from "../../../src/errors.ts";
+import { ByteRoom } from "../../../src/kit/byte-room.ts";
 import { createCounters } from "../../../src/metrics/counters.ts";
 import { Backlog, type Bytes } from "../../../src/server/sockets/backlog.ts";
 import { FairScheduler } from "../../../src/server/sockets/fair-scheduler.ts";
@@ -20,7 +22,7 @@ interface RigOptions {
 }
 
 function rig(options: RigOptions = {}) {
-  const { maxInboxBytes = 1000, maxWaitingBytes, costMs = 1 } = options;
+  const { maxInboxBytes = 1000, maxWaitingBytes = Number.POSITIVE_INFINITY, costMs = 1 } = options;
   const clock = new FakeClock();
   const counters = createCounters();
   const rounds: (() => void)[] = [];
@@ -33,7 +35,7 @@ function rig(options: RigOptions = {}) {
       turnsOfOthers += 1;
     },
     later: (round) => rounds.push(round),
-    ...(maxWaitingBytes === undefined ? {} : { maxWaitingBytes }),
+    room: new ByteRoom(maxWaitingBytes),
   });
   const handled: Bytes[] = [];
   const connect = (connection: Connection) => {

@@ -3,6 +3,7 @@
 import { readProxyTrust } from "../../../src/access/client-address.ts";
 import type { Door } from "../../../src/access/door.ts";
 import { Pacer } from "../../../src/delivery/pacer.ts";
+import { ByteRoom } from "../../../src/kit/byte-room.ts";
 import { type Clock, systemClock } from "../../../src/kit/clock.ts";
 import { silentLog } from "../../../src/kit/log.ts";
 import { AudioSocketTickets } from "../../../src/server/carriers/audiosocket-tickets.ts";
@@ -84,7 +85,12 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     maxOutboxBytes: 65_536,
     idleSeconds: 120,
     counters: rig.counters,
-    scheduler: new FairScheduler({ clock: turnsClock, counters: rig.counters, between: () => undefined }),
+    scheduler: new FairScheduler({
+      clock: turnsClock,
+      counters: rig.counters,
+      between: () => undefined,
+      room: new ByteRoom(Number.POSITIVE_INFINITY),
+    }),
     maxInboxBytes: 1_048_576,
     pageFolder: "/nowhere",
     version: "0.0.0",

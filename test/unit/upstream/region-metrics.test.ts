@@ -19,6 +19,7 @@ describe("the metrics of regions", () => {
       sessions: () => 0,
       inboxBytes: () => 0,
       queuedTextBytes: () => 0,
+      receivedBytes: () => 0,
       waitingAudioBytes: () => 0,
       recentAudioBytes: () => 0,
       upstreamOpen: () => 0,

@@ -1,0 +1,63 @@
+/** How much of a request's body is taken in: of its client in a time, and of all clients in memory. */
+import { GatewayError } from "../errors.ts";
+import type { ByteRoom } from "../kit/byte-room.ts";
+
+const RETRY_MS = 1000;
+
+export interface BodyRules {
+  /** Throws rate_limited where its client has sent too much lately. */
+  mustSend(): void;
+  sent(bytes: number): void;
+  onRefused(thrown: unknown): void;
+}
+
+export class BodyAllowance {
+  readonly #room: ByteRoom;
+  readonly #rules: BodyRules;
+  #heldBytes = 0;
+
+  constructor(room: ByteRoom, rules: BodyRules) {
+    this.#room = room;
+    this.#rules = rules;
+  }
+
+  /** Before its first byte. Throws rate_limited. */
+  begin(): void {
+    this.#unlessRefused(() => this.#rules.mustSend());
+  }
+
+  /** So much more has come, and is held. Throws memory_limit. */
+  take(bytes: number): void {
+    this.#rules.sent(bytes);
+    this.hold(bytes);
+  }
+
+  /** So much is held. Throws memory_limit. */
+  hold(bytes: number): void {
+    this.#unlessRefused(() => {
+      if (!this.#room.hasRoomFor(bytes)) throw memoryLimit();
+    });
+    this.#heldBytes += bytes;
+    this.#room.take(bytes);
+  }
+
+  #unlessRefused(check: () => void): void {
+    try {
+      check();
+    } catch (thrown) {
+      this.#rules.onRefused(thrown);
+      throw thrown;
+    }
+  }
+
+  /** Nothing of it is held any more. Idempotent. */
+  letGo(): void {
+    this.#room.take(-this.#heldBytes);
+    this.#heldBytes = 0;
+  }
+}
+
+function memoryLimit(): GatewayError {
+  const message = "What all clients have sent and is not handled is as much as the gateway may hold";
+  return new GatewayError("memory_limit", message, { retryAfterMs: RETRY_MS });
+}
