@@ -30,6 +30,9 @@ export const LIMITS = z.strictObject({
   opens_per_second: count,
   sessions: count.describe("Sessions at once that its clients opened"),
   utterances: count.describe("Utterances at once that wait or speak"),
+  proxied_requests: count.describe("Requests at once that are passed upstream"),
+  mp3_streams: count.describe("MP3 streams of sessions at once"),
+  rtp_ports: count.describe("RTP ports at once"),
   characters_per_minute: count,
   bytes_per_second: count.describe("Of messages of each connection, and of request bodies in all"),
 });

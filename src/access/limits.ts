@@ -15,6 +15,7 @@ import type { Clock } from "../kit/clock.ts";
 import { BodyAllowance } from "./body-allowance.ts";
 import { perMinute, perSecond, type Rate } from "./bucket.ts";
 import type { Caller, Token } from "./caller.ts";
+import type { Grants } from "./grants.ts";
 import type { Key, KeyLimits } from "./keys.ts";
 import { LimitError, type RateState } from "./limit-error.ts";
 import { type Counted, type Meter, Meters, type Rated } from "./meters.ts";
@@ -40,6 +41,10 @@ export interface LimitSettings {
   readonly opensPerSecond: number;
   readonly failuresPerMinute: number;
   readonly sessionsPerAddress: number;
+  /** At once, of one address and of one subject. */
+  readonly proxiedPerClient: number;
+  readonly mp3PerClient: number;
+  readonly maxRtpPorts: number;
   readonly connectionsPerSubject: number;
   readonly sessionsPerSubject: number;
   readonly charactersPerMinute: number;
@@ -94,12 +99,16 @@ export interface SpeechBudget {
 type CountBounds = { readonly [C in Counted]?: number };
 type RateBounds = { readonly [R in Rated]?: Rate };
 
+type Bounds = CountBounds & RateBounds;
+
 /** Something of which is counted, and what there may be. */
-interface Scope extends CountBounds, RateBounds {
+interface Scope {
   readonly id: string;
   /** As errors name it. */
   readonly name: string;
   readonly meters: Meters;
+  /** One object for all whose bounds are the same: a scope is made for each connection. */
+  readonly bounds: Bounds;
   /** Characters in all, and until when they count: see Meter. */
   readonly budget?: { readonly characters: number; readonly untilMs: number };
 }
@@ -108,12 +117,19 @@ export class Limits {
   readonly #options: LimitsOptions;
   readonly #callers = new Meters(MAX_CALLERS);
   readonly #addresses = new Meters(MAX_ADDRESSES);
+  readonly #addressBounds: Bounds;
+  /** Of subjects whose tokens name no numbers. */
+  readonly #subjectBounds: Bounds;
+  /** A key that is read again is another object. */
+  readonly #boundsOfKeys = new WeakMap<Key, Bounds>();
   /** Of all sessions. */
   readonly #queuedText: ByteRoom;
   readonly #received: ByteRoom;
 
   constructor(options: LimitsOptions) {
     this.#options = options;
+    this.#addressBounds = addressBounds(options.settings);
+    this.#subjectBounds = subjectBounds(options.settings, {});
     this.#queuedText = new ByteRoom(options.settings.queuedTextMb * MB);
     this.#received = new ByteRoom(options.settings.receivedMb * MB);
   }
@@ -158,6 +174,16 @@ export class Limits {
     const scopes = this.#scopesOf(caller, address);
     for (const scope of scopes) this.#mustCount(scope, "sessions");
     return this.#hold(scopes, "sessions");
+  }
+
+  /**
+   * One more of what a caller may have so many of at once: gives what ends it (idempotent). Throws rate_limited for requests that are
+   * passed on, listener_limit for the others.
+   */
+  begin(what: "proxied_requests" | "mp3_streams" | "rtp_ports", caller: Caller, address: string): () => void {
+    const scopes = this.#scopesOf(caller, address);
+    for (const scope of scopes) this.#mustCount(scope, what);
+    return this.#hold(scopes, what);
   }
 
   /** All of it, or nothing. Throws rate_limited, budget_exhausted, text_too_long. */
@@ -256,7 +282,7 @@ export class Limits {
   /** Whichever is nearest to its end; null: there is no such limit. */
   rateOf(caller: Caller, what: Rated): RateState | null {
     const states = this.#callerScopes(caller).flatMap((scope) => {
-      const rate = scope[what];
+      const rate = scope.bounds[what];
       return rate === undefined ? [] : [this.#rateState(scope, what, rate)];
     });
     return states.sort((one, other) => one.remaining - other.remaining)[0] ?? null;
@@ -265,7 +291,7 @@ export class Limits {
   /** Whichever is nearest to its bound; null: there is no such limit. */
   countOf(caller: Caller, what: Counted): { readonly count: number; readonly limit: number } | null {
     const counts = this.#callerScopes(caller).flatMap((scope) => {
-      const limit = scope[what];
+      const limit = scope.bounds[what];
       return limit === undefined ? [] : [{ count: countIn(scope, what), limit }];
     });
     return counts.sort((one, other) => one.limit - one.count - (other.limit - other.count))[0] ?? null;
@@ -281,59 +307,68 @@ export class Limits {
   }
 
   #addressScopes(address: string): readonly Scope[] {
-    const { settings } = this.#options;
-    const { addressLimits, connectionsPerAddress, opensPerSecond, failuresPerMinute } = settings;
+    const { addressLimits } = this.#options.settings;
     if (addressLimits === "off" || (addressLimits === "remote" && isLoopback(address))) return [];
-    return [
-      {
-        id: clientOf(address),
-        name: "Your address",
-        meters: this.#addresses,
-        ...bound("connections", connectionsPerAddress),
-        ...bound("sessions", settings.sessionsPerAddress),
-        ...(opensPerSecond === 0 ? {} : { opens: perSecond(opensPerSecond, OPENS_BURST_SECONDS) }),
-        ...bodyBytes(settings.bytesPerSecond),
-        ...(failuresPerMinute === 0 ? {} : { failures: perMinute(failuresPerMinute) }),
-      },
-    ];
+    const id = clientOf(address);
+    return [{ id, name: "Your address", meters: this.#addresses, bounds: this.#addressBounds }];
   }
 
   #callerScopes({ key, token, tenant }: Caller): readonly Scope[] {
     if (key === null) return [];
     const meters = this.#callers;
-    const { limits, grants } = key;
+    const { grants } = key;
     const scopes: Scope[] = [
       {
         id: `key ${key.id}`,
         name: "Your key",
         meters,
-        ...boundsOf(limits),
-        ...smallest("connections", limits.connections, grants.connections),
-        ...perMinuteOf("characters_per_minute", limits.characters_per_minute, grants.characters_per_minute),
-        ...perMinuteOf("utterances_per_minute", grants.utterances_per_minute),
+        bounds: this.#keyBounds(key),
         ...budgetOf(grants.characters, Number.POSITIVE_INFINITY),
-        ...bodyBytes(limits.bytes_per_second ?? 0),
       },
     ];
     if (tenant !== "") {
-      const ofTenant = boundsOf(this.#options.tenantLimits(tenant));
-      scopes.push({ id: `tenant ${tenant}`, name: "Your tenant", meters, ...ofTenant });
+      const bounds = boundsOf(this.#options.tenantLimits(tenant));
+      scopes.push({ id: `tenant ${tenant}`, name: "Your tenant", meters, bounds });
     }
     if (token === null) return scopes;
-    const { settings } = this.#options;
-    const { connections, characters, characters_per_minute, utterances_per_minute } = token.grants;
-    scopes.push({
-      id: subjectId(key, token),
-      name: "Your token's subject",
-      meters,
-      ...bound("connections", connections ?? settings.connectionsPerSubject),
-      ...bound("sessions", settings.sessionsPerSubject),
-      ...perMinuteOf("characters_per_minute", characters_per_minute ?? settings.charactersPerMinute),
-      ...perMinuteOf("utterances_per_minute", utterances_per_minute),
-    });
+    const bounds = this.#boundsOfSubject(token.grants);
+    scopes.push({ id: subjectId(key, token), name: "Your token's subject", meters, bounds });
+    const { characters } = token.grants;
     if (characters === undefined) return scopes;
     const budget = budgetOf(characters, this.#endOf(token));
-    return [...scopes, { id: `token ${key.id} ${token.id}`, name: "Your token", meters, ...budget }];
+    return [
+      ...scopes,
+      { id: `token ${key.id} ${token.id}`, name: "Your token", meters, bounds: NO_BOUNDS, ...budget },
+    ];
+  }
+
+  #keyBounds(key: Key): Bounds {
+    const known = this.#boundsOfKeys.get(key);
+    if (known !== undefined) return known;
+    const { limits, grants } = key;
+    const { maxRtpPorts } = this.#options.settings;
+    const bounds = {
+      ...boundsOf(limits),
+      ...smallest("connections", limits.connections, grants.connections),
+      ...bound("rtp_ports", limits.rtp_ports ?? maxRtpPorts),
+      ...perMinuteOf("characters_per_minute", limits.characters_per_minute, grants.characters_per_minute),
+      ...perMinuteOf("utterances_per_minute", grants.utterances_per_minute),
+      ...bodyBytes(limits.bytes_per_second ?? 0),
+    };
+    this.#boundsOfKeys.set(key, bounds);
+    return bounds;
+  }
+
+  #boundsOfSubject(grants: Grants): Bounds {
+    const { connections, characters_per_minute, utterances_per_minute } = grants;
+    if (
+      connections === undefined &&
+      characters_per_minute === undefined &&
+      utterances_per_minute === undefined
+    ) {
+      return this.#subjectBounds;
+    }
+    return subjectBounds(this.#options.settings, grants);
   }
 
   /** When nobody can speak by this token any more. */
@@ -381,7 +416,7 @@ export class Limits {
     };
     try {
       for (const scope of scopes) {
-        if (scope[what] === undefined) continue;
+        if (scope.bounds[what] === undefined) continue;
         const meter = this.#meterOf(scope);
         // At once: the next scope's meter may take the place of one of which nothing is counted.
         meter.add(what, 1);
@@ -395,23 +430,23 @@ export class Limits {
   }
 
   #take(scope: Scope, what: Rated, count: number): void {
-    const rate = scope[what];
+    const rate = scope.bounds[what];
     if (rate === undefined || count === 0) return;
     this.#meterOf(scope).take(what, { count, rate, nowMs: this.#nowMs });
   }
 
   #mustCount(scope: Scope, what: Counted): void {
-    const limit = scope[what];
+    const limit = scope.bounds[what];
     if (limit === undefined || countIn(scope, what) < limit) return;
     const code = CODES[what];
-    throw new LimitError(code, `${scope.name} has ${limit} ${what} at once, which is its limit`, {
+    throw new LimitError(code, `${scope.name} has ${limit} ${NAMES[what]} at once, which is its limit`, {
       rate: { limit, remaining: 0, resetMs: RETRY_FULL_MS },
-      retryAfterMs: what === "utterances" ? RETRY_UTTERANCE_MS : RETRY_FULL_MS,
+      retryAfterMs: what === "utterances" || what === "proxied_requests" ? RETRY_UTTERANCE_MS : RETRY_FULL_MS,
     });
   }
 
   #mustRate(scope: Scope, what: Rated, count: number): void {
-    const rate = scope[what];
+    const rate = scope.bounds[what];
     if (rate === undefined || count === 0) return;
     const state = this.#rateState(scope, what, rate);
     if (count <= state.remaining) return;
@@ -459,6 +494,18 @@ const CODES = {
   connections: "connection_limit",
   sessions: "session_limit",
   utterances: "rate_limited",
+  proxied_requests: "rate_limited",
+  mp3_streams: "listener_limit",
+  rtp_ports: "listener_limit",
+} as const satisfies Record<Counted, string>;
+
+const NAMES = {
+  connections: "connections",
+  sessions: "sessions",
+  utterances: "utterances",
+  proxied_requests: "requests for the upstream",
+  mp3_streams: "MP3 streams",
+  rtp_ports: "RTP ports",
 } as const satisfies Record<Counted, string>;
 
 const REASONS = {
@@ -475,6 +522,32 @@ function subjectId({ id }: Pick<Key, "id">, { subject }: Pick<Token, "subject">)
 
 function countIn({ id, meters }: Scope, what: Counted): number {
   return meters.find(id)?.count(what) ?? 0;
+}
+
+const NO_BOUNDS: Bounds = {};
+
+function addressBounds(settings: LimitSettings): Bounds {
+  const { opensPerSecond, failuresPerMinute } = settings;
+  return {
+    ...bound("connections", settings.connectionsPerAddress),
+    ...bound("sessions", settings.sessionsPerAddress),
+    ...bound("proxied_requests", settings.proxiedPerClient),
+    ...bound("mp3_streams", settings.mp3PerClient),
+    ...(opensPerSecond === 0 ? {} : { opens: perSecond(opensPerSecond, OPENS_BURST_SECONDS) }),
+    ...bodyBytes(settings.bytesPerSecond),
+    ...(failuresPerMinute === 0 ? {} : { failures: perMinute(failuresPerMinute) }),
+  };
+}
+
+function subjectBounds(settings: LimitSettings, grants: Partial<Grants>): Bounds {
+  return {
+    ...bound("connections", grants.connections ?? settings.connectionsPerSubject),
+    ...bound("sessions", settings.sessionsPerSubject),
+    ...bound("proxied_requests", settings.proxiedPerClient),
+    ...bound("mp3_streams", settings.mp3PerClient),
+    ...perMinuteOf("characters_per_minute", grants.characters_per_minute ?? settings.charactersPerMinute),
+    ...perMinuteOf("utterances_per_minute", grants.utterances_per_minute),
+  };
 }
 
 /** 0: no limit. */
@@ -499,6 +572,9 @@ function boundsOf(limits: KeyLimits): CountBounds & RateBounds {
     ...smallest("connections", limits.connections),
     ...smallest("sessions", limits.sessions),
     ...smallest("utterances", limits.utterances),
+    ...smallest("proxied_requests", limits.proxied_requests),
+    ...smallest("mp3_streams", limits.mp3_streams),
+    ...smallest("rtp_ports", limits.rtp_ports),
     ...perMinuteOf("characters_per_minute", limits.characters_per_minute),
     ...(opens === undefined ? {} : { opens: perSecond(opens, OPENS_BURST_SECONDS) }),
   };

@@ -5,8 +5,13 @@
 import { Bucket, type Rate } from "./bucket.ts";
 
 /** What there may be of at once. */
-export const COUNTED = ["connections", "sessions", "utterances"] as const;
-export type Counted = (typeof COUNTED)[number];
+export type Counted =
+  | "connections"
+  | "sessions"
+  | "utterances"
+  | "proxied_requests"
+  | "mp3_streams"
+  | "rtp_ports";
 /** What there may be of in a time. */
 export type Rated = "opens" | "failures" | "body_bytes" | "characters_per_minute" | "utterances_per_minute";
 
@@ -26,7 +31,16 @@ export interface Taking {
 /** Counts for one address, key, tenant, subject or token. All times are milliseconds of one monotonic clock. */
 export class Meter {
   /** There may be 200,000 meters: most have one count and one bucket. */
-  readonly #counts: Record<Counted, number> = { connections: 0, sessions: 0, utterances: 0 };
+  readonly #counts: Record<Counted, number> = {
+    connections: 0,
+    sessions: 0,
+    utterances: 0,
+    proxied_requests: 0,
+    mp3_streams: 0,
+    rtp_ports: 0,
+  };
+  /** Of all that is counted. */
+  #held = 0;
   readonly #buckets: { readonly what: Rated; readonly bucket: Bucket }[] = [];
   /** Characters spoken in all. */
   spent = 0;
@@ -38,7 +52,8 @@ export class Meter {
     return this.#counts[what];
   }
   add(what: Counted, change: 1 | -1): void {
-    this.#counts[what] = Math.max(0, this.#counts[what] + change);
+    this.#counts[what] += change;
+    this.#held += change;
   }
 
   level(what: Rated, rate: Rate, nowMs: number): number {
@@ -57,8 +72,7 @@ export class Meter {
 
   /** What it counts would be wrong without it: connections that stand, or a budget that is spent in part. */
   isNeeded(nowMs: number): boolean {
-    const { connections, sessions, utterances } = this.#counts;
-    return connections + sessions + utterances > 0 || (this.spent > 0 && this.keptUntilMs > nowMs);
+    return this.#held > 0 || (this.spent > 0 && this.keptUntilMs > nowMs);
   }
   /** Nothing is counted: without it all would be the same. */
   isIdle(nowMs: number): boolean {

@@ -211,6 +211,32 @@ export const SERVER = [
     about: "Most sessions at once that one subject of tokens has opened",
   },
   {
+    key: "proxiedPerClient",
+    kind: "integer",
+    default: 32,
+    min: 0,
+    max: 1_000_000,
+    about:
+      "Most requests under /v1 and /v2 at once of one client address, and of one subject of tokens, that are passed upstream",
+  },
+  {
+    key: "mp3PerClient",
+    kind: "integer",
+    default: 2,
+    min: 0,
+    max: 1_000_000,
+    about:
+      "Most MP3 streams of sessions at once of one client address, and of one subject of tokens; all have 8",
+  },
+  {
+    key: "maxRtpPorts",
+    kind: "integer",
+    default: 100,
+    min: 0,
+    max: 1_000_000,
+    about: "Most RTP ports at once of one key and its tokens, where its entry names no number",
+  },
+  {
     key: "charactersPerMinute",
     kind: "integer",
     default: 20_000,

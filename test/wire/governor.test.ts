@@ -124,7 +124,7 @@ describe("an upstream that is at its limit", () => {
 
   it("one client's 200 requests do not hold up another's speech by more than the one that is open", async () => {
     await using vendor = await limitedVendor({ limit: 100, answersWithLimit: false, workMs: 30 });
-    const settings = { upstreamConnections: 1, trustedProxies: "127.0.0.1" };
+    const settings = { upstreamConnections: 1, trustedProxies: "127.0.0.1", proxiedPerClient: 0 };
     await using gateway = await gatewayAt(vendor.url, settings);
     const leaving = new AbortController();
     const noisy = Array.from({ length: 200 }, (_, index) =>

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
+import { ACTIONS } from "../../src/access/grants.ts";
 import type { Config } from "../../src/config.ts";
 import { type Clock, systemClock } from "../../src/kit/clock.ts";
 import { type FakeUpstream, jsonAnswer, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
@@ -408,6 +409,75 @@ it("the metrics say what is counted, and that the file of keys is broken", async
   await expect
     .poll(() => metricsOf(gateway, bearer(keys.key)), { timeout: 5000 })
     .toContain("voicewire_keys_broken 1");
+});
+
+const OPERATOR = { sessions: ["*"], allow: [...ACTIONS] };
+
+describe("what one client has at once", () => {
+  it("are so many requests that are passed upstream, until they are answered or the client has gone", async () => {
+    await using silent = await startFakeUpstream(() => "silence");
+    await using gateway = await gatewayAt(silent.url, { addressLimits: "all", proxiedPerClient: 2 });
+    const leaving = new AbortController();
+    const waiting = [1, 2].map(() => fetch(`${gateway.url}/v1/models`, { signal: leaving.signal }));
+    await expect.poll(() => silent.requests.length).toBe(2);
+    const third = await fetch(`${gateway.url}/v1/models`);
+    expect([third.status, third.headers.get("retry-after")]).toEqual([429, "1"]);
+    expect(await third.json()).toMatchObject({ error: { code: "rate_limited" } });
+    expect(await metricsOf(gateway)).toContain('voicewire_refused_total{reason="rate_limited"} 1');
+    leaving.abort();
+    await Promise.allSettled(waiting);
+    silent.use(() => jsonAnswer(200, []));
+    const statuses = [];
+    for (let count = 0; count < 4; count += 1)
+      statuses.push((await fetch(`${gateway.url}/v1/models`)).status);
+    expect(statuses).toEqual([200, 200, 200, 200]);
+  });
+
+  it("are so many MP3 streams, of an address and of a subject of tokens; a key names its own number", async () => {
+    await using gateway = await keyed(
+      { server: { grants: OPERATOR, limits: { mp3_streams: 3 } } },
+      { mp3PerClient: 1 },
+    );
+    await using speaker = await joinWith(gateway, gateway.key, "/live/s?role=speaker&format=none");
+    await speaker.next("hello");
+    const leaving = new AbortController();
+    // One that is forgotten is cancelled.
+    const playing: Response[] = [];
+    const play = async (token: string): Promise<number> => {
+      const init = { headers: bearer(token), signal: leaving.signal };
+      const answer = await fetch(`${gateway.url}/live/s/audio.mp3?silence=true`, init);
+      playing.push(answer);
+      return answer.status;
+    };
+    const listener = tokenFor({ sessions: ["*"], allow: ["listen"] });
+    expect([await play(listener), await play(listener)]).toEqual([200, 503]);
+    expect([await play(gateway.key), await play(gateway.key)]).toEqual([200, 200]);
+    expect([await play(gateway.key), await play(gateway.key)]).toEqual([200, 503]);
+    expect(await metricsOf(gateway, bearer(gateway.key))).toContain(
+      'voicewire_refused_total{reason="listener_limit"} 2',
+    );
+    expect(playing).toHaveLength(6);
+    leaving.abort();
+  });
+
+  it("are so many RTP ports of a key, until they are closed", async () => {
+    await using gateway = await keyed(
+      { server: { grants: OPERATOR } },
+      { maxRtpPorts: 1, carriers: "rtp", rtpPeers: "127.0.0.0/8" },
+    );
+    const headers = bearer(gateway.key);
+    const body = JSON.stringify({ session: "s" });
+    const open = async () => {
+      const answer = await fetch(`${gateway.url}/carrier/rtp`, { method: "POST", headers, body });
+      return { status: answer.status, ...((await answer.json()) as { call_id: string }) };
+    };
+    const first = await open();
+    expect(first).toMatchObject({ status: 201 });
+    expect(await open()).toMatchObject({ status: 503, error: { code: "listener_limit" } });
+    expect(await metricsOf(gateway, headers)).toContain('voicewire_refused_total{reason="listener_limit"} 1');
+    await fetch(`${gateway.url}/carrier/rtp/${first.call_id}`, { method: "DELETE", headers });
+    await expect.poll(async () => (await open()).status).toBe(201);
+  });
 });
 
 describe("bodies of requests", () => {

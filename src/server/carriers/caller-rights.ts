@@ -31,6 +31,17 @@ export class CallerRights implements CallRights {
     this.#options = options;
   }
 
+  /** One more RTP port: gives what ends it (idempotent). Throws listener_limit. */
+  openPort(): () => void {
+    const { door, caller, address } = this.#options;
+    try {
+      return door.limits.begin("rtp_ports", caller, address);
+    } catch (thrown) {
+      this.refused(thrown);
+      throw thrown;
+    }
+  }
+
   get subject(): UpstreamSubject {
     const { door, caller, address } = this.#options;
     return door.limits.upstreamSubject(caller, address);

@@ -114,7 +114,11 @@ export class RtpPorts {
     const { format, isListenOnly, dtmfPayloadType } = request;
     const callId = randomUUID();
     const call = { callId, parameters, format, peer, isListenOnly, eventType: dtmfPayloadType, rights };
-    const { port, number } = await this.#bound(call, rule);
+    const letGo = rights.openPort();
+    const { port, number } = await this.#bound(call, { rule, letGo }).catch((thrown: unknown) => {
+      letGo();
+      throw thrown;
+    });
     return {
       call_id: callId,
       session,
@@ -159,13 +163,14 @@ export class RtpPorts {
   }
 
   /** A port that listens, and its number. Rejects with port_in_use where none is free, and with what `RtpPort.bind` does. */
-  async #bound(call: RtpCall, rule: PeerRule) {
+  async #bound(call: RtpCall, { rule, letGo }: { readonly rule: PeerRule; readonly letGo: () => void }) {
     const { calls, pacer, clock, log, host } = this.#options;
     let tries = 0;
     let cause: unknown;
     for (const wanted of this.#portsToTry()) {
       if (tries === MAX_TRIES) break;
       tries += 1;
+      let isBound = false;
       const port = new RtpPort({
         call,
         calls,
@@ -177,12 +182,15 @@ export class RtpPorts {
         onClosed: () => {
           this.#open.delete(call.callId);
           this.#taken.delete(wanted);
+          if (isBound) letGo();
         },
       });
       this.#open.set(call.callId, port);
       this.#taken.add(wanted);
       try {
-        return { port, number: await port.bind(wanted) };
+        const number = await port.bind(wanted);
+        isBound = true;
+        return { port, number };
       } catch (thrown) {
         if (!(thrown instanceof GatewayError && thrown.code === "port_in_use")) throw thrown;
         cause = thrown;

@@ -27,6 +27,7 @@ import {
   termsOf,
 } from "../live-request.ts";
 import { needsInSession, type Routes } from "../routes.ts";
+import { audited } from "../speech-access.ts";
 import { AudioListener } from "./audio-listener.ts";
 import { type AudioRequest, parseAudioRequest } from "./audio-request.ts";
 import { SilenceFiller } from "./silence-filler.ts";
@@ -94,11 +95,16 @@ class AudioResponse {
     this.#release = leave;
     sessionFor(call, request.joining, this.#options);
     if (name === "mp3") {
-      const endMp3 = mp3Streams.tryAcquire() ?? noMp3Stream();
+      const { caller, address, sessionId } = call;
+      const asking = { door, caller, surface: "/live/:session/audio.mp3", address, sessionId };
+      const endOwn = audited(asking, () => door.limits.begin("mp3_streams", caller, address));
+      const endMp3 = mp3Streams.tryAcquire();
       this.#release = () => {
-        endMp3();
+        endMp3?.();
+        endOwn();
         leave();
       };
+      if (endMp3 === null) throw noMp3Stream();
     }
     const container = await createLiveContainer(request);
     // It may have ended while an encoder was made.
@@ -158,9 +164,8 @@ class AudioResponse {
   }
 }
 
-/** Throws listener_limit. */
-function noMp3Stream(): never {
-  throw new GatewayError(
+function noMp3Stream(): GatewayError {
+  return new GatewayError(
     "listener_limit",
     `Gateway is full: ${MAX_MP3_STREAMS} MP3 streams, which is the limit; audio.ogg has none of its own`,
     { retryAfterMs: 5000 },

@@ -106,7 +106,8 @@ export function routeProxy(app: Routes, options: ProxyOptions): void {
     let spoken = (): void => undefined;
     try {
       target = audited(asking, () => targetOf(asked, { ...options, caller, pins: caller.speechSettings }));
-      if (target.isSpeech) spoken = audited(asking, () => paidFor(caller, door));
+      const { isSpeech } = target;
+      spoken = audited(asking, () => admitted({ caller, address, isSpeech }, door));
     } catch (thrown) {
       new Reply(res).fail(thrown);
       return;
@@ -175,6 +176,29 @@ interface Asked extends SpeechTarget {
 }
 
 interface Passing extends SpeechAsking, Pick<ProxyOptions, "passedPaths"> {}
+
+/** One of its client's requests, and an utterance. Gives what ends it (idempotent). Throws rate_limited, budget_exhausted. */
+function admitted(
+  {
+    caller,
+    address,
+    isSpeech,
+  }: { readonly caller: Caller; readonly address: string; readonly isSpeech: boolean },
+  door: Door,
+): () => void {
+  const leave = door.limits.begin("proxied_requests", caller, address);
+  if (!isSpeech) return leave;
+  try {
+    const spoken = paidFor(caller, door);
+    return () => {
+      leave();
+      spoken();
+    };
+  } catch (thrown) {
+    leave();
+    throw thrown;
+  }
+}
 
 /** Gives what ends it (idempotent). Throws rate_limited, budget_exhausted. */
 function paidFor(caller: Caller, { limits }: Door): () => void {
