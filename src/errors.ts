@@ -158,6 +158,7 @@ export const ERRORS = {
   // What the gateway itself does.
   encoder_failed: row("An audio encoder or decoder failed", 4500, 500, true),
   draining: row("The gateway is shutting down and takes nothing new", 1001, 503, true),
+  connection_age: row("The connection is as old as it may be: connect again", 1001, 503, true),
   session_closed: row("The session was closed", 1000, 410, false),
   internal: row("A fault inside the gateway", 4500, 500, true),
   // What stops a start.

@@ -6,6 +6,7 @@ import { isGuess } from "./access-error.ts";
 import { Audit } from "./audit.ts";
 import type { Caller } from "./caller.ts";
 import { type ProxyTrust, readProxyTrust } from "./client-address.ts";
+import { ConnectionAges } from "./connection-age.ts";
 import { KeyFile } from "./key-file.ts";
 import { Leases } from "./lease.ts";
 import { type LimitSettings, Limits } from "./limits.ts";
@@ -16,11 +17,14 @@ export interface Door {
   readonly leases: Leases;
   readonly proxyTrust: ProxyTrust;
   readonly limits: Limits;
+  readonly ages: ConnectionAges;
   /** The file of keys can't be read as it is now: those from before hold. */
   readonly hasBrokenKeys: boolean;
 }
 
 export interface DoorOptions extends LimitSettings {
+  /** Longest age of a connection; 0: any. */
+  readonly maxConnectionMinutes: number;
   /** Path of the file of keys; empty: none, and everybody may do everything. */
   readonly keysFile: string;
   readonly tokenInUrl: boolean;
@@ -74,18 +78,21 @@ export function createDoor(options: DoorOptions): ClosableDoor {
     wallMs,
     tenantLimits: (tenant) => file?.keys.tenants.get(tenant) ?? {},
   });
+  const ages = new ConnectionAges({ clock, maxMinutes: options.maxConnectionMinutes });
   return {
     access,
     audit,
     leases,
     proxyTrust,
     limits,
+    ages,
     get hasBrokenKeys() {
       return file?.isBroken === true;
     },
     close: () => {
       file?.close();
       leases.close();
+      ages.close();
     },
   };
 }

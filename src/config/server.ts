@@ -319,6 +319,15 @@ export const SERVER = [
     about: "Seconds without any sign of a connection (pings are answered) before it is closed",
   },
   {
+    key: "maxConnectionMinutes",
+    kind: "integer",
+    default: 1440,
+    min: 0,
+    max: 525_600,
+    about:
+      "Longest age of a connection; each is closed with 1001 in the last tenth of it, to connect again; 0 = no limit",
+  },
+  {
     key: "logLevel",
     kind: "choice",
     default: "info",

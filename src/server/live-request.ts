@@ -109,7 +109,7 @@ function checkJoining({ caller, sessionId }: LiveCall, { settings }: ParsedSetti
     throw forbidden(`Your token sets the format ${set}`);
 }
 
-/** A response lasts for as long as its client likes, but not longer than it may join. */
+/** A response lasts for as long as its client likes, but not longer than it may join, or than any connection may. */
 export function termsOf(call: LiveCall, joining: ParsedSettings, { door }: LiveDeps): ResponseTerms {
   const mustStay = (caller: Caller): void => checkJoining({ ...call, caller }, joining);
   return { door, caller: call.caller, mustStay, isEndless: true };

@@ -90,6 +90,9 @@ export interface MountedRoute {
   readonly access: RouteAccess;
 }
 
+/** The connection ended without a close frame (RFC 6455 section 7.4.1). */
+export const ABNORMAL_CLOSURE = 1006;
+
 export interface CheckedRoutesOptions {
   readonly origins: OriginRules;
   readonly door: Door;
@@ -101,6 +104,14 @@ export interface CheckedRoutesOptions {
  */
 interface RefusedSocket {
   readonly refusal: GatewayError;
+}
+
+/** What is known of a socket by what the library keeps for it. */
+interface SocketPlace {
+  /** It has closed. Idempotent. */
+  leave: () => void;
+  /** The gateway has ended it, and its client comes back. */
+  isTooOld: boolean;
 }
 
 interface ShapedRoute extends Omit<MountedRoute, "method"> {
@@ -118,7 +129,7 @@ export class CheckedRoutes implements Routes {
   /** Ends a connection that counts: of the upgrade that is being answered; the library opens its socket before that returns. */
   #leave: (() => void) | null = null;
   /** By what the library keeps for a socket. */
-  readonly #open = new WeakMap<object, () => void>();
+  readonly #open = new WeakMap<object, SocketPlace>();
 
   constructor(app: AppRoutes, options: CheckedRoutesOptions) {
     this.#app = app;
@@ -174,7 +185,7 @@ export class CheckedRoutes implements Routes {
           tellWhy(socket, data.refusal, shape);
           return;
         }
-        if (this.#leave !== null && isObject(data)) this.#open.set(data, this.#leave);
+        if (isObject(data)) this.#opened(data, socket);
         this.#leave = null;
         open?.(socket as WebSocket<T>);
       },
@@ -187,10 +198,27 @@ export class CheckedRoutes implements Routes {
       close: (socket, ...rest) => {
         const data = socket.getUserData();
         if (isRefused(data)) return;
-        if (isObject(data)) this.#open.get(data)?.();
-        close?.(socket as WebSocket<T>, ...rest);
+        const place = isObject(data) ? this.#open.get(data) : undefined;
+        place?.leave();
+        const [code, ...more] = rest;
+        // Its client comes back, as after a connection that broke.
+        close?.(socket as WebSocket<T>, place?.isTooOld === true ? ABNORMAL_CLOSURE : code, ...more);
       },
     });
+  }
+
+  #opened(data: object, socket: WebSocket<unknown>): void {
+    const leave = this.#leave ?? (() => undefined);
+    const place: SocketPlace = { leave, isTooOld: false };
+    const closeAge = this.#options.door.ages.begin(({ closeCode, code }) => {
+      place.isTooOld = true;
+      socket.end(closeCode, code);
+    });
+    place.leave = () => {
+      leave();
+      closeAge();
+    };
+    this.#open.set(data, place);
   }
 
   #mount(method: Method, { shape, ...route }: ShapedRoute, handler: Handler): void {

@@ -18,6 +18,7 @@ export type SessionSettings = Pick<
   | "maxQueuedUtterances"
   | "maxListeners"
   | "maxOutboxBytes"
+  | "maxConnectionMinutes"
   | "creditChars"
   | "speculateMs"
   | "speculateChars"
@@ -76,6 +77,7 @@ export function limitsOf(tuning: SessionTuning): Limits {
     lead_ms: tuning.maxLeadMs,
     outbox_bytes: tuning.maxOutboxBytes,
     marks: tuning.maxMarks,
+    connection_minutes: tuning.maxConnectionMinutes,
     credit_chars: tuning.creditChars,
     keep_ms: tuning.keepMs,
     resume_ms: tuning.resumeMs,

@@ -67,6 +67,7 @@ export const TEST_TUNING: SessionTuning = {
   maxQueuedUtterances: 4,
   maxListeners: 3,
   maxLeadMs: 10_000,
+  maxConnectionMinutes: 1440,
   maxOutboxBytes: 65_536,
   maxMarks: 3,
   leadMs: 200,

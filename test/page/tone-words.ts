@@ -73,6 +73,7 @@ export function greeting(where: {
       resume_ms: 3e4,
       resume_reach_ms: 12e3,
       speculate_ms: 1e4,
+      connection_minutes: 1440,
       speculate_chars: 1e3,
     },
     ignored: [],

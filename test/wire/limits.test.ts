@@ -70,6 +70,18 @@ async function metricsOf(gateway: TestGateway, headers: Record<string, string> =
   return await (await fetch(`${gateway.opsUrl}/metrics`, { headers })).text();
 }
 
+/** The system's clock, which a test puts ahead. */
+function leapingClock(): Clock & { leap(ms: number): void } {
+  let aheadMs = 0;
+  return {
+    nowMs: () => systemClock.nowMs() + aheadMs,
+    at: (atMs, action) => systemClock.at(atMs - aheadMs, action),
+    leap: (ms) => {
+      aheadMs += ms;
+    },
+  };
+}
+
 describe("an address", () => {
   it("has so many connections, until one of them closes; the refusal says when to come back", async () => {
     await using gateway = await limited({ connectionsPerAddress: 2 });
@@ -178,18 +190,6 @@ describe("an address", () => {
 });
 
 describe("a connection", () => {
-  /** The system's clock, which a test puts ahead. */
-  function leapingClock(): Clock & { leap(ms: number): void } {
-    let aheadMs = 0;
-    return {
-      nowMs: () => systemClock.nowMs() + aheadMs,
-      at: (atMs, action) => systemClock.at(atMs - aheadMs, action),
-      leap: (ms) => {
-        aheadMs += ms;
-      },
-    };
-  }
-
   it("hears which messages come too fast, stays, and is closed where it goes on", async () => {
     const clock = leapingClock();
     const settings = { addressLimits: "all", messagesPerSecond: 1 } as const;
@@ -477,6 +477,44 @@ describe("what one client has at once", () => {
     expect(await metricsOf(gateway, headers)).toContain('voicewire_refused_total{reason="listener_limit"} 1');
     await fetch(`${gateway.url}/carrier/rtp/${first.call_id}`, { method: "DELETE", headers });
     await expect.poll(async () => (await open()).status).toBe(201);
+  });
+});
+
+describe("a connection that is as old as it may be", () => {
+  const settings = { maxConnectionMinutes: 10, textIdleMs: 3_600_000 };
+  const PLAYING = "/live/s?role=both&format=ulaw_8000&events=none";
+
+  it("is closed with 1001 in the last tenth of that age, and comes back to the text that it left open", async () => {
+    const clock = leapingClock();
+    await using gateway = await gatewayAt(upstream.url, settings, { clock });
+    await using client = await TestClient.connect(gateway, PLAYING);
+    const { resume_token, limits } = await client.next("hello");
+    expect(limits).toMatchObject({ connection_minutes: 10 });
+    client.send({ type: "text", text: "To be contin", utterance_id: "long" });
+    await client.next("utterance.queued");
+    clock.leap(8 * 60_000);
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    expect(client.closed).toBeNull();
+    clock.leap(2 * 60_000);
+    expect(await client.untilClosed()).toEqual({ code: 1001, reason: "connection_age" });
+    await using again = await TestClient.connect(gateway, `${PLAYING}&resume=${resume_token}`);
+    await again.next("hello");
+    again.send({ type: "text", text: "ued.", utterance_id: "long" });
+    again.send({ type: "end", utterance_id: "long" });
+    expect(await again.next("utterance.done")).toMatchObject({ utterance_id: "long", outcome: "done" });
+    expect(again.eventsOf("error")).toEqual([]);
+  });
+
+  it("ends over HTTP, too: audio is a whole file, and captions are a stream that was closed", async () => {
+    const clock = leapingClock();
+    await using gateway = await gatewayAt(upstream.url, settings, { clock });
+    await using speaker = await TestClient.connect(gateway, PATH);
+    await speaker.next("hello");
+    const audio = await fetch(`${gateway.url}/live/s/audio.wav?silence=true`);
+    const captions = await fetch(`${gateway.url}/live/s/captions`);
+    clock.leap(10 * 60_000);
+    expect((await audio.arrayBuffer()).byteLength).toBeGreaterThan(44);
+    expect(await captions.text()).toMatch(/event: closed\ndata: .*connection_age/);
   });
 });
 

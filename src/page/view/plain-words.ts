@@ -100,6 +100,7 @@ const BY_CODE: Readonly<Record<string, PlainError>> = {
   upstream_failed: say("The speech service failed.", TRY_AGAIN),
   upstream_protocol: say("The speech service sent something that makes no sense.", TRY_AGAIN),
   upstream_truncated: say("The speech broke off before its end.", TRY_AGAIN),
+  connection_age: say("The connection was open for as long as one may be.", "It connects again by itself."),
   memory_limit: say("The gateway has too much to do.", "Try again in a moment."),
   upload_limit: say("Too many files are being sent from this address.", "Wait until one is there."),
   encoder_failed: say("The gateway could not encode the sound.", TRY_AGAIN),

@@ -18,7 +18,7 @@ import type { Sessions } from "../../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
 import { pathPart } from "../http.ts";
 import { requestAddress } from "../request-address.ts";
-import type { SocketBehavior } from "../routes.ts";
+import { ABNORMAL_CLOSURE, type SocketBehavior } from "../routes.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
 import { checkCommand, checkSettings, queryOf } from "./live-access.ts";
@@ -43,8 +43,6 @@ export interface LiveSocketOptions {
   readonly door: Door;
 }
 
-/** The connection ended without a close frame (RFC 6455 section 7.4.1). */
-const ABNORMAL_CLOSURE = 1006;
 /** Codes of applications begin here (RFC 6455 7.4.2): those of the gateway's errors. */
 const FIRST_OWN_CODE = 4000;
 /** What one batch may add on top of a full send queue: a second of 48 kHz PCM with its events, generously. */
