@@ -433,7 +433,37 @@ describe("what one client has at once", () => {
     expect(statuses).toEqual([200, 200, 200, 200]);
   });
 
-  it("are so many MP3 streams, of an address and of a subject of tokens; a key names its own number", async () => {
+  it("are so many passed requests of a subject of tokens too, and others have theirs", async () => {
+    await using silent = await startFakeUpstream(() => "silence");
+    using keys = new TestKeys();
+    await using gateway = await gatewayAt(silent.url, { keysFile: keys.path, proxiedPerClient: 1 });
+    const leaving = new AbortController();
+    const ask = (subject: string): Promise<Response> => {
+      const token = tokenFor({ sessions: ["*"], allow: ["proxy"] }, { claims: { sub: subject } });
+      return fetch(`${gateway.url}/v1/models`, { headers: bearer(token), signal: leaving.signal });
+    };
+    const waiting = [ask("anna")];
+    await expect.poll(() => silent.requests.length).toBe(1);
+    expect((await ask("anna")).status).toBe(429);
+    waiting.push(ask("bert"));
+    await expect.poll(() => silent.requests.length).toBe(2);
+    leaving.abort();
+    await Promise.allSettled(waiting);
+  });
+
+  it("are so many MP3 streams of an address where there are no keys", async () => {
+    await using gateway = await limited({ mp3PerClient: 1 });
+    await using speaker = await TestClient.connect(gateway, PATH);
+    await speaker.next("hello");
+    const leaving = new AbortController();
+    const play = () => fetch(`${gateway.url}/live/s/audio.mp3?silence=true`, { signal: leaving.signal });
+    const [first, second] = [await play(), await play()];
+    expect([first.status, second.status]).toEqual([200, 503]);
+    expect(await second.json()).toMatchObject({ error: { code: "listener_limit" } });
+    leaving.abort();
+  });
+
+  it("are so many MP3 streams of a subject of tokens; a key names its own number", async () => {
     await using gateway = await keyed(
       { server: { grants: OPERATOR, limits: { mp3_streams: 3 } } },
       { mp3PerClient: 1 },
