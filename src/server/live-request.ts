@@ -13,6 +13,7 @@ import { pathPart, writeHeaders } from "./http.ts";
 import { requestAddress } from "./request-address.ts";
 import type { ResponseTerms } from "./response-lease.ts";
 import { checkSettings, queryOf } from "./sockets/live-access.ts";
+import { audited } from "./speech-access.ts";
 
 /** What is read of a request before its callback returns. */
 export interface LiveCall {
@@ -21,6 +22,8 @@ export interface LiveCall {
   readonly query: URLSearchParams;
   readonly caller: Caller;
   readonly address: string;
+  /** As the audit log names it. */
+  readonly surface: string;
 }
 
 /** What such a request is answered with. */
@@ -29,16 +32,19 @@ export interface LiveDeps {
   readonly door: Door;
 }
 
-/** Who asks, and at which door. */
-export interface LiveAsker {
-  readonly caller: Caller;
+/** Who asks, at which door, and what for. */
+export interface LiveAsker extends Pick<LiveCall, "caller" | "surface"> {
   readonly door: Door;
 }
 
-export function liveCallOf(res: HttpResponse, req: HttpRequest, { caller, door }: LiveAsker): LiveCall {
+export function liveCallOf(
+  res: HttpResponse,
+  req: HttpRequest,
+  { caller, door, surface }: LiveAsker,
+): LiveCall {
   const sessionId = pathPart(req);
   const query = queryOf(req.getQuery() ?? "", caller, sessionId);
-  return { sessionId, query, caller, address: requestAddress(res, req, door.proxyTrust) };
+  return { sessionId, query, caller, address: requestAddress(res, req, door.proxyTrust), surface };
 }
 
 /**
@@ -58,13 +64,18 @@ export function parseJoining(
   return parseSettings(socketQuery, defaults);
 }
 
+/** One more of the caller's connections. Gives what ends it (idempotent). Throws connection_limit, rate_limited. */
+export function enter(call: LiveCall, door: Door): () => void {
+  return audited({ ...call, door }, () => door.limits.enter(call.caller, call.address));
+}
+
 /** Answers as one of the caller's connections, which `leave` ends (idempotent). Throws connection_limit, rate_limited. */
 export function asConnection(
-  { caller, address }: LiveCall,
+  call: LiveCall,
   { door }: Pick<LiveDeps, "door">,
   answer: (leave: () => void) => void,
 ): void {
-  const leave = door.limits.enter(caller, address);
+  const leave = enter(call, door);
   try {
     answer(leave);
   } catch (thrown) {
@@ -91,10 +102,12 @@ export function invalidQuery(field: string, value: string, expected: string): Ga
  * it.
  */
 export function sessionFor(call: LiveCall, joining: ParsedSettings, { sessions, door }: LiveDeps): Session {
-  checkJoining(call, joining);
   const { sessionId, caller, address } = call;
-  if (!mayWait(call, joining)) return sessions.get(sessionId);
-  return sessions.open(sessionId, () => door.limits.openSession(caller, address));
+  return audited({ ...call, door }, () => {
+    checkJoining(call, joining);
+    if (!mayWait(call, joining)) return sessions.get(sessionId);
+    return sessions.open(sessionId, () => door.limits.openSession(caller, address));
+  });
 }
 
 function mayWait({ caller, sessionId }: LiveCall, joining: ParsedSettings): boolean {
@@ -130,14 +143,14 @@ export function joinSession(
 /** The head of what GET would answer, whose request `read` checks: nobody joins and no session is opened. */
 export function answerHead(
   res: HttpResponse,
-  { call, sessions }: { readonly call: LiveCall; readonly sessions: Sessions },
+  { call, sessions, door }: LiveDeps & { readonly call: LiveCall },
   read: () => { readonly joining: ParsedSettings; readonly headers: Readonly<Record<string, string>> },
 ): void {
   let status = 200;
   let headers: Readonly<Record<string, string>> = { "content-type": "application/json" };
   try {
     const request = read();
-    checkJoining(call, request.joining);
+    audited({ ...call, door }, () => checkJoining(call, request.joining));
     if (!mayWait(call, request.joining)) sessions.get(call.sessionId);
     headers = request.headers;
   } catch (thrown) {

@@ -13,43 +13,53 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import { accessRefusal } from "../protocol/elevenlabs/socket-faults.ts";
 import { parseJson } from "../protocol/read-json.ts";
 import { type Answer, pathPart, Reply, readBody } from "./http.ts";
+import { requestAddress } from "./request-address.ts";
 import type { Routes } from "./routes.ts";
 import { VENDOR_SHAPE } from "./sockets/vendor-socket.ts";
+import { type Asking, audited } from "./speech-access.ts";
 
 const MAX_BODY_BYTES = 16_384;
+const VENDOR_PATH = "/v1/single-use-token/:type";
 
 export function routeTokens(app: Routes, { door }: { readonly door: Door }): void {
-  app.post("/tokens", "known", (res, _req, caller) => {
+  app.post("/tokens", "known", (res, req, caller) => {
     const reply = new Reply(res);
+    const asking = { door, caller, surface: "/tokens", address: requestAddress(res, req, door.proxyTrust) };
     readBody(res, MAX_BODY_BYTES)
       .then((body) => {
-        const key = mintingKey(caller);
-        const minted = mint(door, { caller, key, request: readMintRequest(parseJson(body, "Body"), key) });
+        const minted = audited(asking, () => {
+          const key = mintingKey(caller);
+          return mint(door, { caller, key, request: readMintRequest(parseJson(body, "Body"), key) });
+        });
         const expiresAt = Math.ceil(minted.expiresMs / 1000);
         reply.send(created(201, { token: minted.token, expires_at: expiresAt }));
       })
       .catch((thrown: unknown) => reply.fail(thrown));
   });
   app.post(
-    "/v1/single-use-token/:type",
+    VENDOR_PATH,
     "known",
     (res, req, caller) => {
       // Without keys the upstream makes them.
       if (caller.isAnybody) req.setYield(true);
-      else answerVendor(res, { door, caller, type: pathPart(req) });
+      else {
+        const address = requestAddress(res, req, door.proxyTrust);
+        answerVendor(res, { door, caller, surface: VENDOR_PATH, address, type: pathPart(req) });
+      }
     },
     VENDOR_SHAPE,
   );
 }
 
-function answerVendor(
-  res: HttpResponse,
-  { door, caller, type }: { readonly door: Door; readonly caller: Caller; readonly type: string },
-): void {
+function answerVendor(res: HttpResponse, { type, ...asking }: Asking & { readonly type: string }): void {
+  const { door, caller } = asking;
   const reply = new Reply(res);
   try {
-    const key = mintingKey(caller);
-    caller.must("speak");
+    const key = audited(asking, () => {
+      const minting = mintingKey(caller);
+      caller.must("speak");
+      return minting;
+    });
     if (type !== "tts_websocket") {
       const message =
         "Field 'token_type' is not valid: this gateway has speech sockets only, expected tts_websocket";

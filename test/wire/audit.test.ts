@@ -291,4 +291,53 @@ describe("a command that its sender may not send", () => {
     expect(JSON.stringify(audit.lines)).not.toContain("Private");
     expect(speaker.closed).toBeNull();
   });
+
+  it.each(["audio.wav", "audio.mp3"])(
+    "by a player of %s whose format it may not have is one line",
+    async (file) => {
+      await using speaker = await join("/live/played?format=none", SPEAKER);
+      const token = tokenFor({ ...LISTENER, formats: ["opus"] }, { claims: { jti: "id-1" } });
+      const answer = await fetch(`${gateway.url}/live/played/${file}`, { headers: bearer(token) });
+      expect(answer.status).toBe(403);
+      expect(audit.refused).toEqual([{ ...refusal, surface: `/live/:session/${file}` }]);
+      expect(speaker.closed).toBeNull();
+    },
+  );
+
+  it.each(["captions", "captions.vtt", "audio.wav"])(
+    "by one connection too many for %s is one line",
+    async (file) => {
+      await using speaker = await join("/live/full?format=none", { ...SPEAKER, connections: 1 });
+      const token = tokenFor({ ...LISTENER, connections: 1 }, { claims: { jti: "id-1" } });
+      const answer = await fetch(`${gateway.url}/live/full/${file}`, { headers: bearer(token) });
+      expect(answer.status).toBe(429);
+      const surface = `/live/:session/${file}`;
+      expect(audit.refused).toEqual([{ ...refusal, surface, reason: "connection_limit" }]);
+      expect(speaker.closed).toBeNull();
+    },
+  );
+});
+
+describe("a token that may not be made", () => {
+  const refused = { audit: "refused", reason: "forbidden", address: "127.0.0.1", key: "server" };
+  const post = (path: string, credential: string) =>
+    fetch(gateway.url + path, {
+      method: "POST",
+      headers: bearer(credential),
+      body: JSON.stringify({ grants: SPEAKER }),
+    });
+
+  it.each([
+    ["/tokens", "/tokens"],
+    ["/v1/single-use-token/tts_websocket", "/v1/single-use-token/:type"],
+  ])("at %s by a key that may not have as much is one line", async (path, surface) => {
+    expect((await post(path, keys.key)).status).toBe(403);
+    expect(audit.refused).toEqual([{ ...refused, surface }]);
+  });
+
+  it("by a token is one line", async () => {
+    expect((await post("/tokens", tokenFor(SPEAKER, { claims: { jti: "id-1" } }))).status).toBe(403);
+    const by = { key: "app", subject: "ann", token: "id-1" };
+    expect(audit.refused).toEqual([{ ...refused, ...by, surface: "/tokens" }]);
+  });
 });

@@ -58,12 +58,12 @@ export function routeCaptions(app: Routes, options: CaptionsOptions): void {
   const events = "/live/:session/captions";
   app.get(events, READS, (res, req, caller) =>
     answering(res, () => {
-      const call = callOf(res, req, { ...options, caller });
+      const call = callOf(res, req, { ...options, caller, surface: events });
       asConnection(call, options, (leave) => answerEvents(res, { ...call, leave }, options));
     }),
   );
   app.head(events, READS, (res, req, caller) => {
-    const call = callOf(res, req, { ...options, caller });
+    const call = callOf(res, req, { ...options, caller, surface: events });
     answerHead(res, { call, ...options }, () => {
       const { joining } = parseEventsRequest(call.query, { ...call, ...options });
       return { joining, headers: headersOf(EVENTS_TYPE) };
@@ -73,12 +73,12 @@ export function routeCaptions(app: Routes, options: CaptionsOptions): void {
     const path = `${events}.${name}`;
     app.get(path, READS, (res, req, caller) =>
       answering(res, () => {
-        const call = callOf(res, req, { ...options, caller });
+        const call = callOf(res, req, { ...options, caller, surface: path });
         asConnection(call, options, (leave) => answerFile(res, { ...call, name, leave }, options));
       }),
     );
     app.head(path, READS, (res, req, caller) => {
-      const call = callOf(res, req, { ...options, caller });
+      const call = callOf(res, req, { ...options, caller, surface: path });
       answerHead(res, { call, ...options }, () => {
         const { joining } = parseFileRequest(name, call.query, options.defaults);
         return { joining, headers: headersOf(FILE_TYPES[name]) };

@@ -19,6 +19,7 @@ import type { SettingsDefaults } from "../../session/settings.ts";
 import { Reply } from "../http.ts";
 import {
   answerHead,
+  enter,
   joinSession,
   type LiveCall,
   type LiveDeps,
@@ -51,11 +52,11 @@ export function routeAudio(app: Routes, options: AudioStreamOptions): void {
     app.get(path, needsInSession("listen"), (res, req, caller) => {
       new AudioResponse(res, { ...options, mp3Streams }).answer(
         name,
-        liveCallOf(res, req, { ...options, caller }),
+        liveCallOf(res, req, { ...options, caller, surface: path }),
       );
     });
     app.head(path, needsInSession("listen"), (res, req, caller) => {
-      const call = liveCallOf(res, req, { ...options, caller });
+      const call = liveCallOf(res, req, { ...options, caller, surface: path });
       answerHead(res, { call, ...options }, () => {
         const request = parseAudioRequest(name, call.query, options.defaults);
         return { joining: request.joining, headers: headersOf(request) };
@@ -91,13 +92,12 @@ class AudioResponse {
   async #start(name: ContainerName, call: LiveCall): Promise<void> {
     const request = parseAudioRequest(name, call.query, this.#options.defaults);
     const { door, mp3Streams } = this.#options;
-    const leave = door.limits.enter(call.caller, call.address);
+    const leave = enter(call, door);
     this.#release = leave;
     sessionFor(call, request.joining, this.#options);
     if (name === "mp3") {
-      const { caller, address, sessionId } = call;
-      const asking = { door, caller, surface: "/live/:session/audio.mp3", address, sessionId };
-      const endOwn = audited(asking, () => door.limits.begin("mp3_streams", caller, address));
+      const { caller, address } = call;
+      const endOwn = audited({ ...call, door }, () => door.limits.begin("mp3_streams", caller, address));
       const endMp3 = mp3Streams.tryAcquire();
       this.#release = () => {
         endMp3?.();
