@@ -157,7 +157,7 @@ describe("an upstream that is at its limit", () => {
   });
 
   it("a token's subject has its share of the places, in however many sessions; a key has all of them", async () => {
-    await using vendor = await limitedVendor({ limit: 100, answersWithLimit: false, workMs: 30 });
+    await using vendor = await limitedVendor({ limit: 100, answersWithLimit: false, workMs: 300 });
     using keys = new TestKeys();
     await using gateway = await gatewayAt(vendor.url, { upstreamConnections: 8, keysFile: keys.path });
     const most = async (credential: string): Promise<number> => {
