@@ -104,6 +104,33 @@ describe("GET /v2/voices", () => {
     expect(await names("category=cloned")).toEqual([]);
     expect(await names("voice_type=personal")).toEqual([]);
   });
+  it("takes a filter that is empty as none", async () => {
+    const all = await client.get("/v2/voices");
+    for (const name of [
+      "fine_tuning_state",
+      "collection_id",
+      "gender",
+      "age",
+      "accent",
+      "language",
+      "use_cases",
+      "voice_ids",
+    ]) {
+      const { status, body } = await client.get(`/v2/voices?${name}=`);
+      expect([name, status, body.toString()]).toEqual([name, 200, all.body.toString()]);
+    }
+    const one = await get<Page>("/v2/voices?language=&language=ja");
+    expect(one.voices.map(({ labels }) => labels.language)).toEqual(["ja"]);
+  });
+  it("lists no voice of high quality or with a notice period, for there is none", async () => {
+    measures("GET /v2/voices", "high_quality", "which voices are listed: none is one");
+    measures("GET /v2/voices", "min_notice_period_days", "which voices are listed: none has one");
+    const total = async (query: string) => (await get<Page>(`/v2/voices?${query}`)).total_count;
+    const every = await total("");
+    expect(await total("high_quality=false&min_notice_period_days=0")).toBe(every);
+    expect(await total("high_quality=true")).toBe(0);
+    expect(await total("min_notice_period_days=30")).toBe(0);
+  });
   it("filters by age, use, state and collection, and counts where asked to", async () => {
     measures("GET /v2/voices", "age", "which voices are listed");
     measures("GET /v2/voices", "use_cases", "which voices are listed");

@@ -65,10 +65,13 @@ const FILTERS = {
   use_cases: optional(list(text()), "Any of these."),
   include_total_count: withDefault(boolean(), true, "Else the count is 0."),
   voice_ids: optional(list(text(), { later: { maxItems: MAX_PAGE } }), "Any of these."),
-  min_notice_period_days: optional(integer(), "Changes nothing here."),
+  min_notice_period_days: optional(
+    integer(),
+    "Over 0 lists none: no voice is shared, nor has such a period.",
+  ),
   include_custom_rates: optional(boolean(), "Changes nothing here."),
   include_live_moderated: optional(boolean(), "Changes nothing here."),
-  high_quality: optional(boolean(), "Changes nothing here."),
+  high_quality: optional(boolean(), "True lists none: no voice is of that category."),
 } as const;
 const SEARCH = operation({
   method: "GET",
@@ -163,6 +166,7 @@ function readPageToken(token: string | undefined, order: string): Place | null {
 
 function isWanted(voice: ListedVoice, query: VoiceQuery): boolean {
   const { labels } = voice;
+  const voiceIds = filled(query.voice_ids);
   const words = [voice.id, voice.name, voice.description, ...Object.values(labels)].join(" ").toLowerCase();
   const search = query.search?.trim().toLowerCase();
   const isOfType = query.voice_type === undefined || TYPES_OF[voice.category].includes(query.voice_type);
@@ -170,9 +174,11 @@ function isWanted(voice: ListedVoice, query: VoiceQuery): boolean {
     isOfType &&
     (search === undefined || words.includes(search)) &&
     (query.category === undefined || query.category === voice.category) &&
-    query.fine_tuning_state === undefined &&
-    query.collection_id === undefined &&
-    (query.voice_ids === undefined || query.voice_ids.includes(voice.id)) &&
+    isLabel(undefined, query.fine_tuning_state) &&
+    isLabel(undefined, query.collection_id) &&
+    (query.min_notice_period_days ?? 0) <= 0 &&
+    query.high_quality !== true &&
+    (voiceIds.length === 0 || voiceIds.includes(voice.id)) &&
     isLabel(labels.gender, query.gender) &&
     isLabel(labels.age, query.age) &&
     isLabel(labels.accent, query.accent) &&
@@ -181,12 +187,18 @@ function isWanted(voice: ListedVoice, query: VoiceQuery): boolean {
   );
 }
 
+/** Without empty texts, which ask for nothing: fields of a form that were not filled in. */
+function filled(wanted: readonly string[] = []): readonly string[] {
+  return wanted.filter((one) => one !== "");
+}
+
 function isOneOf(label: string, wanted: readonly string[] | undefined): boolean {
-  return wanted === undefined || wanted.some((one) => one.toLowerCase() === label.toLowerCase());
+  const words = filled(wanted);
+  return words.length === 0 || words.some((one) => one.toLowerCase() === label.toLowerCase());
 }
 
 function isLabel(label: string | undefined, wanted: string | undefined): boolean {
-  return wanted === undefined || label?.toLowerCase() === wanted.toLowerCase();
+  return wanted === undefined || wanted === "" || label?.toLowerCase() === wanted.toLowerCase();
 }
 
 /** What the lists tell of a voice, wherever it comes from. */
