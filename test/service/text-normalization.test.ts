@@ -50,7 +50,7 @@ it("apply_text_normalization: on, auto and off differ, the caller's text stays",
   for (const [languageCode, text, on] of [
     ["en", "Take 3 for $5.", "Take three for five dollars."],
     ["de", "Nimm 30 für 5 €.", "Nimm 30 für 5 Euro."],
-    ["ja", "30 と 5 €", "30 と 5ユーロ"],
+    ["ja", "30と5€で", "30とごゆーろで"],
   ] as const) {
     const heard = await Promise.all(
       (["on", "auto", "off"] as const).map((applyTextNormalization) =>

@@ -12,6 +12,7 @@ export const CURRENCY_SIGNS: Readonly<Record<string, string>> = {
   "€": "EUR",
   "£": "GBP",
   "¥": "JPY",
+  "￥": "JPY",
   "₹": "INR",
   "₽": "RUB",
   "₩": "KRW",
@@ -60,6 +61,7 @@ export const UNIT_SIGNS: Readonly<Record<string, string>> = {
   "°F": "fahrenheit",
   "°": "degree",
   "%": "percent",
+  "％": "percent",
 };
 
 /** Where Intl only has the sign. */

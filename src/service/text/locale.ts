@@ -6,8 +6,16 @@ import { LRUCache } from "lru-cache";
 import { CLOCKS, CURRENCY_SIGNS, OWN_WORDS, PERCENT, UNIT_SIGNS } from "./locale-words.ts";
 import { alternatives, applyRules, type Found, patternOf, type Replacement, type Rule } from "./rules.ts";
 
-const BEGIN = String.raw`(?<![\p{L}\p{N}_]|\d[.,:/-])`;
-const END = String.raw`(?![\p{L}\p{N}_]|[.,:/-]\d)`;
+/** Letters of scripts that put no spaces between words, or none before particles: another word may begin at any of them. */
+const UNSPACED = ["Han", "Hiragana", "Katakana", "Hangul", "Thai", "Lao", "Khmer", "Myanmar"]
+  .map((script) => String.raw`\p{Script_Extensions=${script}}`)
+  .join("");
+/** These go on with a number: 3000万. */
+const MAGNITUDES = "十百千万萬亿億兆만억조";
+/** A character that a number or a sign can't stand beside: it is a part of the same word. */
+const OF_WORD = String.raw`(?:[${MAGNITUDES}]|(?![${UNSPACED}])[\p{L}\p{N}_])`;
+const BEGIN = String.raw`(?<!${OF_WORD}|\d[.,:/-])`;
+const END = String.raw`(?!${OF_WORD}|[.,:/-]\d)`;
 /** Groups of three digits behind a space or apostrophe, or any behind points and commas. */
 const NUMBER = String.raw`(?<number>\d{1,3}(?:['’ \u00a0\u202f]\d{3}){1,4}(?:[.,]\d{1,9})?|\d{1,15}(?:[.,]\d{1,9}){0,5})`;
 const CURRENCY = `(?<currency>${alternatives(CURRENCY_SIGNS)})`;
@@ -46,11 +54,10 @@ const RULES: readonly LocaleRule[] = [
   localeRule(`${BEGIN}(?<hour>\\d{1,2}):(?<minute>\\d{2})${END}`, ({ hour, minute }, words) =>
     words.time(Number(hour), Number(minute)),
   ),
-  localeRule(`(?<![\\p{L}\\p{N}])${CURRENCY}${GAP}${NUMBER}${END}`, (groups, words) => words.money(groups)),
-  localeRule(`${BEGIN}${NUMBER}${GAP}${CURRENCY}(?![\\p{L}\\p{N}])`, (groups, words) => words.money(groups)),
-  localeRule(
-    `${BEGIN}${NUMBER}${GAP}(?<unit>${alternatives(UNIT_SIGNS)})(?![\\p{L}\\p{N}_/])`,
-    (groups, words) => words.measure(groups),
+  localeRule(`(?<!${OF_WORD})${CURRENCY}${GAP}${NUMBER}${END}`, (groups, words) => words.money(groups)),
+  localeRule(`${BEGIN}${NUMBER}${GAP}${CURRENCY}(?!${OF_WORD})`, (groups, words) => words.money(groups)),
+  localeRule(`${BEGIN}${NUMBER}${GAP}(?<unit>${alternatives(UNIT_SIGNS)})(?!${OF_WORD}|/)`, (groups, words) =>
+    words.measure(groups),
   ),
   localeRule(String.raw`(?<=\s)&(?=\s)`, (_groups, words) => words.and),
 ];
@@ -131,7 +138,7 @@ class LocaleWords {
   }
 
   money({ currency: sign = "", number = "" }: Groups): string | undefined {
-    const currency = this.#language === "zh" && sign === "¥" ? "CNY" : CURRENCY_SIGNS[sign];
+    const currency = this.#language === "zh" && /[¥￥]/.test(sign) ? "CNY" : CURRENCY_SIGNS[sign];
     const amount = this.#read(number);
     if (currency === undefined || amount === undefined) return undefined;
     if (this.#isKnown) return this.#format(amount, { style: "currency", currency, currencyDisplay: "name" });

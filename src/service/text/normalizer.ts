@@ -34,7 +34,10 @@ export class Normalizer {
   /** In order, none overlapping; time linear in the text. `language`: an ISO 639-1 code. */
   normalize(text: string, language: string): Replacement[] {
     const replacements = this.#writeOut(text, language);
-    return this.#options.readsJapanese && language === "ja" ? inKana(text, replacements) : replacements;
+    if (language !== "ja") return replacements;
+    if (this.#options.readsJapanese) return inKana(text, replacements);
+    // The engine knows no kanji: what is written out for it has none either.
+    return replacements.map((one) => ({ ...one, text: kanaOf(one.text) }));
   }
 
   #writeOut(text: string, language: string): Replacement[] {
