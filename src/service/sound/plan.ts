@@ -54,6 +54,8 @@ export interface SoundPlan {
   readonly unknownWords: readonly string[];
   /** Echo of the place; null: none. */
   readonly echoSeconds: number | null;
+  /** 0-1: its highest sample, as a part of the highest that a sound has. */
+  readonly peak: number;
   readonly isLooped: boolean;
 }
 
@@ -63,8 +65,10 @@ const MAX_NATURAL_SECONDS = 10;
 const LONELY_FACTOR = 2.5;
 /** Hits where only "again and again" is said. */
 const REPEATED_COUNT = 4;
-/** How loud the added texture is at influence 0. */
+/** How loud the added texture is at influence 0, beside the loudest layer. */
 const COLOUR_GAIN = 0.6;
+/** The gain of words that has the highest peak, 3 dB over a sound without any: what is louder is driven, not higher. */
+const FULL_GAIN = Math.SQRT2;
 
 /** The same plan for the same spec. `spec` is in its ranges. */
 export function planSound(spec: SoundSpec): SoundPlan {
@@ -92,12 +96,14 @@ export function planSound(spec: SoundSpec): SoundPlan {
       hits: planHits(draft, { seconds, isWholeLoop, variation }),
     }));
   });
-  const added = colourLayer(random.fork("colour"), { samples, variation });
+  const loudest = Math.max(...prompt.steps.flat().map(({ changes }) => mergeChanges(changes).gain));
+  const added = colourLayer(random.fork("colour"), { samples, variation, loudest });
   return {
     samples,
     unknownWords: prompt.unknownWords,
     layers: layers.length === 0 || added === null ? layers : [...layers, added],
     echoSeconds: echoSeconds > 0 ? echoSeconds : null,
+    peak: clamp(loudest / FULL_GAIN, 0, 1),
     isLooped: spec.isLooped,
   };
 }
@@ -195,13 +201,14 @@ function planHits(
 /** What low influence adds: a texture of its own, from the prompt's hash. Null where nothing is added. */
 function colourLayer(
   random: Random,
-  { samples, variation }: { readonly samples: number; readonly variation: number },
+  options: { readonly samples: number; readonly variation: number; readonly loudest: number },
 ): Layer | null {
+  const { samples, variation, loudest } = options;
   if (variation <= 0) return null;
   return {
     family: colour,
     shape: { pitch: 1, rate: 1, size: 1, density: 1, surface: null, random },
-    gain: COLOUR_GAIN * variation ** 3,
+    gain: COLOUR_GAIN * variation ** 3 * loudest,
     topHz: null,
     isDriven: false,
     echoSeconds: null,

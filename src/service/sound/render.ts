@@ -13,7 +13,7 @@ const BLOCK_SAMPLES = 256;
  * then holds the thread for about 0.4 ms.
  */
 const PIECE_SAMPLES = 64;
-/** -3 dBFS. */
+/** The highest sample that a sound has: -3 dBFS. */
 const PEAK = 32_767 * 10 ** (-3 / 20);
 const END_FADE_SECONDS = 0.005;
 /** How long a step of a sequence is still heard in the next one. */
@@ -37,7 +37,7 @@ export function* renderSound(plan: SoundPlan): Generator<Int16Array<ArrayBuffer>
     peak = Math.max(peak, Math.abs(measured()));
   }
   const source = yield* joinedSource(plan);
-  const gain = PEAK / peak;
+  const gain = (PEAK * plan.peak) / peak;
   for (let from = 0; from < plan.samples; from += BLOCK_SAMPLES) {
     const block = new Int16Array(Math.min(BLOCK_SAMPLES, plan.samples - from));
     for (let at = 0; at < block.length; at += 1) {

@@ -12,6 +12,7 @@ const PROMPTS = [
   "piano and violin and laughter",
   "drums then a galloping horse",
 ];
+/** -3 dBFS. */
 const PEAK = 32_767 * 10 ** (-3 / 20);
 
 function peakOf(samples: Int16Array): number {
@@ -20,12 +21,13 @@ function peakOf(samples: Int16Array): number {
 
 describe("every sound", () => {
   it.each(PROMPTS)(
-    "%s: is as long as asked to the sample, at -3 dBFS, without DC, from silence to silence",
+    "%s: is as long as asked to the sample, at -6 dBFS (loud: -3), without DC, from silence to silence",
     (text) => {
       for (const durationSeconds of [0.5, 1.2345]) {
         const sound = make(text, { durationSeconds, influence: 0.3 });
         expect(sound.length).toBe(Math.round(durationSeconds * RATE));
-        expect(Math.abs(peakOf(sound) - PEAK)).toBeLessThan(1.5);
+        const peak = text.startsWith("loud") ? PEAK : PEAK / Math.SQRT2;
+        expect(Math.abs(peakOf(sound) - peak)).toBeLessThan(1.5);
         const mean = sound.reduce((sum, sample) => sum + sample, 0) / sound.length;
         expect(Math.abs(mean)).toBeLessThan(80);
         expect(sound[0]).toBe(0);
@@ -34,6 +36,20 @@ describe("every sound", () => {
       }
     },
   );
+
+  it("is as loud as its words say, also alone and at any influence", () => {
+    for (const influence of [0, 0.3, 1]) {
+      for (const sound of ["rain", "dog", "piano", "thunder"]) {
+        const level = (word: string) =>
+          20 * Math.log10(rms(make(`${word} ${sound}`, { durationSeconds: 2, influence })));
+        expect(level("quiet") - level("")).toBeLessThan(-3);
+        expect(level("loud") - level("")).toBeGreaterThan(2);
+        const peak = (word: string) => peakOf(make(`${word} ${sound}`, { durationSeconds: 2, influence }));
+        expect(peak("distant") / peak("")).toBeCloseTo(0.45, 2);
+        expect(peak("close") / peak("")).toBeCloseTo(1.3, 2);
+      }
+    }
+  });
 
   it("has its natural length where none is asked: half a second to ten", () => {
     for (const text of [...PROMPTS, "click", "sea, then a gong, then a bell, then wind"]) {
