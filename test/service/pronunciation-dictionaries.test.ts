@@ -306,7 +306,9 @@ describe("changed", () => {
         alphabet: "cmu-arpabet",
       }),
     ]);
-    expect((await errorOf(dictionaries.download(id, "none"))).statusCode).toBe(404);
+    const { statusCode, body } = await errorOf(dictionaries.download(id, "none"));
+    expect(statusCode).toBe(404);
+    expect(body).toMatchObject({ detail: { param: "version_id" } });
   });
 
   it("one that is not there: 404 pronunciation_dictionary_not_found everywhere", async () => {

@@ -30,6 +30,7 @@ import {
   rulesOf,
   TAG,
   tooMuch,
+  versionNotFound,
   WITH_RULES,
   WORKSPACE_ACCESS,
 } from "./dictionary-schema.ts";
@@ -196,8 +197,9 @@ export function registerDictionaries(app: FastifyInstance, context: ServiceConte
     return metadataRecord(context, requireDictionary(context, id));
   });
   route(app, context, DOWNLOAD, async ({ params, reply }) => {
-    const rules = dictionaries.rules(params.dictionary_id, params.version_id);
-    if (rules === undefined) throw notFound(params.dictionary_id);
+    const { id } = requireDictionary(context, params.dictionary_id);
+    const rules = dictionaries.rules(id, params.version_id);
+    if (rules === undefined) throw versionNotFound(params.version_id);
     return reply.type(PLS_TYPE).send(writePls(rules));
   });
 }

@@ -136,6 +136,13 @@ export function notFound(id: string): ApiError {
   return ApiError.notFound("pronunciation_dictionary", id);
 }
 
+/** Of a dictionary that is there. */
+export function versionNotFound(versionId: string): ApiError {
+  const message = `The pronunciation dictionary has no version with version_id '${versionId.slice(0, 64)}'.`;
+  const code = "pronunciation_dictionary_not_found";
+  return ApiError.of({ type: "not_found", code, message, param: "version_id" });
+}
+
 /** More dictionaries or rules than the service keeps. */
 export function tooMuch(): ApiError {
   const message = "The service keeps as many pronunciation dictionaries and rules as it can.";
