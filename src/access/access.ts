@@ -8,6 +8,7 @@ import { ANYBODY, Caller, type Token } from "./caller.ts";
 import { GRANTS, type Grants, unixSeconds } from "./grants.ts";
 import { type Claims, MAX_TOKEN_CHARS, signJwt, verifyJwt } from "./jwt.ts";
 import { isStaticKey, type Key, type KeyRing } from "./keys.ts";
+import { readPassedCaller } from "./passed-caller.ts";
 import { UsedTokens } from "./used-tokens.ts";
 
 /** Whom tokens have to be for (RFC 7519 section 4.1.3). */
@@ -102,6 +103,14 @@ export class Access {
     if (token === null) return new Caller(now);
     const signer = sameKey(token.signer, keys);
     return signer === null || isRevoked(token, keys) ? null : new Caller(now, { ...token, signer });
+  }
+
+  /** Who is connected to another node. null: it can't be read, or their key or token holds no more here. */
+  received(value: unknown): Caller | null {
+    const keys = this.#keys();
+    const caller = readPassedCaller(value, (id) => keys?.find(id));
+    if (caller === null || caller.isAnybody !== (keys === null)) return null;
+    return this.renewed(caller);
   }
 
   /** A token that stands below the caller's key. Throws invalid_config where no key of the file mints, invalid_field. */
