@@ -3,25 +3,25 @@
  * behind them, and so does its greeting, because only then it is known which of its texts are open.
  */
 import type { Inbox } from "./inbox.ts";
-import type { SocketData } from "./socket-listener.ts";
+import type { LiveConnection } from "./live-connection.ts";
 
 export class Reconnects {
   /** Connections whose messages waited when it was looked at last; in the order in which that began. */
-  readonly #busy = new Set<SocketData>();
+  readonly #busy = new Set<LiveConnection>();
 
   /** A message has come. */
-  note(data: SocketData): void {
+  note(data: LiveConnection): void {
     if (data.inbox?.isWaiting) this.#busy.add(data);
   }
 
-  forget(data: SocketData): void {
+  forget(data: LiveConnection): void {
     this.#busy.delete(data);
   }
 
   /** The inbox that a connection's own messages come behind; null: none waits. */
-  before({ sessionId, resumedToken }: SocketData): Inbox<SocketData> | null {
+  before({ sessionId, resumedToken }: LiveConnection): Inbox<LiveConnection> | null {
     if (resumedToken === null) return null;
-    let found: Inbox<SocketData> | null = null;
+    let found: Inbox<LiveConnection> | null = null;
     for (const other of this.#busy) {
       const { inbox, joined } = other;
       const isIt = joined?.participant.resumeToken === resumedToken || other.resumedToken === resumedToken;

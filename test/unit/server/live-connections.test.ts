@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { ERRORS } from "../../../src/errors.ts";
-import { isGoodBye } from "../../../src/server/sockets/live-socket.ts";
+import { isGoodBye } from "../../../src/server/sockets/live-connections.ts";
 
 it.each([
   ["a client that closes", 1000, true],

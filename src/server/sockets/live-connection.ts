@@ -1,0 +1,71 @@
+/** One client of the native protocol, whatever its messages come by. */
+import type { Caller } from "../../access/caller.ts";
+import type { ConnectionAudit } from "../../access/connection-audit.ts";
+import type { Door } from "../../access/door.ts";
+import type { Lease } from "../../access/lease.ts";
+import type { Traffic } from "../../access/traffic.ts";
+import type { Listener } from "../../delivery/listener.ts";
+import type { GatewayError } from "../../errors.ts";
+import type { Connection } from "../../session/commands.ts";
+import type { Inbox } from "./inbox.ts";
+import { Refusals } from "./refusals.ts";
+
+/** What a client is sent by. */
+export interface ClientListener extends Listener {
+  readonly isClosed: boolean;
+  /** Whether the gateway has ended it: what its client still says is not wanted. */
+  readonly isEnded: boolean;
+  /** It is gone: nothing more is sent. */
+  markClosed(): void;
+}
+
+/** What a client comes with. */
+export interface Arrival {
+  readonly sessionId: string;
+  readonly caller: Caller;
+  readonly origin: string;
+  readonly address: string;
+  /** Of the URL, without the question mark. */
+  readonly query: string;
+}
+
+/** One client of the native protocol, and what is known of it. */
+export interface LiveConnection {
+  readonly sessionId: string;
+  /** Who is connected; another one of the same subject after `refresh`. */
+  caller: Caller;
+  /** How long the caller may stay; null: no keys are set, or it has not joined. */
+  lease: Lease | null;
+  /** What the connection sends; null: it may send as much as it likes. */
+  readonly traffic: Traffic | null;
+  /** Set when the token has expired: what was accepted is still spoken, nothing new is taken. */
+  expiry: GatewayError | null;
+  readonly origin: string;
+  readonly address: string;
+  readonly query: string;
+  listener: ClientListener | null;
+  inbox: Inbox<LiveConnection> | null;
+  /** null until it has joined its session, and when it has left. */
+  joined: Connection | null;
+  /** The `resume_token` of the connection that it goes on with. */
+  resumedToken: string | null;
+  readonly refusals: Refusals;
+  /** null: nothing was refused for what its caller may do. */
+  audit: ConnectionAudit | null;
+}
+
+export function newConnection(arrival: Arrival, { limits }: Pick<Door, "limits">): LiveConnection {
+  const { caller, address } = arrival;
+  return {
+    ...arrival,
+    lease: null,
+    traffic: limits.traffic(caller, address),
+    expiry: null,
+    listener: null,
+    inbox: null,
+    joined: null,
+    resumedToken: null,
+    refusals: new Refusals(),
+    audit: null,
+  };
+}

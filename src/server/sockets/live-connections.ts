@@ -1,0 +1,317 @@
+/**
+ * Clients of the native protocol: they join a session, their commands are carried out, and they leave. What their messages
+ * come by is somebody else's: a socket of this port (live-socket.ts).
+ */
+import { forbidden } from "../../access/access-error.ts";
+import { isRefusal } from "../../access/audit.ts";
+import { ConnectionAudit } from "../../access/connection-audit.ts";
+import { type Door, identifyAt } from "../../access/door.ts";
+import type { LeaseHolder } from "../../access/lease.ts";
+import { mustFollow } from "../../access/narrower.ts";
+import { GatewayError, toGatewayError } from "../../errors.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Logger } from "../../kit/log.ts";
+import type { Counters } from "../../metrics/counters.ts";
+import { type Command, parseCommand } from "../../protocol/commands.ts";
+import { errorBody } from "../../protocol/events.ts";
+import { endTexts, goesOn, handleCommand, isSpeaking, type SessionCommand } from "../../session/commands.ts";
+import type { Participant } from "../../session/connections/participant.ts";
+import type { Sessions } from "../../session/sessions.ts";
+import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
+import { ABNORMAL_CLOSURE } from "../routes.ts";
+import type { Bytes } from "./backlog.ts";
+import type { FairScheduler } from "./fair-scheduler.ts";
+import { Inbox, type Receiver } from "./inbox.ts";
+import { checkCommand, checkSettings, queryOf } from "./live-access.ts";
+import type { ClientListener, LiveConnection } from "./live-connection.ts";
+import { Reconnects } from "./reconnects.ts";
+import { MAX_REFUSALS_A_SECOND } from "./refusals.ts";
+import { textReader } from "./websocket.ts";
+
+export interface LiveConnectionsOptions {
+  readonly sessions: Sessions;
+  readonly log: Logger;
+  readonly defaults: SettingsDefaults;
+  readonly maxMessageBytes: number;
+  readonly clock: Clock;
+  readonly counters: Counters;
+  /** Of those that bring many messages at once. */
+  readonly scheduler: FairScheduler;
+  /** See inboxBytes. */
+  readonly maxInboxBytes: number;
+  readonly door: Door;
+}
+
+/** Codes of applications begin here (RFC 6455 7.4.2): those of the gateway's errors. */
+const FIRST_OWN_CODE = 4000;
+/** What was accepted before a token expired is spoken to its end: so often it is looked whether it was, ms. */
+const LAST_WORDS_POLL_MS = 50;
+
+export class LiveConnections {
+  readonly #options: LiveConnectionsOptions;
+  readonly #reconnects = new Reconnects();
+  readonly #receiver: Receiver<LiveConnection>;
+
+  constructor(options: LiveConnectionsOptions) {
+    this.#options = options;
+    this.#receiver = liveReceiver(options, this.#reconnects);
+  }
+
+  /** The client is there. It joins its session, or hears why not and is closed. */
+  opened(data: LiveConnection, listener: ClientListener): void {
+    const { scheduler, log } = this.#options;
+    data.listener = listener;
+    const inbox = new Inbox({ scheduler, receiver: this.#receiver, connection: data });
+    data.inbox = inbox;
+    try {
+      const joining = joiningOf(data, this.#options);
+      const { resume, settings } = joining;
+      const mayHaveSaid = resume?.kind === "token" && settings.role !== "listener";
+      data.resumedToken = mayHaveSaid ? resume.token : null;
+      const before = this.#reconnects.before(data);
+      if (before === null) {
+        join(data, joining, this.#options);
+        return;
+      }
+      inbox.follow(before, () => join(data, joining, this.#options));
+      this.#reconnects.note(data);
+    } catch (thrown) {
+      auditRefusal(data, thrown, this.#options);
+      refuse(listener, report(thrown, log));
+    }
+  }
+
+  /** Its bytes are lent for the call. */
+  message(data: LiveConnection, message: Bytes, isBinary: boolean): void {
+    data.inbox?.take(message, isBinary);
+    this.#reconnects.note(data);
+  }
+
+  /** What waited for it has been sent. */
+  drained({ joined }: LiveConnection): void {
+    joined?.session.drained(joined.participant);
+  }
+
+  /** Behind its last message. `code` as RFC 6455 has it. */
+  closed({ listener, inbox }: LiveConnection, code: number): void {
+    listener?.markClosed();
+    inbox?.close(code, { wantsRest: listener?.isEnded === false });
+  }
+}
+
+/** What the connection asks for, by its query and its token. Throws invalid_field, forbidden. */
+function joiningOf(
+  { query, caller, sessionId }: LiveConnection,
+  options: LiveConnectionsOptions,
+): ParsedSettings {
+  const joining = parseSettings(queryOf(query, caller, sessionId), options.defaults);
+  checkSettings(caller, sessionId, joining.settings);
+  return joining;
+}
+
+/** Joins the session. A refusal is sent to the client, and the connection closed. */
+function join(data: LiveConnection, joining: ParsedSettings, options: LiveConnectionsOptions): void {
+  const { sessions, log, door } = options;
+  const { listener, caller, sessionId } = data;
+  if (listener === null) return;
+  // One that had to wait may have gone by now: its messages are handled, and then its inbox reports the end.
+  const isGone = listener.isClosed;
+  try {
+    const mayOpen = joining.settings.role !== "listener" || joining.mayWait;
+    const claim = (): (() => void) => door.limits.openSession(caller, data.address);
+    const session =
+      mayOpen && caller.may("open", sessionId) ? sessions.open(sessionId, claim) : sessions.get(sessionId);
+    const mayInterrupt = !caller.isAnybody && caller.may("interrupt", sessionId);
+    // Nobody comes back as another's connection, whoever has seen its resume_token.
+    const participant = session.join(listener, { ...joining, holder: caller.identity, mayInterrupt });
+    const budget = door.limits.speechBudget(() => data.lease?.caller ?? caller);
+    const subject = door.limits.upstreamSubject(caller, data.address);
+    data.joined = { session, participant, subject, budget };
+    if (!caller.isAnybody) data.lease = door.leases.begin(caller, leaseHolder(data, options));
+    // Greeting it may have closed it: its close handler did not know of the participant yet.
+    if (listener.isClosed && !isGone) session.leave(participant);
+  } catch (thrown) {
+    auditRefusal(data, thrown, options);
+    refuse(listener, report(thrown, log));
+  }
+}
+
+function liveReceiver(options: LiveConnectionsOptions, reconnects: Reconnects): Receiver<LiveConnection> {
+  const textOf = textReader(options.maxMessageBytes);
+  return {
+    maxInboxBytes: options.maxInboxBytes,
+    handle: (data, message, isBinary) => {
+      const { joined, listener, refusals, traffic } = data;
+      if (joined === null || listener?.isEnded !== false) return;
+      const { participant } = joined;
+      let utteranceId: string | undefined;
+      let type: Command["type"] | undefined;
+      try {
+        traffic?.take(message.byteLength, options.clock.nowMs());
+        const parsed = parseCommand(textOf(message, isBinary));
+        const { ignored } = parsed;
+        type = parsed.command.type;
+        if (parsed.command.type === "refresh") {
+          refresh(data, parsed.command.token, options);
+          return;
+        }
+        const command = allowed(data, parsed.command);
+        utteranceId = "utterance_id" in command ? command.utterance_id : undefined;
+        warnOfIgnored(participant, command.type, ignored);
+        handleCommand(joined, command);
+      } catch (thrown) {
+        const error = report(thrown, options.log);
+        auditRefusal(data, thrown, { ...options, command: type });
+        participant.send((base) => ({
+          type: "error",
+          ...base,
+          ...errorBody(error),
+          ...(utteranceId === undefined ? {} : { utterance_id: utteranceId }),
+        }));
+        if (traffic?.isFlooding(options.clock.nowMs())) {
+          options.counters.connectionsFlooding += 1;
+          refuse(listener, error);
+        } else if (refusals.note(options.clock.nowMs())) {
+          options.counters.connectionsFlooding += 1;
+          refuse(listener, tooManyRefusals());
+        }
+      }
+    },
+    refuse: ({ listener }, error) => {
+      if (listener !== null) refuse(listener, error);
+    },
+    closed: (data, code) => {
+      const { joined } = data;
+      data.joined = null;
+      data.lease?.close();
+      data.audit?.close();
+      reconnects.forget(data);
+      joined?.session.leave(joined.participant, { isFinal: isGoodBye(code) });
+    },
+  };
+}
+
+/** For the audit log and the figures of what was refused, where it was for what the caller may do. */
+function auditRefusal(
+  data: LiveConnection,
+  thrown: unknown,
+  { door, command }: Pick<LiveConnectionsOptions, "door"> & { readonly command?: string | undefined },
+): void {
+  if (!isRefusal(thrown)) return;
+  const { address, sessionId } = data;
+  const caller = data.lease?.caller ?? data.caller;
+  data.audit ??= new ConnectionAudit(door.audit);
+  data.audit.refused({ thrown, surface: "/live/:session", command, address, caller, sessionId });
+}
+
+/** The command as it is carried out. Throws forbidden, token_expired. */
+function allowed(data: LiveConnection, command: SessionCommand): SessionCommand {
+  const { lease, sessionId, expiry, joined } = data;
+  const caller = lease?.caller ?? data.caller;
+  const isMore = command.type === "text" && joined !== null && goesOn(joined, command);
+  const checked = checkCommand(caller, sessionId, command, { goesOn: isMore });
+  // Whoever joined without sound, or without a call's events, may not have them by changing its settings.
+  if (command.type === "configure" && joined !== null) {
+    const { settings } = joined.participant;
+    const { format = settings.format, events = settings.events } = command;
+    checkSettings(caller, sessionId, { ...settings, format, events });
+  }
+  // What was begun is ended, and who listens goes on until the end.
+  if (expiry !== null && takesText(command.type)) throw expiry;
+  return checked;
+}
+
+function takesText(type: SessionCommand["type"]): boolean {
+  return type === "speak" || type === "text" || type === "dialogue" || type === "resume";
+}
+
+/** Goes on with another token. Throws what `identify` does, forbidden. */
+function refresh(data: LiveConnection, token: string, { door }: LiveConnectionsOptions): void {
+  const { joined, lease, origin, sessionId } = data;
+  if (joined === null || lease === null || data.expiry !== null) {
+    throw data.expiry ?? forbidden("There is nothing to refresh: no keys are set");
+  }
+  const next = identifyAt(data.address, { credential: token, place: "message", origin }, door);
+  mustFollow(next, lease.caller);
+  checkSettings(next, sessionId, joined.participant.settings);
+  door.access.redeem(next);
+  lease.refresh(next);
+  door.audit.admitted(next, { surface: "refresh", address: data.address, sessionId });
+  const expires_in_ms = lease.endsInMs;
+  joined.participant.send((base) => ({ type: "refreshed", ...base, expires_in_ms }));
+}
+
+function leaseHolder(data: LiveConnection, options: LiveConnectionsOptions): LeaseHolder {
+  return {
+    warn: (endsInMs) => {
+      const message = "The token expires soon: send `refresh` with a new one";
+      data.joined?.participant.send((base) => ({
+        type: "warning",
+        ...base,
+        code: "token_expiring",
+        message,
+        expires_in_ms: Math.round(endsInMs),
+      }));
+    },
+    expired: (error) => {
+      data.expiry = error;
+      if (data.joined !== null) endTexts(data.joined);
+      endWhenSpoken(data, error, options.clock);
+    },
+    mustStay: (caller) => {
+      if (data.joined !== null) checkSettings(caller, data.sessionId, data.joined.participant.settings);
+    },
+    revoked: (error) => {
+      if (data.listener !== null) refuse(data.listener, error);
+    },
+  };
+}
+
+/** Closes the connection as soon as nothing of its own is spoken any more. */
+function endWhenSpoken(data: LiveConnection, error: GatewayError, clock: Clock): void {
+  const { joined, listener } = data;
+  if (joined === null || listener === null) return;
+  if (!isSpeaking(joined)) {
+    refuse(listener, error);
+    return;
+  }
+  clock.at(clock.nowMs() + LAST_WORDS_POLL_MS, () => endWhenSpoken(data, error, clock));
+}
+
+/** Once each, and not without end. */
+function warnOfIgnored(participant: Participant, type: Command["type"], ignored: readonly string[]): void {
+  const { warnedFields } = participant;
+  const fresh = ignored
+    .map((field) => field.slice(0, 64))
+    .filter((field) => !warnedFields.has(field) && warnedFields.size < 64);
+  for (const field of fresh) warnedFields.add(field);
+  if (fresh.length === 0) return;
+  const what = `Fields of ${type} that this gateway does not know: ${fresh.join(", ")}`;
+  const message = what.slice(0, 500);
+  participant.send((base) => ({ type: "warning", ...base, code: "ignored_field", message }));
+}
+
+/** A client that says good-bye does not come back; one whose connection broke, or that the gateway cut off, may. */
+export function isGoodBye(code: number): boolean {
+  return code !== ABNORMAL_CLOSURE && code < FIRST_OWN_CODE;
+}
+
+function tooManyRefusals(): GatewayError {
+  return new GatewayError(
+    "too_many_refusals",
+    `Connection is closed: more than ${MAX_REFUSALS_A_SECOND} of its messages were refused in a second; wait for the answers, and for \`resumed\` after \`paused\``,
+    { retryAfterMs: 1000 },
+  );
+}
+
+function refuse(listener: ClientListener, error: GatewayError): void {
+  listener.notify({ type: "error", seq: 0, at_ms: 0, ...errorBody(error) });
+  listener.end(error.closeCode, error.code);
+}
+
+/** The error as the client sees it; faults of our own are logged with their stack. */
+function report(thrown: unknown, log: Logger): GatewayError {
+  const error = toGatewayError(thrown);
+  if (error.code === "internal") log.error({ err: error.cause ?? error }, "Fault while handling a message");
+  return error;
+}
