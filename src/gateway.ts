@@ -4,6 +4,8 @@ import { InsecureWarning, isInsecure } from "./access/binding.ts";
 import { createDoor } from "./access/door.ts";
 import { OriginRules } from "./access/origin-rules.ts";
 import { createOpusPool } from "./audio/codecs/opus-pool.ts";
+import type { Bus } from "./cluster/bus/bus.ts";
+import { Cluster } from "./cluster/cluster.ts";
 import type { Config } from "./config.ts";
 import { Pacer } from "./delivery/pacer.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
@@ -26,7 +28,7 @@ import { FairScheduler } from "./server/sockets/fair-scheduler.ts";
 import { inboxBytes } from "./server/sockets/inbox.ts";
 import { type Certificate, certificateFiles } from "./server/tls/certificate.ts";
 import { SESSION_BOUNDS } from "./session/ports.ts";
-import { Sessions } from "./session/sessions.ts";
+import { NO_REGISTER, Sessions } from "./session/sessions.ts";
 import { textDefaultsOf } from "./session/text-defaults.ts";
 import { Calls } from "./telephony/calls.ts";
 import { PhraseCache } from "./upstream/cache/phrase-cache.ts";
@@ -52,6 +54,8 @@ export interface GatewayOptions {
   /** Folder of the built page; the one beside the compiled code where not given. */
   readonly pageFolder?: string;
   readonly clock?: Clock;
+  /** Other nodes, over a bus that the gateway closes; default: it is alone. */
+  readonly cluster?: { readonly nodeName: string; readonly connect: () => Promise<Bus> };
 }
 
 export interface Gateway {
@@ -165,7 +169,12 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
       defaultVoice: voice,
     },
     config.maxSessions,
+    () => cluster ?? NO_REGISTER,
   );
+  const cluster =
+    options.cluster === undefined
+      ? null
+      : await joinCluster(options.cluster, sessions, { begun, clock, log, config });
   const calls = new Calls({ sessions, clock, log, maxCalls: config.maxCalls });
   const { host, maxMessageBytes } = config;
   const carrierAuth = new CarrierAuth({ rules: carrierRules, door, clock });
@@ -195,6 +204,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   const insecure = isInsecure(config) ? new InsecureWarning({ host, log, clock }) : null;
   begun.add(() => insecure?.close());
   const edge = await startServer({
+    cluster,
     sessions,
     log,
     host,
@@ -297,9 +307,11 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     })();
     return closing;
   };
+  const url = urlOf({ scheme: tlsFiles === null ? "http" : "https", host, port: edge.port });
+  cluster?.listensAt(url);
   return {
     port: edge.port,
-    url: urlOf({ scheme: tlsFiles === null ? "http" : "https", host, port: edge.port }),
+    url,
     opsUrl:
       operations === null ? null : urlOf({ scheme: "http", host: config.opsHost, port: operations.port }),
     certificate: () => edge.certificate(),
@@ -307,11 +319,47 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     drain: async () => {
       edge.stopListening();
       audioSocket?.stopListening();
+      cluster?.drain();
       await sessions.drain(config.drainMs);
       await close();
     },
     close,
   };
+}
+
+interface Joining extends Pick<GatewayOptions, "log"> {
+  readonly begun: Begun;
+  readonly clock: Clock;
+  readonly config: Config;
+}
+
+async function joinCluster(
+  { nodeName, connect }: NonNullable<GatewayOptions["cluster"]>,
+  sessions: Sessions,
+  { begun, clock, log, config }: Joining,
+): Promise<Cluster> {
+  const bus = await connect();
+  const closing = { cluster: null as Cluster | null };
+  begun.add(async () => {
+    await closing.cluster?.close();
+    await bus.close();
+  });
+  const { maxListeners: maxConnections, maxOutboxBytes } = config;
+  closing.cluster = await Cluster.join({
+    bus,
+    nodeName,
+    clock,
+    log,
+    slowBytes: maxOutboxBytes / 16,
+    maxConnections,
+    sessions: {
+      has: (sessionId) => sessions.has(sessionId),
+      end: (sessionId, error) => {
+        if (sessions.has(sessionId)) sessions.get(sessionId).close(error);
+      },
+    },
+  });
+  return closing.cluster;
 }
 
 function endSeconds(certificate: Certificate | null): number | null {

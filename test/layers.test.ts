@@ -67,6 +67,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     "protocol",
     "metrics",
     "audio",
+    "cluster",
   ],
   "gateway.ts": ["*"],
   cli: ["*"],

@@ -69,6 +69,11 @@ export class SessionOwners {
     return this.#known.get(sessionId);
   }
 
+  /** Its epoch where this process has written its entry. */
+  heldEpoch(sessionId: string): number | undefined {
+    return this.#held.get(sessionId)?.epoch;
+  }
+
   /** As the store has it now; undefined: nobody, or a node that is gone. Rejects as the bus does. */
   async lookUp(sessionId: string): Promise<SessionOwner | undefined> {
     const entry = await this.#options.bus.owners.find(keyOf(sessionId));

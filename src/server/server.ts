@@ -23,7 +23,9 @@ import { type CertifiedPort, type PublicAppOptions, publicApp } from "./public-a
 import { requestAddress } from "./request-address.ts";
 import { CheckedRoutes, type MountedRoute, needsInSession, type Routes } from "./routes.ts";
 import { checkCommand, JOINING_ACTIONS } from "./sockets/live-access.ts";
+import { LiveConnections } from "./sockets/live-connections.ts";
 import { type LiveSocketOptions, liveSocket } from "./sockets/live-socket.ts";
+import { relayHost } from "./sockets/relayed-clients.ts";
 import { routeVendorSockets, type VendorSocketOptions } from "./sockets/vendor-socket.ts";
 import { audited } from "./speech-access.ts";
 import { routeTokens } from "./tokens.ts";
@@ -61,7 +63,9 @@ export interface RunningServer extends CertifiedPort {
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const app = publicApp(options);
   const routes = new CheckedRoutes(app.routes, options);
-  routes.ws("/live/:session", needsInSession(...JOINING_ACTIONS), liveSocket(options));
+  const live = new LiveConnections(options);
+  await options.cluster?.serve(relayHost(live, options.door));
+  routes.ws("/live/:session", needsInSession(...JOINING_ACTIONS), liveSocket(live, options));
   routeCarriers(routes, options);
   const voices = new VoiceNames(options.vendor);
   const speech = { ...options, ...options.vendor, voices };

@@ -6,15 +6,31 @@ import { Session } from "./session.ts";
 
 const SESSION_ID = /^[A-Za-z0-9_.-]{1,64}$/;
 
+/** Where it is written down which sessions are here: for the other nodes of a cluster. */
+export interface SessionRegister {
+  /** A session is opened: its epoch, unlike that of any before. */
+  opened(sessionId: string): string;
+  ended(sessionId: string): void;
+}
+
+/** Of a gateway that is alone. */
+export const NO_REGISTER: SessionRegister = {
+  opened: () => randomBytes(6).toString("hex"),
+  ended: () => undefined,
+};
+
 export class Sessions {
   readonly #deps: SessionDeps;
   readonly #maxSessions: number;
   readonly #byId = new Map<string, Session>();
+  readonly #register: () => SessionRegister;
   #isDraining = false;
 
-  constructor(deps: SessionDeps, maxSessions: number) {
+  /** `register`: as it is then. */
+  constructor(deps: SessionDeps, maxSessions: number, register = (): SessionRegister => NO_REGISTER) {
     this.#deps = deps;
     this.#maxSessions = maxSessions;
+    this.#register = register;
   }
 
   get count(): number {
@@ -28,6 +44,10 @@ export class Sessions {
   }
   get isDraining(): boolean {
     return this.#isDraining;
+  }
+
+  has(id: string): boolean {
+    return this.#byId.get(id)?.isClosed === false;
   }
 
   *[Symbol.iterator](): Iterator<Session> {
@@ -71,10 +91,11 @@ export class Sessions {
     const letGo = claim();
     const session = new Session({
       id,
-      epoch: randomBytes(6).toString("hex"),
+      epoch: this.#register().opened(id),
       deps: this.#deps,
       onClose: (closed) => {
         letGo();
+        this.#register().ended(id);
         this.#forget(closed);
       },
     });

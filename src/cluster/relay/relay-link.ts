@@ -119,10 +119,13 @@ export class RelayLink {
     this.#options.onLost(error);
   }
 
-  /** Sends what waits. Idempotent. */
+  /** Sends what waits, now. */
+  flush(): void {
+    if (!this.#isClosed) this.#flush();
+  }
+
+  /** What waits is not sent. Idempotent. */
   close(): void {
-    if (this.#isClosed) return;
-    this.#flush();
     this.#isClosed = true;
     if (this.#flushing !== null) clearImmediate(this.#flushing);
   }

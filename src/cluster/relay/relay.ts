@@ -94,8 +94,8 @@ export class Relay<Facts, Connection> {
     return { arrived, hosted };
   }
 
-  /** A client has arrived here whose session that process owns. Throws bus_lost, listener_limit. */
-  connect(owner: string, facts: Facts, socket: ArrivedSocket): OwnerConnection {
+  /** A client has arrived here, of which `facts` say as JSON what `readFacts` of the other side reads, and whose session that process owns. Throws bus_lost, listener_limit. */
+  connect(owner: string, facts: object, socket: ArrivedSocket): OwnerConnection {
     if (this.#isClosed || this.#options.bus.state !== "up") throw relayLost("the bus is lost");
     return this.#peer(owner).connect(facts, socket);
   }
@@ -113,7 +113,11 @@ export class Relay<Facts, Connection> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     for (const handle of this.#handles) handle.close();
-    for (const peer of this.#peers.values()) peer.end(error);
+    for (const peer of this.#peers.values()) {
+      // Sessions that have ended here have said so to their clients.
+      peer.flush();
+      peer.end(error);
+    }
     this.#peers.clear();
   }
 
@@ -162,7 +166,7 @@ class Peer<Facts, Connection> {
     });
   }
 
-  connect(facts: Facts, socket: ArrivedSocket): OwnerConnection {
+  connect(facts: object, socket: ArrivedSocket): OwnerConnection {
     const number = this.#nextNumber++;
     const arrived: Arrived = { socket, toldBytes: 0 };
     this.arrived.set(number, arrived);
@@ -191,6 +195,10 @@ class Peer<Facts, Connection> {
 
   lose(error: GatewayError): void {
     this.#link.lose(error);
+  }
+
+  flush(): void {
+    this.#link.flush();
   }
 
   end(error: GatewayError): void {
@@ -324,6 +332,11 @@ export class RelayedListener implements Listener {
 
   markClosed(): void {
     this.#isClosed = true;
+  }
+
+  /** What has come from another node goes to no third. */
+  arrived(): null {
+    return null;
   }
 
   get #result(): SendResult {

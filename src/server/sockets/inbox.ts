@@ -56,6 +56,8 @@ export class Inbox<C> implements Waiting {
   #usedMs = 0;
   /** It is closed, and the receiver does not know. */
   #closeCode: number | null = null;
+  /** What has come waits until it is said where it goes. */
+  #isHeld = false;
   /** Called once nothing waits any more, behind the end of the connection. */
   #followers: (() => void)[] = [];
 
@@ -99,15 +101,24 @@ export class Inbox<C> implements Waiting {
    * if it has ended, all of its own wait. Then `ready` is called, unless this one has gone by then without a word.
    */
   follow(before: Inbox<C>, ready: () => void): void {
-    this.#backlog = new Backlog();
-    before.#followers.push(() => {
+    before.#followers.push(() => goOn(ready));
+    const goOn = this.hold();
+  }
+
+  /** What comes waits until the function that this gives is called; then `ready` is, unless the client has gone without a word. */
+  hold(): (ready: () => void) => void {
+    this.#backlog ??= new Backlog();
+    this.#isHeld = true;
+    return (ready) => {
+      this.#isHeld = false;
       if (this.#backlog === null) return;
       const isOfUse = this.#closeCode === null || this.#backlog.bytes > 0;
       if (isOfUse) ready();
-      // Getting ready may have ended the connection, and with it the backlog.
+      // Getting ready may have ended the connection, and with it the backlog; or it holds again.
+      if (this.#isHeld) return;
       if (this.#backlog?.bytes === 0) this.drop();
       else if (this.isWaiting) this.#scheduler.add(this);
-    });
+    };
   }
 
   /** The socket is gone. `wantsRest` false: nobody wants what waits, it is dropped; else it is handled, and then the end. */

@@ -4,6 +4,7 @@ import type { ConnectionAudit } from "../../access/connection-audit.ts";
 import type { Door } from "../../access/door.ts";
 import type { Lease } from "../../access/lease.ts";
 import type { Traffic } from "../../access/traffic.ts";
+import type { ArrivedSocket, OwnerConnection } from "../../cluster/relay/relay.ts";
 import type { Listener } from "../../delivery/listener.ts";
 import type { GatewayError } from "../../errors.ts";
 import type { Connection } from "../../session/commands.ts";
@@ -17,6 +18,8 @@ export interface ClientListener extends Listener {
   readonly isEnded: boolean;
   /** It is gone: nothing more is sent. */
   markClosed(): void;
+  /** For messages of the session's node, which is another one; null: it has come from another node itself. */
+  arrived(): ArrivedSocket | null;
 }
 
 /** What a client comes with. */
@@ -50,6 +53,8 @@ export interface LiveConnection {
   /** The `resume_token` of the connection that it goes on with. */
   resumedToken: string | null;
   readonly refusals: Refusals;
+  /** Its way to the session's node, where that is another one. */
+  owner: OwnerConnection | null;
   /** null: nothing was refused for what its caller may do. */
   audit: ConnectionAudit | null;
 }
@@ -66,6 +71,7 @@ export function newConnection(arrival: Arrival, { limits }: Pick<Door, "limits">
     joined: null,
     resumedToken: null,
     refusals: new Refusals(),
+    owner: null,
     audit: null,
   };
 }

@@ -8,6 +8,7 @@ import { ConnectionAudit } from "../../access/connection-audit.ts";
 import { type Door, identifyAt } from "../../access/door.ts";
 import type { LeaseHolder } from "../../access/lease.ts";
 import { mustFollow } from "../../access/narrower.ts";
+import { type Cluster, movedAway, type SessionPlace } from "../../cluster/cluster.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
@@ -24,6 +25,7 @@ import type { FairScheduler } from "./fair-scheduler.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
 import { checkCommand, checkSettings, queryOf } from "./live-access.ts";
 import type { ClientListener, LiveConnection } from "./live-connection.ts";
+import { factsOf } from "./passed-arrival.ts";
 import { Reconnects } from "./reconnects.ts";
 import { MAX_REFUSALS_A_SECOND } from "./refusals.ts";
 import { textReader } from "./websocket.ts";
@@ -40,7 +42,12 @@ export interface LiveConnectionsOptions {
   /** See inboxBytes. */
   readonly maxInboxBytes: number;
   readonly door: Door;
+  /** The nodes that sessions may be at; null: this one is alone. */
+  readonly cluster: LiveCluster | null;
 }
+
+/** What the other nodes are asked. */
+export type LiveCluster = Pick<Cluster, "known" | "place" | "connect" | "serve">;
 
 /** Codes of applications begin here (RFC 6455 7.4.2): those of the gateway's errors. */
 const FIRST_OWN_CODE = 4000;
@@ -59,7 +66,7 @@ export class LiveConnections {
 
   /** The client is there. It joins its session, or hears why not and is closed. */
   opened(data: LiveConnection, listener: ClientListener): void {
-    const { scheduler, log } = this.#options;
+    const { scheduler } = this.#options;
     data.listener = listener;
     const inbox = new Inbox({ scheduler, receiver: this.#receiver, connection: data });
     data.inbox = inbox;
@@ -70,14 +77,13 @@ export class LiveConnections {
       data.resumedToken = mayHaveSaid ? resume.token : null;
       const before = this.#reconnects.before(data);
       if (before === null) {
-        join(data, joining, this.#options);
+        this.#enter(data, joining);
         return;
       }
-      inbox.follow(before, () => join(data, joining, this.#options));
+      inbox.follow(before, () => this.#enter(data, joining));
       this.#reconnects.note(data);
     } catch (thrown) {
-      auditRefusal(data, thrown, this.#options);
-      refuse(listener, report(thrown, log));
+      this.#refused(data, thrown);
     }
   }
 
@@ -88,14 +94,55 @@ export class LiveConnections {
   }
 
   /** What waited for it has been sent. */
-  drained({ joined }: LiveConnection): void {
+  drained({ joined, owner }: LiveConnection): void {
+    owner?.drained();
     joined?.session.drained(joined.participant);
   }
 
   /** Behind its last message. `code` as RFC 6455 has it. */
-  closed({ listener, inbox }: LiveConnection, code: number): void {
+  closed({ listener, inbox, owner }: LiveConnection, code: number): void {
     listener?.markClosed();
     inbox?.close(code, { wantsRest: listener?.isEnded === false });
+    // It may have been ended from here: what was to be said to its owner has been.
+    if (listener?.isEnded === true) owner?.closed(code);
+  }
+
+  /** Joins its session here, or goes on to the node where that is. */
+  #enter(data: LiveConnection, joining: ParsedSettings): void {
+    const { cluster } = this.#options;
+    const { sessionId, caller, inbox } = data;
+    const known = cluster === null ? "here" : cluster.known(sessionId);
+    if (known !== undefined) {
+      this.#enterAt(known, data, joining);
+      return;
+    }
+    const goOn = inbox?.hold();
+    const mayOpen = mayOpenFor(joining) && caller.may("open", sessionId);
+    cluster?.place(sessionId, { mayOpen }).then(
+      (place) => goOn?.(() => this.#enterAt(place, data, joining)),
+      (thrown: unknown) => goOn?.(() => this.#refused(data, thrown)),
+    );
+  }
+
+  #enterAt(place: SessionPlace, data: LiveConnection, joining: ParsedSettings): void {
+    if (place === "here") {
+      join(data, joining, this.#options);
+      return;
+    }
+    try {
+      const socket = data.listener?.arrived() ?? null;
+      const { cluster } = this.#options;
+      // Its own node believed that the session is here.
+      if (socket === null || cluster === null) throw movedAway();
+      data.owner = cluster.connect(place.owner, factsOf(data), socket);
+    } catch (thrown) {
+      this.#refused(data, thrown);
+    }
+  }
+
+  #refused(data: LiveConnection, thrown: unknown): void {
+    auditRefusal(data, thrown, this.#options);
+    if (data.listener !== null) refuse(data.listener, report(thrown, this.#options.log));
   }
 }
 
@@ -109,6 +156,11 @@ function joiningOf(
   return joining;
 }
 
+/** A listener opens none unless it would wait for a speaker. */
+function mayOpenFor({ settings, mayWait }: ParsedSettings): boolean {
+  return settings.role !== "listener" || mayWait;
+}
+
 /** Joins the session. A refusal is sent to the client, and the connection closed. */
 function join(data: LiveConnection, joining: ParsedSettings, options: LiveConnectionsOptions): void {
   const { sessions, log, door } = options;
@@ -117,7 +169,7 @@ function join(data: LiveConnection, joining: ParsedSettings, options: LiveConnec
   // One that had to wait may have gone by now: its messages are handled, and then its inbox reports the end.
   const isGone = listener.isClosed;
   try {
-    const mayOpen = joining.settings.role !== "listener" || joining.mayWait;
+    const mayOpen = mayOpenFor(joining);
     const claim = (): (() => void) => door.limits.openSession(caller, data.address);
     const session =
       mayOpen && caller.may("open", sessionId) ? sessions.open(sessionId, claim) : sessions.get(sessionId);
@@ -141,7 +193,11 @@ function liveReceiver(options: LiveConnectionsOptions, reconnects: Reconnects): 
   return {
     maxInboxBytes: options.maxInboxBytes,
     handle: (data, message, isBinary) => {
-      const { joined, listener, refusals, traffic } = data;
+      const { joined, listener, refusals, traffic, owner } = data;
+      if (owner !== null) {
+        owner.message({ isBinary, bytes: new Uint8Array(message) });
+        return;
+      }
       if (joined === null || listener?.isEnded !== false) return;
       const { participant } = joined;
       let utteranceId: string | undefined;
@@ -186,6 +242,7 @@ function liveReceiver(options: LiveConnectionsOptions, reconnects: Reconnects): 
       data.lease?.close();
       data.audit?.close();
       reconnects.forget(data);
+      data.owner?.closed(code);
       joined?.session.leave(joined.participant, { isFinal: isGoodBye(code) });
     },
   };

@@ -3,7 +3,7 @@ import { pathPart } from "../http.ts";
 import { requestAddress } from "../request-address.ts";
 import type { SocketBehavior } from "../routes.ts";
 import { type LiveConnection, newConnection } from "./live-connection.ts";
-import { LiveConnections, type LiveConnectionsOptions } from "./live-connections.ts";
+import type { LiveConnections, LiveConnectionsOptions } from "./live-connections.ts";
 import { SocketListener } from "./socket-listener.ts";
 import { acceptUpgrade, HARD_MESSAGE_FACTOR, socketLimits } from "./websocket.ts";
 
@@ -15,8 +15,11 @@ export interface LiveSocketOptions extends LiveConnectionsOptions {
 /** What one batch may add on top of a full send queue: a second of 48 kHz PCM with its events, generously. */
 const BATCH_SLACK_BYTES = 8 * 1024 * 1024;
 
-export function liveSocket(options: LiveSocketOptions): SocketBehavior<LiveConnection> {
-  const live = new LiveConnections(options);
+/** `live`: made of the same options. */
+export function liveSocket(
+  live: LiveConnections,
+  options: LiveSocketOptions,
+): SocketBehavior<LiveConnection> {
   return {
     ...socketLimits({
       hardMessageBytes: options.maxMessageBytes * HARD_MESSAGE_FACTOR,

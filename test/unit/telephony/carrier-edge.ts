@@ -76,6 +76,7 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
   });
   const audioSocketTickets = new AudioSocketTickets({ ...shared, carrierAuth, port: 9092, maxTickets: 2 });
   const edge = await startServer({
+    cluster: null,
     ...OPEN_CHECKS,
     door,
     sessions,

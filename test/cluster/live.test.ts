@@ -1,0 +1,238 @@
+/** Clients of the native protocol at one node, their session at another: two gateways that share a bus in memory. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
+import type { Config } from "../../src/config.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
+import { until } from "../helpers/until.ts";
+
+const TEXT = "Hello there, general listener.";
+let upstream: FakeUpstream;
+let names = 0;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream(speaking({ msPerChar: 40 }));
+});
+afterAll(async () => {
+  await upstream.close();
+});
+
+interface TestNode {
+  readonly gateway: TestGateway;
+  readonly bus: MemoryBus;
+}
+
+async function startNode(hub: MemoryHub, settings: Partial<Config> = {}): Promise<TestNode> {
+  const bus = hub.open();
+  names += 1;
+  const cluster = { nodeName: `node-${names}`, connect: () => Promise.resolve(bus) };
+  return { bus, gateway: await gatewayAt(upstream.url, { trimMs: 0, ...settings }, { cluster }) };
+}
+
+/** Two that know each other. */
+async function startPair(settings: Partial<Config> = {}) {
+  const hub = new MemoryHub({ clock: systemClock });
+  const [one, two] = [await startNode(hub, settings), await startNode(hub, settings)];
+  return {
+    hub,
+    one,
+    two,
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([one.gateway.close(), two.gateway.close()]);
+    },
+  };
+}
+
+const speak = (text = TEXT) => ({ type: "speak", text, voice_id: "v" });
+
+describe("a client at another node than its session", () => {
+  it("hears the same bytes and events as one at the session's node", async () => {
+    await using nodes = await startPair();
+    const query = "format=ulaw_8000&pace=burst&events=words,characters,marks";
+    await using near = await TestClient.connect(nodes.one.gateway, `/live/same?${query}`);
+    await near.next("hello");
+    await using far = await TestClient.connect(nodes.two.gateway, `/live/same?${query}&role=listener`);
+    const hello = await far.next("hello");
+    expect(hello.epoch).toBe(near.eventsOf("hello")[0]?.epoch);
+    near.send(speak());
+    await Promise.all([near.next("utterance.done"), far.next("utterance.done")]);
+    expect(far.audio.length).toBeGreaterThan(8000);
+    expect(far.audio.equals(near.audio)).toBe(true);
+    expect(far.eventsOf("words")).toEqual(near.eventsOf("words"));
+    expect(far.eventsOf("characters")).toEqual(near.eventsOf("characters"));
+  });
+
+  it("speaks, and what it says is heard everywhere", async () => {
+    await using nodes = await startPair();
+    await using near = await TestClient.connect(nodes.one.gateway, "/live/far-speaker?pace=burst");
+    await near.next("hello");
+    await using far = await TestClient.connect(
+      nodes.two.gateway,
+      "/live/far-speaker?pace=burst&events=words",
+    );
+    // Before its hello: it waits for its place in the session.
+    far.send({ type: "text", text: "Hello ", voice_id: "v", utterance_id: "u1" });
+    far.send({ type: "text", text: "there.", utterance_id: "u1" });
+    far.send({ type: "end", utterance_id: "u1" });
+    expect(await near.next("utterance.done")).toMatchObject({ utterance_id: "u1", outcome: "done" });
+    await far.next("utterance.done");
+    expect(far.eventsOf("words").flatMap(({ words }) => words.map(({ text }) => text))).toEqual([
+      "Hello",
+      "there",
+    ]);
+  });
+
+  it("opens the session where it arrives, and others come to it there", async () => {
+    await using nodes = await startPair();
+    await using first = await TestClient.connect(nodes.two.gateway, "/live/second-node?pace=burst");
+    const hello = await first.next("hello");
+    await using second = await TestClient.connect(
+      nodes.one.gateway,
+      "/live/second-node?pace=burst&role=listener",
+    );
+    expect((await second.next("hello")).epoch).toBe(hello.epoch);
+    first.send(speak());
+    await second.next("utterance.done");
+    expect(second.audio.equals(first.audio)).toBe(true);
+  });
+
+  it("of two that open a session at the same time at two nodes, both are in one", async () => {
+    await using nodes = await startPair();
+    const clients = await Promise.all(
+      [nodes.one, nodes.two, nodes.one, nodes.two].map(({ gateway }) =>
+        TestClient.connect(gateway, "/live/at-once?pace=burst"),
+      ),
+    );
+    const epochs = await Promise.all(clients.map(async (client) => (await client.next("hello")).epoch));
+    expect(new Set(epochs).size).toBe(1);
+    for (const client of clients) client.socket.close();
+  });
+
+  it("interrupts; the receipt counts what the far listener has played", async () => {
+    await using nodes = await startPair();
+    await using near = await TestClient.connect(nodes.one.gateway, "/live/cut?format=none");
+    await near.next("hello");
+    await using far = await TestClient.connect(nodes.two.gateway, "/live/cut?format=ulaw_8000&lead_ms=2000");
+    await far.next("hello");
+    near.send(speak("One two three four five six seven eight nine ten eleven twelve."));
+    await far.until(() => far.frames.length >= 60);
+    far.send({ type: "played", at_ms: 400 });
+    // So that it is known where it stands.
+    far.send({ type: "ping" });
+    await far.next("pong");
+    far.send({ type: "interrupt" });
+    const [receipt] = await Promise.all([near.next("interrupted"), far.next("interrupted")]);
+    expect(receipt.heard).toMatchObject({ source: "ack" });
+    expect(Math.abs(receipt.heard.ms - 400)).toBeLessThan(200);
+  });
+
+  it("gets an error for what it may not say, as at the session's node", async () => {
+    await using nodes = await startPair();
+    await using near = await TestClient.connect(nodes.one.gateway, "/live/errors");
+    await near.next("hello");
+    await using far = await TestClient.connect(nodes.two.gateway, "/live/errors?role=listener");
+    await far.next("hello");
+    far.send(speak());
+    expect(await far.next("error")).toMatchObject({ code: "not_a_speaker" });
+    far.send("no json");
+    expect((await far.next("error", 2)).message).toContain("JSON");
+  });
+
+  it("a listener whose session is nowhere hears so", async () => {
+    await using nodes = await startPair();
+    await using far = await TestClient.connect(nodes.two.gateway, "/live/nowhere?role=listener");
+    expect(await far.next("error")).toMatchObject({ code: "unknown_session" });
+  });
+
+  it("leaves: presence says so, and it comes back to what it missed", async () => {
+    await using nodes = await startPair();
+    await using near = await TestClient.connect(
+      nodes.one.gateway,
+      "/live/back?format=ulaw_8000&events=presence",
+    );
+    await near.next("hello");
+    const far = await TestClient.connect(
+      nodes.two.gateway,
+      "/live/back?format=ulaw_8000&role=listener&lead_ms=300",
+    );
+    const { resume_token } = await far.next("hello");
+    near.send(speak("One two three four five six seven eight nine ten eleven twelve."));
+    await far.until(() => far.frames.length >= 20);
+    far.socket.terminate();
+    await near.until(() => near.eventsOf("presence").some((event) => event.listeners === 1));
+    // It may come back at either node.
+    const before = far.frames.length;
+    await using again = await TestClient.connect(
+      nodes.one.gateway,
+      `/live/back?format=ulaw_8000&role=listener&lead_ms=300&resume=${resume_token}&at_ms=${before * 20}`,
+    );
+    expect(await again.next("hello")).toMatchObject({ resumed: true });
+    await again.next("utterance.done");
+    await near.next("utterance.done");
+    const whole = Buffer.concat([far.audio, again.audio]);
+    expect(whole.equals(near.audio.subarray(0, whole.length))).toBe(true);
+  });
+});
+
+describe("keys", () => {
+  it("hold at the session's node: a far listener's token does not speak", async () => {
+    using keys = new TestKeys();
+    await using nodes = await startPair({ keysFile: keys.path });
+    const headers = { authorization: `Bearer ${keys.key}` };
+    await using near = await TestClient.connect(nodes.one.gateway, "/live/keys", { headers });
+    await near.next("hello");
+    const token = tokenFor({ sessions: ["keys"], allow: ["listen"] });
+    await using far = await TestClient.connect(nodes.two.gateway, "/live/keys?role=listener", {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    await far.next("hello");
+    far.send({ type: "interrupt" });
+    expect(await far.next("error")).toMatchObject({ code: "forbidden" });
+  });
+});
+
+describe("what is lost", () => {
+  it("the session's node: its far clients are sent to come back, and open the session at theirs", async () => {
+    await using nodes = await startPair();
+    const near = await TestClient.connect(nodes.one.gateway, "/live/moves?pace=burst");
+    await near.next("hello");
+    const far = await TestClient.connect(nodes.two.gateway, "/live/moves?pace=burst");
+    const before = await far.next("hello");
+    await nodes.one.gateway.close();
+    const { code } = await far.untilClosed();
+    expect([1001, 4502]).toContain(code);
+    await using again = await TestClient.connect(nodes.two.gateway, "/live/moves?pace=burst");
+    expect((await again.next("hello")).epoch).not.toBe(before.epoch);
+    again.send(speak());
+    await again.next("utterance.done");
+    await near.untilClosed();
+  });
+
+  it("the bus: sessions here go on, new ones are refused with a time, and it heals by itself", async () => {
+    await using nodes = await startPair();
+    await using near = await TestClient.connect(nodes.one.gateway, "/live/here?pace=burst");
+    await near.next("hello");
+    nodes.one.bus.cut();
+    near.send(speak());
+    await near.next("utterance.done");
+    await using refused = await TestClient.connect(nodes.one.gateway, "/live/new-one");
+    expect(await refused.next("error")).toMatchObject({ code: "bus_lost", retryable: true });
+    nodes.one.bus.heal();
+    await using taken = await TestClient.connect(nodes.one.gateway, "/live/new-one");
+    await taken.next("hello");
+    await using far = await TestClient.connect(nodes.two.gateway, "/live/here?role=listener");
+    await far.next("hello");
+  });
+
+  it("a session that ends is forgotten by all nodes", async () => {
+    await using nodes = await startPair({ graceMs: 0 });
+    const near = await TestClient.connect(nodes.one.gateway, "/live/short");
+    await near.next("hello");
+    near.socket.close();
+    await until("the session ends", () => nodes.one.gateway.counters.sessionsClosed === 1);
+    await using far = await TestClient.connect(nodes.two.gateway, "/live/short?role=listener");
+    expect(await far.next("error")).toMatchObject({ code: "unknown_session" });
+  });
+});
