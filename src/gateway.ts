@@ -339,13 +339,9 @@ async function joinCluster(
   { begun, clock, log, config }: Joining,
 ): Promise<Cluster> {
   const bus = await connect();
-  const closing = { cluster: null as Cluster | null };
-  begun.add(async () => {
-    await closing.cluster?.close();
-    await bus.close();
-  });
+  begun.add(() => bus.close());
   const { maxListeners: maxConnections, maxOutboxBytes } = config;
-  closing.cluster = await Cluster.join({
+  const cluster = await Cluster.join({
     bus,
     nodeName,
     clock,
@@ -359,7 +355,8 @@ async function joinCluster(
       },
     },
   });
-  return closing.cluster;
+  begun.add(() => cluster.close());
+  return cluster;
 }
 
 function endSeconds(certificate: Certificate | null): number | null {
