@@ -23,6 +23,8 @@ const TOKEN_SECONDS = 3600;
 /** Several batches. */
 const REBASE_MS = 1000;
 const TARGET_LATENESS = 1.2;
+/** What is less late than the pacer's slot is wide is not late by design. */
+const ON_TIME_MS = 4;
 const TARGET_MEMORY = 1.05;
 /** Requests to the upstream that a session has open at most. */
 const UPSTREAM_REQUESTS = 2;
@@ -216,11 +218,11 @@ function report(bench: Bench, { size, alone, attacks }: Outcome): void {
       baseline: `${aloneP99Ms.toFixed(1)} ms (alone)`,
       // Alone, nothing may be late at all.
       ratio: aloneP99Ms > 0 ? (lateness.p99Ms / aloneP99Ms).toFixed(2) : "",
-      target: `<= ${TARGET_LATENESS}x`,
+      target: `<= ${TARGET_LATENESS}x, or ${ON_TIME_MS} ms`,
       isOk:
         window.open === size.sessions &&
         lateness.frames > 0 &&
-        lateness.p99Ms <= TARGET_LATENESS * aloneP99Ms,
+        lateness.p99Ms <= Math.max(ON_TIME_MS, TARGET_LATENESS * aloneP99Ms),
     });
     bench.row({
       figure: `D2 server memory after ${size.hostile} that ${HOSTILE_KINDS[kind]}`,

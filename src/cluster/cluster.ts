@@ -111,9 +111,9 @@ export class Cluster {
     if (epoch !== undefined) return nameOf(epoch);
     this.#owners.claim(sessionId).then(
       ({ isHere }) => {
-        if (!isHere) this.#options.sessions.end(sessionId, movedAway());
         // It may have ended meanwhile.
-        else if (!this.#options.sessions.has(sessionId)) this.#owners.release(sessionId);
+        if (isHere) this.releaseUnopened(sessionId);
+        else this.#options.sessions.end(sessionId, movedAway());
       },
       (thrown: unknown) =>
         this.#options.log.warn({ err: thrown }, "A session could not be claimed: other nodes do not find it"),
@@ -124,6 +124,11 @@ export class Cluster {
   /** A session has ended here. */
   ended(sessionId: string): void {
     this.#owners.release(sessionId);
+  }
+
+  /** Whoever was to open a session that was claimed for this node was refused, or has gone. */
+  releaseUnopened(sessionId: string): void {
+    if (!this.#options.sessions.has(sessionId)) this.#owners.release(sessionId);
   }
 
   /** A client has arrived whose session that process owns. Throws bus_lost. */

@@ -140,6 +140,17 @@ describe("a client at another node than its session", () => {
     expect((await far.next("error", 2)).message).toContain("JSON");
   });
 
+  it("a session that is refused where it arrives can be opened at another node", async () => {
+    await using nodes = await startPair({ maxSessions: 1 });
+    await using first = await TestClient.connect(nodes.one.gateway, "/live/first-session");
+    await first.next("hello");
+    await using refused = await TestClient.connect(nodes.one.gateway, "/live/refused");
+    expect(await refused.next("error")).toMatchObject({ code: "session_limit" });
+    await refused.untilClosed();
+    await using taken = await TestClient.connect(nodes.two.gateway, "/live/refused");
+    await taken.next("hello");
+  });
+
   it("a listener whose session is nowhere hears so", async () => {
     await using nodes = await startPair();
     await using far = await TestClient.connect(nodes.two.gateway, "/live/nowhere?role=listener");

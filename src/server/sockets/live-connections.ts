@@ -47,7 +47,7 @@ export interface LiveConnectionsOptions {
 }
 
 /** What the other nodes are asked. */
-export type LiveCluster = Pick<Cluster, "known" | "place" | "connect" | "serve">;
+export type LiveCluster = Pick<Cluster, "known" | "place" | "releaseUnopened" | "connect" | "serve">;
 
 /** Codes of applications begin here (RFC 6455 7.4.2): those of the gateway's errors. */
 const FIRST_OWN_CODE = 4000;
@@ -112,14 +112,17 @@ export class LiveConnections {
     const { cluster } = this.#options;
     const { sessionId, caller, inbox } = data;
     const known = cluster === null ? "here" : cluster.known(sessionId);
-    if (known !== undefined) {
-      this.#enterAt(known, data, joining);
+    if (cluster === null || known !== undefined) {
+      this.#enterAt(known ?? "here", data, joining);
       return;
     }
     const goOn = inbox?.hold();
     const mayOpen = mayOpenFor(joining) && caller.may("open", sessionId);
-    cluster?.place(sessionId, { mayOpen }).then(
-      (place) => goOn?.(() => this.#enterAt(place, data, joining)),
+    cluster.place(sessionId, { mayOpen }).then(
+      (place) => {
+        goOn?.(() => this.#enterAt(place, data, joining));
+        cluster.releaseUnopened(sessionId);
+      },
       (thrown: unknown) => goOn?.(() => this.#refused(data, thrown)),
     );
   }
