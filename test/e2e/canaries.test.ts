@@ -92,7 +92,8 @@ describe.skipIf(missing !== undefined)(
       const events = lines.map((line) => JSON.parse(line) as { audit: string; reason?: string });
       expect(events.filter(({ audit }) => audit === "admitted").length).toBeGreaterThan(4);
       const reasons = events.filter(({ audit }) => audit === "refused").map(({ reason }) => reason);
-      expect(reasons).toEqual(["forbidden", "bad_signature"]);
+      // A priority above the token's, a session that is none of its own, and a token that was changed.
+      expect(reasons).toEqual(["forbidden", "forbidden", "bad_signature"]);
     });
 
     it("has none of it in its metrics", () => {

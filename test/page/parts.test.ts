@@ -172,6 +172,8 @@ describe("inPlainWords()", () => {
     const neverHere = [
       "invalid_config",
       "port_in_use",
+      "bus_refused",
+      "node_name_taken",
       "not_found",
       "unknown_session",
       "text_after_end",

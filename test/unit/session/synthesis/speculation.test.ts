@@ -219,6 +219,7 @@ describe("what the upstream gets of the text around a segment", () => {
       "inputs",
       "kind",
       "outputFormat",
+      "subject",
       "wantsTiming",
     ]);
   });
