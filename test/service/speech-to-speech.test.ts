@@ -197,6 +197,19 @@ describe("speech to speech", { timeout: 90_000 }, () => {
     expect((await ask({ "x-voicewire-fault": "status status=503" })).status).toBe(503);
   });
 
+  it.each([
+    ["voice_settings", "string_type"],
+    ["remove_background_noise", "bool_type"],
+    ["seed", "int_type"],
+  ])("refuses a file where %s is expected: it would change nothing", async (field, type) => {
+    const body = form(wavFile(speechOf(MALE)));
+    // As browsers send a Blob: with a file name.
+    body.set(field, new Blob(['{"speed":0.7}']));
+    const answer = await post(FEMALE, body);
+    expect(answer.status).toBe(422);
+    expect(await refused(answer)).toMatchObject([{ type, loc: ["body", field] }]);
+  });
+
   it("tells what is wrong with the form before it looks at anything else", async () => {
     const missing = await post("nobody", form(null));
     expect(missing.status).toBe(422);

@@ -17,13 +17,14 @@ export function files(): Schema<readonly UploadedFile[]> {
   return { isFile: true, read: filesOf, json: { ...listOf(BINARY), minItems: 1 } };
 }
 
-/** What readShape reads. An empty text counts as absent, as FastAPI has it; files under a text's name are no text. */
+/** What readShape reads. An empty text counts as absent, as FastAPI has it. A file under a text's name is a fault of that field. */
 export function formSource(upload: Upload, shape: Shape): Readonly<Record<string, unknown>> {
   const source: Record<string, unknown> = {};
   for (const [name, { schema }] of Object.entries(shape)) {
     const text = upload.fields.get(name);
     const found = upload.files.filter(({ field }) => field === name);
     if (schema.isFile === true) source[name] = found.length > 0 ? found : text;
+    else if (found.length > 0) source[name] = { file: found[0]?.fileName ?? "" };
     else if (text !== "") source[name] = text;
   }
   return source;
