@@ -69,7 +69,7 @@ export interface SayPlan extends OutputPlan {
   /** Only files are written: as fast as it comes, without the words on the terminal. */
   readonly isBurst: boolean;
   readonly url: string | undefined;
-  /** Of the gateway; empty: none. */
+  /** The gateway's key or a token; empty: none. */
   readonly key: string;
   readonly session: string | undefined;
   /** An upstream was named: the local gateway has another one, so this needs a gateway of its own. */

@@ -26,7 +26,7 @@ export const FOLLOW_FLAGS: readonly Flag[] = [
 export interface FollowPlan {
   readonly session: string;
   readonly url: string;
-  /** Of the gateway; empty: none. */
+  /** The gateway's key or a token; empty: none. */
   readonly key: string;
   readonly mustWait: boolean;
   /** undefined = no end. */

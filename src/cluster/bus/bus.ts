@@ -45,7 +45,7 @@ export interface KeyTable {
   claim(key: string, value: Uint8Array): Promise<Claim>;
   /** Puts a new holder in the place of exactly this entry, with a new epoch. Undefined where another was faster. */
   takeOver(entry: Entry, value: Uint8Array): Promise<Entry | undefined>;
-  /** Writes this entry again with the same epoch; a lease begins anew. Undefined where another holds the key by now. */
+  /** Writes this entry again with the same epoch; a lease begins from now. Undefined where another holds the key by now. */
   renew(entry: Entry, value: Uint8Array): Promise<Entry | undefined>;
   /** Deletes exactly this entry. False where another holds the key by now, or nobody. */
   release(entry: Entry): Promise<boolean>;
