@@ -77,7 +77,7 @@ export interface Bus {
   /** Entries that are free again when they were not renewed for `leaseMs`. */
   readonly leases: KeyTable;
   readonly leaseMs: number;
-  /** Of one message, its subject not counted. */
+  /** Longest message, without its subject. */
   readonly maxMessageBytes: number;
   readonly state: BusState;
   /** Called with each change. What was published while a listener's bus was lost never comes: state is to be asked for again. */

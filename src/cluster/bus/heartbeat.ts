@@ -12,7 +12,7 @@ export interface NodeFacts {
 
 export interface Heartbeat {
   readonly name: string;
-  /** Of one process: a node that was started again has another. */
+  /** Names the process: a node that was started again has another. */
   readonly incarnation: string;
   readonly facts: NodeFacts;
   /** The last one: the node goes in order. */

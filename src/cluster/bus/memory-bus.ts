@@ -31,7 +31,7 @@ export interface MemoryHubOptions {
   /** How long a lease holds without being renewed. */
   readonly leaseMs?: number;
   readonly maxMessageBytes?: number;
-  /** Of one bus: what waits to be sent, or to be heard while it hangs. */
+  /** What waits to be sent on one bus, or to be heard while its node hangs. */
   readonly maxWaitingBytes?: number;
 }
 

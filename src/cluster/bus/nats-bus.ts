@@ -1,6 +1,6 @@
 /**
  * The bus of nodes on many machines: core messages of NATS, and two buckets of JetStream in memory. A connection that is lost
- * is thrown away whole and made anew: what waited in it is gone with it, and nothing is sent later as if it were fresh.
+ * is thrown away whole and another one is opened: what waited in it is gone with it, and nothing is sent later as if it were fresh.
  */
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { ERRORS, type ErrorCode, GatewayError, toGatewayError } from "../../errors.ts";

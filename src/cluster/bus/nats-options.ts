@@ -86,7 +86,7 @@ export function connectionOptions(
   };
   return {
     servers: [...servers.addresses],
-    // A connection that is lost is made anew by us: nothing is sent later that was published before, and the library's own
+    // The bus itself replaces a connection that is lost: nothing is sent later that was published before, and the library's own
     // way waits by the wall clock, for an hour where that goes back by one.
     reconnect: false,
     timeout: CONNECT_TIMEOUT_MS,
