@@ -4,7 +4,7 @@ import { toGatewayError } from "../errors.ts";
 import type { Logger } from "../kit/log.ts";
 import { AccessError } from "./access-error.ts";
 import type { Caller } from "./caller.ts";
-import { LimitError } from "./limit-error.ts";
+import { LimitError } from "./limits/limit-error.ts";
 
 /** Lines of refusals a second: a flood of strangers fills no disk. All of them are counted. */
 const MAX_REFUSALS_A_SECOND = 10;

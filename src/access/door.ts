@@ -6,10 +6,10 @@ import { isGuess } from "./access-error.ts";
 import { Audit } from "./audit.ts";
 import type { Caller } from "./caller.ts";
 import { type ProxyTrust, readProxyTrust } from "./client-address.ts";
-import { ConnectionAges } from "./connection-age.ts";
 import { KeyFile } from "./key-file.ts";
 import { Leases } from "./lease.ts";
-import { type LimitSettings, Limits } from "./limits.ts";
+import { ConnectionAges } from "./limits/connection-age.ts";
+import { type LimitSettings, Limits } from "./limits/limits.ts";
 
 export interface Door {
   readonly access: Access;
@@ -23,7 +23,7 @@ export interface Door {
 }
 
 export interface DoorOptions extends LimitSettings {
-  /** Longest age of a connection; 0: any. */
+  /** Longest age of a connection; 0: no limit. */
   readonly maxConnectionMinutes: number;
   /** Path of the file of keys; empty: none, and everybody may do everything. */
   readonly keysFile: string;

@@ -1,7 +1,7 @@
 /** HTTP over uWebSockets.js: what is read of a request before its callback returns, and answers, bounded, aborts heeded. */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
-import { BodyAllowance } from "../access/body-allowance.ts";
-import { LimitError, rateHeaders } from "../access/limit-error.ts";
+import { BodyAllowance } from "../access/limits/body-allowance.ts";
+import { LimitError, rateHeaders } from "../access/limits/limit-error.ts";
 import { ERRORS, GatewayError, toGatewayError } from "../errors.ts";
 import { errorBody } from "../protocol/events.ts";
 

@@ -1,7 +1,7 @@
 /** What an answer says of its caller's limits, in the words that clients of each surface know. */
 import type { Caller } from "../access/caller.ts";
-import { type RateState, rateHeaders } from "../access/limit-error.ts";
-import type { Limits } from "../access/limits.ts";
+import { type RateState, rateHeaders } from "../access/limits/limit-error.ts";
+import type { Limits } from "../access/limits/limits.ts";
 
 const OPENAI_PATH = "/v1/audio/speech";
 const SPEECH_PATH = "/v1/text-to-speech/";

@@ -35,7 +35,7 @@ export interface Account {
   readonly subject?: Subject;
 }
 
-/** See access/limits.ts. */
+/** See access/limits/limits.ts. */
 export interface SpeechBudget {
   /** One more utterance, of so many characters to begin with. Throws where it may not be. */
   begin(characters: number): ChargedUtterance;

@@ -1,6 +1,6 @@
 /** How much of a request's body is taken in: of its client in a time, and of all clients in memory. */
-import { GatewayError } from "../errors.ts";
-import type { ByteRoom } from "../kit/byte-room.ts";
+import { GatewayError } from "../../errors.ts";
+import type { ByteRoom } from "../../kit/byte-room.ts";
 
 const RETRY_MS = 1000;
 

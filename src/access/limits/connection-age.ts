@@ -1,6 +1,6 @@
 /** No connection stays for ever: each ends at an age of its own, since all that came back at once would come at once again. */
-import { GatewayError } from "../errors.ts";
-import type { Clock, Timer } from "../kit/clock.ts";
+import { GatewayError } from "../../errors.ts";
+import type { Clock, Timer } from "../../kit/clock.ts";
 
 /** The first end at this share of the longest age. */
 const SOONEST = 0.9;
@@ -9,7 +9,7 @@ const CHECK_MS = 1000;
 
 export interface ConnectionAgesOptions {
   readonly clock: Clock;
-  /** Longest age; 0: any. */
+  /** Longest age; 0: no limit. */
   readonly maxMinutes: number;
 }
 

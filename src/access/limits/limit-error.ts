@@ -1,5 +1,5 @@
 /** More than somebody may have. It says which number, for the RateLimit headers of an answer. */
-import { type ErrorCode, GatewayError } from "../errors.ts";
+import { type ErrorCode, GatewayError } from "../../errors.ts";
 
 /** How far somebody is from a bound. */
 export interface RateState {

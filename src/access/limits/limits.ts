@@ -9,17 +9,17 @@
  *   address   the settings; not that of a caller with a static key, whose numbers are the key's
  */
 
-import { ByteRoom } from "../kit/byte-room.ts";
-import { clientOf } from "../kit/client-limit.ts";
-import type { Clock } from "../kit/clock.ts";
+import { ByteRoom } from "../../kit/byte-room.ts";
+import { clientOf } from "../../kit/client-limit.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Caller, Token } from "../caller.ts";
+import type { Grants } from "../grants.ts";
+import type { Key, KeyLimits } from "../keys.ts";
+import { isLoopback } from "../origin-rules.ts";
 import { BodyAllowance } from "./body-allowance.ts";
 import { perMinute, perSecond, type Rate } from "./bucket.ts";
-import type { Caller, Token } from "./caller.ts";
-import type { Grants } from "./grants.ts";
-import type { Key, KeyLimits } from "./keys.ts";
 import { LimitError, type RateState } from "./limit-error.ts";
 import { type Counted, type Meter, Meters, type Rated } from "./meters.ts";
-import { isLoopback } from "./origin-rules.ts";
 import { QueuedText } from "./queued-text.ts";
 import { BYTES_BURST_SECONDS, Traffic } from "./traffic.ts";
 

@@ -1,5 +1,5 @@
 /** Texts of all sessions that are not spoken yet. Each session bounds its own; here is what bounds ten thousand of them. */
-import type { ByteRoom } from "../kit/byte-room.ts";
+import type { ByteRoom } from "../../kit/byte-room.ts";
 import { LimitError } from "./limit-error.ts";
 
 /** A UTF-16 code unit; where a text is ASCII it is half of that. */

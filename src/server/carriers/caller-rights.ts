@@ -2,7 +2,7 @@
 import { AccessError } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { Door } from "../../access/door.ts";
-import type { UpstreamSubject } from "../../access/limits.ts";
+import type { UpstreamSubject } from "../../access/limits/limits.ts";
 import type { GatewayError } from "../../errors.ts";
 import type { SpeakCommand } from "../../protocol/commands.ts";
 import type { CallRights, CallStarting } from "../../telephony/call.ts";

@@ -8,7 +8,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { ANYBODY, type Caller } from "../../access/caller.ts";
 import { type Door, identifyAt } from "../../access/door.ts";
 import type { Action } from "../../access/grants.ts";
-import type { UpstreamSubject } from "../../access/limits.ts";
+import type { UpstreamSubject } from "../../access/limits/limits.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { CARRIERS, type CallVia } from "../../protocol/carrier/carrier.ts";

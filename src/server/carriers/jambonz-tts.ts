@@ -4,7 +4,7 @@
  */
 import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import type { Caller } from "../../access/caller.ts";
-import type { UpstreamSubject } from "../../access/limits.ts";
+import type { UpstreamSubject } from "../../access/limits/limits.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import {
   type JambonzAudio,

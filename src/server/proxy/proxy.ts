@@ -13,7 +13,7 @@ import { forbidden } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { ProxyTrust } from "../../access/client-address.ts";
 import type { Door } from "../../access/door.ts";
-import type { UpstreamSubject } from "../../access/limits.ts";
+import type { UpstreamSubject } from "../../access/limits/limits.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { ClientLimit } from "../../kit/client-limit.ts";
 import { withoutTokens } from "../credential.ts";

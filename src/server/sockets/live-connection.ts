@@ -3,7 +3,7 @@ import type { Caller } from "../../access/caller.ts";
 import type { ConnectionAudit } from "../../access/connection-audit.ts";
 import type { Door } from "../../access/door.ts";
 import type { Lease } from "../../access/lease.ts";
-import type { Traffic } from "../../access/traffic.ts";
+import type { Traffic } from "../../access/limits/traffic.ts";
 import type { ArrivedSocket, OwnerConnection } from "../../cluster/relay/relay.ts";
 import type { Listener } from "../../delivery/listener.ts";
 import type { GatewayError } from "../../errors.ts";
