@@ -6,11 +6,12 @@ import { OriginRules } from "./access/origin-rules.ts";
 import { createOpusPool } from "./audio/codecs/opus-pool.ts";
 import type { Bus } from "./cluster/bus/bus.ts";
 import { Cluster } from "./cluster/cluster.ts";
+import { handOverAll } from "./cluster/takeover/hand-over.ts";
 import type { Config } from "./config.ts";
 import { Pacer } from "./delivery/pacer.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import { BlockPool } from "./kit/block-pool.ts";
-import { type Clock, systemClock } from "./kit/clock.ts";
+import { type Clock, sleep, systemClock } from "./kit/clock.ts";
 import type { Logger } from "./kit/log.ts";
 import { type Counters, createCounters } from "./metrics/counters.ts";
 import { createExposition } from "./metrics/prometheus.ts";
@@ -66,6 +67,8 @@ export interface Gateway {
   /** That new connections get; null without TLS. */
   certificate(): Certificate | null;
   readonly counters: Counters;
+  /** Nodes that live, this one among them, and sessions of others that have gone on here; null: it is alone. */
+  cluster(): { readonly alive: number; readonly takenOver: number } | null;
   /** Takes nothing new, waits for speech to end (at most `drainMs`), then closes. */
   drain(): Promise<void>;
   /** Ends everything now. Both may be called in any order, any number of times. */
@@ -316,11 +319,28 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
       operations === null ? null : urlOf({ scheme: "http", host: config.opsHost, port: operations.port }),
     certificate: () => edge.certificate(),
     counters,
+    cluster: () =>
+      cluster === null
+        ? null
+        : {
+            alive: cluster.nodes.filter(({ state }) => state === "alive").length,
+            takenOver: cluster.takeovers.takenOver,
+          },
     drain: async () => {
+      cluster?.drain();
+      sessions.leave();
+      if (config.drainDelayMs > 0) await sleep(clock, config.drainDelayMs);
       edge.stopListening();
       audioSocket?.stopListening();
-      cluster?.drain();
-      await sessions.drain(config.drainMs);
+      if (cluster === null) await sessions.drain(config.drainMs);
+      else {
+        await handOverAll({
+          clock,
+          deadlineMs: config.drainMs,
+          sessions: () => sessions,
+          move: (sessionId) => cluster.handOver(sessionId),
+        });
+      }
       await close();
     },
     close,
@@ -349,6 +369,9 @@ async function joinCluster(
     slowBytes: maxOutboxBytes / 16,
     maxConnections,
     sessions: {
+      [Symbol.iterator]: () => sessions[Symbol.iterator](),
+      find: (sessionId) => (sessions.has(sessionId) ? sessions.get(sessionId) : undefined),
+      open: (sessionId) => void sessions.open(sessionId),
       has: (sessionId) => sessions.has(sessionId),
       end: (sessionId, error) => {
         if (sessions.has(sessionId)) sessions.get(sessionId).close(error);

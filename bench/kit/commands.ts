@@ -24,6 +24,8 @@ export interface UpstreamOptions {
   readonly speed: number;
   /** Real time between two chunks of one response, ms. */
   readonly chunkMs: number;
+  /** How long a character lasts in a text that does not begin with its length, ms; default: such a text lasts 1 s. */
+  readonly msPerChar?: number;
 }
 
 /** What became of one response whose text carried a key (` k<key>` behind the length). */
@@ -48,6 +50,19 @@ export interface GatewayOptions {
   readonly distUrl: string;
   /** Settings that differ from the defaults; not used by the baseline. */
   readonly settings?: Partial<Config>;
+}
+
+/** A gateway that is one of several. */
+export interface ClusterNodeOptions extends GatewayOptions {
+  readonly natsUrl: string;
+  readonly nodeName: string;
+}
+
+export interface ClusterNodeCommands {
+  /** Takes nothing new, gives its sessions away, and ends. */
+  drain(): Promise<void>;
+  /** Other nodes that it takes for alive, and sessions that have gone on here. */
+  cluster(): { readonly alive: number; readonly takenOver: number };
 }
 
 export interface GatewayCommands {

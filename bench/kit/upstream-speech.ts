@@ -48,12 +48,20 @@ export class Speech {
   readonly #totalMs: number;
   #sentMs = 0;
 
-  constructor(audio: PreparedAudio, asked: { readonly text: string; readonly isTimed: boolean }) {
+  constructor(
+    audio: PreparedAudio,
+    asked: {
+      readonly text: string;
+      readonly isTimed: boolean;
+      readonly msPerChar?: number | undefined;
+    },
+  ) {
     const match = /^(\d+(?:\.\d+)?)s(?: k(\S+))?/.exec(asked.text);
     this.#audio = audio;
     this.#text = asked.text;
     this.#isTimed = asked.isTimed;
-    this.#totalMs = Number(match?.[1] ?? 1) * 1000;
+    const untoldMs = asked.msPerChar === undefined ? 1000 : asked.text.length * asked.msPerChar;
+    this.#totalMs = match === null ? untoldMs : Number(match[1]) * 1000;
     this.key = match?.[2] ?? null;
     this.head =
       `HTTP/1.1 200 OK\r\ncontent-type: ${asked.isTimed ? "application/json" : "audio/basic"}\r\n` +

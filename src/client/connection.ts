@@ -285,8 +285,8 @@ export class Connection {
   }
 
   #lineOnRejoined(how: Omit<ReconnectedEvent, "type">): void {
-    // Their ends may have passed unseen.
-    if (!how.resumed) {
+    // Their ends may have passed unseen; another node says again what is over.
+    if (!how.resumed && !how.takenOver) {
       this.#pending.failAll(
         clientError("connection_lost", "Connection: it came back without what it missed"),
       );

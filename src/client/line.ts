@@ -145,6 +145,7 @@ export class Line {
 
   #rejoin(socket: WebSocketLike, hello: HelloEvent): void {
     this.#socket = socket;
+    const takenOver = hello.former_epoch === this.#hello.epoch;
     this.#hello = hello;
     this.#audio = hello.audio;
     const isSameTimeline = this.#resumePoint.rejoin(hello);
@@ -152,7 +153,7 @@ export class Line {
     const gapMs = this.#clock.rejoin(hello.audio);
     this.#attach(socket);
     const resumed = isSameTimeline && hello.resumed === true;
-    this.#handlers.rejoined({ resumed, gapMs: isSameTimeline ? gapMs : null, hello });
+    this.#handlers.rejoined({ resumed, takenOver, gapMs: isSameTimeline ? gapMs : null, hello });
   }
 
   #socketOnMessage(data: unknown): void {

@@ -16,6 +16,8 @@ export interface ReconnectedEvent {
   readonly type: "reconnected";
   /** Whether the gateway sends what was missed; otherwise events may be missing. */
   readonly resumed: boolean;
+  /** Whether another node goes on with the session: with the word that was not heard, on a new timeline. */
+  readonly takenOver: boolean;
   /** Audio that was missed and will not come, ms; null where the session has begun a new timeline. */
   readonly gapMs: number | null;
   readonly hello: HelloEvent;

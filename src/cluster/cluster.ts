@@ -9,6 +9,10 @@ import type { Bus, BusHandle } from "./bus/bus.ts";
 import { NodeRegistry, type NodeView } from "./bus/node-registry.ts";
 import { type ArrivedSocket, type OwnerConnection, Relay, type RelayHost } from "./relay/relay.ts";
 import { SessionOwners } from "./session-owners.ts";
+import { chooseBuddy } from "./takeover/buddy.ts";
+import { decodeReplica, encodeReplica, type SessionUpdate } from "./takeover/replica-format.ts";
+import { type Replica, Replicas, replicaOf } from "./takeover/replicas.ts";
+import { type KeptSession, Replicator } from "./takeover/replicator.ts";
 
 /** A session's node: this one, or the process that owns it. */
 export type SessionPlace = "here" | { readonly owner: string };
@@ -23,11 +27,30 @@ export interface ClusterOptions {
   readonly maxConnections: number;
   /** This node's sessions. */
   readonly sessions: {
+    [Symbol.iterator](): Iterator<KeptSession>;
     has(sessionId: string): boolean;
+    find(sessionId: string): KeptSession | undefined;
+    /** Throws where there is no room for it. */
+    open(sessionId: string): void;
     /** Another node owns it: it ends here. */
     end(sessionId: string, error: GatewayError): void;
   };
 }
+
+/** A session that begins here: its epoch, and what another node had of it. */
+export interface OpenedSession {
+  readonly epoch: string;
+  readonly former: Replica | null;
+}
+
+/** Text of other nodes' sessions that is kept here, UTF-16 code units: 10,000 sessions with 6,000 characters each. */
+const MAX_REPLICA_CHARS = 64 * 1024 * 1024;
+/** The other node writes one entry and opens the session. */
+const HAND_OVER_MS = 2000;
+const MOVED_RETRY_MS = 200;
+const MOVED_SPREAD_MS = 800;
+/** Sessions that are claimed at once: the store answers some thousand a second. */
+const TAKEN_AT_ONCE = 64;
 
 /** Bytes under way to one node: a second of 300 listeners' mu-law with its events, generously. */
 const WINDOW_BYTES = 4 * 1024 * 1024;
@@ -36,16 +59,24 @@ export class Cluster {
   readonly #options: ClusterOptions;
   readonly #nodes: NodeRegistry;
   readonly #owners: SessionOwners;
+  readonly #replicator: Replicator;
+  readonly #replicas: Replicas;
+  /** Given to this node by others, until they are opened. */
+  readonly #received = new Map<string, Replica>();
+  #takenOver = 0;
   readonly #handles: BusHandle[] = [];
   /** Which process had a node's name when it was heard last. */
   readonly #incarnations = new Map<string, string>();
   #relay: Pick<Relay<never, never>, "sizes" | "connect" | "nodeGone" | "close"> | null = null;
 
-  private constructor(options: ClusterOptions, nodes: NodeRegistry, owners: SessionOwners) {
+  private constructor(options: ClusterOptions, parts: ClusterParts) {
     this.#options = options;
-    this.#nodes = nodes;
-    this.#owners = owners;
-    this.#handles.push(nodes.onChange((node) => this.#nodeChanged(node)));
+    this.#nodes = parts.nodes;
+    this.#owners = parts.owners;
+    this.#replicator = parts.replicator;
+    this.#replicas = parts.replicas;
+    this.#handles.push(parts.nodes.onChange((node) => this.#nodeChanged(node)));
+    this.#chooseBuddy();
   }
 
   /** Rejects with node_name_taken, bus_lost, bus_refused. The bus is the caller's to close. */
@@ -53,12 +84,25 @@ export class Cluster {
     const { bus, clock, log, nodeName: name, sessions } = options;
     const endAll = (): void =>
       log.error({ node: name }, "Another process has this node's name: no new sessions here");
-    const facts = { url: "", load: 0, isDraining: false };
+    const facts = { url: "", load: 0, isDraining: false, buddy: null };
     const nodes = await NodeRegistry.join(bus, { name, facts, clock, log, onReplaced: endAll });
+    const opened: { close(): void }[] = [];
+    const open = async <Part extends { close(): void }>(opening: Promise<Part>): Promise<Part> => {
+      const part = await opening;
+      opened.push(part);
+      return part;
+    };
     try {
+      const { incarnation } = nodes;
       const onLost = (sessionId: string): void => sessions.end(sessionId, movedAway());
-      return new Cluster(options, nodes, await SessionOwners.open({ bus, nodes, log, onLost }));
+      return new Cluster(options, {
+        nodes,
+        owners: await open(SessionOwners.open({ bus, nodes, log, onLost })),
+        replicator: await open(Replicator.open({ bus, incarnation, sessions: () => sessions, clock, log })),
+        replicas: await open(Replicas.open({ bus, incarnation, maxChars: MAX_REPLICA_CHARS, log })),
+      });
     } catch (thrown) {
+      for (const part of opened) part.close();
       await nodes.close();
       throw thrown;
     }
@@ -68,6 +112,7 @@ export class Cluster {
   async serve<Facts, Connection>(host: RelayHost<Facts, Connection>): Promise<void> {
     const { bus, slowBytes, maxConnections } = this.#options;
     const { incarnation } = this.#nodes;
+    this.#handles.push(await bus.answer(handOverSubject(incarnation), (bytes) => this.#receive(bytes)));
     this.#relay = await Relay.open({
       bus,
       incarnation,
@@ -87,6 +132,17 @@ export class Cluster {
     return { ...(this.#relay?.sizes ?? { arrived: 0, hosted: 0 }), owned: this.#owners.sizes.held };
   }
 
+  /** What of other nodes' sessions is kept here, and how many of them have gone on here. */
+  get takeovers(): { readonly sessions: number; readonly refused: number; readonly takenOver: number } {
+    const { sessions, refused } = this.#replicas.sizes;
+    return { sessions, refused, takenOver: this.#takenOver };
+  }
+
+  /** Told of all that another node would need to go on with a session. */
+  get keeper(): Pick<Replicator, "changed" | "sent"> {
+    return this.#replicator;
+  }
+
   /** As far as it is known here; undefined: it has to be asked for. */
   known(sessionId: string): SessionPlace | undefined {
     if (this.#options.sessions.has(sessionId)) return "here";
@@ -101,12 +157,25 @@ export class Cluster {
    * bus_timeout, both with a time after which it is worth trying again.
    */
   async place(sessionId: string, { mayOpen }: { readonly mayOpen: boolean }): Promise<SessionPlace> {
+    if (this.#isHeir(sessionId)) await this.#takeOver(sessionId);
     const owner = mayOpen ? await this.#owners.claim(sessionId) : await this.#owners.lookUp(sessionId);
     return owner === undefined || owner.isHere ? "here" : { owner: owner.incarnation };
   }
 
-  /** The epoch of a session that is opened here, as `hello` names it. Claims it where nobody has before. */
-  opened(sessionId: string): string {
+  /** A session is opened here. Claims it where nobody has before; its epoch is as `hello` names it. */
+  opened(sessionId: string): OpenedSession {
+    const former = this.#formerOf(sessionId);
+    if (former !== null) this.#takenOver += 1;
+    return { epoch: this.#epochOf(sessionId), former };
+  }
+
+  #formerOf(sessionId: string): Replica | null {
+    const received = this.#received.get(sessionId);
+    if (received !== undefined) return received;
+    return this.#isHeir(sessionId) ? (this.#replicas.take(sessionId) ?? null) : null;
+  }
+
+  #epochOf(sessionId: string): string {
     const epoch = this.#owners.heldEpoch(sessionId);
     if (epoch !== undefined) return nameOf(epoch);
     this.#owners.claim(sessionId).then(
@@ -123,6 +192,7 @@ export class Cluster {
 
   /** A session has ended here. */
   ended(sessionId: string): void {
+    this.#replicator.ended(sessionId);
     this.#owners.release(sessionId);
   }
 
@@ -146,27 +216,140 @@ export class Cluster {
     this.#nodes.update({ isDraining: true });
   }
 
+  /**
+   * Gives a session of this node to another one, which goes on with it; its clients are told to come back. Where there is no
+   * other node, it ends.
+   */
+  async handOver(sessionId: string): Promise<void> {
+    const { bus, log, sessions } = this.#options;
+    const session = sessions.find(sessionId);
+    const { buddy } = this.#replicator;
+    if (session === undefined) return;
+    if (buddy === null || bus.state !== "up") {
+      sessions.end(sessionId, new GatewayError("draining", "Gateway is shutting down"));
+      return;
+    }
+    const given = this.#replicator.wholeOf(session);
+    const entry = this.#owners.letGo(sessionId);
+    sessions.end(sessionId, movedAway());
+    try {
+      await bus.request(handOverSubject(buddy), encodeHandOver(this.#nodes.incarnation, given), {
+        timeoutMs: HAND_OVER_MS,
+      });
+    } catch (thrown) {
+      log.warn(
+        { err: thrown, session: sessionId },
+        "Another node did not take a session: its speech is lost",
+      );
+      if (entry !== undefined) await bus.owners.release(entry).catch(() => false);
+    }
+  }
+
+  /** Another node gives a session to this one. */
+  async #receive(bytes: Uint8Array): Promise<Uint8Array> {
+    const message = decodeReplica(bytes);
+    const replica = message === undefined ? undefined : replicaOf(message);
+    if (message === undefined || replica === undefined) {
+      throw new GatewayError("bus_refused", "The session that is given can't be read: another version?");
+    }
+    await this.#owners.takeFrom(replica.id, message.from);
+    this.#received.set(replica.id, replica);
+    try {
+      this.#options.sessions.open(replica.id);
+    } catch (thrown) {
+      this.releaseUnopened(replica.id);
+      throw thrown;
+    } finally {
+      this.#received.delete(replica.id);
+    }
+    return new Uint8Array();
+  }
+
   /** Idempotent. The bus goes on. */
   async close(): Promise<void> {
     for (const handle of this.#handles) handle.close();
     this.#relay?.close(new GatewayError("draining", "Gateway is shutting down"));
+    this.#replicator.close();
+    this.#replicas.close();
     this.#owners.close();
     await this.#nodes.close();
   }
 
   #isAlive({ node, incarnation }: { readonly node: string; readonly incarnation: string }): boolean {
     const view = this.#nodes.find(node);
-    return view?.incarnation === incarnation && (view.state === "alive" || view.state === "suspect");
+    return view?.incarnation === incarnation && isLiving(view);
   }
 
   #nodeChanged({ name, incarnation, state }: NodeView): void {
     const before = this.#incarnations.get(name);
-    if (before !== undefined && before !== incarnation) this.#relay?.nodeGone(before);
+    if (before !== undefined && before !== incarnation) this.#processGone(before);
     if (state === "gone" || state === "left") {
       this.#incarnations.delete(name);
-      this.#relay?.nodeGone(incarnation);
+      this.#processGone(incarnation);
     } else this.#incarnations.set(name, incarnation);
+    this.#chooseBuddy();
   }
+
+  #chooseBuddy(): void {
+    const buddy = chooseBuddy(this.#nodes.incarnation, this.nodes, this.#replicator.buddy);
+    this.#replicator.choose(buddy);
+    this.#nodes.update({ buddy });
+  }
+
+  #processGone(incarnation: string): void {
+    this.#relay?.nodeGone(incarnation);
+    void this.#takeOverAll(incarnation);
+  }
+
+  /** Its owner is gone, and this node was told of it. */
+  #isHeir(sessionId: string): boolean {
+    const owner = this.#replicas.ownerOf(sessionId);
+    return owner !== undefined && !isLiving(this.#nodes.findProcess(owner));
+  }
+
+  async #takeOverAll(incarnation: string): Promise<void> {
+    const ids = this.#replicas.of(incarnation);
+    if (ids.length > 0) {
+      this.#options.log.warn({ sessions: ids.length }, "A node is gone: its sessions go on here");
+    }
+    for (let from = 0; from < ids.length; from += TAKEN_AT_ONCE) {
+      await Promise.all(ids.slice(from, from + TAKEN_AT_ONCE).map((id) => this.#takeOver(id)));
+    }
+    this.#replicas.forget(incarnation);
+  }
+
+  /** Where it can't go on here, whoever comes next opens it. */
+  async #takeOver(sessionId: string): Promise<void> {
+    try {
+      const { isHere } = await this.#owners.claim(sessionId);
+      if (isHere && !this.#options.sessions.has(sessionId)) this.#options.sessions.open(sessionId);
+    } catch (thrown) {
+      this.#options.log.warn(
+        { err: thrown, session: sessionId },
+        "A session of a node that is gone was lost",
+      );
+      this.releaseUnopened(sessionId);
+    }
+  }
+}
+
+interface ClusterParts {
+  readonly nodes: NodeRegistry;
+  readonly owners: SessionOwners;
+  readonly replicator: Replicator;
+  readonly replicas: Replicas;
+}
+
+function isLiving(view: NodeView | undefined): boolean {
+  return view?.state === "alive" || view?.state === "suspect";
+}
+
+function handOverSubject(incarnation: string): string {
+  return `hand-over.${incarnation}`;
+}
+
+function encodeHandOver(from: string, session: SessionUpdate): Uint8Array {
+  return encodeReplica({ from, seq: 0, sessions: [session], ended: [], sent: [] });
 }
 
 /** Epochs are microseconds since 1970. */
@@ -176,5 +359,7 @@ function nameOf(epoch: number): string {
 
 /** It is retried by clients, which then find the session where it is. */
 export function movedAway(): GatewayError {
-  return new GatewayError("bus_lost", "Session is at another node: connect again", { retryAfterMs: 200 });
+  // Not all at once: a node that goes has thousands.
+  const retryAfterMs = MOVED_RETRY_MS + Math.round(Math.random() * MOVED_SPREAD_MS);
+  return new GatewayError("bus_lost", "Session is at another node: connect again", { retryAfterMs });
 }

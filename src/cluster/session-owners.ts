@@ -19,7 +19,7 @@ export interface SessionOwner {
 
 export interface SessionOwnersOptions {
   readonly bus: Bus;
-  readonly nodes: Pick<NodeRegistry, "name" | "incarnation" | "find">;
+  readonly nodes: Pick<NodeRegistry, "name" | "incarnation" | "find" | "findProcess">;
   /** Another node owns this session now: what is here of it has to end. */
   readonly onLost: (sessionId: string) => void;
   readonly log?: Logger;
@@ -74,15 +74,16 @@ export class SessionOwners {
     return this.#held.get(sessionId)?.epoch;
   }
 
-  /** As the store has it now; undefined: nobody, or a node that is gone. Rejects as the bus does. */
+  /** As the store has it now, or who goes on with it; undefined: nobody. Rejects as the bus does. */
   async lookUp(sessionId: string): Promise<SessionOwner | undefined> {
     const entry = await this.#options.bus.owners.find(keyOf(sessionId));
     if (entry === undefined) return undefined;
     const owner = this.#ownerOf(entry);
-    return owner !== undefined && (await this.#lives(owner)) ? owner : undefined;
+    if (owner === undefined) return undefined;
+    return (await this.#lives(owner)) ? owner : this.#heirOf(owner);
   }
 
-  /** The owner, which is this node where no living one is. Rejects as the bus does. */
+  /** The owner, or who goes on with its sessions; this node where there is none. Rejects as the bus does. */
   async claim(sessionId: string): Promise<SessionOwner> {
     const { owners } = this.#options.bus;
     const key = keyOf(sessionId);
@@ -92,6 +93,8 @@ export class SessionOwners {
       const owner = this.#ownerOf(entry);
       const isHeld = this.#held.get(sessionId)?.revision === entry.revision;
       if (owner !== undefined && (owner.isHere ? isHeld : await this.#lives(owner))) return owner;
+      const heir = owner === undefined || owner.isHere ? undefined : this.#heirOf(owner);
+      if (heir?.isHere === false) return heir;
       // Its owner is gone, or it is ours and being released: another entry is not touched by that.
       const taken = await owners.takeOver(entry, this.#value);
       if (taken !== undefined) return this.#hold(sessionId, taken);
@@ -110,6 +113,25 @@ export class SessionOwners {
       // The entry stays, and names a process that does not have the session: it opens it anew when somebody comes.
       this.#log.debug({ err: thrown }, "A session's entry was not released");
     });
+  }
+
+  /** Another process is to have the session: its entry stays for that one to take, and is nobody's concern here. */
+  letGo(sessionId: string): Entry | undefined {
+    const entry = this.#held.get(sessionId);
+    this.#forget(sessionId);
+    return entry;
+  }
+
+  /** The session of a process that has let it go. Rejects with bus_refused where that does not have it, and as the bus does. */
+  async takeFrom(sessionId: string, incarnation: string): Promise<void> {
+    const { owners } = this.#options.bus;
+    const entry = await owners.find(keyOf(sessionId));
+    const isTheirs = entry !== undefined && this.#ownerOf(entry)?.incarnation === incarnation;
+    const taken = isTheirs ? await owners.takeOver(entry, this.#value) : undefined;
+    if (taken === undefined) {
+      throw new GatewayError("bus_refused", "The session is not that node's to give away");
+    }
+    this.#hold(sessionId, taken);
   }
 
   /** Idempotent. Entries stay until they are released, or their node is gone. */
@@ -179,6 +201,16 @@ export class SessionOwners {
     const [node, incarnation, ...more] = new TextDecoder().decode(value).split(" ");
     if (node === undefined || incarnation === undefined || more.length > 0) return undefined;
     return { node, incarnation, epoch, isHere: incarnation === this.#options.nodes.incarnation };
+  }
+
+  /** Who was told of the sessions of an owner that is gone, where that one lives. */
+  #heirOf(owner: SessionOwner): SessionOwner | undefined {
+    const { nodes } = this.#options;
+    const buddy = nodes.findProcess(owner.incarnation)?.facts.buddy ?? null;
+    const heir = buddy === null ? undefined : nodes.findProcess(buddy);
+    if (heir?.state !== "alive") return undefined;
+    const { name: node, incarnation } = heir;
+    return { node, incarnation, epoch: owner.epoch, isHere: incarnation === nodes.incarnation };
   }
 
   /** A node that has just joined has not heard the others yet: then their leases say who lives. */

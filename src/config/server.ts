@@ -302,6 +302,16 @@ export const SERVER = [
     about: "How long a session without any connection lives on before its upstream is aborted",
   },
   {
+    key: "drainDelayMs",
+    kind: "integer",
+    default: 0,
+    min: 0,
+    max: 600_000,
+    unit: "ms",
+    about:
+      "How long a shutdown still takes connections while /readyz says no: until load balancers have seen it",
+  },
+  {
     key: "drainMs",
     kind: "integer",
     default: 10_000,

@@ -11,6 +11,13 @@ export interface Clock {
   at(atMs: number, action: () => void): Timer;
 }
 
+/** Resolves no earlier than in `ms`. */
+export function sleep(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    clock.at(clock.nowMs() + ms, resolve);
+  });
+}
+
 export const systemClock: Clock = {
   nowMs: () => performance.now(),
   at(atMs, action) {

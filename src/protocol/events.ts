@@ -143,6 +143,10 @@ export const EVENTS = {
     server: z.string().describe("Name and version of the gateway"),
     session: z.string(),
     epoch: z.string().describe("This life of the session"),
+    former_epoch: z
+      .string()
+      .exactOptional()
+      .describe("The life before it, at a node that has gone: speech goes on at the word that was not heard"),
     listener_id,
     resume_token: z.string().describe("Comes back as this connection, as `resume` in the address"),
     resumed: z

@@ -69,7 +69,7 @@ export async function startOperations(options: OperationsOptions): Promise<Liste
 
 /** Whether new callers are taken: the whole answer on the public port, and the beginning of the one here. */
 export function readiness(sessions: Sessions): { status: 200 | 503; body: { status: "ready" | "draining" } } {
-  return sessions.isDraining
+  return sessions.isLeaving
     ? { status: 503, body: { status: "draining" } }
     : { status: 200, body: { status: "ready" } };
 }

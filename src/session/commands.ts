@@ -51,6 +51,12 @@ interface Charge {
 
 /** Carries out a command of a connection. Throws; the caller answers with the error. */
 export function handleCommand(from: Connection, command: SessionCommand): void {
+  carryOut(from, command);
+  // What is played and asked for changes nothing that another node would need.
+  if (command.type !== "ping" && command.type !== "played") from.session.changed();
+}
+
+function carryOut(from: Connection, command: SessionCommand): void {
   const { session, participant } = from;
   switch (command.type) {
     case "speak":

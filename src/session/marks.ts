@@ -34,6 +34,11 @@ export class Marks {
     this.#waiting.set(last, waiting);
   }
 
+  /** Marks that wait for the utterance to be played. */
+  waitingOn(utterance: Utterance): readonly string[] {
+    return this.#waiting.get(utterance) ?? [];
+  }
+
   /** The utterance has been played: its marks are echoed. */
   emit(utterance: Utterance, atTicks: number): void {
     const waiting = this.#waiting.get(utterance) ?? [];

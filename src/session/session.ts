@@ -28,18 +28,31 @@ import { PlaybackClock } from "./playback/playback-clock.ts";
 import { PlaybackQueue } from "./playback/playback-queue.ts";
 import { UtteranceCommands } from "./playback/utterance-commands.ts";
 import type { SessionDeps, SessionTuning } from "./ports.ts";
+import type { SavedSession } from "./saved-session.ts";
+import { RestoredSpeech } from "./takeover/restored-speech.ts";
+import { saveSession, sentTicksOf } from "./takeover/save-session.ts";
 import { Speakers } from "./text-input/speakers.ts";
 
 export interface SessionOptions {
   readonly id: string;
   readonly epoch: string;
   readonly deps: SessionDeps;
+  readonly keeper?: SessionKeeper | null;
   /** Called once, when the session has ended. */
   readonly onClose: (session: Session) => void;
 }
 
+/** Keeps elsewhere what a session has accepted, in case its node dies. */
+export interface SessionKeeper {
+  /** Text, who is there, or what is over. */
+  changed(session: Session): void;
+  /** Listeners were sent audio. */
+  sent(session: Session): void;
+}
+
 /** What the phone calls of a session need to know; `telephony/` brings it with the first call. */
 export interface SessionCalls {
+  readonly isEmpty: boolean;
   joined(participant: Participant): void;
   drained(participant: Participant): void;
   left(participant: Participant): void;
@@ -67,9 +80,14 @@ export class Session {
   readonly #playout: Playout;
   readonly #marks: Marks;
   readonly #cueRecords: CueRecords;
+  readonly #keeper: SessionKeeper | null;
+  /** null: it was opened here. */
+  #restored: RestoredSpeech | null = null;
   #isClosed = false;
 
   constructor(options: SessionOptions) {
+    const { keeper = null } = options;
+    this.#keeper = keeper;
     const deps = { ...options.deps, log: logWith(options.deps.log, { session: options.id }) };
     this.id = options.id;
     this.epoch = options.epoch;
@@ -110,6 +128,7 @@ export class Session {
       onIdled: (utterance) => this.speakers.idled(utterance),
       onOver: (utterance) => this.speakers.forget(utterance),
       onProgress: () => this.#clock.onProgress(),
+      onPlayed: () => this.changed(),
     });
     this.#clock = new PlaybackClock({
       clock: deps.clock,
@@ -121,6 +140,7 @@ export class Session {
       requests: this.queue.requests,
       aheadMs: deps.tuning.aheadMs,
       isListened,
+      onSent: keeper === null ? null : () => keeper.sent(this),
     });
     const parts = {
       deps,
@@ -160,6 +180,14 @@ export class Session {
   get isIdle(): boolean {
     return this.queue.isIdle;
   }
+  /** A phone call is here. */
+  get hasCalls(): boolean {
+    return this.calls?.isEmpty === false;
+  }
+  /** The first utterance that is not over; null: none. */
+  get currentId(): string | null {
+    return this.queue.unplayed[0]?.id ?? null;
+  }
   /** Memory of the audio that is kept for `resume` while it is spoken. */
   get recentAudioBytes(): number {
     return this.queue.recentAudioBytes;
@@ -179,8 +207,9 @@ export class Session {
 
   /** Takes a connection in and greets it. Throws listener_limit, encoder_failed. */
   join(listener: Listener, joining: Joining): Participant {
-    const participant = this.#connections.join(listener, joining);
+    const participant = this.#connections.join(listener, { ...joining, fromTicks: this.#takeUpFor(joining) });
     this.calls?.joined(participant);
+    this.changed();
     return participant;
   }
 
@@ -191,6 +220,7 @@ export class Session {
   leave(participant: Participant, how: { readonly isFinal?: boolean } = {}): void {
     this.#connections.leave(participant, how);
     this.calls?.left(participant);
+    this.changed();
   }
 
   /** Other settings for a connection; it goes on at the playhead. Throws encoder_failed. */
@@ -231,6 +261,7 @@ export class Session {
   textChanged(): void {
     this.queue.openNext();
     this.#clock.advance();
+    this.changed();
   }
 
   /** Echoed when everything queued so far has been played; at once when nothing is. Throws queue_full. */
@@ -243,6 +274,56 @@ export class Session {
   markMs(name: string): number | undefined {
     const ticks = this.#marks.ticksOf(name);
     return ticks === undefined ? undefined : msOfTicks(ticks);
+  }
+
+  // ---- going on at another node --------------------------------------------------------------------------------
+
+  /** What another node needs to go on with it, as it is now. */
+  save(): SavedSession {
+    return saveSession({
+      queue: this.queue,
+      output: this.#output,
+      marks: this.#marks,
+      participants: this.#participants,
+      playheadTicks: this.#clock.playheadTicks,
+    });
+  }
+
+  /** End of the audio that is made, ms on the timeline. */
+  get madeMs(): number {
+    return msOfTicks(this.queue.writeTicks);
+  }
+
+  /** End of the audio that listeners were sent, ms on the timeline. */
+  get deliveredMs(): number {
+    return msOfTicks(sentTicksOf({ output: this.#output, playheadTicks: this.#clock.playheadTicks }));
+  }
+
+  /** Goes on with what another node had of it: it has just been opened here. */
+  restore(saved: SavedSession, formerEpoch: string): void {
+    const { queue, utterances: commands } = this;
+    const deps = this.#deps;
+    this.#restored = new RestoredSpeech(saved, { deps, queue, commands, marks: this.#marks });
+    this.#connections.restore(saved.connections, formerEpoch);
+    this.changed();
+    if (deps.tuning.nobodyListens !== "speak") return;
+    this.#restored.begin(null);
+    this.textChanged();
+  }
+
+  /** Something of what `save` gives has changed. */
+  changed(): void {
+    this.#keeper?.changed(this);
+  }
+
+  /** The first listener says how much it has. Where one goes on that was at the other node; null: it was not. */
+  #takeUpFor({ settings, resume, holder = "" }: Joining): number | null {
+    const restored = this.#restored;
+    if (restored === null || (settings.role === "speaker" && settings.format === "none")) return null;
+    const token = resume?.kind === "token" ? resume : null;
+    const isKnown = token !== null && restored.find(token.token, holder) !== undefined;
+    restored.begin(isKnown ? token.atMs : null);
+    return isKnown ? restored.ticksFor(token.atMs) : null;
   }
 
   /** Ends the session now: the upstream is aborted, every connection is closed. Idempotent. */

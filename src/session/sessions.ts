@@ -1,22 +1,30 @@
 /** All sessions of a gateway, by id; bounded. */
 import { randomBytes } from "node:crypto";
 import { GatewayError } from "../errors.ts";
+import { sleep } from "../kit/clock.ts";
 import type { SessionDeps } from "./ports.ts";
-import { Session } from "./session.ts";
+import type { SavedSession } from "./saved-session.ts";
+import { Session, type SessionKeeper } from "./session.ts";
 
 const SESSION_ID = /^[A-Za-z0-9_.-]{1,64}$/;
 
 /** Where it is written down which sessions are here: for the other nodes of a cluster. */
 export interface SessionRegister {
-  /** A session is opened: its epoch, unlike that of any before. */
-  opened(sessionId: string): string;
+  /** A session is opened. `epoch`: unlike that of any before; `former`: what another node had of it, which has gone. */
+  opened(sessionId: string): {
+    readonly epoch: string;
+    readonly former: { readonly epoch: string; readonly saved: SavedSession } | null;
+  };
   ended(sessionId: string): void;
+  /** Who has to know what another node would need of a session; null: nobody. */
+  readonly keeper: SessionKeeper | null;
 }
 
 /** Of a gateway that is alone. */
 export const NO_REGISTER: SessionRegister = {
-  opened: () => randomBytes(6).toString("hex"),
+  opened: () => ({ epoch: randomBytes(6).toString("hex"), former: null }),
   ended: () => undefined,
+  keeper: null,
 };
 
 export class Sessions {
@@ -25,6 +33,7 @@ export class Sessions {
   readonly #byId = new Map<string, Session>();
   readonly #register: () => SessionRegister;
   #isDraining = false;
+  #isLeaving = false;
 
   /** `register`: as it is then. */
   constructor(deps: SessionDeps, maxSessions: number, register = (): SessionRegister => NO_REGISTER) {
@@ -44,6 +53,13 @@ export class Sessions {
   }
   get isDraining(): boolean {
     return this.#isDraining;
+  }
+  /** Load balancers are to send nobody here any more. */
+  get isLeaving(): boolean {
+    return this.#isLeaving || this.#isDraining;
+  }
+  leave(): void {
+    this.#isLeaving = true;
   }
 
   has(id: string): boolean {
@@ -89,10 +105,13 @@ export class Sessions {
       );
     }
     const letGo = claim();
+    const register = this.#register();
+    const { epoch, former } = register.opened(id);
     const session = new Session({
       id,
-      epoch: this.#register().opened(id),
+      epoch,
       deps: this.#deps,
+      keeper: register.keeper,
       onClose: (closed) => {
         letGo();
         this.#register().ended(id);
@@ -100,6 +119,7 @@ export class Sessions {
       },
     });
     this.#byId.set(id, session);
+    if (former !== null) session.restore(former.saved, former.epoch);
     return session;
   }
 
@@ -110,9 +130,7 @@ export class Sessions {
     const { clock } = this.#deps;
     const endMs = clock.nowMs() + deadlineMs;
     while ([...this.#byId.values()].some((session) => !session.isIdle) && clock.nowMs() < endMs) {
-      await new Promise<void>((resolve) => {
-        clock.at(Math.min(endMs, clock.nowMs() + 50), resolve);
-      });
+      await sleep(clock, Math.min(50, endMs - clock.nowMs()));
     }
   }
 

@@ -5,7 +5,7 @@ import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import { NodeRegistry } from "../../src/cluster/bus/node-registry.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
-const FACTS: NodeFacts = { url: "ws://127.0.0.1:8080", load: 0, isDraining: false };
+const FACTS: NodeFacts = { url: "ws://127.0.0.1:8080", load: 0, isDraining: false, buddy: null };
 const LEASE_MS = 12_000;
 
 interface TestNode {
@@ -66,7 +66,12 @@ describe("node registry", () => {
     expect(a.registry.find("b")).toMatchObject({ state: "alive", facts: { url: "ws://b:8080", load: 0.5 } });
     b.registry.update({ load: 0.75 });
     await pass(500);
-    expect(a.registry.find("b")?.facts).toEqual({ url: "ws://b:8080", load: 0.75, isDraining: false });
+    expect(a.registry.find("b")?.facts).toEqual({
+      url: "ws://b:8080",
+      load: 0.75,
+      isDraining: false,
+      buddy: null,
+    });
     b.registry.update({ isDraining: true });
     // At once, without a heartbeat's time.
     await settle();
@@ -237,7 +242,7 @@ describe("node registry", () => {
     const a = await join("a");
     await pass(500);
     const stranger = hub.open();
-    const facts = { url: "ws://x", load: 0, isDraining: false };
+    const facts = { url: "ws://x", load: 0, isDraining: false, buddy: null };
     const good = { name: "x", incarnation: "i", facts, isLeaving: false };
     for (const bad of [
       "",

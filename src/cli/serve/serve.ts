@@ -52,7 +52,7 @@ async function runServe(io: Io, args: readonly string[]): Promise<number> {
     const gateway = await startWithUpstream({ config, log, clock: io.clock, env: io.env });
     try {
       announce(io, gateway, config);
-      await shutDown(gateway, { signals, log, drainMs: config.drainMs });
+      await shutDown(gateway, { signals, log, drainMs: config.drainDelayMs + config.drainMs });
     } finally {
       await gateway.close();
     }

@@ -8,6 +8,8 @@ export interface NodeFacts {
   readonly load: number;
   /** It takes nothing new. */
   readonly isDraining: boolean;
+  /** The process that goes on with its sessions when it has died; null: none. */
+  readonly buddy: string | null;
 }
 
 export interface Heartbeat {
@@ -35,12 +37,14 @@ export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
   const value = readJson(bytes);
   if (!isRecord(value) || !isRecord(value.facts)) return undefined;
   const { name, incarnation, isLeaving } = value;
-  const { url, load, isDraining } = value.facts;
+  const { url, load, isDraining, buddy = null } = value.facts;
   if (typeof name !== "string" || !isNodeName(name) || typeof incarnation !== "string") return undefined;
   if (!isNodeName(incarnation) || typeof isLeaving !== "boolean" || typeof isDraining !== "boolean")
     return undefined;
   if (typeof url !== "string" || url.length > MAX_URL_CHARS || typeof load !== "number") return undefined;
-  return { name, incarnation, isLeaving, facts: { url, load: Math.min(1, Math.max(0, load)), isDraining } };
+  if (buddy !== null && (typeof buddy !== "string" || !isNodeName(buddy))) return undefined;
+  const facts = { url, load: Math.min(1, Math.max(0, load)), isDraining, buddy };
+  return { name, incarnation, isLeaving, facts };
 }
 
 function readJson(bytes: Uint8Array): unknown {

@@ -11,7 +11,7 @@ import type { Bus, BusHandle, Entry } from "./bus.ts";
 import { callSafely } from "./callbacks.ts";
 import { decodeHeartbeat, encodeHeartbeat, isNodeName, type NodeFacts } from "./heartbeat.ts";
 
-/** "suspect": no heartbeat for 1.5 s. "gone": none for 3 s. "left": it went in order, or is forgotten. */
+/** "suspect": no heartbeat for 1.5 s. "gone": none for 3 s, or for 0.7 s and nobody answers under its subject. "left": it went in order, or is forgotten. */
 export type NodeState = "alive" | "suspect" | "gone" | "left";
 
 export interface NodeView {
@@ -32,6 +32,8 @@ export interface NodeOptions {
 }
 
 const HEARTBEAT_MS = 500;
+/** Silent for so long, it is asked whether it is there: a process that has died has no one that answers. */
+const ASK_AFTER_MS = 700;
 const SUSPECT_AFTER_MS = 1500;
 const GONE_AFTER_MS = 3000;
 const RENEW_MS = 1000;
@@ -49,6 +51,8 @@ interface Peer {
   heardAtMs: number;
   /** When its lease is looked up. */
   forgetAtMs: number;
+  /** It is being asked whether it is there. */
+  isAsked?: boolean;
 }
 
 export class NodeRegistry {
@@ -67,6 +71,8 @@ export class NodeRegistry {
   /** The renewal under way: a store that hangs answers late, so there is one at a time. */
   #renewing: Promise<void> | null = null;
   #lookedAtMs: number;
+  /** Since when the bus is up. */
+  #upAtMs: number;
   #closing: Promise<void> | null = null;
 
   private constructor(bus: Bus, options: NodeOptions) {
@@ -80,6 +86,7 @@ export class NodeRegistry {
     this.#facts = options.facts;
     this.#onReplaced = options.onReplaced;
     this.#lookedAtMs = this.#clock.nowMs();
+    this.#upAtMs = this.#lookedAtMs;
   }
 
   /** Rejects with `node_name_taken` where a living node has the name, and as the bus does. */
@@ -103,7 +110,13 @@ export class NodeRegistry {
     return this.#peers.get(name)?.view;
   }
 
-  /** Called when a node's state changes, or another process has its name. */
+  /** The process as it was heard last. */
+  findProcess(incarnation: string): NodeView | undefined {
+    for (const { view } of this.#peers.values()) if (view.incarnation === incarnation) return view;
+    return undefined;
+  }
+
+  /** Called when a node's state changes, when it begins to drain, or when another process has its name. */
   onChange(listener: (node: NodeView) => void): BusHandle {
     const added = { listener };
     this.#listeners.add(added);
@@ -223,11 +236,13 @@ export class NodeRegistry {
     const heardAtMs = this.#clock.nowMs();
     const view: NodeView = { name, incarnation, facts, state: "alive" };
     this.#peers.set(name, { view, heardAtMs, forgetAtMs: heardAtMs + this.#bus.leaseMs });
-    if (known?.view.state !== "alive" || known.view.incarnation !== incarnation) this.#changed(view);
+    const isSame = known?.view.state === "alive" && known.view.incarnation === incarnation;
+    if (!isSame || known.view.facts.isDraining !== facts.isDraining) this.#changed(view);
   }
 
   /** Nobody was heard while the bus was lost: that is no fault of theirs. */
   #hearAgain(): void {
+    this.#upAtMs = this.#clock.nowMs();
     this.#forgive(Number.POSITIVE_INFINITY);
     this.#sendHeartbeat(false);
   }
@@ -241,6 +256,10 @@ export class NodeRegistry {
     if (this.#bus.state !== "up") return;
     for (const peer of this.#peers.values()) {
       const silentMs = nowMs - peer.heardAtMs;
+      // Known to have died: it stays gone until it is heard again.
+      if (peer.view.state === "gone" && silentMs < GONE_AFTER_MS) continue;
+      // Behind a loss of the bus others may come back to it later than this node.
+      if (silentMs >= ASK_AFTER_MS && nowMs - this.#upAtMs >= GONE_AFTER_MS) void this.#ask(peer);
       const state = silentMs >= GONE_AFTER_MS ? "gone" : silentMs >= SUSPECT_AFTER_MS ? "suspect" : "alive";
       if (state !== peer.view.state) {
         peer.view = { ...peer.view, state };
@@ -248,6 +267,29 @@ export class NodeRegistry {
       }
       if (state === "gone" && nowMs >= peer.forgetAtMs) void this.#confirm(peer, nowMs);
     }
+  }
+
+  /** Who hangs does not answer in time, and is gone when it was silent for long enough. */
+  async #ask(peer: Peer): Promise<void> {
+    const asked = peer.view;
+    if (peer.isAsked === true || asked.state === "gone") return;
+    peer.isAsked = true;
+    const subject = pingSubject(asked.incarnation);
+    try {
+      await this.#bus.request(subject, new Uint8Array(), { timeoutMs: GONE_AFTER_MS });
+    } catch (thrown) {
+      const isSilent = this.#clock.nowMs() - peer.heardAtMs >= ASK_AFTER_MS;
+      const isDead = toGatewayError(thrown).code === "bus_no_answer" && isSilent;
+      if (isDead && this.#peers.get(asked.name) === peer) this.#died(peer);
+    } finally {
+      peer.isAsked = false;
+    }
+  }
+
+  #died(peer: Peer): void {
+    if (peer.view.state === "gone") return;
+    peer.view = { ...peer.view, state: "gone" };
+    this.#changed(peer.view);
   }
 
   #forgive(ms: number): void {

@@ -18,6 +18,7 @@ import type { OutputRouter, Subscription, SubscriptionStart } from "../output/ou
 import type { PlaybackClock } from "../playback/playback-clock.ts";
 import type { PlaybackQueue } from "../playback/playback-queue.ts";
 import { limitsOf, type SessionDeps } from "../ports.ts";
+import type { SavedConnection } from "../saved-session.ts";
 import type { Speakers } from "../text-input/speakers.ts";
 import { Participant } from "./participant.ts";
 import { Presence } from "./presence.ts";
@@ -40,6 +41,8 @@ export interface Joining {
   /** See Participant. */
   readonly holder?: string;
   readonly mayInterrupt?: boolean;
+  /** It begins there, with all that is said from there on; null: at the playhead. */
+  readonly fromTicks?: number | null;
 }
 
 /** As `hello` names the session. */
@@ -85,6 +88,9 @@ export class ConnectionRegistry {
   readonly #presence: Presence;
   readonly #tokens: ResumeTokens;
   readonly #participants: Set<Participant>;
+  /** Connections of the node that had the session before, by token. */
+  #former: ReadonlyMap<string, SavedConnection> = new Map();
+  #formerEpoch: string | null = null;
   #nextId = 1;
   #graceTimer: Timer | null = null;
 
@@ -129,10 +135,10 @@ export class ConnectionRegistry {
         `Session is full: ${maxListeners} connections, which is the limit`,
       );
     }
-    const { settings, resume = null, holder = "", mayInterrupt = false } = joining;
+    const { settings, resume = null, holder = "", mayInterrupt = false, fromTicks = null } = joining;
     const had = resume === null ? null : this.#pointOf(resume, holder);
     const point = typeof had === "string" ? null : had;
-    const place = point === null ? this.#placeNow() : this.#placeAfter(point);
+    const place = point === null ? this.#placeAt(fromTicks) : this.#placeAfter(point);
     const participant = new Participant({
       id: `l${this.#nextId++}`,
       resumeToken: ResumeTokens.next(),
@@ -158,6 +164,7 @@ export class ConnectionRegistry {
       server: deps.server,
       session: session.id,
       epoch: session.epoch,
+      ...(this.#formerEpoch === null ? {} : { former_epoch: this.#formerEpoch }),
       listener_id: participant.id,
       resume_token: participant.resumeToken,
       ...(had === null ? {} : { resumed: point !== null }),
@@ -168,7 +175,9 @@ export class ConnectionRegistry {
       ignored: joining.ignored,
     }));
     if (point === null) {
-      if (typeof had === "string") this.#reportRefusal(participant, had);
+      const former = this.#formerOf(resume, holder);
+      if (former !== null) speakers.cameBack(participant, former.listenerId);
+      else if (typeof had === "string") this.#reportRefusal(participant, had);
       this.#catchUpWithSpeech(participant);
     } else {
       this.#reportLoss(participant, lost);
@@ -179,6 +188,24 @@ export class ConnectionRegistry {
     clock.advance();
     if (this.#participants.has(participant)) this.#presence.changed({ joined: participant.id });
     return participant;
+  }
+
+  /** Connections that another node had, and that may come back here. */
+  restore(connections: readonly SavedConnection[], formerEpoch: string): void {
+    this.#formerEpoch = formerEpoch;
+    this.#former = new Map(connections.map((connection) => [connection.token, connection]));
+    // None of them is taken for another one.
+    for (const { listenerId } of connections) {
+      this.#nextId = Math.max(this.#nextId, Number(listenerId.slice(1)) + 1);
+    }
+    for (const { listenerId, openIds, currentId } of connections) {
+      this.#options.speakers.leftElsewhere(listenerId, { ids: new Set(openIds), currentId });
+    }
+  }
+
+  #formerOf(resume: ResumeRequest | null, holder: string): SavedConnection | null {
+    const known = resume?.kind === "token" ? this.#former.get(resume.token) : undefined;
+    return known?.holder === holder ? known : null;
   }
 
   /** The connection has gone; `isFinal`: it will not come back. Idempotent. */
@@ -239,10 +266,11 @@ export class ConnectionRegistry {
     return { group, sendQueue };
   }
 
-  /** A newcomer starts with the speech that goes on, where the playhead is. */
-  #placeNow(): Place {
+  /** A newcomer starts with the speech that goes on, where the playhead is, or before. */
+  #placeAt(wantedTicks: number | null): Place {
     const { clock, output, queue } = this.#options;
-    const fromTicks = clock.playheadTicks;
+    const { playheadTicks } = clock;
+    const fromTicks = Math.min(wantedTicks ?? playheadTicks, playheadTicks);
     const ids = new Set(queue.unplayed.map((utterance) => utterance.id));
     const event = output.log.indexWhere(
       (entry) => entry.positionTicks >= fromTicks && entry.utteranceId !== null && ids.has(entry.utteranceId),

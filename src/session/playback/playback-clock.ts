@@ -49,6 +49,8 @@ export interface PlaybackClockOptions {
   readonly aheadMs: number;
   /** Whether speech would be heard; where not, it waits. */
   readonly isListened: () => boolean;
+  /** Listeners were sent audio; null: nobody asks. */
+  readonly onSent: (() => void) | null;
 }
 
 export class PlaybackClock {
@@ -241,9 +243,11 @@ export class PlaybackClock {
 
   #send(): void {
     if (this.#isClosed) return;
-    const { output, renderer, clock } = this.#options;
+    const { output, renderer, clock, onSent } = this.#options;
     const { unsent } = renderer.head;
-    if (output.send() > 0 && !unsent.isEmpty) unsent.noteSent(output.sentTicks, clock.nowMs());
+    if (output.send() === 0) return;
+    onSent?.();
+    if (!unsent.isEmpty) unsent.noteSent(output.sentTicks, clock.nowMs());
   }
 
   /** Of the grid on which sessions wake, or none would keep its place in the batch. */

@@ -38,6 +38,8 @@ export interface PlaybackQueueOptions extends WriteHeadOptions {
   readonly onOver: (utterance: Utterance) => void;
   /** An upstream has something new. */
   readonly onProgress: () => void;
+  /** An utterance was played to its end. */
+  readonly onPlayed: () => void;
 }
 
 export class PlaybackQueue {
@@ -184,6 +186,7 @@ export class PlaybackQueue {
       this.#utterances.shift();
       first.leaveQueue();
       this.#emitOver(first);
+      this.#options.onPlayed();
     }
   }
 

@@ -91,6 +91,15 @@ export class SegmentQueue {
     this.#taken = [];
   }
 
+  /** Of what waits, only what `restOf` leaves is to be asked for. */
+  skip(restOf: (segment: Segment) => Segment | null, nowMs: number): void {
+    this.#waiting = this.#waiting.flatMap((segment) => {
+      const rest = restOf(segment);
+      if (rest === null) return [];
+      return rest.start === segment.start ? [segment] : [this.#timed(rest, nowMs)];
+    });
+  }
+
   #putBack(segments: readonly Segment[], nowMs: number): void {
     this.#waiting.unshift(...segments.map((segment) => this.#timed(segment, nowMs)));
   }

@@ -67,6 +67,14 @@ export class UtteranceCommands {
     return this.#ids.take(wantedId, (id) => this.#queue.find(id) !== undefined);
   }
 
+  /** The id of an utterance that another node had accepted. */
+  readmit(id: string): string {
+    return this.#ids.take(
+      this.#ids.has(id) ? undefined : id,
+      (taken) => this.#queue.find(taken) !== undefined,
+    );
+  }
+
   /** Utterances that wait for another one. The first of a queue that has not begun waits for its audio only. */
   get #waitingCount(): number {
     const isSpeaking = this.#queue.unplayed.some((utterance) => utterance.startTicks !== null);

@@ -147,6 +147,15 @@ export class UtteranceText {
     this.#idleFromMs = nowMs;
   }
 
+  /** What stands before `spokenStart`, a place between words, was spoken elsewhere. `restOf`: what is left of a segment. */
+  skipTo(spokenStart: number, restOf: (segment: Segment) => Segment | null, nowMs: number): void {
+    const isUncut = (): boolean =>
+      spokenStart > this.spoken.spoken.length - (this.#segmenter?.pendingChars ?? 0);
+    if (isUncut()) this.cutNow("word", nowMs);
+    if (isUncut()) this.flush(nowMs);
+    this.segments.skip(restOf, nowMs);
+  }
+
   /** Elements that were opened and not closed, or closed and not opened. */
   unbalancedTags(): readonly string[] {
     return this.#balance.end();

@@ -370,6 +370,17 @@ export class Utterance {
     this.#state = { kind: "queued", transcript: new Transcript(timing), resumption };
   }
 
+  /** Nothing of it was asked for here: another node has spoken it up to `spokenStart`. `restOf`: what is left of a segment. */
+  takeUp(
+    heard: Pick<Resumption, "spokenStart" | "heardTicks">,
+    restOf: (segment: Segment) => Segment | null,
+    nowMs: number,
+  ): void {
+    this.input.skipTo(heard.spokenStart, restOf, nowMs);
+    const resumption: Resumption = { ...heard, timing: "exact", replays: [], keptEnd: 0 };
+    this.#state = { kind: "queued", transcript: new Transcript(), resumption };
+  }
+
   /** It goes on with what was kept when it was cut. */
   resume({ rest, replays, spokenStart, timing, fromTicks }: Snapshot, nowMs: number): void {
     const { resumption, transcript } = this.#state;

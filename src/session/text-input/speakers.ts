@@ -94,6 +94,11 @@ export class Speakers {
     else this.#leftTexts.keep(namesOf(participant), { ids, currentId: participant.currentId });
   }
 
+  /** A connection was cut off with the node that it was at. `listenerId`: who it was there. */
+  leftElsewhere(listenerId: string, texts: OpenTexts): void {
+    this.#leftTexts.keep([listenerId], texts);
+  }
+
   /** A connection has come back: it goes on with what it left. `listenerId`: who it was. */
   cameBack(participant: Participant, listenerId: string): void {
     if (participant.settings.role === "listener") return;

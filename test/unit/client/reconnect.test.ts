@@ -146,6 +146,19 @@ describe("a connection that comes back", () => {
     await expect.poll(() => seqs).toEqual([9, 1]);
   });
 
+  it("where another node goes on with the session, say() goes on waiting on a new timeline", async () => {
+    const connection = await join();
+    const said = connection.say({ text: "Hello", utterance_id: "a" });
+    await connection.ping();
+    const { epoch } = connection.hello;
+    server.hello = { epoch: "other", former_epoch: epoch };
+    server.startMs = 0;
+    const how = await back(connection, () => server.dropAll());
+    expect(how).toMatchObject({ resumed: false, takenOver: true, gapMs: null });
+    server.done("a", "done");
+    expect((await said).outcome).toBe("done");
+  });
+
   it("say() goes on waiting over a break that lost nothing, and fails where events are gone", async () => {
     const connection = await join();
     const said = connection.say({ text: "Hello", utterance_id: "a" });

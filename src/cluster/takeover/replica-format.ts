@@ -1,0 +1,109 @@
+/** What a node tells its buddy of its sessions, so that the buddy can go on with them: only what has changed. JSON; pure. */
+import { z } from "zod";
+import { parseCommand } from "../../protocol/commands.ts";
+import type { SavedConnection, SavedUtterance } from "../../session/saved-session.ts";
+
+export interface ReplicaMessage {
+  /** The process whose sessions these are. */
+  readonly from: string;
+  /** 0: forget all that came before; else one more than that of the message before. */
+  readonly seq: number;
+  readonly sessions: readonly SessionUpdate[];
+  /** Sessions that have ended. */
+  readonly ended: readonly string[];
+  /** Pairs: number of a session, end of the audio that its listeners were sent, ms. */
+  readonly sent: readonly (readonly [number, number])[];
+}
+
+export interface SessionUpdate {
+  readonly id: string;
+  /** In `sent`. */
+  readonly number: number;
+  readonly epoch: string;
+  readonly sentMs: number;
+  /** All that are not over, in their order. */
+  readonly utterances: readonly UtteranceUpdate[];
+  /** Left out: as before. */
+  readonly connections?: readonly SavedConnection[] | undefined;
+}
+
+/** As SavedUtterance, but that only its text from `from` on is there. */
+export interface UtteranceUpdate extends Omit<SavedUtterance, "command"> {
+  readonly from: number;
+  /** The first time only. */
+  readonly command?: SavedUtterance["command"] | undefined;
+}
+
+const ms = z.number().min(0);
+const count = z.number().int().min(0);
+
+const command = z.record(z.string(), z.unknown()).transform((value, context): SavedUtterance["command"] => {
+  try {
+    const parsed = parseCommand(JSON.stringify(value)).command;
+    if (parsed.type === "speak" || parsed.type === "text" || parsed.type === "dialogue") return parsed;
+    context.addIssue({ code: "custom", message: "not a command that speaks" });
+  } catch (thrown) {
+    context.addIssue({ code: "custom", message: String(thrown) });
+  }
+  return z.NEVER;
+});
+
+/** JSON has no Infinity. */
+const maxPlaces = z
+  .number()
+  .nullable()
+  .transform((value) => value ?? Number.POSITIVE_INFINITY);
+const subject = z.object({ id: z.string(), maxPlaces });
+
+const utterance = z.object({
+  id: z.string(),
+  command: command.exactOptional(),
+  from: count,
+  text: z.string(),
+  half: z.string(),
+  isEnded: z.boolean(),
+  subject: subject.nullable(),
+  startMs: ms.nullable(),
+  heardMs: ms,
+  heard: z.array(z.object({ end: count, ms })),
+  marks: z.array(z.string()),
+});
+
+const connection = z.object({
+  token: z.string(),
+  listenerId: z.string(),
+  holder: z.string(),
+  openIds: z.array(z.string()),
+  currentId: z.string().nullable(),
+});
+
+const message = z.object({
+  from: z.string(),
+  seq: count,
+  sessions: z.array(
+    z.object({
+      id: z.string(),
+      number: count,
+      epoch: z.string(),
+      sentMs: ms,
+      utterances: z.array(utterance),
+      connections: z.array(connection).exactOptional(),
+    }),
+  ),
+  ended: z.array(z.string()),
+  sent: z.array(z.tuple([count, ms])),
+});
+
+export function encodeReplica(replica: ReplicaMessage): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(replica));
+}
+
+/** Undefined for what is none: of another program, or of a version to come. */
+export function decodeReplica(bytes: Uint8Array): ReplicaMessage | undefined {
+  try {
+    return message.safeParse(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes))).data;
+  } catch {
+    // Not JSON, or not text.
+    return undefined;
+  }
+}

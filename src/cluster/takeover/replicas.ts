@@ -1,0 +1,207 @@
+/** The buddy's side of a takeover: what other nodes have told this one of their sessions. */
+import type { Logger } from "../../kit/log.ts";
+import type { SavedConnection, SavedSession, SavedUtterance } from "../../session/saved-session.ts";
+import type { Bus, BusHandle } from "../bus/bus.ts";
+import {
+  decodeReplica,
+  type ReplicaMessage,
+  type SessionUpdate,
+  type UtteranceUpdate,
+} from "./replica-format.ts";
+import { replicaAgainSubject, replicaSubject } from "./replicator.ts";
+
+export interface ReplicasOptions {
+  readonly bus: Bus;
+  /** This process. */
+  readonly incarnation: string;
+  /** Text of all replicas, UTF-16 code units: sessions for which there is no room are not kept. */
+  readonly maxChars: number;
+  readonly log: Logger;
+}
+
+/** A session as its owner described it last. */
+export interface Replica {
+  readonly epoch: string;
+  readonly saved: SavedSession;
+}
+
+interface KeptReplica {
+  readonly number: number;
+  readonly epoch: string;
+  sentMs: number;
+  readonly utterances: readonly SavedUtterance[];
+  readonly connections: readonly SavedConnection[];
+  readonly chars: number;
+}
+
+interface Owner {
+  /** null: a message was missed, and all is asked for again. */
+  nextSeq: number | null;
+  readonly sessions: Map<string, KeptReplica>;
+  /** Session ids by their numbers. */
+  readonly ids: Map<number, string>;
+  /** Sessions for which there was no room. */
+  readonly refused: Set<string>;
+}
+
+export class Replicas {
+  readonly #options: ReplicasOptions;
+  /** By incarnation. */
+  readonly #owners = new Map<string, Owner>();
+  #chars = 0;
+  /** Sessions that did not fit in. */
+  #refused = 0;
+  #handle: BusHandle | null = null;
+
+  private constructor(options: ReplicasOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects as the bus does. */
+  static async open(options: ReplicasOptions): Promise<Replicas> {
+    const replicas = new Replicas(options);
+    const { bus, incarnation } = options;
+    replicas.#handle = await bus.subscribe(replicaSubject(incarnation), (bytes) => {
+      const message = decodeReplica(bytes);
+      if (message !== undefined) replicas.#take(message);
+    });
+    return replicas;
+  }
+
+  get sizes(): { readonly sessions: number; readonly chars: number; readonly refused: number } {
+    let sessions = 0;
+    for (const owner of this.#owners.values()) sessions += owner.sessions.size;
+    return { sessions, chars: this.#chars, refused: this.#refused };
+  }
+
+  /** Sessions of that process. */
+  of(owner: string): string[] {
+    return [...(this.#owners.get(owner)?.sessions.keys() ?? [])];
+  }
+
+  /** Which process has told of the session. */
+  ownerOf(sessionId: string): string | undefined {
+    for (const [incarnation, { sessions }] of this.#owners) if (sessions.has(sessionId)) return incarnation;
+    return undefined;
+  }
+
+  /** What was told of the session, which is not kept any more. */
+  take(sessionId: string): Replica | undefined {
+    for (const owner of this.#owners.values()) {
+      const kept = owner.sessions.get(sessionId);
+      if (kept === undefined) continue;
+      this.#forget(owner, sessionId);
+      const { epoch, sentMs, utterances, connections } = kept;
+      return { epoch, saved: { sentMs, utterances, connections } };
+    }
+    return undefined;
+  }
+
+  /** The process has ended in order, or its sessions were taken over. */
+  forget(incarnation: string): void {
+    const owner = this.#owners.get(incarnation);
+    if (owner === undefined) return;
+    for (const id of [...owner.sessions.keys()]) this.#forget(owner, id);
+    this.#owners.delete(incarnation);
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#handle?.close();
+    this.#owners.clear();
+    this.#chars = 0;
+  }
+
+  #take(message: ReplicaMessage): void {
+    if (message.seq === 0) this.forget(message.from);
+    const owner = this.#owners.get(message.from) ?? {
+      nextSeq: 0,
+      sessions: new Map(),
+      ids: new Map(),
+      refused: new Set(),
+    };
+    this.#owners.set(message.from, owner);
+    if (owner.nextSeq !== message.seq) {
+      if (owner.nextSeq !== null) this.#askAgain(message.from);
+      owner.nextSeq = null;
+      return;
+    }
+    owner.nextSeq = message.seq + 1;
+    for (const id of message.ended) {
+      owner.refused.delete(id);
+      this.#forget(owner, id);
+    }
+    for (const update of message.sessions) {
+      if (this.#update(owner, update)) continue;
+      owner.nextSeq = null;
+      this.#askAgain(message.from);
+      return;
+    }
+    for (const [number, sentMs] of message.sent) {
+      const kept = owner.sessions.get(owner.ids.get(number) ?? "");
+      if (kept !== undefined) kept.sentMs = sentMs;
+    }
+  }
+
+  /** False where the beginning of something is missing. */
+  #update(owner: Owner, update: SessionUpdate): boolean {
+    if (owner.refused.has(update.id)) return true;
+    const before = owner.sessions.get(update.id);
+    const utterances: SavedUtterance[] = [];
+    for (const change of update.utterances) {
+      const merged = merge(
+        before?.utterances.find(({ id }) => id === change.id),
+        change,
+      );
+      if (merged === undefined) return false;
+      utterances.push(merged);
+    }
+    const connections = update.connections ?? before?.connections;
+    if (connections === undefined) return false;
+    const chars = utterances.reduce((sum, { text }) => sum + text.length, 0);
+    this.#chars += chars - (before?.chars ?? 0);
+    const { id, number, epoch, sentMs } = update;
+    owner.ids.set(number, id);
+    owner.sessions.set(id, { number, epoch, sentMs, utterances, connections, chars });
+    if (this.#chars > this.#options.maxChars) {
+      this.#refused += 1;
+      owner.refused.add(id);
+      this.#forget(owner, id);
+    }
+    return true;
+  }
+
+  #forget(owner: Owner, sessionId: string): void {
+    const kept = owner.sessions.get(sessionId);
+    if (kept === undefined) return;
+    this.#chars -= kept.chars;
+    owner.sessions.delete(sessionId);
+    owner.ids.delete(kept.number);
+  }
+
+  #askAgain(owner: string): void {
+    const { bus, incarnation, log } = this.#options;
+    try {
+      bus.publish(replicaAgainSubject(owner), new TextEncoder().encode(incarnation));
+    } catch (thrown) {
+      // When the bus is back, all is told again anyway.
+      log.debug({ err: thrown }, "A node was not asked to tell of its sessions again");
+    }
+  }
+}
+
+/** Of the one session that the message tells all of; undefined: it does not. */
+export function replicaOf({ sessions }: ReplicaMessage): (Replica & { readonly id: string }) | undefined {
+  const [session] = sessions;
+  if (session?.connections === undefined) return undefined;
+  const { id, epoch, sentMs, connections } = session;
+  const utterances = session.utterances.flatMap((update) => merge(undefined, update) ?? []);
+  if (utterances.length < session.utterances.length) return undefined;
+  return { id, epoch, saved: { sentMs, utterances, connections } };
+}
+
+function merge(before: SavedUtterance | undefined, change: UtteranceUpdate): SavedUtterance | undefined {
+  const { from, text, command = before?.command, ...rest } = change;
+  if (command === undefined || (before?.text.length ?? 0) < from) return undefined;
+  return { ...rest, command, text: `${before?.text.slice(0, from) ?? ""}${text}` };
+}

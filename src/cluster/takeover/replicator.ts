@@ -1,0 +1,234 @@
+/**
+ * The owner's side of a takeover: tells one other node, its buddy, what its sessions have accepted and how far their
+ * listeners were sent audio. What changes in one turn of the event loop is told in one message, before that turn's audio has
+ * left the machine.
+ */
+import { toGatewayError } from "../../errors.ts";
+import type { Clock, Timer } from "../../kit/clock.ts";
+import type { Logger } from "../../kit/log.ts";
+import type { SavedSession, SavedUtterance } from "../../session/saved-session.ts";
+import type { Bus, BusHandle } from "../bus/bus.ts";
+import { encodeReplica, type SessionUpdate, type UtteranceUpdate } from "./replica-format.ts";
+
+/** A session of this node. */
+export interface KeptSession {
+  readonly id: string;
+  readonly epoch: string;
+  readonly isClosed: boolean;
+  /** End of the audio that its listeners were sent, ms. */
+  readonly deliveredMs: number;
+  /** End of the audio that is made, ms. */
+  readonly madeMs: number;
+  save(): SavedSession;
+}
+
+export interface ReplicatorOptions {
+  readonly bus: Bus;
+  /** This process. */
+  readonly incarnation: string;
+  readonly sessions: () => Iterable<KeptSession>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What the buddy knows of a session. */
+interface Told {
+  readonly number: number;
+  readonly madeMs: number;
+  readonly connections: string;
+  /** Length of each utterance's text. */
+  readonly texts: ReadonlyMap<string, number>;
+}
+
+/** A message is closed when it is so long: many more sessions than change in one turn. */
+const MESSAGE_CHARS = 256 * 1024;
+/** The bus was full or lost: all is told again after so long. */
+const RETRY_MS = 1000;
+
+export const replicaSubject = (incarnation: string): string => `replica.${incarnation}`;
+/** The buddy has missed something, and asks for all of it again. */
+export const replicaAgainSubject = (incarnation: string): string => `replica-again.${incarnation}`;
+
+export class Replicator {
+  readonly #options: ReplicatorOptions;
+  /** Incarnation; null: there is none. */
+  #buddy: string | null = null;
+  readonly #told = new Map<string, Told>();
+  readonly #changed = new Set<KeptSession>();
+  readonly #sent = new Set<KeptSession>();
+  readonly #ended = new Set<string>();
+  #seq = 0;
+  #nextNumber = 1;
+  #flushing: NodeJS.Immediate | null = null;
+  #retry: Timer | null = null;
+  #handles: BusHandle[] = [];
+  #isClosed = false;
+
+  private constructor(options: ReplicatorOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects as the bus does. */
+  static async open(options: ReplicatorOptions): Promise<Replicator> {
+    const replicator = new Replicator(options);
+    const { bus, incarnation } = options;
+    replicator.#handles = [
+      await bus.subscribe(replicaAgainSubject(incarnation), (bytes) => {
+        if (new TextDecoder().decode(bytes) === replicator.#buddy) replicator.#tellAll();
+      }),
+      bus.onState((state) => {
+        if (state === "up") replicator.#tellAll();
+      }),
+    ];
+    return replicator;
+  }
+
+  get buddy(): string | null {
+    return this.#buddy;
+  }
+
+  /** From now on it is this process that is told; null: nobody. */
+  choose(buddy: string | null): void {
+    if (buddy === this.#buddy) return;
+    this.#buddy = buddy;
+    this.#tellAll();
+  }
+
+  changed(session: KeptSession): void {
+    if (this.#buddy === null) return;
+    this.#changed.add(session);
+    this.#flushSoon();
+  }
+
+  sent(session: KeptSession): void {
+    if (this.#buddy === null) return;
+    this.#sent.add(session);
+    this.#flushSoon();
+  }
+
+  /** All that there is to tell of a session, as of one of which nothing was told. */
+  wholeOf(session: KeptSession): SessionUpdate {
+    this.#told.delete(session.id);
+    return this.#updateOf(session);
+  }
+
+  ended(sessionId: string): void {
+    if (!this.#told.delete(sessionId)) return;
+    this.#ended.add(sessionId);
+    this.#flushSoon();
+  }
+
+  /** Idempotent. */
+  close(): void {
+    if (!this.#isClosed) this.#flush();
+    this.#isClosed = true;
+    if (this.#flushing !== null) clearImmediate(this.#flushing);
+    this.#retry?.cancel();
+    for (const handle of this.#handles) handle.close();
+  }
+
+  #flushSoon(): void {
+    if (this.#flushing !== null || this.#isClosed) return;
+    this.#flushing = setImmediate(() => {
+      this.#flushing = null;
+      this.#flush();
+    });
+  }
+
+  /** As to somebody who knows nothing. */
+  #tellAll(): void {
+    this.#told.clear();
+    this.#changed.clear();
+    this.#sent.clear();
+    this.#ended.clear();
+    this.#seq = 0;
+    if (this.#buddy === null) return;
+    for (const session of this.#options.sessions()) this.#changed.add(session);
+    this.#flushSoon();
+  }
+
+  #flush(): void {
+    const [changed, sent, ended] = [new Set(this.#changed), [...this.#sent], [...this.#ended]];
+    this.#changed.clear();
+    this.#sent.clear();
+    this.#ended.clear();
+    if (this.#buddy === null || this.#isClosed) return;
+    const places: [number, number][] = [];
+    for (const session of sent) {
+      const told = this.#told.get(session.id);
+      // With more audio there are more places of which it is known how much is heard there.
+      if (told?.madeMs !== session.madeMs) changed.add(session);
+      else if (!changed.has(session)) places.push([told.number, session.deliveredMs]);
+    }
+    try {
+      this.#publish({ sessions: this.#updatesOf(changed), ended, sent: places });
+    } catch (thrown) {
+      const { code } = toGatewayError(thrown);
+      this.#options.log.debug({ code }, "The buddy was not told of sessions: tried again");
+      this.#tellAllLater();
+    }
+  }
+
+  /** The last ones; those before, where they are many, have been published. */
+  #updatesOf(sessions: Iterable<KeptSession>): SessionUpdate[] {
+    const updates: SessionUpdate[] = [];
+    let chars = 0;
+    for (const session of sessions) {
+      if (session.isClosed) continue;
+      const update = this.#updateOf(session);
+      updates.push(update);
+      chars += update.utterances.reduce((sum, { text }) => sum + text.length + 500, 500);
+      if (chars < MESSAGE_CHARS) continue;
+      this.#publish({ sessions: updates.splice(0), ended: [], sent: [] });
+      chars = 0;
+    }
+    return updates;
+  }
+
+  #tellAllLater(): void {
+    const { clock } = this.#options;
+    this.#retry ??= clock.at(clock.nowMs() + RETRY_MS, () => {
+      this.#retry = null;
+      this.#tellAll();
+    });
+  }
+
+  #publish(what: Pick<Parameters<typeof encodeReplica>[0], "sessions" | "ended" | "sent">): void {
+    if (this.#buddy === null) return;
+    const { bus, incarnation } = this.#options;
+    const seq = this.#seq;
+    this.#seq += 1;
+    bus.publish(replicaSubject(this.#buddy), encodeReplica({ from: incarnation, seq, ...what }));
+  }
+
+  #updateOf(session: KeptSession): SessionUpdate {
+    const saved = session.save();
+    const told = this.#told.get(session.id);
+    const number = told?.number ?? this.#nextNumber++;
+    const connections = JSON.stringify(saved.connections);
+    const utterances = saved.utterances.map((text) => newOf(text, told?.texts.get(text.id)));
+    this.#told.set(session.id, {
+      number,
+      madeMs: session.madeMs,
+      connections,
+      texts: new Map(saved.utterances.map(({ id, text }) => [id, text.length])),
+    });
+    const { id, epoch } = session;
+    const { sentMs } = saved;
+    return {
+      id,
+      number,
+      epoch,
+      sentMs,
+      utterances,
+      ...(connections === told?.connections ? {} : { connections: saved.connections }),
+    };
+  }
+}
+
+/** What of the utterance was not told before; `toldLength`: of its text, undefined where it is new. */
+function newOf(utterance: SavedUtterance, toldLength: number | undefined): UtteranceUpdate {
+  const { command, text, ...rest } = utterance;
+  if (toldLength === undefined) return { ...rest, command, from: 0, text };
+  return { ...rest, from: toldLength, text: text.slice(toldLength) };
+}

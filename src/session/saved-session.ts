@@ -1,0 +1,49 @@
+/**
+ * What another node needs to go on with a session whose node has gone: the texts that are not over, how much of them was
+ * heard, and whose connections come back. Audio is not kept: it is asked for again from the first word that was not heard.
+ */
+import type { DialogueCommand, SpeakCommand, TextCommand } from "../protocol/commands.ts";
+import type { Subject } from "../upstream/types.ts";
+
+export interface SavedSession {
+  /** End of the audio that listeners were sent, ms on the timeline. */
+  readonly sentMs: number;
+  readonly utterances: readonly SavedUtterance[];
+  readonly connections: readonly SavedConnection[];
+}
+
+export interface SavedUtterance {
+  readonly id: string;
+  /** As it was accepted; but for a dialogue, its text stands in `text`. */
+  readonly command: SpeakCommand | TextCommand | DialogueCommand;
+  /** All that the client has sent of it. */
+  readonly text: string;
+  /** See UtteranceText. */
+  readonly half: string;
+  readonly isEnded: boolean;
+  readonly subject: Subject | null;
+  /** Where its audio began, ms on the timeline; null: it has not begun. */
+  readonly startMs: number | null;
+  /** Heard before it was cut and resumed, ms. */
+  readonly heardMs: number;
+  /** Rising; the first one holds from the beginning on. */
+  readonly heard: readonly HeardPlace[];
+  /** Marks that wait for its end. */
+  readonly marks: readonly string[];
+}
+
+/** Who was sent audio up to `ms` has heard the client's text up to `end`. */
+export interface HeardPlace {
+  readonly end: number;
+  readonly ms: number;
+}
+
+/** A connection that may come back. */
+export interface SavedConnection {
+  readonly token: string;
+  readonly listenerId: string;
+  readonly holder: string;
+  /** Utterances whose text it has begun and not ended, and the one that its text without an id goes to. */
+  readonly openIds: readonly string[];
+  readonly currentId: string | null;
+}

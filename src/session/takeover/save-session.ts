@@ -1,0 +1,105 @@
+/** What a session would say, and what was heard of it: see saved-session.ts. */
+import { msOfTicks, TICKS_PER_MS } from "../../timing/ticks.ts";
+import type { Participant } from "../connections/participant.ts";
+import type { Marks } from "../marks.ts";
+import type { OutputRouter } from "../output/output-router.ts";
+import type { PlaybackQueue } from "../playback/playback-queue.ts";
+import type { Utterance } from "../playback/utterance.ts";
+import { cutOf, heardSpokenEnd } from "../receipts.ts";
+import type { HeardPlace, SavedConnection, SavedSession, SavedUtterance } from "../saved-session.ts";
+
+export interface SessionParts {
+  readonly queue: PlaybackQueue;
+  readonly output: OutputRouter;
+  readonly marks: Marks;
+  readonly participants: Iterable<Participant>;
+  readonly playheadTicks: number;
+}
+
+/** Words that ended so long before what was sent are of no use to anybody who comes back. */
+const REACH_TICKS = 1000 * TICKS_PER_MS;
+
+export function saveSession(parts: SessionParts): SavedSession {
+  const sentTicks = sentTicksOf(parts);
+  return {
+    sentMs: msOfTicks(sentTicks),
+    utterances: parts.queue.unplayed
+      .filter(({ hasFailed }) => !hasFailed)
+      .map((utterance) => saveUtterance(utterance, { ...parts, sentTicks })),
+    connections: Array.from(parts.participants, saveConnection),
+  };
+}
+
+/** Who plays as it is sent has been sent no more than this, whatever others were sent in one go. */
+export function sentTicksOf({
+  output,
+  playheadTicks,
+}: Pick<SessionParts, "output" | "playheadTicks">): number {
+  const { hasRealtime, minLeadMs } = output.demand;
+  const { sentTicks } = output;
+  return hasRealtime && Number.isFinite(minLeadMs)
+    ? Math.min(sentTicks, playheadTicks + minLeadMs * TICKS_PER_MS)
+    : sentTicks;
+}
+
+function saveUtterance(
+  utterance: Utterance,
+  { queue, marks, sentTicks }: SessionParts & { readonly sentTicks: number },
+): SavedUtterance {
+  const { template, startTicks, resumption } = utterance;
+  return {
+    id: utterance.id,
+    command: commandOf(template),
+    text: utterance.text,
+    half: utterance.input.half,
+    isEnded: utterance.input.isEnded,
+    subject: utterance.subject ?? null,
+    startMs: startTicks === null ? null : msOfTicks(startTicks),
+    heardMs: msOfTicks(resumption?.heardTicks ?? 0),
+    heard: heardPlaces(utterance, { coming: queue.comingOf(utterance), sentTicks }),
+    marks: marks.waitingOn(utterance),
+  };
+}
+
+function commandOf(template: Utterance["template"]): SavedUtterance["command"] {
+  switch (template.kind) {
+    case "text":
+      return { ...template.options, type: "speak", text: "" };
+    case "tokens":
+      return { ...template.options, type: "text", text: "" };
+    case "dialogue":
+      return template.command;
+  }
+}
+
+/** How much of the text is heard when how much of the audio is: at the end of each word that is being sent. */
+function heardPlaces(
+  utterance: Utterance,
+  {
+    coming,
+    sentTicks,
+  }: { readonly coming: ReturnType<PlaybackQueue["comingOf"]>; readonly sentTicks: number },
+): HeardPlace[] {
+  const { spoken, startTicks, endTicks, transcript, resumption } = utterance;
+  const places: HeardPlace[] = [{ end: spoken.clientHeardEnd(resumption?.spokenStart ?? 0), ms: 0 }];
+  if (startTicks === null) return places;
+  const cut = cutOf(utterance, coming);
+  const add = (ticks: number): void => {
+    const end = cut.clientEnd(heardSpokenEnd(cut, ticks));
+    const last = places.at(-1);
+    if (last === undefined || end > last.end) places.push({ end, ms: msOfTicks(ticks) });
+  };
+  const { words } = transcript;
+  const first = words.findIndex((word) => word.endTicks > sentTicks - REACH_TICKS);
+  if (first > 0) add(words[first - 1]?.endTicks ?? startTicks);
+  if (words.length === 0 || first < 0) add(sentTicks);
+  else for (const { endTicks: ticks } of words.slice(first)) add(ticks);
+  if (utterance.state.kind === "played" && endTicks !== null) {
+    places.push({ end: utterance.text.length, ms: msOfTicks(endTicks) });
+  }
+  return places;
+}
+
+function saveConnection({ id, resumeToken, holder, openIds, currentId }: Participant): SavedConnection {
+  return { token: resumeToken, listenerId: id, holder, openIds: [...openIds], currentId };
+}

@@ -1,0 +1,265 @@
+/** What a node tells its buddy of its sessions: over buses in memory. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
+import type { NodeView } from "../../src/cluster/bus/node-registry.ts";
+import { chooseBuddy } from "../../src/cluster/takeover/buddy.ts";
+import { handOverAll, type LeavingSession } from "../../src/cluster/takeover/hand-over.ts";
+import { decodeReplica, encodeReplica } from "../../src/cluster/takeover/replica-format.ts";
+import { Replicas } from "../../src/cluster/takeover/replicas.ts";
+import { type KeptSession, Replicator, replicaSubject } from "../../src/cluster/takeover/replicator.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { silentLog } from "../../src/kit/log.ts";
+import type { SavedSession, SavedUtterance } from "../../src/session/saved-session.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
+
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 4; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+function utteranceOf(id: string, text: string): SavedUtterance {
+  return {
+    id,
+    command: { type: "text", text: "", voice_id: "v" },
+    text,
+    half: "",
+    isEnded: false,
+    subject: { id: "key k", maxPlaces: Number.POSITIVE_INFINITY },
+    startMs: null,
+    heardMs: 0,
+    heard: [{ end: 0, ms: 0 }],
+    marks: [],
+  };
+}
+
+class TestSession implements KeptSession {
+  readonly epoch = "e1";
+  isClosed = false;
+  deliveredMs = 0;
+  madeMs = 0;
+  utterances: SavedUtterance[] = [];
+  connections: SavedSession["connections"] = [
+    { token: "t", listenerId: "l1", holder: "", openIds: [], currentId: null },
+  ];
+  constructor(readonly id: string) {}
+  save(): SavedSession {
+    return { sentMs: this.deliveredMs, utterances: this.utterances, connections: this.connections };
+  }
+}
+
+interface Pair {
+  readonly sessions: TestSession[];
+  readonly replicator: Replicator;
+  readonly replicas: Replicas;
+  readonly buses: { readonly owner: MemoryBus; readonly buddy: MemoryBus };
+  /** Bytes of each message to the buddy. */
+  readonly messages: number[];
+}
+
+async function openPair(maxChars = 1_000_000): Promise<Pair> {
+  const hub = new MemoryHub({ clock: systemClock });
+  const buses = { owner: hub.open(), buddy: hub.open() };
+  const sessions: TestSession[] = [];
+  const messages: number[] = [];
+  await buses.buddy.subscribe(replicaSubject("two"), (bytes) => messages.push(bytes.length));
+  const replicator = await Replicator.open({
+    bus: buses.owner,
+    incarnation: "one",
+    sessions: () => sessions,
+    clock: systemClock,
+    log: silentLog,
+  });
+  const replicas = await Replicas.open({ bus: buses.buddy, incarnation: "two", maxChars, log: silentLog });
+  replicator.choose("two");
+  await settle();
+  return { sessions, replicator, replicas, buses, messages };
+}
+
+describe("the buddy", () => {
+  it("knows each text as it grows, of which only what is new is told", async () => {
+    const { sessions, replicator, replicas, messages } = await openPair();
+    const session = new TestSession("s");
+    sessions.push(session);
+    const long = "word ".repeat(2000);
+    session.utterances = [utteranceOf("u1", long)];
+    replicator.changed(session);
+    await settle();
+    session.utterances = [utteranceOf("u1", `${long}and more`)];
+    replicator.changed(session);
+    await settle();
+    expect(messages.at(-2)).toBeGreaterThan(long.length);
+    expect(messages.at(-1)).toBeLessThan(1000);
+    expect(replicas.ownerOf("s")).toBe("one");
+    expect(replicas.take("s")).toEqual({ epoch: "e1", saved: session.save() });
+    expect(replicas.ownerOf("s")).toBeUndefined();
+  });
+
+  it("is told in a few bytes how far listeners were sent audio", async () => {
+    const { sessions, replicator, replicas, messages } = await openPair();
+    const session = new TestSession("s");
+    sessions.push(session);
+    replicator.changed(session);
+    await settle();
+    session.deliveredMs = 1500;
+    replicator.sent(session);
+    await settle();
+    expect(messages.at(-1)).toBeLessThan(100);
+    expect(replicas.take("s")?.saved.sentMs).toBe(1500);
+  });
+
+  it("that missed a message asks for all again", async () => {
+    const { sessions, replicator, replicas, buses } = await openPair();
+    const session = new TestSession("s");
+    sessions.push(session);
+    session.utterances = [utteranceOf("u1", "Hello")];
+    replicator.changed(session);
+    await settle();
+    // As if one had been lost on the way.
+    const lost = { from: "one", seq: 7, sessions: [], ended: [], sent: [] };
+    buses.owner.publish(replicaSubject("two"), encodeReplica(lost));
+    await settle();
+    session.utterances = [utteranceOf("u1", "Hello there")];
+    replicator.changed(session);
+    await settle();
+    expect(replicas.take("s")?.saved.utterances).toEqual([utteranceOf("u1", "Hello there")]);
+  });
+
+  it("that is chosen later, or comes back, is told all", async () => {
+    const { sessions, replicator, replicas, buses } = await openPair();
+    const session = new TestSession("s");
+    sessions.push(session);
+    buses.buddy.cut();
+    session.utterances = [utteranceOf("u1", "Hello")];
+    replicator.changed(session);
+    await settle();
+    buses.buddy.heal();
+    replicator.choose(null);
+    replicator.choose("two");
+    await settle();
+    expect(replicas.take("s")?.saved.utterances[0]?.text).toBe("Hello");
+  });
+
+  it("forgets what has ended, and what its owner takes with it", async () => {
+    const { sessions, replicator, replicas } = await openPair();
+    for (const id of ["a", "b"]) {
+      const session = new TestSession(id);
+      sessions.push(session);
+      replicator.changed(session);
+    }
+    await settle();
+    replicator.ended("a");
+    await settle();
+    expect(replicas.of("one")).toEqual(["b"]);
+    replicas.forget("one");
+    expect(replicas.sizes).toEqual({ sessions: 0, chars: 0, refused: 0 });
+  });
+
+  it("keeps no more text than it may, and says how many sessions had no room", async () => {
+    const { sessions, replicator, replicas } = await openPair(100);
+    for (const id of ["a", "b"]) {
+      const session = new TestSession(id);
+      sessions.push(session);
+      session.utterances = [utteranceOf("u1", "x".repeat(80))];
+      replicator.changed(session);
+      await settle();
+      replicator.changed(session);
+      await settle();
+    }
+    expect(replicas.of("one")).toEqual(["a"]);
+    expect(replicas.sizes).toEqual({ sessions: 1, chars: 80, refused: 1 });
+  });
+});
+
+describe("what is told", () => {
+  it("is read as it was written; anything else is no message", () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: "grapheme" }), { maxLength: 4 }), (texts) => {
+        const message = {
+          from: "one",
+          seq: 3,
+          sessions: [
+            {
+              id: "s",
+              number: 1,
+              epoch: "e",
+              sentMs: 12.5,
+              connections: [],
+              utterances: texts.map((text, index) => ({ ...utteranceOf(`u${index}`, text), from: 0 })),
+            },
+          ],
+          ended: ["x"],
+          sent: [[1, 40]] as const,
+        };
+        expect(decodeReplica(encodeReplica(message))).toEqual(message);
+      }),
+    );
+    for (const bytes of ["", "{}", '{"from":1}', "[]", "\u0000"]) {
+      expect(decodeReplica(new TextEncoder().encode(bytes))).toBeUndefined();
+    }
+  });
+});
+
+const node = (incarnation: string, state: NodeView["state"] = "alive", isDraining = false): NodeView => ({
+  name: incarnation,
+  incarnation,
+  state,
+  facts: { url: "", load: 0, isDraining, buddy: null },
+});
+
+describe("the choice of a buddy", () => {
+  it("stays while that may be, and falls on none that is gone or drains", () => {
+    const all = ["a", "b", "c", "d"].map((name) => node(name));
+    const first = chooseBuddy("a", all, null);
+    expect(first).not.toBe("a");
+    expect(chooseBuddy("a", [...all, node("e"), node("f")], first)).toBe(first);
+    const without = all.map((view) => (view.incarnation === first ? node(view.name, "gone") : view));
+    expect(chooseBuddy("a", without, first)).not.toBe(first);
+    const draining = all.map((view) => (view.incarnation === first ? node(view.name, "alive", true) : view));
+    expect(chooseBuddy("a", draining, first)).not.toBe(first);
+    const late = all.map((view) => (view.incarnation === first ? node(view.name, "suspect") : view));
+    expect(chooseBuddy("a", late, first)).toBe(first);
+    expect(chooseBuddy("a", [node("a")], null)).toBeNull();
+  });
+
+  it("shares out the nodes", () => {
+    const all = Array.from({ length: 20 }, (_, index) => node(`n${index}`));
+    const chosen = new Set(all.map(({ incarnation }) => chooseBuddy(incarnation, all, null)));
+    expect(chosen.size).toBeGreaterThan(8);
+  });
+});
+
+describe("a node that drains", () => {
+  it("keeps calls to the deadline, and what speaks to the end of its utterance", async () => {
+    const clock = new FakeClock();
+    const left = new Map<string, LeavingSession>();
+    const put = (id: string, facts: Partial<LeavingSession>): void => {
+      left.set(id, { id, isIdle: false, hasCalls: false, currentId: "u1", ...facts });
+    };
+    put("idle", { isIdle: true, currentId: null });
+    put("speaking", {});
+    put("call", { isIdle: true, currentId: null, hasCalls: true });
+    const moved: string[] = [];
+    const done = handOverAll({
+      clock,
+      deadlineMs: 1000,
+      sessions: () => left.values(),
+      move: (id) => {
+        left.delete(id);
+        moved.push(`${id} ${clock.nowMs()}`);
+        return Promise.resolve();
+      },
+    });
+    const pass = async (ms: number): Promise<void> => {
+      for (let passed = 0; passed < ms; passed += 50) {
+        clock.advance(50);
+        await settle();
+      }
+    };
+    const startMs = clock.nowMs();
+    await pass(300);
+    put("speaking", { currentId: "u2" });
+    await pass(1000);
+    await done;
+    expect(moved).toEqual([`idle ${startMs}`, `speaking ${startMs + 350}`, `call ${startMs + 1000}`]);
+  });
+});

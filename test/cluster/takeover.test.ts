@@ -1,0 +1,223 @@
+/** A node dies in the middle of a sentence: another one goes on with it. Gateways that share a bus in memory. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
+import type { Config } from "../../src/config.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
+
+const TEXT = "One two three four five six seven eight nine ten eleven twelve thirteen fourteen.";
+const FRAME_MS = 20;
+let upstream: FakeUpstream;
+let names = 0;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream(speaking({ msPerChar: 40 }));
+});
+afterAll(async () => {
+  await upstream.close();
+});
+
+interface TestNode {
+  readonly gateway: TestGateway;
+  readonly bus: MemoryBus;
+}
+
+async function startNode(hub: MemoryHub, settings: Partial<Config> = {}): Promise<TestNode> {
+  const bus = hub.open();
+  names += 1;
+  const cluster = { nodeName: `node-${names}`, connect: () => Promise.resolve(bus) };
+  return { bus, gateway: await gatewayAt(upstream.url, { trimMs: 0, ...settings }, { cluster }) };
+}
+
+/** Two that know each other: each has told the other of its sessions. */
+async function startPair(settings: Partial<Config> = {}) {
+  const hub = new MemoryHub({ clock: systemClock });
+  const [one, two] = [await startNode(hub, settings), await startNode(hub, settings)];
+  // Silent for so long, a node may be asked whether it is there.
+  await new Promise((resolve) => setTimeout(resolve, 3200));
+  return {
+    one,
+    two,
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([one.gateway.close(), two.gateway.close()]);
+    },
+  };
+}
+
+const QUERY = "format=ulaw_8000&events=words&lead_ms=200";
+
+/** End of the audio that the client has, ms on the timeline. */
+function endMs(client: TestClient): number {
+  return (client.eventsOf("hello")[0]?.audio?.start_ms ?? 0) + client.frames.length * FRAME_MS;
+}
+
+/** Words that the client has heard: all of their audio has come. */
+function heardWords(client: TestClient): string[] {
+  const end = endMs(client);
+  return client
+    .eventsOf("words")
+    .flatMap(({ words }) => words)
+    .filter((word) => word.end_ms <= end)
+    .map((word) => word.text);
+}
+
+/** As a client does: with its token, and where it `hasPlace` the end of its audio. */
+async function comeBack(
+  gateway: TestGateway,
+  path: string,
+  { client, hasPlace }: { readonly client: TestClient; readonly hasPlace: boolean },
+): Promise<TestClient> {
+  const token = client.eventsOf("hello")[0]?.resume_token;
+  const place = hasPlace ? `&at_ms=${endMs(client)}` : "";
+  for (let tries = 0; tries < 40; tries += 1) {
+    const again = await TestClient.connect(gateway, `${path}&resume=${token}${place}`);
+    await again.until(() => again.events.length > 0 || again.closed !== null);
+    if (again.eventsOf("hello").length > 0) return again;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error("It never came back");
+}
+
+const WORD = (text: string): string => text.replace(/\W/g, "");
+
+describe("the session's node dies in the middle of a sentence", () => {
+  for (const hasPlace of [true, false]) {
+    it(`another goes on with the word that was not heard, ${hasPlace ? "of which the client says where it is" : "as far as the node was told"}`, async () => {
+      await using nodes = await startPair();
+      const path = `/live/taken-over?${QUERY}&role=listener`;
+      const at = "/live/taken-over?role=speaker&format=none";
+      await using speaker = await TestClient.connect(nodes.one.gateway, at);
+      const before = await speaker.next("hello");
+      await using far = await TestClient.connect(nodes.two.gateway, path);
+      await far.next("hello");
+      speaker.send({ type: "speak", text: TEXT, voice_id: "v", utterance_id: "u1" });
+      speaker.send({ type: "mark", name: "said" });
+      speaker.send({ type: "speak", text: "And this.", voice_id: "v", utterance_id: "u2" });
+      await far.until(() => heardWords(far).length >= 4);
+      nodes.one.bus.cut();
+      await far.untilClosed();
+      const heard = heardWords(far);
+      await using again = await comeBack(nodes.two.gateway, path, { client: far, hasPlace });
+      const hello = await again.next("hello");
+      expect(hello.epoch).not.toBe(before.epoch);
+      expect(hello.former_epoch).toBe(before.epoch);
+      const next = TEXT.split(" ")[heard.length] ?? "";
+      const resumed = await again.next("utterance.resumed");
+      expect(resumed).toMatchObject({ utterance_id: "u1", start: TEXT.indexOf(next) });
+      const done = await again.next("utterance.done");
+      expect(done).toMatchObject({ utterance_id: "u1", outcome: "done" });
+      await again.next("utterance.done", 2);
+      const all = [...heard, ...heardWords(again)].map(WORD);
+      expect(all).toEqual(`${TEXT} And this.`.split(" ").map(WORD));
+    });
+  }
+
+  it("its speaker goes on with the text that it left open", async () => {
+    await using nodes = await startPair();
+    const path = `/live/tokens?${QUERY}&role=both`;
+    await using opener = await TestClient.connect(nodes.one.gateway, "/live/tokens?role=speaker&format=none");
+    await opener.next("hello");
+    await using far = await TestClient.connect(nodes.two.gateway, path);
+    await far.next("hello");
+    far.send({ type: "text", text: "One two three four. ", voice_id: "v", utterance_id: "u1" });
+    far.send({ type: "text", text: "Five six" });
+    await far.until(() => heardWords(far).length >= 2);
+    nodes.one.bus.cut();
+    await far.untilClosed();
+    const heard = heardWords(far);
+    await using again = await comeBack(nodes.two.gateway, path, { client: far, hasPlace: true });
+    // Without an id: the text is this connection's.
+    again.send({ type: "text", text: " seven eight." });
+    again.send({ type: "end" });
+    const done = await again.next("utterance.done");
+    expect(done).toMatchObject({ utterance_id: "u1", outcome: "done" });
+    expect([...heard, ...heardWords(again)].map(WORD)).toEqual([
+      "One",
+      "two",
+      "three",
+      "four",
+      "Five",
+      "six",
+      "seven",
+      "eight",
+    ]);
+  });
+
+  it("an interruption there counts what was heard here", async () => {
+    await using nodes = await startPair();
+    const path = `/live/cut-later?${QUERY}&role=both`;
+    await using opener = await TestClient.connect(
+      nodes.one.gateway,
+      "/live/cut-later?role=speaker&format=none",
+    );
+    await opener.next("hello");
+    await using far = await TestClient.connect(nodes.two.gateway, path);
+    await far.next("hello");
+    far.send({ type: "speak", text: TEXT, voice_id: "v", utterance_id: "u1" });
+    await far.until(() => heardWords(far).length >= 4);
+    nodes.one.bus.cut();
+    await far.untilClosed();
+    const heard = heardWords(far);
+    await using again = await comeBack(nodes.two.gateway, path, { client: far, hasPlace: true });
+    await again.until(() => heardWords(again).length >= 3);
+    again.send({ type: "interrupt" });
+    const cut = await again.next("interrupted");
+    const words = cut.heard.text.split(" ");
+    expect(words.length).toBeGreaterThanOrEqual(heard.length + 1);
+    expect(TEXT.startsWith(cut.heard.text)).toBe(true);
+    expect(cut.heard.ms).toBeGreaterThan(heard.length * 150);
+    expect(`${cut.heard.text}${cut.unheard_text}`).toBe(TEXT);
+  });
+});
+
+describe("a node drains", () => {
+  it("gives its sessions away: an idle one at once, one that speaks at the end of its utterance", async () => {
+    await using nodes = await startPair({ drainMs: 20_000 });
+    const path = `/live/moves?${QUERY}&role=both`;
+    const idlePath = "/live/idle?role=both&format=none";
+    await using idle = await TestClient.connect(nodes.one.gateway, idlePath);
+    await using client = await TestClient.connect(nodes.one.gateway, path);
+    const before = await client.next("hello");
+    for (const text of ["One two three four.", "Five six.", "Seven eight."]) {
+      client.send({ type: "speak", text, voice_id: "v" });
+    }
+    await client.until(() => heardWords(client).length >= 2);
+    const drained = nodes.one.gateway.drain();
+    expect(await idle.untilClosed()).toMatchObject({ code: 4502, reason: "bus_lost" });
+    expect(client.eventsOf("utterance.done")).toEqual([]);
+    await client.untilClosed();
+    expect(client.eventsOf("utterance.done").length).toBe(1);
+    const heard = heardWords(client);
+    await using again = await comeBack(nodes.two.gateway, path, { client, hasPlace: true });
+    expect(await again.next("hello")).toMatchObject({ former_epoch: before.epoch });
+    await again.next("utterance.done", 2);
+    expect([...heard, ...heardWords(again)].map(WORD)).toEqual([
+      "One",
+      "two",
+      "three",
+      "four",
+      "Five",
+      "six",
+      "Seven",
+      "eight",
+    ]);
+    await drained;
+  });
+
+  it("in the middle of an utterance that is longer than it may wait", async () => {
+    await using nodes = await startPair({ drainMs: 300 });
+    const path = `/live/long?${QUERY}&role=both`;
+    await using client = await TestClient.connect(nodes.one.gateway, path);
+    await client.next("hello");
+    client.send({ type: "speak", text: TEXT, voice_id: "v" });
+    await client.until(() => heardWords(client).length >= 2);
+    await nodes.one.gateway.drain();
+    await client.untilClosed();
+    const heard = heardWords(client);
+    expect(heard.length).toBeLessThan(10);
+    await using again = await comeBack(nodes.two.gateway, path, { client, hasPlace: true });
+    await again.next("utterance.done");
+    expect([...heard, ...heardWords(again)].map(WORD)).toEqual(TEXT.split(" ").map(WORD));
+  });
+});
