@@ -4,7 +4,7 @@ import { type Alphabet, readPronunciation } from "./phonemes.ts";
 interface RuleBase {
   readonly stringToReplace: string;
   readonly caseSensitive: boolean;
-  /** Only where no letter or digit stands beside it. */
+  /** Only where it is a whole word; in scripts without spaces between words it is one anywhere. */
   readonly wordBoundaries: boolean;
 }
 export interface AliasRule extends RuleBase {
@@ -45,7 +45,8 @@ export class Lexicon {
   constructor(rules: Iterable<PronunciationRule>) {
     const entries = new Map<string, Entry>();
     let order = 0;
-    for (const rule of rules) {
+    for (const given of rules) {
+      const rule = { ...given, stringToReplace: given.stringToReplace.normalize("NFC") };
       const key = inLowerCase(rule.stringToReplace);
       const entry = entries.get(key) ?? { key, rules: [] };
       entries.set(key, entry);
@@ -59,19 +60,20 @@ export class Lexicon {
    * In order, none overlapping. At each place of the text the strings to replace are compared character by character, all at
    * once: at most MAX_STRING_LENGTH steps, each a search among those that fit so far.
    */
-  respell(text: string): Respelling[] {
+  respell(written: string): Respelling[] {
+    const { text, placeOf } = composed(written);
     const lower = inLowerCase(text);
     const found: Respelling[] = [];
     for (let at = 0; at < text.length; ) {
       const rule = this.#ruleAt(text, lower, at);
       const said = rule === undefined ? undefined : saidFor(rule);
-      if (rule === undefined || said === undefined) {
+      const [start, end] = [placeOf(at), placeOf(at + (rule?.stringToReplace.length ?? 0))];
+      if (rule === undefined || said === undefined || start === undefined || end === undefined) {
         at += 1;
         continue;
       }
-      const end = at + rule.stringToReplace.length;
-      found.push({ start: at, end, said });
-      at = end;
+      found.push({ start, end, said });
+      at += rule.stringToReplace.length;
     }
     return found;
   }
@@ -112,6 +114,31 @@ export class Lexicon {
   }
 }
 
+interface Composed {
+  readonly text: string;
+  /** Where a place of it stands in the text as it was written; undefined inside a character that is written otherwise there. */
+  readonly placeOf: (at: number) => number | undefined;
+}
+
+/** In NFC, as rules are compared: "é" is one character or two, and is the same. */
+function composed(written: string): Composed {
+  const text = written.normalize("NFC");
+  if (text === written) return { text, placeOf: (at) => at };
+  const parts: string[] = [];
+  const places = new Map<number, number>();
+  let at = 0;
+  for (const { segment, index } of new Intl.Segmenter("en").segment(written)) {
+    const part = segment.normalize("NFC");
+    // One that is the same may begin a string inside itself, too.
+    const own = part === segment ? part.length : 1;
+    for (let unit = 0; unit < own; unit += 1) places.set(at + unit, index + unit);
+    parts.push(part);
+    at += part.length;
+  }
+  places.set(at, written.length);
+  return { text: parts.join(""), placeOf: (place) => places.get(place) };
+}
+
 /** Unit by unit, so that both have the same length: "İ" stays as it is. */
 function inLowerCase(text: string): string {
   return text.replace(/[^a-z ]/g, (unit) => {
@@ -137,6 +164,11 @@ function saidFor(rule: PronunciationRule): Respelling["said"] | undefined {
 }
 
 const WORD = /[\p{L}\p{M}\p{N}_]/u;
+/** Written without spaces between words: which letters are one word is not known, so that a word may end at each. */
+const UNSPACED =
+  /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Bopo}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u;
+/** Is said with the letter before it. */
+const MARK = /\p{M}/u;
 
 /** Whether neither end stands inside a word. */
 function isWhole(text: string, start: number, end: number): boolean {
@@ -144,7 +176,9 @@ function isWhole(text: string, start: number, end: number): boolean {
 }
 
 function isInsideWord(text: string, at: number): boolean {
-  return WORD.test(codePointBefore(text, at)) && WORD.test(codePointAt(text, at));
+  const [before, after] = [codePointBefore(text, at), codePointAt(text, at)];
+  if (!WORD.test(before) || !WORD.test(after)) return false;
+  return MARK.test(after) || !(UNSPACED.test(before) || UNSPACED.test(after));
 }
 
 function codePointAt(text: string, at: number): string {

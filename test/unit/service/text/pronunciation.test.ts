@@ -36,6 +36,29 @@ describe("Lexicon", () => {
     expect(respelled("C++11 C++", alias("C++", "see plus plus"))).toBe("see plus plus11 see plus plus");
   });
 
+  it("word_boundaries: in scripts without spaces each letter may end a word", () => {
+    expect(respelled("我喜欢北京的秋天", alias("北京", "x"))).toBe("我喜欢x的秋天");
+    expect(respelled("東京タワーは高い", alias("タワー", "x"))).toBe("東京xは高い");
+    expect(respelled("สวัสดีครับผมชื่อ", alias("ครับ", "x"))).toBe("สวัสดีxผมชื่อ");
+    expect(respelled("用SQL查询SQLite", alias("SQL", "x"))).toBe("用x查询SQLite");
+    // A vowel sign belongs to its letter.
+    expect(respelled("ครับผมชื่อ ชอ", alias("ช", "x"))).toBe("ครับผมชื่อ xอ");
+    // These have spaces.
+    expect(respelled("서울시 서울", alias("서울", "x"))).toBe("서울시 x");
+  });
+
+  it("a letter with its accent is the same in one character and in two", () => {
+    for (const rule of ["café", "cafe\u0301"]) {
+      expect(respelled("Un café, un cafe\u0301.", alias(rule, "x"))).toBe("Un x, un x.");
+      expect(respelled("CAFE\u0301 fin", alias(rule, "x", { caseSensitive: false }))).toBe("x fin");
+    }
+    // The stretches are of the text as it was written.
+    const written = `e\u0301 ${"한국".normalize("NFD")}`;
+    expect(new Lexicon([alias("한국", "x")]).respell(written)).toMatchObject([{ start: 3, end: 9 }]);
+    expect(respelled("e\u0301", alias("e", "x", { wordBoundaries: false }))).toBe("e\u0301");
+    expect(respelled("e\u0301👩‍👩‍👧", alias("👧", "x", { wordBoundaries: false }))).toBe("e\u0301👩‍👩‍x");
+  });
+
   it("the first rule that fits at a place is used, and what it says is not looked at again", () => {
     expect(respelled("a b", alias("a", "b"), alias("b", "c"))).toBe("b c");
     expect(respelled("New York", alias("New York", "x"), alias("New", "y"))).toBe("x");
@@ -82,25 +105,22 @@ describe("Lexicon", () => {
   });
 
   it("stretches are in order and within the text, whatever text and rules", () => {
-    const word = fc.string({ minLength: 1, maxLength: 4, unit: fc.constantFrom(..."aAİiß😀 .") });
+    const unit = fc.constantFrom(..."aAİiß😀 .e\u0301\u0323\u1100\u1161한");
+    const word = fc.string({ minLength: 1, maxLength: 4, unit });
     const rules = fc.array(fc.record({ word, caseSensitive: fc.boolean(), wordBoundaries: fc.boolean() }), {
       maxLength: 8,
     });
     fc.assert(
-      fc.property(
-        fc.string({ maxLength: 40, unit: fc.constantFrom(..."aAİiß😀 .") }),
-        rules,
-        (text, given) => {
-          const lexicon = new Lexicon(given.map(({ word: written, ...rest }) => alias(written, "x", rest)));
-          let last = 0;
-          for (const { start, end } of lexicon.respell(text)) {
-            expect(start).toBeGreaterThanOrEqual(last);
-            expect(end).toBeGreaterThan(start);
-            last = end;
-          }
-          expect(last).toBeLessThanOrEqual(text.length);
-        },
-      ),
+      fc.property(fc.string({ maxLength: 40, unit }), rules, (text, given) => {
+        const lexicon = new Lexicon(given.map(({ word: written, ...rest }) => alias(written, "x", rest)));
+        let last = 0;
+        for (const { start, end } of lexicon.respell(text)) {
+          expect(start).toBeGreaterThanOrEqual(last);
+          expect(end).toBeGreaterThan(start);
+          last = end;
+        }
+        expect(last).toBeLessThanOrEqual(text.length);
+      }),
     );
   });
 });
