@@ -6,14 +6,49 @@ import { escapeXml, parseXml, type XmlElement, XmlError } from "./xml.ts";
 const NAMESPACE = "http://www.w3.org/2005/01/pronunciation-lexicon";
 const DEFAULT_ALPHABET = "ipa";
 
+interface Known {
+  readonly attributes: readonly string[];
+  readonly children: readonly string[];
+}
+/** By element. What PLS has for people (metadata, examples) may hold anything. A lexeme's `role` can't be heeded: it is not here. */
+const KNOWN: Readonly<Record<string, Known>> = {
+  lexicon: { attributes: ["version", "alphabet"], children: ["lexeme", "meta", "metadata"] },
+  lexeme: { attributes: [], children: ["grapheme", "phoneme", "alias", "example"] },
+  grapheme: { attributes: [], children: [] },
+  phoneme: { attributes: ["prefer", "alphabet"], children: [] },
+  alias: { attributes: ["prefer"], children: [] },
+};
+
 /**
  * The rules of a lexicon, one for each grapheme: case matters to them, and they match whole words. Of several pronunciations of
- * a lexeme the preferred one is taken, else the first. Throws XmlError.
+ * a lexeme the preferred one is taken, else the first. What a lexicon has no word for is refused. Throws XmlError.
  */
 export function readPls(document: string): PronunciationRule[] {
   const root = parseXml(document);
   if (root.name !== "lexicon") throw new XmlError(`expected <lexicon>, not <${root.name}>`);
+  requireKnown(root);
   return root.children.filter(({ name }) => name === "lexeme").flatMap((lexeme) => rulesOf(lexeme, root));
+}
+
+/** Nothing is left out in silence, such as a misspelt <lexem>. */
+function requireKnown(element: XmlElement): void {
+  const known = KNOWN[element.name];
+  if (known === undefined) return;
+  for (const [name, value] of element.attributes) {
+    // Those of XML and of other vocabularies say nothing about what is read here.
+    if (name === "xmlns" || name.includes(":")) continue;
+    const shown = `the attribute ${name} of <${element.name}>`;
+    if (!known.attributes.includes(name)) throw new XmlError(`${shown} is not one that is acted on`);
+    if (name === "prefer" && value !== "true" && value !== "false") {
+      throw new XmlError(`${shown} is neither true nor false`);
+    }
+  }
+  for (const child of element.children) {
+    if (!known.children.includes(child.name)) {
+      throw new XmlError(`<${child.name}> is no element of <${element.name}>`);
+    }
+    requireKnown(child);
+  }
 }
 
 function rulesOf(lexeme: XmlElement, root: XmlElement): PronunciationRule[] {

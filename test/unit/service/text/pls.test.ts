@@ -16,7 +16,8 @@ describe("readPls", () => {
     const document = `${HEAD}
       <!-- a comment -->
       <lexeme><grapheme>tomato</grapheme><grapheme>Tomato</grapheme><phoneme>T AH0 M AA1 T OW0</phoneme></lexeme>
-      <lexeme role="x"><grapheme>UN</grapheme><alias>United &amp; Nations&#33;</alias><example>no</example></lexeme>
+      <metadata><any x="y"/></metadata>
+      <lexeme xml:id="x"><grapheme>UN</grapheme><alias>United &amp; Nations&#33;</alias><example>no</example></lexeme>
       <lexeme><grapheme>a</grapheme><phoneme alphabet='ipa'>ə</phoneme><phoneme prefer="true" alphabet="ipa">eɪ</phoneme></lexeme>
     </lexicon>`;
     expect(readPls(document)).toEqual([
@@ -69,6 +70,27 @@ describe("readPls", () => {
       "a lexeme that says nothing",
       `${HEAD}<lexeme><grapheme>a</grapheme></lexeme></lexicon>`,
       "neither phoneme nor alias",
+    ],
+    ["a misspelt lexeme", `${HEAD}<lexem><grapheme>a</grapheme></lexem></lexicon>`, "<lexem> is no element"],
+    [
+      "a misspelt grapheme beside a right one",
+      `${HEAD}<lexeme><grapheme>a</grapheme><graphem>b</graphem><alias>c</alias></lexeme></lexicon>`,
+      "<graphem> is no element of <lexeme>",
+    ],
+    [
+      "an element inside a grapheme",
+      `${HEAD}<lexeme><grapheme>a<b>c</b></grapheme><alias>d</alias></lexeme></lexicon>`,
+      "<b> is no element of <grapheme>",
+    ],
+    [
+      "a role",
+      `${HEAD}<lexeme role="noun"><grapheme>a</grapheme><alias>b</alias></lexeme></lexicon>`,
+      "the attribute role of <lexeme>",
+    ],
+    [
+      "a preference that is neither true nor false",
+      `${HEAD}<lexeme><grapheme>a</grapheme><alias prefer="yes">b</alias></lexeme></lexicon>`,
+      "neither true nor false",
     ],
     ["what stands behind the root", `${HEAD}</lexicon><lexicon/>`, "outermost"],
     ["elements in each other", "<a>".repeat(50), "inside each other"],
