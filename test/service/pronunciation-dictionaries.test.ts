@@ -273,6 +273,24 @@ describe("changed", () => {
     expect(new Set([versionId, added.versionId, removed.versionId, set.versionId]).size).toBe(4);
   });
 
+  it("what changes no rule makes no version", async () => {
+    const { rules } = started.sdk.pronunciationDictionaries;
+    const { id, versionId } = await make(alias("café", "x"), alias("two", "dos"));
+    for (const { versionId: after, versionRulesNum } of [
+      await rules.remove(id, { ruleStrings: ["nothing"] }),
+      await rules.remove(id, { ruleStrings: [] }),
+      await rules.add(id, { rules: [] }),
+      await rules.add(id, { rules: [alias("two", "dos")] }),
+      await rules.set(id, { rules: [alias("café", "x"), alias("two", "dos")] }),
+    ]) {
+      expect([after, versionRulesNum]).toEqual([versionId, 2]);
+    }
+    // The same string, with its accent in a character of its own.
+    const removed = await rules.remove(id, { ruleStrings: ["cafe\u0301"] });
+    expect(removed.versionRulesNum).toBe(1);
+    expect(removed.versionId).not.toBe(versionId);
+  });
+
   it("a version is downloaded as it was: a PLS file that can be sent again", async () => {
     measures(
       "GET /v1/pronunciation-dictionaries/{dictionary_id}/{version_id}/download",

@@ -1,4 +1,5 @@
 /** Section "Pronunciation dictionaries": each change of rules makes a version. */
+import { isDeepStrictEqual } from "node:util";
 import type { FastifyInstance } from "fastify";
 import type { PronunciationRule } from "../../text/pronunciation.ts";
 import { json } from "../answers.ts";
@@ -24,7 +25,7 @@ const COMMON = {
   tag: TAG,
   params: { dictionary_id: DICTIONARY_ID },
   errors: [404],
-  answer: json(VERSION, "The new version."),
+  answer: json(VERSION, "The new version, or the latest where nothing has changed."),
 } as const;
 const ADD = operation({
   ...COMMON,
@@ -68,6 +69,9 @@ export function registerDictionaryRules(app: FastifyInstance, context: ServiceCo
     if (before === undefined) throw notFound(id);
     const rules = changed(before);
     requireRules(rules);
+    const dictionary = dictionaries.get(id);
+    if (dictionary !== undefined && isDeepStrictEqual(rules, before))
+      return versionRecord(id, dictionary.latest);
     const version = dictionaries.addVersion(id, rules);
     if (version === undefined) throw tooMuch();
     return versionRecord(id, version);
@@ -75,17 +79,28 @@ export function registerDictionaryRules(app: FastifyInstance, context: ServiceCo
   route(app, context, ADD, async ({ params, body }) =>
     change(params.dictionary_id, (rules) => {
       const added = rulesOf(body.rules);
-      const replaced = new Set(added.map(({ stringToReplace }) => stringToReplace));
-      return [...rules.filter(({ stringToReplace }) => !replaced.has(stringToReplace)), ...added];
+      return [
+        ...without(
+          rules,
+          added.map(({ stringToReplace }) => stringToReplace),
+        ),
+        ...added,
+      ];
     }),
   );
   route(app, context, SET, async ({ params, body }) =>
     change(params.dictionary_id, () => rulesOf(body.rules)),
   );
   route(app, context, REMOVE, async ({ params, body }) =>
-    change(params.dictionary_id, (rules) => {
-      const removed = new Set(body.rule_strings);
-      return rules.filter(({ stringToReplace }) => !removed.has(stringToReplace));
-    }),
+    change(params.dictionary_id, (rules) => without(rules, body.rule_strings)),
   );
+}
+
+/** The rules but those for the strings, which are compared as in a text: in NFC. */
+function without(
+  rules: readonly PronunciationRule[],
+  strings: readonly string[],
+): readonly PronunciationRule[] {
+  const left = new Set(strings.map((one) => one.normalize("NFC")));
+  return rules.filter(({ stringToReplace }) => !left.has(stringToReplace.normalize("NFC")));
 }
