@@ -270,11 +270,28 @@ describe("voices from samples", { timeout: 90_000 }, () => {
     expect((await call("DELETE", `/v1/voices/${id}`)).status).toBe(200);
   });
 
+  it("speaks with the accent of its label's region", async () => {
+    const id = await add({ labels: '{"language": "pt-PT"}' });
+    expect((await call("GET", `/v1/voices/${id}`)).json().verified_languages[0].language).toBe("pt");
+    const say = async (language: object) => {
+      const answer = await fetch(`${app.url}/v1/text-to-speech/${id}?output_format=pcm_16000`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ text: "O bom dia.", seed: 1, ...language }),
+      });
+      return Buffer.from(await answer.arrayBuffer());
+    };
+    const said = await say({});
+    expect(said.equals(await say({ language_code: "pt-PT" }))).toBe(true);
+    expect(said.equals(await say({ language_code: "pt-BR" }))).toBe(false);
+    expect((await call("DELETE", `/v1/voices/${id}`)).status).toBe(200);
+  });
+
   it("refuses a label of a language that nothing speaks, and names those that there are", async () => {
     const file = [speech, "one.wav", "audio/wav"] as const;
     const addIn = (language: string) =>
       call("POST", "/v1/voices/add", form({ name: "A", labels: JSON.stringify({ language }) }, [file]));
-    for (const language of ["xx", "Klingon", "constructor"]) {
+    for (const language of ["xx", "Klingon", "constructor", "zh-HK", "fil"]) {
       const refused = await addIn(language);
       expect([refused.status, refused.json().detail]).toMatchObject([
         400,

@@ -15,6 +15,9 @@ interface Page {
   readonly total_count: number;
   readonly next_page_token: string | null;
 }
+/** Of received pronunciation, and of German. */
+const GILES = "JBFqnCBsd6RMkjVDRZzb";
+const JUERGEN = "t6YbN1xGd8KsQf3MvJ0o";
 const SENTENCE = "The quick brown fox jumps over the lazy dog.";
 let client: Client;
 
@@ -235,6 +238,53 @@ describe("the voices", () => {
     expect((await soundOf("de")).equals(english)).toBe(false);
   });
 
+  it("speak with the accent of a region that language_code names, and refuse others", async () => {
+    const answerTo = (language_code: string, voice: string, modelId = "eleven_multilingual_v2") =>
+      client.post(`/v1/text-to-speech/${voice}?output_format=pcm_16000`, {
+        ...{ text: "O bom dia", seed: 1, language_code, model_id: modelId },
+      });
+    const sounds = new Set<string>();
+    for (const code of ["pt-PT", "pt-BR", "en", "en-US", "en-GB"]) {
+      const { status, body } = await answerTo(code, GILES);
+      expect([code, status]).toEqual([code, 200]);
+      sounds.add(body.toString("base64"));
+    }
+    expect(sounds.size).toBe(5);
+    for (const code of ["zh-HK", "nn", "de-AT", "fil"]) {
+      const { status, body } = await answerTo(code, VOICE);
+      expect([code, status]).toEqual([code, 400]);
+      expect(JSON.parse(body.toString()).detail).toMatchObject({
+        status: "unsupported_language",
+        param: "language_code",
+      });
+    }
+  });
+
+  it("speak English alone with a model that has no other language, and are listed so", async () => {
+    const say = async (model_id: string, language_code?: string) => {
+      const body = { text: "Alle hier", seed: 1, model_id, language_code };
+      return (await client.post(`/v1/text-to-speech/${JUERGEN}?output_format=pcm_16000`, body)).body;
+    };
+    const english = await say("eleven_multilingual_v2", "en");
+    expect((await say("eleven_multilingual_v2")).equals(english)).toBe(false);
+    for (const model of ["eleven_flash_v2", "eleven_turbo_v2", "eleven_monolingual_v1"]) {
+      expect((await say(model)).equals(english)).toBe(true);
+    }
+    const modelsOf = async (voice: string) => {
+      const record = await get<{
+        verified_languages: { language: string; model_id: string }[];
+        high_quality_base_model_ids: string[];
+      }>(`/v1/voices/${voice}`);
+      const verified = record.verified_languages.map((one) => one.model_id);
+      expect(record.high_quality_base_model_ids).toEqual(verified);
+      return verified;
+    };
+    expect(await modelsOf(VOICE)).toContain("eleven_flash_v2");
+    expect(await modelsOf(JUERGEN)).toContain("eleven_flash_v2_5");
+    expect(await modelsOf(JUERGEN)).not.toContain("eleven_flash_v2");
+    expect(await modelsOf(JUERGEN)).not.toContain("eleven_monolingual_v1");
+  });
+
   it("are faster and slower with voice_settings.speed", async () => {
     const seconds = async (speed: number) =>
       (await listen(VOICE, { text: SENTENCE, voice_settings: { speed } })).seconds;
@@ -245,7 +295,7 @@ describe("the voices", () => {
 
   it("move their pitch more with little stability", async () => {
     const spread = async (stability: number) =>
-      (await listen(VOICE, { text: SENTENCE, voice_settings: { stability } })).pitchSpread;
+      (await listen(VOICE, { text: SENTENCE, seed: 1, voice_settings: { stability } })).pitchSpread;
     expect(await spread(0)).toBeGreaterThan((await spread(1)) * 1.2);
   });
 });

@@ -4,7 +4,7 @@
  */
 import type { Store } from "../store/store.ts";
 import type { StoredVoice } from "../store/voices.ts";
-import { findLanguage } from "../voice/engine/languages.ts";
+import { findLanguage, type SpokenLanguage } from "../voice/engine/languages.ts";
 import { findVoice, VOICES, type Voice } from "../voice/engine/voices.ts";
 import { ENVELOPE_BANDS } from "./envelope.ts";
 import type { VoiceProfile } from "./voice-profile.ts";
@@ -40,11 +40,12 @@ export function findStoredVoice(context: { readonly store: Store }, id: string):
 }
 
 /**
- * ISO 639-1 code of the label `language`, which the voice speaks unless told otherwise. Undefined without the label, and in
- * older stores where the engine has no such language.
+ * Of the label `language`: what the voice speaks unless told otherwise. Undefined without the label, and in older stores
+ * where the engine has no such language or accent.
  */
-export function labelledLanguage(labels: StoredVoice["labels"]): string | undefined {
-  return findLanguage(labels.language ?? "")?.code;
+export function labelledLanguage(labels: StoredVoice["labels"]): SpokenLanguage | undefined {
+  const language = findLanguage(labels.language ?? "");
+  return language === undefined ? undefined : { code: language.code, accent: language.accent };
 }
 
 /** What the store keeps of a voice whose samples were measured. */

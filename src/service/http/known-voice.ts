@@ -1,6 +1,7 @@
 /** A voice that can be asked for: one of the catalogue, or one that was added from samples. */
 import { findStoredVoice, labelledLanguage } from "../convert/stored-voice.ts";
 import type { Store } from "../store/store.ts";
+import type { SpokenLanguage } from "../voice/engine/languages.ts";
 import { findVoice } from "../voice/engine/voices.ts";
 import type { JobInput } from "../voice/messages.ts";
 
@@ -8,8 +9,8 @@ export interface KnownVoice {
   readonly id: string;
   readonly name: string;
   readonly category: "premade" | "cloned";
-  /** ISO 639-1 code of what it speaks unless told otherwise; null: as its sound does. */
-  readonly language: string | null;
+  /** What it speaks unless told otherwise; null: as its sound does. */
+  readonly language: SpokenLanguage | null;
   /** What a job needs to speak with it, besides its id. */
   readonly sound: JobInput["sound"] | undefined;
 }

@@ -11,6 +11,8 @@ export interface JobInput {
   readonly voiceId: string;
   /** ISO 639-1 code of the language to speak, or null for the voice's own. */
   readonly languageCode: string | null;
+  /** The engine's voice of a region of that language. Absent: the voice's own accent in its own language. */
+  readonly accent?: string;
   /** Stretches of the text that pronunciation dictionaries say otherwise, in order. */
   readonly respellings?: readonly Respelling[];
   /** Of a voice that was added: the voice of the catalogue that speaks for it, and the engine's pitch, 0-100. */

@@ -103,7 +103,7 @@ export const SEED_FIELD = optional(
 
 export const LANGUAGE = optional(
   text({ examples: ["en", "fr", "ja"] }),
-  "ISO 639-1; one that the model does not list is refused with 400.",
+  "ISO 639-1, with a region whose accent the engine has or without; one that the model does not list is refused with 400.",
 );
 
 export const NORMALIZATION = withDefault(

@@ -8,7 +8,7 @@ import type { DictionaryStore } from "../../store/dictionaries.ts";
 import type { Normalization } from "../../text/normalizer.ts";
 import { findPhonemeTags } from "../../text/phoneme-tags.ts";
 import { Lexicon, type PronunciationRule, type Respelling } from "../../text/pronunciation.ts";
-import { findLanguage } from "../../voice/engine/languages.ts";
+import { findLanguage, type SpokenLanguage } from "../../voice/engine/languages.ts";
 import type { JobInput, JobSpec } from "../../voice/messages.ts";
 import { leftOutTags } from "../../voice/plan/markup.ts";
 import type { KnownVoice } from "../known-voice.ts";
@@ -81,15 +81,17 @@ export function acceptSpeech(
   requireNoEffects(shape.effects);
   requireLists(shape);
   const neighbours = acceptNeighbours(shape, { isDialogue: kind.isDialogue, model, findText });
-  const languageCode = requireLanguage(shape, model);
+  const asked = requireLanguage(shape, model);
   const lexicon = requireLexicon(shape.dictionaries, options.findRules);
   const inputs = shape.inputs.map((input, index): JobInput => {
-    const { sound, language = null } = voices[index] ?? {};
+    const { sound, language: own = null } = voices[index] ?? {};
+    const language = asked ?? languageWith(model, own);
     return {
       ...input,
-      languageCode: languageCode ?? language,
+      languageCode: language?.code ?? null,
       respellings: respellingsOf(input.text, lexicon),
       ...(sound === undefined ? {} : { sound }),
+      ...(typeof language?.accent === "string" ? { accent: language.accent } : {}),
     };
   });
   const spec = { ...specOf(shape, inputs, { model, ...options }), neighbours };
@@ -250,18 +252,28 @@ function requireLexicon(
   return new Lexicon(rules);
 }
 
-function requireLanguage({ languageCode: code, readsJapanese }: SpeechShape, model: Model): string | null {
+const ENGLISH: SpokenLanguage = { code: "en", accent: null };
+
+/** What the voice speaks with the model where the request names no language. */
+function languageWith({ isEnglishOnly }: Model, own: SpokenLanguage | null): SpokenLanguage | null {
+  return isEnglishOnly && own?.code !== ENGLISH.code ? ENGLISH : own;
+}
+
+function requireLanguage(
+  { languageCode: code, readsJapanese }: SpeechShape,
+  model: Model,
+): SpokenLanguage | null {
   if (code === undefined || code === "") return null;
   const language = findLanguage(code);
   const isSpoken = languagesOf(model).some(({ language_id: spoken }) => spoken === language?.code);
   if (language !== undefined && isSpoken) {
-    if (!readsJapanese || language.code === "ja") return language.code;
+    if (!readsJapanese || language.code === "ja") return { code: language.code, accent: language.accent };
     const message = `apply_language_text_normalization is for Japanese only, not for language '${language.code}'.`;
     throw ApiError.unfit("invalid_parameters", message, { param: "apply_language_text_normalization" });
   }
   const message =
     `Language '${code.slice(0, 16)}' is not supported by model '${model.id}', ` +
-    "expected one of its languages in GET /v1/models.";
+    "expected one of its languages in GET /v1/models, or one with a region whose accent there is.";
   throw ApiError.unfit("invalid_parameters", message, {
     status: "unsupported_language",
     param: "language_code",

@@ -42,7 +42,7 @@ const FORM = {
   description: optional(text({ later: { maxLength: MAX_DESCRIPTION_LENGTH } }), "Kept as it is."),
   labels: optional(
     jsonText(textMap()),
-    `JSON, at most ${MAX_LABELS} of ${MAX_LABEL_LENGTH} characters; "language" is what it speaks: a code that GET /v1/models lists.`,
+    `JSON, at most ${MAX_LABELS} of ${MAX_LABEL_LENGTH} characters; "language" is what it speaks, as language_code of speech.`,
   ),
   remove_background_noise: withDefault(boolean(), false, "As isolation does, before the voice is measured."),
 } as const;
@@ -163,7 +163,7 @@ function requireBounds({ name, description, labels = {} }: VoiceRequest): void {
 function requireLanguage(label: string | undefined): void {
   if (label === undefined || label === "" || findLanguage(label) !== undefined) return;
   const codes = listLanguages().map(({ language_id: code }) => code);
-  const message = `The label 'language' is '${label.slice(0, 16)}', expected one of ${codes.join(", ")}.`;
+  const message = `The label 'language' is '${label.slice(0, 16)}', expected one of ${codes.join(", ")}, or one with a region whose accent there is.`;
   throw ApiError.unfit("invalid_parameters", message, { status: "unsupported_language", param: "labels" });
 }
 
@@ -179,7 +179,7 @@ async function addVoice(
     const { profile, seconds } = await measureSamples(pool, recordings, { removesNoise, signal });
     const nearest = await nearestVoice(pool, {
       pitchHz: profile.pitchHz,
-      language: labelledLanguage(labels),
+      language: labelledLanguage(labels)?.code,
     });
     const samples = await keepSamples(context.store.media, recordings, { seconds, removesNoise, signal });
     const createdAtUnix = Math.floor(Date.now() / 1000);

@@ -10,7 +10,7 @@ import { BOOLEAN, INTEGER, listOf, nullable, record, STRING } from "../json-sche
 import { boolean, integer, list, literal, text } from "../kinds.ts";
 import { operation, route } from "../operation.ts";
 import { optional, type Values, withDefault } from "../schema.ts";
-import { MODELS } from "../speech/models-catalogue.ts";
+import { languagesOf, MODELS } from "../speech/models-catalogue.ts";
 import { VOICE_ID } from "../speech/speech-fields.ts";
 import { sampleRecord, VOICE } from "./voice-schema.ts";
 
@@ -224,7 +224,7 @@ function allVoices({ store }: ServiceContext): ListedVoice[] {
   const added = store.voices.list().map(
     (voice): ListedVoice => ({
       ...voice,
-      language: labelledLanguage(voice.labels) ?? "en",
+      language: labelledLanguage(voice.labels)?.code ?? "en",
       category: "cloned",
     }),
   );
@@ -240,7 +240,9 @@ function allVoices({ store }: ServiceContext): ListedVoice[] {
 }
 
 function voiceRecord(voice: ListedVoice): object {
-  const speaking = MODELS.filter((model) => model.canSpeak).map((model) => model.id);
+  const speaking = MODELS.filter(
+    (model) => model.canSpeak && languagesOf(model).some(({ language_id: code }) => code === voice.language),
+  ).map((model) => model.id);
   return {
     voice_id: voice.id,
     name: voice.name,

@@ -126,23 +126,48 @@ export function englishPhonemes(mnemonics: string, engineVoice: string): string 
   return `[[_^_en-us ${mnemonics} _^_${PHONEME_TABLES[engineVoice] ?? engineVoice}]]`;
 }
 
-/** ISO 639-2 codes and old or regional names that clients send. */
+/** Other names of the same languages that clients send. */
 const ALIASES: Readonly<Record<string, string>> = {
   cmn: "zh",
   nb: "no",
-  nn: "no",
   iw: "he",
   in: "id",
-  fil: "id",
 };
 
-/** The language of a code such as `de`, `de-AT` or `pt_BR`; undefined where the engine has none. */
-export function findLanguage(code: string): (Language & { readonly code: string }) | undefined {
-  const base = code.toLowerCase().split(/[-_]/)[0] ?? "";
-  const known = ALIASES[base] ?? base;
+/** Engine voices of regions (ISO 3166-1 or UN M49), beside that of the region that a language is most spoken in. */
+const ACCENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  en: { GB: "en", "029": "en-029" },
+  es: { "419": "es-419", MX: "es-419" },
+  fr: { BE: "fr-be", CH: "fr-ch" },
+  pt: { PT: "pt" },
+};
+
+/** What a text is spoken in. */
+export interface SpokenLanguage {
+  /** ISO 639-1. */
+  readonly code: string;
+  /** The engine's voice of the region that was named; null where none was. */
+  readonly accent: string | null;
+}
+
+const CODE = /^(?<base>[a-z]{2,3})(?:[-_](?<region>[a-z]{2}|\d{3}))?$/i;
+
+/** The language of a code such as `de`, `de-DE` or `pt_PT`; undefined where the engine lacks the language or the region's accent. */
+export function findLanguage(code: string): (Language & SpokenLanguage) | undefined {
+  const { base = "", region } = CODE.exec(code)?.groups ?? {};
+  const lower = base.toLowerCase();
+  const known = ALIASES[lower] ?? lower;
   const name = Object.hasOwn(ENGLISH_NAMES, known) ? ENGLISH_NAMES[known] : undefined;
   if (name === undefined) return undefined;
-  return { code: known, name, engine: ENGINE_NAMES[known] ?? known };
+  const engine = ENGINE_NAMES[known] ?? known;
+  if (region === undefined) return { code: known, name, engine, accent: null };
+  const accent = accentOf(known, region.toUpperCase(), engine);
+  return accent === undefined ? undefined : { code: known, name, engine, accent };
+}
+
+function accentOf(code: string, region: string, usual: string): string | undefined {
+  if (new Intl.Locale(code).maximize().region === region) return usual;
+  return ACCENTS[code]?.[region];
 }
 
 /** Every language that the engine speaks by code, for GET /v1/models. */

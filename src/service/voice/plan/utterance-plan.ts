@@ -125,7 +125,7 @@ function preparePiece(piece: Piece, place: PiecePlace): PlannedPiece {
   const { spec, input, isLastOfInput, isLastInput } = place;
   const voice = voiceOf(input);
   const language = languageForScript(piece.text, input.languageCode ?? voice.language);
-  const engine = engineVoiceFor(voice, language);
+  const engine = engineVoiceFor(voice, language, input);
   const parts = splitPiece(piece, place.from, place.whole);
   const prepare = ({ text, markup }: TextPart) =>
     prepareSpoken(text, { markup, normalizer: place.normalizer, language, engineVoice: engine });
@@ -179,8 +179,9 @@ function defaultVoice(): Voice {
   return first;
 }
 
-/** A voice's accent is kept only in its own language. */
-function engineVoiceFor(voice: Voice, language: string): string {
+/** The accent that was asked for. A voice's own is kept only in its own language. */
+function engineVoiceFor(voice: Voice, language: string, { languageCode, accent }: JobInput): string {
+  if (accent !== undefined && language === languageCode) return accent;
   return language === voice.language ? voice.engine : (findLanguage(language)?.engine ?? voice.engine);
 }
 

@@ -360,10 +360,36 @@ describe("Engine.speak()", () => {
 });
 
 describe("findLanguage()", () => {
-  it("knows codes, regional codes and aliases, and nothing else", () => {
-    expect(findLanguage("pt-BR")?.engine).toBe("pt-br");
+  it("knows codes and other names of the same languages, and nothing else", () => {
+    expect(findLanguage("de")).toMatchObject({ code: "de", engine: "de", accent: null });
     expect(findLanguage("NB")?.code).toBe("no");
-    expect(findLanguage("xx")).toBeUndefined();
-    expect(findLanguage("constructor")).toBeUndefined();
+    for (const code of ["xx", "constructor", "", "e", "nn", "fil", "deutsch"]) {
+      expect([code, findLanguage(code)]).toEqual([code, undefined]);
+    }
+  });
+
+  it("knows the regions whose accent the engine has, and no other", () => {
+    const accents = [
+      "en-US",
+      "en_gb",
+      "en-029",
+      "es-ES",
+      "es-419",
+      "es-MX",
+      "fr-CH",
+      "pt-PT",
+      "pt-BR",
+      "de-DE",
+    ];
+    expect(accents.map((code) => findLanguage(code)?.accent)).toEqual([
+      ...["en-us", "en", "en-029", "es", "es-419", "es-419", "fr-ch", "pt", "pt-br", "de"],
+    ]);
+    for (const code of ["zh-HK", "de-AT", "fr-CA", "en-Latn-US", "en-", "en-US-x", "en-constructor"]) {
+      expect([code, findLanguage(code)]).toEqual([code, undefined]);
+    }
+    for (const code of accents) {
+      const name = findLanguage(code)?.accent ?? "";
+      expect(() => engine.speak("a", { name, rate: 160, pitch: 50, range: 50 }, () => true)).not.toThrow();
+    }
   });
 });
