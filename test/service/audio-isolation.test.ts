@@ -416,6 +416,9 @@ describe("the history of isolations", () => {
     // A page without a search is the first.
     expect(await titles("?page_size=1&page=3")).toEqual(["streamed"]);
     expect(await titles("?search=wav&page=999999999999999")).toEqual([]);
+    // ... and the client that asks for one more each time comes to an end.
+    const hasMore = async (page: number) => (await list(`?page_size=1&page=${page}`, own)).has_more;
+    expect([await hasMore(1), await hasMore(2), await hasMore(3)]).toEqual([true, false, false]);
     const id = items[0]?.id ?? "";
     const path = `${own.url}/v1/audio-isolation/history/${id}`;
     const deleted = await fetch(path, { method: "DELETE" });
@@ -436,6 +439,57 @@ describe("the history of isolations", () => {
     expect(await answer.json()).toMatchObject({
       detail: { type: "not_found", code: "history_item_not_found", param: "history_item_id" },
     });
+  });
+});
+
+describe("zero retention and formats of isolations", () => {
+  it("enable_logging=false: the same sound, and no item, file or file being written", async () => {
+    measures("POST /v1/audio-isolation", "enable_logging", "nothing in the history, no file");
+    measures("POST /v1/audio-isolation/stream", "enable_logging", "nothing in the history, no file");
+    await using own = await mount({}, registerAudioIsolation);
+    for (const path of [WHOLE, STREAM]) {
+      const kept = await post(path, formOf(shortWav()), {}, own);
+      const unkept = await post(
+        `${path}?enable_logging=false`,
+        formOf(shortWav(), {}, "secret.wav"),
+        {},
+        own,
+      );
+      expect([kept.status, unkept.status]).toEqual([200, 200]);
+      expect(await unkept.arrayBuffer()).toEqual(await kept.arrayBuffer());
+    }
+    expect((await list("", own)).items.map(({ title }) => title)).toEqual(["a.wav", "a.wav"]);
+    expect(own.store.database.all("SELECT * FROM isolation")).toHaveLength(2);
+    expect(unfinishedMedia()).toBe(0);
+    const withPicture = formOf(shortWav(), { preview_b64: "aGVsbG8=" });
+    const refused = await post(`${WHOLE}?enable_logging=false`, withPicture, {}, own);
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ detail: { param: "preview_b64" } });
+  });
+
+  it("enable_logging=false is for enterprise customers only: 403", async () => {
+    await using own = await mount({ tier: "business" }, registerAudioIsolation);
+    for (const path of [WHOLE, STREAM]) {
+      const refused = await post(`${path}?enable_logging=false`, formOf(shortWav()), {}, own);
+      expect(refused.status).toBe(403);
+      expect(await refused.json()).toMatchObject({ detail: { param: "enable_logging" } });
+      expect((await post(`${path}?enable_logging=true`, formOf(shortWav()), {}, own)).status).toBe(200);
+    }
+  });
+
+  it("output_format: any other than the one that there is gets 400", async () => {
+    measures("POST /v1/audio-isolation", "output_format", "400 for any but the one that there is");
+    measures("POST /v1/audio-isolation/stream", "output_format", "400 for any but the one that there is");
+    for (const path of [WHOLE, STREAM]) {
+      const refused = await post(`${path}?output_format=pcm_16000`, formOf(shortWav()));
+      expect(refused.status).toBe(400);
+      expect(await refused.json()).toMatchObject({
+        detail: { code: "invalid_output_format", param: "output_format" },
+      });
+      const named = await post(`${path}?output_format=mp3_44100_128`, formOf(shortWav()));
+      expect([named.status, named.headers.get("content-type")]).toEqual([200, "audio/mpeg"]);
+      await named.arrayBuffer();
+    }
   });
 });
 

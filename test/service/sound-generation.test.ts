@@ -302,6 +302,23 @@ describe("the account", () => {
     expect(await charactersUsed()).toBe(before + cost);
   });
 
+  it("enable_logging=false: nothing is counted; for enterprise customers only", async () => {
+    measures("POST /v1/sound-generation", "enable_logging", "nothing counted; 403 below the plan enterprise");
+    const ask = (url: string) =>
+      fetch(`${url}${PATH}?enable_logging=false`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ text: "beep" }),
+      });
+    const before = await charactersUsed();
+    const answer = await ask(base);
+    expect((await answer.arrayBuffer()).byteLength).toBeGreaterThan(1000);
+    expect(await charactersUsed()).toBe(before);
+    const refused = await ask(await start({ tier: "business" }));
+    expect(refused.status).toBe(403);
+    expect(await refused.json()).toMatchObject({ detail: { param: "enable_logging" } });
+  });
+
   it("is not charged for a sound that was given up", async () => {
     const before = await charactersUsed();
     const given = new AbortController();

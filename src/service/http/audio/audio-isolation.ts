@@ -15,8 +15,13 @@ import type { ServiceContext } from "../context.ts";
 import { asApiError } from "../failure.ts";
 import { registerIsolationHistory } from "../history/isolation-history.ts";
 import { route } from "../operation.ts";
-import { type Admission, concurrencyHeaders } from "../tiers.ts";
-import { ISOLATE, ISOLATE_STREAMED, MAX_PREVIEW_LENGTH } from "./isolation-operations.ts";
+import { type Admission, concurrencyHeaders, requireLoggable } from "../tiers.ts";
+import {
+  ISOLATE,
+  ISOLATE_STREAMED,
+  MAX_PREVIEW_LENGTH,
+  requireIsolationFormat,
+} from "./isolation-operations.ts";
 
 const CONTENT_TYPE = "audio/mpeg";
 
@@ -24,7 +29,10 @@ const CONTENT_TYPE = "audio/mpeg";
 interface Request {
   readonly audio: UploadedFile;
   readonly fileFormat: FileFormat;
+  readonly outputFormat: string;
   readonly previewBase64: string | null;
+  /** Whether it is kept in the history. */
+  readonly isLogged: boolean;
 }
 
 /** One request on its way: given up when the client leaves. */
@@ -41,17 +49,23 @@ export function registerAudioIsolation(app: FastifyInstance, context: ServiceCon
   app.addHook("onClose", () => isolations.close());
   app.register(async (scope) => {
     await context.uploads.register(scope);
-    route(scope, context, ISOLATE, ({ reply, body }) => {
+    route(scope, context, ISOLATE, ({ reply, query, body }) => {
       const { audio, file_format: fileFormat, preview_b64: previewBase64 = null } = body;
-      requirePreview(previewBase64);
-      return isolations.handle({ audio, fileFormat, previewBase64 }, reply, (exchange) =>
-        isolations.sendWhole(exchange),
+      const { enable_logging: isLogged } = query;
+      requirePreview(previewBase64, { isLogged });
+      return isolations.handle(
+        { audio, fileFormat, previewBase64, isLogged, outputFormat: query.output_format },
+        reply,
+        (exchange) => isolations.sendWhole(exchange),
       );
     });
-    route(scope, context, ISOLATE_STREAMED, ({ reply, body }) => {
+    route(scope, context, ISOLATE_STREAMED, ({ reply, query, body }) => {
       const { audio, file_format: fileFormat } = body;
-      return isolations.handle({ audio, fileFormat, previewBase64: null }, reply, (exchange) =>
-        isolations.sendStreamed(exchange),
+      const { enable_logging: isLogged, output_format: outputFormat } = query;
+      return isolations.handle(
+        { audio, fileFormat, previewBase64: null, isLogged, outputFormat },
+        reply,
+        (exchange) => isolations.sendStreamed(exchange),
       );
     });
   });
@@ -75,6 +89,8 @@ class Isolations {
     reply: FastifyReply,
     answer: (exchange: Exchange) => Promise<void>,
   ): Promise<FastifyReply> {
+    requireIsolationFormat(asked.outputFormat);
+    requireLoggable(asked.isLogged, this.#context.tier);
     // Looked at here, for a stream has begun before the end is decoded.
     if (asked.fileFormat === "pcm_s16le_16") requireWholeSamples(asked.audio.bytes);
     if (this.#isClosed) throw ApiError.unavailable("Isolation ended: the service is shutting down");
@@ -109,8 +125,9 @@ class Isolations {
       const result = await eachOf(this.#isolate(exchange), (bytes) => file.write(bytes));
       const info = mp3InfoFrame(result);
       const whole = joined(info, file.read());
-      const writer = await this.#context.store.media.writer();
+      const writer = await this.#writerFor(exchange);
       await this.#keep(exchange, { writer, result }, async () => {
+        if (writer === null) return;
         await writer.write(info);
         for await (const bytes of file.read()) await writer.write(bytes);
       });
@@ -126,9 +143,9 @@ class Isolations {
 
   async sendStreamed(exchange: Exchange): Promise<void> {
     const { reply } = exchange;
-    const writer = await this.#context.store.media.writer();
+    const writer = await this.#writerFor(exchange);
     const pass = async (bytes: Uint8Array): Promise<void> => {
-      await writer.write(bytes);
+      await writer?.write(bytes);
       await send(exchange, bytes);
     };
     try {
@@ -143,7 +160,7 @@ class Isolations {
       await this.#keep(exchange, { writer, result }, () => Promise.resolve());
       reply.raw.end();
     } catch (thrown) {
-      await writer.abort();
+      await writer?.abort();
       if (!reply.raw.headersSent) throw thrown;
       // Too late for an error body: a cut connection tells the client that the audio is not whole.
       reply.raw.destroy();
@@ -154,20 +171,26 @@ class Isolations {
     return this.#pool.run({ file: asked.audio, spec: { fileFormat: asked.fileFormat }, signal });
   }
 
+  /** Null where nothing is kept. */
+  async #writerFor({ asked }: Exchange): Promise<MediaWriter | null> {
+    return asked.isLogged ? await this.#context.store.media.writer() : null;
+  }
+
   /** The item is in the history before the client sees the end. */
   async #keep(
     { asked, signal }: Exchange,
-    made: { readonly writer: MediaWriter; readonly result: Denoised },
+    made: { readonly writer: MediaWriter | null; readonly result: Denoised },
     write: () => Promise<void>,
   ): Promise<void> {
     try {
       await write();
       // What the client gave up is not kept.
       signal.throwIfAborted();
+      if (made.writer === null) return;
       const media = await made.writer.finish();
       this.#context.store.isolations.add(newIsolation(asked, made.result), media);
     } catch (thrown) {
-      await made.writer.abort();
+      await made.writer?.abort();
       throw thrown;
     }
   }
@@ -235,11 +258,12 @@ async function* joined(first: Uint8Array, rest: AsyncIterable<Uint8Array>): Asyn
   yield* rest;
 }
 
-function requirePreview(preview: string | null): void {
+function requirePreview(preview: string | null, { isLogged }: { readonly isLogged: boolean }): void {
   if (preview === null) return;
   const refuse = (message: string): never => {
     throw ApiError.unfit("invalid_parameters", message, { param: "preview_b64" });
   };
+  if (!isLogged) refuse("preview_b64 can not be used with enable_logging=false: no item is kept then.");
   if (preview.length > MAX_PREVIEW_LENGTH) {
     refuse(`preview_b64 has ${preview.length} characters, expected at most ${MAX_PREVIEW_LENGTH}.`);
   }

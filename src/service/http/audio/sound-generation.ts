@@ -15,8 +15,8 @@ import { commonHeaders } from "../origins.ts";
 import { audioTypeOf, requireFormat } from "../output-format.ts";
 import { optional, required, type Values, withDefault } from "../schema.ts";
 import { findModel } from "../speech/models-catalogue.ts";
-import { outputFormatField } from "../speech/speech-fields.ts";
-import { concurrencyHeaders } from "../tiers.ts";
+import { LOGGING, outputFormatField } from "../speech/speech-fields.ts";
+import { concurrencyHeaders, requireLoggable } from "../tiers.ts";
 
 const MODEL = "eleven_text_to_sound_v2";
 const DURATION_SECONDS = { min: 0.5, max: 30 } as const;
@@ -62,7 +62,7 @@ const GENERATE = operation({
   tag: "Sound effects",
   summary: "A sound effect from its description",
   // Of unknown length, so never WAV.
-  query: { output_format: outputFormatField({ isStream: true }) },
+  query: { enable_logging: LOGGING, output_format: outputFormatField({ isStream: true }) },
   body: { kind: "json", name: "SoundGenerationRequest", shape: BODY },
   errors: [403, 429],
   answer: {
@@ -85,6 +85,7 @@ export function registerSoundGeneration(app: FastifyInstance, context: ServiceCo
     const { output_format: outputFormat } = query;
     const shape = { outputFormat, modelId: body.model_id, spec: specOf(body) };
     requireSound(shape, context);
+    requireLoggable(query.enable_logging, context.tier);
     const plan = planSound(shape.spec);
     if (plan.layers.length === 0) throw notUnderstood(plan.unknownWords);
     const admission = context.gate.enter("standard");
@@ -101,8 +102,10 @@ export function registerSoundGeneration(app: FastifyInstance, context: ServiceCo
         ...notUnderstoodHeader(plan.unknownWords),
         "x-region": "local",
       };
-      // No row of the history, but billed as speech is: once it is whole.
-      const onMade = () => context.store.history.charge(cost);
+      // No row of the history, but billed as speech is: once it is whole, and where counters are kept.
+      const onMade = () => {
+        if (query.enable_logging) context.store.history.charge(cost);
+      };
       await deliverSound({ plan, outputFormat, response: reply.raw, headers, place, onMade });
     } finally {
       admission.release();

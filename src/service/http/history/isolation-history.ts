@@ -43,7 +43,7 @@ const LIST = operation({
     page: withDefault(
       integer({ range: { min: 1, max: Number.MAX_SAFE_INTEGER } }),
       1,
-      "Counted from 1; looked at with search only.",
+      "Counted from 1; looked at with search only: without it every page is the first, and has_more is false from the second on.",
     ),
     search: optional(text(), "A part of the title, which is the file's name; items have no other text."),
   },
@@ -71,7 +71,9 @@ export function registerIsolationHistory(app: FastifyInstance, context: ServiceC
       page: search === null ? 1 : Math.min(query.page, LAST_PAGE),
       search,
     });
-    return { items: items.map(isolationRecord), has_more: hasMore };
+    // Without a search every page is the first: who asks for the second shall not ask for ever.
+    const hasNext = hasMore && (search !== null || query.page === 1);
+    return { items: items.map(isolationRecord), has_more: hasNext };
   });
   route(app, context, DELETE, async ({ params, reply }) => {
     const id = params.history_item_id;

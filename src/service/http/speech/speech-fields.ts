@@ -51,7 +51,8 @@ export function outputFormatField(options: { readonly isStream: boolean }) {
   );
 }
 
-const LOGGING = withDefault(
+/** Of all that makes sound. */
+export const LOGGING = withDefault(
   boolean(),
   true,
   "False: zero retention, nothing is kept in the history; for the plan enterprise only.",
