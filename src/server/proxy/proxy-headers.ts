@@ -80,6 +80,7 @@ const EXPOSED_HEADERS = [
   "maximum-concurrent-requests",
   "collect-preference",
   "x-left-out-tags",
+  "x-ignored-fields",
   "retry-after",
 ].join(", ");
 

@@ -17,7 +17,7 @@ export function files(): Schema<readonly UploadedFile[]> {
   return { isFile: true, read: filesOf, json: { ...listOf(BINARY), minItems: 1 } };
 }
 
-/** What readShape reads. An empty text counts as absent, as FastAPI has it. A file under a text's name is a fault of that field. */
+/** What readShape reads; of other fields the names alone. An empty text counts as absent, as FastAPI has it. A file under a text's name is a fault of that field. */
 export function formSource(upload: Upload, shape: Shape): Readonly<Record<string, unknown>> {
   const source: Record<string, unknown> = {};
   for (const [name, { schema }] of Object.entries(shape)) {
@@ -26,6 +26,9 @@ export function formSource(upload: Upload, shape: Shape): Readonly<Record<string
     if (schema.isFile === true) source[name] = found.length > 0 ? found : text;
     else if (found.length > 0) source[name] = { file: found[0]?.fileName ?? "" };
     else if (text !== "") source[name] = text;
+  }
+  for (const name of [...upload.fields.keys(), ...upload.files.map(({ field }) => field)]) {
+    if (!Object.hasOwn(shape, name)) source[name] = undefined;
   }
   return source;
 }

@@ -73,6 +73,20 @@ export function operation<
   };
 }
 
+/** Fields of a request that nothing is done of, as the vendor does nothing of them; percent-encoded, with commas between. */
+export const IGNORED_HEADER = "x-ignored-fields";
+const MAX_NAME_SHOWN = 64;
+
+function tellIgnored(reply: FastifyReply, ignored: readonly string[]): void {
+  if (ignored.length === 0) return;
+  const names = ignored.map((name) => {
+    const shown = [...name].slice(0, MAX_NAME_SHOWN).join("");
+    // A lone surrogate has no encoding.
+    return encodeURIComponent(shown.replace(/\p{Cs}/gu, "\u{fffd}"));
+  });
+  reply.header(IGNORED_HEADER, names.join(", "));
+}
+
 /** One request of an operation, its values read. */
 export interface Call<P extends Shape = Shape, Q extends Shape = Shape, B extends Shape = Shape> {
   readonly request: FastifyRequest;
@@ -115,7 +129,7 @@ export function route<P extends Shape, Q extends Shape, B extends Shape>(
     handler: async (request, reply) => {
       const beganMs = performance.now();
       if (body?.kind !== "form") {
-        const values = readRequest(declared, request, (shape, faults) =>
+        const values = readRequest(declared, { request, reply }, (shape, faults) =>
           body === null || body.kind === "raw" ? {} : jsonSource(rawBody(request), { shape, faults }),
         );
         requireKey(request);
@@ -124,7 +138,7 @@ export function route<P extends Shape, Q extends Shape, B extends Shape>(
       const stranger = apiErrorOf(() => requireKey(request));
       const upload = await context.uploads.read(request, reply, { stranger });
       try {
-        const values = readRequest(declared, request, (shape) => formSource(upload, shape));
+        const values = readRequest(declared, { request, reply }, (shape) => formSource(upload, shape));
         if (stranger !== null) throw stranger;
         return await handle({ request, reply, beganMs, ...values });
       } finally {
@@ -137,19 +151,21 @@ export function route<P extends Shape, Q extends Shape, B extends Shape>(
 /** Throws ApiError 422 with all that is wrong: of the path, the query and the body, in this order. */
 function readRequest<P extends Shape, Q extends Shape, B extends Shape>(
   { params, query, body }: Operation<P, Q, B>,
-  request: FastifyRequest,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
   sourceOf: (shape: Shape, faults: readonly ValidationEntry[]) => Source,
 ): Pick<Call<P, Q, B>, "params" | "query" | "body"> {
   const faults: ValidationEntry[] = [];
+  const ignored: string[] = [];
   const values = {
     params: readShape(params, request.params as Source, { origin: "path", faults }),
-    query: readShape(query, request.query as Source, { origin: "query", faults }),
+    query: readShape(query, request.query as Source, { origin: "query", faults, ignored }),
     // One that it reads itself has no shape here.
     body:
       body === null || body.kind === "raw"
         ? ({} as Values<B>)
-        : readShape(body.shape, sourceOf(body.shape, faults), { origin: "body", faults }),
+        : readShape(body.shape, sourceOf(body.shape, faults), { origin: "body", faults, ignored }),
   };
+  tellIgnored(reply, ignored);
   if (values.params === undefined || values.query === undefined || values.body === undefined) {
     throw ApiError.invalid(faults);
   }

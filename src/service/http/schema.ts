@@ -1,7 +1,7 @@
 /**
  * What a request may hold, declared once. From a declaration come the reading, which coerces and refuses the way pydantic v2
  * does in its lax mode and gathers every fault in its words, and the JSON Schema that the OpenAPI document shows.
- * Unknown fields are ignored; null stands for an absent optional field.
+ * Unknown fields are ignored, and named; null stands for an absent optional field.
  */
 import type { ValidationEntry } from "../api-error.ts";
 import { type JsonSchema, nullable } from "./json-schema.ts";
@@ -16,6 +16,8 @@ export interface Reading {
   readonly origin: Origin;
   /** Gathers what is wrong. */
   readonly faults: ValidationEntry[];
+  /** Gathers the names of what no field is declared for; each with those of the objects around it. */
+  readonly ignored?: string[];
   /** What was read of the same object so far, by name. */
   readonly siblings?: Readonly<Record<string, unknown>>;
 }
@@ -141,6 +143,7 @@ function readFields<S extends Shape>(
   at: FieldsReading,
 ): Values<S> | undefined {
   const faultsBefore = at.faults.length;
+  noteIgnored(shape, source, at);
   const values: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(shape)) {
     const given = Object.hasOwn(source, name) ? source[name] : undefined;
@@ -153,6 +156,21 @@ function readFields<S extends Shape>(
   }
   // Every field was read by its own schema: the record is what the shape says.
   return at.faults.length > faultsBefore ? undefined : (values as Values<S>);
+}
+
+/** As many as an answer names. */
+export const MAX_IGNORED = 16;
+
+function noteIgnored(
+  shape: Shape,
+  source: Readonly<Record<string, unknown>>,
+  { place, ignored }: Reading,
+): void {
+  if (ignored === undefined) return;
+  for (const name of Object.keys(source)) {
+    if (ignored.length >= MAX_IGNORED) return;
+    if (!Object.hasOwn(shape, name)) ignored.push([...place.slice(1), name].join("."));
+  }
 }
 
 /** Null is absent, but for a required field inside an object, where it is a value of the wrong type. */
