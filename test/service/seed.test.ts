@@ -48,15 +48,15 @@ async function answers(seed: number): Promise<string[]> {
 }
 
 /** `recording` in another voice, in a service of its own. */
-async function converted(recording: Int16Array, format: string): Promise<string[]> {
+async function converted(recording: Int16Array, format: string, seeds = [7, 7]): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), "voicewire-test-"));
   const app = await startConvertApp(folder);
   try {
     const hashes: string[] = [];
-    for (let run = 0; run < 2; run += 1) {
+    for (const seed of seeds) {
       const form = new FormData();
       form.set("audio", new Blob([encodeWavFile(recording, 24_000) as Uint8Array<ArrayBuffer>]), "said.wav");
-      form.set("seed", "7");
+      form.set("seed", String(seed));
       const url = `${app.url}/v1/speech-to-speech/${OTHER_VOICE}?output_format=${format}`;
       const answer = await fetch(url, { method: "POST", body: form });
       expect(answer.status).toBe(200);
@@ -79,8 +79,20 @@ describe("a seed", { timeout: 120_000 }, () => {
     for (const [index, hash] of first.entries()) expect(other[index]).not.toBe(hash);
   });
 
+  it("makes others of it in each of fifty ways, however short the text is", async () => {
+    await using client = await startClient();
+    const hashes = new Set<string>();
+    for (let seed = 0; seed < 50; seed += 1) {
+      const { body } = await client.post(`/v1/text-to-speech/${VOICE}?output_format=pcm_16000`, {
+        ...{ text: "Hi.", seed },
+      });
+      hashes.add(hashOf(body));
+    }
+    expect(hashes.size).toBe(50);
+  });
+
   it("is answered with the same bytes by speech to speech, after a restart too", async () => {
-    measures("POST /v1/speech-to-speech/{voice_id}", "seed", "the same bytes in Opus");
+    measures("POST /v1/speech-to-speech/{voice_id}", "seed", "the same bytes, and others with another seed");
     await using client = await startClient();
     const body = { text: TEXT, seed: 1 };
     const said = await client.post(`/v1/text-to-speech/${VOICE}?output_format=pcm_24000`, body);
@@ -90,5 +102,8 @@ describe("a seed", { timeout: 120_000 }, () => {
       ...(await converted(recording, "opus_48000_64")),
     ];
     expect(new Set(hashes).size).toBe(1);
+    const [one, same, other] = await converted(recording, "pcm_24000", [1, 1, 2]);
+    expect(same).toBe(one);
+    expect(other).not.toBe(one);
   });
 });

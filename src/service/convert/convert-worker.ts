@@ -6,6 +6,7 @@ import { Resampler } from "../../audio/resample/resample.ts";
 import { serveJobs } from "../../kit/serve-jobs.ts";
 import { createDenoiser, DENOISER_RATE } from "../media/denoiser.ts";
 import { Timbre } from "../voice/audio/timbre.ts";
+import { levelFor } from "../voice/engine/variation.ts";
 import { type ConverterTask, type FromConverter, MAX_UNSENT_BYTES, type ToConverter } from "./messages.ts";
 import { WORK_RATE } from "./pitch-tracker.ts";
 import { Tempo } from "./tempo.ts";
@@ -34,7 +35,7 @@ function measuring(reply: Reply): Work {
 }
 
 function converting(
-  { target, format, manner, latencyLevel }: ConverterTask & { readonly kind: "convert" },
+  { target, format, manner, latencyLevel, seed }: ConverterTask & { readonly kind: "convert" },
   encoder: StreamEncoder,
   reply: Reply,
 ): Work {
@@ -43,7 +44,7 @@ function converting(
     latencyLevel: latencyLevel ?? 0,
   });
   const tempo = new Tempo(manner?.speed ?? 1);
-  const timbre = new Timbre(WORK_RATE, manner?.timbre ?? {});
+  const timbre = new Timbre(WORK_RATE, manner?.timbre ?? {}, levelFor(seed));
   const toRate = parseUpstreamFormat(format)?.sampleRate ?? WORK_RATE;
   const resampler = new Resampler({ fromRate: WORK_RATE, toRate });
   const send = (bytes: Uint8Array): void => {

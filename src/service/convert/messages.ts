@@ -22,7 +22,7 @@ export type ConverterTask =
       /** One of OUTPUT_FORMATS, without `wav_`. */
       readonly format: string;
       readonly removesNoise: boolean;
-      /** The serial number of an Ogg stream, see createStreamEncoder. */
+      /** Chooses the level (voice/engine/variation.ts), and the serial number of an Ogg stream. */
       readonly seed?: number | undefined;
       readonly manner?: Manner | undefined;
       /** 0-4, see voice/latency.ts. */

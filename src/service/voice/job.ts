@@ -14,6 +14,7 @@ import { PieceAudio } from "./audio/piece-audio.ts";
 import { StitchedAudio } from "./audio/stitched-audio.ts";
 import { Timbre } from "./audio/timbre.ts";
 import type { Engine } from "./engine/engine.ts";
+import { levelFor } from "./engine/variation.ts";
 import type { ChunkTiming, JobChunk, JobSpec } from "./messages.ts";
 import type { Neighbours } from "./plan/stitched-text.ts";
 import { type PlannedPiece, planPieces } from "./plan/utterance-plan.ts";
@@ -79,7 +80,11 @@ export class VoiceJob {
     this.#options = options;
     this.#latencyLevel = options.spec.latencyLevel ?? 0;
     this.#pieces = planPieces(options.spec, options.locales);
-    this.#timbre = new Timbre(options.engine.sampleRate, options.spec.timbre ?? {});
+    this.#timbre = new Timbre(
+      options.engine.sampleRate,
+      options.spec.timbre ?? {},
+      levelFor(options.spec.seed),
+    );
     this.#resampler = new Resampler({ fromRate: options.engine.sampleRate, toRate: format.sampleRate });
     const bytesPerMs = format.bitrateKbps === null ? format.sampleRate / 500 : (format.bitrateKbps / 8) * 1.3;
     this.#maxChunkMs = Math.min(MAX_CHUNK_MS, MAX_LINE_AUDIO_BYTES / bytesPerMs);

@@ -1,4 +1,4 @@
-/** What `similarity_boost` and `use_speaker_boost` do to finished samples: how bright and how loud the voice is. */
+/** What `similarity_boost`, `use_speaker_boost` and a seed do to finished samples: how bright and how loud the voice is. */
 
 export interface TimbreSettings {
   /** 0-1; absent as 0.75, which leaves the voice as it is. Each 0.25 is 4 dB above about 1.5 kHz. */
@@ -18,11 +18,12 @@ export class Timbre {
   readonly #treble: number;
   #low = 0;
 
-  constructor(sampleRate: number, settings: TimbreSettings) {
+  /** `level`: of all samples, see variation.ts. */
+  constructor(sampleRate: number, settings: TimbreSettings, level = 1) {
     const { similarity = USUAL_SIMILARITY, speakerBoost = true } = settings;
     this.#share = 1 - Math.exp((-2 * Math.PI * CORNER_HZ) / sampleRate);
     this.#treble = 10 ** (((similarity - USUAL_SIMILARITY) * DB_A_SIMILARITY) / 20);
-    this.#level = speakerBoost ? 1 : 10 ** (UNBOOSTED_DB / 20);
+    this.#level = level * (speakerBoost ? 1 : 10 ** (UNBOOSTED_DB / 20));
   }
 
   /** 16-bit samples; the same array where nothing is changed. */

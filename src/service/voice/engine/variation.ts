@@ -1,7 +1,7 @@
 /**
- * What a seed changes: how high, how fast and how lively each piece is spoken, a little. The same seed asks the engine for
- * the same each time, and two seeds nearly always for something else; they sound like one person saying it again. The
- * engine's own flutter is the same, too: it is reset before each piece that has a seed (Engine.reset).
+ * What a seed changes: how high, how fast and how lively each piece is spoken, and how loud all of it is, a little. The same
+ * seed asks the engine for the same each time, and two seeds mostly for something else; they sound like one person saying it
+ * again. The engine's own flutter is the same, too: it is reset before each piece that has a seed (Engine.reset).
  */
 import { Random } from "../../sound/random.ts";
 import type { EngineVoice } from "./engine.ts";
@@ -10,6 +10,8 @@ import type { EngineVoice } from "./engine.ts";
 const PITCH_STEPS = 2;
 const RATE_SHARE = 0.03;
 const RANGE_SHARE = 0.12;
+/** Half a decibel. */
+const LEVEL_SHARE = 0.056;
 
 export interface VariationPlace {
   /** Index of the input in the request, and of the piece in the input. */
@@ -29,4 +31,9 @@ export function varied(voice: EngineVoice, seed: number, place: VariationPlace):
     rate: voice.rate * (1 + RATE_SHARE * size * random.signed()),
     range: voice.range * (1 + RANGE_SHARE * size * random.signed()),
   };
+}
+
+/** Of all samples, at most 1. The engine takes whole numbers only; this makes two seeds differ where it has the same for both. */
+export function levelFor(seed: number | undefined): number {
+  return seed === undefined ? 1 : 1 - LEVEL_SHARE * new Random(seed).fork("level").unit();
 }
