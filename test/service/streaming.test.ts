@@ -100,6 +100,30 @@ describe("stream/with-timestamps", () => {
     const flash = await client.post(`${PATH}/stream`, { text: "12345", model_id: LONG_MODEL });
     expect(flash.headers["character-cost"]).toBe("3");
   });
+
+  it("costs nothing where there is nothing to hear", async () => {
+    const costOf = async (path: string, body: object) => {
+      const { status, headers } = await client.post(path, body);
+      expect(status).toBe(200);
+      return headers["character-cost"];
+    };
+    for (const [text, cost] of [
+      ["...", "0"],
+      [" — …!\n", "0"],
+      ["... 1", "5"],
+      ["😀", "1"],
+    ] as const) {
+      expect([text, await costOf(PATH, { text })]).toEqual([text, cost]);
+    }
+    const inputs = ["...", "Hi."].map((text) => ({ text, voice_id: VOICE }));
+    expect(await costOf("/v1/text-to-dialogue", { inputs })).toBe("3");
+    // Said as a dictionary has it.
+    const rules = [{ type: "alias", string_to_replace: "...", alias: "dots", word_boundaries: false }];
+    const made = await client.post("/v1/pronunciation-dictionaries/add-from-rules", { name: "a", rules });
+    const { id } = JSON.parse(made.body.toString()) as { id: string };
+    const locators = [{ pronunciation_dictionary_id: id }];
+    expect(await costOf(PATH, { text: "...", pronunciation_dictionary_locators: locators })).toBe("3");
+  });
 });
 
 describe("dialogues", () => {

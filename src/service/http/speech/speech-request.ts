@@ -11,6 +11,7 @@ import { Lexicon, type PronunciationRule, type Respelling } from "../../text/pro
 import { findLanguage, type SpokenLanguage } from "../../voice/engine/languages.ts";
 import type { JobInput, JobSpec } from "../../voice/messages.ts";
 import { leftOutTags } from "../../voice/plan/markup.ts";
+import { isAudible } from "../../voice/plan/spoken.ts";
 import type { KnownVoice } from "../known-voice.ts";
 import { requireFormat } from "../output-format.ts";
 import { enterpriseOnly, requireLoggable, type Tier } from "../tiers.ts";
@@ -76,7 +77,7 @@ export function acceptSpeech(
   requirePlan(shape, model, tier);
   const voices = shape.inputs.map(({ voiceId }) => requireVoice(options.findVoice(voiceId), voiceId));
   if (kind.isDialogue) requireDialogue(shape.inputs);
-  const length = requireText(shape.inputs, model);
+  requireText(shape.inputs, model);
   requireSettings(shape);
   requireNoEffects(shape.effects);
   requireLists(shape);
@@ -99,7 +100,7 @@ export function acceptSpeech(
     spec,
     leftOutTags: [...new Set(inputs.flatMap(({ text }) => leftOutTags(text, spec)))],
     model,
-    cost: Math.ceil(length * model.costFactor),
+    cost: Math.ceil(billedLength(inputs) * model.costFactor),
   };
 }
 
@@ -171,13 +172,26 @@ function requireDialogue(inputs: SpeechShape["inputs"]): void {
   }
 }
 
-/** The characters (code points) of all inputs. A dialogue is held to its model's limit, not to the advised 2000. */
-function requireText(inputs: SpeechShape["inputs"], model: Model): number {
+/** The characters of the inputs that have something to be heard. */
+function billedLength(inputs: readonly JobInput[]): number {
+  const heard = inputs.filter(({ text, respellings = [] }) => isAudible(text) || respellings.length > 0);
+  return heard.reduce((sum, { text }) => sum + charactersOf(text), 0);
+}
+
+/** Code points. */
+function charactersOf(text: string): number {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count;
+}
+
+/** Throws the 400 of empty text, and of too much. A dialogue is held to its model's limit, not to the advised 2000. */
+function requireText(inputs: SpeechShape["inputs"], model: Model): void {
   let length = 0;
   for (const { text } of inputs) {
     if (text.trim() === "")
       throw ApiError.unfit("empty_text", "The text is empty, expected something to say.", { param: "text" });
-    for (const _ of text) length++;
+    length += charactersOf(text);
   }
   if (length > model.maxCharacters) {
     const message =
@@ -185,7 +199,6 @@ function requireText(inputs: SpeechShape["inputs"], model: Model): number {
       `characters per request for model '${model.id}'.`;
     throw ApiError.unfit("text_too_long", message, { status: "max_character_limit_exceeded", param: "text" });
   }
-  return length;
 }
 
 function requireSettings(shape: SpeechShape): void {

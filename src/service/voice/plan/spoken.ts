@@ -42,6 +42,11 @@ export interface SpokenOptions {
 /** Letters, numbers and symbols are heard; spaces and punctuation are not, except marks that the engine reads out. */
 const AUDIBLE = /[\p{L}\p{N}\p{S}\p{Extended_Pictographic}@#%&*/\\_]/u;
 
+/** Whether there is anything to hear in it. */
+export function isAudible(text: string): boolean {
+  return AUDIBLE.test(text);
+}
+
 export function prepareSpoken(text: string, options: SpokenOptions): Spoken {
   const original: string[] = [];
   const normalized: string[] = [];
@@ -67,7 +72,7 @@ export function prepareSpoken(text: string, options: SpokenOptions): Spoken {
     spans,
     engineText: engine.text,
     engineToNormalized: engine.toNormalized,
-    isSpeakable: AUDIBLE.test(normalized.join("")),
+    isSpeakable: isAudible(normalized.join("")),
   };
 }
 
