@@ -273,6 +273,11 @@ describe("voices from samples", { timeout: 90_000 }, () => {
   it("speaks with the accent of its label's region", async () => {
     const id = await add({ labels: '{"language": "pt-PT"}' });
     expect((await call("GET", `/v1/voices/${id}`)).json().verified_languages[0].language).toBe("pt");
+    for (const language of ["pt", "pt-PT", "PT-pt", "pt-BR"]) {
+      const { voices } = (await call("GET", `/v2/voices?page_size=100&language=${language}`)).json();
+      const isListed = voices.some((voice: { voice_id: string }) => voice.voice_id === id);
+      expect([language, isListed]).toEqual([language, language !== "pt-BR"]);
+    }
     const say = async (language: object) => {
       const answer = await fetch(`${app.url}/v1/text-to-speech/${id}?output_format=pcm_16000`, {
         method: "POST",

@@ -182,7 +182,7 @@ function isWanted(voice: ListedVoice, query: VoiceQuery): boolean {
     isLabel(labels.gender, query.gender) &&
     isLabel(labels.age, query.age) &&
     isLabel(labels.accent, query.accent) &&
-    isOneOf(voice.language, query.language) &&
+    (isOneOf(voice.language, query.language) || isOneOf(labels.language ?? "", query.language)) &&
     isOneOf(labels.use_case ?? "", query.use_cases)
   );
 }
