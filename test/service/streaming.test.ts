@@ -110,12 +110,15 @@ describe("stream/with-timestamps", () => {
     for (const [text, cost] of [
       ["...", "0"],
       [" — …!\n", "0"],
+      ["<lexicon/> ...", "0"],
+      ["<p>a</p>", "8"],
+      ['<break time="1s"/>', "18"],
       ["... 1", "5"],
       ["😀", "1"],
     ] as const) {
       expect([text, await costOf(PATH, { text })]).toEqual([text, cost]);
     }
-    const inputs = ["...", "Hi."].map((text) => ({ text, voice_id: VOICE }));
+    const inputs = ["...", "[gunshot]", "Hi."].map((text) => ({ text, voice_id: VOICE }));
     expect(await costOf("/v1/text-to-dialogue", { inputs })).toBe("3");
     // Said as a dictionary has it.
     const rules = [{ type: "alias", string_to_replace: "...", alias: "dots", word_boundaries: false }];

@@ -10,7 +10,7 @@ import { findPhonemeTags } from "../../text/phoneme-tags.ts";
 import { Lexicon, type PronunciationRule, type Respelling } from "../../text/pronunciation.ts";
 import { findLanguage, type SpokenLanguage } from "../../voice/engine/languages.ts";
 import type { JobInput, JobSpec } from "../../voice/messages.ts";
-import { leftOutTags } from "../../voice/plan/markup.ts";
+import { endsPiece, findMarkup, leftOutTags } from "../../voice/plan/markup.ts";
 import { isAudible } from "../../voice/plan/spoken.ts";
 import type { KnownVoice } from "../known-voice.ts";
 import { requireFormat } from "../output-format.ts";
@@ -100,7 +100,7 @@ export function acceptSpeech(
     spec,
     leftOutTags: [...new Set(inputs.flatMap(({ text }) => leftOutTags(text, spec)))],
     model,
-    cost: Math.ceil(billedLength(inputs) * model.costFactor),
+    cost: Math.ceil(billedLength(inputs, spec) * model.costFactor),
   };
 }
 
@@ -172,10 +172,16 @@ function requireDialogue(inputs: SpeechShape["inputs"]): void {
   }
 }
 
-/** The characters of the inputs that have something to be heard. */
-function billedLength(inputs: readonly JobInput[]): number {
-  const heard = inputs.filter(({ text, respellings = [] }) => isAudible(text) || respellings.length > 0);
-  return heard.reduce((sum, { text }) => sum + charactersOf(text), 0);
+/** The characters of the inputs that ask for something to be heard, be it a pause. */
+function billedLength(inputs: readonly JobInput[], options: Pick<JobSpec, "audioTags">): number {
+  return inputs.reduce((sum, input) => sum + (isHeard(input, options) ? charactersOf(input.text) : 0), 0);
+}
+
+function isHeard({ text, respellings = [] }: JobInput, options: Pick<JobSpec, "audioTags">): boolean {
+  const markup = findMarkup(text, options);
+  if (respellings.length > 0 || markup.some(endsPiece)) return true;
+  const starts = [0, ...markup.map(({ end }) => end)];
+  return starts.some((start, index) => isAudible(text.slice(start, markup[index]?.start)));
 }
 
 /** Code points. */
