@@ -12,8 +12,6 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   /** The connection takes no further request. */
   readonly closes?: boolean;
-  /** It answers HEAD: the body is not sent. */
-  readonly isHead?: boolean;
 }
 
 /** Whose scripts may read an answer in a browser (W3C Fetch, "CORS protocol"). */
@@ -37,6 +35,11 @@ export function noteBody(res: HttpResponse, allowance: BodyAllowance): void {
 export function bodyAllowance(res: HttpResponse): BodyAllowance | null {
   const noted: unknown = res.bodyAllowance;
   return noted instanceof BodyAllowance ? noted : null;
+}
+
+/** Notes that the request is HEAD: its answer has no body (RFC 9110 section 9.3.2). */
+export function noteHead(res: HttpResponse): void {
+  res.isForHead = true;
 }
 
 /** Notes headers of the answer, whoever writes it; they are asked for when it is written. */
@@ -73,6 +76,15 @@ export function writeHeaders(
   if (typeof reader === "string") res.writeHeader("access-control-allow-origin", reader);
 }
 
+/**
+ * Ends an answer that has no body. `length`: of the body that GET would get; null where nobody knows. The library's own
+ * parameter for it makes it wait for that body: it cuts the connection at the next request.
+ */
+export function endWithoutBody(res: HttpResponse, length: number | null): void {
+  if (length !== null) res.writeHeader("content-length", String(length));
+  res.endWithoutBody();
+}
+
 /** A part of the request's path, without its percent-encoding. */
 export function pathPart(req: HttpRequest, index = 0): string {
   const part = req.getParameter(index) ?? "";
@@ -107,7 +119,9 @@ export class Reply {
       this.#res.writeStatus(String(answer.status));
       const headers = { "content-type": answer.contentType, ...answer.headers };
       writeHeaders(this.#res, headers, this.#readers);
-      this.#res.end(answer.isHead === true ? "" : answer.body, answer.closes);
+      if (this.#res.isForHead !== true) this.#res.end(answer.body, answer.closes);
+      else if (answer.closes === true) this.#res.end("", true);
+      else endWithoutBody(this.#res, Buffer.byteLength(answer.body));
     });
   }
 
@@ -119,8 +133,8 @@ export class Reply {
     this.send(failure(thrown));
   }
 
-  /** `isHead`: as an answer to HEAD. `status` and `body`: where they are another surface's. */
-  failAndClose(thrown: unknown, shape: Partial<Pick<Answer, "isHead" | "status" | "body">> = {}): void {
+  /** `status` and `body`: where they are another surface's. */
+  failAndClose(thrown: unknown, shape: Partial<Pick<Answer, "status" | "body">> = {}): void {
     this.send({ ...failure(thrown), closes: true, ...shape });
   }
 }

@@ -9,7 +9,7 @@ import type { Participant } from "../session/connections/participant.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../session/settings.ts";
-import { pathPart, writeHeaders } from "./http.ts";
+import { endWithoutBody, pathPart, writeHeaders } from "./http.ts";
 import { requestAddress } from "./request-address.ts";
 import type { ResponseTerms } from "./response-lease.ts";
 import { checkSettings, queryOf } from "./sockets/live-access.ts";
@@ -158,5 +158,5 @@ export function answerHead(
   }
   res.writeStatus(String(status));
   writeHeaders(res, headers);
-  res.endWithoutBody();
+  endWithoutBody(res, null);
 }

@@ -40,15 +40,15 @@ export async function startOperations(options: OperationsOptions): Promise<Liste
   const { host, port, server, sessions } = options;
   const app = App();
   const routes = new CheckedRoutes(app, options);
-  routes.get("/healthz", "anybody", (res) =>
+  routes.getAndHead("/healthz", "anybody", (res) =>
     new Reply(res, "same-origin").json(200, { status: "ok", server }),
   );
-  routes.get("/readyz", "anybody", (res) => {
+  routes.getAndHead("/readyz", "anybody", (res) => {
     const { status, body } = readiness(sessions);
     const detail = { ...body, server, sessions: sessions.count, upstream: options.upstream() };
     new Reply(res, "same-origin").json(status, detail);
   });
-  routes.get("/metrics", needs("admin"), (res) => {
+  routes.getAndHead("/metrics", needs("admin"), (res) => {
     const reply = new Reply(res, "same-origin");
     options.metrics().then(
       (body) =>

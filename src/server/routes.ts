@@ -18,7 +18,7 @@ import type { OriginRules, RequestSource } from "../access/origin-rules.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { errorBody } from "../protocol/events.ts";
 import { answeredSubprotocol, offersToken, presentedBy } from "./credential.ts";
-import { allowReader, noteBody, noteHeaders, pathPart, Reply } from "./http.ts";
+import { allowReader, noteBody, noteHead, noteHeaders, pathPart, Reply } from "./http.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import { requestAddress } from "./request-address.ts";
 import type { AppRoutes } from "./tls/route-table.ts";
@@ -74,6 +74,8 @@ type SocketLimits = Pick<
 export interface Routes {
   get(pattern: string, access: RouteAccess, handler: Handler): void;
   head(pattern: string, access: RouteAccess, handler: Handler): void;
+  /** What a Reply answers: HEAD gets its head. */
+  getAndHead(pattern: string, access: RouteAccess, handler: Handler): void;
   post(pattern: string, access: RouteAccess, handler: Handler, shape?: RefusalShape): void;
   del(pattern: string, access: RouteAccess, handler: Handler): void;
   options(pattern: string, access: RouteAccess, handler: Handler): void;
@@ -81,7 +83,7 @@ export interface Routes {
   ws<T>(pattern: string, access: RouteAccess, behavior: SocketBehavior<T>, shape?: RefusalShape): void;
 }
 
-type Method = Exclude<keyof Routes, "ws">;
+type Method = Exclude<keyof Routes, "ws" | "getAndHead">;
 
 /** A route as it was mounted: for the test that asks all of them. */
 export interface MountedRoute {
@@ -146,6 +148,10 @@ export class CheckedRoutes implements Routes {
   head(pattern: string, access: RouteAccess, handler: Handler): void {
     this.#mount("head", { pattern, access }, handler);
   }
+  getAndHead(pattern: string, access: RouteAccess, handler: Handler): void {
+    this.get(pattern, access, handler);
+    this.head(pattern, access, handler);
+  }
   post(pattern: string, access: RouteAccess, handler: Handler, shape?: RefusalShape): void {
     this.#mount("post", { pattern, access, shape }, handler);
   }
@@ -172,7 +178,7 @@ export class CheckedRoutes implements Routes {
         } catch (thrown) {
           const error = toGatewayError(thrown);
           if (isHeardInSocket(req, error)) upgradeToRefuse(res, req, { context, error });
-          else refuse(res, error, { shape, isHead: false });
+          else refuse(res, error, shape);
         } finally {
           // Still here: it was refused.
           this.#leave?.();
@@ -224,12 +230,13 @@ export class CheckedRoutes implements Routes {
   #mount(method: Method, { shape, ...route }: ShapedRoute, handler: Handler): void {
     this.#mounted.push({ method, ...route });
     this.#app[method](route.pattern, (res, req) => {
+      if (req.getMethod() === "head") noteHead(res);
       if (!this.#isSound(res, req, route.pattern)) return;
       let caller: Caller;
       try {
         caller = this.#admit(res, req, { ...route, isSocket: false });
       } catch (thrown) {
-        refuse(res, toGatewayError(thrown), { shape, isHead: req.getMethod() === "head" });
+        refuse(res, toGatewayError(thrown), shape);
         return;
       }
       const path = req.getUrl();
@@ -254,7 +261,7 @@ export class CheckedRoutes implements Routes {
       if (reader !== null) allowReader(res, reader);
       return true;
     } catch (thrown) {
-      refuse(res, toGatewayError(thrown), { isHead: req.getMethod() === "head" });
+      refuse(res, toGatewayError(thrown));
       return false;
     }
   }
@@ -376,13 +383,9 @@ function nativeMessage(error: GatewayError) {
   return { json, closeCode: error.closeCode, reason: error.code };
 }
 
-function refuse(
-  res: HttpResponse,
-  error: GatewayError,
-  { shape, isHead }: { readonly shape?: RefusalShape | undefined; readonly isHead: boolean },
-): void {
+function refuse(res: HttpResponse, error: GatewayError, shape?: RefusalShape): void {
   const reply = new Reply(res, "same-origin");
   // A turn later: answered at once, the library would read what follows in the same piece as the next request. While it is
   // owed an answer it cuts the connection instead.
-  setImmediate(() => reply.failAndClose(error, { isHead, ...shape?.answer(error) }));
+  setImmediate(() => reply.failAndClose(error, shape?.answer(error)));
 }

@@ -189,8 +189,10 @@ function withType(body: string, type: string): string {
 
 /** For load balancers, which ask where their callers are: without version or details. */
 function routeHealth(app: Routes, { sessions }: ServerOptions): void {
-  app.get("/healthz", "anybody", (res) => new Reply(res).json(200, { status: "ok", server: "voicewire" }));
-  app.get("/readyz", "anybody", (res) => {
+  app.getAndHead("/healthz", "anybody", (res) =>
+    new Reply(res).json(200, { status: "ok", server: "voicewire" }),
+  );
+  app.getAndHead("/readyz", "anybody", (res) => {
     const { status, body } = readiness(sessions);
     new Reply(res).json(status, body);
   });
@@ -204,16 +206,16 @@ function routeHealth(app: Routes, { sessions }: ServerOptions): void {
 /** Describes the native socket, as /openapi.json does the speech service. */
 function routeDescription(app: Routes, version: string): void {
   const document = JSON.stringify(asyncApi(version));
-  app.get("/asyncapi.json", "known", (res) => {
+  app.getAndHead("/asyncapi.json", "known", (res) => {
     new Reply(res).send({ status: 200, contentType: "application/json", body: document });
   });
 }
 
 function routePage(app: Routes, folder: string): void {
   const answers = loadPage(folder);
-  for (const [path, answer] of answers) app.get(path, "anybody", (res) => new Reply(res).send(answer));
+  for (const [path, answer] of answers) app.getAndHead(path, "anybody", (res) => new Reply(res).send(answer));
   if (answers.size > 0) return;
-  app.get("/", "anybody", (res) => {
+  app.getAndHead("/", "anybody", (res) => {
     new Reply(res).send({
       status: 503,
       contentType: "text/plain; charset=utf-8",

@@ -14,11 +14,14 @@ import { type CarrierEdge, startCarrierEdge } from "../unit/telephony/carrier-ed
 /** What answers everybody, and why that tells nobody anything. */
 const ANSWERS_ANYBODY = [
   ["get", "/healthz"],
+  ["head", "/healthz"],
   ["get", "/readyz"],
+  ["head", "/readyz"],
   // Preflights: browsers send no credentials with them, and they say what methods there are.
   ["options", "/*"],
   // The built page, or that it has not been built.
   ["get", "/"],
+  ["head", "/"],
 ];
 
 /**

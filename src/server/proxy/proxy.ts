@@ -17,7 +17,7 @@ import type { UpstreamSubject } from "../../access/limits/limits.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { ClientLimit } from "../../kit/client-limit.ts";
 import { withoutTokens } from "../credential.ts";
-import { bodyAllowance, notedHeaders, Reply, readBody, writeHeaders } from "../http.ts";
+import { bodyAllowance, endWithoutBody, notedHeaders, Reply, readBody, writeHeaders } from "../http.ts";
 import { requestAddress } from "../request-address.ts";
 import { beginResponse, type ResponseTerms } from "../response-lease.ts";
 import { needs, type Routes } from "../routes.ts";
@@ -434,7 +434,7 @@ class ProxyAnswer {
     this.#markOver();
     const res = this.#res;
     const total = this.#length;
-    if (this.#hasNoBody || total === 0) res.endWithoutBody(total ?? undefined);
+    if (this.#hasNoBody || total === 0) endWithoutBody(res, total);
     else if (total === null) res.end();
     // Shorter than it said: the client has to see that.
     else res.close();
