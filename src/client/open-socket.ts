@@ -2,12 +2,18 @@
 import type { HelloEvent } from "../protocol/events.ts";
 import { clientError, VoicewireError } from "./client-error.ts";
 import { parseEvent } from "./events.ts";
+import { watchRefusal } from "./refused-upgrade.ts";
 import type { SocketEnd, WebSocketConstructor, WebSocketLike } from "./socket.ts";
 import type { TokenSource } from "./token-source.ts";
 
 const SUBPROTOCOL = "voicewire.v1";
 /** Browsers can't set headers on a WebSocket: the token is a second subprotocol. */
 const TOKEN_SUBPROTOCOL = "voicewire.token.";
+
+/** The connection ended without a close frame (RFC 6455 section 7.4.1): none came about, or the network broke. */
+const NO_CLOSE_FRAME = 1006;
+const ADVICE =
+  "this WebSocket shows no HTTP answer: a browser's network tools do, and in Node the WebSocket of the package ws";
 
 export interface Opening {
   readonly url: string;
@@ -36,7 +42,7 @@ export function openSocket(opening: Opening, handlers: OpeningHandlers): () => v
   const fail = (error: VoicewireError): void => {
     if (isAbandoned) return;
     abandon();
-    handlers.failed(error, { code: 1006, reason: error.code });
+    handlers.failed(error, { code: NO_CLOSE_FRAME, reason: error.code });
   };
   const none = clientError("token_failed", "Token: none came in time");
   const timer = setTimeout(() => fail(none), opening.timeoutMs);
@@ -59,17 +65,22 @@ function watchSocket(socket: WebSocketLike, opening: Opening, handlers: OpeningH
   let isSettled = false;
   // Set when the gateway gives its reason in an `error` event before it closes.
   let reason: VoicewireError | null = null;
+  // What the runtime says of a failure: browsers say nothing.
+  let fault = "";
   const settle = (): boolean => {
     const isFirst = !isSettled;
     isSettled = true;
     clearTimeout(timer);
     return isFirst;
   };
-  const timer = setTimeout(() => {
-    const error = clientError("connect_timeout", "Connection: no hello came in time");
-    if (settle()) handlers.failed(error, { code: 1006, reason: error.code });
+  const giveUp = (error: VoicewireError): void => {
+    if (settle()) handlers.failed(error, { code: NO_CLOSE_FRAME, reason: error.code });
     socket.close();
+  };
+  const timer = setTimeout(() => {
+    giveUp(clientError("connect_timeout", "Connection: no hello came in time"));
   }, opening.timeoutMs);
+  const showsAnswers = watchRefusal(socket, giveUp);
   socket.addEventListener("message", ({ data }) => {
     if (isSettled || typeof data !== "string") return;
     const event = parseEvent(data);
@@ -77,12 +88,20 @@ function watchSocket(socket: WebSocketLike, opening: Opening, handlers: OpeningH
     if (event?.type === "hello" && settle()) handlers.joined(socket, event);
   });
   socket.addEventListener("close", ({ code, reason: text }) => {
-    const unexplained = () =>
-      clientError("connect_failed", `Connection: closed with ${code} ${text} before hello`);
+    const unexplained = () => {
+      const why = [text, fault].filter((part) => part !== "").map((part) => `: ${part}`);
+      const advice = code === NO_CLOSE_FRAME && !showsAnswers ? `; ${ADVICE}` : "";
+      return clientError(
+        "connect_failed",
+        `Connection: closed with ${code} before hello${why.join("")}${advice}`,
+      );
+    };
     if (settle()) handlers.failed(reason ?? unexplained(), { code, reason: text });
   });
-  // The close that follows every error carries what is known; without a listener, `ws` would throw.
-  socket.addEventListener("error", () => undefined);
+  // The close follows every error; without a listener, `ws` would throw.
+  socket.addEventListener("error", (event) => {
+    if ("message" in event && typeof event.message === "string") fault = event.message;
+  });
   return () => {
     if (settle()) socket.close();
   };

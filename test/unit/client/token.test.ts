@@ -84,6 +84,14 @@ describe("the option token", () => {
     await expect(join(token())).rejects.toMatchObject({ code });
   });
 
+  it("that is missing is refused in the gateway's words, by its answer to the upgrade", async () => {
+    await expect(join(undefined)).rejects.toMatchObject({
+      code: "unauthorized",
+      message: expect.stringContaining("No valid key or token"),
+      isRetryable: false,
+    });
+  });
+
   it("a function that fails is told, and what it threw does not hide it", async () => {
     const failing = () => Promise.reject(new Error("the app's server is away"));
     await expect(join(failing)).rejects.toMatchObject({
