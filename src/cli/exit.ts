@@ -20,6 +20,10 @@ const BY_CODE: Readonly<Record<string, number>> = {
   port_in_use: EXIT.portInUse,
   voice_package_missing: EXIT.upstream,
   unknown_voice: EXIT.upstream,
+  unauthorized: EXIT.upstream,
+  token_expired: EXIT.upstream,
+  token_revoked: EXIT.upstream,
+  forbidden: EXIT.upstream,
   // The client's own: no gateway, or none any more.
   connect_failed: EXIT.upstream,
   connect_timeout: EXIT.upstream,

@@ -22,7 +22,7 @@ export interface CommandModule {
 export const HELP_FLAG: Flag = { name: "help", short: "h", about: "Show this help" };
 
 const EXIT_CODES =
-  "Exit codes: 0 ok, 1 failed, 2 wrong usage or setting, 3 port in use, 4 upstream or voice not available, " +
+  "Exit codes: 0 ok, 1 failed, 2 wrong usage or setting, 3 port in use, 4 gateway, upstream, key or voice not available, " +
   "130 interrupted.";
 
 /** The page of `voicewire --help`. */

@@ -109,7 +109,10 @@ describe.skipIf(missing !== undefined)(
       expect(program.stderr).not.toContain("Insecure");
       const argv = ["say", "--url", url, "--out", folder.file("hello.wav"), "Hello."];
       const stranger = await run(argv);
-      expect([stranger.code, stranger.stderr]).toEqual([1, expect.stringContaining("VOICEWIRE_KEY")]);
+      expect([stranger.code, stranger.stderr]).toEqual([4, expect.stringContaining("VOICEWIRE_KEY")]);
+      const wrong = await run(argv, { env: { VOICEWIRE_KEY: "vwk_app_wrong" } });
+      expect([wrong.code, wrong.stderr]).toEqual([4, expect.stringContaining("does not take the key")]);
+      expect(wrong.stderr).not.toContain("vwk_app_wrong");
       const known = await run(argv, { env: { VOICEWIRE_KEY: key } });
       expect([known.code, known.stderr]).toEqual([0, expect.not.stringContaining(key)]);
       const signed = await run(["token", "--sessions", "s", "--allow", "open,speak,listen", "--for", "me"], {

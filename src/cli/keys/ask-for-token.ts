@@ -4,9 +4,10 @@ import { GatewayError } from "../../errors.ts";
 import { usageError } from "../exit.ts";
 import { safeText } from "../output/terminal-text.ts";
 import { reasonOf } from "../say/voices.ts";
+import { keyRefused } from "../session/gateway-key.ts";
 
 const TIMEOUT_MS = 5_000;
-const CODES = { 401: "unauthorized", 403: "forbidden", 429: "rate_limited" } as const;
+const CODES = { 403: "forbidden", 429: "rate_limited" } as const;
 
 export interface AskedToken {
   readonly subject: string;
@@ -40,9 +41,10 @@ export async function askForToken(
   }
   const token = fieldOf(body, "token");
   if (status === 201 && typeof token === "string") return token;
+  if (status === 401) throw new GatewayError("unauthorized", keyRefused(baseUrl, key));
   const said = fieldOf(fieldOf(body, "error"), "message");
   const what = typeof said === "string" ? safeText(said) : `status ${status}, expected 201 with a token`;
-  const code = status === 401 || status === 403 || status === 429 ? CODES[status] : "invalid_field";
+  const code = status === 403 || status === 429 ? CODES[status] : "invalid_field";
   throw new GatewayError(code, `The gateway at ${baseUrl}: ${what}`);
 }
 

@@ -1,6 +1,4 @@
 /** Joins a session for say and listen; what stands in the way is said with what to do about it. */
-import type { IncomingMessage } from "node:http";
-import { text as textOf } from "node:stream/consumers";
 import { WebSocket } from "ws";
 import { liveUrl } from "../../client/address.ts";
 import {
@@ -14,6 +12,7 @@ import {
 import { GatewayError } from "../../errors.ts";
 import type { EventKind } from "../../protocol/vocabulary.ts";
 import { usageError } from "../exit.ts";
+import { keyRefused } from "./gateway-key.ts";
 
 export interface ResumePlace {
   /** `resume_token` of its hello. */
@@ -45,14 +44,12 @@ export async function joinSession(options: JoinOptions): Promise<Connection> {
   for (const [name, value] of Object.entries({ resume: token, seq, at_ms: atMs })) {
     if (value !== undefined) url.searchParams.set(name, String(value));
   }
-  const refusals: VoicewireError[] = [];
   const untrusted: Error[] = [];
   try {
-    const socket = keyedSocket(options.key, { refusals, untrusted });
+    const socket = keyedSocket(options.key, untrusted);
     return await connect({ url: url.href, WebSocket: socket, reconnect });
   } catch (thrown) {
-    const [refusal] = refusals;
-    if (refusal !== undefined) throw explained(refusal, options);
+    if (thrown instanceof VoicewireError && thrown.isFromGateway) throw explained(thrown, options);
     const [distrust] = untrusted;
     if (distrust !== undefined) throw untrustedCertificate(distrust, baseUrl);
     if (thrown instanceof VoicewireError && thrown.code === "connect_failed") {
@@ -66,26 +63,11 @@ export async function joinSession(options: JoinOptions): Promise<Connection> {
   }
 }
 
-/** Why sockets did not open. */
-interface Failures {
-  /** What the gateway said instead of taking them. */
-  readonly refusals: VoicewireError[];
-  /** What is wrong with its certificate. */
-  readonly untrusted: Error[];
-}
-
-/** Sockets that show a key. */
-function keyedSocket(key: string, { refusals, untrusted }: Failures): WebSocketConstructor {
+/** Sockets that show a key. `untrusted`: gets what is wrong with the gateway's certificate. */
+function keyedSocket(key: string, untrusted: Error[]): WebSocketConstructor {
   return class extends WebSocket {
     constructor(url: string) {
       super(url, key === "" ? {} : { headers: { authorization: `Bearer ${key}` } });
-      this.on("unexpected-response", (_request, answer: IncomingMessage) => {
-        refusalOf(answer)
-          .then((refusal) => {
-            if (refusal !== null) refusals.push(refusal);
-          })
-          .finally(() => this.terminate());
-      });
       this.on("error", (error) => {
         if (isOfCertificate(error)) untrusted.push(error);
       });
@@ -107,26 +89,12 @@ function untrustedCertificate(cause: Error, baseUrl: string): GatewayError {
   );
 }
 
-/** The gateway's own error of a refused upgrade; null where something else answers there. */
-async function refusalOf(answer: IncomingMessage): Promise<VoicewireError | null> {
-  try {
-    const body = JSON.parse(await textOf(answer)) as {
-      error?: ConstructorParameters<typeof VoicewireError>[0];
-    };
-    return typeof body.error?.code === "string" ? new VoicewireError(body.error) : null;
-  } catch {
-    // No JSON: a proxy, or another server.
-    return null;
-  }
-}
-
 function explained(refusal: VoicewireError, { baseUrl, key }: JoinOptions): Error {
-  if (refusal.code !== "unauthorized" && refusal.code !== "token_expired") return refusal;
-  const what =
-    key === ""
-      ? "it wants a key or a token: expected one in VOICEWIRE_KEY"
-      : `it does not take the key or token of VOICEWIRE_KEY or --key: ${refusal.message}`;
-  return new GatewayError(refusal.code, `The gateway at ${baseUrl}: ${what}`, { cause: refusal });
+  const { code } = refusal;
+  if (code !== "unauthorized" && code !== "token_expired") return refusal;
+  const isOld = code === "token_expired";
+  const message = isOld ? `The gateway at ${baseUrl}: ${refusal.message}` : keyRefused(baseUrl, key);
+  return new GatewayError(code, message, { cause: refusal });
 }
 
 /** A gateway's address as http(s) without a slash at its end; takes ws(s) and a missing scheme too. */

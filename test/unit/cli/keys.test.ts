@@ -250,10 +250,10 @@ describe("commands that connect to a gateway with keys", () => {
 
   test("token --url says why the gateway gives none, without the key", async () => {
     const more = await ask({ VOICEWIRE_KEY: key }, "--allow", "admin");
-    expect([more.code, more.err]).toEqual([1, expect.stringMatching(/The gateway at .*grants/)]);
+    expect([more.code, more.err]).toEqual([4, expect.stringMatching(/The gateway at .*grants/)]);
     const wrong = `vwk_app_${"A".repeat(43)}`;
     const refused = await ask({ VOICEWIRE_KEY: wrong }, "--allow", "listen");
-    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("No valid key or token")]);
+    expect([refused.code, refused.err]).toEqual([4, expect.stringContaining("does not take the key")]);
     expect(refused.err).not.toContain(wrong);
     for (const none of ["", "vwk_app_\nx"]) {
       const { code, err } = await ask({ VOICEWIRE_KEY: none }, "--allow", "listen");
@@ -280,12 +280,12 @@ describe("commands that connect to a gateway with keys", () => {
   });
 
   test.each([
-    ["none", () => "", /wants a key or a token.*VOICEWIRE_KEY/],
-    ["another", () => `vwk_app_${"A".repeat(43)}`, /does not take the key/],
-    ["one with a line break", () => "vwk_app_\nx", /./],
-  ])("%s is refused in plain words, without the key", async (_name, wrong, message) => {
+    ["none", 4, () => "", /asks for a key or a token.*VOICEWIRE_KEY/],
+    ["another", 4, () => `vwk_app_${"A".repeat(43)}`, /does not take the key/],
+    ["one with a line break", 1, () => "vwk_app_\nx", /./],
+  ])("%s is refused in plain words, without the key", async (_name, exit, wrong, message) => {
     const { code, err } = await say({ VOICEWIRE_KEY: wrong() });
-    expect(code).toBe(1);
+    expect(code).toBe(exit);
     expect(err).toMatch(message);
     expect(err).not.toContain("vwk_app_");
   });
@@ -294,7 +294,7 @@ describe("commands that connect to a gateway with keys", () => {
     const argv = ["token", "--sessions", "quiet", "--allow", "listen", "--for", "me"];
     const signed = (await run(argv, env)).out.trim();
     const { code, err } = await say({ VOICEWIRE_KEY: signed }, "--session", "other");
-    expect([code, err]).toEqual([1, expect.stringContaining("does not allow for this session")]);
+    expect([code, err]).toEqual([4, expect.stringContaining("does not allow for this session")]);
     expect((await run(["listen", "quiet", "--url", gateway.url], { VOICEWIRE_KEY: signed })).err).toContain(
       'No session "quiet"',
     );
