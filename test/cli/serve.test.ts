@@ -93,7 +93,7 @@ describe.skipIf(missing !== undefined)(
       const { program } = await serve();
       await using _ = program;
       expect(program.stdout.toString()).toMatch(
-        /^ {2}Keys {2}none; programs of this machine .*, no others$/m,
+        /^ {2}Keys {2}none; programs and web pages of this machine may use the gateway, nobody else$/m,
       );
     });
 
@@ -104,7 +104,10 @@ describe.skipIf(missing !== undefined)(
       const { program, url } = await serve(["--host", "0.0.0.0"], env);
       await using _ = program;
       expect(program.stdout.toString()).toMatch(
-        /^ {2}Keys {2}2; without a key or a token: .* nothing else$/m,
+        /^ {2}Keys {2}2; who shows no key or token gets .* nothing else$/m,
+      );
+      expect(program.stdout.toString()).toMatch(
+        /^ {2}TLS {3}off: keys, tokens and speech cross the network/m,
       );
       expect(program.stderr).not.toContain("Insecure");
       const argv = ["say", "--url", url, "--out", folder.file("hello.wav"), "Hello."];

@@ -3,7 +3,7 @@ import { chmodSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { CertificateFolder, PAIRS } from "../helpers/certificate-files.ts";
 import { freePort } from "../helpers/free-port.ts";
-import { missingForSpeech, PATIENT, Program, run } from "./program.ts";
+import { missingForSpeech, PATIENT, Program, run, temporaryFolder } from "./program.ts";
 
 vi.setConfig(PATIENT);
 const missing = missingForSpeech();
@@ -59,6 +59,24 @@ describe.skipIf(missing !== undefined)(`TLS${missing === undefined ? "" : ` (ski
     const { code, stderr } = await run(["serve", "--port", "0", ...flagsOf(files)]);
     expect(code).toBe(2);
     expect(stderr).toContain("another certificate's key");
+  });
+
+  test("doctor warns of keys that cross the network without TLS, unless a proxy is named that ends it", async () => {
+    using folder = temporaryFolder();
+    const keysFile = folder.file("keys.json");
+    await run(["keys", "new", "app", "--file", keysFile]);
+    const args = ["--port", "0", "--keys-file", keysFile];
+    expect(await doctorSays([...args, "--host", "0.0.0.0"], "tls")).toMatchObject({
+      status: "warn",
+      detail: expect.stringContaining("keys, tokens and speech cross the network as plain text"),
+      fix: expect.stringMatching(/--tls-cert.*--trusted-proxies/),
+    });
+    const behindProxy = ["--host", "0.0.0.0", "--trusted-proxies", "10.0.0.1"];
+    expect(await doctorSays([...args, ...behindProxy], "tls")).toMatchObject({
+      status: "ok",
+      detail: "off: the port speaks http and ws; TLS has to end at 10.0.0.1",
+    });
+    expect(await doctorSays(args, "tls")).toMatchObject({ status: "ok" });
   });
 
   test("doctor names the certificate and its end, and fails one that is over; it warns where others may read the key", async () => {

@@ -21,7 +21,7 @@ import {
 } from "../../server/tls/certificate.ts";
 import type { Io } from "../io.ts";
 import { checkKeyFile } from "../keys/key-file-check.ts";
-import { strangersMay } from "../keys/strangers.ts";
+import { areKeysReadable, READABLE_KEYS, strangersMay } from "../keys/strangers.ts";
 import { fetchVoices } from "../say/voices.ts";
 import { listenFailure, portAdvice } from "../serve/port-check.ts";
 import { chooseUpstream, openUpstream, VOICE_PACKAGE_ADVICE } from "../serve/upstream.ts";
@@ -46,6 +46,8 @@ export interface Check {
 
 const MIN_NODE = { major: 20, minor: 19 };
 const TESTED_NODE = [20, 22];
+/** It is there: on a busy machine it takes its time. */
+const ANSWER_TIMEOUT_MS = 10_000;
 
 export const CHECKS: readonly Check[] = [
   { name: "node", run: checkNode },
@@ -107,7 +109,7 @@ async function checkServer({ config }: CheckContext): Promise<CheckResult> {
     log: silentLog,
   });
   try {
-    const isUp = await isGateway(gateway.url);
+    const isUp = await isGateway(gateway.url, ANSWER_TIMEOUT_MS);
     return isUp
       ? { status: "ok", detail: "uWebSockets.js loads, the gateway listens and answers" }
       : {
@@ -256,7 +258,7 @@ async function checkAddress({ scheme, host, port, flag, whenFree }: AddressToChe
 /** What the certificate is for, and how long. */
 async function checkTls({ config }: CheckContext): Promise<CheckResult> {
   const files = certificateFiles(config);
-  if (files === null) return { status: "ok", detail: "off: the port speaks http and ws" };
+  if (files === null) return withoutTls(config);
   const certificate = readCertificate(files);
   const nowMs = Date.now();
   const fault = certificateFault(certificate, nowMs);
@@ -284,6 +286,20 @@ async function checkTls({ config }: CheckContext): Promise<CheckResult> {
   return resultWith(`https and wss: ${describeCertificate(certificate)}`, worries, status);
 }
 
+function withoutTls(config: Config): CheckResult {
+  const detail = "off: the port speaks http and ws";
+  if (!areKeysReadable(config)) {
+    const { trustedProxies } = config;
+    return {
+      status: "ok",
+      detail: trustedProxies === "" ? detail : `${detail}; TLS has to end at ${trustedProxies}`,
+    };
+  }
+  const fix =
+    "set --tls-cert and --tls-key; or let a reverse proxy end TLS, and name its address in --trusted-proxies";
+  return resultWith(detail, [{ what: READABLE_KEYS, fix }]);
+}
+
 /** Names of the certificate that the gateway does not take as Host. */
 function refusedNames({ names }: Certificate, config: Config): string[] {
   const rules = new OriginRules(config);
@@ -291,13 +307,14 @@ function refusedNames({ names }: Certificate, config: Config): string[] {
 }
 
 async function checkKeys({ config }: CheckContext): Promise<CheckResult> {
-  if (config.keysFile === "") return { status: "ok", detail: "none are set" };
+  if (config.keysFile === "")
+    return { status: "ok", detail: "none are set: the gateway asks nobody for one" };
   return checkKeyFile(config.keysFile, Date.now());
 }
 
 /** What a stranger could do. */
 async function checkAccess({ config }: CheckContext): Promise<CheckResult> {
-  const detail = `${config.host}: ${strangersMay(config)}`;
+  const detail = strangersMay(config);
   if (!isInsecure(config)) return { status: "ok", detail };
   const fix = config.insecure
     ? "set --keys-file (`voicewire keys new app` makes one), or listen on 127.0.0.1"

@@ -27,6 +27,7 @@ const FLAGS: readonly Flag[] = [
     "keysFile",
     "allowedHosts",
     "allowedOrigins",
+    "trustedProxies",
     "upstreamUrl",
     "upstreamRegion",
     "upstreamKey",

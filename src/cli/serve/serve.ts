@@ -8,7 +8,7 @@ import { type Flag, parseArguments } from "../flags.ts";
 import type { CommandModule } from "../help.ts";
 import type { Io, SignalName } from "../io.ts";
 import { loadKeys } from "../keys/key-store.ts";
-import { strangersMay } from "../keys/strangers.ts";
+import { areKeysReadable, READABLE_KEYS, strangersMay } from "../keys/strangers.ts";
 import { createLog } from "../log.ts";
 import { CONFIG_FLAG, settingFlags, settingsOf } from "../settings.ts";
 import { type Started, startWithUpstream } from "./start.ts";
@@ -71,6 +71,9 @@ function announce(io: Io, { url, opsUrl, certificate, label }: Started, config: 
     `voicewire speaks with ${label}\n` +
       `  Page  ${url}/\n` +
       (certificate === null ? "" : `  TLS   https and wss: ${describeCertificate(certificate)}\n`) +
+      (areKeysReadable(config)
+        ? `  TLS   off: ${READABLE_KEYS}; \`voicewire doctor\` says what to do\n`
+        : "") +
       (opsUrl === null ? "" : `  Ops   ${opsUrl}/metrics\n`) +
       `  Keys  ${keys ?? "none"}; ${strangersMay(config)}\n` +
       `  Try   ${keys === null ? "" : "VOICEWIRE_KEY=... "}npx voicewire say${flag} "Hello there, it is a fine day."\n`,

@@ -38,10 +38,10 @@ export function localGatewayUrl(config: Config): string {
 }
 
 /** Whether a voicewire gateway answers there: its /healthz names it, where any program may have a /healthz. */
-export function isGateway(baseUrl: string): Promise<boolean> {
+export function isGateway(baseUrl: string, timeoutMs = PROBE_TIMEOUT_MS): Promise<boolean> {
   const get = baseUrl.startsWith("https:") ? getOverTls : getPlain;
   // Nothing secret is asked for, and few certificates are for 127.0.0.1.
-  const options = { rejectUnauthorized: false, agent: false, signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) };
+  const options = { rejectUnauthorized: false, agent: false, signal: AbortSignal.timeout(timeoutMs) };
   return new Promise((resolve) => {
     // Nothing there, or nothing that answers in time: the answer is no.
     const no = (): void => resolve(false);
