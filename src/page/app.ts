@@ -5,7 +5,7 @@ import type { ErrorBody, HelloEvent, UtteranceDoneEvent } from "../protocol/even
 import { type Catalog, loadCatalog } from "./catalog.ts";
 import { GatewayLink, type LinkState } from "./gateway-link.ts";
 import { joinSession } from "./join.ts";
-import type { Route } from "./route.ts";
+import { type Route, tokenCommand } from "./route.ts";
 import { AudioEngine } from "./sound/audio-engine.ts";
 import { Captions } from "./speech/captions.ts";
 import { Resumable } from "./speech/resumable.ts";
@@ -168,7 +168,7 @@ export class App {
       return;
     }
     this.#notices.clearAlert();
-    this.#tokenForm.show(wanted);
+    this.#tokenForm.show(wanted, this.#token === null ? tokenCommand(this.#route) : null);
   }
 
   #joined(connection: Connection): void {
@@ -222,7 +222,7 @@ export class App {
     connection.on("error", (event) => this.#showError(event));
     connection.on("warning", (event) => {
       if (event.code === "token_expiring") {
-        this.#tokenForm.show(expiringInPlainWords(event.expires_in_ms ?? 0));
+        this.#tokenForm.show(expiringInPlainWords(event.expires_in_ms ?? 0), null);
         return;
       }
       const again = recovered(event);

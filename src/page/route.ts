@@ -16,6 +16,16 @@ export function routeOf(address: URL): Route {
   };
 }
 
+/** Other names may hold what a shell would run. */
+const PLAIN_NAME = /^[\w.-]+$/;
+
+/** What makes a token for this page, on the gateway's machine. Whoever made the page's address has chosen the session's name. */
+export function tokenCommand({ session, isListener }: Route): string {
+  const name = PLAIN_NAME.test(session) && !session.startsWith("-") ? session : "SESSION";
+  const allow = isListener ? "listen" : "open,speak,listen,interrupt,proxy";
+  return `voicewire token --sessions ${name} --allow ${allow} --for me --expires-in 3600`;
+}
+
 const TOKEN_FRAGMENT = "#token=";
 
 /** The token of `#token=...`, which browsers send to nobody; null where there is none. */

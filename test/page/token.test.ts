@@ -67,7 +67,10 @@ describe.skipIf(reason !== null)(`page with keys${reason === null ? "" : ` (skip
   it("asks for a token in plain words, takes one, and speaks", async () => {
     const page = await open();
     await page.waitForSelector("#token-form:not([hidden])");
-    expect(await asks(page)).toBe("This gateway wants a token.");
+    expect(await asks(page)).toBe("This gateway asks for a token.");
+    expect(await page.locator("#token-command").textContent()).toBe(
+      "voicewire token --sessions s --allow open,speak,listen,interrupt,proxy --for me --expires-in 3600",
+    );
     expect(await page.locator("#alert").isVisible()).toBe(false);
     const token = tokenFor(GRANTS, { lifeSeconds: 600 });
     await paste(page, token);
@@ -86,6 +89,29 @@ describe.skipIf(reason !== null)(`page with keys${reason === null ? "" : ` (skip
       ),
     );
     expect(kept).not.toContain(token.slice(0, 20));
+  });
+
+  it.each([
+    [
+      "/?session=talk&role=listener",
+      "voicewire token --sessions talk --allow listen --for me --expires-in 3600",
+    ],
+    // Whoever sends the address must not choose what an operator's shell runs.
+    ["/?session=%24%28rm%20x%29", /^voicewire token --sessions SESSION --allow /],
+    ["/?session=--file", /^voicewire token --sessions SESSION --allow /],
+  ])("says which command makes a token for %s", async (path, command) => {
+    const page = await open(path);
+    await page.waitForSelector("#token-form:not([hidden])");
+    const shown = await page.locator("#token-command").textContent();
+    expect(shown).toMatch(typeof command === "string" ? new RegExp(`^${command}$`) : command);
+  });
+
+  it("explains the command to who has shown no token, and to nobody else", async () => {
+    const page = await open();
+    await page.waitForSelector("#token-how:not([hidden])");
+    await paste(page, "x.y.z");
+    await expect.poll(() => asks(page)).toContain("does not take this token");
+    expect(await page.locator("#token-how").isVisible()).toBe(false);
   });
 
   it.each([

@@ -171,7 +171,7 @@ const WARNINGS: Readonly<Record<string, PlainError>> = {
 };
 
 const WANTED = say(
-  "This gateway wants a token.",
+  "This gateway asks for a token.",
   "Paste the one that you were given. It stays in this tab, and is gone when you close or reload it.",
 );
 /** A new token helps against them. */

@@ -7,6 +7,8 @@ export class TokenForm {
   readonly #field = byId("token", HTMLInputElement);
   readonly #what = byId("token-what", HTMLElement);
   readonly #advice = byId("token-advice", HTMLElement);
+  readonly #how = byId("token-how", HTMLElement);
+  readonly #command = byId("token-command", HTMLElement);
 
   constructor(onToken: (token: string) => void) {
     this.#form.addEventListener("submit", (event) => {
@@ -17,9 +19,12 @@ export class TokenForm {
     });
   }
 
-  show({ what, advice }: PlainError): void {
+  /** `command`: what makes a token; null: nobody has to be told. */
+  show({ what, advice }: PlainError, command: string | null): void {
     this.#what.textContent = what;
     this.#advice.textContent = advice;
+    this.#how.hidden = command === null;
+    this.#command.textContent = command;
     this.#form.hidden = false;
   }
 
