@@ -384,7 +384,7 @@ function nativeMessage(error: GatewayError) {
 }
 
 function refuse(res: HttpResponse, error: GatewayError, shape?: RefusalShape): void {
-  const reply = new Reply(res, "same-origin");
+  const reply = new Reply(res);
   // A turn later: answered at once, the library would read what follows in the same piece as the next request. While it is
   // owed an answer it cuts the connection instead.
   setImmediate(() => reply.failAndClose(error, shape?.answer(error)));

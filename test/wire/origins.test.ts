@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { describe, expect, it } from "vitest";
 import { startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { TestKeys } from "../helpers/key-file.ts";
 import { upgradeStatus } from "../helpers/knock.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 
@@ -99,6 +100,23 @@ it("a listed origin opens sockets and reads answers, which name it and no other"
   const preflight = await ask(`${gateway.url}/live/s/speak`, "OPTIONS", { origin });
   expect([preflight.status, preflight.headers["access-control-allow-origin"]]).toEqual([204, origin]);
   expect(preflight.headers["access-control-allow-methods"]).toContain("POST");
+});
+
+it("a listed origin reads why its key or token is refused, and no other origin does", async () => {
+  using keys = new TestKeys();
+  await using upstream = await startFakeUpstream();
+  const origin = "https://app.example.com";
+  await using gateway = await gatewayAt(upstream.url, { allowedOrigins: origin, keysFile: keys.path });
+  for (const [method, path] of [
+    ["GET", "/v1/voices"],
+    ["POST", "/live/s/speak"],
+    ["POST", "/v1/audio/speech"],
+  ] as const) {
+    const answer = await ask(`${gateway.url}${path}`, method, { origin });
+    expect([path, answer.status, answer.headers["access-control-allow-origin"]]).toEqual([path, 401, origin]);
+    const foreign = await ask(`${gateway.url}${path}`, method, { origin: "https://evil.example" });
+    expect([foreign.status, foreign.headers["access-control-allow-origin"]]).toEqual([403, undefined]);
+  }
 });
 
 it("a program that is no browser needs no origin", async () => {
