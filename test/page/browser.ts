@@ -10,7 +10,8 @@ export function whyNoBrowser(): string | null {
   return `${CHROMIUM} is missing: apt-get install chromium to run the page's tests`;
 }
 
-export function launchBrowser(): Promise<Browser> {
+/** `flags`: more of them. */
+export function launchBrowser(flags: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: CHROMIUM,
     args: [
@@ -23,6 +24,7 @@ export function launchBrowser(): Promise<Browser> {
       "--disable-component-update",
       "--disable-sync",
       "--autoplay-policy=no-user-gesture-required",
+      ...flags,
     ],
   });
 }
