@@ -1,12 +1,18 @@
 /** `serve`, `say` and `doctor` with a certificate. */
 import { chmodSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
-import { CertificateFolder, PAIRS } from "../helpers/certificate-files.ts";
+import WebSocket from "ws";
+import { connect, type Event } from "../../src/client/index.ts";
+import { CertificateFolder, PAIRS, shownName } from "../helpers/certificate-files.ts";
 import { freePort } from "../helpers/free-port.ts";
+import { SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { trustTestCertificate } from "../helpers/test-certificate.ts";
+import { until } from "../helpers/until.ts";
 import { missingForSpeech, PATIENT, Program, run, temporaryFolder } from "./program.ts";
 
 vi.setConfig(PATIENT);
 const missing = missingForSpeech();
+const FRAME_MS = 20;
 
 function flagsOf({ settings }: CertificateFolder): string[] {
   return ["--tls-cert", settings.tlsCert, "--tls-key", settings.tlsKey];
@@ -51,6 +57,55 @@ describe.skipIf(missing !== undefined)(`TLS${missing === undefined ? "" : ` (ski
         status: "ok",
         detail: expect.stringContaining("a voicewire gateway runs there"),
       });
+    },
+  );
+
+  test.skipIf(missing !== undefined)(
+    "serve takes a renewed certificate while sessions speak, and none of them loses a frame",
+    async () => {
+      using files = new CertificateFolder(PAIRS.first);
+      using keys = new TestKeys();
+      using _ = trustTestCertificate();
+      const port = await freePort();
+      const args = ["--port", String(port), "--keys-file", keys.path, ...flagsOf(files)];
+      await using program = new Program(["serve", ...args]);
+      await program.until(() => program.stdout.toString().includes("Try"));
+      const join = async (session: string) => {
+        const connection = await connect({
+          baseUrl: `https://localhost:${port}`,
+          session,
+          settings: { format: "pcm_8000", frame_ms: FRAME_MS },
+          WebSocket,
+          token: tokenFor(SPEAKER),
+        });
+        // By counting frames: one that is lost puts it behind the gateway's times.
+        let heardMs = 0;
+        connection.onAudio((_frame, { atMs }) => {
+          heardMs = atMs + FRAME_MS;
+        });
+        const events: Event[] = [];
+        connection.onEvent((event) => void events.push(event));
+        return { connection, events, heardMs: () => heardMs };
+      };
+      const speakers = await Promise.all(["a", "b", "c"].map(join));
+      const text = "It goes on speaking while its certificate is replaced. ".repeat(4);
+      const said = speakers.map(({ connection }) => connection.say(text));
+      await until("all to be heard", () => speakers.every(({ heardMs }) => heardMs() > 0));
+      files.put(PAIRS.renewed);
+      while ((await shownName(port)) !== "renewed.example") await new Promise((next) => setTimeout(next, 50));
+      expect(speakers.map(({ events }) => events.some(({ type }) => type === "utterance.done"))).toEqual([
+        false,
+        false,
+        false,
+      ]);
+      const late = await join("late");
+      const done = await Promise.all([...said, late.connection.say(text)]);
+      for (const [index, { events, heardMs }] of [...speakers, late].entries()) {
+        expect(done[index]?.outcome).toBe("done");
+        expect(heardMs()).toBeGreaterThanOrEqual(done[index]?.end_ms ?? Number.POSITIVE_INFINITY);
+        expect(events.filter(({ type }) => type === "gap" || type === "error")).toEqual([]);
+      }
+      await Promise.all([late, ...speakers].map(({ connection }) => connection.close()));
     },
   );
 
