@@ -7,13 +7,17 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type ClientRequest, get as getPlain, type IncomingMessage } from "node:http";
 import { type RequestOptions, request } from "node:https";
-import { connect } from "node:net";
+import { connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import WebSocket from "ws";
+import { connect } from "../../src/client/index.ts";
 import type { Config } from "../../src/config.ts";
+import { missingForSpeech, serve, temporaryFolder } from "../cli/program.ts";
 import { speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { freePort } from "../helpers/free-port.ts";
+import { LISTENER, SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { vendor } from "../helpers/scripted-vendor.ts";
 import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
 import { RENEWED_CERTIFICATE, RENEWED_KEY, trustTestCertificate } from "../helpers/test-certificate.ts";
@@ -154,7 +158,7 @@ async function ended(child: ChildProcess): Promise<void> {
 }
 
 async function isOpen(port: number): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1");
+  const socket = connectTcp(port, "127.0.0.1");
   try {
     await once(socket, "connect");
     return true;
@@ -252,6 +256,56 @@ for (const [kind, settings] of KINDS) {
       expect(redirect.statusCode).toBe(301);
       expect(redirect.headers.location).toBe("https://voice.example.com/live/s?a=b");
     });
+
+    it.skipIf(missingForSpeech() !== undefined)(
+      "is in front of the built program with keys, which is started as the file says",
+      async () => {
+        using keys = new TestKeys();
+        using folder = temporaryFolder();
+        const config = readFileSync(new URL(`../../examples/proxy/${kind.file}`, import.meta.url), "utf8");
+        const [, flags = ""] = /voicewire serve (.*)/.exec(config) ?? [];
+        const audit = folder.file("audit.jsonl");
+        const { program, url } = await serve([
+          ...flags.split(" "),
+          ...("proxyProtocol" in settings ? ["--proxy-protocol"] : []),
+          ...["--keys-file", keys.path, "--audit-log", audit],
+        ]);
+        await using _ = program;
+        await using proxy = await startProxy(kind, Number(new URL(url).port));
+        const headers = { host: "voice.example.com", authorization: `Bearer ${tokenFor(LISTENER)}` };
+        const ask = (path: string, options: RequestOptions = {}) =>
+          answerTo(`${proxy.url}${path}`, { headers, localAddress: "127.0.0.2", ...options });
+
+        expect((await ask("/v1/voices", { headers: { host: headers.host } })).statusCode).toBe(401);
+        const speaker = await connect({
+          baseUrl: proxy.url,
+          session: "s",
+          settings: { format: "pcm_16000" },
+          WebSocket,
+          token: tokenFor(SPEAKER),
+        });
+        const captions = await ask("/live/s/captions");
+        expect(captions.statusCode).toBe(200);
+        let shown = "";
+        captions.setEncoding("utf8").on("data", (text: string) => {
+          shown += text;
+        });
+        captions.on("error", () => undefined);
+        let frames = 0;
+        speaker.onAudio(() => {
+          frames += 1;
+        });
+        expect(await speaker.say("Hello through the proxy.")).toMatchObject({ outcome: "done" });
+        expect(frames).toBeGreaterThan(25);
+        await until("the caption", () => shown.includes("Hello through the proxy."));
+        captions.destroy();
+        await speaker.close();
+        // Who came from where: by the proxy's word, and not by its own address.
+        const lines = readFileSync(audit, "utf8");
+        expect(lines).toMatch(/"audit":"refused".*"surface":"\/v1\/\*","address":"127\.0\.0\.2"/);
+        expect(lines).toMatch(/"audit":"admitted".*"address":"127\.0\.0\.2"/);
+      },
+    );
 
     it.each([
       [
