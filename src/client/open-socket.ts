@@ -12,6 +12,7 @@ const TOKEN_SUBPROTOCOL = "voicewire.token.";
 
 /** The connection ended without a close frame (RFC 6455 section 7.4.1): none came about, or the network broke. */
 const NO_CLOSE_FRAME = 1006;
+const CLOSE_AFTER_ERROR_MS = 1000;
 const ADVICE =
   "this WebSocket shows no HTTP answer: a browser's network tools do, and in Node the WebSocket of the package ws";
 
@@ -67,10 +68,12 @@ function watchSocket(socket: WebSocketLike, opening: Opening, handlers: OpeningH
   let reason: VoicewireError | null = null;
   // What the runtime says of a failure: browsers say nothing.
   let fault = "";
+  let closeTimer: ReturnType<typeof setTimeout> | undefined;
   const settle = (): boolean => {
     const isFirst = !isSettled;
     isSettled = true;
     clearTimeout(timer);
+    clearTimeout(closeTimer);
     return isFirst;
   };
   const giveUp = (error: VoicewireError): void => {
@@ -87,7 +90,7 @@ function watchSocket(socket: WebSocketLike, opening: Opening, handlers: OpeningH
     if (event?.type === "error") reason = new VoicewireError(event);
     if (event?.type === "hello" && settle()) handlers.joined(socket, event);
   });
-  socket.addEventListener("close", ({ code, reason: text }) => {
+  const onClose = ({ code, reason: text }: SocketEnd): void => {
     const unexplained = () => {
       const why = [text, fault].filter((part) => part !== "").map((part) => `: ${part}`);
       const advice = code === NO_CLOSE_FRAME && !showsAnswers ? `; ${ADVICE}` : "";
@@ -97,10 +100,13 @@ function watchSocket(socket: WebSocketLike, opening: Opening, handlers: OpeningH
       );
     };
     if (settle()) handlers.failed(reason ?? unexplained(), { code, reason: text });
-  });
-  // The close follows every error; without a listener, `ws` would throw.
+  };
+  socket.addEventListener("close", onClose);
+  // The close follows the error, but not in Node 22's own class where nothing was opened. Without a listener, `ws` would throw.
   socket.addEventListener("error", (event) => {
-    if ("message" in event && typeof event.message === "string") fault = event.message;
+    if ("message" in event && typeof event.message === "string") fault = event.message.replace(/\.$/, "");
+    if (!isSettled)
+      closeTimer ??= setTimeout(onClose, CLOSE_AFTER_ERROR_MS, { code: NO_CLOSE_FRAME, reason: "" });
   });
   return () => {
     if (settle()) socket.close();

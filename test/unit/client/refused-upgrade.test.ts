@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { WebSocket as StandardWebSocket } from "undici";
 import { describe, expect, it } from "vitest";
 import WebSocket from "ws";
-import { connect, type WebSocketConstructor } from "../../../src/client/index.ts";
+import { connect, type WebSocketConstructor, type WebSocketLike } from "../../../src/client/index.ts";
 
 interface Refusing extends AsyncDisposable {
   readonly url: string;
@@ -96,6 +96,26 @@ describe("a refused upgrade", () => {
         /^Connection: closed with 1006 before hello.*in Node the WebSocket of the package ws$/,
       ),
     });
+  });
+});
+
+/** As Node 22's own class where no WebSocket came about. */
+class ClosingSilently implements WebSocketLike {
+  binaryType = "";
+  readonly readyState = 0;
+  readonly send = () => undefined;
+  readonly close = () => undefined;
+  addEventListener(type: string, listener: (event: never) => void): void {
+    const error = { message: "Received network error or non-101 status code." };
+    if (type === "error") queueMicrotask(() => listener(error as never));
+  }
+}
+
+it("a socket that sends an error and no close is not waited for until the deadline", async () => {
+  const gone = connect({ baseUrl: "http://a.test", session: "s", WebSocket: ClosingSilently });
+  await expect(gone).rejects.toMatchObject({
+    code: "connect_failed",
+    message: expect.stringContaining("before hello: Received network error or non-101 status code; "),
   });
 });
 
