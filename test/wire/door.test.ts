@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
-import { LISTENER, SPEAKER, signingPair, TestKeys, tokenFor } from "../helpers/key-file.ts";
+import { LISTENER, SIGNING, SPEAKER, signingPair, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { knock as knockAt, type Offer } from "../helpers/knock.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
 
@@ -443,6 +443,38 @@ describe("the file of keys", () => {
     await server.next("pong");
     await expectStatus(changing, own.key, 200);
     await expectStatus(changing, tokenFor(SPEAKER), 401);
+  });
+
+  it("ends in the middle of speech whose token, subject or key it withdraws, one after the other, and nobody else", async () => {
+    const other = { id: "other", algorithm: "HS256", secret: OTHER_SECRET };
+    using own = new TestKeys({ keys: [other] });
+    await using changing = await gatewayAt(upstream.url, { keysFile: own.path });
+    const speaking = async (session: string, token: string) => {
+      const client = await TestClient.connect(changing, `/live/${session}?format=pcm_8000`, bearer(token));
+      await client.next("hello");
+      client.send({ type: "speak", text: LONG_TEXT.repeat(4) });
+      await client.next("utterance.started");
+      return client;
+    };
+    await using stays = await speaking("a", tokenFor(SPEAKER, { claims: { sub: "bob", jti: "t1" } }));
+    await using ofToken = await speaking("b", tokenFor(SPEAKER, { claims: { sub: "bob", jti: "t2" } }));
+    await using ofSubject = await speaking("c", tokenFor(SPEAKER, { claims: { sub: "eve" } }));
+    await using ofKey = await speaking("d", own.key);
+    const revoked = { tokens: ["t2"], subjects: {} };
+    own.write({ keys: [other], revoked });
+    expect(await ofToken.untilClosed()).toEqual({ code: 4403, reason: "token_revoked" });
+    expect([ofSubject.closed, ofKey.closed]).toEqual([null, null]);
+    own.write({ keys: [other], revoked: { ...revoked, subjects: { eve: now + 60 } } });
+    expect(await ofSubject.untilClosed()).toEqual({ code: 4403, reason: "token_revoked" });
+    expect(ofKey.closed).toBeNull();
+    own.writeText(JSON.stringify({ keys: [{ id: "app", ...SIGNING }] }));
+    expect(await ofKey.untilClosed()).toEqual({ code: 4403, reason: "token_revoked" });
+    for (const { events } of [ofToken, ofSubject, ofKey]) {
+      expect(events.some(({ type }) => type === "utterance.done")).toBe(false);
+    }
+    expect(stays.closed).toBeNull();
+    stays.send({ type: "ping" });
+    await stays.next("pong");
   });
 });
 
