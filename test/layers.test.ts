@@ -226,6 +226,20 @@ describe("layers", () => {
     expect([...graph.keys()].flatMap((file) => visit(file, []))).toEqual([]);
   });
 
+  it("no two folders import values of each other, unless one is inside the other", () => {
+    const arrows = new Set(
+      imports
+        .filter((edge) => edge.target.endsWith(".ts") && !edge.isType)
+        .map((edge) => `${dirname(edge.from)} ${dirname(edge.target)}`),
+    );
+    const mutual = [...arrows].filter((arrow) => {
+      const [from = "", to = ""] = arrow.split(" ");
+      const isInside = from === "." || to.startsWith(`${from}/`) || from.startsWith(`${to}/`);
+      return from < to && !isInside && arrows.has(`${to} ${from}`);
+    });
+    expect(mutual).toEqual([]);
+  });
+
   it("only main.ts, index.ts and worker entries touch process", () => {
     const wrong = files.filter((file) => {
       if (file === "main.ts" || file === "index.ts" || /-worker\.ts$/.test(file)) return false;

@@ -20,7 +20,6 @@ import {
   readCertificate,
 } from "../../server/tls/certificate.ts";
 import type { Io } from "../io.ts";
-import { checkKeyFile } from "../keys/key-file-check.ts";
 import { areKeysReadable, READABLE_KEYS, strangersMay } from "../keys/strangers.ts";
 import { fetchVoices } from "../say/voices.ts";
 import { listenFailure, portAdvice } from "../serve/port-check.ts";
@@ -28,6 +27,7 @@ import { chooseUpstream, openUpstream, VOICE_PACKAGE_ADVICE } from "../serve/ups
 import { isGateway } from "../session/gateway-target.ts";
 import type { ResolvedSettings } from "../settings.ts";
 import { type CheckResult, resultWith } from "./check-result.ts";
+import { checkKeyFile } from "./key-file-check.ts";
 
 export type { CheckResult } from "./check-result.ts";
 

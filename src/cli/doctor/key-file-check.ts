@@ -1,8 +1,8 @@
 /** What `doctor` says of a key file: what opens it to others, and what will stop working. */
 import type { Key } from "../../access/keys.ts";
 import { modeForOthers } from "../../kit/private-file.ts";
-import { type CheckResult, resultWith } from "../doctor/check-result.ts";
-import { loadKeys } from "./key-store.ts";
+import { loadKeys } from "../keys/key-store.ts";
+import { type CheckResult, resultWith } from "./check-result.ts";
 
 const DAY_MS = 86_400_000;
 /** So early an operator can still act. */
