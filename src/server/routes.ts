@@ -239,15 +239,9 @@ export class CheckedRoutes implements Routes {
         refuse(res, toGatewayError(thrown), shape);
         return;
       }
-      const path = req.getUrl();
-      const { limits, proxyTrust, audit } = this.#options.door;
-      if (method === "post" || method === "any") {
-        const address = requestAddress(res, req, proxyTrust);
-        const place = { surface: route.pattern, address, sessionId: sessionOf(req, route.access) };
-        const onRefused = (thrown: unknown): void => audit.refused({ ...place, thrown, caller });
-        noteBody(res, limits.body(caller, address, onRefused));
-      }
-      if (!caller.isAnybody) noteHeaders(res, () => limitHeaders(limits, caller, path));
+      const { door } = this.#options;
+      const place = { surface: route.pattern, address: requestAddress(res, req, door.proxyTrust) };
+      noteCaller(res, req, { ...place, sessionId: sessionOf(req, route.access), door, caller });
       handler(res, req, caller);
     });
   }
@@ -297,6 +291,32 @@ export class CheckedRoutes implements Routes {
       throw thrown;
     }
   }
+}
+
+/** Who asks, at which route. */
+export interface Asked {
+  readonly door: Door;
+  readonly caller: Caller;
+  readonly surface: string;
+  readonly address: string;
+  /** null: it is about no session. */
+  readonly sessionId: string | null;
+}
+
+/**
+ * From now on the request counts for this caller: the bytes of its body, and what its answer says of limits. A route that finds out
+ * itself who asks (`own`) says so again. Only before the request's handler returns.
+ */
+export function noteCaller(
+  res: HttpResponse,
+  req: HttpRequest,
+  { door, caller, surface, address, sessionId }: Asked,
+): void {
+  const { limits, audit } = door;
+  const onRefused = (thrown: unknown): void => audit.refused({ thrown, surface, address, caller, sessionId });
+  noteBody(res, limits.body(caller, address, onRefused));
+  const path = req.getUrl();
+  if (!caller.isAnybody) noteHeaders(res, () => limitHeaders(limits, caller, path));
 }
 
 interface Admitted extends Omit<MountedRoute, "method"> {

@@ -598,6 +598,32 @@ describe("bodies of requests", () => {
     await using free = await keyed({});
     expect([await post(free), await post(free)]).toEqual([404, 404]);
   });
+
+  it("count for the key that a route finds itself, and not for the address alone", async () => {
+    const post = async ({ url, key }: KeyedGateway) => {
+      const body = JSON.stringify({
+        language: "en-US",
+        voice: "Tone A",
+        type: "text",
+        text: "x".repeat(60_000),
+      });
+      const headers = { ...JSON_TYPE, ...bearer(key) };
+      const answer = await fetch(`${url}/carrier/jambonz/tts`, { method: "POST", body, headers });
+      return [answer.status, answer.headers.get("ratelimit-limit")];
+    };
+    const limits = { bytes_per_second: 3000, characters_per_minute: 700 };
+    await using bounded = await keyed({ server: { limits } });
+    expect([await post(bounded), await post(bounded)]).toEqual([
+      [413, "700"],
+      [429, "48000"],
+    ]);
+    // A static key is a server's, whose address does not count.
+    await using free = await keyed({}, { addressLimits: "all", bytesPerSecond: 3000 });
+    expect([await post(free), await post(free)]).toEqual([
+      [413, null],
+      [413, null],
+    ]);
+  });
 });
 
 describe("the texts that wait in all sessions", () => {

@@ -27,7 +27,7 @@ import { Reply } from "../http.ts";
 import { SpeechAnswer, type SpeechAnswerDeps } from "../players/speech-answer.ts";
 import { type Encoder, PLAIN, wavEncoder } from "../players/spoken-body.ts";
 import type { VoiceNames } from "../proxy/voice-names.ts";
-import type { Routes } from "../routes.ts";
+import { noteCaller, type Routes } from "../routes.ts";
 import type { FairScheduler } from "../sockets/fair-scheduler.ts";
 import { inboxBytes } from "../sockets/inbox.ts";
 import { LeasedSocket } from "../sockets/leased-socket.ts";
@@ -73,6 +73,7 @@ function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRout
   try {
     const asking = admit(res, req, options);
     const { caller } = asking;
+    noteCaller(res, req, { ...asking, sessionId: null });
     const { outputFormat, ...audio } = bodyOf(jambonzAudio(req.getHeader("accept")));
     const speaking = speakingFor(asking, { outputFormat, ...options });
     door.audit.admitted(caller, { ...asking, sessionId: null });
