@@ -1,7 +1,7 @@
 /** Composition root: builds every part of a gateway by hand and takes it down again. Nothing else is wired here. */
 import { fileURLToPath } from "node:url";
 import { InsecureWarning, isInsecure } from "./access/binding.ts";
-import { createDoor } from "./access/door.ts";
+import { createDoor, type Door } from "./access/door.ts";
 import { OriginRules } from "./access/origin-rules.ts";
 import { createOpusPool } from "./audio/codecs/opus-pool.ts";
 import type { Bus } from "./cluster/bus/bus.ts";
@@ -268,7 +268,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
         phrases: () => phrases?.stats() ?? null,
         certificateEnd: () => endSeconds(edge.certificate()),
         door: () => ({
-          refusals: door.audit.refusals,
+          refusals: refusalsOf(door, upstream),
           limits: door.limits.sizes,
           hasBrokenKeys: door.hasBrokenKeys,
         }),
@@ -396,6 +396,12 @@ interface UrlParts {
 function urlOf({ scheme, host, port }: UrlParts): string {
   const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   return `${scheme}://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
+}
+
+/** By reason: of the door, and of the queue in front of the upstream. */
+function refusalsOf({ audit }: Door, upstream: UpstreamClient): ReadonlyMap<string, number> {
+  const { refused } = upstream.stats();
+  return refused === 0 ? audit.refusals : new Map([...audit.refusals, ["upstream_busy", refused]]);
 }
 
 function upstreamState(upstream: UpstreamClient): UpstreamState {

@@ -1,6 +1,6 @@
 /** Who did what at the door, one line each: never a key, a token, a text or a session's name. */
 import { createHash } from "node:crypto";
-import { toGatewayError } from "../errors.ts";
+import { type ErrorCode, toGatewayError } from "../errors.ts";
 import type { Logger } from "../kit/log.ts";
 import { AccessError } from "./access-error.ts";
 import type { Caller } from "./caller.ts";
@@ -22,11 +22,18 @@ export interface Refusal {
   readonly command?: string | undefined;
 }
 
+/** The last two also where the gateway, or a session, has as many as it may. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  "forbidden",
+  "token_expired",
+  "session_limit",
+  "listener_limit",
+]);
+
 /** Whether somebody may not do something, or has had all of it. Other errors are of the request itself. */
 export function isRefusal(thrown: unknown): boolean {
   if (thrown instanceof AccessError || thrown instanceof LimitError) return true;
-  const { code } = toGatewayError(thrown);
-  return code === "forbidden" || code === "token_expired";
+  return REFUSALS.has(toGatewayError(thrown).code);
 }
 
 export function reasonOf(thrown: unknown): string {

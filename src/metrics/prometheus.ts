@@ -155,7 +155,7 @@ function doorMetrics(read: () => DoorFigures): Metric[] {
     {
       kind: "counter",
       name: "voicewire_refused_total",
-      help: "Requests, connections and commands that the door has refused, by reason",
+      help: "Requests, connections and commands that were refused for what they may do or have, by reason",
       labels: ["reason"],
       read: () => [...read().refusals].map(([reason, value]) => ({ labels: { reason }, value })),
     },

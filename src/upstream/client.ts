@@ -148,6 +148,7 @@ class RegionalUpstream implements UpstreamClient {
     return {
       open: sum(all.map(({ open }) => open)),
       queued: sum(all.map(({ queued }) => queued)),
+      refused: sum(all.map(({ refused }) => refused)),
       connected: sum(all.map(({ connected }) => connected)),
     };
   }

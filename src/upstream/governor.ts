@@ -102,6 +102,7 @@ export class Governor {
   readonly #shares = new Map<string, Share>();
   #held = 0;
   #waiting = 0;
+  #refused = 0;
   #order = 0;
 
   constructor(options: GovernorOptions) {
@@ -113,6 +114,10 @@ export class Governor {
   }
   get waiting(): number {
     return this.#waiting;
+  }
+  /** So many were not let wait, or had to stop waiting, since no more may. */
+  get refused(): number {
+    return this.#refused;
   }
 
   /** The groups whose limit is known, at most `most` of them: names come from clients. */
@@ -145,7 +150,10 @@ export class Governor {
     };
     if (this.#held < this.#options.max && hasRoom(ticket)) this.#grant(ticket);
     else if (this.#waiting < this.#options.maxWaiting || this.#makeRoom(share)) this.#enqueue(ticket);
-    else return null;
+    else {
+      this.#refused += 1;
+      return null;
+    }
     this.#shares.set(subject.id, share);
     return {
       release: () => this.#release(ticket),
@@ -203,6 +211,7 @@ export class Governor {
     const last = this.#lastOf(most);
     if (last === undefined) return false;
     this.#release(last);
+    this.#refused += 1;
     queueMicrotask(() => last.answers.turnOut());
     return true;
   }

@@ -45,6 +45,8 @@ export interface UpstreamStats {
   readonly open: number;
   /** Requests that wait for one. */
   readonly queued: number;
+  /** Requests that were refused, since as many waited as may. */
+  readonly refused: number;
   /** Connections that stand, in use or idle. */
   readonly connected: number;
 }
@@ -168,8 +170,8 @@ export class HttpUpstream {
   }
 
   stats(): UpstreamStats {
-    const { held, waiting } = this.#governor;
-    return { open: held, queued: waiting, connected: this.#connections.connected };
+    const { held, waiting, refused } = this.#governor;
+    return { open: held, queued: waiting, refused, connected: this.#connections.connected };
   }
 
   /** The limits that are known, at most `most` of them. */

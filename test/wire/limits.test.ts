@@ -510,6 +510,54 @@ describe("what one client has at once", () => {
   });
 });
 
+describe("what the whole gateway has so many of", () => {
+  it("is MP3 streams, whoever plays them; a refusal is counted", async () => {
+    await using gateway = await gatewayAt(upstream.url);
+    await using speaker = await TestClient.connect(gateway, PATH);
+    await speaker.next("hello");
+    const leaving = new AbortController();
+    const playing: Response[] = [];
+    for (let count = 0; count < 9; count += 1) {
+      playing.push(await fetch(`${gateway.url}/live/s/audio.mp3?silence=true`, { signal: leaving.signal }));
+    }
+    expect(playing.map(({ status }) => status)).toEqual([...Array(8).fill(200), 503]);
+    expect(await metricsOf(gateway)).toContain('voicewire_refused_total{reason="listener_limit"} 1');
+    leaving.abort();
+  });
+
+  it("is RTP ports and carriers' connections; a refusal is counted", async () => {
+    await using gateway = await gatewayAt(upstream.url, { maxCalls: 1, rtpPeers: "127.0.0.0/8" });
+    const body = JSON.stringify({ session: "s" });
+    const open = async () =>
+      (await fetch(`${gateway.url}/carrier/rtp`, { method: "POST", headers: {}, body })).status;
+    expect([await open(), await open()]).toEqual([201, 503]);
+    expect(await metricsOf(gateway)).toContain('voicewire_refused_total{reason="listener_limit"} 1');
+    const call = await knock(gateway, {}, "/carrier/twilio");
+    expect([call.code, (await knock(gateway, {}, "/carrier/twilio")).code]).toEqual(["", "listener_limit"]);
+    expect(await metricsOf(gateway)).toContain('voicewire_refused_total{reason="listener_limit"} 2');
+    call.socket.terminate();
+  });
+
+  it("is requests that wait for the upstream; one that may not wait is counted", async () => {
+    await using silent = await startFakeUpstream(() => "silence");
+    await using gateway = await gatewayAt(silent.url, { upstreamConnections: 1, upstreamQueue: 0 });
+    const leaving = new AbortController();
+    const ask = () => fetch(`${gateway.url}/v1/models`, { signal: leaving.signal });
+    const first = ask();
+    await expect.poll(() => metricsOf(gateway)).toContain("voicewire_upstream_open 1");
+    const before = await refusedBusy(gateway);
+    expect(await (await ask()).json()).toMatchObject({ error: { code: "upstream_busy" } });
+    expect(await refusedBusy(gateway)).toBe(before + 1);
+    leaving.abort();
+    await expect(first).rejects.toThrow();
+  });
+});
+
+async function refusedBusy(gateway: TestGateway): Promise<number> {
+  const line = /voicewire_refused_total\{reason="upstream_busy"\} (\d+)/.exec(await metricsOf(gateway));
+  return Number(line?.[1] ?? 0);
+}
+
 describe("a connection that is as old as it may be", () => {
   const settings = { maxConnectionMinutes: 10, textIdleMs: 3_600_000 };
   const PLAYING = "/live/s?role=both&format=ulaw_8000&events=none";

@@ -63,7 +63,7 @@ export class AudioSocketTickets {
     const session = checkId(parameters.session);
     rights.check(parameters);
     if (port === 0) throw isOff();
-    this.#mustHaveRoom();
+    rights.unlessRefused(() => this.#mustHaveRoom());
     const uuid = randomUUID();
     this.#tickets.set(uuid, {
       parameters: { ...parameters },

@@ -7,6 +7,7 @@ import type { GatewayError } from "../../errors.ts";
 import type { SpeakCommand } from "../../protocol/commands.ts";
 import type { CallRights, CallStarting } from "../../telephony/call.ts";
 import { checkCommand } from "../sockets/live-access.ts";
+import { audited } from "../speech-access.ts";
 
 /** What a request that sets a call up says of it, by the names that the call has it under. */
 export interface CallParameters {
@@ -34,12 +35,7 @@ export class CallerRights implements CallRights {
   /** One more RTP port: gives what ends it (idempotent). Throws listener_limit. */
   openPort(): () => void {
     const { door, caller, address } = this.#options;
-    try {
-      return door.limits.begin("rtp_ports", caller, address);
-    } catch (thrown) {
-      this.refused(thrown);
-      throw thrown;
-    }
+    return this.unlessRefused(() => door.limits.begin("rtp_ports", caller, address));
   }
 
   get subject(): UpstreamSubject {
@@ -58,15 +54,17 @@ export class CallerRights implements CallRights {
 
   /** What begins later, by a request that sets it up. Throws what `begin` and `greeting` do. */
   check({ session, text, voice_id }: CallParameters): void {
-    try {
+    this.unlessRefused(() => {
       this.mustCall(session);
       if (text !== undefined) {
         this.#allowed({ type: "speak", text, ...(voice_id === undefined ? {} : { voice_id }) }, session);
       }
-    } catch (thrown) {
-      this.refused(thrown);
-      throw thrown;
-    }
+    });
+  }
+
+  /** What `check` gives; where it refuses the caller something, that stands in the audit log, and is counted. */
+  unlessRefused<T>(check: () => T): T {
+    return audited(this.#options, check);
   }
 
   /** Throws forbidden, rate_limited, budget_exhausted, text_too_long. */

@@ -198,6 +198,11 @@ export class Admission implements CallRights {
     throw refusal;
   }
 
+  /** See CallerRights. */
+  unlessRefused<T>(check: () => T): T {
+    return this.#options.rights.unlessRefused(check);
+  }
+
   begin(call: CallStarting, end: (error: GatewayError) => void): () => void {
     const { rights, isFirst } = this.#options;
     try {

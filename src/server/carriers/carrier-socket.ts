@@ -148,7 +148,7 @@ function answerUpgrade(
     const admission = options.carrierAuth.admit(request);
     // Strangers hear neither which carriers there are nor how full the gateway is.
     if (carrier === null && name !== null) throw noSuchCarrier();
-    options.calls.mustHaveRoom();
+    admission.unlessRefused(() => options.calls.mustHaveRoom());
     const subprotocol = subprotocolFor(carrier, req.getHeader("sec-websocket-protocol"));
     const hello = helloOf(request);
     const data: CarrierData = { hello, subprotocol, carrier, admission, line: null, call: null, inbox: null };

@@ -227,7 +227,9 @@ function accept(
     const asking = admit(res, req, options);
     const { calls } = options;
     calls.mustStay();
-    if (sockets.count >= calls.maxCalls) throw tooMany(calls.maxCalls);
+    audited(asking, () => {
+      if (sockets.count >= calls.maxCalls) throw tooMany(calls.maxCalls);
+    });
     const address = parseJambonzAddress(req.getQuery() ?? "");
     const outputFormat = `pcm_${address.sampleRate}`;
     const speaking = speakingFor(asking, { ...options, outputFormat });

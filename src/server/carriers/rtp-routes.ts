@@ -109,8 +109,10 @@ export class RtpPorts {
     rights.check(parameters);
     const rule = this.#peerRule();
     const peer = this.#checkedPeer(request, rule);
-    this.#options.calls.mustHaveRoom();
-    this.#mustHaveRoom();
+    rights.unlessRefused(() => {
+      this.#options.calls.mustHaveRoom();
+      this.#mustHaveRoom();
+    });
     const { format, isListenOnly, dtmfPayloadType } = request;
     const callId = randomUUID();
     const call = { callId, parameters, format, peer, isListenOnly, eventType: dtmfPayloadType, rights };

@@ -104,7 +104,9 @@ class AudioResponse {
         endOwn();
         leave();
       };
-      if (endMp3 === null) throw noMp3Stream();
+      audited({ ...call, door }, () => {
+        if (endMp3 === null) throw noMp3Stream();
+      });
     }
     const container = await createLiveContainer(request);
     // It may have ended while an encoder was made.

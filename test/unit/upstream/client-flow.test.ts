@@ -333,7 +333,7 @@ describe("Synthesis.abort()", () => {
     const given = openOn(client);
     // Its permit is granted in a microtask; connecting takes the event loop's help.
     await Promise.resolve();
-    expect(client.stats()).toEqual({ open: 1, queued: 0, connected: 0 });
+    expect(client.stats()).toEqual({ open: 1, queued: 0, refused: 0, connected: 0 });
     given.synthesis.abort();
     await until("undici to let go of it", () => client.stats().open === 0);
     const { recorder } = openOn(client);
@@ -513,7 +513,7 @@ describe("UpstreamClient.close()", () => {
       "draining",
     ]);
     await until("the server's side to be closed", () => server.connections.open === 0);
-    expect(client.stats()).toEqual({ open: 0, queued: 0, connected: 0 });
+    expect(client.stats()).toEqual({ open: 0, queued: 0, refused: 0, connected: 0 });
     const late = openOn(client);
     expect((await late.recorder.failed()).code).toBe("draining");
   });

@@ -227,7 +227,7 @@ describe("UpstreamClient.get()", () => {
     await server.close();
     await using client = clientOf(server.url);
     await expect(client.get("/v1/voices")).rejects.toMatchObject({ code: "upstream_unreachable" });
-    expect(client.stats()).toEqual({ open: 0, queued: 0, connected: 0 });
+    expect(client.stats()).toEqual({ open: 0, queued: 0, refused: 0, connected: 0 });
   });
 });
 
@@ -236,7 +236,7 @@ describe("UpstreamClient connections", () => {
     await using server = await startFakeUpstream();
     await using client = clientOf(server.url);
     await client.warm();
-    expect(client.stats()).toEqual({ open: 0, queued: 0, connected: 1 });
+    expect(client.stats()).toEqual({ open: 0, queued: 0, refused: 0, connected: 1 });
     expect(server.requests).toHaveLength(0);
     await client.warm();
     await client.get("/v1/voices");
@@ -248,7 +248,7 @@ describe("UpstreamClient connections", () => {
     await gone.close();
     await using client = clientOf(gone.url);
     await expect(client.warm()).rejects.toMatchObject({ code: "upstream_unreachable" });
-    expect(client.stats()).toEqual({ open: 0, queued: 0, connected: 0 });
+    expect(client.stats()).toEqual({ open: 0, queued: 0, refused: 0, connected: 0 });
     await using server = await startFakeUpstream(speaking(), { port: Number(new URL(gone.url).port) });
     await client.warm();
     expect((await client.get("/v1/voices")).status).toBe(200);

@@ -460,7 +460,7 @@ describe("UpstreamClient over several regions", () => {
     await Promise.all([client.close(), client.close()]);
     expect((await (await speak(client)).failed()).code).toBe("draining");
     expect(recorders.map((recorder) => recorder.failure?.code)).toEqual(["draining", "draining"]);
-    expect(client.stats()).toEqual({ open: 0, queued: 0, connected: 0 });
+    expect(client.stats()).toMatchObject({ open: 0, queued: 0, connected: 0 });
     expect(clock.pending).toBe(0);
     await until("no connection", () => first.connections.open + second.connections.open === 0);
   });
