@@ -94,6 +94,11 @@ export class Access {
     if (!this.#used.add(caller, times)) throw new AccessError("used");
   }
 
+  /** What it was redeemed for has been refused: a single-use token is good again. Only for who has redeemed it. */
+  giveBack(caller: Caller): void {
+    if (caller.isSingleUse) this.#used.remove(caller);
+  }
+
   /** The same caller by the keys as they are now; null: their key or token holds no more. */
   renewed({ key, token }: Caller): Caller | null {
     const keys = this.#keys();

@@ -27,6 +27,11 @@ export class UsedTokens {
     return true;
   }
 
+  /** It was not used after all. */
+  remove(caller: Caller): void {
+    this.#untilMs.delete(nameOf(caller));
+  }
+
   #sweep(nowMs: number): void {
     this.#nextSweepMs = nowMs + SWEEP_EVERY_MS;
     for (const [id, untilMs] of this.#untilMs) if (untilMs <= nowMs) this.#untilMs.delete(id);

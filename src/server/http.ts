@@ -42,6 +42,17 @@ export function noteHead(res: HttpResponse): void {
   res.isForHead = true;
 }
 
+/** Notes what is given back to who asks, where the request is refused. */
+export function noteGiveBack(res: HttpResponse, giveBack: () => void): void {
+  res.giveBack = giveBack;
+}
+
+/** The request is refused: what it had taken is given back. */
+export function giveBack(res: HttpResponse): void {
+  const noted: unknown = res.giveBack;
+  if (typeof noted === "function") noted();
+}
+
 /** Notes headers of the answer, whoever writes it; they are asked for when it is written. */
 export function noteHeaders(res: HttpResponse, headers: () => Readonly<Record<string, string>>): void {
   res.notedHeaders = headers;
@@ -96,6 +107,9 @@ export function pathPart(req: HttpRequest, index = 0): string {
   }
 }
 
+/** Of HTTP statuses: the request has not done what it was to do (RFC 9110 section 15). */
+export const FIRST_ERROR_STATUS = 400;
+
 /** One request's response; writing after the client has gone is silently nothing. */
 export class Reply {
   readonly #res: HttpResponse;
@@ -115,6 +129,7 @@ export class Reply {
     if (this.#isOver) return;
     this.#isOver = true;
     bodyAllowance(this.#res)?.letGo();
+    if (answer.status >= FIRST_ERROR_STATUS) giveBack(this.#res);
     this.#res.cork(() => {
       this.#res.writeStatus(String(answer.status));
       const headers = { "content-type": answer.contentType, ...answer.headers };

@@ -9,7 +9,7 @@ import type { Participant } from "../session/connections/participant.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../session/settings.ts";
-import { endWithoutBody, pathPart, writeHeaders } from "./http.ts";
+import { endWithoutBody, giveBack, pathPart, writeHeaders } from "./http.ts";
 import { requestAddress } from "./request-address.ts";
 import type { ResponseTerms } from "./response-lease.ts";
 import { checkSettings, queryOf } from "./sockets/live-access.ts";
@@ -155,6 +155,7 @@ export function answerHead(
     headers = request.headers;
   } catch (thrown) {
     status = toGatewayError(thrown).httpStatus;
+    giveBack(res);
   }
   res.writeStatus(String(status));
   writeHeaders(res, headers);

@@ -18,7 +18,16 @@ import type { OriginRules, RequestSource } from "../access/origin-rules.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { errorBody } from "../protocol/events.ts";
 import { answeredSubprotocol, offersToken, presentedBy } from "./credential.ts";
-import { allowReader, noteBody, noteHead, noteHeaders, pathPart, Reply } from "./http.ts";
+import {
+  allowReader,
+  giveBack,
+  noteBody,
+  noteGiveBack,
+  noteHead,
+  noteHeaders,
+  pathPart,
+  Reply,
+} from "./http.ts";
 import { limitHeaders } from "./limit-headers.ts";
 import { requestAddress } from "./request-address.ts";
 import type { AppRoutes } from "./tls/route-table.ts";
@@ -177,6 +186,7 @@ export class CheckedRoutes implements Routes {
           upgrade(res, req, context, caller);
         } catch (thrown) {
           const error = toGatewayError(thrown);
+          giveBack(res);
           if (isHeardInSocket(req, error)) upgradeToRefuse(res, req, { context, error });
           else refuse(res, error, shape);
         } finally {
@@ -283,7 +293,7 @@ export class CheckedRoutes implements Routes {
       caller = door.access.isOpen ? ANYBODY : identifyAt(address, presentedBy(req), door);
       if (access !== "known") caller.mustAny(access.anyOf, sessionId);
       if (isSocket) this.#leave = door.limits.enter(caller, address);
-      door.access.redeem(caller);
+      redeemFor(res, caller, door);
       door.audit.admitted(caller, { surface: pattern, address, sessionId });
       return caller;
     } catch (thrown) {
@@ -317,6 +327,12 @@ export function noteCaller(
   noteBody(res, limits.body(caller, address, onRefused));
   const path = req.getUrl();
   if (!caller.isAnybody) noteHeaders(res, () => limitHeaders(limits, caller, path));
+}
+
+/** Uses a single-use token up, unless its request is refused later. Throws AccessError, rate_limited. */
+export function redeemFor(res: HttpResponse, caller: Caller, { access }: Door): void {
+  access.redeem(caller);
+  if (caller.isSingleUse) noteGiveBack(res, () => access.giveBack(caller));
 }
 
 interface Admitted extends Omit<MountedRoute, "method"> {

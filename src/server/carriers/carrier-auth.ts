@@ -17,6 +17,7 @@ import type { SpeakCommand } from "../../protocol/commands.ts";
 import type { CallRights, CallStarting } from "../../telephony/call.ts";
 import { presentedByCarrier } from "../credential.ts";
 import { requestAddress } from "../request-address.ts";
+import { redeemFor } from "../routes.ts";
 import { CallerRights } from "./caller-rights.ts";
 import type { CarrierRules } from "./carrier-rules.ts";
 import { SignedCalls } from "./signed-calls.ts";
@@ -31,6 +32,8 @@ export interface CarrierRequest {
   readonly headers: ReadonlyMap<string, string>;
   /** Of the client. */
   readonly address: string;
+  /** Uses a single-use token up, unless the request is refused later. Throws AccessError, rate_limited. */
+  readonly redeem: (caller: Caller) => void;
 }
 
 export interface CarrierAuthOptions {
@@ -57,7 +60,8 @@ export class CarrierAuth {
       headers.set(name, value);
     });
     const address = requestAddress(res, req, this.#door.proxyTrust);
-    return { carrier, path: req.getUrl(), query: req.getQuery() ?? "", headers, address };
+    const redeem = (caller: Caller): void => redeemFor(res, caller, this.#door);
+    return { carrier, path: req.getUrl(), query: req.getQuery() ?? "", headers, address, redeem };
   }
 
   /**
@@ -100,7 +104,7 @@ export class CarrierAuth {
     if (!access.isOpen) {
       const caller = identifyAt(request.address, presentedByCarrier(request), this.#door);
       for (const action of ["call", ...also] as const) caller.must(action);
-      access.redeem(caller);
+      request.redeem(caller);
       return this.#admission(unchecked, caller, request);
     }
     if (this.#hasChecks) throw this.#refusal(asked, request);

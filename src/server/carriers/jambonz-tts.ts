@@ -212,6 +212,7 @@ function openSocket(
     return new LeasedSocket({ door, caller, source, open, mustStay: (now) => mustStay(now, known) });
   } catch (thrown) {
     door.audit.refused({ ...place, thrown, caller });
+    door.access.giveBack(caller);
     endJambonzSocket(port, toGatewayError(thrown));
     return null;
   }

@@ -144,6 +144,7 @@ export class LiveConnections {
   }
 
   #refused(data: LiveConnection, thrown: unknown): void {
+    this.#options.door.access.giveBack(data.caller);
     auditRefusal(data, thrown, this.#options);
     if (data.listener !== null) refuse(data.listener, report(thrown, this.#options.log));
   }
@@ -186,6 +187,7 @@ function join(data: LiveConnection, joining: ParsedSettings, options: LiveConnec
     // Greeting it may have closed it: its close handler did not know of the participant yet.
     if (listener.isClosed && !isGone) session.leave(participant);
   } catch (thrown) {
+    door.access.giveBack(caller);
     auditRefusal(data, thrown, options);
     refuse(listener, report(thrown, log));
   }

@@ -106,10 +106,15 @@ export class VendorGate implements VendorSocket {
     }
   }
 
-  /** Throws forbidden, connection_limit, rate_limited. */
+  /** Whose token was redeemed. Throws forbidden, connection_limit, rate_limited. */
   #letIn(caller: Caller): void {
     const { rightsOf, door, source, onKnown } = this.#options;
-    this.#socket = new LeasedSocket({ door, source, caller, ...rightsOf(caller) });
+    try {
+      this.#socket = new LeasedSocket({ door, source, caller, ...rightsOf(caller) });
+    } catch (thrown) {
+      door.access.giveBack(caller);
+      throw thrown;
+    }
     this.#timer?.cancel();
     onKnown();
   }

@@ -247,7 +247,8 @@ const carrierTokens: Target = {
         const twilioAuthToken = publicUrl === "" ? "" : "t";
         const rules = readCarrierRules({ carriers: "", twilioAuthToken, carrierToken: "secret", publicUrl });
         const auth = new CarrierAuth({ rules, door: OPEN_DOOR, clock: new FakeClock() });
-        tolerate(() => auth.admit({ carrier, path, query, headers, address: "203.0.113.5" }));
+        const request = { carrier, path, query, headers, address: "203.0.113.5", redeem: () => undefined };
+        tolerate(() => auth.admit(request));
       }
     }
     const url = `wss://${host}${path}`;
