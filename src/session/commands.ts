@@ -140,7 +140,7 @@ export function endTexts({ session, participant }: Connection): void {
   for (const id of [...participant.openIds]) {
     const open = session.queue.find(id);
     if (open !== undefined && !open.input.isEnded) {
-      closeText({ session, participant }, { type: "end", utterance_id: id });
+      endText({ session, participant }, open);
     }
   }
 }
@@ -239,7 +239,8 @@ function addText(from: Connection, command: TextCommand): void {
   }
   const charge = { characters: command.text.length, account: from };
   const options = admit(session, command, charge);
-  const utterance = Utterance.ofTokens(options, { ...participant.textOptions, ...command });
+  const { holder, textOptions } = participant;
+  const utterance = Utterance.ofTokens({ ...options, holder }, { ...textOptions, ...command });
   utterance.input.append(whole, session.nowMs());
   utterance.input.holdHalf(half);
   for (const id of participant.openIds)
@@ -252,7 +253,7 @@ function addText(from: Connection, command: TextCommand): void {
   session.speakers.noteText(participant, utterance);
 }
 
-/** The utterance that text goes on; null when the text begins a new one. Throws text_after_end, utterance_over. */
+/** The utterance that text goes on; null when the text begins a new one. Throws text_after_end, utterance_over, forbidden. */
 function findOpen({ session, participant }: Connection, id: string | undefined): Utterance | null {
   if (id === undefined) {
     const own = participant.currentId === null ? undefined : session.queue.find(participant.currentId);
@@ -275,11 +276,13 @@ function findOpen({ session, participant }: Connection, id: string | undefined):
       },
     );
   }
-  return named ?? null;
+  if (named === undefined) return null;
+  participant.mustGoOnWith(named);
+  return named;
 }
 
 function closeText(from: Connection, command: { type: "flush" | "end"; utterance_id?: string }): void {
-  const { session, participant } = from;
+  const { session } = from;
   const open = findOpen(from, command.utterance_id);
   if (open === null) {
     const which =
@@ -288,13 +291,18 @@ function closeText(from: Connection, command: { type: "flush" | "end"; utterance
       field: "utterance_id",
     });
   }
-  if (command.type === "flush") open.input.flush(session.nowMs());
+  if (command.type === "end") endText(from, open);
   else {
-    open.input.end(session.nowMs());
-    warnOfEnd(participant, open);
-    participant.openIds.delete(open.id);
-    if (participant.currentId === open.id) participant.currentId = null;
+    open.input.flush(session.nowMs());
+    session.textChanged();
   }
+}
+
+function endText({ session, participant }: Connection, open: Utterance): void {
+  open.input.end(session.nowMs());
+  warnOfEnd(participant, open);
+  participant.openIds.delete(open.id);
+  if (participant.currentId === open.id) participant.currentId = null;
   session.textChanged();
 }
 

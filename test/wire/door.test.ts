@@ -314,6 +314,32 @@ describe("a listener's token", () => {
     expect(speaker.eventsOf("utterance.done")).toEqual([]);
   });
 
+  it("adds nothing to another's open text and does not end it, unless it may interrupt", async () => {
+    const path = "/live/open?format=none";
+    const adding = { type: "text", text: "and more ", utterance_id: "u" };
+    const tokenOf = (sub: string, allow: string[]) =>
+      tokenFor({ ...SPEAKER, allow: ["open", "speak", "listen", ...allow] }, { claims: { sub } });
+    await using speaker = await join(path, tokenOf("ann", []));
+    await using rude = await join(path, tokenOf("bob", []));
+    await using host = await join(path, tokenOf("host", ["interrupt"]));
+    await using second = await join(path, tokenOf("ann", []));
+    speaker.send({ type: "text", text: "Some words ", utterance_id: "u" });
+    await speaker.next("utterance.queued");
+    for (const type of ["flush", "end"]) rude.send({ type, utterance_id: "u" });
+    rude.send(adding);
+    await rude.next("error", 3);
+    expect(rude.eventsOf("error")).toMatchObject(Array(3).fill({ code: "forbidden", field: "utterance_id" }));
+    rude.send({ type: "text", text: "Mine. ", utterance_id: "mine" });
+    rude.send({ type: "end", utterance_id: "mine" });
+    second.send(adding);
+    host.send(adding);
+    host.send({ type: "end", utterance_id: "u" });
+    const done = await speaker.next("utterance.done");
+    expect(done).toMatchObject({ utterance_id: "u", outcome: "done", characters_spoken: 29 });
+    expect([...second.eventsOf("error"), ...host.eventsOf("error")]).toEqual([]);
+    await speaker.next("utterance.done", 2);
+  });
+
   it("comes back as nobody else's connection, though it knows its resume_token", async () => {
     await using speaker = await join("/live/resume?format=none", tokenFor(SPEAKER));
     const { resume_token: resume } = await speaker.next("hello");

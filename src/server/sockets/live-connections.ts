@@ -4,6 +4,7 @@
  */
 import { forbidden } from "../../access/access-error.ts";
 import { isRefusal } from "../../access/audit.ts";
+import type { Caller } from "../../access/caller.ts";
 import { ConnectionAudit } from "../../access/connection-audit.ts";
 import { type Door, identifyAt } from "../../access/door.ts";
 import type { LeaseHolder } from "../../access/lease.ts";
@@ -177,10 +178,11 @@ function join(data: LiveConnection, joining: ParsedSettings, options: LiveConnec
     const claim = (): (() => void) => door.limits.openSession(caller, data.address);
     const session =
       mayOpen && caller.may("open", sessionId) ? sessions.open(sessionId, claim) : sessions.get(sessionId);
-    const mayInterrupt = !caller.isAnybody && caller.may("interrupt", sessionId);
+    const callerNow = (): Caller => data.lease?.caller ?? caller;
+    const mayInterrupt = (): boolean => !caller.isAnybody && callerNow().may("interrupt", sessionId);
     // Nobody comes back as another's connection, whoever has seen its resume_token.
     const participant = session.join(listener, { ...joining, holder: caller.identity, mayInterrupt });
-    const budget = door.limits.speechBudget(() => data.lease?.caller ?? caller);
+    const budget = door.limits.speechBudget(callerNow);
     const subject = door.limits.upstreamSubject(caller, data.address);
     data.joined = { session, participant, subject, budget };
     if (!caller.isAnybody) data.lease = door.leases.begin(caller, leaseHolder(data, options));

@@ -40,7 +40,7 @@ export interface Joining {
   readonly resume?: ResumeRequest | null;
   /** See Participant. */
   readonly holder?: string;
-  readonly mayInterrupt?: boolean;
+  readonly mayInterrupt?: () => boolean;
   /** It begins there, with all that is said from there on; null: at the playhead. */
   readonly fromTicks?: number | null;
 }
@@ -135,7 +135,7 @@ export class ConnectionRegistry {
         `Session is full: ${maxListeners} connections, which is the limit`,
       );
     }
-    const { settings, resume = null, holder = "", mayInterrupt = false, fromTicks = null } = joining;
+    const { settings, resume = null, holder = "", mayInterrupt, fromTicks = null } = joining;
     const had = resume === null ? null : this.#pointOf(resume, holder);
     const point = typeof had === "string" ? null : had;
     const place = point === null ? this.#placeAt(fromTicks) : this.#placeAfter(point);
@@ -145,7 +145,7 @@ export class ConnectionRegistry {
       listener,
       settings,
       holder,
-      mayInterrupt,
+      ...(mayInterrupt === undefined ? {} : { mayInterrupt }),
       subscription: this.#subscribe(listener, settings, place),
       textOptions: deps.tuning.textDefaults,
       moment: () => ({ nowMs: deps.clock.nowMs(), playheadTicks: clock.playheadTicks }),

@@ -36,8 +36,8 @@ export interface ParticipantOptions {
   readonly subscription: Subscription;
   readonly textOptions: TextOptions;
   readonly holder?: string;
-  /** It may interrupt though it joined to listen. */
-  readonly mayInterrupt?: boolean;
+  /** By its grants as they are now: also where it joined to listen, and what others say. Default: no. */
+  readonly mayInterrupt?: () => boolean;
   readonly moment: () => AckMoment;
 }
 
@@ -65,7 +65,7 @@ export class Participant {
   textOptions: TextOptions;
   /** Whose connection it is: nobody else comes back as it. Empty: no keys are set. */
   readonly holder: string;
-  readonly #mayInterrupt: boolean;
+  readonly #mayInterrupt: () => boolean;
   readonly #moment: () => AckMoment;
   #ack: Ack | null = null;
 
@@ -74,7 +74,7 @@ export class Participant {
     this.resumeToken = options.resumeToken;
     this.textOptions = options.textOptions;
     this.holder = options.holder ?? "";
-    this.#mayInterrupt = options.mayInterrupt ?? false;
+    this.#mayInterrupt = options.mayInterrupt ?? (() => false);
     this.#moment = options.moment;
     this.listener = options.listener;
     this.settings = options.settings;
@@ -118,7 +118,17 @@ export class Participant {
 
   /** Throws not_a_speaker for a connection that joined to listen, and has no grant to interrupt. */
   mustInterrupt(): void {
-    if (!this.#mayInterrupt) this.mustSpeak();
+    if (!this.#mayInterrupt()) this.mustSpeak();
+  }
+
+  /** Throws forbidden where the open text is another's, unless it may interrupt, and so say something in its place. */
+  mustGoOnWith({ id, holder }: { readonly id: string; readonly holder: string }): void {
+    if (holder === this.holder || this.#mayInterrupt()) return;
+    throw new GatewayError(
+      "forbidden",
+      `Text of utterance ${id} is another's: expected one of your own, or a token that allows interrupt`,
+      { field: "utterance_id" },
+    );
   }
 
   /** Whether it hears or follows what is said. */

@@ -126,6 +126,8 @@ export interface UtteranceOptions {
   readonly charged?: ChargedUtterance | undefined;
   /** For whom the upstream is asked. */
   readonly subject?: Subject | undefined;
+  /** Who began it: see Participant. Default: nobody in particular. */
+  readonly holder?: string;
 }
 
 export class Utterance {
@@ -134,6 +136,8 @@ export class Utterance {
   readonly acceptedMs: number;
   readonly priority: number;
   readonly subject: Subject | undefined;
+  /** Who began it, and may add to its text. */
+  readonly holder: string;
   /** Its model acts on `[laughs]` and does not say it. */
   readonly isExpressive: boolean;
   /** Its text, as far as it has come. */
@@ -157,6 +161,7 @@ export class Utterance {
     this.template = template;
     this.acceptedMs = options.acceptedMs;
     this.subject = options.subject;
+    this.holder = options.holder ?? "";
     this.priority = own.priority ?? 0;
     const { textDefaults } = options;
     const isDialogue = template.kind === "dialogue";
