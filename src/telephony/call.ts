@@ -21,6 +21,7 @@ import type {
 import type { SpeakCommand } from "../protocol/commands.ts";
 import { speak } from "../session/commands.ts";
 import type { Participant } from "../session/connections/participant.ts";
+import type { Utterance } from "../session/playback/utterance.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
 import type { Subject } from "../upstream/types.ts";
@@ -33,6 +34,10 @@ import { type CallLine, CarrierListener } from "./carrier-listener.ts";
 const START_MS = 10_000;
 /** Messages that may come before it is clear which carrier sends them. */
 const MAX_UNREAD = 4;
+/** What was accepted before a call's time was over is heard to its end: so often it is looked whether it was, ms. */
+const LAST_WORDS_POLL_MS = 50;
+/** How long a carrier may take to say that it has played the last of it, ms. */
+const LAST_MARK_MS = 2000;
 /** WebSocket close code of an ordinary end. */
 const ORDINARY_END = 1000;
 
@@ -43,13 +48,21 @@ export interface CallStarting {
   readonly sessionId: string;
 }
 
+/** How a call ends whose right is lost. */
+export interface CallEnding {
+  /** Its time is over: it is hung up when what was accepted until then has been heard. */
+  expired(error: GatewayError): void;
+  /** It is hung up now. */
+  revoked(error: GatewayError): void;
+}
+
 /** What who brings the call may do. */
 export interface CallRights {
   /**
-   * Throws where the call may not come into this session. `end` is called where the right is lost later. Returns what is
+   * Throws where the call may not come into this session. `ending` is called where the right is lost later. Returns what is
    * to be called when the call is over.
    */
-  begin(call: CallStarting, end: (error: GatewayError) => void): () => void;
+  begin(call: CallStarting, ending: CallEnding): () => void;
   /** What the caller hears first, as it may be said. Throws forbidden. */
   greeting(command: SpeakCommand, sessionId: string): SpeakCommand;
   /** For whom the upstream is asked for it. */
@@ -99,6 +112,7 @@ export class Call implements BridgedCall {
   #refusal: GatewayError | null = null;
   /** Gives the right to this call back. */
   #release: () => void = () => undefined;
+  #endTimer: Timer | null = null;
   #isOver = false;
 
   constructor(options: CallOptions, deps: CallDeps) {
@@ -231,7 +245,10 @@ export class Call implements BridgedCall {
     this.#startTimer.cancel();
     const sessionId = sessionIdOf(dialect, call, this.#options.hello);
     const starting = { carrier: dialect.name, callId: call.callId, sessionId };
-    this.#release = this.#options.rights.begin(starting, (error) => this.#fail(error));
+    this.#release = this.#options.rights.begin(starting, {
+      expired: (error) => this.#endWhenHeard(error, new Set(this.#joined?.session.queue.unplayed)),
+      revoked: (error) => this.#fail(error),
+    });
     const session = sessions.open(sessionId);
     let participant: Participant | null = null;
     const listener = new CarrierListener({
@@ -290,6 +307,23 @@ export class Call implements BridgedCall {
     }
   }
 
+  /** Nothing of `awaited` is cut: not before it was spoken, and then not before the carrier says that it was played. */
+  #endWhenHeard(error: GatewayError, awaited: ReadonlySet<Utterance>, spokenMs: number | null = null): void {
+    const joined = this.#joined;
+    if (this.#isOver || joined === null) return;
+    const { clock } = this.#deps;
+    const nowMs = clock.nowMs();
+    const isSpoken = !joined.session.queue.unplayed.some((utterance) => awaited.has(utterance));
+    const sinceMs = isSpoken ? (spokenMs ?? nowMs) : null;
+    const isHeard = !joined.listener.hasUnplayed || (sinceMs !== null && nowMs - sinceMs >= LAST_MARK_MS);
+    if (isSpoken && isHeard) this.#fail(error);
+    else {
+      this.#endTimer = clock.at(nowMs + LAST_WORDS_POLL_MS, () =>
+        this.#endWhenHeard(error, awaited, sinceMs),
+      );
+    }
+  }
+
   #fail(error: GatewayError): void {
     if (this.#isOver) return;
     this.#refusal = error;
@@ -306,6 +340,7 @@ export class Call implements BridgedCall {
     this.#isOver = true;
     this.#release();
     this.#startTimer.cancel();
+    this.#endTimer?.cancel();
     this.#unread = [];
     this.#deps.stats.of(this.#label).closed += 1;
     const joined = this.#joined;

@@ -121,6 +121,11 @@ export class CarrierListener implements Listener {
     return "sent";
   }
 
+  /** Whether the carrier has not said yet that it has played all it was sent. */
+  get hasUnplayed(): boolean {
+    return this.#marks.size > 0;
+  }
+
   /** A mark has come back: up to where on the timeline the carrier has played, ms; null for one that counts for nothing. */
   played(name: string): number | null {
     const atMs = this.#marks.get(name);

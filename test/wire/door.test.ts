@@ -6,6 +6,7 @@ import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-
 import { LISTENER, SIGNING, SPEAKER, signingPair, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { knock as knockAt, type Offer } from "../helpers/knock.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
+import { FakeCarrier } from "../kit/carriers/fake-carrier.ts";
 
 const web = signingPair("web", "ES256");
 const app = signingPair("games", "EdDSA");
@@ -375,6 +376,20 @@ describe("the end of a token", () => {
       ["long", "done"],
       ["open", "done"],
     ]);
+  });
+
+  it("hangs a phone call up when what was accepted has been played", async () => {
+    const text = "A call is not cut in the middle of this, however long its caller has to listen to it.";
+    const token = tokenFor({ sessions: ["*"], allow: ["call", "speak"], seconds: 1 });
+    const call = await FakeCarrier.dial({
+      carrier: "telnyx",
+      url: `${gateway.wsUrl}/carrier/telnyx`,
+      headers: { authorization: `Bearer ${token}` },
+      call: { parameters: { session: "phoned", text } },
+    });
+    expect(await call.closed).toBe(4401);
+    expect(call.playedSamples).toBe(Math.ceil((text.length * 25) / 20) * 160);
+    expect(call.violations).toEqual([]);
   });
 
   it("moves with a new token of the same subject that allows no more", async () => {

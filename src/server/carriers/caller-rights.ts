@@ -3,9 +3,8 @@ import { AccessError } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { Door } from "../../access/door.ts";
 import type { UpstreamSubject } from "../../access/limits/limits.ts";
-import type { GatewayError } from "../../errors.ts";
 import type { SpeakCommand } from "../../protocol/commands.ts";
-import type { CallRights, CallStarting } from "../../telephony/call.ts";
+import type { CallEnding, CallRights, CallStarting } from "../../telephony/call.ts";
 import { checkCommand } from "../sockets/live-access.ts";
 import { audited } from "../speech-access.ts";
 
@@ -81,7 +80,7 @@ export class CallerRights implements CallRights {
   }
 
   /** The call ends with the key or the token that it was brought by. */
-  begin({ sessionId }: CallStarting, end: (error: GatewayError) => void): () => void {
+  begin({ sessionId }: CallStarting, ending: CallEnding): () => void {
     const { door, surface, address } = this.#options;
     const caller = this.mustCall(sessionId);
     if (caller.isAnybody) return () => undefined;
@@ -89,8 +88,7 @@ export class CallerRights implements CallRights {
     door.audit.admitted(caller, { surface, address, sessionId });
     const lease = door.leases.begin(caller, {
       warn: () => undefined,
-      expired: end,
-      revoked: end,
+      ...ending,
       mustStay: (now) => now.must("call", sessionId),
     });
     return () => {

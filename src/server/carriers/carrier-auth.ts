@@ -14,7 +14,7 @@ import type { Clock } from "../../kit/clock.ts";
 import { CARRIERS, type CallVia } from "../../protocol/carrier/carrier.ts";
 import { isTwilioSignature } from "../../protocol/carrier/twilio-signature.ts";
 import type { SpeakCommand } from "../../protocol/commands.ts";
-import type { CallRights, CallStarting } from "../../telephony/call.ts";
+import type { CallEnding, CallRights, CallStarting } from "../../telephony/call.ts";
 import { presentedByCarrier } from "../credential.ts";
 import { requestAddress } from "../request-address.ts";
 import { redeemFor } from "../routes.ts";
@@ -207,11 +207,11 @@ export class Admission implements CallRights {
     return this.#options.rights.unlessRefused(check);
   }
 
-  begin(call: CallStarting, end: (error: GatewayError) => void): () => void {
+  begin(call: CallStarting, ending: CallEnding): () => void {
     const { rights, isFirst } = this.#options;
     try {
       if (!isFirst(call)) throw broughtTwice();
-      return rights.begin(call, end);
+      return rights.begin(call, ending);
     } catch (thrown) {
       rights.refused(thrown);
       throw thrown;

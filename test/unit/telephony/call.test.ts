@@ -285,8 +285,8 @@ describe("the rights of who brings a call", () => {
     let released = 0;
     const rig = createCallRig({
       rights: rights({
-        begin: (_, end) => {
-          lose = end;
+        begin: (_, { revoked }) => {
+          lose = revoked;
           return () => {
             released += 1;
           };
@@ -302,5 +302,61 @@ describe("the rights of who brings a call", () => {
     expect(released).toBe(1);
     other.call.hangUp();
     expect(released).toBe(2);
+  });
+
+  /** A call whose time is over 500 ms after its session has begun to speak. */
+  function expiring() {
+    let expire: (error: GatewayError) => void = () => undefined;
+    const rig = createCallRig({
+      rights: rights({
+        begin: (_, { expired }) => {
+          expire = expired;
+          return () => undefined;
+        },
+      }),
+    });
+    const speaker = rig.join("role=speaker");
+    const phone = rig.dial();
+    phone.start();
+    speaker.send({ type: "speak", text: TEXT, voice_id: "v" });
+    answer(rig);
+    rig.clock.advance(500);
+    const error = new GatewayError("token_expired", "Over");
+    return { rig, speaker, phone, expire: () => expire(error) };
+  }
+
+  it("end it when what was accepted has been played, where its time is over", () => {
+    const { rig, speaker, phone, expire } = expiring();
+    expire();
+    speaker.send({ type: "speak", text: "What is said later is not waited for.", voice_id: "v" });
+    rig.clock.advance(TEXT_MS - 600);
+    expect(phone.line.ended).toBeNull();
+    rig.clock.advance(400);
+    expect([phone.line.frames, phone.line.ended]).toEqual([TEXT_MS / 20, null]);
+    phone.say({ on: "played", name: phone.line.marks.at(-1) });
+    rig.clock.advance(50);
+    expect(phone.line.ended?.reason).toBe("token_expired");
+  });
+
+  it("wait 2 s and no longer for a carrier that does not say what it has played", () => {
+    const { rig, phone, expire } = expiring();
+    expire();
+    rig.clock.advance(TEXT_MS - 500 + 1900);
+    expect(phone.line.ended).toBeNull();
+    rig.clock.advance(300);
+    expect(phone.line.ended?.reason).toBe("token_expired");
+  });
+
+  it("end it at once where nothing is said, and where it hangs up meanwhile nothing is left", () => {
+    const silent = expiring();
+    silent.rig.clock.advance(TEXT_MS);
+    silent.phone.say({ on: "played", name: silent.phone.line.marks.at(-1) });
+    silent.expire();
+    expect(silent.phone.line.ended?.reason).toBe("token_expired");
+    const { phone, expire, rig } = expiring();
+    expire();
+    phone.call.closed();
+    rig.clock.advance(10_000);
+    expect(phone.line.ended).toBeNull();
   });
 });
