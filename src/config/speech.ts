@@ -26,7 +26,7 @@ export const SPEECH = [
     min: 1,
     max: 100_000,
     unit: "MB",
-    about: "Memory for the texts that wait in all sessions, 2 bytes a character",
+    about: "Memory for the texts of all clients that are not spoken yet, 2 bytes a character",
   },
   {
     key: "leadMs",

@@ -109,7 +109,7 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
     {
       kind: "gauge",
       name: "voicewire_queued_text_bytes",
-      help: "Memory of texts in all sessions that are not spoken to their end",
+      help: "Memory of the texts of all clients that are not spoken to their end",
       read: gauges.queuedTextBytes,
     },
     {

@@ -4,6 +4,7 @@ import { forbidden } from "../access/access-error.ts";
 import { isRefusal } from "../access/audit.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Door } from "../access/door.ts";
+import type { WaitingText } from "../vendor-sockets/ports.ts";
 
 export interface AskedVoices {
   readonly voiceIds: readonly string[];
@@ -66,6 +67,16 @@ export function audited<T>({ door, caller, ...place }: Asking, check: () => T): 
     if (isRefusal(thrown)) door.audit.refused({ ...place, thrown, caller });
     throw thrown;
   }
+}
+
+/** A text that waits to be spoken; where there is no room for it, that stands in the audit log. */
+export function waitingText(asking: Asking): WaitingText {
+  const text = asking.door.limits.waitingText();
+  return {
+    add: (characters) => audited(asking, () => text.add(characters)),
+    takeBack: (characters) => text.takeBack(characters),
+    end: () => text.end(),
+  };
 }
 
 /** What the key or token sets for every request but its voice; it wins over the client's. */

@@ -19,12 +19,11 @@ import type {
   Wire,
 } from "../protocol/carrier/carrier.ts";
 import type { SpeakCommand } from "../protocol/commands.ts";
-import { speak } from "../session/commands.ts";
+import { type Account, speak } from "../session/commands.ts";
 import type { Participant } from "../session/connections/participant.ts";
 import type { Utterance } from "../session/playback/utterance.ts";
 import type { Session } from "../session/session.ts";
 import type { Sessions } from "../session/sessions.ts";
-import type { Subject } from "../upstream/types.ts";
 import type { BridgedCall, CallBridge } from "./call-bridge.ts";
 import { type CallFacts, factsOf, parameterOf, sessionIdOf } from "./call-facts.ts";
 import type { CallStats, CarrierCounts, CarrierLabel } from "./call-stats.ts";
@@ -65,8 +64,8 @@ export interface CallRights {
   begin(call: CallStarting, ending: CallEnding): () => void;
   /** What the caller hears first, as it may be said. Throws forbidden. */
   greeting(command: SpeakCommand, sessionId: string): SpeakCommand;
-  /** For whom the upstream is asked for it. */
-  readonly subject: Subject;
+  /** On whose account it is said. */
+  readonly account: Account;
 }
 
 export interface CallOptions {
@@ -299,7 +298,7 @@ export class Call implements BridgedCall {
     try {
       const said = voiceId === undefined ? {} : { voice_id: voiceId };
       const greeting = rights.greeting({ type: "speak", text, ...said }, session.id);
-      speak(session, greeting, { subject: rights.subject });
+      speak(session, greeting, rights.account);
       session.textChanged();
     } catch (thrown) {
       const { code } = toGatewayError(thrown);

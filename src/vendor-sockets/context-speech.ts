@@ -9,7 +9,7 @@ import type { UpstreamAttempt } from "../session/synthesis/upstream-attempt.ts";
 import type { SynthesisRequest } from "../upstream/types.ts";
 import { Generation } from "./generation.ts";
 import { createJoinedAudio } from "./joined-audio.ts";
-import type { SocketDeps } from "./ports.ts";
+import type { SocketDeps, WaitingText } from "./ports.ts";
 import { boundWaiting, startAttempt } from "./requests.ts";
 
 export interface ContextOutput {
@@ -57,6 +57,11 @@ export class ContextSpeech {
   readonly #join;
   #steps: Step[] = [];
   #waitingChars = 0;
+  /** Of requests that are open. */
+  #askedChars = 0;
+  readonly #text: WaitingText | null;
+  /** Of all its text that has not been spoken. */
+  #countedChars = 0;
   #isEnded = false;
   #isOver = false;
   #isPumping = false;
@@ -64,18 +69,41 @@ export class ContextSpeech {
   constructor(options: ContextSpeechOptions) {
     this.#options = options;
     this.#join = createJoinedAudio(options.format);
+    this.#text = options.deps.waitingText?.() ?? null;
   }
 
-  /** What a context may not go over, with text that was not said yet (UTF-16 code units); null: it is within its bounds. */
+  /**
+   * What a context may not go over, with text that was not said yet (UTF-16 code units); null: it is within its bounds, and so are all
+   * texts that wait together.
+   */
   findOverflow(unsaidChars: number): GatewayError | null {
     const { maxTextChars } = this.#options.deps.tuning;
     if (unsaidChars + this.#waitingChars > maxTextChars) {
       const message = `More than ${maxTextChars} characters of a context wait to be spoken`;
       return new GatewayError("text_too_long", message);
     }
-    if (this.#steps.length < MAX_STEPS) return null;
-    return new GatewayError("queue_full", `More than ${MAX_STEPS} generations and flushes of a context wait`);
+    if (this.#steps.length >= MAX_STEPS) {
+      return new GatewayError(
+        "queue_full",
+        `More than ${MAX_STEPS} generations and flushes of a context wait`,
+      );
+    }
+    try {
+      this.#count(unsaidChars + this.#waitingChars + this.#askedChars);
+    } catch (thrown) {
+      return toGatewayError(thrown);
+    }
+    return null;
   }
+
+  /** So much text of the context has not been spoken. Throws queue_full. */
+  #count(chars: number): void {
+    const more = chars - this.#countedChars;
+    if (more > 0) this.#text?.add(more);
+    else this.#text?.takeBack(-more);
+    this.#countedChars = chars;
+  }
+
   /** Whether anything is being said or waits. */
   get isBusy(): boolean {
     return this.#steps.length > 0;
@@ -91,11 +119,12 @@ export class ContextSpeech {
     this.#steps.push({ kind: "flushed" });
   }
 
-  /** Forgets what was not asked of the upstream yet, flushes too. */
+  /** Forgets what was not asked of the upstream yet, flushes too; what was not said yet, its owner has forgotten. */
   dropWaiting(): void {
     const first = this.#steps.findIndex((step) => step.kind === "said" && step.started === null);
     if (first >= 0) this.#steps.length = first;
     this.#waitingChars = 0;
+    this.#count(this.#askedChars);
   }
 
   /** Nothing more comes: `over` once all has been sent. */
@@ -122,6 +151,7 @@ export class ContextSpeech {
   /** Ends every request; nothing is called any more. Idempotent. */
   abort(): void {
     this.#isOver = true;
+    this.#text?.end();
     const steps = this.#steps;
     this.#steps = [];
     for (const step of steps) {
@@ -141,6 +171,7 @@ export class ContextSpeech {
       const release = this.#options.slots.tryAcquire();
       if (release === null) return;
       this.#waitingChars -= step.text.length;
+      this.#askedChars += step.text.length;
       step.started = this.#paid(step, release);
     }
   }
@@ -189,6 +220,8 @@ export class ContextSpeech {
     if (run.error !== null) throw run.error;
     this.#steps.shift();
     release();
+    this.#askedChars -= step.text.length;
+    this.#count(Math.max(0, this.#countedChars - step.text.length));
     return true;
   }
 
@@ -209,6 +242,7 @@ export class ContextSpeech {
   #finish(): void {
     const { output } = this.#options;
     this.#isOver = true;
+    this.#text?.end();
     const audio = this.#join.finish();
     if (audio.length > 0) output.audio({ audio, timing: null, normalizedTiming: null });
     output.over();

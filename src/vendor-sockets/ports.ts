@@ -33,6 +33,15 @@ export interface SocketTuning {
   readonly firstAudioMs: number;
 }
 
+/** A text that waits to be spoken, among those of all clients (access/limits/queued-text.ts). */
+export interface WaitingText {
+  /** Throws queue_full. */
+  add(characters: number): void;
+  takeBack(characters: number): void;
+  /** It waits no more. Idempotent. */
+  end(): void;
+}
+
 export interface SocketDeps {
   readonly upstream: Upstream;
   readonly clock: Clock;
@@ -41,6 +50,8 @@ export interface SocketDeps {
   readonly tuning: SocketTuning;
   /** Pays for characters before they are asked of the upstream. Throws rate_limited, budget_exhausted, text_too_long. */
   readonly spend?: (characters: number) => void;
+  /** Counts the text of one context; without it nobody does. */
+  readonly waitingText?: () => WaitingText;
   /** For whom the upstream is asked. */
   readonly subject?: Subject;
 }

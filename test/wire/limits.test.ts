@@ -9,6 +9,7 @@ import { type Clock, systemClock } from "../../src/kit/clock.ts";
 import { type FakeUpstream, jsonAnswer, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { type KeyFileContent, SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
+import { FakeCarrier } from "../kit/carriers/fake-carrier.ts";
 
 const PATH = "/live/s?role=speaker&format=none&events=none";
 
@@ -699,6 +700,99 @@ describe("the texts that wait in all sessions", () => {
     second.send({ type: "cancel" });
     await second.next("utterance.done", 2);
     expect(await metricsOf(gateway)).toContain("voicewire_queued_text_bytes 0");
+  });
+});
+
+describe("the texts that wait on other surfaces", () => {
+  const LATE = "Two thousand characters and more. ".repeat(60);
+  const JAMBONZ = "/carrier/jambonz/tts";
+  const VENDOR = "/v1/text-to-speech/v/stream-input?output_format=pcm_16000";
+
+  /** A gateway in which one session's text leaves room for less than LATE, on an upstream that never answers. */
+  async function filled() {
+    const silent = await startFakeUpstream(() => "silence");
+    const settings = { queuedTextMb: 1, maxTextChars: 522_500, maxMessageBytes: 1_000_000 };
+    const gateway = await gatewayAt(silent.url, settings);
+    const client = await TestClient.connect(gateway, PATH);
+    client.send({ type: "speak", text: "x".repeat(522_500), utterance_id: "long" });
+    await client.next("utterance.queued");
+    const refused = async () =>
+      Number(/refused_total\{reason="queue_full"\} (\d+)/.exec(await metricsOf(gateway))?.[1] ?? 0);
+    const waiting = async () => Number(/queued_text_bytes (\d+)/.exec(await metricsOf(gateway))?.[1] ?? 0);
+    const makeRoom = async () => {
+      client.send({ type: "cancel", utterance_id: "long" });
+      await client.next("utterance.done");
+    };
+    return {
+      gateway,
+      refused,
+      waiting,
+      makeRoom,
+      [Symbol.asyncDispose]: async () => {
+        await client[Symbol.asyncDispose]();
+        await gateway.close();
+        await silent[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  it.each([
+    ["jambonz's socket", `${JAMBONZ}?voice=Tone%20A`, [{ type: "stream", text: LATE }], "queue_full"],
+    ["a vendor's socket", VENDOR, [{ text: " " }, { text: LATE }], "system_busy"],
+  ])("count on %s; one too many closes it", async (_name, path, messages, word) => {
+    await using stand = await filled();
+    const open = async () => {
+      const socket = new WebSocket(`${stand.gateway.wsUrl}${path}`);
+      const heard: string[] = [];
+      socket.on("message", (data: Buffer) => heard.push(data.toString()));
+      await once(socket, "open");
+      for (const message of messages) socket.send(JSON.stringify(message));
+      return { socket, heard };
+    };
+    const refused = await open();
+    expect((await once(refused.socket, "close"))[0]).toBe(1008);
+    expect(refused.heard.at(-1)).toContain(word);
+    expect(await stand.refused()).toBe(1);
+    await stand.makeRoom();
+    const { socket } = await open();
+    await expect.poll(stand.waiting).toBeGreaterThan(2);
+    socket.terminate();
+    await expect.poll(stand.waiting).toBe(0);
+  });
+
+  it.each([
+    ["jambonz's POST", JAMBONZ, { language: "en", voice: "21m00Tcm4TlvDq8ikWAM", type: "text", text: LATE }],
+    ["OpenAI's route", "/v1/audio/speech", { model: "tts-1", voice: "21m00Tcm4TlvDq8ikWAM", input: LATE }],
+  ])("count on %s, until the answer is over", async (_name, path, body) => {
+    await using stand = await filled();
+    const leaving = new AbortController();
+    const headers = { "content-type": "application/json", accept: "audio/wav" };
+    const init = { method: "POST", body: JSON.stringify(body), headers, signal: leaving.signal };
+    expect((await fetch(stand.gateway.url + path, init)).status).toBe(429);
+    expect(await stand.refused()).toBe(1);
+    await stand.makeRoom();
+    const second = fetch(stand.gateway.url + path, init);
+    await expect.poll(stand.waiting).toBeGreaterThan(2000);
+    leaving.abort();
+    await expect(second).rejects.toThrow();
+    await expect.poll(stand.waiting).toBe(0);
+  });
+
+  it("count as greetings of calls, which go on without", async () => {
+    await using stand = await filled();
+    const dial = (text: string) =>
+      FakeCarrier.dial({
+        carrier: "telnyx",
+        url: `${stand.gateway.wsUrl}/carrier/telnyx`,
+        call: { parameters: { session: "phoned", text } },
+      });
+    const call = await dial(LATE);
+    await expect.poll(stand.refused).toBe(1);
+    const before = await stand.waiting();
+    const other = await dial("Hello.");
+    await expect.poll(stand.waiting).toBe(before + 2 * "Hello.".length);
+    await call.hangUp();
+    await other.hangUp();
   });
 });
 

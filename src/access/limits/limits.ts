@@ -134,6 +134,11 @@ export class Limits {
     this.#received = new ByteRoom(options.settings.receivedMb * MB);
   }
 
+  /** One more text that waits to be spoken, for who pays for it in another way. */
+  waitingText(): QueuedText {
+    return new QueuedText(this.#queuedText);
+  }
+
   /** For what clients have sent and is not handled. */
   get received(): ByteRoom {
     return this.#received;
@@ -215,7 +220,7 @@ export class Limits {
       begin: (characters) => {
         const paying = scopesNow();
         const letGo = this.#beginUtterance(paying);
-        const text = new QueuedText(this.#queuedText);
+        const text = this.waitingText();
         const end = (): void => {
           letGo();
           text.end();

@@ -1,4 +1,4 @@
-/** Texts of all sessions that are not spoken yet. Each session bounds its own; here is what bounds ten thousand of them. */
+/** Texts that are not spoken yet. Each session and socket bounds its own; here is what bounds ten thousand of them. */
 import type { ByteRoom } from "../../kit/byte-room.ts";
 import { LimitError } from "./limit-error.ts";
 
@@ -42,7 +42,8 @@ export class QueuedText {
 }
 
 function queueFull(): LimitError {
-  const message = "The texts that wait in all sessions are as much as the gateway may hold: try again later";
+  const message =
+    "The texts of all clients that are not spoken yet are as much as the gateway may hold: try again later";
   return new LimitError("queue_full", message, {
     rate: { limit: 0, remaining: 0, resetMs: RETRY_MS },
     retryAfterMs: RETRY_MS,

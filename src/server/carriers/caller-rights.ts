@@ -2,8 +2,8 @@
 import { AccessError } from "../../access/access-error.ts";
 import type { Caller } from "../../access/caller.ts";
 import type { Door } from "../../access/door.ts";
-import type { UpstreamSubject } from "../../access/limits/limits.ts";
 import type { SpeakCommand } from "../../protocol/commands.ts";
+import type { Account } from "../../session/commands.ts";
 import type { CallEnding, CallRights, CallStarting } from "../../telephony/call.ts";
 import { checkCommand } from "../sockets/live-access.ts";
 import { audited } from "../speech-access.ts";
@@ -37,9 +37,12 @@ export class CallerRights implements CallRights {
     return this.unlessRefused(() => door.limits.begin("rtp_ports", caller, address));
   }
 
-  get subject(): UpstreamSubject {
-    const { door, caller, address } = this.#options;
-    return door.limits.upstreamSubject(caller, address);
+  get account(): Account {
+    const { caller, address } = this.#options;
+    const { limits } = this.#options.door;
+    const { begin, add } = limits.speechBudget(() => caller);
+    const budget = { begin: (characters: number) => this.unlessRefused(() => begin(characters)), add };
+    return { budget, subject: limits.upstreamSubject(caller, address) };
   }
 
   /** By the keys as they are now. Throws forbidden, unauthorized. */
@@ -56,7 +59,7 @@ export class CallerRights implements CallRights {
     this.unlessRefused(() => {
       this.mustCall(session);
       if (text !== undefined) {
-        this.#allowed({ type: "speak", text, ...(voice_id === undefined ? {} : { voice_id }) }, session);
+        this.greeting({ type: "speak", text, ...(voice_id === undefined ? {} : { voice_id }) }, session);
       }
     });
   }
@@ -66,15 +69,7 @@ export class CallerRights implements CallRights {
     return audited(this.#options, check);
   }
 
-  /** Throws forbidden, rate_limited, budget_exhausted, text_too_long. */
   greeting(command: SpeakCommand, sessionId: string): SpeakCommand {
-    const { door, caller } = this.#options;
-    const allowed = this.#allowed(command, sessionId);
-    door.limits.spend(caller, { characters: allowed.text.length, utterances: 1 });
-    return allowed;
-  }
-
-  #allowed(command: SpeakCommand, sessionId: string): SpeakCommand {
     const checked = checkCommand(this.#options.caller, sessionId, command);
     return checked.type === "speak" ? checked : command;
   }

@@ -8,12 +8,12 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { ANYBODY, type Caller } from "../../access/caller.ts";
 import { type Door, identifyAt } from "../../access/door.ts";
 import type { Action } from "../../access/grants.ts";
-import type { UpstreamSubject } from "../../access/limits/limits.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { CARRIERS, type CallVia } from "../../protocol/carrier/carrier.ts";
 import { isTwilioSignature } from "../../protocol/carrier/twilio-signature.ts";
 import type { SpeakCommand } from "../../protocol/commands.ts";
+import type { Account } from "../../session/commands.ts";
 import type { CallEnding, CallRights, CallStarting } from "../../telephony/call.ts";
 import { presentedByCarrier } from "../credential.ts";
 import { requestAddress } from "../request-address.ts";
@@ -189,8 +189,8 @@ export class Admission implements CallRights {
     return this.#options.caller;
   }
 
-  get subject(): UpstreamSubject {
-    return this.#options.rights.subject;
+  get account(): Account {
+    return this.#options.rights.account;
   }
 
   /** Throws where this is none of the carriers that the request was let in for. */

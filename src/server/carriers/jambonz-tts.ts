@@ -32,7 +32,14 @@ import type { FairScheduler } from "../sockets/fair-scheduler.ts";
 import { inboxBytes } from "../sockets/inbox.ts";
 import { LeasedSocket } from "../sockets/leased-socket.ts";
 import { MessageSockets } from "../sockets/message-sockets.ts";
-import { type Asking, audited, modelFor, mustHaveSpeech, pinnedOptions } from "../speech-access.ts";
+import {
+  type Asking,
+  audited,
+  modelFor,
+  mustHaveSpeech,
+  pinnedOptions,
+  waitingText,
+} from "../speech-access.ts";
 import type { CarrierAuth } from "./carrier-auth.ts";
 
 export interface JambonzTtsRouteOptions extends SpeechAnswerDeps {
@@ -87,13 +94,13 @@ function answerPost(res: HttpResponse, req: HttpRequest, options: JambonzTtsRout
       const voiceId = await voiceFor(asking, voice, options);
       const mustStay = (now: Caller): void => speaking.mustStay(now, voiceId);
       audited(asking, () => mustStay(caller));
-      audited(asking, () => door.limits.spend(caller, { characters: text.length, utterances: 1 }));
+      const charged = audited(asking, () => door.limits.speechBudget(() => caller).begin(text.length));
       const { modelId } = speaking;
       const languageCode = upstreamLanguage(language, modelId);
       const said = languageCode === undefined ? {} : { languageCode };
       const subject = subjectOf(asking);
       const speech = { voiceId, text, outputFormat, ...said, ...pinnedOptions(caller), modelId, subject };
-      return { ...audio, caller, mustStay, events: null, speech };
+      return { ...audio, caller, mustStay, events: null, speech, charged };
     });
   } catch (thrown) {
     answer.refuse(thrown);
@@ -202,7 +209,12 @@ function openSocket(
     });
     const spend = (characters: number): void => door.limits.spend(now(), { characters, utterances: 1 });
     const pinned = pinnedOptions(caller);
-    const speakingDeps = { ...deps, spend, subject: subjectOf(asking) };
+    const speakingDeps = {
+      ...deps,
+      spend,
+      subject: subjectOf(asking),
+      waitingText: () => waitingText(asking),
+    };
     return new JambonzTtsSocket({ ...address, deps: speakingDeps, port, voiceId, modelId, pinned });
   };
   // As for calls: who has passed a check of the carrier's own is not counted.

@@ -43,9 +43,10 @@ export function routeOpenAiSpeech(app: Routes, options: OpenAiSpeechOptions): vo
       const request = parseOpenAiSpeech(body);
       const voiceId = caller.speechSettings.voice_id ?? (await voices.idOf(request.voice));
       const asked = audited(asking, () => askedOf(request, { voiceId, caller, defaultModel }));
-      const spending = { characters: asked.speech.text.length, utterances: 1 };
-      audited(asking, () => door.limits.spend(caller, spending));
-      return { ...asked, speech: { ...asked.speech, subject: door.limits.upstreamSubject(caller, address) } };
+      const budget = door.limits.speechBudget(() => caller);
+      const charged = audited(asking, () => budget.begin(asked.speech.text.length));
+      const subject = door.limits.upstreamSubject(caller, address);
+      return { ...asked, charged, speech: { ...asked.speech, subject } };
     });
   };
   app.post(PATH, needs("speak"), handle, { answer: openAiError });
@@ -65,7 +66,10 @@ interface Speaking {
 }
 
 /** Throws invalid_field, forbidden. */
-function askedOf(request: OpenAiSpeechRequest, { voiceId, caller, defaultModel }: Speaking): AskedSpeech {
+function askedOf(
+  request: OpenAiSpeechRequest,
+  { voiceId, caller, defaultModel }: Speaking,
+): Omit<AskedSpeech, "charged"> {
   const { input, speed, format, isSse } = request;
   const { upstream: outputFormat, contentType } = FORMATS[format];
   const modelId = modelFor(caller, request.modelId || defaultModel);

@@ -2,6 +2,7 @@
 import type { HttpResponse } from "uWebSockets.js";
 import type { Caller } from "../../access/caller.ts";
 import type { Door } from "../../access/door.ts";
+import type { ChargedUtterance } from "../../access/limits/limits.ts";
 import { type GatewayError, toGatewayError } from "../../errors.ts";
 import { bodyAllowance, Reply, readBody } from "../http.ts";
 import { SpokenBody, type SpokenBodyOptions } from "./spoken-body.ts";
@@ -22,6 +23,8 @@ export interface AskedSpeech extends Pick<SpokenBodyOptions, "contentType" | "en
     readonly modelId: string;
   };
   readonly caller: Caller;
+  /** What is counted of it until it is over. */
+  readonly charged: Pick<ChargedUtterance, "end">;
   /** Throws forbidden where the caller, by the keys as they are now, may not have it. */
   readonly mustStay: (caller: Caller) => void;
 }
@@ -73,8 +76,11 @@ export class SpeechAnswer {
     answerError(new Reply(this.#res), error);
   }
 
-  #speak({ speech, caller, mustStay, ...body }: AskedSpeech): void {
-    if (this.#isOver) return;
+  #speak({ speech, caller, mustStay, charged, ...body }: AskedSpeech): void {
+    if (this.#isOver) {
+      charged.end();
+      return;
+    }
     bodyAllowance(this.#res)?.letGo();
     const { modelId, ...request } = speech;
     const { door, ...deps } = this.#options.deps;
@@ -86,6 +92,7 @@ export class SpeechAnswer {
       res: this.#res,
       request: { ...request, kind: "speech", wantsTiming: false, ...(modelId === "" ? {} : { modelId }) },
       onRefused: (error) => this.refuse(error),
+      onOver: () => charged.end(),
     });
   }
 }

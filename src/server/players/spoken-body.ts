@@ -36,6 +36,8 @@ export interface SpokenBodyOptions extends AttemptDeps {
   readonly events: BodyEvents | null;
   /** Nothing was sent: the response waits for a status. Called once at most, and not for a client that has gone. */
   readonly onRefused: (error: GatewayError) => void;
+  /** It has ended, in whatever way. Called once. */
+  readonly onOver: () => void;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -72,7 +74,10 @@ export class SpokenBody {
       clock,
       idleSeconds,
       onDrained: () => this.#pump(),
-      onClosed: () => this.#run.abort(),
+      onClosed: () => {
+        this.#run.abort();
+        options.onOver();
+      },
       terms,
       onLost: (error) => this.#fail(error),
     });

@@ -30,7 +30,7 @@ import { presentedBy } from "../credential.ts";
 import { pathPart, Reply } from "../http.ts";
 import { requestAddress } from "../request-address.ts";
 import type { RefusalShape, Routes } from "../routes.ts";
-import { mustHaveSpeech, pinnedOptions } from "../speech-access.ts";
+import { mustHaveSpeech, pinnedOptions, waitingText } from "../speech-access.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
 import { inboxBytes } from "./inbox.ts";
 import type { SocketSource, SpeakingRights } from "./leased-socket.ts";
@@ -126,7 +126,8 @@ export function routeVendorSockets(app: Routes, options: VendorSocketOptions): V
             const spend = (characters: number): void =>
               options.door.limits.spend(now(), { characters, utterances: 1 });
             const subject = options.door.limits.upstreamSubject(known, source.address);
-            const speakingDeps = { ...deps, spend, subject };
+            const asking = { ...source, door: options.door, caller: known };
+            const speakingDeps = { ...deps, spend, subject, waitingText: () => waitingText(asking) };
             return speakingSocket(allowedOf(request, known), { now, port, deps: speakingDeps });
           },
           mustStay: (now) => void allowedOf(request, now),

@@ -245,7 +245,7 @@ describe("the rights of who brings a call", () => {
   const rights = (over: Partial<CallRights>): CallRights => ({
     begin: () => () => undefined,
     greeting: (command) => command,
-    subject: { id: "", maxPlaces: Number.POSITIVE_INFINITY },
+    account: {},
     ...over,
   });
   const forbidden = () => {
