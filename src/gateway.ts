@@ -55,6 +55,8 @@ export interface GatewayOptions {
   /** Folder of the built page; the one beside the compiled code where not given. */
   readonly pageFolder?: string;
   readonly clock?: Clock;
+  /** How soon a change of the file of keys or of the certificate is seen; default: a second. */
+  readonly watchMs?: number;
   /** Other nodes, over a bus that the gateway closes; default: it is alone. */
   readonly cluster?: { readonly nodeName: string; readonly connect: () => Promise<Bus> };
 }
@@ -106,14 +108,14 @@ class Begun {
 }
 
 async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
-  const { config, log } = options;
+  const { config, log, watchMs } = options;
   const clock = options.clock ?? systemClock;
   const counters = createCounters();
   const rtpPortRange = readPortRange(config.rtpPorts);
   const rtpPeers = readPeerList(config.rtpPeers);
   const audioSocketAllow = readNetworks(config.audiosocketAllow, "audiosocket-allow");
   const carrierRules = readCarrierRules(config);
-  const door = createDoor({ ...config, log, auditLogger: options.auditLog ?? log, clock });
+  const door = createDoor({ ...config, log, auditLogger: options.auditLog ?? log, clock, watchMs });
   begun.add(() => door.close());
   const passedPaths = new PassedPaths(config.proxyPaths);
   const tlsFiles = certificateFiles(config);
@@ -214,7 +216,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     origins,
     door,
     port: config.port,
-    tls: tlsFiles === null ? null : { files: tlsFiles, hstsSeconds: config.hstsSeconds },
+    tls: tlsFiles === null ? null : { files: tlsFiles, hstsSeconds: config.hstsSeconds, watchMs },
     calls,
     carrierAuth,
     callPorts: [rtpPorts, audioSocketTickets],

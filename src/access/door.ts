@@ -35,6 +35,8 @@ export interface DoorOptions extends LimitSettings {
   /** Default: `log`. */
   readonly auditLogger?: Logger;
   readonly clock: Clock;
+  /** How soon a change of the file of keys is seen; default: a second. */
+  readonly watchMs?: number | undefined;
 }
 
 export interface ClosableDoor extends Door {
@@ -59,12 +61,12 @@ export function identifyAt(
 
 /** Throws invalid_config. */
 export function createDoor(options: DoorOptions): ClosableDoor {
-  const { keysFile, tokenInUrl, log, auditLogger = log, clock } = options;
+  const { keysFile, tokenInUrl, log, auditLogger = log, clock, watchMs } = options;
   const { trustedProxies = "", proxyProtocol = false } = options;
   const proxyTrust = readProxyTrust({ trustedProxies, proxyProtocol });
   const wallMs = (): number => Date.now();
-  const file =
-    keysFile === "" ? null : new KeyFile({ path: keysFile, log, clock, onChange: () => leases.recheck() });
+  const onChange = (): void => leases.recheck();
+  const file = keysFile === "" ? null : new KeyFile({ path: keysFile, log, clock, watchMs, onChange });
   const access = new Access({
     keys: () => file?.keys ?? null,
     nowMs: wallMs,

@@ -17,6 +17,8 @@ export interface KeyFileOptions {
   readonly path: string;
   readonly log: Logger;
   readonly clock: Clock;
+  /** See FileWatch. */
+  readonly watchMs?: number | undefined;
   /** The keys are others now. */
   readonly onChange: () => void;
 }
@@ -34,8 +36,8 @@ export class KeyFile {
   constructor(options: KeyFileOptions) {
     this.#options = options;
     this.#keys = readKeys(this.#textOf());
-    const { path, clock } = options;
-    this.#watch = new FileWatch({ files: [path], clock, onChange: () => this.#changed() });
+    const { path, clock, watchMs } = options;
+    this.#watch = new FileWatch({ files: [path], clock, watchMs, onChange: () => this.#changed() });
   }
 
   get keys(): KeyRing {

@@ -2,14 +2,16 @@
 import { unwatchFile, watchFile } from "node:fs";
 import type { Clock, Timer } from "./clock.ts";
 
-/** How soon a change is seen. The files' state is asked for: events of the folder are lost on mounted secrets. */
-const LOOK_EVERY_MS = 1000;
-/** They are replaced one by one: the last of them shall be there. */
-const SETTLES_MS = 1000;
+const WATCH_MS = 1000;
 
 export interface FileWatchOptions {
   readonly files: readonly string[];
   readonly clock: Clock;
+  /**
+   * How often their state is asked for: events of the folder are lost on mounted secrets. And how long it has to stay, since
+   * they are replaced one by one: the last of them shall be there. Default 1000.
+   */
+  readonly watchMs?: number | undefined;
   /** Also once soon after the beginning: they may have changed since they were read. */
   readonly onChange: () => void;
 }
@@ -17,12 +19,14 @@ export interface FileWatchOptions {
 /** Idempotent close. */
 export class FileWatch {
   readonly #options: FileWatchOptions;
+  readonly #watchMs: number;
   #timer: Timer | null = null;
 
   constructor(options: FileWatchOptions) {
     this.#options = options;
+    this.#watchMs = options.watchMs ?? WATCH_MS;
     for (const file of options.files) {
-      watchFile(file, { interval: LOOK_EVERY_MS, persistent: false }, this.#changed);
+      watchFile(file, { interval: this.#watchMs, persistent: false }, this.#changed);
     }
     this.#changed();
   }
@@ -35,6 +39,6 @@ export class FileWatch {
   readonly #changed = (): void => {
     const { clock, onChange } = this.#options;
     this.#timer?.cancel();
-    this.#timer = clock.at(clock.nowMs() + SETTLES_MS, onChange);
+    this.#timer = clock.at(clock.nowMs() + this.#watchMs, onChange);
   };
 }

@@ -12,7 +12,11 @@ export interface PublicAppOptions {
   readonly host: string;
   readonly port: number;
   /** null: plain HTTP. */
-  readonly tls: { readonly files: CertificateFiles; readonly hstsSeconds: number } | null;
+  readonly tls: {
+    readonly files: CertificateFiles;
+    readonly hstsSeconds: number;
+    readonly watchMs?: number | undefined;
+  } | null;
   readonly clock: Clock;
   readonly log: Logger;
   readonly counters: Counters;
@@ -42,6 +46,6 @@ export function publicApp(options: PublicAppOptions): PublicApp {
   const routes = new RouteTable(tls.hstsSeconds);
   return {
     routes,
-    listen: () => listenOverTls(routes, { ...address, files: tls.files, clock, log, counters }),
+    listen: () => listenOverTls(routes, { ...address, ...tls, clock, log, counters }),
   };
 }

@@ -12,6 +12,9 @@ export const DEFAULTS = Object.fromEntries(
   SETTINGS.map((setting) => [setting.key, setting.default]),
 ) as Config;
 
+/** No test waits a second until a file that it changed is read again. */
+export const TEST_WATCH_MS = 20;
+
 export interface TestGateway extends Gateway, AsyncDisposable {
   readonly wsUrl: string;
 }
@@ -28,6 +31,7 @@ export async function gatewayAt(
     upstreamBaseUrl,
     upstreamKey: "test-key",
     clock: systemClock,
+    watchMs: TEST_WATCH_MS,
     log: silentLog,
     pageFolder: new URL("../../dist/page", import.meta.url).pathname,
     ...options,

@@ -8,7 +8,7 @@ import { CARRIERS } from "../../src/protocol/carrier/carrier.ts";
 import { twilioSignature } from "../../src/protocol/carrier/twilio-signature.ts";
 import { LISTENER, SPEAKER, TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { knock as knockAt } from "../helpers/knock.ts";
-import { DEFAULTS, TestClient } from "../helpers/start-gateway.ts";
+import { DEFAULTS, TEST_WATCH_MS, TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
 import { FakeCarrier, type FakeCarrierOptions } from "../kit/carriers/fake-carrier.ts";
 import { RtpPhone } from "../kit/rtp-phone.ts";
@@ -29,7 +29,13 @@ interface Stand extends AsyncDisposable {
 
 async function startStand(options: CarrierServerOptions = {}): Promise<Stand> {
   const keys = new TestKeys();
-  const door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: silentLog, clock: systemClock });
+  const door = createDoor({
+    ...DEFAULTS,
+    keysFile: keys.path,
+    log: silentLog,
+    clock: systemClock,
+    watchMs: TEST_WATCH_MS,
+  });
   const edge = await startCarrierEdge({ ...options, door });
   return {
     keys,

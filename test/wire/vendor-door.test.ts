@@ -9,7 +9,7 @@ import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { LISTENER, TestKeys, tokenFor } from "../helpers/key-file.ts";
-import { DEFAULTS } from "../helpers/start-gateway.ts";
+import { DEFAULTS, TEST_WATCH_MS } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
 import { startVendorApp, type VendorApp, VendorClient } from "./vendor-rig.ts";
 
@@ -24,7 +24,13 @@ let upstream: FakeUpstream;
 let app: VendorApp;
 
 beforeAll(async () => {
-  door = createDoor({ ...DEFAULTS, keysFile: keys.path, log: silentLog, clock: systemClock });
+  door = createDoor({
+    ...DEFAULTS,
+    keysFile: keys.path,
+    log: silentLog,
+    clock: systemClock,
+    watchMs: TEST_WATCH_MS,
+  });
   upstream = await startFakeUpstream();
   app = await startVendorApp(upstream.url, { door });
 });

@@ -28,6 +28,8 @@ export interface TlsPortOptions extends Address {
   readonly clock: Clock;
   readonly log: Logger;
   readonly counters: Counters;
+  /** How soon a change of the files is seen; default: a second. */
+  readonly watchMs?: number | undefined;
 }
 
 export interface TlsPort extends ListeningPort {
@@ -51,7 +53,7 @@ const WARN_EVERY_MS = 86_400_000;
 
 /** Listens. Throws invalid_config; rejects with port_in_use. */
 export async function listenOverTls(routes: RouteTable, options: TlsPortOptions): Promise<TlsPort> {
-  const { files, clock, log, counters } = options;
+  const { files, clock, log, counters, watchMs } = options;
   const warnOfOthers = ({ modeForOthers: mode }: Certificate): void => {
     if (mode !== null) log.warn({ mode }, "Others may read the key of the certificate: chmod 600");
   };
@@ -82,7 +84,8 @@ export async function listenOverTls(routes: RouteTable, options: TlsPortOptions)
       );
     }
   };
-  const watch = new FileWatch({ files: [files.certFile, files.keyFile], clock, onChange: renew });
+  const watched = [files.certFile, files.keyFile];
+  const watch = new FileWatch({ files: watched, clock, watchMs, onChange: renew });
   let timer: Timer | null = null;
   const warn = (): void => {
     const fault = certificateFault(newest.certificate, Date.now());

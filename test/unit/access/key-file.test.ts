@@ -5,6 +5,7 @@ import { KeyFile } from "../../../src/access/key-file.ts";
 import { systemClock } from "../../../src/kit/clock.ts";
 import type { Logger } from "../../../src/kit/log.ts";
 import { TestKeys } from "../../helpers/key-file.ts";
+import { TEST_WATCH_MS } from "../../helpers/start-gateway.ts";
 import { until } from "../../helpers/until.ts";
 
 function open() {
@@ -19,6 +20,7 @@ function open() {
     path: keys.path,
     log,
     clock: systemClock,
+    watchMs: TEST_WATCH_MS,
     onChange: () => {
       changes += 1;
     },

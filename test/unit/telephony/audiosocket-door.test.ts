@@ -16,7 +16,7 @@ import { readNetworks } from "../../../src/server/carriers/rtp-networks.ts";
 import { Calls } from "../../../src/telephony/calls.ts";
 import { TestKeys, tokenFor } from "../../helpers/key-file.ts";
 import { createRig } from "../../helpers/session-rig.ts";
-import { DEFAULTS } from "../../helpers/start-gateway.ts";
+import { DEFAULTS, TEST_WATCH_MS } from "../../helpers/start-gateway.ts";
 import { until } from "../../helpers/until.ts";
 
 const HANG_UP = Buffer.of(0, 0, 0);
@@ -34,7 +34,13 @@ interface Over {
 async function startStand({ hasKeys = true, rules = {}, allow = "", maxCalls = 2 }: Over = {}) {
   const keys = new TestKeys();
   const keysFile = hasKeys ? keys.path : "";
-  const door = createDoor({ ...DEFAULTS, keysFile, log: silentLog, clock: systemClock });
+  const door = createDoor({
+    ...DEFAULTS,
+    keysFile,
+    log: silentLog,
+    clock: systemClock,
+    watchMs: TEST_WATCH_MS,
+  });
   const { clock, sessions } = createRig();
   const pacer = new Pacer(clock);
   const shared = { clock, log: silentLog, host: "127.0.0.1", maxMessageBytes: 1024 };
