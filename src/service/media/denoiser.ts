@@ -117,10 +117,9 @@ class SpeechFilter {
     const guess = new Float32Array(frames.length * BINS);
     for (const [index, frame] of frames.entries()) {
       const from = index * BINS;
-      power.set(
-        frame.real.map((value, bin) => value ** 2 + (frame.imaginary[bin] as number) ** 2),
-        from,
-      );
+      for (let bin = 0; bin < BINS; bin += 1) {
+        power[from + bin] = (frame.real[bin] as number) ** 2 + (frame.imaginary[bin] as number) ** 2;
+      }
       guess.set(frame.guess, from);
     }
     const gains = wienerGains(power, guess, NOISE);
