@@ -6,7 +6,16 @@ import {
   uploadSeconds,
 } from "../../../../src/service/media/decode-upload.ts";
 import { concatPcm, hasProgram } from "../../audio/helpers.ts";
-import { correlation, encodeFile, fileOf, lagOf, RATE, randomNumbers, testSound } from "./helpers.ts";
+import {
+  correlation,
+  encodeFile,
+  encodeFiles,
+  fileOf,
+  lagOf,
+  RATE,
+  randomNumbers,
+  testSound,
+} from "./helpers.ts";
 
 const SECONDS = 2;
 const other: DecodeOptions = { fileFormat: "other" };
@@ -89,15 +98,30 @@ const FILES: Readonly<Record<string, readonly string[]>> = {
   "QuickTime, Apple Lossless": ["-c:a", "alac", "-f", "mov"],
 };
 
-/** Files by name and length in seconds: several tests need the same. */
-const encoded = new Map<string, Uint8Array>();
+/** All of FILES by their length in seconds: several tests need the same. */
+const encoded = new Map<number, ReadonlyMap<string, Uint8Array>>();
 
 /** `testSound` in one of FILES. */
 function encodedFile(name: string, seconds: number): Uint8Array {
-  const key = `${name}, ${seconds} s`;
-  const bytes = encoded.get(key) ?? encodeFile(testSound(seconds), FILES[name] ?? []);
-  encoded.set(key, bytes);
-  return bytes;
+  const files = encoded.get(seconds) ?? encodeAll(seconds);
+  encoded.set(seconds, files);
+  return files.get(name) ?? new Uint8Array(0);
+}
+
+function encodeAll(seconds: number): Map<string, Uint8Array> {
+  const sound = testSound(seconds);
+  // One with an input of its own needs a process of its own.
+  const [mixed = [], plain = []] = [true, false].map((isMixed) =>
+    Object.entries(FILES).filter(([, args]) => args.includes("-i") === isMixed),
+  );
+  const together = encodeFiles(
+    sound,
+    plain.map(([, args]) => args),
+  );
+  return new Map([
+    ...plain.map(([name], index): [string, Uint8Array] => [name, together[index] ?? new Uint8Array(0)]),
+    ...mixed.map(([name, args]): [string, Uint8Array] => [name, encodeFile(sound, args)]),
+  ]);
 }
 
 /** Nothing in them says how much of the start is the encoder's. */
@@ -161,7 +185,7 @@ describe.runIf(hasProgram("ffmpeg"))("uploaded audio", () => {
       Buffer.alloc(32 << 14),
     ]);
     for (const name of ["MP3 without tags", "FLAC"]) {
-      const bytes = encodedFile(name, 1);
+      const bytes = encodedFile(name, SECONDS);
       const plain = await decode(bytes);
       const tagged = await decode(Buffer.concat([tag, bytes]));
       expect(tagged.pcm.length, name).toBe(plain.pcm.length);
@@ -169,13 +193,13 @@ describe.runIf(hasProgram("ffmpeg"))("uploaded audio", () => {
   });
 
   it("an MP3 that was cut out of a longer one", async () => {
-    const bytes = encodedFile("MP3", 2);
+    const bytes = encodedFile("MP3", SECONDS);
     const { pcm } = await decode(bytes.subarray(10_101));
     expect(pcm.length / RATE).toBeGreaterThan(1);
   });
 
   it("passes over a FLAC file's picture of a megabyte", async () => {
-    const bytes = encodedFile("FLAC", 1);
+    const bytes = encodedFile("FLAC", SECONDS);
     const block = Buffer.concat([Buffer.from([6, 0x10, 0, 0]), Buffer.alloc(1 << 20, 0xff)]);
     // Behind the marker and STREAMINFO.
     const pictured = Buffer.concat([bytes.subarray(0, 42), block, bytes.subarray(42)]);

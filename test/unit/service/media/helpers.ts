@@ -17,14 +17,24 @@ export function testSound(seconds: number, rate = RATE): Int16Array {
 
 /** Encoded by ffmpeg from mono samples at `rate`, to a file in which it can go back to the header. */
 export function encodeFile(pcm: Int16Array, args: readonly string[], rate = RATE): Uint8Array {
+  return encodeFiles(pcm, [args], rate)[0] ?? new Uint8Array(0);
+}
+
+/** A file for each of these arguments, by one process: starting it takes longer than most files. */
+export function encodeFiles(
+  pcm: Int16Array,
+  argsOfFiles: readonly (readonly string[])[],
+  rate = RATE,
+): Uint8Array[] {
   const folder = mkdtempSync(join(tmpdir(), "voicewire-test-"));
   try {
-    const path = join(folder, "audio");
+    const paths = argsOfFiles.map((_, index) => join(folder, `audio-${index}`));
     const input = ["-v", "error", "-f", "s16le", "-ar", String(rate), "-ac", "1", "-i", "pipe:0"];
+    const outputs = argsOfFiles.flatMap((args, index) => [...args, paths[index] ?? ""]);
     const bytes = new Uint8Array(pcm.buffer, pcm.byteOffset, pcm.byteLength);
-    const { stderr, status } = run("ffmpeg", [...input, ...args, path], bytes);
+    const { stderr, status } = run("ffmpeg", [...input, ...outputs], bytes);
     if (status !== 0) throw new Error(`ffmpeg: ${stderr}`);
-    return new Uint8Array(readFileSync(path));
+    return paths.map((path) => new Uint8Array(readFileSync(path)));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
