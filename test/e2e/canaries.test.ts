@@ -53,6 +53,8 @@ describe.skipIf(missing !== undefined)(
           join(folder, "data"),
           "--audit-log",
           join(folder, "audit.jsonl"),
+          "--grace-ms",
+          "200",
           "--log-level",
           "debug",
         ],
@@ -60,6 +62,7 @@ describe.skipIf(missing !== undefined)(
       );
       await sayEverything(served.url, keys.key, fresh);
       metrics = await metricsOf(served, keys.key);
+      await untilNobodySpeaks(served, keys.key);
       await takeSnapshots(served, folder);
     });
 
@@ -177,9 +180,16 @@ async function metricsOf({ program }: Served, key: string): Promise<string> {
   return await (await fetch(url, { headers: { authorization: `Bearer ${key}` } })).text();
 }
 
-/** When the sessions are over: five seconds after the last connection has left. */
+/** The sessions are over: that is `grace-ms` after the last connection has left. */
+async function untilNobodySpeaks(served: Served, key: string): Promise<void> {
+  const endMs = performance.now() + 30_000;
+  while (!(await metricsOf(served, key)).includes("\nvoicewire_sessions 0\n")) {
+    if (performance.now() > endMs) throw new Error("A session does not end");
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
 async function takeSnapshots({ program }: Served, folder: string): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 7000));
   program.child.kill("SIGUSR2");
   let size = -1;
   await program.until(() => {
