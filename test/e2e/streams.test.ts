@@ -23,6 +23,7 @@ const STREAMS = [
   { name: "hindi", clean: "", hasSpaces: true },
   { name: "thai", clean: "", hasSpaces: false },
 ] as const;
+const HALVES = [STREAMS.slice(0, 3), STREAMS.slice(3)];
 const RATE = 24_000;
 const FRAME_MS = 20;
 /** Truth and events are on different clocks up to a word's rounding; the target of design T1. */
@@ -77,21 +78,28 @@ interface Truth {
   readonly characterMs: readonly number[];
 }
 
-/** Where the service spoke a stretch of audio; null where it did not. */
-function truthOf(proxy: TruthProxy, needle: Buffer): Truth | null {
-  for (const [response, { lines }] of proxy.responses.entries()) {
+/** What the service has said so far, decoded once for all words that are looked for in it. */
+function spokenBy(proxy: TruthProxy) {
+  return proxy.responses.map(({ lines }) => {
     const records = lines();
-    const audio = Buffer.concat(records.map((line) => Buffer.from(line.audio_base64, "base64")));
+    return {
+      audio: Buffer.concat(records.map((line) => Buffer.from(line.audio_base64, "base64"))),
+      wordMs: records
+        .flatMap((line) => line.voicewire_words ?? [])
+        .map((word) => word.start_time_seconds * 1000),
+      characterMs: records.flatMap(
+        (line) => line.alignment?.character_start_times_seconds.map((seconds) => seconds * 1000) ?? [],
+      ),
+    };
+  });
+}
+
+/** Where the service spoke a stretch of audio; null where it did not. */
+function truthOf(spoken: ReturnType<typeof spokenBy>, needle: Buffer): Truth | null {
+  for (const [response, { audio, wordMs, characterMs }] of spoken.entries()) {
     let at = audio.indexOf(needle);
     while (at >= 0 && at % 2 !== 0) at = audio.indexOf(needle, at + 1);
-    if (at < 0) continue;
-    const wordMs = records
-      .flatMap((line) => line.voicewire_words ?? [])
-      .map((word) => word.start_time_seconds * 1000);
-    const characterMs = records.flatMap(
-      (line) => line.alignment?.character_start_times_seconds.map((seconds) => seconds * 1000) ?? [],
-    );
-    return { response, atMs: (at / 2 / RATE) * 1000, wordMs, characterMs };
+    if (at >= 0) return { response, atMs: (at / 2 / RATE) * 1000, wordMs, characterMs };
   }
   return null;
 }
@@ -132,116 +140,120 @@ describe.skipIf(missing !== undefined)(
       await service?.close();
     });
 
-    it.each(STREAMS)(
-      "$name: say, page and two listeners agree with the truth, through two cuts",
-      async (stream) => {
-        const session = `stream-${stream.name}`;
-        const file = new URL(`../../examples/streams/${stream.name}.ndjson`, import.meta.url).pathname;
-        const text = readFileSync(file, "utf8")
-          .trim()
-          .split("\n")
-          .map((line) => (JSON.parse(line) as { text?: string }).text ?? "")
-          .join("");
-        const { page, faults } = await openPage(browser, { url: `${gateway.url}/?session=${session}` });
-        await using pcm = await TestClient.connect(gateway, `/live/${session}?format=pcm_24000`);
-        await using ulaw = await TestClient.connect(
-          gateway,
-          `/live/${session}?format=ulaw_8000&events=words,cues`,
-        );
-        await using say = new Program([
-          ...["say", "--url", gateway.url, "--session", session, "--tokens", file, "--json"],
-          ...(stream.clean === "" ? [] : ["--clean", stream.clean]),
-        ]);
-        const untilFrames = (ms: number): Promise<void> =>
-          pcm.until(() => pcm.frames.length * FRAME_MS >= ms, 60_000);
+    // All five at once would be late on a machine of two cores; one after the other they take a minute.
+    describe.concurrent.each(HALVES)("%#", (...streams) => {
+      it.sequential.each(streams)(
+        "$name: say, page and two listeners agree with the truth, through two cuts",
+        async (stream) => {
+          const session = `stream-${stream.name}`;
+          const file = new URL(`../../examples/streams/${stream.name}.ndjson`, import.meta.url).pathname;
+          const text = readFileSync(file, "utf8")
+            .trim()
+            .split("\n")
+            .map((line) => (JSON.parse(line) as { text?: string }).text ?? "")
+            .join("");
+          const { page, faults } = await openPage(browser, { url: `${gateway.url}/?session=${session}` });
+          await using pcm = await TestClient.connect(gateway, `/live/${session}?format=pcm_24000`);
+          await using ulaw = await TestClient.connect(
+            gateway,
+            `/live/${session}?format=ulaw_8000&events=words,cues`,
+          );
+          await using say = new Program([
+            ...["say", "--url", gateway.url, "--session", session, "--tokens", file, "--json"],
+            ...(stream.clean === "" ? [] : ["--clean", stream.clean]),
+          ]);
+          const untilFrames = (ms: number): Promise<void> =>
+            pcm.until(() => pcm.frames.length * FRAME_MS >= ms, 60_000);
 
-        await untilFrames(3000);
-        const first = await interrupt(gateway, session);
-        const askedBefore = proxy.responses.length;
-        await pcm.next("interrupted");
-        const framesAtCut = pcm.frames.length;
-        expect(first.resumable).toBe(true);
-        ulaw.send({ type: "resume" });
-        const resumed = await pcm.next("utterance.resumed");
-        expect(pcm.frames.length).toBeGreaterThanOrEqual(framesAtCut);
-        await untilFrames(framesAtCut * FRAME_MS + 4000);
-        const second = await interrupt(gateway, session);
-        await pcm.next("interrupted", 2);
-        await ulaw.next("interrupted", 2);
-        const seen = await see(page);
-        const { code, stdout } = await say.ended;
-        expect(code).toBe(0);
+          await untilFrames(3000);
+          const first = await interrupt(gateway, session);
+          const askedBefore = proxy.responses.length;
+          await pcm.next("interrupted");
+          const framesAtCut = pcm.frames.length;
+          expect(first.resumable).toBe(true);
+          ulaw.send({ type: "resume" });
+          const resumed = await pcm.next("utterance.resumed");
+          expect(pcm.frames.length).toBeGreaterThanOrEqual(framesAtCut);
+          await untilFrames(framesAtCut * FRAME_MS + 4000);
+          const second = await interrupt(gateway, session);
+          await pcm.next("interrupted", 2);
+          await ulaw.next("interrupted", 2);
+          const seen = await see(page);
+          const { code, stdout } = await say.ended;
+          expect(code).toBe(0);
 
-        // Everybody got the same, in the same order. When a cut comes, one may have been sent further ahead of
-        // it than another: of what all got, nothing may differ, and what one alone got was cut away.
-        const wordsTo = (events: readonly Event[]) => events.filter((event) => event.type === "words");
-        const received = [pcm.events, ulaw.events, eventsIn(stdout)].map(wordsTo);
-        const hasReachedAll = ({ seq }: Event) =>
-          received.every((own) => own.some((event) => event.seq === seq));
-        const common = received.map((own) => own.filter(hasReachedAll));
-        expect(common[1]).toEqual(common[0]);
-        expect(common[2]).toEqual(common[0]);
-        expect(common[0]?.length).toBeGreaterThan(wordsTo(pcm.events).length - 4);
-        const interruptions = pcm.eventsOf("interrupted");
-        for (const event of received.flat().filter((one) => !hasReachedAll(one))) {
-          const cut = interruptions.find(({ seq }) => seq > event.seq);
-          expect(event.at_ms).toBeGreaterThanOrEqual(cut?.at_ms ?? Number.POSITIVE_INFINITY);
-        }
-        expect(ulaw.eventsOf("cue").length).toBeGreaterThan(0);
+          // Everybody got the same, in the same order. When a cut comes, one may have been sent further ahead of
+          // it than another: of what all got, nothing may differ, and what one alone got was cut away.
+          const wordsTo = (events: readonly Event[]) => events.filter((event) => event.type === "words");
+          const received = [pcm.events, ulaw.events, eventsIn(stdout)].map(wordsTo);
+          const hasReachedAll = ({ seq }: Event) =>
+            received.every((own) => own.some((event) => event.seq === seq));
+          const common = received.map((own) => own.filter(hasReachedAll));
+          expect(common[1]).toEqual(common[0]);
+          expect(common[2]).toEqual(common[0]);
+          expect(common[0]?.length).toBeGreaterThan(wordsTo(pcm.events).length - 4);
+          const interruptions = pcm.eventsOf("interrupted");
+          for (const event of received.flat().filter((one) => !hasReachedAll(one))) {
+            const cut = interruptions.find(({ seq }) => seq > event.seq);
+            expect(event.at_ms).toBeGreaterThanOrEqual(cut?.at_ms ?? Number.POSITIVE_INFINITY);
+          }
+          expect(ulaw.eventsOf("cue").length).toBeGreaterThan(0);
 
-        // Each word's time is where the service spoke it.
-        const heard = new Heard(pcm.messages);
-        const errors: number[] = [];
-        let keptWords = 0;
-        for (const word of heard.words) {
-          expect(text.slice(word.start, word.end)).toBe(word.text);
-          const needle = heard.pcm(word.start_ms + NEEDLE_FROM_MS, NEEDLE_MS);
-          if (needle === null || !isLoud(needle)) continue;
-          const truth = truthOf(proxy, needle);
-          expect(truth).not.toBeNull();
-          if (truth === null) continue;
-          const startedMs = truth.atMs - NEEDLE_FROM_MS;
-          // The engine knows no words in scripts without spaces, but when each character began.
-          const began = stream.hasSpaces ? truth.wordMs : truth.characterMs;
-          errors.push(Math.min(...began.map((ms) => Math.abs(ms - startedMs))));
-          const isKept = word.start_ms >= resumed.start_ms && word.end <= resumed.kept_end;
-          // The upstream was not asked for it again.
-          if (isKept) expect(truth.response).toBeLessThan(askedBefore);
-          keptWords += isKept ? 1 : 0;
-        }
-        expect(errors.length).toBeGreaterThan(8);
-        expect(keptWords > 0 || resumed.kept_end <= resumed.start).toBe(true);
-        errors.sort((a, b) => a - b);
-        expect(errors[Math.floor(errors.length * 0.99)]).toBeLessThanOrEqual(MAX_ERROR_MS);
+          // Each word's time is where the service spoke it.
+          const heard = new Heard(pcm.messages);
+          const spoken = spokenBy(proxy);
+          const errors: number[] = [];
+          let keptWords = 0;
+          for (const word of heard.words) {
+            expect(text.slice(word.start, word.end)).toBe(word.text);
+            const needle = heard.pcm(word.start_ms + NEEDLE_FROM_MS, NEEDLE_MS);
+            if (needle === null || !isLoud(needle)) continue;
+            const truth = truthOf(spoken, needle);
+            expect(truth).not.toBeNull();
+            if (truth === null) continue;
+            const startedMs = truth.atMs - NEEDLE_FROM_MS;
+            // The engine knows no words in scripts without spaces, but when each character began.
+            const began = stream.hasSpaces ? truth.wordMs : truth.characterMs;
+            errors.push(Math.min(...began.map((ms) => Math.abs(ms - startedMs))));
+            const isKept = word.start_ms >= resumed.start_ms && word.end <= resumed.kept_end;
+            // The upstream was not asked for it again.
+            if (isKept) expect(truth.response).toBeLessThan(askedBefore);
+            keptWords += isKept ? 1 : 0;
+          }
+          expect(errors.length).toBeGreaterThan(8);
+          expect(keptWords > 0 || resumed.kept_end <= resumed.start).toBe(true);
+          errors.sort((a, b) => a - b);
+          expect(errors[Math.floor(errors.length * 0.99)]).toBeLessThanOrEqual(MAX_ERROR_MS);
 
-        // Receipts: the words that were over when the cut came, and the rest of the text.
-        const cuts = pcm.eventsOf("interrupted");
-        expect(cuts.map(({ heard: own }) => own.end)).toEqual([first.heard.end, second.heard.end]);
-        for (const cut of cuts) {
-          expect(text.startsWith(cut.heard.text)).toBe(true);
-          const received = pcm.events
-            .filter((event) => event.type === "words" && event.seq < cut.seq)
-            .flatMap((event) => (event.type === "words" ? event.words : []));
-          const over = received.filter((word) => word.end_ms <= cut.at_ms).length;
-          const inReceipt = received.filter(
-            (word) => word.end <= cut.heard.end && word.start_ms <= cut.at_ms,
-          ).length;
-          expect(Math.abs(over - inReceipt)).toBeLessThanOrEqual(1);
-        }
+          // Receipts: the words that were over when the cut came, and the rest of the text.
+          const cuts = pcm.eventsOf("interrupted");
+          expect(cuts.map(({ heard: own }) => own.end)).toEqual([first.heard.end, second.heard.end]);
+          for (const cut of cuts) {
+            expect(text.startsWith(cut.heard.text)).toBe(true);
+            const received = pcm.events
+              .filter((event) => event.type === "words" && event.seq < cut.seq)
+              .flatMap((event) => (event.type === "words" ? event.words : []));
+            const over = received.filter((word) => word.end_ms <= cut.at_ms).length;
+            const inReceipt = received.filter(
+              (word) => word.end <= cut.heard.end && word.start_ms <= cut.at_ms,
+            ).length;
+            expect(Math.abs(over - inReceipt)).toBeLessThanOrEqual(1);
+          }
 
-        // It went on from the word in which it was cut, and said nothing twice.
-        expect(resumed.start).toBeLessThanOrEqual(first.heard.end + 40);
-        const again = heard.words.filter((word) => word.start_ms >= resumed.start_ms);
-        // Between the boundary and the word may be a quote, but nothing that is said.
-        expect(text.slice(resumed.start, again[0]?.start)).not.toMatch(/[\p{L}\p{N}]/u);
-        const starts = again.map((word) => word.start);
-        expect(starts).toEqual([...new Set(starts)].sort((a, b) => a - b));
-        // The page has followed: the same receipt, and words of the same utterance.
-        expect(faults).toEqual([]);
-        const shown = seen.utterances.find((utterance) => utterance.id === first.utterance_id);
-        expect(shown?.words.length).toBeGreaterThan(4);
-        await page.context().close();
-      },
-    );
+          // It went on from the word in which it was cut, and said nothing twice.
+          expect(resumed.start).toBeLessThanOrEqual(first.heard.end + 40);
+          const again = heard.words.filter((word) => word.start_ms >= resumed.start_ms);
+          // Between the boundary and the word may be a quote, but nothing that is said.
+          expect(text.slice(resumed.start, again[0]?.start)).not.toMatch(/[\p{L}\p{N}]/u);
+          const starts = again.map((word) => word.start);
+          expect(starts).toEqual([...new Set(starts)].sort((a, b) => a - b));
+          // The page has followed: the same receipt, and words of the same utterance.
+          expect(faults).toEqual([]);
+          const shown = seen.utterances.find((utterance) => utterance.id === first.utterance_id);
+          expect(shown?.words.length).toBeGreaterThan(4);
+          await page.context().close();
+        },
+      );
+    });
   },
 );
