@@ -20,6 +20,8 @@ export interface WorkerPoolOptions {
   readonly failure: string;
   /** The thread's file (worker-url.ts). */
   readonly url: URL;
+  /** What each thread has as its `workerData`. */
+  readonly threadData?: unknown;
   readonly maxThreads: number;
   /** Jobs that one thread does by turns; default 1. */
   readonly jobsPerThread?: number;
@@ -175,9 +177,9 @@ export class WorkerPool<Request, Reply> {
   }
 
   #startThread(): PoolThread<Request, Reply> {
-    const { url, failure, stallMs = DEFAULT_STALL_MS } = this.#options;
+    const { url, threadData, failure, stallMs = DEFAULT_STALL_MS } = this.#options;
     const onLost = (error: GatewayError): void => this.#lose(thread, error);
-    const thread: PoolThread<Request, Reply> = new PoolThread(url, { failure, stallMs, onLost });
+    const thread: PoolThread<Request, Reply> = new PoolThread(url, { threadData, failure, stallMs, onLost });
     this.#threads.push(thread);
     return thread;
   }
@@ -243,6 +245,7 @@ export class WorkerPool<Request, Reply> {
 }
 
 interface ThreadOptions {
+  readonly threadData: unknown;
   readonly failure: string;
   readonly stallMs: number;
   /** Told once, and not after `end`. */
@@ -264,7 +267,7 @@ class PoolThread<Request, Reply> {
 
   constructor(url: URL, options: ThreadOptions) {
     this.#options = options;
-    this.#worker = new Worker(url);
+    this.#worker = new Worker(url, { workerData: options.threadData });
     this.#worker.on("message", (message: FromThread<Reply>) => this.#hear(message));
     this.#worker.on("error", (cause) => this.#break(`the thread failed: ${cause.message}`, cause));
     this.#worker.on("exit", (code) => this.#break(`the thread ended with code ${code}`));

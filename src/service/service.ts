@@ -41,6 +41,8 @@ export interface ServiceOptions {
   readonly webhooksAllowPrivate?: boolean;
   /** Scripted faults and everything under /service (docs/faults.md); default: there is none of it. */
   readonly faults?: boolean;
+  /** Whether the first requests are answered as fast as later ones; default true. */
+  readonly warmsUp?: boolean;
   readonly log?: Logger;
 }
 
@@ -53,7 +55,7 @@ export interface RunningService {
 }
 
 /**
- * Resolves when requests are answered at full speed. Throws GatewayError `voice_package_missing`, `port_in_use`, or
+ * Resolves when requests are answered, at full speed where it warms up. Throws GatewayError `voice_package_missing`, `port_in_use`, or
  * `invalid_config` for an unknown tier, an address that can't be listened on, or a host or origin that is none.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
@@ -70,7 +72,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     log,
     allowPrivate: options.webhooksAllowPrivate ?? false,
   });
-  const voices = new VoicePool({ workers: options.voiceWorkers ?? 1, log });
+  const voices = new VoicePool({ workers: options.voiceWorkers ?? 1, log, warmsUp: options.warmsUp });
   const gate = new ConcurrencyGate(tier);
   const temporaryFiles = new TemporaryFiles();
   // Who has the key is a server or a gateway: its one address stands for many clients. Anybody else is one client.

@@ -42,7 +42,7 @@ export interface Client extends AsyncDisposable {
 }
 
 export async function startClient(options: Partial<ServiceOptions> = {}): Promise<Client> {
-  const service = await startService({ host: "127.0.0.1", port: 0, ...options });
+  const service = await startService({ host: "127.0.0.1", port: 0, warmsUp: false, ...options });
   const agent = new Agent({ keepAlive: true });
   const opened: ClientRequest[] = [];
   const open = (method: string, path: string, given: { headers?: object; body?: unknown; agent?: Agent }) =>

@@ -21,7 +21,7 @@ export async function startConvertApp(
   options: { readonly tier?: Tier; readonly key?: string } & TemporaryPartsOptions = {},
 ) {
   const tier = options.tier ?? "enterprise";
-  const voices = new VoicePool({ workers: 1, log: silentLog });
+  const voices = new VoicePool({ workers: 1, log: silentLog, warmsUp: false });
   const store = await openStore({ folder });
   const webhooks = new Webhooks(store.database, { log: silentLog, allowPrivate: false });
   const context: ServiceContext = {

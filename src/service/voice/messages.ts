@@ -5,6 +5,11 @@ import type { Respelling } from "../text/pronunciation.ts";
 import type { TimbreSettings } from "./audio/timbre.ts";
 import type { Neighbours } from "./plan/stitched-text.ts";
 
+/** What a voice worker has from its start. */
+export interface VoiceWorkerData {
+  readonly warmsUp: boolean;
+}
+
 /** One text for one voice; a dialogue has several. */
 export interface JobInput {
   readonly text: string;

@@ -3,7 +3,7 @@ import { GatewayError } from "../../errors.ts";
 import type { Logger } from "../../kit/log.ts";
 import { WorkerPool } from "../../kit/worker-pool.ts";
 import { workerUrl } from "../../kit/worker-url.ts";
-import type { FromWorker, JobChunk, JobSpec, ToWorker } from "./messages.ts";
+import type { FromWorker, JobChunk, JobSpec, ToWorker, VoiceWorkerData } from "./messages.ts";
 
 /** What a job tells its opener, in order: `chunk`*, then exactly one of `done` and `failed`; nothing after `cancel()`. */
 export interface JobHandlers {
@@ -34,6 +34,8 @@ export interface VoiceStats {
 export interface PoolOptions {
   readonly workers: number;
   readonly log: Logger;
+  /** Whether the first requests are answered as fast as later ones, which takes each worker 0.5 s of its start; default true. */
+  readonly warmsUp?: boolean | undefined;
 }
 
 /** Jobs in all workers together; more are refused. */
@@ -44,11 +46,12 @@ export class VoicePool {
   readonly #pool: WorkerPool<ToWorker, FromWorker>;
   readonly #counts = { done: 0, cancelled: 0, failed: 0, synthesizedMs: 0 };
 
-  constructor({ workers, log }: PoolOptions) {
+  constructor({ workers, log, warmsUp = true }: PoolOptions) {
     this.#log = log;
     this.#pool = new WorkerPool({
       failure: "Cannot speak",
       url: workerUrl("./voice-worker.ts", import.meta.url),
+      threadData: { warmsUp } satisfies VoiceWorkerData,
       maxThreads: workers,
       jobsPerThread: Math.ceil(MAX_JOBS / workers),
       maxWaiting: 0,

@@ -1,10 +1,11 @@
-/** A voice worker thread: loads the engine, warms it up, then speaks what the pool sends. */
+/** A voice worker thread: loads the engine, warms it up where asked to, then speaks what the pool sends. */
+import { workerData } from "node:worker_threads";
 import { serveJobs } from "../../kit/serve-jobs.ts";
 import { Locales } from "../text/locale.ts";
 import { Engine } from "./engine/engine.ts";
 import { VOICES } from "./engine/voices.ts";
 import { VoiceJob } from "./job.ts";
-import { type FromWorker, type JobSpec, PLAIN_JOB, type ToWorker } from "./messages.ts";
+import { type FromWorker, type JobSpec, PLAIN_JOB, type ToWorker, type VoiceWorkerData } from "./messages.ts";
 import { Scheduler } from "./scheduler.ts";
 
 /** Runs of the whole path before the first request: the first one costs tens of ms, by then it is compiled and 2-4. */
@@ -38,7 +39,7 @@ function warmUp(engine: Engine): void {
 
 await serveJobs<ToWorker, FromWorker>(async (reply) => {
   const engine = await Engine.load();
-  warmUp(engine);
+  if ((workerData as VoiceWorkerData).warmsUp) warmUp(engine);
   const scheduler = new Scheduler({ engine, reply });
   return (job, message) => {
     if (message.type === "open") scheduler.open(job, message.spec, message.cancelled);
