@@ -563,7 +563,7 @@ describe("HTTP requests", () => {
     fetch(`${at.url}${path}`, { headers: { authorization: `Bearer ${token}` } });
   const STREAMS = ["audio.ulaw?silence=true", "captions", "captions.vtt"];
 
-  it.each(STREAMS)("for %s end with their token", async (stream) => {
+  it.concurrent.each(STREAMS)("for %s end with their token", async (stream) => {
     await using speaker = await join("/live/streams?format=none", tokenFor(SPEAKER));
     const grants = { ...LISTENER, session_until: Math.floor(Date.now() / 1000) + 2 };
     const answer = await get(`/live/streams/${stream}`, tokenFor(grants));

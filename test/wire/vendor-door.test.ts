@@ -5,7 +5,7 @@ import type { IncomingMessage } from "node:http";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import WebSocket from "ws";
 import { type ClosableDoor, createDoor } from "../../src/access/door.ts";
-import { systemClock } from "../../src/kit/clock.ts";
+import { type Clock, systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
 import { type FakeUpstream, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { LISTENER, TestKeys, tokenFor } from "../helpers/key-file.ts";
@@ -15,6 +15,11 @@ import { startVendorApp, type VendorApp, VendorClient } from "./vendor-rig.ts";
 
 const SINGLE = "/v1/text-to-speech/v1/stream-input?output_format=pcm_16000";
 const DIALOGUE = "/v1/text-to-dialogue/stream-input?output_format=pcm_16000";
+/** Ten seconds are one. */
+const FAST_CLOCK: Clock = {
+  nowMs: () => systemClock.nowMs() * 10,
+  at: (atMs, action) => systemClock.at(atMs / 10, action),
+};
 const HELLO = [{ text: " " }, { text: "Hello. " }, { text: "" }];
 const SPEECH = { sessions: ["*"], allow: ["speak"] };
 
@@ -170,7 +175,8 @@ describe("a vendor socket of a gateway with keys", () => {
   });
 
   it("does not wait for a client that says nothing", async () => {
-    await using client = await VendorClient.connect(app, SINGLE);
+    await using hurried = await startVendorApp(upstream.url, { door, sockets: { clock: FAST_CLOCK } });
+    await using client = await VendorClient.connect(hurried, SINGLE);
     expect((await client.untilClosed()).code).toBe(1008);
     expect(client.heard.map(({ error }) => error)).toEqual(["authentication_required"]);
   });
