@@ -3,7 +3,8 @@ import type { Clock, Timer } from "../../src/kit/clock.ts";
 
 export class FakeClock implements Clock {
   #nowMs = 1000;
-  #timers: { atMs: number; action: () => void }[] = [];
+  /** In the order in which they were set. */
+  #timers: FakeTimer[] = [];
 
   nowMs(): number {
     return this.#nowMs;
@@ -33,12 +34,26 @@ export class FakeClock implements Clock {
   advance(ms: number): void {
     const endMs = this.#nowMs + ms;
     for (;;) {
-      const due = this.#timers.filter((timer) => timer.atMs <= endMs).sort((a, b) => a.atMs - b.atMs)[0];
-      if (due === undefined) break;
+      const due = this.#nextUntil(endMs);
+      if (due === null) break;
       this.#timers = this.#timers.filter((timer) => timer !== due);
       this.#nowMs = Math.max(this.#nowMs, due.atMs);
       due.action();
     }
     this.#nowMs = endMs;
   }
+
+  /** Of those for the same time, the one that was set first. */
+  #nextUntil(endMs: number): FakeTimer | null {
+    let next: FakeTimer | null = null;
+    for (const timer of this.#timers) {
+      if (timer.atMs <= endMs && (next === null || timer.atMs < next.atMs)) next = timer;
+    }
+    return next;
+  }
+}
+
+interface FakeTimer {
+  readonly atMs: number;
+  readonly action: () => void;
 }

@@ -150,7 +150,9 @@ function send(from: Connection, message: object): void {
 
 /** `ms` of mu-law that counts up, so that no two frames near each other are the same. */
 export function countingUlaw(ms: number, from = 0): Uint8Array {
-  return Uint8Array.from({ length: ms * 8 }, (_, index) => (from * 8 + index) % 251);
+  const bytes = new Uint8Array(ms * 8);
+  for (let index = 0; index < bytes.length; index += 1) bytes[index] = (from * 8 + index) % 251;
+  return bytes;
 }
 
 /** Alignment of `text` at `msPerCharacter` each from `fromMs` on. */

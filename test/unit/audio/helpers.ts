@@ -24,11 +24,13 @@ export function tone({ hz, rate, samples, amplitude = 12_000 }: Tone): Int16Arra
 
 /** Deterministic noise over the whole 16-bit range. */
 export function noise(samples: number, seed = 1): Int16Array {
+  const pcm = new Int16Array(samples);
   let state = seed;
-  return Int16Array.from({ length: samples }, () => {
+  for (let at = 0; at < samples; at += 1) {
     state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
-    return (state >> 15) - 0x8000;
-  });
+    pcm[at] = (state >> 15) - 0x8000;
+  }
+  return pcm;
 }
 
 /** Pieces that cut an array of that length anywhere, empty ones included. */
