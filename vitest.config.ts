@@ -7,18 +7,26 @@ const ALONE = ["test/service/sdk-proxied.test.ts", "test/linear-patterns.test.ts
 /** They take longest: one that began last would leave a core idle. */
 const LONGEST = [
   "test/e2e/streams.test.ts",
-  "test/package/package.test.ts",
-  "test/unit/service/media/decode-upload.test.ts",
-  "test/page/page.test.ts",
-  "test/unit/service/media/clean-speech.test.ts",
-  "test/e2e/captions-example.test.ts",
-  "test/unit/service/media/containers.test.ts",
-  "test/unit/session/new-codec-joiner.test.ts",
+  "test/fuzz/fuzz.test.ts",
   "test/cli/serve.test.ts",
+  "test/unit/service/media/isolation-gain.test.ts",
+  "test/package/package.test.ts",
+  "test/service/formats.test.ts",
+  "test/page/page.test.ts",
+  "test/service/dialogue.test.ts",
+  "test/cli/say.test.ts",
+  "test/service/tier-borders.test.ts",
+  "test/e2e/captions-example.test.ts",
+  "test/service/seed.test.ts",
   "test/cluster/nats-bus.test.ts",
+  "test/service/audio-isolation.test.ts",
+  "test/cli/doctor.test.ts",
+  "test/service/speech-to-speech.test.ts",
+  "test/e2e/rotation.test.ts",
+  "test/unit/service/media/decode-upload.test.ts",
 ];
 /** Files that compute; the others mostly wait for speech to be heard. */
-const COMPUTES = /^test\/(unit|service)\//;
+const COMPUTES = /^test\/(unit|service|fuzz)\//;
 
 /** Mixes files that compute with files that wait: all of one kind at a time would leave cores idle, or make live audio late. */
 class MixedSequencer extends BaseSequencer {
