@@ -1,0 +1,191 @@
+/** What the simulation of a cluster is given: figures that were measured, each with its source, and what is assumed. */
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+
+interface Parameter {
+  readonly value: number;
+  readonly unit: string;
+  readonly about: string;
+}
+
+interface MeasuredParameter extends Parameter {
+  readonly source: string;
+}
+
+/** The figure as results.json has it, in the first number of its text. */
+function measured(results: URL, bench: string, figure: RegExp, column: "measured" | "baseline"): number {
+  const runs = JSON.parse(readFileSync(results, "utf8")) as {
+    name: string;
+    rows: { figure: string; measured: string; baseline: string }[];
+  }[];
+  const row = runs.find(({ name }) => name === bench)?.rows.find((one) => figure.test(one.figure));
+  const value = Number.parseFloat(row?.[column] ?? "");
+  if (!Number.isFinite(value)) throw new Error(`bench/results.json has no figure ${figure} of ${bench}`);
+  return value;
+}
+
+function measuredParameters(results: URL) {
+  return {
+    sessionFrameUs: {
+      value: measured(results, "p1", /with timestamps/, "measured"),
+      unit: "us",
+      about: "CPU of a session and its first listener, a frame",
+      source: "`p1`, with timestamps",
+    },
+    listenerFrameUs: {
+      value: measured(results, "p2", /bare uWebSockets/, "measured"),
+      unit: "us",
+      about: "CPU of each further listener, a frame",
+      source: "`p2`",
+    },
+    callFrameUs: {
+      value: 6.5,
+      unit: "us",
+      about: "CPU that a Twilio call adds, a frame",
+      source: "`calls`, in bench/bounds.md",
+    },
+    farFactor: {
+      value: 2,
+      unit: "x",
+      about: "the first far listener at a node, against a near one",
+      source: "not measured: the bound it has to keep",
+    },
+    farNextFactor: {
+      value: 1.05,
+      unit: "x",
+      about: "each further far listener there, against a near one",
+      source: "not measured: the bound it has to keep",
+    },
+    joinUs: {
+      value: 190,
+      unit: "us",
+      about: "CPU of a client that joins with a token",
+      source: "`d1`: 0.95 cores, 5,000 joins/s",
+    },
+    acceptQueue: {
+      value: 512,
+      unit: "",
+      about: "connections that wait at a node to be accepted",
+      source: "`d1`, in bench/bounds.md",
+    },
+    natsDeliveryUs: {
+      value: measured(results, "p2", /against nats-server/, "baseline"),
+      unit: "us",
+      about: "CPU of nats-server, a message that it delivers",
+      source: "`p2`: over WebSockets, so rather too much",
+    },
+    sessionKb: {
+      value: 366,
+      unit: "KB",
+      about: "memory of a live session with times",
+      source: "`p7`, in bench/bounds.md",
+    },
+    eventsPerSecond: {
+      value: 2.7,
+      unit: "/s",
+      about: "events of a listener by default, while it is spoken",
+      source: "counted: 34 s of the built-in voice",
+    },
+    eventBytes: {
+      value: 355,
+      unit: "bytes",
+      about: "one of them",
+      source: "counted: 34 s of the built-in voice",
+    },
+    natsHeadBytes: {
+      value: 64,
+      unit: "bytes",
+      about: "subject and framing of a message on the bus",
+      source: "src/cluster/bus/send-window.ts",
+    },
+  } as const satisfies Record<string, MeasuredParameter>;
+}
+
+/** A session is opened where its first client arrives; where other listeners arrive is chance. */
+const ASSUMED = {
+  seed: { value: 1, unit: "", about: "of the random numbers: the same seed, the same output" },
+  sessions: { value: 100_000, unit: "", about: "sessions at once" },
+  listeners: { value: 1_000_000, unit: "", about: "listeners of all sessions together" },
+  nodes: { value: 200, unit: "", about: "gateway processes, a core each" },
+  nodesPerMachine: { value: 8, unit: "", about: "of them on one machine" },
+  speaking: { value: 0.5, unit: "", about: "share of the sessions that speak at a time" },
+  calls: { value: 0.2, unit: "", about: "share of the sessions that are phone calls" },
+  follow: { value: 0.9, unit: "", about: "share of the listeners that follow a redirect" },
+  followMost: { value: 300, unit: "", about: "most of one session that do, where that is bounded" },
+  sessionSeconds: { value: 300, unit: "s", about: "mean life of a session" },
+  replicaBytes: { value: 120, unit: "bytes", about: "a session's position for its buddy node, each 100 ms" },
+  fill: { value: 0.7, unit: "", about: "share of a core that a node may use" },
+  natsCores: { value: 12, unit: "", about: "cores of all nats-servers together" },
+  natsGbps: { value: 30, unit: "Gbit/s", about: "network of all nats-servers together, each way" },
+  livenessMs: { value: 15_000, unit: "ms", about: "until a node that hangs is killed by its liveness probe" },
+  busDownMs: { value: 1000, unit: "ms", about: "how long nats-server is away when it is started again" },
+} as const satisfies Record<string, Parameter>;
+
+export type MeasuredKey = keyof ReturnType<typeof measuredParameters>;
+export type AssumedKey = keyof typeof ASSUMED;
+export type Parameters = { readonly [K in MeasuredKey | AssumedKey]: number };
+
+export interface ParameterTables {
+  readonly measured: Readonly<Record<string, MeasuredParameter>>;
+  readonly assumed: Readonly<Record<string, Parameter>>;
+}
+
+/** `results`: bench/results.json. */
+export function parameterTables(results: URL): ParameterTables {
+  return { measured: measuredParameters(results), assumed: ASSUMED };
+}
+
+export const flagOf = (key: string): string =>
+  key.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
+
+/** The tables with what the flags change; a text says what is wrong with them. */
+export function readParameters(
+  { measured: figures, assumed }: ParameterTables,
+  args: readonly string[],
+): Parameters | string {
+  const all = { ...figures, ...assumed };
+  const options = Object.fromEntries(
+    Object.keys(all).map((key) => [flagOf(key), { type: "string" as const }]),
+  );
+  let values: Record<string, string | undefined>;
+  try {
+    values = parseArgs({ args: [...args], options }).values;
+  } catch (thrown) {
+    return thrown instanceof Error ? thrown.message : String(thrown);
+  }
+  const read: Record<string, number> = {};
+  for (const [key, { value }] of Object.entries(all)) {
+    const text = values[flagOf(key)];
+    const number = text === undefined ? value : Number(text);
+    if (text === "" || !Number.isFinite(number) || number < 0) return `--${flagOf(key)} is not a number`;
+    read[key] = number;
+  }
+  const parameters = read as Parameters;
+  return complaintOf(parameters) ?? parameters;
+}
+
+/** Beyond these the simulation would run for minutes, or has nothing to say. */
+function complaintOf(parameters: Parameters): string | null {
+  const { sessions, listeners, nodes, nodesPerMachine } = parameters;
+  for (const key of [
+    "sessions",
+    "listeners",
+    "nodes",
+    "nodesPerMachine",
+    "followMost",
+    "acceptQueue",
+  ] as const) {
+    if (!Number.isInteger(parameters[key])) return `--${flagOf(key)} is no whole number`;
+  }
+  for (const key of ["speaking", "calls", "follow", "fill"] as const) {
+    if (parameters[key] > 1) return `--${key} is a share: 0 to 1`;
+  }
+  if (sessions < 1 || sessions > 1_000_000) return "--sessions: expected 1 to 1000000";
+  if (listeners < sessions || listeners > 5_000_000)
+    return "--listeners: expected one for each session, 5000000 at most";
+  if (nodesPerMachine < 1) return "--nodes-per-machine: expected 1 or more";
+  if (nodes < 4 || nodes > 1000 || nodes <= nodesPerMachine)
+    return "--nodes: expected 4 to 1000, on two machines at least";
+  if (parameters.sessionSeconds < 1) return "--session-seconds: expected 1 or more";
+  return null;
+}

@@ -1,0 +1,435 @@
+/** Runs the simulation and says what came of it, as tables in Markdown. */
+import { Random } from "../random.ts";
+import {
+  busTraffic,
+  FRAMES_PER_SECOND,
+  layOut,
+  sizesOf,
+  type Topology,
+  type Traffic,
+  totalOf,
+} from "./bus-load.ts";
+import { flagOf, type Parameters, type ParameterTables } from "./parameters.ts";
+import { POLICIES, simulatePlacement, skewOf } from "./placement.ts";
+import { listenersOfSessions } from "./population.ts";
+import { type RegistryTimes, type RelaySizes, registryTimes } from "./real-cluster.ts";
+import { type Storm, simulateStorm } from "./reconnects.ts";
+
+export interface Section {
+  /** Of the block in docs/capacity.md that holds it. */
+  readonly name: string;
+  readonly title: string;
+  readonly markdown: string;
+}
+
+/** Everything of one share of listeners that follow. */
+interface Run {
+  readonly parameters: Parameters;
+  readonly topology: Topology;
+  readonly traffic: readonly Traffic[];
+  /** Mean of the nodes, and the fullest. */
+  readonly meanCores: number;
+  readonly mostCores: number;
+}
+
+/** At least so much of a node's core is left for joins, or a storm would never end. */
+const LEAST_FREE = 0.05;
+
+const OTHER_SEED = 1_000_000;
+
+export async function simulate(parameters: Parameters, tables: ParameterTables): Promise<readonly Section[]> {
+  const registry = await registryTimes();
+  const sizes = sizesOf(parameters);
+  const listeners = listenersOfSessions(
+    parameters.sessions,
+    parameters.listeners,
+    new Random(parameters.seed),
+  );
+  const run = (changed: Partial<Parameters>): Run =>
+    runOnce({ ...parameters, ...changed }, listeners, sizes, registry);
+  const unbounded = { followMost: parameters.listeners };
+  const runs = [run({ follow: 0 }), run(unbounded)] as const;
+  return [
+    { name: "measured", title: "Figures", markdown: figuresTable(tables, parameters) },
+    { name: "assumed", title: "Assumptions", markdown: assumptionsTable(tables, parameters) },
+    { name: "costs", title: "What each costs", markdown: costsTable(parameters, sizes) },
+    { name: "population", title: "Sessions and their listeners", markdown: populationTable(listeners) },
+    { name: "bus", title: "The bus, by kind", markdown: busTables(runs) },
+    { name: "nodes", title: "The bus, by number of nodes", markdown: nodesTable(parameters, run) },
+    {
+      name: "placement",
+      title: "Placement",
+      markdown: placementTable(parameters, listeners, registry),
+    },
+    { name: "losses", title: "Losses", markdown: lossesTable(runs, registry) },
+    { name: "parts", title: "What breaks first", markdown: partsTable([...runs, run({})]) },
+    { name: "example", title: "Worked example", markdown: exampleTable(runs[1], sizes) },
+  ];
+}
+
+function runOnce(
+  parameters: Parameters,
+  listeners: Int32Array,
+  sizes: RelaySizes,
+  registry: RegistryTimes,
+): Run {
+  // Not the numbers that the listeners were drawn with: where sessions are would follow from how large they are.
+  const random = new Random(parameters.seed + OTHER_SEED);
+  const topology = layOut(parameters, listeners, sizes, random);
+  const traffic = busTraffic({ parameters, topology, sizes, registry }, random);
+  const total = topology.cores.reduce((sum, cores) => sum + cores, 0);
+  const meanCores = total / parameters.nodes;
+  return { parameters, topology, traffic, meanCores, mostCores: meanCores * skewOf(topology.cores).most };
+}
+
+// ---- Tables
+
+/** Numbers stand at the right; the first `texts` columns have none. */
+function table(head: readonly string[], rows: readonly (readonly string[])[], texts = 1): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+  return [line(head), line(head.map((_, at) => (at < texts ? "---" : "--:"))), ...rows.map(line)].join("\n");
+}
+
+/** Three digits that count, with commas: 1,234 and 0.0123. */
+function number(value: number): string {
+  if (value === 0) return "0";
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))));
+  if (digits > 0)
+    return value
+      .toFixed(Math.min(digits, 4))
+      .replace(/(\.\d*?)0+$/, "$1")
+      .replace(/\.$/, "");
+  const rounded = 10 ** -(2 - Math.floor(Math.log10(Math.abs(value))));
+  return whole(Math.round(value / rounded) * rounded);
+}
+
+function whole(value: number): string {
+  return Math.round(value)
+    .toString()
+    .replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+const percent = (share: number): string => `${number(100 * share)} %`;
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+const times = (factor: number): string => `${factor.toFixed(2)}x`;
+
+function textOf(parameters: Parameters, key: string, unit: string): string {
+  const value = parameters[key as keyof Parameters];
+  const text = Number.isInteger(value) ? whole(value) : String(value);
+  return unit === "" ? text : `${text} ${unit}`;
+}
+
+function figuresTable({ measured }: ParameterTables, parameters: Parameters): string {
+  return table(
+    ["figure", "value", "measured by", "flag"],
+    Object.entries(measured).map(([key, { unit, about, source }]) => [
+      about,
+      textOf(parameters, key, unit),
+      source,
+      `\`--${flagOf(key)}\``,
+    ]),
+    4,
+  );
+}
+
+function assumptionsTable({ assumed }: ParameterTables, parameters: Parameters): string {
+  return table(
+    ["assumed", "value", "flag"],
+    Object.entries(assumed).map(([key, { unit, about }]) => [
+      about,
+      textOf(parameters, key, unit),
+      `\`--${flagOf(key)}\``,
+    ]),
+    3,
+  );
+}
+
+function costsTable(parameters: Parameters, sizes: RelaySizes): string {
+  const { sessionFrameUs, listenerFrameUs, farFactor, farNextFactor, callFrameUs, fill } = parameters;
+  const batches = 10;
+  const { eventsPerSecond } = parameters;
+  const first =
+    batches * (sizes.batch + sizes.head + parameters.natsHeadBytes) + eventsPerSecond * sizes.event;
+  const row = (name: string, us: number, memory: string, bus: string): string[] => [
+    name,
+    `${number(us)} us`,
+    `${number((100 * us * FRAMES_PER_SECOND) / 1e6)} %`,
+    whole((fill * 1e6) / (us * FRAMES_PER_SECOND)),
+    memory,
+    bus,
+  ];
+  return table(
+    [
+      "one that is spoken to",
+      "CPU a frame",
+      "of a core",
+      `to a core at ${percent(fill)}`,
+      "memory",
+      "on the bus",
+    ],
+    [
+      row("session, with its first listener", sessionFrameUs, `${parameters.sessionKb} KB`, ""),
+      row("further listener at the session's node", listenerFrameUs, "", ""),
+      row(
+        "first listener at another node, both nodes",
+        listenerFrameUs * farFactor,
+        "",
+        `${number(first / 1000)} KB/s`,
+      ),
+      row(
+        "further listener at that node",
+        listenerFrameUs * farNextFactor,
+        "",
+        `${number((batches * sizes.again) / 1000)} KB/s`,
+      ),
+      row(
+        "phone call (Twilio), a session of its own",
+        sessionFrameUs + callFrameUs,
+        `${parameters.sessionKb} KB`,
+        "",
+      ),
+    ],
+  );
+}
+
+function populationTable(listeners: Int32Array): string {
+  const sorted = Float64Array.from(listeners).sort();
+  const total = sorted.reduce((sum, count) => sum + count, 0);
+  const at = (fraction: number): string => whole(sorted[Math.ceil(fraction * sorted.length) - 1] ?? 0);
+  const top = sorted.slice(-Math.ceil(sorted.length / 1000)).reduce((sum, count) => sum + count, 0);
+  return table(
+    [
+      "sessions",
+      "listeners",
+      "of the middle session",
+      "p99",
+      "most",
+      "with the largest 0.1 % of the sessions",
+    ],
+    [[whole(sorted.length), whole(total), at(0.5), at(0.99), at(1), percent(top / total)]],
+  );
+}
+
+function busTables(runs: readonly Run[]): string {
+  return runs
+    .map(({ parameters, traffic, topology }) => {
+      const total = totalOf(traffic);
+      const rows = [...traffic, total].map((one) => [
+        one.kind,
+        whole(one.published),
+        whole(one.delivered),
+        number(one.publishedBytes / 1e6),
+        number(one.deliveredBytes / 1e6),
+        number((one.delivered * parameters.natsDeliveryUs) / 1e6),
+      ]);
+      return [
+        `${parameters.nodes} nodes, ${followText(parameters)}: ${whole(topology.far)} far listeners.\n`,
+        table(["kind", "messages/s in", "out", "MB/s in", "out", "cores of nats-server"], rows),
+      ].join("\n");
+    })
+    .join("\n\n");
+}
+
+function followText({ follow }: Parameters): string {
+  return follow === 0 ? "nobody follows a redirect" : `${percent(follow)} of the listeners follow a redirect`;
+}
+
+function nodesTable(parameters: Parameters, run: (changed: Partial<Parameters>) => Run): string {
+  const { nodes } = parameters;
+  const counts = [nodes / 4, nodes / 2, nodes, nodes * 2]
+    .map(Math.round)
+    .filter((count) => count >= 4 && count <= 1000);
+  const rows = counts.map((count) => {
+    const cells = [0, parameters.follow].flatMap((follow) => {
+      const { traffic, meanCores } = run({ nodes: count, follow, followMost: parameters.listeners });
+      const { delivered, deliveredBytes } = totalOf(traffic);
+      return [percent(meanCores), whole(delivered), number(deliveredBytes / 1e6)];
+    });
+    return [String(count), ...cells];
+  });
+  const follow = percent(parameters.follow);
+  return table(
+    [
+      "nodes",
+      "nobody follows: a node's core",
+      "messages/s out",
+      "MB/s out",
+      `${follow} follow: a node's core`,
+      "messages/s out",
+      "MB/s out",
+    ],
+    rows,
+  );
+}
+
+function placementTable(
+  parameters: Parameters,
+  listeners: Int32Array,
+  { heartbeatMs }: RegistryTimes,
+): string {
+  const { nodes, nodesPerMachine: lostNodes, sessions, sessionSeconds, follow, followMost } = parameters;
+  const costs = (most: number): Float64Array =>
+    Float64Array.from(listeners, (count) => {
+      const followers = Math.min(most, (count - 1) * follow);
+      return parameters.sessionFrameUs + followers * parameters.listenerFrameUs;
+    });
+  const counted: readonly (readonly [string, Float64Array])[] = [
+    ["sessions", Float64Array.of(1)],
+    ["CPU, with all followers", costs(parameters.listeners)],
+    [`CPU, with ${whole(followMost)} at most`, costs(followMost)],
+  ];
+  const rows = POLICIES.flatMap((policy) =>
+    counted.map(([what, weights]) => {
+      const input = { policy, nodes, lostNodes, sessions, sessionSeconds, heartbeatMs, weights };
+      const { steady, afterLoss } = simulatePlacement(input, new Random(parameters.seed));
+      return [
+        policy,
+        what,
+        times(steady.p99),
+        times(steady.most),
+        times(afterLoss.most),
+        policy === "arrival" ? "0 %" : percent((nodes - 1) / nodes),
+      ];
+    }),
+  );
+  return table(
+    ["placed by", "counted", "p99 node", "fullest node", "fullest after a lost machine", "openers elsewhere"],
+    rows,
+    2,
+  );
+}
+
+function lossesTable(runs: readonly Run[], { goneMs }: RegistryTimes): string {
+  const rows = runs.flatMap((run) => {
+    const { parameters, topology } = run;
+    const { nodes, nodesPerMachine, listeners, livenessMs } = parameters;
+    const perNode = Math.round(listeners / nodes);
+    const farPerNode = Math.round(topology.far / nodes);
+    const who = parameters.follow === 0 ? "nobody" : percent(parameters.follow);
+    const lostAt = (...groups: readonly (readonly [clients: number, atMs: number])[]): Float64Array =>
+      Float64Array.from(groups.flatMap(([clients, atMs]) => new Array<number>(clients).fill(atMs)));
+    const cases: readonly (readonly [string, Float64Array, number, number])[] = [
+      ["a node is killed", lostAt([perNode, 0], [farPerNode, goneMs]), nodes - 1, 0],
+      ["a node hangs", lostAt([perNode, livenessMs], [farPerNode, goneMs]), nodes - 1, 0],
+      [
+        "a machine's nodes are killed",
+        lostAt([perNode * nodesPerMachine, 0], [farPerNode * nodesPerMachine, goneMs]),
+        nodes - nodesPerMachine,
+        0,
+      ],
+      ["nats-server starts again", lostAt([topology.far, 0]), nodes, parameters.busDownMs],
+    ];
+    return cases.map(([name, lostAtMs, left, refusedUntilMs]) =>
+      stormRow(
+        name,
+        who,
+        simulateStorm(
+          {
+            lostAtMs,
+            nodes: left,
+            joinMs: parameters.joinUs / 1000 / Math.max(LEAST_FREE, 1 - run.meanCores),
+            acceptQueue: parameters.acceptQueue,
+            refusedUntilMs,
+          },
+          new Random(parameters.seed),
+        ),
+      ),
+    );
+  });
+  return table(
+    ["lost", "follow", "clients", "back: p50", "p99", "last", "in time", "longest queue", "unanswered"],
+    rows,
+    2,
+  );
+}
+
+function stormRow(name: string, who: string, storm: Storm): string[] {
+  const last = storm.notBack === 0 ? seconds(storm.lastMs) : `${whole(storm.notBack)} gave up`;
+  return [
+    name,
+    who,
+    whole(storm.clients),
+    seconds(storm.p50Ms),
+    seconds(storm.p99Ms),
+    last,
+    percent(storm.inTimeShare),
+    whole(storm.mostWaiting),
+    whole(storm.unanswered),
+  ];
+}
+
+/** What each part has to do, of what it can. */
+function sharesOf({ parameters, traffic, meanCores, mostCores }: Run): ReadonlyMap<string, number> {
+  const { nodes, nodesPerMachine, natsCores, natsGbps, natsDeliveryUs, fill, listeners, speaking } =
+    parameters;
+  const { delivered, deliveredBytes } = totalOf(traffic);
+  const listenerBytes =
+    FRAMES_PER_SECOND * (160 + 4) + parameters.eventsPerSecond * (parameters.eventBytes + 4);
+  const machineBytes = (nodesPerMachine / nodes) * (listeners * speaking * listenerBytes + deliveredBytes);
+  return new Map([
+    [`event loops, mean of ${nodes} nodes`, meanCores / fill],
+    ["event loop of the fullest node", mostCores / fill],
+    [`CPU of nats-server, ${natsCores} cores`, (delivered * natsDeliveryUs) / 1e6 / natsCores],
+    [`network of nats-server, ${natsGbps} Gbit/s`, (deliveredBytes * 8) / 1e9 / natsGbps],
+    ["network of a machine, 10 Gbit/s", (machineBytes * 8) / 1e9 / 10],
+  ]);
+}
+
+function partsTable(runs: readonly Run[]): string {
+  const shares = runs.map(sharesOf);
+  const rows = [...(shares[0]?.keys() ?? [])].map((part) => [
+    part,
+    ...shares.map((share) => percent(share.get(part) ?? 0)),
+  ]);
+  const { follow, followMost } = runs.at(-1)?.parameters ?? { follow: 0, followMost: 0 };
+  return table(
+    [
+      "part",
+      "used, nobody follows",
+      `used, ${percent(follow)} follow`,
+      `used, ${whole(followMost)} of a session at most`,
+    ],
+    rows,
+  );
+}
+
+function exampleTable({ parameters, topology, traffic }: Run, sizes: RelaySizes): string {
+  const { sessions, listeners, speaking, calls, fill, natsDeliveryUs } = parameters;
+  const { sessionFrameUs, listenerFrameUs, callFrameUs, farFactor, farNextFactor } = parameters;
+  const perFrame = (speaking * FRAMES_PER_SECOND) / 1e6;
+  const farFirst = topology.farCopies;
+  const farNext = topology.far - farFirst;
+  const near = listeners - topology.far - sessions;
+  const cores = [
+    ["sessions", sessions, sessionFrameUs],
+    ["of them calls, more", sessions * calls, callFrameUs],
+    ["further listeners at the session's node", near, listenerFrameUs],
+    ["first listeners at another node", farFirst, listenerFrameUs * farFactor],
+    ["further listeners there", farNext, listenerFrameUs * farNextFactor],
+  ] as const;
+  const total = cores.reduce((sum, [, count, us]) => sum + count * us * perFrame, 0);
+  const { delivered } = totalOf(traffic);
+  const batches = farFirst * speaking * 10;
+  return table(
+    ["step", "arithmetic", "gives"],
+    [
+      ...cores.map(([what, count, us]) => [
+        what,
+        `${whole(count)} x ${speaking} x ${FRAMES_PER_SECOND} x ${number(us)} us`,
+        `${number(count * us * perFrame)} cores`,
+      ]),
+      ["nodes", `${number(total)} cores / ${fill}`, whole(Math.ceil(total / fill))],
+      ["batches on the bus", `${whole(farFirst)} x ${speaking} x 10`, `${whole(batches)}/s`],
+      [
+        "their bytes",
+        `${whole(batches)} x ${whole(sizes.batch + (parameters.eventsPerSecond * sizes.event) / 10)}`,
+        `${number((batches * (sizes.batch + (parameters.eventsPerSecond * sizes.event) / 10)) / 1e6)} MB/s`,
+      ],
+      [
+        "cores of nats-server",
+        `${whole(delivered)} messages/s x ${number(natsDeliveryUs)} us`,
+        number((delivered * natsDeliveryUs) / 1e6),
+      ],
+    ],
+  );
+}
