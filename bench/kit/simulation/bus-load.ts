@@ -5,11 +5,12 @@ import { buddyOf } from "./placement.ts";
 import { type RegistryTimes, type RelaySizes, relaySizes } from "./real-cluster.ts";
 
 /** 20 ms of mu-law. */
-const FRAME_BYTES = 160;
+export const FRAME_BYTES = 160;
 const FRAME_MS = 20;
 export const FRAMES_PER_SECOND = 1000 / FRAME_MS;
 /** A session with the default lead of 300 ms sends every 100 ms (src/session/playback/playback-clock.ts). */
 const BATCH_MS = 100;
+export const BATCHES_PER_SECOND = 1000 / BATCH_MS;
 /** Sessions wake in slots (src/delivery/pacer.ts): what they send in one slot leaves in one message for each node. */
 const SLOT_MS = 4;
 const SLOTS = BATCH_MS / SLOT_MS;
@@ -38,16 +39,19 @@ export interface Traffic {
   readonly deliveredBytes: number;
 }
 
-/** Where sessions and listeners are. */
+/** Where sessions and listeners are, and what that costs. */
 export interface Topology {
-  /** By session. */
+  /** The node of each session. */
   readonly owners: Int32Array;
-  /** Of all sessions: listeners at the session's node, nodes with a far listener, and those listeners. */
+  /** Listeners at their session's node. */
   readonly near: number;
-  readonly farCopies: number;
+  /** Listeners elsewhere. */
   readonly far: number;
+  /** Pairs of a session and another node with a listener of it. */
+  readonly farCopies: number;
   /** CPU of each node for sound, in cores. */
   readonly cores: Float64Array;
+  /** What is relayed in 100 ms. */
   readonly batchBytes: number;
   readonly batchMessages: number;
 }
@@ -58,8 +62,8 @@ export function sizesOf(parameters: Parameters): RelaySizes {
 }
 
 /**
- * Sends one batch of every session that speaks: each listener arrives at a random node, and goes on to the session's if it follows
- * redirects. `batchMessages` and `batchBytes` are of 100 ms.
+ * Each listener arrives at a random node, and goes on to its session's if it follows redirects; then every session that speaks
+ * sends one batch.
  */
 export function layOut(
   parameters: Parameters,
@@ -151,13 +155,13 @@ export function busTraffic(input: BusInput, random: Random): readonly Traffic[] 
       deliveredBytes: withHeads,
     };
   };
-  const batches = 1000 / BATCH_MS;
-  const reports = (topology.batchBytes * batches) / READ_REPORT_BYTES;
+  const relayedBytes = topology.batchBytes * BATCHES_PER_SECOND;
+  const reports = relayedBytes / READ_REPORT_BYTES;
   const goesPerSecond = topology.far / parameters.sessionSeconds;
   const heartbeats = (nodes * 1000) / registry.heartbeatMs;
   const sessionsPerSecond = parameters.sessions / parameters.sessionSeconds;
   return [
-    single("relayed sound and events", topology.batchMessages * batches, topology.batchBytes * batches),
+    single("relayed sound and events", topology.batchMessages * BATCHES_PER_SECOND, relayedBytes),
     single("relay: how far it was read", reports, reports * (sizes.head + READ_REPORT_RECORD_BYTES)),
     // Each comes, has its hello and goes: three messages.
     single("far clients that come and go", 3 * goesPerSecond, goesPerSecond * (sizes.visit + 3 * sizes.head)),
@@ -207,9 +211,8 @@ function replicas({ parameters, topology, sizes }: BusInput, random: Random): Tr
     pairs.add(owner * nodes + buddyOf(session, owner, nodes));
     positions += 1;
   }
-  const perSecond = 1000 / BATCH_MS;
-  const bytes = perSecond * (positions * replicaBytes + pairs.size * (sizes.head + natsHeadBytes));
-  const messages = perSecond * pairs.size;
+  const bytes = BATCHES_PER_SECOND * (positions * replicaBytes + pairs.size * (sizes.head + natsHeadBytes));
+  const messages = BATCHES_PER_SECOND * pairs.size;
   return {
     kind: "positions for buddy nodes",
     published: messages,

@@ -1,7 +1,9 @@
 /** Runs the simulation and says what came of it, as tables in Markdown. */
 import { Random } from "../random.ts";
 import {
+  BATCHES_PER_SECOND,
   busTraffic,
+  FRAME_BYTES,
   FRAMES_PER_SECOND,
   layOut,
   sizesOf,
@@ -32,6 +34,8 @@ interface Run {
   readonly mostCores: number;
 }
 
+/** Of a WebSocket message of 126 bytes and more. */
+const SOCKET_HEAD_BYTES = 4;
 /** At least so much of a node's core is left for joins, or a storm would never end. */
 const LEAST_FREE = 0.05;
 
@@ -50,6 +54,7 @@ export async function simulate(parameters: Parameters, tables: ParameterTables):
   const unbounded = { followMost: parameters.listeners };
   const runs = [run({ follow: 0 }), run(unbounded)] as const;
   return [
+    { name: "formula", title: "Formula", markdown: formula(parameters, sizes) },
     { name: "measured", title: "Figures", markdown: figuresTable(tables, parameters) },
     { name: "assumed", title: "Assumptions", markdown: assumptionsTable(tables, parameters) },
     { name: "costs", title: "What each costs", markdown: costsTable(parameters, sizes) },
@@ -146,10 +151,10 @@ function assumptionsTable({ assumed }: ParameterTables, parameters: Parameters):
 
 function costsTable(parameters: Parameters, sizes: RelaySizes): string {
   const { sessionFrameUs, listenerFrameUs, farFactor, farNextFactor, callFrameUs, fill } = parameters;
-  const batches = 10;
   const { eventsPerSecond } = parameters;
   const first =
-    batches * (sizes.batch + sizes.head + parameters.natsHeadBytes) + eventsPerSecond * sizes.event;
+    BATCHES_PER_SECOND * (sizes.batch + sizes.head + parameters.natsHeadBytes) +
+    eventsPerSecond * sizes.event;
   const row = (name: string, us: number, memory: string, bus: string): string[] => [
     name,
     `${number(us)} us`,
@@ -180,7 +185,7 @@ function costsTable(parameters: Parameters, sizes: RelaySizes): string {
         "further listener at that node",
         listenerFrameUs * farNextFactor,
         "",
-        `${number((batches * sizes.again) / 1000)} KB/s`,
+        `${number((BATCHES_PER_SECOND * sizes.again) / 1000)} KB/s`,
       ),
       row(
         "phone call (Twilio), a session of its own",
@@ -364,7 +369,8 @@ function sharesOf({ parameters, traffic, meanCores, mostCores }: Run): ReadonlyM
     parameters;
   const { delivered, deliveredBytes } = totalOf(traffic);
   const listenerBytes =
-    FRAMES_PER_SECOND * (160 + 4) + parameters.eventsPerSecond * (parameters.eventBytes + 4);
+    FRAMES_PER_SECOND * (FRAME_BYTES + SOCKET_HEAD_BYTES) +
+    parameters.eventsPerSecond * (parameters.eventBytes + SOCKET_HEAD_BYTES);
   const machineBytes = (nodesPerMachine / nodes) * (listeners * speaking * listenerBytes + deliveredBytes);
   return new Map([
     [`event loops, mean of ${nodes} nodes`, meanCores / fill],
@@ -393,6 +399,30 @@ function partsTable(runs: readonly Run[]): string {
   );
 }
 
+/** A batch with its share of events, without the head of the message that it is in. */
+function batchBytes({ eventsPerSecond }: Parameters, sizes: RelaySizes): number {
+  return sizes.batch + (eventsPerSecond * sizes.event) / BATCHES_PER_SECOND;
+}
+
+function formula(parameters: Parameters, sizes: RelaySizes): string {
+  const { sessionFrameUs, listenerFrameUs, callFrameUs, farFactor, farNextFactor, fill } = parameters;
+  const parts = [
+    ["sessions", sessionFrameUs],
+    ["calls", callFrameUs],
+    ["near", listenerFrameUs],
+    ["far copies", listenerFrameUs * farFactor],
+    ["far others", listenerFrameUs * farNextFactor],
+  ] as const;
+  const sum = parts.map(([what, us]) => `${what} x ${number(us)} us`).join(" + ");
+  return [
+    "```",
+    `cores = speaking x ${FRAMES_PER_SECOND} x (${sum})`,
+    `nodes = cores / ${fill}`,
+    `bus   = far copies x speaking x ${BATCHES_PER_SECOND} batches/s, of ${whole(batchBytes(parameters, sizes))} bytes each`,
+    "```",
+  ].join("\n");
+}
+
 function exampleTable({ parameters, topology, traffic }: Run, sizes: RelaySizes): string {
   const { sessions, listeners, speaking, calls, fill, natsDeliveryUs } = parameters;
   const { sessionFrameUs, listenerFrameUs, callFrameUs, farFactor, farNextFactor } = parameters;
@@ -409,7 +439,7 @@ function exampleTable({ parameters, topology, traffic }: Run, sizes: RelaySizes)
   ] as const;
   const total = cores.reduce((sum, [, count, us]) => sum + count * us * perFrame, 0);
   const { delivered } = totalOf(traffic);
-  const batches = farFirst * speaking * 10;
+  const batches = farFirst * speaking * BATCHES_PER_SECOND;
   return table(
     ["step", "arithmetic", "gives"],
     [
@@ -419,11 +449,15 @@ function exampleTable({ parameters, topology, traffic }: Run, sizes: RelaySizes)
         `${number(count * us * perFrame)} cores`,
       ]),
       ["nodes", `${number(total)} cores / ${fill}`, whole(Math.ceil(total / fill))],
-      ["batches on the bus", `${whole(farFirst)} x ${speaking} x 10`, `${whole(batches)}/s`],
+      [
+        "batches on the bus",
+        `${whole(farFirst)} x ${speaking} x ${BATCHES_PER_SECOND}`,
+        `${whole(batches)}/s`,
+      ],
       [
         "their bytes",
-        `${whole(batches)} x ${whole(sizes.batch + (parameters.eventsPerSecond * sizes.event) / 10)}`,
-        `${number((batches * (sizes.batch + (parameters.eventsPerSecond * sizes.event) / 10)) / 1e6)} MB/s`,
+        `${whole(batches)} x ${whole(batchBytes(parameters, sizes))}`,
+        `${number((batches * batchBytes(parameters, sizes)) / 1e6)} MB/s`,
       ],
       [
         "cores of nats-server",
