@@ -2,10 +2,12 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Bus, type Entry, MAX_OPEN_ANSWERS, type TableChange } from "../../src/cluster/bus/bus.ts";
+import { LateBus } from "../../src/cluster/bus/late-bus.ts";
 import { MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import { NatsBus } from "../../src/cluster/bus/nats-bus.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { systemClock } from "../../src/kit/clock.ts";
+import { silentLog } from "../../src/kit/log.ts";
 import { until } from "../helpers/until.ts";
 import { endNatsServers, IF_NATS_MISSING, isNatsMissing, NatsServer } from "../kit/nats-server.ts";
 
@@ -40,6 +42,28 @@ async function memoryRig(): Promise<Rig> {
     },
     [Symbol.asyncDispose]: async () => {
       await Promise.all(buses.map((bus) => bus.close()));
+    },
+  };
+}
+
+/** Of nodes that were alone when they started. */
+async function lateRig(): Promise<Rig> {
+  const rig = await memoryRig();
+  return {
+    ...rig,
+    open: async () => {
+      let tries = 0;
+      const connect = (): Promise<Bus> => {
+        tries += 1;
+        return tries === 1 ? Promise.reject(new GatewayError("bus_lost", "No server")) : rig.open();
+      };
+      const bus = await LateBus.open({ connect, clock: systemClock, log: silentLog });
+      let hasCome = false;
+      bus.onState((state) => {
+        hasCome ||= state === "up";
+      });
+      await until("the bus has come", () => hasCome);
+      return bus;
     },
   };
 }
@@ -97,6 +121,7 @@ async function held(bus: Bus, key: string): Promise<Entry> {
 
 const RIGS = [
   { name: "memory", isMissing: false, start: memoryRig },
+  { name: "late", isMissing: false, start: lateRig },
   { name: `nats-server${IF_NATS_MISSING}`, isMissing: isNatsMissing, start: natsRig },
 ];
 
