@@ -2,6 +2,7 @@
  * Every setting of voicewire, as one table: key, unit, default and range. The command line,
  * the help, docs/configuration.md and `doctor` all read this; nothing else knows a default.
  */
+import { CLUSTER } from "./config/cluster.ts";
 import { SERVER } from "./config/server.ts";
 import { type Setting, type SettingRow, withNames } from "./config/setting.ts";
 import { SPEECH } from "./config/speech.ts";
@@ -10,7 +11,13 @@ import { UPSTREAM } from "./config/upstream.ts";
 
 export type { Setting } from "./config/setting.ts";
 
-const ROWS = [...SERVER, ...UPSTREAM, ...TELEPHONY, ...SPEECH] as const satisfies readonly SettingRow[];
+const ROWS = [
+  ...SERVER,
+  ...CLUSTER,
+  ...UPSTREAM,
+  ...TELEPHONY,
+  ...SPEECH,
+] as const satisfies readonly SettingRow[];
 
 export const SETTINGS: readonly Setting[] = ROWS.map(withNames);
 

@@ -58,7 +58,14 @@ export interface GatewayOptions {
   /** How soon a change of the file of keys or of the certificate is seen; default: a second. */
   readonly watchMs?: number;
   /** Other nodes, over a bus that the gateway closes; default: it is alone. */
-  readonly cluster?: { readonly nodeName: string; readonly connect: () => Promise<Bus> };
+  readonly cluster?: ClusterPlace | undefined;
+}
+
+export interface ClusterPlace {
+  readonly nodeName: string;
+  /** Where clients reach this node; the address that it listens on where not given. */
+  readonly nodeUrl?: string;
+  readonly connect: () => Promise<Bus>;
 }
 
 export interface Gateway {
@@ -313,7 +320,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     return closing;
   };
   const url = urlOf({ scheme: tlsFiles === null ? "http" : "https", host, port: edge.port });
-  cluster?.listensAt(url);
+  cluster?.listensAt(options.cluster?.nodeUrl ?? url);
   return {
     port: edge.port,
     url,
@@ -356,7 +363,7 @@ interface Joining extends Pick<GatewayOptions, "log"> {
 }
 
 async function joinCluster(
-  { nodeName, connect }: NonNullable<GatewayOptions["cluster"]>,
+  { nodeName, connect }: ClusterPlace,
   sessions: Sessions,
   { begun, clock, log, config }: Joining,
 ): Promise<Cluster> {

@@ -36,7 +36,8 @@ export interface Gateway {
 
 /**
  * Starts a gateway; without `upstreamUrl` or `upstreamRegion` it speaks with the embedded service, as a child process.
- * Rejects with GatewayError: `invalid_config`, `port_in_use`, `voice_package_missing`, `upstream_unreachable`, `encoder_failed`.
+ * Rejects with GatewayError: `invalid_config`, `port_in_use`, `voice_package_missing`, `upstream_unreachable`, `encoder_failed`; with
+ * `cluster` also `bus_lost`, `bus_timeout`, `bus_refused`, `node_name_taken`.
  */
 export async function startGateway({ log, ...options }: GatewayOptions = {}): Promise<Gateway> {
   const { config } = settingsFrom({ options });

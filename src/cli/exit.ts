@@ -24,6 +24,10 @@ const BY_CODE: Readonly<Record<string, number>> = {
   token_expired: EXIT.upstream,
   token_revoked: EXIT.upstream,
   forbidden: EXIT.upstream,
+  bus_lost: EXIT.upstream,
+  bus_timeout: EXIT.upstream,
+  bus_refused: EXIT.upstream,
+  node_name_taken: EXIT.usage,
   // The client's own: no gateway, or none any more.
   connect_failed: EXIT.upstream,
   connect_timeout: EXIT.upstream,

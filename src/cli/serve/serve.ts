@@ -63,7 +63,7 @@ async function runServe(io: Io, args: readonly string[]): Promise<number> {
 }
 
 /** The addresses and one line to try, on stdout; everything later is the log's, on stderr. */
-function announce(io: Io, { url, opsUrl, certificate, label }: Started, config: Config): void {
+function announce(io: Io, { url, opsUrl, certificate, label, nodeName }: Started, config: Config): void {
   const target = certificate === null ? url : namedUrl(url, certificate, config);
   const flag = target === "http://127.0.0.1:8080" ? "" : ` --url ${target}`;
   const keys = config.keysFile === "" ? null : loadKeys(config.keysFile).size;
@@ -75,6 +75,7 @@ function announce(io: Io, { url, opsUrl, certificate, label }: Started, config: 
         ? `  TLS   off: ${READABLE_KEYS}; \`voicewire doctor\` says what to do\n`
         : "") +
       (opsUrl === null ? "" : `  Ops   ${opsUrl}/metrics\n`) +
+      (nodeName === null ? "" : `  Node  ${nodeName}\n`) +
       `  Keys  ${keys ?? "none"}; ${strangersMay(config)}\n` +
       `  Try   ${keys === null ? "" : "VOICEWIRE_KEY=... "}npx voicewire say${flag} "Hello there, it is a fine day."\n`,
   );

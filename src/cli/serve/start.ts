@@ -7,6 +7,7 @@ import type { Logger } from "../../kit/log.ts";
 import { type Certificate, certificateFiles, readCertificate } from "../../server/tls/certificate.ts";
 import type { Io } from "../io.ts";
 import { createFileLog } from "../log.ts";
+import { openCluster } from "./cluster.ts";
 import { listenFailure, portAdvice } from "./port-check.ts";
 import { chooseUpstream, openUpstream } from "./upstream.ts";
 
@@ -25,6 +26,8 @@ export interface Started {
   readonly opsUrl: string | null;
   /** That new connections get; null without TLS. */
   readonly certificate: Certificate | null;
+  /** In a cluster; null where the gateway is alone. */
+  readonly nodeName: string | null;
   /** The upstream, in words. */
   readonly label: string;
   /** Takes nothing new, waits for speech to end (at most `drainMs`), then closes. */
@@ -33,7 +36,10 @@ export interface Started {
   close(): Promise<void>;
 }
 
-/** Rejects with GatewayError: invalid_config, port_in_use, voice_package_missing, upstream_unreachable, encoder_failed. */
+/**
+ * Rejects with GatewayError: invalid_config, port_in_use, voice_package_missing, upstream_unreachable, encoder_failed; in a
+ * cluster also bus_lost, bus_timeout, bus_refused, node_name_taken.
+ */
 export async function startWithUpstream({ config, log, clock, env }: StartOptions): Promise<Started> {
   checkBinding(config);
   chooseUpstream(config);
@@ -41,7 +47,12 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
   await checkPorts(config);
   // Loaded only now: the help and wrong settings are answered even where the server's binary does not load.
   const { startGateway } = await import("../../gateway.ts");
-  const upstream = await openUpstream({ config, log, clock, env });
+  // Before the service, which takes seconds.
+  const cluster = await openCluster({ config, log, clock });
+  const upstream = await openUpstream({ config, log, clock, env }).catch(async (thrown: unknown) => {
+    await cluster?.close();
+    throw thrown;
+  });
   const gateway = await startGateway({
     config,
     upstreamBaseUrl: upstream.baseUrl,
@@ -50,8 +61,9 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
     service: upstream.service,
     log,
     auditLog: config.auditLog === "" ? log : createFileLog(config.auditLog),
+    cluster,
   }).catch(async (thrown: unknown) => {
-    await upstream.stop();
+    await Promise.all([upstream.stop(), cluster?.close()]);
     throw thrown;
   });
   const close = async (): Promise<void> => {
@@ -63,6 +75,7 @@ export async function startWithUpstream({ config, log, clock, env }: StartOption
     url: gateway.url,
     opsUrl: gateway.opsUrl,
     certificate: gateway.certificate(),
+    nodeName: cluster?.nodeName ?? null,
     label: upstream.label,
     drain: async () => {
       await gateway.drain();

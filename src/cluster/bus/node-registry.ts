@@ -169,7 +169,7 @@ export class NodeRegistry {
     }
     throw new GatewayError(
       "node_name_taken",
-      `Node ${this.name}: another living node has this name, choose one for each`,
+      `Node ${this.name}: another living node has this name, choose one for each (node-name)`,
     );
   }
 

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { listItem } from "../../../bench/kit/list-item.ts";
 import { describeRange } from "../../../src/cli/settings.ts";
+import { CLUSTER } from "../../../src/config/cluster.ts";
 import { SERVER } from "../../../src/config/server.ts";
 import { type Setting, withNames } from "../../../src/config/setting.ts";
 import { SPEECH } from "../../../src/config/speech.ts";
@@ -15,6 +16,7 @@ const BEGIN =
 const END = "<!-- settings:end -->";
 const CHAPTERS: readonly (readonly [string, readonly Setting[]])[] = [
   ["Server", SERVER.map(withNames)],
+  ["Cluster", CLUSTER.map(withNames)],
   ["Upstream", UPSTREAM.map(withNames)],
   ["Phone calls", TELEPHONY.map(withNames)],
   ["Speech and captions", SPEECH.map(withNames)],
