@@ -1,10 +1,13 @@
 /** What src/cluster/bus/bus.ts promises, held against each bus there is: inside one process, and over a real nats-server. */
 import { randomUUID } from "node:crypto";
+import { duplexPair } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Bus, type Entry, MAX_OPEN_ANSWERS, type TableChange } from "../../src/cluster/bus/bus.ts";
 import { LateBus } from "../../src/cluster/bus/late-bus.ts";
 import { MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import { NatsBus } from "../../src/cluster/bus/nats-bus.ts";
+import { ProcessBus } from "../../src/cluster/bus/process-bus.ts";
+import { serveBus } from "../../src/cluster/bus/process-hub.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { silentLog } from "../../src/kit/log.ts";
@@ -68,6 +71,41 @@ async function lateRig(): Promise<Rig> {
   };
 }
 
+/** Of workers, and the process that started them. */
+async function processRig(): Promise<Rig> {
+  const rig = await memoryRig();
+  const buses: Bus[] = [];
+  const everywhere = (state: string) =>
+    until(state, () => buses.every((bus) => bus.state === state || bus.state === "closed"));
+  return {
+    open: async () => {
+      const [stream, far] = duplexPair();
+      const onStuck = (): void => expect.unreachable("It reads");
+      serveBus({ bus: await rig.open(), stream: far, onStuck });
+      const bus = new ProcessBus({
+        stream,
+        clock: systemClock,
+        log: silentLog,
+        maxWaitingBytes: MAX_WAITING_BYTES,
+      });
+      buses.push(bus);
+      return bus;
+    },
+    lose: async () => {
+      await rig.lose();
+      await everywhere("lost");
+    },
+    restore: async () => {
+      await rig.restore();
+      await everywhere("up");
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(buses.map((bus) => bus.close()));
+      await rig[Symbol.asyncDispose]();
+    },
+  };
+}
+
 async function natsRig(): Promise<Rig> {
   const server = await NatsServer.start();
   const buses: Bus[] = [];
@@ -122,6 +160,7 @@ async function held(bus: Bus, key: string): Promise<Entry> {
 const RIGS = [
   { name: "memory", isMissing: false, start: memoryRig },
   { name: "late", isMissing: false, start: lateRig },
+  { name: "processes", isMissing: false, start: processRig },
   { name: `nats-server${IF_NATS_MISSING}`, isMissing: isNatsMissing, start: natsRig },
 ];
 

@@ -53,6 +53,8 @@ export class MemoryHub {
   readonly maxWaitingBytes: number;
   readonly owners: MemoryStore;
   readonly leases: MemoryStore;
+  /** One for all: what two nodes write within a millisecond is in order, too. */
+  readonly epochs: Epochs;
   readonly #listeners = new Map<string, Set<Listening<MessageListener>>>();
   readonly #answerers = new Map<string, Set<Listening<Answerer>>>();
   /** What is under way: delivered in the next microtask. */
@@ -64,6 +66,7 @@ export class MemoryHub {
     this.leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
     this.maxMessageBytes = options.maxMessageBytes ?? DEFAULT_MAX_MESSAGE_BYTES;
     this.maxWaitingBytes = options.maxWaitingBytes ?? DEFAULT_MAX_WAITING_BYTES;
+    this.epochs = new Epochs(this.clock);
     this.owners = new MemoryStore(this.clock, Number.POSITIVE_INFINITY);
     this.leases = new MemoryStore(this.clock, this.leaseMs);
   }
@@ -162,7 +165,7 @@ export class MemoryBus implements Bus {
     this.maxMessageBytes = hub.maxMessageBytes;
     this.clock = new PausableClock(hub.clock);
     this.#listeners = new BusListeners(hub.log);
-    const epochs = new Epochs(hub.clock);
+    const { epochs } = hub;
     const link = {
       assertUp: () => this.#assertUp(),
       assertFits: (bytes: Uint8Array) => this.#assertFits(bytes),
