@@ -122,7 +122,14 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   const rtpPeers = readPeerList(config.rtpPeers);
   const audioSocketAllow = readNetworks(config.audiosocketAllow, "audiosocket-allow");
   const carrierRules = readCarrierRules(config);
-  const door = createDoor({ ...config, log, auditLogger: options.auditLog ?? log, clock, watchMs });
+  const door = createDoor({
+    ...config,
+    log,
+    auditLogger: options.auditLog ?? log,
+    clock,
+    watchMs,
+    otherNodes: () => cluster,
+  });
   begun.add(() => door.close());
   const passedPaths = new PassedPaths(config.proxyPaths);
   const tlsFiles = certificateFiles(config);

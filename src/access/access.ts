@@ -8,8 +8,9 @@ import { ANYBODY, Caller, type Token } from "./caller.ts";
 import { GRANTS, type Grants, unixSeconds } from "./grants.ts";
 import { type Claims, MAX_TOKEN_CHARS, signJwt, verifyJwt } from "./jwt.ts";
 import { isStaticKey, type Key, type KeyRing } from "./keys.ts";
+import type { OtherNodes } from "./other-nodes.ts";
 import { readPassedCaller } from "./passed-caller.ts";
-import { UsedTokens } from "./used-tokens.ts";
+import { nameOf, UsedTokens } from "./used-tokens.ts";
 
 /** Whom tokens have to be for (RFC 7519 section 4.1.3). */
 export const AUDIENCE = "voicewire";
@@ -36,6 +37,8 @@ export interface AccessOptions {
   readonly nowMs: () => number;
   /** Tokens in URLs may be used more than once (the setting `token-in-url`). */
   readonly takesTokensInUrl: boolean;
+  /** Default: the gateway is alone. */
+  readonly otherNodes?: () => OtherNodes | null;
 }
 
 /** What POST /tokens asks for. */
@@ -57,12 +60,16 @@ export class Access {
   readonly #keys: () => KeyRing | null;
   readonly #nowMs: () => number;
   readonly #takesTokensInUrl: boolean;
+  readonly #otherNodes: () => OtherNodes | null;
   readonly #used = new UsedTokens();
+  /** Taken for this node, and not used yet. */
+  readonly #claimed = new Set<string>();
 
-  constructor({ keys, nowMs, takesTokensInUrl }: AccessOptions) {
+  constructor({ keys, nowMs, takesTokensInUrl, otherNodes = () => null }: AccessOptions) {
     this.#keys = keys;
     this.#nowMs = nowMs;
     this.#takesTokensInUrl = takesTokensInUrl;
+    this.#otherNodes = otherNodes;
   }
 
   /** No keys are set: whoever reaches the port may do everything. */
@@ -86,17 +93,43 @@ export class Access {
     return caller;
   }
 
-  /** Uses a single-use token up: of two that come at once, one is let in. Throws AccessError, rate_limited. */
+  /** Whether other nodes have to be asked about single-use tokens. */
+  get isShared(): boolean {
+    return this.#otherNodes() !== null;
+  }
+
+  /**
+   * Before a single-use token is redeemed: takes it for this node. null: nobody has to be asked. Gives what lets go of it again
+   * unless it was redeemed. Throws what `identify` does; rejects with AccessError, bus_lost, bus_timeout, bus_full.
+   */
+  claim(presented: Presented): Promise<() => void> | null {
+    const others = this.#otherNodes();
+    if (others === null) return null;
+    const caller = this.identify(presented);
+    const { token, isSingleUse } = caller;
+    return token === null || !isSingleUse ? null : this.#claim(caller, token, others);
+  }
+
+  /**
+   * Uses a single-use token up: of two that come at once, one is let in. With other nodes it has to be claimed before. Throws
+   * AccessError, rate_limited.
+   */
   redeem(caller: Caller): void {
     const { token, isSingleUse } = caller;
     if (token === null || !isSingleUse) return;
-    const times = { untilMs: token.expiresMs + LEEWAY_MS, nowMs: this.#nowMs() };
+    const name = nameOf(caller);
+    if (this.isShared && !this.#claimed.has(name))
+      throw new TypeError("Other nodes were not asked about the token");
+    const times = { untilMs: endOf(token), nowMs: this.#nowMs() };
     if (!this.#used.add(caller, times)) throw new AccessError("used");
+    this.#claimed.delete(name);
   }
 
   /** What it was redeemed for has been refused: a single-use token is good again. Only for who has redeemed it. */
   giveBack(caller: Caller): void {
-    if (caller.isSingleUse) this.#used.remove(caller);
+    if (!caller.isSingleUse) return;
+    this.#used.remove(caller);
+    this.#otherNodes()?.releaseToken(nameOf(caller));
   }
 
   /** The same caller by the keys as they are now; null: their key or token holds no more. */
@@ -140,6 +173,15 @@ export class Access {
     throw new GatewayError("invalid_field", message, { field: "grants" });
   }
 
+  async #claim(caller: Caller, token: Token, others: OtherNodes): Promise<() => void> {
+    const name = nameOf(caller);
+    if (!(await others.claimToken(name, endOf(token)))) throw new AccessError("used");
+    this.#claimed.add(name);
+    return () => {
+      if (this.#claimed.delete(name)) others.releaseToken(name);
+    };
+  }
+
   #callerOf(jwt: string, keys: KeyRing): Caller {
     const { claims, kid } = verifyJwt(jwt, (id) => keys.ofToken(id).signing);
     const token = tokenOf(claims, jwt, this.#valid(keys.ofToken(kid)));
@@ -172,6 +214,11 @@ export class Access {
     if (!seconds.success) throw new AccessError("bad_claims");
     if (seconds.data * 1000 - LEEWAY_MS > nowMs) throw new AccessError("not_yet_valid");
   }
+}
+
+/** From then on nobody takes it any more. */
+function endOf({ expiresMs }: Token): number {
+  return expiresMs + LEEWAY_MS;
 }
 
 /** null: it is gone, or its secret is another one. */

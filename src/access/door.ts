@@ -10,6 +10,7 @@ import { KeyFile } from "./key-file.ts";
 import { Leases } from "./lease.ts";
 import { ConnectionAges } from "./limits/connection-age.ts";
 import { type LimitSettings, Limits } from "./limits/limits.ts";
+import type { OtherNodes } from "./other-nodes.ts";
 
 export interface Door {
   readonly access: Access;
@@ -37,6 +38,8 @@ export interface DoorOptions extends LimitSettings {
   readonly clock: Clock;
   /** How soon a change of the file of keys is seen; default: a second. */
   readonly watchMs?: number | undefined;
+  /** Default: the gateway is alone. */
+  readonly otherNodes?: () => OtherNodes | null;
 }
 
 export interface ClosableDoor extends Door {
@@ -59,9 +62,27 @@ export function identifyAt(
   }
 }
 
+/**
+ * Before somebody who shows this is let in: see Access.claim. null: nobody has to be asked, or it does not hold, which `identifyAt`
+ * says and counts.
+ */
+export function claimAt(
+  address: string,
+  presented: Presented,
+  { access, limits }: Pick<Door, "access" | "limits">,
+): Promise<() => void> | null {
+  if (!access.isShared) return null;
+  try {
+    limits.mustTryNow(address);
+    return access.claim(presented);
+  } catch {
+    return null;
+  }
+}
+
 /** Throws invalid_config. */
 export function createDoor(options: DoorOptions): ClosableDoor {
-  const { keysFile, tokenInUrl, log, auditLogger = log, clock, watchMs } = options;
+  const { keysFile, tokenInUrl, log, auditLogger = log, clock, watchMs, otherNodes = () => null } = options;
   const { trustedProxies = "", proxyProtocol = false } = options;
   const proxyTrust = readProxyTrust({ trustedProxies, proxyProtocol });
   const wallMs = (): number => Date.now();
@@ -71,6 +92,7 @@ export function createDoor(options: DoorOptions): ClosableDoor {
     keys: () => file?.keys ?? null,
     nowMs: wallMs,
     takesTokensInUrl: tokenInUrl,
+    otherNodes,
   });
   const audit = new Audit({ log: auditLogger, nowMs: wallMs });
   const leases = new Leases({ access, audit, clock, wallMs });

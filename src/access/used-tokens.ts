@@ -38,6 +38,6 @@ export class UsedTokens {
   }
 }
 
-function nameOf({ key, token }: Caller): string {
+export function nameOf({ key, token }: Caller): string {
   return `${key?.id ?? ""} ${token?.id ?? ""}`;
 }

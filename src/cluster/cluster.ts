@@ -7,6 +7,7 @@ import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Bus, BusHandle } from "./bus/bus.ts";
 import { NodeRegistry, type NodeView } from "./bus/node-registry.ts";
+import { ClaimedTokens } from "./claimed-tokens.ts";
 import { type ArrivedSocket, type OwnerConnection, Relay, type RelayHost } from "./relay/relay.ts";
 import { SessionOwners } from "./session-owners.ts";
 import { chooseBuddy } from "./takeover/buddy.ts";
@@ -64,6 +65,7 @@ export class Cluster {
   /** Given to this node by others, until they are opened. */
   readonly #received = new Map<string, Replica>();
   #takenOver = 0;
+  readonly #tokens: ClaimedTokens;
   readonly #handles: BusHandle[] = [];
   /** Which process had a node's name when it was heard last. */
   readonly #incarnations = new Map<string, string>();
@@ -75,6 +77,7 @@ export class Cluster {
     this.#owners = parts.owners;
     this.#replicator = parts.replicator;
     this.#replicas = parts.replicas;
+    this.#tokens = new ClaimedTokens({ ...options, nodes: parts.nodes, wallMs: Date.now });
     this.#handles.push(parts.nodes.onChange((node) => this.#nodeChanged(node)));
     this.#chooseBuddy();
   }
@@ -201,6 +204,15 @@ export class Cluster {
     if (!this.#options.sessions.has(sessionId)) this.#owners.release(sessionId);
   }
 
+  /** See access/other-nodes.ts. */
+  claimToken(name: string, untilMs: number): Promise<boolean> {
+    return this.#tokens.claimToken(name, untilMs);
+  }
+
+  releaseToken(name: string): void {
+    this.#tokens.releaseToken(name);
+  }
+
   /** A client has arrived whose session that process owns. Throws bus_lost. */
   connect(owner: string, facts: object, socket: ArrivedSocket): OwnerConnection {
     if (this.#relay === null) throw new TypeError("Cluster does not serve yet");
@@ -272,6 +284,7 @@ export class Cluster {
     this.#replicator.close();
     this.#replicas.close();
     this.#owners.close();
+    this.#tokens.close();
     await this.#nodes.close();
   }
 

@@ -29,6 +29,28 @@ export function presentedBy(req: HttpRequest): Presented {
   return presentedAt([inHeader, inSubprotocol, tokensIn(req.getQuery() ?? "")], req.getHeader("origin"));
 }
 
+/** What a request shows, as whichever surface reads it: where that is refused, it says so. Only before its handler returns. */
+export function allPresentedBy(req: HttpRequest): Presented[] {
+  const headers = new Map<string, string>();
+  req.forEach((name, value) => {
+    headers.set(name, value);
+  });
+  const readings = [
+    () => presentedBy(req),
+    () => presentedByCarrier({ headers, query: req.getQuery() ?? "" }),
+  ];
+  const found = new Map<string, Presented>();
+  for (const read of readings) {
+    try {
+      const presented = read();
+      if (presented.credential !== "") found.set(presented.credential, presented);
+    } catch {
+      // Two credentials that differ.
+    }
+  }
+  return [...found.values()];
+}
+
 /** What a carrier is set up to be known by. */
 export interface CarrierHeaders {
   readonly headers: ReadonlyMap<string, string>;

@@ -12,12 +12,13 @@ import type {
   WebSocketBehavior,
 } from "uWebSockets.js";
 import { ANYBODY, type Caller } from "../access/caller.ts";
-import { type Door, identifyAt } from "../access/door.ts";
+import { claimAt, type Door, identifyAt } from "../access/door.ts";
 import type { Action } from "../access/grants.ts";
 import type { OriginRules, RequestSource } from "../access/origin-rules.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { errorBody } from "../protocol/events.ts";
-import { answeredSubprotocol, offersToken, presentedBy } from "./credential.ts";
+import { allPresentedBy, answeredSubprotocol, offersToken, presentedBy } from "./credential.ts";
+import { holdRequest } from "./held-request.ts";
 import {
   allowReader,
   giveBack,
@@ -179,21 +180,23 @@ export class CheckedRoutes implements Routes {
     const { upgrade, open, message, drain, close, ...limits } = behavior;
     this.#app.ws<T | RefusedSocket>(pattern, {
       ...limits,
-      upgrade: (res, req, context) => {
-        if (!this.#isSound(res, req, pattern)) return;
-        try {
-          const caller = this.#admit(res, req, { pattern, access, isSocket: true });
-          upgrade(res, req, context, caller);
-        } catch (thrown) {
-          const error = toGatewayError(thrown);
-          giveBack(res);
-          if (isHeardInSocket(req, error)) upgradeToRefuse(res, req, { context, error });
-          else refuse(res, error, shape);
-        } finally {
-          // Still here: it was refused.
-          this.#leave?.();
-          this.#leave = null;
-        }
+      upgrade: (res, asked, context) => {
+        if (!this.#isSound(res, asked, pattern)) return;
+        this.#whenClaimed(res, asked, access, (req, unclaimed) => {
+          try {
+            const caller = this.#admit(res, req, { pattern, access, isSocket: true, unclaimed });
+            upgrade(res, req, context, caller);
+          } catch (thrown) {
+            const error = toGatewayError(thrown);
+            giveBack(res);
+            if (isHeardInSocket(req, error)) upgradeToRefuse(res, req, { context, error });
+            else refuse(res, error, shape);
+          } finally {
+            // Still here: it was refused.
+            this.#leave?.();
+            this.#leave = null;
+          }
+        });
       },
       open: (socket) => {
         const data = socket.getUserData();
@@ -239,21 +242,59 @@ export class CheckedRoutes implements Routes {
 
   #mount(method: Method, { shape, ...route }: ShapedRoute, handler: Handler): void {
     this.#mounted.push({ method, ...route });
-    this.#app[method](route.pattern, (res, req) => {
-      if (req.getMethod() === "head") noteHead(res);
-      if (!this.#isSound(res, req, route.pattern)) return;
-      let caller: Caller;
-      try {
-        caller = this.#admit(res, req, { ...route, isSocket: false });
-      } catch (thrown) {
-        refuse(res, toGatewayError(thrown), shape);
-        return;
-      }
-      const { door } = this.#options;
-      const place = { surface: route.pattern, address: requestAddress(res, req, door.proxyTrust) };
-      noteCaller(res, req, { ...place, sessionId: sessionOf(req, route.access), door, caller });
-      handler(res, req, caller);
+    this.#app[method](route.pattern, (res, asked) => {
+      if (asked.getMethod() === "head") noteHead(res);
+      if (!this.#isSound(res, asked, route.pattern)) return;
+      this.#whenClaimed(res, asked, route.access, (req, unclaimed) => {
+        let caller: Caller;
+        try {
+          caller = this.#admit(res, req, { ...route, isSocket: false, unclaimed });
+        } catch (thrown) {
+          refuse(res, toGatewayError(thrown), shape);
+          return;
+        }
+        const { door } = this.#options;
+        const place = { surface: route.pattern, address: requestAddress(res, req, door.proxyTrust) };
+        noteCaller(res, req, { ...place, sessionId: sessionOf(req, route.access), door, caller });
+        handler(res, req, caller);
+      });
     });
+  }
+
+  /**
+   * Handles the request: at once, or where it shows a single-use token and there are other nodes, once they know of it.
+   * `unclaimed`: why the token is not this node's.
+   */
+  #whenClaimed(
+    res: HttpResponse,
+    req: HttpRequest,
+    access: RouteAccess,
+    handle: (req: HttpRequest, unclaimed: unknown) => void,
+  ): void {
+    const claim = this.#claim(res, req, access);
+    if (claim === null) {
+      handle(req, null);
+      return;
+    }
+    const goOn = holdRequest(res, req);
+    claim.then(
+      (letGo) => {
+        goOn((held) => handle(held, null));
+        letGo();
+      },
+      (thrown: unknown) => goOn((held) => handle(held, thrown)),
+    );
+  }
+
+  #claim(res: HttpResponse, req: HttpRequest, access: RouteAccess): Promise<() => void> | null {
+    const { door } = this.#options;
+    if (access === "anybody" || !door.access.isShared) return null;
+    const address = requestAddress(res, req, door.proxyTrust);
+    for (const presented of allPresentedBy(req)) {
+      const claim = claimAt(address, presented, door);
+      if (claim !== null) return claim;
+    }
+    return null;
   }
 
   /** Whether its length is clear and its page may use the gateway; where not, that is answered, the same way on all surfaces. */
@@ -283,14 +324,17 @@ export class CheckedRoutes implements Routes {
   }
 
   /** Who asks. Throws where they may not. */
-  #admit(res: HttpResponse, req: HttpRequest, { pattern, access, isSocket }: Admitted): Caller {
+  #admit(res: HttpResponse, req: HttpRequest, asking: Admitted): Caller {
+    const { pattern, access, isSocket, unclaimed } = asking;
     const { door } = this.#options;
-    if (access === "anybody" || access === "own") return ANYBODY;
+    if (access === "anybody" || (access === "own" && unclaimed === null)) return ANYBODY;
     const address = requestAddress(res, req, door.proxyTrust);
     const sessionId = sessionOf(req, access);
     let caller: Caller | null = null;
     try {
+      if (access === "own") throw unclaimed;
       caller = door.access.isOpen ? ANYBODY : identifyAt(address, presentedBy(req), door);
+      if (unclaimed !== null) throw unclaimed;
       if (access !== "known") caller.mustAny(access.anyOf, sessionId);
       if (isSocket) this.#leave = door.limits.enter(caller, address);
       redeemFor(res, caller, door);
@@ -337,6 +381,8 @@ export function redeemFor(res: HttpResponse, caller: Caller, { access }: Door): 
 
 interface Admitted extends Omit<MountedRoute, "method"> {
   readonly isSocket: boolean;
+  /** Why a single-use token is not this node's; null: there is none, or it is. */
+  readonly unclaimed: unknown;
 }
 
 /** That the path names, where the route is about one. */

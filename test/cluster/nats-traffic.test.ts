@@ -45,7 +45,12 @@ describe.skipIf(isNatsMissing)(`writes of owners at nats-server${IF_NATS_MISSING
         buses.map((bus, at) =>
           SessionOwners.open({
             bus,
-            nodes: { name: `gateway-${at}`, incarnation: randomUUID(), find: () => undefined },
+            nodes: {
+              name: `gateway-${at}`,
+              incarnation: randomUUID(),
+              find: () => undefined,
+              findProcess: () => undefined,
+            },
             onLost: () => undefined,
           }),
         ),

@@ -92,7 +92,7 @@ export async function registryTimes(): Promise<RegistryTimes> {
   const hub = new MemoryHub({ clock });
   const join = async (name: string) => {
     const bus = hub.open();
-    const facts = { url: `wss://${name}.voice.example.com`, load: 0.123, isDraining: false };
+    const facts = { url: `wss://${name}.voice.example.com`, load: 0.123, isDraining: false, buddy: null };
     const registry = await NodeRegistry.join(bus, {
       name,
       facts,

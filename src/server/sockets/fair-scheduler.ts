@@ -22,8 +22,8 @@ const SLICE_MS = 1;
 export interface Waiting {
   /** Handles the next message, and more of them until `endMs`. Returns the time, ms. */
   work(endMs: number): number;
-  /** Whether messages wait still. */
-  readonly isWaiting: boolean;
+  /** Whether messages wait still, and nothing holds them. */
+  readonly isDue: boolean;
   /** Forgets them. */
   drop(): void;
 }
@@ -115,7 +115,7 @@ export class FairScheduler {
     for (const waiting of this.#waiting) {
       this.#waiting.delete(waiting);
       nowMs = waiting.work(Math.min(endMs, nowMs + SLICE_MS));
-      if (waiting.isWaiting) this.#waiting.add(waiting);
+      if (waiting.isDue) this.#waiting.add(waiting);
       if (nowMs >= endMs) break;
     }
     if (this.#waiting.size > 0) this.#roundSoon();

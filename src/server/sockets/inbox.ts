@@ -71,6 +71,10 @@ export class Inbox<C> implements Waiting {
     return this.#backlog !== null;
   }
 
+  get isDue(): boolean {
+    return this.isWaiting && !this.#isHeld;
+  }
+
   /** A message has come: it is handled now, or waits. */
   take(message: Bytes, isBinary: boolean): void {
     const scheduler = this.#scheduler;
@@ -138,10 +142,10 @@ export class Inbox<C> implements Waiting {
         scheduler.waits(-Backlog.sizeOf(message.bytes));
         this.#receiver.handle(this.#connection, message.bytes, message.isBinary);
       }
-      // Handling it may have ended the connection, and with it the backlog.
-      if (this.#backlog?.bytes === 0) this.drop();
       nowMs = scheduler.nowMs();
-    } while (this.#backlog !== null && nowMs < endMs);
+      // Handling it may have ended the connection, and with it the backlog; or what follows has to wait.
+      if (this.#backlog?.bytes === 0 && !this.#isHeld) this.drop();
+    } while (this.isDue && nowMs < endMs);
     return nowMs;
   }
 

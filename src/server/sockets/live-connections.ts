@@ -6,7 +6,7 @@ import { forbidden } from "../../access/access-error.ts";
 import { isRefusal } from "../../access/audit.ts";
 import type { Caller } from "../../access/caller.ts";
 import { ConnectionAudit } from "../../access/connection-audit.ts";
-import { type Door, identifyAt } from "../../access/door.ts";
+import { claimAt, type Door, identifyAt } from "../../access/door.ts";
 import type { LeaseHolder } from "../../access/lease.ts";
 import { mustFollow } from "../../access/narrower.ts";
 import { type Cluster, movedAway, type SessionPlace } from "../../cluster/cluster.ts";
@@ -200,7 +200,7 @@ function liveReceiver(options: LiveConnectionsOptions, reconnects: Reconnects): 
   return {
     maxInboxBytes: options.maxInboxBytes,
     handle: (data, message, isBinary) => {
-      const { joined, listener, refusals, traffic, owner } = data;
+      const { joined, listener, traffic, owner } = data;
       if (owner !== null) {
         owner.message({ isBinary, bytes: new Uint8Array(message) });
         return;
@@ -215,7 +215,7 @@ function liveReceiver(options: LiveConnectionsOptions, reconnects: Reconnects): 
         const { ignored } = parsed;
         type = parsed.command.type;
         if (parsed.command.type === "refresh") {
-          refresh(data, parsed.command.token, options);
+          refreshWhenClaimed(data, parsed.command.token, options);
           return;
         }
         const command = allowed(data, parsed.command);
@@ -223,21 +223,7 @@ function liveReceiver(options: LiveConnectionsOptions, reconnects: Reconnects): 
         warnOfIgnored(participant, command.type, ignored);
         handleCommand(joined, command);
       } catch (thrown) {
-        const error = report(thrown, options.log);
-        auditRefusal(data, thrown, { ...options, command: type });
-        participant.send((base) => ({
-          type: "error",
-          ...base,
-          ...errorBody(error),
-          ...(utteranceId === undefined ? {} : { utterance_id: utteranceId }),
-        }));
-        if (traffic?.isFlooding(options.clock.nowMs())) {
-          options.counters.connectionsFlooding += 1;
-          refuse(listener, error);
-        } else if (refusals.note(options.clock.nowMs())) {
-          options.counters.connectionsFlooding += 1;
-          refuse(listener, tooManyRefusals());
-        }
+        refuseCommand(data, thrown, { options, type, utteranceId });
       }
     },
     refuse: ({ listener }, error) => {
@@ -253,6 +239,37 @@ function liveReceiver(options: LiveConnectionsOptions, reconnects: Reconnects): 
       joined?.session.leave(joined.participant, { isFinal: isGoodBye(code) });
     },
   };
+}
+
+interface RefusedCommand {
+  readonly options: LiveConnectionsOptions;
+  readonly type: Command["type"] | undefined;
+  readonly utteranceId?: string | undefined;
+}
+
+/** Its client hears why; one that goes on with what is refused is closed. */
+function refuseCommand(
+  data: LiveConnection,
+  thrown: unknown,
+  { options, type, utteranceId }: RefusedCommand,
+): void {
+  const { joined, listener, refusals, traffic } = data;
+  if (joined === null || listener === null) return;
+  const error = report(thrown, options.log);
+  auditRefusal(data, thrown, { ...options, command: type });
+  joined.participant.send((base) => ({
+    type: "error",
+    ...base,
+    ...errorBody(error),
+    ...(utteranceId === undefined ? {} : { utterance_id: utteranceId }),
+  }));
+  if (traffic?.isFlooding(options.clock.nowMs())) {
+    options.counters.connectionsFlooding += 1;
+    refuse(listener, error);
+  } else if (refusals.note(options.clock.nowMs())) {
+    options.counters.connectionsFlooding += 1;
+    refuse(listener, tooManyRefusals());
+  }
 }
 
 /** For the audit log and the figures of what was refused, where it was for what the caller may do. */
@@ -287,6 +304,31 @@ function allowed(data: LiveConnection, command: SessionCommand): SessionCommand 
 
 function takesText(type: SessionCommand["type"]): boolean {
   return type === "speak" || type === "text" || type === "dialogue" || type === "resume";
+}
+
+/** At once, or where the new token is a single-use one and there are other nodes, once they know of it. */
+function refreshWhenClaimed(data: LiveConnection, token: string, options: LiveConnectionsOptions): void {
+  const { address, origin, inbox } = data;
+  const claim = claimAt(address, { credential: token, place: "message", origin }, options.door);
+  if (claim === null || inbox === null) {
+    refresh(data, token, options);
+    return;
+  }
+  const goOn = inbox.hold();
+  const refused = (thrown: unknown): void => refuseCommand(data, thrown, { options, type: "refresh" });
+  claim.then(
+    (letGo) => {
+      goOn(() => {
+        try {
+          refresh(data, token, options);
+        } catch (thrown) {
+          refused(thrown);
+        }
+      });
+      letGo();
+    },
+    (thrown: unknown) => goOn(() => refused(thrown)),
+  );
 }
 
 /** Goes on with another token. Throws what `identify` does, forbidden. */

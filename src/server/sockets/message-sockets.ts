@@ -25,8 +25,11 @@ export interface MessageSocketHandlers<R> {
   /** null: it may not connect, and has been answered. */
   readonly accept: (res: HttpResponse, req: HttpRequest) => R | null;
   /** null: it may not stay, and was ended. */
-  readonly open: (request: R, port: UwsPort<unknown>) => VendorSocket | null;
+  readonly open: (request: R, port: UwsPort<unknown>, hold: HoldMessages) => VendorSocket | null;
 }
+
+/** What comes waits until the function that this gives is called, with what is to be done first. See Inbox.hold. */
+export type HoldMessages = () => (ready: () => void) => void;
 
 /** What the server library keeps for each socket. */
 interface SocketData<R> {
@@ -79,8 +82,9 @@ export class MessageSockets {
         const port = new UwsPort(ws);
         data.port = port;
         this.#ports.add(port);
-        data.inbox = new Inbox({ scheduler: this.#options.scheduler, receiver, connection: data });
-        data.socket = open(data.request, port);
+        const inbox = new Inbox({ scheduler: this.#options.scheduler, receiver, connection: data });
+        data.inbox = inbox;
+        data.socket = open(data.request, port, () => inbox.hold());
       },
       message: (ws, message, isBinary) => ws.getUserData().inbox?.take(message, isBinary),
       drain: (ws) => ws.getUserData().socket?.drained(),

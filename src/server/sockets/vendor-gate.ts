@@ -3,7 +3,7 @@
  * the vendor has it. Until then there is nothing behind it: no context, no request, and a deadline.
  */
 import type { Caller } from "../../access/caller.ts";
-import { type Door, identifyAt } from "../../access/door.ts";
+import { claimAt, type Door, identifyAt } from "../../access/door.ts";
 import { toGatewayError } from "../../errors.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import { messageCredentials } from "../../protocol/elevenlabs/message-json.ts";
@@ -17,6 +17,7 @@ import {
 import type { SocketPort, VendorSocket } from "../../vendor-sockets/ports.ts";
 import { presentedIn } from "../credential.ts";
 import { LeasedSocket, type SocketSource, type SpeakingRights } from "./leased-socket.ts";
+import type { HoldMessages } from "./message-sockets.ts";
 
 /** For the first message of a client that showed nothing before, ms. */
 const FIRST_MESSAGE_MS = 5000;
@@ -25,6 +26,8 @@ export interface VendorGateOptions {
   readonly door: Door;
   readonly clock: Clock;
   readonly port: SocketPort;
+  /** While the other nodes are asked about a single-use token. */
+  readonly hold: HoldMessages;
   readonly dialect: Dialect;
   readonly source: SocketSource;
   /** Who was let in by the handshake; null: nobody yet. */
@@ -50,6 +53,27 @@ export class VendorGate implements VendorSocket {
 
   receive(json: string): void {
     if (this.#isOver) return;
+    const claim = this.#socket === null ? this.#claim(json) : null;
+    if (claim === null) {
+      this.#receive(json);
+      return;
+    }
+    const goOn = this.#options.hold();
+    claim.then(
+      (letGo) => {
+        goOn(() => this.#receive(json));
+        letGo();
+      },
+      (thrown: unknown) => {
+        const { door, source } = this.#options;
+        door.audit.refused({ ...source, thrown, caller: null });
+        goOn(() => this.refuse(thrown));
+      },
+    );
+  }
+
+  #receive(json: string): void {
+    if (this.#isOver) return;
     try {
       if (this.#socket === null) this.#admit(json);
     } catch (thrown) {
@@ -57,6 +81,17 @@ export class VendorGate implements VendorSocket {
       return;
     }
     this.#socket?.receive(json);
+  }
+
+  /** See claimAt. What can't be read is refused by `#admit`. */
+  #claim(json: string): Promise<() => void> | null {
+    const { door, source } = this.#options;
+    if (!door.access.isShared) return null;
+    try {
+      return claimAt(source.address, presentedIn(messageCredentials(json), source.origin), door);
+    } catch {
+      return null;
+    }
   }
 
   refuse(thrown: unknown): void {

@@ -118,7 +118,7 @@ export function routeVendorSockets(app: Routes, options: VendorSocketOptions): V
         const asking = { address: requestAddress(res, req, options.door.proxyTrust), pattern, kind, isMulti };
         return accept(res, req, { asking, options, strangers, isFull: isFull() });
       },
-      open: (request, port) => {
+      open: (request, port, hold) => {
         const { caller, source, release: onKnown } = request;
         const dialect = kind === "speech" ? SPEECH_DIALECT : DIALOGUE_DIALECT;
         const rightsOf = (known: Caller): SpeakingRights => ({
@@ -132,7 +132,7 @@ export function routeVendorSockets(app: Routes, options: VendorSocketOptions): V
           },
           mustStay: (now) => void allowedOf(request, now),
         });
-        return new VendorGate({ ...options, port, dialect, source, caller, rightsOf, onKnown });
+        return new VendorGate({ ...options, port, hold, dialect, source, caller, rightsOf, onKnown });
       },
     });
     app.ws(pattern, "own", behavior, VENDOR_SHAPE);

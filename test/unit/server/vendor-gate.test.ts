@@ -46,6 +46,7 @@ function gateFor(caller: Caller | null) {
     door,
     clock,
     port,
+    hold: () => (ready) => ready(),
     dialect: SPEECH_DIALECT,
     source: { surface: "/v1/x", address: "192.0.2.1", origin: "" },
     caller,
