@@ -193,7 +193,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   const cluster =
     options.cluster === undefined
       ? null
-      : await joinCluster(options.cluster, sessions, { begun, clock, log, config });
+      : await joinCluster(options.cluster, sessions, { begun, clock, log, config, counters });
   const calls = new Calls({ sessions, clock, log, maxCalls: config.maxCalls });
   const { host, maxMessageBytes } = config;
   const carrierAuth = new CarrierAuth({ rules: carrierRules, door, clock });
@@ -364,6 +364,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
 }
 
 interface Joining extends Pick<GatewayOptions, "log"> {
+  readonly counters: Counters;
   readonly begun: Begun;
   readonly clock: Clock;
   readonly config: Config;
@@ -372,7 +373,7 @@ interface Joining extends Pick<GatewayOptions, "log"> {
 async function joinCluster(
   { nodeName, connect }: ClusterPlace,
   sessions: Sessions,
-  { begun, clock, log, config }: Joining,
+  { begun, clock, log, config, counters }: Joining,
 ): Promise<Cluster> {
   const bus = await connect();
   begun.add(() => bus.close());
@@ -384,10 +385,14 @@ async function joinCluster(
     log,
     slowBytes: maxOutboxBytes / 16,
     maxConnections,
+    frames: () => counters.framesSent,
     sessions: {
       [Symbol.iterator]: () => sessions[Symbol.iterator](),
       find: (sessionId) => (sessions.has(sessionId) ? sessions.get(sessionId) : undefined),
       open: (sessionId) => void sessions.open(sessionId),
+      get count() {
+        return sessions.count;
+      },
       has: (sessionId) => sessions.has(sessionId),
       end: (sessionId, error) => {
         if (sessions.has(sessionId)) sessions.get(sessionId).close(error);

@@ -8,6 +8,7 @@ import type { Logger } from "../kit/log.ts";
 import type { Bus, BusHandle } from "./bus/bus.ts";
 import { NodeRegistry, type NodeView } from "./bus/node-registry.ts";
 import { ClaimedTokens } from "./claimed-tokens.ts";
+import { Placement } from "./placement.ts";
 import { type ArrivedSocket, type OwnerConnection, Relay, type RelayHost } from "./relay/relay.ts";
 import { SessionOwners } from "./session-owners.ts";
 import { chooseBuddy } from "./takeover/buddy.ts";
@@ -18,6 +19,13 @@ import { type KeptSession, Replicator } from "./takeover/replicator.ts";
 /** A session's node: this one, or the process that owns it. */
 export type SessionPlace = "here" | { readonly owner: string };
 
+export interface PlaceAsking {
+  /** Who asks may open the session. */
+  readonly mayOpen: boolean;
+  /** Who asks can go on to another node: they have not come from one. */
+  readonly mayMove: boolean;
+}
+
 export interface ClusterOptions {
   readonly bus: Bus;
   readonly nodeName: string;
@@ -26,9 +34,12 @@ export interface ClusterOptions {
   /** Bytes of one client that wait at its node before the owner is told. */
   readonly slowBytes: number;
   readonly maxConnections: number;
+  /** Frames that this node has sent to listeners, since its start. */
+  readonly frames: () => number;
   /** This node's sessions. */
   readonly sessions: {
     [Symbol.iterator](): Iterator<KeptSession>;
+    readonly count: number;
     has(sessionId: string): boolean;
     find(sessionId: string): KeptSession | undefined;
     /** Throws where there is no room for it. */
@@ -66,6 +77,7 @@ export class Cluster {
   readonly #received = new Map<string, Replica>();
   #takenOver = 0;
   readonly #tokens: ClaimedTokens;
+  readonly #placement: Placement;
   readonly #handles: BusHandle[] = [];
   /** Which process had a node's name when it was heard last. */
   readonly #incarnations = new Map<string, string>();
@@ -78,6 +90,11 @@ export class Cluster {
     this.#replicator = parts.replicator;
     this.#replicas = parts.replicas;
     this.#tokens = new ClaimedTokens({ ...options, nodes: parts.nodes, wallMs: Date.now });
+    this.#placement = new Placement({
+      ...options,
+      nodes: parts.nodes,
+      sessions: () => options.sessions.count,
+    });
     this.#handles.push(parts.nodes.onChange((node) => this.#nodeChanged(node)));
     this.#chooseBuddy();
   }
@@ -156,13 +173,17 @@ export class Cluster {
   }
 
   /**
-   * Where the session is; where it is nowhere, here: claimed for this node if whoever asks may open it. Rejects with bus_lost,
-   * bus_timeout, both with a time after which it is worth trying again.
+   * Where the session is. Where it is nowhere and whoever asks may open it, where it is to be opened: here it is claimed for this node,
+   * another one claims it itself when they come. Rejects with bus_lost, bus_timeout, both with a time after which it is worth
+   * trying again.
    */
-  async place(sessionId: string, { mayOpen }: { readonly mayOpen: boolean }): Promise<SessionPlace> {
+  async place(sessionId: string, asking: PlaceAsking): Promise<SessionPlace> {
     if (this.#isHeir(sessionId)) await this.#takeOver(sessionId);
-    const owner = mayOpen ? await this.#owners.claim(sessionId) : await this.#owners.lookUp(sessionId);
-    return owner === undefined || owner.isHere ? "here" : { owner: owner.incarnation };
+    const chosen = asking.mayMove ? this.#placement.choose(sessionId, asking) : null;
+    const isClaimed = asking.mayOpen && chosen === null;
+    const owner = isClaimed ? await this.#owners.claim(sessionId) : await this.#owners.lookUp(sessionId);
+    if (owner === undefined) return chosen === null ? "here" : { owner: chosen };
+    return owner.isHere ? "here" : { owner: owner.incarnation };
   }
 
   /** A session is opened here. Claims it where nobody has before; its epoch is as `hello` names it. */
@@ -225,6 +246,7 @@ export class Cluster {
   }
 
   drain(): void {
+    this.#placement.drain();
     this.#nodes.update({ isDraining: true });
   }
 
@@ -285,6 +307,7 @@ export class Cluster {
     this.#replicas.close();
     this.#owners.close();
     this.#tokens.close();
+    this.#placement.close();
     await this.#nodes.close();
   }
 

@@ -119,7 +119,9 @@ export class LiveConnections {
     }
     const goOn = inbox?.hold();
     const mayOpen = mayOpenFor(joining) && caller.may("open", sessionId);
-    cluster.place(sessionId, { mayOpen }).then(
+    // Whose own node sent them here has been told where to go.
+    const mayMove = data.listener?.arrived() !== null;
+    cluster.place(sessionId, { mayOpen, mayMove }).then(
       (place) => {
         goOn?.(() => this.#enterAt(place, data, joining));
         cluster.releaseUnopened(sessionId);
