@@ -194,6 +194,16 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
     options.cluster === undefined
       ? null
       : await joinCluster(options.cluster, sessions, { begun, clock, log, config, counters });
+  await cluster?.shareUsage(
+    door.limits.share(),
+    config.upstreamTotal === 0
+      ? null
+      : {
+          total: config.upstreamTotal,
+          stats: () => upstream.stats(),
+          limitOpen: (max) => upstream.limitOpen(max),
+        },
+  );
   const calls = new Calls({ sessions, clock, log, maxCalls: config.maxCalls });
   const { host, maxMessageBytes } = config;
   const carrierAuth = new CarrierAuth({ rules: carrierRules, door, clock });

@@ -151,6 +151,7 @@ const READS_JSON: Record<string, string> = {
   "cluster/bus/heartbeat.ts": "other nodes",
   "cluster/relay/relay-format.ts": "other nodes",
   "cluster/takeover/replica-format.ts": "other nodes",
+  "cluster/usage-exchange.ts": "other nodes",
   "server/proxy/proxy-body.ts": "requests and answers that are passed on",
   "protocol/read-json.ts": "commands, bodies of HTTP commands, requests",
   "protocol/openai.ts": "the upstream's list of voices",

@@ -15,6 +15,7 @@ import { chooseBuddy } from "./takeover/buddy.ts";
 import { decodeReplica, encodeReplica, type SessionUpdate } from "./takeover/replica-format.ts";
 import { type Replica, Replicas, replicaOf } from "./takeover/replicas.ts";
 import { type KeptSession, Replicator } from "./takeover/replicator.ts";
+import { type SharedUpstream, UsageExchange, type UsageSource } from "./usage-exchange.ts";
 
 /** A session's node: this one, or the process that owns it. */
 export type SessionPlace = "here" | { readonly owner: string };
@@ -78,6 +79,7 @@ export class Cluster {
   #takenOver = 0;
   readonly #tokens: ClaimedTokens;
   readonly #placement: Placement;
+  #usage: UsageExchange | null = null;
   readonly #handles: BusHandle[] = [];
   /** Which process had a node's name when it was heard last. */
   readonly #incarnations = new Map<string, string>();
@@ -141,6 +143,12 @@ export class Cluster {
       slowBytes,
       maxConnections,
     });
+  }
+
+  /** From now on nodes say what is used at each. Rejects as the bus does. */
+  async shareUsage(usage: UsageSource, upstream: SharedUpstream | null): Promise<void> {
+    const nodes = this.#nodes;
+    this.#usage = await UsageExchange.open({ ...this.#options, nodes, usage, upstream });
   }
 
   get nodes(): readonly NodeView[] {
@@ -307,6 +315,7 @@ export class Cluster {
     this.#replicas.close();
     this.#owners.close();
     this.#tokens.close();
+    this.#usage?.close();
     this.#placement.close();
     await this.#nodes.close();
   }

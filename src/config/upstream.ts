@@ -33,6 +33,16 @@ export const UPSTREAM = [
     about: "Most requests open upstream at once",
   },
   {
+    key: "upstreamTotal",
+    kind: "integer",
+    default: 0,
+    min: 0,
+    max: 1_000_000,
+    unit: "connections",
+    about:
+      "Most requests that all nodes of a cluster have open upstream at once, of each base URL; 0: each has upstream-connections",
+  },
+  {
     key: "upstreamShare",
     kind: "integer",
     default: 25,

@@ -60,6 +60,8 @@ export interface UpstreamClient extends Upstream {
   get(path: string): Promise<FetchedBody>;
   /** Passes a request on with the key added; every failure comes through `error`, after this returned. */
   forward(request: ForwardRequest, handlers: ForwardHandlers): Forwarded;
+  /** From now on so many requests may be open at once, of each base URL and of `maxConnections`; what is open goes on. */
+  limitOpen(max: number): void;
   /** Of all regions together. */
   stats(): UpstreamStats;
   /** In order of preference. */
@@ -141,6 +143,10 @@ class RegionalUpstream implements UpstreamClient {
 
   forward(request: ForwardRequest, handlers: ForwardHandlers): Forwarded {
     return this.#forward({ request, handlers, attempt: {}, headersMs: this.#timeoutMs });
+  }
+
+  limitOpen(max: number): void {
+    for (const { upstream } of this.#regions.all) upstream.limitOpen(max);
   }
 
   stats(): UpstreamStats {

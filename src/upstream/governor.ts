@@ -97,6 +97,8 @@ interface Ticket {
 
 export class Governor {
   readonly #options: GovernorOptions;
+  /** Of `max`, as much as this node has of what all nodes have. */
+  #max: number;
   readonly #groups = new Map<string | null, Group>();
   /** By subject; of those that hold a place or wait. */
   readonly #shares = new Map<string, Share>();
@@ -107,6 +109,7 @@ export class Governor {
 
   constructor(options: GovernorOptions) {
     this.#options = options;
+    this.#max = options.max;
   }
 
   get held(): number {
@@ -120,13 +123,19 @@ export class Governor {
     return this.#refused;
   }
 
+  /** From now on so many may be open, 1 or more, and never more than `max`. What is open goes on. */
+  limit(max: number): void {
+    this.#max = Math.min(this.#options.max, max);
+    this.#grantWaiting();
+  }
+
   /** The groups whose limit is known, at most `most` of them: names come from clients. */
   limits(most: number): GroupLimit[] {
     const known: GroupLimit[] = [];
     for (const [name, { limit, knowledge }] of this.#groups) {
       if (known.length >= most) break;
       if (name !== null && knowledge === "known")
-        known.push({ group: name, limit: Math.min(this.#options.max, Math.floor(limit)) });
+        known.push({ group: name, limit: Math.min(this.#max, Math.floor(limit)) });
     }
     return known;
   }
@@ -148,7 +157,7 @@ export class Governor {
       state: "waiting",
       openAtGrant: 0,
     };
-    if (this.#held < this.#options.max && hasRoom(ticket)) this.#grant(ticket);
+    if (this.#held < this.#max && hasRoom(ticket)) this.#grant(ticket);
     else if (this.#waiting < this.#options.maxWaiting || this.#makeRoom(share)) this.#enqueue(ticket);
     else {
       this.#refused += 1;
@@ -273,7 +282,7 @@ export class Governor {
   }
 
   #grantWaiting(): void {
-    while (this.#held < this.#options.max) {
+    while (this.#held < this.#max) {
       const next = this.#next();
       if (next === undefined) return;
       this.#leave(next);

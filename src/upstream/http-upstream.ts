@@ -169,6 +169,11 @@ export class HttpUpstream {
     };
   }
 
+  /** See Governor.limit. */
+  limitOpen(max: number): void {
+    this.#governor.limit(max);
+  }
+
   stats(): UpstreamStats {
     const { held, waiting, refused } = this.#governor;
     return { open: held, queued: waiting, refused, connected: this.#connections.connected };

@@ -22,7 +22,7 @@ function rig(others: Others, { sessions = 0 } = {}) {
     name,
     incarnation: name,
     state,
-    facts: { url: "", load: 0, isDraining: false, ...facts },
+    facts: { url: "", load: 0, isDraining: false, buddy: null, ...facts },
   }));
   const placement = new Placement({
     nodes: {

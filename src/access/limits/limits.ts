@@ -1,6 +1,7 @@
 /**
  * How much each address, key, tenant, subject and token may have: connections, sessions and utterances at once, new connections,
- * failed credentials, characters and utterances in a time, and characters in all. Counted in this process, from memory.
+ * failed credentials, characters and utterances in a time, and characters in all. Counted in this process, from memory; what
+ * keys, tenants and tokens have at other nodes is what those said last.
  *
  *   key       `limits` of its entry, and the numbers of its `grants`
  *   tenant    `tenants` of the key file
@@ -21,6 +22,7 @@ import { perMinute, perSecond, type Rate } from "./bucket.ts";
 import { LimitError, type RateState } from "./limit-error.ts";
 import { type Counted, type Meter, Meters, type Rated } from "./meters.ts";
 import { QueuedText } from "./queued-text.ts";
+import { SharedUsage } from "./shared-usage.ts";
 import { BYTES_BURST_SECONDS, Traffic } from "./traffic.ts";
 
 const MB = 1024 * 1024;
@@ -125,6 +127,8 @@ export class Limits {
   /** Of all sessions. */
   readonly #queuedText: ByteRoom;
   readonly #received: ByteRoom;
+  /** null: the gateway is alone. */
+  #shared: SharedUsage | null = null;
 
   constructor(options: LimitsOptions) {
     this.#options = options;
@@ -137,6 +141,17 @@ export class Limits {
   /** One more text that waits to be spoken, for who pays for it in another way. */
   waitingText(): QueuedText {
     return new QueuedText(this.#queuedText);
+  }
+
+  /** From now on what other nodes have counts, too. */
+  share(): SharedUsage {
+    const { clock } = this.#options;
+    this.#shared ??= new SharedUsage({
+      clock,
+      find: (id) => this.#callers.find(id),
+      of: (id) => this.#callers.of(id, clock.nowMs()),
+    });
+    return this.#shared;
   }
 
   /** For what clients have sent and is not handled. */
@@ -297,7 +312,7 @@ export class Limits {
   countOf(caller: Caller, what: Counted): { readonly count: number; readonly limit: number } | null {
     const counts = this.#callerScopes(caller).flatMap((scope) => {
       const limit = scope.bounds[what];
-      return limit === undefined ? [] : [{ count: countIn(scope, what), limit }];
+      return limit === undefined ? [] : [{ count: this.#countIn(scope, what), limit }];
     });
     return counts.sort((one, other) => one.limit - one.count - (other.limit - other.count))[0] ?? null;
   }
@@ -411,13 +426,22 @@ export class Limits {
     const meter = this.#meterOf(scope);
     meter.spent += characters;
     meter.keptUntilMs = scope.budget.untilMs;
+    this.#shared?.spent(scope.id, characters, scope.budget.untilMs);
+  }
+
+  /** At all nodes. */
+  #countIn({ id, meters }: Scope, what: Counted): number {
+    return (meters.find(id)?.count(what) ?? 0) + (this.#shared?.countOf(id, what) ?? 0);
   }
 
   /** Gives what lets it go (idempotent). */
   #hold(scopes: readonly Scope[], what: Counted): () => void {
-    const held: Meter[] = [];
+    const held: { readonly meter: Meter; readonly id: string }[] = [];
     const letGo = (): void => {
-      for (const meter of held.splice(0)) meter.add(what, -1);
+      for (const { meter, id } of held.splice(0)) {
+        meter.add(what, -1);
+        this.#shared?.counted(id);
+      }
     };
     try {
       for (const scope of scopes) {
@@ -425,7 +449,8 @@ export class Limits {
         const meter = this.#meterOf(scope);
         // At once: the next scope's meter may take the place of one of which nothing is counted.
         meter.add(what, 1);
-        held.push(meter);
+        held.push({ meter, id: scope.id });
+        this.#shared?.counted(scope.id);
       }
     } catch (thrown) {
       letGo();
@@ -438,11 +463,12 @@ export class Limits {
     const rate = scope.bounds[what];
     if (rate === undefined || count === 0) return;
     this.#meterOf(scope).take(what, { count, rate, nowMs: this.#nowMs });
+    this.#shared?.took(scope.id, what, { count, perMs: rate.perMs });
   }
 
   #mustCount(scope: Scope, what: Counted): void {
     const limit = scope.bounds[what];
-    if (limit === undefined || countIn(scope, what) < limit) return;
+    if (limit === undefined || this.#countIn(scope, what) < limit) return;
     const code = CODES[what];
     throw new LimitError(code, `${scope.name} has ${limit} ${NAMES[what]} at once, which is its limit`, {
       rate: { limit, remaining: 0, resetMs: RETRY_FULL_MS },
@@ -523,10 +549,6 @@ const REASONS = {
 
 function subjectId({ id }: Pick<Key, "id">, { subject }: Pick<Token, "subject">): string {
   return `subject ${id} ${subject}`;
-}
-
-function countIn({ id, meters }: Scope, what: Counted): number {
-  return meters.find(id)?.count(what) ?? 0;
 }
 
 const NO_BOUNDS: Bounds = {};

@@ -4,16 +4,25 @@
  */
 import { Bucket, type Rate } from "./bucket.ts";
 
-/** What there may be of at once. */
-export type Counted =
-  | "connections"
-  | "sessions"
-  | "utterances"
-  | "proxied_requests"
-  | "mp3_streams"
-  | "rtp_ports";
+/** What there may be of at once. Nodes of a cluster say it in this order: new ones come last. */
+export const COUNTED = [
+  "connections",
+  "sessions",
+  "utterances",
+  "proxied_requests",
+  "mp3_streams",
+  "rtp_ports",
+] as const;
+export type Counted = (typeof COUNTED)[number];
 /** What there may be of in a time. */
-export type Rated = "opens" | "failures" | "body_bytes" | "characters_per_minute" | "utterances_per_minute";
+export const RATED = [
+  "opens",
+  "failures",
+  "body_bytes",
+  "characters_per_minute",
+  "utterances_per_minute",
+] as const;
+export type Rated = (typeof RATED)[number];
 
 /** Looked at for each one that is added: more than one, so that old ones go faster than new ones come. */
 const LOOKED_AT = 2;
