@@ -154,6 +154,7 @@ export const ERRORS = {
     true,
   ),
   bus_full: row("More waits to be sent over the bus than the gateway keeps", 4429, 503, true),
+  node_version: row("The session's node speaks another version of the bus than this one", 4502, 503, true),
   bus_too_large: row("A message is larger than the bus takes", 4413, 413, false),
   // What the gateway itself does.
   encoder_failed: row("An audio encoder or decoder failed", 4500, 500, true),

@@ -6,6 +6,7 @@ import { GatewayError } from "../errors.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Bus, BusHandle } from "./bus/bus.ts";
+import { BUS_VERSION } from "./bus/heartbeat.ts";
 import { NodeRegistry, type NodeView } from "./bus/node-registry.ts";
 import { ClaimedTokens } from "./claimed-tokens.ts";
 import { Placement } from "./placement.ts";
@@ -242,9 +243,11 @@ export class Cluster {
     this.#tokens.releaseToken(name);
   }
 
-  /** A client has arrived whose session that process owns. Throws bus_lost. */
+  /** A client has arrived whose session that process owns. Throws bus_lost, node_version. */
   connect(owner: string, facts: object, socket: ArrivedSocket): OwnerConnection {
     if (this.#relay === null) throw new TypeError("Cluster does not serve yet");
+    const node = this.nodes.find(({ incarnation }) => incarnation === owner);
+    if (node !== undefined && node.version !== BUS_VERSION) throw otherVersion(node);
     return this.#relay.connect(owner, facts, socket);
   }
 
@@ -400,6 +403,11 @@ function encodeHandOver(from: string, session: SessionUpdate): Uint8Array {
 /** Epochs are microseconds since 1970. */
 function nameOf(epoch: number): string {
   return `c${epoch.toString(36)}`;
+}
+
+function otherVersion({ version }: NodeView): GatewayError {
+  const message = `Session's node speaks version ${version} of the bus, this one ${BUS_VERSION}: come back when all are updated`;
+  return new GatewayError("node_version", message, { retryAfterMs: 5000 });
 }
 
 /** It is retried by clients, which then find the session where it is. */

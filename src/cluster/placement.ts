@@ -134,6 +134,7 @@ export class Placement {
   }
 }
 
+/** One of another version says that it drains. */
 function takesSessions({ state, facts }: NodeView): boolean {
   return state === "alive" && !facts.isDraining;
 }

@@ -5,6 +5,7 @@
 import type { Clock, Timer } from "../kit/clock.ts";
 import { type Logger, silentLog } from "../kit/log.ts";
 import type { Bus, BusHandle } from "./bus/bus.ts";
+import { BUS_VERSION } from "./bus/heartbeat.ts";
 import type { NodeRegistry, NodeView } from "./bus/node-registry.ts";
 import { upstreamShares } from "./upstream-shares.ts";
 
@@ -123,7 +124,8 @@ export class UsageExchange {
     const said = readSaid(bytes);
     const { nodes, usage } = this.#options;
     if (said === undefined || said.from === nodes.incarnation) return;
-    if (!nodes.nodes.some(({ incarnation }) => incarnation === said.from)) return;
+    const node = nodes.nodes.find(({ incarnation }) => incarnation === said.from);
+    if (node?.version !== BUS_VERSION) return;
     this.#uses.set(said.from, said.upstream);
     usage.heard(said.from, said.usage);
   }

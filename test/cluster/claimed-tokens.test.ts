@@ -1,6 +1,7 @@
 /** Entries of used tokens in the store: src/cluster/claimed-tokens.ts, over buses in memory. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { BUS_VERSION } from "../../src/cluster/bus/heartbeat.ts";
 import { MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import type { NodeView } from "../../src/cluster/bus/node-registry.ts";
 import { ClaimedTokens } from "../../src/cluster/claimed-tokens.ts";
@@ -16,7 +17,7 @@ function cluster() {
   const join = (name: string) => {
     const bus = hub.open();
     const incarnation = randomUUID();
-    views.push({ name, incarnation, state: "alive", facts: FACTS });
+    views.push({ name, incarnation, state: "alive", version: BUS_VERSION, facts: FACTS });
     const nodes = { name, incarnation, nodes: views };
     return { bus, tokens: new ClaimedTokens({ bus, nodes, clock: bus.clock, wallMs: () => clock.nowMs() }) };
   };

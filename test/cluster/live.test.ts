@@ -1,5 +1,6 @@
 /** Clients of the native protocol at one node, their session at another: two gateways that share a bus in memory. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { BUS_VERSION } from "../../src/cluster/bus/heartbeat.ts";
 import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import type { Config } from "../../src/config.ts";
 import { systemClock } from "../../src/kit/clock.ts";
@@ -201,6 +202,27 @@ describe("keys", () => {
     await far.next("hello");
     far.send({ type: "interrupt" });
     expect(await far.next("error")).toMatchObject({ code: "forbidden" });
+  });
+});
+
+describe("a node of another version of the bus", () => {
+  it("keeps its sessions: who comes here for one is refused, with a time", async () => {
+    await using nodes = await startPair();
+    const stranger = nodes.hub.open();
+    const incarnation = "another-process";
+    const heartbeat = { version: BUS_VERSION + 1, name: "later", incarnation, isLeaving: false };
+    stranger.publish("node.heartbeat", Buffer.from(JSON.stringify(heartbeat)));
+    await stranger.owners.claim(
+      `session.${Buffer.from("theirs").toString("base64url")}`,
+      Buffer.from(`later ${incarnation}`),
+    );
+    await using refused = await TestClient.connect(nodes.one.gateway, "/live/theirs");
+    expect(await refused.next("error")).toMatchObject({
+      code: "node_version",
+      retryable: true,
+      retry_after_ms: 5000,
+    });
+    expect((await refused.untilClosed()).code).toBe(4502);
   });
 });
 

@@ -1,8 +1,9 @@
 /** Nodes that find one another, hang, are cut off and leave: over buses in memory, with a clock that the test turns. */
 import { describe, expect, it } from "vitest";
-import { decodeHeartbeat, type NodeFacts } from "../../src/cluster/bus/heartbeat.ts";
+import { BUS_VERSION, decodeHeartbeat, type NodeFacts } from "../../src/cluster/bus/heartbeat.ts";
 import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import { NodeRegistry } from "../../src/cluster/bus/node-registry.ts";
+import { silentLog } from "../../src/kit/log.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 const FACTS: NodeFacts = { url: "ws://127.0.0.1:8080", load: 0, isDraining: false, buddy: null };
@@ -23,6 +24,8 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 async function cluster() {
   const clock = new FakeClock();
   const hub = new MemoryHub({ clock, leaseMs: LEASE_MS });
+  const warnings: string[] = [];
+  const log = { ...silentLog, warn: (_facts: object, message: string) => warnings.push(message) };
   const join = async (name: string, facts: NodeFacts = FACTS): Promise<TestNode> => {
     const bus = hub.open();
     const joined: { -readonly [Key in keyof TestNode]?: TestNode[Key] } = {
@@ -34,6 +37,7 @@ async function cluster() {
       name,
       facts,
       clock: bus.clock,
+      log,
       onReplaced: () => {
         node.isReplaced = true;
       },
@@ -50,7 +54,7 @@ async function cluster() {
       await settle();
     }
   };
-  return { clock, hub, join, pass };
+  return { clock, hub, join, pass, warnings };
 }
 
 const names = (node: TestNode): string[] => node.registry.nodes.map(({ name }) => name).sort();
@@ -243,12 +247,14 @@ describe("node registry", () => {
     await pass(500);
     const stranger = hub.open();
     const facts = { url: "ws://x", load: 0, isDraining: false, buddy: null };
-    const good = { name: "x", incarnation: "i", facts, isLeaving: false };
+    const good = { version: BUS_VERSION, name: "x", incarnation: "i", facts, isLeaving: false };
     for (const bad of [
       "",
       "{",
       "null",
       "[]",
+      { ...good, version: "1" },
+      { ...good, version: undefined },
       { ...good, name: "a b" },
       { ...good, name: 1 },
       { ...good, incarnation: "" },
@@ -268,6 +274,35 @@ describe("node registry", () => {
     stranger.publish("node.heartbeat", Buffer.from(JSON.stringify({ ...good, later: "version" })));
     await settle();
     expect(names(a)).toEqual(["a", "x"]);
+  });
+
+  it("a node of another version is seen and logged once, whatever its facts are; nobody is sent there", async () => {
+    const { hub, join, pass, warnings } = await cluster();
+    const a = await join("a");
+    await pass(500);
+    const stranger = hub.open();
+    const heartbeat = {
+      version: BUS_VERSION + 1,
+      name: "x",
+      incarnation: "i",
+      isLeaving: false,
+      facts: "later",
+    };
+    for (let count = 0; count < 4; count += 1) {
+      stranger.publish("node.heartbeat", Buffer.from(JSON.stringify(heartbeat)));
+      await pass(500);
+    }
+    expect(a.registry.find("x")).toMatchObject({
+      state: "alive",
+      version: BUS_VERSION + 1,
+      facts: { isDraining: true },
+    });
+    expect(warnings).toEqual([
+      "A node speaks another version of the bus: its sessions can't be reached from here",
+    ]);
+    stranger.publish("node.heartbeat", Buffer.from(JSON.stringify({ ...heartbeat, isLeaving: true })));
+    await settle();
+    expect(names(a)).toEqual(["a"]);
   });
 
   it("names that are none are refused", async () => {

@@ -1,6 +1,11 @@
 /** Where new sessions go: src/cluster/placement.ts, alone and in three gateways that share a bus in memory. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { decodeHeartbeat, type Heartbeat, type NodeFacts } from "../../src/cluster/bus/heartbeat.ts";
+import {
+  BUS_VERSION,
+  decodeHeartbeat,
+  type Heartbeat,
+  type NodeFacts,
+} from "../../src/cluster/bus/heartbeat.ts";
 import type { NodeRegistry, NodeState } from "../../src/cluster/bus/node-registry.ts";
 import { Placement } from "../../src/cluster/placement.ts";
 import { startNodes, type TestNode, type TestNodes } from "../helpers/cluster-nodes.ts";
@@ -22,6 +27,7 @@ function rig(others: Others, { sessions = 0 } = {}) {
     name,
     incarnation: name,
     state,
+    version: BUS_VERSION,
     facts: { url: "", load: 0, isDraining: false, buddy: null, ...facts },
   }));
   const placement = new Placement({

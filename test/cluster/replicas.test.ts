@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
+import { BUS_VERSION } from "../../src/cluster/bus/heartbeat.ts";
 import type { NodeView } from "../../src/cluster/bus/node-registry.ts";
 import { chooseBuddy } from "../../src/cluster/takeover/buddy.ts";
 import { handOverAll, type LeavingSession } from "../../src/cluster/takeover/hand-over.ts";
@@ -203,6 +204,7 @@ const node = (incarnation: string, state: NodeView["state"] = "alive", isDrainin
   name: incarnation,
   incarnation,
   state,
+  version: BUS_VERSION,
   facts: { url: "", load: 0, isDraining, buddy: null },
 });
 

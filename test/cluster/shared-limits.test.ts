@@ -18,7 +18,7 @@ import { knock } from "../helpers/knock.ts";
 import { DEFAULTS, TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
 
-const FACTS = { url: "", load: 0, isDraining: false };
+const FACTS = { url: "", load: 0, isDraining: false, buddy: null };
 const ADDRESS = "192.0.2.1";
 
 function keyWith(limits: KeyLimits, more: object = {}): Key {

@@ -1,5 +1,11 @@
 /** What a node says of itself twice a second, and where it stands: facts and messages, pure. */
 
+/**
+ * Of all that nodes say to one another: heartbeats, entries of the tables, relayed messages, usage. A node of another version is seen, and
+ * nothing else is done with it.
+ */
+export const BUS_VERSION = 1;
+
 /** What others need to know of a node to place a session there, or to send a client there. */
 export interface NodeFacts {
   /** Where clients reach it: `wss://a.example.com`. */
@@ -13,6 +19,7 @@ export interface NodeFacts {
 }
 
 export interface Heartbeat {
+  readonly version: number;
   readonly name: string;
   /** Names the process: a node that was started again has another. */
   readonly incarnation: string;
@@ -22,29 +29,37 @@ export interface Heartbeat {
 }
 
 const MAX_URL_CHARS = 2048;
+/** Of a node of another version: nobody is sent there. */
+const UNREADABLE: NodeFacts = { url: "", load: 1, isDraining: true, buddy: null };
 const NODE_NAME = /^[\w-]{1,64}$/;
 
 export function isNodeName(text: string): boolean {
   return NODE_NAME.test(text);
 }
 
-export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(heartbeat));
+export function encodeHeartbeat(heartbeat: Omit<Heartbeat, "version">): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify({ version: BUS_VERSION, ...heartbeat }));
 }
 
-/** Undefined for what is none: of another program, or of a version to come. */
+/** Undefined for what is none. Of another version, these are read: version, name, incarnation and whether it is leaving. */
 export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | undefined {
   const value = readJson(bytes);
-  if (!isRecord(value) || !isRecord(value.facts)) return undefined;
-  const { name, incarnation, isLeaving } = value;
-  const { url, load, isDraining, buddy = null } = value.facts;
-  if (typeof name !== "string" || !isNodeName(name) || typeof incarnation !== "string") return undefined;
-  if (!isNodeName(incarnation) || typeof isLeaving !== "boolean" || typeof isDraining !== "boolean")
+  if (!isRecord(value)) return undefined;
+  const { version, name, incarnation, isLeaving } = value;
+  if (typeof version !== "number" || typeof name !== "string" || !isNodeName(name)) return undefined;
+  if (typeof incarnation !== "string" || !isNodeName(incarnation) || typeof isLeaving !== "boolean")
     return undefined;
+  const facts = version === BUS_VERSION ? factsOf(value.facts) : UNREADABLE;
+  return facts === undefined ? undefined : { version, name, incarnation, isLeaving, facts };
+}
+
+function factsOf(value: unknown): NodeFacts | undefined {
+  if (!isRecord(value)) return undefined;
+  const { url, load, isDraining, buddy = null } = value;
   if (typeof url !== "string" || url.length > MAX_URL_CHARS || typeof load !== "number") return undefined;
+  if (typeof isDraining !== "boolean") return undefined;
   if (buddy !== null && (typeof buddy !== "string" || !isNodeName(buddy))) return undefined;
-  const facts = { url, load: Math.min(1, Math.max(0, load)), isDraining, buddy };
-  return { name, incarnation, isLeaving, facts };
+  return { url, load: Math.min(1, Math.max(0, load)), isDraining, buddy };
 }
 
 function readJson(bytes: Uint8Array): unknown {

@@ -9,7 +9,7 @@ import { type Clock, systemClock, type Timer } from "../../kit/clock.ts";
 import { type Logger, silentLog } from "../../kit/log.ts";
 import type { Bus, BusHandle, Entry } from "./bus.ts";
 import { callSafely } from "./callbacks.ts";
-import { decodeHeartbeat, encodeHeartbeat, isNodeName, type NodeFacts } from "./heartbeat.ts";
+import { BUS_VERSION, decodeHeartbeat, encodeHeartbeat, isNodeName, type NodeFacts } from "./heartbeat.ts";
 
 /** "suspect": no heartbeat for 1.5 s. "gone": none for 3 s, or for 0.7 s and nobody answers under its subject. "left": it went in order, or is forgotten. */
 export type NodeState = "alive" | "suspect" | "gone" | "left";
@@ -18,6 +18,8 @@ export interface NodeView {
   readonly name: string;
   readonly incarnation: string;
   readonly state: NodeState;
+  /** Of the bus: one with another version is seen, and nothing else is done with it. */
+  readonly version: number;
   readonly facts: NodeFacts;
 }
 
@@ -226,7 +228,7 @@ export class NodeRegistry {
   #heard(bytes: Uint8Array): void {
     const heartbeat = decodeHeartbeat(bytes);
     if (heartbeat === undefined) return;
-    const { name, incarnation, facts, isLeaving } = heartbeat;
+    const { version, name, incarnation, facts, isLeaving } = heartbeat;
     const known = this.#peers.get(name);
     if (isLeaving) {
       if (known?.view.incarnation === incarnation) this.#forget(known);
@@ -234,10 +236,20 @@ export class NodeRegistry {
     }
     if (known === undefined && this.#peers.size >= MAX_NODES) return;
     const heardAtMs = this.#clock.nowMs();
-    const view: NodeView = { name, incarnation, facts, state: "alive" };
+    const view: NodeView = { version, name, incarnation, facts, state: "alive" };
+    if (version !== BUS_VERSION && known?.view.incarnation !== incarnation) this.#warnOfVersion(view);
     this.#peers.set(name, { view, heardAtMs, forgetAtMs: heardAtMs + this.#bus.leaseMs });
     const isSame = known?.view.state === "alive" && known.view.incarnation === incarnation;
     if (!isSame || known.view.facts.isDraining !== facts.isDraining) this.#changed(view);
+  }
+
+  /** Once for each process. */
+  #warnOfVersion({ name, version }: NodeView): void {
+    const facts = { node: name, version, own: BUS_VERSION };
+    this.#log.warn(
+      facts,
+      "A node speaks another version of the bus: its sessions can't be reached from here",
+    );
   }
 
   /** Nobody was heard while the bus was lost: that is no fault of theirs. */

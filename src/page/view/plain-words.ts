@@ -107,6 +107,7 @@ const BY_CODE: Readonly<Record<string, PlainError>> = {
   ),
   bus_timeout: say("The machine that has this session did not answer in time.", TRY_AGAIN),
   bus_full: say("The gateway's machines have too much to say to one another.", "Try again in a moment."),
+  node_version: say("The machine that has this session is being updated.", "Try again in a minute."),
   bus_too_large: say("That is more than the gateway's machines take at once.", "Send less at once."),
   connection_age: say("The connection was open for as long as one may be.", "It connects again by itself."),
   memory_limit: say("The gateway has too much to do.", "Try again in a moment."),
