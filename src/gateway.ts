@@ -135,7 +135,7 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
   const tlsFiles = certificateFiles(config);
   const origins = new OriginRules({ ...config, isTls: tlsFiles !== null });
   const opsOrigins = new OriginRules({ ...config, host: config.opsHost });
-  const pacer = new Pacer(clock);
+  const pacer = new Pacer(clock, (nowMs) => cluster?.isHeld(nowMs) === true);
   begun.add(() => pacer.close());
   const scheduler = new FairScheduler({
     clock,

@@ -16,6 +16,7 @@ import { chooseBuddy } from "./takeover/buddy.ts";
 import { decodeReplica, encodeReplica, type SessionUpdate } from "./takeover/replica-format.ts";
 import { type Replica, Replicas, replicaOf } from "./takeover/replicas.ts";
 import { type KeptSession, Replicator } from "./takeover/replicator.ts";
+import { Standstill } from "./standstill.ts";
 import { type SharedUpstream, UsageExchange, type UsageSource } from "./usage-exchange.ts";
 
 /** A session's node: this one, or the process that owns it. */
@@ -80,6 +81,7 @@ export class Cluster {
   #takenOver = 0;
   readonly #tokens: ClaimedTokens;
   readonly #placement: Placement;
+  readonly #standstill: Standstill;
   #usage: UsageExchange | null = null;
   readonly #handles: BusHandle[] = [];
   /** Which process had a node's name when it was heard last. */
@@ -98,6 +100,7 @@ export class Cluster {
       nodes: parts.nodes,
       sessions: () => options.sessions.count,
     });
+    this.#standstill = new Standstill({ ...options, verify: () => parts.owners.verify() });
     this.#handles.push(parts.nodes.onChange((node) => this.#nodeChanged(node)));
     this.#chooseBuddy();
   }
@@ -193,6 +196,11 @@ export class Cluster {
     const owner = isClaimed ? await this.#owners.claim(sessionId) : await this.#owners.lookUp(sessionId);
     if (owner === undefined) return chosen === null ? "here" : { owner: chosen };
     return owner.isHere ? "here" : { owner: owner.incarnation };
+  }
+
+  /** This process stood still, and does not know yet which sessions are still its own: it says nothing meanwhile. */
+  isHeld(nowMs: number): boolean {
+    return this.#standstill.isHeld(nowMs);
   }
 
   /** A session is opened here. Claims it where nobody has before; its epoch is as `hello` names it. */
@@ -320,6 +328,7 @@ export class Cluster {
     this.#tokens.close();
     this.#usage?.close();
     this.#placement.close();
+    this.#standstill.close();
     await this.#nodes.close();
   }
 

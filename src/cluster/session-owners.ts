@@ -28,6 +28,8 @@ export interface SessionOwnersOptions {
 const PREFIX = "session.";
 /** Of two nodes that claim at the same time one wins; that it goes on like this is a fault. */
 const CLAIM_TRIES = 5;
+/** Entries that are read at the same time. */
+const ASKED_AT_ONCE = 64;
 
 export class SessionOwners {
   readonly #options: SessionOwnersOptions;
@@ -134,6 +136,14 @@ export class SessionOwners {
     this.#hold(sessionId, taken);
   }
 
+  /** Asks the store whose this node's sessions are: those of others are lost. Rejects as the bus does. */
+  async verify(): Promise<void> {
+    const all = [...this.#held];
+    for (let at = 0; at < all.length; at += ASKED_AT_ONCE) {
+      await Promise.all(all.slice(at, at + ASKED_AT_ONCE).map(([id, held]) => this.#verifyOne(id, held)));
+    }
+  }
+
   /** Idempotent. Entries stay until they are released, or their node is gone. */
   close(): void {
     for (const handle of this.#handles) handle.close();
@@ -172,6 +182,13 @@ export class SessionOwners {
       const held = this.#held.get(sessionId);
       if (held !== undefined) void this.#claimAgain(sessionId, held);
     }
+  }
+
+  /** An entry that is gone is written again when its watch says so. */
+  async #verifyOne(sessionId: string, held: Entry): Promise<void> {
+    const entry = await this.#options.bus.owners.find(held.key);
+    const isOthers = entry !== undefined && entry.epoch > held.epoch && this.#ownerOf(entry)?.isHere !== true;
+    if (isOthers && this.#held.get(sessionId) === held) this.#lose(sessionId);
   }
 
   /** The store was lost with all its entries: whoever has the session writes it again. */

@@ -20,6 +20,9 @@ const MAX_MAKE_MS = 6;
 /** A phone that was woken so long ago is played to no more, ms. */
 const PHONE_MS = 1000;
 
+/** While all is held it is looked again so often, ms. */
+export const HELD_MS = 20;
+
 export interface Paced {
   /** Called at or up to a slot after the time asked for: makes what is due; must not throw. */
   tick(nowMs: number): void;
@@ -67,6 +70,8 @@ class Entry implements PacedEntry {
 }
 
 export class Pacer {
+  /** Whether nothing may be said at all: whoever sends without being woken asks. */
+  readonly isHeld: (nowMs: number) => boolean;
   readonly #clock: Clock;
   readonly #slots = new Map<number, Entry[]>();
   #timer: Timer | null = null;
@@ -78,8 +83,10 @@ export class Pacer {
   /** When one of `first` was woken last, ms. */
   #phoneMs = Number.NEGATIVE_INFINITY;
 
-  constructor(clock: Clock) {
+  /** `isHeld`: nobody is woken while this holds. */
+  constructor(clock: Clock, isHeld: (nowMs: number) => boolean = () => false) {
     this.#clock = clock;
+    this.isHeld = isHeld;
   }
 
   register(paced: Paced, order: WakeOrder = "after"): PacedEntry {
@@ -123,6 +130,10 @@ export class Pacer {
     this.#timer = null;
     this.#timerSlot = Number.POSITIVE_INFINITY;
     const nowMs = this.#clock.nowMs();
+    if (this.isHeld(nowMs)) {
+      this.#arm(Math.ceil((nowMs + HELD_MS) / SLOT_MS));
+      return;
+    }
     const { first, after } = this.#takeDue(Math.floor(nowMs / SLOT_MS));
     if (first.length > 0) this.#phoneMs = nowMs;
     for (let at = 0; at < first.length; ) at = this.#wake(first, at);

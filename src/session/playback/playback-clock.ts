@@ -5,7 +5,7 @@
  *   advance() = render (audio, events, due batches, the next wake) + send
  *   a wake of the pacer renders for all sessions first and then sends for all
  */
-import type { PacedEntry, Pacer } from "../../delivery/pacer.ts";
+import { HELD_MS, type PacedEntry, type Pacer } from "../../delivery/pacer.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import { TICKS_PER_MS } from "../../timing/ticks.ts";
@@ -164,6 +164,10 @@ export class PlaybackClock {
   /** Renders, emits and collects everything that is due, and asks for the next wake; `#send` has to follow at once. */
   #render(nowMs: number): void {
     if (this.#isAdvancing || this.#isClosed) return;
+    if (this.#options.pacer.isHeld(nowMs)) {
+      this.#paced.wakeAt(nowMs + HELD_MS);
+      return;
+    }
     this.#isAdvancing = true;
     this.#calmUntilMs = 0;
     const { queue, output, requests } = this.#options;
