@@ -3,7 +3,7 @@
  * Everything that is asked of other nodes goes through here.
  */
 import { GatewayError } from "../errors.ts";
-import type { Clock } from "../kit/clock.ts";
+import type { Clock, Timer } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
 import type { Bus, BusHandle } from "./bus/bus.ts";
 import { BUS_VERSION } from "./bus/heartbeat.ts";
@@ -70,6 +70,9 @@ const TAKEN_AT_ONCE = 64;
 /** Bytes under way to one node: a second of 300 listeners' mu-law with its events, generously. */
 const WINDOW_BYTES = 4 * 1024 * 1024;
 
+/** As long as a node that is known may be silent. */
+const UNHEARD_MS = 3000;
+
 export class Cluster {
   readonly #options: ClusterOptions;
   readonly #nodes: NodeRegistry;
@@ -84,6 +87,8 @@ export class Cluster {
   readonly #standstill: Standstill;
   #usage: UsageExchange | null = null;
   readonly #handles: BusHandle[] = [];
+  /** Processes that clients were sent to before they were heard. */
+  readonly #expected = new Map<string, Timer>();
   /** Which process had a node's name when it was heard last. */
   readonly #incarnations = new Map<string, string>();
   #relay: Pick<Relay<never, never>, "sizes" | "connect" | "nodeGone" | "close"> | null = null;
@@ -256,6 +261,7 @@ export class Cluster {
     if (this.#relay === null) throw new TypeError("Cluster does not serve yet");
     const node = this.nodes.find(({ incarnation }) => incarnation === owner);
     if (node !== undefined && node.version !== BUS_VERSION) throw otherVersion(node);
+    if (node === undefined) this.#expect(owner);
     return this.#relay.connect(owner, facts, socket);
   }
 
@@ -328,8 +334,20 @@ export class Cluster {
     this.#tokens.close();
     this.#usage?.close();
     this.#placement.close();
+    for (const timer of this.#expected.values()) timer.cancel();
     this.#standstill.close();
     await this.#nodes.close();
+  }
+
+  /** Its lease stands and it was never heard: one that is never heard at all has to be given up by somebody. */
+  #expect(owner: string): void {
+    if (this.#expected.has(owner)) return;
+    const { clock } = this.#options;
+    const timer = clock.at(clock.nowMs() + UNHEARD_MS, () => {
+      this.#expected.delete(owner);
+      if (!this.nodes.some(({ incarnation }) => incarnation === owner)) this.#relay?.nodeGone(owner);
+    });
+    this.#expected.set(owner, timer);
   }
 
   #isAlive({ node, incarnation }: { readonly node: string; readonly incarnation: string }): boolean {

@@ -4,6 +4,7 @@ import { BUS_VERSION } from "../../src/cluster/bus/heartbeat.ts";
 import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import type { Config } from "../../src/config.ts";
 import { systemClock } from "../../src/kit/clock.ts";
+import { heartbeatsOf } from "../helpers/cluster-nodes.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { TestKeys, tokenFor } from "../helpers/key-file.ts";
 import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
@@ -30,6 +31,14 @@ async function startNode(hub: MemoryHub, settings: Partial<Config> = {}): Promis
   names += 1;
   const cluster = { nodeName: `node-${names}`, connect: () => Promise.resolve(bus) };
   return { bus, gateway: await gatewayAt(upstream.url, { trimMs: 0, ...settings }, { cluster }) };
+}
+
+/** Tries again until it is given. */
+async function untilGiven(what: string, attempt: () => Promise<boolean>): Promise<void> {
+  const deadlineMs = performance.now() + 15_000;
+  while (!(await attempt())) {
+    if (performance.now() > deadlineMs) throw new Error(`Never came: ${what}`);
+  }
 }
 
 /** Two that know each other. */
@@ -257,6 +266,46 @@ describe("what is lost", () => {
     await taken.next("hello");
     await using far = await TestClient.connect(nodes.two.gateway, "/live/here?role=listener");
     await far.next("hello");
+  });
+
+  it("the way between two nodes that both live: each client hears one voice, and the older owner ends when they meet", async () => {
+    await using nodes = await startPair();
+    const { one, two, hub } = nodes;
+    const heard = await heartbeatsOf(hub);
+    await until("they know one another", () => heard.size === 2);
+    await using old = await TestClient.connect(one.gateway, "/live/split?format=ulaw_8000&lead_ms=100");
+    const before = await old.next("hello");
+    one.bus.cut();
+    old.send(speak("One two three four five six seven. ".repeat(40)));
+    let taken: TestClient | null = null;
+    await untilGiven("two takes it over", async () => {
+      const client = await TestClient.connect(two.gateway, "/live/split?pace=burst");
+      await client.until(() => client.closed !== null || client.eventsOf("hello").length > 0);
+      if (client.closed === null) taken = client;
+      return taken !== null;
+    });
+    const current = taken as TestClient | null;
+    if (current === null) throw new Error("Not taken over");
+    const after = current.eventsOf("hello")[0];
+    expect(after?.epoch).not.toBe(before.epoch);
+    current.send(speak());
+    await current.next("utterance.done");
+    expect(old.closed).toBeNull();
+    one.bus.heal();
+    expect((await old.untilClosed()).code).toBe(4502);
+    expect(current.closed).toBeNull();
+    await using again = await TestClient.connect(one.gateway, "/live/split?role=listener");
+    expect((await again.next("hello")).epoch).toBe(after?.epoch);
+    current.socket.terminate();
+  });
+
+  it("an owner that nobody has ever heard: its far clients are sent away to try again", async () => {
+    await using nodes = await startPair();
+    await using near = await TestClient.connect(nodes.one.gateway, "/live/unheard");
+    await near.next("hello");
+    nodes.one.bus.cut();
+    await using far = await TestClient.connect(nodes.two.gateway, "/live/unheard");
+    expect((await far.untilClosed()).code).toBe(4502);
   });
 
   it("a session that ends is forgotten by all nodes", async () => {

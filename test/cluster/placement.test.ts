@@ -1,14 +1,9 @@
 /** Where new sessions go: src/cluster/placement.ts, alone and in three gateways that share a bus in memory. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  BUS_VERSION,
-  decodeHeartbeat,
-  type Heartbeat,
-  type NodeFacts,
-} from "../../src/cluster/bus/heartbeat.ts";
+import { BUS_VERSION, type NodeFacts } from "../../src/cluster/bus/heartbeat.ts";
 import type { NodeRegistry, NodeState } from "../../src/cluster/bus/node-registry.ts";
 import { Placement } from "../../src/cluster/placement.ts";
-import { startNodes, type TestNode, type TestNodes } from "../helpers/cluster-nodes.ts";
+import { heartbeatsOf, startNodes, type TestNode } from "../helpers/cluster-nodes.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { TestClient } from "../helpers/start-gateway.ts";
@@ -124,21 +119,12 @@ describe("sessions that all arrive at one of three gateways", () => {
     }
     return clients;
   }
-  /** What nodes said of themselves last, by name. */
-  async function heartbeatsOf({ hub }: TestNodes): Promise<Map<string, Heartbeat>> {
-    const heard = new Map<string, Heartbeat>();
-    await hub.open().subscribe("node.heartbeat", (bytes) => {
-      const heartbeat = decodeHeartbeat(bytes);
-      if (heartbeat !== undefined) heard.set(heartbeat.name, heartbeat);
-    });
-    return heard;
-  }
   const sessionsOf = ({ gateway }: TestNode): number =>
     gateway.counters.sessionsOpened - gateway.counters.sessionsClosed;
 
   it("are spread, none goes to one that drains, and listeners find them from everywhere", async () => {
     await using nodes = await startNodes(upstream.url, {}, { count: 3 });
-    const heard = await heartbeatsOf(nodes);
+    const heard = await heartbeatsOf(nodes.hub);
     await until("the nodes know one another", () => heard.size === 3);
     const clients = await open(nodes.one, 0, 300);
     const counts = nodes.nodes.map(sessionsOf);

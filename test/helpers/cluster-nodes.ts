@@ -1,4 +1,5 @@
 /** Gateways of one process that share a bus in memory. */
+import { decodeHeartbeat, type Heartbeat } from "../../src/cluster/bus/heartbeat.ts";
 import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import type { Config } from "../../src/config.ts";
 import { systemClock } from "../../src/kit/clock.ts";
@@ -43,6 +44,16 @@ export async function startNodes(
       await Promise.all(nodes.map(({ gateway }) => gateway.close()));
     },
   };
+}
+
+/** What nodes say of themselves, by name, from now on. */
+export async function heartbeatsOf(hub: MemoryHub): Promise<ReadonlyMap<string, Heartbeat>> {
+  const heard = new Map<string, Heartbeat>();
+  await hub.open().subscribe("node.heartbeat", (bytes) => {
+    const heartbeat = decodeHeartbeat(bytes);
+    if (heartbeat !== undefined) heard.set(heartbeat.name, heartbeat);
+  });
+  return heard;
 }
 
 function slowDown({ owners }: MemoryBus, ms: number): void {
