@@ -299,9 +299,11 @@ async function start(options: GatewayOptions, begun: Begun): Promise<Gateway> {
           hasBrokenKeys: door.hasBrokenKeys,
         }),
         isInsecure: insecure !== null,
+        cluster: () => cluster?.figures ?? null,
         serviceHangs: () => options.service?.hangs ?? null,
       }),
       upstream: () => upstreamState(upstream),
+      bus: () => cluster?.busState ?? null,
       callStats: calls.stats,
     });
     begun.add(() => operations?.close());

@@ -5,18 +5,24 @@
 import { GatewayError } from "../errors.ts";
 import type { Clock, Timer } from "../kit/clock.ts";
 import type { Logger } from "../kit/log.ts";
-import type { Bus, BusHandle } from "./bus/bus.ts";
+import type { Bus, BusHandle, BusState } from "./bus/bus.ts";
 import { BUS_VERSION } from "./bus/heartbeat.ts";
-import { NodeRegistry, type NodeView } from "./bus/node-registry.ts";
+import { NodeRegistry, type NodeState, type NodeView } from "./bus/node-registry.ts";
 import { ClaimedTokens } from "./claimed-tokens.ts";
 import { Placement } from "./placement.ts";
-import { type ArrivedSocket, type OwnerConnection, Relay, type RelayHost } from "./relay/relay.ts";
+import {
+  type ArrivedSocket,
+  type OwnerConnection,
+  Relay,
+  type RelayHost,
+  type RelayTraffic,
+} from "./relay/relay.ts";
 import { SessionOwners } from "./session-owners.ts";
+import { Standstill } from "./standstill.ts";
 import { chooseBuddy } from "./takeover/buddy.ts";
 import { decodeReplica, encodeReplica, type SessionUpdate } from "./takeover/replica-format.ts";
 import { type Replica, Replicas, replicaOf } from "./takeover/replicas.ts";
 import { type KeptSession, Replicator } from "./takeover/replicator.ts";
-import { Standstill } from "./standstill.ts";
 import { type SharedUpstream, UsageExchange, type UsageSource } from "./usage-exchange.ts";
 
 /** A session's node: this one, or the process that owns it. */
@@ -66,6 +72,24 @@ const MOVED_RETRY_MS = 200;
 const MOVED_SPREAD_MS = 800;
 /** Sessions that are claimed at once: the store answers some thousand a second. */
 const TAKEN_AT_ONCE = 64;
+/** What is counted of a cluster at one node, since its start or now. */
+export interface ClusterFigures {
+  /** As this node sees them, itself among them. */
+  readonly nodes: ReadonlyMap<NodeState, number>;
+  readonly isBusUp: boolean;
+  readonly waitingBytes: number;
+  readonly owned: number;
+  readonly arrived: number;
+  readonly hosted: number;
+  readonly takeovers: number;
+  readonly lost: number;
+  readonly usedTokens: number;
+  /** Claims that failed; of tokens also because another node had claimed it. */
+  readonly refused: { readonly session: number; readonly token: number };
+  readonly relay: RelayTraffic;
+}
+
+const NO_TRAFFIC: RelayTraffic = { messagesIn: 0, bytesIn: 0, messagesOut: 0, bytesOut: 0 };
 
 /** Bytes under way to one node: a second of 300 listeners' mu-law with its events, generously. */
 const WINDOW_BYTES = 4 * 1024 * 1024;
@@ -85,13 +109,14 @@ export class Cluster {
   readonly #tokens: ClaimedTokens;
   readonly #placement: Placement;
   readonly #standstill: Standstill;
+  readonly #refused = { session: 0, token: 0 };
   #usage: UsageExchange | null = null;
   readonly #handles: BusHandle[] = [];
   /** Processes that clients were sent to before they were heard. */
   readonly #expected = new Map<string, Timer>();
   /** Which process had a node's name when it was heard last. */
   readonly #incarnations = new Map<string, string>();
-  #relay: Pick<Relay<never, never>, "sizes" | "connect" | "nodeGone" | "close"> | null = null;
+  #relay: Pick<Relay<never, never>, "sizes" | "traffic" | "connect" | "nodeGone" | "close"> | null = null;
 
   private constructor(options: ClusterOptions, parts: ClusterParts) {
     this.#options = options;
@@ -180,6 +205,26 @@ export class Cluster {
     return this.#replicator;
   }
 
+  get busState(): BusState {
+    return this.#options.bus.state;
+  }
+
+  get figures(): ClusterFigures {
+    const nodes = new Map<NodeState, number>();
+    for (const { state } of this.nodes) nodes.set(state, (nodes.get(state) ?? 0) + 1);
+    const { bus } = this.#options;
+    return {
+      ...this.sizes,
+      ...this.#owners.counts,
+      nodes,
+      isBusUp: bus.state === "up",
+      waitingBytes: bus.waitingBytes,
+      usedTokens: this.#tokens.held,
+      refused: this.#refused,
+      relay: this.#relay?.traffic ?? NO_TRAFFIC,
+    };
+  }
+
   /** As far as it is known here; undefined: it has to be asked for. */
   known(sessionId: string): SessionPlace | undefined {
     if (this.#options.sessions.has(sessionId)) return "here";
@@ -195,12 +240,12 @@ export class Cluster {
    * trying again.
    */
   async place(sessionId: string, asking: PlaceAsking): Promise<SessionPlace> {
-    if (this.#isHeir(sessionId)) await this.#takeOver(sessionId);
-    const chosen = asking.mayMove ? this.#placement.choose(sessionId, asking) : null;
-    const isClaimed = asking.mayOpen && chosen === null;
-    const owner = isClaimed ? await this.#owners.claim(sessionId) : await this.#owners.lookUp(sessionId);
-    if (owner === undefined) return chosen === null ? "here" : { owner: chosen };
-    return owner.isHere ? "here" : { owner: owner.incarnation };
+    try {
+      return await this.#place(sessionId, asking);
+    } catch (thrown) {
+      this.#refused.session += 1;
+      throw thrown;
+    }
   }
 
   /** This process stood still, and does not know yet which sessions are still its own: it says nothing meanwhile. */
@@ -248,8 +293,14 @@ export class Cluster {
   }
 
   /** See access/other-nodes.ts. */
-  claimToken(name: string, untilMs: number): Promise<boolean> {
-    return this.#tokens.claimToken(name, untilMs);
+  async claimToken(name: string, untilMs: number): Promise<boolean> {
+    let isClaimed = false;
+    try {
+      isClaimed = await this.#tokens.claimToken(name, untilMs);
+      return isClaimed;
+    } finally {
+      if (!isClaimed) this.#refused.token += 1;
+    }
   }
 
   releaseToken(name: string): void {
@@ -337,6 +388,15 @@ export class Cluster {
     for (const timer of this.#expected.values()) timer.cancel();
     this.#standstill.close();
     await this.#nodes.close();
+  }
+
+  async #place(sessionId: string, asking: PlaceAsking): Promise<SessionPlace> {
+    if (this.#isHeir(sessionId)) await this.#takeOver(sessionId);
+    const chosen = asking.mayMove ? this.#placement.choose(sessionId, asking) : null;
+    const isClaimed = asking.mayOpen && chosen === null;
+    const owner = isClaimed ? await this.#owners.claim(sessionId) : await this.#owners.lookUp(sessionId);
+    if (owner === undefined) return chosen === null ? "here" : { owner: chosen };
+    return owner.isHere ? "here" : { owner: owner.incarnation };
   }
 
   /** Its lease stands and it was never heard: one that is never heard at all has to be given up by somebody. */

@@ -41,6 +41,8 @@ export class SessionOwners {
   /** Held, and not seen in the store since: a loss of the bus may hide that they are gone. */
   readonly #unseen = new Set<string>();
   #handles: readonly BusHandle[] = [];
+  #takeovers = 0;
+  #lost = 0;
 
   private constructor(options: SessionOwnersOptions) {
     this.#options = options;
@@ -64,6 +66,11 @@ export class SessionOwners {
   /** Sessions of all nodes, and of this one. */
   get sizes(): { readonly known: number; readonly held: number } {
     return { known: this.#known.size, held: this.#held.size };
+  }
+
+  /** Sessions that were taken over from nodes that are gone, and that others have taken over from this one. */
+  get counts(): { readonly takeovers: number; readonly lost: number } {
+    return { takeovers: this.#takeovers, lost: this.#lost };
   }
 
   /** As this node heard last: it may be some milliseconds old. */
@@ -99,7 +106,9 @@ export class SessionOwners {
       if (heir?.isHere === false) return heir;
       // Its owner is gone, or it is ours and being released: another entry is not touched by that.
       const taken = await owners.takeOver(entry, this.#value);
-      if (taken !== undefined) return this.#hold(sessionId, taken);
+      if (taken === undefined) continue;
+      if (owner?.isHere !== true) this.#takeovers += 1;
+      return this.#hold(sessionId, taken);
     }
     throw new GatewayError("bus_timeout", "Other nodes claim this session, too: try again", {
       retryAfterMs: 500,
@@ -211,6 +220,7 @@ export class SessionOwners {
 
   #lose(sessionId: string): void {
     this.#forget(sessionId);
+    this.#lost += 1;
     this.#options.onLost(sessionId);
   }
 

@@ -33,6 +33,31 @@ export interface DoorFigures {
   readonly hasBrokenKeys: boolean;
 }
 
+/** What is counted of the nodes of a cluster. */
+export interface NodeFigures {
+  /** State -> how many nodes are in it, as this one sees them. */
+  readonly nodes: ReadonlyMap<string, number>;
+  readonly isBusUp: boolean;
+  /** Of what was published and has not reached the bus's server. */
+  readonly waitingBytes: number;
+  /** Sessions of this node; clients from here at other nodes; clients of other nodes here. */
+  readonly owned: number;
+  readonly arrived: number;
+  readonly hosted: number;
+  /** Sessions taken over from nodes that are gone, and by others from this one. */
+  readonly takeovers: number;
+  readonly lost: number;
+  readonly usedTokens: number;
+  /** Claims that failed, or that another node was before. */
+  readonly refused: { readonly session: number; readonly token: number };
+  readonly relay: {
+    readonly messagesIn: number;
+    readonly bytesIn: number;
+    readonly messagesOut: number;
+    readonly bytesOut: number;
+  };
+}
+
 export interface Gauges {
   readonly sessions: () => number;
   /** Of messages that wait for their turn. */
@@ -56,6 +81,8 @@ export interface Gauges {
   readonly certificateEnd: () => number | null;
   /** What the door has refused, and what it counts. */
   readonly door: () => DoorFigures;
+  /** null where the gateway is alone. Default: it is. */
+  readonly cluster?: () => NodeFigures | null;
   /** Other machines reach the gateway, and it asks for no key. */
   readonly isInsecure: boolean;
 }
@@ -146,6 +173,7 @@ function metricsOf(counters: Counters, gauges: Gauges): Metric[] {
     ...regionMetrics(gauges.upstreamRegions),
     ...(gauges.phrases() === null ? [] : phraseMetrics(gauges.phrases)),
     ...(gauges.certificateEnd() === null ? [] : [certificateMetric(gauges.certificateEnd)]),
+    ...clusterMetrics(gauges.cluster?.() ?? null, () => gauges.cluster?.() ?? null),
     ...(gauges.serviceHangs() === null ? [] : [hangMetric(gauges.serviceHangs)]),
   ];
 }
@@ -249,6 +277,104 @@ function phraseMetrics(read: () => PhraseFigures | null): Metric[] {
       name: "voicewire_phrases",
       help: "Phrases in the cache",
       read: () => read()?.entries ?? 0,
+    },
+  ];
+}
+
+const STATES = ["alive", "suspect", "gone"] as const;
+
+/** `now`: null where the gateway is alone. */
+function clusterMetrics(now: NodeFigures | null, read: () => NodeFigures | null): Metric[] {
+  if (now === null) return [];
+  const of =
+    <T>(value: (figures: NodeFigures) => T) =>
+    (): T =>
+      value(read() ?? now);
+  const inAndOut = (value: (figures: NodeFigures) => readonly [incoming: number, outgoing: number]) =>
+    of((figures): readonly Sample[] => {
+      const [incoming, outgoing] = value(figures);
+      return [
+        { labels: { direction: "in" }, value: incoming },
+        { labels: { direction: "out" }, value: outgoing },
+      ];
+    });
+  return [
+    {
+      kind: "gauge",
+      name: "voicewire_cluster_nodes",
+      help: "Nodes of the cluster by their state, as this one sees them",
+      labels: ["state"],
+      read: of(({ nodes }) => STATES.map((state) => ({ labels: { state }, value: nodes.get(state) ?? 0 }))),
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_cluster_bus_up",
+      help: "Whether the bus between the nodes can be reached (1) or not (0)",
+      read: of(({ isBusUp }) => Number(isBusUp)),
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_cluster_bus_waiting_bytes",
+      help: "Bytes of messages that have not reached the bus's server",
+      read: of(({ waitingBytes }) => waitingBytes),
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_cluster_sessions_owned",
+      help: "Sessions that this node owns in the cluster's store",
+      read: of(({ owned }) => owned),
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_cluster_relayed_connections",
+      help: "Clients that arrived here and whose session another node has (arrived), and the other way round (hosted)",
+      labels: ["side"],
+      read: of(({ arrived, hosted }) => [
+        { labels: { side: "arrived" }, value: arrived },
+        { labels: { side: "hosted" }, value: hosted },
+      ]),
+    },
+    {
+      kind: "counter",
+      name: "voicewire_cluster_relay_messages_total",
+      help: "Messages of relayed clients between this node and others",
+      labels: ["direction"],
+      read: inAndOut(({ relay }) => [relay.messagesIn, relay.messagesOut]),
+    },
+    {
+      kind: "counter",
+      name: "voicewire_cluster_relay_bytes_total",
+      help: "Bytes of these messages",
+      labels: ["direction"],
+      read: inAndOut(({ relay }) => [relay.bytesIn, relay.bytesOut]),
+    },
+    {
+      kind: "counter",
+      name: "voicewire_cluster_claims_refused_total",
+      help: "Claims of sessions that failed, and of single-use tokens that failed or that another node had used",
+      labels: ["what"],
+      read: of(({ refused }) => [
+        { labels: { what: "session" }, value: refused.session },
+        { labels: { what: "token" }, value: refused.token },
+      ]),
+    },
+    {
+      kind: "counter",
+      name: "voicewire_cluster_takeovers_total",
+      help: "Sessions that this node took over from nodes that are gone",
+      read: of(({ takeovers }) => takeovers),
+    },
+    {
+      kind: "counter",
+      name: "voicewire_cluster_sessions_lost_total",
+      help: "Sessions that ended here because another node owns them now",
+      read: of(({ lost }) => lost),
+    },
+    {
+      kind: "gauge",
+      name: "voicewire_cluster_used_tokens",
+      help: "Single-use tokens that were used at this node and have not expired",
+      read: of(({ usedTokens }) => usedTokens),
     },
   ];
 }

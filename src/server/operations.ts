@@ -30,6 +30,8 @@ export interface OperationsOptions {
   readonly server: string;
   readonly sessions: Sessions;
   readonly upstream: () => UpstreamState;
+  /** Of the bus between the nodes; null: the gateway is alone. */
+  readonly bus: () => string | null;
   /** Prometheus text. */
   readonly metrics: () => Promise<string>;
   readonly callStats: CallStats;
@@ -45,7 +47,9 @@ export async function startOperations(options: OperationsOptions): Promise<Liste
   );
   routes.getAndHead("/readyz", "anybody", (res) => {
     const { status, body } = readiness(sessions);
-    const detail = { ...body, server, sessions: sessions.count, upstream: options.upstream() };
+    const bus = options.bus();
+    const cluster = bus === null ? {} : { bus };
+    const detail = { ...body, server, sessions: sessions.count, upstream: options.upstream(), ...cluster };
     new Reply(res, "same-origin").json(status, detail);
   });
   routes.getAndHead("/metrics", needs("admin"), (res) => {

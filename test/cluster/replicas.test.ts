@@ -1,8 +1,8 @@
 /** What a node tells its buddy of its sessions: over buses in memory. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import { BUS_VERSION } from "../../src/cluster/bus/heartbeat.ts";
+import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import type { NodeView } from "../../src/cluster/bus/node-registry.ts";
 import { chooseBuddy } from "../../src/cluster/takeover/buddy.ts";
 import { handOverAll, type LeavingSession } from "../../src/cluster/takeover/hand-over.ts";

@@ -103,6 +103,10 @@ describe("session owners", () => {
     a.bus.wake();
     await pass(500);
     expect(a.lost).toEqual(["s"]);
+    expect([b.owners.counts, a.owners.counts]).toEqual([
+      { takeovers: 1, lost: 0 },
+      { takeovers: 0, lost: 1 },
+    ]);
     // It is no longer its own to release.
     a.owners.release("s");
     await settle();

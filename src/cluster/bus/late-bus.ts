@@ -90,6 +90,10 @@ export class LateBus implements Bus {
     return this.#bus.leaseMs;
   }
 
+  get waitingBytes(): number {
+    return this.#bus.waitingBytes;
+  }
+
   get maxMessageBytes(): number {
     return this.#bus.maxMessageBytes;
   }

@@ -183,6 +183,10 @@ export class MemoryBus implements Bus {
     return this.#state;
   }
 
+  get waitingBytes(): number {
+    return this.#waitingBytes;
+  }
+
   onState(listener: (state: BusState) => void): BusHandle {
     return this.#listeners.onState(listener);
   }

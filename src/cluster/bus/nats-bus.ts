@@ -115,6 +115,10 @@ export class NatsBus implements Bus {
     return this.#link.state;
   }
 
+  get waitingBytes(): number {
+    return this.#link.state === "up" ? this.#link.window.waitingBytes : 0;
+  }
+
   get maxMessageBytes(): number {
     return this.#maxMessageBytes;
   }

@@ -80,6 +80,10 @@ export class ProcessBus implements Bus {
     return this.#state;
   }
 
+  get waitingBytes(): number {
+    return this.#wire.waitingBytes;
+  }
+
   onState(listener: (state: BusState) => void): BusHandle {
     return this.#listeners.onState(listener);
   }

@@ -55,6 +55,14 @@ export interface RelayOptions<Facts, Connection> {
   readonly maxConnections: number;
 }
 
+/** What crossed the bus between this node and all others, since its start. */
+export interface RelayTraffic {
+  readonly messagesIn: number;
+  readonly bytesIn: number;
+  readonly messagesOut: number;
+  readonly bytesOut: number;
+}
+
 /** The connection ended without a close frame (RFC 6455 section 7.4.1). */
 const ABNORMAL_CLOSURE = 1006;
 /** Policy violation (RFC 6455 section 7.4.1): what came could not be read. */
@@ -63,11 +71,16 @@ const POLICY_VIOLATION = 1008;
 export class Relay<Facts, Connection> {
   readonly #options: RelayOptions<Facts, Connection>;
   readonly #peers = new Map<string, Peer<Facts, Connection>>();
+  readonly #traffic = { messagesIn: 0, bytesIn: 0, messagesOut: 0, bytesOut: 0 };
   #handles: BusHandle[] = [];
   #isClosed = false;
 
   private constructor(options: RelayOptions<Facts, Connection>) {
     this.#options = options;
+  }
+
+  get traffic(): RelayTraffic {
+    return this.#traffic;
   }
 
   /** Rejects as the bus does. */
@@ -126,14 +139,23 @@ export class Relay<Facts, Connection> {
   }
 
   #read(bytes: Uint8Array): void {
+    this.#traffic.messagesIn += 1;
+    this.#traffic.bytesIn += bytes.length;
     const message = readRelayMessage(bytes);
     if (message !== undefined) this.#peer(message.from).read(message, bytes.length);
+  }
+
+  /** Throws as the bus does. */
+  #publish(incarnation: string, bytes: Uint8Array): void {
+    this.#options.bus.publish(subjectOf(incarnation), bytes);
+    this.#traffic.messagesOut += 1;
+    this.#traffic.bytesOut += bytes.length;
   }
 
   #peer(incarnation: string): Peer<Facts, Connection> {
     const known = this.#peers.get(incarnation);
     if (known !== undefined) return known;
-    const peer = new Peer(this.#options, incarnation);
+    const peer = new Peer(this.#options, (bytes) => this.#publish(incarnation, bytes));
     this.#peers.set(incarnation, peer);
     return peer;
   }
@@ -149,13 +171,12 @@ class Peer<Facts, Connection> {
   readonly hosted = new Map<number, Hosted<Connection>>();
   #nextNumber = 1;
 
-  constructor(options: RelayOptions<Facts, Connection>, incarnation: string) {
+  constructor(options: RelayOptions<Facts, Connection>, publish: (bytes: Uint8Array) => void) {
     this.#options = options;
     const { bus, windowBytes } = options;
-    const subject = subjectOf(incarnation);
     this.#link = new RelayLink({
       from: options.incarnation,
-      publish: (bytes) => bus.publish(subject, bytes),
+      publish,
       maxMessageBytes: bus.maxMessageBytes,
       windowBytes,
       onRecord: (record) => this.#take(record),

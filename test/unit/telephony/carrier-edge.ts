@@ -128,6 +128,7 @@ export async function startCarrierEdge(options: CarrierServerOptions = {}): Prom
     port: 0,
     server: "voicewire/test",
     metrics: () => Promise.resolve("other_total 1"),
+    bus: () => null,
     upstream: () => ({ open: 0, queued: 0, regions: [] }),
     callStats: calls.stats,
   });

@@ -1,0 +1,82 @@
+/** What a node of a cluster says on its operations port. */
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { heartbeatsOf, startNodes, type TestNode, type TestNodes } from "../helpers/cluster-nodes.ts";
+import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
+import { gatewayAt, TestClient } from "../helpers/start-gateway.ts";
+import { until } from "../helpers/until.ts";
+
+let upstream: FakeUpstream;
+let nodes: TestNodes;
+
+beforeAll(async () => {
+  upstream = await startFakeUpstream(speaking({ msPerChar: 5 }));
+  nodes = await startNodes(upstream.url);
+  const heard = await heartbeatsOf(nodes.hub);
+  await until("they know one another", () => heard.size === 2);
+});
+afterAll(async () => {
+  await nodes[Symbol.asyncDispose]();
+  await upstream.close();
+});
+
+async function figuresOf({ opsUrl }: { readonly opsUrl: string | null }): Promise<Map<string, number>> {
+  const text = await (await fetch(`${opsUrl}/metrics`)).text();
+  const lines = text.split("\n").filter((line) => line.startsWith("voicewire_cluster_"));
+  return new Map(lines.map((line) => [line.split(" ")[0] ?? "", Number(line.split(" ")[1])]));
+}
+
+async function readiness({ gateway }: TestNode) {
+  const answer = await fetch(`${gateway.opsUrl}/readyz`);
+  return { status: answer.status, bus: ((await answer.json()) as { bus?: string }).bus };
+}
+
+it("a node counts its nodes, sessions, relayed clients and what they cost on the bus", async () => {
+  const { one, two } = nodes;
+  await using near = await TestClient.connect(one.gateway, "/live/figures?format=ulaw_8000&pace=burst");
+  await near.next("hello");
+  await using far = await TestClient.connect(
+    two.gateway,
+    "/live/figures?format=ulaw_8000&pace=burst&role=listener",
+  );
+  await far.next("hello");
+  near.send({ type: "speak", text: "Hello there.", voice_id: "v" });
+  await far.next("utterance.done");
+  const [owner, other] = await Promise.all([figuresOf(one.gateway), figuresOf(two.gateway)]);
+  expect(owner.get('voicewire_cluster_nodes{state="alive"}')).toBe(2);
+  expect(owner.get("voicewire_cluster_sessions_owned")).toBe(1);
+  expect(other.get("voicewire_cluster_sessions_owned")).toBe(0);
+  expect(owner.get('voicewire_cluster_relayed_connections{side="hosted"}')).toBe(1);
+  expect(other.get('voicewire_cluster_relayed_connections{side="arrived"}')).toBe(1);
+  const sentBytes = owner.get('voicewire_cluster_relay_bytes_total{direction="out"}') ?? 0;
+  expect(sentBytes).toBeGreaterThan(far.audio.length);
+  expect(other.get('voicewire_cluster_relay_bytes_total{direction="in"}')).toBe(sentBytes);
+  expect(other.get('voicewire_cluster_relay_messages_total{direction="in"}')).toBeGreaterThan(0);
+});
+
+it("a node without its bus says so, and is ready", async () => {
+  const { one } = nodes;
+  expect(await readiness(one)).toEqual({ status: 200, bus: "up" });
+  one.bus.cut();
+  try {
+    expect(await readiness(one)).toEqual({ status: 200, bus: "lost" });
+    const before = await figuresOf(one.gateway);
+    expect(before.get("voicewire_cluster_bus_up")).toBe(0);
+    await using refused = await TestClient.connect(one.gateway, "/live/refused");
+    await refused.next("error");
+    const name = 'voicewire_cluster_claims_refused_total{what="session"}';
+    expect((await figuresOf(one.gateway)).get(name)).toBe((before.get(name) ?? 0) + 1);
+  } finally {
+    one.bus.heal();
+  }
+});
+
+it("the metrics are those of docs/configuration.md; a gateway that is alone has none", async () => {
+  const page = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
+  const inDocs = [...page.matchAll(/^\| `(voicewire_cluster_\w+)` \|/gm)].map(([, name]) => name);
+  const figures = await figuresOf(nodes.one.gateway);
+  expect([...new Set([...figures.keys()].map((name) => name.split("{")[0]))].sort()).toEqual(inDocs.sort());
+  await using alone = await gatewayAt(upstream.url);
+  expect([...(await figuresOf(alone)).keys()]).toEqual([]);
+  expect(await (await fetch(`${alone.opsUrl}/readyz`)).json()).not.toHaveProperty("bus");
+});
