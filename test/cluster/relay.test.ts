@@ -232,6 +232,46 @@ describe("listeners of one node in lockstep", () => {
   });
 });
 
+describe("a message that is larger than the bus takes", () => {
+  it("ends the client that sent it, and no other of the link", async () => {
+    const { here, owner } = await pair();
+    const [ann, ben] = [arrive(here, owner, "Ann"), arrive(here, owner, "Ben")];
+    ann.way?.message({ isBinary: false, bytes: new Uint8Array(1_048_576) });
+    ben.way?.message(text("Hello"));
+    await settled();
+    expect([ann.ended, ben.ended]).toEqual([{ code: 4413, reason: "bus_too_large" }, null]);
+    expect(owner.clients.map(({ said, closeCode }) => [said, closeCode])).toEqual([
+      [[], 4413],
+      [["Hello"], null],
+    ]);
+  });
+
+  it("ends the listener that would miss it, and no other", async () => {
+    const { here, owner } = await pair({ windowBytes: 16 * 1_048_576 });
+    const [ann, ben] = [arrive(here, owner, "Ann"), arrive(here, owner, "Ben")];
+    await settled();
+    owner.clients[0]?.listener.deliver([new Uint8Array(1_048_576)], "utf16");
+    owner.clients[1]?.listener.deliver([Uint8Array.of(7)], "utf16");
+    await settled();
+    expect([ann.ended, ann.got]).toEqual([{ code: 4413, reason: "bus_too_large" }, []]);
+    expect([ben.ended, ben.got]).toEqual([null, ["[07]"]]);
+  });
+
+  it("is sent in two where two records fit each for themselves", async () => {
+    const { here, owner } = await pair({ windowBytes: 16 * 1_048_576 });
+    const ann = arrive(here, owner, "Ann");
+    await settled();
+    for (const bytes of [500_000, 700_000]) {
+      ann.way?.message({ isBinary: false, bytes: new Uint8Array(bytes).fill(65) });
+      owner.clients[0]?.listener.deliver([new Uint8Array(bytes)], "utf16");
+    }
+    await settled();
+    expect(ann.ended).toBeNull();
+    expect(owner.clients[0]?.said.map(({ length }) => length)).toEqual([500_000, 700_000]);
+    expect(ann.got.map(({ length }) => length)).toEqual([1_000_002, 1_400_002]);
+  });
+});
+
 describe("what is slow", () => {
   it("a client: its owner knows how much waits, and when it has drained", async () => {
     const { here, owner } = await pair();

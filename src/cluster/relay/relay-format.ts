@@ -24,7 +24,8 @@ export const RELAY_VERSION = 1;
 const KIND = { open: 1, message: 2, buffered: 3, closed: 4, deliver: 5, end: 6, taken: 7, reset: 8 } as const;
 const UUID_CHARS = 36;
 const LINK_AT = 1 + UUID_CHARS;
-const HEAD_BYTES = LINK_AT + 8;
+/** Of a message, before its records. */
+export const HEAD_BYTES = LINK_AT + 8;
 const RECORD_HEAD_BYTES = 5;
 const ITEM_HEAD_BYTES = 5;
 const FIRST_BYTES = 4096;
@@ -200,6 +201,11 @@ export function deliverLength(batch: readonly Delivery[], offsets: OffsetUnit): 
   let length = RECORD_HEAD_BYTES + 2 + 4;
   for (const item of batch) length += ITEM_HEAD_BYTES + bytesOf(item, offsets).length;
   return length;
+}
+
+/** What `message` takes of a message, bytes. */
+export function messageLength({ bytes }: RelayItem): number {
+  return RECORD_HEAD_BYTES + 5 + bytes.length;
 }
 
 /** Its bytes are views. undefined: it is no message of this version. */

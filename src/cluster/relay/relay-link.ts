@@ -7,9 +7,17 @@
  *   taken   <-- each eighth of the window that the other has read; beyond the window listeners count as slow
  */
 import type { Delivery } from "../../delivery/listener.ts";
-import { GatewayError, toGatewayError } from "../../errors.ts";
+import { ERRORS, GatewayError, toGatewayError } from "../../errors.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
-import { deliverLength, type RelayMessage, type RelayRecord, RelayWriter } from "./relay-format.ts";
+import {
+  deliverLength,
+  HEAD_BYTES,
+  messageLength,
+  type RelayItem,
+  type RelayMessage,
+  type RelayRecord,
+  RelayWriter,
+} from "./relay-format.ts";
 
 export interface RelayLinkOptions {
   /** This process. */
@@ -69,6 +77,15 @@ export class RelayLink {
     this.#written();
   }
 
+  /** What a client has said. False: it is larger than the bus takes. */
+  message(connection: number, item: RelayItem): boolean {
+    const bytes = messageLength(item);
+    if (!this.#fits(bytes)) return false;
+    this.#makeRoom(bytes);
+    this.write((writer) => writer.message(connection, item));
+    return true;
+  }
+
   /** The same batch for another connection right behind the first costs four bytes. */
   deliver(connection: number, items: readonly Delivery[], offsets: OffsetUnit): void {
     if (this.#isClosed) return;
@@ -77,12 +94,20 @@ export class RelayLink {
       this.#written();
       return;
     }
-    if (items.length > 1 && deliverLength(items, offsets) > this.#options.maxMessageBytes / 2) {
+    const bytes = deliverLength(items, offsets);
+    if (items.length > 1 && bytes > this.#options.maxMessageBytes / 2) {
       const half = items.length >> 1;
       this.deliver(connection, items.slice(0, half), offsets);
       this.deliver(connection, items.slice(half), offsets);
       return;
     }
+    if (!this.#fits(bytes)) {
+      // Its listener would miss it: that one ends, and no other of the link.
+      const { closeCode } = ERRORS.bus_too_large;
+      this.write((writer) => writer.end(connection, closeCode, "bus_too_large"));
+      return;
+    }
+    this.#makeRoom(bytes);
     this.#writer.deliver(connection, items, offsets);
     this.#batch = { items, offsets };
     this.#written();
@@ -128,6 +153,15 @@ export class RelayLink {
   close(): void {
     this.#isClosed = true;
     if (this.#flushing !== null) clearImmediate(this.#flushing);
+  }
+
+  #fits(recordBytes: number): boolean {
+    return HEAD_BYTES + recordBytes <= this.#options.maxMessageBytes;
+  }
+
+  /** A record that is larger than half a message may not fit behind what waits. */
+  #makeRoom(recordBytes: number): void {
+    if (!this.#fits(this.#writer.length + recordBytes)) this.#flush();
   }
 
   #take(record: RelayRecord): void {

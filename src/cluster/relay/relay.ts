@@ -6,7 +6,7 @@
  *   client <--socket-- ArrivedSocket <---------bus----- RelayedListener <-- deliver, notify, end
  */
 import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
-import type { GatewayError } from "../../errors.ts";
+import { ERRORS, type GatewayError } from "../../errors.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 import type { Bus, BusHandle } from "../bus/bus.ts";
@@ -195,7 +195,8 @@ class Peer<Facts, Connection> {
     this.#link.write((writer) => writer.open(number, facts));
     return {
       message: (item) => {
-        if (isThere()) this.#link.write((writer) => writer.message(number, item));
+        if (!isThere() || this.#link.message(number, item)) return;
+        socket.end(ERRORS.bus_too_large.closeCode, "bus_too_large");
       },
       drained: () => {
         if (!isThere() || arrived.toldBytes === 0) return;
