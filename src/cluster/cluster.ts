@@ -111,6 +111,7 @@ export class Cluster {
   readonly #standstill: Standstill;
   readonly #refused = { session: 0, token: 0 };
   #usage: UsageExchange | null = null;
+  #isReplaced = false;
   readonly #handles: BusHandle[] = [];
   /** Processes that clients were sent to before they were heard. */
   readonly #expected = new Map<string, Timer>();
@@ -138,10 +139,13 @@ export class Cluster {
   /** Rejects with node_name_taken, bus_lost, bus_refused. The bus is the caller's to close. */
   static async join(options: ClusterOptions): Promise<Cluster> {
     const { bus, clock, log, nodeName: name, sessions } = options;
-    const endAll = (): void =>
+    let cluster: Cluster | null = null;
+    const onReplaced = (): void => {
       log.error({ node: name }, "Another process has this node's name: no new sessions here");
+      if (cluster !== null) cluster.#isReplaced = true;
+    };
     const facts = { url: "", load: 0, isDraining: false, buddy: null };
-    const nodes = await NodeRegistry.join(bus, { name, facts, clock, log, onReplaced: endAll });
+    const nodes = await NodeRegistry.join(bus, { name, facts, clock, log, onReplaced });
     const opened: { close(): void }[] = [];
     const open = async <Part extends { close(): void }>(opening: Promise<Part>): Promise<Part> => {
       const part = await opening;
@@ -151,12 +155,13 @@ export class Cluster {
     try {
       const { incarnation } = nodes;
       const onLost = (sessionId: string): void => sessions.end(sessionId, movedAway());
-      return new Cluster(options, {
+      cluster = new Cluster(options, {
         nodes,
         owners: await open(SessionOwners.open({ bus, nodes, log, onLost })),
         replicator: await open(Replicator.open({ bus, incarnation, sessions: () => sessions, clock, log })),
         replicas: await open(Replicas.open({ bus, incarnation, maxChars: MAX_REPLICA_CHARS, log })),
       });
+      return cluster;
     } catch (thrown) {
       for (const part of opened) part.close();
       await nodes.close();
@@ -391,6 +396,7 @@ export class Cluster {
   }
 
   async #place(sessionId: string, asking: PlaceAsking): Promise<SessionPlace> {
+    if (this.#isReplaced) throw replaced();
     if (this.#isHeir(sessionId)) await this.#takeOver(sessionId);
     const chosen = asking.mayMove ? this.#placement.choose(sessionId, asking) : null;
     const isClaimed = asking.mayOpen && chosen === null;
@@ -490,6 +496,11 @@ function encodeHandOver(from: string, session: SessionUpdate): Uint8Array {
 /** Epochs are microseconds since 1970. */
 function nameOf(epoch: number): string {
   return `c${epoch.toString(36)}`;
+}
+
+function replaced(): GatewayError {
+  const message = "Another process has this node's name: sessions are at other nodes";
+  return new GatewayError("bus_lost", message, { retryAfterMs: 5000 });
 }
 
 function otherVersion({ version }: NodeView): GatewayError {

@@ -308,6 +308,27 @@ describe("what is lost", () => {
     expect((await far.untilClosed()).code).toBe(4502);
   });
 
+  it("a node's name, to another process: it opens no more sessions, and those that it has go on", async () => {
+    await using nodes = await startPair();
+    const { one, hub } = nodes;
+    await using near = await TestClient.connect(one.gateway, "/live/stays?pace=burst");
+    await near.next("hello");
+    const name = `node-${names - 1}`;
+    const lease = hub.leases.find(name);
+    if (lease === undefined) throw new Error("No lease");
+    const thief = hub.open();
+    await thief.leases.takeOver(lease, Buffer.from("another-process"));
+    await untilGiven("new sessions are refused", async () => {
+      names += 1;
+      const client = await TestClient.connect(one.gateway, `/live/new-${names}`);
+      await client.until(() => client.events.length > 0);
+      client.socket.terminate();
+      return client.eventsOf("error").some(({ code, retryable }) => code === "bus_lost" && retryable);
+    });
+    near.send(speak());
+    await near.next("utterance.done");
+  });
+
   it("a session that ends is forgotten by all nodes", async () => {
     await using nodes = await startPair({ graceMs: 0 });
     const near = await TestClient.connect(nodes.one.gateway, "/live/short");

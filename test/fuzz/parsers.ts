@@ -130,6 +130,7 @@ export const PARSERS: Readonly<Record<string, readonly string[]>> = {
 
 /** Files that look like parsers, and have no target. */
 export const NO_PARSERS: Readonly<Record<string, string>> = {
+  "access/limits/shared-usage.ts": "from the gateway's own nodes",
   "access/passed-caller.ts": "from the gateway's own nodes",
   "server/sockets/passed-arrival.ts": "from the gateway's own nodes",
   "audio/containers/ogg.ts": "writes",
