@@ -172,6 +172,10 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+export function isErrorCode(text: string): text is ErrorCode {
+  return Object.hasOwn(ERRORS, text);
+}
+
 export interface ErrorFacts {
   /** The offending field, as the client named it. */
   readonly field?: string;

@@ -117,6 +117,8 @@ export class Cluster {
   readonly #expected = new Map<string, Timer>();
   /** Which process had a node's name when it was heard last. */
   readonly #incarnations = new Map<string, string>();
+  /** Sessions whose place is being found, and for how many. */
+  readonly #entering = new Map<string, number>();
   #relay: Pick<Relay<never, never>, "sizes" | "traffic" | "connect" | "nodeGone" | "close"> | null = null;
 
   private constructor(options: ClusterOptions, parts: ClusterParts) {
@@ -240,16 +242,17 @@ export class Cluster {
   }
 
   /**
-   * Where the session is. Where it is nowhere and whoever asks may open it, where it is to be opened: here it is claimed for this node,
-   * another one claims it itself when they come. Rejects with bus_lost, bus_timeout, both with a time after which it is worth
-   * trying again.
+   * Calls `enter` with where the session is. Where it is nowhere and whoever asks may open it, that is where it is to be opened: here it
+   * is claimed for this node, another one claims it itself when they come. `enter` opens it at once or not at all: a claim is
+   * released behind it. Gives what `enter` gives. Rejects with bus_lost, bus_timeout, both with a time after which it is worth
+   * trying again, and with what `enter` throws.
    */
-  async place(sessionId: string, asking: PlaceAsking): Promise<SessionPlace> {
+  async place<T>(sessionId: string, asking: PlaceAsking, enter: (place: SessionPlace) => T): Promise<T> {
+    this.#entering.set(sessionId, (this.#entering.get(sessionId) ?? 0) + 1);
     try {
-      return await this.#place(sessionId, asking);
-    } catch (thrown) {
-      this.#refused.session += 1;
-      throw thrown;
+      return enter(await this.#placeOf(sessionId, asking));
+    } finally {
+      this.#entered(sessionId);
     }
   }
 
@@ -276,9 +279,9 @@ export class Cluster {
     if (epoch !== undefined) return nameOf(epoch);
     this.#owners.claim(sessionId).then(
       ({ isHere }) => {
+        if (!isHere) this.#options.sessions.end(sessionId, movedAway());
         // It may have ended meanwhile.
-        if (isHere) this.releaseUnopened(sessionId);
-        else this.#options.sessions.end(sessionId, movedAway());
+        else if (!this.#options.sessions.has(sessionId)) this.#owners.release(sessionId);
       },
       (thrown: unknown) =>
         this.#options.log.warn({ err: thrown }, "A session could not be claimed: other nodes do not find it"),
@@ -290,11 +293,6 @@ export class Cluster {
   ended(sessionId: string): void {
     this.#replicator.ended(sessionId);
     this.#owners.release(sessionId);
-  }
-
-  /** Whoever was to open a session that was claimed for this node was refused, or has gone. */
-  releaseUnopened(sessionId: string): void {
-    if (!this.#options.sessions.has(sessionId)) this.#owners.release(sessionId);
   }
 
   /** See access/other-nodes.ts. */
@@ -372,7 +370,7 @@ export class Cluster {
     try {
       this.#options.sessions.open(replica.id);
     } catch (thrown) {
-      this.releaseUnopened(replica.id);
+      this.#releaseUnopened(replica.id);
       throw thrown;
     } finally {
       this.#received.delete(replica.id);
@@ -395,7 +393,16 @@ export class Cluster {
     await this.#nodes.close();
   }
 
-  async #place(sessionId: string, asking: PlaceAsking): Promise<SessionPlace> {
+  async #placeOf(sessionId: string, asking: PlaceAsking): Promise<SessionPlace> {
+    try {
+      return await this.#find(sessionId, asking);
+    } catch (thrown) {
+      this.#refused.session += 1;
+      throw thrown;
+    }
+  }
+
+  async #find(sessionId: string, asking: PlaceAsking): Promise<SessionPlace> {
     if (this.#isReplaced) throw replaced();
     if (this.#isHeir(sessionId)) await this.#takeOver(sessionId);
     const chosen = asking.mayMove ? this.#placement.choose(sessionId, asking) : null;
@@ -414,6 +421,21 @@ export class Cluster {
       if (!this.nodes.some(({ incarnation }) => incarnation === owner)) this.#relay?.nodeGone(owner);
     });
     this.#expected.set(owner, timer);
+  }
+
+  /** Whoever was to open a session that was claimed for this node has, or was refused, or has gone. */
+  #entered(sessionId: string): void {
+    const others = (this.#entering.get(sessionId) ?? 1) - 1;
+    if (others > 0) {
+      this.#entering.set(sessionId, others);
+      return;
+    }
+    this.#entering.delete(sessionId);
+    this.#releaseUnopened(sessionId);
+  }
+
+  #releaseUnopened(sessionId: string): void {
+    if (!this.#options.sessions.has(sessionId)) this.#owners.release(sessionId);
   }
 
   #isAlive({ node, incarnation }: { readonly node: string; readonly incarnation: string }): boolean {
@@ -469,7 +491,7 @@ export class Cluster {
         { err: thrown, session: sessionId },
         "A session of a node that is gone was lost",
       );
-      this.releaseUnopened(sessionId);
+      this.#releaseUnopened(sessionId);
     }
   }
 }

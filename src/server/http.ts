@@ -154,7 +154,8 @@ export class Reply {
   }
 }
 
-function failure(thrown: unknown): Answer {
+/** An error as an answer. */
+export function failure(thrown: unknown): Answer {
   const error = toGatewayError(thrown);
   const wait = error.retryAfterMs;
   return {

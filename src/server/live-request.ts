@@ -3,6 +3,7 @@ import type { HttpRequest, HttpResponse } from "uWebSockets.js";
 import { forbidden } from "../access/access-error.ts";
 import type { Caller } from "../access/caller.ts";
 import type { Door } from "../access/door.ts";
+import type { SessionPlace } from "../cluster/cluster.ts";
 import type { Listener } from "../delivery/listener.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Participant } from "../session/connections/participant.ts";
@@ -12,6 +13,7 @@ import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../se
 import { endWithoutBody, giveBack, pathPart, writeHeaders } from "./http.ts";
 import { requestAddress } from "./request-address.ts";
 import type { ResponseTerms } from "./response-lease.ts";
+import { enterSession, type LiveCluster } from "./session-place.ts";
 import { checkSettings, queryOf } from "./sockets/live-access.ts";
 import { audited } from "./speech-access.ts";
 
@@ -30,6 +32,8 @@ export interface LiveCall {
 export interface LiveDeps {
   readonly sessions: Sessions;
   readonly door: Door;
+  /** The nodes that sessions may be at; null: this one is alone. */
+  readonly cluster: LiveCluster | null;
 }
 
 /** Who asks, at which door, and what for. */
@@ -69,21 +73,6 @@ export function enter(call: LiveCall, door: Door): () => void {
   return audited({ ...call, door }, () => door.limits.enter(call.caller, call.address));
 }
 
-/** Answers as one of the caller's connections, which `leave` ends (idempotent). Throws connection_limit, rate_limited. */
-export function asConnection(
-  call: LiveCall,
-  { door }: Pick<LiveDeps, "door">,
-  answer: (leave: () => void) => void,
-): void {
-  const leave = enter(call, door);
-  try {
-    answer(leave);
-  } catch (thrown) {
-    leave();
-    throw thrown;
-  }
-}
-
 /** Throws invalid_field. */
 export function flagOf(query: URLSearchParams, key: string, fallback: boolean): boolean {
   const value = query.get(key);
@@ -95,6 +84,18 @@ export function flagOf(query: URLSearchParams, key: string, fallback: boolean): 
 export function invalidQuery(field: string, value: string, expected: string): GatewayError {
   const got = JSON.stringify(value.slice(0, 40));
   return new GatewayError("invalid_field", `Query ${field} is ${got}, expected ${expected}`, { field });
+}
+
+/** See enterSession. Rejects with forbidden, too. */
+export async function enterFor(
+  call: LiveCall,
+  joining: ParsedSettings,
+  { cluster, door }: LiveDeps,
+  enter: (place: SessionPlace) => void,
+): Promise<void> {
+  audited({ ...call, door }, () => checkJoining(call, joining));
+  const { sessionId } = call;
+  await enterSession(cluster, { sessionId, mayOpen: mayWait(call, joining), mayMove: true }, enter);
 }
 
 /**
@@ -143,21 +144,41 @@ export function joinSession(
 /** The head of what GET would answer, whose request `read` checks: nobody joins and no session is opened. */
 export function answerHead(
   res: HttpResponse,
-  { call, sessions, door }: LiveDeps & { readonly call: LiveCall },
+  { call, ...deps }: LiveDeps & { readonly call: LiveCall },
   read: () => { readonly joining: ParsedSettings; readonly headers: Readonly<Record<string, string>> },
 ): void {
-  let status = 200;
-  let headers: Readonly<Record<string, string>> = { "content-type": "application/json" };
-  try {
-    const request = read();
-    audited({ ...call, door }, () => checkJoining(call, request.joining));
-    if (!mayWait(call, request.joining)) sessions.get(call.sessionId);
-    headers = request.headers;
-  } catch (thrown) {
-    status = toGatewayError(thrown).httpStatus;
-    giveBack(res);
-  }
-  res.writeStatus(String(status));
-  writeHeaders(res, headers);
-  endWithoutBody(res, null);
+  let isAborted = false;
+  res.onAborted(() => {
+    isAborted = true;
+  });
+  const write = (status: number, headers: Readonly<Record<string, string>>): void => {
+    if (isAborted) return;
+    res.cork(() => {
+      res.writeStatus(String(status));
+      writeHeaders(res, headers);
+      endWithoutBody(res, null);
+    });
+  };
+  headersFor(call, deps, read).then(
+    (headers) => write(200, headers),
+    (thrown: unknown) => {
+      giveBack(res);
+      write(toGatewayError(thrown).httpStatus, { "content-type": "application/json" });
+    },
+  );
+}
+
+async function headersFor(
+  call: LiveCall,
+  { sessions, cluster, door }: LiveDeps,
+  read: Parameters<typeof answerHead>[2],
+): Promise<Readonly<Record<string, string>>> {
+  const { joining, headers } = read();
+  audited({ ...call, door }, () => checkJoining(call, joining));
+  const { sessionId } = call;
+  if (mayWait(call, joining)) return headers;
+  return enterSession(cluster, { sessionId, mayOpen: false, mayMove: false }, (place) => {
+    if (place === "here") sessions.get(sessionId);
+    return headers;
+  });
 }

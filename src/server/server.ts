@@ -1,18 +1,14 @@
 /** All that listens on the gateway's public port: the live sockets, their HTTP twins, the proxy and the page. */
-import type { HttpRequest, HttpResponse } from "uWebSockets.js";
-import type { Caller } from "../access/caller.ts";
 import type { OriginRules } from "../access/origin-rules.ts";
 import { GatewayError } from "../errors.ts";
 import { asyncApi } from "../protocol/asyncapi.ts";
-import { type Command, parseCommand } from "../protocol/commands.ts";
-import { parseJson } from "../protocol/read-json.ts";
-import { speak } from "../session/commands.ts";
 import type { Calls } from "../telephony/calls.ts";
-import { routeCaptions } from "./captions/captions.ts";
+import { answerHostedFile, routeCaptions } from "./captions/captions.ts";
 import type { CarrierAuth } from "./carriers/carrier-auth.ts";
 import { routeCarriers } from "./carriers/carrier-socket.ts";
 import { routeJambonzTts } from "./carriers/jambonz-tts.ts";
-import { pathPart, Reply, readBody } from "./http.ts";
+import { answerHostedCommand, routeCommands } from "./commands.ts";
+import { Reply } from "./http.ts";
 import { readiness } from "./operations.ts";
 import { loadPage } from "./page.ts";
 import { routeAudio } from "./players/audio-stream.ts";
@@ -20,14 +16,13 @@ import { type OpenAiSpeechOptions, routeOpenAiSpeech } from "./players/openai-sp
 import { type ProxyOptions, routeProxy } from "./proxy/proxy.ts";
 import { VoiceNames, type VoiceNamesOptions } from "./proxy/voice-names.ts";
 import { type CertifiedPort, type PublicAppOptions, publicApp } from "./public-app.ts";
-import { requestAddress } from "./request-address.ts";
+import { type HostedAnswer, type HostedRequest, takeInRequests } from "./relayed/hosted-answer.ts";
+import { relayHost, takeInLive } from "./relayed/relay-host.ts";
 import { CheckedRoutes, type MountedRoute, needsInSession, type Routes } from "./routes.ts";
-import { checkCommand, JOINING_ACTIONS } from "./sockets/live-access.ts";
+import { JOINING_ACTIONS } from "./sockets/live-access.ts";
 import { LiveConnections } from "./sockets/live-connections.ts";
 import { type LiveSocketOptions, liveSocket } from "./sockets/live-socket.ts";
-import { relayHost } from "./sockets/relayed-clients.ts";
 import { routeVendorSockets, type VendorSocketOptions } from "./sockets/vendor-socket.ts";
-import { audited } from "./speech-access.ts";
 import { routeTokens } from "./tokens.ts";
 
 export type VendorOptions = Pick<
@@ -64,7 +59,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const app = publicApp(options);
   const routes = new CheckedRoutes(app.routes, options);
   const live = new LiveConnections(options);
-  await options.cluster?.serve(relayHost(live, options.door));
+  const takeIn = {
+    client: takeInLive(live, options.door),
+    request: takeInRequests((request, answer) => answerHosted(request, answer, options)),
+    call: () => undefined,
+  };
+  await options.cluster?.serve(relayHost(takeIn, options.door));
   routes.ws("/live/:session", needsInSession(...JOINING_ACTIONS), liveSocket(live, options));
   routeCarriers(routes, options);
   const voices = new VoiceNames(options.vendor);
@@ -72,6 +72,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const jambonzTts = routeJambonzTts(routes, speech);
   for (const ports of options.callPorts) ports.route(routes);
   routeCommands(routes, options);
+  routePreflight(routes);
   routeAudio(routes, options);
   routeCaptions(routes, options);
   const vendorSockets = routeVendorSockets(routes, { ...options, ...options.vendor });
@@ -99,13 +100,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-function routeCommands(app: Routes, options: ServerOptions): void {
-  app.post("/live/:session/speak", needsInSession("speak"), (res, req, caller) => {
-    answerCommand(res, { req, options, type: "speak", caller });
-  });
-  app.post("/live/:session/interrupt", needsInSession("interrupt"), (res, req, caller) => {
-    answerCommand(res, { req, options, type: "interrupt", caller });
-  });
+/** What browsers ask before they send a request of another origin. */
+function routePreflight(app: Routes): void {
   app.options("/*", "anybody", (res, req) => {
     const isProxied = /^\/v[12]\//.test(req.getUrl());
     new Reply(res).send({
@@ -123,68 +119,10 @@ function routeCommands(app: Routes, options: ServerOptions): void {
   });
 }
 
-interface CommandCall {
-  readonly req: HttpRequest;
-  readonly options: ServerOptions;
-  readonly type: "speak" | "interrupt";
-  readonly caller: Caller;
-}
-
-function answerCommand(res: HttpResponse, call: CommandCall): void {
-  const { req, options, type, caller } = call;
-  const { door } = options;
-  const sessionId = pathPart(req);
-  const address = requestAddress(res, req, door.proxyTrust);
-  const asking = { door, caller, surface: `/live/:session/${type}`, address, sessionId };
-  const reply = new Reply(res);
-  readBody(res, options.maxMessageBytes)
-    .then((body) => {
-      const parsed = parseCommand(withType(body, type));
-      audited(asking, () => carryOut(reply, parsed.command, { sessionId, caller, address, options }));
-    })
-    .catch((thrown: unknown) => reply.fail(thrown));
-}
-
-interface CarryingOut extends Pick<CommandCall, "caller" | "options"> {
-  readonly sessionId: string;
-  readonly address: string;
-}
-
-function carryOut(reply: Reply, asked: Command, { sessionId, caller, address, options }: CarryingOut): void {
-  if (asked.type === "refresh") return;
-  const command = checkCommand(caller, sessionId, asked);
-  const session = options.sessions.get(sessionId);
-  if (command.type === "speak") {
-    if (session.connectionCount === 0) throw nobodyThere(session.id);
-    const { limits } = options.door;
-    const budget = limits.speechBudget(() => caller);
-    const account = { budget, subject: limits.upstreamSubject(caller, address) };
-    const { utterance, ahead } = speak(session, command, account);
-    session.textChanged();
-    reply.json(202, { session: session.id, utterance_id: utterance.id, ahead });
-  } else if (command.type === "interrupt") {
-    const receipts = session.utterances.interrupt(command.utterance_id, command.keep_ms);
-    reply.json(receipts === null ? 202 : 200, { session: session.id, interrupted: receipts ?? [] });
-  }
-}
-
-function nobodyThere(id: string): GatewayError {
-  return new GatewayError(
-    "unknown_session",
-    `Nobody is connected to session ${id}: it would speak to no one`,
-    {
-      field: "session",
-      retryAfterMs: 1000,
-    },
-  );
-}
-
-/** The body of a POST is the command without its type, which the path says. */
-function withType(body: string, type: string): string {
-  if (body.trim() === "") return JSON.stringify({ type });
-  const value = parseJson(body, "Body");
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return body;
-  return JSON.stringify({ ...value, type });
+/** A request that arrived at another node, for a session of this one. Throws what its answer is to be. */
+function answerHosted(request: HostedRequest, answer: HostedAnswer, options: ServerOptions): void {
+  const isCommand = request.route === "speak" || request.route === "interrupt";
+  (isCommand ? answerHostedCommand : answerHostedFile)(request, answer, options);
 }
 
 /** For load balancers, which ask where their callers are: without version or details. */

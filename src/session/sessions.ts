@@ -10,7 +10,7 @@ const SESSION_ID = /^[A-Za-z0-9_.-]{1,64}$/;
 
 /** Where it is written down which sessions are here: for the other nodes of a cluster. */
 export interface SessionRegister {
-  /** A session is opened. `epoch`: unlike that of any before; `former`: what another node had of it, which has gone. */
+  /** A session is opened. `epoch`: unlike that of any before; `former`: what another node had of it, which has gone. Throws where it is another node's. */
   opened(sessionId: string): {
     readonly epoch: string;
     readonly former: { readonly epoch: string; readonly saved: SavedSession } | null;
@@ -88,7 +88,7 @@ export class Sessions {
 
   /**
    * The session, opened if need be: then `claim` takes a place for it, and gives what lets that go when it has ended. Throws
-   * invalid_field, session_limit, draining, and what `claim` throws.
+   * invalid_field, session_limit, draining, bus_lost where it is another node's, and what `claim` throws.
    */
   open(id: string, claim: () => () => void = () => () => undefined): Session {
     const known = this.#byId.get(checkId(id));
@@ -104,9 +104,9 @@ export class Sessions {
         },
       );
     }
-    const letGo = claim();
     const register = this.#register();
     const { epoch, former } = register.opened(id);
+    const letGo = claim();
     const session = new Session({
       id,
       epoch,

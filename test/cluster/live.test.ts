@@ -1,18 +1,16 @@
 /** Clients of the native protocol at one node, their session at another: two gateways that share a bus in memory. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BUS_VERSION } from "../../src/cluster/bus/heartbeat.ts";
-import { type MemoryBus, MemoryHub } from "../../src/cluster/bus/memory-bus.ts";
 import type { Config } from "../../src/config.ts";
-import { systemClock } from "../../src/kit/clock.ts";
 import { heartbeatsOf } from "../helpers/cluster-nodes.ts";
 import { type FakeUpstream, speaking, startFakeUpstream } from "../helpers/fake-upstream.ts";
 import { TestKeys, tokenFor } from "../helpers/key-file.ts";
-import { gatewayAt, TestClient, type TestGateway } from "../helpers/start-gateway.ts";
+import { TestClient } from "../helpers/start-gateway.ts";
 import { until } from "../helpers/until.ts";
+import { startPair as startClusterPair } from "./pair.ts";
 
 const TEXT = "Hello there, general listener.";
 let upstream: FakeUpstream;
-let names = 0;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream(speaking({ msPerChar: 40 }));
@@ -20,18 +18,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await upstream.close();
 });
-
-interface TestNode {
-  readonly gateway: TestGateway;
-  readonly bus: MemoryBus;
-}
-
-async function startNode(hub: MemoryHub, settings: Partial<Config> = {}): Promise<TestNode> {
-  const bus = hub.open();
-  names += 1;
-  const cluster = { nodeName: `node-${names}`, connect: () => Promise.resolve(bus) };
-  return { bus, gateway: await gatewayAt(upstream.url, { trimMs: 0, ...settings }, { cluster }) };
-}
 
 /** Tries again until it is given. */
 async function untilGiven(what: string, attempt: () => Promise<boolean>): Promise<void> {
@@ -41,19 +27,7 @@ async function untilGiven(what: string, attempt: () => Promise<boolean>): Promis
   }
 }
 
-/** Two that know each other. */
-async function startPair(settings: Partial<Config> = {}) {
-  const hub = new MemoryHub({ clock: systemClock });
-  const [one, two] = [await startNode(hub, settings), await startNode(hub, settings)];
-  return {
-    hub,
-    one,
-    two,
-    [Symbol.asyncDispose]: async () => {
-      await Promise.all([one.gateway.close(), two.gateway.close()]);
-    },
-  };
-}
+const startPair = (settings: Partial<Config> = {}) => startClusterPair(upstream.url, settings);
 
 const speak = (text = TEXT) => ({ type: "speak", text, voice_id: "v" });
 
@@ -313,14 +287,15 @@ describe("what is lost", () => {
     const { one, hub } = nodes;
     await using near = await TestClient.connect(one.gateway, "/live/stays?pace=burst");
     await near.next("hello");
-    const name = `node-${names - 1}`;
+    const { name } = one;
+    let tries = 0;
     const lease = hub.leases.find(name);
     if (lease === undefined) throw new Error("No lease");
     const thief = hub.open();
     await thief.leases.takeOver(lease, Buffer.from("another-process"));
     await untilGiven("new sessions are refused", async () => {
-      names += 1;
-      const client = await TestClient.connect(one.gateway, `/live/new-${names}`);
+      tries += 1;
+      const client = await TestClient.connect(one.gateway, `/live/new-${tries}`);
       await client.until(() => client.events.length > 0);
       client.socket.terminate();
       return client.eventsOf("error").some(({ code, retryable }) => code === "bus_lost" && retryable);

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { ANYBODY, type Caller } from "../../src/access/caller.ts";
 import { SendQueue } from "../../src/delivery/send-queue.ts";
 import { GatewayError } from "../../src/errors.ts";
+import type { Event } from "../../src/protocol/events.ts";
 import { routeCaptions } from "../../src/server/captions/captions.ts";
 import { CaptionsListener } from "../../src/server/captions/captions-listener.ts";
 import { ResponseWriter } from "../../src/server/players/response-writer.ts";
@@ -65,9 +66,10 @@ describe("a client that does not read", () => {
 
   it("gets the close code, and no comment afterwards", () => {
     const { clock, socket, body } = open();
-    const listener = new CaptionsListener(body, { epoch: "e", clock });
+    const listener = new CaptionsListener(body, { clock });
     const sendQueue = new SendQueue({ listener, policy: "live", offsets: "utf16", maxOutboxBytes: 400 });
     body.open({});
+    listener.notify({ type: "hello", seq: 0, at_ms: 0, epoch: "e" } as unknown as Event);
     clock.advance(15_000);
     expect(socket.text.endsWith("\n\n:\n\n")).toBe(true);
     socket.room = 0;
@@ -104,6 +106,7 @@ function growing(maxOutboxBytes: number) {
   routeCaptions(app as unknown as Routes, {
     sessions: rig.sessions,
     door: OPEN_DOOR,
+    cluster: null,
     defaults: { leadMs: 200, maxLeadMs: 10_000 },
     idleSeconds: 120,
     maxOutboxBytes,

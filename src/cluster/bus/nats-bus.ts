@@ -3,7 +3,7 @@
  * is thrown away whole and another one is opened: what waited in it is gone with it, and nothing is sent later as if it were fresh.
  */
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
-import { ERRORS, type ErrorCode, GatewayError, toGatewayError } from "../../errors.ts";
+import { GatewayError, isErrorCode, toGatewayError } from "../../errors.ts";
 import { type Clock, systemClock, type Timer } from "../../kit/clock.ts";
 import { type Logger, silentLog } from "../../kit/log.ts";
 import {
@@ -360,8 +360,4 @@ function checkCluster(name: string): string {
 function isNewEnough(version: string): boolean {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   return major > OLDEST_SERVER[0] || (major === OLDEST_SERVER[0] && minor >= OLDEST_SERVER[1]);
-}
-
-function isErrorCode(text: string): text is ErrorCode {
-  return Object.hasOwn(ERRORS, text);
 }

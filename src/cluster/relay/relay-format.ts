@@ -16,7 +16,6 @@
  * The connections of `deliver` come last, so that one more can be added while it is the last record: listeners in lockstep
  * get the same batch one after the other, and it crosses the bus once for all of them at one node.
  */
-import type { Delivery } from "../../delivery/listener.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 
 export const RELAY_VERSION = 1;
@@ -31,6 +30,9 @@ const ITEM_HEAD_BYTES = 5;
 const FIRST_BYTES = 4096;
 /** What is larger is not kept for the next message. */
 const MAX_KEPT_BYTES = 256 * 1024;
+
+/** What crosses in a batch: bytes are a binary message, the others text. */
+export type RelayDelivery = Uint8Array | { json(offsets: OffsetUnit): Uint8Array };
 
 /** Bytes of one WebSocket message. */
 export interface RelayItem {
@@ -103,7 +105,7 @@ export class RelayWriter {
   }
 
   /** The bytes are copied: frames are views that are good for the call only. */
-  deliver(connection: number, batch: readonly Delivery[], offsets: OffsetUnit): void {
+  deliver(connection: number, batch: readonly RelayDelivery[], offsets: OffsetUnit): void {
     let at = this.#record(KIND.deliver, deliverLength(batch, offsets) - RECORD_HEAD_BYTES);
     at = this.#bytes.writeUInt16BE(batch.length, at);
     for (const item of batch) {
@@ -192,12 +194,12 @@ export class RelayWriter {
   }
 }
 
-function bytesOf(item: Delivery, offsets: OffsetUnit): Uint8Array {
+function bytesOf(item: RelayDelivery, offsets: OffsetUnit): Uint8Array {
   return item instanceof Uint8Array ? item : item.json(offsets);
 }
 
 /** What `deliver` to one connection takes of a message, bytes. */
-export function deliverLength(batch: readonly Delivery[], offsets: OffsetUnit): number {
+export function deliverLength(batch: readonly RelayDelivery[], offsets: OffsetUnit): number {
   let length = RECORD_HEAD_BYTES + 2 + 4;
   for (const item of batch) length += ITEM_HEAD_BYTES + bytesOf(item, offsets).length;
   return length;
@@ -269,9 +271,10 @@ function readDeliver(payload: Buffer): RelayRecord | undefined {
   return { kind: "deliver", connections, items };
 }
 
-function jsonOf(bytes: Buffer): unknown {
+/** undefined: it is none. */
+export function jsonOf(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(bytes.toString("utf8"));
+    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
   } catch {
     return undefined;
   }

@@ -6,13 +6,13 @@
  *   records --> writer --end of this turn, or half a message--> bus.publish
  *   taken   <-- each eighth of the window that the other has read; beyond the window listeners count as slow
  */
-import type { Delivery } from "../../delivery/listener.ts";
 import { ERRORS, GatewayError, toGatewayError } from "../../errors.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 import {
   deliverLength,
   HEAD_BYTES,
   messageLength,
+  type RelayDelivery,
   type RelayItem,
   type RelayMessage,
   type RelayRecord,
@@ -50,7 +50,7 @@ export class RelayLink {
   #takenBytes = 0;
   #wasFull = false;
   /** The batch of the last record; null: it was none. */
-  #batch: { readonly items: readonly Delivery[]; readonly offsets: OffsetUnit } | null = null;
+  #batch: { readonly items: readonly RelayDelivery[]; readonly offsets: OffsetUnit } | null = null;
   /** The other's link; null: nothing has come yet. */
   #other: { readonly id: number; number: number; readBytes: number; reportedBytes: number } | null = null;
   #isClosed = false;
@@ -87,7 +87,7 @@ export class RelayLink {
   }
 
   /** The same batch for another connection right behind the first costs four bytes. */
-  deliver(connection: number, items: readonly Delivery[], offsets: OffsetUnit): void {
+  deliver(connection: number, items: readonly RelayDelivery[], offsets: OffsetUnit): void {
     if (this.#isClosed) return;
     if (this.#batch?.items === items && this.#batch.offsets === offsets) {
       this.#writer.deliverAlso(connection);

@@ -10,7 +10,7 @@ import { ERRORS, type GatewayError } from "../../errors.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 import type { Bus, BusHandle } from "../bus/bus.ts";
-import { type RelayItem, readRelayMessage } from "./relay-format.ts";
+import { type RelayDelivery, type RelayItem, readRelayMessage } from "./relay-format.ts";
 import { type ConnectionRecord, RelayLink, relayLost } from "./relay-link.ts";
 
 /** What a client that arrived at another node asks for. `Facts`: what the owner has to know of it, as JSON. */
@@ -334,6 +334,13 @@ export class RelayedListener implements Listener {
     return this.#result;
   }
 
+  /** Messages of any kind: a string is text. */
+  send(messages: readonly (string | Uint8Array)[]): SendResult {
+    if (this.#isClosed || messages.length === 0) return "sent";
+    this.#link.deliver(this.#number, messages.map(deliveryOf), "utf16");
+    return this.#result;
+  }
+
   notify(event: Event): SendResult {
     if (this.#isClosed) return "sent";
     this.#link.write((writer) => writer.text(this.#number, JSON.stringify(event)));
@@ -364,6 +371,12 @@ export class RelayedListener implements Listener {
   get #result(): SendResult {
     return this.#link.isFull || this.reportedBytes > 0 ? "buffered" : "sent";
   }
+}
+
+function deliveryOf(message: string | Uint8Array): RelayDelivery {
+  if (typeof message !== "string") return message;
+  const bytes = Buffer.from(message, "utf8");
+  return { json: () => bytes };
 }
 
 function subjectOf(incarnation: string): string {

@@ -2,11 +2,12 @@
  * A listener that gets its events as server-sent events (WHATWG HTML 9.2): each with its place (`id`), so that a browser
  * that comes back says where it was.
  */
-import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
+import type { SendResult } from "../../delivery/listener.ts";
 import type { Clock, Timer } from "../../kit/clock.ts";
 import type { Event } from "../../protocol/events.ts";
 import type { OffsetUnit } from "../../protocol/vocabulary.ts";
 import type { ResponseWriter } from "../players/response-writer.ts";
+import type { PlayerEvent, PlayerListener } from "../relayed/far-listener.ts";
 
 /** A comment comes so often, ms: proxies close what is silent for longer. */
 const KEEP_ALIVE_MS = 15_000;
@@ -15,21 +16,21 @@ const RETRY_MS = 1000;
 
 const MESSAGE_END = Buffer.from("\n\n");
 
-export class CaptionsListener implements Listener {
+export class CaptionsListener implements PlayerListener {
   readonly #body: ResponseWriter;
-  readonly #epoch: string;
+  /** Of the session; `hello` says it. */
+  #epoch = "";
   readonly #clock: Clock;
   #keepAlive: Timer | null = null;
 
-  constructor(body: ResponseWriter, { epoch, clock }: { readonly epoch: string; readonly clock: Clock }) {
+  constructor(body: ResponseWriter, { clock }: { readonly clock: Clock }) {
     this.#body = body;
-    this.#epoch = epoch;
     this.#clock = clock;
     body.write(`retry: ${RETRY_MS}\n\n`);
     this.#keepAliveSoon();
   }
 
-  deliver(batch: readonly Delivery[], offsets: OffsetUnit): SendResult {
+  deliver(batch: readonly (Uint8Array | PlayerEvent)[], offsets: OffsetUnit): SendResult {
     const parts: Uint8Array[] = [];
     for (const item of batch) {
       if (!(item instanceof Uint8Array)) parts.push(this.#headOf(item), item.json(offsets), MESSAGE_END);
@@ -38,6 +39,7 @@ export class CaptionsListener implements Listener {
   }
 
   notify(event: Event): SendResult {
+    if (event.type === "hello") this.#epoch = event.epoch;
     return this.#write(Buffer.concat([this.#headOf(event), Buffer.from(JSON.stringify(event)), MESSAGE_END]));
   }
 

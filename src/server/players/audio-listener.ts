@@ -3,9 +3,10 @@
  * everything is held, so that a session may be joined before a status is written.
  */
 import type { LiveContainer } from "../../audio/containers/live-container.ts";
-import type { Delivery, Listener, SendResult } from "../../delivery/listener.ts";
+import type { SendResult } from "../../delivery/listener.ts";
 import type { Timer } from "../../kit/clock.ts";
 import type { Event } from "../../protocol/events.ts";
+import type { PlayerEvent, PlayerListener } from "../relayed/far-listener.ts";
 import { ResponseWriter, type ResponseWriterOptions } from "./response-writer.ts";
 
 export interface AudioListenerOptions extends Omit<ResponseWriterOptions, "onLost"> {
@@ -21,7 +22,7 @@ const QUIET_MS = 250;
 /** WebSocket close codes of an ordinary end. */
 const ORDINARY_ENDS: readonly number[] = [1000, 1001];
 
-export class AudioListener implements Listener {
+export class AudioListener implements PlayerListener {
   readonly #options: AudioListenerOptions;
   readonly #body: ResponseWriter;
   #settleTimer: Timer | null = null;
@@ -66,7 +67,7 @@ export class AudioListener implements Listener {
     if (!body.isBlocked) onDrained();
   }
 
-  deliver(batch: readonly Delivery[]): SendResult {
+  deliver(batch: readonly (Uint8Array | PlayerEvent)[]): SendResult {
     if (this.#body.isClosed) return "sent";
     const frames: Uint8Array[] = [];
     let isSpeechOver = false;

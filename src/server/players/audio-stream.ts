@@ -20,6 +20,7 @@ import { Reply } from "../http.ts";
 import {
   answerHead,
   enter,
+  enterFor,
   joinSession,
   type LiveCall,
   type LiveDeps,
@@ -27,6 +28,7 @@ import {
   sessionFor,
   termsOf,
 } from "../live-request.ts";
+import { type FarListener, joinFar } from "../relayed/far-listener.ts";
 import { needsInSession, type Routes } from "../routes.ts";
 import { audited } from "../speech-access.ts";
 import { AudioListener } from "./audio-listener.ts";
@@ -83,10 +85,7 @@ class AudioResponse {
   }
 
   answer(name: ContainerName, call: LiveCall): void {
-    this.#start(name, call).catch((thrown: unknown) => {
-      this.#release();
-      if (!this.#isAborted) new Reply(this.#res).fail(thrown);
-    });
+    this.#start(name, call).catch((thrown: unknown) => this.#refuse(thrown));
   }
 
   async #start(name: ContainerName, call: LiveCall): Promise<void> {
@@ -94,7 +93,9 @@ class AudioResponse {
     const { door, mp3Streams } = this.#options;
     const leave = enter(call, door);
     this.#release = leave;
-    sessionFor(call, request.joining, this.#options);
+    await enterFor(call, request.joining, this.#options, (place) => {
+      if (place === "here") sessionFor(call, request.joining, this.#options);
+    });
     if (name === "mp3") {
       const { caller, address } = call;
       const endOwn = audited({ ...call, door }, () => door.limits.begin("mp3_streams", caller, address));
@@ -109,30 +110,55 @@ class AudioResponse {
       });
     }
     const container = await createLiveContainer(request);
-    // It may have ended while an encoder was made.
-    if (this.#isAborted) this.#release();
-    else
-      this.#join(sessionFor(call, request.joining, this.#options), {
-        request,
-        container,
-        call,
-      });
+    const asked = { request, container, call };
+    // It may have ended while an encoder was made, or gone to another node.
+    await enterFor(call, request.joining, this.#options, (place) => {
+      if (this.#isAborted) this.#release();
+      else if (place === "here") this.#join(sessionFor(call, request.joining, this.#options), asked);
+      else this.#joinAt(place.owner, asked);
+    });
   }
 
-  #join(
-    session: Session,
-    {
-      request,
-      container,
-      call,
-    }: {
-      readonly request: AudioRequest;
-      readonly container: LiveContainer;
-      readonly call: LiveCall;
-    },
-  ): void {
-    const { joining } = request;
+  #join(session: Session, asked: Asked): void {
+    const { joining } = asked.request;
     let participant: Participant | null = null;
+    const parts = this.#partsFor(asked, {
+      drained: () => {
+        if (participant !== null) session.drained(participant);
+      },
+      leave: () => {
+        if (participant !== null) session.leave(participant);
+      },
+    });
+    const { listener } = parts;
+    participant = joinSession(session, listener, { joining, isClosed: () => listener.isClosed });
+    this.#open(parts, asked);
+  }
+
+  #joinAt(owner: string, asked: Asked): void {
+    const { request, call } = asked;
+    let far: FarListener | null = null;
+    const parts = this.#partsFor(asked, { drained: () => far?.drained(), leave: () => far?.leave() });
+    const { listener } = parts;
+    // Its client may go before it is opened.
+    this.#listener = listener;
+    const what = { call, joining: request.joining, http: { lastEventId: null } };
+    far = joinFar({ ...this.#options, owner }, what, {
+      listener,
+      onJoined: () => this.#open(parts, asked),
+      onRefused: (error) => {
+        listener.end(error.closeCode);
+        this.#refuse(error);
+      },
+    });
+  }
+
+  /** `session`: as the listener meets it. */
+  #partsFor(
+    { request, container, call }: Asked,
+    session: { readonly drained: () => void; readonly leave: () => void },
+  ): Parts {
+    const { joining } = request;
     const listener = new AudioListener({
       res: this.#res,
       container,
@@ -140,13 +166,11 @@ class AudioResponse {
       idleSeconds: this.#options.idleSeconds,
       isFilled: request.wantsSilence,
       onFrames: (frames) => filler?.note(frames),
-      onDrained: () => {
-        if (participant !== null) session.drained(participant);
-      },
+      onDrained: session.drained,
       onClosed: () => {
         filler?.stop();
         this.#release();
-        if (participant !== null) session.leave(participant);
+        session.leave();
       },
       terms: termsOf(call, joining, this.#options),
     });
@@ -159,11 +183,32 @@ class AudioResponse {
           send: (frames) => listener.sendSilence(frames),
         })
       : null;
-    participant = joinSession(session, listener, { joining, isClosed: () => listener.isClosed });
+    return { listener, filler };
+  }
+
+  #open({ listener, filler }: Parts, { request }: Asked): void {
     this.#listener = listener;
     listener.open(headersOf(request));
     if (!listener.isClosed) filler?.start();
   }
+
+  #refuse(thrown: unknown): void {
+    this.#release();
+    if (!this.#isAborted) new Reply(this.#res).fail(thrown);
+  }
+}
+
+/** What is asked for, and who asks. */
+interface Asked {
+  readonly request: AudioRequest;
+  readonly container: LiveContainer;
+  readonly call: LiveCall;
+}
+
+interface Parts {
+  readonly listener: AudioListener;
+  /** null: no silence is wanted. */
+  readonly filler: SilenceFiller | null;
 }
 
 function noMp3Stream(): GatewayError {

@@ -30,6 +30,14 @@ export interface Arrival {
   readonly address: string;
   /** Of the URL, without the question mark. */
   readonly query: string;
+  /** null: it comes by a socket. */
+  readonly http: HttpArrival | null;
+}
+
+/** What an answer over HTTP at another node joins with. Its query has what the caller's key and token set. */
+export interface HttpArrival {
+  /** The last event that a reader of captions has, "" for one that has none; null: the answer is audio. */
+  readonly lastEventId: string | null;
 }
 
 /** One client of the native protocol, and what is known of it. */
@@ -46,6 +54,7 @@ export interface LiveConnection {
   readonly origin: string;
   readonly address: string;
   readonly query: string;
+  readonly http: HttpArrival | null;
   listener: ClientListener | null;
   inbox: Inbox<LiveConnection> | null;
   /** null until it has joined its session, and when it has left. */

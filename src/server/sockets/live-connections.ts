@@ -9,24 +9,27 @@ import { ConnectionAudit } from "../../access/connection-audit.ts";
 import { claimAt, type Door, identifyAt } from "../../access/door.ts";
 import type { LeaseHolder } from "../../access/lease.ts";
 import { mustFollow } from "../../access/narrower.ts";
-import { type Cluster, movedAway, type SessionPlace } from "../../cluster/cluster.ts";
+import { movedAway, type SessionPlace } from "../../cluster/cluster.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "../../kit/log.ts";
 import type { Counters } from "../../metrics/counters.ts";
 import { type Command, parseCommand } from "../../protocol/commands.ts";
 import { errorBody } from "../../protocol/events.ts";
+import { styleOf } from "../../session/captions/cue-tracks.ts";
 import { endTexts, goesOn, handleCommand, isSpeaking, type SessionCommand } from "../../session/commands.ts";
 import type { Participant } from "../../session/connections/participant.ts";
-import type { Sessions } from "../../session/sessions.ts";
+import { parseLastEventId } from "../../session/connections/resume-token.ts";
+import { checkId, type Sessions } from "../../session/sessions.ts";
 import { type ParsedSettings, parseSettings, type SettingsDefaults } from "../../session/settings.ts";
+import { passFacts } from "../relayed/passed-facts.ts";
 import { ABNORMAL_CLOSURE } from "../routes.ts";
+import type { LiveCluster } from "../session-place.ts";
 import type { Bytes } from "./backlog.ts";
 import type { FairScheduler } from "./fair-scheduler.ts";
 import { Inbox, type Receiver } from "./inbox.ts";
 import { checkCommand, checkSettings, queryOf } from "./live-access.ts";
-import type { ClientListener, LiveConnection } from "./live-connection.ts";
-import { factsOf } from "./passed-arrival.ts";
+import type { Arrival, ClientListener, LiveConnection } from "./live-connection.ts";
 import { Reconnects } from "./reconnects.ts";
 import { MAX_REFUSALS_A_SECOND } from "./refusals.ts";
 import { textReader } from "./websocket.ts";
@@ -46,9 +49,6 @@ export interface LiveConnectionsOptions {
   /** The nodes that sessions may be at; null: this one is alone. */
   readonly cluster: LiveCluster | null;
 }
-
-/** What the other nodes are asked. */
-export type LiveCluster = Pick<Cluster, "known" | "place" | "releaseUnopened" | "connect" | "serve">;
 
 /** Codes of applications begin here (RFC 6455 7.4.2): those of the gateway's errors. */
 const FIRST_OWN_CODE = 4000;
@@ -121,13 +121,10 @@ export class LiveConnections {
     const mayOpen = mayOpenFor(joining) && caller.may("open", sessionId);
     // Whose own node sent them here has been told where to go.
     const mayMove = data.listener?.arrived() !== null;
-    cluster.place(sessionId, { mayOpen, mayMove }).then(
-      (place) => {
-        goOn?.(() => this.#enterAt(place, data, joining));
-        cluster.releaseUnopened(sessionId);
-      },
-      (thrown: unknown) => goOn?.(() => this.#refused(data, thrown)),
-    );
+    const enter = (place: SessionPlace): void => goOn?.(() => this.#enterAt(place, data, joining));
+    cluster
+      .place(sessionId, { mayOpen, mayMove }, enter)
+      .catch((thrown: unknown) => goOn?.(() => this.#refused(data, thrown)));
   }
 
   #enterAt(place: SessionPlace, data: LiveConnection, joining: ParsedSettings): void {
@@ -140,7 +137,7 @@ export class LiveConnections {
       const { cluster } = this.#options;
       // Its own node believed that the session is here.
       if (socket === null || cluster === null) throw movedAway();
-      data.owner = cluster.connect(place.owner, factsOf(data), socket);
+      data.owner = cluster.connect(place.owner, liveFacts(data), socket);
     } catch (thrown) {
       this.#refused(data, thrown);
     }
@@ -153,14 +150,21 @@ export class LiveConnections {
   }
 }
 
+/** What the session's node has to know of a client. */
+export function liveFacts({ query, origin, http, ...client }: Arrival): object {
+  return passFacts("client", client, { query, origin, http });
+}
+
 /** What the connection asks for, by its query and its token. Throws invalid_field, forbidden. */
 function joiningOf(
-  { query, caller, sessionId }: LiveConnection,
+  { query, caller, sessionId, http }: LiveConnection,
   options: LiveConnectionsOptions,
 ): ParsedSettings {
-  const joining = parseSettings(queryOf(query, caller, sessionId), options.defaults);
+  const asked = http === null ? queryOf(query, caller, sessionId) : new URLSearchParams(query);
+  const joining = parseSettings(asked, options.defaults);
   checkSettings(caller, sessionId, joining.settings);
-  return joining;
+  checkId(sessionId);
+  return http?.lastEventId ? { ...joining, resume: parseLastEventId(http.lastEventId) } : joining;
 }
 
 /** A listener opens none unless it would wait for a speaker. */
@@ -180,6 +184,8 @@ function join(data: LiveConnection, joining: ParsedSettings, options: LiveConnec
     const claim = (): (() => void) => door.limits.openSession(caller, data.address);
     const session =
       mayOpen && caller.may("open", sessionId) ? sessions.open(sessionId, claim) : sessions.get(sessionId);
+    // Its captions are remembered from now on, as for those who read them here.
+    if (typeof data.http?.lastEventId === "string") session.captionsOf(styleOf(joining.settings));
     const callerNow = (): Caller => data.lease?.caller ?? caller;
     const mayInterrupt = (): boolean => !caller.isAnybody && callerNow().may("interrupt", sessionId);
     // Nobody comes back as another's connection, whoever has seen its resume_token.

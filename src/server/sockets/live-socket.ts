@@ -33,6 +33,7 @@ export function liveSocket(
         origin: req.getHeader("origin"),
         address: requestAddress(res, req, options.door.proxyTrust),
         query: req.getQuery() ?? "",
+        http: null,
       };
       acceptUpgrade(res, req, { context, data: newConnection(arrival, options.door) });
     },

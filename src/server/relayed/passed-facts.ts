@@ -1,0 +1,46 @@
+/** What one node says to another of a client that has arrived there, as JSON. */
+
+import type { Caller } from "../../access/caller.ts";
+import type { Door } from "../../access/door.ts";
+import { passCaller } from "../../access/passed-caller.ts";
+
+/** Of any client. */
+export interface ClientFacts {
+  readonly sessionId: string;
+  readonly caller: Caller;
+  readonly address: string;
+}
+
+/** What the client wants: a connection of the native protocol, an answer over HTTP, a phone call. */
+export type ArrivalKind = "client" | "request" | "call";
+
+export interface PassedFacts extends ClientFacts {
+  readonly kind: ArrivalKind;
+  /** What else its kind has to say; not checked yet. */
+  readonly more: Readonly<Record<string, unknown>>;
+}
+
+const KINDS: readonly ArrivalKind[] = ["client", "request", "call"];
+
+export function passFacts(
+  kind: ArrivalKind,
+  { sessionId, caller, address }: ClientFacts,
+  more: Readonly<Record<string, unknown>>,
+): object {
+  return { kind, sessionId, address, caller: passCaller(caller), more };
+}
+
+/** undefined: they can't be read, or its key or token is none of this node's. */
+export function readFacts(value: unknown, { access }: Pick<Door, "access">): PassedFacts | undefined {
+  if (!isObject(value)) return undefined;
+  const { kind: named, sessionId, address, caller: passed, more } = value;
+  const kind = KINDS.find((known) => known === named);
+  const caller = access.received(passed);
+  if (kind === undefined || caller === null || !isObject(more)) return undefined;
+  if (typeof sessionId !== "string" || typeof address !== "string") return undefined;
+  return { kind, sessionId, address, caller, more };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
