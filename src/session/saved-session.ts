@@ -22,6 +22,8 @@ export interface SavedUtterance {
   readonly half: string;
   readonly isEnded: boolean;
   readonly subject: Subject | null;
+  /** Who began it: see Participant. */
+  readonly holder: string;
   /** Where its audio began, ms on the timeline; null: it has not begun. */
   readonly startMs: number | null;
   /** Heard before it was cut and resumed, ms. */

@@ -26,6 +26,7 @@ function utteranceOf(id: string, text: string): SavedUtterance {
     half: "",
     isEnded: false,
     subject: { id: "key k", maxPlaces: Number.POSITIVE_INFINITY },
+    holder: "",
     startMs: null,
     heardMs: 0,
     heard: [{ end: 0, ms: 0 }],

@@ -63,6 +63,7 @@ const utterance = z.object({
   half: z.string(),
   isEnded: z.boolean(),
   subject: subject.nullable(),
+  holder: z.string(),
   startMs: ms.nullable(),
   heardMs: ms,
   heard: z.array(z.object({ end: count, ms })),

@@ -82,6 +82,7 @@ export class RestoredSpeech {
       textDefaults: deps.tuning.textDefaults,
       defaultModel: deps.tuning.model,
       subject: saved.subject ?? undefined,
+      holder: saved.holder,
     });
     // Its speaker had left: what it said is complete.
     if (saved.isEnded || !isHeld) utterance.input.end(nowMs);

@@ -54,6 +54,7 @@ function saveUtterance(
     half: utterance.input.half,
     isEnded: utterance.input.isEnded,
     subject: utterance.subject ?? null,
+    holder: utterance.holder,
     startMs: startTicks === null ? null : msOfTicks(startTicks),
     heardMs: msOfTicks(resumption?.heardTicks ?? 0),
     heard: heardPlaces(utterance, { coming: queue.comingOf(utterance), sentTicks }),
