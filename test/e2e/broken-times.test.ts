@@ -24,6 +24,10 @@ let proxy: TruthProxy;
 let gateway: TestGateway;
 /** Of the next request alone. */
 let fault = "";
+/** They speak side by side: each has a session of its own. */
+let untimed: TestClient;
+const scaled: TestClient[] = [];
+const SCALED_SEED = 200;
 
 beforeAll(async () => {
   service = await startService({ host: "127.0.0.1", port: 0, faults: true });
@@ -33,9 +37,15 @@ beforeAll(async () => {
     return once;
   });
   gateway = await gatewayAt(`http://127.0.0.1:${proxy.port}`, { voice: "" });
+  untimed = await speakWith("alignment_missing; truncated after_bytes=72000", 100);
+  for (const bytes of [60_000, 72_000, 84_000]) {
+    const faults = `alignment_scaled factor=1.1; truncated after_bytes=${bytes}`;
+    scaled.push(await speakWith(faults, SCALED_SEED + scaled.length));
+  }
 });
 
 afterAll(async () => {
+  for (const client of [untimed, ...scaled]) await client?.[Symbol.asyncDispose]();
   await gateway?.close();
   await proxy?.[Symbol.asyncDispose]();
   await service?.close();
@@ -70,26 +80,20 @@ function wordsOf(client: TestClient, spokenEnd: number): readonly Word[] {
 
 describe("a service that breaks off where its times are missing", () => {
   it("is heard as far as it came, and fails", { timeout: 60_000 }, async () => {
-    const client = await speakWith("alignment_missing; truncated after_bytes=72000", 100);
-    await client.until(() => client.eventsOf("utterance.done").length > 0, 30_000);
-    expect(client.eventsOf("utterance.done")).toMatchObject([
+    await untimed.until(() => untimed.eventsOf("utterance.done").length > 0, 30_000);
+    expect(untimed.eventsOf("utterance.done")).toMatchObject([
       { outcome: "failed", error: { code: "upstream_truncated", retryable: true } },
     ]);
-    expect(client.eventsOf("warning")).toEqual([]);
+    expect(untimed.eventsOf("warning")).toEqual([]);
     const [said] = proxy.take(100);
-    expect(keptMs(client.audio, said?.audio ?? Buffer.alloc(0))).toBeGreaterThan(5000);
-    await client[Symbol.asyncDispose]();
+    expect(keptMs(untimed.audio, said?.audio ?? Buffer.alloc(0))).toBeGreaterThan(5000);
   });
 });
 
 describe("a service that breaks off where its times are at a wrong pace", () => {
-  const [kind, firstSeed] = ["alignment_scaled factor=1.1", 200];
   it("is heard whole, and nothing of it twice", { timeout: 60_000 }, async () => {
-    const clients: TestClient[] = [];
-    for (const bytes of [60_000, 72_000, 84_000]) {
-      clients.push(await speakWith(`${kind}; truncated after_bytes=${bytes}`, firstSeed + clients.length));
-    }
-    for (const [index, client] of clients.entries()) {
+    expect(scaled).toHaveLength(3);
+    for (const [index, client] of scaled.entries()) {
       await client.until(() => client.eventsOf("utterance.done").length > 0, 30_000);
       expect(client.eventsOf("utterance.done")).toMatchObject([
         { outcome: "done", characters_spoken: TEXT.length },
@@ -99,7 +103,7 @@ describe("a service that breaks off where its times are at a wrong pace", () => 
       const start = warning?.start ?? 0;
       expect(TEXT.slice(0, start)).toMatch(/\w$/);
       expect(TEXT.slice(start)).toMatch(/^\W/);
-      const [said] = proxy.take(firstSeed + index);
+      const [said] = proxy.take(SCALED_SEED + index);
       expect(said?.text).toBe(TEXT);
       const kept = keptMs(client.audio, said?.audio ?? Buffer.alloc(0));
       const before = said?.characters.findLast(({ offset }) => offset < start);
@@ -110,7 +114,6 @@ describe("a service that breaks off where its times are at a wrong pace", () => 
       expect(words.map(({ text }) => text)).toEqual(TEXT.match(/\w+/g));
       const times = words.flatMap((word) => [word.start_ms, word.end_ms]);
       expect(times).toEqual([...times].sort((a, b) => a - b));
-      await client[Symbol.asyncDispose]();
     }
   });
 });

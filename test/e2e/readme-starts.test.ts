@@ -49,7 +49,7 @@ async function outputOf(command: string, args: readonly string[]): Promise<{ cod
   return { code, text: pieces.join("") };
 }
 
-describe("the starts of README.md", () => {
+describe.concurrent("the starts of README.md", () => {
   it("Node: prints each word with its time", async () => {
     await writeFile(join(folder, "hello.mjs"), await startOf("Node", "js"));
     const { code, text } = await outputOf(process.execPath, ["hello.mjs"]);
