@@ -112,18 +112,28 @@ export function levelDb(signal: ArrayLike<number>, amplitude: number): number {
 export function peakHz(signal: ArrayLike<number>, rate: number): number {
   const from = Math.floor(signal.length * 0.25);
   const to = Math.min(Math.floor(signal.length * 0.75), from + 8192);
+  const windowed = Float64Array.from({ length: Math.max(0, to - from) }, (_, at) => {
+    const window = 0.5 - 0.5 * Math.cos((2 * Math.PI * at) / (to - from));
+    return (signal[from + at] ?? 0) * window;
+  });
   let best = { hz: 0, power: 0 };
   for (let hz = 50; hz <= Math.min(4000, rate / 2 - 50); hz += 10) {
-    let [re, im] = [0, 0];
-    for (let at = from; at < to; at += 1) {
-      const window = 0.5 - 0.5 * Math.cos((2 * Math.PI * (at - from)) / (to - from));
-      re += (signal[at] ?? 0) * window * Math.cos((2 * Math.PI * hz * at) / rate);
-      im += (signal[at] ?? 0) * window * Math.sin((2 * Math.PI * hz * at) / rate);
-    }
-    const power = re * re + im * im;
+    const power = powerAt(windowed, (2 * Math.PI * hz) / rate);
     if (power > best.power) best = { hz, power };
   }
   return best.hz;
+}
+
+/** Of the frequency with so many radians a sample, by Goertzel's algorithm: with a sine for each sample it took 30 times as long. */
+function powerAt(signal: Float64Array, radians: number): number {
+  const factor = 2 * Math.cos(radians);
+  let [last, before] = [0, 0];
+  for (let at = 0; at < signal.length; at += 1) {
+    const next = (signal[at] ?? 0) + factor * last - before;
+    before = last;
+    last = next;
+  }
+  return last * last + before * before - factor * last * before;
 }
 
 /** Largest step between neighbouring samples: a click shows as one that the tone cannot have. */
@@ -135,9 +145,13 @@ export function largestStep(signal: ArrayLike<number>, from = 0, to = signal.len
   return largest;
 }
 
+const installed = new Map<string, boolean>();
+
 /** Whether a program is installed: tests that need it are skipped, with its name, where it is not. */
 export function hasProgram(name: string): boolean {
-  return spawnSync("which", [name]).status === 0;
+  const isInstalled = installed.get(name) ?? spawnSync("which", [name]).status === 0;
+  installed.set(name, isInstalled);
+  return isInstalled;
 }
 
 /** Runs a program on bytes; returns what it wrote. */
