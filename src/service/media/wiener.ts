@@ -30,7 +30,7 @@ const LEAST_RATIO = 0.0326;
 /** A power below any that is heard: digital silence has a ratio, too. */
 const SILENCE = 1e-3;
 
-// Plain loops throughout: a callback for each bin took twice as long, and this is most of the time of isolation.
+// Plain loops throughout: with a callback for each bin this took twice as long, and most of the time of isolation.
 
 /** Gains 0..1 for each bin of each frame. */
 export function wienerGains(power: Powers, guess: Powers, options: WienerOptions): Float32Array {
