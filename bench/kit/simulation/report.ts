@@ -15,7 +15,8 @@ import { flagOf, type Parameters, type ParameterTables } from "./parameters.ts";
 import { POLICIES, simulatePlacement, skewOf } from "./placement.ts";
 import { listenersOfSessions } from "./population.ts";
 import { type RegistryTimes, type RelaySizes, registryTimes } from "./real-cluster.ts";
-import { type Storm, simulateStorm } from "./reconnects.ts";
+import { type Storm, type StormInput, simulateStorm } from "./reconnects.ts";
+import { number, percent, seconds, table, times, whole } from "./table.ts";
 
 export interface Section {
   /** Of the block in docs/capacity.md that holds it. */
@@ -88,35 +89,6 @@ function runOnce(
 }
 
 // ---- Tables
-
-/** Numbers stand at the right; the first `texts` columns have none. */
-function table(head: readonly string[], rows: readonly (readonly string[])[], texts = 1): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-  return [line(head), line(head.map((_, at) => (at < texts ? "---" : "--:"))), ...rows.map(line)].join("\n");
-}
-
-/** Three digits that count, with commas: 1,234 and 0.0123. */
-function number(value: number): string {
-  if (value === 0) return "0";
-  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))));
-  if (digits > 0)
-    return value
-      .toFixed(Math.min(digits, 4))
-      .replace(/(\.\d*?)0+$/, "$1")
-      .replace(/\.$/, "");
-  const rounded = 10 ** -(2 - Math.floor(Math.log10(Math.abs(value))));
-  return whole(Math.round(value / rounded) * rounded);
-}
-
-function whole(value: number): string {
-  return Math.round(value)
-    .toString()
-    .replace(/\B(?=(\d{3})+$)/g, ",");
-}
-
-const percent = (share: number): string => `${number(100 * share)} %`;
-const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
-const times = (factor: number): string => `${factor.toFixed(2)}x`;
 
 function textOf(parameters: Parameters, key: string, unit: string): string {
   const value = parameters[key as keyof Parameters];
@@ -298,48 +270,64 @@ function placementTable(
     }),
   );
   return table(
-    ["placed by", "counted", "p99 node", "fullest node", "fullest after a lost machine", "openers elsewhere"],
+    [
+      "placed by",
+      "counted",
+      "p99 node",
+      "fullest node",
+      "fullest after a lost machine",
+      "first client elsewhere",
+    ],
     rows,
     2,
   );
 }
 
+type Loss = Pick<StormInput, "lostAtMs" | "nodes" | "refusedUntilMs"> & { readonly name: string };
+
+/** Clients by when they see it: their own node's at once where it is killed, those of its sessions when it counts as gone. */
+function lossesOf({ parameters, topology }: Run, goneMs: number): readonly Loss[] {
+  const { nodes, nodesPerMachine, listeners, livenessMs, busDownMs } = parameters;
+  const own = Math.round(listeners / nodes);
+  const far = Math.round(topology.far / nodes);
+  const lostAtMs = (...groups: readonly (readonly [clients: number, atMs: number])[]): Float64Array =>
+    Float64Array.from(groups.flatMap(([clients, atMs]) => new Array<number>(clients).fill(atMs)));
+  return [
+    {
+      name: "a node is killed",
+      lostAtMs: lostAtMs([own, 0], [far, goneMs]),
+      nodes: nodes - 1,
+      refusedUntilMs: 0,
+    },
+    {
+      name: "a node hangs",
+      lostAtMs: lostAtMs([own, livenessMs], [far, goneMs]),
+      nodes: nodes - 1,
+      refusedUntilMs: 0,
+    },
+    {
+      name: "a machine's nodes are killed",
+      lostAtMs: lostAtMs([own * nodesPerMachine, 0], [far * nodesPerMachine, goneMs]),
+      nodes: nodes - nodesPerMachine,
+      refusedUntilMs: 0,
+    },
+    {
+      name: "nats-server starts again",
+      lostAtMs: lostAtMs([topology.far, 0]),
+      nodes,
+      refusedUntilMs: busDownMs,
+    },
+  ];
+}
+
 function lossesTable(runs: readonly Run[], { goneMs }: RegistryTimes): string {
   const rows = runs.flatMap((run) => {
-    const { parameters, topology } = run;
-    const { nodes, nodesPerMachine, listeners, livenessMs } = parameters;
-    const perNode = Math.round(listeners / nodes);
-    const farPerNode = Math.round(topology.far / nodes);
-    const who = parameters.follow === 0 ? "nobody" : percent(parameters.follow);
-    const lostAt = (...groups: readonly (readonly [clients: number, atMs: number])[]): Float64Array =>
-      Float64Array.from(groups.flatMap(([clients, atMs]) => new Array<number>(clients).fill(atMs)));
-    const cases: readonly (readonly [string, Float64Array, number, number])[] = [
-      ["a node is killed", lostAt([perNode, 0], [farPerNode, goneMs]), nodes - 1, 0],
-      ["a node hangs", lostAt([perNode, livenessMs], [farPerNode, goneMs]), nodes - 1, 0],
-      [
-        "a machine's nodes are killed",
-        lostAt([perNode * nodesPerMachine, 0], [farPerNode * nodesPerMachine, goneMs]),
-        nodes - nodesPerMachine,
-        0,
-      ],
-      ["nats-server starts again", lostAt([topology.far, 0]), nodes, parameters.busDownMs],
-    ];
-    return cases.map(([name, lostAtMs, left, refusedUntilMs]) =>
-      stormRow(
-        name,
-        who,
-        simulateStorm(
-          {
-            lostAtMs,
-            nodes: left,
-            joinMs: parameters.joinUs / 1000 / Math.max(LEAST_FREE, 1 - run.meanCores),
-            acceptQueue: parameters.acceptQueue,
-            refusedUntilMs,
-          },
-          new Random(parameters.seed),
-        ),
-      ),
-    );
+    const { follow, joinUs, acceptQueue, seed } = run.parameters;
+    const joinMs = joinUs / 1000 / Math.max(LEAST_FREE, 1 - run.meanCores);
+    return lossesOf(run, goneMs).map(({ name, ...loss }) => {
+      const storm = simulateStorm({ ...loss, joinMs, acceptQueue }, new Random(seed));
+      return stormRow(name, follow === 0 ? "nobody" : percent(follow), storm);
+    });
   });
   return table(
     ["lost", "follow", "clients", "back: p50", "p99", "last", "in time", "longest queue", "unanswered"],
