@@ -1,4 +1,5 @@
 /** The simulation of a cluster: bench/simulate-cluster.mjs. */
+import { spawnSync } from "node:child_process";
 import { afterEach, describe, expect, it } from "vitest";
 import { Random } from "../../bench/kit/random.ts";
 import { busTraffic, layOut, sizesOf, type Traffic, totalOf } from "../../bench/kit/simulation/bus-load.ts";
@@ -188,6 +189,18 @@ describe("clients that come back", () => {
 
   it("who is refused ten times gives up", () => {
     expect(storm({ refusedUntilMs: 600_000 })).toMatchObject({ notBack: 100, inTimeShare: 0 });
+  });
+});
+
+describe("bench/simulate-cluster.mjs", () => {
+  it("prints every table, twice the same", () => {
+    const program = new URL("../../bench/simulate-cluster.mjs", import.meta.url).pathname;
+    const args = ["--sessions", "500", "--listeners", "4000", "--nodes", "12", "--session-seconds", "10"];
+    const run = () => spawnSync(process.execPath, [program, ...args], { encoding: "utf8" });
+    const { status, stdout } = run();
+    expect(status).toBe(0);
+    expect([...stdout.matchAll(/^## /gm)]).toHaveLength(11);
+    expect(run().stdout).toBe(stdout);
   });
 });
 

@@ -22,7 +22,7 @@ export interface RelaySizes {
 
 const INCARNATION = "00000000-0000-4000-8000-000000000000";
 
-/** What a client's node tells its owner of it, and what it gets first: as long as they were counted. */
+/** What a client's node tells its owner of it, about as long as it is, and a `hello` of the length that was counted. */
 const FACTS = { path: "/live/".padEnd(200, "x") };
 const HELLO = "x".repeat(851);
 
