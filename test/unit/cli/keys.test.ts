@@ -345,7 +345,7 @@ describe("doctor", () => {
     expect(await check("access", [...everywhere, "--insecure"])).toMatchObject({ status: "warn" });
     expect(await check("access", [...everywhere, "--keys-file", file])).toMatchObject({
       status: "ok",
-      detail: expect.stringContaining("without a key or a token"),
+      detail: expect.stringContaining("who shows no key or token"),
     });
   });
 });
